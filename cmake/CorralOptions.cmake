@@ -1,0 +1,33 @@
+# Options and flags that every target of this project shares, gathered in the interface target corral_flags.
+
+option(CORRAL_TESTS "Build the tests" ON)
+option(CORRAL_BENCH "Build the benchmarks" ON)
+set(CORRAL_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them (address,undefined or thread)")
+set(CORRAL_LLAMA "pinned" CACHE STRING "Where llama.cpp comes from: pinned (built by script/bootstrap) or system (find_package)")
+set_property(CACHE CORRAL_LLAMA PROPERTY STRINGS pinned system)
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # A precompiled header changes its time stamp, not its meaning: let the compiler cache look through it.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+endif()
+
+add_library(corral_flags INTERFACE)
+target_compile_options(corral_flags INTERFACE -Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wshadow
+                                              -Wimplicit-fallthrough -Xclang -fno-pch-timestamp)
+target_compile_definitions(corral_flags INTERFACE
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_SEPARATE_COMPILATION BOOST_BEAST_USE_STD_STRING_VIEW)
+target_include_directories(corral_flags INTERFACE "${CMAKE_SOURCE_DIR}/src")
+target_link_options(corral_flags INTERFACE -fuse-ld=mold)
+if(CORRAL_SANITIZE)
+  target_compile_options(corral_flags INTERFACE -fsanitize=${CORRAL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(corral_flags INTERFACE -fsanitize=${CORRAL_SANITIZE})
+endif()

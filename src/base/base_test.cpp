@@ -1,0 +1,50 @@
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/error_table.h"
+#include "base/log.h"
+#include "base/named.h"
+
+namespace corral::base_test_errors {
+enum class errc { missing = 1, broken };
+}
+CORRAL_DECLARE_ERRC(corral::base_test_errors);
+
+namespace corral::base_test_errors {
+const std::error_category& error_category() {
+  static constexpr const char* kTexts[] = {"missing", "broken"};
+  static const TableCategory category("base_test", kTexts);
+  return category;
+}
+}  // namespace corral::base_test_errors
+
+namespace corral {
+namespace {
+
+TEST(Named, ComparesAndHashesByValue) {
+  const ModelName a("a"), b("b");
+  EXPECT_LT(a, b);
+  EXPECT_EQ(std::hash<ModelName>{}(a), std::hash<ModelName>{}(ModelName("a")));
+  static_assert(!std::is_convertible_v<std::string, ModelName>);
+}
+
+TEST(Error, CarriesTheCauseAndTheField) {
+  const Result<int> result = fail(base_test_errors::errc::broken, "it broke", "field");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, base_test_errors::errc::broken);
+  EXPECT_EQ(result.error().code.message(), "broken");
+  EXPECT_EQ(result.error().param, "field");
+}
+
+TEST(Error, UnknownValueOfATableIsNamedSo) {
+  EXPECT_EQ(base_test_errors::error_category().message(99), "unknown");
+  EXPECT_EQ(base_test_errors::error_category().message(0), "unknown");
+}
+
+TEST(Log, ParsesItsLevelsAndNothingElse) {
+  EXPECT_EQ(log::parse_level("warning"), log::Level::warning);
+  EXPECT_EQ(log::parse_level("loud"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace corral

@@ -1,0 +1,33 @@
+// The logging facade: log::info("router", "loading {} ({} bytes)", name, size). Writes to stderr; the library behind it
+// is seen by log.cpp only. Safe on every thread; a disabled level costs one atomic load and formats nothing.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <string_view>
+
+namespace corral::log {
+
+enum class Level { trace, debug, info, warning, error, none };
+
+// Parses "trace", "debug", "info", "warning", "error", "none".
+std::optional<Level> parse_level(std::string_view text);
+void set_level(Level level);
+bool enabled(Level level);
+// Writes one line, already formatted. `area` is the folder or process it comes from.
+void write(Level level, std::string_view area, std::string_view line);
+
+#define CORRAL_LOG_LEVEL(name)                                                                      \
+  template <typename... Args>                                                                       \
+  void name(std::string_view area, fmt::format_string<Args...> format, Args&&... args) {           \
+    if (enabled(Level::name)) write(Level::name, area, fmt::format(format, std::forward<Args>(args)...)); \
+  }
+CORRAL_LOG_LEVEL(trace)
+CORRAL_LOG_LEVEL(debug)
+CORRAL_LOG_LEVEL(info)
+CORRAL_LOG_LEVEL(warning)
+CORRAL_LOG_LEVEL(error)
+#undef CORRAL_LOG_LEVEL
+
+}  // namespace corral::log
