@@ -22,11 +22,11 @@ struct MemoryNeed {
 };
 
 struct Error {
-  std::error_code code;                           // the cause
-  std::string message;                            // one sentence for a person: what, which value, the way out
-  std::string param;                              // the request field at fault, if one is
+  std::error_code code;                             // the cause
+  std::string message;                              // one sentence for a person: what, which value, the way out
+  std::string param;                                // the request field at fault, if one is
   std::optional<std::chrono::seconds> retry_after;  // when trying again makes sense, if it does
-  std::vector<MemoryNeed> memory;                 // for causes of too little memory
+  std::vector<MemoryNeed> memory;                   // for causes of too little memory
 
   Error(std::error_code cause, std::string text) : code(cause), message(std::move(text)) {}
   Error(std::error_code cause, std::string text, std::string field)
@@ -46,12 +46,10 @@ std::unexpected<Error> fail(Code code, Args&&... args) {
 
 // Declares `errc` of the current namespace as an error code of its own category; the names stand in a table in a .cpp:
 //   CORRAL_DECLARE_ERRC(corral::models, "models")       in the header, at global scope, behind the enum
-#define CORRAL_DECLARE_ERRC(ns)                      \
-  namespace ns {                                     \
-  const std::error_category& error_category();      \
-  inline std::error_code make_error_code(errc code) { \
-    return {static_cast<int>(code), error_category()}; \
-  }                                                  \
-  }                                                  \
-  template <>                                        \
+#define CORRAL_DECLARE_ERRC(ns)                                                                            \
+  namespace ns {                                                                                           \
+  const std::error_category& error_category();                                                             \
+  inline std::error_code make_error_code(errc code) { return {static_cast<int>(code), error_category()}; } \
+  }                                                                                                        \
+  template <>                                                                                              \
   struct std::is_error_code_enum<ns::errc> : std::true_type {}

@@ -2,10 +2,10 @@
 // is seen by log.cpp only. Safe on every thread; a disabled level costs one atomic load and formats nothing.
 #pragma once
 
-#include <fmt/core.h>
-
 #include <optional>
 #include <string_view>
+
+#include <fmt/core.h>
 
 namespace corral::log {
 
@@ -18,9 +18,9 @@ bool enabled(Level level);
 // Writes one line, already formatted. `area` is the folder or process it comes from.
 void write(Level level, std::string_view area, std::string_view line);
 
-#define CORRAL_LOG_LEVEL(name)                                                                      \
-  template <typename... Args>                                                                       \
-  void name(std::string_view area, fmt::format_string<Args...> format, Args&&... args) {           \
+#define CORRAL_LOG_LEVEL(name)                                                                            \
+  template <typename... Args>                                                                             \
+  void name(std::string_view area, fmt::format_string<Args...> format, Args&&... args) {                  \
     if (enabled(Level::name)) write(Level::name, area, fmt::format(format, std::forward<Args>(args)...)); \
   }
 CORRAL_LOG_LEVEL(trace)

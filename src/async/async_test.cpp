@@ -1,0 +1,125 @@
+#include <boost/system/system_error.hpp>
+#include <gtest/gtest.h>
+
+#include "async/event.h"
+#include "async/loop.h"
+#include "async/offload.h"
+#include "async/task_group.h"
+#include "async/timer.h"
+
+namespace corral::async {
+namespace {
+
+using std::chrono::seconds;
+
+TEST(Channel, DeliversInOrderAndEndsWhenClosed) {
+  Loop loop;
+  Channel<int> channel(loop.executor());
+  std::vector<int> got;
+  auto consume = [&]() -> Task<void> {
+    while (auto value = co_await channel.receive()) got.push_back(*value);
+  };
+  channel.send(1);
+  channel.send(2);
+  channel.close();
+  run_blocking(loop, consume());
+  EXPECT_EQ(got, (std::vector{1, 2}));
+}
+
+TEST(TaskGroup, CancelUnwindsWaitingTasksAndJoinReturns) {
+  Loop loop;
+  TaskGroup group(loop.executor());
+  Event never(loop.executor());
+  bool unwound = false;
+  struct Mark {
+    bool& flag;
+    ~Mark() { flag = true; }
+  };
+  auto wait = [&]() -> Task<void> {
+    const Mark mark{unwound};
+    co_await never.wait();
+  };
+  auto driver = [&]() -> Task<void> {
+    group.spawn("wait", wait());
+    EXPECT_EQ(group.running(), 1u);
+    group.cancel();
+    co_await group.join();
+  };
+  run_blocking(loop, driver());
+  EXPECT_TRUE(unwound);
+}
+
+TEST(Timers, TimeoutCancelsTheTaskAndReturnsNothing) {
+  Loop loop;
+  ManualTimers timers(loop.executor());
+  Event never(loop.executor());
+  TaskGroup group(loop.executor());
+  std::optional<int> result = 7;
+  auto slow = [&]() -> Task<int> {
+    co_await never.wait();
+    co_return 1;
+  };
+  auto limited = [&]() -> Task<void> { result = co_await with_timeout(timers, seconds(5), slow()); };
+  auto driver = [&]() -> Task<void> {
+    group.spawn("limited", limited());
+    while (timers.sleepers() == 0) co_await asio::post(use_task);
+    timers.advance(seconds(4));
+    timers.advance(seconds(2));
+    co_await group.join();
+  };
+  run_blocking(loop, driver());
+  EXPECT_EQ(result, std::nullopt);
+}
+
+TEST(Timers, ResultInTimePassesThrough) {
+  Loop loop;
+  SystemTimers timers;
+  auto quick = []() -> Task<int> { co_return 42; };
+  auto driver = [&]() -> Task<std::optional<int>> { co_return co_await with_timeout(timers, seconds(60), quick()); };
+  EXPECT_EQ(run_blocking(loop, driver()), 42);
+}
+
+TEST(Timers, ExceptionOfTheTaskPassesThroughAtOnce) {
+  Loop loop;
+  SystemTimers timers;
+  auto broken = []() -> Task<int> {
+    throw std::runtime_error("broken");
+    co_return 0;
+  };
+  auto driver = [&]() -> Task<std::optional<int>> { co_return co_await with_timeout(timers, seconds(60), broken()); };
+  EXPECT_THROW(run_blocking(loop, driver()), std::runtime_error);
+}
+
+TEST(ThreadPool, RunsElsewhereAndReturnsHere) {
+  Loop loop;
+  ThreadPool pool(1);
+  const auto here = std::this_thread::get_id();
+  auto driver = [&]() -> Task<bool> {
+    auto work = [] { return std::this_thread::get_id(); };
+    const auto there = co_await pool.run(work);
+    co_return there != here&& std::this_thread::get_id() == here;
+  };
+  EXPECT_TRUE(run_blocking(loop, driver()));
+}
+
+TEST(RunOn, MovesToAnotherLoopAndBack) {
+  LoopPool pool(2);
+  std::thread::id inside, after, before;
+  auto there = [&]() -> Task<int> {
+    inside = std::this_thread::get_id();
+    co_return 5;
+  };
+  auto driver = [&]() -> Task<void> {
+    before = std::this_thread::get_id();
+    EXPECT_EQ(co_await run_on(pool.at(1).executor(), there()), 5);
+    after = std::this_thread::get_id();
+    pool.stop();
+  };
+  asio::co_spawn(pool.home().executor(), driver(), [](const std::exception_ptr&) {});
+  pool.run();
+  EXPECT_EQ(before, after);
+  EXPECT_NE(before, inside);
+}
+
+}  // namespace
+}  // namespace corral::async

@@ -1,0 +1,54 @@
+// Work that would block a loop (parsing megabytes, scanning a disk) goes to a few threads of their own.
+#pragma once
+
+#include <exception>
+#include <optional>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include "async/task.h"
+
+namespace corral::async {
+
+class ThreadPool {
+ public:
+  explicit ThreadPool(std::size_t threads) : pool_(threads) {}
+  ~ThreadPool() {
+    pool_.stop();
+    pool_.join();
+  }
+
+  // Runs `work` on a thread of the pool and returns its result on the caller's loop. Not cancellable: once started the
+  // work runs to its end, so it must own what it uses.
+  template <typename Work, typename R = std::invoke_result_t<Work>>
+  Task<R> run(Work work) {
+    const auto home = co_await asio::this_coro::executor;
+    auto start = [this, home](auto handler, Work job) {
+      auto run_job = [home, handler = std::move(handler), job = std::move(job)]() mutable {
+        std::exception_ptr failure;
+        std::optional<R> result;
+        try {
+          result.emplace(job());
+        } catch (...) {
+          failure = std::current_exception();
+        }
+        auto deliver = [handler = std::move(handler), failure, result = std::move(result)]() mutable {
+          std::move(handler)(failure, std::move(result));
+        };
+        asio::post(home, std::move(deliver));
+      };
+      asio::post(pool_, std::move(run_job));
+    };
+    auto result = co_await asio::async_initiate<const asio::use_awaitable_t<Executor>,
+                                                void(std::exception_ptr, std::optional<R>)>(std::move(start), use_task,
+                                                                                            std::move(work));
+    co_return std::move(*result);
+  }
+
+ private:
+  asio::thread_pool pool_;
+};
+
+}  // namespace corral::async
