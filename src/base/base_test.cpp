@@ -12,8 +12,8 @@ CORRAL_DECLARE_ERRC(corral::base_test_errors);
 
 namespace corral::base_test_errors {
 const std::error_category& error_category() {
-  static constexpr const char* kTexts[] = {"missing", "broken"};
-  static const TableCategory category("base_test", kTexts);
+  static constexpr ErrorRow kRows[] = {{"missing", ErrorKind::not_found}, {"broken", ErrorKind::internal}};
+  static const TableCategory category("base_test", kRows);
   return category;
 }
 }  // namespace corral::base_test_errors
@@ -34,6 +34,11 @@ TEST(Error, CarriesTheCauseAndTheField) {
   EXPECT_EQ(result.error().code, base_test_errors::errc::broken);
   EXPECT_EQ(result.error().code.message(), "broken");
   EXPECT_EQ(result.error().param, "field");
+}
+
+TEST(Error, KindComesFromTheTable) {
+  EXPECT_EQ(kind_of(base_test_errors::errc::missing), ErrorKind::not_found);
+  EXPECT_EQ(kind_of(std::make_error_code(std::errc::io_error)), ErrorKind::internal);
 }
 
 TEST(Error, UnknownValueOfATableIsNamedSo) {

@@ -14,6 +14,26 @@
 
 namespace corral {
 
+// What a failure means to whoever asked, across all folders. protocol/ maps kinds to HTTP statuses.
+enum class ErrorKind {
+  internal,         // a bug or a broken dependency
+  invalid_request,  // the request can never succeed as it is
+  unauthorized,
+  forbidden,
+  not_found,
+  conflict,       // the state of something else is in the way
+  too_large,      // more bytes than allowed
+  unprocessable,  // understood, but can't be done on this machine
+  rate_limited,
+  unavailable,  // try again later
+  upstream,     // a backend failed or died
+  timeout,
+  cancelled,
+};
+
+// The kind of a cause, from the table of its folder; `internal` for causes without a table.
+ErrorKind kind_of(const std::error_code& code);
+
 // Memory that was asked for and found on one device, in bytes ("cpu", "cuda0", ...).
 struct MemoryNeed {
   std::string device;

@@ -1,0 +1,50 @@
+// Message bodies are pulled: whoever wants bytes asks for the next piece, so a slow reader slows its writer
+// (back-pressure) and dropping a source cancels what feeds it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "async/task.h"
+#include "base/error.h"
+
+namespace corral::http {
+
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  // The next piece, empty at the end. The view is valid until the next call or until the source goes.
+  // Errors: errc::truncated, too_large, timed_out, peer_closed, or what the producer of the bytes reports.
+  virtual async::Task<Result<std::string_view>> read() = 0;
+  // A piece that is there already, without waiting; empty when there is none. Lets a writer send it with the head.
+  virtual std::string_view take_ready() { return {}; }
+  // Bytes in all, where that is known before they are read.
+  virtual std::optional<std::uint64_t> length() const { return std::nullopt; }
+};
+
+// Either a text that is complete or a source to pull from.
+class Body {
+ public:
+  Body() = default;
+  Body(std::string text) : text_(std::move(text)) {}
+  Body(const char* text) : text_(text) {}
+  Body(std::unique_ptr<BodySource> source) : source_(std::move(source)) {}
+
+  bool streaming() const { return source_ != nullptr; }
+  const std::string& text() const { return text_; }
+  std::string& text() { return text_; }
+  BodySource* source() { return source_.get(); }
+  std::unique_ptr<BodySource> take_source() { return std::move(source_); }
+
+  // The whole body. errc::too_large past `limit` bytes. To be called once.
+  async::Task<Result<std::string>> read_all(std::uint64_t limit);
+
+ private:
+  std::string text_;
+  std::unique_ptr<BodySource> source_;
+};
+
+}  // namespace corral::http

@@ -1,0 +1,50 @@
+// An HTTP/1.1 client for one endpoint, with a pool of kept-alive connections. Belongs to one loop.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "async/task.h"
+#include "base/error.h"
+#include "http/handler.h"
+
+namespace corral::http {
+
+struct UnixEndpoint {
+  std::filesystem::path path;
+};
+struct TcpEndpoint {
+  std::string host;  // a name or an address
+  std::uint16_t port = 0;
+};
+using Endpoint = std::variant<UnixEndpoint, TcpEndpoint>;
+
+std::string to_string(const Endpoint& endpoint);
+
+struct ClientOptions {
+  std::size_t max_idle_connections = 64;
+  std::chrono::seconds connect_timeout{5};
+  std::uint32_t max_header_bytes = 64 * 1024;
+};
+
+class Client {
+ public:
+  Client(async::Executor executor, Endpoint endpoint, ClientOptions options = {});
+  ~Client();
+
+  // Sends the request and returns once the response's head is there; its body streams. Dropping the response (or
+  // cancelling) closes the connection, which tells the server. A kept-alive connection that turned out closed before
+  // any byte of the answer is replaced once. Errors: connect_failed, peer_closed, malformed, header_too_large.
+  // The request's body must be a text (streaming uploads are not needed by anyone yet).
+  async::Task<Result<Response>> send(const RequestHead& head, std::string_view body);
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace corral::http

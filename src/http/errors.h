@@ -1,0 +1,22 @@
+// What can go wrong on the wire.
+#pragma once
+
+#include "base/error.h"
+
+namespace corral::http {
+
+enum class errc {
+  malformed = 1,     // not HTTP/1.x, or against its rules
+  header_too_large,  // request line and fields over the limit
+  too_large,         // body over the limit
+  truncated,         // the peer closed before the announced end
+  timed_out,         // the peer was too slow
+  peer_closed,       // the connection ended
+  connect_failed,    // nobody listens there
+  address_in_use,    // another process listens there
+  bad_address,       // host, port or socket path is not usable
+};
+
+}  // namespace corral::http
+
+CORRAL_DECLARE_ERRC(corral::http);

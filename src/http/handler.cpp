@@ -1,0 +1,41 @@
+#include "http/handler.h"
+
+#include <fmt/format.h>
+
+#include "http/errors.h"
+
+namespace corral::http {
+
+async::Task<Result<std::string>> Body::read_all(std::uint64_t limit) {
+  if (!source_) co_return std::move(text_);
+  std::string all;
+  if (const auto length = source_->length()) {
+    if (*length > limit)
+      co_return fail(errc::too_large, fmt::format("the body has {} bytes, at most {} are taken", *length, limit));
+    all.reserve(*length + 64);  // the margin spares a copy to parsers that read past the end
+  }
+  while (true) {
+    const auto piece = co_await source_->read();
+    if (!piece) co_return std::unexpected(piece.error());
+    if (piece->empty()) co_return all;
+    if (all.size() + piece->size() > limit)
+      co_return fail(errc::too_large, fmt::format("the body has more than {} bytes", limit));
+    all.append(*piece);
+  }
+}
+
+Response Response::text(unsigned status, std::string_view content_type, std::string body) {
+  Response response{ResponseHead{status, {}}, Body(std::move(body))};
+  response.head.headers.add("Content-Type", content_type);
+  return response;
+}
+
+Response Response::event_stream(std::unique_ptr<BodySource> events) {
+  Response response{ResponseHead{200, {}}, Body(std::move(events))};
+  response.head.headers.add("Content-Type", "text/event-stream");
+  response.head.headers.add("Cache-Control", "no-cache");
+  response.head.headers.add("X-Accel-Buffering", "no");
+  return response;
+}
+
+}  // namespace corral::http

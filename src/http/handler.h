@@ -1,0 +1,39 @@
+// A handler turns a request into a response; a filter is a handler around another. Server, client, router and fakes all
+// speak this one interface, so they stack.
+#pragma once
+
+#include <string>
+
+#include "async/task.h"
+#include "base/named.h"
+#include "http/body.h"
+#include "http/message.h"
+
+namespace corral::http {
+
+struct Request {
+  RequestHead head;
+  Body body;
+  RequestId id;      // unique in this process; sent back as X-Request-Id
+  std::string peer;  // "127.0.0.1", or "unix" for a socket file
+};
+
+struct Response {
+  ResponseHead head;
+  Body body;
+
+  static Response text(unsigned status, std::string_view content_type, std::string body);
+  static Response json(unsigned status, std::string body) { return text(status, "application/json", std::move(body)); }
+  // A stream of server-sent events; adds the headers that keep proxies from buffering it.
+  static Response event_stream(std::unique_ptr<BodySource> events);
+};
+
+// Called on the loop of the connection. When the client goes away the task is cancelled: awaits throw and owners
+// unwind.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+  virtual async::Task<Response> handle(Request request) = 0;
+};
+
+}  // namespace corral::http

@@ -1,0 +1,53 @@
+#include "http/sse.h"
+
+namespace corral::http {
+
+std::string sse_data(std::string_view payload) {
+  std::string out;
+  out.reserve(payload.size() + 8);
+  return out.append("data: ").append(payload).append("\n\n");
+}
+
+std::string sse_event(std::string_view name, std::string_view payload) {
+  std::string out;
+  out.reserve(name.size() + payload.size() + 17);
+  return out.append("event: ").append(name).append("\ndata: ").append(payload).append("\n\n");
+}
+
+void SseParser::feed(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto end = bytes.find('\n');
+    if (end == std::string_view::npos) {
+      pending_.append(bytes);
+      return;
+    }
+    pending_.append(bytes.substr(0, end));
+    if (pending_.ends_with('\r')) pending_.pop_back();
+    line(pending_);
+    pending_.clear();
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+void SseParser::line(std::string_view text) {
+  if (text.empty()) {
+    if (has_data_) sink_(event_, data_);
+    event_.clear();
+    data_.clear();
+    has_data_ = false;
+    return;
+  }
+  const auto colon = text.find(':');
+  if (colon == 0) return;  // a comment, such as a ping
+  const auto field = text.substr(0, colon);
+  auto value = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+  if (value.starts_with(' ')) value.remove_prefix(1);
+  if (field == "event") event_ = value;
+  if (field == "data") {
+    if (has_data_) data_.push_back('\n');
+    data_.append(value);
+    has_data_ = true;
+  }
+}
+
+}  // namespace corral::http

@@ -1,0 +1,38 @@
+// Server-sent events: framing on the way out, splitting on the way in.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "async/timer.h"
+#include "http/body.h"
+
+namespace corral::http {
+
+// "data: <payload>\n\n". The payload must not contain line ends (JSON on one line).
+std::string sse_data(std::string_view payload);
+// "event: <name>\ndata: <payload>\n\n".
+std::string sse_event(std::string_view name, std::string_view payload);
+inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
+inline constexpr std::string_view kSsePing = ": ping\n\n";
+
+// Splits a byte stream into events; calls back with name ("" by default) and data of each.
+class SseParser {
+ public:
+  using Sink = std::function<void(std::string_view event, std::string_view data)>;
+  explicit SseParser(Sink sink) : sink_(std::move(sink)) {}
+  void feed(std::string_view bytes);
+
+ private:
+  void line(std::string_view text);
+
+  Sink sink_;
+  std::string pending_;
+  std::string event_;
+  std::string data_;
+  bool has_data_ = false;
+};
+
+}  // namespace corral::http
