@@ -27,7 +27,7 @@ std::string to_string(const Endpoint& endpoint);
 
 struct ClientOptions {
   std::size_t max_idle_connections = 64;
-  std::chrono::seconds connect_timeout{5};
+  std::chrono::milliseconds connect_timeout{5'000};
   std::uint32_t max_header_bytes = 64 * 1024;
 };
 
@@ -42,8 +42,9 @@ class Client {
   // The request's body must be a text (streaming uploads are not needed by anyone yet).
   async::Task<Result<Response>> send(const RequestHead& head, std::string_view body);
 
+  struct Impl;  // public in name only: defined behind the compile firewall
+
  private:
-  struct Impl;
   std::shared_ptr<Impl> impl_;
 };
 

@@ -38,8 +38,7 @@ RouteTable::RouteTable(std::vector<Route> routes, Fallback failure)
     patterns_.push_back(std::move(pattern));
   }
   // Longer patterns first: "models/{id...}/options" is tried before "models/{id...}".
-  std::ranges::sort(patterns_, std::ranges::greater(),
-                           [](const Pattern& pattern) { return pattern.segments.size(); });
+  std::ranges::sort(patterns_, std::ranges::greater(), [](const Pattern& pattern) { return pattern.segments.size(); });
   for (const auto& pattern : patterns_) {
     if (std::ranges::any_of(pattern.segments, is_param)) continue;
     exact_[pattern.routes.front()->pattern] = &pattern;

@@ -1,0 +1,256 @@
+#include "http/beast/connection.h"
+
+#include <array>
+#include <atomic>
+#include <random>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/system/system_error.hpp>
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+
+namespace corral::http {
+namespace {
+
+// A body that a handler didn't read is skipped up to this size; past it, closing is cheaper.
+constexpr std::uint64_t kDrainLimit = 256 * 1024;
+
+// Unique in this process and unlikely to repeat in another: a random start that counts up.
+RequestId next_request_id() {
+  static const std::uint64_t salt = [] {
+    std::random_device device;
+    return (static_cast<std::uint64_t>(device()) << 32) | device();
+  }();
+  static std::atomic<std::uint64_t> counter = 0;
+  return RequestId(fmt::format("req-{:016x}", salt + counter.fetch_add(1, std::memory_order_relaxed)));
+}
+
+bool plain_token(std::string_view text) {
+  const auto visible = [](char c) { return c > ' ' && c < 127; };
+  return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, visible);
+}
+
+bool has_no_body(unsigned status) { return status < 200 || status == 204 || status == 304; }
+
+unsigned status_of(const Error& error) {
+  if (error.code == errc::header_too_large) return 431;
+  if (error.code == errc::too_large) return 413;
+  return error.code == errc::timed_out ? 408 : 400;
+}
+
+}  // namespace
+
+class Connection::RequestBody final : public BodySource {
+ public:
+  explicit RequestBody(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+
+  async::Task<Result<std::string_view>> read() override {
+    auto& connection = *connection_;
+    if (connection.expects_continue_) {
+      connection.expects_continue_ = false;
+      static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+      const std::array buffers = {asio::const_buffer(kContinue.data(), kContinue.size())};
+      const auto written = co_await connection.wire_.write(buffers, connection.options_.write_timeout);
+      if (!written) co_return std::unexpected(written.error());
+    }
+    co_return co_await connection.reader_->read_piece();
+  }
+  std::string_view take_ready() override { return connection_->reader_->ready_piece(); }
+  std::optional<std::uint64_t> length() const override { return connection_->reader_->content_length(); }
+
+ private:
+  std::shared_ptr<Connection> connection_;
+};
+
+Connection::Connection(Socket socket, std::string peer, Handler& handler, const ServerOptions& options)
+    : wire_(std::move(socket)), peer_(std::move(peer)), handler_(handler), options_(options) {}
+
+void Connection::start(std::function<void(Connection&)> on_end) {
+  auto done = [self = shared_from_this(), on_end = std::move(on_end)](const std::exception_ptr&) {
+    self->ended_ = true;
+    self->wire_.close();
+    self->reader_.reset();
+    on_end(*self);
+  };
+  asio::co_spawn(wire_.socket().get_executor(), serve(),
+                 asio::bind_cancellation_slot(cancel_->slot(), std::move(done)));
+}
+
+void Connection::finish() {
+  closing_ = true;
+  if (!busy_) wire_.close();
+}
+
+void Connection::abort() {
+  closing_ = true;
+  wire_.close();
+  // The signal may end the last owner of this object: keep it for the call.
+  const auto signal = cancel_;
+  signal->emit(asio::cancellation_type::terminal);
+}
+
+async::Task<void> Connection::serve() {
+  try {
+    while (!closing_ && co_await serve_one()) {
+    }
+  } catch (const boost::system::system_error& error) {
+    if (error.code() != asio::error::operation_aborted)
+      log::error("http", "connection from {}: {}", peer_, error.what());
+  }
+}
+
+async::Task<bool> Connection::serve_one() {
+  const ReadLimits limits{options_.max_header_bytes, options_.max_body_bytes, options_.header_timeout,
+                          options_.body_timeout};
+  reader_.emplace(wire_, limits);
+  request_id_ = RequestId();
+  const auto head_read = co_await reader_->read_head(options_.idle_timeout);
+  if (!head_read) {
+    const bool worth_an_answer = reader_->started() && head_read.error().code != errc::peer_closed;
+    if (worth_an_answer) co_await refuse(head_read.error());
+    co_return false;
+  }
+  busy_ = true;
+  Request request;
+  request.head = std::move(reader_->head());
+  const auto sent_id = request.head.headers.get("X-Request-Id");
+  request.id = plain_token(sent_id) ? RequestId(std::string(sent_id)) : next_request_id();
+  request.peer = peer_;
+  request_id_ = request.id;
+  expects_continue_ = same_name(request.head.headers.get("Expect"), "100-continue");
+  if (!reader_->done()) request.body = Body(std::make_unique<RequestBody>(shared_from_this()));
+  const bool head_only = request.head.method == "HEAD";
+  const bool keep_alive = reader_->keep_alive();
+
+  watch();
+  auto response = co_await call_handler(std::move(request));
+  const bool body_read = co_await drain_body();
+  const bool reusable = keep_alive && body_read && !closing_;
+  const bool written = co_await write_response(std::move(response), head_only, reusable);
+  busy_ = false;
+  co_return written&& reusable;
+}
+
+async::Task<Response> Connection::call_handler(Request request) {
+  try {
+    co_return co_await handler_.handle(std::move(request));
+  } catch (const boost::system::system_error& error) {
+    if (error.code() == asio::error::operation_aborted) throw;
+    log::error("http", "request {}: {}", request_id_.value(), error.what());
+  } catch (const std::exception& error) {
+    log::error("http", "request {}: {}", request_id_.value(), error.what());
+  }
+  co_return Response::json(
+      500,
+      R"({"error":{"message":"internal error; the server's log has the details","type":"server_error","code":"internal_error","param":null}})");
+}
+
+async::Task<bool> Connection::drain_body() {
+  if (reader_->done()) co_return true;
+  if (expects_continue_) co_return false;  // the client still waits for leave to send it
+  std::uint64_t skipped = 0;
+  while (!reader_->done()) {
+    const auto piece = co_await reader_->read_piece();
+    if (!piece) co_return false;
+    skipped += piece->size();
+    if (skipped > kDrainLimit) co_return false;
+  }
+  co_return true;
+}
+
+std::string Connection::head_text(const Response& response, std::optional<std::uint64_t> length,
+                                  bool keep_alive) const {
+  std::string head;
+  head.reserve(320);
+  fmt::format_to(std::back_inserter(head), "HTTP/1.1 {} {}\r\nServer: {}\r\n", response.head.status,
+                 reason_phrase(response.head.status), options_.server_name);
+  for (const auto& [name, value] : response.head.headers) {
+    if (same_name(name, "Server") || same_name(name, "Content-Length") || same_name(name, "X-Request-Id") ||
+        is_hop_by_hop(name))
+      continue;
+    head.append(name).append(": ").append(value).append("\r\n");
+  }
+  if (!request_id_.value().empty()) head.append("X-Request-Id: ").append(request_id_.value()).append("\r\n");
+  if (!has_no_body(response.head.status)) {
+    if (length) {
+      fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", *length);
+    } else {
+      head.append("Transfer-Encoding: chunked\r\n");
+    }
+  }
+  head.append(keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n");
+  return head;
+}
+
+async::Task<bool> Connection::write_response(Response response, bool head_only, bool keep_alive) {
+  const bool bodiless = head_only || has_no_body(response.head.status);
+  if (response.body.streaming() && !bodiless) {
+    auto head = head_text(response, response.body.source()->length(), keep_alive);
+    co_return co_await write_stream(std::move(head), std::move(response), keep_alive);
+  }
+  const auto& text = response.body.text();
+  const auto head = head_text(response, text.size(), keep_alive);
+  const std::array buffers = {asio::const_buffer(head.data(), head.size()),
+                              asio::const_buffer(text.data(), bodiless ? 0 : text.size())};
+  const auto written = co_await wire_.write(buffers, options_.write_timeout);
+  co_return written.has_value();
+}
+
+async::Task<bool> Connection::write_stream(std::string head, Response response, bool) {
+  auto& source = *response.body.source();
+  const bool chunked = !source.length();
+  std::string lead = std::move(head);  // goes out in front of the next piece
+  std::string_view piece = source.take_ready();
+  while (true) {
+    if (!piece.empty() || !lead.empty()) {
+      if (chunked && !piece.empty()) fmt::format_to(std::back_inserter(lead), "{:x}\r\n", piece.size());
+      const std::string_view tail = chunked && !piece.empty() ? "\r\n" : "";
+      const std::array buffers = {asio::const_buffer(lead.data(), lead.size()),
+                                  asio::const_buffer(piece.data(), piece.size()),
+                                  asio::const_buffer(tail.data(), tail.size())};
+      const auto written = co_await wire_.write(buffers, options_.write_timeout);
+      if (!written) co_return false;
+      lead.clear();
+    }
+    const auto next = co_await source.read();
+    if (!next) {
+      // Nothing sensible can follow: closing without the last chunk tells the client that the body is cut.
+      log::debug("http", "request {}: body ended early: {}", request_id_.value(), next.error().message);
+      co_return false;
+    }
+    piece = *next;
+    if (piece.empty()) break;
+  }
+  if (!chunked) co_return true;
+  static constexpr std::string_view kLastChunk = "0\r\n\r\n";
+  const std::array buffers = {asio::const_buffer(kLastChunk.data(), kLastChunk.size())};
+  const auto written = co_await wire_.write(buffers, options_.write_timeout);
+  co_return written.has_value();
+}
+
+async::Task<void> Connection::refuse(const Error& error) {
+  const auto body =
+      fmt::format(R"({{"error":{{"message":"{}","type":"invalid_request_error","code":"{}","param":null}}}})",
+                  error.message, error.code.message());
+  auto response = Response::json(status_of(error), body);
+  co_await write_response(std::move(response), false, false);
+}
+
+void Connection::watch() {
+  if (watching_) return;
+  watching_ = true;
+  auto readable = [self = shared_from_this()](boost::system::error_code error) {
+    self->watching_ = false;
+    if (error || !self->busy_ || self->ended_) return;
+    char byte = 0;
+    const auto got = ::recv(self->wire_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    const bool gone = got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    // Bytes mean a pipelined request or the rest of the body: the client is alive; watching on would spin.
+    if (gone) self->abort();
+  };
+  wire_.socket().async_wait(Socket::wait_read, std::move(readable));
+}
+
+}  // namespace corral::http

@@ -1,0 +1,60 @@
+// One client's connection: reads requests one after another, runs the handler, writes what it returns.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <boost/asio/cancellation_signal.hpp>
+
+#include "http/beast/reader.h"
+#include "http/beast/wire.h"
+#include "http/handler.h"
+#include "http/server.h"
+
+namespace corral::http {
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Socket socket, std::string peer, Handler& handler, const ServerOptions& options);
+
+  // Serves until the connection ends; then calls `on_end`. Once.
+  void start(std::function<void(Connection&)> on_end);
+
+  // After the current response (or at once when idle) the connection closes.
+  void finish();
+  // Ends now; the handler under way is cancelled.
+  void abort();
+  void close_if_overdue(MonoTime now) { wire_.close_if_overdue(now); }
+
+ private:
+  class RequestBody;
+
+  async::Task<void> serve();
+  // False when the connection must close after the request.
+  async::Task<bool> serve_one();
+  async::Task<Response> call_handler(Request request);
+  async::Task<bool> write_response(Response response, bool head_only, bool keep_alive);
+  async::Task<bool> write_stream(std::string head, Response response, bool keep_alive);
+  async::Task<void> refuse(const Error& error);
+  // Skips what is left of the request's body. False when that isn't worth it.
+  async::Task<bool> drain_body();
+  // Cancels the handler when the client hangs up.
+  void watch();
+  std::string head_text(const Response& response, std::optional<std::uint64_t> length, bool keep_alive) const;
+
+  Wire wire_;
+  const std::string peer_;
+  Handler& handler_;
+  const ServerOptions& options_;
+  std::optional<MessageReader<true>> reader_;
+  std::shared_ptr<asio::cancellation_signal> cancel_ = std::make_shared<asio::cancellation_signal>();
+  RequestId request_id_;
+  bool expects_continue_ = false;
+  bool busy_ = false;      // a handler works or its answer is on the way
+  bool watching_ = false;  // a wait for readability is pending
+  bool closing_ = false;   // finish() was called
+  bool ended_ = false;
+};
+
+}  // namespace corral::http

@@ -1,0 +1,98 @@
+// Reads one HTTP message from a Wire: first its head, then its body piece by piece, without copying the pieces.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <boost/beast/http/basic_parser.hpp>
+
+#include "http/beast/wire.h"
+#include "http/errors.h"
+#include "http/message.h"
+
+namespace corral::http {
+
+struct ReadLimits {
+  std::uint32_t header_bytes = 64 * 1024;
+  std::uint64_t body_bytes = ~0ull;
+  std::chrono::milliseconds header_timeout{30'000};
+  std::chrono::milliseconds body_timeout{60'000};
+};
+
+// The library's parser, writing into our own values.
+template <bool isRequest>
+class Parser final : public boost::beast::http::basic_parser<isRequest> {
+ public:
+  using Head = std::conditional_t<isRequest, RequestHead, ResponseHead>;
+  Head head;
+  std::string_view piece;  // body bytes found by the last put(), inside its buffer
+
+ private:
+  using string_view = boost::beast::string_view;
+  using error_code = boost::beast::error_code;
+
+  void on_request_impl(boost::beast::http::verb, string_view method, string_view target, int, error_code&) override {
+    if constexpr (isRequest) {
+      head.method = method;
+      head.target = target;
+      head.headers.reserve(12);
+    }
+  }
+  void on_response_impl(int code, string_view, int, error_code&) override {
+    if constexpr (!isRequest) {
+      head.status = static_cast<unsigned>(code);
+      head.headers.reserve(8);
+    }
+  }
+  void on_field_impl(boost::beast::http::field, string_view name, string_view value, error_code&) override {
+    head.headers.add(name, value);
+  }
+  void on_header_impl(error_code&) override {}
+  void on_body_init_impl(boost::optional<std::uint64_t> const&, error_code&) override {}
+  std::size_t on_body_impl(string_view body, error_code&) override {
+    piece = body;
+    return body.size();
+  }
+  void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t, string_view body, error_code&) override {
+    piece = body;
+    return body.size();
+  }
+  void on_finish_impl(error_code&) override {}
+};
+
+template <bool isRequest>
+class MessageReader {
+ public:
+  MessageReader(Wire& wire, const ReadLimits& limits);
+
+  // Reads up to the end of the head. Before the first byte it waits for `first_byte`.
+  async::Task<Result<>> read_head(std::chrono::milliseconds first_byte);
+  // The next piece of the body; empty at its end. Valid until the next call.
+  async::Task<Result<std::string_view>> read_piece();
+  // As read_piece(), from what is buffered already; empty when nothing is.
+  std::string_view ready_piece();
+
+  typename Parser<isRequest>::Head& head() { return parser_.head; }
+  bool started() const { return parser_.got_some() || !wire_.unread().empty(); }
+  bool done() const { return parser_.is_done(); }
+  bool keep_alive() const { return parser_.keep_alive(); }
+  std::optional<std::uint64_t> content_length() const;
+  // The answer to a HEAD request, or a status without a body.
+  void expect_no_body() { parser_.skip(true); }
+
+ private:
+  // Parses what is buffered. True when there is a piece or the message is over, false when more bytes are needed.
+  Result<bool> advance();
+
+  Wire& wire_;
+  ReadLimits limits_;
+  Parser<isRequest> parser_;
+};
+
+extern template class MessageReader<true>;
+extern template class MessageReader<false>;
+
+}  // namespace corral::http

@@ -1,0 +1,347 @@
+// Server and client over real sockets, on one loop.
+#include <filesystem>
+#include <functional>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "async/event.h"
+#include "async/loop.h"
+#include "async/task_group.h"
+#include "http/client.h"
+#include "http/errors.h"
+#include "http/server.h"
+
+namespace corral::http {
+namespace {
+
+using async::Task;
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+class FunctionHandler final : public Handler {
+ public:
+  std::function<Task<Response>(Request)> function;
+  Task<Response> handle(Request request) override { co_return co_await function(std::move(request)); }
+};
+
+// Gives pieces one by one; optionally waits for ever behind the last, or fails.
+class Pieces final : public BodySource {
+ public:
+  enum class End { finish, hang, fail };
+  Pieces(std::vector<std::string> pieces, End end, async::Event* never = nullptr, bool* dropped = nullptr)
+      : pieces_(std::move(pieces)), end_(end), never_(never), dropped_(dropped) {}
+  ~Pieces() override {
+    if (dropped_) *dropped_ = true;
+  }
+  Task<Result<std::string_view>> read() override {
+    if (next_ < pieces_.size()) co_return std::string_view(pieces_[next_++]);
+    if (end_ == End::hang) co_await never_->wait();
+    if (end_ == End::fail) co_return fail(errc::peer_closed, "gone");
+    co_return std::string_view();
+  }
+
+ private:
+  std::vector<std::string> pieces_;
+  End end_;
+  async::Event* never_;
+  bool* dropped_;
+  std::size_t next_ = 0;
+};
+
+class HttpTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    handler.function = [](Request request) -> Task<Response> {
+      auto body = co_await request.body.read_all(64 << 20);
+      if (!body) co_return Response::json(400, body.error().message);
+      co_return Response::text(200, "text/plain", request.head.method + " " + request.head.target + " " + *body);
+    };
+  }
+
+  void serve(ServerOptions options = {}) {
+    server.emplace(pool, handler, options);
+    const auto bound = server->listen_tcp("127.0.0.1", 0);
+    ASSERT_TRUE(bound) << bound.error().message;
+    port = *bound;
+  }
+
+  // Runs `scenario` beside the server and stops the server afterwards.
+  void run(std::function<Task<void>()> scenario) {
+    auto driver = [&]() -> Task<void> {
+      co_await scenario();
+      co_await server->stop(2s);
+    };
+    async::run_blocking(pool.home(), driver());
+    EXPECT_EQ(server->connections(), 0u);
+  }
+
+  Client client() { return Client(pool.home().executor(), TcpEndpoint{"127.0.0.1", port}); }
+
+  // Sends raw bytes and returns everything until the server closes.
+  Task<std::string> raw(std::string bytes) {
+    asio::ip::tcp::socket socket(pool.home().context());
+    co_await socket.async_connect({asio::ip::make_address("127.0.0.1"), port}, async::use_task);
+    co_await asio::async_write(socket, asio::buffer(bytes), async::use_task);
+    std::string answer;
+    co_await asio::async_read(socket, asio::dynamic_buffer(answer), async::as_value);
+    co_return answer;
+  }
+
+  async::LoopPool pool{1};
+  FunctionHandler handler;
+  std::optional<Server> server;
+  std::uint16_t port = 0;
+};
+
+RequestHead post(std::string target) { return {"POST", std::move(target), {}}; }
+
+TEST_F(HttpTest, EchoesManyRequestsOverOneConnection) {
+  serve();
+  run([&]() -> Task<void> {
+    auto http = client();
+    for (int i = 0; i < 20; ++i) {
+      auto response = co_await http.send(post("/a?b=" + std::to_string(i)), "body");
+      EXPECT_TRUE(response);
+      if (!response) co_return;
+      EXPECT_EQ(response->head.status, 200u);
+      EXPECT_TRUE(response->head.headers.has("X-Request-Id"));
+      const auto text = co_await response->body.read_all(1000);
+      EXPECT_EQ(*text, "POST /a?b=" + std::to_string(i) + " body");
+      EXPECT_EQ(server->connections(), 1u);
+    }
+  });
+}
+
+TEST_F(HttpTest, MegabytesPassBothWays) {
+  serve();
+  run([&]() -> Task<void> {
+    auto http = client();
+    const std::string big(5 << 20, 'x');
+    auto response = co_await http.send(post("/"), big);
+    const auto text = co_await response->body.read_all(64 << 20);
+    EXPECT_EQ(text->size(), big.size() + 7);
+  });
+}
+
+TEST_F(HttpTest, UnixSocketServesAndItsFileGoesAtTheEnd) {
+  const auto path = std::filesystem::temp_directory_path() / ("corral-http-test-" + std::to_string(getpid()) + ".sock");
+  serve();
+  ASSERT_TRUE(server->listen_unix(path));
+  run([&]() -> Task<void> {
+    Client http(pool.home().executor(), UnixEndpoint{path});
+    auto response = co_await http.send(post("/"), "hi");
+    EXPECT_EQ(*(co_await response->body.read_all(100)), "POST / hi");
+  });
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(HttpTest, StreamArrivesPieceByPieceWhileTheServerStillProduces) {
+  async::Event never(pool.home().executor());
+  bool dropped = false;
+  handler.function = [&](Request) -> Task<Response> {
+    co_return Response::event_stream(
+        std::make_unique<Pieces>(std::vector<std::string>{"one", "two"}, Pieces::End::hang, &never, &dropped));
+  };
+  serve();
+  run([&]() -> Task<void> {
+    {
+      auto http = client();
+      auto response = co_await http.send(post("/"), "");
+      EXPECT_EQ(response->head.headers.get("content-type"), "text/event-stream");
+      EXPECT_EQ(*(co_await response->body.source()->read()), "one");
+      EXPECT_EQ(*(co_await response->body.source()->read()), "two");
+    }  // the client leaves in the middle: the source must be dropped
+    while (!dropped) co_await asio::post(async::use_task);
+  });
+}
+
+TEST_F(HttpTest, ClientThatLeavesCancelsAHandlerThatStillThinks) {
+  async::Event never(pool.home().executor());
+  async::Event started(pool.home().executor());
+  bool unwound = false;
+  struct Mark {
+    bool& flag;
+    ~Mark() { flag = true; }
+  };
+  handler.function = [&](Request) -> Task<Response> {
+    const Mark mark{unwound};
+    started.set();
+    co_await never.wait();
+    co_return Response{};
+  };
+  serve();
+  run([&]() -> Task<void> {
+    {
+      asio::ip::tcp::socket socket(pool.home().context());
+      co_await socket.async_connect({asio::ip::make_address("127.0.0.1"), port}, async::use_task);
+      const std::string_view request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+      co_await asio::async_write(socket, asio::buffer(request), async::use_task);
+      co_await started.wait();
+    }
+    while (!unwound) co_await asio::post(async::use_task);
+  });
+}
+
+TEST_F(HttpTest, BodyThatFailsMidwayReachesTheClientAsTruncated) {
+  handler.function = [&](Request) -> Task<Response> {
+    co_return Response::event_stream(std::make_unique<Pieces>(std::vector<std::string>{"one"}, Pieces::End::fail));
+  };
+  serve();
+  run([&]() -> Task<void> {
+    auto http = client();
+    auto response = co_await http.send(post("/"), "");
+    const auto all = co_await response->body.read_all(100);
+    EXPECT_FALSE(all);
+    EXPECT_EQ(all.error().code, errc::truncated);
+  });
+}
+
+TEST_F(HttpTest, HandlerThatThrowsIsA500) {
+  handler.function = [&](Request) -> Task<Response> {
+    throw std::runtime_error("bug");
+    co_return Response{};
+  };
+  serve();
+  run([&]() -> Task<void> {
+    auto http = client();
+    auto response = co_await http.send(post("/"), "");
+    EXPECT_EQ(response->head.status, 500u);
+  });
+}
+
+TEST_F(HttpTest, MalformedRequestsGetA4xxAndAClose) {
+  ServerOptions options;
+  options.max_header_bytes = 2000;
+  options.max_body_bytes = 1000;
+  serve(options);
+  run([&]() -> Task<void> {
+    EXPECT_TRUE((co_await raw("nonsense\r\n\r\n")).starts_with("HTTP/1.1 400"));
+    EXPECT_TRUE((co_await raw("GET / HTTP/3.0\r\n\r\n")).starts_with("HTTP/1.1 400"));
+    EXPECT_TRUE(
+        (co_await raw("GET / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n")).starts_with("HTTP/1.1 400"));
+    EXPECT_TRUE((co_await raw("GET / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"))
+                    .starts_with("HTTP/1.1 400"));
+    EXPECT_TRUE(
+        (co_await raw("GET / HTTP/1.1\r\nX: " + std::string(4000, 'x') + "\r\n\r\n")).starts_with("HTTP/1.1 431"));
+    EXPECT_TRUE((co_await raw("POST / HTTP/1.1\r\nContent-Length: 5000\r\n\r\n")).starts_with("HTTP/1.1 413"));
+  });
+}
+
+TEST_F(HttpTest, PipelinedRequestsAreAnsweredInOrder) {
+  serve();
+  run([&]() -> Task<void> {
+    const auto answer = co_await raw(
+        "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\nGET /3 HTTP/1.1\r\nHost: x\r\nConnection: "
+        "close\r\n\r\n");
+    const auto one = answer.find("GET /1"), two = answer.find("GET /2"), three = answer.find("GET /3");
+    EXPECT_LT(one, two);
+    EXPECT_LT(two, three);
+    EXPECT_NE(three, std::string::npos);
+  });
+}
+
+TEST_F(HttpTest, ChunkedRequestBodyIsJoined) {
+  serve();
+  run([&]() -> Task<void> {
+    const auto answer = co_await raw(
+        "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n3\r\nabc\r\n4;ext=1\r\ndefg\r\n0\r\n\r\n");
+    EXPECT_TRUE(answer.ends_with("POST / abcdefg")) << answer;
+  });
+}
+
+TEST_F(HttpTest, Expect100ContinueIsAnsweredWhenTheBodyIsWanted) {
+  serve();
+  run([&]() -> Task<void> {
+    const auto answer = co_await raw(
+        "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nok");
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200")) << answer;
+  });
+}
+
+TEST_F(HttpTest, SlowHeadTimesOut) {
+  ServerOptions options;
+  options.header_timeout = 10ms;
+  serve(options);
+  run([&]() -> Task<void> {
+    const auto answer = co_await raw("GET / HTTP/1.1\r\n");
+    EXPECT_FALSE(answer.starts_with("HTTP/1.1 200")) << answer;
+  });
+}
+
+TEST_F(HttpTest, PortInUseIsSaidSo) {
+  serve();
+  const auto second = server->listen_tcp("127.0.0.1", port);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, errc::address_in_use);
+  run([&]() -> Task<void> { co_return; });
+}
+
+TEST_F(HttpTest, NobodyListeningIsConnectFailed) {
+  serve();
+  run([&]() -> Task<void> {
+    Client http(pool.home().executor(), UnixEndpoint{"/nonexistent/socket"});
+    const auto response = co_await http.send(post("/"), "");
+    EXPECT_EQ(response.error().code, errc::connect_failed);
+  });
+}
+
+TEST_F(HttpTest, StopLetsARunningRequestFinish) {
+  async::Event started(pool.home().executor()), go(pool.home().executor());
+  handler.function = [&](Request) -> Task<Response> {
+    started.set();
+    co_await go.wait();
+    co_return Response::text(200, "text/plain", "done");
+  };
+  serve();
+  auto driver = [&]() -> Task<void> {
+    async::TaskGroup group(pool.home().executor());
+    std::string answer;
+    auto request = [&]() -> Task<void> {
+      auto http = client();
+      auto response = co_await http.send(post("/"), "");
+      if (response) answer = *(co_await response->body.read_all(100));
+    };
+    group.spawn("request", request());
+    co_await started.wait();
+    auto stop = [&]() -> Task<void> { co_await server->stop(20s); };
+    group.spawn("stop", stop());
+    go.set();
+    co_await group.join();
+    EXPECT_EQ(answer, "done");
+  };
+  async::run_blocking(pool.home(), driver());
+}
+
+TEST_F(HttpTest, StopCutsAHangingRequestAtItsDeadline) {
+  async::Event started(pool.home().executor()), never(pool.home().executor());
+  handler.function = [&](Request) -> Task<Response> {
+    started.set();
+    co_await never.wait();
+    co_return Response{};
+  };
+  serve();
+  auto driver = [&]() -> Task<void> {
+    async::TaskGroup group(pool.home().executor());
+    bool failed = false;
+    auto request = [&]() -> Task<void> {
+      auto http = client();
+      const auto response = co_await http.send(post("/"), "");
+      failed = !response;
+    };
+    group.spawn("request", request());
+    co_await started.wait();
+    co_await server->stop(10ms);
+    co_await group.join();
+    EXPECT_TRUE(failed);
+  };
+  async::run_blocking(pool.home(), driver());
+}
+
+}  // namespace
+}  // namespace corral::http

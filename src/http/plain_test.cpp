@@ -1,0 +1,89 @@
+// The parts without sockets: messages, events, routes.
+#include <gtest/gtest.h>
+
+#include "async/loop.h"
+#include "http/route_table.h"
+#include "http/sse.h"
+
+namespace corral::http {
+namespace {
+
+TEST(Headers, NamesIgnoreCaseAndSetReplacesAll) {
+  Headers headers;
+  headers.add("Content-Type", "a");
+  headers.add("content-type", "b");
+  EXPECT_EQ(headers.get("CONTENT-TYPE"), "a");
+  headers.set("Content-type", "c");
+  EXPECT_EQ(headers.size(), 1u);
+  EXPECT_EQ(headers.get("x"), "");
+}
+
+TEST(Query, ValuesAreDecoded) {
+  EXPECT_EQ(query_value("a=1&b=x%20y+z&c", "b"), "x y z");
+  EXPECT_EQ(query_value("a=1&c", "c"), "");
+  EXPECT_EQ(query_value("a=1", "b"), std::nullopt);
+  EXPECT_EQ(percent_decode("%zz%4"), "%zz%4");
+}
+
+TEST(SseParser, SplitsWhateverTheCutsAre) {
+  const std::string stream = ": ping\n\ndata: one\n\nevent: progress\ndata: a\ndata: b\n\ndata:two\r\n\r\n";
+  for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
+    std::vector<std::pair<std::string, std::string>> events;
+    SseParser parser([&](std::string_view event, std::string_view data) { events.emplace_back(event, data); });
+    parser.feed(std::string_view(stream).substr(0, cut));
+    parser.feed(std::string_view(stream).substr(cut));
+    const std::vector<std::pair<std::string, std::string>> expected = {{"", "one"}, {"progress", "a\nb"}, {"", "two"}};
+    EXPECT_EQ(events, expected) << "cut at " << cut;
+  }
+}
+
+class RoutesTest : public ::testing::Test {
+ protected:
+  static RouteHandler say(std::string name) {
+    return [name](Request, PathParams params) -> async::Task<Response> {
+      std::string text = name;
+      for (const auto& [key, value] : params) text += " " + key + "=" + value;
+      co_return Response::text(200, "text/plain", text);
+    };
+  }
+  Response ask(std::string method, std::string target) {
+    Request request;
+    request.head.method = std::move(method);
+    request.head.target = std::move(target);
+    return async::run_blocking(loop, table.handle(std::move(request)));
+  }
+
+  async::Loop loop;
+  RouteTable table{{{"GET", "/models", say("list")},
+                    {"GET", "/models/{id...}", say("one")},
+                    {"GET", "/models/{id...}/options", say("options")},
+                    {"POST", "/load", say("load")},
+                    {"GET", "/a/{x}/b", say("ab")}},
+                   [](const Request&, unsigned status) { return Response::text(status, "text/plain", "no"); }};
+};
+
+TEST_F(RoutesTest, FindsPathsAndParameters) {
+  EXPECT_EQ(ask("GET", "/models?x=1").body.text(), "list");
+  EXPECT_EQ(ask("GET", "/models/org/repo:Q8%20x").body.text(), "one id=org/repo:Q8 x");
+  EXPECT_EQ(ask("GET", "/models/org/repo/options").body.text(), "options id=org/repo");
+  EXPECT_EQ(ask("GET", "/a/1/b").body.text(), "ab x=1");
+  EXPECT_EQ(ask("GET", "/a/1/2/b").head.status, 404u);
+  EXPECT_EQ(ask("GET", "/nothing").head.status, 404u);
+}
+
+TEST_F(RoutesTest, OtherMethodsAre405WithAllow) {
+  const auto response = ask("GET", "/load");
+  EXPECT_EQ(response.head.status, 405u);
+  EXPECT_EQ(response.head.headers.get("Allow"), "OPTIONS, HEAD, POST");
+  EXPECT_EQ(ask("OPTIONS", "/load").head.status, 204u);
+}
+
+TEST_F(RoutesTest, HeadOnAKnownPathIsNever404) {
+  EXPECT_EQ(ask("HEAD", "/load").head.status, 200u);
+  EXPECT_EQ(ask("HEAD", "/models").head.status, 200u);
+  EXPECT_EQ(ask("HEAD", "/models").body.text(), "");
+  EXPECT_EQ(ask("HEAD", "/nothing").head.status, 404u);
+}
+
+}  // namespace
+}  // namespace corral::http
