@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include <boost/system/system_error.hpp>
 #include <gtest/gtest.h>
 
@@ -11,6 +13,14 @@ namespace corral::async {
 namespace {
 
 using std::chrono::seconds;
+
+TEST(Loop, StopBeforeRunIsNotLost) {
+  Loop loop;
+  loop.stop();
+  loop.run();  // returns
+  auto again = []() -> Task<int> { co_return 3; };
+  EXPECT_EQ(run_blocking(loop, again()), 3);
+}
 
 TEST(Channel, DeliversInOrderAndEndsWhenClosed) {
   Loop loop;
@@ -47,6 +57,28 @@ TEST(TaskGroup, CancelUnwindsWaitingTasksAndJoinReturns) {
   };
   run_blocking(loop, driver());
   EXPECT_TRUE(unwound);
+}
+
+TEST(TaskGroup, CancelBetweenTheTurnsOfTheLoopSparesTasksThatEndOrStartMeanwhile) {
+  Loop loop;
+  TaskGroup group(loop.executor());
+  Event ends(loop.executor()), goes_on(loop.executor());
+  auto wait = [](Event& event, bool& ended) -> Task<void> {
+    co_await event.wait();
+    ended = true;
+  };
+  bool first = false, second = false;
+  group.spawn("first", wait(ends, first));
+  loop.context().poll();
+  ends.set();
+  group.cancel();
+  group.spawn("second", wait(goes_on, second));
+  loop.context().poll();
+  EXPECT_EQ(group.running(), 1u);
+  goes_on.set();
+  loop.context().poll();
+  EXPECT_TRUE(second);
+  EXPECT_EQ(group.running(), 0u);
 }
 
 TEST(Timers, TimeoutCancelsTheTaskAndReturnsNothing) {
@@ -119,6 +151,35 @@ TEST(RunOn, MovesToAnotherLoopAndBack) {
   pool.run();
   EXPECT_EQ(before, after);
   EXPECT_NE(before, inside);
+}
+
+// Cancelling a task on another loop in the very moment in which it ends.
+TEST(RunOn, CancelThatMeetsTheEndOfTheTask) {
+  LoopPool pool(2);
+  TaskGroup group(pool.home().executor());
+  Event done(pool.home().executor());
+  std::atomic<int> ended = 0;
+  auto there = [&]() -> Task<int> {
+    co_await asio::post(use_task);
+    ++ended;
+    co_return 1;
+  };
+  auto call = [&]() -> Task<void> {
+    auto task = there();
+    co_await run_on(pool.at(1).executor(), std::move(task));
+  };
+  auto driver = [&]() -> Task<void> {
+    for (int i = 0; i < 2000; ++i) {
+      group.spawn("call", call());
+      for (int turn = 0; turn < i % 7; ++turn) co_await asio::post(use_task);
+      group.cancel();
+      co_await group.join();
+    }
+    pool.stop();
+  };
+  asio::co_spawn(pool.home().executor(), driver(), [](const std::exception_ptr&) {});
+  pool.run();
+  EXPECT_GT(ended, 0);
 }
 
 }  // namespace

@@ -8,15 +8,16 @@ namespace corral::async {
 // Concurrency hint 1: one thread runs the loop, so its queue needs no contention handling.
 Loop::Loop() : context_(1), keep_alive_(context_.get_executor()) {}
 
+// The restart stands behind the run, so that a stop() that comes before run() isn't lost.
 void Loop::run() {
-  context_.restart();
   context_.run();
+  context_.restart();
 }
 
 void Loop::drain() {
   keep_alive_.reset();
-  context_.restart();
   context_.run();
+  context_.restart();
   keep_alive_.emplace(context_.get_executor());
 }
 

@@ -4,6 +4,7 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/system/system_error.hpp>
 
 #include "async/event.h"
@@ -14,8 +15,22 @@ namespace corral::async {
 struct TaskGroup::State {
   explicit State(Executor on) : executor(on), idle(on) { idle.set(); }
 
+  struct Running {
+    std::uint64_t number;
+    asio::cancellation_signal signal;
+  };
+
+  // Cancels the tasks up to that number. To be called by the loop.
+  void cancel_until(std::uint64_t last) {
+    // Emitting may end a task at once and take its entry along: step past it first.
+    for (auto it = tasks.begin(); it != tasks.end() && it->number <= last;) {
+      (it++)->signal.emit(asio::cancellation_type::terminal);
+    }
+  }
+
   Executor executor;
-  std::list<asio::cancellation_signal> signals;
+  std::list<Running> tasks;  // in the order of their start
+  std::uint64_t started = 0;
   Event idle;
 };
 
@@ -39,24 +54,28 @@ TaskGroup::TaskGroup(Executor executor) : state_(std::make_shared<State>(executo
 TaskGroup::~TaskGroup() { cancel(); }
 
 void TaskGroup::spawn(const char* name, Task<void> task) {
-  auto& signal = state_->signals.emplace_back();
-  const auto entry = std::prev(state_->signals.end());
+  auto& running = state_->tasks.emplace_back(++state_->started);
+  const auto entry = std::prev(state_->tasks.end());
   state_->idle.reset();
   auto done = [state = state_, entry, name](const std::exception_ptr& failure) {
-    state->signals.erase(entry);
-    if (state->signals.empty()) state->idle.set();
+    state->tasks.erase(entry);
+    if (state->tasks.empty()) state->idle.set();
     report(name, failure);
   };
-  asio::co_spawn(state_->executor, std::move(task), asio::bind_cancellation_slot(signal.slot(), std::move(done)));
+  asio::co_spawn(state_->executor, std::move(task),
+                 asio::bind_cancellation_slot(running.signal.slot(), std::move(done)));
 }
 
 void TaskGroup::cancel() {
-  // Emitting may end a task at once and take its entry along: step past it first.
-  for (auto it = state_->signals.begin(); it != state_->signals.end();) (it++)->emit(asio::cancellation_type::terminal);
+  if (state_->tasks.empty()) return;
+  // While the loop isn't running, a signal would be passed on by the loop's next turn, when its task may have ended and
+  // taken the signal along: so it is the next turn that emits it.
+  auto emit = [state = state_, last = state_->started] { state->cancel_until(last); };
+  asio::dispatch(state_->executor, std::move(emit));
 }
 
 Task<void> TaskGroup::join() { co_await state_->idle.wait(); }
 
-std::size_t TaskGroup::running() const { return state_->signals.size(); }
+std::size_t TaskGroup::running() const { return state_->tasks.size(); }
 
 }  // namespace corral::async
