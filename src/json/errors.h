@@ -1,0 +1,14 @@
+// What can be wrong with a JSON text.
+#pragma once
+
+#include "base/error.h"
+
+namespace corral::json {
+
+enum class errc {
+  malformed = 1,  // not JSON; the message names the byte
+};
+
+}  // namespace corral::json
+
+CORRAL_DECLARE_ERRC(corral::json);

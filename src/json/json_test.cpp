@@ -1,0 +1,207 @@
+#include <limits>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "json/errors.h"
+#include "json/peek.h"
+#include "json/value.h"
+#include "json/writer.h"
+
+namespace corral::json {
+namespace {
+
+using testing::HasSubstr;
+
+std::string in_quotes(std::string_view text) {
+  std::string out;
+  append_quoted(out, text);
+  return out;
+}
+
+TEST(Writer, PutsCommasWhereTheyBelong) {
+  std::string out;
+  Writer json(out);
+  json.begin_object().field("a", 1).key("b").begin_array().value(1.5).value("x").begin_object().end_object();
+  json.begin_array().end_array().value(true).null().end_array().field("c", false).key("d").raw("[0]").end_object();
+  EXPECT_EQ(out, R"({"a":1,"b":[1.5,"x",{},[],true,null],"c":false,"d":[0]})");
+}
+
+TEST(Writer, WritesNumbersThatReadBackTheSame) {
+  std::string out;
+  Writer json(out);
+  json.begin_array().value(0.1f).value(0.1).value(std::numeric_limits<std::int64_t>::min());
+  json.value(std::numeric_limits<std::uint64_t>::max()).value(std::numeric_limits<double>::infinity());
+  json.value(std::nanf("")).value(1e300).value(-0.0).end_array();
+  EXPECT_EQ(out, "[0.1,0.1,-9223372036854775808,18446744073709551615,null,null,1e+300,-0]");
+}
+
+TEST(Writer, EscapesWhatJsonWantsEscaped) {
+  EXPECT_EQ(in_quotes("a\"b\\c\n\r\t\b\f\x01\x1f/\x7f"), "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0001\\u001f/\x7f\"");
+  EXPECT_EQ(in_quotes("åß∂😀"), "\"åß∂😀\"");
+  EXPECT_EQ(in_quotes(""), "\"\"");
+  EXPECT_EQ(in_quotes(std::string_view("\0", 1)), "\"\\u0000\"");
+}
+
+TEST(Writer, ReplacesWhatIsNoUtf8) {
+  EXPECT_EQ(in_quotes("a\xFFz"), "\"a\uFFFDz\"");
+  EXPECT_EQ(in_quotes("\xE2\x82"), "\"\uFFFD\"");                            // cut off: one replacement for the part
+  EXPECT_EQ(in_quotes("\xF0\x9F\x98\x41"), "\"\uFFFD\x41\"");                // cut off by another character
+  EXPECT_EQ(in_quotes("\xC0\xAF"), "\"\uFFFD\uFFFD\"");                      // overlong
+  EXPECT_EQ(in_quotes("\xED\xA0\x80"), "\"\uFFFD\uFFFD\uFFFD\"");            // surrogate
+  EXPECT_EQ(in_quotes("\xF4\x90\x80\x80"), "\"\uFFFD\uFFFD\uFFFD\uFFFD\"");  // past the last code point
+}
+
+TEST(Writer, WhateverBytesGoInJsonComesOut) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes(random() % 24, '\0');
+    for (auto& c : bytes) c = static_cast<char>(random() % 3 ? random() : 0xE0 + random() % 32);
+    const auto peek = Peek::open(in_quotes(bytes));
+    ASSERT_TRUE(peek) << testing::PrintToString(bytes);
+    ASSERT_EQ(in_quotes(peek->root().as_string()), in_quotes(bytes));
+  }
+}
+
+TEST(Parse, NamesTheByteOfTheFault) {
+  struct {
+    std::string text;
+    std::string said;
+  } const kCases[] = {
+      {"{\"a\":1,}", "at byte 7"},
+      {"{\"a\" 1}", "at byte 5"},
+      {"[1,2", "at byte 4"},
+      {"{} x", "byte"},
+      {"", "empty"},
+      {" \n", "empty"},
+      {"nul", "byte"},
+      {"\"\xFF\"", "byte"},
+      {"[01]", "byte"},
+      {"{\"a\":\"\x01\"}", "byte"},
+      {"'a'", "at byte 0"},
+  };
+  for (const auto& [text, said] : kCases) {
+    const auto parsed = parse(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, errc::malformed);
+    EXPECT_THAT(parsed.error().message, HasSubstr(said)) << text;
+    const auto peek = Peek::open(text);
+    ASSERT_FALSE(peek) << text;
+    EXPECT_THAT(peek.error().message, HasSubstr(said)) << text;
+  }
+}
+
+TEST(Parse, RefusesTextsNestedTooDeep) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  EXPECT_FALSE(parse(deep));
+  EXPECT_FALSE(Peek::open(deep));
+  const std::string fine = std::string(200, '[') + std::string(200, ']');
+  EXPECT_TRUE(parse(fine));
+  EXPECT_TRUE(Peek::open(fine));
+}
+
+TEST(Parse, ReadsMembersWithDefaults) {
+  const auto value = parse(R"({"t":"x","n":2,"f":1.5,"b":true})");
+  ASSERT_TRUE(value);
+  EXPECT_EQ(text_or(*value, "t", ""), "x");
+  EXPECT_EQ(text_or(*value, "n", "none"), "none");
+  EXPECT_EQ(number_or(*value, "n", 0), 2);
+  EXPECT_EQ(number_or(*value, "f", 0), 1.5);
+  EXPECT_EQ(number_or(*value, "missing", 7), 7);
+  EXPECT_TRUE(bool_or(*value, "b", false));
+  EXPECT_EQ(serialize(*value), R"({"t":"x","n":2,"f":1.5E0,"b":true})");
+}
+
+TEST(Peek, ReadsEveryKind) {
+  const auto peek = Peek::open(
+      R"({"s":"a\u00e9\n","i":-3,"u":18446744073709551615,"f":2.5,"b":true,"n":null,"a":[1,2],"o":{"x":{}}})");
+  ASSERT_TRUE(peek);
+  const auto root = peek->root();
+  EXPECT_EQ(root.kind(), Kind::object);
+  EXPECT_EQ(root.size(), 8u);
+  EXPECT_EQ(root.find("s").as_string(), "aé\n");
+  EXPECT_EQ(root.find("i").kind(), Kind::integer);
+  EXPECT_EQ(root.find("i").as_integer(), -3);
+  EXPECT_EQ(root.find("u").as_integer(), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(root.find("f").kind(), Kind::number);
+  EXPECT_EQ(root.find("f").as_number(), 2.5);
+  EXPECT_EQ(root.find("i").as_number(), -3);
+  EXPECT_TRUE(root.find("b").as_bool());
+  EXPECT_TRUE(root.find("n").is_null());
+  EXPECT_TRUE(root.find("n").found());
+  EXPECT_FALSE(root.find("missing").found());
+  EXPECT_TRUE(root.find("missing").is_null());
+  EXPECT_EQ(root.find("missing").as_string(), "");
+  EXPECT_EQ(root.find("a").size(), 2u);
+  EXPECT_EQ(root.find("o").text(), R"({"x":{}})");
+  EXPECT_EQ(root.find("i").as_string(), "");
+  EXPECT_FALSE(root.find("i").as_bool());
+  std::vector<std::int64_t> elements;
+  root.find("a").each_element([&](View element) { elements.push_back(element.as_integer()); });
+  EXPECT_EQ(elements, (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST(Peek, OfTwoMembersOfOneNameTheLastCounts) {
+  const auto peek = Peek::open(R"({"a":1,"a":2})");
+  ASSERT_TRUE(peek);
+  EXPECT_EQ(peek->root().find("a").as_integer(), 2);
+}
+
+TEST(Peek, SeveralAreOpenAtOnceAndOutliveTheirText) {
+  std::vector<Peek> open;
+  for (int i = 0; i < 5; ++i) {
+    std::string text = "[" + std::to_string(i) + "]";
+    auto peek = Peek::open(text);
+    ASSERT_TRUE(peek);
+    open.push_back(std::move(*peek));
+  }
+  for (int i = 0; i < 5; ++i) {
+    open[static_cast<std::size_t>(i)].root().each_element([&](View view) { EXPECT_EQ(view.as_integer(), i); });
+  }
+}
+
+TEST(Peek, CutsLongValuesForMessagesBetweenCharacters) {
+  std::string text = "\"";
+  for (int i = 0; i < 100; ++i) text += "é";
+  const auto peek = Peek::open(text + "\"");
+  ASSERT_TRUE(peek);
+  const auto shown = peek->root().excerpt();
+  EXPECT_LT(shown.size(), 70u);
+  EXPECT_EQ(in_quotes(shown).find("\uFFFD"), std::string::npos);
+}
+
+TEST(Peek, AgreesWithTheTreeParserOnMutatedTexts) {
+  const std::string valid =
+      R"({"model":"m","messages":[{"role":"user","content":"h\u00e9 \"x\""}],"n":1.5e3,"t":[true,false,null,-1]})";
+  std::mt19937 random(11);
+  int accepted = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = valid;
+    for (auto edits = 1 + random() % 3; edits > 0; --edits) {
+      const auto at = random() % text.size();
+      switch (random() % 3) {
+        case 0:
+          text[at] = static_cast<char>(random());
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 4);
+          break;
+        default:
+          text.insert(at, 1, "{}[]\",:0e-\\ "[random() % 12]);
+          break;
+      }
+      if (text.empty()) break;
+    }
+    const bool peeked = Peek::open(text).has_value();
+    // The number grammars of the two libraries agree too; only out-of-range numbers differ.
+    if (peeked) {
+      ++accepted;
+      ASSERT_TRUE(parse(text)) << text;
+    }
+  }
+  EXPECT_GT(accepted, 100);
+}
+
+}  // namespace
+}  // namespace corral::json

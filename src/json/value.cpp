@@ -1,0 +1,98 @@
+#include "json/value.h"
+
+#include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/parser.hpp>
+#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
+
+#include "json/errors.h"
+
+namespace corral::json {
+namespace {
+
+boost::json::parse_options options() {
+  boost::json::parse_options chosen;
+  chosen.max_depth = kMaxDepth;
+  return chosen;
+}
+
+// Takes every event of the parser and keeps nothing: for finding where a text goes wrong.
+struct Nothing {
+  static constexpr std::size_t max_object_size = std::size_t(-1);
+  static constexpr std::size_t max_array_size = std::size_t(-1);
+  static constexpr std::size_t max_key_size = std::size_t(-1);
+  static constexpr std::size_t max_string_size = std::size_t(-1);
+  using Code = boost::json::error_code;
+  using Text = boost::json::string_view;
+
+  bool on_document_begin(Code&) { return true; }
+  bool on_document_end(Code&) { return true; }
+  bool on_object_begin(Code&) { return true; }
+  bool on_object_end(std::size_t, Code&) { return true; }
+  bool on_array_begin(Code&) { return true; }
+  bool on_array_end(std::size_t, Code&) { return true; }
+  bool on_key_part(Text, std::size_t, Code&) { return true; }
+  bool on_key(Text, std::size_t, Code&) { return true; }
+  bool on_string_part(Text, std::size_t, Code&) { return true; }
+  bool on_string(Text, std::size_t, Code&) { return true; }
+  bool on_number_part(Text, Code&) { return true; }
+  bool on_int64(std::int64_t, Text, Code&) { return true; }
+  bool on_uint64(std::uint64_t, Text, Code&) { return true; }
+  bool on_double(double, Text, Code&) { return true; }
+  bool on_bool(bool, Code&) { return true; }
+  bool on_null(Code&) { return true; }
+  bool on_comment_part(Text, Code&) { return true; }
+  bool on_comment(Text, Code&) { return true; }
+};
+
+Error malformed(std::size_t offset, std::string_view reason) {
+  return {make_error_code(errc::malformed), fmt::format("not valid JSON: {} at byte {}", reason, offset)};
+}
+
+}  // namespace
+
+Error explain_malformed(std::string_view text, std::string_view fallback) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    return {make_error_code(errc::malformed), "not valid JSON: the text is empty"};
+  }
+  boost::json::basic_parser<Nothing> parser(options());
+  boost::json::error_code error;
+  const auto used = parser.write_some(false, text.data(), text.size(), error);
+  if (error) return malformed(used, error.message());
+  if (used < text.size()) return malformed(used, "extra data");
+  return {make_error_code(errc::malformed), fmt::format("not valid JSON: {}", fallback)};
+}
+
+Result<Value> parse(std::string_view text) {
+  boost::json::parser parser({}, options());
+  boost::json::error_code error;
+  parser.write(text.data(), text.size(), error);
+  if (error) return std::unexpected(explain_malformed(text, error.message()));
+  return parser.release();
+}
+
+std::string serialize(const Value& value) { return boost::json::serialize(value); }
+
+const Value* find(const Value& object, std::string_view name) {
+  const auto* members = object.if_object();
+  return members ? members->if_contains(boost::json::string_view(name.data(), name.size())) : nullptr;
+}
+
+std::string_view text_or(const Value& object, std::string_view name, std::string_view otherwise) {
+  const auto* member = find(object, name);
+  const auto* text = member ? member->if_string() : nullptr;
+  return text ? std::string_view(text->data(), text->size()) : otherwise;
+}
+
+double number_or(const Value& object, std::string_view name, double otherwise) {
+  const auto* member = find(object, name);
+  return member && member->is_number() ? member->to_number<double>() : otherwise;
+}
+
+bool bool_or(const Value& object, std::string_view name, bool otherwise) {
+  const auto* member = find(object, name);
+  const auto* flag = member ? member->if_bool() : nullptr;
+  return flag ? *flag : otherwise;
+}
+
+}  // namespace corral::json

@@ -1,0 +1,114 @@
+#include "json/writer.h"
+
+#include <array>
+
+namespace corral::json {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+enum : std::uint8_t { kPlain, kEscape, kHigh };
+
+constexpr std::array<std::uint8_t, 256> kClasses = [] {
+  std::array<std::uint8_t, 256> classes{};
+  for (std::size_t c = 0; c < 0x20; ++c) classes[c] = kEscape;
+  for (std::size_t c = 0x80; c < 0x100; ++c) classes[c] = kHigh;
+  classes['"'] = classes['\\'] = kEscape;
+  return classes;
+}();
+
+void append_control(std::string& out, unsigned char c) {
+  switch (c) {
+    case '"':
+      out.append("\\\"");
+      return;
+    case '\\':
+      out.append("\\\\");
+      return;
+    case '\n':
+      out.append("\\n");
+      return;
+    case '\r':
+      out.append("\\r");
+      return;
+    case '\t':
+      out.append("\\t");
+      return;
+    case '\b':
+      out.append("\\b");
+      return;
+    case '\f':
+      out.append("\\f");
+      return;
+    default:
+      break;
+  }
+  static constexpr char kHex[] = "0123456789abcdef";
+  const char escape[] = {'\\', 'u', '0', '0', kHex[c >> 4], kHex[c & 15]};
+  out.append(escape, sizeof escape);
+}
+
+struct Sequence {
+  std::size_t length;  // bytes to skip; at least 1
+  bool valid;
+};
+
+// The character that begins with the high byte at text[0]; if it is none, the part that could have been the start of
+// one (Unicode 15, table 3-7 and "substitution of maximal subparts").
+Sequence sequence_at(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4) return {1, false};
+  unsigned low = 0x80, high = 0xBF;
+  if (lead == 0xE0) low = 0xA0;
+  if (lead == 0xED) high = 0x9F;
+  if (lead == 0xF0) low = 0x90;
+  if (lead == 0xF4) high = 0x8F;
+  for (std::size_t i = 1; i < length; ++i) {
+    if (i >= text.size() || byte(i) < low || byte(i) > high) return {i, false};
+    low = 0x80;
+    high = 0xBF;
+  }
+  return {length, true};
+}
+
+}  // namespace
+
+void append_escaped(std::string& out, std::string_view text) {
+  std::size_t from = 0, at = 0;
+  while (at < text.size()) {
+    const auto c = static_cast<unsigned char>(text[at]);
+    const auto kind = kClasses[c];
+    if (kind == kPlain) {
+      ++at;
+      continue;
+    }
+    std::size_t length = 1;
+    if (kind == kHigh) {
+      const auto sequence = sequence_at(text.substr(at));
+      length = sequence.length;
+      if (sequence.valid) {
+        at += length;
+        continue;
+      }
+    }
+    out.append(text, from, at - from);
+    if (kind == kHigh) {
+      out.append(kReplacement);
+    } else {
+      append_control(out, c);
+    }
+    at += length;
+    from = at;
+  }
+  out.append(text, from, text.size() - from);
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  out.push_back('"');
+  append_escaped(out, text);
+  out.push_back('"');
+}
+
+}  // namespace corral::json

@@ -1,0 +1,100 @@
+// Writes JSON straight into a text, for everything that is sent often. Commas are its business, the nesting is the
+// caller's: every begin needs its end, every value in an object its key.
+//
+//   std::string out;
+//   json::Writer json(out);
+//   json.begin_object().field("model", name).key("data").begin_array().value(1).end_array().end_object();
+//
+// Bytes of a string that are no UTF-8 come out as U+FFFD; numbers that JSON doesn't know (infinities, NaN) as null.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace corral::json {
+
+// Appends `text` between quotation marks, escaped.
+void append_quoted(std::string& out, std::string_view text);
+// Appends `text` escaped, without the quotation marks.
+void append_escaped(std::string& out, std::string_view text);
+
+class Writer {
+ public:
+  // Appends to `out`, which must outlive the writer.
+  explicit Writer(std::string& out) : out_(out) {}
+
+  Writer& begin_object() { return open('{'); }
+  Writer& end_object() { return close('}'); }
+  Writer& begin_array() { return open('['); }
+  Writer& end_array() { return close(']'); }
+
+  // `name` must need no escaping.
+  Writer& key(std::string_view name) {
+    if (comma_) out_.push_back(',');
+    out_.push_back('"');
+    out_.append(name).append("\":");
+    comma_ = false;
+    return *this;
+  }
+
+  Writer& value(std::string_view text) {
+    separate();
+    append_quoted(out_, text);
+    return *this;
+  }
+  Writer& value(const std::string& text) { return value(std::string_view(text)); }
+  Writer& value(const char* text) { return value(std::string_view(text)); }
+  Writer& value(std::same_as<bool> auto flag) { return raw(flag ? "true" : "false"); }
+  Writer& value(std::integral auto number)
+    requires(!std::same_as<decltype(number), bool>)
+  {
+    return digits(number);
+  }
+  // As few digits as bring back the same number of the same type.
+  Writer& value(std::floating_point auto number) { return std::isfinite(number) ? digits(number) : null(); }
+  Writer& null() { return raw("null"); }
+  // A value that is JSON already.
+  Writer& raw(std::string_view json) {
+    separate();
+    out_.append(json);
+    return *this;
+  }
+
+  template <typename T>
+  Writer& field(std::string_view name, T&& what) {
+    return key(name).value(std::forward<T>(what));
+  }
+
+ private:
+  Writer& open(char bracket) {
+    separate();
+    out_.push_back(bracket);
+    comma_ = false;
+    return *this;
+  }
+  Writer& close(char bracket) {
+    out_.push_back(bracket);
+    comma_ = true;
+    return *this;
+  }
+  void separate() {
+    if (comma_) out_.push_back(',');
+    comma_ = true;
+  }
+  Writer& digits(auto number) {
+    separate();
+    char buffer[32];
+    const auto end = std::to_chars(buffer, buffer + sizeof buffer, number).ptr;
+    out_.append(buffer, end);
+    return *this;
+  }
+
+  std::string& out_;
+  bool comma_ = false;  // a value stands before the next one
+};
+
+}  // namespace corral::json
