@@ -11,6 +11,7 @@
 #include "async/task.h"
 #include "base/error.h"
 #include "http/handler.h"
+#include "http/target.h"
 
 namespace corral::http {
 
@@ -26,21 +27,21 @@ using Endpoint = std::variant<UnixEndpoint, TcpEndpoint>;
 std::string to_string(const Endpoint& endpoint);
 
 struct ClientOptions {
-  std::size_t max_idle_connections = 64;
+  std::size_t max_idle_connections = 1024;
   std::chrono::milliseconds connect_timeout{5'000};
   std::uint32_t max_header_bytes = 64 * 1024;
 };
 
-class Client {
+class Client final : public Target {
  public:
   Client(async::Executor executor, Endpoint endpoint, ClientOptions options = {});
-  ~Client();
+  ~Client() override;
 
   // Sends the request and returns once the response's head is there; its body streams. Dropping the response (or
   // cancelling) closes the connection, which tells the server. A kept-alive connection that turned out closed before
   // any byte of the answer is replaced once. Errors: connect_failed, peer_closed, malformed, header_too_large.
   // The request's body must be a text (streaming uploads are not needed by anyone yet).
-  async::Task<Result<Response>> send(const RequestHead& head, std::string_view body);
+  async::Task<Result<Response>> send(const RequestHead& head, std::string_view body) override;
 
   struct Impl;  // public in name only: defined behind the compile firewall
 

@@ -187,6 +187,37 @@ TEST_F(HttpTest, ClientThatLeavesCancelsAHandlerThatStillThinks) {
   });
 }
 
+TEST_F(HttpTest, ClientThatLeavesAfterABodyThatCameLaterThanItsHeadIsNoticedToo) {
+  async::Event never(pool.home().executor());
+  async::Event entered(pool.home().executor()), started(pool.home().executor());
+  bool unwound = false;
+  struct Mark {
+    bool& flag;
+    ~Mark() { flag = true; }
+  };
+  handler.function = [&](Request request) -> Task<Response> {
+    const Mark mark{unwound};
+    entered.set();
+    co_await request.body.read_all(100);
+    started.set();
+    co_await never.wait();
+    co_return Response{};
+  };
+  serve();
+  run([&]() -> Task<void> {
+    {
+      asio::ip::tcp::socket socket(pool.home().context());
+      co_await socket.async_connect({asio::ip::make_address("127.0.0.1"), port}, async::use_task);
+      const std::string_view head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n", body = "body";
+      co_await asio::async_write(socket, asio::buffer(head), async::use_task);
+      co_await entered.wait();
+      co_await asio::async_write(socket, asio::buffer(body), async::use_task);
+      co_await started.wait();
+    }
+    while (!unwound) co_await asio::post(async::use_task);
+  });
+}
+
 TEST_F(HttpTest, BodyThatFailsMidwayReachesTheClientAsTruncated) {
   handler.function = [&](Request) -> Task<Response> {
     co_return Response::event_stream(std::make_unique<Pieces>(std::vector<std::string>{"one"}, Pieces::End::fail));
@@ -229,6 +260,40 @@ TEST_F(HttpTest, MalformedRequestsGetA4xxAndAClose) {
     EXPECT_TRUE(
         (co_await raw("GET / HTTP/1.1\r\nX: " + std::string(4000, 'x') + "\r\n\r\n")).starts_with("HTTP/1.1 431"));
     EXPECT_TRUE((co_await raw("POST / HTTP/1.1\r\nContent-Length: 5000\r\n\r\n")).starts_with("HTTP/1.1 413"));
+  });
+}
+
+TEST_F(HttpTest, TransferCodingThatDoesNotEndInChunkedIsRefused) {
+  serve();
+  run([&]() -> Task<void> {
+    for (const std::string coding : {"gzip", "chunked, identity", "xchunkedx"}) {
+      const auto answer = co_await raw("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: " + coding +
+                                       "\r\nContent-Length: 4\r\n\r\nGET / HTTP/1.1\r\n\r\n");
+      EXPECT_TRUE(answer.starts_with("HTTP/1.1 400")) << coding << ": " << answer;
+      EXPECT_EQ(answer.find("HTTP/1.1 200"), std::string::npos) << coding;
+    }
+  });
+}
+
+TEST_F(HttpTest, OldClientGetsAStreamThatEndsByClosing) {
+  handler.function = [&](Request) -> Task<Response> {
+    co_return Response::event_stream(
+        std::make_unique<Pieces>(std::vector<std::string>{"one", "two"}, Pieces::End::finish));
+  };
+  serve();
+  run([&]() -> Task<void> {
+    const auto answer = co_await raw("GET / HTTP/1.0\r\n\r\n");
+    EXPECT_TRUE(answer.ends_with("\r\n\r\nonetwo")) << answer;
+    EXPECT_EQ(answer.find("chunked"), std::string::npos);
+  });
+}
+
+TEST_F(HttpTest, HeadTellsTheLengthThatGetWouldHave) {
+  serve();
+  run([&]() -> Task<void> {
+    const auto answer = co_await raw("HEAD /abc HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    EXPECT_NE(answer.find("Content-Length: 10\r\n"), std::string::npos) << answer;
+    EXPECT_TRUE(answer.ends_with("\r\n\r\n"));
   });
 }
 

@@ -81,7 +81,6 @@ TEST_F(RoutesTest, OtherMethodsAre405WithAllow) {
 TEST_F(RoutesTest, HeadOnAKnownPathIsNever404) {
   EXPECT_EQ(ask("HEAD", "/load").head.status, 200u);
   EXPECT_EQ(ask("HEAD", "/models").head.status, 200u);
-  EXPECT_EQ(ask("HEAD", "/models").body.text(), "");
   EXPECT_EQ(ask("HEAD", "/nothing").head.status, 404u);
 }
 

@@ -1,7 +1,7 @@
 #include "http/client.h"
 
 #include <array>
-#include <vector>
+#include <deque>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -20,6 +20,9 @@ constexpr auto kReadLimit = std::chrono::hours(24);   // a model may think for l
 
 using Connected = std::unique_ptr<Wire>;
 
+// A kept connection that nobody wanted for this long is closed, before the server on the other side does it.
+constexpr auto kIdleLimit = std::chrono::seconds(60);
+
 Socket generic(auto socket) { return Socket(std::move(socket)); }
 
 }  // namespace
@@ -36,13 +39,21 @@ struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
   async::Executor executor;
   const Endpoint endpoint;
   const ClientOptions options;
-  std::vector<Connected> idle;
+  struct Idle {
+    Connected wire;
+    MonoTime since;
+  };
+  std::deque<Idle> idle;  // the one used last at the end
 
   async::Task<Result<Connected>> connect();
   async::Task<Result<Connected>> connect_now();
   std::string request_text(const RequestHead& head, std::string_view body) const;
   void give_back(Connected wire) {
-    if (idle.size() < options.max_idle_connections) idle.push_back(std::move(wire));
+    const auto now = MonoClock::now();
+    while (!idle.empty() && (now - idle.front().since > kIdleLimit || idle.size() >= options.max_idle_connections)) {
+      idle.pop_front();
+    }
+    idle.push_back({std::move(wire), now});
   }
 };
 
@@ -147,9 +158,10 @@ async::Task<Result<Response>> Client::send(const RequestHead& head, std::string_
   const ReadLimits limits{impl->options.max_header_bytes, ~0ull, kReadLimit, kReadLimit};
   while (true) {
     Connected wire;
+    if (!impl->idle.empty() && MonoClock::now() - impl->idle.back().since > kIdleLimit) impl->idle.clear();
     const bool reused = !impl->idle.empty();
     if (reused) {
-      wire = std::move(impl->idle.back());
+      wire = std::move(impl->idle.back().wire);
       impl->idle.pop_back();
     } else {
       auto connected = co_await impl->connect();

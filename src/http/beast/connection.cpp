@@ -55,12 +55,23 @@ class Connection::RequestBody final : public BodySource {
       const auto written = co_await connection.wire_.write(buffers, connection.options_.write_timeout);
       if (!written) co_return std::unexpected(written.error());
     }
-    co_return co_await connection.reader_->read_piece();
+    const auto piece = co_await connection.reader_->read_piece();
+    watch_at_end();
+    co_return piece;
   }
-  std::string_view take_ready() override { return connection_->reader_->ready_piece(); }
+  std::string_view take_ready() override {
+    const auto piece = connection_->reader_->ready_piece();
+    watch_at_end();
+    return piece;
+  }
   std::optional<std::uint64_t> length() const override { return connection_->reader_->content_length(); }
 
  private:
+  // A body that came after its head woke the watcher, which then stopped.
+  void watch_at_end() {
+    if (connection_->reader_->done()) connection_->watch();
+  }
+
   std::shared_ptr<Connection> connection_;
 };
 
@@ -122,6 +133,7 @@ async::Task<bool> Connection::serve_one() {
   expects_continue_ = same_name(request.head.headers.get("Expect"), "100-continue");
   if (!reader_->done()) request.body = Body(std::make_unique<RequestBody>(shared_from_this()));
   const bool head_only = request.head.method == "HEAD";
+  chunks_known_ = reader_->version() >= 11;
   const bool keep_alive = reader_->keep_alive();
 
   watch();
@@ -176,7 +188,7 @@ std::string Connection::head_text(const Response& response, std::optional<std::u
   if (!has_no_body(response.head.status)) {
     if (length) {
       fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", *length);
-    } else {
+    } else if (chunks_known_) {
       head.append("Transfer-Encoding: chunked\r\n");
     }
   }
@@ -187,20 +199,23 @@ std::string Connection::head_text(const Response& response, std::optional<std::u
 async::Task<bool> Connection::write_response(Response response, bool head_only, bool keep_alive) {
   const bool bodiless = head_only || has_no_body(response.head.status);
   if (response.body.streaming() && !bodiless) {
-    auto head = head_text(response, response.body.source()->length(), keep_alive);
-    co_return co_await write_stream(std::move(head), std::move(response), keep_alive);
+    const auto length = response.body.source()->length();
+    auto head = head_text(response, length, keep_alive && (length || chunks_known_));
+    co_return co_await write_stream(std::move(head), std::move(response));
   }
   const auto& text = response.body.text();
-  const auto head = head_text(response, text.size(), keep_alive);
+  const auto length = response.body.streaming() ? response.body.source()->length() : text.size();
+  const auto head = head_text(response, length, keep_alive);
   const std::array buffers = {asio::const_buffer(head.data(), head.size()),
                               asio::const_buffer(text.data(), bodiless ? 0 : text.size())};
   const auto written = co_await wire_.write(buffers, options_.write_timeout);
   co_return written.has_value();
 }
 
-async::Task<bool> Connection::write_stream(std::string head, Response response, bool) {
+async::Task<bool> Connection::write_stream(std::string head, Response response) {
   auto& source = *response.body.source();
-  const bool chunked = !source.length();
+  const bool chunked = !source.length() && chunks_known_;
+  const bool ends_by_close = !source.length() && !chunks_known_;
   std::string lead = std::move(head);  // goes out in front of the next piece
   std::string_view piece = source.take_ready();
   while (true) {
@@ -223,7 +238,7 @@ async::Task<bool> Connection::write_stream(std::string head, Response response, 
     piece = *next;
     if (piece.empty()) break;
   }
-  if (!chunked) co_return true;
+  if (!chunked) co_return !ends_by_close;
   static constexpr std::string_view kLastChunk = "0\r\n\r\n";
   const std::array buffers = {asio::const_buffer(kLastChunk.data(), kLastChunk.size())};
   const auto written = co_await wire_.write(buffers, options_.write_timeout);

@@ -35,7 +35,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   async::Task<bool> serve_one();
   async::Task<Response> call_handler(Request request);
   async::Task<bool> write_response(Response response, bool head_only, bool keep_alive);
-  async::Task<bool> write_stream(std::string head, Response response, bool keep_alive);
+  async::Task<bool> write_stream(std::string head, Response response);
   async::Task<void> refuse(const Error& error);
   // Skips what is left of the request's body. False when that isn't worth it.
   async::Task<bool> drain_body();
@@ -51,9 +51,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<asio::cancellation_signal> cancel_ = std::make_shared<asio::cancellation_signal>();
   RequestId request_id_;
   bool expects_continue_ = false;
-  bool busy_ = false;      // a handler works or its answer is on the way
-  bool watching_ = false;  // a wait for readability is pending
-  bool closing_ = false;   // finish() was called
+  bool chunks_known_ = true;  // the client speaks HTTP/1.1; before that a body of unknown length ends by closing
+  bool busy_ = false;         // a handler works or its answer is on the way
+  bool watching_ = false;     // a wait for readability is pending
+  bool closing_ = false;      // finish() was called
   bool ended_ = false;
 };
 

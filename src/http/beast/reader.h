@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <boost/beast/http/basic_parser.hpp>
+#include <boost/beast/http/error.hpp>
 
 #include "http/beast/wire.h"
 #include "http/errors.h"
@@ -27,14 +28,17 @@ class Parser final : public boost::beast::http::basic_parser<isRequest> {
  public:
   using Head = std::conditional_t<isRequest, RequestHead, ResponseHead>;
   Head head;
+  int version = 11;        // of a request: 10 or 11
   std::string_view piece;  // body bytes found by the last put(), inside its buffer
 
  private:
   using string_view = boost::beast::string_view;
   using error_code = boost::beast::error_code;
 
-  void on_request_impl(boost::beast::http::verb, string_view method, string_view target, int, error_code&) override {
+  void on_request_impl(boost::beast::http::verb, string_view method, string_view target, int sent_version,
+                       error_code&) override {
     if constexpr (isRequest) {
+      version = sent_version;
       head.method = method;
       head.target = target;
       head.headers.reserve(12);
@@ -49,7 +53,18 @@ class Parser final : public boost::beast::http::basic_parser<isRequest> {
   void on_field_impl(boost::beast::http::field, string_view name, string_view value, error_code&) override {
     head.headers.add(name, value);
   }
-  void on_header_impl(error_code&) override {}
+  // A request whose last transfer coding isn't chunked has no end that anybody could tell (RFC 9112 §6.3): taken as one
+  // without a body, the rest of it would pass as the next request.
+  void on_header_impl(error_code& error) override {
+    if constexpr (isRequest) {
+      const auto coding = head.headers.get("Transfer-Encoding");
+      constexpr std::string_view kChunked = "chunked";
+      if (coding.empty() ||
+          (coding.size() >= kChunked.size() && same_name(coding.substr(coding.size() - kChunked.size()), kChunked)))
+        return;
+      error = boost::beast::http::error::bad_transfer_encoding;
+    }
+  }
   void on_body_init_impl(boost::optional<std::uint64_t> const&, error_code&) override {}
   std::size_t on_body_impl(string_view body, error_code&) override {
     piece = body;
@@ -79,6 +94,8 @@ class MessageReader {
   bool started() const { return parser_.got_some() || !wire_.unread().empty(); }
   bool done() const { return parser_.is_done(); }
   bool keep_alive() const { return parser_.keep_alive(); }
+  // Of a request: 10 or 11.
+  int version() const { return parser_.version; }
   std::optional<std::uint64_t> content_length() const;
   // The answer to a HEAD request, or a status without a body.
   void expect_no_body() { parser_.skip(true); }

@@ -89,7 +89,8 @@ async::Task<void> Server::Impl::accept(Acceptor& acceptor) {
   while (true) {
     auto& home = *per_loop[next_loop++ % per_loop.size()];
     auto [error, socket] = co_await acceptor.async_accept(home.loop.context(), async::as_value);
-    if (error == asio::error::operation_aborted) co_return;
+    // Closed while this task slept: there was no operation to abort then.
+    if (error == asio::error::operation_aborted || !acceptor.is_open()) co_return;
     if (error) {
       // Out of descriptors, most likely: waiting lets others finish; a tight loop would not.
       log::warning("http", "accept: {}", error.message());
