@@ -1,0 +1,132 @@
+// The bodies of inference answers, written straight as text. Pure functions and plain values; safe on every thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace corral::protocol {
+
+// Who answers what: the same in every piece of one answer.
+struct AnswerHead {
+  std::string id = {};           // "chatcmpl-...", "cmpl-..."
+  std::string model = {};        // the name that was asked for
+  std::int64_t created = 0;      // seconds since 1970
+  std::string fingerprint = {};  // of the software that answers
+};
+
+struct Usage {
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t cached_tokens = 0;  // of the prompt: not computed again
+  std::uint32_t completion_tokens = 0;
+};
+
+// As llama-server reports them; milliseconds.
+struct Timings {
+  std::uint32_t cache_n = 0;   // prompt tokens that were cached
+  std::uint32_t prompt_n = 0;  // prompt tokens that were computed
+  double prompt_ms = 0;
+  std::uint32_t predicted_n = 0;
+  double predicted_ms = 0;
+};
+
+struct TopLogprob {
+  std::int32_t id = 0;
+  std::string token = {};  // its bytes, perhaps half a character
+  float logprob = 0;
+};
+struct TokenLogprob : TopLogprob {
+  std::vector<TopLogprob> top = {};
+};
+
+struct ToolCall {
+  std::string id = {}, name = {}, arguments = {};
+};
+
+struct ChatMessage {
+  std::string content = {};
+  std::string reasoning_content = {};
+  std::vector<ToolCall> tool_calls = {};
+};
+
+// One step of a streamed chat answer; empty parts are left out.
+struct ChatDelta {
+  std::string content = {};
+  std::string reasoning_content = {};
+  std::optional<std::uint32_t> tool_index = {};  // set: `tool` is (a piece of) that tool call
+  ToolCall tool = {};
+};
+
+// finish_reason: "stop", "length", "tool_calls".
+struct ChatAnswer {
+  ChatMessage message = {};
+  std::string_view finish_reason = {};
+  std::vector<TokenLogprob> logprobs = {};
+  bool has_logprobs = false;
+};
+struct TextAnswer {
+  std::string text = {};
+  std::string_view finish_reason = {};
+  std::vector<TokenLogprob> logprobs = {};
+  bool has_logprobs = false;
+  std::vector<std::int32_t> tokens = {};  // written if not empty
+};
+
+std::string chat_completion(const AnswerHead& head, const ChatAnswer& answer, const Usage& usage,
+                            const Timings& timings);
+std::string text_completion(const AnswerHead& head, std::span<const TextAnswer> answers, const Usage& usage,
+                            const Timings& timings);
+
+// Writes the events of one streamed answer. What is the same in each of them is made once, so that a token costs some
+// string appends.
+class ChunkWriter {
+ public:
+  enum class Shape { chat, text };
+  ChunkWriter(Shape shape, const AnswerHead& head);
+
+  // Each appends one "data: {...}\n\n". `timings` may be null.
+  void role(std::string& out) const;  // chat: the first event
+  void delta(std::string& out, const ChatDelta& delta, std::span<const TokenLogprob> logprobs = {},
+             const Timings* timings = nullptr) const;
+  void text(std::string& out, std::string_view text, std::span<const TokenLogprob> logprobs = {},
+            const Timings* timings = nullptr) const;
+  void finish(std::string& out, std::string_view reason, const Timings* timings = nullptr) const;
+  void usage(std::string& out, const Usage& usage, const Timings* timings = nullptr) const;
+  static void done(std::string& out);
+
+ private:
+  void close(std::string& out, std::span<const TokenLogprob> logprobs, const Timings* timings) const;
+
+  Shape shape_;
+  std::string prefix_;  // up to and including "choices":
+};
+
+std::string embeddings(std::string_view model, std::span<const std::vector<float>> vectors, bool base64,
+                       std::uint32_t tokens);
+
+struct RankedDocument {
+  std::uint32_t index = 0;
+  float score = 0;
+};
+// `ranked` in the order to be written; `documents` is empty unless their texts are to be given back.
+std::string reranking(std::string_view model, std::span<const RankedDocument> ranked,
+                      std::span<const std::string> documents, std::uint32_t tokens);
+
+// GET models of an engine that has one model.
+struct ModelEntry {
+  std::string id;
+  std::int64_t created = 0;
+  std::string owned_by;
+  std::string meta;  // JSON text for "meta", or empty
+};
+std::string model_entry(const ModelEntry& entry);
+std::string model_list(std::span<const ModelEntry> entries);
+
+std::string tokens_answer(std::span<const std::int32_t> tokens);
+
+std::string base64(std::string_view bytes);
+
+}  // namespace corral::protocol

@@ -1,0 +1,160 @@
+#include "protocol/http_error.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "http/sse.h"
+#include "json/value.h"
+#include "json/writer.h"
+#include "protocol/errors.h"
+
+namespace corral::protocol {
+namespace {
+
+constexpr std::array kStatuses = std::to_array<StatusRow>({
+    {ErrorKind::internal, 500, "server_error", "api_error"},
+    {ErrorKind::invalid_request, 400, "invalid_request_error", "invalid_request_error"},
+    {ErrorKind::unauthorized, 401, "authentication_error", "authentication_error"},
+    {ErrorKind::forbidden, 403, "permission_error", "permission_error"},
+    {ErrorKind::not_found, 404, "not_found_error", "not_found_error"},
+    {ErrorKind::conflict, 409, "conflict_error", "conflict_error"},
+    {ErrorKind::too_large, 413, "request_too_large", "request_too_large"},
+    {ErrorKind::unprocessable, 422, "unprocessable_error", "invalid_request_error"},
+    {ErrorKind::rate_limited, 429, "rate_limit_error", "rate_limit_error"},
+    {ErrorKind::unavailable, 503, "unavailable_error", "overloaded_error"},
+    {ErrorKind::upstream, 502, "upstream_error", "api_error"},
+    {ErrorKind::timeout, 504, "timeout_error", "timeout_error"},
+    {ErrorKind::cancelled, 499, "cancelled_error", "api_error"},
+});
+
+constexpr std::size_t kMaxForeignText = 500;
+
+// The remote_* causes stand in the order of ErrorKind.
+errc remote_cause(ErrorKind kind) {
+  return static_cast<errc>(static_cast<int>(errc::remote_internal) + static_cast<int>(kind));
+}
+
+ErrorKind kind_of_status(unsigned status) {
+  for (const auto& row : kStatuses) {
+    if (row.status == status) return row.kind;
+  }
+  return status >= 500 ? ErrorKind::internal : ErrorKind::invalid_request;
+}
+
+// Our own cause of that name and kind, or the general one of the kind.
+std::error_code cause_of(ErrorKind kind, std::string_view name) {
+  for (int value = 1; value <= static_cast<int>(errc::remote_cancelled); ++value) {
+    const auto code = make_error_code(static_cast<errc>(value));
+    if (kind_of(code) == kind && code.message() == name) return code;
+  }
+  return make_error_code(remote_cause(kind));
+}
+
+void write_openai(json::Writer& out, const Error& error) {
+  const auto& row = status_row(kind_of(error.code));
+  out.begin_object().key("error").begin_object();
+  out.field("message", error.message).field("type", row.openai_type).field("code", error.code.message()).key("param");
+  error.param.empty() ? out.null() : out.value(error.param);
+  if (!error.memory.empty() || error.retry_after) {
+    out.key("details").begin_object();
+    if (error.retry_after) out.field("retry_after", error.retry_after->count());
+    if (!error.memory.empty()) {
+      out.key("memory").begin_array();
+      for (const auto& need : error.memory) {
+        out.begin_object().field("device", need.device).field("need", need.need).field("have", need.have).end_object();
+      }
+      out.end_array();
+    }
+    out.end_object();
+  }
+  out.end_object().end_object();
+}
+
+}  // namespace
+
+std::span<const StatusRow> status_table() { return kStatuses; }
+
+const StatusRow& status_row(ErrorKind kind) {
+  const auto row = std::ranges::find(kStatuses, kind, &StatusRow::kind);
+  return row == kStatuses.end() ? kStatuses.front() : *row;
+}
+
+unsigned http_status(const Error& error) {
+  if (error.code == make_error_code(errc::method_not_allowed)) return 405;
+  return status_row(kind_of(error.code)).status;
+}
+
+std::string error_body(const Error& error, Style style) {
+  std::string body;
+  json::Writer out(body);
+  switch (style) {
+    case Style::openai:
+      write_openai(out, error);
+      break;
+    case Style::anthropic:
+      out.begin_object().field("type", "error").key("error").begin_object();
+      out.field("type", status_row(kind_of(error.code)).anthropic_type).field("message", error.message);
+      out.end_object().end_object();
+      break;
+    case Style::ollama:
+      out.begin_object().field("error", error.message).end_object();
+      break;
+  }
+  return body;
+}
+
+http::Response error_response(const Error& error, Style style) {
+  auto response = http::Response::json(http_status(error), error_body(error, style));
+  if (error.retry_after) response.head.headers.add("Retry-After", std::to_string(error.retry_after->count()));
+  return response;
+}
+
+std::string sse_error_event(const Error& error) { return sse_error_event(error, Style::openai); }
+
+std::string sse_error_event(const Error& error, Style style) {
+  const auto body = error_body(error, style);
+  return style == Style::anthropic ? http::sse_event("error", body) : http::sse_data(body);
+}
+
+http::Response path_error(const http::Request& request, unsigned status, Style style) {
+  const auto path = request.head.path();
+  if (status == 405) {
+    return error_response(
+        {errc::method_not_allowed, fmt::format("{} does not take {} requests", path, request.head.method)}, style);
+  }
+  return error_response({errc::unknown_path, fmt::format("there is nothing at {}", path)}, style);
+}
+
+Error parse_error_body(unsigned status, std::string_view body) {
+  const auto kind = kind_of_status(status);
+  const auto foreign = [&] {
+    const auto text = body.substr(0, std::min(body.size(), kMaxForeignText));
+    return Error(remote_cause(kind),
+                 text.empty() ? fmt::format("the server answered with status {}", status) : std::string(text));
+  };
+  const auto parsed = json::parse(body);
+  if (!parsed) return foreign();
+  const auto* inner = json::find(*parsed, "error");
+  if (!inner) return foreign();
+  if (const auto* text = inner->if_string()) return {remote_cause(kind), std::string(text->data(), text->size())};
+  const auto message = json::text_or(*inner, "message", {});
+  if (message.empty()) return foreign();
+  Error error(cause_of(kind, json::text_or(*inner, "code", {})), std::string(message),
+              std::string(json::text_or(*inner, "param", {})));
+  if (const auto* details = json::find(*inner, "details")) {
+    const auto seconds = json::number_or(*details, "retry_after", -1);
+    if (seconds >= 0 && seconds < 1e9) error.retry_after = std::chrono::seconds(static_cast<std::int64_t>(seconds));
+    if (const auto* memory = json::find(*details, "memory"); memory && memory->is_array()) {
+      for (const auto& need : memory->get_array()) {
+        error.memory.push_back({std::string(json::text_or(need, "device", {})),
+                                static_cast<std::uint64_t>(std::max(0.0, json::number_or(need, "need", 0))),
+                                static_cast<std::uint64_t>(std::max(0.0, json::number_or(need, "have", 0)))});
+      }
+    }
+  }
+  return error;
+}
+
+}  // namespace corral::protocol

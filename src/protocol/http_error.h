@@ -1,0 +1,48 @@
+// Errors as HTTP answers: one table from kinds of causes to status and `type`, one renderer per family of paths, and
+// the way back for clients. Pure functions; safe on every thread.
+//
+//   openai     {"error":{"message","type","code","param"}}        code: the name of the cause in its folder's table
+//   anthropic  {"type":"error","error":{"type","message"}}
+//   ollama     {"error":"text"}
+// An OpenAI error carries "details" {"memory":[{"device","need","have"}], "retry_after"} where there are any (bytes,
+// seconds).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "http/handler.h"
+
+namespace corral::protocol {
+
+enum class Style { openai, anthropic, ollama };
+
+struct StatusRow {
+  ErrorKind kind;
+  unsigned status;
+  std::string_view openai_type;
+  std::string_view anthropic_type;
+};
+std::span<const StatusRow> status_table();
+const StatusRow& status_row(ErrorKind kind);
+
+unsigned http_status(const Error& error);
+
+// The body alone.
+std::string error_body(const Error& error, Style style = Style::openai);
+// Status, body and Retry-After.
+http::Response error_response(const Error& error, Style style = Style::openai);
+// For streams whose head went out already: one framed "data: {"error":{...}}" event.
+std::string sse_error_event(const Error& error);
+std::string sse_error_event(const Error& error, Style style);
+
+// For RouteTable: 404 and 405 for paths.
+http::Response path_error(const http::Request& request, unsigned status, Style style = Style::openai);
+
+// What an answer with an error status says, in any of the three styles. Texts that are none of them become the message
+// as they are (cut after 500 bytes).
+Error parse_error_body(unsigned status, std::string_view body);
+
+}  // namespace corral::protocol

@@ -1,0 +1,266 @@
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "http/sse.h"
+#include "json/value.h"
+#include "protocol/answers.h"
+#include "protocol/errors.h"
+#include "protocol/http_error.h"
+#include "protocol/requests.h"
+
+namespace corral::protocol {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+json::Value parsed(std::string_view text) {
+  auto value = json::parse(text);
+  EXPECT_TRUE(value) << text;
+  return value ? *value : json::Value();
+}
+
+TEST(Requests, ChatIsFilled) {
+  const auto request = parse_chat_request(R"({"model":"m","stream":true,"stream_options":{"include_usage":true},
+    "messages":[{"role":"user","content":"h\u00e9"}],"temperature":0,"top_k":5,"seed":-1,"max_completion_tokens":9,
+    "stop":"x","logprobs":true,"top_logprobs":3,"chat_template_kwargs":{"enable_thinking":false,"a":"b"},
+    "tools":[{"type":"web"},{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"g"}}],
+    "tool_choice":{"type":"function","function":{"name":"g"}},"parallel_tool_calls":false,"reasoning_effort":"low"})");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->model, "m");
+  EXPECT_TRUE(request->stream);
+  EXPECT_TRUE(request->include_usage);
+  EXPECT_EQ(request->messages, R"([{"role":"user","content":"hé"}])");
+  EXPECT_EQ(request->sampling.temperature, 0.0f);
+  EXPECT_EQ(request->sampling.top_k, 5);
+  EXPECT_FALSE(request->sampling.top_p);
+  EXPECT_FALSE(request->sampling.seed);
+  EXPECT_EQ(request->max_tokens, 9u);
+  EXPECT_THAT(request->stop, ElementsAre("x"));
+  EXPECT_EQ(request->n_probs, 3u);
+  EXPECT_EQ(request->tools, R"([{"type":"function","function":{"name":"g"}}])");
+  EXPECT_EQ(request->tool_choice, ToolChoice::required);
+  EXPECT_EQ(request->forced_function, "g");
+  EXPECT_EQ(request->parallel_tool_calls, false);
+  EXPECT_EQ(request->template_kwargs.at(0), (std::pair<std::string, std::string>("enable_thinking", "false")));
+  EXPECT_EQ(request->template_kwargs.at(1).second, "\"b\"");
+  EXPECT_EQ(request->reasoning_effort, "low");
+  EXPECT_FALSE(request->has_media);
+}
+
+TEST(Requests, SchemasComeFromEveryPlace) {
+  const auto schema = [](std::string_view more) {
+    const auto request =
+        parse_chat_request(std::string(R"({"messages":[{"role":"user","content":"x"}],)").append(more).append("}"));
+    return request ? request->json_schema : "refused: " + request.error().message;
+  };
+  EXPECT_EQ(schema(R"("json_schema":{"type":"string"})"), R"({"type":"string"})");
+  EXPECT_EQ(schema(R"("response_format":{"type":"json_object"})"), R"({"type":"object"})");
+  EXPECT_EQ(schema(R"("response_format":{"type":"json_object","schema":{"type":"array"}})"), R"({"type":"array"})");
+  EXPECT_EQ(schema(R"("response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"a":1}}})"),
+            R"({"a":1})");
+  EXPECT_EQ(schema(R"("response_format":{"type":"text"})"), "");
+  EXPECT_THAT(schema(R"("json_schema":{},"grammar":"root ::= x")"), HasSubstr("'grammar'"));
+}
+
+TEST(Requests, GrammarsThatNestTooDeepAreRefused) {
+  const auto parsed_with = [](const std::string& grammar) {
+    return parse_completion_request(R"({"prompt":"a","grammar":")" + grammar + R"("})");
+  };
+  EXPECT_TRUE(parsed_with("root ::= " + std::string(200, '(') + "a" + std::string(200, ')')));
+  const auto refused = parsed_with("root ::= " + std::string(5000, '(') + "a" + std::string(5000, ')'));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().param, "grammar");
+}
+
+TEST(Requests, PromptsInEveryShape) {
+  const auto prompts = [](std::string_view prompt) {
+    const auto request = parse_completion_request(std::string(R"({"prompt":)").append(prompt).append("}"));
+    EXPECT_TRUE(request);
+    return request->prompts;
+  };
+  using Tokens = std::vector<std::int32_t>;
+  EXPECT_THAT(prompts(R"("a")"), ElementsAre(Input("a")));
+  EXPECT_THAT(prompts(R"("")"), ElementsAre(Input("")));
+  EXPECT_THAT(prompts(R"(["a","b"])"), ElementsAre(Input("a"), Input("b")));
+  EXPECT_THAT(prompts("[1,2]"), ElementsAre(Input(Tokens{1, 2})));
+  EXPECT_THAT(prompts("[[1],[2,3]]"), ElementsAre(Input(Tokens{1}), Input(Tokens{2, 3})));
+  EXPECT_FALSE(parse_completion_request(R"({"prompt":[]})"));
+  EXPECT_FALSE(parse_completion_request(R"({"prompt":["a","b"],"stream":true})"));
+  EXPECT_FALSE(parse_completion_request(R"({"prompt":"a","echo":true})"));
+}
+
+TEST(Requests, LimitsBiasesAndDocuments) {
+  EXPECT_FALSE(parse_completion_request(R"({"prompt":"a","max_tokens":-1})")->max_tokens);
+  EXPECT_EQ(parse_completion_request(R"({"prompt":"a","max_tokens":3,"n_predict":4})")->max_tokens, 4u);
+  const auto biased = parse_completion_request(R"({"prompt":"a","logit_bias":{"15":1.5," the":false}})");
+  EXPECT_EQ(std::get<std::int32_t>(biased->logit_bias.at(0).token), 15);
+  EXPECT_EQ(biased->logit_bias.at(0).bias, 1.5f);
+  EXPECT_EQ(std::get<std::string>(biased->logit_bias.at(1).token), " the");
+  EXPECT_TRUE(std::isinf(biased->logit_bias.at(1).bias));
+  const auto rerank = parse_rerank_request(R"({"query":"q","documents":["a",{"text":"b","id":1}],"top_n":9})");
+  EXPECT_THAT(rerank->documents, ElementsAre("a", "b"));
+  EXPECT_EQ(rerank->top_n, 9u);
+  EXPECT_FALSE(parse_chat_request(R"({"messages":[{"role":"user","content":"x"}],"top_logprobs":2})"));
+}
+
+const AnswerHead kHead{.id = "chatcmpl-1", .model = "a \"model\"", .created = 5, .fingerprint = "fp"};
+
+TEST(Answers, ChatCompletion) {
+  const auto text = chat_completion(kHead,
+                                    {.message = {.content = "hi\n"},
+                                     .finish_reason = "stop",
+                                     .logprobs = {{{1, "h\xff", -0.5f}, {{2, "i", -1.0f}}}},
+                                     .has_logprobs = true},
+                                    {.prompt_tokens = 3, .cached_tokens = 1, .completion_tokens = 2},
+                                    {.prompt_n = 2, .prompt_ms = 4, .predicted_n = 2, .predicted_ms = 1});
+  const auto answer = parsed(text);
+  EXPECT_EQ(answer.at("model").as_string(), "a \"model\"");
+  EXPECT_EQ(answer.at("object").as_string(), "chat.completion");
+  EXPECT_EQ(answer.at("system_fingerprint").as_string(), "fp");
+  EXPECT_EQ(answer.at("usage").at("total_tokens").as_int64(), 5);
+  EXPECT_EQ(answer.at("usage").at("prompt_tokens_details").at("cached_tokens").as_int64(), 1);
+  EXPECT_EQ(answer.at("timings").at("prompt_per_token_ms").to_number<double>(), 2);
+  const auto& choice = answer.at("choices").at(0);
+  EXPECT_EQ(choice.at("message").at("content").as_string(), "hi\n");
+  EXPECT_EQ(choice.at("logprobs").at("content").at(0).at("bytes").as_array().size(), 2u);
+  EXPECT_EQ(choice.at("logprobs").at("content").at(0).at("token").as_string(), "h\uFFFD");
+  EXPECT_EQ(choice.at("logprobs").at("content").at(0).at("top_logprobs").at(0).at("id").as_int64(), 2);
+}
+
+TEST(Answers, ToolCallsHaveNullContent) {
+  ChatAnswer answer{.finish_reason = "tool_calls"};
+  answer.message.tool_calls.push_back({"call_1", "f", "{\"a\":1}"});
+  const auto value = parsed(chat_completion(kHead, answer, {}, {}));
+  const auto& message = value.at("choices").at(0).at("message");
+  EXPECT_TRUE(message.at("content").is_null());
+  EXPECT_EQ(message.at("tool_calls").at(0).at("function").at("arguments").as_string(), "{\"a\":1}");
+}
+
+TEST(Answers, EveryChunkIsOneEventOfJson) {
+  const ChunkWriter chunks(ChunkWriter::Shape::chat, kHead);
+  std::string stream;
+  const Timings timings{.prompt_n = 1};
+  const std::vector<TokenLogprob> logprobs{{{7, "x", -1}, {}}};
+  chunks.role(stream);
+  chunks.delta(stream, {.content = "a\n\"b\""});
+  chunks.delta(stream, {.content = "x", .reasoning_content = "y"}, logprobs, &timings);
+  chunks.delta(stream, {.tool_index = 0, .tool = {"call_1", "f", ""}});
+  chunks.delta(stream, {.tool_index = 0, .tool = {"", "", "{}"}});
+  chunks.finish(stream, "stop", &timings);
+  chunks.usage(stream, {1, 0, 2}, &timings);
+  ChunkWriter::done(stream);
+  const ChunkWriter texts(ChunkWriter::Shape::text, kHead);
+  texts.text(stream, "plain", logprobs);
+  texts.finish(stream, "length");
+
+  std::vector<std::string> events;
+  http::SseParser parser([&](std::string_view, std::string_view data) { events.emplace_back(data); });
+  parser.feed(stream);
+  ASSERT_EQ(events.size(), 10u);
+  EXPECT_EQ(events[7], "[DONE]");
+  events.erase(events.begin() + 7);
+  for (const auto& event : events) {
+    const auto value = parsed(event);
+    EXPECT_EQ(value.at("id").as_string(), "chatcmpl-1");
+  }
+  EXPECT_EQ(parsed(events[1]).at("choices").at(0).at("delta").at("content").as_string(), "a\n\"b\"");
+  EXPECT_EQ(parsed(events[2]).at("choices").at(0).at("delta").at("reasoning_content").as_string(), "y");
+  EXPECT_EQ(
+      parsed(events[3]).at("choices").at(0).at("delta").at("tool_calls").at(0).at("function").at("name").as_string(),
+      "f");
+  EXPECT_TRUE(parsed(events[6]).at("choices").as_array().empty());
+  EXPECT_EQ(parsed(events[8]).at("choices").at(0).at("finish_reason").as_string(), "length");
+}
+
+TEST(Answers, Base64) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("\xff\xfe\xfd\xfc"), "//79/A==");
+}
+
+TEST(Answers, EmbeddingsAndRanks) {
+  const std::vector<std::vector<float>> vectors = {{0.5f, -1}, {1, 0}};
+  const auto floats = parsed(embeddings("m", vectors, false, 4));
+  EXPECT_EQ(floats.at("data").at(1).at("index").as_int64(), 1);
+  EXPECT_EQ(floats.at("data").at(0).at("embedding").at(0).to_number<double>(), 0.5);
+  EXPECT_EQ(floats.at("usage").at("total_tokens").as_int64(), 4);
+  const auto packed = parsed(embeddings("m", vectors, true, 4));
+  EXPECT_EQ(packed.at("data").at(0).at("embedding").as_string(), "AAAAPwAAgL8=");
+  const std::vector<RankedDocument> ranked = {{1, 0.9f}, {0, -3}};
+  const std::vector<std::string> documents = {"a", "b"};
+  const auto ranks = parsed(reranking("m", ranked, documents, 7));
+  EXPECT_EQ(ranks.at("results").at(0).at("index").as_int64(), 1);
+  EXPECT_EQ(ranks.at("results").at(0).at("document").at("text").as_string(), "b");
+  EXPECT_FALSE(parsed(reranking("m", ranked, {}, 7)).at("results").at(0).as_object().contains("document"));
+}
+
+TEST(HttpError, EveryKindHasAStatus) {
+  for (const auto& row : status_table()) {
+    EXPECT_EQ(status_row(row.kind).status, row.status);
+    EXPECT_GE(row.status, 400u);
+  }
+  EXPECT_EQ(status_table().size(), static_cast<std::size_t>(ErrorKind::cancelled) + 1);
+}
+
+Error full_error() {
+  Error error(make_error_code(errc::remote_unavailable), "no \"room\"", "model");
+  error.retry_after = std::chrono::seconds(7);
+  error.memory.push_back({"cuda0", 100, 50});
+  return error;
+}
+
+TEST(HttpError, InThreeStyles) {
+  const auto error = full_error();
+  EXPECT_EQ(
+      error_body(error),
+      R"({"error":{"message":"no \"room\"","type":"unavailable_error","code":"unavailable","param":"model","details":{"retry_after":7,"memory":[{"device":"cuda0","need":100,"have":50}]}}})");
+  EXPECT_EQ(error_body(error, Style::anthropic),
+            R"({"type":"error","error":{"type":"overloaded_error","message":"no \"room\""}})");
+  EXPECT_EQ(error_body(error, Style::ollama), R"({"error":"no \"room\""})");
+  const auto response = error_response(error);
+  EXPECT_EQ(response.head.status, 503u);
+  EXPECT_EQ(response.head.headers.get("Retry-After"), "7");
+  EXPECT_EQ(sse_error_event(error), "data: " + error_body(error) + "\n\n");
+  EXPECT_THAT(sse_error_event(error, Style::anthropic), HasSubstr("event: error\ndata: "));
+}
+
+TEST(HttpError, ComesBackTheSame) {
+  const auto back = parse_error_body(503, error_body(full_error()));
+  EXPECT_EQ(back.code, errc::remote_unavailable);
+  EXPECT_EQ(back.message, "no \"room\"");
+  EXPECT_EQ(back.param, "model");
+  EXPECT_EQ(back.retry_after, std::chrono::seconds(7));
+  ASSERT_EQ(back.memory.size(), 1u);
+  EXPECT_EQ(back.memory[0].need, 100u);
+
+  const Error full(make_error_code(errc::context_length_exceeded), "too long");
+  EXPECT_EQ(parse_error_body(400, error_body(full)).code, errc::context_length_exceeded);
+}
+
+TEST(HttpError, ForeignBodiesBecomeMessages) {
+  EXPECT_EQ(parse_error_body(404, R"({"error":"gone"})").message, "gone");
+  EXPECT_EQ(parse_error_body(404, R"({"error":"gone"})").code, errc::remote_not_found);
+  EXPECT_EQ(parse_error_body(502, "<html>").message, "<html>");
+  EXPECT_EQ(parse_error_body(502, "<html>").code, errc::remote_upstream);
+  EXPECT_EQ(parse_error_body(418, "").code, errc::remote_invalid_request);
+  EXPECT_EQ(parse_error_body(599, "").code, errc::remote_internal);
+  EXPECT_THAT(parse_error_body(599, "").message, HasSubstr("599"));
+  EXPECT_EQ(parse_error_body(500, R"({"error":{}})").code, errc::remote_internal);
+  EXPECT_EQ(parse_error_body(500, std::string(9000, 'x')).message.size(), 500u);
+}
+
+TEST(HttpError, Paths) {
+  http::Request request;
+  request.head.target = "/v1/nothing?x";
+  EXPECT_EQ(path_error(request, 404).head.status, 404u);
+  EXPECT_EQ(path_error(request, 405).head.status, 405u);
+  EXPECT_THAT(path_error(request, 404).body.text(), HasSubstr("/v1/nothing"));
+}
+
+}  // namespace
+}  // namespace corral::protocol

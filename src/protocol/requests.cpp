@@ -1,0 +1,376 @@
+#include "protocol/requests.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "json/peek.h"
+#include "json/writer.h"
+#include "protocol/errors.h"
+#include "protocol/fields.h"
+
+namespace corral::protocol {
+namespace {
+
+using json::View;
+
+struct FloatRow {
+  std::string_view name;
+  std::optional<float> Sampling::* member;
+};
+constexpr FloatRow kFloats[] = {
+    {"temperature", &Sampling::temperature},
+    {"top_p", &Sampling::top_p},
+    {"min_p", &Sampling::min_p},
+    {"typical_p", &Sampling::typical_p},
+    {"top_n_sigma", &Sampling::top_n_sigma},
+    {"xtc_probability", &Sampling::xtc_probability},
+    {"xtc_threshold", &Sampling::xtc_threshold},
+    {"dynatemp_range", &Sampling::dynatemp_range},
+    {"dynatemp_exponent", &Sampling::dynatemp_exponent},
+    {"repeat_penalty", &Sampling::repeat_penalty},
+    {"frequency_penalty", &Sampling::frequency_penalty},
+    {"presence_penalty", &Sampling::presence_penalty},
+    {"dry_multiplier", &Sampling::dry_multiplier},
+    {"dry_base", &Sampling::dry_base},
+    {"mirostat_tau", &Sampling::mirostat_tau},
+    {"mirostat_eta", &Sampling::mirostat_eta},
+};
+
+struct IntegerRow {
+  std::string_view name;
+  std::optional<std::int32_t> Sampling::* member;
+};
+constexpr IntegerRow kIntegers[] = {
+    {"top_k", &Sampling::top_k},
+    {"repeat_last_n", &Sampling::repeat_last_n},
+    {"dry_allowed_length", &Sampling::dry_allowed_length},
+    {"dry_penalty_last_n", &Sampling::dry_penalty_last_n},
+    {"mirostat", &Sampling::mirostat},
+    {"min_keep", &Sampling::min_keep},
+};
+
+std::vector<std::string> strings(View value) {
+  std::vector<std::string> all;
+  if (value.is_string()) all.emplace_back(value.as_string());
+  value.each_element([&](View element) { all.emplace_back(element.as_string()); });
+  return all;
+}
+
+std::vector<std::int32_t> integers(View value) {
+  std::vector<std::int32_t> all;
+  all.reserve(value.size());
+  value.each_element([&](View element) { all.push_back(static_cast<std::int32_t>(element.as_integer())); });
+  return all;
+}
+
+std::vector<Input> inputs(View value) {
+  std::vector<Input> all;
+  if (value.is_string()) {
+    all.emplace_back(std::string(value.as_string()));
+    return all;
+  }
+  View first;
+  value.each_element([&](View element) {
+    first = element;
+    return false;
+  });
+  if (first.kind() == json::Kind::integer) {
+    all.emplace_back(integers(value));
+    return all;
+  }
+  all.reserve(value.size());
+  value.each_element([&](View element) {
+    if (element.is_string()) {
+      all.emplace_back(std::string(element.as_string()));
+    } else {
+      all.emplace_back(integers(element));
+    }
+  });
+  return all;
+}
+
+std::vector<TokenBias> token_biases(View value) {
+  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+  const auto bias_of = [](View bias) {
+    return bias.kind() == json::Kind::boolean ? kForbidden : static_cast<float>(bias.as_number());
+  };
+  std::vector<TokenBias> all;
+  value.each_member([&](std::string_view name, View bias) {
+    std::int32_t token = 0;
+    const auto* end = name.data() + name.size();
+    const auto parsed = std::from_chars(name.data(), end, token);
+    if (parsed.ec == std::errc() && parsed.ptr == end) {
+      all.push_back({token, bias_of(bias)});
+    } else {
+      all.push_back({std::string(name), bias_of(bias)});
+    }
+  });
+  value.each_element([&](View pair) {
+    TokenBias bias;
+    bool first = true;
+    pair.each_element([&](View part) {
+      if (!first) {
+        bias.bias = bias_of(part);
+      } else if (part.is_string()) {
+        bias.token = std::string(part.as_string());
+      } else {
+        bias.token = static_cast<std::int32_t>(part.as_integer());
+      }
+      first = false;
+    });
+    all.push_back(std::move(bias));
+  });
+  return all;
+}
+
+std::optional<bool> flag(View value) { return value.is_null() ? std::nullopt : std::optional(value.as_bool()); }
+
+std::optional<std::uint32_t> token_limit(View body) {
+  for (const auto* name : {"n_predict", "max_completion_tokens", "max_tokens"}) {
+    const auto value = body.find(name);
+    if (value.is_null()) continue;
+    const auto limit = value.as_integer();
+    return limit < 0 ? std::nullopt : std::optional(static_cast<std::uint32_t>(limit));
+  }
+  return std::nullopt;
+}
+
+void fill_sampling(Sampling& sampling, View body) {
+  body.each_member([&](std::string_view name, View value) {
+    if (value.is_null()) return;
+    for (const auto& row : kFloats) {
+      if (row.name == name) sampling.*row.member = static_cast<float>(value.as_number());
+    }
+    for (const auto& row : kIntegers) {
+      if (row.name == name) sampling.*row.member = static_cast<std::int32_t>(value.as_integer());
+    }
+    if (name == "dry_sequence_breakers") sampling.dry_sequence_breakers = strings(value);
+    if (name == "seed" && value.as_integer() != -1) sampling.seed = static_cast<std::uint32_t>(value.as_integer());
+  });
+}
+
+// The schema the answer must follow, from json_schema or response_format; "" for none.
+std::string schema_text(View body) {
+  auto schema = body.find("json_schema");
+  const auto format = body.find("response_format");
+  const auto type = format.find("type").as_string();
+  bool wanted = !schema.is_null();
+  if (type == "json_object") {
+    wanted = true;
+    if (!format.find("schema").is_null()) schema = format.find("schema");
+  } else if (type == "json_schema") {
+    wanted = true;
+    schema = format.find("json_schema").find("schema");
+  }
+  if (!wanted) return {};
+  return schema.is_null() || schema.empty() ? R"({"type":"object"})" : schema.text();
+}
+
+// How deep parentheses nest. What reads grammars goes as deep, on its stack.
+std::size_t nesting(std::string_view text) {
+  std::size_t depth = 0, deepest = 0;
+  for (const char c : text) {
+    if (c == '(') deepest = std::max(deepest, ++depth);
+    if (c == ')' && depth > 0) --depth;
+  }
+  return deepest;
+}
+
+Result<> check_grammar(const GenerationRequest& request) {
+  constexpr std::size_t kMaxNesting = 256;
+  if (!request.grammar.empty() && !request.json_schema.empty()) {
+    return fail(errc::bad_value, "'grammar' and a JSON schema can't be used together: leave one of them out",
+                "grammar");
+  }
+  for (const auto* text : {&request.grammar, &request.json_schema}) {
+    if (nesting(*text) <= kMaxNesting) continue;
+    const auto* name = text == &request.grammar ? "grammar" : "json_schema";
+    return fail(errc::bad_value, fmt::format("'{}' nests parentheses deeper than {}", name, kMaxNesting), name);
+  }
+  return {};
+}
+
+Result<> fill_generation(GenerationRequest& request, View body) {
+  request.model = body.find("model").as_string();
+  request.stream = body.find("stream").as_bool();
+  request.include_usage = body.find("stream_options").find("include_usage").as_bool();
+  request.max_tokens = token_limit(body);
+  request.stop = strings(body.find("stop"));
+  std::erase(request.stop, std::string());
+  fill_sampling(request.sampling, body);
+  request.logit_bias = token_biases(body.find("logit_bias"));
+  request.ignore_eos = body.find("ignore_eos").as_bool();
+  request.grammar = body.find("grammar").as_string();
+  request.json_schema = schema_text(body);
+  request.return_tokens = body.find("return_tokens").as_bool();
+  if (const auto wanted = body.find("n_probs"); !wanted.is_null()) {
+    request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
+    request.logprobs = request.n_probs > 0;
+  }
+  return check_grammar(request);
+}
+
+// The function tools of a request as JSON text, only the one called `only` if that isn't empty.
+std::string function_tools(View tools, std::string_view only) {
+  std::string text;
+  json::Writer out(text);
+  bool any = false;
+  out.begin_array();
+  tools.each_element([&](View tool) {
+    if (tool.find("type").as_string() != "function") return;
+    if (!only.empty() && tool.find("function").find("name").as_string() != only) return;
+    any = true;
+    out.raw(tool.text());
+  });
+  out.end_array();
+  return any ? text : std::string();
+}
+
+Result<> fill_tools(ChatRequest& request, View body) {
+  const auto choice = body.find("tool_choice");
+  if (choice.as_string() == "none") request.tool_choice = ToolChoice::none;
+  if (choice.as_string() == "required") request.tool_choice = ToolChoice::required;
+  if (choice.is_object() && choice.find("type").as_string() == "function") {
+    request.tool_choice = ToolChoice::required;
+    request.forced_function = choice.find("function").find("name").as_string();
+  }
+  request.tools = function_tools(body.find("tools"), request.forced_function);
+  request.parallel_tool_calls = flag(body.find("parallel_tool_calls"));
+  if (!request.forced_function.empty() && request.tools.empty()) {
+    return fail(
+        errc::bad_value,
+        fmt::format("'tool_choice' names the function \"{}\", which is not in 'tools'", request.forced_function),
+        "tool_choice");
+  }
+  if (!request.tools.empty() && request.tool_choice != ToolChoice::none && !request.grammar.empty()) {
+    return fail(errc::bad_value, "'grammar' can't be used together with 'tools'", "grammar");
+  }
+  return {};
+}
+
+bool has_media(View messages) {
+  bool found = false;
+  messages.each_element([&](View message) {
+    message.find("content").each_element([&](View part) {
+      const auto type = part.find("type").as_string();
+      found = found || (type != "text" && type != "refusal");
+    });
+    return !found;
+  });
+  return found;
+}
+
+Result<json::Peek> open(const std::string& body, const FieldTable& table) {
+  auto peek = json::Peek::open(body);
+  if (!peek) return peek;
+  if (auto fine = table.check(peek->root()); !fine) return std::unexpected(std::move(fine.error()));
+  return peek;
+}
+
+}  // namespace
+
+Result<ChatRequest> parse_chat_request(const std::string& text) {
+  const auto peek = open(text, chat_fields());
+  if (!peek) return std::unexpected(peek.error());
+  const auto body = peek->root();
+  ChatRequest request;
+  if (auto fine = fill_generation(request, body); !fine) return std::unexpected(std::move(fine.error()));
+  if (auto fine = fill_tools(request, body); !fine) return std::unexpected(std::move(fine.error()));
+
+  const auto messages = body.find("messages");
+  request.messages = messages.text();
+  request.has_media = has_media(messages);
+  body.find("chat_template_kwargs").each_member([&](std::string_view name, View value) {
+    request.template_kwargs.emplace_back(std::string(name), value.text());
+  });
+  request.add_generation_prompt = flag(body.find("add_generation_prompt"));
+  request.enable_thinking = flag(body.find("enable_thinking"));
+  request.reasoning_effort = body.find("reasoning_effort").as_string();
+  request.reasoning_format = body.find("reasoning_format").as_string();
+  const auto top = body.find("top_logprobs");
+  if (body.find("logprobs").as_bool()) {
+    request.logprobs = true;
+    request.n_probs = top.is_null() ? 0 : static_cast<std::uint32_t>(top.as_integer());
+  } else if (!top.is_null() && top.as_integer() > 0) {
+    return fail(errc::bad_value, "'top_logprobs' needs 'logprobs' to be true", "top_logprobs");
+  }
+  return request;
+}
+
+Result<CompletionRequest> parse_completion_request(const std::string& text) {
+  const auto peek = open(text, completion_fields());
+  if (!peek) return std::unexpected(peek.error());
+  const auto body = peek->root();
+  CompletionRequest request;
+  if (auto fine = fill_generation(request, body); !fine) return std::unexpected(std::move(fine.error()));
+  if (body.find("echo").as_bool()) {
+    return fail(errc::unsupported_value, "'echo' must be false: prompts are not repeated in answers", "echo");
+  }
+  request.prompts = inputs(body.find("prompt"));
+  if (request.prompts.empty()) {
+    return fail(errc::bad_value, "'prompt' must be a string or a non-empty array, but it is empty", "prompt");
+  }
+  if (request.stream && request.prompts.size() > 1) {
+    return fail(errc::unsupported_value, "a streamed request takes one 'prompt', several only without 'stream'",
+                "prompt");
+  }
+  if (const auto wanted = body.find("logprobs"); !wanted.is_null()) {
+    request.logprobs = true;
+    request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
+  }
+  return request;
+}
+
+Result<EmbeddingRequest> parse_embedding_request(const std::string& text) {
+  const auto peek = open(text, embedding_fields());
+  if (!peek) return std::unexpected(peek.error());
+  const auto body = peek->root();
+  EmbeddingRequest request;
+  request.model = body.find("model").as_string();
+  request.inputs = inputs(body.find("input"));
+  request.base64 = body.find("encoding_format").as_string() == "base64";
+  if (const auto dimensions = body.find("dimensions"); !dimensions.is_null()) {
+    request.dimensions = static_cast<std::uint32_t>(dimensions.as_integer());
+  }
+  return request;
+}
+
+Result<RerankRequest> parse_rerank_request(const std::string& text) {
+  const auto peek = open(text, rerank_fields());
+  if (!peek) return std::unexpected(peek.error());
+  const auto body = peek->root();
+  RerankRequest request;
+  request.model = body.find("model").as_string();
+  request.query = body.find("query").as_string();
+  body.find("documents").each_element([&](View document) {
+    request.documents.emplace_back(document.is_object() ? document.find("text").as_string() : document.as_string());
+  });
+  if (const auto top = body.find("top_n"); !top.is_null()) {
+    request.top_n = static_cast<std::uint32_t>(top.as_integer());
+  }
+  request.return_documents = body.find("return_documents").as_bool();
+  return request;
+}
+
+Result<TokenizeRequest> parse_tokenize_request(const std::string& text) {
+  const auto peek = open(text, tokenize_fields());
+  if (!peek) return std::unexpected(peek.error());
+  const auto body = peek->root();
+  TokenizeRequest request;
+  request.content = body.find("content").as_string();
+  request.add_special = flag(body.find("add_special")).value_or(request.add_special);
+  request.parse_special = flag(body.find("parse_special")).value_or(request.parse_special);
+  request.with_pieces = flag(body.find("with_pieces")).value_or(request.with_pieces);
+  return request;
+}
+
+Result<DetokenizeRequest> parse_detokenize_request(const std::string& text) {
+  const auto peek = open(text, detokenize_fields());
+  if (!peek) return std::unexpected(peek.error());
+  return DetokenizeRequest{integers(peek->root().find("tokens"))};
+}
+
+}  // namespace corral::protocol

@@ -1,0 +1,107 @@
+// The bodies of inference requests as plain structs, checked and filled in one go. What a request doesn't say stays
+// empty here: defaults belong to whoever answers. Pure functions; safe on every thread.
+//
+// JSON that only passes through to a chat template (messages, tools, schemas) is kept as text.
+// Errors of every parse: as of check() in protocol/fields.h, and errc::unsupported_value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+
+namespace corral::protocol {
+
+// Sampling options as they were given; names as in the body.
+struct Sampling {
+  std::optional<float> temperature, top_p, min_p, typical_p, top_n_sigma, xtc_probability, xtc_threshold;
+  std::optional<float> dynatemp_range, dynatemp_exponent, repeat_penalty, frequency_penalty, presence_penalty;
+  std::optional<float> dry_multiplier, dry_base, mirostat_tau, mirostat_eta;
+  std::optional<std::int32_t> top_k, repeat_last_n, dry_allowed_length, dry_penalty_last_n, mirostat, min_keep;
+  std::optional<std::vector<std::string>> dry_sequence_breakers;
+  std::optional<std::uint32_t> seed;  // the low 32 bits of what was given; none for -1
+};
+
+// A text (to be tokenised) or a list of tokens.
+using Input = std::variant<std::string, std::vector<std::int32_t>>;
+
+struct TokenBias {
+  std::variant<std::int32_t, std::string> token;  // a number, or a text whose tokens are all meant
+  float bias = 0;                                 // -infinity forbids
+};
+
+// What chat/completions and completions have in common.
+struct GenerationRequest {
+  std::string model;  // as asked for; empty: not given
+  bool stream = false;
+  bool include_usage = false;
+  std::optional<std::uint32_t> max_tokens;  // max_completion_tokens, max_tokens or n_predict; none: no limit
+  std::vector<std::string> stop;
+  Sampling sampling;
+  std::vector<TokenBias> logit_bias;
+  bool ignore_eos = false;
+  bool logprobs = false;      // wanted in the answer
+  std::uint32_t n_probs = 0;  // most likely tokens listed for each token
+  std::string grammar;        // GBNF
+  std::string json_schema;    // JSON text; empty: none
+  bool return_tokens = false;
+};
+
+enum class ToolChoice { automatic, none, required };
+
+struct ChatRequest : GenerationRequest {
+  std::string messages;    // JSON text of the array
+  bool has_media = false;  // a part that is no text
+  std::string tools;       // JSON text of the array of functions; other types of tools are left out; empty: none
+  ToolChoice tool_choice = ToolChoice::automatic;
+  std::string forced_function;  // tool_choice named this one; `tools` holds only it then
+  std::optional<bool> parallel_tool_calls;
+  std::vector<std::pair<std::string, std::string>> template_kwargs;  // name and JSON text
+  std::optional<bool> add_generation_prompt;
+  std::optional<bool> enable_thinking;
+  std::string reasoning_effort;
+  std::string reasoning_format;  // none, auto, deepseek, deepseek-legacy; empty: not given
+};
+
+struct CompletionRequest : GenerationRequest {
+  std::vector<Input> prompts;  // at least one
+};
+
+struct EmbeddingRequest {
+  std::string model;
+  std::vector<Input> inputs;  // at least one
+  bool base64 = false;
+  std::optional<std::uint32_t> dimensions;
+};
+
+struct RerankRequest {
+  std::string model;
+  std::string query;
+  std::vector<std::string> documents;  // at least one
+  std::optional<std::uint32_t> top_n;
+  bool return_documents = false;
+};
+
+struct TokenizeRequest {
+  std::string content;
+  bool add_special = false;
+  bool parse_special = true;
+  bool with_pieces = false;
+};
+
+struct DetokenizeRequest {
+  std::vector<std::int32_t> tokens;
+};
+
+Result<ChatRequest> parse_chat_request(const std::string& body);
+Result<CompletionRequest> parse_completion_request(const std::string& body);
+Result<EmbeddingRequest> parse_embedding_request(const std::string& body);
+Result<RerankRequest> parse_rerank_request(const std::string& body);
+Result<TokenizeRequest> parse_tokenize_request(const std::string& body);
+Result<DetokenizeRequest> parse_detokenize_request(const std::string& body);
+
+}  // namespace corral::protocol

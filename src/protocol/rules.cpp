@@ -1,0 +1,250 @@
+// Rules for what stands inside the fields of a body: messages, tools, formats, prompts.
+#include "protocol/rules.h"
+
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "protocol/errors.h"
+#include "protocol/fields.h"
+
+namespace corral::protocol {
+namespace {
+
+Result<> check_each(json::View array, const Path& path, Result<> (*check_one)(json::View, const Path&)) {
+  Result<> result;
+  std::size_t at = 0;
+  array.each_element([&](json::View element) {
+    auto fine = check_one(element, Path{&path, {}, at++});
+    if (!fine) result = std::move(fine);
+    return result.has_value();
+  });
+  return result;
+}
+
+std::unexpected<Error> required(const Path& path, std::string_view name, std::string_view what) {
+  auto full = Path{&path, name}.text();
+  return fail(errc::missing_field, fmt::format("'{}' is required: {}", full, what), full);
+}
+
+// --- messages ---
+
+Result<> check_part(json::View part, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "type",
+       .kinds = kString,
+       .required = true,
+       .choices = "text|image_url|input_audio|input_video|video_url|refusal"},
+      {.name = "text", .kinds = kString},
+      {.name = "image_url", .kinds = kObject | kString},
+      {.name = "input_audio", .kinds = kObject},
+      {.name = "input_video", .kinds = kObject},
+      {.name = "video_url", .kinds = kObject | kString},
+      {.name = "refusal", .kinds = kString},
+  };
+  static const FieldTable table(kFields);
+  if (auto fine = table.check(part, path); !fine) return fine;
+  const auto type = part.find("type").as_string();
+  if (part.find(type).is_null()) return required(path, type, "it belongs to the type of this part");
+  return {};
+}
+
+Result<> check_content(json::View content, const Path& path) {
+  return content.is_array() ? check_each(content, path, check_part) : Result<>();
+}
+
+Result<> check_called_function(json::View function, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "name", .kinds = kString, .required = true, .min_size = 1},
+      {.name = "arguments", .kinds = kString | kObject, .required = true},
+  };
+  static const FieldTable table(kFields);
+  return table.check(function, path);
+}
+
+Result<> check_chosen_function(json::View function, const Path& path) {
+  static constexpr Field kFields[] = {{.name = "name", .kinds = kString, .required = true, .min_size = 1}};
+  static const FieldTable table(kFields);
+  return table.check(function, path);
+}
+
+Result<> check_tool_call(json::View call, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "id", .kinds = kString},
+      {.name = "type", .kinds = kString, .required = true, .choices = "function"},
+      {.name = "function", .kinds = kObject, .required = true, .inside = check_called_function},
+  };
+  static const FieldTable table(kFields);
+  return table.check(call, path);
+}
+
+Result<> check_tool_calls(json::View calls, const Path& path) { return check_each(calls, path, check_tool_call); }
+
+Result<> check_message(json::View message, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "role", .kinds = kString, .required = true, .min_size = 1},
+      {.name = "content", .kinds = kString | kArray, .elements = kObject, .inside = check_content},
+      {.name = "name", .kinds = kString},
+      {.name = "tool_call_id", .kinds = kString},
+      {.name = "reasoning_content", .kinds = kString},
+      {.name = "refusal", .kinds = kString},
+      {.name = "tool_calls", .kinds = kArray, .elements = kObject, .inside = check_tool_calls},
+  };
+  static const FieldTable table(kFields);
+  if (auto fine = table.check(message, path); !fine) return fine;
+  if (!message.find("content").is_null()) return {};
+  if (message.find("role").as_string() != "assistant") {
+    return required(path, "content", "a string or an array of parts");
+  }
+  for (const auto* instead : {"tool_calls", "reasoning_content", "refusal", "function_call"}) {
+    if (!message.find(instead).is_null()) return {};
+  }
+  return required(path, "content", "an assistant message without it needs 'tool_calls'");
+}
+
+}  // namespace
+Result<> check_messages(json::View messages, const Path& path) { return check_each(messages, path, check_message); }
+namespace {
+// --- tools and formats ---
+
+Result<> check_function(json::View function, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "name", .kinds = kString, .required = true, .min_size = 1},
+      {.name = "description", .kinds = kString},
+      {.name = "parameters", .kinds = kObject},
+      {.name = "strict", .kinds = kBoolean},
+  };
+  static const FieldTable table(kFields);
+  return table.check(function, path);
+}
+
+Result<> check_tool(json::View tool, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "type", .kinds = kString, .required = true},
+      {.name = "function", .kinds = kObject, .inside = check_function},
+  };
+  static const FieldTable table(kFields);
+  if (auto fine = table.check(tool, path); !fine) return fine;
+  if (tool.find("type").as_string() == "function" && tool.find("function").is_null()) {
+    return required(path, "function", "an object with 'name' and 'parameters'");
+  }
+  return {};  // tools of other types are not for us; they are left out, not refused
+}
+
+}  // namespace
+Result<> check_tools(json::View tools, const Path& path) { return check_each(tools, path, check_tool); }
+Result<> check_tool_choice(json::View choice, const Path& path) {
+  if (!choice.is_object()) return {};
+  static constexpr Field kFields[] = {
+      {.name = "type", .kinds = kString, .required = true, .choices = "function|allowed_tools"},
+      {.name = "function", .kinds = kObject, .inside = check_chosen_function},
+  };
+  static const FieldTable table(kFields);
+  if (auto fine = table.check(choice, path); !fine) return fine;
+  if (choice.find("type").as_string() == "function" && choice.find("function").is_null()) {
+    return required(path, "function", "an object with 'name'");
+  }
+  return {};
+}
+namespace {
+
+Result<> check_schema_holder(json::View holder, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "name", .kinds = kString},
+      {.name = "schema", .kinds = kObject},
+      {.name = "strict", .kinds = kBoolean},
+  };
+  static const FieldTable table(kFields);
+  return table.check(holder, path);
+}
+
+}  // namespace
+Result<> check_response_format(json::View format, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "type", .kinds = kString, .required = true, .choices = "text|json_object|json_schema"},
+      {.name = "schema", .kinds = kObject},
+      {.name = "json_schema", .kinds = kObject, .inside = check_schema_holder},
+  };
+  static const FieldTable table(kFields);
+  if (auto fine = table.check(format, path); !fine) return fine;
+  if (format.find("type").as_string() == "json_schema" && format.find("json_schema").is_null()) {
+    return required(path, "json_schema", "an object with 'schema'");
+  }
+  return {};
+}
+Result<> check_stream_options(json::View options, const Path& path) {
+  static constexpr Field kFields[] = {{.name = "include_usage", .kinds = kBoolean}};
+  static const FieldTable table(kFields);
+  return table.check(options, path);
+}
+Result<> check_logit_bias(json::View bias, const Path& path) {
+  Result<> result;
+  const auto wrong = [&](json::View value) {
+    auto where = path.text();
+    auto message = fmt::format("'{}' must map tokens to numbers between -100 and 100 (or false), not to {}", where,
+                               value.excerpt());
+    result = fail(errc::bad_value, std::move(message), std::move(where));
+    return false;
+  };
+  const auto fits = [](json::View value) {
+    const auto kind = value.kind();
+    if (kind == json::Kind::boolean) return !value.as_bool();
+    return (kind == json::Kind::integer || kind == json::Kind::number) && std::abs(value.as_number()) <= 100;
+  };
+  bias.each_member([&](std::string_view, json::View value) { return fits(value) || wrong(value); });
+  bias.each_element([&](json::View pair) {
+    std::size_t at = 0;
+    bool fine = pair.size() == 2;
+    pair.each_element([&](json::View value) {
+      const bool token = value.is_string() || value.kind() == json::Kind::integer;
+      fine = fine && (at++ == 0 ? token : fits(value));
+    });
+    return fine || wrong(pair);
+  });
+  return result;
+}
+namespace {
+// A text, texts, one list of tokens, lists of tokens. Kinds don't mix.
+}  // namespace
+Result<> check_prompt(json::View prompt, const Path& path) {
+  if (!prompt.is_array()) return {};
+  static constexpr Field kTokens{.name = "", .kinds = kArray, .min_size = 1, .elements = kInteger};
+  Result<> result;
+  std::optional<json::Kind> first;
+  std::size_t at = 0;
+  prompt.each_element([&](json::View element) {
+    const Path place{&path, {}, at};
+    const auto where = [&] { return place.text(); };
+    const auto kind = element.kind();
+    if (!first) first = kind;
+    if (kind != *first) {
+      result =
+          fail(errc::wrong_type,
+               fmt::format("'{}' mixes strings, tokens and lists: '{}' is {}", path.text(), where(), element.excerpt()),
+               path.text());
+    } else if (kind == json::Kind::array) {
+      result = check_value(element, kTokens, place);
+    } else if (kind == json::Kind::integer &&
+               (element.as_integer() < 0 || element.as_integer() > std::numeric_limits<std::int32_t>::max())) {
+      result = fail(errc::bad_value, fmt::format("'{}' must be a token number, not {}", where(), element.excerpt()),
+                    where());
+    }
+    ++at;
+    return result.has_value();
+  });
+  return result;
+}
+namespace {
+
+Result<> check_document(json::View document, const Path& path) {
+  if (!document.is_object()) return {};
+  static constexpr Field kFields[] = {{.name = "text", .kinds = kString, .required = true}};
+  static const FieldTable table(kFields);
+  return table.check(document, path);
+}
+
+}  // namespace
+Result<> check_documents(json::View documents, const Path& path) { return check_each(documents, path, check_document); }
+
+}  // namespace corral::protocol
