@@ -1,0 +1,25 @@
+// Starts one process: descriptors, process group, signals, environment. Blocks until the new process has executed.
+#pragma once
+
+#include <filesystem>
+
+#include "proc/child.h"
+#include "proc/process_handle.h"
+
+namespace corral::proc {
+
+// A started process and our ends of what connects us. All close-on-exec, the pipes' ends don't block.
+struct Launched {
+  ProcessHandle process;
+  UniqueFd out, err;
+  UniqueFd control;  // if the spec asked for it
+  UniqueFd
+      exec_status;  // for programs behind the exec mode: gives an errno when exec failed, its end when it went well
+};
+
+// On the spawner's thread: the child dies with the calling thread.
+Result<Launched> launch(const ChildSpec& spec, const std::filesystem::path& own_program);
+// The error for a program that could not be executed.
+Error exec_error(const ChildSpec& spec, int cause);
+
+}  // namespace corral::proc

@@ -1,0 +1,51 @@
+// Where a child's lines go: the tail that is kept, the hook, the log of this program (level debug), a file. Used on the
+// child's loop.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "proc/child.h"
+#include "proc/unique_fd.h"
+
+namespace corral::proc {
+
+// A log file that never grows past twice `max_bytes`: when full it is renamed to "<path>.1" and begun anew. When the
+// file can't be written it warns once and stays silent after.
+class LogFile {
+ public:
+  LogFile(std::filesystem::path path, std::size_t max_bytes);
+
+  void append(std::string_view line);
+
+ private:
+  void open();
+  void rotate();
+
+  const std::filesystem::path path_;
+  const std::size_t max_bytes_;
+  UniqueFd file_;
+  std::size_t size_ = 0;
+};
+
+class LogSink {
+ public:
+  explicit LogSink(const ChildSpec& spec);
+
+  // One cleaned line.
+  void add(bool from_stderr, std::string line);
+  // The owner is gone: no more calls of the hook.
+  void mute() { muted_ = true; }
+  const LogTail& tail() const { return tail_; }
+
+ private:
+  const std::string name_;
+  LogTail tail_;
+  std::function<void(const LogLine&)> on_line_;
+  std::optional<LogFile> file_;
+  bool muted_ = false;
+};
+
+}  // namespace corral::proc

@@ -1,0 +1,158 @@
+#include "proc/posix_child.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+
+#include "async/event.h"
+#include "base/log.h"
+#include "proc/log_sink.h"
+#include "proc/stop.h"
+
+namespace corral::proc {
+
+namespace asio = async::asio;
+using async::Task;
+
+namespace {
+
+using Descriptor = asio::posix::basic_stream_descriptor<async::Executor>;
+constexpr std::size_t kChunk = 32 * 1024;
+// Read from one pipe before others on the loop get their turn. Also the most that is collected after the end, should a
+// process outside the group keep writing.
+constexpr std::size_t kBytesPerTurn = 256 * 1024;
+
+}  // namespace
+
+// Lives until the child is reaped and its output has ended, or the owner is gone: each watching task holds a share.
+struct PosixChild::Process {
+  struct Output {
+    Output(async::Executor executor, UniqueFd fd, bool is_stderr, std::size_t line_bytes)
+        : pipe(executor, fd.get()), from_stderr(is_stderr), splitter(line_bytes) {
+      fd.release();
+    }
+    Descriptor pipe;
+    const bool from_stderr;
+    LineSplitter splitter;
+  };
+
+  Process(async::Executor executor, const ChildSpec& spec, Launched& launched)
+      : name(spec.name),
+        pid(launched.process.pid()),
+        handle(std::move(launched.process)),
+        end_watch(executor, handle.pidfd()),
+        out(executor, std::move(launched.out), false, spec.log.line_bytes),
+        err(executor, std::move(launched.err), true, spec.log.line_bytes),
+        sink(spec),
+        ended(executor) {}
+  ~Process() { forget_pidfd(); }
+
+  const std::string name;
+  const pid_t pid;
+  ProcessHandle handle;  // owns the pidfd
+  Descriptor end_watch;  // borrows it
+  Output out, err;
+  LogSink sink;
+  async::Event ended;
+  std::optional<ExitStatus> status;
+
+  void forget_pidfd() {
+    if (end_watch.is_open()) end_watch.release();
+  }
+
+  // False at the end of the output.
+  bool read_output(Output& from) {
+    const auto take = [&](std::string line) { sink.add(from.from_stderr, std::move(line)); };
+    std::array<char, kChunk> buffer;
+    for (std::size_t total = 0; total < kBytesPerTurn;) {
+      if (!from.pipe.is_open()) return false;
+      const auto count = ::read(from.pipe.native_handle(), buffer.data(), buffer.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0 && errno == EAGAIN) return true;
+      if (count <= 0) {
+        from.splitter.finish(take);
+        close(from);
+        return false;
+      }
+      total += static_cast<std::size_t>(count);
+      from.splitter.feed({buffer.data(), static_cast<std::size_t>(count)}, take);
+    }
+    return true;
+  }
+
+  static void close(Output& output) {
+    boost::system::error_code ignored;
+    output.pipe.close(ignored);
+  }
+
+  void end() {
+    // A group never outlives its leader. Its id is still ours: the leader isn't reaped yet.
+    handle.send(SIGKILL);
+    for (auto* output : {&out, &err}) {
+      if (read_output(*output))
+        output->splitter.finish([&](std::string line) { sink.add(output->from_stderr, std::move(line)); });
+    }
+    forget_pidfd();
+    status = handle.reap();
+    log::debug("proc", "{} (pid {}) {}", name, pid, status->describe());
+    ended.set();
+  }
+
+  // The owner is gone.
+  void abandon() {
+    sink.mute();
+    close(out);
+    close(err);
+    if (status) return;
+    handle.send(SIGKILL);
+    // Often it is gone already; otherwise watch() ends it.
+    if (handle.ended()) end();
+  }
+
+  static Task<void> watch(std::shared_ptr<Process> self) {
+    while (!self->status) {
+      const auto [error] = co_await self->end_watch.async_wait(Descriptor::wait_read, async::as_value);
+      if (self->status) co_return;
+      if (error) throw boost::system::system_error(error);
+      if (self->handle.ended()) self->end();
+    }
+  }
+
+  static Task<void> pump(std::shared_ptr<Process> self, Output* output) {
+    while (output->pipe.is_open()) {
+      const auto [error] = co_await output->pipe.async_wait(Descriptor::wait_read, async::as_value);
+      if (error || !self->read_output(*output)) co_return;
+    }
+  }
+
+  static Task<ExitStatus> wait(std::shared_ptr<Process> self) {
+    co_await self->ended.wait();
+    co_return *self->status;
+  }
+};
+
+PosixChild::PosixChild(async::Executor executor, async::Timers& timers, const ChildSpec& spec, Launched launched)
+    : timers_(timers), process_(std::make_shared<Process>(executor, spec, launched)) {
+  if (launched.control) control_ = std::make_unique<ControlChannel>(executor, std::move(launched.control));
+  // These end with the process: killed by the destructor at the latest.
+  const auto failed = [name = spec.name](const std::exception_ptr& failure) {
+    if (failure) log::error("proc", "lost sight of {}", name);
+  };
+  asio::co_spawn(executor, Process::watch(process_), failed);
+  asio::co_spawn(executor, Process::pump(process_, &process_->out), failed);
+  asio::co_spawn(executor, Process::pump(process_, &process_->err), failed);
+}
+
+PosixChild::~PosixChild() { process_->abandon(); }
+
+const std::string& PosixChild::name() const { return process_->name; }
+pid_t PosixChild::pid() const { return process_->pid; }
+bool PosixChild::alive() const { return !process_->status; }
+Task<ExitStatus> PosixChild::wait() { return Process::wait(process_); }
+void PosixChild::kill(int signal) { process_->handle.send(signal); }
+const LogTail& PosixChild::log() const { return process_->sink.tail(); }
+Task<ExitStatus> PosixChild::stop(MonoClock::duration grace) { return stop_gracefully(this, &timers_, grace); }
+
+}  // namespace corral::proc

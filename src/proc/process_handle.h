@@ -1,0 +1,46 @@
+// The operating system's side of a child: its pid, its pidfd, its process group. Owns the process: destroying the
+// handle of an unreaped child kills it and waits for it.
+//
+// While a child isn't reaped its pid and its group's id can't be given to another, so signals never hit a stranger.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "proc/exit_status.h"
+#include "proc/unique_fd.h"
+
+namespace corral::proc {
+
+class ProcessHandle {
+ public:
+  ProcessHandle() = default;
+  // Takes over a direct, unreaped child that leads its own process group. Kills it and fails when the kernel can't
+  // watch it (kernel_too_old, or spawn_failed: out of descriptors).
+  static Result<ProcessHandle> adopt(pid_t pid);
+  ProcessHandle(ProcessHandle&& other) noexcept : pid_(std::exchange(other.pid_, 0)), pidfd_(std::move(other.pidfd_)) {}
+  ProcessHandle& operator=(ProcessHandle&& other) noexcept;
+  ~ProcessHandle() { kill_and_reap(); }
+
+  pid_t pid() const { return pid_; }
+  int pidfd() const { return pidfd_.get(); }  // readable once the process has ended
+
+  // To the group, which the child leads; to the child itself as well if it has left its group.
+  void send(int signal) const;
+  // Whether it has ended. It stays unreaped.
+  bool ended() const;
+  // Waits for its end, frees pid and pidfd. Once.
+  ExitStatus reap();
+
+ private:
+  explicit ProcessHandle(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+  void kill_and_reap();
+
+  pid_t pid_ = 0;  // 0: none, or reaped
+  UniqueFd pidfd_;
+};
+
+}  // namespace corral::proc

@@ -1,0 +1,12 @@
+// The one way children are stopped, real or played.
+#pragma once
+
+#include "async/timer.h"
+#include "proc/child.h"
+
+namespace corral::proc {
+
+// SIGTERM, `grace`, SIGKILL; without grace SIGKILL at once. The child and the timers outlive the task.
+async::Task<ExitStatus> stop_gracefully(Child* child, async::Timers* timers, MonoClock::duration grace);
+
+}  // namespace corral::proc

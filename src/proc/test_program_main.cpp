@@ -1,0 +1,204 @@
+// A program for the tests of this folder: the "own program" of their spawner, and children that behave in known ways.
+//   test_program MODE [ARGUMENT]
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <map>
+
+#include <dirent.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "async/event.h"
+#include "async/loop.h"
+#include "proc/exec_mode.h"
+#include "proc/posix_spawner.h"
+
+namespace corral::proc {
+namespace {
+
+using async::Task;
+
+// The lambdas here live until run_blocking() has returned.
+// NOLINTBEGIN(cppcoreguidelines-avoid-capturing-lambda-coroutines)
+
+// One write per line, no buffer that a signal could lose.
+void say(std::string_view line) {
+  const auto text = fmt::format("{}\n", line);
+  if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) std::_Exit(99);
+}
+
+int wait_for_signal() {
+  say("ready");
+  for (;;) ::pause();
+}
+
+int ignore_terminate(const std::string&) {
+  std::signal(SIGTERM, SIG_IGN);
+  return wait_for_signal();
+}
+
+int heed_terminate(const std::string&) {
+  std::signal(SIGTERM, [](int) {
+    say("bye");
+    std::_Exit(3);
+  });
+  return wait_for_signal();
+}
+
+int bound(const std::string&) {
+  if (!bind_to_parent_from_environment()) return EXIT_FAILURE;
+  return wait_for_signal();
+}
+
+// Every byte value, and lines of growing length: about `bytes` in all, alternating between the two streams.
+int flood(const std::string& bytes) {
+  std::string block;
+  for (int i = 0; i < 4096; ++i) block += static_cast<char>(i % 97 == 0 ? '\n' : i % 256);
+  const auto total = std::stoul(bytes);
+  for (std::size_t sent = 0; sent < total; sent += block.size()) {
+    const int fd = sent / block.size() % 2 ? STDERR_FILENO : STDOUT_FILENO;
+    for (std::size_t done = 0; done < block.size();) {
+      const auto count = ::write(fd, block.data() + done, block.size() - done);
+      if (count < 0) return EXIT_FAILURE;
+      done += static_cast<std::size_t>(count);
+    }
+  }
+  say("end of flood");
+  return 0;
+}
+
+// Descriptors above 2 that it was born with.
+int descriptors(const std::string&) {
+  DIR* folder = ::opendir("/proc/self/fd");
+  while (const auto* entry = ::readdir(folder)) {
+    const int fd = std::atoi(entry->d_name);
+    if (fd > 2 && fd != ::dirfd(folder)) say(fmt::format("fd {}", fd));
+  }
+  ::closedir(folder);
+  return 0;
+}
+
+// Signals that are ignored or blocked.
+int signals(const std::string&) {
+  sigset_t blocked;
+  ::sigprocmask(SIG_SETMASK, nullptr, &blocked);
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction action = {};
+    if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN)
+      say(fmt::format("ignored {}", signal));
+    if (::sigismember(&blocked, signal) == 1) say(fmt::format("blocked {}", signal));
+  }
+  return 0;
+}
+
+// Answers each control line until the channel closes.
+int echo(const std::string&) {
+  async::Loop loop;
+  auto channel = ControlChannel::from_environment(loop.executor());
+  if (!channel) return EXIT_FAILURE;
+  auto serve = [&]() -> Task<void> {
+    for (;;) {
+      auto line = co_await channel->read_line();
+      if (!line) co_return;
+      auto answer = "echo " + *line;
+      co_await channel->write_line(std::move(answer));
+    }
+  };
+  async::run_blocking(loop, serve());
+  return 7;
+}
+
+int leave_with_parent(const std::string&) {
+  async::Loop loop;
+  auto channel = ControlChannel::from_environment(loop.executor());
+  if (!channel) return EXIT_FAILURE;
+  say("ready");
+  async::run_blocking(loop, channel->until_peer_gone());
+  return 5;
+}
+
+// A router in small: starts a child that runs `mode`, says its pid once it is ready, then waits to be killed.
+int parent(const std::string& mode) {
+  async::Loop loop;
+  async::SystemTimers timers;
+  PosixSpawner spawner(timers, {.own_program = own_program()});
+  auto run = [&]() -> Task<void> {
+    async::Event ready(co_await async::asio::this_coro::executor);
+    ChildSpec spec{.name = "child", .argv = {own_program().string(), mode}};
+    spec.binds_itself = mode == "bound";
+    spec.on_line = [&](const LogLine&) { ready.set(); };
+    auto child = co_await spawner.spawn(std::move(spec));
+    if (!child) co_return;
+    co_await ready.wait();
+    say(fmt::format("{}", (*child)->pid()));
+    co_await (*child)->wait();
+  };
+  async::run_blocking(loop, run());
+  return EXIT_FAILURE;
+}
+
+// Writes the time at which it ends, in ns of the steady clock.
+int stamp(const std::string&) {
+  const auto now = MonoClock::now().time_since_epoch();
+  say(fmt::format("{}", std::chrono::nanoseconds(now).count()));
+  std::_Exit(0);
+}
+
+// What a start and the notice of an end cost, as medians over `rounds`.
+int measure(const std::string& rounds) {
+  async::Loop loop;
+  async::SystemTimers timers;
+  PosixSpawner spawner(timers, {.own_program = own_program()});
+  auto run = [&]() -> Task<void> {
+    for (const bool direct : {false, true}) {
+      std::vector<std::int64_t> starts, notices;
+      for (int i = 0; i < std::stoi(rounds); ++i) {
+        ChildSpec spec{.name = "stamp", .argv = {own_program().string(), "stamp"}, .binds_itself = direct};
+        const auto begin = MonoClock::now();
+        auto child = co_await spawner.spawn(std::move(spec));
+        starts.push_back((MonoClock::now() - begin).count());
+        if (!child) co_return;
+        co_await (*child)->wait();
+        notices.push_back(MonoClock::now().time_since_epoch().count() - std::stoll((*child)->log().text()));
+      }
+      for (auto* times : {&starts, &notices}) {
+        std::ranges::sort(*times);
+        fmt::print("{} {}: p50 {} us, p99 {} us\n", direct ? "direct" : "exec mode",
+                   times == &starts ? "start" : "notice", (*times)[times->size() / 2] / 1000,
+                   (*times)[times->size() * 99 / 100] / 1000);
+      }
+    }
+  };
+  async::run_blocking(loop, run());
+  return 0;
+}
+
+// NOLINTEND(cppcoreguidelines-avoid-capturing-lambda-coroutines)
+
+const std::map<std::string_view, int (*)(const std::string&)> kModes = {
+    {"ignore-terminate", ignore_terminate},
+    {"heed-terminate", heed_terminate},
+    {"bound", bound},
+    {"flood", flood},
+    {"descriptors", descriptors},
+    {"signals", signals},
+    {"echo", echo},
+    {"leave-with-parent", leave_with_parent},
+    {"parent", parent},
+    {"stamp", stamp},
+    {"measure", measure},
+};
+
+}  // namespace
+}  // namespace corral::proc
+
+int main(int argc, char** argv) {
+  using namespace corral::proc;
+  if (is_exec_mode(argc, argv)) return run_exec_mode(argc, argv);
+  const auto mode = argc > 1 ? kModes.find(argv[1]) : kModes.end();
+  if (mode == kModes.end()) return 64;
+  return mode->second(argc > 2 ? argv[2] : "");
+}
