@@ -1,0 +1,255 @@
+#include "models/assemble.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/errc.h"
+#include "models/found_names.h"
+#include "models/model_names.h"
+#include "models/projectors.h"
+#include "models/text.h"
+
+namespace corral::models {
+namespace fs = std::filesystem;
+namespace {
+
+// A model on its way: all its files, in the order of the shards.
+struct Draft {
+  std::vector<const KnownFile*> files;
+  std::string stem;                  // of the file, without the shard's number
+  std::vector<std::string> aliases;  // names of links to it
+
+  const KnownFile& first() const { return *files.front(); }
+  const GgufFacts& facts() const { return **first().facts; }
+};
+
+std::string shown(const fs::path& path) { return printable(path.native(), 4096); }
+
+std::string stem_of(const FoundFile& file) { return file.path.stem().native(); }
+
+// Where a projector is looked for: the repository, or the directory.
+std::string scope_of(const FoundFile& file) {
+  return file.repo.empty() ? file.path.parent_path().native() : "hub:" + file.repo;
+}
+
+std::vector<std::string> labels_of(const ModelInfo& model) {
+  const ModelTraits& traits = model.traits;
+  const std::pair<bool, const char*> table[] = {
+      {model.type == ModelType::embedding, "embeddings"},
+      {model.type == ModelType::reranking, "reranking"},
+      {model.type == ModelType::llm && traits.chat_template, "chat"},
+      {traits.vision, "vision"},
+      {traits.audio, "chat-transcription"},
+      {model.type == ModelType::llm && traits.tools, "tool-calling"},
+      {model.type == ModelType::llm && traits.thinking, "reasoning"},
+  };
+  std::vector<std::string> labels;
+  for (const auto& [holds, label] : table) {
+    if (holds) labels.emplace_back(label);
+  }
+  return labels;
+}
+
+class Assembler {
+ public:
+  Assembler(const std::vector<KnownFile>& files, std::vector<Problem> problems, Device devices)
+      : files_(files), devices_(devices), problems_(std::move(problems)) {}
+
+  Catalog run() {
+    find_primaries();
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      if (primary_[i] == i) sort_out(files_[i]);
+    }
+    for (auto& [key, members] : sets_) join(key, members);
+    std::ranges::sort(drafts_, {}, [](const Draft& draft) { return draft.files.front(); });  // back to the walk's order
+    add_link_names();
+    return Catalog(build(), std::move(problems_), std::move(not_models_));
+  }
+
+ private:
+  using SetKey = std::pair<fs::path, std::string>;  // directory, stem without number and with the count
+
+  // Several paths may lead to one file. A real file goes before a link, then the first counts.
+  void find_primaries() {
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> by_inode;
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      const FoundFile& file = files_[i].file;
+      const auto [at, fresh] = by_inode.try_emplace({file.stamp.device, file.stamp.inode}, i);
+      if (!fresh && files_[at->second].file.link && !file.link) at->second = i;
+    }
+    for (const KnownFile& known : files_) {
+      primary_.push_back(by_inode.at({known.file.stamp.device, known.file.stamp.inode}));
+    }
+  }
+
+  void add_problem(std::string_view name, const fs::path& path, errc cause, std::string message) {
+    problems_.push_back({ModelName(printable(name)), path, Error(make_error_code(cause), std::move(message))});
+  }
+
+  static SetKey set_key(const FoundFile& file, const ShardName& shard) {
+    return {file.path.parent_path(), fmt::format("{}-of-{}", shard.set, shard.count)};
+  }
+
+  void sort_out(const KnownFile& known) {
+    const FoundFile& file = known.file;
+    const std::string stem = stem_of(file);
+    const auto shard = parse_shard(stem);
+    if (!*known.facts) {
+      problems_.push_back({ModelName(printable(set_stem(file))), file.path, known.facts->error()});
+      if (shard) broken_sets_.insert(set_key(file, *shard));
+      return;
+    }
+    const GgufFacts& facts = **known.facts;
+    if (facts.kind != FileKind::model) {
+      not_models_.push_back({ModelName(printable(stem)), file.path,
+                             Error(make_error_code(errc::not_a_model),
+                                   fmt::format("'{}' is {}, not a model", shown(file.path), facts.what))});
+      if (facts.kind == FileKind::projector) projectors_[scope_of(file)].push_back(&known);
+    } else if (facts.shards == 1) {
+      drafts_.push_back({{&known}, stem, {}});
+    } else if (!shard || shard->count != facts.shards || shard->number != facts.shard + 1) {
+      add_problem(stem, file.path, errc::malformed,
+                  fmt::format("'{}' is shard {} of {}: its name must end in '{}.gguf'", shown(file.path),
+                              facts.shard + 1, facts.shards, shard_stem("", facts.shard + 1, facts.shards)));
+    } else {
+      sets_[set_key(file, *shard)].push_back(&known);
+    }
+  }
+
+  void join(const SetKey& key, std::vector<const KnownFile*>& members) {
+    std::ranges::sort(members, {}, [](const KnownFile* known) { return (*known->facts)->shard; });
+    const std::string stem = set_stem(members.front()->file);
+    const std::uint64_t count = (*members.front()->facts)->shards;
+    if (members.size() == count) {
+      drafts_.push_back({members, stem, {}});
+      return;
+    }
+    if (broken_sets_.contains(key)) return;  // the broken shard is the better explanation
+    std::set<std::uint64_t> have;
+    for (const KnownFile* known : members) have.insert((*known->facts)->shard);
+    std::vector<std::string> missing;
+    for (std::uint64_t i = 0; i < count && missing.size() < 3; ++i) {
+      if (!have.contains(i)) missing.push_back(fmt::format("'{}.gguf'", printable(shard_stem(stem, i + 1, count))));
+    }
+    add_problem(stem, members.front()->file.path, errc::missing_shard,
+                fmt::format("'{}' lacks {} of its {} files: {}{}", printable(stem), count - members.size(), count,
+                            fmt::join(missing, ", "), count - members.size() > missing.size() ? ", ..." : ""));
+  }
+
+  void add_link_names() {
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      if (primary_[i] == i) continue;
+      const KnownFile* target = &files_[primary_[i]];
+      const auto draft = std::ranges::find(drafts_, target, [](const Draft& d) { return d.files.front(); });
+      if (draft == drafts_.end()) continue;
+      const FoundFile& link = files_[i].file;
+      draft->aliases.push_back(wanted_names(link, set_stem(link), draft->facts().traits).brief);
+    }
+  }
+
+  std::vector<ModelInfo> build() {
+    std::vector<WantedNames> wanted;
+    std::map<std::string, std::set<std::string>> families;  // of the llms in each scope
+    for (const Draft& draft : drafts_) {
+      wanted.push_back(wanted_names(draft.first().file, draft.stem, draft.facts().traits));
+      if (draft.facts().type == ModelType::llm) families[scope_of(draft.first().file)].insert(family_of(draft.stem));
+    }
+    const std::vector<std::string> names = assign_names(wanted);
+    std::vector<ModelInfo> models;
+    for (std::size_t i = 0; i < drafts_.size(); ++i) {
+      ModelInfo model = describe(drafts_[i]);
+      model.name = ModelName(names[i]);
+      if (!drafts_[i].first().file.repo.empty()) model.checkpoint = names[i];
+      if (names[i] != wanted[i].brief) model.aliases.emplace_back(wanted[i].brief);
+      if (!drafts_[i].first().file.repo.empty()) model.aliases.emplace_back(printable(drafts_[i].stem));
+      const bool only = model.type == ModelType::llm && families[scope_of(drafts_[i].first().file)].size() == 1;
+      attach_projector(model, drafts_[i], only);
+      model.labels = labels_of(model);
+      models.push_back(std::move(model));
+    }
+    name_repositories(models);
+    return models;
+  }
+
+  ModelInfo describe(const Draft& draft) const {
+    ModelInfo model;
+    std::uint64_t size = 0;
+    std::uint64_t parameters = 0;
+    model.type = draft.facts().type;
+    model.traits = draft.facts().traits;
+    for (const KnownFile* known : draft.files) {
+      const GgufFacts& facts = **known->facts;
+      model.paths.push_back(known->file.path);
+      size += known->file.stamp.size;
+      parameters += facts.traits.parameters.value_or(0);
+      if (model.traits.quantisation.empty()) model.traits.quantisation = facts.traits.quantisation;
+      if (facts.type == ModelType::reranking) model.type = ModelType::reranking;  // the head lies in a later shard
+    }
+    model.traits.parameters = parameters;
+    model.checkpoint = shown(model.paths.front());
+    model.devices = devices_;
+    model.size = Bytes(size);
+    model.created = WallTime(
+        std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(draft.first().file.stamp.modified)));
+    for (const std::string& alias : draft.aliases) model.aliases.emplace_back(alias);
+    return model;
+  }
+
+  void attach_projector(ModelInfo& model, const Draft& draft, bool only_family) const {
+    const auto beside = projectors_.find(scope_of(draft.first().file));
+    if (beside == projectors_.end()) return;
+    std::vector<ProjectorChoice> choices;
+    for (const KnownFile* known : beside->second) choices.push_back({stem_of(known->file)});
+    const auto chosen = choose_projector(draft.stem, only_family, choices);
+    if (!chosen) return;
+    const KnownFile& projector = *beside->second[*chosen];
+    model.mmproj = projector.file.path;
+    model.size = Bytes(model.size.value() + projector.file.stamp.size);
+    model.traits.vision = (*projector.facts)->traits.vision;
+    model.traits.audio = (*projector.facts)->traits.audio;
+  }
+
+  // "org/repo" alone stands for one of its models: Q4_K_M, else Q8_0, else the first.
+  void name_repositories(std::vector<ModelInfo>& models) const {
+    constexpr std::array<std::string_view, 2> kUsual{":Q4_K_M", ":Q8_0"};
+    const auto rank = [&](const ModelInfo& model) {
+      const auto ends = [&](std::string_view variant) { return model.name.value().ends_with(variant); };
+      return std::ranges::find_if(kUsual, ends) - kUsual.begin();
+    };
+    std::map<std::string, ModelInfo*> chosen;
+    for (std::size_t i = 0; i < models.size(); ++i) {
+      const std::string& repo = drafts_[i].first().file.repo;
+      if (repo.empty()) continue;
+      const auto [at, fresh] = chosen.try_emplace(repo, &models[i]);
+      if (!fresh && rank(models[i]) < rank(*at->second)) at->second = &models[i];
+    }
+    for (const auto& [repo, model] : chosen) model->aliases.emplace_back(printable(repo));
+  }
+
+  const std::vector<KnownFile>& files_;
+  const Device devices_;
+
+  std::vector<std::size_t> primary_;  // by file: the index of the file it is the same as, often itself
+  std::vector<Draft> drafts_;
+  std::map<SetKey, std::vector<const KnownFile*>> sets_;
+  std::set<SetKey> broken_sets_;
+  std::map<std::string, std::vector<const KnownFile*>> projectors_;  // by scope
+  std::vector<Problem> problems_;
+  std::vector<Problem> not_models_;
+};
+
+}  // namespace
+
+Catalog assemble(const std::vector<KnownFile>& files, std::vector<Problem> problems, Device devices) {
+  return Assembler(files, std::move(problems), devices).run();
+}
+
+}  // namespace corral::models

@@ -1,0 +1,24 @@
+// Makes models of files: joins shards, attaches projectors, sets links aside as aliases, gives names and labels, and
+// says of every other file why it is no model. Pure: it sees paths and facts, no files.
+#pragma once
+
+#include <vector>
+
+#include "base/error.h"
+#include "base/model_type.h"
+#include "models/catalog.h"
+#include "models/file_scan.h"
+#include "models/gguf_facts.h"
+
+namespace corral::models {
+
+// A file and what its header says, or why that can't be said. The facts must outlive the call.
+struct KnownFile {
+  FoundFile file;
+  const Result<GgufFacts>* facts;
+};
+
+// `files` in the order of the walk; `problems` of the walk are taken over.
+Catalog assemble(const std::vector<KnownFile>& files, std::vector<Problem> problems, Device devices);
+
+}  // namespace corral::models

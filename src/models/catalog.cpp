@@ -1,0 +1,102 @@
+#include "models/catalog.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/close_names.h"
+#include "models/errc.h"
+#include "models/text.h"
+
+namespace corral::models {
+namespace {
+
+constexpr std::string_view kLatest = ":latest";
+constexpr std::array<std::string_view, 3> kPrefixes{"user.", "extra.", "builtin."};
+
+// The name as given, then with the decorations taken away that other servers' clients add.
+std::vector<std::string_view> spellings(std::string_view name) {
+  std::vector<std::string_view> all{name};
+  if (name.size() > kLatest.size() && equal_folded(name.substr(name.size() - kLatest.size()), kLatest)) {
+    all.push_back(name.substr(0, name.size() - kLatest.size()));
+  }
+  for (std::size_t i = 0, plain = all.size(); i < plain; ++i) {
+    for (const std::string_view prefix : kPrefixes) {
+      if (all[i].starts_with(prefix)) all.push_back(all[i].substr(prefix.size()));
+    }
+  }
+  return all;
+}
+
+const Problem* find_problem(std::span<const Problem> problems, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      problems, [name](const Problem& problem) { return equal_folded(problem.name.value(), name); });
+  return found == problems.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Catalog::Catalog(std::vector<ModelInfo> models, std::vector<Problem> problems, std::vector<Problem> not_models)
+    : problems_(std::move(problems)), not_models_(std::move(not_models)) {
+  std::ranges::sort(models, {},
+                    [](const ModelInfo& model) { return std::pair(to_lower(model.name.value()), model.name); });
+  const auto by_path = [](const Problem& problem) { return std::tie(problem.path, problem.cause.message); };
+  std::ranges::sort(problems_, {}, by_path);
+  std::ranges::sort(not_models_, {}, by_path);
+
+  for (std::size_t i = 0; i < models.size(); ++i) exact_.emplace(models[i].name.value(), i);
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    ModelInfo& model = models[i];
+    std::ranges::sort(model.aliases);
+    std::erase_if(model.aliases, [&](const ModelName& alias) { return !exact_.emplace(alias.value(), i).second; });
+  }
+  for (std::size_t i = 0; i < models.size(); ++i) folded_.emplace(to_lower(models[i].name.value()), i);
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    for (const ModelName& alias : models[i].aliases) folded_.emplace(to_lower(alias.value()), i);
+  }
+  models_.reserve(models.size());
+  for (ModelInfo& model : models) models_.push_back(std::make_shared<const ModelInfo>(std::move(model)));
+}
+
+const Catalog::Model* Catalog::lookup(std::string_view name) const {
+  if (const auto found = exact_.find(std::string(name)); found != exact_.end()) return &models_[found->second];
+  if (const auto found = folded_.find(to_lower(name)); found != folded_.end()) return &models_[found->second];
+  return nullptr;
+}
+
+Result<Catalog::Model> Catalog::find(std::string_view name) const {
+  const std::vector<std::string_view> names = spellings(name);
+  for (const std::string_view spelling : names) {
+    if (const Model* model = lookup(spelling)) return *model;
+  }
+  for (const std::string_view spelling : names) {
+    const Problem* problem = find_problem(problems_, spelling);
+    if (!problem) problem = find_problem(not_models_, spelling);
+    if (problem) return std::unexpected(problem->cause);
+  }
+  std::string message = fmt::format("no model '{}'", printable(name));
+  const std::vector<ModelName> close = close_names(names.back());
+  if (models_.empty()) {
+    message += ": no models were found; name a directory that holds some with --models-dir";
+  } else if (!close.empty()) {
+    std::vector<std::string> quoted;
+    for (const ModelName& other : close) quoted.push_back(fmt::format("'{}'", other.value()));
+    message += fmt::format(": did you mean {}?", fmt::join(quoted, " or "));
+  }
+  return fail(errc::model_not_found, std::move(message));
+}
+
+std::vector<ModelName> Catalog::close_names(std::string_view name, std::size_t limit) const {
+  std::vector<std::string> candidates;
+  for (const Model& model : models_) candidates.push_back(model->name.value());
+  std::vector<ModelName> names;
+  for (std::string& close : models::close_names(name, candidates, limit)) names.emplace_back(std::move(close));
+  return names;
+}
+
+}  // namespace corral::models

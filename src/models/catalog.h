@@ -1,0 +1,60 @@
+// One immutable picture of all models: made by a scan, shared by everybody, replaced as a whole by the next scan. Safe
+// on every thread.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "models/model_info.h"
+
+namespace corral::models {
+
+// A file (or directory) that gives no model, and why. `name` is what it would be called, so that a request for it can
+// be answered with the cause.
+struct Problem {
+  ModelName name;
+  std::filesystem::path path;
+  Error cause;
+};
+
+class Catalog {
+ public:
+  using Model = std::shared_ptr<const ModelInfo>;
+
+  // Names must be unique. Aliases that collide with names or earlier aliases are ignored.
+  Catalog(std::vector<ModelInfo> models, std::vector<Problem> problems, std::vector<Problem> not_models);
+  Catalog() : Catalog({}, {}, {}) {}
+
+  // Sorted by name, without regard to case.
+  std::span<const Model> models() const { return models_; }
+  // Broken files, incomplete sets, directories that can't be read; sorted by path.
+  std::span<const Problem> problems() const { return problems_; }
+  // Sound files that aren't models on their own (adapters, draft models, vocabularies, unused projectors); by path.
+  std::span<const Problem> not_models() const { return not_models_; }
+
+  // By name, then by alias; exact case first, then any case. A ":latest" at the end and one of the prefixes "user.",
+  // "extra.", "builtin." are taken away when the name as given isn't there.
+  // Errors: errc::model_not_found with up to three close names in the message, or, when the name belongs to a problem
+  // or to something that is no model, that cause.
+  Result<Model> find(std::string_view name) const;
+  // Up to `limit` names that a person may have meant, best first.
+  std::vector<ModelName> close_names(std::string_view name, std::size_t limit = 3) const;
+
+ private:
+  const Model* lookup(std::string_view name) const;
+
+  std::vector<Model> models_;
+  std::vector<Problem> problems_;
+  std::vector<Problem> not_models_;
+  std::unordered_map<std::string, std::size_t> exact_;   // name or alias -> index in models_
+  std::unordered_map<std::string, std::size_t> folded_;  // the same in lower case
+};
+
+}  // namespace corral::models

@@ -1,0 +1,24 @@
+// Causes of failure in this folder. The message of the Error that carries one names the file or the model and the way
+// out.
+#pragma once
+
+#include "base/error.h"
+
+namespace corral::models {
+
+enum class errc {
+  file_not_found = 1,   // no such file or directory
+  unreadable,           // it is there, but can't be opened or read (permission, I/O error, not a regular file)
+  not_gguf,             // the file doesn't begin with the GGUF magic
+  truncated,            // the file ends before what its header announces: a download that broke off
+  unsupported_version,  // a GGUF version other than 2 or 3, or of the other byte order
+  malformed,            // the header contradicts itself or breaks a limit
+  missing_shard,        // a split set without all of its files
+  not_a_model,          // a sound GGUF that can't be loaded on its own: adapter, projector, draft model, vocabulary
+  limit_reached,        // a directory tree too deep or too full to be scanned to its end
+  model_not_found,      // no model of that name; the message names close ones
+};
+
+}  // namespace corral::models
+
+CORRAL_DECLARE_ERRC(corral::models);

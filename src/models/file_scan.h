@@ -1,0 +1,41 @@
+// Walks the models directories and the hub cache and lists their GGUF files. Opens none of them. Directories are
+// sorted, so that the same tree always gives the same list; each directory is entered once, however many links lead
+// there; real files come before links. Names that begin with a dot are passed over. Blocking file access.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "models/catalog.h"
+#include "models/registry.h"
+
+namespace corral::models {
+
+// Tells whether a file is still the one that was read.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t size = 0;
+  std::int64_t modified = 0;  // nanoseconds since the epoch
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+struct FoundFile {
+  std::filesystem::path path;      // as it was reached, links not resolved: shards are found by their names
+  std::filesystem::path root;      // the models dir, or the hub's snapshot
+  std::filesystem::path relative;  // below root
+  std::string repo;                // "org/repo" when it lies in the hub's layout
+  FileStamp stamp;                 // of what the path leads to
+  bool link = false;
+};
+
+struct FoundFiles {
+  std::vector<FoundFile> files;   // in the order of the options, then of the walk
+  std::vector<Problem> problems;  // directories that can't be read, dangling links, limits
+};
+
+FoundFiles find_files(const RegistryOptions& options);
+
+}  // namespace corral::models

@@ -1,0 +1,47 @@
+#include "models/found_names.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "models/gguf_types.h"
+#include "models/text.h"
+
+namespace corral::models {
+namespace fs = std::filesystem;
+namespace {
+
+std::string shown(const fs::path& path) { return printable(path.native(), 4096); }
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  return out;
+}
+
+// As the file's name says, else its folder's, else its metadata.
+std::string hub_variant(const FoundFile& file, const std::string& stem, const ModelTraits& traits) {
+  if (const auto name = split_quantisation(stem); !name.quantisation.empty()) return upper(name.quantisation);
+  const std::string folder = file.relative.parent_path().filename().native();
+  if (is_quantisation(folder)) return upper(folder);
+  return traits.quantisation.empty() ? printable(stem) : traits.quantisation;
+}
+
+}  // namespace
+
+std::string set_stem(const FoundFile& file) {
+  const std::string stem = file.path.stem().native();
+  const auto shard = parse_shard(stem);
+  return shard ? std::string(shard->set) : stem;
+}
+
+WantedNames wanted_names(const FoundFile& file, const std::string& stem, const ModelTraits& traits) {
+  const std::string place = shown(file.relative.parent_path() / stem);
+  if (!file.repo.empty()) {
+    const std::string repo = printable(file.repo) + ":";
+    return {repo + hub_variant(file, stem, traits), repo + printable(stem), repo + place};
+  }
+  const fs::path root = file.root.has_filename() ? file.root.filename() : file.root.parent_path().filename();
+  return {printable(stem), place, shown(root) + "/" + place};
+}
+
+}  // namespace corral::models

@@ -1,0 +1,20 @@
+// What a file would like to be called, by its place and its name. Pure.
+#pragma once
+
+#include <string>
+
+#include "models/file_scan.h"
+#include "models/model_info.h"
+#include "models/model_names.h"
+
+namespace corral::models {
+
+// The file's stem without the number of a shard.
+std::string set_stem(const FoundFile& file);
+
+// In a models dir: stem, place below the directory, the same with the directory's name before it. In the hub:
+// "org/repo:QUANT", "org/repo:stem", "org/repo:place"; the quantisation is taken from the file's name, else from its
+// folder's, else from its metadata.
+WantedNames wanted_names(const FoundFile& file, const std::string& stem, const ModelTraits& traits);
+
+}  // namespace corral::models

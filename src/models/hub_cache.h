@@ -1,0 +1,32 @@
+// Where the Hugging Face hub cache is and what it holds: models--ORG--REPO/snapshots/REVISION/FILE, with refs/main
+// naming the revision in use. The environment comes in as a value, so that tests and the composition root decide it.
+// Blocking file access.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace corral::models {
+
+// The variables' values; empty = not set.
+struct HubEnvironment {
+  std::string hf_hub_cache;    // HF_HUB_CACHE (or the older HUGGINGFACE_HUB_CACHE)
+  std::string hf_home;         // HF_HOME
+  std::string xdg_cache_home;  // XDG_CACHE_HOME
+  std::string home;            // HOME
+};
+
+// HF_HUB_CACHE, else HF_HOME/hub, else XDG_CACHE_HOME/huggingface/hub, else HOME/.cache/huggingface/hub; empty when
+// none is set. A leading "~/" stands for HOME.
+std::filesystem::path hub_cache_dir(const HubEnvironment& environment);
+
+// "org/repo" for a directory named models--org--repo, nothing for other names.
+std::optional<std::string> hub_repo_of(std::string_view directory_name);
+
+// The snapshots of one repository, the revision of refs/main first, then the newest first. Empty when there are none.
+std::vector<std::filesystem::path> hub_snapshots(const std::filesystem::path& repo_dir);
+
+}  // namespace corral::models

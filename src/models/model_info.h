@@ -1,0 +1,51 @@
+// What the registry knows of a model. Plain values, immutable once in a Catalog; safe to share between threads.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/model_type.h"
+#include "base/named.h"
+
+namespace corral::models {
+
+// How token states become one vector, with llama.cpp's numbers.
+enum class Pooling : std::int8_t { unspecified = -1, none = 0, mean = 1, cls = 2, last = 3, rank = 4 };
+
+// What a model file says of itself.
+struct ModelTraits {
+  std::string architecture;                 // "llama", "qwen3", "bert"
+  std::string title;                        // general.name; may be empty
+  std::string quantisation;                 // "Q4_K_M"; empty when neither the file type nor the tensors tell
+  std::optional<std::uint64_t> parameters;  // elements of all tensors, all shards
+  std::uint64_t context_length = 0;         // trained for, tokens; 0 = not said
+  std::uint64_t embedding_length = 0;       // width of an output vector; 0 = not said
+  std::uint64_t vocabulary = 0;             // tokens; 0 = not said
+  Pooling pooling = Pooling::unspecified;
+  bool chat_template = false;
+  bool tools = false;     // the chat template speaks of tools
+  bool thinking = false;  // the chat template has a thinking part
+  bool vision = false;    // understands images (with its projector)
+  bool audio = false;     // understands sound (with its projector)
+};
+
+struct ModelInfo {
+  ModelName name;
+  std::vector<ModelName> aliases;            // other names that find it, sorted
+  std::vector<std::filesystem::path> paths;  // all shards in order; the first is the one to load
+  std::filesystem::path mmproj;              // projector for images and sound; empty: none
+  std::string checkpoint;                    // "org/repo:QUANT" from the hub, else the path of the first file
+  std::string recipe = "llamacpp";           // which back end serves it
+  std::vector<std::string> labels;           // "chat", "embeddings", "reranking"; "vision", "tool-calling", "reasoning"
+  ModelType type = ModelType::llm;
+  Device devices = Device::cpu;
+  Bytes size;        // all files, projector included
+  WallTime created;  // modification time of the first file
+  ModelTraits traits;
+};
+
+}  // namespace corral::models

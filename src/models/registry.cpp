@@ -1,0 +1,88 @@
+#include "models/registry.h"
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "base/log.h"
+#include "models/assemble.h"
+#include "models/errc.h"
+#include "models/file_scan.h"
+#include "models/gguf_facts.h"
+
+namespace corral::models {
+
+class FactsCache {
+ public:
+  struct Entry {
+    FileStamp stamp;
+    Result<GgufFacts> facts;
+  };
+  std::unordered_map<std::string, std::shared_ptr<const Entry>> entries;
+};
+
+namespace {
+
+// A file that couldn't be opened may be readable the next time without having changed.
+bool may_heal(const Result<GgufFacts>& facts) {
+  return !facts && (facts.error().code == errc::unreadable || facts.error().code == errc::file_not_found);
+}
+
+std::shared_ptr<const FactsCache::Entry> remembered(const FactsCache* cache, const FoundFile& file) {
+  if (!cache) return nullptr;
+  const auto found = cache->entries.find(file.path.native());
+  if (found == cache->entries.end()) return nullptr;
+  const FactsCache::Entry& entry = *found->second;
+  return entry.stamp == file.stamp && !may_heal(entry.facts) ? found->second : nullptr;
+}
+
+}  // namespace
+
+Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache>& cache) {
+  FoundFiles found = find_files(options);
+  auto fresh = std::make_shared<FactsCache>();
+  ScanStats stats{found.files.size(), 0};
+  std::vector<KnownFile> known;
+  known.reserve(found.files.size());
+  for (FoundFile& file : found.files) {
+    std::shared_ptr<const FactsCache::Entry> entry = remembered(cache.get(), file);
+    if (!entry) {
+      ++stats.opened;
+      entry = std::make_shared<const FactsCache::Entry>(file.stamp, read_facts(file.path));
+    }
+    // The entries outlive `known`: `fresh` holds them.
+    known.push_back({std::move(file), &entry->facts});
+    fresh->entries.insert_or_assign(known.back().file.path.native(), std::move(entry));
+  }
+  auto catalog = std::make_shared<const Catalog>(assemble(known, std::move(found.problems), options.devices));
+  return {std::move(catalog), std::move(fresh), stats};
+}
+
+Registry::Registry(RegistryOptions options)
+    : options_(std::move(options)), last_{std::make_shared<const Catalog>(), nullptr, {}} {}
+
+std::shared_ptr<const Catalog> Registry::catalog() const {
+  const std::lock_guard lock(mutex_);
+  return last_.catalog;
+}
+
+ScanStats Registry::last_stats() const {
+  const std::lock_guard lock(mutex_);
+  return last_.stats;
+}
+
+std::shared_ptr<const Catalog> Registry::rescan() {
+  std::shared_ptr<const FactsCache> cache;
+  {
+    const std::lock_guard lock(mutex_);
+    cache = last_.cache;
+  }
+  Scan next = scan(options_, cache);
+  log::debug("models", "{} models, {} problems; {} files, {} of them read", next.catalog->models().size(),
+             next.catalog->problems().size(), next.stats.files, next.stats.opened);
+  const std::lock_guard lock(mutex_);
+  last_ = std::move(next);
+  return last_.catalog;
+}
+
+}  // namespace corral::models

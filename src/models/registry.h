@@ -1,0 +1,61 @@
+// Finds the models on disk. A scan walks the models directories and the hub cache, reads the headers of files it hasn't
+// seen, and yields a Catalog. Between scans it remembers every file's facts by path, size, time and inode, so that
+// scanning an unchanged tree opens no file.
+//
+// scan() and rescan() block on the file system: milliseconds for a warm tree, longer on a cold disk. Call them off the
+// loop. catalog() only copies a pointer and is safe on every thread at any time; rescan() is too, two at once both give
+// a right catalog and the later one stays.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/model_type.h"
+#include "models/catalog.h"
+
+namespace corral::models {
+
+struct RegistryOptions {
+  std::vector<std::filesystem::path> models_dirs;  // searched to all depths; a single .gguf file may stand here too
+  std::filesystem::path hub_cache;                 // hub_cache_dir(...); empty or absent: not scanned
+  Device devices = Device::cpu;                    // what models of recipe llamacpp run on here
+  std::size_t max_depth = 16;                      // of directories below a models dir
+  std::size_t max_files = 100'000;                 // directory entries looked at in one scan
+};
+
+struct ScanStats {
+  std::size_t files = 0;   // GGUF files found
+  std::size_t opened = 0;  // of these, read because they were new or changed
+};
+
+class FactsCache;  // facts by path and stamp
+
+struct Scan {
+  std::shared_ptr<const Catalog> catalog;
+  std::shared_ptr<const FactsCache> cache;  // hand it to the next scan
+  ScanStats stats;
+};
+
+// One scan. `cache` of the scan before, or null.
+Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache>& cache);
+
+class Registry {
+ public:
+  // Starts with an empty catalog; scans nothing.
+  explicit Registry(RegistryOptions options);
+
+  std::shared_ptr<const Catalog> catalog() const;
+  std::shared_ptr<const Catalog> rescan();
+  ScanStats last_stats() const;
+
+ private:
+  const RegistryOptions options_;
+
+  mutable std::mutex mutex_;  // held to copy or replace last_, never while scanning
+  Scan last_;
+};
+
+}  // namespace corral::models
