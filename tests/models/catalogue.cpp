@@ -1,0 +1,149 @@
+#include "catalogue.h"
+
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "decoder.h"
+#include "encoder.h"
+#include "manifest.h"
+#include "reranker.h"
+#include "scripted.h"
+#include "special.h"
+#include "vocabulary.h"
+
+namespace corral::test_models {
+namespace {
+
+struct Sources {
+  Vocabulary qwen2;
+  Vocabulary bpe;        // the cut of qwen2
+  Vocabulary wordpiece;  // the cut of BERT's
+  std::uint64_t seed;
+};
+
+// How one model, in one or several files, is made. The name is the file's and also seeds the weights.
+struct Recipe {
+  std::string name;
+  std::string type;  // as in Entry
+  std::function<Model(const Sources&)> make;
+  std::string text{};
+  std::string loop{};
+  std::uint16_t shards = 1;
+};
+
+Recipe decoder(const char* name, const char* title, const DecoderShape& shape) {
+  return {name, "llm", [=](const Sources& from) { return make_decoder(name, title, shape, from.bpe, from.seed); }};
+}
+
+Recipe encoder(const char* name, const char* title, const char* type, const EncoderShape& shape) {
+  return {name, type, [=](const Sources& from) { return make_encoder(name, title, shape, from.wordpiece, from.seed); }};
+}
+
+Recipe scripted(const char* name, const char* title, const Script& script) {
+  return {.name = name,
+          .type = "llm",
+          .make = [=](const Sources& from) { return make_scripted(name, title, script, from.qwen2, from.seed); },
+          .text = script.text,
+          .loop = script.loop};
+}
+
+Recipe half_billion(const char* name, const char* title, ggml_type matrices) {
+  return {name, "llm", [=](const Sources& from) { return make_half_billion(title, matrices, from.qwen2, from.seed); }};
+}
+
+std::vector<Recipe> small_models() {
+  const DecoderShape llama{.matrices = GGML_TYPE_F32};
+  std::vector<Recipe> all{
+      decoder("tiny-llama", "Tiny Llama", llama),
+      decoder("tiny-qwen3", "Tiny Qwen3", {.architecture = "qwen3", .matrices = GGML_TYPE_F32}),
+      decoder("tiny-moe", "Tiny MoE", {.architecture = "qwen3moe", .ffn = 32, .experts = 4, .experts_used = 2}),
+      encoder("tiny-embed", "Tiny Embed", "embedding", {.pooling = Pooling::kMean}),
+      {.name = "tiny-rerank",
+       .type = "reranking",
+       .make =
+           [](const Sources& from) {
+             return make_reranker("tiny-rerank", "Tiny Rerank", {}, from.wordpiece, from.seed);
+           }},
+      scripted(
+          "scripted-hello", "Scripted Hello",
+          {.text = "Hello! I am a scripted model, and every word of this answer was known before you asked for it."}),
+      scripted("scripted-unicode", "Scripted Unicode",
+               {.text = "Grüße! 你好，世界 καλημέρα 🐎🌾🤠 — fin.", .split_characters = true}),
+      scripted("scripted-tool-call", "Scripted Tool Call",
+               {.text = "<tool_call>\n\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n</tool_call>"}),
+      scripted("scripted-endless", "Scripted Endless",
+               {.text = "Counting:", .loop = " one two three four five six seven eight nine ten eleven twelve"}),
+      {.name = "tiny-mamba",
+       .type = "llm",
+       .make = [](const Sources& from) { return make_mamba("tiny-mamba", "Tiny Mamba", from.bpe, from.seed); }},
+      {.name = "tiny-llama-lora",
+       .type = "lora",
+       .make = [=](const Sources& from) { return make_lora("tiny-llama-lora", "Tiny Llama LoRA", llama, from.seed); }},
+  };
+  // The same weights as tiny-llama's.
+  all.push_back({.name = "tiny-llama-q8_0", .type = "llm", .make = [](const Sources& from) {
+                   return make_decoder("tiny-llama", "Tiny Llama Q8_0", {.matrices = GGML_TYPE_Q8_0}, from.bpe,
+                                       from.seed);
+                 }});
+  all.push_back(decoder("tiny-split", "Tiny Split", {}));
+  all.back().shards = 2;
+  return all;
+}
+
+std::vector<Recipe> real_sized_models() {
+  return {half_billion("bench-0.5b-q8_0", "Bench 0.5B Q8_0", GGML_TYPE_Q8_0),
+          half_billion("bench-0.5b-q4_0", "Bench 0.5B Q4_0", GGML_TYPE_Q4_0)};
+}
+
+// Writes the recipe's files into `folder` and adds them to `entries`.
+void cook(const Recipe& recipe, const Sources& sources, const std::filesystem::path& folder,
+          std::vector<Entry>& entries) {
+  std::vector<Model> models;
+  if (recipe.shards > 1) {
+    models = split(recipe.make(sources), recipe.shards);
+  } else {
+    models.push_back(recipe.make(sources));
+  }
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    Entry entry{.type = i == 0 ? recipe.type : "shard", .text = recipe.text, .loop = recipe.loop};
+    entry.file = models.size() > 1 ? fmt::format("{}-{:05}-of-{:05}.gguf", recipe.name, i + 1, models.size())
+                                   : fmt::format("{}.gguf", recipe.name);
+    write_gguf(folder / entry.file, models[i].metadata, models[i].tensors);
+    measure(folder, entry);
+    entries.push_back(std::move(entry));
+  }
+}
+
+}  // namespace
+
+void make_models(const Options& options) {
+  const Vocabulary qwen2 = read_vocabulary(options.vocabularies / "ggml-vocab-qwen2.gguf");
+  const Sources sources{.qwen2 = qwen2,
+                        .bpe = cut_bpe(qwen2),
+                        .wordpiece = cut_wordpiece(read_vocabulary(options.vocabularies / "ggml-vocab-bert-bge.gguf")),
+                        .seed = options.seed};
+
+  std::filesystem::create_directories(options.out);
+  const std::filesystem::path work = options.out / fmt::format(".making-{}", ::getpid());
+  std::filesystem::create_directory(work);
+  std::vector<Entry> entries;
+  try {
+    for (const Recipe& recipe : options.bench ? real_sized_models() : small_models()) {
+      options.on_model(recipe.name);
+      cook(recipe, sources, work, entries);
+    }
+    write_manifest(work / kManifestFile, options.seed, entries);
+    for (const Entry& entry : entries) std::filesystem::rename(work / entry.file, options.out / entry.file);
+    std::filesystem::rename(work / kManifestFile, options.out / kManifestFile);
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove_all(work, ignored);
+    throw;
+  }
+  std::filesystem::remove(work);
+}
+
+}  // namespace corral::test_models

@@ -1,0 +1,27 @@
+// corral-make-models: writes the test models. script/models is the way to call it.
+#include <cstdio>
+#include <exception>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "catalogue.h"
+
+int main(int argc, char** argv) {
+  corral::test_models::Options options{.vocabularies = CORRAL_VOCABULARIES};
+  CLI::App app("Writes small real GGUF models for tests, from a seed");
+  app.add_option("--out", options.out, "Folder to write into")->required();
+  app.add_option("--seed", options.seed, "Seed of all random weights")->capture_default_str();
+  app.add_option("--vocabularies", options.vocabularies, "Folder with llama.cpp's ggml-vocab-*.gguf")
+      ->capture_default_str();
+  app.add_flag("--bench", options.bench, "The 0.5B-shaped models for benchmarks instead of the small ones");
+  CLI11_PARSE(app, argc, argv);
+  options.on_model = [](std::string_view name) { fmt::print(stderr, "  {}\n", name); };
+  try {
+    corral::test_models::make_models(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "corral-make-models: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,163 @@
+#include "special.h"
+
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "chat_template.h"
+
+namespace corral::test_models {
+
+Model make_lora(const std::string& name, const std::string& title, const DecoderShape& shape, std::uint64_t seed) {
+  constexpr std::int64_t kRank = 4;
+  const Weights weights(seed, name);
+  const std::int64_t width = shape.width;
+  const std::int64_t queries = shape.heads * shape.head_width;
+  const std::int64_t keys = shape.kv_heads * shape.head_width;
+
+  Model model;
+  describe_model(model.metadata, shape.architecture, title, FileType::kF32);
+  model.metadata.set("general.type", "adapter");
+  model.metadata.set("adapter.type", "lora");
+  model.metadata.set("adapter.lora.alpha", static_cast<float>(kRank));
+  struct Target {
+    const char* part;
+    std::int64_t from, to;
+  };
+  for (std::uint32_t layer = 0; layer < shape.layers; ++layer) {
+    for (const Target& target : {Target{"attn_q", width, queries}, Target{"attn_v", width, keys},
+                                 Target{"attn_output", queries, width}, Target{"ffn_down", shape.ffn, width}}) {
+      const std::string base = fmt::format("blk.{}.{}.weight", layer, target.part);
+      model.tensors.push_back(weights.projection(base + ".lora_a", GGML_TYPE_F32, {target.from, kRank}, 1.0F));
+      model.tensors.push_back(weights.projection(base + ".lora_b", GGML_TYPE_F32, {kRank, target.to}, 1.0F));
+    }
+  }
+  return model;
+}
+
+Model make_mamba(const std::string& name, const std::string& title, const Vocabulary& vocabulary, std::uint64_t seed) {
+  constexpr std::int64_t kWidth = 64;
+  constexpr std::int64_t kInner = 128;
+  constexpr std::int64_t kState = 16;
+  constexpr std::int64_t kConvolution = 4;  // tokens seen by the convolution
+  constexpr std::int64_t kStepRank = 4;
+  constexpr std::uint32_t kLayers = 2;
+  const Weights weights(seed, name);
+
+  Model model;
+  Metadata& metadata = model.metadata;
+  describe_model(metadata, "mamba", title, FileType::kF16);
+  metadata.set("mamba.block_count", kLayers);
+  metadata.set("mamba.context_length", std::uint32_t{1U << 20U});
+  metadata.set("mamba.embedding_length", static_cast<std::uint32_t>(kWidth));
+  metadata.set("mamba.feed_forward_length", std::uint32_t{0});
+  metadata.set("mamba.attention.head_count", std::uint32_t{0});
+  metadata.set("mamba.attention.layer_norm_rms_epsilon", 1e-5F);
+  metadata.set("mamba.ssm.conv_kernel", static_cast<std::uint32_t>(kConvolution));
+  metadata.set("mamba.ssm.inner_size", static_cast<std::uint32_t>(kInner));
+  metadata.set("mamba.ssm.state_size", static_cast<std::uint32_t>(kState));
+  metadata.set("mamba.ssm.time_step_rank", static_cast<std::uint32_t>(kStepRank));
+  metadata.set("mamba.ssm.dt_b_c_rms", false);
+  metadata.set("mamba.vocab_size", static_cast<std::uint32_t>(vocabulary.size()));
+  vocabulary.describe(metadata);
+  metadata.set("tokenizer.chat_template", kChatTemplate);
+
+  std::vector<Tensor>& out = model.tensors;
+  const ggml_type type = GGML_TYPE_F16;
+  out.push_back(weights.normal("token_embd.weight", type, {kWidth, vocabulary.size()}, 1.0F));
+  for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
+    const std::string block = fmt::format("blk.{}.", layer);
+    out.push_back(Weights::fixed(block + "attn_norm.weight", {kWidth}, 1.0F));
+    out.push_back(weights.projection(block + "ssm_in.weight", type, {kWidth, 2 * kInner}, 2.0F));
+    out.push_back(weights.projection(block + "ssm_conv1d.weight", GGML_TYPE_F32, {kConvolution, kInner}, 1.0F));
+    out.push_back(Weights::fixed(block + "ssm_conv1d.bias", {kInner}, 0.0F));
+    out.push_back(weights.projection(block + "ssm_x.weight", type, {kInner, kStepRank + 2 * kState}, 2.0F));
+    out.push_back(weights.projection(block + "ssm_dt.weight", GGML_TYPE_F32, {kStepRank, kInner}, 1.0F));
+    out.push_back(Weights::fixed(block + "ssm_dt.bias", {kInner}, -2.0F));  // steps near softplus(-2) = 0.13
+    // The decay rates of a channel's states: a sixteenth of Mamba's usual 1 ... 16, so that words stay for long.
+    out.push_back({block + "ssm_a", GGML_TYPE_F32, {kState, kInner}, [](std::span<float> values) {
+                     for (std::size_t i = 0; i < values.size(); ++i)
+                       values[i] = -static_cast<float>(i % kState + 1) / 16.0F;
+                   }});
+    out.push_back(Weights::fixed(block + "ssm_d", {kInner}, 0.5F));
+    out.push_back(weights.projection(block + "ssm_out.weight", type, {kInner, kWidth}, 1.0F));
+  }
+  out.push_back(Weights::fixed("output_norm.weight", {kWidth}, 1.0F));
+  out.push_back(plain_text_output(weights, type, kWidth, 4.0F, vocabulary));
+  return model;
+}
+
+std::vector<Model> split(Model model, std::uint16_t count) {
+  const std::size_t total = model.tensors.size();
+  std::vector<Model> shards(count);
+  for (std::uint16_t shard = 0; shard < count; ++shard) {
+    const auto from = static_cast<std::ptrdiff_t>(total * shard / count);
+    const auto to = static_cast<std::ptrdiff_t>(total * (shard + 1U) / count);
+    std::ranges::move(model.tensors.begin() + from, model.tensors.begin() + to,
+                      std::back_inserter(shards[shard].tensors));
+  }
+  shards[0].metadata = std::move(model.metadata);
+  for (std::uint16_t shard = 0; shard < count; ++shard) {
+    shards[shard].metadata.set_u16("split.no", shard);
+    shards[shard].metadata.set_u16("split.count", count);
+    shards[shard].metadata.set("split.tensors.count", static_cast<std::int32_t>(total));
+  }
+  return shards;
+}
+
+Model make_half_billion(const std::string& title, ggml_type matrices, const Vocabulary& qwen2, std::uint64_t seed) {
+  constexpr std::int64_t kWidth = 896;
+  constexpr std::int64_t kFfn = 4864;
+  constexpr std::int64_t kHeads = 14;
+  constexpr std::int64_t kKvHeads = 2;
+  constexpr std::int64_t kHeadWidth = kWidth / kHeads;
+  constexpr std::uint32_t kLayers = 24;
+  const Weights weights(seed, "half-billion");
+  const Vocabulary vocabulary = full_bpe(qwen2);
+
+  Model model;
+  Metadata& metadata = model.metadata;
+  describe_model(metadata, "qwen2", title, file_type(matrices));
+  metadata.set("general.size_label", "0.5B");
+  metadata.set("qwen2.block_count", kLayers);
+  metadata.set("qwen2.context_length", std::uint32_t{32768});
+  metadata.set("qwen2.embedding_length", static_cast<std::uint32_t>(kWidth));
+  metadata.set("qwen2.feed_forward_length", static_cast<std::uint32_t>(kFfn));
+  metadata.set("qwen2.attention.head_count", static_cast<std::uint32_t>(kHeads));
+  metadata.set("qwen2.attention.head_count_kv", static_cast<std::uint32_t>(kKvHeads));
+  metadata.set("qwen2.attention.layer_norm_rms_epsilon", 1e-6F);
+  metadata.set("qwen2.rope.freq_base", 1e6F);
+  vocabulary.describe(metadata);
+  metadata.set("tokenizer.chat_template", kChatTemplate);
+
+  // As in real models the embeddings are small beside what the blocks add, so that the tied output says more than the
+  // last token again; attention is sharp, or the text would collapse into one word.
+  std::vector<Tensor>& out = model.tensors;
+  out.push_back(weights.normal("token_embd.weight", GGML_TYPE_Q8_0, {kWidth, vocabulary.size()}, 0.02F));
+  for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
+    const std::string block = fmt::format("blk.{}.", layer);
+    const auto matrix = [&](const char* part, std::int64_t from, std::int64_t to, float gain = 1.0F) {
+      out.push_back(weights.projection(block + part + ".weight", matrices, {from, to}, gain));
+    };
+    const auto bias = [&](const char* part, std::int64_t to) {
+      out.push_back(weights.normal(block + part + ".bias", GGML_TYPE_F32, {to}, 0.02F));
+    };
+    out.push_back(Weights::fixed(block + "attn_norm.weight", {kWidth}, 1.0F));
+    matrix("attn_q", kWidth, kWidth, 3.0F);
+    bias("attn_q", kWidth);
+    matrix("attn_k", kWidth, kKvHeads * kHeadWidth, 3.0F);
+    bias("attn_k", kKvHeads * kHeadWidth);
+    matrix("attn_v", kWidth, kKvHeads * kHeadWidth);
+    bias("attn_v", kKvHeads * kHeadWidth);
+    matrix("attn_output", kWidth, kWidth, 0.7F);
+    out.push_back(Weights::fixed(block + "ffn_norm.weight", {kWidth}, 1.0F));
+    matrix("ffn_gate", kWidth, kFfn);
+    matrix("ffn_up", kWidth, kFfn);
+    matrix("ffn_down", kFfn, kWidth, 1.5F);
+  }
+  out.push_back(Weights::fixed("output_norm.weight", {kWidth}, 1.0F));
+  return model;
+}
+
+}  // namespace corral::test_models
