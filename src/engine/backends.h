@@ -1,0 +1,39 @@
+// Process-wide set-up of ggml and libllama: the one thing here that is global, because it is global in there.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace corral::engine {
+
+// The version of libllama this was built for, and of the one that runs.
+std::string_view built_for_llama_version();
+std::string_view running_llama_version();
+
+// Finds the compute backends (CPU variants, GPU, RPC) and checks libllama's version. Takes some tens of milliseconds,
+// so that a spare process can do it before it knows its model; the first call counts, later ones return its result.
+// Safe on every thread. `directory` empty: $CORRAL_LLAMA_BACKEND_DIR, else the one of the build. Errors:
+// version_mismatch; load_failed if there is no backend at all.
+Result<> load_backends(std::string directory = {});
+
+// Where libllama's log lines go, besides corral::log (at level debug, errors as they are). For progress displays.
+using LlamaLog = std::function<void(log::Level level, std::string_view line)>;
+void set_llama_log(LlamaLog sink);
+
+// A compute device as libllama sees it.
+struct ComputeDevice {
+  std::string name;         // "CPU", "CUDA0", ...
+  std::string description;  // "Intel ...", ...
+  bool gpu = false;
+  std::uint64_t memory_total = 0, memory_free = 0;  // bytes
+};
+// Needs load_backends(). May create a context on a GPU: for engine processes only.
+std::vector<ComputeDevice> compute_devices();
+
+}  // namespace corral::engine

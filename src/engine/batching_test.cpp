@@ -1,0 +1,197 @@
+// Rules: what a session says doesn't depend on who else is there, on shared prefixes, or on having lost its place.
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "engine/test_support.h"
+
+namespace corral::engine::test {
+namespace {
+
+std::vector<Token> prompt_of(std::uint32_t i) { return some_tokens(5 + 37 * i % 90, i + 1); }
+
+class Batching : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Models, Batching, ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-mamba"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST_P(Batching, SoloAndAmongFifteenOthersAreIdentical) {
+  const auto service = load(load_options(GetParam()));
+  const Reference reference(GetParam());
+  std::vector<StreamHandle> streams;
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    streams.push_back(*service->generate_stream(session_with(*service, prompt_of(i)), endless(40)));
+  }
+  for (std::uint32_t i = 0; i < 16; ++i)
+    EXPECT_TRUE(reference.is_greedy(prompt_of(i), drain(streams[i]).tokens, true)) << i;
+  EXPECT_GT(service->stats().total().max_batch, 16u) << "they were never batched";
+}
+
+TEST_P(Batching, PromptLongerThanABatch) {
+  LoadOptions options = load_options(GetParam());
+  options.n_batch = 32;
+  const auto service = load(options);
+  const Answer answer = generate(*service, session_with(*service, some_tokens(1000)), endless(10));
+  EXPECT_TRUE(Reference(GetParam()).is_greedy(some_tokens(1000), answer.tokens, true));
+}
+
+TEST_P(Batching, MoreSessionsThanPlacesAllFinish) {
+  LoadOptions options = load_options(GetParam());
+  options.max_sequences = 3;
+  const auto service = load(options);
+  const Reference reference(GetParam());
+  std::vector<StreamHandle> streams;
+  for (std::uint32_t i = 0; i < 12; ++i)
+    streams.push_back(*service->generate_stream(session_with(*service, prompt_of(i)), endless(12)));
+  for (std::uint32_t i = 0; i < 12; ++i)
+    EXPECT_TRUE(reference.is_greedy(prompt_of(i), drain(streams[i]).tokens, true)) << i;
+}
+
+// 5 sessions of 200 tokens each in 512 cells: not all at once, but all in the end, and none the worse for it.
+TEST(Batching, KvExhaustedBySeveralAndAllStillFinish) {
+  LoadOptions options = load_options("tiny-llama");
+  options.n_ctx = 512;
+  const auto service = load(options);
+  const Reference reference("tiny-llama");
+  std::vector<StreamHandle> streams;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    streams.push_back(*service->generate_stream(session_with(*service, some_tokens(100, i + 1)), endless(150)));
+  }
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    const Answer answer = drain(streams[i]);
+    EXPECT_EQ(answer.finish.reason, StopReason::length) << i;
+    EXPECT_TRUE(reference.is_greedy(some_tokens(100, i + 1), answer.tokens, true)) << i;
+  }
+  EXPECT_GT(service->stats().total().preemptions, 0u);
+}
+
+TEST(Batching, SharedPrefixIsReusedAndChangesNothing) {
+  const std::vector<Token> system = some_tokens(200);
+  const Reference reference("tiny-qwen3");
+  const auto service = load(load_options("tiny-qwen3"));
+  const auto ask = [&](std::uint32_t i) {
+    const SessionId session = session_with(*service, system + some_tokens(10, i));
+    const Answer answer = generate(*service, session, endless(20));
+    EXPECT_TRUE(reference.is_greedy(system + some_tokens(10, i), answer.tokens, true)) << i;
+    EXPECT_TRUE(service->end_session(session));
+    return answer.finish.usage.cached_tokens;
+  };
+  EXPECT_EQ(ask(1), 0u);
+  EXPECT_EQ(ask(2), 200u);
+  EXPECT_EQ(ask(3), 200u);
+  EXPECT_EQ(ask(2), 209u);  // all but the last token, which is computed for its logits
+}
+
+TEST(Batching, PrefixOfALivingSessionIsSharedToo) {
+  const auto service = load(load_options("tiny-llama"));
+  const std::vector<Token> system = some_tokens(100);
+  auto first = *service->generate_stream(session_with(*service, system), endless(300));
+  EXPECT_TRUE(first.next());
+  const Answer second = generate(*service, session_with(*service, system + some_tokens(9, 5)), endless(20));
+  EXPECT_EQ(second.finish.usage.cached_tokens, 100u);
+  EXPECT_TRUE(Reference("tiny-llama").is_greedy(system + some_tokens(9, 5), second.tokens, true));
+  first.cancel();
+}
+
+TEST(Batching, PrefixCacheCanBeOff) {
+  LoadOptions options = load_options("tiny-llama");
+  options.prefix_cache_tokens = 0;
+  const auto service = load(options);
+  for (int i = 0; i < 2; ++i) {
+    const SessionId session = session_with(*service, some_tokens(100));
+    EXPECT_EQ(generate(*service, session, endless(5)).finish.usage.cached_tokens, 0u);
+    EXPECT_TRUE(service->end_session(session));
+  }
+}
+
+TEST(Batching, ThousandIdleSessionsLiveSideBySideAndGoOn) {
+  LoadOptions options = load_options("tiny-llama");
+  options.max_sequences = 32;
+  const auto service = load(options);
+  const Reference reference("tiny-llama");
+  std::vector<SessionId> sessions;
+  std::vector<std::vector<Token>> first(1000);
+  for (std::uint32_t begin = 0; begin < 1000; begin += 50) {
+    std::vector<StreamHandle> streams;
+    for (std::uint32_t i = begin; i < begin + 50; ++i) {
+      sessions.push_back(session_with(*service, some_tokens(12, i)));
+      streams.push_back(*service->generate_stream(sessions.back(), endless(2)));
+    }
+    for (std::uint32_t i = begin; i < begin + 50; ++i) first[i] = drain(streams[i - begin]).tokens;
+  }
+  EXPECT_EQ(service->stats().total().sessions, 1000u);
+  for (const std::uint32_t i : {0u, 499u, 999u}) {
+    EXPECT_TRUE(
+        reference.is_greedy(some_tokens(12, i) + first[i], generate(*service, sessions[i], endless(4)).tokens, true))
+        << i;
+  }
+}
+
+TEST(Batching, RoundRobinOverWorkersIsObservable) {
+  LoadOptions options = load_options("tiny-llama");
+  options.workers = 2;
+  const auto service = load(options);
+  std::vector<std::set<std::uint64_t>> of_worker(2);
+  std::vector<StreamHandle> streams;
+  for (int i = 0; i < 5; ++i) {
+    const SessionId session = session_with(*service, some_tokens(10, 3));
+    of_worker[*service->worker_of(session)].insert(session.value());
+    streams.push_back(*service->generate_stream(session, endless(10)));
+  }
+  EXPECT_EQ(of_worker[0], (std::set<std::uint64_t>{1, 3, 5}));
+  EXPECT_EQ(of_worker[1], (std::set<std::uint64_t>{2, 4}));
+  const Reference reference("tiny-llama");
+  for (StreamHandle& stream : streams) EXPECT_TRUE(reference.is_greedy(some_tokens(10, 3), drain(stream).tokens, true));
+  const Stats stats = service->stats();
+  EXPECT_EQ(stats.workers.size(), 2u);
+}
+
+// A reader that doesn't read: its session pauses, the others don't, and nothing of its text is lost.
+TEST(Batching, SlowReaderPausesOnlyItsOwnSession) {
+  LoadOptions options = load_options("tiny-llama");
+  options.max_sequences = 1;  // the paused one must even give up its place
+  options.stream_tokens = 8;
+  const auto service = load(options);
+  const Reference reference("tiny-llama");
+  auto slow = *service->generate_stream(session_with(*service, some_tokens(20)), endless(100));
+  for (std::uint32_t i = 2; i < 5; ++i) {
+    EXPECT_TRUE(reference.is_greedy(
+        some_tokens(20, i), generate(*service, session_with(*service, some_tokens(20, i)), endless(30)).tokens, true));
+  }
+  const Answer answer = drain(slow);
+  EXPECT_TRUE(reference.is_greedy(some_tokens(20), answer.tokens, true));
+  for (const StreamChunk& chunk : answer.chunks) EXPECT_LE(chunk.tokens.size(), 8u);
+}
+
+TEST(Batching, ManyThreadsAtOnce) {
+  LoadOptions options = load_options("tiny-llama");
+  options.workers = 2;
+  options.max_sequences = 4;
+  options.stream_tokens = 16;
+  const auto service = load(options);
+  const Reference reference("tiny-llama");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 6; ++round) {
+        const SessionId session = session_with(*service, some_tokens(15, 2));
+        auto stream = *service->generate_stream(session, endless(30));
+        if ((t + round) % 3 == 0) {
+          EXPECT_TRUE(service->cancel_generate(session));
+          EXPECT_EQ(drain(stream).terminals, 1);
+        } else {
+          EXPECT_TRUE(reference.is_greedy(some_tokens(15, 2), drain(stream).tokens, true));
+        }
+        (void)service->stats();
+        EXPECT_TRUE(service->end_session(session));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace corral::engine::test

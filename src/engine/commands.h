@@ -1,0 +1,39 @@
+// What other threads ask a generating worker to do, in the order they ask.
+#pragma once
+
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "engine/mailbox.h"
+#include "engine/session.h"
+
+namespace corral::engine {
+
+struct CreateSession {
+  std::shared_ptr<SessionShared> session;
+};
+struct AppendTokens {
+  SessionId session;
+  std::vector<Token> tokens;
+};
+struct StartGeneration {
+  SessionId session;
+  Generation generation;
+};
+struct CancelGeneration {
+  SessionId session;
+  const StreamState* stream = nullptr;  // only if this is the one that runs; nullptr: whichever runs
+};
+struct EndSession {
+  SessionId session;
+};
+struct SetThreads {
+  std::int32_t n_threads = 0;
+  std::int32_t n_threads_batch = 0;
+};
+
+using Command = std::variant<CreateSession, AppendTokens, StartGeneration, CancelGeneration, EndSession, SetThreads>;
+using CommandBox = Mailbox<Command>;
+
+}  // namespace corral::engine

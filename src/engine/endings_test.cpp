@@ -1,0 +1,154 @@
+// Rule: every stream ends with exactly one terminal item, whatever happens. (drain() checks "exactly one".)
+#include <cmath>
+
+#include "engine/test_support.h"
+
+namespace corral::engine::test {
+namespace {
+
+TEST(Endings, StopAtTheEndOfTheAnswer) {
+  const auto service = load(load_options("scripted-hello"));
+  const SessionId session = session_with(*service, "Hi\n");
+  const Answer answer = generate(*service, session, greedy(100));
+  EXPECT_EQ(answer.finish.reason, StopReason::stop);
+  EXPECT_EQ(answer.text,
+            "Hello! I am a scripted model, and every word of this answer was known before you asked for it.");
+  EXPECT_EQ(answer.finish.usage.completion_tokens, answer.tokens.size());
+  EXPECT_TRUE(service->is_end_of_generation(answer.tokens.back()));
+}
+
+TEST(Endings, LengthAtMaxNewTokens) {
+  const auto service = load(load_options("tiny-llama"));
+  const SessionId session = session_with(*service, some_tokens(10));
+  const Answer answer = generate(*service, session, endless(7));
+  EXPECT_EQ(answer.finish.reason, StopReason::length);
+  EXPECT_EQ(answer.tokens.size(), 7u);
+  EXPECT_EQ(answer.finish.usage.prompt_tokens, 10u);
+  EXPECT_EQ(answer.finish.usage.completion_tokens, 7u);
+  EXPECT_GT(answer.finish.timings.prompt_ms, 0);
+}
+
+TEST(Endings, MaxNewTokensZeroEndsAtOnceWithLength) {
+  const auto service = load(load_options("tiny-llama"));
+  const SessionId session = session_with(*service, some_tokens(10));
+  const Answer nothing = generate(*service, session, endless(0));
+  EXPECT_EQ(nothing.finish.reason, StopReason::length);
+  EXPECT_TRUE(nothing.tokens.empty());
+  EXPECT_TRUE(Reference("tiny-llama").is_greedy(some_tokens(10), generate(*service, session, endless(5)).tokens, true));
+}
+
+TEST(Endings, NothingPendingIsAnError) {
+  const auto service = load(load_options("tiny-llama"));
+  const SessionId session = *service->create_session();
+  EXPECT_TRUE(service->append_input(session, ""));
+  EXPECT_TRUE(service->append_input(session, std::span<const Token>{}));
+  const Answer answer = generate(*service, session, greedy(5));
+  EXPECT_EQ(answer.finish.reason, StopReason::error);
+  ASSERT_TRUE(answer.finish.error);
+  EXPECT_EQ(answer.finish.error->code, errc::invalid_argument);
+}
+
+TEST(Endings, CancelWhileIdleDoesNothing) {
+  const auto service = load(load_options("tiny-llama"));
+  const SessionId session = session_with(*service, some_tokens(10));
+  EXPECT_TRUE(service->cancel_generate(session));
+  EXPECT_EQ(generate(*service, session, endless(5)).finish.reason, StopReason::length);
+  EXPECT_TRUE(service->cancel_generate(session));
+}
+
+TEST(Endings, CancelledByIdAndByHandle) {
+  const auto service = load(load_options("scripted-endless"));
+  const SessionId session = session_with(*service, "go\n");
+  auto by_id = *service->generate_stream(session, greedy(1'000'000));
+  EXPECT_TRUE(by_id.next());
+  EXPECT_TRUE(service->cancel_generate(session));
+  EXPECT_EQ(drain(by_id).finish.reason, StopReason::cancelled);
+  auto by_handle = *service->generate_stream(session, greedy(1'000'000));
+  EXPECT_TRUE(by_handle.next());
+  by_handle.cancel();
+  EXPECT_EQ(drain(by_handle).finish.reason, StopReason::cancelled);
+}
+
+TEST(Endings, DroppingTheHandleFreesTheSessionForTheNextGeneration) {
+  LoadOptions options = load_options("scripted-endless");
+  options.max_sequences = 1;
+  const auto service = load(options);
+  const SessionId left = session_with(*service, "go\n"), other = session_with(*service, "go\n");
+  {
+    auto stream = *service->generate_stream(left, greedy(1'000'000));
+    EXPECT_TRUE(stream.next());
+  }
+  // The only place is free again, or this would wait for ever.
+  EXPECT_EQ(generate(*service, other, greedy(5)).finish.reason, StopReason::length);
+}
+
+TEST(Endings, SessionEndedDuringGeneration) {
+  const auto service = load(load_options("scripted-endless"));
+  const SessionId session = session_with(*service, "go\n");
+  auto stream = *service->generate_stream(session, greedy(1'000'000));
+  EXPECT_TRUE(stream.next());
+  EXPECT_TRUE(service->end_session(session));
+  EXPECT_EQ(drain(stream).finish.reason, StopReason::session_ended);
+  EXPECT_EQ(service->generate_stream(session, greedy(1)).error().code, errc::session_not_found);
+  EXPECT_EQ(service->append_input(session, "x").error().code, errc::session_not_found);
+  EXPECT_EQ(service->cancel_generate(session).error().code, errc::session_not_found);
+  EXPECT_EQ(service->end_session(session).error().code, errc::session_not_found);
+}
+
+TEST(Endings, BusyUnlessTheCallSupersedes) {
+  const auto service = load(load_options("scripted-endless"));
+  const SessionId session = session_with(*service, "go\n");
+  auto first = *service->generate_stream(session, greedy(1'000'000));
+  EXPECT_TRUE(first.next());
+  const auto busy = service->generate_stream(session, greedy(5));
+  ASSERT_FALSE(busy);
+  EXPECT_EQ(busy.error().code, errc::session_busy);
+  GenerateOptions next = greedy(5);
+  next.supersede = true;
+  const Answer second = generate(*service, session, next);
+  EXPECT_EQ(second.finish.reason, StopReason::length);
+  EXPECT_EQ(drain(first).finish.reason, StopReason::superseded);
+}
+
+TEST(Endings, ShutdownEndsRunningAndWaitingStreamsAndHandlesStayValid) {
+  LoadOptions options = load_options("scripted-endless");
+  options.max_sequences = 1;
+  auto service = load(options);
+  const SessionId a = session_with(*service, "go\n"), b = session_with(*service, "go\n");
+  auto running = *service->generate_stream(a, greedy(1'000'000));
+  EXPECT_TRUE(running.next());
+  auto waiting = *service->generate_stream(b, greedy(1'000'000));
+  service.reset();
+  EXPECT_EQ(drain(running).finish.reason, StopReason::shutdown);
+  EXPECT_EQ(drain(waiting).finish.reason, StopReason::shutdown);
+  running.cancel();
+}
+
+TEST(Endings, QueueFullIsToldAtOnce) {
+  LoadOptions options = load_options("scripted-endless");
+  options.max_sequences = 1;
+  options.max_queue = 1;
+  const auto service = load(options);
+  std::vector<StreamHandle> streams;
+  for (int i = 0; i < 2; ++i)
+    streams.push_back(*service->generate_stream(session_with(*service, "go\n"), greedy(1'000'000)));
+  const auto third = service->generate_stream(session_with(*service, "go\n"), greedy(1));
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, errc::queue_full);
+}
+
+TEST(Endings, OneFailingSessionDoesNotDisturbTheOthers) {
+  const auto service = load(load_options("tiny-llama"));
+  const std::vector<Token> prompt = some_tokens(20);
+  auto good = *service->generate_stream(session_with(*service, prompt), endless(60));
+  GenerateOptions hopeless = greedy(20);
+  for (Token token = 0; token < static_cast<Token>(service->facts().n_vocab); ++token)
+    hopeless.sampling.logit_bias.push_back({token, -INFINITY});
+  const Answer bad = generate(*service, session_with(*service, prompt), hopeless);
+  EXPECT_EQ(bad.finish.reason, StopReason::error);
+  EXPECT_EQ(bad.finish.error->code, errc::decode_failed);
+  EXPECT_TRUE(Reference("tiny-llama").is_greedy(prompt, drain(good).tokens, true));
+}
+
+}  // namespace
+}  // namespace corral::engine::test

@@ -1,0 +1,48 @@
+// What a LlamaService consists of. Workers and model are constant after load; the session table has a mutex.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "engine/llama_service.h"
+#include "engine/pooling_worker.h"
+#include "engine/worker.h"
+
+namespace corral::engine {
+
+class LlamaService::Impl {
+ public:
+  // What callers need to know of a session without asking its worker.
+  struct Entry {
+    std::shared_ptr<SessionShared> shared;
+    std::uint32_t worker = 0;
+  };
+
+  Result<Entry> entry(SessionId session) const {
+    const std::scoped_lock lock(mutex);
+    const auto found = sessions.find(session.value());
+    if (found == sessions.end())
+      return fail(errc::session_not_found, fmt::format("no session {}", session.value()), "session");
+    return found->second;
+  }
+  Result<> append(const Entry& entry, std::vector<Token> tokens);
+  Result<PooledHandle> pool(PooledState::Job job);
+
+  // Constant after load.
+  LoadOptions options;
+  std::shared_ptr<Model> model;
+  std::vector<std::unique_ptr<Worker>> workers;         // of a generative model
+  std::vector<std::unique_ptr<PoolingWorker>> poolers;  // of an embedding model or a reranker
+
+  mutable std::mutex mutex;  // guards all below
+  std::unordered_map<std::uint64_t, Entry> sessions;
+  std::uint64_t next_session = 1;
+  std::uint32_t next_worker = 0;
+  std::uint32_t next_pooler = 0;
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,66 @@
+// Embeddings and reranking: check the inputs, hand them to a pooling worker.
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "engine/llama_service_impl.h"
+
+namespace corral::engine {
+namespace {
+
+Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs) {
+  if (inputs.empty()) return fail(errc::invalid_argument, "there is no input", "input");
+  const std::uint32_t most = std::min(model.facts().n_batch, model.facts().n_ctx);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].empty()) return fail(errc::invalid_argument, fmt::format("input {} has no tokens", i), "input");
+    if (inputs[i].size() > most) {
+      return fail(errc::input_too_long,
+                  fmt::format("input {} has {} tokens; this model takes up to {}", i, inputs[i].size(), most), "input");
+    }
+    for (const Token token : inputs[i]) {
+      if (model.valid(token)) continue;
+      return fail(
+          errc::invalid_argument,
+          fmt::format("token {} of input {} is not in the vocabulary of {} tokens", token, i, model.facts().n_vocab),
+          "input");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<PooledHandle> LlamaService::Impl::pool(PooledState::Job job) {
+  if (auto checked = check_inputs(*model, job.inputs); !checked) return std::unexpected(checked.error());
+  auto state = std::make_shared<PooledState>(std::move(job));
+  PoolingWorker* pooler = nullptr;
+  {
+    const std::scoped_lock lock(mutex);
+    pooler = poolers[next_pooler].get();
+    next_pooler = (next_pooler + 1) % static_cast<std::uint32_t>(poolers.size());
+  }
+  if (!pooler->box().post(state)) return fail(errc::worker_shutdown, "the service is going away");
+  return PooledHandle(std::move(state));
+}
+
+Result<PooledHandle> LlamaService::embed(std::vector<std::vector<Token>> inputs, bool normalize) {
+  if (facts().kind != ModelKind::embedding) {
+    return fail(errc::unsupported, fmt::format("this is a {} model: it makes no embeddings", to_string(facts().kind)));
+  }
+  return impl_->pool({.inputs = std::move(inputs), .normalize = normalize, .scores = false});
+}
+
+Result<PooledHandle> LlamaService::rerank(std::string_view query, std::span<const std::string> documents) {
+  if (facts().kind != ModelKind::reranker) {
+    return fail(errc::unsupported, fmt::format("this is a {} model: it can't rerank", to_string(facts().kind)));
+  }
+  PooledState::Job job{.inputs = {}, .normalize = false, .scores = true};
+  for (const std::string& document : documents) {
+    auto tokens = rerank_input(*impl_->model, query, document);
+    if (!tokens) return std::unexpected(tokens.error());
+    job.inputs.push_back(std::move(*tokens));
+  }
+  return impl_->pool(std::move(job));
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,142 @@
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include "engine/test_support.h"
+
+namespace corral::engine::test {
+namespace {
+
+TEST(Load, FactsOfAChatModel) {
+  const auto service = load(load_options("tiny-llama"));
+  const ModelFacts& facts = service->facts();
+  EXPECT_EQ(facts.architecture, "llama");
+  EXPECT_EQ(facts.name, "Tiny Llama");
+  EXPECT_EQ(facts.kind, ModelKind::generative);
+  EXPECT_EQ(facts.pooling, Pooling::none);
+  EXPECT_EQ(facts.n_ctx, 2048u);
+  EXPECT_GE(facts.n_ctx_train, 2048u);
+  EXPECT_GT(facts.n_vocab, 1000u);
+  EXPECT_GT(facts.model_bytes, 100'000u);
+  EXPECT_FALSE(facts.chat_template.empty());
+  EXPECT_NE(facts.eos, kNoToken);
+  EXPECT_FALSE(facts.recurrent);
+  EXPECT_NE(service->model(), nullptr);
+  EXPECT_NE(service->vocab(), nullptr);
+}
+
+TEST(Load, KindsAreKnownFromMetadata) {
+  EXPECT_EQ(load(load_options("tiny-embed"))->facts().kind, ModelKind::embedding);
+  EXPECT_EQ(load(load_options("tiny-embed"))->facts().pooling, Pooling::mean);
+  EXPECT_EQ(load(load_options("tiny-rerank"))->facts().kind, ModelKind::reranker);
+  EXPECT_TRUE(load(load_options("tiny-mamba"))->facts().recurrent);
+}
+
+TEST(Load, SplitSetsLoadByTheirFirstFile) {
+  const auto service = load(load_options("tiny-split-00001-of-00002"));
+  const Answer answer = generate(*service, session_with(*service, some_tokens(10)), endless(5));
+  EXPECT_EQ(answer.tokens.size(), 5u);
+}
+
+TEST(Load, ContextDefaultsToWhatWasTrainedButNotEndless) {
+  LoadOptions options = load_options("tiny-llama");
+  options.n_ctx = 0;
+  const auto service = load(options);
+  EXPECT_EQ(service->facts().n_ctx, std::min(service->facts().n_ctx_train, kDefaultContextCap));
+}
+
+errc cause(const LoadOptions& options, const LlamaService::Progress& progress = {}) {
+  const auto service = LlamaService::load(options, progress);
+  if (service) {
+    ADD_FAILURE() << "it loaded";
+    return {};
+  }
+  EXPECT_FALSE(service.error().message.empty());
+  EXPECT_EQ(service.error().code.category(), error_category());
+  return static_cast<errc>(service.error().code.value());
+}
+
+TEST(Load, MissingFile) {
+  LoadOptions options;
+  options.path = "/nowhere/model.gguf";
+  EXPECT_EQ(cause(options), errc::file_not_found);
+  options.path = ::testing::TempDir();
+  EXPECT_EQ(cause(options), errc::file_not_found);
+}
+
+TEST(Load, GarbageAndCutOffFilesSayWhatIsWrong) {
+  LoadOptions options;
+  options.path = ::testing::TempDir() + "garbage.gguf";
+  std::ofstream(options.path) << "this is no model";
+  EXPECT_EQ(cause(options), errc::load_failed);
+
+  std::ifstream whole(model_path("tiny-llama"), std::ios::binary);
+  std::string bytes(200'000, '\0');
+  whole.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  options.path = ::testing::TempDir() + "cut-off.gguf";
+  std::ofstream(options.path, std::ios::binary) << bytes;
+  const auto failed = LlamaService::load(options);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, errc::load_failed);
+  EXPECT_THAT(failed.error().message, ::testing::HasSubstr("cut-off.gguf"));
+  EXPECT_THAT(failed.error().message, ::testing::Not(::testing::HasSubstr("gave no reason")));
+}
+
+TEST(Load, ProgressIsReportedAndCanStopIt) {
+  float last = -1;
+  const auto service = LlamaService::load(load_options("tiny-llama"), [&](float done) {
+    EXPECT_GE(done, last);
+    last = done;
+    return true;
+  });
+  EXPECT_TRUE(service);
+  EXPECT_EQ(last, 1.0f);
+  EXPECT_EQ(cause(load_options("tiny-llama"), [](float) { return false; }), errc::load_cancelled);
+}
+
+TEST(Load, WorkerCountAndSizesAreChecked) {
+  LoadOptions options = load_options("tiny-llama");
+  options.workers = 0;
+  EXPECT_EQ(cause(options), errc::invalid_worker_count);
+  options.workers = kMaxWorkers + 1;
+  EXPECT_EQ(cause(options), errc::invalid_worker_count);
+  options.workers = 1;
+  options.max_sequences = kMaxSequences + 1;
+  EXPECT_EQ(cause(options), errc::invalid_argument);
+  options.max_sequences = 16;
+  options.n_batch = 8;
+  EXPECT_EQ(cause(options), errc::invalid_argument);
+  options.n_batch = 0;
+  options.cache_type_k = "q3_x";
+  EXPECT_EQ(cause(options), errc::invalid_argument);
+  options = load_options("tiny-llama");
+  options.purpose = Purpose::rerank;
+  EXPECT_EQ(cause(options), errc::unsupported);
+  options = load_options("tiny-embed");
+  options.purpose = Purpose::generate;
+  EXPECT_EQ(cause(options), errc::unsupported);
+}
+
+TEST(Load, QuantisedCacheWorks) {
+  LoadOptions options = load_options("tiny-llama");
+  options.cache_type_k = options.cache_type_v = "q8_0";
+  options.flash_attention = Toggle::on;
+  const auto service = LlamaService::load(options);
+  if (service) EXPECT_EQ(generate(**service, session_with(**service, some_tokens(10)), endless(5)).tokens.size(), 5u);
+}
+
+TEST(Load, EmbeddingModelsDoNotGenerateAndTheOtherWayRound) {
+  EXPECT_EQ(load(load_options("tiny-embed"))->create_session().error().code, errc::unsupported);
+  const auto chat = load(load_options("tiny-llama"));
+  EXPECT_EQ(chat->embed({{1}}).error().code, errc::unsupported);
+  EXPECT_EQ(chat->rerank("q", std::vector<std::string>{"d"}).error().code, errc::unsupported);
+}
+
+TEST(Load, BackendsSayWhatTheyAre) {
+  ASSERT_TRUE(load_backends());
+  EXPECT_EQ(built_for_llama_version(), running_llama_version());
+  EXPECT_FALSE(compute_devices().empty());
+}
+
+}  // namespace
+}  // namespace corral::engine::test

@@ -1,0 +1,91 @@
+// The way into a worker: any thread posts commands, the decode thread takes them between two forward passes. Posting
+// never waits for a pass; a command about a session whose prompt is being computed right now cuts that pass short.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace corral::engine {
+
+template <typename Command>
+class Mailbox {
+ public:
+  // False if the mailbox is closed; the command is dropped then. `interrupts` is the session whose prompt needn't be
+  // computed any further, or 0.
+  bool post(Command command, std::uint64_t interrupts = 0) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (closed_) return false;
+      commands_.push_back(std::move(command));
+      if (interrupts != 0) {
+        interrupts_.push_back(interrupts);
+        if (std::ranges::find(interruptible_, interrupts) != interruptible_.end()) abort_ = true;
+      }
+    }
+    changed_.notify_one();
+    return true;
+  }
+
+  // Makes the worker look around without a command.
+  void wake() {
+    {
+      const std::scoped_lock lock(mutex_);
+      woken_ = true;
+    }
+    changed_.notify_one();
+  }
+
+  // No more commands; the pass that runs is cut short.
+  void close() {
+    {
+      const std::scoped_lock lock(mutex_);
+      closed_ = true;
+      abort_ = true;
+    }
+    changed_.notify_one();
+  }
+
+  // For the worker: moves the commands into `commands` (in order), waiting for something to happen if `wait`.
+  // False when the mailbox is closed; commands posted before that still come with it.
+  bool take(std::vector<Command>& commands, bool wait) {
+    std::unique_lock lock(mutex_);
+    if (wait) changed_.wait(lock, [this] { return !commands_.empty() || woken_ || closed_; });
+    commands.clear();
+    commands.swap(commands_);
+    interrupts_.clear();
+    woken_ = false;
+    return !closed_;
+  }
+
+  // For the worker, around a pass: the sessions whose commands may cut it short.
+  void begin_pass(std::span<const std::uint64_t> interruptible) {
+    const std::scoped_lock lock(mutex_);
+    interruptible_.assign(interruptible.begin(), interruptible.end());
+    // What was posted since the last take() counts too.
+    abort_ = closed_ || std::ranges::find_first_of(interruptible_, interrupts_) != interruptible_.end();
+  }
+  void end_pass() {
+    const std::scoped_lock lock(mutex_);
+    interruptible_.clear();
+  }
+  // Read by the abort callback, many times a pass.
+  const std::atomic<bool>& abort_flag() const { return abort_; }
+
+ private:
+  std::atomic<bool> abort_ = false;
+  std::mutex mutex_;  // guards all below; never held while anything is called
+  std::condition_variable changed_;
+  std::vector<Command> commands_;
+  std::vector<std::uint64_t> interruptible_;  // sessions with prompt tokens in the pass that runs
+  std::vector<std::uint64_t> interrupts_;     // sessions whose commands wait
+  bool woken_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,68 @@
+// The weights and the vocabulary: loaded once, shared by all workers, immutable after that, so safe on every thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <llama.h>
+
+#include "base/error.h"
+#include "engine/options.h"
+#include "engine/types.h"
+
+namespace corral::engine {
+
+class Model {
+ public:
+  // Errors: as LlamaService::load. load_backends() must have succeeded.
+  static Result<std::shared_ptr<Model>> load(const LoadOptions& options, const std::function<bool(float)>& progress);
+
+  const ModelFacts& facts() const { return facts_; }
+  ModelFacts& mutable_facts() { return facts_; }  // while loading: what only a context knows
+  llama_model* handle() const { return model_.get(); }
+  const llama_vocab* vocab() const { return vocab_; }
+  const SamplingOptions& default_sampling() const { return default_sampling_; }
+
+  Result<std::vector<Token>> tokenize(std::string_view text, bool add_special, bool parse_special) const;
+  // Appends the token's bytes.
+  void append_piece(Token token, bool render_special, std::string& to) const;
+  bool valid(Token token) const { return token >= 0 && static_cast<std::uint32_t>(token) < facts_.n_vocab; }
+  bool ends_generation(Token token) const { return llama_vocab_is_eog(vocab_, token); }
+
+  // Tokens that end a generation.
+  std::span<const Token> end_tokens() const { return end_tokens_; }
+  // Tokens this model must never sample.
+  std::span<const Token> suppressed_tokens() const { return suppressed_; }
+
+  // A part of a sequence's cells can be removed at any place, and cells can be shared between sequences.
+  bool plain_attention() const { return plain_attention_; }
+
+  // A metadata value of the file, empty if there is none.
+  std::string meta(const std::string& key) const;
+
+ private:
+  Model(llama_model* model, const LoadOptions& options);
+  Result<> describe(const LoadOptions& options);
+  void read_default_sampling();
+
+  struct Free {
+    void operator()(llama_model* model) const { llama_model_free(model); }
+  };
+  std::unique_ptr<llama_model, Free> model_;
+  const llama_vocab* vocab_ = nullptr;
+  ModelFacts facts_;
+  SamplingOptions default_sampling_;
+  std::vector<Token> end_tokens_;
+  std::vector<Token> suppressed_;
+  bool plain_attention_ = true;
+};
+
+// The token list a reranker scores: its "rerank" template, or query and document with the vocabulary's separators.
+// Errors: tokenize_failed.
+Result<std::vector<Token>> rerank_input(const Model& model, std::string_view query, std::string_view document);
+
+}  // namespace corral::engine

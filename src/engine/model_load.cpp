@@ -1,0 +1,173 @@
+// Loading a model file and finding out what it is for.
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include <fmt/core.h>
+
+#include "engine/errors.h"
+#include "engine/llama_log.h"
+#include "engine/model.h"
+
+namespace corral::engine {
+namespace {
+
+llama_model_params model_params(const LoadOptions& options) {
+  llama_model_params params = llama_model_default_params();
+  params.n_gpu_layers = options.n_gpu_layers;
+  params.use_extra_bufts = options.repack;
+  if (options.mmap != Toggle::automatic || options.mlock) {
+    const bool mmap = options.mmap != Toggle::off;
+    params.load_mode = options.mlock ? (mmap ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK)
+                                     : (mmap ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE);
+  }
+  return params;
+}
+
+// libllama tells the cause of a failed load in its log only.
+bool sounds_like_no_memory(std::string_view text) {
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{"failed to allocate", "unable to allocate", "out of memory"},
+      [&](std::string_view words) { return text.contains(words); });
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Model>> Model::load(const LoadOptions& options, const std::function<bool(float)>& progress) {
+  std::error_code missing;
+  if (!std::filesystem::is_regular_file(options.path, missing)) {
+    return fail(errc::file_not_found, fmt::format("no model file at '{}'", options.path), "path");
+  }
+  struct Loading {
+    const std::function<bool(float)>& progress;
+    bool cancelled = false;
+  } loading{progress};
+  llama_model_params params = model_params(options);
+  if (progress) {
+    params.progress_callback_user_data = &loading;
+    params.progress_callback = [](float done, void* data) {
+      auto& self = *static_cast<Loading*>(data);
+      self.cancelled = self.cancelled || !self.progress(done);
+      return !self.cancelled;
+    };
+  }
+  const LogCapture log;
+  llama_model* const handle = llama_model_load_from_file(options.path.c_str(), params);
+  if (handle == nullptr) {
+    if (loading.cancelled) return fail(errc::load_cancelled, fmt::format("loading '{}' was cancelled", options.path));
+    const std::string cause = log.text();
+    return fail(sounds_like_no_memory(cause) ? errc::out_of_memory : errc::load_failed,
+                fmt::format("can't load '{}': {}", options.path, cause.empty() ? "libllama gave no reason" : cause),
+                "path");
+  }
+  std::shared_ptr<Model> model(new Model(handle, options));
+  if (auto described = model->describe(options); !described) return std::unexpected(described.error());
+  return model;
+}
+
+Model::Model(llama_model* model, const LoadOptions& options) : model_(model), vocab_(llama_model_get_vocab(model)) {
+  facts_.path = options.path;
+}
+
+Result<> Model::describe(const LoadOptions& options) {
+  llama_model* const m = model_.get();
+  char text[256] = {};
+  llama_model_desc(m, text, sizeof text);
+  facts_.description = text;
+  facts_.architecture = meta("general.architecture");
+  facts_.name = meta("general.name");
+  facts_.n_ctx_train = static_cast<std::uint32_t>(std::max(0, llama_model_n_ctx_train(m)));
+  facts_.n_embd = static_cast<std::uint32_t>(llama_model_n_embd_out(m));
+  facts_.n_layer = static_cast<std::uint32_t>(llama_model_n_layer(m));
+  facts_.n_vocab = static_cast<std::uint32_t>(llama_vocab_n_tokens(vocab_));
+  facts_.n_params = llama_model_n_params(m);
+  facts_.model_bytes = llama_model_size(m);
+  if (const char* chat = llama_model_chat_template(m, nullptr)) facts_.chat_template = chat;
+  facts_.bos = llama_vocab_bos(vocab_);
+  facts_.eos = llama_vocab_eos(vocab_);
+  facts_.eot = llama_vocab_eot(vocab_);
+  facts_.sep = llama_vocab_sep(vocab_);
+  facts_.add_bos = llama_vocab_get_add_bos(vocab_);
+  facts_.add_eos = llama_vocab_get_add_eos(vocab_);
+  facts_.recurrent = llama_model_is_recurrent(m) || llama_model_is_hybrid(m);
+  plain_attention_ = !facts_.recurrent && llama_model_n_swa(m) == 0;
+
+  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE || facts_.n_vocab == 0) {
+    return fail(errc::unsupported, fmt::format("'{}' has no vocabulary", facts_.path));
+  }
+  for (Token token = 0; valid(token); ++token) {
+    if (ends_generation(token)) end_tokens_.push_back(token);
+  }
+  std::int32_t suppressed = 0;
+  const llama_token* const first = llama_vocab_get_suppress_tokens(vocab_, &suppressed);
+  if (first != nullptr) suppressed_.assign(first, first + suppressed);
+
+  // What the file says about itself: pooling makes an embedding model, rank pooling a reranker.
+  const std::string pooling = meta(facts_.architecture + ".pooling_type");
+  int value = LLAMA_POOLING_TYPE_NONE;
+  std::from_chars(pooling.data(), pooling.data() + pooling.size(), value);
+  facts_.pooling =
+      value > LLAMA_POOLING_TYPE_NONE && value <= LLAMA_POOLING_TYPE_RANK ? static_cast<Pooling>(value) : Pooling::none;
+  facts_.pooling = options.pooling.value_or(facts_.pooling);
+  const bool causal = meta(facts_.architecture + ".attention.causal") != "false";
+  switch (options.purpose) {
+    case Purpose::automatic:
+      facts_.kind = facts_.pooling == Pooling::rank              ? ModelKind::reranker
+                    : facts_.pooling != Pooling::none || !causal ? ModelKind::embedding
+                                                                 : ModelKind::generative;
+      break;
+    case Purpose::generate:
+      facts_.kind = ModelKind::generative;
+      break;
+    case Purpose::embed:
+      facts_.kind = ModelKind::embedding;
+      break;
+    case Purpose::rerank:
+      facts_.kind = ModelKind::reranker;
+      if (facts_.pooling != Pooling::rank) {
+        return fail(errc::unsupported, fmt::format("'{}' can't rerank: it has no ranking head", facts_.path),
+                    "purpose");
+      }
+      break;
+  }
+  if (facts_.kind != ModelKind::generative && facts_.pooling == Pooling::none) facts_.pooling = Pooling::mean;
+  if (facts_.kind == ModelKind::generative && (!causal || llama_model_has_encoder(m) || llama_model_is_diffusion(m))) {
+    return fail(errc::unsupported,
+                fmt::format("'{}' ({}) is no decoder-only text model", facts_.path, facts_.architecture), "purpose");
+  }
+  read_default_sampling();
+  return {};
+}
+
+// The keys llama.cpp 0.5.0 reads for its own defaults.
+void Model::read_default_sampling() {
+  const auto read = [this](llama_model_meta_key key, auto& to) {
+    const std::string text = meta(llama_model_meta_key_str(key));
+    std::from_chars(text.data(), text.data() + text.size(), to);
+  };
+  SamplingOptions& s = default_sampling_;
+  read(LLAMA_MODEL_META_KEY_SAMPLING_TOP_K, s.top_k);
+  read(LLAMA_MODEL_META_KEY_SAMPLING_TOP_P, s.top_p);
+  read(LLAMA_MODEL_META_KEY_SAMPLING_MIN_P, s.min_p);
+  read(LLAMA_MODEL_META_KEY_SAMPLING_XTC_PROBABILITY, s.xtc_probability);
+  read(LLAMA_MODEL_META_KEY_SAMPLING_XTC_THRESHOLD, s.xtc_threshold);
+  read(LLAMA_MODEL_META_KEY_SAMPLING_TEMP, s.temperature);
+  read(LLAMA_MODEL_META_KEY_SAMPLING_PENALTY_LAST_N, s.penalty_last_n);
+  read(LLAMA_MODEL_META_KEY_SAMPLING_PENALTY_REPEAT, s.repeat_penalty);
+  read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT, s.mirostat);
+  read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT_TAU, s.mirostat_tau);
+  read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT_ETA, s.mirostat_eta);
+}
+
+std::string Model::meta(const std::string& key) const {
+  char small[256];
+  const std::int32_t length = llama_model_meta_val_str(model_.get(), key.c_str(), small, sizeof small);
+  if (length < 0) return {};
+  if (static_cast<std::size_t>(length) < sizeof small) return small;
+  std::string text(static_cast<std::size_t>(length) + 1, '\0');
+  llama_model_meta_val_str(model_.get(), key.c_str(), text.data(), text.size());
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,82 @@
+// Text to tokens and back.
+#include <array>
+#include <limits>
+
+#include <fmt/core.h>
+
+#include "engine/errors.h"
+#include "engine/model.h"
+
+namespace corral::engine {
+
+Result<std::vector<Token>> Model::tokenize(std::string_view text, bool add_special, bool parse_special) const {
+  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max() / 2;
+  if (text.size() > kMost) {
+    return fail(errc::tokenize_failed,
+                fmt::format("a text of {} bytes is too long to tokenize (limit {})", text.size(), kMost));
+  }
+  // A token stands for at least one byte, save for BOS, EOS and a space put in front.
+  std::vector<Token> tokens(text.size() + 4);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const std::int32_t count =
+        llama_tokenize(vocab_, text.data(), static_cast<std::int32_t>(text.size()), tokens.data(),
+                       static_cast<std::int32_t>(tokens.size()), add_special, parse_special);
+    if (count >= 0) {
+      tokens.resize(static_cast<std::size_t>(count));
+      return tokens;
+    }
+    if (count == std::numeric_limits<std::int32_t>::min()) break;
+    tokens.resize(static_cast<std::size_t>(-count));
+  }
+  return fail(errc::tokenize_failed,
+              fmt::format("a text of {} bytes has no token list in this vocabulary", text.size()));
+}
+
+void Model::append_piece(Token token, bool render_special, std::string& to) const {
+  if (!valid(token)) return;
+  std::array<char, 64> small;
+  const std::int32_t length = llama_token_to_piece(vocab_, token, small.data(), small.size(), 0, render_special);
+  if (length >= 0) {
+    to.append(small.data(), static_cast<std::size_t>(length));
+    return;
+  }
+  const std::size_t at = to.size();  // a negative answer is the size it needs
+  to.resize(at + static_cast<std::size_t>(-length));
+  const std::int32_t written = llama_token_to_piece(vocab_, token, to.data() + at, -length, 0, render_special);
+  to.resize(at + static_cast<std::size_t>(std::max(written, 0)));
+}
+
+Result<std::vector<Token>> rerank_input(const Model& model, std::string_view query, std::string_view document) {
+  // A template of the file's own ("... {query} ... {document} ..."), as some causal rerankers bring it.
+  if (const char* const text = llama_model_chat_template(model.handle(), "rerank")) {
+    std::string prompt = text;
+    const auto replace = [&](std::string_view name, std::string_view value) {
+      for (std::size_t at = prompt.find(name); at != std::string::npos; at = prompt.find(name, at + value.size())) {
+        prompt.replace(at, name.size(), value);
+      }
+    };
+    replace("{query}", query);
+    replace("{document}", document);
+    return model.tokenize(prompt, false, true);
+  }
+  auto first = model.tokenize(query, false, false);
+  if (!first) return first;
+  auto second = model.tokenize(document, false, false);
+  if (!second) return second;
+
+  const ModelFacts& facts = model.facts();
+  const Token end = facts.eos != kNoToken ? facts.eos : facts.sep;
+  std::vector<Token> tokens;
+  const auto add = [&](bool wanted, Token token) {
+    if (wanted && token != kNoToken) tokens.push_back(token);
+  };
+  add(facts.add_bos, facts.bos);
+  tokens.insert(tokens.end(), first->begin(), first->end());
+  add(facts.add_eos, end);
+  add(llama_vocab_get_add_sep(model.vocab()), facts.sep);
+  tokens.insert(tokens.end(), second->begin(), second->end());
+  add(facts.add_eos, end);
+  return tokens;
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,111 @@
+// What can be chosen when a model is loaded, a session is made, a generation is started. Plain values with the defaults
+// of llama-server 0.5.0 where the two have the same option, so that the same request gives the same text.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/types.h"
+
+namespace corral::engine {
+
+inline constexpr std::uint32_t kMaxWorkers = 64;
+// Sequence ids of one libllama context (LLAMA_MAX_SEQ).
+inline constexpr std::uint32_t kMaxSequences = 256;
+// Context when none is asked for: what the model was trained with, but not more than this.
+inline constexpr std::uint32_t kDefaultContextCap = 8192;
+
+enum class Purpose { automatic, generate, embed, rerank };
+enum class Toggle { automatic, off, on };
+
+struct LoadOptions {
+  std::string path;                      // a GGUF file, or the first one of a split set
+  Purpose purpose = Purpose::automatic;  // automatic: by the file's metadata
+  std::optional<Pooling> pooling;        // instead of the file's
+  std::uint32_t workers = 1;             // contexts with a decode thread each; the weights are shared
+  std::uint32_t n_ctx = 0;               // KV cells of a worker, shared by its sessions; 0: min(trained, cap)
+  std::uint32_t n_batch = 0;             // tokens per forward pass; 0: 512, for embedding models min(n_ctx, 2048)
+  std::uint32_t max_sequences = 16;      // sessions of one worker that can decode at the same time
+  std::uint32_t max_queue = 1024;        // generations of one worker that may wait for their turn
+  std::uint32_t stream_tokens = 256;     // unread tokens at which a stream's session pauses
+  // Tokens of ended sessions that are kept for later ones with the same beginning, at most n_ctx / 2. 0: nothing is
+  // shared, also not between living sessions.
+  std::uint32_t prefix_cache_tokens = 0xFFFFFFFF;
+  Millis target_step{100};     // prefill beside running streams is cut so that a step takes about this long
+  std::int32_t n_threads = 0;  // of each worker; 0: the cores shared out among the workers; 1 for very small models
+  std::int32_t n_threads_batch = 0;  // for prefill; 0: like n_threads
+  std::int32_t n_gpu_layers = -1;    // -1: all
+  Toggle flash_attention = Toggle::automatic;
+  Toggle mmap = Toggle::automatic;
+  bool mlock = false;
+  bool repack = true;                // a second, faster weight layout where the CPU has one
+  std::string cache_type_k = "f16";  // "f32", "f16", "bf16", "q8_0", "q4_0", ...
+  std::string cache_type_v = "f16";
+};
+
+struct SessionOptions {
+  std::uint32_t n_ctx = 0;  // most tokens of this session; 0 or more than the service has: what it has
+};
+
+struct LogitBias {
+  Token token = kNoToken;
+  float bias = 0;  // added to the logit; -infinity forbids the token
+};
+
+// A sampling chain, applied in this order: logit bias, penalties, DRY, top-n-sigma, top-k, typical-p, top-p, min-p,
+// XTC, temperature. The default values switch on what llama-server switches on.
+struct SamplingOptions {
+  float temperature = 0.8f;  // 0 or less: greedy
+  std::int32_t top_k = 40;   // 0 or less: the whole vocabulary
+  float top_p = 0.95f;
+  float min_p = 0.05f;
+  float typical_p = 1.0f;
+  float top_n_sigma = -1.0f;
+  float xtc_probability = 0.0f;
+  float xtc_threshold = 0.1f;
+  float dynatemp_range = 0.0f;
+  float dynatemp_exponent = 1.0f;
+  std::int32_t penalty_last_n = 64;  // tokens looked back at; 0: off
+  float repeat_penalty = 1.0f;
+  float frequency_penalty = 0.0f;
+  float presence_penalty = 0.0f;
+  float dry_multiplier = 0.0f;
+  float dry_base = 1.75f;
+  std::int32_t dry_allowed_length = 2;
+  std::int32_t dry_penalty_last_n = 64;
+  std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
+  std::int32_t mirostat = 0;  // 1 or 2: instead of the chain from top-k on
+  float mirostat_tau = 5.0f;
+  float mirostat_eta = 0.1f;
+  std::int32_t min_keep = 0;
+  std::optional<std::uint32_t> seed;  // none: a random one
+  std::vector<LogitBias> logit_bias;
+  bool ignore_eos = false;  // forbid every end-of-generation token
+};
+
+// A GBNF grammar the answer must follow; its start symbol is "root".
+struct GrammarOptions {
+  std::string gbnf;
+  bool lazy = false;                          // starts to count only when a trigger is met
+  std::vector<std::string> trigger_patterns;  // regular expressions over the answer so far, from its start
+  std::vector<Token> trigger_tokens;
+  std::vector<Token> prefill;  // tokens of the prompt that belong to the grammar already
+};
+
+struct GenerateOptions {
+  std::uint32_t max_new_tokens = 0xFFFFFFFF;  // 0 ends at once with `length`
+  SamplingOptions sampling;
+  std::optional<GrammarOptions> grammar;
+  std::vector<std::string> stop;        // the text ends before the first of these
+  std::uint32_t n_probs = 0;            // for each token, log probabilities of the n most likely (before sampling)
+  bool render_special = false;          // control tokens appear in the text
+  std::vector<Token> preserved_tokens;  // control tokens that appear in the text all the same
+  bool supersede = false;  // end a generation that runs on the session instead of failing with session_busy
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,160 @@
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "engine/test_support.h"
+
+namespace corral::engine::test {
+namespace {
+
+std::vector<std::vector<Token>> inputs(const LlamaService& service, const std::vector<std::string>& texts) {
+  std::vector<std::vector<Token>> lists;
+  for (const std::string& text : texts) lists.push_back(*service.tokenize(text, true, false));
+  return lists;
+}
+
+void expect_near(const std::vector<float>& a, const std::vector<float>& b, double most = 1e-5) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], most) << i;
+}
+
+const std::vector<std::string> kTexts = {"the quick brown fox", "jumps", "over the lazy dog and over many other things",
+                                         "a b c d"};
+
+TEST(Embed, VectorsHaveLengthOneAndDifferByText) {
+  const auto service = load(load_options("tiny-embed"));
+  const auto result = service->embed(inputs(*service, kTexts))->get();
+  ASSERT_TRUE(result);
+  ASSERT_EQ(result->values.size(), kTexts.size());
+  std::uint32_t tokens = 0;
+  for (const auto& input : inputs(*service, kTexts)) tokens += static_cast<std::uint32_t>(input.size());
+  EXPECT_EQ(result->tokens, tokens);
+  for (const auto& vector : result->values) {
+    ASSERT_EQ(vector.size(), service->facts().n_embd);
+    double sum = 0;
+    for (const float value : vector) sum += value * value;
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+  EXPECT_NE(result->values[0], result->values[1]);
+}
+
+TEST(Embed, WithoutNormalizeTheVectorIsTheModelsOwn) {
+  const auto service = load(load_options("tiny-embed"));
+  const auto raw = service->embed(inputs(*service, {kTexts[0]}), false)->get();
+  const auto unit = service->embed(inputs(*service, {kTexts[0]}))->get();
+  double sum = 0;
+  for (const float value : raw->values[0]) sum += value * value;
+  std::vector<float> scaled = raw->values[0];
+  for (float& value : scaled) value = static_cast<float>(value / std::sqrt(sum));
+  expect_near(scaled, unit->values[0]);
+}
+
+TEST(Embed, AloneAndInABatchOfManyAreTheSame) {
+  const auto service = load(load_options("tiny-embed"));
+  std::vector<std::string> many;
+  for (int i = 0; i < 150; ++i) many.push_back(kTexts[static_cast<std::size_t>(i) % kTexts.size()]);
+  const auto together = service->embed(inputs(*service, many))->get();
+  ASSERT_TRUE(together);
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    const auto alone = service->embed(inputs(*service, {kTexts[i]}))->get();
+    expect_near(together->values[i], alone->values[0]);
+    expect_near(together->values[100 + i], alone->values[0]);
+  }
+  EXPECT_LT(service->stats().total().steps, 150u) << "inputs must share passes";
+}
+
+TEST(Embed, CausalModelsEmbedWhenAskedTo) {
+  LoadOptions options = load_options("tiny-llama");
+  options.purpose = Purpose::embed;
+  options.pooling = Pooling::last;
+  const auto service = load(options);
+  const auto both = service->embed({some_tokens(20, 1), some_tokens(30, 2)})->get();
+  ASSERT_TRUE(both);
+  const auto alone = service->embed({some_tokens(30, 2)})->get();
+  expect_near(both->values[1], alone->values[0], 1e-3);  // the KV cache is F16
+}
+
+TEST(Embed, BadInputsAreRefusedWithNeededAndLimit) {
+  const auto service = load(load_options("tiny-embed"));
+  EXPECT_EQ(service->embed({}).error().code, errc::invalid_argument);
+  EXPECT_EQ(service->embed({{}}).error().code, errc::invalid_argument);
+  EXPECT_EQ(service->embed({{-1}}).error().code, errc::invalid_argument);
+  const std::uint32_t limit = std::min(service->facts().n_batch, service->facts().n_ctx);
+  const auto refused = service->embed({std::vector<Token>(limit + 1, 5)});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::input_too_long);
+  EXPECT_THAT(refused.error().message, ::testing::AllOf(::testing::HasSubstr(std::to_string(limit)),
+                                                        ::testing::HasSubstr(std::to_string(limit + 1))));
+  EXPECT_TRUE(service->embed({std::vector<Token>(limit, 5)})->get());
+}
+
+TEST(Embed, WakerIsCalledOnceWhenTheResultIsThere) {
+  const auto service = load(load_options("tiny-embed"));
+  auto handle = *service->embed(inputs(*service, kTexts));
+  std::atomic<int> wakes = 0;
+  handle.set_waker([&] {
+    ++wakes;
+    wakes.notify_all();
+  });
+  wakes.wait(0);
+  const auto result = handle.try_get();
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(*result);
+  EXPECT_FALSE(handle.try_get());
+  EXPECT_EQ(handle.get().error().code, errc::invalid_argument);
+  EXPECT_EQ(wakes, 1);
+}
+
+TEST(Embed, DroppedAndManyAtOnce) {
+  LoadOptions options = load_options("tiny-embed");
+  options.workers = 2;
+  const auto service = load(options);
+  const auto expected = service->embed(inputs(*service, kTexts))->get();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 10; ++round) {
+        auto handle = *service->embed(inputs(*service, kTexts));
+        if ((t + round) % 4 == 0) continue;  // dropped
+        const auto result = handle.get();
+        ASSERT_TRUE(result);
+        for (std::size_t i = 0; i < kTexts.size(); ++i) expect_near(result->values[i], expected->values[i]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Embed, ShutdownFailsWhatIsNotComputed) {
+  auto service = load(load_options("tiny-embed"));
+  std::vector<PooledHandle> handles;
+  const auto long_input = std::vector<Token>(std::min(service->facts().n_batch, service->facts().n_ctx), 5);
+  for (int i = 0; i < 50; ++i) handles.push_back(*service->embed({long_input}));
+  service.reset();
+  for (PooledHandle& handle : handles) {
+    const auto result = handle.get();
+    if (!result) EXPECT_EQ(result.error().code, errc::worker_shutdown);
+  }
+}
+
+TEST(Rerank, ScoresEachDocument) {
+  const auto service = load(load_options("tiny-rerank"));
+  const auto all = service->rerank("quick fox", kTexts);
+  ASSERT_TRUE(all);
+  auto handle = service->rerank("quick fox", kTexts);
+  const auto together = handle->get();
+  ASSERT_TRUE(together);
+  ASSERT_EQ(together->values.size(), kTexts.size());
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    ASSERT_EQ(together->values[i].size(), 1u);
+    const auto alone = service->rerank("quick fox", std::span(&kTexts[i], 1))->get();
+    EXPECT_NEAR(together->values[i][0], alone->values[0][0], 0.02);  // more than 64 tokens in a pass round otherwise
+  }
+  EXPECT_NE(together->values[0], together->values[1]);
+  EXPECT_EQ(service->embed({{1}}).error().code, errc::unsupported);
+}
+
+}  // namespace
+}  // namespace corral::engine::test

@@ -1,0 +1,66 @@
+// A worker of an embedding or reranking model: packs the inputs of all requests that wait into forward passes, in the
+// order they came. One context, one thread. start() and stop() once each.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "engine/commands.h"
+#include "engine/context.h"
+#include "engine/mailbox.h"
+#include "engine/pooled_pass.h"
+#include "engine/pooled_state.h"
+#include "engine/stats.h"
+
+namespace corral::engine {
+
+using PoolingCommand = std::variant<std::shared_ptr<PooledState>, SetThreads>;
+using PoolingBox = Mailbox<PoolingCommand>;
+
+class PoolingWorker {
+ public:
+  // `box` is the one whose abort flag the context polls.
+  PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context, std::shared_ptr<PoolingBox> box);
+  ~PoolingWorker();
+
+  void start();
+  // What isn't computed yet fails with worker_shutdown.
+  void stop();
+
+  PoolingBox& box() { return *box_; }
+  WorkerStats stats() const;
+
+ private:
+  struct Input {
+    std::shared_ptr<PooledState> job;
+    std::size_t index = 0;
+    const std::vector<Token>& tokens() const { return job->job().inputs[index]; }
+  };
+
+  void run();
+  void take(std::vector<PoolingCommand>& commands);
+  // One pass over as many of the oldest inputs as fit. False if there are none.
+  bool compute_pass();
+  DecodeStatus decode(std::span<const Input> inputs);
+  void deliver(const Input& input, std::int32_t sequence);
+
+  const std::shared_ptr<const Model> model_;
+  const std::shared_ptr<PoolingBox> box_;
+  const std::unique_ptr<Context> context_;
+  const PooledLimits limits_;
+
+  // Worker thread.
+  std::deque<Input> waiting_;
+  Batch batch_;
+  WorkerStats counters_;
+
+  mutable std::mutex stats_mutex_;  // guards published_
+  WorkerStats published_;
+  std::thread thread_;
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,213 @@
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gmock/gmock.h>
+
+#include "engine/sampler.h"
+#include "engine/test_support.h"
+
+namespace corral::engine::test {
+namespace {
+
+GenerateOptions seeded(std::uint32_t seed, std::uint32_t max_new_tokens = 40) {
+  GenerateOptions options;
+  options.max_new_tokens = max_new_tokens;
+  options.sampling.seed = seed;
+  options.sampling.ignore_eos = true;
+  return options;
+}
+
+// Two runs of the same request compute the same passes: nothing of the first is reused by the second.
+LoadOptions alike(const std::string& model) {
+  LoadOptions options = load_options(model);
+  options.prefix_cache_tokens = 0;
+  return options;
+}
+
+TEST(Argmax, FindsTheFirstOfTheLargest) {
+  std::mt19937 random(1);
+  for (const std::uint32_t n : {1u, 15u, 16u, 1000u, 1024u, 5000u}) {
+    std::vector<float> values(n);
+    for (float& value : values) value = static_cast<float>(random() % 50) - 25;
+    EXPECT_EQ(argmax(values.data(), n), static_cast<std::uint32_t>(std::ranges::max_element(values) - values.begin()))
+        << n;
+  }
+  const std::vector<float> odd = {NAN, -INFINITY, -3, NAN, -2};
+  EXPECT_EQ(argmax(odd.data(), 5), 4u);
+}
+
+TEST(Sampling, ASeedGivesTheSameTextAgainAndAnotherSeedAnother) {
+  const auto service = load(alike("tiny-llama"));
+  const auto say = [&](std::uint32_t seed) {
+    return generate(*service, session_with(*service, some_tokens(20)), seeded(seed)).tokens;
+  };
+  const std::vector<Token> first = say(42);
+  EXPECT_EQ(say(42), first);
+  EXPECT_NE(say(43), first);
+}
+
+TEST(Sampling, ASeedGivesTheSameTextAmongOthers) {
+  LoadOptions load_with = alike("tiny-llama");
+  load_with.flash_attention = Toggle::off;  // whose rounding depends on how many tokens a pass has
+  const auto service = load(load_with);
+  const std::vector<Token> alone = generate(*service, session_with(*service, some_tokens(20)), seeded(42, 20)).tokens;
+  std::vector<StreamHandle> others;
+  for (std::uint32_t i = 0; i < 7; ++i)
+    others.push_back(*service->generate_stream(session_with(*service, some_tokens(20, i)), seeded(i, 20)));
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), seeded(42, 20)).tokens, alone);
+}
+
+TEST(Sampling, WithoutASeedItIsRandom) {
+  const auto service = load(alike("tiny-llama"));
+  GenerateOptions options = seeded(0);
+  options.sampling.seed.reset();
+  options.sampling.temperature = 2;
+  EXPECT_NE(generate(*service, session_with(*service, some_tokens(20)), options).tokens,
+            generate(*service, session_with(*service, some_tokens(20)), options).tokens);
+}
+
+// The short cut for greedy decoding and the chain at temperature 0 are the same thing.
+TEST(Sampling, ShortCutEqualsTheChain) {
+  const auto service = load(alike("tiny-llama"));
+  GenerateOptions chain = endless(60);
+  chain.sampling.logit_bias = {{5, 0.0f}};
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), chain).tokens,
+            generate(*service, session_with(*service, some_tokens(20)), endless(60)).tokens);
+}
+
+TEST(Sampling, BiasForbidsAndForces) {
+  const auto service = load(alike("tiny-llama"));
+  const std::vector<Token> plain = generate(*service, session_with(*service, some_tokens(20)), endless(1)).tokens;
+  GenerateOptions options = endless(1);
+  options.sampling.logit_bias = {{plain[0], -std::numeric_limits<float>::infinity()}};
+  EXPECT_NE(generate(*service, session_with(*service, some_tokens(20)), options).tokens, plain);
+  options = endless(3);
+  options.sampling.logit_bias = {{77, 100.0f}};
+  EXPECT_THAT(generate(*service, session_with(*service, some_tokens(20)), options).tokens, ::testing::Each(77));
+}
+
+TEST(Sampling, PenaltiesLookBackIntoThePrompt) {
+  const auto service = load(alike("tiny-llama"));
+  const std::vector<Token> prompt = some_tokens(20);
+  const Token next = generate(*service, session_with(*service, prompt), endless(1)).tokens[0];
+  GenerateOptions options = endless(1);
+  options.sampling.presence_penalty = 1000;
+  // The same continuation is penalised away if it stands in the prompt.
+  const std::vector<Token> seen = std::vector<Token>{next} + prompt;
+  const Token unpenalised = generate(*service, session_with(*service, seen), endless(1)).tokens[0];
+  const Token penalised = generate(*service, session_with(*service, seen), options).tokens[0];
+  EXPECT_EQ(std::ranges::count(seen, penalised), 0);
+  if (std::ranges::count(seen, unpenalised) > 0) EXPECT_NE(penalised, unpenalised);
+}
+
+TEST(Sampling, GrammarIsFollowed) {
+  const auto service = load(alike("tiny-llama"));
+  GenerateOptions options = greedy(50);
+  options.grammar = GrammarOptions{.gbnf = R"(root ::= "yes" | "no" [0-9]+ "!")",
+                                   .lazy = false,
+                                   .trigger_patterns = {},
+                                   .trigger_tokens = {},
+                                   .prefill = {}};
+  const std::string text = generate(*service, session_with(*service, some_tokens(20)), options).text;
+  EXPECT_THAT(text, ::testing::AnyOf("yes", ::testing::StartsWith("no")));
+  options.sampling.temperature = 1;
+  options.sampling.seed = 3;
+  EXPECT_THAT(generate(*service, session_with(*service, some_tokens(20)), options).text,
+              ::testing::AnyOf("yes", ::testing::StartsWith("no")));
+}
+
+TEST(Sampling, LazyGrammarWaitsForItsTrigger) {
+  const auto service = load(load_options("scripted-hello"));
+  GenerateOptions options = greedy(100);
+  options.grammar = GrammarOptions{.gbnf = R"(root ::= "scripted" "!!")",
+                                   .lazy = true,
+                                   .trigger_patterns = {"[\\s\\S]*?(scripted)[\\s\\S]*"},
+                                   .trigger_tokens = {},
+                                   .prefill = {}};
+  const Answer answer = generate(*service, session_with(*service, "Hi\n"), options);
+  EXPECT_EQ(answer.text, "Hello! I am a scripted!!");
+}
+
+TEST(Sampling, LogprobsAreOfTheRawDistribution) {
+  const auto service = load(alike("tiny-llama"));
+  GenerateOptions options = endless(5);
+  options.n_probs = 4;
+  const Answer answer = generate(*service, session_with(*service, some_tokens(20)), options);
+  ASSERT_EQ(answer.logprobs.size(), answer.tokens.size());
+  for (std::size_t i = 0; i < answer.tokens.size(); ++i) {
+    const TokenLogprob& entry = answer.logprobs[i];
+    EXPECT_EQ(entry.token, answer.tokens[i]);
+    EXPECT_EQ(entry.piece, service->piece(entry.token, true));
+    ASSERT_EQ(entry.top.size(), 4u);
+    EXPECT_TRUE(std::ranges::is_sorted(entry.top, std::greater<>{}, &TopToken::logprob));
+    EXPECT_LE(entry.top[0].logprob, 0);
+    double sum = 0;
+    for (const TopToken& top : entry.top) sum += std::exp(top.logprob);
+    EXPECT_LE(sum, 1.0 + 1e-5);
+  }
+  options.n_probs = 1'000'000;  // more than there are
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), options).logprobs[0].top.size(),
+            service->facts().n_vocab);
+}
+
+TEST(Sampling, WhatWouldAbortLibllamaIsRefused) {
+  const auto service = load(alike("tiny-llama"));
+  const SessionId session = session_with(*service, some_tokens(5));
+  const auto refused = [&](const GenerateOptions& options) {
+    const auto stream = service->generate_stream(session, options);
+    EXPECT_FALSE(stream);
+    if (stream) return std::string("accepted");
+    EXPECT_EQ(stream.error().code, errc::invalid_argument);
+    return stream.error().param;
+  };
+  const auto with = [](auto change) {
+    GenerateOptions options = greedy(1);
+    change(options);
+    return options;
+  };
+  EXPECT_EQ(refused(with([](auto& o) { o.sampling.temperature = NAN; })), "temperature");
+  EXPECT_EQ(refused(with([](auto& o) { o.sampling.repeat_penalty = 0; })), "repeat_penalty");
+  EXPECT_EQ(refused(with([](auto& o) { o.sampling.frequency_penalty = INFINITY; })), "frequency_penalty");
+  EXPECT_EQ(refused(with([](auto& o) { o.sampling.mirostat = 3; })), "mirostat");
+  EXPECT_EQ(refused(with([](auto& o) { o.sampling.min_keep = -1; })), "min_keep");
+  EXPECT_EQ(refused(with([](auto& o) { o.sampling.logit_bias = {{-5, 1.0f}}; })), "logit_bias");
+  EXPECT_EQ(refused(with([](auto& o) { o.sampling.logit_bias = {{1 << 30, 1.0f}}; })), "logit_bias");
+  const auto grammar = [&](std::string gbnf) {
+    return with([&](auto& o) { o.grammar.emplace().gbnf = std::move(gbnf); });
+  };
+  EXPECT_EQ(refused(grammar("root ::= (")), "grammar");
+  EXPECT_EQ(refused(grammar("start ::= \"a\"")), "grammar");
+  EXPECT_EQ(refused(grammar("root ::= undefined")), "grammar");
+  EXPECT_EQ(refused(grammar("root ::= root \"a\"")), "grammar");
+  EXPECT_EQ(refused(with([](auto& o) {
+              o.grammar.emplace().gbnf = "root ::= \"a\"";
+              o.grammar->lazy = true;
+              o.grammar->trigger_patterns = {"(unclosed"};
+            })),
+            "grammar");
+  EXPECT_EQ(generate(*service, session, greedy(1)).tokens.size(), 1u) << "the session must not be busy after a refusal";
+}
+
+TEST(Sampling, EveryOptionAtOnceStillAnswers) {
+  const auto service = load(alike("tiny-llama"));
+  GenerateOptions options = seeded(1, 30);
+  SamplingOptions& s = options.sampling;
+  s.top_n_sigma = 1.5f;
+  s.typical_p = 0.9f;
+  s.xtc_probability = 0.5f;
+  s.dynatemp_range = 0.3f;
+  s.repeat_penalty = 1.1f;
+  s.frequency_penalty = 0.1f;
+  s.presence_penalty = 0.1f;
+  s.dry_multiplier = 0.8f;
+  s.min_keep = 2;
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), options).tokens.size(), 30u);
+  for (const int mirostat : {1, 2}) {
+    s.mirostat = mirostat;
+    EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), options).tokens.size(), 30u);
+  }
+}
+
+}  // namespace
+}  // namespace corral::engine::test

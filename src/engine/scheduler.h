@@ -1,0 +1,51 @@
+// What goes into the next forward pass: a pure function over a snapshot of the sessions that may run.
+//
+// Every decoding session's next token goes first, so that running streams advance at each step. Prompts share what is
+// left of the budget: the oldest one gets up to half of it (so that the first to come is the first to answer), the
+// others share the rest in equal parts, small ones whole (so that a short prompt doesn't wait behind a long one); what
+// a prompt doesn't need goes to the older of the rest. No budget is left unused while a prompt waits for it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace corral::engine {
+
+// A session that holds a sequence and wants to run.
+struct RunnableView {
+  std::uint32_t pending = 0;  // tokens of its history not in the KV cache yet, at least 1
+  bool decoding = false;      // its pending token (exactly 1) was just sampled
+  std::uint64_t order = 0;    // smaller: asked earlier
+};
+
+struct BatchLimits {
+  std::uint32_t tokens = 512;   // of one forward pass
+  std::uint32_t outputs = 16;   // rows of logits of one forward pass
+  std::uint32_t prefill = 512;  // prompt tokens beside at least one decoding session
+};
+
+struct BatchItem {
+  std::uint32_t index = 0;   // into the snapshot
+  std::uint32_t tokens = 0;  // so many of its pending ones, from the front
+  bool output = false;       // the last of them is the last pending one: logits wanted
+};
+
+// Decoding sessions in snapshot order, then prompts, oldest first; each session at most once.
+std::vector<BatchItem> plan_batch(std::span<const RunnableView> sessions, const BatchLimits& limits);
+
+// How many prompt tokens fit beside running streams, learnt from the passes so far.
+class PrefillPace {
+ public:
+  // A pass of so many tokens, `prefill` of them of prompts, took so long.
+  void observe(std::uint32_t tokens, std::uint32_t prefill, double ms);
+  // Prompt tokens that a pass of about target_ms can take; at least kFloor, `limit` while nothing is known.
+  std::uint32_t allowance(double target_ms, std::uint32_t limit) const;
+
+  static constexpr std::uint32_t kFloor = 16;
+
+ private:
+  double ms_per_token_ = 0;
+};
+
+}  // namespace corral::engine

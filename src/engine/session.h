@@ -1,0 +1,73 @@
+// What a worker knows about a session. Owned and touched by the decode thread only, except for SessionShared.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/options.h"
+#include "engine/sampler.h"
+#include "engine/stream_state.h"
+#include "engine/text_cutter.h"
+#include "engine/types.h"
+
+namespace corral::engine {
+
+// The little of a session that its callers ask about without waiting for the decode thread.
+struct SessionShared {
+  SessionShared(SessionId session, std::uint32_t limit) : id(session), n_ctx(limit) {}
+
+  const SessionId id;
+  const std::uint32_t n_ctx;                   // most tokens it may hold
+  std::atomic<std::uint32_t> tokens = 0;       // history, and what was appended but not taken over yet
+  std::atomic<std::uint32_t> generations = 0;  // started and not ended yet; 2 for a moment when one supersedes another
+};
+
+// One generate_stream from its start to its terminal item.
+struct Generation {
+  std::shared_ptr<StreamState> stream;
+  std::unique_ptr<Sampler> sampler;
+  std::uint32_t max_new_tokens = 0;
+  std::uint32_t n_probs = 0;
+  bool render_special = false;
+  std::vector<Token> preserved_tokens;
+  TextCutter cutter;
+  std::vector<TokenLogprob> held_logprobs;  // of the tokens the cutter holds
+
+  std::uint64_t order = 0;  // of all generations of the worker
+  Usage usage;
+  MonoTime posted;
+  std::optional<MonoTime> first_pass, first_token;
+  MonoTime last_token;
+};
+
+// Where a session stands. A generation moves idle → waiting → active → idle; when its KV cells are taken away for an
+// older one it goes active → waiting (front of the queue), when its reader is slow active → paused → waiting.
+enum class Phase {
+  idle,     // no generation
+  waiting,  // has a generation, wants a place in the pass
+  active,   // is part of each pass; holds a sequence
+  paused,   // its stream is full
+};
+
+struct Session {
+  explicit Session(std::shared_ptr<SessionShared> handle) : shared(std::move(handle)) {}
+
+  std::uint64_t id() const { return shared->id.value(); }
+  std::uint32_t pending() const { return static_cast<std::uint32_t>(history.size()) - in_cache; }
+
+  const std::shared_ptr<SessionShared> shared;
+  Phase phase = Phase::idle;
+  std::vector<Token> history;   // everything appended and generated, in order
+  std::vector<Token> appended;  // came while a generation ran; goes behind it
+  std::int32_t sequence = -1;   // KV sequence; -1: none
+  std::uint32_t in_cache = 0;   // so many tokens of the history are in the KV cache; 0 without a sequence
+  std::uint64_t last_used = 0;  // pass number: who goes first when cells are needed
+  std::optional<Generation> generation;
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,77 @@
+// The engine's vocabulary: tokens, sessions, what a stream ends with, what a model is. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/named.h"
+
+namespace corral::engine {
+
+// A token id of the model's vocabulary, 0 .. ModelFacts::n_vocab - 1 (libllama's llama_token).
+using Token = std::int32_t;
+inline constexpr Token kNoToken = -1;
+
+// One conversation: a token history and its place in a worker's KV cache. Counts from 1, never reused.
+using SessionId = Named<std::uint64_t, struct SessionIdTag>;
+
+enum class StopReason {
+  stop,           // the model ended its answer, or a stop string was met
+  length,         // max_new_tokens
+  cancelled,      // cancel_generate, or the handle was dropped
+  context_full,   // the session's context, or the whole KV cache, holds no further token
+  session_ended,  // end_session while it generated
+  superseded,     // another generate_stream on the same session took over
+  shutdown,       // the service went away
+  error,          // Finish::error says why
+};
+const char* to_string(StopReason reason);
+
+// Token counts of one generation.
+struct Usage {
+  std::uint32_t prompt_tokens = 0;      // the session's whole history when the generation began
+  std::uint32_t cached_tokens = 0;      // of these, the ones that were in the KV cache already
+  std::uint32_t completion_tokens = 0;  // sampled, including an end-of-generation token and cut-off stop strings
+};
+
+// Where the time of one generation went, in milliseconds.
+struct Timings {
+  double queue_ms = 0;      // from the call to the first decode of one of its tokens
+  double prompt_ms = 0;     // from there to the first sampled token
+  double predicted_ms = 0;  // from the first sampled token to the last
+};
+
+// What a model is for, by its own metadata.
+enum class ModelKind { generative, embedding, reranker };
+const char* to_string(ModelKind kind);
+
+enum class Pooling { none, mean, cls, last, rank };
+const char* to_string(Pooling pooling);
+
+struct ModelFacts {
+  std::string path;
+  std::string architecture;  // "llama", "qwen3", "bert", ...
+  std::string description;   // libllama's one-liner, e.g. "llama 1B Q8_0"
+  std::string name;          // general.name, or empty
+  ModelKind kind = ModelKind::generative;
+  Pooling pooling = Pooling::none;
+  std::uint32_t n_ctx = 0;        // tokens one session can hold (and KV cells of each worker)
+  std::uint32_t n_ctx_train = 0;  // context the model was trained with
+  std::uint32_t n_batch = 0;      // most tokens of one forward pass; also the longest embedding input
+  std::uint32_t n_embd = 0;       // width of an embedding this model returns
+  std::uint32_t n_layer = 0;
+  std::uint32_t n_vocab = 0;
+  std::uint64_t n_params = 0;
+  std::uint64_t model_bytes = 0;  // of all tensors
+  std::string chat_template;      // the template text of the file, or empty
+  Token bos = kNoToken, eos = kNoToken, eot = kNoToken, sep = kNoToken;
+  bool add_bos = false;  // tokenize(add_special) puts BOS in front
+  bool add_eos = false;
+  bool recurrent = false;  // no partial removal: a cut means computing again
+  std::uint32_t workers = 1;
+  std::uint32_t max_sequences = 0;  // sessions that can decode at the same time, per worker
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,148 @@
+// From a sampled token to the stream's reader, and the end of a generation.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "engine/errors.h"
+#include "engine/worker.h"
+
+namespace corral::engine {
+namespace {
+
+double ms_between(MonoTime from, MonoTime to) { return std::chrono::duration<double, std::milli>(to - from).count(); }
+
+Timings timings(const Generation& generation, MonoTime now) {
+  Timings t;
+  t.queue_ms = ms_between(generation.posted, generation.first_pass.value_or(now));
+  if (!generation.first_pass) return t;
+  t.prompt_ms = ms_between(*generation.first_pass, generation.first_token.value_or(now));
+  if (generation.first_token) t.predicted_ms = ms_between(*generation.first_token, generation.last_token);
+  return t;
+}
+
+}  // namespace
+
+void Worker::on_token(Session& session, Token token, const float* logits) {
+  Generation& generation = *session.generation;
+  generation.last_token = MonoClock::now();
+  if (!generation.first_token) generation.first_token = generation.last_token;
+  ++generation.usage.completion_tokens;
+  ++counters_.predicted_tokens;
+  session.history.push_back(token);
+  ++session.shared->tokens;
+  if (generation.n_probs > 0) generation.held_logprobs.push_back(logprob(generation.n_probs, token, logits));
+
+  piece_.clear();
+  const bool special = generation.render_special ||
+                       std::ranges::find(generation.preserved_tokens, token) != generation.preserved_tokens.end();
+  model_->append_piece(token, special, piece_);
+  TextCutter::Cut cut = generation.cutter.push(piece_);
+  release(session, cut);
+  if (cut.stopped) {
+    session.history.resize(session.history.size() - cut.dropped);
+    session.shared->tokens -= cut.dropped;
+    sequences_.trim(session, static_cast<std::uint32_t>(session.history.size()));
+    generation.held_logprobs.clear();
+    finish(session, StopReason::stop, std::nullopt, std::move(cut.stop));
+  } else if (model_->ends_generation(token)) {
+    finish(session, StopReason::stop);
+  } else if (generation.usage.completion_tokens >= generation.max_new_tokens) {
+    finish(session, StopReason::length);
+  } else if (session.history.size() >= session.shared->n_ctx) {
+    finish(session, StopReason::context_full,
+           Error(errc::context_full, fmt::format("the session's context of {} tokens is full", session.shared->n_ctx)));
+  } else if (generation.stream->full()) {
+    pause(session);
+  }
+}
+
+// Gives out the text and the tokens the cutter let go: they are the oldest ones it held, at the end of the history.
+void Worker::release(Session& session, const TextCutter::Cut& cut) {
+  if (cut.released == 0 && cut.text.empty()) return;
+  Generation& generation = *session.generation;
+  const std::size_t held = cut.released + cut.dropped + generation.cutter.held();
+  const auto first = session.history.end() - static_cast<std::ptrdiff_t>(held);
+  StreamChunk chunk;
+  chunk.text = cut.text;
+  chunk.tokens.assign(first, first + cut.released);
+  if (!generation.held_logprobs.empty()) {
+    const auto end = generation.held_logprobs.begin() + cut.released;
+    chunk.logprobs.assign(std::make_move_iterator(generation.held_logprobs.begin()), std::make_move_iterator(end));
+    generation.held_logprobs.erase(generation.held_logprobs.begin(), end);
+  }
+  generation.stream->push(std::move(chunk));
+}
+
+// The one way a generation ends.
+void Worker::finish(Session& session, StopReason reason, std::optional<Error> error, std::string stop_string) {
+  release(session, session.generation->cutter.flush());
+  leave_queue(session);
+  Generation generation = std::move(*session.generation);
+  session.generation.reset();
+  session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
+  session.appended.clear();
+  session.last_used = pass_;
+  starved_ = false;  // its cells can be had now
+
+  Finish finish;
+  finish.reason = reason;
+  finish.stop_string = std::move(stop_string);
+  finish.usage = generation.usage;
+  finish.timings = timings(generation, MonoClock::now());
+  finish.error = std::move(error);
+  // Before the reader can know: it may start the next generation at once.
+  --session.shared->generations;
+  --*in_flight_;
+  generation.stream->finish(std::move(finish));
+}
+
+void Worker::leave_queue(Session& session) {
+  switch (std::exchange(session.phase, Phase::idle)) {
+    case Phase::idle:
+      break;
+    case Phase::waiting:
+      std::erase(waiting_, &session);
+      break;
+    case Phase::active:
+      std::erase(active_, &session);
+      break;
+    case Phase::paused:
+      std::erase(paused_, &session);
+      break;
+  }
+}
+
+// Its reader is slow: the others get its place, and its cells if they need them.
+void Worker::pause(Session& session) {
+  leave_queue(session);
+  session.phase = Phase::paused;
+  paused_.push_back(&session);
+  starved_ = false;
+}
+
+TokenLogprob Worker::logprob(std::uint32_t n_probs, Token token, const float* logits) {
+  const std::uint32_t n_vocab = model_->facts().n_vocab;
+  by_logit_.resize(n_vocab);
+  std::iota(by_logit_.begin(), by_logit_.end(), 0);
+  const auto top = by_logit_.begin() + std::min(n_probs, n_vocab);
+  std::partial_sort(by_logit_.begin(), top, by_logit_.end(), [&](Token a, Token b) { return logits[a] > logits[b]; });
+  const float largest = logits[by_logit_.front()];
+  double sum = 0;
+  for (std::uint32_t i = 0; i < n_vocab; ++i) sum += std::exp(logits[i] - largest);
+  const auto log_sum = static_cast<float>(std::log(sum)) + largest;
+  const auto entry = [&](Token one) {
+    TopToken entry{.token = one, .piece = {}, .logprob = logits[one] - log_sum};
+    model_->append_piece(one, true, entry.piece);
+    return entry;
+  };
+  TokenLogprob result;
+  static_cast<TopToken&>(result) = entry(token);
+  for (auto it = by_logit_.begin(); it != top; ++it) result.top.push_back(entry(*it));
+  return result;
+}
+
+}  // namespace corral::engine
