@@ -1,0 +1,201 @@
+#include "engine_server/chat_template.h"
+
+#include <mutex>
+#include <optional>
+
+#include <fmt/format.h>
+#include <json-schema-to-grammar.h>
+#include <log.h>
+
+#include "engine_server/errors.h"
+#include "engine_server/parser_spec.h"
+#include "engine_server/short_way.h"
+#include "protocol/errors.h"
+
+namespace corral::engine_server {
+namespace {
+
+GrammarTrigger to_trigger(const common_grammar_trigger& trigger) {
+  GrammarTrigger ours{.text = trigger.value, .token = trigger.token};
+  switch (trigger.type) {
+    case COMMON_GRAMMAR_TRIGGER_TYPE_TOKEN:
+      ours.kind = GrammarTrigger::Kind::token;
+      break;
+    case COMMON_GRAMMAR_TRIGGER_TYPE_WORD:
+      ours.kind = GrammarTrigger::Kind::word;
+      break;
+    case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN:
+      ours.kind = GrammarTrigger::Kind::pattern;
+      break;
+    case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN_FULL:
+      ours.kind = GrammarTrigger::Kind::full_pattern;
+      break;
+  }
+  return ours;
+}
+
+common_chat_tool_choice to_choice(protocol::ToolChoice choice) {
+  switch (choice) {
+    case protocol::ToolChoice::none:
+      return COMMON_CHAT_TOOL_CHOICE_NONE;
+    case protocol::ToolChoice::required:
+      return COMMON_CHAT_TOOL_CHOICE_REQUIRED;
+    case protocol::ToolChoice::automatic:
+      break;
+  }
+  return COMMON_CHAT_TOOL_CHOICE_AUTO;
+}
+
+// The library writes to a log of its own: only its errors are let through.
+void quieten() {
+  static const bool done = [] {
+    common_log_set_verbosity_thold(LOG_LEVEL_ERROR);
+    return true;
+  }();
+  (void)done;
+}
+
+}  // namespace
+
+struct ChatTemplate::Impl {
+  const llama_model* model;
+  std::string source;
+  bool thinks = false;  // the template knows reasoning
+  bool parallel_calls = false;
+  std::unique_ptr<ShortWay> short_way;
+
+  common_chat_templates_inputs inputs_of(const protocol::ChatRequest& request) const;
+  common_chat_params apply(const common_chat_templates_inputs& inputs) const;
+  // Made when first needed.
+  const common_chat_templates* library() const;
+
+ private:
+  mutable std::once_flag made_;
+  mutable common_chat_templates_ptr templates_;
+};
+
+const common_chat_templates* ChatTemplate::Impl::library() const {
+  std::call_once(made_, [this] { templates_ = common_chat_templates_init(model, ""); });
+  return templates_.get();
+}
+
+common_chat_params ChatTemplate::Impl::apply(const common_chat_templates_inputs& inputs) const {
+  if (short_way) {
+    if (auto made = short_way->apply(inputs)) return std::move(*made);
+  }
+  return common_chat_templates_apply(library(), inputs);
+}
+
+ChatTemplate::ChatTemplate(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ChatTemplate::~ChatTemplate() = default;
+
+Result<std::unique_ptr<ChatTemplate>> ChatTemplate::load(const llama_model* model, bool short_way) {
+  quieten();
+  try {
+    auto impl = std::make_unique<Impl>();
+    impl->model = model;
+    if (short_way) impl->short_way = ShortWay::make(model);
+    if (impl->short_way) {
+      impl->source = impl->short_way->source();
+      impl->thinks = impl->short_way->thinks();
+      impl->parallel_calls = impl->short_way->parallel_calls();
+    } else {
+      const auto* library = impl->library();
+      impl->source = common_chat_templates_source(library);
+      impl->thinks = common_chat_templates_support_enable_thinking(library);
+      const auto caps = common_chat_templates_get_caps(library);
+      const auto cap = caps.find("supports_parallel_tool_calls");
+      impl->parallel_calls = cap != caps.end() && cap->second;
+    }
+    return std::unique_ptr<ChatTemplate>(new ChatTemplate(std::move(impl)));
+  } catch (const std::exception& thrown) {
+    return fail(errc::invalid_template, fmt::format("the model's chat template can't be used: {}", thrown.what()));
+  }
+}
+
+const std::string& ChatTemplate::source() const { return impl_->source; }
+
+// The rules here are llama-server's, so that the same request gives the same prompt.
+common_chat_templates_inputs ChatTemplate::Impl::inputs_of(const protocol::ChatRequest& request) const {
+  common_chat_templates_inputs inputs;
+  inputs.messages = common_chat_msgs_parse_oaicompat(common_json::parse(request.messages));
+  if (!request.tools.empty()) inputs.tools = common_chat_tools_parse_oaicompat(common_json::parse(request.tools));
+  inputs.tool_choice = to_choice(request.tool_choice);
+  inputs.json_schema = request.json_schema;
+  inputs.grammar = request.grammar;
+  inputs.parallel_tool_calls = request.parallel_tool_calls.value_or(parallel_calls);
+  inputs.add_generation_prompt = request.add_generation_prompt.value_or(true);
+  if (!inputs.messages.empty() && inputs.messages.back().role == "assistant") {  // the answer was begun: go on with it
+    if (inputs.messages.size() >= 2 && inputs.messages[inputs.messages.size() - 2].role == "assistant") {
+      throw std::invalid_argument("two assistant messages stand at the end, at most one can be continued");
+    }
+    if (!inputs.messages.back().tool_calls.empty()) {
+      throw std::invalid_argument("an assistant message with tool calls can't be continued");
+    }
+    inputs.continue_final_message = COMMON_CHAT_CONTINUATION_AUTO;
+    inputs.add_generation_prompt = false;
+  }
+  inputs.reasoning_format = request.reasoning_format.empty()
+                                ? COMMON_REASONING_FORMAT_DEEPSEEK
+                                : common_reasoning_format_from_name(request.reasoning_format);
+  inputs.enable_thinking = request.enable_thinking.value_or(thinks);
+  for (const auto& [name, value] : request.template_kwargs) {
+    inputs.chat_template_kwargs[name] = value;
+    if (name != "enable_thinking") continue;
+    if (value != "true" && value != "false") throw std::invalid_argument("'enable_thinking' must be true or false");
+    inputs.enable_thinking = value == "true";
+  }
+  if (request.reasoning_effort == "none") {
+    inputs.enable_thinking = false;
+    inputs.chat_template_kwargs.erase("reasoning_effort");
+  } else if (!request.reasoning_effort.empty()) {
+    inputs.chat_template_kwargs["reasoning_effort"] = common_json(request.reasoning_effort).dump();
+  }
+  return inputs;
+}
+
+Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) const {
+  try {
+    const auto inputs = impl_->inputs_of(request);
+    const auto made = impl_->apply(inputs);
+
+    RenderedChat chat;
+    chat.prompt = made.prompt;
+    chat.generation_prompt = made.generation_prompt;
+    chat.grammar = made.grammar.empty() ? request.grammar : made.grammar;
+    chat.grammar_lazy = made.grammar_lazy;
+    chat.grammar_has_prefill = !made.grammar.empty() && request.grammar.empty();
+    for (const auto& trigger : made.grammar_triggers) chat.triggers.push_back(to_trigger(trigger));
+    chat.preserved_tokens = made.preserved_tokens;
+    chat.stops = made.additional_stops;
+
+    auto spec = std::make_shared<ParserSpec>();
+    spec->params = common_chat_parser_params(made);
+    spec->params.reasoning_format = inputs.reasoning_format;
+    if (!made.parser.empty()) spec->params.parser.load(made.parser);
+    spec->has_tools = !inputs.tools.empty() && inputs.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
+    spec->params.parse_tool_calls = spec->has_tools;
+    spec->end_tags = made.thinking_end_tags;
+    spec->legacy_reasoning = inputs.reasoning_format == COMMON_REASONING_FORMAT_DEEPSEEK_LEGACY;
+    chat.parser = std::move(spec);
+    return chat;
+  } catch (const std::exception& thrown) {
+    if (!request.json_schema.empty()) {  // the schema may be to blame
+      if (auto grammar = schema_grammar(request.json_schema); !grammar)
+        return std::unexpected(std::move(grammar.error()));
+    }
+    return fail(errc::render_failed, fmt::format("the chat template can't be applied: {}", thrown.what()), "messages");
+  }
+}
+
+Result<std::string> schema_grammar(const std::string& schema) {
+  quieten();
+  try {
+    return json_schema_to_grammar(common_json::parse(schema));
+  } catch (const std::exception& thrown) {
+    return fail(protocol::errc::bad_value, fmt::format("the JSON schema can't be used: {}", thrown.what()),
+                "json_schema");
+  }
+}
+
+}  // namespace corral::engine_server

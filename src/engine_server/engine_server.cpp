@@ -1,0 +1,115 @@
+#include "engine_server/engine_server.h"
+
+#include <random>
+
+#include <fmt/format.h>
+
+#include "engine_server/engine_server_impl.h"
+#include "engine_server/errors.h"
+#include "protocol/errors.h"
+
+namespace corral::engine_server {
+namespace {
+
+std::string random_id(std::string_view prefix) {
+  static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  std::string id(prefix);
+  for (int i = 0; i < 29; ++i) id.push_back(kLetters[random() % kLetters.size()]);
+  return id;
+}
+
+std::string_view with_article(engine::ModelKind kind) {
+  switch (kind) {
+    case engine::ModelKind::embedding:
+      return "an embedding model";
+    case engine::ModelKind::reranker:
+      return "a reranking model";
+    case engine::ModelKind::generative:
+      break;
+  }
+  return "a text generating model";
+}
+
+}  // namespace
+
+EngineServer::Impl::Impl(engine::LlamaService& the_service, async::Timers& the_timers, async::ThreadPool& the_pool,
+                         EngineServerOptions the_options)
+    : service(the_service),
+      timers(the_timers),
+      pool(the_pool),
+      options(std::move(the_options)),
+      started(epoch_millis(the_timers.wall_now()) / 1000),
+      chat_template(the_service.facts().kind == engine::ModelKind::generative
+                        ? ChatTemplate::load(the_service.model())
+                        : fail(errc::invalid_template, "this model has no chat template")),
+      routes(make_routes()) {}
+
+http::RouteTable EngineServer::Impl::make_routes() {
+  using http::Request;
+  using http::Response;
+  using Handle = async::Task<Response> (Impl::*)(Request);
+  using Show = Response (Impl::*)() const;
+  struct Post {
+    const char* path;
+    Handle handle;
+  };
+  struct Get {
+    const char* path;
+    Show show;
+  };
+  static constexpr Post kPosts[] = {
+      {"/chat/completions", &Impl::chat}, {"/completions", &Impl::complete},  {"/embeddings", &Impl::embed},
+      {"/rerank", &Impl::rerank},         {"/reranking", &Impl::rerank},      {"/reranker", &Impl::rerank},
+      {"/tokenize", &Impl::tokenize},     {"/detokenize", &Impl::detokenize},
+  };
+  static constexpr Get kGets[] = {{"/health", &Impl::health},
+                                  {"/models", &Impl::models},
+                                  {"/props", &Impl::props},
+                                  {"/slots", &Impl::slots},
+                                  {"/stats", &Impl::stats}};
+  std::vector<http::Route> table;
+  for (const auto* prefix : {"", "/v1"}) {
+    for (const auto& post : kPosts) {
+      auto call = [this, handle = post.handle](Request request, http::PathParams) {
+        return (this->*handle)(std::move(request));
+      };
+      table.push_back({"POST", std::string(prefix) + post.path, std::move(call)});
+    }
+    for (const auto& get : kGets) {
+      auto call = [this, show = get.show](Request, http::PathParams) -> async::Task<Response> {
+        co_return (this->*show)();
+      };
+      table.push_back({"GET", std::string(prefix) + get.path, std::move(call)});
+    }
+  }
+  return {std::move(table),
+          [](const Request& request, unsigned status) { return protocol::path_error(request, status); }};
+}
+
+Result<> EngineServer::Impl::require(engine::ModelKind kind, std::string_view endpoint) const {
+  const auto have = service.facts().kind;
+  if (have == kind) return {};
+  return fail(
+      protocol::errc::wrong_model_type,
+      fmt::format("'{}' is {}, but {} needs {}", options.model_name, with_article(have), endpoint, with_article(kind)),
+      "model");
+}
+
+protocol::AnswerHead EngineServer::Impl::head_of(const std::string& asked_model, std::string_view id_prefix) const {
+  return {.id = random_id(id_prefix),
+          .model = shown_name(asked_model),
+          .created = epoch_millis(timers.wall_now()) / 1000,
+          .fingerprint = options.fingerprint};
+}
+
+EngineServer::EngineServer(engine::LlamaService& service, async::Timers& timers, async::ThreadPool& pool,
+                           EngineServerOptions options)
+    : impl_(std::make_unique<Impl>(service, timers, pool, std::move(options))) {}
+EngineServer::~EngineServer() = default;
+
+async::Task<http::Response> EngineServer::handle(http::Request request) {
+  return impl_->routes.handle(std::move(request));
+}
+
+}  // namespace corral::engine_server

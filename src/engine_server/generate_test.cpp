@@ -1,0 +1,184 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine_server/test_support.h"
+
+namespace corral::engine_server {
+namespace {
+
+using test::Fixture;
+using testing::HasSubstr;
+
+const std::string kHello =
+    "Hello! I am a scripted model, and every word of this answer was known before you asked for it.";
+
+TEST(Chat, AnswersWhole) {
+  Fixture server("scripted-hello");
+  const auto answer = server.chat("hi", R"(,"model":"my/name")");
+  ASSERT_EQ(answer.status, 200u) << answer.body;
+  EXPECT_EQ(answer.type, "application/json");
+  const auto value = answer.json();
+  EXPECT_EQ(value.at("object").as_string(), "chat.completion");
+  EXPECT_EQ(value.at("model").as_string(), "my/name");
+  EXPECT_EQ(value.at("choices").at(0).at("message").at("content").as_string(), kHello);
+  EXPECT_EQ(value.at("choices").at(0).at("finish_reason").as_string(), "stop");
+  EXPECT_GT(value.at("usage").at("prompt_tokens").as_int64(), 0);
+  ASSERT_EQ(server.records.size(), 1u);
+  EXPECT_EQ(static_cast<std::int64_t>(server.records[0].output_tokens),
+            value.at("usage").at("completion_tokens").as_int64());
+}
+
+TEST(Chat, StreamsTheSameInEvents) {
+  Fixture server("scripted-hello");
+  const auto answer = server.chat("hi", R"(,"stream":true,"stream_options":{"include_usage":true})");
+  ASSERT_EQ(answer.status, 200u) << answer.body;
+  EXPECT_EQ(answer.type, "text/event-stream");
+  EXPECT_EQ(answer.streamed(), kHello);
+  const auto events = answer.events();
+  ASSERT_GE(events.size(), 4u);
+  EXPECT_EQ(events.back(), "[DONE]");
+  const auto first = *json::parse(events.front());
+  EXPECT_EQ(first.at("choices").at(0).at("delta").at("role").as_string(), "assistant");
+  const auto usage = *json::parse(events[events.size() - 2]);
+  EXPECT_TRUE(usage.at("choices").as_array().empty());
+  EXPECT_GT(usage.at("usage").at("completion_tokens").as_int64(), 5);
+  EXPECT_TRUE(usage.at("timings").at("predicted_ms").is_number());
+  const auto finish = *json::parse(events[events.size() - 3]);
+  EXPECT_EQ(finish.at("choices").at(0).at("finish_reason").as_string(), "stop");
+  EXPECT_EQ(server.records.size(), 1u);
+}
+
+TEST(Chat, UnicodeIsWholeInEveryEvent) {
+  Fixture server("scripted-unicode");
+  const auto whole = server.chat("hi");
+  const auto streamed = server.chat("hi", R"(,"stream":true)");
+  const std::string text(whole.choice().at("message").at("content").as_string());
+  EXPECT_EQ(streamed.streamed(), text);
+  EXPECT_EQ(text.find("\uFFFD"), std::string::npos);
+}
+
+TEST(Chat, CallsToolsWholeAndStreamed) {
+  Fixture server("scripted-tool-call");
+  const std::string tools =
+      R"(,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}])";
+  const auto whole = server.chat("hi", tools);
+  ASSERT_EQ(whole.status, 200u) << whole.body;
+  EXPECT_EQ(whole.choice().at("finish_reason").as_string(), "tool_calls") << whole.body;
+  const auto call = whole.choice().at("message").at("tool_calls").at(0);
+  EXPECT_FALSE(call.at("id").as_string().empty());
+  const std::string arguments(call.at("function").at("arguments").as_string());
+  EXPECT_TRUE(json::parse(arguments));
+
+  const auto streamed = server.chat("hi", tools + R"(,"stream":true)");
+  std::string name, pieces, reason;
+  for (const auto& event : streamed.events()) {
+    const auto value = json::parse(event);
+    if (!value) continue;
+    const auto& choice = value->at("choices").at(0);
+    reason = json::text_or(choice, "finish_reason", reason);
+    const auto* calls = json::find(choice.at("delta"), "tool_calls");
+    if (!calls) continue;
+    const auto& function = calls->at(0).at("function");
+    if (const auto given = json::text_or(function, "name", ""); !given.empty()) name = given;
+    pieces += json::text_or(function, "arguments", "");
+  }
+  EXPECT_EQ(name, call.at("function").at("name").as_string());
+  EXPECT_EQ(pieces, arguments);
+  EXPECT_EQ(reason, "tool_calls");
+}
+
+TEST(Chat, ObeysLimitsStopsAndFormats) {
+  Fixture server("scripted-hello");
+  const auto limited = server.chat("hi", R"(,"max_tokens":3)");
+  EXPECT_EQ(limited.choice().at("finish_reason").as_string(), "length");
+  EXPECT_EQ(limited.json().at("usage").at("completion_tokens").as_int64(), 3);
+  const auto stopped = server.chat("hi", R"(,"stop":["scripted"])");
+  EXPECT_EQ(stopped.choice().at("message").at("content").as_string(), "Hello! I am a ");
+  EXPECT_EQ(stopped.choice().at("finish_reason").as_string(), "stop");
+  const auto grammar = server.chat("hi", R"(,"grammar":"root ::= \"yes\"")");
+  EXPECT_EQ(grammar.choice().at("message").at("content").as_string(), "yes");
+}
+
+TEST(Chat, ListsProbabilities) {
+  Fixture server("scripted-hello");
+  const auto answer = server.chat("hi", R"(,"logprobs":true,"top_logprobs":2,"max_tokens":4)");
+  const auto logprobs = answer.choice().at("logprobs").at("content").as_array();
+  ASSERT_EQ(logprobs.size(), 4u);
+  EXPECT_EQ(logprobs[0].at("top_logprobs").as_array().size(), 2u);
+  EXPECT_LE(logprobs[0].at("logprob").to_number<double>(), 0.0);
+  const auto streamed = server.chat("hi", R"(,"logprobs":true,"max_tokens":4,"stream":true)");
+  std::size_t tokens = 0;
+  for (const auto& event : streamed.events()) {
+    const auto value = json::parse(event);
+    if (!value) continue;
+    if (const auto* listed = json::find(value->at("choices").at(0), "logprobs")) {
+      tokens += listed->at("content").as_array().size();
+    }
+  }
+  EXPECT_EQ(tokens, 4u);
+}
+
+TEST(Chat, RefusesWhatCantBeAnswered) {
+  Fixture server("tiny-llama", 256);
+  const auto expect = [&](const test::Answer& answer, unsigned status, const std::string& code) {
+    EXPECT_EQ(answer.status, status) << answer.body;
+    EXPECT_EQ(answer.json().at("error").at("code").as_string(), code) << answer.body;
+  };
+  std::string longer;
+  for (int i = 0; i < 400; ++i) longer += "word ";
+  const auto full = server.chat(longer);
+  expect(full, 400, "context_length_exceeded");
+  EXPECT_THAT(full.body, HasSubstr("256"));
+  expect(server.chat(longer, R"(,"stream":true)"), 400, "context_length_exceeded");
+  expect(server.chat("hi", R"(,"temperature":"hot")"), 400, "invalid_type");
+  expect(server.post("/v1/chat/completions", "{"), 400, "invalid_json");
+  expect(server.post("/v1/chat/completions", ""), 400, "invalid_json");
+  expect(server.chat("hi", R"(,"grammar":"root ::= (")"), 400, "invalid_argument");
+  expect(server.post("/v1/embeddings", R"({"input":"a"})"), 400, "wrong_model_type");
+  expect(server.post("/v1/rerank", R"({"query":"a","documents":["b"]})"), 400, "wrong_model_type");
+  expect(server.post("/v1/completions", R"({"prompt":[999999]})"), 400, "invalid_value");
+  expect(server.ask("GET", "/v1/nothing"), 404, "unknown_path");
+  expect(server.ask("GET", "/v1/chat/completions"), 405, "method_not_allowed");
+  expect(server.post("/v1/chat/completions",
+                     R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]})"),
+         400, "media_not_supported");
+}
+
+TEST(Chat, BigBodiesTakeTheOtherWayToTheSameAnswer) {
+  Fixture server("scripted-hello");
+  const auto answer = server.chat("hi", ",\"ignored\":\"" + std::string(100'000, 'x') + "\"");
+  EXPECT_EQ(answer.choice().at("message").at("content").as_string(), kHello);
+}
+
+TEST(Completion, TakesEveryShapeOfPrompt) {
+  Fixture server("tiny-llama");
+  const auto text = [&](const std::string& prompt, std::size_t index = 0) {
+    const auto answer = server.post("/v1/completions", R"({"max_tokens":8,"temperature":0,"prompt":)" + prompt + "}");
+    EXPECT_EQ(answer.status, 200u) << answer.body;
+    return std::string(answer.json().at("choices").at(index).at("text").as_string());
+  };
+  const auto tokens = server.post("/tokenize", R"({"content":"Once upon","add_special":true})").json().at("tokens");
+  const auto listed = json::serialize(tokens);
+  const auto expected = text(R"("Once upon")");
+  EXPECT_EQ(text(listed), expected);
+  EXPECT_EQ(text("[" + listed + "]"), expected);
+  EXPECT_EQ(text(R"(["other","Once upon"])", 1), expected);
+  const auto streamed =
+      server.post("/v1/completions", R"({"max_tokens":8,"temperature":0,"stream":true,"prompt":"Once upon"})");
+  EXPECT_EQ(streamed.streamed(), expected);
+  EXPECT_EQ(streamed.events().back(), "[DONE]");
+}
+
+TEST(Completion, FollowsASchema) {
+  Fixture server("tiny-llama");
+  const auto answer = server.post(
+      "/v1/completions",
+      R"({"prompt":"x","temperature":0,"max_tokens":60,"json_schema":{"type":"object","properties":{"a":{"type":"boolean"}},"required":["a"],"additionalProperties":false}})");
+  ASSERT_EQ(answer.status, 200u) << answer.body;
+  const auto value = json::parse(std::string(answer.choice().at("text").as_string()));
+  ASSERT_TRUE(value) << answer.body;
+  EXPECT_TRUE(value->at("a").is_bool());
+}
+
+}  // namespace
+}  // namespace corral::engine_server

@@ -1,0 +1,249 @@
+#include "engine_server/generation.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine_server/errors.h"
+#include "protocol/errors.h"
+
+namespace corral::engine_server {
+namespace {
+
+using engine::LlamaService;
+using engine::Token;
+
+template <typename T>
+void assign(T& target, const std::optional<T>& given) {
+  if (given) target = *given;
+}
+
+engine::SamplingOptions sampling_of(const LlamaService& service, const protocol::Sampling& given) {
+  auto sampling = service.default_sampling();
+  assign(sampling.temperature, given.temperature);
+  assign(sampling.top_k, given.top_k);
+  assign(sampling.top_p, given.top_p);
+  assign(sampling.min_p, given.min_p);
+  assign(sampling.typical_p, given.typical_p);
+  assign(sampling.top_n_sigma, given.top_n_sigma);
+  assign(sampling.xtc_probability, given.xtc_probability);
+  assign(sampling.xtc_threshold, given.xtc_threshold);
+  assign(sampling.dynatemp_range, given.dynatemp_range);
+  assign(sampling.dynatemp_exponent, given.dynatemp_exponent);
+  assign(sampling.penalty_last_n, given.repeat_last_n);
+  assign(sampling.repeat_penalty, given.repeat_penalty);
+  assign(sampling.frequency_penalty, given.frequency_penalty);
+  assign(sampling.presence_penalty, given.presence_penalty);
+  assign(sampling.dry_multiplier, given.dry_multiplier);
+  assign(sampling.dry_base, given.dry_base);
+  assign(sampling.dry_allowed_length, given.dry_allowed_length);
+  assign(sampling.dry_penalty_last_n, given.dry_penalty_last_n);
+  assign(sampling.dry_sequence_breakers, given.dry_sequence_breakers);
+  assign(sampling.mirostat, given.mirostat);
+  assign(sampling.mirostat_tau, given.mirostat_tau);
+  assign(sampling.mirostat_eta, given.mirostat_eta);
+  assign(sampling.min_keep, given.min_keep);
+  if (given.seed) sampling.seed = given.seed;
+  return sampling;
+}
+
+// Tokens the vocabulary doesn't have are left out, as other servers do: a bias is often made for another model.
+std::vector<engine::LogitBias> biases_of(const LlamaService& service, const std::vector<protocol::TokenBias>& given) {
+  std::vector<engine::LogitBias> biases;
+  for (const auto& bias : given) {
+    if (const auto* token = std::get_if<std::int32_t>(&bias.token)) {
+      if (*token >= 0 && static_cast<std::uint32_t>(*token) < service.facts().n_vocab) {
+        biases.push_back({*token, bias.bias});
+      }
+      continue;
+    }
+    const auto tokens = service.tokenize(std::get<std::string>(bias.token), false, false);
+    if (!tokens) continue;
+    for (const auto token : *tokens) biases.push_back({token, bias.bias});
+  }
+  return biases;
+}
+
+std::optional<Token> single_token(const LlamaService& service, std::string_view text) {
+  const auto tokens = service.tokenize(text, false, true);
+  return tokens && tokens->size() == 1 ? std::optional(tokens->front()) : std::nullopt;
+}
+
+std::string escape_regex(std::string_view text) {
+  static constexpr std::string_view kSpecial = R"(.^$|()*+?[]{}\)";
+  std::string escaped;
+  for (const char c : text) {
+    if (kSpecial.find(c) != std::string_view::npos) escaped.push_back('\\');
+    escaped.push_back(c);
+  }
+  return escaped;
+}
+
+void add_trigger(const LlamaService& service, const GrammarTrigger& trigger, engine::GrammarOptions& grammar) {
+  switch (trigger.kind) {
+    case GrammarTrigger::Kind::token:
+      grammar.trigger_tokens.push_back(trigger.token);
+      break;
+    case GrammarTrigger::Kind::pattern:
+      grammar.trigger_patterns.push_back(trigger.text);
+      break;
+    case GrammarTrigger::Kind::word:
+      if (const auto token = single_token(service, trigger.text)) {
+        grammar.trigger_tokens.push_back(*token);
+      } else {
+        grammar.trigger_patterns.push_back(escape_regex(trigger.text));
+      }
+      break;
+    case GrammarTrigger::Kind::full_pattern: {
+      auto pattern = trigger.text;
+      if (!pattern.starts_with('^')) pattern.insert(0, 1, '^');
+      if (!pattern.ends_with('$')) pattern.push_back('$');
+      grammar.trigger_patterns.push_back(std::move(pattern));
+      break;
+    }
+  }
+}
+
+// The generation prompt's tokens, which the grammar has seen already; without the space that some tokenizers put in
+// front of a special token.
+std::vector<Token> prefill_of(const LlamaService& service, const std::string& generation_prompt) {
+  auto tokens = service.tokenize(generation_prompt, false, true).value_or(std::vector<Token>());
+  const auto is_space = [](std::string_view text) {
+    return !text.empty() && std::string_view(" \t\n\r\v\f").find(text.front()) != std::string_view::npos;
+  };
+  if (!tokens.empty() && is_space(service.piece(tokens.front(), true)) && !is_space(generation_prompt)) {
+    tokens.erase(tokens.begin());
+  }
+  return tokens;
+}
+
+std::optional<engine::GrammarOptions> grammar_of(const LlamaService& service, RenderedChat& chat) {
+  if (chat.grammar.empty()) return std::nullopt;
+  engine::GrammarOptions grammar;
+  grammar.gbnf = std::move(chat.grammar);
+  grammar.lazy = chat.grammar_lazy;
+  for (const auto& trigger : chat.triggers) add_trigger(service, trigger, grammar);
+  if (!grammar.lazy && chat.grammar_has_prefill) grammar.prefill = prefill_of(service, chat.generation_prompt);
+  return grammar;
+}
+
+void fill_options(const LlamaService& service, const protocol::GenerationRequest& request, Prepared& prepared) {
+  auto& options = prepared.options;
+  if (request.max_tokens) options.max_new_tokens = *request.max_tokens;
+  options.sampling = sampling_of(service, request.sampling);
+  options.sampling.logit_bias = biases_of(service, request.logit_bias);
+  options.sampling.ignore_eos = request.ignore_eos;
+  options.stop.insert(options.stop.end(), request.stop.begin(), request.stop.end());
+  options.n_probs = request.logprobs ? std::max(1u, request.n_probs) : 0;
+  prepared.shown_probs = request.n_probs;
+}
+
+// A prompt must leave room for at least one token of the answer.
+Result<> check_length(const LlamaService& service, std::size_t tokens, const std::string& param) {
+  const auto limit = service.facts().n_ctx;
+  if (tokens == 0) {
+    return fail(protocol::errc::bad_value, fmt::format("'{}' has no tokens: there is nothing to continue", param),
+                param);
+  }
+  if (tokens < limit) return {};
+  return fail(
+      protocol::errc::context_length_exceeded,
+      fmt::format("the prompt has {} tokens, with an answer it needs at least {}, but this model's context holds "
+                  "{}: shorten it or load the model with a larger ctx_size",
+                  tokens, tokens + 1, limit),
+      param);
+}
+
+}  // namespace
+
+Result<std::vector<Token>> tokens_of(const LlamaService& service, const protocol::Input& input,
+                                     const std::string& param) {
+  if (const auto* text = std::get_if<std::string>(&input)) return service.tokenize(*text, true, true);
+  const auto& tokens = std::get<std::vector<std::int32_t>>(input);
+  const auto bad = std::ranges::find_if(
+      tokens, [&](Token token) { return token < 0 || static_cast<std::uint32_t>(token) >= service.facts().n_vocab; });
+  if (bad == tokens.end()) return tokens;
+  return fail(protocol::errc::bad_value,
+              fmt::format("'{}' has the token {}, but this model's vocabulary ends at {}", param, *bad,
+                          service.facts().n_vocab - 1),
+              param);
+}
+
+Result<Prepared> prepare_chat(const LlamaService& service, const ChatTemplate& chat_template,
+                              const protocol::ChatRequest& request) {
+  if (request.has_media)
+    return fail(errc::no_media, "this model takes text only: leave out images and audio", "messages");
+  auto chat = chat_template.render(request);
+  if (!chat) return std::unexpected(std::move(chat.error()));
+  auto prompt = service.tokenize(chat->prompt, true, true);
+  if (!prompt) return std::unexpected(std::move(prompt.error()));
+  if (auto fine = check_length(service, prompt->size(), "messages"); !fine) {
+    return std::unexpected(std::move(fine.error()));
+  }
+  Prepared prepared;
+  prepared.prompt = std::move(*prompt);
+  fill_options(service, request, prepared);
+  prepared.options.grammar = grammar_of(service, *chat);
+  for (auto& stop : chat->stops) prepared.options.stop.push_back(std::move(stop));
+  for (const auto& text : chat->preserved_tokens) {
+    if (const auto token = single_token(service, text)) prepared.options.preserved_tokens.push_back(*token);
+  }
+  prepared.parser = std::move(chat->parser);
+  return prepared;
+}
+
+Result<std::vector<Prepared>> prepare_completion(const LlamaService& service,
+                                                 const protocol::CompletionRequest& request) {
+  auto grammar = request.grammar;
+  if (!request.json_schema.empty()) {
+    auto made = schema_grammar(request.json_schema);
+    if (!made) return std::unexpected(std::move(made.error()));
+    grammar = std::move(*made);
+  }
+  std::vector<Prepared> all;
+  for (const auto& input : request.prompts) {
+    auto& prepared = all.emplace_back();
+    auto tokens = tokens_of(service, input, "prompt");
+    if (!tokens) return std::unexpected(std::move(tokens.error()));
+    if (auto fine = check_length(service, tokens->size(), "prompt"); !fine) {
+      return std::unexpected(std::move(fine.error()));
+    }
+    prepared.prompt = std::move(*tokens);
+    fill_options(service, request, prepared);
+    if (!grammar.empty()) prepared.options.grammar.emplace().gbnf = grammar;
+  }
+  return all;
+}
+
+Result<Generation> Generation::start(LlamaService& service, Prepared& prepared) {
+  const auto session = service.create_session();
+  if (!session) return std::unexpected(session.error());
+  Generation generation(service, *session);
+  if (auto appended = service.append_input(*session, prepared.prompt); !appended) {
+    return std::unexpected(std::move(appended.error()));
+  }
+  auto stream = service.generate_stream(*session, std::move(prepared.options));
+  if (!stream) return std::unexpected(std::move(stream.error()));
+  generation.stream_ = std::move(*stream);
+  return generation;
+}
+
+Generation::Generation(Generation&& other) noexcept
+    : service_(std::exchange(other.service_, nullptr)), session_(other.session_), stream_(std::move(other.stream_)) {}
+
+Generation& Generation::operator=(Generation&& other) noexcept {
+  std::swap(service_, other.service_);
+  std::swap(session_, other.session_);
+  std::swap(stream_, other.stream_);
+  return *this;
+}
+
+Generation::~Generation() {
+  if (!service_) return;
+  stream_ = {};  // cancels what still runs
+  (void)service_->end_session(session_);
+}
+
+}  // namespace corral::engine_server

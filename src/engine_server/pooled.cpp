@@ -1,0 +1,112 @@
+// embeddings and rerank.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine_server/engine_server_impl.h"
+#include "protocol/errors.h"
+
+namespace corral::engine_server {
+
+using http::Response;
+using protocol::error_response;
+
+namespace {
+
+// Waits for the result. Cancelling the task drops the handle, which stops the work.
+async::Task<Result<engine::PooledResult>> wait_for(engine::PooledHandle handle) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  const auto signal = std::make_shared<Signal>(executor);
+  handle.set_waker(waker_of(signal));
+  while (true) {
+    if (auto result = handle.try_get()) co_return std::move(*result);
+    signal->event.reset();
+    co_await signal->event.wait();
+  }
+}
+
+RequestRecord record_of(const engine::PooledResult& result, MonoClock::duration took) {
+  return {.input_tokens = result.tokens, .first_token_ms = std::chrono::duration<double, std::milli>(took).count()};
+}
+
+struct PreparedEmbedding {
+  protocol::EmbeddingRequest request;
+  std::vector<std::vector<engine::Token>> inputs;
+};
+
+Result<PreparedEmbedding> prepare_embedding(const engine::LlamaService& service, const std::string& text) {
+  auto request = protocol::parse_embedding_request(text);
+  if (!request) return std::unexpected(std::move(request.error()));
+  const auto native = service.facts().n_embd;
+  if (request->dimensions && *request->dimensions != native) {
+    return fail(protocol::errc::unsupported_value,
+                fmt::format("'dimensions' must be {}, the width of this model's embeddings, not {}", native,
+                            *request->dimensions),
+                "dimensions");
+  }
+  PreparedEmbedding prepared{std::move(*request), {}};
+  for (const auto& input : prepared.request.inputs) {
+    auto tokens = tokens_of(service, input, "input");
+    if (!tokens) return std::unexpected(std::move(tokens.error()));
+    const bool empty_text = std::holds_alternative<std::string>(input) && std::get<std::string>(input).empty();
+    if (tokens->empty() || empty_text) {
+      return fail(protocol::errc::bad_value,
+                  fmt::format("'input[{}]' is empty: there is nothing to embed", prepared.inputs.size()), "input");
+    }
+    if (tokens->size() > service.facts().n_batch) {
+      return fail(protocol::errc::context_length_exceeded,
+                  fmt::format("'input[{}]' has {} tokens, this model takes at most {} at once", prepared.inputs.size(),
+                              tokens->size(), service.facts().n_batch),
+                  "input");
+    }
+    prepared.inputs.push_back(std::move(*tokens));
+  }
+  return prepared;
+}
+
+}  // namespace
+
+async::Task<Response> EngineServer::Impl::embed(http::Request request) {
+  const auto arrived = timers.now();
+  if (auto fits = require(engine::ModelKind::embedding, "embeddings"); !fits) co_return error_response(fits.error());
+  auto body = co_await request.body.read_all(options.max_body_bytes);
+  if (!body) co_return error_response(body.error());
+  auto work = [this](const std::string& text) { return prepare_embedding(service, text); };
+  auto prepared = co_await parse(std::move(*body), false, std::move(work));
+  if (!prepared) co_return error_response(prepared.error());
+
+  auto handle = service.embed(std::move(prepared->inputs));
+  if (!handle) co_return error_response(handle.error());
+  const auto result = co_await wait_for(std::move(*handle));
+  if (!result) co_return error_response(result.error());
+  if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
+  co_return Response::json(200, protocol::embeddings(shown_name(prepared->request.model), result->values,
+                                                     prepared->request.base64, result->tokens));
+}
+
+async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
+  const auto arrived = timers.now();
+  if (auto fits = require(engine::ModelKind::reranker, "rerank"); !fits) co_return error_response(fits.error());
+  auto body = co_await request.body.read_all(options.max_body_bytes);
+  if (!body) co_return error_response(body.error());
+  auto asked = co_await parse(std::move(*body), false, protocol::parse_rerank_request);
+  if (!asked) co_return error_response(asked.error());
+
+  auto handle = service.rerank(asked->query, asked->documents);
+  if (!handle) co_return error_response(handle.error());
+  const auto result = co_await wait_for(std::move(*handle));
+  if (!result) co_return error_response(result.error());
+  if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
+
+  std::vector<protocol::RankedDocument> ranked;
+  for (std::uint32_t i = 0; i < result->values.size(); ++i) ranked.push_back({i, result->values[i].front()});
+  std::ranges::sort(ranked, [](const protocol::RankedDocument& a, const protocol::RankedDocument& b) {
+    return a.score != b.score ? a.score > b.score : a.index < b.index;
+  });
+  if (asked->top_n && *asked->top_n < ranked.size()) ranked.resize(*asked->top_n);
+  if (!asked->return_documents) asked->documents.clear();
+  co_return Response::json(200,
+                           protocol::reranking(shown_name(asked->model), ranked, asked->documents, result->tokens));
+}
+
+}  // namespace corral::engine_server

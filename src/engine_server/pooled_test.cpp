@@ -1,0 +1,108 @@
+#include <cmath>
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine_server/test_support.h"
+
+namespace corral::engine_server {
+namespace {
+
+using test::Fixture;
+using testing::HasSubstr;
+
+TEST(Embeddings, AreUnitVectorsInOrder) {
+  Fixture server("tiny-embed");
+  const auto both = server.post("/v1/embeddings", R"({"model":"e","input":["first text","second"]})");
+  ASSERT_EQ(both.status, 200u) << both.body;
+  const auto value = both.json();
+  EXPECT_EQ(value.at("model").as_string(), "e");
+  ASSERT_EQ(value.at("data").as_array().size(), 2u);
+  const auto single = server.post("/v1/embeddings", R"({"input":"second"})").json();
+  const auto& a = value.at("data").at(1).at("embedding").as_array();
+  const auto& b = single.at("data").at(0).at("embedding").as_array();
+  ASSERT_EQ(a.size(), server.service->facts().n_embd);
+  double norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_NEAR(a[i].to_number<double>(), b[i].to_number<double>(), 1e-3);
+    norm += a[i].to_number<double>() * a[i].to_number<double>();
+  }
+  EXPECT_NEAR(norm, 1, 1e-4);
+  EXPECT_GT(value.at("usage").at("prompt_tokens").as_int64(), 3);
+  EXPECT_EQ(server.records.size(), 2u);
+}
+
+TEST(Embeddings, Base64HoldsTheSameFloats) {
+  Fixture server("tiny-embed");
+  const auto text = server.post("/v1/embeddings", R"({"input":"x","encoding_format":"base64"})").json();
+  const auto floats = server.post("/v1/embeddings", R"({"input":"x"})").json();
+  const auto& listed = floats.at("data").at(0).at("embedding").as_array();
+  std::string bytes(listed.size() * sizeof(float), '\0');
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    const auto number = listed[i].to_number<float>();
+    std::memcpy(bytes.data() + i * sizeof number, &number, sizeof number);
+  }
+  EXPECT_EQ(text.at("data").at(0).at("embedding").as_string(), protocol::base64(bytes));
+}
+
+TEST(Embeddings, RefuseWhatMakesNoSense) {
+  Fixture server("tiny-embed");
+  const auto refused = [&](const std::string& body, const std::string& said) {
+    const auto answer = server.post("/v1/embeddings", body);
+    EXPECT_EQ(answer.status, 400u) << answer.body;
+    EXPECT_THAT(answer.body, HasSubstr(said));
+  };
+  refused(R"({"input":["a",""]})", "'input[1]' is empty");
+  refused(R"({"input":"a","dimensions":3})", "'dimensions' must be");
+  refused(R"({"input":[[999999]]})", "vocabulary");
+  std::string longer;
+  for (int i = 0; i < 5000; ++i) longer += "word ";
+  refused(R"({"input":")" + longer + R"("})", "context_length_exceeded");
+  EXPECT_EQ(server.post("/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}]})").status, 400u);
+}
+
+TEST(Rerank, SortsByScore) {
+  Fixture server("tiny-rerank");
+  const auto answer = server.post(
+      "/v1/rerank", R"({"query":"a cat","documents":["dogs",{"text":"a cat sat"},"rain"],"return_documents":true})");
+  ASSERT_EQ(answer.status, 200u) << answer.body;
+  const auto results = answer.json().at("results").as_array();
+  ASSERT_EQ(results.size(), 3u);
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    EXPECT_GE(results[i - 1].at("relevance_score").to_number<double>(),
+              results[i].at("relevance_score").to_number<double>());
+  }
+  for (const auto& result : results) {
+    if (result.at("index").as_int64() == 1) EXPECT_EQ(result.at("document").at("text").as_string(), "a cat sat");
+  }
+  const auto top =
+      server.post("/v1/reranking", R"({"query":"a cat","documents":["dogs","a cat sat","rain"],"top_n":1})");
+  ASSERT_EQ(top.json().at("results").as_array().size(), 1u);
+  EXPECT_EQ(top.json().at("results").at(0).at("index"), results[0].at("index"));
+  EXPECT_FALSE(top.json().at("results").at(0).as_object().contains("document"));
+}
+
+TEST(Text, TokensThereAndBack) {
+  Fixture server("tiny-llama");
+  const auto tokens = server.post("/tokenize", R"({"content":"Größe 日本"})").json();
+  const auto text = server.post("/detokenize", json::serialize(tokens)).json();
+  EXPECT_EQ(text.at("content").as_string(), "Größe 日本");
+  const auto pieces = server.post("/v1/tokenize", R"({"content":"ab","with_pieces":true})").json();
+  EXPECT_TRUE(pieces.at("tokens").at(0).at("id").is_int64());
+  EXPECT_EQ(server.post("/detokenize", R"({"tokens":[-1]})").status, 400u);
+}
+
+TEST(Text, TellsAboutItself) {
+  Fixture server("tiny-llama");
+  EXPECT_EQ(server.ask("GET", "/health").body, R"({"status":"ok"})");
+  EXPECT_EQ(server.ask("GET", "/v1/models").json().at("data").at(0).at("id").as_string(), "tiny-llama");
+  const auto props = server.ask("GET", "/props").json();
+  EXPECT_EQ(props.at("default_generation_settings").at("n_ctx").as_int64(), 2048);
+  EXPECT_THAT(std::string(props.at("chat_template").as_string()), HasSubstr("messages"));
+  EXPECT_EQ(server.ask("GET", "/slots").json().as_array().size(), 1u);
+  EXPECT_EQ(server.ask("GET", "/stats").json().at("generating").as_int64(), 0);
+}
+
+}  // namespace
+}  // namespace corral::engine_server

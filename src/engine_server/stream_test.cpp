@@ -1,0 +1,222 @@
+// What happens while an answer is under way: silence, leaving clients, failures, many at once.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/task_group.h"
+#include "engine/stream_state.h"
+#include "engine_server/signal.h"
+#include "engine_server/test_support.h"
+
+namespace corral::engine_server {
+namespace {
+
+using test::Fixture;
+
+http::Request endless_request(bool stream) {
+  http::Request request;
+  request.head.method = "POST";
+  request.head.target = "/v1/chat/completions";
+  request.body = http::Body(std::string(R"({"messages":[{"role":"user","content":"hi"}],"temperature":0,"stream":)") +
+                            (stream ? "true}" : "false}"));
+  return request;
+}
+
+// Waits, by turns of the loop, until the engine generates `count` answers.
+async::Task<void> until_generating(engine::LlamaService& service, std::uint32_t count) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  while (service.stats().total().generating != count) co_await async::asio::post(executor, async::use_task);
+}
+
+TEST(Stream, DroppingTheSourceCancels) {
+  Fixture server("scripted-endless", 8192);
+  const auto use = [&]() -> async::Task<void> {
+    auto response = co_await server.server->handle(endless_request(true));
+    auto* source = response.body.source();
+    const auto piece = co_await source->read();
+    EXPECT_TRUE(piece && !piece->empty());
+    co_await until_generating(*server.service, 1);
+    response.body = http::Body();
+    co_await until_generating(*server.service, 0);
+  };
+  async::run_blocking(server.loop, use());
+  EXPECT_EQ(server.service->stats().total().sessions, 0u);
+}
+
+TEST(Stream, LeavingWithoutStreamCancelsToo) {
+  Fixture server("scripted-endless", 8192);
+  const auto ask = [&]() -> async::Task<void> { co_await server.server->handle(endless_request(false)); };
+  const auto use = [&]() -> async::Task<void> {
+    const auto executor = co_await async::asio::this_coro::executor;
+    async::TaskGroup clients(executor);
+    clients.spawn("client", ask());
+    co_await until_generating(*server.service, 1);
+    clients.cancel();
+    co_await clients.join();
+    co_await until_generating(*server.service, 0);
+  };
+  async::run_blocking(server.loop, use());
+}
+
+TEST(Stream, FailuresAfterTheStartAreOneEventWithoutDone) {
+  Fixture server("scripted-endless", 8192);
+  std::string rest;
+  const auto use = [&]() -> async::Task<void> {
+    auto response = co_await server.server->handle(endless_request(true));
+    auto* source = response.body.source();
+    auto piece = co_await source->read();
+    // Ends every generation as a worker that goes away would: the stream hears it from the engine.
+    const auto ended = server.service->end_session(engine::SessionId(1));
+    EXPECT_TRUE(ended);
+    while (piece && !piece->empty()) {
+      rest = *piece;
+      piece = co_await source->read();
+    }
+  };
+  async::run_blocking(server.loop, use());
+  test::Answer answer{200, "", rest};
+  const auto events = answer.events();
+  ASSERT_FALSE(events.empty());
+  EXPECT_THAT(events.back(), testing::HasSubstr(R"({"error":{"message":)"));
+  EXPECT_THAT(rest, testing::Not(testing::HasSubstr("[DONE]")));
+}
+
+// A loop with time that moves by hand. What was cancelled unwinds before the clock goes.
+struct HandDriven {
+  async::Loop loop;
+  async::ManualTimers timers{loop.executor()};
+  ~HandDriven() { loop.drain(); }
+};
+
+// A generation that is played by hand.
+struct Played {
+  std::shared_ptr<engine::StreamState> state =
+      std::make_shared<engine::StreamState>(0, engine::StreamState::Owner{[] {}, [] {}});
+  std::unique_ptr<AnswerStream> stream;
+
+  Played(async::Executor executor, async::Timers& timers, RequestDone done = {}) {
+    StreamOptions options;
+    options.ping_after = std::chrono::seconds(1);
+    options.done = std::move(done);
+    const protocol::AnswerHead head{.id = "x", .model = "m"};
+    stream = std::make_unique<AnswerStream>(executor, timers, Generation(engine::StreamHandle(state)),
+                                            protocol::ChunkWriter(protocol::ChunkWriter::Shape::text, head), nullptr,
+                                            std::move(options));
+  }
+  void say(const std::string& text) const {
+    engine::StreamChunk chunk;
+    chunk.text = text;
+    state->push(std::move(chunk));
+  }
+  void end(engine::StopReason reason, std::optional<Error> error = std::nullopt) const {
+    engine::Finish finish;
+    finish.reason = reason;
+    finish.error = std::move(error);
+    state->finish(std::move(finish));
+  }
+};
+
+TEST(Stream, PingsWhileNothingComes) {
+  HandDriven time;
+  auto& timers = time.timers;
+  const auto use = [&]() -> async::Task<void> {
+    const auto executor = co_await async::asio::this_coro::executor;
+    Played played(executor, timers);
+    auto& stream = *played.stream;
+    const auto settle = [&]() -> async::Task<void> {
+      do {
+        co_await async::asio::post(executor, async::use_task);
+      } while (timers.sleepers() == 0);
+    };
+    co_await settle();
+    timers.advance(std::chrono::milliseconds(1000));
+    auto piece = co_await stream.read();
+    EXPECT_EQ(*piece, ": ping\n\n");
+    co_await settle();
+    timers.advance(std::chrono::milliseconds(500));
+    played.say("word");
+    piece = co_await stream.read();
+    EXPECT_THAT(std::string(*piece), testing::HasSubstr("word"));
+    timers.advance(std::chrono::milliseconds(500));  // a second since the ping, half a one since the word
+    co_await settle();
+    EXPECT_EQ(stream.take_ready(), "");
+    timers.advance(std::chrono::milliseconds(500));
+    piece = co_await stream.read();
+    EXPECT_EQ(*piece, ": ping\n\n");
+    played.end(engine::StopReason::length);
+    piece = co_await stream.read();
+    EXPECT_THAT(std::string(*piece), testing::HasSubstr("[DONE]"));
+    piece = co_await stream.read();
+    EXPECT_EQ(*piece, "");
+  };
+  async::run_blocking(time.loop, use());
+}
+
+TEST(Stream, WhatIsThereTogetherGoesOutTogether) {
+  HandDriven time;
+  auto& timers = time.timers;
+  const auto use = [&]() -> async::Task<void> {
+    const auto executor = co_await async::asio::this_coro::executor;
+    std::size_t records = 0;
+    Played played(executor, timers, [&](const RequestRecord&) { ++records; });
+    played.say("a");
+    played.say("b");
+    played.end(engine::StopReason::stop);
+    test::Answer answer{200, "", std::string(played.stream->take_ready())};
+    EXPECT_EQ(answer.streamed(), "ab");
+    EXPECT_EQ(answer.events().back(), "[DONE]");
+    EXPECT_EQ(records, 1u);
+    co_return;
+  };
+  async::run_blocking(time.loop, use());
+}
+
+TEST(Stream, EveryBadEndIsToldOnce) {
+  HandDriven time;
+  auto& timers = time.timers;
+  const auto use = [&]() -> async::Task<void> {
+    const auto executor = co_await async::asio::this_coro::executor;
+    for (const auto reason : {engine::StopReason::cancelled, engine::StopReason::shutdown, engine::StopReason::error,
+                              engine::StopReason::superseded, engine::StopReason::session_ended}) {
+      Played played(executor, timers);
+      played.say("a");
+      played.end(reason);
+      auto piece = co_await played.stream->read();
+      const std::string text(*piece);
+      EXPECT_THAT(text, testing::HasSubstr("{\"error\":{\"message\":")) << to_string(reason);
+      EXPECT_THAT(text, testing::Not(testing::HasSubstr("[DONE]")));
+      piece = co_await played.stream->read();
+      EXPECT_EQ(*piece, "");
+    }
+  };
+  async::run_blocking(time.loop, use());
+}
+
+TEST(Stream, ManyAtOnceGiveWhatEachGivesAlone) {
+  Fixture server("tiny-qwen3");
+  const std::string prompts[] = {"one", "two and more", "three", "Größe", "five five five", "six"};
+  std::vector<std::string> alone, together(std::size(prompts));
+  for (const auto& prompt : prompts) {
+    alone.emplace_back(server.chat(prompt, R"(,"max_tokens":24)").choice().at("message").at("content").as_string());
+  }
+  const auto ask = [&](std::size_t index) -> async::Task<void> {
+    http::Request request;
+    request.head.method = "POST";
+    request.head.target = "/v1/chat/completions";
+    request.body = http::Body(R"({"messages":[{"role":"user","content":")" + prompts[index] +
+                              R"("}],"temperature":0,"max_tokens":24,"stream":true})");
+    auto pending = server.server->handle(std::move(request));
+    const auto answer = co_await Fixture::whole(std::move(pending));
+    together[index] = answer.streamed();
+  };
+  const auto use = [&]() -> async::Task<void> {
+    const auto executor = co_await async::asio::this_coro::executor;
+    async::TaskGroup clients(executor);
+    for (std::size_t i = 0; i < std::size(prompts); ++i) clients.spawn("client", ask(i));
+    co_await clients.join();
+  };
+  async::run_blocking(server.loop, use());
+  EXPECT_EQ(together, alone);
+}
+
+}  // namespace
+}  // namespace corral::engine_server

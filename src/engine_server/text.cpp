@@ -1,0 +1,122 @@
+// tokenize, detokenize, and what the engine says about itself.
+#include "engine_server/engine_server_impl.h"
+#include "json/writer.h"
+
+namespace corral::engine_server {
+
+using http::Response;
+using protocol::error_response;
+
+namespace {
+
+std::string tokens_with_pieces(const engine::LlamaService& service, const std::vector<engine::Token>& tokens) {
+  std::string text;
+  json::Writer out(text);
+  out.begin_object().key("tokens").begin_array();
+  for (const auto token : tokens) {
+    out.begin_object().field("id", token).field("piece", service.piece(token, true)).end_object();
+  }
+  out.end_array().end_object();
+  return text;
+}
+
+std::string meta_of(const engine::ModelFacts& facts) {
+  std::string text;
+  json::Writer out(text);
+  out.begin_object().field("kind", engine::to_string(facts.kind)).field("architecture", facts.architecture);
+  out.field("n_vocab", facts.n_vocab).field("n_ctx", facts.n_ctx).field("n_ctx_train", facts.n_ctx_train);
+  out.field("n_embd", facts.n_embd).field("n_params", facts.n_params).field("size", facts.model_bytes).end_object();
+  return text;
+}
+
+void write_worker(json::Writer& out, const engine::WorkerStats& worker) {
+  out.begin_object();
+  out.field("steps", worker.steps).field("batch_tokens", worker.batch_tokens);
+  out.field("prompt_tokens", worker.prompt_tokens).field("predicted_tokens", worker.predicted_tokens);
+  out.field("cached_tokens", worker.cached_tokens).field("generations", worker.generations);
+  out.field("preemptions", worker.preemptions).field("aborted_steps", worker.aborted_steps);
+  out.field("pooled_inputs", worker.pooled_inputs).field("decode_ms", worker.decode_ms);
+  out.field("prompt_ms", worker.prompt_ms).field("last_batch", worker.last_batch).field("max_batch", worker.max_batch);
+  out.field("sessions", worker.sessions).field("generating", worker.generating).field("waiting", worker.waiting);
+  out.field("kv_cells", worker.kv_cells).field("kv_used", worker.kv_used);
+  out.field("cached_prefixes", worker.cached_prefixes).end_object();
+}
+
+}  // namespace
+
+async::Task<Response> EngineServer::Impl::tokenize(http::Request request) {
+  auto body = co_await request.body.read_all(options.max_body_bytes);
+  if (!body) co_return error_response(body.error());
+  auto work = [this](const std::string& text) -> Result<std::string> {
+    const auto asked = protocol::parse_tokenize_request(text);
+    if (!asked) return std::unexpected(asked.error());
+    const auto tokens = service.tokenize(asked->content, asked->add_special, asked->parse_special);
+    if (!tokens) return std::unexpected(tokens.error());
+    if (asked->with_pieces) return tokens_with_pieces(service, *tokens);
+    return "{\"tokens\":" + protocol::tokens_answer(*tokens) + "}";
+  };
+  auto answer = co_await parse(std::move(*body), false, std::move(work));
+  if (!answer) co_return error_response(answer.error());
+  co_return Response::json(200, std::move(*answer));
+}
+
+async::Task<Response> EngineServer::Impl::detokenize(http::Request request) {
+  auto body = co_await request.body.read_all(options.max_body_bytes);
+  if (!body) co_return error_response(body.error());
+  auto work = [this](const std::string& text) -> Result<std::string> {
+    auto asked = protocol::parse_detokenize_request(text);
+    if (!asked) return std::unexpected(std::move(asked.error()));
+    const auto tokens = tokens_of(service, protocol::Input(std::move(asked->tokens)), "tokens");
+    if (!tokens) return std::unexpected(tokens.error());
+    std::string answer;
+    json::Writer(answer).begin_object().field("content", service.detokenize(*tokens, true)).end_object();
+    return answer;
+  };
+  auto answer = co_await parse(std::move(*body), false, std::move(work));
+  if (!answer) co_return error_response(answer.error());
+  co_return Response::json(200, std::move(*answer));
+}
+
+Response EngineServer::Impl::health() const { return Response::json(200, R"({"status":"ok"})"); }
+
+Response EngineServer::Impl::models() const {
+  const protocol::ModelEntry entry{
+      .id = options.model_name, .created = started, .owned_by = "corral", .meta = meta_of(service.facts())};
+  return Response::json(200, protocol::model_list({&entry, 1}));
+}
+
+Response EngineServer::Impl::props() const {
+  const auto& facts = service.facts();
+  std::string text;
+  json::Writer out(text);
+  out.begin_object().key("default_generation_settings").begin_object().field("n_ctx", facts.n_ctx).end_object();
+  out.field("total_slots", facts.workers * facts.max_sequences).field("model_path", facts.path);
+  out.field("model_alias", options.model_name);
+  out.field("chat_template", chat_template ? std::string_view((*chat_template)->source()) : std::string_view());
+  const auto piece = [&](engine::Token token) {
+    return token == engine::kNoToken ? std::string() : service.piece(token, true);
+  };
+  out.field("bos_token", piece(facts.bos)).field("eos_token", piece(facts.eos));
+  out.key("modalities").begin_object().field("vision", false).field("audio", false).end_object();
+  out.field("build_info", options.fingerprint).key("meta").raw(meta_of(facts)).end_object();
+  return Response::json(200, std::move(text));
+}
+
+Response EngineServer::Impl::slots() const {
+  const auto now = service.stats();
+  std::string text;
+  json::Writer out(text);
+  out.begin_array();
+  for (const auto& worker : now.workers) write_worker(out, worker);
+  out.end_array();
+  return Response::json(200, std::move(text));
+}
+
+Response EngineServer::Impl::stats() const {
+  std::string text;
+  json::Writer out(text);
+  write_worker(out, service.stats().total());
+  return Response::json(200, std::move(text));
+}
+
+}  // namespace corral::engine_server
