@@ -1,0 +1,66 @@
+// What the core wants done. The shell runs the actions in order; none of them may wait inside the call.
+#pragma once
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "residency/types.h"
+
+namespace corral::residency {
+
+// Start a child for this model. Answer: LoadSucceeded, LoadFailed or ServerDied.
+struct StartLoad {
+  ServerId server;
+  SpecPtr spec;
+  int attempt = 1;  // 2: the second and last one, everybody else has gone
+};
+// Kill the child that is loading. Answer: ServerStopped.
+struct AbortLoad {
+  ServerId server;
+  StopReason reason = StopReason::cancelled;
+};
+// Stop an idle child, by force if it doesn't go within the shell's own bound. Answer: ServerStopped.
+struct StopServer {
+  ServerId server;
+  StopReason reason = StopReason::none;
+};
+
+// Answers to tickets: exactly one for each, none after CancelTicket.
+struct Granted {
+  TicketId ticket;
+  LeaseId lease;  // to be returned by ReturnLease
+  ServerId server;
+};
+struct Loaded {
+  TicketId ticket;
+  ServerId server;
+  bool was_resident = false;  // nothing had to be done
+};
+struct Unloaded {
+  TicketId ticket;
+  std::vector<ModelName> unloaded;
+  std::vector<ModelName> draining;  // still finishing requests or their load; they go when that is done
+};
+// Also told without a ticket when a load changed the pin: to be saved as configuration.
+struct PinChanged {
+  std::optional<TicketId> ticket;
+  ModelName model;
+  bool pinned = false;
+};
+struct Rejected {
+  TicketId ticket;
+  Error error;
+};
+
+// Send Tick at this time; replaces the previous WakeAt; nothing: no Tick is needed.
+struct WakeAt {
+  std::optional<MonoTime> time;
+};
+
+using Action = std::variant<StartLoad, AbortLoad, StopServer, Granted, Loaded, Unloaded, PinChanged, Rejected, WakeAt>;
+// Filled by the core, emptied by the caller: keep one and reuse it, so that granting allocates nothing.
+using ActionList = std::vector<Action>;
+
+}  // namespace corral::residency

@@ -1,0 +1,145 @@
+// The small moves: finding, moving, granting, draining, removing. Every change of a state goes through move().
+#include "residency/core.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace corral::residency {
+
+Core::Core(Settings settings, const std::set<ModelName>& pins) {
+  state_.settings = std::move(settings);
+  for (const ModelName& name : pins) state_.models[name].pinned = true;
+}
+
+void Core::handle(const Event& event, Now now, ActionList& out) {
+  std::visit([&](const auto& alternative) { on(alternative, now, out); }, event);
+}
+
+Server* Core::find(ServerId id) {
+  const auto at = state_.servers.find(id);
+  return at == state_.servers.end() ? nullptr : at->second.get();
+}
+
+void Core::move(Server& server, ServerState to) {
+  const ServerState from = server.state;
+  if (!may_move(from, to)) {
+    throw std::logic_error(fmt::format("server {} of '{}' can't go from {} to {}", server.id.value(),
+                                       server.spec->name.value(), name_of(from), name_of(to)));
+  }
+  server.state = to;
+  std::size_t& taken = state_.taken[index_of(server.spec->type)];
+  taken = taken + takes_slot(to) - takes_slot(from);
+  if (!serves(from) || !serves(to)) ++revision_;
+}
+
+void Core::touch(Server& server, Now now) {
+  server.used_nth = ++uses_;
+  server.last_use = now.mono;
+  server.last_use_wall = now.wall;
+}
+
+std::optional<Core::Lease> Core::try_acquire(const ModelName& model, Now now) {
+  const auto at = state_.models.find(model);
+  if (at == state_.models.end()) return std::nullopt;
+  Server* server = at->second.current;
+  if (server == nullptr || !serves(server->state)) return std::nullopt;
+  if (server->leases++ == 0) move(*server, ServerState::in_use);
+  touch(*server, now);
+  return Lease{state_.leases.take(*server), server->id};
+}
+
+void Core::grant(Server& server, TicketId ticket, Now now, ActionList& out) {
+  if (server.leases++ == 0) move(server, ServerState::in_use);
+  touch(server, now);
+  out.push_back(Granted{ticket, state_.leases.take(server), server.id});
+}
+
+void Core::release(LeaseId lease, Now now, ActionList& out) {
+  Server* server = state_.leases.give_back(lease);
+  if (server == nullptr) return;
+  touch(*server, now);
+  if (--server->leases > 0) return;
+  if (server->state == ServerState::draining) {
+    stop(*server, now, out);
+  } else {
+    move(*server, ServerState::ready);
+  }
+  // An idle server concerns only loads that wait and a type that is over its limit.
+  const ModelType type = server->spec->type;
+  if (!state_.queue.empty() || !state_.settings.limits.allows(type, state_.slots_taken(type))) advance(now, out);
+}
+
+void Core::stop(Server& server, Now now, ActionList& out) {
+  move(server, ServerState::evicting);
+  server.stopping_since = now.mono;
+  out.push_back(StopServer{server.id, server.leaving});
+}
+
+void Core::drain(Server& server, StopReason reason, bool for_good, Now now, ActionList& out) {
+  if (server.state == ServerState::evicting) return;
+  if (!server.leaving_for_good) {
+    server.leaving = reason;
+    server.leaving_for_good = for_good;
+  }
+  if (server.state != ServerState::draining) move(server, ServerState::draining);
+  if (server.leases == 0) stop(server, now, out);
+}
+
+void Core::undrain(Server& server) {
+  server.leaving = StopReason::none;
+  move(server, ServerState::in_use);
+}
+
+void Core::abort(Server& load, StopReason reason, Now now, ActionList& out) {
+  load.leaving = reason;
+  load.leaving_for_good = true;
+  move(load, ServerState::evicting);
+  load.stopping_since = now.mono;
+  out.push_back(AbortLoad{load.id, reason});
+}
+
+void Core::remove(Server& server, ServerState last, ActionList& out) {
+  if (!server.waiters.empty()) {
+    throw std::logic_error(
+        fmt::format("'{}' goes while {} still wait for it", server.spec->name.value(), server.waiters.size()));
+  }
+  move(server, last);
+  const ModelName name = server.spec->name;
+  Model& model = state_.models[name];
+  if (model.pending == &server) model.pending = nullptr;
+  if (model.current == &server) {
+    model.current = nullptr;
+    if (state_.most_recent == name) state_.most_recent.reset();
+  }
+  if (state_.loader == &server) state_.loader = nullptr;
+  std::erase(state_.queue, &server);
+  state_.leases.drop_all(server);
+  for (PendingUnload& unload : state_.unloads) {
+    if (std::erase(unload.waits_for, server.id) > 0) unload.unloaded.push_back(name);
+    if (unload.waits_for.empty()) {
+      out.push_back(Unloaded{unload.ticket, std::move(unload.unloaded), std::move(unload.draining)});
+    }
+  }
+  std::erase_if(state_.unloads, [](const PendingUnload& unload) { return unload.waits_for.empty(); });
+  state_.servers.erase(server.id);
+  forget_if_empty(name);
+}
+
+void Core::forget_if_empty(const ModelName& name) {
+  const auto at = state_.models.find(name);
+  if (at == state_.models.end()) return;
+  const Model& model = at->second;
+  if (!model.current && !model.pending && !model.pinned && !model.failure) state_.models.erase(at);
+}
+
+void Core::set_pin(const ModelName& name, bool pinned, std::optional<TicketId> ticket, ActionList& out) {
+  Model& model = state_.models[name];
+  const bool changes = model.pinned != pinned;
+  model.pinned = pinned;
+  revision_ += changes;
+  if (changes || ticket) out.push_back(PinChanged{ticket, name, pinned});
+}
+
+}  // namespace corral::residency

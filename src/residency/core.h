@@ -1,0 +1,118 @@
+// The decision core: which models are in memory, who has to go, who waits. A pure state machine: it has no I/O, no
+// threads, no clock and no log of its own; every event comes with the time, every consequence is an action in a list.
+//
+// The shell calls it from one thread at a time (one strand or loop) and runs the actions. No call waits for anything.
+//
+// The rules in short (each has its place: room.h who must go, npu_rule.h, cooldown.h):
+//   - One load at a time, first come first served; loads of one model are one load with several waiters.
+//   - Who has to go is decided when the load's turn comes. Idle before busy, least recently used first, pinned never.
+//   - Busy victims take newcomers for `swap_patience`, then they drain; who can't be granted meanwhile waits for a new
+//   load.
+//   - A load that waits for a draining victim lets later loads pass that can be decided without it.
+//   - The waiters' leases are granted in the step in which the load completes.
+//   - A failed load drives out everybody else and is tried once more; faults of the model itself drive out nobody.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include "residency/action.h"
+#include "residency/event.h"
+#include "residency/room.h"
+#include "residency/snapshot.h"
+#include "residency/state.h"
+
+namespace corral::residency {
+
+class Core {
+ public:
+  struct Lease {
+    LeaseId id;
+    ServerId server;
+  };
+
+  // `pins`: the models that configuration says are pinned.
+  explicit Core(Settings settings, const std::set<ModelName>& pins = {});
+
+  // One event: changes the state and appends what is to be done to `out`.
+  void handle(const Event& event, Now now, ActionList& out);
+
+  // The short way for a request to a model that is ready: the same as Acquire, without building an event. Nothing: the
+  // model isn't ready, send Acquire.
+  std::optional<Lease> try_acquire(const ModelName& model, Now now);
+  // The same as ReturnLease.
+  void release(LeaseId lease, Now now, ActionList& out);
+
+  const State& state() const { return state_; }
+  Snapshot snapshot(Now now) const;
+  // Grows with every change that is worth telling (not with requests that come and go on a ready server).
+  std::uint64_t revision() const { return revision_; }
+
+ private:
+  void on(const Acquire& event, Now now, ActionList& out);
+  void on(const ReturnLease& event, Now now, ActionList& out);
+  void on(const Load& event, Now now, ActionList& out);
+  void on(const Unload& event, Now now, ActionList& out);
+  void on(const UnloadAll& event, Now now, ActionList& out);
+  void on(const Pin& event, Now now, ActionList& out);
+  void on(const CancelTicket& event, Now now, ActionList& out);
+  void on(const LoadSucceeded& event, Now now, ActionList& out);
+  void on(const LoadFailed& event, Now now, ActionList& out);
+  void on(const ServerDied& event, Now now, ActionList& out);
+  void on(const ServerStopped& event, Now now, ActionList& out);
+  void on(const ChangeSettings& event, Now now, ActionList& out);
+  void on(const Tick& event, Now now, ActionList& out);
+  void on(const Shutdown& event, Now now, ActionList& out);
+
+  // core.cpp: the small moves.
+  Server* find(ServerId id);
+  void move(Server& server, ServerState to);
+  void touch(Server& server, Now now);
+  void grant(Server& server, TicketId ticket, Now now, ActionList& out);
+  void drain(Server& server, StopReason reason, bool for_good, Now now, ActionList& out);
+  void stop(Server& server, Now now, ActionList& out);
+  void undrain(Server& server);
+  void abort(Server& load, StopReason reason, Now now, ActionList& out);
+  void remove(Server& server, ServerState last, ActionList& out);
+  void forget_if_empty(const ModelName& name);
+  void set_pin(const ModelName& name, bool pinned, std::optional<TicketId> ticket, ActionList& out);
+
+  // core_load.cpp: waiting for a load and its end.
+  bool refuse(const ModelSpec& spec, TicketId ticket, Now now, ActionList& out);
+  Server& enqueue(const SpecPtr& spec, Now now);
+  void add_waiter(Server& load, Waiter waiter);
+  void absorb(Server& queued, Server& running, ActionList& out);
+  void move_waiters(Server& from, Server& to, std::vector<Waiter>::iterator where);
+  void serve_waiters(Server& from, Server& with, bool only_leases, Now now, ActionList& out);
+  void reject_waiters(Server& load, const Error& error, ActionList& out);
+  void end_failed_load(Server& load, LoadFault fault, const Error& error, Now now, ActionList& out);
+  void retry(Server& failed, Now now);
+  void end(Server& server, Now now, ActionList& out);
+
+  // core_advance.cpp: whose turn it is.
+  void advance(Now now, ActionList& out);
+  struct Turn {
+    Server* start = nullptr;      // the load whose turn it is
+    std::vector<Victim> victims;  // who drains from now on, or goes on draining
+  };
+  Turn decide(Now now);
+  bool bring_back(const Turn& turn);
+  bool settle_queue(Now now, ActionList& out);
+  bool stops_slowly(const Server& server, Now now) const;
+  void forget_gone(Server& load);
+  bool settle(Server& load, Now now, ActionList& out);
+  bool comes_back(const Server& load) const;
+  void show_victims(Server& load, const Room& room);
+  void shed(Now now, ActionList& out);
+  void start(Server& load, Now now, ActionList& out);
+  void plan_wake(Now now, ActionList& out);
+
+  State state_;
+  std::uint64_t revision_ = 0;
+  std::uint64_t last_id_ = 0;
+  std::uint64_t uses_ = 0;
+  std::optional<MonoTime> wake_;
+};
+
+}  // namespace corral::residency

@@ -1,0 +1,242 @@
+// Whose turn it is. After every event that may change the answer, advance() goes through the queue from the front and
+// decides anew for each load; nothing is remembered but how long it has waited. So a victim that is no longer needed
+// comes back by itself, and changed pins and limits need no code of their own.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "residency/core.h"
+#include "residency/errc.h"
+#include "residency/npu_rule.h"
+#include "residency/room.h"
+
+namespace corral::residency {
+namespace {
+
+bool is_in(const std::vector<const Server*>& servers, const Server* server) {
+  return std::ranges::find(servers, server) != servers.end();
+}
+
+// What the loads further ahead in the queue are going to take when their turn comes.
+class Ahead {
+ public:
+  explicit Ahead(const State& state) : state_(state) {
+    for (ModelType type : kModelTypes) projected_[index_of(type)] = state.slots_taken(type);
+  }
+
+  // True when this load must not go first: it would take what one ahead waits for.
+  bool blocks(const Server& load, const Room& room) const {
+    const ModelType type = load.spec->type;
+    if (npu_ && uses_npu(*load.spec)) return true;
+    if (waiting_[index_of(type)] == 0) return false;
+    return !room.victims.empty() || !state_.settings.limits.allows(type, projected_[index_of(type)] + 1);
+  }
+
+  void started(const Server& load) { ++projected_[index_of(load.spec->type)]; }
+
+  void add(const Server& load, const Room& room) {
+    const ModelSpec& spec = *load.spec;
+    ++waiting_[index_of(spec.type)];
+    ++projected_[index_of(spec.type)];
+    npu_ |= uses_npu(spec);
+    for (const Victim& victim : room.victims) {
+      if (is_in(leaving_, victim.server)) continue;
+      leaving_.push_back(victim.server);
+      --projected_[index_of(victim.server->spec->type)];
+    }
+  }
+
+ private:
+  const State& state_;
+  std::array<std::size_t, kModelTypeCount> projected_{};  // slots taken once those ahead have loaded
+  std::array<std::size_t, kModelTypeCount> waiting_{};
+  std::vector<const Server*> leaving_;
+  bool npu_ = false;
+};
+
+}  // namespace
+
+void Core::advance(Now now, ActionList& out) {
+  Server* loader = state_.loader;
+  if (loader != nullptr && loader->state == ServerState::loading && loader->spec->load_deadline > Millis{0} &&
+      now.mono - loader->load_started >= loader->spec->load_deadline) {
+    abort(*loader, StopReason::deadline, now, out);
+  }
+  // First all that may change a decision, then the decisions, then the deeds.
+  Turn turn;
+  do {
+    while (settle_queue(now, out)) {
+    }
+    shed(now, out);
+    turn = decide(now);
+  } while (bring_back(turn));
+  for (const Victim& victim : turn.victims) drain(*victim.server, victim.reason, false, now, out);
+  if (turn.start != nullptr) start(*turn.start, now, out);
+  plan_wake(now, out);
+}
+
+// One way through the queue, without doing anything.
+Core::Turn Core::decide(Now now) {
+  Turn turn;
+  bool may_start = state_.loader == nullptr;
+  Ahead ahead(state_);
+  const auto is_told = [&](const Server* server) {
+    return std::ranges::any_of(turn.victims, [&](const Victim& v) { return v.server == server; });
+  };
+  for (Server* load : state_.queue) {
+    if (comes_back(*load)) continue;
+    if (load->attempt > 1) forget_gone(*load);
+    const Room room = find_room(state_, *load);
+    show_victims(*load, room);
+    if (ahead.blocks(*load, room)) {
+      ahead.add(*load, room);
+      continue;
+    }
+    if (room.victims.empty() && may_start) {
+      turn.start = load;
+      may_start = false;
+      ahead.started(*load);
+      continue;
+    }
+    const bool idle = std::ranges::none_of(room.victims, [](const Victim& v) { return is_busy(*v.server); });
+    if (may_start && !idle && !load->waits_since) load->waits_since = now.mono;
+    const bool overdue = load->waits_since && now.mono - *load->waits_since >= state_.settings.swap_patience;
+    for (const Victim& victim : room.victims) {
+      if (!overdue && !(idle && may_start)) break;
+      if (victim.server->state != ServerState::loading && !is_told(victim.server)) turn.victims.push_back(victim);
+    }
+    // Nobody passes a load whose victims only have to stop, unless one is slow at it; nor a second attempt that waits
+    // for those who passed it.
+    const bool slow = std::ranges::any_of(room.victims, [&](const Victim& v) { return stops_slowly(*v.server, now); });
+    if ((idle && !slow) || (load->attempt > 1 && load->first_to_go.empty())) may_start = false;
+    ahead.add(*load, room);
+  }
+  return turn;
+}
+
+bool Core::stops_slowly(const Server& server, Now now) const {
+  return server.state == ServerState::evicting && now.mono - server.stopping_since >= state_.settings.stop_grace;
+}
+
+// Servers that drain for a load that no longer wants their place serve again. True when there was one.
+bool Core::bring_back(const Turn& turn) {
+  bool any = false;
+  for (const auto& [id, server] : state_.servers) {
+    if (server->state != ServerState::draining || server->leaving_for_good) continue;
+    if (std::ranges::any_of(turn.victims, [&](const Victim& v) { return v.server == server.get(); })) continue;
+    undrain(*server);
+    any = true;
+  }
+  return any;
+}
+
+// Answers the loads that need no turn: their model is there after all, or pinned models leave them no place. True when
+// one was answered: that may concern the others.
+bool Core::settle_queue(Now now, ActionList& out) {
+  for (Server* load : state_.queue) {
+    if (settle(*load, now, out)) return true;
+    if (comes_back(*load)) continue;
+    const Room room = find_room(state_, *load);
+    if (!room.pinned_out) continue;
+    reject_waiters(*load, Error(errc::slots_pinned, fmt::format("{}: unpin or unload one first", room.why), "model"),
+                   out);
+    remove(*load, ServerState::gone, out);
+    return true;
+  }
+  return false;
+}
+
+// Of those who were there when the first attempt failed, keeps the ones that still have to go.
+void Core::forget_gone(Server& load) {
+  const auto done = [&](ServerId id) {
+    const Server* server = find(id);
+    return server == nullptr || !drives_out(state_, *server);
+  };
+  if (std::erase_if(load.first_to_go, done) == 0 || !load.first_to_go.empty()) return;
+  load.waits_since.reset();  // from here on it waits for those that came meanwhile
+}
+
+// A queued load whose model is there after all, because it came back from draining: its waiters are served.
+bool Core::settle(Server& load, Now now, ActionList& out) {
+  Server* current = state_.models[load.spec->name].current;
+  if (current == nullptr || !serves(current->state)) return false;
+  const bool same = !load.explicit_options || load.spec->options == current->spec->options;
+  serve_waiters(load, *current, !same, now, out);
+  if (!load.waiters.empty()) return false;
+  if (same && load.pin) set_pin(load.spec->name, *load.pin, std::nullopt, out);
+  remove(load, ServerState::gone, out);
+  return true;
+}
+
+// True for a load of a model that drains only because another load wants its place: either it stays or it is gone
+// first.
+bool Core::comes_back(const Server& load) const {
+  const Server* current = state_.find(load.spec->name)->current;
+  if (current == nullptr || current->state != ServerState::draining || current->leaving_for_good) return false;
+  return !load.explicit_options || load.spec->options == current->spec->options;
+}
+
+void Core::show_victims(Server& load, const Room& room) {
+  std::vector<ServerId> ids;
+  for (const Victim& victim : room.victims) ids.push_back(victim.server->id);
+  if (ids == load.waits_for) return;
+  load.waits_for = std::move(ids);
+  ++revision_;
+}
+
+// A limit that was lowered: idle servers above it go, least recently used first.
+void Core::shed(Now now, ActionList& out) {
+  for (ModelType type : kModelTypes) {
+    while (true) {
+      std::size_t staying = 0;
+      Server* oldest = nullptr;
+      for (const auto& [id, server] : state_.servers) {
+        const ServerState state = server->state;
+        if (server->spec->type != type || !takes_slot(state)) continue;
+        if (state == ServerState::draining || state == ServerState::evicting) continue;
+        ++staying;
+        const bool may_go = (state == ServerState::ready || state == ServerState::downsized) && !state_.pinned(*server);
+        if (may_go && (oldest == nullptr || server->used_nth < oldest->used_nth)) oldest = server.get();
+      }
+      if (oldest == nullptr || state_.settings.limits.allows(type, staying)) break;
+      drain(*oldest, StopReason::limit, true, now, out);
+    }
+  }
+}
+
+void Core::start(Server& load, Now now, ActionList& out) {
+  std::erase(state_.queue, &load);
+  Model& model = state_.models[load.spec->name];
+  model.pending = nullptr;
+  model.current = &load;
+  state_.loader = &load;
+  load.waits_since.reset();
+  load.waits_for.clear();
+  load.load_started = now.mono;
+  touch(load, now);
+  move(load, ServerState::loading);
+  out.push_back(StartLoad{load.id, load.spec, load.attempt});
+}
+
+void Core::plan_wake(Now now, ActionList& out) {
+  std::optional<MonoTime> wake;
+  const auto consider = [&](MonoTime time) {
+    if (time > now.mono && (!wake || time < *wake)) wake = time;
+  };
+  const Server* loader = state_.loader;
+  if (loader != nullptr && loader->state == ServerState::loading && loader->spec->load_deadline > Millis{0}) {
+    consider(loader->load_started + loader->spec->load_deadline);
+  }
+  for (const Server* load : state_.queue) {
+    if (load->waits_since) consider(*load->waits_since + state_.settings.swap_patience);
+  }
+  for (const auto& [id, server] : state_.servers) {
+    const bool holds = server->state == ServerState::evicting && !state_.queue.empty();
+    if (holds) consider(server->stopping_since + state_.settings.stop_grace);
+  }
+  if (wake == wake_) return;
+  wake_ = wake;
+  out.push_back(WakeAt{wake});
+}
+
+}  // namespace corral::residency

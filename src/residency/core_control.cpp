@@ -1,0 +1,123 @@
+// What people and configuration ask for: unload, pins, cancellation, settings, shutdown, and the clock.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "residency/core.h"
+#include "residency/errc.h"
+
+namespace corral::residency {
+namespace {
+
+Error not_loaded(const ModelName& model) {
+  return {errc::not_loaded, fmt::format("'{}' is not loaded", model.value()), "model"};
+}
+
+// A load that is being killed: it never was loaded, so nobody hears that it was unloaded.
+bool is_aborting(const Server& server) {
+  return server.leaving == StopReason::cancelled || server.leaving == StopReason::deadline;
+}
+
+}  // namespace
+
+void Core::on(const Unload& event, Now now, ActionList& out) {
+  const Model* model = state_.find(event.model);
+  Server* server = model == nullptr ? nullptr : model->current;
+  if (server == nullptr || is_aborting(*server)) {
+    out.push_back(Rejected{event.ticket, not_loaded(event.model)});
+    return;
+  }
+  state_.unloads.push_back({event.ticket, {server->id}, {}, {}});
+  if (server->state == ServerState::loading) {
+    server->unload_when_loaded = true;  // those who wait for it are served first
+  } else {
+    drain(*server, StopReason::unload, true, now, out);
+  }
+  advance(now, out);
+}
+
+void Core::on(const UnloadAll& event, Now now, ActionList& out) {
+  PendingUnload unload{event.ticket, {}, {}, {}};
+  for (const auto& [id, server] : state_.servers) {
+    if (!takes_slot(server->state) || is_aborting(*server)) continue;
+    if (server->state == ServerState::loading) {
+      server->unload_when_loaded = true;
+    } else {
+      drain(*server, StopReason::unload, true, now, out);
+    }
+    if (server->state == ServerState::evicting) {
+      unload.waits_for.push_back(id);
+    } else {
+      unload.draining.push_back(server->spec->name);
+    }
+  }
+  if (unload.waits_for.empty()) {
+    out.push_back(Unloaded{unload.ticket, {}, std::move(unload.draining)});
+  } else {
+    state_.unloads.push_back(std::move(unload));
+  }
+  advance(now, out);
+}
+
+void Core::on(const Pin& event, Now now, ActionList& out) {
+  const Model* model = state_.find(event.model);
+  if (model == nullptr || model->current == nullptr) {
+    out.push_back(Rejected{event.ticket, not_loaded(event.model)});
+    return;
+  }
+  set_pin(event.model, event.pinned, event.ticket, out);
+  advance(now, out);
+}
+
+void Core::on(const CancelTicket& event, Now now, ActionList& out) {
+  const auto at = state_.waiting.find(event.ticket);
+  if (at == state_.waiting.end()) {
+    std::erase_if(state_.unloads, [&](const PendingUnload& unload) { return unload.ticket == event.ticket; });
+    return;
+  }
+  Server& load = *at->second;
+  state_.waiting.erase(at);
+  std::erase_if(load.waiters, [&](const Waiter& waiter) { return waiter.ticket == event.ticket; });
+  ++revision_;
+  if (!load.waiters.empty()) return;
+  if (load.state == ServerState::queued) {
+    remove(load, ServerState::gone, out);
+  } else if (load.state == ServerState::loading) {
+    abort(load, StopReason::cancelled, now, out);
+  }
+  advance(now, out);
+}
+
+void Core::on(const ChangeSettings& event, Now now, ActionList& out) {
+  if (event.settings == state_.settings) return;
+  state_.settings = event.settings;
+  ++revision_;
+  advance(now, out);
+}
+
+void Core::on(const Tick&, Now now, ActionList& out) {
+  wake_.reset();  // the shell's timer is spent: say again what is still needed
+  advance(now, out);
+}
+
+void Core::on(const Shutdown&, Now now, ActionList& out) {
+  state_.shutting_down = true;
+  ++revision_;
+  const Error error(errc::shutting_down, "the server is shutting down");
+  const std::vector<Server*> queue = state_.queue;
+  for (Server* load : queue) {
+    reject_waiters(*load, error, out);
+    remove(*load, ServerState::gone, out);
+  }
+  for (const auto& [id, server] : state_.servers) {
+    reject_waiters(*server, error, out);
+    if (server->state == ServerState::loading) {
+      abort(*server, StopReason::shutdown, now, out);
+    } else {
+      drain(*server, StopReason::shutdown, true, now, out);
+    }
+  }
+  advance(now, out);
+}
+
+}  // namespace corral::residency

@@ -1,0 +1,239 @@
+// From a wish for a model to its load and the end of it: requests, explicit loads, success, failure, second attempt.
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "residency/cooldown.h"
+#include "residency/core.h"
+#include "residency/errc.h"
+#include "residency/room.h"
+
+namespace corral::residency {
+namespace {
+
+Error shutting_down() { return {errc::shutting_down, "the server is shutting down"}; }
+
+Error cooling_down(const ModelSpec& spec, const Failure& failure, Millis left) {
+  Error error(errc::cooling_down,
+              fmt::format("'{}' failed to load {} times in a row and cools down for {} ms: {}", spec.name.value(),
+                          failure.in_a_row, left.count(), failure.cause),
+              "model");
+  error.retry_after = std::chrono::ceil<std::chrono::seconds>(left);
+  return error;
+}
+
+// A load that others wait for, and whose end will be the answer of newcomers too: also while it is killed for its
+// deadline.
+bool can_be_joined(const Server& load) {
+  const bool retries =
+      load.state == ServerState::evicting && load.leaving == StopReason::deadline && !load.waiters.empty();
+  return load.state == ServerState::loading || retries;
+}
+
+}  // namespace
+
+void Core::on(const Acquire& event, Now now, ActionList& out) {
+  const auto at = state_.models.find(event.spec->name);
+  if (at != state_.models.end()) {
+    const Model& model = at->second;
+    if (model.current && serves(model.current->state)) return grant(*model.current, event.ticket, now, out);
+    if (model.current && can_be_joined(*model.current)) return add_waiter(*model.current, {event.ticket, true});
+    if (model.pending) return add_waiter(*model.pending, {event.ticket, true});
+  }
+  if (refuse(*event.spec, event.ticket, now, out)) return;
+  add_waiter(enqueue(event.spec, now), {event.ticket, true});
+  advance(now, out);
+}
+
+void Core::on(const ReturnLease& event, Now now, ActionList& out) { release(event.lease, now, out); }
+
+void Core::on(const Load& event, Now now, ActionList& out) {
+  const ModelSpec& spec = *event.spec;
+  const auto at = state_.models.find(spec.name);
+  Server* current = at == state_.models.end() ? nullptr : at->second.current;
+  Server* load = at == state_.models.end() ? nullptr : at->second.pending;
+  const bool as_it_is = current != nullptr && current->spec->options == spec.options;
+  if (as_it_is && serves(current->state) && load == nullptr) {
+    touch(*current, now);
+    out.push_back(Loaded{event.ticket, current->id, true});
+    if (event.pin) set_pin(spec.name, *event.pin, std::nullopt, out);
+    return advance(now, out);
+  }
+  if (as_it_is && can_be_joined(*current)) {
+    if (load != nullptr) absorb(*load, *current, out);
+    load = current;
+  }
+  // The newest wish wins: it changes a load that is queued already, and what is known of the old options counts no
+  // more.
+  const bool new_options = load == nullptr || load->spec->options != spec.options;
+  if (new_options && refuse(spec, event.ticket, now, out)) return;
+  if (load == nullptr) {
+    load = &enqueue(event.spec, now);
+  } else if (new_options) {
+    load->attempt = 1;
+    load->first_to_go.clear();
+  }
+  if (load->state == ServerState::queued) load->spec = event.spec;
+  load->explicit_options = true;
+  if (event.pin) load->pin = event.pin;
+  add_waiter(*load, {event.ticket, false});
+  advance(now, out);
+}
+
+bool Core::refuse(const ModelSpec& spec, TicketId ticket, Now now, ActionList& out) {
+  if (state_.shutting_down) {
+    out.push_back(Rejected{ticket, shutting_down()});
+    return true;
+  }
+  const Model* model = state_.find(spec.name);
+  if (model == nullptr) return false;
+  const Millis left = cooling_left(model->failure, spec.options, now.mono);
+  if (left == Millis{0}) return false;
+  out.push_back(Rejected{ticket, cooling_down(spec, *model->failure, left)});
+  return true;
+}
+
+Server& Core::enqueue(const SpecPtr& spec, Now now) {
+  const ServerId id(++last_id_);
+  auto server = std::make_unique<Server>();
+  server->id = id;
+  server->spec = spec;
+  server->queued_at = now.mono;
+  Server& load = *server;
+  state_.servers.emplace(id, std::move(server));
+  state_.models[spec->name].pending = &load;
+  state_.queue.push_back(&load);
+  ++revision_;
+  return load;
+}
+
+void Core::add_waiter(Server& load, Waiter waiter) {
+  load.waiters.push_back(waiter);
+  state_.waiting.emplace(waiter.ticket, &load);
+  ++revision_;
+}
+
+// A queued load is no longer wanted, because the one that runs will do: who waits for it waits for that one.
+void Core::absorb(Server& queued, Server& running, ActionList& out) {
+  move_waiters(queued, running, running.waiters.end());
+  if (queued.pin) running.pin = queued.pin;
+  remove(queued, ServerState::gone, out);
+}
+
+void Core::move_waiters(Server& from, Server& to, std::vector<Waiter>::iterator where) {
+  for (const Waiter& waiter : from.waiters) state_.waiting[waiter.ticket] = &to;
+  to.waiters.insert(where, from.waiters.begin(), from.waiters.end());
+  from.waiters.clear();
+}
+
+void Core::serve_waiters(Server& from, Server& with, bool only_leases, Now now, ActionList& out) {
+  std::vector<Waiter> rest;
+  for (const Waiter& waiter : from.waiters) {
+    if (only_leases && !waiter.wants_lease) {
+      rest.push_back(waiter);
+      continue;
+    }
+    state_.waiting.erase(waiter.ticket);
+    if (waiter.wants_lease) {
+      grant(with, waiter.ticket, now, out);
+    } else {
+      touch(with, now);
+      out.push_back(Loaded{waiter.ticket, with.id, &from != &with});
+    }
+  }
+  from.waiters = std::move(rest);
+}
+
+void Core::reject_waiters(Server& load, const Error& error, ActionList& out) {
+  for (const Waiter& waiter : load.waiters) {
+    state_.waiting.erase(waiter.ticket);
+    out.push_back(Rejected{waiter.ticket, error});
+  }
+  load.waiters.clear();
+}
+
+void Core::on(const LoadSucceeded& event, Now now, ActionList& out) {
+  Server* server = find(event.server);
+  if (server == nullptr || server->state != ServerState::loading) return;
+  state_.loader = nullptr;
+  move(*server, ServerState::ready);
+  touch(*server, now);
+  server->load_duration = std::chrono::duration_cast<Millis>(now.mono - server->load_started);
+  const ModelName& name = server->spec->name;
+  state_.most_recent = name;
+  state_.models[name].failure.reset();
+  if (server->pin) set_pin(name, *server->pin, std::nullopt, out);
+  // In the same step: whoever caused the load runs before anybody can want the place.
+  serve_waiters(*server, *server, false, now, out);
+  if (server->unload_when_loaded) drain(*server, StopReason::unload, true, now, out);
+  advance(now, out);
+}
+
+void Core::on(const LoadFailed& event, Now now, ActionList& out) {
+  Server* server = find(event.server);
+  if (server == nullptr) return;
+  if (server->state != ServerState::loading) return end(*server, now, out);
+  end_failed_load(*server, event.fault, event.error, now, out);
+  advance(now, out);
+}
+
+void Core::on(const ServerDied& event, Now now, ActionList& out) {
+  if (Server* server = find(event.server)) end(*server, now, out);
+}
+
+void Core::on(const ServerStopped& event, Now now, ActionList& out) {
+  if (Server* server = find(event.server)) end(*server, now, out);
+}
+
+// The child is gone, told to or not.
+void Core::end(Server& server, Now now, ActionList& out) {
+  const ModelName name = server.spec->name;
+  if (server.state == ServerState::queued) return;
+  if (server.state == ServerState::loading) {
+    const Error error(errc::load_crashed, fmt::format("the server of '{}' ended while it was loading", name.value()),
+                      "model");
+    end_failed_load(server, LoadFault::crashed, error, now, out);
+  } else if (server.leaving == StopReason::deadline) {
+    const Error error(errc::load_deadline,
+                      fmt::format("'{}' didn't load within {} ms", name.value(), server.spec->load_deadline.count()),
+                      "model");
+    end_failed_load(server, LoadFault::deadline, error, now, out);
+  } else {
+    remove(server, server.state == ServerState::evicting ? ServerState::gone : ServerState::failed, out);
+  }
+  advance(now, out);
+}
+
+void Core::end_failed_load(Server& load, LoadFault fault, const Error& error, Now now, ActionList& out) {
+  Model& model = state_.models[load.spec->name];
+  const bool retries = worth_a_retry(fault) && load.attempt == 1 && !load.unload_when_loaded;
+  if (!load.waiters.empty() && retries) {
+    retry(load, now);
+  } else if (!load.waiters.empty()) {
+    if (worth_a_retry(fault)) {
+      note_failure(model.failure, state_.settings, load.spec->options, error.message, now.mono);
+    }
+    reject_waiters(load, error, out);
+  }
+  remove(load, ServerState::failed, out);
+}
+
+void Core::retry(Server& failed, Now now) {
+  Model& model = state_.models[failed.spec->name];
+  const bool newer_wish = model.pending != nullptr;  // with other options: a first attempt of its own
+  Server& next = newer_wish ? *model.pending : enqueue(failed.spec, now);
+  move_waiters(failed, next, next.waiters.begin());
+  if (!next.pin) next.pin = failed.pin;
+  if (newer_wish) return;
+
+  next.queued_at = failed.queued_at;
+  next.explicit_options = failed.explicit_options;
+  next.attempt = failed.attempt + 1;
+  for (const auto& [id, server] : state_.servers) {
+    if (server.get() != &failed && drives_out(state_, *server)) next.first_to_go.push_back(id);
+  }
+  std::ranges::rotate(state_.queue, std::prev(state_.queue.end()));
+}
+
+}  // namespace corral::residency

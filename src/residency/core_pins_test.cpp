@@ -1,0 +1,122 @@
+// Pins and the NPU.
+#include "residency/house_fixture.h"
+
+namespace corral::residency {
+namespace {
+
+constexpr auto kExclusive = NpuPolicy::exclusive;
+constexpr auto kCoexist = NpuPolicy::coexist;
+
+TEST(Pins, APinnedModelIsNeverAVictim) {
+  House house(House::slots(2));
+  house.have_idle("a");
+  house.have_idle("b");
+  EXPECT_THAT(house.pin("a"), ElementsAre("pin a"));
+  EXPECT_THAT(house.acquire("c"), ElementsAre("stop b: room"));
+}
+
+TEST(Pins, AllSlotsPinnedIsToldAtOnce) {
+  House house({}, {ModelName("a")});
+  house.have_busy("a");
+  EXPECT_THAT(house.acquire("b"), ElementsAre("reject 2: slots_pinned_error"));
+  EXPECT_THAT(house.error(2).message, testing::HasSubstr("llm"));
+}
+
+TEST(Pins, APinThatTakesTheLastWayOutIsToldToThoseWhoWait) {
+  House house;
+  house.have_busy("a");
+  house.acquire("b");
+  house.pass(Millis{2000});
+  EXPECT_THAT(house.pin("a"), ElementsAre("pin a", "reject 2: slots_pinned_error"));
+  EXPECT_EQ(house.state("a"), ServerState::in_use);
+}
+
+TEST(Pins, UnpinningLetsTheNextLoadIn) {
+  House house({}, {ModelName("a")});
+  house.have_idle("a");
+  EXPECT_THAT(house.pin("a", false), ElementsAre("unpin a"));
+  EXPECT_THAT(house.acquire("b"), ElementsAre("stop a: room"));
+}
+
+TEST(Pins, CanBeAskedForByALoadAndAreKeptByLaterOnes) {
+  House house;
+  house.load("a", 0, true);
+  EXPECT_THAT(house.succeed("a"), ElementsAre("pin a", "loaded 1 a"));
+  EXPECT_THAT(house.load("a"), ElementsAre("resident 2 a"));
+  EXPECT_EQ(house.snapshot().pinned[index_of(ModelType::llm)], 1U);
+  EXPECT_THAT(house.load("a", 0, false), ElementsAre("resident 3 a", "unpin a"));
+}
+
+TEST(Pins, AreIdempotentAndOnlyForLoadedModels) {
+  House house;
+  EXPECT_THAT(house.pin("a"), ElementsAre("reject 1: model_not_loaded"));
+  house.have_idle("a");
+  EXPECT_THAT(house.pin("a"), ElementsAre("pin a"));
+  EXPECT_THAT(house.pin("a"), ElementsAre("pin a"));
+}
+
+TEST(Pins, ALoweredLimitSparesPinnedModels) {
+  House house(House::slots(2), {ModelName("a")});
+  house.have_idle("a");
+  house.have_idle("b");
+  EXPECT_THAT(house.settings(House::slots(1)), ElementsAre("stop b: limit"));
+}
+
+TEST(Npu, AnExclusiveNewcomerEvictsEveryHolder) {
+  House house(House::slots(5));
+  house.npu("chat", "flm", kCoexist, ModelType::llm);
+  house.npu("ears", "flm", kCoexist, ModelType::transcription);
+  house.npu("whole", "ryzenai-llm", kExclusive, ModelType::llm);
+  house.have_idle("gpu");
+  house.have_idle("chat");
+  EXPECT_THAT(house.acquire("ears"), ElementsAre("start ears"));
+  house.succeed("ears");
+  house.finish(house.last_ticket());
+  EXPECT_THAT(house.acquire("whole"), ElementsAre("stop chat: npu", "stop ears: npu"));
+}
+
+TEST(Npu, ACoexistingNewcomerEvictsOtherRecipesAndItsOwnType) {
+  House house(House::slots(5));
+  house.npu("chat", "flm", kCoexist, ModelType::llm);
+  house.npu("chat2", "flm", kCoexist, ModelType::llm);
+  house.npu("ears", "whispercpp", kExclusive, ModelType::transcription);
+  house.have_idle("ears");
+  EXPECT_THAT(house.acquire("chat"), ElementsAre("stop ears: npu"));
+  house.stopped("ears");
+  house.succeed("chat");
+  house.finish(2);
+  EXPECT_THAT(house.acquire("chat2"), ElementsAre("stop chat: npu"));
+}
+
+TEST(Npu, TheEffectiveDeviceDecides) {
+  House house(House::slots(5));
+  house.npu("ears", "whispercpp", kExclusive, ModelType::transcription);
+  house.model("ears").device = Device::cpu;
+  house.npu("whole", "ryzenai-llm", kExclusive, ModelType::llm);
+  house.have_idle("ears");
+  EXPECT_THAT(house.acquire("whole"), ElementsAre("start whole"));
+}
+
+TEST(Npu, APinnedHolderIsToldAtOnce) {
+  House house(House::slots(5), {ModelName("whole")});
+  house.npu("whole", "ryzenai-llm", kExclusive, ModelType::llm);
+  house.npu("chat", "flm", kCoexist, ModelType::embedding);
+  house.have_idle("whole");
+  EXPECT_THAT(house.acquire("chat"), ElementsAre("reject 2: slots_pinned_error"));
+  EXPECT_THAT(house.error(2).message, testing::HasSubstr("'whole'"));
+}
+
+TEST(Npu, ALoadOfAnotherTypeOnTheGpuPassesOneThatWaitsForTheNpu) {
+  House house;
+  house.npu("whole", "ryzenai-llm", kExclusive, ModelType::llm);
+  house.npu("ears", "whispercpp", kExclusive, ModelType::transcription);
+  house.npu("chat", "flm", kCoexist, ModelType::embedding);
+  house.model("pictures", ModelType::image);
+  house.have_busy("ears");
+  EXPECT_THAT(house.acquire("whole"), IsEmpty());
+  EXPECT_THAT(house.acquire("chat"), IsEmpty());
+  EXPECT_THAT(house.acquire("pictures"), ElementsAre("start pictures"));
+}
+
+}  // namespace
+}  // namespace corral::residency

@@ -1,0 +1,234 @@
+// The load queue: serial, first come first served, coalesced, cancellable; draining and patience; who may pass whom.
+#include "residency/house_fixture.h"
+
+namespace corral::residency {
+namespace {
+
+TEST(Queue, OneLoadAtATimeInOrder) {
+  House house(House::slots(5));
+  EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
+  EXPECT_THAT(house.acquire("b"), IsEmpty());
+  EXPECT_THAT(house.acquire("c"), IsEmpty());
+  EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a", "start b"));
+  EXPECT_THAT(house.succeed("b"), ElementsAre("grant 2 on b", "start c"));
+}
+
+TEST(Queue, RequestsForOneModelShareOneLoad) {
+  House house;
+  house.acquire("a");
+  house.acquire("a");
+  house.acquire("b");
+  house.acquire("b");
+  EXPECT_THAT(house.snapshot().queue, SizeIs(1));
+  EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a", "grant 2 on a"));
+}
+
+TEST(Queue, ResidentModelsAreServedWhileAnotherLoads) {
+  House house(House::slots(2));
+  house.have_idle("a");
+  house.acquire("b");
+  EXPECT_THAT(house.acquire("a"), ElementsAre("grant 3 on a"));
+}
+
+TEST(Queue, IsVisible) {
+  House house;
+  house.have_busy("a");
+  house.acquire("b");
+  house.pass(Millis{30});
+  house.acquire("c");
+  house.acquire("c");
+  const Snapshot snapshot = house.snapshot();
+  ASSERT_THAT(snapshot.queue, SizeIs(2));
+  EXPECT_EQ(snapshot.queue[0].model, ModelName("b"));
+  EXPECT_EQ(snapshot.queue[0].position, 1U);
+  EXPECT_EQ(snapshot.queue[0].waiting, Millis{30});
+  EXPECT_THAT(snapshot.queue[0].waiting_for, ElementsAre(ModelName("a")));
+  EXPECT_EQ(snapshot.queue[1].position, 2U);
+  EXPECT_EQ(snapshot.queue[1].waiters, 2U);
+}
+
+TEST(Queue, TheDecisionIsMadeWhenTheLoadsTurnComes) {
+  House house(House::slots(2));
+  house.model("e", ModelType::embedding);
+  house.have_idle("a");
+  house.have_idle("b");
+  house.acquire("e");  // loads meanwhile
+  house.acquire("c");  // now a would be the victim
+  house.acquire("a");
+  house.finish(house.last_ticket());
+  EXPECT_THAT(house.succeed("e"), ElementsAre("grant 3 on e", "stop b: room"));
+}
+
+TEST(Queue, ALoadWithoutWaitersIsDropped) {
+  House house(House::slots(3));
+  house.acquire("a");
+  house.acquire("b");
+  house.acquire("c");
+  EXPECT_THAT(house.cancel(2), IsEmpty());
+  EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a", "start c"));
+}
+
+TEST(Queue, ARunningLoadIsAbortedWhenItsLastWaiterGoes) {
+  House house(House::slots(3));
+  house.acquire("a");
+  house.acquire("a");
+  house.acquire("b");
+  EXPECT_THAT(house.cancel(1), IsEmpty());
+  EXPECT_THAT(house.cancel(2), ElementsAre("abort a: cancelled"));
+  EXPECT_THAT(house.stopped("a"), ElementsAre("start b"));
+}
+
+TEST(Queue, AnAbortedLoadThatSucceedsAnywayIsStillStopped) {
+  House house;
+  house.acquire("a");
+  house.cancel(1);
+  EXPECT_THAT(house.succeed("a"), IsEmpty());
+  EXPECT_THAT(house.acquire("a"), IsEmpty());
+  EXPECT_THAT(house.stopped("a"), ElementsAre("start a"));
+  EXPECT_THAT(house.succeed("a"), ElementsAre("grant 2 on a"));
+}
+
+TEST(Queue, ALoadWaitsForBusyServersAndTakesTheFirstThatIsIdle) {
+  House house(House::slots(2));
+  const auto a = house.have_busy("a");
+  const auto b = house.have_busy("b");
+  EXPECT_THAT(house.acquire("c"), IsEmpty());
+  EXPECT_THAT(house.finish(b), ElementsAre("stop b: room"));
+  EXPECT_THAT(house.stopped("b"), ElementsAre("start c"));
+  EXPECT_THAT(house.finish(a), IsEmpty());
+}
+
+TEST(Patience, ABusyVictimTakesNewcomersForAWhileThenDrains) {
+  House house;
+  const auto a = house.have_busy("a");
+  house.acquire("b");
+  EXPECT_EQ(house.wake_in(), Millis{2000});
+  house.pass(Millis{1999});
+  EXPECT_THAT(house.acquire("a"), ElementsAre("grant 3 on a"));
+  EXPECT_THAT(house.pass(Millis{1}), IsEmpty());
+  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_THAT(house.acquire("a"), IsEmpty());
+  EXPECT_THAT(house.finish(a), IsEmpty());
+  EXPECT_THAT(house.finish(3), ElementsAre("stop a: room"));
+  EXPECT_THAT(house.stopped("a"), ElementsAre("start b"));
+  EXPECT_THAT(house.succeed("b"), ElementsAre("grant 2 on b"));
+  EXPECT_THAT(house.finish(2), ElementsAre("stop b: room"));  // a's newcomer queued behind b
+}
+
+TEST(Patience, RunsFromTheMomentTheLoadsTurnHasCome) {
+  House house(House::slots(2));
+  house.model("e", ModelType::embedding);
+  house.have_busy("a");
+  house.have_busy("b");
+  house.acquire("e");
+  house.acquire("c");
+  house.pass(Millis{5000});
+  house.succeed("e");
+  EXPECT_EQ(house.wake_in(), Millis{2000});
+  EXPECT_EQ(house.state("a"), ServerState::in_use);
+}
+
+TEST(Patience, ADrainingServerComesBackWhenTheLoadIsCancelled) {
+  House house;
+  house.have_busy("a");
+  house.acquire("b");
+  house.pass(Millis{2000});
+  EXPECT_THAT(house.acquire("a"), IsEmpty());
+  EXPECT_THAT(house.cancel(2), ElementsAre("grant 3 on a"));
+  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_THAT(house.snapshot().queue, IsEmpty());
+}
+
+TEST(Patience, ADrainingServerComesBackWhenAnotherBecomesIdleFirst) {
+  House house(House::slots(2));
+  house.have_busy("a");
+  const auto b = house.have_busy("b");
+  house.acquire("c");
+  house.pass(Millis{2000});
+  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_EQ(house.state("b"), ServerState::in_use);
+  house.acquire("a");
+  EXPECT_THAT(house.finish(b), ElementsAre("grant 4 on a", "stop b: room"));
+}
+
+TEST(Patience, ZeroDrainsAtOnce) {
+  House house(Settings{.swap_patience = Millis{0}});
+  house.have_busy("a");
+  house.acquire("b");
+  EXPECT_EQ(house.state("a"), ServerState::draining);
+}
+
+TEST(Passing, ALoadOfAnotherTypePassesOneThatWaitsForABusyVictim) {
+  House house;
+  house.model("e", ModelType::embedding);
+  house.have_busy("a");
+  house.acquire("b");
+  EXPECT_THAT(house.acquire("e"), ElementsAre("start e"));
+}
+
+TEST(Passing, NotTwoLoadsAtOnce) {
+  House house;
+  house.model("e", ModelType::embedding);
+  const auto a = house.have_busy("a");
+  house.acquire("b");
+  house.acquire("e");
+  house.finish(a);
+  EXPECT_EQ(house.state("a"), ServerState::ready);  // the decision waits for the turn
+  EXPECT_THAT(house.succeed("e"), ElementsAre("grant 3 on e", "stop a: room"));
+  EXPECT_THAT(house.stopped("a"), ElementsAre("start b"));
+}
+
+TEST(Passing, AVictimThatDrainsIsStoppedEvenWhileAnotherLoads) {
+  House house;
+  house.model("e", ModelType::embedding);
+  const auto a = house.have_busy("a");
+  house.acquire("b");
+  house.pass(Millis{2000});
+  house.acquire("e");
+  EXPECT_THAT(house.finish(a), ElementsAre("stop a: room"));
+  EXPECT_THAT(house.stopped("a"), IsEmpty());
+  EXPECT_THAT(house.succeed("e"), ElementsAre("grant 3 on e", "start b"));
+}
+
+TEST(Passing, NobodyPassesALoadWhoseVictimOnlyHasToStop) {
+  House house;
+  house.model("e", ModelType::embedding);
+  house.have_idle("a");
+  EXPECT_THAT(house.acquire("b"), ElementsAre("stop a: room"));
+  EXPECT_THAT(house.acquire("e"), IsEmpty());
+  EXPECT_THAT(house.stopped("a"), ElementsAre("start b"));
+  EXPECT_THAT(house.succeed("b"), ElementsAre("grant 2 on b", "start e"));
+}
+
+TEST(Passing, AVictimThatIsSlowToStopIsLikeABusyOne) {
+  House house;
+  house.model("e", ModelType::embedding);
+  house.have_idle("a");
+  house.acquire("b");
+  house.acquire("e");
+  EXPECT_EQ(house.wake_in(), Millis{500});
+  EXPECT_THAT(house.pass(Millis{500}), ElementsAre("start e"));
+}
+
+TEST(Passing, ALoadOfTheSameTypeDoesNotTakeTheSlotOfTheOneAhead) {
+  House house;
+  const auto a = house.have_busy("a");
+  house.acquire("b");
+  house.acquire("c");
+  EXPECT_THAT(house.finish(a), ElementsAre("stop a: room"));
+  EXPECT_THAT(house.stopped("a"), ElementsAre("start b"));
+}
+
+TEST(Passing, AnIdleVictimOfAnotherTypeDoesNotHoldALoadBack) {
+  House house;
+  house.model("e", ModelType::embedding);
+  house.model("f", ModelType::embedding);
+  house.have_idle("e");
+  house.have_busy("a");
+  house.acquire("b");
+  EXPECT_THAT(house.acquire("f"), ElementsAre("stop e: room"));
+  EXPECT_THAT(house.stopped("e"), ElementsAre("start f"));
+}
+
+}  // namespace
+}  // namespace corral::residency

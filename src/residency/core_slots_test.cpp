@@ -1,0 +1,149 @@
+// Slots, LRU, leases, auto-load protection, limits that change.
+#include "residency/house_fixture.h"
+
+namespace corral::residency {
+namespace {
+
+TEST(Slots, FirstRequestLoadsAndIsGrantedWhenTheLoadCompletes) {
+  House house;
+  EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
+  EXPECT_EQ(house.state("a"), ServerState::loading);
+  EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a"));
+  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_THAT(house.finish(1), IsEmpty());
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+}
+
+TEST(Slots, RequestsToAResidentModelAreGrantedAtOnce) {
+  House house;
+  house.have_busy("a");
+  EXPECT_THAT(house.acquire("a"), ElementsAre("grant 2 on a"));
+}
+
+TEST(Slots, AFreeSlotEvictsNobody) {
+  House house(House::slots(2));
+  house.have_idle("a");
+  EXPECT_THAT(house.acquire("b"), ElementsAre("start b"));
+}
+
+TEST(Slots, TheLeastRecentlyUsedOfTheTypeGoes) {
+  House house(House::slots(2));
+  house.have_idle("a");
+  house.have_idle("b");
+  house.acquire("a");
+  house.finish(house.last_ticket());  // a is the newer one now
+  EXPECT_THAT(house.acquire("c"), ElementsAre("stop b: room"));
+  EXPECT_THAT(house.stopped("b"), ElementsAre("start c"));
+}
+
+TEST(Slots, TheEndOfARequestCountsAsUse) {
+  House house(House::slots(2));
+  const auto long_request = house.have_busy("a");
+  house.have_idle("b");
+  house.pass(Millis{10});
+  house.finish(long_request);
+  EXPECT_THAT(house.acquire("c"), ElementsAre("stop b: room"));
+}
+
+TEST(Slots, AnIdleServerGoesBeforeABusyOneThatWasUsedLessRecently) {
+  House house(House::slots(2));
+  house.have_busy("a");
+  house.have_idle("b");
+  EXPECT_THAT(house.acquire("c"), ElementsAre("stop b: room"));
+}
+
+TEST(Slots, TypesDoNotShareSlots) {
+  House house;
+  house.model("e", ModelType::embedding);
+  house.have_idle("a");
+  EXPECT_THAT(house.acquire("e"), ElementsAre("start e"));
+}
+
+TEST(Slots, UnlimitedNeverEvicts) {
+  House house(House::slots(kUnlimited));
+  for (int i = 0; i < 50; ++i) house.have_idle("m" + std::to_string(i));
+  EXPECT_THAT(house.snapshot().servers, SizeIs(50));
+}
+
+TEST(Slots, AVictimKeepsItsSlotUntilItIsGone) {
+  House house;
+  house.have_idle("a");
+  EXPECT_THAT(house.acquire("b"), ElementsAre("stop a: room"));
+  EXPECT_EQ(house.state("b"), ServerState::queued);
+  EXPECT_THAT(house.acquire("a"), IsEmpty());  // too late for a: it loads again behind b
+  EXPECT_THAT(house.stopped("a"), ElementsAre("start b"));
+}
+
+TEST(Slots, TheRequestThatCausedALoadRunsBeforeItsServerCanBeAVictim) {
+  House house;
+  house.acquire("a");
+  EXPECT_THAT(house.acquire("b"), IsEmpty());
+  EXPECT_THAT(house.acquire("a"), IsEmpty());
+  EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a", "grant 3 on a"));
+  EXPECT_THAT(house.finish(1), IsEmpty());
+  EXPECT_THAT(house.finish(3), ElementsAre("stop a: room"));
+}
+
+TEST(Slots, LoweringTheLimitEvictsIdleServersLeastRecentlyUsedFirst) {
+  House house(House::slots(3));
+  house.have_idle("a");
+  house.have_busy("b");
+  house.have_idle("c");
+  EXPECT_THAT(house.settings(House::slots(2)), ElementsAre("stop a: limit"));
+  house.stopped("a");
+  EXPECT_THAT(house.settings(House::slots(1)), ElementsAre("stop c: limit"));
+}
+
+TEST(Slots, AServerAboveALoweredLimitGoesWhenItBecomesIdle) {
+  House house(House::slots(2));
+  const auto a = house.have_busy("a");
+  house.have_busy("b");
+  EXPECT_THAT(house.settings(House::slots(1)), IsEmpty());
+  EXPECT_THAT(house.finish(a), ElementsAre("stop a: limit"));
+}
+
+// Found by simulation: the limit was checked before the draining server came back, and not again.
+TEST(Slots, AServerThatComesBackFromDrainingCountsForALoweredLimit) {
+  House house({.limits = Limits::of_all(2), .swap_patience = Millis{0}});
+  house.have_busy("a");
+  house.have_idle("b");
+  house.load("a", 1);
+  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_THAT(house.settings({.limits = Limits::of_all(1), .swap_patience = Millis{1000}}),
+              ElementsAre("stop b: limit"));
+  EXPECT_EQ(house.state("a"), ServerState::in_use);
+}
+
+TEST(Slots, RaisingTheLimitStartsTheLoadThatWaits) {
+  House house;
+  house.have_busy("a");
+  EXPECT_THAT(house.acquire("b"), IsEmpty());
+  EXPECT_THAT(house.settings(House::slots(2)), ElementsAre("start b"));
+}
+
+TEST(Slots, TheShortWayGrantsLikeAcquire) {
+  House house;
+  EXPECT_FALSE(house.core().try_acquire(ModelName("a"), house.now()));
+  house.acquire("a");
+  EXPECT_FALSE(house.core().try_acquire(ModelName("a"), house.now()));
+  house.succeed("a");
+  const auto lease = house.core().try_acquire(ModelName("a"), house.now());
+  ASSERT_TRUE(lease);
+  EXPECT_THAT(house.finish(1), IsEmpty());
+  EXPECT_THAT(house.acquire("b"), IsEmpty());
+  EXPECT_THAT(house.send(ReturnLease{lease->id}), ElementsAre("stop a: room"));
+}
+
+TEST(Slots, ALeaseIsReturnedOnlyOnce) {
+  House house;
+  house.have_busy("a");
+  house.acquire("a");
+  house.finish(1);
+  house.finish(1);
+  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  house.finish(2);
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+}
+
+}  // namespace
+}  // namespace corral::residency

@@ -1,0 +1,43 @@
+#include "residency/lease_table.h"
+
+namespace corral::residency {
+namespace {
+
+constexpr int kIndexBits = 32;
+
+}  // namespace
+
+LeaseId LeaseTable::take(Server& server) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  slots_[index].server = &server;
+  ++used_;
+  return LeaseId(std::uint64_t{slots_[index].generation} << kIndexBits | index);
+}
+
+Server* LeaseTable::give_back(LeaseId lease) {
+  const auto index = static_cast<std::uint32_t>(lease.value());
+  if (index >= slots_.size() || slots_[index].generation != lease.value() >> kIndexBits) return nullptr;
+  Server* server = slots_[index].server;
+  if (server != nullptr) end(index);
+  return server;
+}
+
+void LeaseTable::drop_all(const Server& server) {
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].server == &server) end(i);
+  }
+}
+
+void LeaseTable::end(std::uint32_t index) {
+  slots_[index].server = nullptr;
+  ++slots_[index].generation;
+  free_.push_back(index);
+  --used_;
+}
+
+}  // namespace corral::residency

@@ -1,0 +1,35 @@
+// Leases in a table of reused slots. A lease names its slot and the slot's generation, so a lease that was returned, or
+// whose server is gone, is recognised for ever. Taking and returning allocate nothing once the table has grown.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "residency/types.h"
+
+namespace corral::residency {
+
+struct Server;
+
+class LeaseTable {
+ public:
+  LeaseId take(Server& server);
+  // The server of the lease, which ends now; nullptr for one that is unknown or ended before.
+  Server* give_back(LeaseId lease);
+  // Ends every lease on a server that died.
+  void drop_all(const Server& server);
+  std::size_t size() const { return used_; }
+
+ private:
+  struct Slot {
+    Server* server = nullptr;
+    std::uint32_t generation = 1;
+  };
+  void end(std::uint32_t index);
+
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace corral::residency

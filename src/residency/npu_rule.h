@@ -1,0 +1,23 @@
+// Who may hold the NPU together. The rule is symmetric, so it doesn't matter who came first, and it looks at the device
+// that a backend really uses, never at the recipe alone. Pure functions.
+//
+//   exclusive   has the whole NPU (ryzenai-llm, oga-npu, oga-hybrid, whispercpp on the NPU)
+//   coexist     shares it with models of the same recipe and another type: one llm, one transcription, one embedding
+//   (flm)
+#pragma once
+
+#include <string_view>
+
+#include "residency/types.h"
+
+namespace corral::residency {
+
+inline bool uses_npu(const ModelSpec& spec) { return has(spec.device, Device::npu); }
+
+// True when both can be in memory at a time, as far as the NPU goes.
+bool may_share_npu(const ModelSpec& a, const ModelSpec& b);
+
+// The policy of a recipe on its effective device: none without the NPU, exclusive for recipes that aren't in the table.
+NpuPolicy npu_policy_of(std::string_view recipe, Device effective);
+
+}  // namespace corral::residency

@@ -1,0 +1,95 @@
+#include "residency/room.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "residency/npu_rule.h"
+
+namespace corral::residency {
+namespace {
+
+// Pinned, loaded, and not on its way out by somebody's wish: no automatic decision may touch it.
+bool is_protected(const State& state, const Server& server) {
+  return is_resident(server.state) && !server.leaving_for_good && state.pinned(server);
+}
+
+class Finder {
+ public:
+  Finder(State& state, const Server& load) : state_(state), load_(load) {}
+
+  Room find() {
+    for (const auto& [id, server] : state_.servers) {
+      if (takes_slot(server->state)) force(*server);
+    }
+    if (!room_.pinned_out) fill_slots();
+    return std::move(room_);
+  }
+
+ private:
+  // Those who must go whatever the slots say.
+  void force(Server& server) {
+    const ModelSpec& spec = *server.spec;
+    if (spec.name == load_.spec->name) return add(server, StopReason::reload);
+    const bool may_go = !is_protected(state_, server);
+    if (!may_share_npu(spec, *load_.spec)) {
+      if (may_go) return add(server, StopReason::npu);
+      return refuse(fmt::format("the NPU is held by '{}', which is pinned", spec.name.value()));
+    }
+    if (load_.attempt > 1 && drives_out(state_, server) && goes_now(server)) add(server, StopReason::evict_all);
+  }
+
+  bool goes_now(const Server& server) const {
+    const auto& first = load_.first_to_go;
+    return first.empty() || std::ranges::find(first, server.id) != first.end();
+  }
+
+  void fill_slots() {
+    const ModelType type = load_.spec->type;
+    std::vector<Server*> candidates;
+    std::size_t staying = 0;
+    for (const auto& [id, server] : state_.servers) {
+      if (!takes_slot(server->state) || server->spec->type != type || is_victim(*server)) continue;
+      ++staying;
+      if (!is_protected(state_, *server)) candidates.push_back(server.get());
+    }
+    std::ranges::sort(candidates, {}, [](const Server* s) { return std::pair(rank(*s), s->used_nth); });
+    for (Server* candidate : candidates) {
+      if (state_.settings.limits.allows(type, staying + 1)) return;
+      add(*candidate, StopReason::room);
+      --staying;
+    }
+    if (state_.settings.limits.allows(type, staying + 1)) return;
+    refuse(fmt::format("all loaded models of type {} are pinned", name_of(type)));
+  }
+
+  static int rank(const Server& server) {
+    if (server.state == ServerState::evicting) return 0;
+    if (server.state == ServerState::draining) return server.leaving_for_good ? 2 : 3;
+    return is_busy(server) ? 4 : 1;
+  }
+
+  bool is_victim(const Server& server) const {
+    return std::ranges::any_of(room_.victims, [&](const Victim& victim) { return victim.server == &server; });
+  }
+  void add(Server& server, StopReason reason) { room_.victims.push_back({&server, reason}); }
+  void refuse(std::string why) {
+    room_.pinned_out = true;
+    room_.why = std::move(why);
+  }
+
+  State& state_;
+  const Server& load_;
+  Room room_;
+};
+
+}  // namespace
+
+bool drives_out(const State& state, const Server& server) {
+  return takes_slot(server.state) && (state.settings.nuclear_evicts_pinned || !is_protected(state, server));
+}
+
+Room find_room(State& state, const Server& load) { return Finder(state, load).find(); }
+
+}  // namespace corral::residency

@@ -1,0 +1,64 @@
+#include "residency/snapshot.h"
+
+#include "residency/core.h"
+
+namespace corral::residency {
+namespace {
+
+Millis since(MonoTime begin, Now now) { return std::chrono::duration_cast<Millis>(now.mono - begin); }
+
+QueuedView view_of_queued(const State& state, const Server& load, std::size_t position, Now now) {
+  QueuedView view{.model = load.spec->name,
+                  .position = position,
+                  .waiting = since(load.queued_at, now),
+                  .waiters = load.waiters.size(),
+                  .waiting_for = {}};
+  for (ServerId id : load.waits_for) {
+    const auto at = state.servers.find(id);
+    if (at != state.servers.end()) view.waiting_for.push_back(at->second->spec->name);
+  }
+  return view;
+}
+
+}  // namespace
+
+Snapshot Core::snapshot(Now now) const {
+  Snapshot snapshot;
+  snapshot.limits = state_.settings.limits;
+  snapshot.most_recent = state_.most_recent;
+  snapshot.revision = revision_;
+  for (const auto& [id, server] : state_.servers) {
+    if (!takes_slot(server->state)) continue;
+    const std::size_t type = index_of(server->spec->type);
+    ++snapshot.taken[type];
+    if (server.get() == state_.loader) {
+      snapshot.loading = LoadingView{.id = id,
+                                     .spec = server->spec,
+                                     .since = since(server->load_started, now),
+                                     .waiters = server->waiters.size(),
+                                     .attempt = server->attempt,
+                                     .aborting = server->state == ServerState::evicting};
+      continue;
+    }
+    const bool pinned = state_.pinned(*server);
+    snapshot.pinned[type] += pinned;
+    snapshot.servers.push_back({.id = id,
+                                .spec = server->spec,
+                                .state = server->state,
+                                .last_use = server->last_use_wall,
+                                .pinned = pinned,
+                                .leases = server->leases,
+                                .load_duration = server->load_duration});
+  }
+  for (const Server* load : state_.queue) {
+    snapshot.queue.push_back(view_of_queued(state_, *load, snapshot.queue.size() + 1, now));
+  }
+  for (const auto& [name, model] : state_.models) {
+    if (!model.failure) continue;
+    const Millis left = std::max(Millis{0}, std::chrono::ceil<Millis>(model.failure->cool_until - now.mono));
+    snapshot.failures.push_back({name, model.failure->in_a_row, left, model.failure->cause});
+  }
+  return snapshot;
+}
+
+}  // namespace corral::residency

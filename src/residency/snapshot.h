@@ -1,0 +1,62 @@
+// What `health`, `models`, metrics and the event stream show: a copy, consistent in itself, of the moment it was taken.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "residency/server_state.h"
+#include "residency/settings.h"
+#include "residency/types.h"
+
+namespace corral::residency {
+
+struct ServerView {
+  ServerId id;
+  SpecPtr spec;
+  ServerState state = ServerState::ready;
+  WallTime last_use;
+  bool pinned = false;
+  std::size_t leases = 0;  // requests that run on it
+  Millis load_duration{0};
+};
+
+// The one load that runs.
+struct LoadingView {
+  ServerId id;
+  SpecPtr spec;
+  Millis since{0};
+  std::size_t waiters = 0;
+  int attempt = 1;
+  bool aborting = false;  // nobody wants it any more, or it took too long: the child is being killed
+};
+
+struct QueuedView {
+  ModelName model;
+  std::size_t position = 1;  // 1: the next one
+  Millis waiting{0};
+  std::size_t waiters = 0;
+  std::vector<ModelName> waiting_for;  // models that must go first
+};
+
+struct FailureView {
+  ModelName model;
+  int in_a_row = 0;
+  Millis cooling{0};  // how long it still can't be tried; 0: it can
+  std::string cause;
+};
+
+struct Snapshot {
+  std::vector<ServerView> servers;  // resident ones, and those that stop; oldest first
+  std::optional<LoadingView> loading;
+  std::vector<QueuedView> queue;
+  std::vector<FailureView> failures;
+  std::optional<ModelName> most_recent;  // loaded last, while it is in memory
+  Limits limits;
+  std::array<std::size_t, kModelTypeCount> taken{};   // slots taken, by type
+  std::array<std::size_t, kModelTypeCount> pinned{};  // pinned models in memory, by type
+  std::uint64_t revision = 0;                         // see Core::revision
+};
+
+}  // namespace corral::residency

@@ -1,0 +1,107 @@
+// Everything the core knows. Written by the core alone, read by tests and by snapshot().
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "residency/lease_table.h"
+#include "residency/server_state.h"
+#include "residency/settings.h"
+#include "residency/types.h"
+
+namespace corral::residency {
+
+// Somebody who waits for a model: an inference request (gets a lease) or an explicit load (gets Loaded).
+struct Waiter {
+  TicketId ticket;
+  bool wants_lease = true;
+};
+
+// One server, from the queued load to the end of the child.
+struct Server {
+  ServerId id;
+  SpecPtr spec;
+  ServerState state = ServerState::queued;
+
+  // Use.
+  std::uint32_t leases = 0;
+  std::uint64_t used_nth = 0;  // order of use, for decisions: load start and end, request start and end count
+  MonoTime last_use;
+  WallTime last_use_wall;  // for display
+  std::vector<Waiter> waiters;
+
+  // The load.
+  MonoTime queued_at;
+  MonoTime load_started;
+  Millis load_duration{0};
+  int attempt = 1;
+  bool explicit_options = false;  // a `load` asked for these options: an instance with others won't do
+  std::optional<bool> pin;        // wish of a `load`, applied when it succeeds
+  // While it waits for busy servers: since when (patience runs from here) and for whom.
+  std::optional<MonoTime> waits_since;
+  std::vector<ServerId> waits_for;
+  // Second attempt: those that were there when the first one failed. They go first, then those that came meanwhile.
+  std::vector<ServerId> first_to_go;
+
+  // The end.
+  StopReason leaving = StopReason::none;  // why it drains or stops
+  MonoTime stopping_since;                // while it is evicting
+  bool leaving_for_good = false;          // it doesn't come back, whoever cancels what
+  bool unload_when_loaded = false;
+};
+
+// The last failed loads of a model, until one succeeds.
+struct Failure {
+  int in_a_row = 0;
+  MonoTime cool_until;
+  std::uint64_t options = 0;  // with other options it may be tried at once
+  std::string cause;
+};
+
+struct Model {
+  Server* current = nullptr;  // loading, resident or leaving
+  Server* pending = nullptr;  // queued
+  bool pinned = false;
+  std::optional<Failure> failure;
+};
+
+// An unload that waits for children to be gone.
+struct PendingUnload {
+  TicketId ticket;
+  std::vector<ServerId> waits_for;
+  std::vector<ModelName> unloaded;
+  std::vector<ModelName> draining;
+};
+
+struct State {
+  Settings settings;
+  std::map<ServerId, std::unique_ptr<Server>> servers;
+  std::unordered_map<ModelName, Model> models;
+  std::vector<Server*> queue;  // loads that wait, in order
+  Server* loader = nullptr;    // the one that loads, or is being killed while loading
+  LeaseTable leases;
+  std::unordered_map<TicketId, Server*> waiting;  // ticket of a waiter -> its load
+  std::vector<PendingUnload> unloads;
+  std::array<std::size_t, kModelTypeCount> taken{};
+  std::optional<ModelName> most_recent;  // the model loaded last, while it is in memory
+  bool shutting_down = false;
+
+  const Model* find(const ModelName& name) const {
+    const auto at = models.find(name);
+    return at == models.end() ? nullptr : &at->second;
+  }
+  bool pinned(const Server& server) const {
+    const Model* model = find(server.spec->name);
+    return model != nullptr && model->pinned;
+  }
+  // Servers of a type that take a slot: loading, resident or leaving. Counted along, because every request that ends
+  // asks.
+  std::size_t slots_taken(ModelType type) const { return taken[index_of(type)]; }
+};
+
+}  // namespace corral::residency

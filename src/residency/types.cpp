@@ -1,0 +1,29 @@
+#include "residency/types.h"
+
+#include <array>
+
+namespace corral::residency {
+namespace {
+
+constexpr std::array kReasons{"none",   "room",   "npu",       "evict_all", "limit",
+                              "reload", "unload", "cancelled", "deadline",  "shutdown"};
+static_assert(kReasons.size() == static_cast<std::size_t>(StopReason::shutdown) + 1);
+
+struct FaultRow {
+  const char* name;
+  bool retry;
+};
+constexpr std::array kFaults{
+    FaultRow{"file_not_found", false}, FaultRow{"invalid", false}, FaultRow{"never_fits", false},
+    FaultRow{"out_of_memory", true},   FaultRow{"crashed", true},  FaultRow{"deadline", true},
+    FaultRow{"other", true},
+};
+static_assert(kFaults.size() == static_cast<std::size_t>(LoadFault::other) + 1);
+
+}  // namespace
+
+const char* name_of(StopReason reason) { return kReasons[static_cast<std::size_t>(reason)]; }
+const char* name_of(LoadFault fault) { return kFaults[static_cast<std::size_t>(fault)].name; }
+bool worth_a_retry(LoadFault fault) { return kFaults[static_cast<std::size_t>(fault)].retry; }
+
+}  // namespace corral::residency

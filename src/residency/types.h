@@ -1,0 +1,74 @@
+// The words of the decision core: identifiers, what it knows of a model, why a server stops, what the time is.
+// Plain values; safe on every thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/model_type.h"
+#include "base/named.h"
+
+namespace corral::residency {
+
+// One attempt to have a model in memory: given by the core when the load is queued, kept until the child is gone. A
+// second attempt, a reload or a restart is another server. Never used twice.
+using ServerId = Named<std::uint64_t, struct ServerIdTag>;
+// One thing that waits for an answer of the core: an inference request, a `load`, an `unload`, a change of pin. Chosen
+// by the caller, never used twice.
+using TicketId = Named<std::uint64_t, struct TicketIdTag>;
+// One request's hold on a server. Never used twice.
+using LeaseId = Named<std::uint64_t, struct LeaseIdTag>;
+
+// How a model shares the NPU, if its device is one: see npu_rule.h.
+enum class NpuPolicy : std::uint8_t { none, exclusive, coexist };
+
+// What the core needs to know of a model to decide. Everything else about it travels beside, in the shell.
+struct ModelSpec {
+  ModelName name;
+  ModelType type = ModelType::llm;
+  Device device = Device::gpu;  // effective: what the backend that was chosen really uses
+  std::string recipe;
+  NpuPolicy npu = NpuPolicy::none;
+  std::uint64_t options = 0;  // fingerprint of the resolved load options: equal means that a reload changes nothing
+  Millis load_deadline{0};    // a load that takes longer has failed; 0: no deadline
+};
+using SpecPtr = std::shared_ptr<const ModelSpec>;
+
+// Both clocks at one moment: `mono` decides, `wall` is shown.
+struct Now {
+  MonoTime mono;
+  WallTime wall;
+};
+
+// Why a server has to go. Automatic reasons never touch a pinned one.
+enum class StopReason : std::uint8_t {
+  none,
+  room,       // least recently used, its slot is needed
+  npu,        // the NPU is needed
+  evict_all,  // another load failed and is tried again with all memory free
+  limit,      // the limit of its type was lowered
+  reload,     // the same model loads with other options
+  unload,     // asked for
+  cancelled,  // nobody waits for this load any more
+  deadline,   // the load took too long
+  shutdown,
+};
+const char* name_of(StopReason reason);
+
+// Why a load failed, as far as the next step depends on it (table in types.cpp). The words for people are in the Error.
+enum class LoadFault : std::uint8_t {
+  file_not_found,  // evicts nobody, no second attempt
+  invalid,         // pre-flight: the file, the options or the backend can't work; evicts nobody
+  never_fits,      // more memory than there is; evicts nobody
+  out_of_memory,   // these and below: everybody else goes, one more attempt
+  crashed,
+  deadline,
+  other,
+};
+const char* name_of(LoadFault fault);
+bool worth_a_retry(LoadFault fault);
+
+}  // namespace corral::residency

@@ -1,0 +1,124 @@
+#include "simulation/residency/op.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "simulation/residency/zoo.h"
+
+namespace corral::residency::simulation {
+namespace {
+
+using Kind = Op::Kind;
+
+constexpr std::array kFates{
+    "loads", "is missing", "is broken", "fits only alone", "crashes while loading", "hangs while loading"};
+
+struct Weight {
+  Kind kind;
+  std::uint32_t usual;
+  bool always;  // otherwise a seed may do without
+};
+constexpr std::array kWeights{
+    Weight{Kind::acquire, 300, true},  Weight{Kind::elapse, 220, true},    Weight{Kind::load, 40, false},
+    Weight{Kind::unload, 25, false},   Weight{Kind::unload_all, 6, false}, Weight{Kind::pin, 30, false},
+    Weight{Kind::cancel, 40, false},   Weight{Kind::crash, 15, false},     Weight{Kind::fate, 25, false},
+    Weight{Kind::settings, 15, false}, Weight{Kind::wall_clock, 4, false},
+};
+
+// Short more often than long: 1 ... most, evenly over the powers of two.
+std::uint32_t stretched(Dice& dice, std::uint32_t most) {
+  std::uint32_t limit = 1;
+  for (std::uint32_t doublings = dice.roll(13); doublings > 0 && limit < most; --doublings) limit *= 2;
+  return 1 + dice.roll(std::min(limit, most));
+}
+
+const char* name(const Op& op) { return kZoo[op.animal].name; }
+
+}  // namespace
+
+std::uint64_t Dice::next() {
+  // SplitMix64 (Steele, Lea, Flood 2014).
+  std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+std::vector<Op> random_life(std::uint64_t seed, std::size_t length) {
+  Dice dice(seed);
+  std::array<std::uint32_t, kWeights.size()> weights{};
+  std::uint32_t total = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = kWeights[i].always || dice.chance(60) ? kWeights[i].usual : 0;
+    total += weights[i];
+  }
+  std::vector<std::uint8_t> animals;
+  for (std::uint8_t i = 0; i < kZoo.size(); ++i) {
+    if (dice.chance(50)) animals.push_back(i);
+  }
+  while (animals.size() < 2) animals.push_back(static_cast<std::uint8_t>(dice.roll(kZoo.size())));
+  const std::uint32_t longest_hold = 1U << (4 + dice.roll(9));
+  const std::uint32_t longest_wait = 1U << (3 + dice.roll(9));
+
+  std::vector<Op> life;
+  for (std::size_t i = 0; i < length; ++i) {
+    std::uint32_t at = dice.roll(total);
+    std::size_t which = 0;
+    while (at >= weights[which]) at -= weights[which++];
+    Op op{.kind = kWeights[which].kind};
+    op.animal = animals[dice.roll(static_cast<std::uint32_t>(animals.size()))];
+    op.nth = static_cast<std::uint8_t>(dice.roll(16));
+    op.options = dice.chance(70) ? 0 : static_cast<std::uint8_t>(1 + dice.roll(2));
+    op.choice = static_cast<std::uint8_t>(dice.roll(3));
+    op.ms = stretched(dice, op.kind == Kind::acquire ? longest_hold : longest_wait);
+    if (op.kind == Kind::pin) op.choice = dice.chance(50);
+    if (op.kind == Kind::fate) op.choice = dice.chance(50) ? 0 : static_cast<std::uint8_t>(dice.roll(kFates.size()));
+    if (op.kind == Kind::settings) {
+      op.choice = static_cast<std::uint8_t>(dice.roll(5));
+      op.options = dice.chance(20);
+      op.ms = dice.chance(20) ? 0 : 1U << (4 + dice.roll(8));
+    }
+    life.push_back(op);
+  }
+  return life;
+}
+
+Settings settings_of(const Op& op) {
+  Settings settings{.limits = Limits::of_all(op.choice == 0 ? kUnlimited : op.choice)};
+  settings.swap_patience = Millis{op.ms};
+  settings.nuclear_evicts_pinned = op.options == 1;
+  return settings;
+}
+
+std::string describe(const Op& op) {
+  constexpr std::array kPins{"", ", pinned", ", unpinned"};
+  switch (op.kind) {
+    case Kind::acquire:
+      return fmt::format("request for {} that takes {} ms", name(op), op.ms);
+    case Kind::load:
+      return fmt::format("load {} with options {}{}", name(op), op.options, kPins[op.choice]);
+    case Kind::unload:
+      return fmt::format("unload {}", name(op));
+    case Kind::unload_all:
+      return "unload all";
+    case Kind::pin:
+      return fmt::format("{} {}", op.choice != 0 ? "pin" : "unpin", name(op));
+    case Kind::cancel:
+      return fmt::format("cancel number {} of those who wait", op.nth);
+    case Kind::crash:
+      return fmt::format("crash of child number {}", op.nth);
+    case Kind::fate:
+      return fmt::format("from now on {} {}", name(op), kFates[op.choice]);
+    case Kind::settings:
+      return fmt::format("settings: max {} per type, patience {} ms{}", to_text(settings_of(op).limits), op.ms,
+                         op.options == 1 ? ", nuclear" : "");
+    case Kind::elapse:
+      return fmt::format("{} ms pass", op.ms);
+    case Kind::wall_clock:
+      return fmt::format("the wall clock jumps back by {} ms", op.ms);
+  }
+  return "?";
+}
+
+}  // namespace corral::residency::simulation

@@ -1,0 +1,57 @@
+// One step of a simulated life. A run is a list of them, so that it can be shrunk by leaving some out: whatever a step
+// means is fixed in the step itself, never in the steps before it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "residency/settings.h"
+
+namespace corral::residency::simulation {
+
+// What happens when a model is loaded, from now on.
+enum class Fate : std::uint8_t { loads, missing, broken, crowded, crashes, hangs };
+
+struct Op {
+  enum class Kind : std::uint8_t {
+    acquire,  // a request that holds its lease for `ms`
+    load,     // explicit, with `options`, and `choice` 1: pinned, 2: unpinned
+    unload,
+    unload_all,
+    pin,         // `choice` 1: pinned, 0: not
+    cancel,      // the nth of those who wait
+    crash,       // the nth child
+    fate,        // `choice` becomes the Fate of the model
+    settings,    // `choice` slots for every type (0: unlimited), `options` 1: nuclear, `ms` patience
+    elapse,      // `ms` pass
+    wall_clock,  // the wall clock jumps back by `ms`
+  };
+  Kind kind = Kind::elapse;
+  std::uint8_t animal = 0;
+  std::uint8_t nth = 0;
+  std::uint8_t choice = 0;
+  std::uint8_t options = 0;
+  std::uint32_t ms = 0;
+};
+
+// A life of `length` steps. Each seed has its own habits: which models, which kinds of steps, how busy, how fast.
+std::vector<Op> random_life(std::uint64_t seed, std::size_t length);
+
+std::string describe(const Op& op);
+Settings settings_of(const Op& op);
+
+// Numbers from a seed, the same on every machine.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next();
+  // 0 ... sides - 1
+  std::uint32_t roll(std::uint32_t sides) { return static_cast<std::uint32_t>(next() % sides); }
+  bool chance(std::uint32_t percent) { return roll(100) < percent; }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace corral::residency::simulation

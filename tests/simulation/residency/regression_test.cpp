@@ -1,0 +1,120 @@
+// Lives that once broke a rule, shrunk and named after what went wrong.
+#include <gtest/gtest.h>
+
+#include "simulation/residency/world.h"
+
+namespace corral::residency::simulation {
+namespace {
+
+void expect_peace(const std::vector<Op>& life) {
+  const Outcome outcome = live(life, true);
+  EXPECT_FALSE(outcome.violation) << outcome.violation->rule << ": " << outcome.violation->detail;
+}
+
+using enum Op::Kind;
+
+// koi drained for mole, which was refused when koi was pinned; koi's own reload, which had just begun to wait, kept it
+// draining, with the reason of the refused load.
+TEST(ResidencyRegression, ADrainForARefusedLoadDoesNotPassToAnotherLoad) {
+  expect_peace({
+      {.kind = acquire, .animal = 10, .ms = 3559},
+      {.kind = acquire, .animal = 12, .nth = 1, .ms = 1},
+      {.kind = elapse, .ms = 2006},
+      {.kind = load, .animal = 10, .options = 2},
+      {.kind = pin, .animal = 10, .choice = 1},
+  });
+}
+
+// gnu came back from draining with a `load` that pinned it; mole, ahead in the queue, wasn't told that the NPU was
+// taken.
+TEST(ResidencyRegression, APinByALoadThatFindsItsModelBackIsToldToThoseAhead) {
+  expect_peace({
+      {.kind = acquire, .animal = 6, .ms = 1},
+      {.kind = elapse, .ms = 5},
+      {.kind = settings, .choice = 2, .options = 1, .ms = 0},
+      {.kind = load, .animal = 12, .options = 2},
+      {.kind = load, .animal = 6, .choice = 1},
+      {.kind = settings, .choice = 4, .ms = 1},
+  });
+}
+
+// A `load` changed the options of a queued load to those that were cooling down.
+TEST(ResidencyRegression, ACoolingModelDoesNotSlipInThroughAQueuedLoadWithOtherOptions) {
+  expect_peace({
+      {.kind = acquire, .animal = 4, .nth = 1, .ms = 1},
+      {.kind = fate, .animal = 4, .choice = 2},
+      {.kind = elapse, .ms = 25},
+      {.kind = acquire, .animal = 4, .ms = 1},
+      {.kind = elapse, .ms = 1608},
+      {.kind = acquire, .animal = 2, .ms = 1},
+      {.kind = load, .animal = 4, .choice = 2, .options = 1},
+      {.kind = load, .animal = 4, .choice = 2, .options = 0},
+  });
+}
+
+// Two explicit loads during a load, the second with the options that were loading: it stayed behind in the queue, and
+// was tried once more after those options had failed for good.
+TEST(ResidencyRegression, ALoadThatGoesBackToTheOptionsThatLoadJoinsThatLoad) {
+  expect_peace({
+      {.kind = fate, .animal = 1, .choice = 5},
+      {.kind = acquire, .animal = 1, .ms = 1},
+      {.kind = crash, .nth = 0},
+      {.kind = crash, .nth = 0},
+      {.kind = acquire, .animal = 1, .ms = 1},
+      {.kind = acquire, .animal = 13, .nth = 1, .ms = 1},
+      {.kind = elapse, .ms = 1},
+      {.kind = load, .animal = 1, .options = 2},
+      {.kind = load, .animal = 1, .options = 0},
+      {.kind = unload, .animal = 1},
+  });
+}
+
+// In one step elk was started and koi, the reason why dog ahead of elk had to wait, was refused: dog should have
+// started.
+TEST(ResidencyRegression, NobodyIsDecidedForBeforeAllRefusalsAreDone) {
+  expect_peace({
+      {.kind = acquire, .animal = 1, .nth = 1, .ms = 1},
+      {.kind = acquire, .animal = 12, .ms = 10},
+      {.kind = acquire, .animal = 10, .nth = 1, .ms = 1},
+      {.kind = elapse, .ms = 5},
+      {.kind = load, .animal = 12, .choice = 1, .options = 1},
+      {.kind = acquire, .animal = 4, .ms = 1},
+      {.kind = elapse, .ms = 4},
+      {.kind = acquire, .animal = 3, .ms = 1},
+      {.kind = crash, .nth = 3},
+      {.kind = crash, .nth = 1},
+      {.kind = acquire, .animal = 8, .ms = 1},
+      {.kind = acquire, .animal = 4, .ms = 1},
+      {.kind = load, .animal = 12, .nth = 1, .choice = 1},
+  });
+}
+
+// A `load` that found its model as wanted took its pin away, after the limit had been looked at.
+TEST(ResidencyRegression, AModelAboveTheLimitGoesWhenALoadUnpinsIt) {
+  expect_peace({
+      {.kind = load, .animal = 0, .choice = 1},
+      {.kind = settings, .choice = 4, .options = 1, .ms = 0},
+      {.kind = acquire, .animal = 3, .nth = 1, .ms = 1},
+      {.kind = elapse, .ms = 8},
+      {.kind = settings, .choice = 1, .ms = 0},
+      {.kind = load, .animal = 0, .choice = 2, .options = 1},
+      {.kind = load, .animal = 0},
+  });
+}
+
+// A `load` whose model turned out to be there as wanted, after it had been queued for a reload, didn't count as use.
+TEST(ResidencyRegression, AQueuedLoadThatFindsItsModelThereCountsAsUse) {
+  expect_peace({
+      {.kind = settings, .choice = 0, .ms = 0},
+      {.kind = load, .animal = 0, .options = 2},
+      {.kind = acquire, .animal = 1, .nth = 1, .ms = 1},
+      {.kind = load, .animal = 8, .choice = 1, .options = 2},
+      {.kind = load, .animal = 0, .options = 0},
+      {.kind = elapse, .ms = 12},
+      {.kind = load, .animal = 0, .choice = 2, .options = 2},
+      {.kind = settings, .choice = 1, .ms = 0},
+  });
+}
+
+}  // namespace
+}  // namespace corral::residency::simulation

@@ -1,0 +1,104 @@
+// Many short lives, each from its own seed. A failing one is shrunk and told in words; copy its steps into
+// regression_test.cpp under a name that says what went wrong.
+#include <cstdlib>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include "simulation/residency/shrink.h"
+#include "simulation/residency/world.h"
+
+namespace corral::residency::simulation {
+namespace {
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr std::uint64_t kDefaultEvents = 100'000;
+#else
+constexpr std::uint64_t kDefaultEvents = 1'000'000;
+#endif
+#else
+constexpr std::uint64_t kDefaultEvents = 1'000'000;
+#endif
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+std::vector<Op> simpler(const Op& op) {
+  std::vector<Op> variants;
+  for (std::uint32_t ms : {0U, 1U, 10U, 100U, 1000U, op.ms / 2}) {
+    if (ms >= op.ms || (ms == 0 && op.kind != Op::Kind::settings)) continue;
+    Op variant = op;
+    variant.ms = ms;
+    variants.push_back(variant);
+  }
+  if (op.nth > 1) {
+    Op variant = op;
+    variant.nth = op.nth % 2;
+    variants.push_back(variant);
+  }
+  return variants;
+}
+
+std::optional<Op> merged(const Op& a, const Op& b) {
+  if (a.kind != Op::Kind::elapse || b.kind != Op::Kind::elapse) return std::nullopt;
+  return Op{.kind = Op::Kind::elapse, .ms = a.ms + b.ms};
+}
+
+std::string as_code(const Op& op) {
+  constexpr const char* kKinds[] = {"acquire", "load", "unload",   "unload_all", "pin",       "cancel",
+                                    "crash",   "fate", "settings", "elapse",     "wall_clock"};
+  return fmt::format("{{.kind = {}, .animal = {}, .nth = {}, .choice = {}, .options = {}, .ms = {}}},",
+                     kKinds[static_cast<int>(op.kind)], op.animal, op.nth, op.choice, op.options, op.ms);
+}
+
+void tell(std::uint64_t seed, const std::vector<Op>& life, const Violation& violation) {
+  const auto fails = [&](const std::vector<Op>& shorter) {
+    const Outcome outcome = live(shorter);
+    return outcome.violation && outcome.violation->rule == violation.rule;
+  };
+  const std::vector<Op> shrunk = shrink(life, fails, simpler, merged);
+  const Outcome outcome = live(shrunk, true);
+  std::vector<std::string> code;
+  for (const Op& op : shrunk) code.push_back(as_code(op));
+  ADD_FAILURE() << fmt::format(
+      "seed {} breaks the rule: {} ({})\n{} of {} steps are enough:\n{}\n=> {}: {}\nas code:\n{}", seed, violation.rule,
+      violation.detail, shrunk.size(), life.size(), fmt::join(outcome.trace, "\n"), outcome.violation->rule,
+      outcome.violation->detail, fmt::join(code, "\n"));
+}
+
+TEST(ResidencySimulation, HoldsTheRulesInRandomLives) {
+  const std::uint64_t events = from_environment("CORRAL_SIMULATION_EVENTS", kDefaultEvents);
+  std::uint64_t seed = from_environment("CORRAL_SIMULATION_SEED", 1);
+  std::uint64_t lives = 0;
+  for (std::uint64_t done = 0; done < events; ++seed, ++lives) {
+    const std::vector<Op> life = random_life(seed, 20 + seed % 7 * 60);
+    const Outcome outcome = live(life);
+    done += outcome.events;
+    if (outcome.violation) return tell(seed, life, *outcome.violation);
+  }
+  RecordProperty("lives", static_cast<int>(lives));
+}
+
+TEST(ResidencySimulation, TheSameLifeGivesTheSameRun) {
+  const std::vector<Op> life = random_life(42, 300);
+  EXPECT_EQ(live(life, true).trace, live(life, true).trace);
+}
+
+TEST(Shrink, FindsTheFewElementsThatMatter) {
+  std::vector<int> list(1000);
+  std::iota(list.begin(), list.end(), 0);
+  const auto fails = [](const std::vector<int>& l) {
+    return std::ranges::find(l, 17) != l.end() && std::ranges::find(l, 803) != l.end();
+  };
+  EXPECT_EQ(shrink(
+                list, fails, [](int) { return std::vector<int>{}; }, [](int, int) { return std::optional<int>(); }),
+            (std::vector<int>{17, 803}));
+}
+
+}  // namespace
+}  // namespace corral::residency::simulation

@@ -1,0 +1,139 @@
+#include "simulation/residency/witness.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace corral::residency::simulation {
+namespace {
+
+bool may_be_retried(LoadFault fault) {
+  return fault != LoadFault::file_not_found && fault != LoadFault::invalid && fault != LoadFault::never_fits;
+}
+
+}  // namespace
+
+bool npu_agrees(const Animal& a, const Animal& b) {
+  if (!has(a.device, Device::npu) || !has(b.device, Device::npu)) return true;
+  const bool both_flm = std::string_view(a.recipe) == "flm" && std::string_view(b.recipe) == "flm";
+  return both_flm && a.type != b.type;
+}
+
+void Witness::before(const Event& event, Now now) {
+  now_ = now;
+  order_before_ = order_;
+  started_.reset();
+  stopped_.clear();
+  must_be_granted_.reset();
+  must_wait_.reset();
+  last_fault_.reset();
+  std::visit([this](const auto& e) { note(e); }, event);
+}
+
+void Witness::after(const Event&, const ActionList& actions, Now) {
+  for (const Action& action : actions) std::visit([this](const auto& a) { see(a); }, action);
+  if (must_be_granted_) {
+    require(!tickets_.contains(must_be_granted_->first), "a request to a resident model is granted at once",
+            "{} for {}", must_be_granted_->first.value(), kZoo[must_be_granted_->second].name);
+  }
+  if (must_wait_ && core_.state().servers.at(must_wait_->second)->state == ServerState::draining) {
+    for (const Action& action : actions) {
+      const Granted* granted = std::get_if<Granted>(&action);
+      require(granted == nullptr || granted->ticket != must_wait_->first, "a draining server takes no newcomers", "{}",
+              name(must_wait_->second));
+    }
+  }
+  if (last_fault_ && last_fault_->rejected && may_be_retried(last_fault_->fault)) {
+    Failures& failures = failures_[last_fault_->animal];
+    failures.in_a_row = failures.options == last_fault_->options ? failures.in_a_row + 1 : 1;
+    failures.options = last_fault_->options;
+    const int over = failures.in_a_row - settings_.cooldown_after;
+    const Millis wait = over < 0    ? Millis{0}
+                        : over < 10 ? std::min(settings_.cooldown_first * (1 << over), settings_.cooldown_most)
+                                    : settings_.cooldown_most;
+    failures.cool_until = now_.mono + wait;
+  }
+  std::erase_if(retrying_, [this](const auto& entry) { return !waits(entry.first); });
+  check_queue_order();
+  check_state();
+  check_requests();
+  check_limits();
+  check_least_recently_used();
+  check_passing();
+  check_progress();
+  check_patience();
+  check_deadline();
+  check_pinned_out();
+  if (++steps_ % 16 == 0) check_snapshot();
+}
+
+void Witness::short_way(std::size_t animal, const std::optional<Core::Lease>& lease, Now now) {
+  now_ = now;
+  const Model* model = core_.state().find(ModelName(kZoo[animal].name));
+  const bool serving = model != nullptr && model->current != nullptr && serves(model->current->state);
+  require(serving == lease.has_value(), "the short way grants exactly when Acquire would", "{}", kZoo[animal].name);
+  if (!lease) return;
+  require(leases_.emplace(lease->id, lease->server).second, "leases are unique", "{}", lease->id.value());
+  Child& child = children_.at(lease->server);
+  ++child.leases;
+  use(child);
+}
+
+void Witness::note(const Acquire& event) {
+  const Model* model = core_.state().find(event.spec->name);
+  if (model == nullptr || model->current == nullptr) return;
+  if (serves(model->current->state)) must_be_granted_ = {event.ticket, animal_named(event.spec->name)};
+  if (model->current->state == ServerState::draining) must_wait_ = {event.ticket, model->current->id};
+}
+
+void Witness::note(const CancelTicket& event) { tickets_.erase(event.ticket); }
+
+void Witness::note(const Unload& event) {
+  for (const auto& [id, child] : children_) {
+    if (child.kind().name == event.model.value()) unloading_.insert(id);
+  }
+}
+
+void Witness::note(const UnloadAll&) {
+  for (const auto& [id, child] : children_) unloading_.insert(id);
+}
+
+void Witness::note(const ReturnLease& event) {
+  const auto lease = leases_.find(event.lease);
+  if (lease == leases_.end()) return;
+  Child& child = children_.at(lease->second);
+  --child.leases;
+  use(child);
+  leases_.erase(lease);
+}
+
+void Witness::note(const LoadSucceeded& event) {
+  const auto at = children_.find(event.server);
+  if (at == children_.end() || at->second.phase != Child::Phase::loading) return;
+  at->second.phase = Child::Phase::up;
+  use(at->second);
+  failures_.erase(at->second.animal);
+}
+
+void Witness::note(const LoadFailed& event) { gone(event.server, event.fault); }
+void Witness::note(const ServerDied& event) { gone(event.server, LoadFault::crashed); }
+void Witness::note(const ServerStopped& event) { gone(event.server, LoadFault::crashed); }
+void Witness::note(const ChangeSettings& event) { settings_ = event.settings; }
+
+void Witness::gone(ServerId id, std::optional<LoadFault> fault) {
+  const auto at = children_.find(id);
+  if (at == children_.end()) return;
+  const Child child = at->second;
+  std::erase_if(leases_, [&](const auto& lease) { return lease.second == id; });
+  children_.erase(at);
+  unloading_.erase(id);
+  const bool killed_for_deadline = child.aborted && child.reason == StopReason::deadline;
+  if (child.phase != Child::Phase::loading && !killed_for_deadline) return;
+  if (killed_for_deadline) fault = LoadFault::deadline;
+  last_fault_ = LastFault{child.animal, child.options, *fault, false};
+  if (child.attempt > 1 || !may_be_retried(*fault)) return;
+  std::set<ServerId>& others = retrying_[child.animal];
+  for (const auto& [other, unused] : children_) others.insert(other);
+}
+
+}  // namespace corral::residency::simulation

@@ -1,0 +1,168 @@
+// An independent witness of everything that passes between the core and the world: it keeps its own books (children,
+// leases, tickets, pins) from events and actions alone, and after every step holds the core to the rules of the house.
+// A rule that is broken is thrown as a Violation.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "residency/core.h"
+#include "simulation/residency/zoo.h"
+
+namespace corral::residency::simulation {
+
+struct Violation {
+  std::string rule;  // short and stable: a shrunk run must break the same one
+  std::string detail;
+};
+
+template <typename... Args>
+void require(bool holds, const char* rule, fmt::format_string<Args...> detail, Args&&... args) {
+  if (!holds) throw Violation{rule, fmt::format(detail, std::forward<Args>(args)...)};
+}
+
+struct Child {
+  enum class Phase : std::uint8_t { loading, up, stopping };
+  ServerId id;
+  std::size_t animal = 0;
+  std::uint64_t options = 0;
+  Phase phase = Phase::loading;
+  bool aborted = false;
+  StopReason reason = StopReason::none;
+  int attempt = 1;
+  MonoTime load_started;
+  std::size_t leases = 0;
+
+  const Animal& kind() const { return kZoo[animal]; }
+  MonoTime stop_told{};
+  std::uint64_t used_nth = 0;
+  bool busy() const { return leases > 0 || phase == Phase::loading; }
+};
+
+struct Ticket {
+  enum class Kind : std::uint8_t { request, load, unload, unload_all, pin };
+  Kind kind = Kind::request;
+  std::size_t animal = 0;
+  std::uint64_t options = 0;
+  Millis hold{0};
+};
+
+class Witness {
+ public:
+  Witness(const Core& core, Settings settings, std::set<ModelName> pins)
+      : core_(core), settings_(std::move(settings)), pins_(std::move(pins)) {}
+
+  // The world tells what it does, in this order around every call of the core.
+  void open(TicketId id, const Ticket& ticket) { tickets_.emplace(id, ticket); }
+  void before(const Event& event, Now now);
+  void after(const Event& event, const ActionList& actions, Now now);
+  // A lease by the short way.
+  void short_way(std::size_t animal, const std::optional<Core::Lease>& lease, Now now);
+  // Nothing is left to happen.
+  void at_rest() const;
+
+  const std::map<ServerId, Child>& children() const { return children_; }
+  const std::map<LeaseId, ServerId>& leases() const { return leases_; }
+  const std::map<TicketId, Ticket>& tickets() const { return tickets_; }
+
+ private:
+  // witness.cpp: the books, from events.
+  void note(const CancelTicket& event);
+  void note(const ReturnLease& event);
+  void note(const LoadSucceeded& event);
+  void note(const LoadFailed& event);
+  void note(const ServerDied& event);
+  void note(const ServerStopped& event);
+  void note(const ChangeSettings& event);
+  void note(const Acquire& event);
+  void note(const Unload& event);
+  void note(const UnloadAll& event);
+  void note(const auto&) {}
+  void use(Child& child) { child.used_nth = ++uses_; }
+  void gone(ServerId id, std::optional<LoadFault> fault);
+  // witness_actions.cpp: the books, from actions, and what each action must heed.
+  void see(const StartLoad& action);
+  void see(const AbortLoad& action);
+  void see(const StopServer& action);
+  void see(const Granted& action);
+  void see(const Loaded& action);
+  void see(const Unloaded& action);
+  void see(const PinChanged& action);
+  void see(const Rejected& action);
+  void see(const WakeAt&) {}
+  Ticket answered(TicketId id, std::initializer_list<Ticket::Kind> kinds);
+
+  // witness_rules.cpp: what must hold after every step.
+  void check_state() const;
+  void check_requests() const;
+  void check_limits() const;
+  void check_least_recently_used() const;
+  void check_snapshot() const;
+
+  // witness_queue.cpp: who waits, how long, for whom.
+  void check_queue_order();
+  void check_passing() const;
+  void check_slot_is_left(const Server& ahead) const;
+  void check_progress() const;
+  void check_patience();
+  void check_deadline() const;
+  void check_pinned_out() const;
+
+  struct Blockers {
+    bool requests = false;    // must wait for somebody who can't be stopped now
+    bool slow = false;        // or for somebody who takes long to stop
+    bool all_leaving = true;  // as many as must go are on their way
+    bool any() const { return requests || slow; }
+  };
+  Blockers blockers(const Server& load) const;
+  bool is_front(std::size_t position) const;
+  bool automatic_may_stop(const Child& child) const;
+  bool is_leaving(ServerId id) const;
+  bool stops_slowly(const Child& child) const;
+  bool may_come_back(const Server& load) const;
+  std::size_t live(ModelType type) const;
+  bool waits(std::size_t animal) const;
+  std::string name(ServerId id) const;
+
+  const Core& core_;
+  Settings settings_;
+  std::set<ModelName> pins_;
+  Now now_{};
+  std::map<ServerId, Child> children_;
+  std::map<LeaseId, ServerId> leases_;
+  std::map<TicketId, Ticket> tickets_;                  // those that wait
+  std::map<std::size_t, std::set<ServerId>> retrying_;  // by model: who was there when its first attempt failed
+  std::set<ServerId> unloading_;
+  std::optional<std::pair<TicketId, std::size_t>> must_be_granted_;
+  std::optional<std::pair<TicketId, ServerId>> must_wait_;
+  std::vector<ServerId> order_;         // of the queue
+  std::vector<ServerId> order_before_;  // the step
+  std::optional<ServerId> started_;     // in this step
+  std::vector<ServerId> stopped_;       // in this step, because they were used least recently
+  std::map<ServerId, MonoTime> blocked_since_;
+  struct Failures {
+    int in_a_row = 0;
+    std::uint64_t options = 0;
+    MonoTime cool_until;
+  };
+  std::map<std::size_t, Failures> failures_;
+  struct LastFault {
+    std::size_t animal;
+    std::uint64_t options;
+    LoadFault fault;
+    bool rejected;
+  };
+  std::optional<LastFault> last_fault_;  // in this step
+  std::uint64_t steps_ = 0;
+  std::uint64_t uses_ = 0;
+};
+
+// The NPU rule once more, written independently: may these two be in memory at a time?
+bool npu_agrees(const Animal& a, const Animal& b);
+
+}  // namespace corral::residency::simulation

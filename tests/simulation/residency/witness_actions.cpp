@@ -1,0 +1,156 @@
+// The actions of the core, one by one: what each of them must heed when it is given.
+#include <algorithm>
+
+#include "residency/errc.h"
+#include "simulation/residency/witness.h"
+
+namespace corral::residency::simulation {
+
+Ticket Witness::answered(TicketId id, std::initializer_list<Ticket::Kind> kinds) {
+  const auto at = tickets_.find(id);
+  require(at != tickets_.end(), "every ticket gets exactly one answer", "{} was answered before or never asked",
+          id.value());
+  const Ticket ticket = at->second;
+  require(std::ranges::find(kinds, ticket.kind) != kinds.end(), "an answer fits its question", "ticket {}", id.value());
+  tickets_.erase(at);
+  return ticket;
+}
+
+void Witness::see(const StartLoad& action) {
+  const std::size_t animal = animal_named(action.spec->name);
+  const Animal& kind = kZoo[animal];
+  for (const auto& [id, child] : children_) {
+    require(child.phase != Child::Phase::loading && !child.aborted, "one load at a time", "{} starts while {} loads",
+            kind.name, child.kind().name);
+    require(npu_agrees(kind, child.kind()), "the NPU rule", "{} starts beside {}", kind.name, child.kind().name);
+    require(child.animal != animal, "one server per model", "{}", kind.name);
+  }
+  require(settings_.limits.allows(kind.type, live(kind.type) + 1), "the limit of a type", "{} starts beside {} others",
+          kind.name, live(kind.type));
+  require(waits(animal), "loads are for somebody who waits", "{}", kind.name);
+  if (action.attempt > 1) {
+    require(retrying_.contains(animal), "a second attempt follows a first", "{}", kind.name);
+    for (const auto& [id, child] : children_) {
+      const bool pinned = pins_.contains(ModelName(child.kind().name));
+      require(pinned && !settings_.nuclear_evicts_pinned, "a second attempt is alone", "{} starts beside {}", kind.name,
+              child.kind().name);
+    }
+  } else if (const auto at = failures_.find(animal); at != failures_.end()) {
+    require(at->second.options != action.spec->options || now_.mono >= at->second.cool_until,
+            "a model that failed cools down", "{}", kind.name);
+  }
+  retrying_.erase(animal);
+  started_ = action.server;
+  children_[action.server] = Child{.id = action.server,
+                                   .animal = animal,
+                                   .options = action.spec->options,
+                                   .attempt = action.attempt,
+                                   .load_started = now_.mono};
+  use(children_[action.server]);
+}
+
+void Witness::see(const AbortLoad& action) {
+  Child& child = children_.at(action.server);
+  require(child.phase == Child::Phase::loading, "only running loads are aborted", "{}", child.kind().name);
+  if (action.reason == StopReason::cancelled) {
+    for (const auto& [id, ticket] : tickets_) {
+      require(ticket.animal != child.animal || ticket.options != child.options || ticket.kind != Ticket::Kind::load,
+              "a load that is wanted isn't aborted", "{}", child.kind().name);
+    }
+  }
+  child.phase = Child::Phase::stopping;
+  child.aborted = true;
+  child.reason = action.reason;
+}
+
+void Witness::see(const StopServer& action) {
+  Child& child = children_.at(action.server);
+  require(child.phase == Child::Phase::up, "only running servers are stopped, once", "{}", child.kind().name);
+  require(child.leases == 0, "no busy server is stopped", "{} has {} requests", child.kind().name, child.leases);
+  const bool pinned = pins_.contains(ModelName(child.kind().name));
+  const bool asked_for = action.reason == StopReason::unload || action.reason == StopReason::reload ||
+                         action.reason == StopReason::shutdown;
+  const bool nuclear = action.reason == StopReason::evict_all && settings_.nuclear_evicts_pinned;
+  require(!pinned || asked_for || nuclear, "no pinned server is evicted", "{}: {}", child.kind().name,
+          name_of(action.reason));
+  switch (action.reason) {
+    case StopReason::evict_all:
+      require(!retrying_.empty(), "only a failed load that may be retried drives others out", "{}", child.kind().name);
+      break;
+    case StopReason::limit:
+      require(!settings_.limits.allows(child.kind().type, live(child.kind().type)), "a free slot evicts nobody", "{}",
+              child.kind().name);
+      break;
+    case StopReason::room:
+      require(!settings_.limits.allows(child.kind().type, live(child.kind().type) + 1), "a free slot evicts nobody",
+              "{}", child.kind().name);
+      require(std::ranges::any_of(tickets_,
+                                  [&](const auto& t) {
+                                    return t.second.kind <= Ticket::Kind::load &&
+                                           kZoo[t.second.animal].type == child.kind().type;
+                                  }),
+              "room is made for somebody of the type", "{}", child.kind().name);
+      break;
+    case StopReason::unload:
+      require(unloading_.contains(child.id), "unloads are asked for", "{}", child.kind().name);
+      break;
+    case StopReason::reload:
+      require(waits(child.animal), "reloads are asked for", "{}", child.kind().name);
+      break;
+    case StopReason::npu:
+      require(std::ranges::any_of(tickets_,
+                                  [&](const auto& t) {
+                                    return t.second.kind <= Ticket::Kind::load &&
+                                           !npu_agrees(kZoo[t.second.animal], child.kind());
+                                  }),
+              "the NPU is freed for somebody who needs it", "{}", child.kind().name);
+      break;
+    default:
+      break;
+  }
+  child.phase = Child::Phase::stopping;
+  child.stop_told = now_.mono;
+  if (action.reason == StopReason::room || action.reason == StopReason::limit) stopped_.push_back(action.server);
+  child.reason = action.reason;
+}
+
+void Witness::see(const Granted& action) {
+  const Ticket ticket = answered(action.ticket, {Ticket::Kind::request});
+  Child& child = children_.at(action.server);
+  require(child.phase == Child::Phase::up && child.animal == ticket.animal,
+          "a lease is on a running server of the model", "{}", kZoo[ticket.animal].name);
+  require(leases_.emplace(action.lease, action.server).second, "leases are unique", "{}", action.lease.value());
+  ++child.leases;
+  use(child);
+}
+
+void Witness::see(const Loaded& action) {
+  const Ticket ticket = answered(action.ticket, {Ticket::Kind::load});
+  Child& child = children_.at(action.server);
+  require(child.phase == Child::Phase::up && child.animal == ticket.animal, "a load ends with a running server", "{}",
+          kZoo[ticket.animal].name);
+  if (action.was_resident) use(child);
+}
+
+void Witness::see(const Unloaded& action) { answered(action.ticket, {Ticket::Kind::unload, Ticket::Kind::unload_all}); }
+
+void Witness::see(const PinChanged& action) {
+  if (action.ticket) answered(*action.ticket, {Ticket::Kind::pin});
+  if (action.pinned) {
+    pins_.insert(action.model);
+  } else {
+    pins_.erase(action.model);
+  }
+}
+
+void Witness::see(const Rejected& action) {
+  using enum Ticket::Kind;
+  const Ticket ticket = answered(action.ticket, {request, load, unload, pin});
+  const bool own = action.error.code.category() == error_category();
+  if (last_fault_ && last_fault_->animal == ticket.animal &&
+      (!own || action.error.code == errc::load_crashed || action.error.code == errc::load_deadline)) {
+    last_fault_->rejected = true;
+  }
+}
+
+}  // namespace corral::residency::simulation

@@ -1,0 +1,256 @@
+#include "simulation/residency/world.h"
+
+#include <exception>
+
+#include <fmt/format.h>
+
+namespace corral::residency::simulation {
+namespace {
+
+const std::set<ModelName> kPins{};
+
+Error broken(const char* why) { return {std::make_error_code(std::errc::io_error), why}; }
+
+template <typename Map>
+const auto* nth(const Map& map, std::size_t n) {
+  return map.empty() ? nullptr : &*std::next(map.begin(), static_cast<std::ptrdiff_t>(n % map.size()));
+}
+
+}  // namespace
+
+World::World(bool with_trace)
+    : with_trace_(with_trace),
+      core_({}, kPins),
+      witness_(core_, {}, kPins),
+      now_{MonoTime{} + std::chrono::hours(1), WallTime{} + std::chrono::hours(1000)} {}
+
+void World::apply(const Op& op) {
+  using enum Op::Kind;
+  if (with_trace_)
+    say(fmt::format("{:>8} {}", (now_.mono - MonoTime{} - std::chrono::hours(1)) / Millis{1}, describe(op)));
+  const ModelName name(kZoo[op.animal].name);
+  const std::uint64_t options = op.kind == load ? op.options : 0;
+  const Ticket ticket{.animal = op.animal, .options = options, .hold = Millis{op.ms}};
+  switch (op.kind) {
+    case acquire:
+      return this->acquire(op);
+    case load: {
+      const std::optional<bool> pin = op.choice == 0 ? std::nullopt : std::optional(op.choice == 1);
+      Ticket asked = ticket;
+      asked.kind = Ticket::Kind::load;
+      return ask(asked, [&](TicketId id) { return Load{id, spec_of(op.animal, options), pin}; });
+    }
+    case unload: {
+      Ticket asked = ticket;
+      asked.kind = Ticket::Kind::unload;
+      return ask(asked, [&](TicketId id) { return Unload{id, name}; });
+    }
+    case unload_all: {
+      Ticket asked = ticket;
+      asked.kind = Ticket::Kind::unload_all;
+      return ask(asked, [&](TicketId id) { return UnloadAll{id}; });
+    }
+    case pin: {
+      Ticket asked = ticket;
+      asked.kind = Ticket::Kind::pin;
+      return ask(asked, [&](TicketId id) { return Pin{id, name, op.choice == 1}; });
+    }
+    case cancel:
+      if (const auto* waiting = nth(witness_.tickets(), op.nth)) send(CancelTicket{waiting->first});
+      return;
+    case crash:
+      if (const auto* child = nth(witness_.children(), op.nth)) send(ServerDied{child->first});
+      return;
+    case fate:
+      fates_[op.animal] = static_cast<Fate>(op.choice);
+      return;
+    case settings:
+      return send(ChangeSettings{settings_of(op)});
+    case elapse:
+      return pass(Millis{op.ms});
+    case wall_clock:
+      now_.wall -= Millis{op.ms};
+      return;
+  }
+}
+
+void World::acquire(const Op& op) {
+  if (op.nth % 2 == 0) {  // the shell tries the short way first; half of the time, so that both are seen
+    ++outcome_.events;
+    const auto lease = core_.try_acquire(ModelName(kZoo[op.animal].name), now_);
+    witness_.short_way(op.animal, lease, now_);
+    if (lease) return hold(lease->id, Millis{op.ms});
+  }
+  ask({.animal = op.animal, .hold = Millis{op.ms}}, [&](TicketId id) { return Acquire{id, spec_of(op.animal, 0)}; });
+}
+
+void World::ask(const Ticket& ticket, auto event_for) {
+  const TicketId id(++last_ticket_);
+  witness_.open(id, ticket);
+  send(event_for(id));
+}
+
+void World::send(const Event& event) {
+  ++outcome_.events;
+  const auto tickets = witness_.tickets();
+  witness_.before(event, now_);
+  actions_.clear();
+  core_.handle(event, now_, actions_);
+  const ActionList actions = actions_;
+  for (const Action& action : actions) {
+    if (const auto* granted = std::get_if<Granted>(&action)) {
+      const auto asked = tickets.find(granted->ticket);
+      if (asked != tickets.end()) hold(granted->lease, asked->second.hold);
+    }
+  }
+  act(actions);
+  witness_.after(event, actions, now_);
+}
+
+void World::act(const ActionList& actions) {
+  for (const Action& action : actions) {
+    if (const auto* start = std::get_if<StartLoad>(&action)) {
+      say(fmt::format("             {} starts{}", start->spec->name.value(), start->attempt > 1 ? " again" : ""));
+      set(Timer::Kind::load_ends, start->server.value(), load_time(animal_named(start->spec->name)));
+    } else if (const auto* stop = std::get_if<StopServer>(&action)) {
+      say(fmt::format("             {} stops: {}", label(stop->server), name_of(stop->reason)));
+      set(Timer::Kind::stop_ends, stop->server.value(), stop_time(stop->server));
+    } else if (const auto* abort = std::get_if<AbortLoad>(&action)) {
+      say(fmt::format("             {} is aborted: {}", label(abort->server), name_of(abort->reason)));
+      set(Timer::Kind::stop_ends, abort->server.value(), stop_time(abort->server));
+    } else if (const auto* granted = std::get_if<Granted>(&action)) {
+      say(fmt::format("             request {} runs on {}", granted->ticket.value(), label(granted->server)));
+    } else if (const auto* rejected = std::get_if<Rejected>(&action)) {
+      say(fmt::format("             {} is refused: {}", rejected->ticket.value(), rejected->error.message));
+    } else if (const auto* wake = std::get_if<WakeAt>(&action)) {
+      wake_ = wake->time;
+      if (wake_) set(Timer::Kind::wake, 0, std::chrono::ceil<Millis>(*wake_ - now_.mono));
+    }
+  }
+}
+
+void World::set(Timer::Kind kind, std::uint64_t id, Millis in) {
+  timers_.push({now_.mono + in, ++timers_set_, kind, id});
+}
+
+// How long children take depends on the model and on how often it was loaded, so that leaving out a step of one model
+// doesn't change the life of another.
+Millis World::load_time(std::size_t animal) {
+  Dice dice(animal * 1'000'003 + ++loads_[animal]);
+  return Millis{1 + dice.roll(1U << dice.roll(12))};
+}
+
+Millis World::stop_time(ServerId server) {
+  const std::size_t animal = witness_.children().at(server).animal;
+  Dice dice(animal * 1'000'003 + loads_[animal] + 500'000);
+  return Millis{dice.chance(3) ? 5000 : 1 + dice.roll(20)};
+}
+
+bool World::chance(ServerId server, std::uint32_t percent) {
+  const std::size_t animal = witness_.children().at(server).animal;
+  return Dice(animal * 1'000'003 + loads_[animal] + 700'000).chance(percent);
+}
+
+void World::hold(LeaseId lease, Millis time) { set(Timer::Kind::lease_ends, lease.value(), time); }
+
+void World::pass(Millis time) {
+  const MonoTime until = now_.mono + time;
+  while (!timers_.empty() && timers_.top().time <= until) {
+    const Timer timer = timers_.top();
+    timers_.pop();
+    now_.wall += std::chrono::duration_cast<Millis>(timer.time - now_.mono);
+    now_.mono = timer.time;
+    fire(timer);
+  }
+  now_.wall += std::chrono::duration_cast<Millis>(until - now_.mono);
+  now_.mono = until;
+}
+
+void World::fire(const Timer& timer) {
+  switch (timer.kind) {
+    case Timer::Kind::load_ends:
+      return load_ends(ServerId(timer.id));
+    case Timer::Kind::stop_ends:
+      return stop_ends(ServerId(timer.id));
+    case Timer::Kind::lease_ends:
+      return send(ReturnLease{LeaseId(timer.id)});
+    case Timer::Kind::wake:
+      if (wake_ && *wake_ <= now_.mono) send(Tick{});
+      return;
+  }
+}
+
+void World::load_ends(ServerId server) {
+  const auto at = witness_.children().find(server);
+  if (at == witness_.children().end()) return;
+  const Child& child = at->second;
+  if (child.phase == Child::Phase::stopping) {
+    // The news of a load that ended crosses the order to abort it.
+    if (chance(server, 30)) send(LoadSucceeded{server});
+    return;
+  }
+  switch (fates_[child.animal]) {
+    case Fate::hangs:
+      return;
+    case Fate::crashes:
+      return send(ServerDied{server});
+    case Fate::missing:
+      return send(LoadFailed{server, LoadFault::file_not_found, broken("no such file")});
+    case Fate::broken:
+      return send(LoadFailed{server, LoadFault::other, broken("it is broken")});
+    case Fate::crowded:
+      if (witness_.children().size() > 1)
+        return send(LoadFailed{server, LoadFault::out_of_memory, broken("too crowded")});
+      break;
+    case Fate::loads:
+      break;
+  }
+  send(LoadSucceeded{server});
+}
+
+void World::stop_ends(ServerId server) {
+  if (!witness_.children().contains(server)) return;
+  // A child may crash on its way out, then both pieces of news come.
+  if (chance(server, 10)) send(ServerDied{server});
+  send(ServerStopped{server});
+}
+
+void World::come_to_rest() {
+  fates_.fill(Fate::loads);
+  while (!timers_.empty()) pass(std::chrono::duration_cast<Millis>(timers_.top().time - now_.mono));
+  witness_.at_rest();
+}
+
+void World::shut_down() {
+  for (std::uint8_t animal : {0, 1, 4}) apply({.kind = Op::Kind::acquire, .animal = animal, .nth = 1, .ms = 100});
+  send(Shutdown{});
+  while (!timers_.empty()) pass(std::chrono::duration_cast<Millis>(timers_.top().time - now_.mono));
+  witness_.at_rest();
+  if (!witness_.children().empty()) throw Violation{"shutdown stops everything", "a child is left"};
+}
+
+void World::say(std::string line) {
+  if (with_trace_) outcome_.trace.push_back(std::move(line));
+}
+
+std::string World::label(ServerId id) const {
+  const auto at = witness_.children().find(id);
+  return at == witness_.children().end() ? fmt::format("the new server {}", id.value()) : at->second.kind().name;
+}
+
+Outcome live(const std::vector<Op>& life, bool with_trace) {
+  World world(with_trace);
+  Outcome& outcome = world.outcome();
+  try {
+    for (const Op& op : life) world.apply(op);
+    world.come_to_rest();
+    world.shut_down();
+  } catch (const Violation& violation) {
+    outcome.violation = violation;
+  } catch (const std::exception& error) {
+    outcome.violation = Violation{"the core never throws", error.what()};
+  }
+  return std::move(outcome);
+}
+
+}  // namespace corral::residency::simulation

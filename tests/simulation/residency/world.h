@@ -1,0 +1,74 @@
+// A fake world around one core: children that take their time, fail, crash and hang, requests that hold leases, people
+// who change their minds. Deterministic: the same life gives the same run.
+#pragma once
+
+#include <optional>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "residency/core.h"
+#include "simulation/residency/op.h"
+#include "simulation/residency/witness.h"
+
+namespace corral::residency::simulation {
+
+struct Outcome {
+  std::optional<Violation> violation;
+  std::uint64_t events = 0;        // what the core was told
+  std::vector<std::string> trace;  // everything that was said, when asked for
+};
+
+// Lives the life, then brings the house to rest and shuts it down.
+Outcome live(const std::vector<Op>& life, bool with_trace = false);
+
+class World {
+ public:
+  explicit World(bool with_trace);
+  void apply(const Op& op);
+  // All models load again, nobody crashes: everything that waits comes to its end.
+  void come_to_rest();
+  void shut_down();
+  Outcome& outcome() { return outcome_; }
+
+ private:
+  struct Timer {
+    enum class Kind : std::uint8_t { load_ends, stop_ends, lease_ends, wake };
+    MonoTime time;
+    std::uint64_t nth = 0;  // first set, first fired
+    Kind kind = Kind::wake;
+    std::uint64_t id = 0;
+    bool operator>(const Timer& other) const { return std::tie(time, nth) > std::tie(other.time, other.nth); }
+  };
+
+  void acquire(const Op& op);
+  void ask(const Ticket& ticket, auto event_for);
+  void send(const Event& event);
+  void act(const ActionList& actions);
+  void pass(Millis time);
+  void fire(const Timer& timer);
+  void load_ends(ServerId server);
+  void stop_ends(ServerId server);
+  void set(Timer::Kind kind, std::uint64_t id, Millis in);
+  Millis load_time(std::size_t animal);
+  Millis stop_time(ServerId server);
+  bool chance(ServerId server, std::uint32_t percent);
+  void hold(LeaseId lease, Millis time);
+  void say(std::string line);
+  std::string label(ServerId id) const;
+
+  Outcome outcome_;
+  bool with_trace_;
+  Core core_;
+  Witness witness_;
+  Now now_;
+  std::array<std::uint64_t, kZoo.size()> loads_{};
+  std::array<Fate, kZoo.size()> fates_{};
+  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+  std::optional<MonoTime> wake_;
+  std::uint64_t timers_set_ = 0;
+  std::uint64_t last_ticket_ = 0;
+  ActionList actions_;
+};
+
+}  // namespace corral::residency::simulation
