@@ -1,0 +1,257 @@
+#include "backends/engine_backend.h"
+
+#include <fstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "backends/client_pool.h"
+#include "backends/engine_protocol.h"
+#include "base/log.h"
+#include "proc/control_channel.h"
+
+namespace corral::backends {
+namespace {
+
+constexpr std::size_t kCauseLines = 6;  // of a dead child's output in the error
+
+std::uint64_t resident_bytes(pid_t pid) {
+  std::ifstream statm(fmt::format("/proc/{}/statm", pid));
+  std::uint64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+Result<> in_range(const std::optional<std::int64_t>& value, const char* name, std::int64_t low, std::int64_t high) {
+  if (!value || (*value >= low && *value <= high)) return {};
+  return fail(errc::invalid_option, fmt::format("'{}' must be between {} and {}, not {}", name, low, high, *value),
+              name);
+}
+
+// A program that isn't there won't be there for the second attempt either; anything else may pass.
+Error cannot_start(const Error& cause) {
+  const bool missing = cause.code == proc::errc::program_not_found || cause.code == proc::errc::permission_denied;
+  return {make_error_code(missing ? errc::backend_not_installed : errc::load_failed),
+          "the engine can't be started: " + cause.message};
+}
+
+}  // namespace
+
+class EngineProcess final : public WrappedServer {
+ public:
+  EngineProcess(EngineBackend& backend, ModelPtr model, LoadOptions options)
+      : backend_(backend), model_(std::move(model)), options_(std::move(options)), events_(backend.home_) {}
+
+  ~EngineProcess() override { remove_socket(); }
+
+  // However a load ends, also when it is cancelled: it has taken the spare, so another is wanted.
+  struct NextSpare {
+    EngineBackend& backend;
+    ~NextSpare() { backend.want_spare(backend.options_.spare_delay); }
+  };
+
+  async::Task<Result<>> load(Hooks hooks) override {
+    const NextSpare next{backend_};
+    auto loaded = co_await load_in_child(hooks);
+    if (loaded) {
+      events_.spawn("engine events", follow_requests(started_.child->control(), std::move(hooks)));
+    } else if (started_.child) {
+      const auto status = co_await started_.child->stop(Millis(0));
+      if (loaded.error().code == errc::load_crashed) loaded = std::unexpected(crash(status));
+    }
+    co_return loaded;
+  }
+
+  async::Task<void> stop(Millis grace) override {
+    if (!started_.child) co_return;
+    co_await started_.child->stop(grace);
+    remove_socket();
+  }
+
+  async::Task<std::string> until_gone() override {
+    const auto status = co_await started_.child->wait();
+    remove_socket();
+    co_return status.describe();
+  }
+
+  http::Target& target(async::Executor executor) override { return clients_->on(executor); }
+
+  ServerFacts facts() const override {
+    ServerFacts facts;
+    if (!started_.child) return facts;
+    facts.pid = started_.child->pid();
+    facts.launch_command = started_.argv;
+    facts.backend_url = "unix:" + started_.socket.native();
+    facts.context_window = context_window_;
+    facts.memory_bytes = resident_bytes(facts.pid);
+    return facts;
+  }
+
+ private:
+  async::Task<Result<>> load_in_child(const Hooks& hooks) {
+    auto started = co_await backend_.take();
+    const bool spare = started && started->spare;
+    auto loaded = co_await load_in(std::move(started), hooks);
+    // A spare may have ended while it waited, unnoticed: that says nothing of the model.
+    const bool was_dead = spare && !loaded && loaded.error().code == errc::load_crashed && !said_something_;
+    if (!was_dead) co_return loaded;
+    co_await started_.child->stop(Millis(0));
+    remove_socket();
+    auto fresh = co_await backend_.spawn();
+    co_return co_await load_in(std::move(fresh), hooks);
+  }
+
+  async::Task<Result<>> load_in(Result<EngineBackend::Started> started, const Hooks& hooks) {
+    if (!started) co_return std::unexpected(started.error());
+    started_ = std::move(*started);
+    clients_.emplace(http::UnixEndpoint{started_.socket});
+    const EngineLoad order{model_->name.value(), model_->paths.front().string(), model_->type, options_};
+    auto line = to_line(order);
+    const auto told = co_await started_.child->control()->write_line(std::move(line));
+    if (!told) co_return fail(errc::load_crashed, told.error().message);
+    co_return co_await follow_load(hooks);
+  }
+
+  async::Task<Result<>> follow_load(const Hooks& hooks) {
+    while (true) {
+      const auto line = co_await started_.child->control()->read_line();
+      if (!line) co_return fail(errc::load_crashed, line.error().message);
+      said_something_ = true;
+      const auto event = parse_engine_event(*line);
+      if (!event) co_return fail(errc::load_failed, "the engine can't be understood: " + event.error().message);
+      if (const auto* progress = std::get_if<EngineProgress>(&*event)) {
+        if (hooks.progress) hooks.progress(progress->fraction);
+      } else if (const auto* ready = std::get_if<EngineReady>(&*event)) {
+        context_window_ = ready->context_window;
+        co_return Result<>();
+      } else if (const auto* failed = std::get_if<EngineFailed>(&*event)) {
+        co_return fail(failed->cause, failed->message);
+      }
+    }
+  }
+
+  static async::Task<void> follow_requests(proc::ControlChannel* channel, Hooks hooks) {
+    while (true) {
+      const auto line = co_await channel->read_line();
+      if (!line) co_return;
+      const auto event = parse_engine_event(*line);
+      if (!event) continue;
+      if (const auto* stats = std::get_if<RequestStats>(&*event); stats && hooks.request_done)
+        hooks.request_done(*stats);
+    }
+  }
+
+  Error crash(const proc::ExitStatus& status) const {
+    auto text = fmt::format("the engine ended while it loaded '{}': {}", model_->name.value(), status.describe());
+    const auto output = started_.child->log().text(kCauseLines);
+    if (!output.empty()) text += "; its last output: " + output;
+    return Error(make_error_code(errc::load_crashed), std::move(text));
+  }
+
+  void remove_socket() const {
+    std::error_code ignored;
+    if (!started_.socket.empty()) std::filesystem::remove(started_.socket, ignored);
+  }
+
+  EngineBackend& backend_;
+  const ModelPtr model_;
+  const LoadOptions options_;
+  EngineBackend::Started started_;
+  std::optional<ClientPool> clients_;
+  std::uint64_t context_window_ = 0;
+  bool said_something_ = false;  // the child, since it was told to load
+  async::TaskGroup events_;
+};
+
+EngineBackend::EngineBackend(async::Executor home, async::Timers& timers, proc::Spawner& spawner,
+                             EngineBackendOptions options)
+    : home_(home), timers_(timers), spawner_(spawner), options_(std::move(options)), tasks_(home) {}
+
+EngineBackend::~EngineBackend() = default;
+
+void EngineBackend::start() { want_spare(Millis(0)); }
+
+Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const LoadOptions& options) const {
+  constexpr std::int64_t kMostContext = 1 << 26;
+  const std::array checks = {
+      in_range(options.ctx_size, "ctx_size", -1, kMostContext), in_range(options.parallel, "parallel", 1, 256),
+      in_range(options.threads, "threads", 0, 1024), in_range(options.gpu_layers, "gpu_layers", -1, 100'000)};
+  for (const auto& check : checks) {
+    if (!check) return std::unexpected(check.error());
+  }
+  auto resolved = merge(options, LoadOptions{-1, 16, 0, -1, ""});
+  if (*resolved.ctx_size == 0) resolved.ctx_size = -1;
+  if (resolved.llamacpp_backend == "cpu") {
+    resolved.gpu_layers = 0;
+  } else if (resolved.llamacpp_backend != "" && resolved.llamacpp_backend != "auto") {
+    return fail(errc::invalid_option,
+                fmt::format("'llamacpp_backend' must be 'auto' (the best this build has) or 'cpu', not '{}'",
+                            *resolved.llamacpp_backend),
+                "llamacpp_backend");
+  }
+  if (model.paths.empty())
+    return fail(errc::model_file_not_found, fmt::format("model '{}' has no file", model.name.value()));
+  for (const auto& path : model.paths) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) {
+      return fail(errc::model_file_not_found,
+                  fmt::format("a file of model '{}' is gone: {}", model.name.value(), path.native()), "model");
+    }
+  }
+  return resolved;
+}
+
+std::unique_ptr<WrappedServer> EngineBackend::create(ModelPtr model, const LoadOptions& options) {
+  return std::make_unique<EngineProcess>(*this, std::move(model), options);
+}
+
+async::Task<Result<EngineBackend::Started>> EngineBackend::take() {
+  if (auto spare = std::exchange(spare_, std::nullopt); spare && spare->child->alive()) co_return std::move(*spare);
+  co_return co_await spawn();
+}
+
+async::Task<Result<EngineBackend::Started>> EngineBackend::spawn() {
+  const auto number = ++last_number_;
+  Started started;
+  started.socket = options_.runtime_dir / fmt::format("engine-{}.sock", number);
+  started.argv = {options_.program.native(), "engine", "--socket", started.socket.native()};
+  proc::ChildSpec spec;
+  spec.name = fmt::format("engine-{}", number);
+  spec.argv = started.argv;
+  spec.control_channel = true;
+  spec.binds_itself = true;
+  if (!options_.log_dir.empty()) spec.log_file = options_.log_dir / (spec.name + ".log");
+  auto child = co_await spawner_.spawn(std::move(spec));
+  if (!child) co_return std::unexpected(cannot_start(child.error()));
+  started.child = std::move(*child);
+  co_return started;
+}
+
+void EngineBackend::want_spare(Millis delay) {
+  if (!options_.warm_spare || stopping_ || spare_ || tasks_.running() > 0) return;
+  tasks_.spawn("spare engine", make_spare(delay));
+}
+
+async::Task<void> EngineBackend::make_spare(Millis delay) {
+  if (delay > Millis(0)) co_await timers_.sleep_for(delay);
+  auto started = co_await spawn();
+  if (!started) {
+    log::warning("backends", "no spare engine: {}", started.error().message);
+    co_return;
+  }
+  spare_ = std::move(*started);
+  spare_->spare = true;
+}
+
+async::Task<void> EngineBackend::stop() {
+  stopping_ = true;
+  tasks_.cancel();
+  co_await tasks_.join();
+  if (auto spare = std::exchange(spare_, std::nullopt)) {
+    co_await spare->child->stop(Millis(0));
+    std::error_code ignored;
+    std::filesystem::remove(spare->socket, ignored);
+  }
+}
+
+}  // namespace corral::backends

@@ -1,0 +1,124 @@
+#include "backends/engine_protocol.h"
+
+#include <algorithm>
+#include <array>
+
+#include "json/value.h"
+#include "json/writer.h"
+
+namespace corral::backends {
+namespace {
+
+// The causes a child may report, with the words for them on the wire.
+struct Cause {
+  std::string_view word;
+  errc cause;
+};
+constexpr std::array kCauses = {
+    Cause{"load_failed", errc::load_failed}, Cause{"out_of_memory", errc::load_out_of_memory},
+    Cause{"file_not_found", errc::model_file_not_found}, Cause{"invalid_option", errc::invalid_option}};
+
+std::string_view word_of(errc cause) {
+  for (const auto& row : kCauses) {
+    if (row.cause == cause) return row.word;
+  }
+  return kCauses[0].word;
+}
+
+errc cause_of(std::string_view word) {
+  for (const auto& row : kCauses) {
+    if (row.word == word) return row.cause;
+  }
+  return errc::load_failed;
+}
+
+template <typename T>
+void optional_field(json::Writer& out, std::string_view name, const std::optional<T>& value) {
+  if (value) out.field(name, *value);
+}
+
+// Nothing for what is missing, no number, or not whole.
+std::optional<std::int64_t> integer(const json::Value& from, std::string_view name) {
+  const auto* found = json::find(from, name);
+  return found && found->is_int64() ? std::optional(found->get_int64()) : std::nullopt;
+}
+
+std::uint64_t count(const json::Value& from, std::string_view name) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(integer(from, name).value_or(0), 0));
+}
+
+}  // namespace
+
+std::string to_line(const EngineLoad& load) {
+  std::string line;
+  json::Writer out(line);
+  out.begin_object().key("load").begin_object();
+  out.field("model", load.model).field("path", load.path).field("type", name_of(load.type));
+  optional_field(out, "ctx_size", load.options.ctx_size);
+  optional_field(out, "parallel", load.options.parallel);
+  optional_field(out, "threads", load.options.threads);
+  optional_field(out, "gpu_layers", load.options.gpu_layers);
+  optional_field(out, "llamacpp_backend", load.options.llamacpp_backend);
+  out.end_object().end_object();
+  return line;
+}
+
+std::string to_line(const EngineEvent& event) {
+  std::string line;
+  json::Writer out(line);
+  out.begin_object();
+  if (const auto* progress = std::get_if<EngineProgress>(&event)) {
+    out.field("progress", progress->fraction);
+  } else if (const auto* ready = std::get_if<EngineReady>(&event)) {
+    out.key("ready").begin_object().field("context_window", ready->context_window).end_object();
+  } else if (const auto* failed = std::get_if<EngineFailed>(&event)) {
+    out.key("failed")
+        .begin_object()
+        .field("cause", word_of(failed->cause))
+        .field("message", failed->message)
+        .end_object();
+  } else if (const auto* stats = std::get_if<RequestStats>(&event)) {
+    out.key("request_done").begin_object();
+    out.field("input", stats->input_tokens).field("output", stats->output_tokens).field("cached", stats->cached_tokens);
+    out.field("ttft", stats->time_to_first_token).field("rate", stats->tokens_per_second).end_object();
+  }
+  out.end_object();
+  return line;
+}
+
+Result<EngineLoad> parse_engine_load(std::string_view line) {
+  const auto parsed = json::parse(line);
+  if (!parsed) return std::unexpected(parsed.error());
+  const auto* body = json::find(*parsed, "load");
+  if (!body) return fail(errc::load_failed, "the first line on the control channel is no load");
+  EngineLoad load;
+  load.model = json::text_or(*body, "model", "");
+  load.path = json::text_or(*body, "path", "");
+  load.type = parse_model_type(json::text_or(*body, "type", "llm")).value_or(ModelType::llm);
+  load.options.ctx_size = integer(*body, "ctx_size");
+  load.options.parallel = integer(*body, "parallel");
+  load.options.threads = integer(*body, "threads");
+  load.options.gpu_layers = integer(*body, "gpu_layers");
+  if (const auto backend = json::text_or(*body, "llamacpp_backend", ""); !backend.empty())
+    load.options.llamacpp_backend = backend;
+  return load;
+}
+
+Result<EngineEvent> parse_engine_event(std::string_view line) {
+  const auto parsed = json::parse(line);
+  if (!parsed) return std::unexpected(parsed.error());
+  if (json::find(*parsed, "progress"))
+    return EngineProgress{std::clamp(json::number_or(*parsed, "progress", 0), 0.0, 1.0)};
+  if (const auto* ready = json::find(*parsed, "ready")) return EngineReady{count(*ready, "context_window")};
+  if (const auto* failed = json::find(*parsed, "failed")) {
+    return EngineFailed{cause_of(json::text_or(*failed, "cause", "")),
+                        std::string(json::text_or(*failed, "message", ""))};
+  }
+  if (const auto* done = json::find(*parsed, "request_done")) {
+    return RequestStats{count(*done, "input"), count(*done, "output"), count(*done, "cached"),
+                        json::number_or(*done, "ttft", 0), json::number_or(*done, "rate", 0)};
+  }
+  return fail(errc::load_failed, "a line on the control channel that isn't known: " + std::string(line.substr(0, 80)));
+}
+
+}  // namespace corral::backends

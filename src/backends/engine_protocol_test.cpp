@@ -1,0 +1,89 @@
+#include "backends/engine_protocol.h"
+
+#include <gtest/gtest.h>
+
+namespace corral::backends {
+namespace {
+
+template <typename T>
+T round_trip(const T& event) {
+  const auto line = to_line(EngineEvent(event));
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  const auto parsed = parse_engine_event(line);
+  EXPECT_TRUE(parsed) << line;
+  EXPECT_TRUE(std::holds_alternative<T>(*parsed)) << line;
+  return std::get<T>(*parsed);
+}
+
+TEST(EngineProtocol, LoadComesBackAsItWent) {
+  EngineLoad load{"org/repo:Q8_0", "/models/a \"b\"\n\xC3\xA9.gguf", ModelType::reranking, {}};
+  load.options = {4096, 8, 0, -1, "cuda"};
+  const auto line = to_line(load);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  const auto parsed = parse_engine_load(line);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->model, load.model);
+  EXPECT_EQ(parsed->path, load.path);
+  EXPECT_EQ(parsed->type, load.type);
+  EXPECT_EQ(parsed->options, load.options);
+}
+
+TEST(EngineProtocol, OptionsThatAreNotSetStaySo) {
+  const auto parsed = parse_engine_load(to_line(EngineLoad{"m", "p", ModelType::llm, {}}));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->options, LoadOptions{});
+}
+
+TEST(EngineProtocol, EventsComeBackAsTheyWent) {
+  EXPECT_EQ(round_trip(EngineProgress{0.25}).fraction, 0.25);
+  EXPECT_EQ(round_trip(EngineReady{32768}).context_window, 32768u);
+  for (const auto cause :
+       {errc::load_failed, errc::load_out_of_memory, errc::model_file_not_found, errc::invalid_option}) {
+    const auto failed = round_trip(EngineFailed{cause, "why \"so\"\n"});
+    EXPECT_EQ(failed.cause, cause);
+    EXPECT_EQ(failed.message, "why \"so\"\n");
+  }
+  const auto stats = round_trip(RequestStats{100, 20, 30, 0.125, 64.5});
+  EXPECT_EQ(stats.input_tokens, 100u);
+  EXPECT_EQ(stats.output_tokens, 20u);
+  EXPECT_EQ(stats.cached_tokens, 30u);
+  EXPECT_EQ(stats.time_to_first_token, 0.125);
+  EXPECT_EQ(stats.tokens_per_second, 64.5);
+}
+
+TEST(EngineProtocol, CausesNobodyKnowsAreFailures) {
+  const auto parsed = parse_engine_event(R"({"failed":{"cause":"gremlins","message":"boo"}})");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(std::get<EngineFailed>(*parsed).cause, errc::load_failed);
+}
+
+TEST(EngineProtocol, OtherLinesAreRefused) {
+  for (const auto* line : {"", "ready", "{", "[]", "null", "{}", R"({"load":{}})", R"({"hello":1})", "\xff\xfe"}) {
+    EXPECT_FALSE(parse_engine_event(line)) << line;
+  }
+  for (const auto* line : {"", "{", "[]", "{}", R"({"ready":{}})"}) EXPECT_FALSE(parse_engine_load(line)) << line;
+}
+
+TEST(EngineProtocol, ValuesOfWrongKindsDoNoHarm) {
+  const auto load = parse_engine_load(
+      R"({"load":{"model":1,"path":null,"type":"nonesuch","ctx_size":1.5,"parallel":"4","threads":1e30,"gpu_layers":[]}})");
+  ASSERT_TRUE(load);
+  EXPECT_EQ(load->options, LoadOptions{});
+  EXPECT_EQ(load->type, ModelType::llm);
+
+  const auto progress = parse_engine_event(R"({"progress":"half"})");
+  ASSERT_TRUE(progress);
+  EXPECT_EQ(std::get<EngineProgress>(*progress).fraction, 0);
+  EXPECT_EQ(std::get<EngineProgress>(*parse_engine_event(R"({"progress":7})")).fraction, 1);
+
+  const auto done =
+      parse_engine_event(R"({"request_done":{"input":-5,"output":1e300,"cached":"x","ttft":[],"rate":null}})");
+  ASSERT_TRUE(done);
+  EXPECT_EQ(std::get<RequestStats>(*done).input_tokens, 0u);
+  EXPECT_EQ(std::get<RequestStats>(*done).output_tokens, 0u);
+
+  EXPECT_TRUE(parse_engine_event(R"({"ready":5})"));
+}
+
+}  // namespace
+}  // namespace corral::backends

@@ -1,0 +1,268 @@
+#include "backends/fake_backend.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "http/errors.h"
+
+namespace corral::backends {
+
+using async::Task;
+
+// ---- requests
+
+void FakeRequest::answer(unsigned status, std::string text) {
+  response_ = http::Response::json(status, std::move(text));
+  ended_ = true;
+  changed_.set();
+}
+
+void FakeRequest::begin_stream(unsigned status) {
+  response_ = http::Response::event_stream(nullptr);
+  response_->head.status = status;
+  streams_ = true;
+  changed_.set();
+}
+
+void FakeRequest::send(std::string piece) {
+  if (!response_) begin_stream();
+  pieces_.push_back(std::move(piece));
+  changed_.set();
+}
+
+void FakeRequest::end() {
+  if (!response_) begin_stream();
+  ended_ = true;
+  changed_.set();
+}
+
+void FakeRequest::break_off() {
+  if (over()) return;
+  broken_ = true;
+  changed_.set();
+}
+
+// Pulls what the test sends. Dropping it before the end tells the test so.
+class FakeBody final : public http::BodySource {
+ public:
+  explicit FakeBody(std::shared_ptr<FakeRequest> request) : request_(std::move(request)) {}
+  ~FakeBody() override {
+    if (!request_->over()) request_->dropped_ = true;
+  }
+
+  Task<Result<std::string_view>> read() override {
+    auto& request = *request_;
+    while (request.pieces_.empty() && !request.ended_ && !request.broken_) {
+      request.changed_.reset();
+      co_await request.changed_.wait();
+    }
+    if (!request.pieces_.empty()) co_return take();
+    if (request.broken_) co_return fail(http::errc::truncated, "the connection was closed in the middle of the body");
+    co_return std::string_view();
+  }
+  std::string_view take_ready() override { return request_->pieces_.empty() ? std::string_view() : take(); }
+
+ private:
+  std::string_view take() {
+    piece_ = std::move(request_->pieces_.front());
+    request_->pieces_.pop_front();
+    return piece_;
+  }
+
+  const std::shared_ptr<FakeRequest> request_;
+  std::string piece_;
+};
+
+class FakeTarget final : public http::Target {
+ public:
+  explicit FakeTarget(FakeServer& server) : server_(server) {}
+
+  Task<Result<http::Response>> send(const http::RequestHead& head, std::string_view body) override {
+    if (server_.state_ != FakeServer::State::ready) co_return fail(http::errc::connect_failed, "nobody listens");
+    if (server_.backend_.reply) {
+      ++server_.replies_;
+      co_return server_.backend_.reply(server_, head, body);
+    }
+    const auto request = std::make_shared<FakeRequest>(server_.backend_.executor_, head, std::string(body));
+    server_.requests_.push_back(request);
+    struct Asking {
+      FakeRequest& request;
+      ~Asking() {
+        if (!request.response_ && !request.over()) request.dropped_ = true;
+      }
+    } const asking{*request};
+    while (!request->response_ && !request->broken_) {
+      request->changed_.reset();
+      co_await request->changed_.wait();
+    }
+    if (!request->response_) co_return fail(http::errc::peer_closed, "the connection was closed");
+    auto response = std::move(*request->response_);
+    if (request->streams_) response.body = http::Body(std::make_unique<FakeBody>(request));
+    co_return response;
+  }
+
+ private:
+  FakeServer& server_;
+};
+
+// ---- servers
+
+FakeServer::FakeServer(FakeBackend& backend, ModelPtr model, LoadOptions options)
+    : backend_(backend),
+      model_(std::move(model)),
+      options_(std::move(options)),
+      load_ended_(backend.executor_),
+      may_stop_(backend.executor_),
+      gone_(backend.executor_) {}
+
+void FakeServer::progress(double fraction) {
+  if (hooks_.progress) hooks_.progress(fraction);
+}
+
+void FakeServer::finish_load() {
+  load_result_.emplace();
+  load_ended_.set();
+}
+
+void FakeServer::fail_load(Error error) {
+  load_result_.emplace(std::unexpected(std::move(error)));
+  load_ended_.set();
+}
+
+void FakeServer::die(std::string how) {
+  if (!load_result_)
+    fail_load({make_error_code(errc::load_crashed), fmt::format("the server of '{}' {}", model(), how)});
+  end(std::move(how));
+}
+
+void FakeServer::let_stop() { may_stop_.set(); }
+
+void FakeServer::report(const RequestStats& stats) {
+  if (hooks_.request_done) hooks_.request_done(stats);
+}
+
+std::size_t FakeServer::running() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(requests_, [](const auto& request) { return !request->over(); }));
+}
+
+void FakeServer::end(std::string how) {
+  if (state_ == State::gone) return;
+  state_ = State::gone;
+  end_ = std::move(how);
+  for (const auto& request : requests_) request->break_off();
+  gone_.set();
+}
+
+// The router's side of a played server.
+class FakeWrappedServer final : public WrappedServer {
+ public:
+  explicit FakeWrappedServer(std::shared_ptr<FakeServer> server) : server_(std::move(server)), target_(*server_) {}
+  ~FakeWrappedServer() override {
+    server_->hooks_ = {};
+    server_->end("killed by its owner");
+  }
+
+  Task<Result<>> load(Hooks hooks) override {
+    const auto server = server_;
+    server->hooks_ = std::move(hooks);
+    server->state_ = FakeServer::State::loading;
+    struct Killed {
+      FakeServer& server;
+      ~Killed() {
+        if (server.state_ == FakeServer::State::loading) server.end("killed while it loaded");
+      }
+    } const killed{*server};
+    if (!server->backend_.load_at_once) {
+      co_await server->load_ended_.wait();
+      if (!*server->load_result_) co_return *server->load_result_;
+    }
+    server->load_result_.emplace();
+    if (server->alive()) server->state_ = FakeServer::State::ready;
+    co_return Result<>();
+  }
+
+  Task<void> stop(Millis grace) override {
+    const auto server = server_;
+    server->stops_.push_back(grace);
+    const bool waits = !server->backend_.stop_at_once && grace > Millis(0) && server->alive();
+    if (waits) co_await server->may_stop_.wait();
+    server->end("exited with code 0");
+  }
+
+  Task<std::string> until_gone() override {
+    const auto server = server_;
+    co_await server->gone_.wait();
+    co_return server->end_;
+  }
+
+  http::Target& target(async::Executor) override { return target_; }
+
+  ServerFacts facts() const override {
+    if (!server_->alive()) return {};
+    return {.pid = 4711,
+            .launch_command = {"fake", server_->model()},
+            .backend_url = "fake:" + server_->model(),
+            .context_window = 2048,
+            .memory_bytes = 1024};
+  }
+
+ private:
+  const std::shared_ptr<FakeServer> server_;
+  FakeTarget target_;
+};
+
+// ---- the backend
+
+Result<http::Response> FakeBackend::echo(const FakeServer& server, const http::RequestHead& head,
+                                         std::string_view body) {
+  return http::Response::json(
+      200, fmt::format(R"({{"model":"{}","path":"{}","body":{}}})", server.model(), head.target, body));
+}
+
+Result<LoadOptions> FakeBackend::resolve(const models::ModelInfo& model, const LoadOptions& options) const {
+  if (const auto found = refused.find(model.name.value()); found != refused.end())
+    return std::unexpected(found->second);
+  return merge(options, LoadOptions{-1, 16, 0, -1, ""});
+}
+
+std::unique_ptr<WrappedServer> FakeBackend::create(ModelPtr model, const LoadOptions& options) {
+  servers_.push_back(std::make_shared<FakeServer>(*this, std::move(model), options));
+  return std::make_unique<FakeWrappedServer>(servers_.back());
+}
+
+Task<void> FakeBackend::stop() { co_return; }
+
+FakeServer& FakeBackend::server(std::string_view model) const {
+  for (auto at = servers_.rbegin(); at != servers_.rend(); ++at) {
+    if ((*at)->model() == model) return **at;
+  }
+  throw std::logic_error(fmt::format("no server of '{}' was ever made", model));
+}
+
+std::size_t FakeBackend::loads(std::string_view model) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(servers_, [&](const auto& server) { return server->model() == model; }));
+}
+
+std::vector<std::string> FakeBackend::alive() const {
+  std::vector<std::string> names;
+  for (const auto& server : servers_) {
+    const auto state = server->state();
+    if (state == FakeServer::State::loading || state == FakeServer::State::ready) names.push_back(server->model());
+  }
+  return names;
+}
+
+ModelPtr fake_model(std::string name, ModelType type, std::string recipe) {
+  models::ModelInfo model;
+  model.name = ModelName(std::move(name));
+  model.checkpoint = model.name.value() + ".gguf";
+  model.recipe = std::move(recipe);
+  model.type = type;
+  return std::make_shared<const models::ModelInfo>(std::move(model));
+}
+
+}  // namespace corral::backends

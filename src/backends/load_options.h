@@ -1,0 +1,26 @@
+// Options of one load: what a `load` request may say, what the configuration says, what a backend makes of both.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace corral::backends {
+
+// Unset means: the next source in line decides (load request > configuration > built-in default).
+struct LoadOptions {
+  std::optional<std::int64_t> ctx_size;         // tokens of context; -1 or 0: from the model
+  std::optional<std::int64_t> parallel;         // requests that run side by side
+  std::optional<std::int64_t> threads;          // compute threads; 0: all cores
+  std::optional<std::int64_t> gpu_layers;       // layers on the GPU; -1: all
+  std::optional<std::string> llamacpp_backend;  // "cpu": nothing on a GPU; "auto", empty: the best there is
+
+  friend bool operator==(const LoadOptions&, const LoadOptions&) = default;
+};
+
+// `first` where it is set, else `second`.
+LoadOptions merge(const LoadOptions& first, const LoadOptions& second);
+// Equal options have equal fingerprints; used to see that a reload would change nothing.
+std::uint64_t fingerprint(const LoadOptions& options);
+
+}  // namespace corral::backends

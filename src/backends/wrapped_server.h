@@ -1,0 +1,81 @@
+// One supervised backend process that serves one model, and the recipes that make them.
+//
+//   create ──> load() ──> ready: target() takes requests ──> stop(), or it dies: until_gone()
+//
+// Everything here lives on the home loop of the router, but targets, which belong to the loop they are asked for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "async/task.h"
+#include "backends/errors.h"
+#include "backends/load_options.h"
+#include "base/clock.h"
+#include "http/target.h"
+#include "models/model_info.h"
+
+namespace corral::backends {
+
+using ModelPtr = std::shared_ptr<const models::ModelInfo>;
+
+// What is known of a backend process, for people.
+struct ServerFacts {
+  pid_t pid = 0;
+  std::vector<std::string> launch_command;
+  std::string backend_url;           // "unix:/run/.../engine-3.sock", "http://127.0.0.1:8123"
+  std::uint64_t context_window = 0;  // tokens one request can use; 0: not known
+  std::uint64_t memory_bytes = 0;    // resident, sampled when asked
+};
+
+// Counted by the backend for each inference request it has finished.
+struct RequestStats {
+  std::uint64_t input_tokens = 0;
+  std::uint64_t output_tokens = 0;
+  std::uint64_t cached_tokens = 0;  // of the input, not computed again
+  double time_to_first_token = 0;   // seconds, from arrival in the backend
+  double tokens_per_second = 0;     // of the output
+};
+
+class WrappedServer {
+ public:
+  struct Hooks {
+    std::function<void(double fraction)> progress;          // 0..1 while loading
+    std::function<void(const RequestStats&)> request_done;  // any number of times once ready
+  };
+
+  // Kills the process if it still runs.
+  virtual ~WrappedServer() = default;
+
+  // Starts the process and returns when it can serve. On failure the process is gone and the error's code says why:
+  // errc::load_failed, load_out_of_memory, load_crashed, model_file_not_found, backend_not_installed. Cancelling kills
+  // the process.
+  virtual async::Task<Result<>> load(Hooks hooks) = 0;
+  // Asks the process to end, forces it after `grace`. Returns when it is gone.
+  virtual async::Task<void> stop(Millis grace) = 0;
+  // Returns when the process is gone, with what its end looked like ("killed by signal 9 (SIGKILL)").
+  virtual async::Task<std::string> until_gone() = 0;
+  // For use on `executor`'s loop only; valid as long as this object.
+  virtual http::Target& target(async::Executor executor) = 0;
+  virtual ServerFacts facts() const = 0;
+};
+
+// Makes servers of one recipe.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view recipe() const = 0;
+  // What `options` come to for this model once every default is filled in. Errors: invalid_option.
+  virtual Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const = 0;
+  virtual std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) = 0;
+  // Ends what the backend keeps ready between loads.
+  virtual async::Task<void> stop() = 0;
+};
+
+}  // namespace corral::backends
