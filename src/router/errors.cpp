@@ -1,0 +1,18 @@
+#include "router/errors.h"
+
+#include "base/error_table.h"
+
+namespace corral::router {
+
+const std::error_category& error_category() {
+  static constexpr ErrorRow kRows[] = {
+      {"backend_not_installed", ErrorKind::unprocessable},
+      {"backend_died", ErrorKind::upstream},
+      {"backend_unreachable", ErrorKind::upstream},
+      {"shutting_down", ErrorKind::unavailable},
+  };
+  static const TableCategory category("router", kRows);
+  return category;
+}
+
+}  // namespace corral::router

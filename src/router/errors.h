@@ -1,0 +1,17 @@
+// Why the router itself refuses a request; causes from below pass through with their own codes.
+#pragma once
+
+#include "base/error.h"
+
+namespace corral::router {
+
+enum class errc {
+  unknown_recipe = 1,   // no backend of this recipe is compiled in or installed
+  backend_died,         // the backend ended while it worked on the request
+  backend_unreachable,  // the backend lives but doesn't take the request
+  shutting_down,
+};
+
+}  // namespace corral::router
+
+CORRAL_DECLARE_ERRC(corral::router);

@@ -1,0 +1,229 @@
+#include "router/forwarder.h"
+
+#include <fmt/format.h>
+
+#include "async/beside.h"
+#include "http/sse.h"
+#include "protocol/http_error.h"
+
+namespace corral::router {
+namespace {
+
+constexpr Millis kPingInterval{1'000};
+// How long a broken connection may take to turn out as a dead process.
+constexpr Millis kDeathNotice{2'000};
+constexpr std::uint64_t kLargestAnswer = 1ull << 30;
+
+http::RequestHead backend_head(const ForwardRequest& request) {
+  http::RequestHead head{"POST", request.path, {}};
+  head.headers.add("Content-Type", "application/json");
+  head.headers.add("X-Request-Id", request.id.value());
+  return head;
+}
+
+Error broken(const ForwardRequest& request, bool dead, const Error& cause) {
+  const auto code = dead ? errc::backend_died : errc::backend_unreachable;
+  return {make_error_code(code),
+          fmt::format("the backend of '{}' {} while it worked on this request ({})", request.model->name.value(),
+                      dead ? "ended" : "broke the connection", cause.message)};
+}
+
+// An answer that says no is short and wanted whole; one that says yes streams on.
+async::Task<Result<http::Response>> with_error_text(Result<http::Response> answer) {
+  if (!answer || answer->head.status == 200) co_return answer;
+  auto text = co_await answer->body.read_all(kLargestAnswer);
+  if (!text) co_return std::unexpected(text.error());
+  answer->body = http::Body(std::move(*text));
+  co_return answer;
+}
+
+}  // namespace
+
+// The answer to a streaming request, through waiting, asking, reading and, if need be, asking again.
+class ForwardedStream final : public http::BodySource {
+ public:
+  // Still waiting for its model: the client has heard nothing for kPingInterval, so a ping comes first.
+  ForwardedStream(Forwarder& forwarder, async::Executor executor, ForwardRequest request,
+                  std::unique_ptr<Forwarder::Acquisition> acquisition, bool asked_again)
+      : forwarder_(forwarder),
+        executor_(executor),
+        request_(std::move(request)),
+        acquisition_(std::move(acquisition)),
+        ping_first_(true),
+        asked_again_(asked_again) {}
+  // Already answering.
+  ForwardedStream(Forwarder& forwarder, async::Executor executor, ForwardRequest request, Lease lease,
+                  http::Body answer, bool asked_again)
+      : forwarder_(forwarder),
+        executor_(executor),
+        request_(std::move(request)),
+        lease_(std::move(lease)),
+        answer_(std::move(answer)),
+        asked_again_(asked_again) {
+    lease_.mark_streaming();
+  }
+
+  async::Task<Result<std::string_view>> read() override {
+    if (std::exchange(ping_first_, false)) co_return http::kSsePing;
+    while (!ended_) {
+      if (acquisition_) {
+        const bool acquired = co_await acquisition_->wait(forwarder_.timers_, kPingInterval);
+        if (!acquired) co_return http::kSsePing;
+        auto lease = acquisition_->take();
+        acquisition_.reset();
+        if (!lease) co_return end_with(lease.error());
+        lease_ = std::move(*lease);
+        lease_.mark_streaming();
+        auto answer = co_await ask();
+        if (!answer) {
+          const bool again = co_await ask_again();
+          if (again) continue;
+          co_return end_with(broken(request_, dead_, answer.error()));
+        }
+        if (answer->head.status != 200) {
+          co_return end_with(protocol::parse_error_body(answer->head.status, answer->body.text()));
+        }
+        answer_ = std::move(answer->body);
+      }
+      const auto piece = co_await next_piece();
+      if (piece && !piece->empty()) {
+        started_ = true;
+        co_return *piece;
+      }
+      if (piece) break;
+      const bool again = co_await ask_again();
+      if (!again) co_return end_with(broken(request_, dead_, piece.error()));
+    }
+    finish();
+    co_return std::string_view();
+  }
+
+  std::string_view take_ready() override {
+    if (std::exchange(ping_first_, false)) return http::kSsePing;
+    if (ended_ || acquisition_ || !answer_.streaming()) return {};
+    const auto piece = answer_.source()->take_ready();
+    started_ = started_ || !piece.empty();
+    return piece;
+  }
+
+ private:
+  async::Task<Result<http::Response>> ask() {
+    const auto head = backend_head(request_);
+    auto answer = co_await lease_.target(executor_).send(head, request_.body);
+    co_return co_await with_error_text(std::move(answer));
+  }
+
+  async::Task<Result<std::string_view>> next_piece() {
+    if (answer_.streaming()) co_return co_await answer_.source()->read();
+    last_words_ = std::exchange(answer_.text(), {});
+    co_return last_words_;
+  }
+
+  // After a broken connection: true when the request goes to a fresh process.
+  async::Task<bool> ask_again() {
+    dead_ = co_await forwarder_.died(lease_);
+    if (!dead_ || started_ || asked_again_) co_return false;
+    asked_again_ = true;
+    answer_ = {};
+    lease_.give_back();
+    acquisition_ = forwarder_.begin_acquire(executor_, request_.model);
+    co_return true;
+  }
+
+  std::string_view end_with(const Error& error) {
+    last_words_ = protocol::sse_error_event(error);
+    finish();
+    return last_words_;
+  }
+
+  void finish() {
+    ended_ = true;
+    answer_ = {};
+    lease_.give_back();
+  }
+
+  Forwarder& forwarder_;
+  const async::Executor executor_;
+  const ForwardRequest request_;
+  std::unique_ptr<Forwarder::Acquisition> acquisition_;  // while waiting
+  Lease lease_;
+  http::Body answer_;
+  std::string last_words_;
+  bool ping_first_ = false;
+  bool started_ = false;  // bytes of the answer went to the client
+  bool asked_again_ = false;
+  bool dead_ = false;
+  bool ended_ = false;
+};
+
+async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
+  if (request.stream) co_return co_await streamed(std::move(request));
+  co_return co_await whole(std::move(request));
+}
+
+async::Task<Result<Lease>> Forwarder::acquire(const backends::ModelPtr& model) {
+  if (auto lease = router_.try_acquire(model->name)) co_return lease;
+  co_return co_await router_.acquire(model);
+}
+
+std::unique_ptr<Forwarder::Acquisition> Forwarder::begin_acquire(async::Executor executor,
+                                                                 const backends::ModelPtr& model) {
+  return std::make_unique<Acquisition>(executor, "acquire", router_.acquire(model));
+}
+
+async::Task<bool> Forwarder::died(const Lease& lease) {
+  auto gone = lease.until_gone();
+  const auto end = co_await async::with_timeout(timers_, kDeathNotice, std::move(gone));
+  co_return end.has_value();
+}
+
+async::Task<http::Response> Forwarder::whole(ForwardRequest request) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  const auto head = backend_head(request);
+  for (bool again = false;; again = true) {
+    const auto lease = co_await acquire(request.model);
+    if (!lease) co_return protocol::error_response(lease.error());
+    auto answer = co_await lease->target(executor).send(head, request.body);
+    auto text =
+        answer ? co_await answer->body.read_all(kLargestAnswer) : Result<std::string>(std::unexpected(answer.error()));
+    if (text) {
+      answer->body = http::Body(std::move(*text));
+      co_return std::move(*answer);
+    }
+    const bool dead = co_await died(*lease);
+    if (!dead || again) co_return protocol::error_response(broken(request, dead, text.error()));
+  }
+}
+
+async::Task<http::Response> Forwarder::streamed(ForwardRequest request) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  const auto head = backend_head(request);
+  for (bool again = false;; again = true) {
+    auto lease = router_.try_acquire(request.model->name);
+    if (!lease) {
+      auto acquisition = begin_acquire(executor, request.model);
+      const bool in_time = co_await acquisition->wait(timers_, kPingInterval);
+      if (!in_time) {
+        co_return http::Response::event_stream(
+            std::make_unique<ForwardedStream>(*this, executor, std::move(request), std::move(acquisition), again));
+      }
+      auto acquired = acquisition->take();
+      if (!acquired) co_return protocol::error_response(acquired.error());
+      lease = std::move(*acquired);
+    }
+    auto sent = co_await lease.target(executor).send(head, request.body);
+    auto answer = co_await with_error_text(std::move(sent));
+    if (!answer) {
+      const bool dead = co_await died(lease);
+      if (dead && !again) continue;
+      co_return protocol::error_response(broken(request, dead, answer.error()));
+    }
+    if (answer->head.status != 200) co_return std::move(*answer);
+    http::Response response{std::move(answer->head), {}};
+    response.body = http::Body(std::make_unique<ForwardedStream>(*this, executor, std::move(request), std::move(lease),
+                                                                 std::move(answer->body), again));
+    co_return response;
+  }
+}
+
+}  // namespace corral::router

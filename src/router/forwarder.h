@@ -1,0 +1,49 @@
+// Takes a checked request to the backend of its model and brings the answer back.
+//
+//   - The body passes untouched both ways.
+//   - A stream that must wait for a load answers ": ping" from the first second on; what fails after that is one framed
+//     error event without [DONE]. What fails before has a status.
+//   - A backend that dies before a byte of the answer reached the client is replaced and asked again, once.
+#pragma once
+
+#include <string>
+
+#include "async/beside.h"
+#include "http/handler.h"
+#include "router/model_router.h"
+
+namespace corral::router {
+
+struct ForwardRequest {
+  backends::ModelPtr model;
+  std::string path;  // at the backend: "/v1/chat/completions"
+  std::string body;
+  bool stream = false;
+  RequestId id;
+};
+
+class Forwarder {
+ public:
+  // Both must outlive the forwarder and the answers it returns.
+  Forwarder(ModelRouter& router, async::Timers& timers) : router_(router), timers_(timers) {}
+
+  // On the loop of the client's connection.
+  async::Task<http::Response> forward(ForwardRequest request);
+
+ private:
+  friend class ForwardedStream;
+  using Acquisition = async::Beside<Result<Lease>>;
+
+  async::Task<http::Response> whole(ForwardRequest request);
+  async::Task<http::Response> streamed(ForwardRequest request);
+  async::Task<Result<Lease>> acquire(const backends::ModelPtr& model);
+  // Dropping it gives up the place in the queue, or gives the lease back.
+  std::unique_ptr<Acquisition> begin_acquire(async::Executor executor, const backends::ModelPtr& model);
+  // True when the backend behind the lease turns out dead, so that asking again makes sense.
+  async::Task<bool> died(const Lease& lease);
+
+  ModelRouter& router_;
+  async::Timers& timers_;
+};
+
+}  // namespace corral::router

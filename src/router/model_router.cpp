@@ -1,0 +1,411 @@
+#include "router/model_router.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "residency/npu_rule.h"
+
+namespace corral::router {
+namespace {
+
+// A load may take this long however small the model, plus its bytes at the speed of a slow disk.
+constexpr Millis kLoadDeadlineBase{60'000};
+constexpr std::uint64_t kSlowDiskBytesPerMilli = 50'000;
+
+Millis default_deadline(Bytes size) { return kLoadDeadlineBase + Millis(size.value() / kSlowDiskBytesPerMilli); }
+
+residency::LoadFault fault_of(const Error& error) {
+  using residency::LoadFault;
+  if (error.code == backends::errc::model_file_not_found) return LoadFault::file_not_found;
+  if (error.code == backends::errc::invalid_option || error.code == backends::errc::backend_not_installed)
+    return LoadFault::invalid;
+  if (error.code == backends::errc::load_out_of_memory) return LoadFault::out_of_memory;
+  return error.code == backends::errc::load_crashed ? LoadFault::crashed : LoadFault::other;
+}
+
+}  // namespace
+
+class ModelRouter::Ticket {
+ public:
+  explicit Ticket(ModelRouter& router) : router_(router), id(++router.last_ticket_), done_(router.home_.executor()) {
+    router_.tickets_[id] = this;
+  }
+  ~Ticket() {
+    router_.tickets_.erase(id);
+    if (!answer_) router_.dispatch(residency::CancelTicket{id});
+    // Granted, but whoever waited has gone: nobody else would give the lease back.
+    if (const auto* granted = answer_ ? std::get_if<residency::Granted>(&*answer_) : nullptr)
+      router_.return_lease(granted->lease);
+  }
+  Ticket(const Ticket&) = delete;
+  Ticket& operator=(const Ticket&) = delete;
+
+  void set(Answer answer) {
+    answer_ = std::move(answer);
+    done_.set();
+  }
+  // The answer; what it holds is the caller's from then on.
+  async::Task<Answer> wait() {
+    co_await done_.wait();
+    co_return std::exchange(answer_, Error(make_error_code(errc::shutting_down), "answered already")).value();
+  }
+
+ private:
+  ModelRouter& router_;
+
+ public:
+  const residency::TicketId id;
+
+ private:
+  async::Event done_;
+  std::optional<Answer> answer_;
+};
+
+ModelRouter::ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends,
+                         RouterOptions options)
+    : home_(home),
+      timers_(timers),
+      backends_(std::move(backends)),
+      options_(std::move(options)),
+      core_(options_.residency),
+      idle_(home.executor()),
+      alarm_(home.executor()),
+      tasks_(home.executor()) {
+  idle_.set();
+}
+
+ModelRouter::~ModelRouter() = default;
+
+// ---- events in, actions out
+
+void ModelRouter::dispatch(residency::Event event) {
+  events_.push_back(std::move(event));
+  if (dispatching_) return;
+  dispatching_ = true;
+  while (!events_.empty()) {
+    auto batch = std::exchange(events_, {});
+    for (auto& next : batch) {
+      actions_.clear();
+      core_.handle(next, now(), actions_);
+      run(actions_);
+    }
+  }
+  dispatching_ = false;
+}
+
+void ModelRouter::run(residency::ActionList& actions) {
+  for (const auto& action : actions) {
+    std::visit([this](const auto& known) { on(known); }, action);
+  }
+}
+
+void ModelRouter::answer(residency::TicketId ticket, Answer answer) {
+  if (const auto found = tickets_.find(ticket); found != tickets_.end()) found->second->set(std::move(answer));
+}
+
+void ModelRouter::on(const residency::StartLoad& action) {
+  const auto running = Running::make(action.server, action.spec, home_.executor());
+  const auto& spec = LoadSpec::of(action.spec);
+  running->server = spec.backend->create(spec.model, spec.load_options);
+  running_[action.server] = running;
+  idle_.reset();
+  log::info("router", "loading {}{}", spec.name.value(), action.attempt > 1 ? " again, with all memory free" : "");
+  running->tasks.spawn("load", run_load(running));
+}
+
+void ModelRouter::on(const residency::AbortLoad& action) {
+  const auto found = running_.find(action.server);
+  if (found == running_.end()) return;
+  const auto running = found->second;
+  log::info("router", "load of {} given up ({})", running->spec->name.value(), residency::name_of(action.reason));
+  running->stopping = true;
+  tasks_.spawn("abort load", give_up(running, Millis(0)));
+}
+
+void ModelRouter::on(const residency::StopServer& action) {
+  const auto found = running_.find(action.server);
+  if (found == running_.end()) return;
+  const auto running = found->second;
+  log::info("router", "unloading {} ({})", running->spec->name.value(), residency::name_of(action.reason));
+  running->stopping = true;
+  tasks_.spawn("stop", give_up(running, options_.stop_grace));
+}
+
+void ModelRouter::on(const residency::PinChanged& action) {
+  if (action.ticket) answer(*action.ticket, action);
+}
+
+void ModelRouter::on(const residency::WakeAt& action) {
+  alarm_.cancel();
+  if (action.time) alarm_.spawn("alarm", wake(*action.time));
+}
+
+async::Task<void> ModelRouter::wake(MonoTime when) {
+  co_await timers_.sleep_until(when);
+  dispatch(residency::Tick{});
+}
+
+// ---- one server's life
+
+async::Task<void> ModelRouter::run_load(std::shared_ptr<Running> running) {
+  backends::WrappedServer::Hooks hooks;
+  hooks.progress = [weak = std::weak_ptr(running)](double fraction) {
+    if (const auto alive = weak.lock()) alive->progress = fraction;
+  };
+  hooks.request_done = [this](const backends::RequestStats& stats) {
+    totals_.requests += 1;
+    totals_.input_tokens += stats.input_tokens;
+    totals_.output_tokens += stats.output_tokens;
+    totals_.cached_tokens += stats.cached_tokens;
+    totals_.last = stats;
+  };
+  const auto loaded = co_await running->server->load(std::move(hooks));
+  if (running->stopping) co_return;  // AbortLoad answers for it
+  if (!loaded) {
+    log::warning("router", "load of {} failed: {}", running->spec->name.value(), loaded.error().message);
+    running->end = loaded.error().message;
+    forget(running);
+    dispatch(residency::LoadFailed{running->id, fault_of(loaded.error()), loaded.error()});
+    co_return;
+  }
+  running->loading = false;
+  log::info("router", "{} is ready", running->spec->name.value());
+  dispatch(residency::LoadSucceeded{running->id});
+  running->end = co_await running->server->until_gone();
+  if (running->stopping) co_return;  // StopServer answers for it
+  log::warning("router", "{} ended: {}", running->spec->name.value(), running->end);
+  forget(running);
+  dispatch(residency::ServerDied{running->id});
+}
+
+async::Task<void> ModelRouter::give_up(std::shared_ptr<Running> running, Millis grace) {
+  // A load in the middle of starting its process must have let go of it before the process can be stopped for sure.
+  running->tasks.cancel();
+  co_await running->tasks.join();
+  co_await running->server->stop(grace);
+  forget(running);
+  dispatch(residency::ServerStopped{running->id});
+}
+
+void ModelRouter::forget(const std::shared_ptr<Running>& running) {
+  running->gone.set();
+  running_.erase(running->id);
+  if (running_.empty()) idle_.set();
+}
+
+// ---- leases
+
+Lease ModelRouter::make_lease(residency::LeaseId id, residency::ServerId server) {
+  const auto found = running_.find(server);
+  if (found == running_.end()) return {};
+  return Lease(found->second, [this, id] { return_lease(id); });
+}
+
+void ModelRouter::return_lease(residency::LeaseId lease) {
+  if (home_.executor().running_in_this_thread()) {
+    dispatch(residency::ReturnLease{lease});
+  } else {
+    home_.post([this, lease] { dispatch(residency::ReturnLease{lease}); });
+  }
+}
+
+Lease ModelRouter::try_acquire(const ModelName& model) {
+  if (!home_.executor().running_in_this_thread()) return {};
+  const auto lease = core_.try_acquire(model, now());
+  return lease ? make_lease(lease->id, lease->server) : Lease();
+}
+
+Result<residency::SpecPtr> ModelRouter::make_spec(const backends::ModelPtr& model,
+                                                  const backends::LoadOptions& options) const {
+  const auto backend = std::ranges::find(backends_, model->recipe, [](const auto* known) { return known->recipe(); });
+  if (backend == backends_.end()) {
+    return fail(errc::unknown_recipe, fmt::format("model '{}' needs the recipe '{}', which isn't installed here",
+                                                  model->name.value(), model->recipe));
+  }
+  auto resolved = (*backend)->resolve(*model, backends::merge(options, options_.default_options));
+  if (!resolved) return std::unexpected(resolved.error());
+  auto spec = std::make_shared<LoadSpec>();
+  spec->name = model->name;
+  spec->type = model->type;
+  spec->device = model->devices;
+  spec->recipe = model->recipe;
+  spec->npu = residency::npu_policy_of(model->recipe, model->devices);
+  spec->options = backends::fingerprint(*resolved);
+  spec->load_deadline = options_.load_timeout.count() > 0 ? options_.load_timeout : default_deadline(model->size);
+  spec->model = model;
+  spec->load_options = std::move(*resolved);
+  spec->backend = *backend;
+  return spec;
+}
+
+// ---- requests, on the home loop
+
+async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model) {
+  for (bool again = false;; again = true) {
+    if (auto lease = try_acquire(model->name)) co_return lease;
+    const auto spec = make_spec(model, {});
+    if (!spec) co_return std::unexpected(spec.error());
+    Ticket ticket(*this);
+    dispatch(residency::Acquire{ticket.id, *spec});
+    auto answer = co_await ticket.wait();
+    if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
+    const auto& granted = std::get<residency::Granted>(answer);
+    if (auto lease = make_lease(granted.lease, granted.server)) co_return lease;
+    // The process died between the grant and this moment; nothing of the request has been done yet.
+    return_lease(granted.lease);
+    if (again) {
+      co_return fail(errc::backend_died,
+                     fmt::format("the backend of '{}' ended right after its load", model->name.value()));
+    }
+  }
+}
+
+async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, backends::LoadOptions options,
+                                                 std::optional<bool> pin) {
+  const auto spec = make_spec(model, options);
+  if (!spec) co_return std::unexpected(spec.error());
+  Ticket ticket(*this);
+  dispatch(residency::Load{ticket.id, *spec, pin});
+  auto answer = co_await ticket.wait();
+  if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
+  co_return std::get<residency::Loaded>(answer).was_resident;
+}
+
+async::Task<Result<>> ModelRouter::unload_here(ModelName model) {
+  Ticket ticket(*this);
+  dispatch(residency::Unload{ticket.id, model});
+  auto answer = co_await ticket.wait();
+  if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
+  co_return Result<>();
+}
+
+async::Task<Result<UnloadReport>> ModelRouter::unload_all_here() {
+  Ticket ticket(*this);
+  dispatch(residency::UnloadAll{ticket.id});
+  auto answer = co_await ticket.wait();
+  if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
+  auto& unloaded = std::get<residency::Unloaded>(answer);
+  co_return UnloadReport{std::move(unloaded.unloaded), std::move(unloaded.draining)};
+}
+
+async::Task<Result<>> ModelRouter::pin_here(ModelName model, bool pinned) {
+  Ticket ticket(*this);
+  dispatch(residency::Pin{ticket.id, model, pinned});
+  auto answer = co_await ticket.wait();
+  if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
+  co_return Result<>();
+}
+
+async::Task<Report> ModelRouter::report_here() {
+  Report report{core_.snapshot(now()), {}, std::nullopt};
+  for (const auto& view : report.snapshot.servers) {
+    const auto& spec = LoadSpec::of(view.spec);
+    ServerReport entry{view, {}, spec.model, spec.load_options, false};
+    if (const auto found = running_.find(view.id); found != running_.end()) {
+      entry.facts = found->second->server->facts();
+      entry.streaming = found->second->streams > 0;
+    }
+    report.servers.push_back(std::move(entry));
+  }
+  if (report.snapshot.loading) {
+    const auto found = running_.find(report.snapshot.loading->id);
+    if (found != running_.end()) report.load_progress = found->second->progress;
+  }
+  co_return report;
+}
+
+async::Task<std::optional<double>> ModelRouter::progress_here(ModelName model) {
+  for (const auto& [id, running] : running_) {
+    if (running->loading && running->spec->name == model) co_return running->progress;
+  }
+  co_return std::nullopt;
+}
+
+async::Task<Totals> ModelRouter::totals_here() { co_return totals_; }
+
+async::Task<void> ModelRouter::stop_here(Millis deadline) {
+  dispatch(residency::Shutdown{});
+  auto all_gone = [](async::Event& idle) -> async::Task<bool> {
+    co_await idle.wait();
+    co_return true;
+  };
+  auto waiting = all_gone(idle_);
+  const auto drained = co_await async::with_timeout(timers_, deadline, std::move(waiting));
+  if (!drained) {
+    const auto left = running_;  // a task may end, and forget its server, as soon as it is spawned
+    for (const auto& [id, running] : left) {
+      running->stopping = true;
+      tasks_.spawn("force stop", give_up(running, Millis(0)));
+    }
+    co_await idle_.wait();
+  }
+  alarm_.cancel();
+  co_await alarm_.join();
+  co_await tasks_.join();
+}
+
+std::string ModelRouter::leftovers() const {
+  const auto& state = core_.state();
+  const std::pair<std::size_t, const char*> counts[] = {
+      {running_.size(), "backends"}, {state.servers.size(), "servers"}, {state.leases.size(), "leases"},
+      {tickets_.size(), "tickets"},  {state.waiting.size(), "waiters"}, {state.unloads.size(), "unloads"},
+      {tasks_.running(), "tasks"},   {alarm_.running(), "alarms"},      {events_.size(), "events"},
+  };
+  std::string text;
+  for (const auto& [count, what] : counts) {
+    if (count > 0) fmt::format_to(std::back_inserter(text), "{}{} {}", text.empty() ? "" : ", ", count, what);
+  }
+  return text;
+}
+
+// ---- the same from any loop
+
+async::Task<Result<Lease>> ModelRouter::acquire(backends::ModelPtr model) {
+  auto task = acquire_here(std::move(model));
+  co_return co_await async::run_on(home_.executor(), std::move(task));
+}
+
+async::Task<Result<bool>> ModelRouter::load(backends::ModelPtr model, backends::LoadOptions options,
+                                            std::optional<bool> pin) {
+  auto task = load_here(std::move(model), std::move(options), pin);
+  co_return co_await async::run_on(home_.executor(), std::move(task));
+}
+
+async::Task<Result<>> ModelRouter::unload(ModelName model) {
+  auto task = unload_here(std::move(model));
+  co_return co_await async::run_on(home_.executor(), std::move(task));
+}
+
+async::Task<Result<UnloadReport>> ModelRouter::unload_all() {
+  auto task = unload_all_here();
+  co_return co_await async::run_on(home_.executor(), std::move(task));
+}
+
+async::Task<Result<>> ModelRouter::pin(ModelName model, bool pinned) {
+  auto task = pin_here(std::move(model), pinned);
+  co_return co_await async::run_on(home_.executor(), std::move(task));
+}
+
+async::Task<Report> ModelRouter::report() {
+  auto task = report_here();
+  co_return co_await async::run_on(home_.executor(), std::move(task));
+}
+
+async::Task<std::optional<double>> ModelRouter::progress(ModelName model) {
+  auto task = progress_here(std::move(model));
+  co_return co_await async::run_on(home_.executor(), std::move(task));
+}
+
+async::Task<Totals> ModelRouter::totals() {
+  auto task = totals_here();
+  co_return co_await async::run_on(home_.executor(), std::move(task));
+}
+
+async::Task<void> ModelRouter::stop(Millis deadline) {
+  auto task = stop_here(deadline);
+  co_await async::run_on(home_.executor(), std::move(task));
+}
+
+}  // namespace corral::router

@@ -1,0 +1,149 @@
+// The shell around the decision core: brings it events, runs its actions on real backends, hands out leases.
+//
+// Lives on the home loop; every method may be called on any loop and answers there. Nothing in here waits while the
+// core decides, so resident models, health and the queue answer at once whatever loads or stops.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "async/loop.h"
+#include "async/task_group.h"
+#include "async/timer.h"
+#include "backends/wrapped_server.h"
+#include "residency/core.h"
+#include "router/errors.h"
+#include "router/lease.h"
+#include "router/running.h"
+
+namespace corral::router {
+
+struct RouterOptions {
+  residency::Settings residency;
+  backends::LoadOptions default_options;  // from the configuration
+  Millis load_timeout{0};                 // 0: from the size of the model
+  Millis stop_grace{5'000};               // between asking a backend to end and forcing it
+};
+
+// One loaded or loading model with what is known of its process.
+struct ServerReport {
+  residency::ServerView view;
+  backends::ServerFacts facts;
+  backends::ModelPtr model;
+  backends::LoadOptions options;
+  bool streaming = false;  // at least one answer of it is a stream
+};
+
+struct Report {
+  residency::Snapshot snapshot;
+  std::vector<ServerReport> servers;
+  std::optional<double> load_progress;  // of snapshot.loading
+};
+
+struct UnloadReport {
+  std::vector<ModelName> unloaded;
+  std::vector<ModelName> draining;  // still finishing requests
+};
+
+// What finished requests have used, all models together.
+struct Totals {
+  std::uint64_t requests = 0;
+  std::uint64_t input_tokens = 0;
+  std::uint64_t output_tokens = 0;
+  std::uint64_t cached_tokens = 0;
+  std::optional<backends::RequestStats> last;
+};
+
+class ModelRouter {
+ public:
+  // Everything referred to must outlive the router.
+  ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends,
+              RouterOptions options);
+  ~ModelRouter();
+
+  // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue; a load nobody else
+  // waits for is aborted. Errors: those of residency and backends.
+  async::Task<Result<Lease>> acquire(backends::ModelPtr model);
+  // Only if the model can take the request at once and this is the home loop; else an empty lease.
+  Lease try_acquire(const ModelName& model);
+
+  // Loads as told (or touches what is loaded just so). True: it was in memory already.
+  async::Task<Result<bool>> load(backends::ModelPtr model, backends::LoadOptions options, std::optional<bool> pin);
+  async::Task<Result<>> unload(ModelName model);
+  async::Task<Result<UnloadReport>> unload_all();
+  async::Task<Result<>> pin(ModelName model, bool pinned);
+
+  async::Task<Report> report();
+  // Progress of the load of this model, if it is the one that loads.
+  async::Task<std::optional<double>> progress(ModelName model);
+  async::Task<Totals> totals();
+
+  // Refuses new requests, lets running ones finish until `deadline`, then stops every backend. Once.
+  async::Task<void> stop(Millis deadline);
+
+  // What is still there, in words: "2 servers, 1 lease"; empty when the router is at rest. On the home loop.
+  std::string leftovers() const;
+
+ private:
+  using Answer = std::variant<residency::Granted, residency::Loaded, residency::Unloaded, residency::PinChanged, Error>;
+  // Somebody waiting for the core's answer. Leaves the queue when it goes without one.
+  class Ticket;
+
+  // All of these on the home loop.
+  residency::Now now() const { return {timers_.now(), timers_.wall_now()}; }
+  void dispatch(residency::Event event);
+  void run(residency::ActionList& actions);
+  void on(const residency::StartLoad& action);
+  void on(const residency::AbortLoad& action);
+  void on(const residency::StopServer& action);
+  void on(const residency::Granted& action) { answer(action.ticket, action); }
+  void on(const residency::Loaded& action) { answer(action.ticket, action); }
+  void on(const residency::Unloaded& action) { answer(action.ticket, action); }
+  void on(const residency::PinChanged& action);
+  void on(const residency::Rejected& action) { answer(action.ticket, action.error); }
+  void on(const residency::WakeAt& action);
+  void answer(residency::TicketId ticket, Answer answer);
+
+  Result<residency::SpecPtr> make_spec(const backends::ModelPtr& model, const backends::LoadOptions& options) const;
+  Lease make_lease(residency::LeaseId id, residency::ServerId server);
+  void return_lease(residency::LeaseId lease);
+  async::Task<void> run_load(std::shared_ptr<Running> running);
+  async::Task<void> give_up(std::shared_ptr<Running> running, Millis grace);
+  void forget(const std::shared_ptr<Running>& running);
+  async::Task<void> wake(MonoTime when);
+
+  async::Task<Result<Lease>> acquire_here(backends::ModelPtr model);
+  async::Task<Result<bool>> load_here(backends::ModelPtr model, backends::LoadOptions options, std::optional<bool> pin);
+  async::Task<Result<>> unload_here(ModelName model);
+  async::Task<Result<UnloadReport>> unload_all_here();
+  async::Task<Result<>> pin_here(ModelName model, bool pinned);
+  async::Task<Report> report_here();
+  async::Task<std::optional<double>> progress_here(ModelName model);
+  async::Task<Totals> totals_here();
+  async::Task<void> stop_here(Millis deadline);
+
+  async::Loop& home_;
+  async::Timers& timers_;
+  const std::vector<backends::Backend*> backends_;
+  const RouterOptions options_;
+
+  // Owned by the home loop.
+  residency::Core core_;
+  std::unordered_map<residency::ServerId, std::shared_ptr<Running>> running_;
+  std::unordered_map<residency::TicketId, Ticket*> tickets_;
+  std::uint64_t last_ticket_ = 0;
+  std::vector<residency::Event> events_;  // raised while actions ran
+  residency::ActionList actions_;
+  bool dispatching_ = false;
+  Totals totals_;
+  async::Event idle_;  // no server is left
+  async::TaskGroup alarm_;
+  async::TaskGroup tasks_;
+};
+
+}  // namespace corral::router

@@ -1,0 +1,51 @@
+// What the shell keeps of one server of the decision core. Lives on the home loop; leases only hold it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "async/event.h"
+#include "async/task_group.h"
+#include "backends/wrapped_server.h"
+#include "residency/types.h"
+
+namespace corral::router {
+
+// What the router adds to what the core knows of a model. Every spec the router gives to the core is one of these.
+struct LoadSpec : residency::ModelSpec {
+  backends::ModelPtr model;
+  backends::LoadOptions load_options;  // resolved
+  backends::Backend* backend = nullptr;
+
+  static const LoadSpec& of(const residency::SpecPtr& spec) { return static_cast<const LoadSpec&>(*spec); }
+};
+
+struct Running {
+  // Wherever its last owner lets go of it (a lease on another loop, say), it ends on the home loop.
+  static std::shared_ptr<Running> make(residency::ServerId server, residency::SpecPtr of, async::Executor home) {
+    auto end = [home](Running* running) {
+      std::unique_ptr<Running> last(running);
+      if (!home.running_in_this_thread()) async::asio::post(home, [last = std::move(last)] {});
+    };
+    return {new Running(server, std::move(of), home), end};
+  }
+
+  const residency::ServerId id;
+  const residency::SpecPtr spec;
+  const async::Executor home;
+  std::unique_ptr<backends::WrappedServer> server;
+  double progress = 0;  // of the load, 0..1
+  bool loading = true;
+  bool stopping = false;         // told to stop or to give up its load: its end is no crash
+  std::atomic<int> streams = 0;  // leases whose answers stream
+  std::string end;               // how the process ended, once it has
+  async::TaskGroup tasks;        // its load, then its watch
+  async::Event gone;
+
+ private:
+  Running(residency::ServerId server_id, residency::SpecPtr of, async::Executor executor)
+      : id(server_id), spec(std::move(of)), home(executor), tasks(executor), gone(executor) {}
+};
+
+}  // namespace corral::router
