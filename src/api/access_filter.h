@@ -1,0 +1,30 @@
+// Who may ask: API keys, and the Host and Origin headers that keep web pages of others out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "http/handler.h"
+
+namespace corral::api {
+
+struct AccessOptions {
+  std::string api_key;        // empty: none is asked for
+  bool loopback_only = true;  // listening on loopback: only loopback names are valid hosts
+  std::vector<std::string> open_paths = {"/live", "/api/v1/live", "/api/v0/live", "/v1/live",
+                                         "/v0/live"};  // need no key
+};
+
+// A filter: passes what may pass to the handler inside. Keys are compared in constant time.
+//   no or wrong key -> 401; a browser page of another origin -> 403; a foreign Host on loopback (DNS rebinding) -> 403
+class AccessFilter final : public http::Handler {
+ public:
+  AccessFilter(http::Handler& inside, AccessOptions options) : inside_(inside), options_(std::move(options)) {}
+  async::Task<http::Response> handle(http::Request request) override;
+
+ private:
+  http::Handler& inside_;
+  const AccessOptions options_;
+};
+
+}  // namespace corral::api

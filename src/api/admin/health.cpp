@@ -1,0 +1,120 @@
+// What is in memory and why: health, live, stats.
+#include "api/routes.h"
+#include "json/writer.h"
+#include "residency/server_state.h"
+
+namespace corral::api {
+namespace {
+
+void write_options(json::Writer& out, const backends::LoadOptions& options) {
+  out.begin_object();
+  if (options.ctx_size) out.field("ctx_size", *options.ctx_size);
+  if (options.parallel) out.field("parallel", *options.parallel);
+  if (options.threads) out.field("threads", *options.threads);
+  if (options.gpu_layers) out.field("gpu_layers", *options.gpu_layers);
+  if (options.llamacpp_backend) out.field("llamacpp_backend", *options.llamacpp_backend);
+  out.end_object();
+}
+
+void write_server(json::Writer& out, const router::ServerReport& server) {
+  const auto& view = server.view;
+  const bool resident = residency::is_resident(view.state);
+  out.begin_object();
+  out.field("model_name", view.spec->name.value()).field("checkpoint", server.model->checkpoint);
+  out.field("type", name_of(view.spec->type))
+      .field("device", name_of(view.spec->device))
+      .field("recipe", view.spec->recipe);
+  out.key("recipe_options");
+  write_options(out, server.options);
+  out.field("status", residency::name_of(view.state)).field("loaded", resident);
+  out.field("is_busy", view.leases > 0)
+      .field("is_streaming", server.streaming)
+      .field("active_requests", view.leases)
+      .field("pinned", view.pinned);
+  out.field("last_use", epoch_millis(view.last_use)).field("load_duration_ms", view.load_duration.count());
+  out.field("backend_url", server.facts.backend_url).field("backend_alive", server.facts.pid > 0);
+  out.field("backend_health", view.leases > 0 ? "busy" : "ready");
+  out.field("pid", server.facts.pid).field("memory_bytes", server.facts.memory_bytes);
+  out.field("max_context_window", server.facts.context_window);
+  out.key("launch_command").begin_array();
+  for (const auto& word : server.facts.launch_command) out.value(word);
+  out.end_array().end_object();
+}
+
+void write_queue(json::Writer& out, const residency::Snapshot& snapshot) {
+  out.key("load_queue").begin_array();
+  for (const auto& queued : snapshot.queue) {
+    out.begin_object().field("model", queued.model.value()).field("position", queued.position);
+    out.field("waiting_ms", queued.waiting.count()).field("waiters", queued.waiters).key("waiting_for").begin_array();
+    for (const auto& model : queued.waiting_for) out.value(model.value());
+    out.end_array().end_object();
+  }
+  out.end_array();
+}
+
+async::Task<http::Response> health(Context& context) {
+  const auto report = co_await context.router.report();
+  const auto& snapshot = report.snapshot;
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", "ok").field("version", context.version);
+  const router::ServerReport* recent = nullptr;
+  for (const auto& server : report.servers) {
+    if (snapshot.most_recent == server.view.spec->name) recent = &server;
+  }
+  out.key("model_loaded");
+  recent ? out.value(recent->view.spec->name.value()) : out.null();
+  out.key("checkpoint_loaded");
+  recent ? out.value(recent->model->checkpoint) : out.null();
+  out.key("all_models_loaded").begin_array();
+  for (const auto& server : report.servers) write_server(out, server);
+  out.end_array();
+  out.key("max_models").begin_object();
+  for (const auto type : kModelTypes) out.field(name_of(type), snapshot.limits[type]);
+  out.end_object().key("pinned_models").begin_object();
+  for (const auto type : kModelTypes) out.field(name_of(type), snapshot.pinned[index_of(type)]);
+  out.end_object().key("loading");
+  if (snapshot.loading) {
+    out.begin_object()
+        .field("model", snapshot.loading->spec->name.value())
+        .field("progress", report.load_progress.value_or(0));
+    out.field("since_ms", snapshot.loading->since.count()).field("waiters", snapshot.loading->waiters).end_object();
+  } else {
+    out.null();
+  }
+  write_queue(out, snapshot);
+  out.end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
+async::Task<http::Response> live() { co_return http::Response::json(200, R"({"status":"ok"})"); }
+
+async::Task<http::Response> stats(Context& context) {
+  const auto totals = co_await context.router.totals();
+  const auto last = totals.last.value_or(backends::RequestStats{});
+  std::string body;
+  json::Writer out(body);
+  out.begin_object();
+  out.field("input_tokens", last.input_tokens - last.cached_tokens).field("output_tokens", last.output_tokens);
+  out.field("time_to_first_token", last.time_to_first_token).field("tokens_per_second", last.tokens_per_second);
+  out.field("prompt_tokens", last.input_tokens).field("cache_tokens", last.cached_tokens);
+  out.field("request_count_total", totals.requests)
+      .field("input_tokens_total", totals.input_tokens - totals.cached_tokens);
+  out.field("output_tokens_total", totals.output_tokens).field("prompt_tokens_total", totals.input_tokens);
+  out.field("cache_tokens_total", totals.cached_tokens).end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
+}  // namespace
+
+void add_health(std::vector<http::Route>& routes, Context& context) {
+  const http::RouteHandler on_health = [&context](http::Request, http::PathParams) { return health(context); };
+  const http::RouteHandler on_live = [](http::Request, http::PathParams) { return live(); };
+  add_core(routes, "GET", "health", on_health);
+  add_core(routes, "GET", "live", on_live);
+  add_core(routes, "GET", "stats", [&context](http::Request, http::PathParams) { return stats(context); });
+  routes.push_back({"GET", "/health", on_health});
+  routes.push_back({"GET", "/live", on_live});
+}
+
+}  // namespace corral::api

@@ -1,0 +1,17 @@
+// Why the API refuses a request before any model is asked.
+#pragma once
+
+#include "base/error.h"
+
+namespace corral::api {
+
+enum class errc {
+  invalid_api_key = 1,
+  forbidden_origin,
+  forbidden_host,
+  wrong_model_type,  // e.g. a chat request for an embedding model
+};
+
+}  // namespace corral::api
+
+CORRAL_DECLARE_ERRC(corral::api);

@@ -1,0 +1,44 @@
+// Looks models up by the name a client uses. A name that isn't known makes it look at the disk again, so that a file
+// that was just put there is found; not more often than every kRescanInterval, whatever clients ask for.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include "async/offload.h"
+#include "async/timer.h"
+#include "models/registry.h"
+
+namespace corral::api {
+
+inline constexpr Millis kRescanInterval{2'000};
+
+// On any loop.
+class ModelFinder {
+ public:
+  ModelFinder(models::Registry& registry, async::ThreadPool& pool, async::Timers& timers)
+      : registry_(registry), pool_(pool), timers_(timers) {}
+
+  // Errors: model_not_found (with close names), or what is wrong with the file of that name.
+  async::Task<Result<models::Catalog::Model>> find(std::string name);
+  // All models; scanned again when the last scan is older than the interval.
+  async::Task<std::shared_ptr<const models::Catalog>> catalog();
+  // As find(), without looking at the disk.
+  Result<models::Catalog::Model> find_known(std::string_view name) const { return registry_.catalog()->find(name); }
+
+ private:
+  // Returns once a scan that is no older than the interval is there; true when it is newer than the call.
+  async::Task<bool> refresh();
+  // The same, blocking.
+  bool scan_if_stale(MonoTime asked);
+
+  models::Registry& registry_;
+  async::ThreadPool& pool_;
+  async::Timers& timers_;
+  std::mutex scanning_;  // held during a scan, on threads of the pool only; who waits for it gets that scan's result
+  std::atomic<MonoTime> last_scan_{MonoTime::min()};
+};
+
+}  // namespace corral::api

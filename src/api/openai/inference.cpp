@@ -1,0 +1,68 @@
+// Inference endpoints: check the body, find the model, hand the request to the forwarder. Nothing here depends on which
+// endpoint it is beyond the rows of one table.
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "api/errors.h"
+#include "api/routes.h"
+#include "base/model_type.h"
+#include "protocol/fields.h"
+#include "protocol/http_error.h"
+
+namespace corral::api {
+namespace {
+
+struct Endpoint {
+  std::string_view path;          // under the core prefixes
+  std::string_view backend_path;  // at the engine
+  const protocol::FieldTable& (*fields)();
+  std::optional<ModelType> type;  // of model it needs; none: any
+};
+
+constexpr Endpoint kEndpoints[] = {
+    {"chat/completions", "/v1/chat/completions", protocol::chat_fields, ModelType::llm},
+    {"completions", "/v1/completions", protocol::completion_fields, ModelType::llm},
+    {"embeddings", "/v1/embeddings", protocol::embedding_fields, ModelType::embedding},
+    {"rerank", "/v1/rerank", protocol::rerank_fields, ModelType::reranking},
+    {"reranking", "/v1/rerank", protocol::rerank_fields, ModelType::reranking},
+    {"reranker", "/v1/rerank", protocol::rerank_fields, ModelType::reranking},
+    {"tokenize", "/v1/tokenize", protocol::tokenize_fields, std::nullopt},
+    {"detokenize", "/v1/detokenize", protocol::detokenize_fields, std::nullopt},
+};
+
+Error wrong_type(const models::ModelInfo& model, const Endpoint& endpoint) {
+  return {make_error_code(errc::wrong_model_type),
+          fmt::format("'{}' is of type {}; {} needs a model of type {}", model.name.value(), name_of(model.type),
+                      endpoint.path, name_of(*endpoint.type)),
+          "model"};
+}
+
+async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, http::Request request) {
+  auto body = co_await request.body.read_all(context.max_body_bytes);
+  if (!body) co_return protocol::error_response(body.error());
+  const auto peeked = protocol::check(*body, endpoint.fields());
+  if (!peeked) co_return protocol::error_response(peeked.error());
+  if (peeked->model.empty()) co_return protocol::error_response(protocol::missing_model());
+  auto model = context.models.find_known(peeked->model);
+  if (!model) model = co_await context.models.find(peeked->model);
+  if (!model) co_return protocol::error_response(model.error());
+  if (endpoint.type && (*model)->type != *endpoint.type)
+    co_return protocol::error_response(wrong_type(**model, endpoint));
+  const bool streams = peeked->stream && endpoint.fields().find("stream") != nullptr;
+  router::ForwardRequest forward{std::move(*model), std::string(endpoint.backend_path), std::move(*body), streams,
+                                 request.id};
+  co_return co_await context.forwarder.forward(std::move(forward));
+}
+
+}  // namespace
+
+void add_inference(std::vector<http::Route>& routes, Context& context) {
+  for (const auto& endpoint : kEndpoints) {
+    add_core(routes, "POST", endpoint.path, [&context, &endpoint](http::Request request, http::PathParams) {
+      return infer(context, endpoint, std::move(request));
+    });
+  }
+}
+
+}  // namespace corral::api

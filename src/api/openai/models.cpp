@@ -1,0 +1,99 @@
+// The models there are, with what is known of each and whether it is in memory.
+#include <algorithm>
+#include <map>
+
+#include "api/routes.h"
+#include "json/writer.h"
+#include "protocol/http_error.h"
+#include "residency/server_state.h"
+
+namespace corral::api {
+namespace {
+
+// "status.value" of a model: what its server's state means to a client.
+std::string_view status_value(residency::ServerState state) {
+  using residency::ServerState;
+  switch (state) {
+    case ServerState::loading:
+      return "loading";
+    case ServerState::downsizing:
+    case ServerState::downsized:
+      return "downsized";
+    case ServerState::failed:
+      return "failed";
+    case ServerState::queued:
+    case ServerState::evicting:
+    case ServerState::gone:
+      return "unloaded";
+    default:
+      return "loaded";
+  }
+}
+
+using States = std::map<ModelName, std::string_view>;
+
+States states_of(const router::Report& report) {
+  States states;
+  for (const auto& failure : report.snapshot.failures) states[failure.model] = "failed";
+  for (const auto& server : report.servers) states[server.view.spec->name] = status_value(server.view.state);
+  if (report.snapshot.loading) states[report.snapshot.loading->spec->name] = "loading";
+  return states;
+}
+
+void write_model(json::Writer& out, const models::ModelInfo& model, const States& states) {
+  const auto state = states.find(model.name);
+  out.begin_object();
+  out.field("id", model.name.value()).field("object", "model");
+  out.field("created", epoch_millis(model.created) / 1000).field("owned_by", "corral");
+  out.field("checkpoint", model.checkpoint).field("recipe", model.recipe).field("type", name_of(model.type));
+  out.field("downloaded", true);
+  out.field("size", static_cast<double>(model.size.value()) / 1e9).field("size_bytes", model.size.value());
+  out.field("context_length", model.traits.context_length).field("max_context_window", model.traits.context_length);
+  out.field("architecture", model.traits.architecture).field("quantization", model.traits.quantisation);
+  if (model.traits.parameters) out.field("parameters", *model.traits.parameters);
+  out.key("labels").begin_array();
+  for (const auto& label : model.labels) out.value(label);
+  out.end_array();
+  out.key("capabilities").begin_object();
+  out.field("chat", model.type == ModelType::llm)
+      .field("tools", model.traits.tools)
+      .field("reasoning", model.traits.thinking);
+  out.field("vision", model.traits.vision && !model.mmproj.empty()).end_object();
+  out.key("status")
+      .begin_object()
+      .field("value", state == states.end() ? std::string_view("unloaded") : state->second)
+      .end_object();
+  out.end_object();
+}
+
+async::Task<http::Response> list(Context& context) {
+  const auto catalog = co_await context.models.catalog();
+  const auto report = co_await context.router.report();
+  const auto states = states_of(report);
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("object", "list").key("data").begin_array();
+  for (const auto& model : catalog->models()) write_model(out, *model, states);
+  out.end_array().end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
+async::Task<http::Response> one(Context& context, std::string id) {
+  const auto model = co_await context.models.find(std::move(id));
+  if (!model) co_return protocol::error_response(model.error());
+  const auto report = co_await context.router.report();
+  std::string body;
+  json::Writer out(body);
+  write_model(out, **model, states_of(report));
+  co_return http::Response::json(200, std::move(body));
+}
+
+}  // namespace
+
+void add_models(std::vector<http::Route>& routes, Context& context) {
+  add_core(routes, "GET", "models", [&context](http::Request, http::PathParams) { return list(context); });
+  add_core(routes, "GET", "models/{id...}",
+           [&context](http::Request, http::PathParams params) { return one(context, std::move(params["id"])); });
+}
+
+}  // namespace corral::api

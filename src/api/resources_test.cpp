@@ -1,0 +1,390 @@
+// What the endpoints answer when all is well, and how their answers follow what happens in memory.
+#include "api/api_fixture.h"
+
+namespace corral::api {
+namespace {
+
+using testing::StartsWith;
+
+std::vector<std::string> strings(const json::Value* list, std::string_view member = {}) {
+  std::vector<std::string> all;
+  if (!list || !list->is_array()) return {"no array"};
+  for (const auto& entry : list->get_array()) {
+    if (member.empty()) {
+      all.emplace_back(entry.get_string().c_str());
+    } else {
+      all.emplace_back(json::text_or(entry, member, "?"));
+    }
+  }
+  return all;
+}
+
+constexpr const char* kChat = R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}]})";
+
+// ---- inference
+
+TEST_F(ApiTest, ChatGoesToItsModelUntouched) {
+  auto chat = send("POST", "/v1/chat/completions", kChat);
+  backend.server("tiny-llama").finish_load();
+  settle();
+  auto& request = backend.server("tiny-llama").request();
+  EXPECT_EQ(request.body(), kChat);
+  EXPECT_EQ(request.head().target, "/v1/chat/completions");
+  EXPECT_EQ(request.head().headers.get("X-Request-Id"), "req-7");
+  request.answer(200, R"({"id":"x"})");
+  settle();
+  const auto answer = got(*chat);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200u);
+  EXPECT_EQ(answer->text, R"({"id":"x"})");
+}
+
+TEST_F(ApiTest, EveryInferencePathReachesTheBackend) {
+  backend.load_at_once = true;
+  backend.reply = backends::FakeBackend::echo;
+  const struct {
+    const char* path;
+    const char* body;
+    const char* model;
+    const char* backend_path;
+  } kRequests[] = {
+      {"chat/completions", kChat, "tiny-llama", "/v1/chat/completions"},
+      {"completions", R"({"model":"tiny-qwen3","prompt":"x"})", "tiny-qwen3", "/v1/completions"},
+      {"embeddings", R"({"model":"tiny-embed","input":["x"]})", "tiny-embed", "/v1/embeddings"},
+      {"rerank", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
+      {"reranking", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
+      {"reranker", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
+      {"tokenize", R"({"model":"tiny-embed","content":"x"})", "tiny-embed", "/v1/tokenize"},
+      {"detokenize", R"({"model":"TINY-LLAMA","tokens":[1]})", "tiny-llama", "/v1/detokenize"},
+  };
+  for (const auto prefix : kPrefixes) {
+    for (const auto& [path, body, model, backend_path] : kRequests) {
+      const auto answer = post(std::string(prefix) + path, body);
+      EXPECT_EQ(answer.status, 200u) << path << answer.text;
+      const auto echo = answer.json();
+      EXPECT_EQ(json::text_or(echo, "model", ""), model) << path;
+      EXPECT_EQ(json::text_or(echo, "path", ""), backend_path);
+    }
+  }
+}
+
+TEST_F(ApiTest, StreamFieldOfAnEndpointThatDoesNotStreamIsIgnored) {
+  auto embed = send("POST", "/v1/embeddings", R"({"model":"tiny-embed","input":"x","stream":true})");
+  pass(3000ms);
+  EXPECT_FALSE(got(*embed));
+  backend.server("tiny-embed").finish_load();
+  settle();
+  backend.server("tiny-embed").request().answer(200, "{}");
+  settle();
+  const auto answer = got(*embed);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->text, "{}");
+}
+
+TEST_F(ApiTest, ClientThatLeavesWhileItsModelLoadsAbortsTheLoad) {
+  auto chat = send("POST", "/v1/chat/completions", kChat);
+  EXPECT_THAT(backend.alive(), ElementsAre("tiny-llama"));
+  chat.reset();
+  settle();
+  EXPECT_THAT(backend.alive(), IsEmpty());
+}
+
+TEST_F(ApiTest, FileThatWasJustPutThereIsFound) {
+  backend.load_at_once = true;
+  backend.reply = backends::FakeBackend::echo;
+  models::GgufWriter::model("llama").save(dir / "fresh.gguf");
+  EXPECT_EQ(post("/v1/completions", R"({"model":"fresh","prompt":"x"})").status, 200u);
+}
+
+// ---- health, live, stats
+
+TEST_F(ApiTest, HealthOfAnEmptyHouse) {
+  const auto answer = get("/api/v1/health");
+  EXPECT_EQ(answer.status, 200u);
+  const auto health = answer.json();
+  EXPECT_EQ(json::text_or(health, "status", ""), "ok");
+  EXPECT_EQ(json::text_or(health, "version", ""), "1.2.3");
+  EXPECT_TRUE(json::find(health, "model_loaded")->is_null());
+  EXPECT_TRUE(json::find(health, "checkpoint_loaded")->is_null());
+  EXPECT_TRUE(json::find(health, "loading")->is_null());
+  EXPECT_THAT(strings(json::find(health, "all_models_loaded")), IsEmpty());
+  EXPECT_THAT(strings(json::find(health, "load_queue")), IsEmpty());
+  EXPECT_EQ(json::number_or(*json::find(health, "max_models"), "llm", 0), 1);
+  EXPECT_EQ(json::number_or(*json::find(health, "pinned_models"), "tts", 7), 0);
+  for (const auto* path : {"/health", "/v1/health", "/v0/health", "/api/v0/health"}) EXPECT_EQ(get(path).status, 200u);
+  for (const auto* path : {"/live", "/v1/live", "/api/v1/live"}) EXPECT_EQ(get(path).text, R"({"status":"ok"})");
+}
+
+TEST_F(ApiTest, HealthDescribesWhatIsLoadedAndBusy) {
+  have("tiny-llama");
+  auto chat = send("POST", "/v1/chat/completions",
+                   R"({"model":"tiny-llama","stream":true,"messages":[{"role":"user","content":"x"}]})");
+  backend.server("tiny-llama").request().send("data: 1\n\n");
+  settle();
+  const auto health = get("/health").json();
+  EXPECT_EQ(json::text_or(health, "model_loaded", ""), "tiny-llama");
+  EXPECT_THAT(std::string(json::text_or(health, "checkpoint_loaded", "")), HasSubstr("tiny-llama.gguf"));
+  const auto& server = json::find(health, "all_models_loaded")->get_array().at(0);
+  EXPECT_EQ(json::text_or(server, "model_name", ""), "tiny-llama");
+  EXPECT_EQ(json::text_or(server, "type", ""), "llm");
+  EXPECT_EQ(json::text_or(server, "recipe", ""), "llamacpp");
+  EXPECT_EQ(json::text_or(server, "device", ""), "cpu");
+  EXPECT_EQ(json::text_or(server, "status", ""), "in_use");
+  EXPECT_EQ(json::text_or(server, "backend_health", ""), "busy");
+  EXPECT_EQ(json::text_or(server, "backend_url", ""), "fake:tiny-llama");
+  for (const auto* flag : {"loaded", "is_busy", "is_streaming", "backend_alive"}) {
+    EXPECT_TRUE(json::bool_or(server, flag, false)) << flag;
+  }
+  EXPECT_FALSE(json::bool_or(server, "pinned", true));
+  EXPECT_EQ(json::number_or(server, "active_requests", 0), 1);
+  EXPECT_EQ(json::number_or(server, "pid", 0), 4711);
+  EXPECT_EQ(json::number_or(server, "memory_bytes", 0), 1024);
+  EXPECT_EQ(json::number_or(server, "max_context_window", 0), 2048);
+  EXPECT_GT(json::number_or(server, "last_use", 0), 0);
+  EXPECT_TRUE(json::find(server, "load_duration_ms"));
+  EXPECT_EQ(json::number_or(*json::find(server, "recipe_options"), "parallel", 0), 16);
+  EXPECT_THAT(strings(json::find(server, "launch_command")), ElementsAre("fake", "tiny-llama"));
+
+  backend.server("tiny-llama").request().end();
+  settle();
+  const auto after = get("/health").json();
+  const auto& idle = json::find(after, "all_models_loaded")->get_array().at(0);
+  EXPECT_FALSE(json::bool_or(idle, "is_busy", true));
+  EXPECT_FALSE(json::bool_or(idle, "is_streaming", true));
+  EXPECT_EQ(json::text_or(idle, "status", ""), "ready");
+}
+
+TEST_F(ApiTest, HealthAnswersWhileModelsLoadAndWait) {
+  auto first = send("POST", "/v1/load", R"({"model_name":"tiny-llama"})");
+  backend.server("tiny-llama").progress(0.5);
+  auto second = send("POST", "/v1/load", R"({"model_name":"tiny-qwen3"})");
+  pass(200ms);
+  const auto health = get("/health").json();
+  const auto* loading = json::find(health, "loading");
+  ASSERT_TRUE(loading && loading->is_object());
+  EXPECT_EQ(json::text_or(*loading, "model", ""), "tiny-llama");
+  EXPECT_EQ(json::number_or(*loading, "progress", 0), 0.5);
+  EXPECT_EQ(json::number_or(*loading, "since_ms", 0), 200);
+  const auto& queued = json::find(health, "load_queue")->get_array().at(0);
+  EXPECT_EQ(json::text_or(queued, "model", ""), "tiny-qwen3");
+  EXPECT_EQ(json::number_or(queued, "position", 0), 1);
+  EXPECT_EQ(json::number_or(queued, "waiting_ms", 0), 200);
+  EXPECT_EQ(json::number_or(queued, "waiters", 0), 1);
+  EXPECT_TRUE(json::find(queued, "waiting_for"));
+}
+
+TEST_F(ApiTest, StatsAreOfTheLastRequestAndOfAll) {
+  const auto none = get("/v1/stats").json();
+  EXPECT_EQ(json::number_or(none, "input_tokens", 7), 0);
+  have("tiny-llama");
+  backend.server("tiny-llama").report({100, 10, 40, 0.25, 80});
+  backend.server("tiny-llama").report({10, 5, 4, 0.5, 20});
+  const auto stats = get("/v1/stats").json();
+  EXPECT_EQ(json::number_or(stats, "input_tokens", 0), 6);
+  EXPECT_EQ(json::number_or(stats, "prompt_tokens", 0), 10);
+  EXPECT_EQ(json::number_or(stats, "cache_tokens", 0), 4);
+  EXPECT_EQ(json::number_or(stats, "output_tokens", 0), 5);
+  EXPECT_EQ(json::number_or(stats, "time_to_first_token", 0), 0.5);
+  EXPECT_EQ(json::number_or(stats, "tokens_per_second", 0), 20);
+  EXPECT_EQ(json::number_or(stats, "request_count_total", 0), 2);
+  EXPECT_EQ(json::number_or(stats, "prompt_tokens_total", 0), 110);
+  EXPECT_EQ(json::number_or(stats, "output_tokens_total", 0), 15);
+}
+
+// ---- models
+
+TEST_F(ApiTest, ModelsAreListedWithWhatTheirFilesSay) {
+  const auto list = get("/v1/models").json();
+  EXPECT_EQ(json::text_or(list, "object", ""), "list");
+  EXPECT_THAT(strings(json::find(list, "data"), "id"),
+              ElementsAre("tiny-embed", "tiny-llama", "tiny-qwen3", "tiny-rerank"));
+  EXPECT_THAT(strings(json::find(list, "data"), "type"), ElementsAre("embedding", "llm", "llm", "reranking"));
+  const auto model = get("/v1/models/tiny-llama").json();
+  EXPECT_EQ(json::text_or(model, "object", ""), "model");
+  EXPECT_EQ(json::text_or(model, "owned_by", ""), "corral");
+  EXPECT_EQ(json::text_or(model, "recipe", ""), "llamacpp");
+  EXPECT_EQ(json::text_or(model, "architecture", ""), "llama");
+  EXPECT_EQ(json::number_or(model, "context_length", 0), 2048);
+  EXPECT_GT(json::number_or(model, "size_bytes", 0), 100);
+  EXPECT_GT(json::number_or(model, "created", 0), 1'600'000'000);
+  EXPECT_THAT(strings(json::find(model, "labels")), ElementsAre("chat", "tool-calling"));
+  EXPECT_TRUE(json::bool_or(*json::find(model, "capabilities"), "tools", false));
+  EXPECT_EQ(json::text_or(*json::find(model, "status"), "value", ""), "unloaded");
+}
+
+TEST_F(ApiTest, StatusOfAModelFollowsItsLife) {
+  const auto status = [&](const char* id) {
+    const auto model = get(std::string("/v1/models/") + id).json();
+    return std::string(json::text_or(*json::find(model, "status"), "value", "?"));
+  };
+  auto loading = send("POST", "/v1/load", R"({"model_name":"tiny-llama"})");
+  EXPECT_EQ(status("tiny-llama"), "loading");
+  backend.server("tiny-llama").finish_load();
+  settle();
+  EXPECT_EQ(status("tiny-llama"), "loaded");
+  EXPECT_EQ(status("tiny-qwen3"), "unloaded");
+  backend.stop_at_once = false;
+  auto unloading = send("POST", "/v1/unload", "{}");
+  EXPECT_EQ(status("tiny-llama"), "unloaded");
+  backend.server("tiny-llama").let_stop();
+  settle();
+  auto failing = send("POST", "/v1/load", R"({"model_name":"tiny-qwen3"})");
+  for (int i = 0; i < 2; ++i) {
+    backend.server("tiny-qwen3").fail_load({make_error_code(backends::errc::load_failed), "broken"});
+    settle();
+  }
+  EXPECT_EQ(got(*failing)->status, 500u);
+  EXPECT_EQ(status("tiny-qwen3"), "failed");
+}
+
+TEST_F(ApiTest, ModelIdsMayHoldSlashesAndEscapes) {
+  models::GgufWriter::model("llama").save(dir / "x/with space.gguf");
+  EXPECT_EQ(json::text_or(get("/v1/models/with%20space").json(), "id", ""), "with space");
+  EXPECT_EQ(get("/v1/models/no/such/model").status, 404u);
+}
+
+// ---- load
+
+TEST_F(ApiTest, LoadAnswersWhenTheModelIsThere) {
+  auto loading = send("POST", "/api/v1/load", R"({"model_name":"tiny-llama","ctx_size":512,"llamacpp_backend":"cpu"})");
+  EXPECT_FALSE(got(*loading));
+  EXPECT_EQ(backend.server("tiny-llama").options().ctx_size, 512);
+  EXPECT_EQ(backend.server("tiny-llama").options().llamacpp_backend, "cpu");
+  backend.server("tiny-llama").finish_load();
+  settle();
+  const auto answer = got(*loading);
+  ASSERT_TRUE(answer);
+  const auto body = answer->json();
+  EXPECT_EQ(json::text_or(body, "status", ""), "success");
+  EXPECT_EQ(json::text_or(body, "model_name", ""), "tiny-llama");
+  EXPECT_EQ(json::text_or(body, "recipe", ""), "llamacpp");
+  EXPECT_THAT(std::string(json::text_or(body, "checkpoint", "")), HasSubstr("tiny-llama.gguf"));
+}
+
+TEST_F(ApiTest, LoadThatFailsSaysWhy) {
+  auto loading = send("POST", "/v1/load", R"({"model_name":"tiny-llama"})");
+  for (int i = 0; i < 2; ++i) {
+    backend.server("tiny-llama").fail_load({make_error_code(backends::errc::load_failed), "unknown architecture"});
+    settle();
+  }
+  const auto answer = got(*loading);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 500u);
+  EXPECT_EQ(answer->error("code"), "model_load_error");
+  EXPECT_THAT(answer->error("message"), HasSubstr("unknown architecture"));
+}
+
+TEST_F(ApiTest, StreamedLoadTellsProgressThenComplete) {
+  auto loading = send("POST", "/v1/load", R"({"model_name":"tiny-llama","stream":true})");
+  backend.server("tiny-llama").progress(0.5);
+  pass(250ms);
+  backend.server("tiny-llama").finish_load();
+  settle();
+  const auto answer = got(*loading);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->headers.get("Content-Type"), "text/event-stream");
+  EXPECT_THAT(
+      answer->text,
+      StartsWith("event: progress\ndata: {\"model\":\"tiny-llama\",\"stage\":\"loading\",\"progress\":0.5}\n\n"));
+  EXPECT_THAT(answer->text, HasSubstr("event: complete\ndata: {\"status\":\"success\""));
+  EXPECT_THAT(answer->text, testing::EndsWith("\n\n"));
+}
+
+TEST_F(ApiTest, StreamedLoadThatFailsLaterEndsInAnErrorEvent) {
+  auto loading = send("POST", "/v1/load", R"({"model_name":"tiny-llama","stream":true})");
+  pass(250ms);
+  backend.server("tiny-llama").fail_load({make_error_code(backends::errc::model_file_not_found), "the file is gone"});
+  settle();
+  const auto answer = got(*loading);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200u);
+  EXPECT_THAT(answer->text, HasSubstr("event: error\ndata: {\"error\":{\"message\":\"the file is gone\""));
+  EXPECT_THAT(answer->text, testing::Not(HasSubstr("complete")));
+}
+
+TEST_F(ApiTest, StreamedLoadThatIsRefusedAtOnceHasAStatus) {
+  have("tiny-llama");
+  EXPECT_EQ(post("/internal/pin", R"({"model":"tiny-llama","pinned":true})").status, 200u);
+  for (const auto* body : {R"({"model_name":"tiny-qwen3","stream":true})", R"({"model_name":"tiny-qwen3"})"}) {
+    const auto answer = post("/v1/load", body);
+    EXPECT_EQ(answer.status, 409u);
+    EXPECT_EQ(answer.error("code"), "slots_pinned_error");
+  }
+}
+
+TEST_F(ApiTest, StreamedLoadOfAResidentModelIsComplete) {
+  have("tiny-llama");
+  const auto answer = post("/v1/load", R"({"model_name":"tiny-llama","stream":true})");
+  EXPECT_EQ(answer.headers.get("Content-Type"), "text/event-stream");
+  EXPECT_THAT(answer.text, StartsWith("event: complete\n"));
+}
+
+TEST_F(ApiTest, ClientThatLeavesAStreamedLoadAbortsIt) {
+  auto loading = send("POST", "/v1/load", R"({"model_name":"tiny-llama","stream":true})");
+  pass(250ms);
+  loading.reset();
+  settle();
+  EXPECT_THAT(backend.alive(), IsEmpty());
+}
+
+// ---- unload
+
+TEST_F(ApiTest, UnloadByNameAndByOtherNames) {
+  for (const auto* body :
+       {R"({"model_name":"tiny-llama"})", R"({"model":"tiny-llama"})", R"({"model_name":"Tiny-LLAMA"})"}) {
+    have("tiny-llama");
+    const auto answer = post("/v1/unload", body);
+    EXPECT_EQ(answer.status, 200u) << body;
+    EXPECT_EQ(json::text_or(answer.json(), "model_name", ""), "tiny-llama");
+    EXPECT_THAT(backend.alive(), IsEmpty());
+  }
+}
+
+TEST_F(ApiTest, UnloadWithoutANameUnloadsAllAndSaysWhatStillDrains) {
+  for (const auto* body : {"", "{}", R"({"model_name":null})"}) {
+    have("tiny-embed");
+    have("tiny-llama");
+    auto chat = send("POST", "/v1/chat/completions", kChat);
+    const auto answer = post("/v1/unload", body).json();
+    EXPECT_THAT(strings(json::find(answer, "unloaded")), ElementsAre("tiny-embed"));
+    EXPECT_THAT(strings(json::find(answer, "draining")), ElementsAre("tiny-llama"));
+    backend.server("tiny-llama").request().answer(200, "{}");
+    settle();
+    EXPECT_EQ(got(*chat)->status, 200u);
+    EXPECT_THAT(backend.alive(), IsEmpty());
+  }
+}
+
+TEST_F(ApiTest, MalformedUnloadUnloadsNobody) {
+  have("tiny-llama");
+  for (const auto* body : {"{", "[]", "7", "{\"model_name\":7}", "{\"model_name\":\"\"}", "model_name=tiny-llama"}) {
+    EXPECT_EQ(post("/v1/unload", body).status, 400u) << body;
+  }
+  EXPECT_THAT(backend.alive(), ElementsAre("tiny-llama"));
+}
+
+// ---- pin
+
+TEST_F(ApiTest, PinAndUnpin) {
+  have("tiny-llama");
+  for (const bool pinned : {true, true, false}) {
+    const auto answer =
+        post("/internal/pin", std::string(R"({"model_name":"Tiny-Llama","pinned":)") + (pinned ? "true}" : "false}"));
+    EXPECT_EQ(answer.status, 200u);
+    EXPECT_EQ(json::text_or(answer.json(), "model_name", ""), "tiny-llama");
+    EXPECT_EQ(json::bool_or(answer.json(), "pinned", !pinned), pinned);
+    const auto health = get("/health").json();
+    EXPECT_EQ(json::number_or(*json::find(health, "pinned_models"), "llm", 7), pinned ? 1 : 0);
+  }
+}
+
+TEST_F(ApiTest, PinThatMakesNoSenseIs400) {
+  have("tiny-llama");
+  for (const auto* body : {"", "{", "{}", R"({"pinned":true})", R"({"model":"tiny-llama"})",
+                           R"({"model":"tiny-llama","pinned":"yes"})", R"({"model":"tiny-qwen3","pinned":true})"}) {
+    EXPECT_EQ(post("/internal/pin", body).status, 400u) << body;
+  }
+}
+
+}  // namespace
+}  // namespace corral::api

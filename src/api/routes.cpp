@@ -1,0 +1,23 @@
+#include "api/routes.h"
+
+#include "protocol/http_error.h"
+
+namespace corral::api {
+void add_core(std::vector<http::Route>& routes, const char* method, std::string_view path,
+              const http::RouteHandler& handler) {
+  for (const std::string_view prefix : {"/api/v1/", "/api/v0/", "/v1/", "/v0/"}) {
+    routes.push_back({method, std::string(prefix).append(path), handler});
+  }
+}
+
+std::unique_ptr<http::Handler> make_api(Context& context) {
+  std::vector<http::Route> routes;
+  add_inference(routes, context);
+  add_models(routes, context);
+  add_health(routes, context);
+  add_load(routes, context);
+  auto path_error = [](const http::Request& request, unsigned status) { return protocol::path_error(request, status); };
+  return std::make_unique<http::RouteTable>(std::move(routes), path_error);
+}
+
+}  // namespace corral::api
