@@ -1,0 +1,10 @@
+// docs/configuration.md, written from the table.
+#pragma once
+
+#include <string>
+
+namespace corral::config {
+
+std::string configuration_page();
+
+}  // namespace corral::config

@@ -1,0 +1,20 @@
+// The table as flags of a command line.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "config/load.h"
+
+namespace CLI {
+class App;
+}
+
+namespace corral::config {
+
+// Adds --config and one flag for each option. What is given lands in `inputs`, which must outlive the parsing.
+void add_serve_flags(CLI::App& app, Inputs& inputs);
+// Adds --config, --host, --port and --api-key, with words for somebody who calls a server.
+void add_client_flags(CLI::App& app, Inputs& inputs);
+
+}  // namespace corral::config

@@ -1,0 +1,40 @@
+// Brings the settings together: flag over environment over file over default.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "config/serve_settings.h"
+
+namespace corral::config {
+
+// The value of an environment variable. Empty counts as not set.
+using Environment = std::function<std::optional<std::string>(std::string_view)>;
+Environment process_environment();
+
+// What was given on the command line, as text, by key; several texts for options that repeat.
+using FlagValues = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+struct Inputs {
+  FlagValues flags;
+  Environment environment;
+  // --config; else CORRAL_CONFIG; else ${XDG_CONFIG_HOME:-~/.config}/corral/config.toml, which may be missing.
+  std::optional<std::filesystem::path> config_file;
+};
+
+// Errors: every code of errc; one sentence that names the source, the key, the value and what is right.
+Result<ServeSettings> load_serve_settings(const Inputs& inputs);
+// host, port and api_key of the same sources, so that a command finds the server that the same user configured. An
+// address that means "every interface" becomes loopback.
+Result<ClientSettings> load_client_settings(const Inputs& inputs);
+
+// True for addresses that only this machine reaches (127.0.0.0/8, ::1, localhost), whatever their spelling.
+bool is_loopback(std::string host);
+
+}  // namespace corral::config

@@ -1,0 +1,251 @@
+#include "config/load.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/errors.h"
+#include "config/option.h"
+
+namespace corral::config {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class LoadTest : public ::testing::Test {
+ protected:
+  LoadTest() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    home_ = fs::path(::testing::TempDir()) / (std::string("corral_config_") + test->name());
+    fs::remove_all(home_);
+    fs::create_directories(home_ / ".config/corral");
+    variables_["HOME"] = home_.string();
+    inputs_.environment = [this](std::string_view name) -> std::optional<std::string> {
+      const auto found = variables_.find(name);
+      return found == variables_.end() ? std::nullopt : std::optional(found->second);
+    };
+  }
+  ~LoadTest() override { fs::remove_all(home_); }
+
+  void write_file(const std::string& text) { std::ofstream(home_ / ".config/corral/config.toml") << text; }
+  ServeSettings load() {
+    auto settings = load_serve_settings(inputs_);
+    EXPECT_TRUE(settings) << (settings ? "" : settings.error().message);
+    return settings ? *settings : ServeSettings{};
+  }
+  Error load_error() {
+    auto settings = load_serve_settings(inputs_);
+    EXPECT_FALSE(settings);
+    return settings ? Error({}, "no error") : settings.error();
+  }
+
+  fs::path home_;
+  std::map<std::string, std::string, std::less<>> variables_;
+  Inputs inputs_;
+};
+
+TEST_F(LoadTest, DefaultsAreValidAndKnowThatTheyAreDefaults) {
+  const ServeSettings settings = load();
+  EXPECT_EQ(settings.host, "127.0.0.1");
+  EXPECT_EQ(settings.port, 8000);
+  EXPECT_EQ(settings.max_loaded_models, "1");
+  EXPECT_EQ(settings.swap_patience, Millis(2'000));
+  EXPECT_EQ(settings.max_body_bytes, Bytes(256ull << 20));
+  EXPECT_EQ(settings.ctx_size, 0);
+  EXPECT_TRUE(settings.hub_cache);
+  EXPECT_TRUE(settings.warm_spare);
+  EXPECT_FALSE(settings.allow_open);
+  EXPECT_TRUE(settings.models_dir.empty());
+  EXPECT_EQ(settings.log_level, log::Level::info);
+  EXPECT_EQ(settings.state_dir, home_ / ".local/state/corral");
+  EXPECT_EQ(settings.log_dir(), home_ / ".local/state/corral/log");
+  EXPECT_EQ(settings.origins.size(), options().size());
+  for (const auto& [key, origin] : settings.origins) EXPECT_EQ(origin.source, Source::fallback) << key;
+}
+
+TEST_F(LoadTest, FlagBeatsVariableBeatsFileBeatsDefault) {
+  write_file("# first line\nport = 1001\n");
+  EXPECT_EQ(load().port, 1001);
+  EXPECT_EQ(load().origins.at("port").where, "~/.config/corral/config.toml:2");
+  variables_["CORRAL_PORT"] = "1002";
+  EXPECT_EQ(load().port, 1002);
+  EXPECT_EQ(load().origins.at("port").where, "CORRAL_PORT");
+  inputs_.flags["port"] = {"1003"};
+  EXPECT_EQ(load().port, 1003);
+  EXPECT_EQ(load().origins.at("port").source, Source::flag);
+}
+
+TEST_F(LoadTest, AnEmptyVariableIsNotSet) {
+  variables_["CORRAL_PORT"] = "";
+  EXPECT_EQ(load().port, 8000);
+}
+
+TEST_F(LoadTest, AWrongValueThatIsOverriddenDoesNotMatter) {
+  variables_["CORRAL_PORT"] = "nonsense";
+  inputs_.flags["port"] = {"1003"};
+  EXPECT_EQ(load().port, 1003);
+}
+
+TEST_F(LoadTest, EveryKindComesFromTheFile) {
+  write_file(R"(
+host = "localhost"
+hub_cache = false
+models_dir = ["~/models", "more", "/srv/models"]
+max_loaded_models = [5, 2, 4]
+swap_patience = 1.5
+load_timeout = "auto"
+max_body_bytes = "1MiB"
+log_level = "debug"
+ctx_size = 4096
+runtime_dir = "$XDG_RUNTIME_DIR/other"
+)");
+  variables_["XDG_RUNTIME_DIR"] = "/run/user/7";
+  const ServeSettings settings = load();
+  EXPECT_EQ(settings.host, "localhost");
+  EXPECT_FALSE(settings.hub_cache);
+  EXPECT_THAT(settings.models_dir,
+              ElementsAre(home_ / "models", home_ / ".config/corral/more", fs::path("/srv/models")));
+  EXPECT_EQ(settings.max_loaded_models, "5 2 4");
+  EXPECT_EQ(settings.swap_patience, Millis(1'500));
+  EXPECT_EQ(settings.load_timeout, Millis(0));
+  EXPECT_EQ(settings.max_body_bytes, Bytes(1 << 20));
+  EXPECT_EQ(settings.log_level, log::Level::debug);
+  EXPECT_EQ(settings.ctx_size, 4096);
+  EXPECT_EQ(settings.runtime_dir, "/run/user/7/other");
+}
+
+TEST_F(LoadTest, FoldersInAVariableAreSeparatedByColons) {
+  variables_["CORRAL_MODELS_DIR"] = "/a::~/b";
+  EXPECT_THAT(load().models_dir, ElementsAre(fs::path("/a"), home_ / "b"));
+}
+
+TEST_F(LoadTest, EveryWayToSayAutomaticContext) {
+  for (const char* text : {"auto", "0", "-1"}) {
+    inputs_.flags["ctx_size"] = {text};
+    EXPECT_EQ(load().ctx_size, 0) << text;
+  }
+}
+
+TEST_F(LoadTest, AWrongFlagNamesFlagValueAndRange) {
+  inputs_.flags["port"] = {"70000"};
+  const Error error = load_error();
+  EXPECT_EQ(error.code, errc::invalid_value);
+  EXPECT_EQ(error.param, "port");
+  EXPECT_EQ(error.message, "--port: '70000' is not a whole number from 0 to 65535");
+}
+
+TEST_F(LoadTest, AWrongVariableNamesItself) {
+  variables_["CORRAL_SWAP_PATIENCE"] = "soon";
+  EXPECT_EQ(load_error().message,
+            "CORRAL_SWAP_PATIENCE: 'soon' is not a duration from 0s to 1h, such as 500ms, 2s or 5m");
+  variables_["CORRAL_SWAP_PATIENCE"] = "2h";
+  EXPECT_EQ(load_error().code, errc::invalid_value);
+}
+
+TEST_F(LoadTest, AWrongValueInTheFileNamesFileLineAndKey) {
+  write_file("\n\nlog_level = \"loud\"\n");
+  EXPECT_EQ(load_error().message,
+            "~/.config/corral/config.toml:3: log_level: 'loud' is not one of trace, debug, info, warning, error, none");
+}
+
+TEST_F(LoadTest, TheLimitsOfModelsAreReadAtStart) {
+  for (const char* text : {"3", "-1", "5 2 4", "llm=3,embedding=2,*=1"}) {
+    inputs_.flags["max_loaded_models"] = {text};
+    EXPECT_EQ(load().max_loaded_models, text);
+  }
+  for (const char* text : {"0", "llm", "llm=0", "many"}) {
+    inputs_.flags["max_loaded_models"] = {text};
+    const Error error = load_error();
+    EXPECT_EQ(error.code, errc::invalid_value) << text;
+    EXPECT_EQ(error.message.find("--max-loaded-models: "), 0u) << error.message;
+  }
+}
+
+TEST_F(LoadTest, AWrongKindInTheFileNamesWhatIsRight) {
+  write_file("[port]\nnumber = 1\n");
+  EXPECT_THAT(load_error().message, HasSubstr("port: the value is not a whole number from 0 to 65535"));
+  write_file("port = [1, 2]\n");
+  EXPECT_EQ(load_error().code, errc::invalid_value);
+}
+
+TEST_F(LoadTest, AnUnknownKeyInTheFileGetsACloseName) {
+  write_file("prot = 1\n");
+  const Error error = load_error();
+  EXPECT_EQ(error.code, errc::unknown_key);
+  EXPECT_EQ(error.message, "~/.config/corral/config.toml:1: there is no setting 'prot'; did you mean 'port'?");
+  write_file("models-dir = \"x\"\n");
+  EXPECT_THAT(load_error().message, HasSubstr("did you mean 'models_dir'?"));
+  write_file("zebra_crossing_length = 1\n");
+  EXPECT_THAT(load_error().message, HasSubstr("there is no setting 'zebra_crossing_length'"));
+  EXPECT_THAT(load_error().message, ::testing::Not(HasSubstr("did you mean")));
+}
+
+TEST_F(LoadTest, ABrokenFileNamesLineAndColumn) {
+  write_file("port = 1\nhost = \n");
+  const Error error = load_error();
+  EXPECT_EQ(error.code, errc::malformed_file);
+  EXPECT_THAT(error.message, HasSubstr("~/.config/corral/config.toml:2:"));
+}
+
+TEST_F(LoadTest, AFileThatWasAskedForMustExist) {
+  inputs_.config_file = home_ / "other.toml";
+  EXPECT_EQ(load_error().code, errc::unreadable_file);
+  EXPECT_EQ(load_error().message, "configuration file ~/other.toml: there is no such file");
+  inputs_.config_file.reset();
+  variables_["CORRAL_CONFIG"] = home_.string();  // a folder
+  EXPECT_EQ(load_error().message, "configuration file " + home_.string() + ": can't be read");
+}
+
+TEST_F(LoadTest, AFlagOrAVariableNamesAnotherFile) {
+  std::ofstream(home_ / "a.toml") << "port = 1\n";
+  std::ofstream(home_ / "b.toml") << "port = 2\n";
+  variables_["CORRAL_CONFIG"] = "~/a.toml";
+  EXPECT_EQ(load().port, 1);
+  inputs_.config_file = home_ / "b.toml";
+  EXPECT_EQ(load().port, 2);
+}
+
+TEST_F(LoadTest, ReachableFromOutsideNeedsAKeyOrTheUsersWord) {
+  inputs_.flags["host"] = {"0.0.0.0"};
+  const Error error = load_error();
+  EXPECT_EQ(error.code, errc::unsafe_bind);
+  EXPECT_THAT(error.message, HasSubstr("--host: '0.0.0.0'"));
+  EXPECT_THAT(error.message, HasSubstr("--allow-open"));
+  inputs_.flags["allow_open"] = {"true"};
+  EXPECT_TRUE(load().allow_open);
+  inputs_.flags.erase("allow_open");
+  variables_["CORRAL_API_KEY"] = "s3cret";
+  EXPECT_EQ(load().api_key, "s3cret");
+}
+
+TEST_F(LoadTest, LoopbackInEveryShapeIsSafe) {
+  for (const char* host : {"localhost", "127.0.0.2", "::1"}) {
+    inputs_.flags["host"] = {host};
+    EXPECT_EQ(load().host, host);
+  }
+  inputs_.flags["host"] = {"127.evil.example"};
+  EXPECT_EQ(load_error().code, errc::unsafe_bind);
+}
+
+TEST_F(LoadTest, ASecretIsNeverPrinted) {
+  variables_["CORRAL_API_KEY"] = "s3cret\nX-Evil: 1";
+  const Error error = load_error();
+  EXPECT_EQ(error.code, errc::invalid_value);
+  EXPECT_THAT(error.message, ::testing::Not(HasSubstr("s3cret")));
+}
+
+TEST_F(LoadTest, ACommandFindsTheServerOfTheSameUser) {
+  write_file("host = \"0.0.0.0\"\nport = 8123\napi_key = \"k\"\nfrom_a_newer_version = 1\n");
+  const auto client = load_client_settings(inputs_);
+  ASSERT_TRUE(client) << client.error().message;
+  EXPECT_EQ(client->host, "127.0.0.1");
+  EXPECT_EQ(client->port, 8123);
+  EXPECT_EQ(client->api_key, "k");
+}
+
+}  // namespace
+}  // namespace corral::config

@@ -1,0 +1,63 @@
+// One row of the table of options. Flag, environment variable, config key, help text, checks and documentation all come
+// from the row; adding a setting is a member of ServeSettings and a row in options.cpp.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "config/serve_settings.h"
+
+namespace corral::config {
+
+// The member that the option fills; its type is the option's kind.
+using Field = std::variant<std::string ServeSettings::*, int ServeSettings::*, bool ServeSettings::*,
+                           Millis ServeSettings::*, Bytes ServeSettings::*, log::Level ServeSettings::*,
+                           std::filesystem::path ServeSettings::*, std::vector<std::filesystem::path> ServeSettings::*>;
+
+enum class Group { access, models, memory, engine, process };
+
+// Inclusive; milliseconds for durations, bytes for sizes.
+struct Range {
+  std::int64_t min = 0;
+  std::int64_t max = std::numeric_limits<std::int32_t>::max();
+};
+
+struct Option {
+  std::string_view key;  // "max_body_bytes", which is also --max-body-bytes and CORRAL_MAX_BODY_BYTES
+  Group group;
+  Field field;
+  std::string_view fallback;      // the default, written as a user would write it
+  std::string_view value_name{};  // for help: "N", "DIR"; empty for switches
+  std::string_view help{};        // one or two sentences; the first one starts the line of --help
+  Range range{};
+  std::string_view zero_name{};                     // a word that means 0, e.g. "auto"
+  std::string_view right{};                         // what a right text is; empty: the words of the kind
+  Result<> (*check)(const std::string&) = nullptr;  // further rules for texts
+  bool several_words = false;  // a flag takes all words behind it as one text: --max-loaded-models 5 2 4
+  bool live = false;           // can be changed while the server runs
+  bool secret = false;         // never printed
+};
+
+// All options, in the order of the documentation.
+std::span<const Option> options();
+// The row of a key; nullptr for none.
+const Option* find_option(std::string_view key);
+// "" or the key that `key` was probably meant to be.
+std::string_view closest_key(std::string_view key);
+
+std::string flag_of(const Option& option);
+std::string variable_of(const Option& option);
+// What a right value looks like: "a whole number from 1 to 65535", "a duration such as 500ms, 2s or 5m".
+std::string expectation(const Option& option);
+bool is_switch(const Option& option);
+bool is_list(const Option& option);
+std::string_view title(Group group);
+
+}  // namespace corral::config

@@ -1,0 +1,71 @@
+// The settings of `corral serve`, typed and checked, each with the place it came from. A plain value: made once at
+// start by load_serve_settings(), passed down from the composition root, safe to copy and to read on every thread.
+//
+// Defaults, ranges and help stand in the table of options.cpp and nowhere else: a default-constructed object is empty.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/named.h"
+
+namespace corral::config {
+
+// Lowest to highest precedence.
+enum class Source { fallback, file, environment, flag };
+
+struct Origin {
+  Source source = Source::fallback;
+  std::string where;  // "default", "/etc/corral.toml:3", "CORRAL_PORT", "--port"
+};
+
+struct ServeSettings {
+  // Where it listens and who may come in.
+  std::string host;
+  int port = 0;
+  std::string api_key;  // empty: nobody is asked for one. Never to be printed
+  bool allow_open = false;
+  Bytes max_body_bytes;
+  int io_threads = 0;  // 0: as many as fit the machine
+
+  // Which models there are.
+  std::vector<std::filesystem::path> models_dir;
+  bool hub_cache = false;  // also list the GGUF files of the Hugging Face hub cache
+
+  // Which are in memory.
+  std::string max_loaded_models;  // "N", "-1", "5 2 4" or "llm=3,embedding=2,*=1"
+  Millis swap_patience{};
+  Millis load_timeout{};  // 0: from the size of the files
+  bool warm_spare = false;
+
+  // How a model runs.
+  int ctx_size = 0;  // tokens; 0: from the model and the memory
+  int threads = 0;   // compute threads of all engines together; 0: all cores
+  int parallel = 0;  // sequences that one engine works on at once
+
+  // The process.
+  log::Level log_level = log::Level::info;
+  Millis drain_timeout{};  // how long a stop waits for running requests
+  std::filesystem::path runtime_dir;
+  std::filesystem::path state_dir;
+
+  // By key, e.g. origins.at("port"). Holds every option.
+  std::map<std::string, Origin, std::less<>> origins;
+
+  std::filesystem::path log_dir() const { return state_dir / "log"; }
+};
+
+// What a command needs to reach a server.
+struct ClientSettings {
+  std::string host;
+  int port = 0;
+  std::string api_key;
+};
+
+}  // namespace corral::config
