@@ -1,0 +1,35 @@
+// A conversation with one model: keeps what was said, streams the answer to the terminal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/server_api.h"
+#include "cli/terminal.h"
+#include "cli/wire.h"
+
+namespace corral::cli {
+
+class Chat {
+ public:
+  Chat(ServerApi& api, const Terminal& terminal, ChatOptions options, std::string system);
+
+  // Prints the answer as it comes and remembers both sides. What was said before an interrupt is remembered too; a
+  // prompt without any answer is forgotten. Errors: those of ServerApi, and request_failed.
+  Result<> ask(const std::string& prompt);
+  // Forgets everything but the system text.
+  void clear();
+  const std::vector<ChatMessage>& messages() const { return messages_; }
+
+ private:
+  struct Answer;
+  void show(Answer& answer, const ChatPiece& piece) const;
+
+  ServerApi& api_;
+  const Terminal& terminal_;
+  const ChatOptions options_;
+  const std::string system_;
+  std::vector<ChatMessage> messages_;
+};
+
+}  // namespace corral::cli

@@ -1,0 +1,35 @@
+// The program as the user sees it: sub-commands, flags, help, exit codes. main() is one call of main_entry().
+//
+// Commands other than serve talk HTTP to a running server and link nothing of it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/serve_settings.h"
+
+namespace corral::cli {
+
+// Runs the server to its end; returns the exit code of the process.
+using ServeFunction = std::function<int(const config::ServeSettings&)>;
+
+// A mode for the program's own children (e.g. "engine"); not in the help. Gets all arguments, argv[1] is its name.
+struct HiddenCommand {
+  std::string name;
+  std::function<int(int argc, char** argv)> run;
+};
+
+// What the composition root brings in.
+struct Hooks {
+  std::string version;                                          // "0.1.0"
+  std::vector<std::pair<std::string, std::string>> components;  // {"llama.cpp", "0.5.0"}: printed by `version`
+  ServeFunction serve;
+  std::vector<HiddenCommand> hidden;
+};
+
+// Parses the command line and does what it says. Returns the exit code (errors.h).
+int main_entry(int argc, char** argv, const Hooks& hooks);
+
+}  // namespace corral::cli

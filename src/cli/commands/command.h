@@ -1,0 +1,55 @@
+// What a sub-command is: a name, its flags, and what it does with them.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/line_input.h"
+#include "cli/server_api.h"
+#include "cli/terminal.h"
+
+namespace CLI {
+class App;
+}
+
+namespace corral::cli {
+
+// What a command works with.
+struct Context {
+  ServerApi& api;
+  const Terminal& terminal;
+  LineInput& input;
+  const Clock& clock;
+  const Hooks& hooks;
+  bool json = false;
+};
+
+// Returns the exit code, or the error that the program prints and turns into one.
+using Action = std::function<Result<int>(Context&)>;
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  // Adds the command's own flags; the action reads them after parsing.
+  Action (*declare)(CLI::App& app);
+};
+
+// All commands that talk to a server, in the order of the help.
+std::span<const Command> commands();
+
+// Prints a JSON text of the server on a line of its own.
+Result<int> print_json(const Context& context, std::string_view text);
+
+Action declare_list(CLI::App& app);
+Action declare_ps(CLI::App& app);
+Action declare_status(CLI::App& app);
+Action declare_load(CLI::App& app);
+Action declare_unload(CLI::App& app);
+Action declare_run(CLI::App& app);
+Action declare_version(CLI::App& app);
+
+}  // namespace corral::cli

@@ -1,0 +1,27 @@
+#include <array>
+
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+
+namespace corral::cli {
+
+std::span<const Command> commands() {
+  static constexpr std::array kCommands = {
+      Command{"list", "List the models that can be used", declare_list},
+      Command{"ps", "List the models in memory, being loaded or waiting", declare_ps},
+      Command{"status", "Say whether a server answers, and how it is doing", declare_status},
+      Command{"load", "Load a model into memory", declare_load},
+      Command{"unload", "Take a model, or all of them, out of memory", declare_unload},
+      Command{"run", "Chat with a model, or have it answer one prompt", declare_run},
+      Command{"version", "Print the versions of the program and of the server", declare_version},
+  };
+  return kCommands;
+}
+
+Result<int> print_json(const Context& context, std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  context.terminal.out << text << '\n';
+  return kExitOk;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,43 @@
+#include <memory>
+
+#include <CLI/App.hpp>
+
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/format.h"
+#include "cli/table.h"
+#include "cli/wire.h"
+
+namespace corral::cli {
+namespace {
+
+Result<int> list(const std::string& filter, Context& context) {
+  const auto text = fetch(context.api, ApiRequest::get("/api/v1/models"));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto models = parse_models(*text);
+  if (!models) return std::unexpected(models.error());
+  if (models->empty()) {
+    context.terminal.err
+        << "The server knows no models. Give it a folder with GGUF files: corral serve --models-dir DIR\n";
+    return kExitOk;
+  }
+  Table table({{"NAME"}, {"TYPE"}, {"SIZE", Align::right}, {"CONTEXT", Align::right}, {"QUANT"}, {"STATE"}});
+  for (const ListedModel& model : *models) {
+    if (model.name.find(filter) == std::string::npos) continue;
+    table.add({model.name, or_unknown(model.type), size_or_unknown(model.size), or_unknown(model.context),
+               or_unknown(model.quantization), or_unknown(model.state)});
+  }
+  table.print(context.terminal);
+  return kExitOk;
+}
+
+}  // namespace
+
+Action declare_list(CLI::App& app) {
+  const auto filter = std::make_shared<std::string>();
+  app.add_option("FILTER", *filter, "Only models whose name contains this")->type_name("");
+  return [filter](Context& context) { return list(*filter, context); };
+}
+
+}  // namespace corral::cli

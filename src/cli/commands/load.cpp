@@ -1,0 +1,42 @@
+#include <memory>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/format.h"
+#include "cli/loading.h"
+
+namespace corral::cli {
+namespace {
+
+Result<int> load(const LoadOptions& options, Context& context) {
+  warn_if_pinned_full(context, options.model);
+  if (context.json) {
+    const auto text = fetch(context.api, ApiRequest::post("/api/v1/load", load_body(options, false)));
+    if (!text) return std::unexpected(text.error());
+    return print_json(context, *text);
+  }
+  const MonoTime start = context.clock.now();
+  if (const auto loaded = load_with_progress(context, options); !loaded) return std::unexpected(loaded.error());
+  const auto took = std::chrono::duration_cast<Millis>(context.clock.now() - start);
+  context.terminal.out << fmt::format("{} is loaded ({})\n", options.model, human_duration(took));
+  return kExitOk;
+}
+
+}  // namespace
+
+Action declare_load(CLI::App& app) {
+  const auto options = std::make_shared<LoadOptions>();
+  app.add_option("MODEL", options->model, "Name of the model")->required()->type_name("");
+  app.add_option("--ctx-size", options->ctx_size, "Context in tokens; -1 for automatic")->type_name("N");
+  const auto set_pinned = [options](std::int64_t count) { options->pinned = count > 0; };
+  app.add_flag_function("--pinned,!--no-pinned", set_pinned, "Keep it in memory whatever else is loaded");
+  app.add_option("--parallel", options->parallel, "Requests it works on at the same time")->type_name("N");
+  app.add_option("--threads", options->threads, "Compute threads; 0 for automatic")->type_name("N");
+  app.add_option("--gpu-layers", options->gpu_layers, "Layers on the GPU; -1 for all that fit")->type_name("N");
+  return [options](Context& context) { return load(*options, context); };
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,168 @@
+#include <memory>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "cli/chat.h"
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/loading.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr std::string_view kFence = "\"\"\"";
+constexpr std::string_view kHelp =
+    "/bye     leave (also Ctrl-D)\n"
+    "/clear   forget the conversation\n"
+    "/help    this list\n"
+    "\"\"\"      starts and ends a text of several lines\n"
+    "Ctrl-C   stops an answer; once more at the prompt leaves\n";
+
+struct RunOptions {
+  std::string model;
+  std::vector<std::string> prompt;
+  std::string system;
+  std::optional<std::int64_t> ctx_size;
+  std::optional<std::int64_t> max_tokens;
+  std::optional<double> temperature;
+  std::optional<std::int64_t> seed;
+
+  ChatOptions chat() const { return {model, max_tokens, temperature, seed}; }
+  LoadOptions load() const { return {model, ctx_size, {}, {}, {}, {}}; }
+};
+
+// A model that is in memory stays as it is unless other options were asked for.
+Result<> make_ready(const Context& context, const LoadOptions& options) {
+  if (!options.any()) {
+    const auto text = fetch(context.api, ApiRequest::get("/api/v1/health"));
+    if (!text) return std::unexpected(text.error());
+    const auto health = parse_health(*text);
+    if (health && health->find(options.model)) return {};
+  }
+  return load_with_progress(context, options);
+}
+
+// The dialogue at a terminal.
+class Dialogue {
+ public:
+  Dialogue(Context& context, Chat& chat) : context_(context), chat_(chat) {}
+
+  Result<int> run() {
+    say("Type a message, or /help.\n");
+    while (true) {
+      const InputLine input = read_message();
+      if (input.kind == InputLine::Kind::end) return leave(kExitOk);
+      if (input.kind == InputLine::Kind::interrupted) {
+        if (interrupts_in_a_row_++ > 0) return leave(kExitInterrupted);
+        say("\n(Ctrl-C once more, or /bye, to leave)\n");
+        continue;
+      }
+      interrupts_in_a_row_ = 0;
+      if (input.text == "/bye") return kExitOk;
+      if (!input.text.empty()) answer(input.text);
+    }
+  }
+
+ private:
+  void say(std::string_view text) { context_.terminal.err << text << std::flush; }
+  void prompt(std::string_view text) { context_.terminal.out << text << std::flush; }
+  int leave(int code) {
+    say("\n");
+    return code;
+  }
+
+  // A line, or the lines between fences.
+  InputLine read_message() {
+    prompt(">>> ");
+    InputLine line = context_.input.read_line();
+    if (line.kind != InputLine::Kind::line || !line.text.starts_with(kFence)) return line;
+    std::string text = line.text.substr(kFence.size());
+    while (!text.ends_with(kFence)) {
+      prompt("... ");
+      line = context_.input.read_line();
+      if (line.kind != InputLine::Kind::line) return line;
+      if (!text.empty()) text += '\n';
+      text += line.text;
+    }
+    text.resize(text.size() - kFence.size());
+    while (text.ends_with('\n')) text.pop_back();
+    return {InputLine::Kind::line, std::move(text)};
+  }
+
+  void answer(const std::string& text) {
+    if (text == "/clear") {
+      chat_.clear();
+      return say("The conversation is forgotten.\n");
+    }
+    if (text == "/help" || text == "/?") return say(kHelp);
+    if (text.starts_with('/') && text.find_first_of(" \n/", 1) == std::string::npos) {
+      return say(fmt::format("There is no command {}; /help lists them.\n", text));
+    }
+    const auto done = chat_.ask(text);
+    if (done) return;
+    if (done.error().code == errc::interrupted) {
+      interrupts_in_a_row_ = 1;
+      return say("(stopped)\n");
+    }
+    say(fmt::format("error: {}\n", printable(done.error().message)));
+  }
+
+  Context& context_;
+  Chat& chat_;
+  int interrupts_in_a_row_ = 0;
+};
+
+// Text from the command line, with what comes through a pipe behind it. Empty: a person is to be asked.
+Result<std::string> find_prompt(const RunOptions& options, Context& context) {
+  std::string prompt = fmt::format("{}", fmt::join(options.prompt, " "));
+  const bool read = prompt.empty() ? !context.terminal.in_tty : context.input.is_piped();
+  if (!read) return prompt;
+  InputLine piped = context.input.read_all();
+  if (piped.kind == InputLine::Kind::interrupted) return fail(errc::interrupted, "interrupted");
+  while (piped.text.ends_with('\n')) piped.text.pop_back();
+  if (!prompt.empty() && !piped.text.empty()) prompt += "\n\n";
+  prompt += piped.text;
+  if (prompt.empty()) return fail(errc::usage, "there is no prompt: neither as an argument nor on standard input");
+  return prompt;
+}
+
+Result<int> answer_as_json(const RunOptions& options, const std::string& prompt, Context& context) {
+  std::vector<ChatMessage> messages;
+  if (!options.system.empty()) messages.push_back({"system", options.system});
+  messages.push_back({"user", prompt});
+  const std::string body = chat_body(options.chat(), messages, false);
+  const auto text = fetch(context.api, ApiRequest::post("/api/v1/chat/completions", body));
+  if (!text) return std::unexpected(text.error());
+  return print_json(context, *text);
+}
+
+Result<int> run(const RunOptions& options, Context& context) {
+  const auto prompt = find_prompt(options, context);
+  if (!prompt) return std::unexpected(prompt.error());
+  if (context.json && prompt->empty()) return fail(errc::usage, "--json needs a prompt");
+  if (const auto ready = make_ready(context, options.load()); !ready) return std::unexpected(ready.error());
+  if (context.json) return answer_as_json(options, *prompt, context);
+  Chat chat(context.api, context.terminal, options.chat(), options.system);
+  if (prompt->empty()) return Dialogue(context, chat).run();
+  if (const auto answered = chat.ask(*prompt); !answered) return std::unexpected(answered.error());
+  return kExitOk;
+}
+
+}  // namespace
+
+Action declare_run(CLI::App& app) {
+  const auto options = std::make_shared<RunOptions>();
+  app.add_option("MODEL", options->model, "Name of the model")->required()->type_name("");
+  app.add_option("PROMPT", options->prompt, "Answer this and exit. Without it, chat; text from a pipe is a prompt, too")
+      ->type_name("");
+  app.add_option("--system", options->system, "Instructions for the model")->type_name("TEXT");
+  app.add_option("--ctx-size", options->ctx_size, "Context in tokens; loads the model anew if it has another")
+      ->type_name("N");
+  app.add_option("--max-tokens", options->max_tokens, "Longest answer in tokens")->type_name("N");
+  app.add_option("--temperature", options->temperature, "0 for the likeliest words only")->type_name("X");
+  app.add_option("--seed", options->seed, "Same seed, same answer")->type_name("N");
+  return [options](Context& context) { return run(*options, context); };
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,36 @@
+#include "cli/errors.h"
+
+#include "base/error_table.h"
+#include "config/errors.h"
+
+namespace corral::cli {
+
+const std::error_category& error_category() {
+  static constexpr ErrorRow kRows[] = {
+      {"usage", ErrorKind::invalid_request},   {"no_server", ErrorKind::unavailable},
+      {"request_failed", ErrorKind::upstream}, {"bad_answer", ErrorKind::upstream},
+      {"interrupted", ErrorKind::cancelled},
+  };
+  static const TableCategory category("cli", kRows);
+  return category;
+}
+
+std::span<const ExitCode> exit_codes() {
+  static constexpr ExitCode kRows[] = {
+      {kExitOk, "done"},
+      {kExitFailed, "the server refused or failed, or the server could not start"},
+      {kExitUsage, "a flag, an environment variable or the configuration file is wrong"},
+      {kExitNoServer, "no server answers at the address"},
+      {kExitInterrupted, "interrupted with Ctrl-C"},
+  };
+  return kRows;
+}
+
+int exit_code_of(const Error& error) {
+  if (error.code == errc::interrupted) return kExitInterrupted;
+  if (error.code == errc::no_server) return kExitNoServer;
+  if (error.code == errc::usage || error.code.category() == config::error_category()) return kExitUsage;
+  return kExitFailed;
+}
+
+}  // namespace corral::cli

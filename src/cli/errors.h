@@ -1,0 +1,36 @@
+// Why a command failed, and the exit code that says so to scripts.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace corral::cli {
+
+enum class errc {
+  usage = 1,       // the command line, a variable or the configuration file is wrong
+  no_server,       // nobody listens at the address
+  request_failed,  // the server refused, or failed at what was asked
+  bad_answer,      // what came back can't be understood, or ended too early
+  interrupted,     // Ctrl-C
+};
+
+// One row for each exit code of the program; docs/cli.md prints the same table.
+struct ExitCode {
+  int code;
+  std::string_view meaning;
+};
+std::span<const ExitCode> exit_codes();
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitNoServer = 3;
+inline constexpr int kExitInterrupted = 130;
+
+int exit_code_of(const Error& error);
+
+}  // namespace corral::cli
+
+CORRAL_DECLARE_ERRC(corral::cli);

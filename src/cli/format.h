@@ -1,0 +1,23 @@
+// Quantities as people read them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+
+namespace corral::cli {
+
+std::string human_bytes(std::uint64_t bytes);  // "730 KiB", "4.1 GiB"
+std::string human_duration(Millis duration);   // "250 ms", "1.2 s", "3 min", "2 h", "5 d"
+std::string percent(double share);             // 0.4 -> "40 %"
+
+// What a table shows where the server doesn't say.
+inline constexpr std::string_view kUnknown = "-";
+std::string or_unknown(const std::string& text);
+std::string or_unknown(const std::optional<std::int64_t>& number);
+std::string size_or_unknown(const std::optional<std::uint64_t>& bytes);
+
+}  // namespace corral::cli

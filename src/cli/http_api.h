@@ -1,0 +1,15 @@
+// The real server, over http::Client.
+#pragma once
+
+#include <memory>
+
+#include "cli/address.h"
+#include "cli/interrupts.h"
+#include "cli/server_api.h"
+
+namespace corral::cli {
+
+// Runs a loop of its own on the caller's thread during each call. `interrupts` must outlive it.
+std::unique_ptr<ServerApi> connect_http(const Address& address, Interrupts& interrupts);
+
+}  // namespace corral::cli

@@ -1,0 +1,110 @@
+#include <gmock/gmock.h>
+
+#include "cli/fakes_for_tests.h"
+#include "cli/loading.h"
+
+namespace corral::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kLoad = "POST /api/v1/load";
+
+class LoadCommandTest : public ProgramTest {
+ protected:
+  void model_of_type(const std::string& type) {
+    server_.on("GET /api/v1/models/m", R"({"id":"m","type":")" + type + R"("})");
+  }
+  void health(const std::string& fields) { server_.on("GET /api/v1/health", "{" + fields + "}"); }
+};
+
+TEST_F(LoadCommandTest, ShowsProgressAndThenTheOutcome) {
+  server_.on(kLoad, Scripted{.events = {{"progress", R"({"model":"m","progress":0.5,"stage":"weights"})"},
+                                        {"complete", R"({"status":"success","model_name":"m"})"}},
+                             .meanwhile = [this] { clock_.time += Millis(1'200); }});
+  EXPECT_EQ(run({"load", "m", "--ctx-size", "4096", "--pinned"}), kExitOk);
+  EXPECT_EQ(out(), "m is loaded (1.2 s)\n");
+  EXPECT_THAT(err(), HasSubstr("Loading m [============            ]  50 %  weights"));
+  EXPECT_TRUE(err().ends_with("\r\x1b[K"));  // nothing of the bar stays
+  EXPECT_THAT(server_.bodies(kLoad), ElementsAre(R"({"model_name":"m","ctx_size":4096,"pinned":true,"stream":true})"));
+}
+
+TEST_F(LoadCommandTest, NoBarWhereNobodyWatches) {
+  pipe_everything();
+  server_.on(kLoad, Scripted{.events = {{"progress", R"({"progress":0.5})"}, {"complete", "{}"}}});
+  EXPECT_EQ(run({"load", "m"}), kExitOk);
+  EXPECT_EQ(err(), "");
+}
+
+TEST_F(LoadCommandTest, AllOptionsReachTheServer) {
+  server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
+  run({"load", "m", "--ctx-size", "-1", "--parallel", "2", "--threads", "3", "--gpu-layers", "-1", "--no-pinned"});
+  EXPECT_THAT(
+      server_.bodies(kLoad),
+      ElementsAre(
+          R"({"model_name":"m","ctx_size":-1,"pinned":false,"parallel":2,"threads":3,"gpu_layers":-1,"stream":true})"));
+}
+
+TEST_F(LoadCommandTest, AFailureInTheStream) {
+  server_.on(kLoad,
+             Scripted{.events = {{"progress", R"({"progress":0.1})"},
+                                 {"error", R"({"error":{"message":"out of memory","code":"model_load_error"}})"}}});
+  EXPECT_EQ(run({"load", "m"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("corral: out of memory\n"));
+  EXPECT_EQ(out(), "");
+}
+
+TEST_F(LoadCommandTest, ARefusalBeforeTheStream) {
+  server_.on(kLoad, Scripted{.status = 404, .body = R"({"error":{"message":"no model 'm'; did you mean 'n'?"}})"});
+  EXPECT_EQ(run({"load", "m"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("corral: no model 'm'; did you mean 'n'?\n"));
+}
+
+TEST_F(LoadCommandTest, AStreamThatEndsTooEarly) {
+  server_.on(kLoad, Scripted{.events = {{"progress", R"({"progress":0.1})"}}});
+  EXPECT_EQ(run({"load", "m"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("closed the connection before 'm' was loaded"));
+}
+
+TEST_F(LoadCommandTest, AServerThatDoesNotStream) {
+  server_.on(kLoad, R"({"status":"success","model_name":"m"})");
+  EXPECT_EQ(run({"load", "m"}), kExitOk);
+}
+
+TEST_F(LoadCommandTest, JsonAsksForOneAnswer) {
+  server_.on(kLoad, R"({"status":"success"})");
+  EXPECT_EQ(run({"load", "m", "--json"}), kExitOk);
+  EXPECT_EQ(out(), "{\"status\":\"success\"}\n");
+  EXPECT_THAT(server_.bodies(kLoad), ElementsAre(R"({"model_name":"m"})"));
+}
+
+TEST_F(LoadCommandTest, WarnsWhenPinnedModelsTakeEverySlot) {
+  model_of_type("llm");
+  health(R"("max_models":{"llm":2},"pinned_models":{"llm":2})");
+  server_.on(kLoad, Scripted{.status = 409, .body = R"({"error":{"message":"all pinned"}})"});
+  EXPECT_EQ(run({"load", "m"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("warning: pinned models take all 2 slots of type llm"));
+}
+
+TEST_F(LoadCommandTest, DoesNotWarnWhenThereIsRoom) {
+  server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
+  model_of_type("llm");
+  health(R"("max_models":{"llm":2},"pinned_models":{"llm":1})");
+  health(R"("max_models":{"llm":-1},"pinned_models":{"llm":5})");
+  health(R"("max_models":{"llm":1},"pinned_models":{"llm":1},"all_models_loaded":[{"model_name":"m"}])");
+  health(R"("max_models":{"embedding":1},"pinned_models":{"embedding":1})");
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(run({"load", "m"}), kExitOk);
+    EXPECT_THAT(err(), Not(HasSubstr("warning"))) << i;
+  }
+}
+
+TEST(ModelPath, EscapesWhatAPathCannotHold) {
+  EXPECT_EQ(model_path("org/repo:Q4"), "/api/v1/models/org/repo%3AQ4");
+  EXPECT_EQ(model_path("a b?c#d%"), "/api/v1/models/a%20b%3Fc%23d%25");
+}
+
+}  // namespace
+}  // namespace corral::cli

@@ -1,0 +1,66 @@
+#include "cli/loading.h"
+
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "cli/errors.h"
+#include "cli/progress.h"
+
+namespace corral::cli {
+
+std::string model_path(const std::string& model) {
+  std::string path = "/api/v1/models/";
+  for (const char c : model) {
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(c)) || std::string_view("-._~/").find(c) != std::string::npos;
+    path += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return path;
+}
+
+Result<> load_with_progress(const Context& context, const LoadOptions& options) {
+  ProgressBar bar(context.terminal, "Loading " + options.model);
+  bar.show(0, "");
+  std::optional<std::string> failure;
+  bool complete = false;
+  const auto on_event = [&](std::string_view event, std::string_view data) {
+    if (event == "complete") {
+      complete = true;
+    } else if (event == "error" || (event.empty() && error_in(data))) {
+      failure = error_in(data).value_or(std::string(data));
+    } else if (event == "progress") {
+      if (const auto step = parse_load_progress(data)) bar.show(step->progress, step->stage);
+    }
+  };
+  const auto reply = context.api.stream(ApiRequest::post("/api/v1/load", load_body(options, true)), on_event);
+  bar.clear();
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
+  if (failure) return fail(errc::request_failed, *failure);
+  // A server that doesn't stream has answered with the outcome itself.
+  if (!complete && reply->body.empty()) {
+    return fail(errc::bad_answer,
+                fmt::format("{} closed the connection before '{}' was loaded", context.api.url(), options.model));
+  }
+  return {};
+}
+
+void warn_if_pinned_full(const Context& context, const std::string& model) {
+  const auto health_text = fetch(context.api, ApiRequest::get("/api/v1/health"));
+  const auto model_text = fetch(context.api, ApiRequest::get(model_path(model)));
+  if (!health_text || !model_text) return;
+  const auto health = parse_health(*health_text);
+  const auto info = parse_model(*model_text);
+  if (!health || !info || health->find(model) || health->find(info->name)) return;
+  const auto max = health->max_models.find(info->type);
+  const auto pinned = health->pinned_models.find(info->type);
+  if (max == health->max_models.end() || pinned == health->pinned_models.end()) return;
+  if (max->second < 0 || pinned->second < max->second) return;
+  const std::string text = fmt::format(
+      "warning: pinned models take all {} slots of type {}; the load will fail until one is unpinned or unloaded",
+      max->second, info->type);
+  context.terminal.err << text << '\n';
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,240 @@
+// What touches the system: descriptors, signals, sockets.
+#include <csignal>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "async/event.h"
+#include "async/loop.h"
+#include "cli/errors.h"
+#include "cli/http_api.h"
+#include "cli/interrupts.h"
+#include "cli/line_input.h"
+#include "http/server.h"
+#include "http/sse.h"
+
+namespace corral::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Pipe {
+ public:
+  Pipe() { EXPECT_EQ(::pipe(ends_), 0); }
+  ~Pipe() {
+    ::close(ends_[0]);
+    finish();
+  }
+  int out() const { return ends_[0]; }
+  void write(std::string_view text) const {
+    EXPECT_EQ(::write(ends_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  void finish() {
+    if (ends_[1] >= 0) ::close(ends_[1]);
+    ends_[1] = -1;
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+// Ctrl-C pressed by the test, from any thread.
+class HandInterrupts final : public Interrupts {
+ public:
+  void press() const { pipe_.write("x"); }
+  int fd() const override { return pipe_.out(); }
+  bool take() override {
+    pollfd wait{fd(), POLLIN, 0};
+    char byte = 0;
+    return ::poll(&wait, 1, 0) == 1 && ::read(fd(), &byte, 1) == 1;
+  }
+
+ private:
+  Pipe pipe_;
+};
+
+TEST(Interrupts, ASignalWaitsToBeTaken) {
+  SystemInterrupts interrupts;
+  EXPECT_FALSE(interrupts.take());
+  ::kill(::getpid(), SIGINT);
+  pollfd wait{interrupts.fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&wait, 1, -1), 1);
+  EXPECT_TRUE(interrupts.take());
+  EXPECT_FALSE(interrupts.take());
+}
+
+TEST(StandardInput, LinesFromAPipe) {
+  HandInterrupts interrupts;
+  Pipe pipe;
+  StandardInput input(pipe.out(), interrupts);
+  EXPECT_TRUE(input.is_piped());
+  pipe.write("one\r\ntw");
+  pipe.write("o\nlast");
+  pipe.finish();
+  EXPECT_EQ(input.read_line().text, "one");
+  EXPECT_EQ(input.read_line().text, "two");
+  EXPECT_EQ(input.read_line().text, "last");
+  EXPECT_EQ(input.read_line().kind, InputLine::Kind::end);
+}
+
+TEST(StandardInput, EverythingAtOnce) {
+  HandInterrupts interrupts;
+  Pipe pipe;
+  StandardInput input(pipe.out(), interrupts);
+  pipe.write("one\ntwo\n");
+  pipe.finish();
+  EXPECT_EQ(input.read_all().text, "one\ntwo\n");
+}
+
+TEST(StandardInput, CtrlCDropsTheLineThatWasBegun) {
+  HandInterrupts interrupts;
+  Pipe pipe;
+  StandardInput input(pipe.out(), interrupts);
+  interrupts.press();
+  EXPECT_EQ(input.read_line().kind, InputLine::Kind::interrupted);
+  pipe.write("next\n");
+  EXPECT_EQ(input.read_line().text, "next");
+}
+
+// Answers as the test wants and keeps what came in.
+class TestHandler final : public http::Handler {
+ public:
+  std::function<async::Task<http::Response>(http::Request)> answer;
+  async::Task<http::Response> handle(http::Request request) override { co_return co_await answer(std::move(request)); }
+};
+
+class HttpApiTest : public ::testing::Test {
+ protected:
+  HttpApiTest() : pool_(1), server_(pool_, handler_, {}) {
+    const auto port = server_.listen_tcp("127.0.0.1", 0);
+    EXPECT_TRUE(port);
+    address_ = {"127.0.0.1", *port, "", "key"};
+    thread_ = std::jthread([this] { pool_.run(); });
+  }
+  ~HttpApiTest() override {
+    pool_.home().post([this] {
+      async::asio::co_spawn(pool_.home().executor(), server_.stop(std::chrono::milliseconds(0)),
+                            [this](std::exception_ptr) { pool_.stop(); });
+    });
+  }
+
+  TestHandler handler_;
+  async::LoopPool pool_;
+  http::Server server_;
+  HandInterrupts interrupts_;
+  Address address_;
+  std::jthread thread_;
+};
+
+TEST_F(HttpApiTest, SendsKeyAndBodyAndReturnsTheAnswer) {
+  std::string seen;
+  handler_.answer = [&seen](http::Request request) -> async::Task<http::Response> {
+    auto body = co_await request.body.read_all(1000);
+    seen = request.head.method + " " + request.head.target + " " +
+           std::string(request.head.headers.get("Authorization")) + " " + *body;
+    co_return http::Response::json(418, "{\"tea\":true}");
+  };
+  const auto api = connect_http(address_, interrupts_);
+  const auto reply = api->call(ApiRequest::post("/api/v1/unload", "{}"));
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->status, 418u);
+  EXPECT_EQ(reply->body, "{\"tea\":true}");
+  EXPECT_EQ(seen, "POST /api/v1/unload Bearer key {}");
+  ASSERT_TRUE(api->call(ApiRequest::get("/again")));  // a second call on the same connection
+}
+
+// Events that the server has ready, then the end or a wait for ever.
+class Events final : public http::BodySource {
+ public:
+  Events(std::vector<std::string> pieces, std::function<void()> then)
+      : pieces_(std::move(pieces)), then_(std::move(then)) {}
+  async::Task<Result<std::string_view>> read() override {
+    if (next_ < pieces_.size()) co_return std::string_view(pieces_[next_++]);
+    if (then_) {
+      then_();
+      const async::Executor executor = co_await async::asio::this_coro::executor;
+      async::Event never(executor);
+      co_await never.wait();
+    }
+    co_return std::string_view();
+  }
+
+ private:
+  std::vector<std::string> pieces_;
+  std::size_t next_ = 0;
+  std::function<void()> then_;
+};
+
+TEST_F(HttpApiTest, HandsOverEventsAsTheyCome) {
+  handler_.answer = [](http::Request) -> async::Task<http::Response> {
+    std::vector<std::string> pieces{http::sse_event("progress", "1"), std::string(http::kSsePing), http::sse_data("2")};
+    co_return http::Response::event_stream(std::make_unique<Events>(std::move(pieces), nullptr));
+  };
+  std::vector<std::string> seen;
+  const auto sink = [&](std::string_view event, std::string_view data) {
+    seen.push_back(std::string(event) + "=" + std::string(data));
+  };
+  const auto reply = connect_http(address_, interrupts_)->stream(ApiRequest::post("/x", "{}"), sink);
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->body, "");
+  EXPECT_THAT(seen, ::testing::ElementsAre("progress=1", "=2"));
+}
+
+TEST_F(HttpApiTest, CtrlCEndsAStream) {
+  handler_.answer = [this](http::Request) -> async::Task<http::Response> {
+    std::vector<std::string> pieces{http::sse_data("1")};
+    co_return http::Response::event_stream(
+        std::make_unique<Events>(std::move(pieces), [this] { interrupts_.press(); }));
+  };
+  const auto api = connect_http(address_, interrupts_);
+  const auto reply = api->stream(ApiRequest::get("/x"), [](std::string_view, std::string_view) {});
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::interrupted);
+  handler_.answer = [](http::Request) -> async::Task<http::Response> { co_return http::Response::json(200, "{}"); };
+  EXPECT_TRUE(api->call(ApiRequest::get("/next")));  // and the program goes on
+}
+
+TEST_F(HttpApiTest, AnOldCtrlCDoesNotEndANewCall) {
+  handler_.answer = [](http::Request) -> async::Task<http::Response> { co_return http::Response::json(200, "{}"); };
+  interrupts_.press();
+  EXPECT_TRUE(connect_http(address_, interrupts_)->call(ApiRequest::get("/")));
+}
+
+// A port of its own on which nobody listens: bound, and never more than that.
+class ClosedPort {
+ public:
+  ClosedPort() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    number_ = ntohs(address.sin_port);
+  }
+  ~ClosedPort() { ::close(socket_); }
+  std::uint16_t number() const { return number_; }
+
+ private:
+  const int socket_;
+  std::uint16_t number_ = 0;
+};
+
+TEST(HttpApi, NobodyListens) {
+  HandInterrupts interrupts;
+  const ClosedPort port;
+  const Address address{"127.0.0.1", port.number(), "", ""};
+  const auto reply = connect_http(address, interrupts)->call(ApiRequest::get("/"));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::no_server);
+  EXPECT_THAT(reply.error().message, HasSubstr("no corral server answers at " + address.url()));
+  EXPECT_THAT(reply.error().message, HasSubstr("start one with: corral serve"));
+}
+
+}  // namespace
+}  // namespace corral::cli

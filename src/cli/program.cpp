@@ -1,0 +1,137 @@
+#include "cli/program.h"
+
+#include <optional>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/help_formatter.h"
+#include "config/flags.h"
+
+namespace corral::cli {
+namespace {
+
+// The parsed command line. Flags store into it, so it doesn't move.
+class CommandLine {
+ public:
+  CommandLine() : app_("One endpoint for many local models, each in a process of its own.", "corral") {
+    app_.formatter(std::make_shared<HelpFormatter>());
+    app_.require_subcommand(0, 1);
+    app_.set_version_flag("--version", [this] { return version_text_; }, "Print the version");
+    serve_ = app_.add_subcommand("serve", "Run the server");
+    config::add_serve_flags(*serve_, inputs_);
+    for (const Command& command : commands()) {
+      CLI::App* sub = app_.add_subcommand(std::string(command.name), std::string(command.summary));
+      rows_.push_back({sub, command.declare(*sub)});
+      sub->add_flag("--json", json_, "Print JSON, for scripts");
+      sub->add_option("--url", url_, "Address of the server, instead of host and port")
+          ->type_name("URL")
+          ->group("Server");
+      config::add_client_flags(*sub, inputs_);
+    }
+  }
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  CLI::App& app() { return app_; }
+  config::Inputs& inputs() { return inputs_; }
+  void set_version(std::string text) { version_text_ = std::move(text); }
+  bool json() const { return json_; }
+  const std::string& url() const { return url_; }
+  bool is_serve() const { return serve_->parsed(); }
+  const Action* action() const {
+    for (const Row& row : rows_) {
+      if (row.app->parsed()) return &row.action;
+    }
+    return nullptr;
+  }
+
+ private:
+  struct Row {
+    CLI::App* app;
+    Action action;
+  };
+
+  CLI::App app_;
+  CLI::App* serve_ = nullptr;
+  std::vector<Row> rows_;
+  config::Inputs inputs_;
+  std::string url_;
+  std::string version_text_;
+  bool json_ = false;
+};
+
+int report(const Terminal& terminal, const Error& error) {
+  if (error.code == errc::interrupted) {
+    terminal.err << '\n';
+  } else {
+    terminal.err << "corral: " << printable(error.message) << '\n';
+  }
+  return exit_code_of(error);
+}
+
+int serve(CommandLine& line, const Hooks& hooks, const Surroundings& surroundings) {
+  const auto settings = config::load_serve_settings(line.inputs());
+  if (!settings) return report(surroundings.terminal, settings.error());
+  return hooks.serve(*settings);
+}
+
+Result<Address> find_address(const CommandLine& line, const config::Inputs& inputs) {
+  const auto settings = config::load_client_settings(inputs);
+  if (!settings) return std::unexpected(settings.error());
+  const std::string url = line.url().empty() ? inputs.environment("CORRAL_URL").value_or("") : line.url();
+  // Of two that were given, the flags win over the variable.
+  const bool by_flag = line.url().empty() && (inputs.flags.contains("host") || inputs.flags.contains("port"));
+  if (url.empty() || by_flag) return address_of(*settings);
+  auto address = parse_url(url);
+  if (address) address->api_key = settings->api_key;
+  return address;
+}
+
+int command(CommandLine& line, const Action& action, const Hooks& hooks, Surroundings& surroundings) {
+  const auto address = find_address(line, line.inputs());
+  if (!address) return report(surroundings.terminal, address.error());
+  const auto api = surroundings.connect(*address);
+  Context context{*api, surroundings.terminal, surroundings.input, surroundings.clock, hooks, line.json()};
+  const auto outcome = action(context);
+  surroundings.terminal.out << std::flush;
+  return outcome ? *outcome : report(surroundings.terminal, outcome.error());
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, Surroundings& surroundings) {
+  const Terminal& terminal = surroundings.terminal;
+  CommandLine line;
+  line.set_version("corral " + hooks.version);
+  line.inputs().environment = surroundings.environment;
+  try {
+    line.app().parse(
+        std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // the library wants them reversed
+  } catch (const CLI::Success& wanted) {                                  // --help, --version
+    line.app().exit(wanted, terminal.out, terminal.err);
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    terminal.err << "corral: " << printable(error.what()) << "\nsee: corral --help\n";
+    return kExitUsage;
+  }
+  if (line.is_serve()) return serve(line, hooks, surroundings);
+  if (const Action* action = line.action()) return command(line, *action, hooks, surroundings);
+  terminal.out << line.app().help();
+  return kExitOk;
+}
+
+std::string help_text(const std::string& name) {
+  CommandLine line;
+  return name.empty() ? line.app().help() : line.app().get_subcommand(name)->help("corral");
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names{"serve"};
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  return names;
+}
+
+}  // namespace corral::cli

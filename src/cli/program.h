@@ -1,0 +1,36 @@
+// The command line, with everything it touches handed in: main_entry() passes the process's own, tests pass fakes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "cli/address.h"
+#include "cli/cli.h"
+#include "cli/line_input.h"
+#include "cli/server_api.h"
+#include "cli/terminal.h"
+#include "config/load.h"
+
+namespace corral::cli {
+
+struct Surroundings {
+  config::Environment environment;
+  Terminal terminal;
+  LineInput& input;
+  const Clock& clock;
+  std::function<std::unique_ptr<ServerApi>(const Address&)> connect;
+};
+
+// `arguments` without the program's name. Returns the exit code.
+int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, Surroundings& surroundings);
+
+// The help of the program ("") or of one command, as the program prints it.
+std::string help_text(const std::string& command);
+// Names of all commands, in the order of the help.
+std::vector<std::string> command_names();
+
+}  // namespace corral::cli

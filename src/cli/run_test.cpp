@@ -1,0 +1,241 @@
+#include <gmock/gmock.h>
+
+#include "cli/fakes_for_tests.h"
+
+namespace corral::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr const char* kChat = "POST /api/v1/chat/completions";
+constexpr const char* kLoad = "POST /api/v1/load";
+
+class RunCommandTest : public ProgramTest {
+ protected:
+  RunCommandTest() { in_memory("m"); }
+
+  std::vector<std::string> chats() const { return server_.bodies(kChat); }
+  void stop_chat_after(const std::string& piece) {
+    Scripted answer;
+    answer.events.push_back({"", R"({"choices":[{"delta":{"content":")" + piece + R"("}}]})"});
+    answer.error = Error{errc::interrupted, "interrupted"};
+    server_.on(kChat, answer);
+  }
+};
+
+TEST_F(RunCommandTest, AnswersOnePromptAndExits) {
+  answer_chat({"Because ", "it is."});
+  EXPECT_EQ(run({"run", "m", "Why", "so?"}), kExitOk);
+  EXPECT_EQ(out(), "Because it is.\n");
+  EXPECT_THAT(chats(), ElementsAre(R"({"model":"m","messages":[{"role":"user","content":"Why so?"}],"stream":true})"));
+}
+
+TEST_F(RunCommandTest, SettingsOfTheAnswerReachTheServer) {
+  answer_chat({"x"});
+  run({"run", "m", "p", "--system", "Be brief.", "--max-tokens", "5", "--temperature", "0", "--seed", "7"});
+  ASSERT_THAT(chats(), SizeIs(1));
+  EXPECT_THAT(chats()[0],
+              HasSubstr(R"("messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"p"}])"));
+  EXPECT_THAT(chats()[0], HasSubstr(R"("max_completion_tokens":5)"));
+  EXPECT_THAT(chats()[0], HasSubstr(R"("temperature":0)"));
+  EXPECT_THAT(chats()[0], HasSubstr(R"("seed":7)"));
+}
+
+TEST_F(RunCommandTest, LoadsAModelThatIsNotInMemory) {
+  answer_chat({"x"});
+  server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
+  EXPECT_EQ(run({"run", "other", "p"}), kExitOk);
+  EXPECT_THAT(server_.bodies(kLoad), ElementsAre(R"({"model_name":"other","stream":true})"));
+}
+
+TEST_F(RunCommandTest, LeavesAModelAloneUnlessOptionsAreGiven) {
+  answer_chat({"x"});
+  server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
+  run({"run", "m", "p"});
+  EXPECT_THAT(server_.bodies(kLoad), SizeIs(0));
+  run({"run", "m", "p", "--ctx-size", "512"});
+  EXPECT_THAT(server_.bodies(kLoad), SizeIs(1));
+}
+
+TEST_F(RunCommandTest, AModelThatCannotBeLoaded) {
+  server_.on(kLoad, Scripted{.status = 404, .body = R"({"error":{"message":"no model 'x'"}})"});
+  EXPECT_EQ(run({"run", "x", "p"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("no model 'x'"));
+  EXPECT_THAT(chats(), SizeIs(0));
+}
+
+TEST_F(RunCommandTest, TextFromAPipeIsThePrompt) {
+  pipe_everything();
+  input_.all = "line 1\nline 2\n";
+  input_.piped = true;
+  answer_chat({"x"});
+  EXPECT_EQ(run({"run", "m"}), kExitOk);
+  EXPECT_THAT(chats()[0], HasSubstr(R"("content":"line 1\nline 2")"));
+  EXPECT_EQ(run({"run", "m", "Sum up:"}), kExitOk);
+  EXPECT_THAT(chats()[1], HasSubstr(R"("content":"Sum up:\n\nline 1\nline 2")"));
+}
+
+TEST_F(RunCommandTest, AnEmptyPipeIsAUsageError) {
+  pipe_everything();
+  EXPECT_EQ(run({"run", "m"}), kExitUsage);
+  EXPECT_THAT(err(), HasSubstr("there is no prompt"));
+}
+
+TEST_F(RunCommandTest, JsonIsTheWholeAnswer) {
+  server_.on(kChat, R"({"choices":[{"message":{"content":"x"}}]})");
+  EXPECT_EQ(run({"run", "m", "p", "--json"}), kExitOk);
+  EXPECT_EQ(out(), "{\"choices\":[{\"message\":{\"content\":\"x\"}}]}\n");
+  EXPECT_THAT(chats()[0], HasSubstr(R"("stream":false)"));
+  EXPECT_EQ(run({"run", "m", "--json"}), kExitUsage);
+}
+
+TEST_F(RunCommandTest, AFailureInTheAnswer) {
+  server_.on(kChat, Scripted{.events = {{"", R"({"choices":[{"delta":{"content":"Well"}}]})"},
+                                        {"", R"({"error":{"message":"the model's process died"}})"}}});
+  EXPECT_EQ(run({"run", "m", "p"}), kExitFailed);
+  EXPECT_EQ(out(), "Well\n");
+  EXPECT_THAT(err(), HasSubstr("the model's process died"));
+}
+
+TEST_F(RunCommandTest, AnAnswerThatBreaksOff) {
+  server_.on(kChat, Scripted{.events = {{"", R"({"choices":[{"delta":{"content":"Well"}}]})"}}});
+  EXPECT_EQ(run({"run", "m", "p"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("in mid-answer"));
+}
+
+TEST_F(RunCommandTest, CtrlCDuringTheOnlyAnswer) {
+  stop_chat_after("We");
+  EXPECT_EQ(run({"run", "m", "p"}), kExitInterrupted);
+  EXPECT_EQ(out(), "We\n");
+}
+
+TEST_F(RunCommandTest, AServerThatAnswersInOnePiece) {
+  server_.on(kChat, R"({"choices":[{"message":{"content":"whole"}}]})");
+  EXPECT_EQ(run({"run", "m", "p"}), kExitOk);
+  EXPECT_EQ(out(), "whole\n");
+}
+
+TEST_F(RunCommandTest, ReasoningIsForPeopleOnly) {
+  server_.on(kChat, Scripted{.events = {{"", R"({"choices":[{"delta":{"reasoning_content":"hmm"}}]})"},
+                                        {"", R"({"choices":[{"delta":{"content":"42"}}]})"},
+                                        {"", "[DONE]"}}});
+  run({"run", "m", "p"});
+  EXPECT_EQ(out(), "hmm\n\n42\n");
+  surroundings_.terminal.colour = true;
+  run({"run", "m", "p"});
+  EXPECT_EQ(out(), "\x1b[2mhmm\x1b[0m\n\n42\n");
+  surroundings_.terminal.colour = false;
+  surroundings_.terminal.out_tty = false;
+  run({"run", "m", "p"});
+  EXPECT_EQ(out(), "42\n");
+}
+
+TEST_F(RunCommandTest, AModelCannotDriveTheTerminal) {
+  answer_chat({R"(a\u001b[31mb\u0007\u009bc\n)"});
+  run({"run", "m", "p"});
+  EXPECT_EQ(out(), "a[31mbc\n");
+}
+
+TEST_F(RunCommandTest, ADialogueRemembers) {
+  answer_chat({"one"});
+  answer_chat({"two"});
+  input_.type("first");
+  input_.type("");
+  input_.type("second");
+  input_.type("/bye");
+  EXPECT_EQ(run({"run", "m"}), kExitOk);
+  EXPECT_EQ(out(), ">>> one\n>>> >>> two\n>>> ");
+  ASSERT_THAT(chats(), SizeIs(2));
+  EXPECT_THAT(chats()[1], HasSubstr(R"([{"role":"user","content":"first"},{"role":"assistant","content":"one"},)"
+                                    R"({"role":"user","content":"second"}])"));
+}
+
+TEST_F(RunCommandTest, ClearForgetsButKeepsTheSystemText) {
+  answer_chat({"one"});
+  input_.type("first");
+  input_.type("/clear");
+  input_.type("second");
+  EXPECT_EQ(run({"run", "m", "--system", "S"}), kExitOk);  // the input ends: leaves
+  ASSERT_THAT(chats(), SizeIs(2));
+  EXPECT_THAT(chats()[1], HasSubstr(R"([{"role":"system","content":"S"},{"role":"user","content":"second"}])"));
+}
+
+TEST_F(RunCommandTest, SeveralLinesBetweenFences) {
+  answer_chat({"ok"});
+  input_.type("\"\"\"a");
+  input_.type("");
+  input_.type("b\"\"\"");
+  input_.type("\"\"\"");
+  input_.type("c");
+  input_.type("\"\"\"");
+  input_.type("\"\"\"one line\"\"\"");
+  EXPECT_EQ(run({"run", "m"}), kExitOk);
+  ASSERT_THAT(chats(), SizeIs(3));
+  EXPECT_THAT(chats()[0], HasSubstr(R"("content":"a\n\nb")"));
+  EXPECT_THAT(chats()[1], HasSubstr(R"("content":"c")"));
+  EXPECT_THAT(chats()[2], HasSubstr(R"("content":"one line")"));
+}
+
+TEST_F(RunCommandTest, CtrlCStopsTheAnswerAndNotTheProgram) {
+  stop_chat_after("We");
+  answer_chat({"done"});
+  input_.type("first");
+  input_.type("second");
+  EXPECT_EQ(run({"run", "m"}), kExitOk);
+  EXPECT_EQ(out(), ">>> We\n>>> done\n>>> ");
+  EXPECT_THAT(err(), HasSubstr("(stopped)"));
+  EXPECT_THAT(chats()[1], HasSubstr(R"({"role":"assistant","content":"We"})"));
+}
+
+TEST_F(RunCommandTest, CtrlCAfterAStoppedAnswerLeaves) {
+  stop_chat_after("We");
+  input_.type("first");
+  input_.press_ctrl_c();
+  EXPECT_EQ(run({"run", "m"}), kExitInterrupted);
+}
+
+TEST_F(RunCommandTest, CtrlCAtThePromptAsksOnceBeforeItLeaves) {
+  answer_chat({"one"});
+  input_.press_ctrl_c();
+  input_.type("still here");
+  input_.press_ctrl_c();
+  input_.press_ctrl_c();
+  EXPECT_EQ(run({"run", "m"}), kExitInterrupted);
+  EXPECT_THAT(chats(), SizeIs(1));
+  EXPECT_THAT(err(), HasSubstr("once more"));
+}
+
+TEST_F(RunCommandTest, CtrlCBetweenFencesDropsTheText) {
+  input_.type("\"\"\"a");
+  input_.press_ctrl_c();
+  input_.type("/bye");
+  EXPECT_EQ(run({"run", "m"}), kExitOk);
+  EXPECT_THAT(chats(), SizeIs(0));
+}
+
+TEST_F(RunCommandTest, AFailureDoesNotEndTheDialogue) {
+  server_.on(kChat, Scripted{.status = 503, .body = R"({"error":{"message":"busy"}})"});
+  answer_chat({"fine"});
+  input_.type("first");
+  input_.type("second");
+  EXPECT_EQ(run({"run", "m"}), kExitOk);
+  EXPECT_THAT(err(), HasSubstr("error: busy"));
+  EXPECT_THAT(chats()[1], Not(HasSubstr("first")));  // a prompt without an answer is forgotten
+}
+
+TEST_F(RunCommandTest, UnknownCommandsAreNotSentToTheModel) {
+  answer_chat({"x"});
+  input_.type("/exit");
+  input_.type("/help");
+  input_.type("/etc/hosts is what?");
+  EXPECT_EQ(run({"run", "m"}), kExitOk);
+  EXPECT_THAT(err(), HasSubstr("There is no command /exit"));
+  EXPECT_THAT(err(), HasSubstr("/clear   forget"));
+  EXPECT_THAT(chats(), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace corral::cli

@@ -1,0 +1,46 @@
+// The server as a command sees it: calls that block until the answer is there or Ctrl-C ends the wait. Tests put a
+// scripted one in its place.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace corral::cli {
+
+struct ApiRequest {
+  std::string method;
+  std::string path;  // "/api/v1/models"
+  std::string body;  // JSON, or empty
+
+  static ApiRequest get(std::string path) { return {"GET", std::move(path), {}}; }
+  static ApiRequest post(std::string path, std::string body) { return {"POST", std::move(path), std::move(body)}; }
+};
+
+struct ApiReply {
+  unsigned status = 0;
+  std::string body;
+};
+
+// Name ("" if it has none) and data of one server-sent event.
+using EventSink = std::function<void(std::string_view event, std::string_view data)>;
+
+// Errors of all calls: no_server, interrupted, bad_answer (ended too early). A refusal is a reply, not an error.
+class ServerApi {
+ public:
+  virtual ~ServerApi() = default;
+  // For messages: "http://127.0.0.1:8000".
+  virtual std::string url() const = 0;
+  virtual Result<ApiReply> call(const ApiRequest& request) = 0;
+  // Hands over events as they arrive. A reply that is no event stream (errors are not) comes back in its body.
+  virtual Result<ApiReply> stream(const ApiRequest& request, const EventSink& sink) = 0;
+};
+
+// What a reply with a status from 400 on says, as request_failed.
+Error refusal(const ServerApi& api, const ApiReply& reply);
+// The body of a good answer. Adds request_failed, with what the server said, for statuses from 400 on.
+Result<std::string> fetch(ServerApi& api, const ApiRequest& request);
+
+}  // namespace corral::cli

@@ -1,0 +1,244 @@
+#include "cli/wire.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/errors.h"
+#include "json/value.h"
+
+namespace corral::cli {
+namespace {
+
+Result<json::Value> parse(std::string_view text) {
+  auto value = json::parse(text);
+  if (!value) return fail(errc::bad_answer, "the server's answer is not JSON: " + value.error().message);
+  return value;
+}
+
+// What `read` makes of the parsed text.
+template <typename Read>
+auto parse_as(std::string_view text, const Read& read) -> Result<std::invoke_result_t<Read, const json::Value&>> {
+  const auto value = parse(text);
+  if (!value) return std::unexpected(value.error());
+  return read(*value);
+}
+
+std::string text_of(const json::Value& object, std::string_view name) {
+  return std::string(json::text_or(object, name, {}));
+}
+
+bool flag_of(const json::Value& object, std::string_view name) { return json::bool_or(object, name, false); }
+
+std::optional<double> number_of(const json::Value& object, std::string_view name) {
+  const auto* value = json::find(object, name);
+  if (!value || !value->is_number()) return std::nullopt;
+  return value->to_number<double>();
+}
+
+std::optional<std::int64_t> integer_of(const json::Value& object, std::string_view name) {
+  const auto number = number_of(object, name);
+  if (!number || std::abs(*number) > 9e15) return std::nullopt;
+  return std::llround(*number);
+}
+
+std::optional<std::uint64_t> bytes_of(const json::Value& object, std::string_view name) {
+  const auto integer = integer_of(object, name);
+  return integer && *integer >= 0 ? std::optional(static_cast<std::uint64_t>(*integer)) : std::nullopt;
+}
+
+std::vector<std::string> names_of(const json::Value& object, std::string_view name) {
+  std::vector<std::string> names;
+  const auto* value = json::find(object, name);
+  const auto* array = value ? value->if_array() : nullptr;
+  if (!array) return names;
+  for (const json::Value& item : *array) {
+    if (const auto* text = item.if_string()) names.emplace_back(text->data(), text->size());
+  }
+  return names;
+}
+
+// Calls `use` with each item of an array, or with the value itself when it is one object.
+void for_each(const json::Value* value, const auto& use) {
+  if (!value) return;
+  if (const auto* array = value->if_array()) {
+    for (const json::Value& item : *array) use(item);
+  } else if (value->is_object()) {
+    use(*value);
+  }
+}
+
+std::map<std::string, std::int64_t, std::less<>> counts_of(const json::Value& object, std::string_view name) {
+  std::map<std::string, std::int64_t, std::less<>> counts;
+  const auto* value = json::find(object, name);
+  const auto* fields = value ? value->if_object() : nullptr;
+  if (!fields) return counts;
+  for (const auto& [key, count] : *fields) {
+    if (count.is_number()) counts[std::string(key)] = count.to_number<std::int64_t>();
+  }
+  return counts;
+}
+
+// "org/repo:Q4_K_M" and "model-q8_0.gguf" say how they are quantised.
+std::string quantization_in(std::string name) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+  if (name.ends_with(".GGUF")) name.resize(name.size() - 5);
+  const auto start = name.find_last_of(":-./") + 1;  // npos + 1 is 0
+  const std::string last = name.substr(start);
+  const auto digit_at = [&](std::size_t i) {
+    return i < last.size() && std::isdigit(static_cast<unsigned char>(last[i]));
+  };
+  const bool quantised = (last.starts_with("Q") && digit_at(1)) || (last.starts_with("IQ") && digit_at(2)) ||
+                         (last.starts_with("TQ") && digit_at(2)) || last.starts_with("MXFP");
+  return quantised || last == "F16" || last == "F32" || last == "BF16" ? last : std::string();
+}
+
+ListedModel listed(const json::Value& item) {
+  ListedModel model;
+  model.name = text_of(item, "id");
+  model.type = text_of(item, "type");
+  if (const auto* status = json::find(item, "status")) {
+    model.state = status->is_string() ? text_of(item, "status") : text_of(*status, "value");
+  }
+  model.quantization = text_of(item, "quantization");
+  if (model.quantization.empty()) model.quantization = quantization_in(model.name);
+  if (model.quantization.empty()) model.quantization = quantization_in(text_of(item, "checkpoint"));
+  // Bytes are whole; a fraction is in GB, as servers of this family send it.
+  model.size = bytes_of(item, "size_bytes");
+  if (const auto* size = json::find(item, "size"); !model.size && size) {
+    model.size = size->is_double() ? std::optional(static_cast<std::uint64_t>(std::max(0.0, size->get_double()) * 1e9))
+                                   : bytes_of(item, "size");
+  }
+  model.context = integer_of(item, "context_length");
+  return model;
+}
+
+}  // namespace
+
+const LoadedModel* Health::find(std::string_view name) const {
+  const auto found = std::ranges::find(loaded, name, &LoadedModel::name);
+  return found == loaded.end() ? nullptr : &*found;
+}
+
+Result<std::vector<ListedModel>> parse_models(std::string_view text) {
+  const auto value = parse(text);
+  if (!value) return std::unexpected(value.error());
+  const auto* data = json::find(*value, "data");
+  if (!data || !data->is_array()) return fail(errc::bad_answer, "the server's list of models has no field 'data'");
+  std::vector<ListedModel> models;
+  for_each(data, [&](const json::Value& item) { models.push_back(listed(item)); });
+  return models;
+}
+
+Result<ListedModel> parse_model(std::string_view text) { return parse_as(text, listed); }
+
+Result<Health> parse_health(std::string_view text) {
+  const auto value = parse(text);
+  if (!value) return std::unexpected(value.error());
+  Health health;
+  health.version = text_of(*value, "version");
+  for_each(json::find(*value, "all_models_loaded"), [&](const json::Value& item) {
+    health.loaded.push_back({.name = text_of(item, "model_name"),
+                             .type = text_of(item, "type"),
+                             .device = text_of(item, "device"),
+                             .status = text_of(item, "status"),
+                             .memory = bytes_of(item, "memory_bytes"),
+                             .context = integer_of(item, "max_context_window"),
+                             .last_use = integer_of(item, "last_use").value_or(0),
+                             .active_requests = integer_of(item, "active_requests").value_or(0),
+                             .pinned = flag_of(item, "pinned")});
+  });
+  for_each(json::find(*value, "loading"), [&](const json::Value& item) {
+    health.loading.push_back({text_of(item, "model"), number_of(item, "progress").value_or(0)});
+  });
+  for_each(json::find(*value, "load_queue"), [&](const json::Value& item) {
+    health.queue.push_back({text_of(item, "model"), integer_of(item, "position").value_or(0),
+                            integer_of(item, "waiting_ms").value_or(0), names_of(item, "waiting_for")});
+  });
+  health.max_models = counts_of(*value, "max_models");
+  health.pinned_models = counts_of(*value, "pinned_models");
+  return health;
+}
+
+Result<LoadProgress> parse_load_progress(std::string_view text) {
+  return parse_as(text, [](const json::Value& value) {
+    const double progress = number_of(value, "progress").value_or(0);
+    return LoadProgress{std::clamp(progress, 0.0, 1.0), text_of(value, "stage")};
+  });
+}
+
+Result<Unloaded> parse_unloaded(std::string_view text) {
+  return parse_as(text, [](const json::Value& value) {
+    return Unloaded{text_of(value, "message"), names_of(value, "unloaded"), names_of(value, "draining")};
+  });
+}
+
+namespace {
+
+Result<ChatPiece> chat_choice(std::string_view text, std::string_view part) {
+  return parse_as(text, [&](const json::Value& value) {
+    ChatPiece piece;
+    const auto* choices = json::find(value, "choices");
+    const auto* array = choices ? choices->if_array() : nullptr;
+    if (!array || array->empty()) return piece;
+    const json::Value& choice = array->front();
+    piece.finish_reason = text_of(choice, "finish_reason");
+    if (const auto* message = json::find(choice, part)) {
+      piece.content = text_of(*message, "content");
+      piece.reasoning = text_of(*message, "reasoning_content");
+    }
+    return piece;
+  });
+}
+
+}  // namespace
+
+Result<ChatPiece> parse_chat_piece(std::string_view text) { return chat_choice(text, "delta"); }
+Result<ChatPiece> parse_chat_answer(std::string_view text) { return chat_choice(text, "message"); }
+
+std::optional<std::string> error_in(std::string_view text) {
+  const auto value = parse(text);
+  if (!value) return std::nullopt;
+  const auto* error = json::find(*value, "error");
+  if (!error || error->is_null()) return std::nullopt;
+  if (error->is_string()) return text_of(*value, "error");
+  std::string message = text_of(*error, "message");
+  return message.empty() ? json::serialize(*error) : message;
+}
+
+std::string load_body(const LoadOptions& options, bool stream) {
+  json::Object body{{"model_name", options.model}};
+  if (options.ctx_size) body["ctx_size"] = *options.ctx_size;
+  if (options.pinned) body["pinned"] = *options.pinned;
+  if (options.parallel) body["parallel"] = *options.parallel;
+  if (options.threads) body["threads"] = *options.threads;
+  if (options.gpu_layers) body["gpu_layers"] = *options.gpu_layers;
+  if (stream) body["stream"] = true;
+  return json::serialize(body);
+}
+
+std::string unload_body(const std::string& model) {
+  return model.empty() ? "{}" : json::serialize(json::Object{{"model_name", model}});
+}
+
+std::string chat_body(const ChatOptions& options, const std::vector<ChatMessage>& messages, bool stream) {
+  json::Array list;
+  for (const ChatMessage& message : messages) {
+    list.push_back(json::Object{{"role", message.role}, {"content", message.content}});
+  }
+  json::Object body{{"model", options.model}, {"messages", std::move(list)}, {"stream", stream}};
+  if (options.max_tokens) body["max_completion_tokens"] = *options.max_tokens;
+  if (options.temperature) body["temperature"] = *options.temperature;
+  if (options.seed) body["seed"] = *options.seed;
+  return json::serialize(body);
+}
+
+std::string text_object(const std::vector<std::pair<std::string, std::string>>& fields) {
+  json::Object object;
+  for (const auto& [name, value] : fields) object[name] = value;
+  return json::serialize(object);
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,119 @@
+// The server's JSON to plain structs and back. The only file of the folder that sees a JSON library; the fields are
+// those of the HTTP contract, and unknown or missing ones are no error.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace corral::cli {
+
+struct ListedModel {
+  std::string name;
+  std::string type;
+  std::string state;                    // "unloaded", "loaded", …
+  std::string quantization;             // "Q8_0"; from the name when the server doesn't say
+  std::optional<std::uint64_t> size;    // bytes
+  std::optional<std::int64_t> context;  // tokens
+};
+
+struct LoadedModel {
+  std::string name;
+  std::string type;
+  std::string device;
+  std::string status;
+  std::optional<std::uint64_t> memory;  // bytes
+  std::optional<std::int64_t> context;
+  std::int64_t last_use = 0;  // epoch milliseconds; 0: unknown
+  std::int64_t active_requests = 0;
+  bool pinned = false;
+};
+
+struct LoadingModel {
+  std::string name;
+  double progress = 0;  // 0–1
+};
+
+struct QueuedLoad {
+  std::string name;
+  std::int64_t position = 0;
+  std::int64_t waiting_ms = 0;
+  std::vector<std::string> waiting_for;  // models that have to go first
+};
+
+struct Health {
+  std::string version;
+  std::vector<LoadedModel> loaded;
+  std::vector<LoadingModel> loading;
+  std::vector<QueuedLoad> queue;
+  std::map<std::string, std::int64_t, std::less<>> max_models;     // by type; -1: unlimited
+  std::map<std::string, std::int64_t, std::less<>> pinned_models;  // by type
+
+  const LoadedModel* find(std::string_view name) const;
+};
+
+// Errors of the parsers: bad_answer.
+Result<std::vector<ListedModel>> parse_models(std::string_view text);
+Result<ListedModel> parse_model(std::string_view text);
+Result<Health> parse_health(std::string_view text);
+
+struct LoadProgress {
+  double progress = 0;
+  std::string stage;
+};
+Result<LoadProgress> parse_load_progress(std::string_view text);
+
+struct Unloaded {
+  std::string message;
+  std::vector<std::string> unloaded;
+  std::vector<std::string> draining;
+};
+Result<Unloaded> parse_unloaded(std::string_view text);
+
+// One piece of a streamed chat answer.
+struct ChatPiece {
+  std::string content;
+  std::string reasoning;
+  std::string finish_reason;
+};
+Result<ChatPiece> parse_chat_piece(std::string_view text);
+// The answer of a request that wasn't streamed.
+Result<ChatPiece> parse_chat_answer(std::string_view text);
+
+// What the server says is wrong, in any of its envelopes; nullopt when the text holds no error.
+std::optional<std::string> error_in(std::string_view text);
+
+struct LoadOptions {
+  std::string model;
+  std::optional<std::int64_t> ctx_size;
+  std::optional<std::int64_t> parallel;
+  std::optional<std::int64_t> threads;
+  std::optional<std::int64_t> gpu_layers;
+  std::optional<bool> pinned;
+
+  bool any() const { return ctx_size || parallel || threads || gpu_layers || pinned; }
+};
+std::string load_body(const LoadOptions& options, bool stream);
+std::string unload_body(const std::string& model);
+
+struct ChatMessage {
+  std::string role;
+  std::string content;
+};
+struct ChatOptions {
+  std::string model;
+  std::optional<std::int64_t> max_tokens;
+  std::optional<double> temperature;
+  std::optional<std::int64_t> seed;
+};
+std::string chat_body(const ChatOptions& options, const std::vector<ChatMessage>& messages, bool stream);
+
+// A JSON object of texts, in this order.
+std::string text_object(const std::vector<std::pair<std::string, std::string>>& fields);
+
+}  // namespace corral::cli
