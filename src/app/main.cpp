@@ -1,0 +1,17 @@
+// corral: one endpoint, many models. What the program can be is a table: the server, its children, the command line.
+#include "app/engine_process.h"
+#include "app/serve.h"
+#include "app/version.h"
+#include "cli/cli.h"
+#include "proc/exec_mode.h"
+
+int main(int argc, char** argv) {
+  using namespace corral;
+  if (proc::is_exec_mode(argc, argv)) return proc::run_exec_mode(argc, argv);
+  cli::Hooks hooks;
+  hooks.version = app::kVersion;
+  hooks.components = {{"llama.cpp", CORRAL_LLAMA_VERSION}};
+  hooks.serve = app::serve;
+  hooks.hidden = {{"engine", app::engine_process}};
+  return cli::main_entry(argc, argv, hooks);
+}

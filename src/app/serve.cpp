@@ -1,0 +1,242 @@
+#include "app/serve.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+#include <boost/asio/basic_signal_set.hpp>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "api/access_filter.h"
+#include "api/routes.h"
+#include "app/version.h"
+#include "async/loop.h"
+#include "async/offload.h"
+#include "async/timer.h"
+#include "backends/engine_backend.h"
+#include "base/log.h"
+#include "config/load.h"
+#include "http/server.h"
+#include "models/hub_cache.h"
+#include "models/registry.h"
+#include "proc/exec_mode.h"
+#include "proc/posix_spawner.h"
+#include "residency/limits.h"
+#include "router/forwarder.h"
+#include "router/model_router.h"
+
+namespace corral::app {
+namespace {
+
+constexpr std::size_t kOffloadThreads = 2;
+constexpr Millis kSpareDelay{200};
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+models::RegistryOptions registry_options(const config::ServeSettings& settings) {
+  models::RegistryOptions options;
+  options.models_dirs = settings.models_dir;
+  if (settings.hub_cache) {
+    options.hub_cache = models::hub_cache_dir(
+        {environment("HF_HUB_CACHE"), environment("HF_HOME"), environment("XDG_CACHE_HOME"), environment("HOME")});
+  }
+  return options;
+}
+
+Result<router::RouterOptions> router_options(const config::ServeSettings& settings) {
+  router::RouterOptions options;
+  const auto limits = residency::parse_max_loaded_models(settings.max_loaded_models);
+  if (!limits) return std::unexpected(limits.error());
+  options.residency.limits = *limits;
+  options.residency.swap_patience = settings.swap_patience;
+  options.load_timeout = settings.load_timeout;
+  options.default_options.ctx_size = settings.ctx_size;
+  options.default_options.threads = settings.threads;
+  options.default_options.parallel = settings.parallel;
+  return options;
+}
+
+backends::EngineBackendOptions engine_options(const config::ServeSettings& settings,
+                                              const std::filesystem::path& runtime_dir) {
+  return {.program = proc::own_program(),
+          .runtime_dir = runtime_dir,
+          .log_dir = settings.log_dir(),
+          .warm_spare = settings.warm_spare,
+          .spare_delay = kSpareDelay};
+}
+
+// A folder for sockets that is this process's alone and goes with it.
+class RuntimeDir {
+ public:
+  // Throws when the parent can't be made, or belongs to somebody who could put other sockets in place of ours.
+  explicit RuntimeDir(const std::filesystem::path& parent) : path_((parent / "corral-XXXXXX").native()) {
+    std::filesystem::create_directories(parent);
+    struct stat status{};
+    if (::stat(parent.c_str(), &status) != 0 || (status.st_uid != ::geteuid() && status.st_uid != 0)) {
+      throw std::runtime_error(
+          fmt::format("runtime_dir '{}' belongs to another user; choose one of your own", parent.native()));
+    }
+    auto name = path_.native();
+    if (!::mkdtemp(name.data())) {
+      throw std::runtime_error(fmt::format("can't make a folder in '{}': {}", parent.native(), std::strerror(errno)));
+    }
+    path_ = name;
+  }
+  ~RuntimeDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  RuntimeDir(const RuntimeDir&) = delete;
+  RuntimeDir& operator=(const RuntimeDir&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Each client and each request under way holds a descriptor; the usual soft limit of 1,024 is soon reached.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::size_t loop_count(const config::ServeSettings& settings) {
+  if (settings.io_threads > 0) return static_cast<std::size_t>(settings.io_threads);
+  // Moving bytes is cheap against computing tokens: one loop is enough up to eight cores.
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 8, 1, 4);
+}
+
+// Everything that lives while the server runs, in the order of its making.
+class Application {
+ public:
+  Application(const config::ServeSettings& settings, router::RouterOptions options)
+      : settings_(settings),
+        loops_(loop_count(settings)),
+        signals_(loops_.home().executor(), SIGINT, SIGTERM),
+        offload_(kOffloadThreads),
+        runtime_dir_(settings.runtime_dir),
+        spawner_(timers_, {.own_program = proc::own_program()}),
+        registry_(registry_options(settings)),
+        engines_(loops_.home().executor(), timers_, spawner_, engine_options(settings, runtime_dir_.path())),
+        router_(loops_.home(), timers_, {&engines_}, std::move(options)),
+        forwarder_(router_, timers_),
+        models_(registry_, offload_, timers_),
+        context_{router_, forwarder_, models_, timers_, std::string(kVersion), settings.max_body_bytes.value()},
+        api_(api::make_api(context_)),
+        access_(*api_, access_options(settings)),
+        server_(loops_, access_, server_options(settings)) {}
+
+  int run() {
+    const auto port = server_.listen_tcp(settings_.host, static_cast<std::uint16_t>(settings_.port));
+    if (!port) {
+      log::error("app", "{}", port.error().message);
+      return 1;
+    }
+    log::info("app", "corral {} listens on http://{}:{}", kVersion, settings_.host, *port);
+    async::asio::co_spawn(loops_.home().executor(), live(), [this](const std::exception_ptr& failure) {
+      exit_code_ = failure ? 1 : 0;
+      if (failure) report(failure);
+      loops_.stop();
+    });
+    loops_.run();
+    return exit_code_;
+  }
+
+ private:
+  static api::AccessOptions access_options(const config::ServeSettings& settings) {
+    api::AccessOptions options;
+    options.api_key = settings.api_key;
+    options.loopback_only = config::is_loopback(settings.host);
+    return options;
+  }
+
+  static http::ServerOptions server_options(const config::ServeSettings& settings) {
+    http::ServerOptions options;
+    options.max_body_bytes = settings.max_body_bytes.value();
+    return options;
+  }
+
+  async::Task<void> live() {
+    engines_.start();
+    const auto catalog = co_await models_.catalog();
+    log::info("app", "{} models known", catalog->models().size());
+    for (const auto& problem : catalog->problems())
+      log::warning("app", "{}: {}", problem.path.native(), problem.cause.message);
+
+    const auto number = co_await signals_.async_wait(async::use_task);
+    log::info("app", "signal {}: stopping, running requests may finish within {} s", number,
+              settings_.drain_timeout.count() / 1000);
+    // Who asks twice doesn't want to wait. Children end with their parent.
+    signals_.async_wait([](const boost::system::error_code& error, int second) {
+      if (!error) std::_Exit(128 + second);
+    });
+    co_await shut_down();
+    signals_.cancel();
+  }
+
+  static void report(const std::exception_ptr& failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      log::error("app", "{}", error.what());
+    }
+  }
+
+  // Start-up reversed: no new requests, the running ones finish, then the backends go.
+  async::Task<void> shut_down() {
+    co_await server_.stop(settings_.drain_timeout);
+    co_await router_.stop(Millis(1000));
+    co_await engines_.stop();
+  }
+
+  const config::ServeSettings& settings_;
+  int exit_code_ = 0;
+  async::LoopPool loops_;
+  // From here on a signal is kept until live() asks for it, however early it comes.
+  async::asio::basic_signal_set<async::Executor> signals_;
+  async::SystemTimers timers_;
+  async::ThreadPool offload_;
+  RuntimeDir runtime_dir_;
+  proc::PosixSpawner spawner_;
+  models::Registry registry_;
+  backends::EngineBackend engines_;
+  router::ModelRouter router_;
+  router::Forwarder forwarder_;
+  api::ModelFinder models_;
+  api::Context context_;
+  std::unique_ptr<http::Handler> api_;
+  api::AccessFilter access_;
+  http::Server server_;
+};
+
+}  // namespace
+
+int serve(const config::ServeSettings& settings) {
+  log::set_level(settings.log_level);
+  raise_descriptor_limit();
+  std::error_code ignored;  // without it the children's logs are kept in memory only, and a warning says so
+  std::filesystem::create_directories(settings.log_dir(), ignored);
+  auto options = router_options(settings);
+  if (!options) {
+    log::error("app", "{}", options.error().message);
+    return 2;
+  }
+  try {
+    Application application(settings, std::move(*options));
+    return application.run();
+  } catch (const std::exception& error) {
+    log::error("app", "{}", error.what());
+    return 1;
+  }
+}
+
+}  // namespace corral::app
