@@ -1,0 +1,87 @@
+// Processes die; requests don't hang and nothing is left behind.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { Server } from "../support/server.mjs";
+
+// True while a process (not a zombie of it) exists.
+function runs(pid) {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+// Resolves once `holds()` is true: asks again on every turn of the event loop.
+async function until(holds) {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const endless = { model: "scripted-endless", messages: [{ role: "user", content: "go" }], stream: true, temperature: 0 };
+
+test("kill -9 of a child ends each of 8 streams with one framed error, and the next request reloads", async () => {
+  const server = await Server.start();
+  try {
+    const streams = [...Array(8)].map(() => server.events("/v1/chat/completions", endless));
+    for (const stream of streams) assert.ok((await stream.next()).value);
+    const child = (await server.loaded())[0];
+    process.kill(child.pid, "SIGKILL");
+    for (const stream of streams) {
+      let last;
+      for await (const data of stream) last = data;
+      const { error } = JSON.parse(last);
+      assert.equal(error.code, "backend_died");
+    }
+    const again = await server.chat("scripted-endless", "go");
+    assert.equal(again.status, 200);
+    assert.notEqual((await server.loaded())[0].pid, child.pid);
+  } finally {
+    await server.stop();
+  }
+});
+
+test("kill -9 of the router leaves no child behind", async () => {
+  const server = await Server.start();
+  await server.chat("tiny-llama", "hi");
+  await server.post("/v1/embeddings", { model: "tiny-embed", input: "x" });
+  const pids = (await server.loaded()).map((entry) => entry.pid);
+  assert.equal(pids.length, 2);
+  server.child.kill("SIGKILL");
+  await server.ended;
+  await until(() => pids.every((pid) => !runs(pid)));
+});
+
+test("a stop lets a running answer finish", async () => {
+  const server = await Server.start();
+  const stream = server.events("/v1/chat/completions", { ...endless, max_tokens: 200 });
+  assert.ok((await stream.next()).value);
+  const stopped = server.stop();
+  let last;
+  for await (const data of stream) last = data;
+  assert.equal(last, "[DONE]");
+  await stopped;
+});
+
+test("a client that leaves, streaming or not, ends the generation", async () => {
+  const server = await Server.start();
+  try {
+    for (const stream of [true, false]) {
+      const controller = new AbortController();
+      const asking = fetch(`${server.url}/v1/chat/completions`, {
+        method: "POST",
+        body: JSON.stringify({ ...endless, stream }),
+        signal: controller.signal,
+      }).catch(() => null);
+      let busy = 0;
+      while (busy === 0) busy = (await server.loaded())[0]?.active_requests ?? 0;
+      controller.abort();
+      await asking;
+      while (busy !== 0) busy = (await server.loaded())[0].active_requests;
+    }
+    // The freed engine answers the next one.
+    assert.equal((await server.chat("scripted-endless", "go")).status, 200);
+  } finally {
+    await server.stop();
+  }
+});

@@ -1,0 +1,123 @@
+// Starts a real `corral serve` on a free port and takes it down afterwards. A sanitizer's report in any process's output
+// fails the test that owned the server.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+export const program = process.env.CORRAL_PROGRAM;
+export const models = process.env.CORRAL_TEST_MODELS;
+export const llamaBin = process.env.CORRAL_LLAMA_BIN;
+if (!program || !models) throw new Error("CORRAL_PROGRAM and CORRAL_TEST_MODELS must be set: run these tests through script/test");
+
+const kReport = /ThreadSanitizer|AddressSanitizer|LeakSanitizer|runtime error:/;
+
+// The first line of `stream` that matches, as a promise; all lines go to `lines`.
+function firstMatch(child, stream, lines, pattern, what) {
+  return new Promise((resolve, reject) => {
+    child.once("exit", (code, signal) => reject(new Error(`${what} ended with ${code ?? signal}:\n${lines.join("\n")}`)));
+    createInterface({ input: stream }).on("line", (line) => {
+      lines.push(line);
+      const found = line.match(pattern);
+      if (found) resolve(found);
+    });
+  });
+}
+
+function reports(folder) {
+  const logs = join(folder, "log");
+  if (!existsSync(logs)) return [];
+  return readdirSync(logs)
+    .map((file) => readFileSync(join(logs, file), "utf8"))
+    .filter((text) => kReport.test(text));
+}
+
+export class Server {
+  static async start(...flags) {
+    const server = new Server();
+    server.state = mkdtempSync(join(tmpdir(), "corral-test-"));
+    const common = ["--port", "0", "--models-dir", models, "--state-dir", server.state, "--runtime-dir", server.state];
+    server.child = spawn(program, ["serve", ...common, ...flags], { stdio: ["ignore", "ignore", "pipe"] });
+    server.lines = [];
+    server.ended = new Promise((resolve) => server.child.once("exit", (code, signal) => resolve({ code, signal })));
+    server.url = (await firstMatch(server.child, server.child.stderr, server.lines, /listens on (http:\/\/\S+)/, "corral serve"))[1];
+    server.port = new URL(server.url).port;
+    return server;
+  }
+
+  get pid() {
+    return this.child.pid;
+  }
+
+  async stop() {
+    this.child.kill("SIGTERM");
+    const { code, signal } = await this.ended;
+    const found = [...reports(this.state), ...this.lines.filter((line) => kReport.test(line))];
+    rmSync(this.state, { recursive: true, force: true });
+    assert.deepEqual(found, [], "a sanitizer has something to say");
+    assert.equal(code, 0, `corral serve ended with ${code ?? signal}:\n${this.lines.join("\n")}`);
+  }
+
+  async json(method, path, body, headers = {}) {
+    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    const response = await fetch(this.url + path, { method, body: text, headers: { "content-type": "application/json", ...headers } });
+    const answer = await response.text();
+    return { status: response.status, headers: response.headers, body: answer === "" ? null : JSON.parse(answer) };
+  }
+  get(path) {
+    return this.json("GET", path);
+  }
+  post(path, body) {
+    return this.json("POST", path, body);
+  }
+
+  async chat(model, content, more = {}) {
+    return this.post("/v1/chat/completions", { model, messages: [{ role: "user", content }], temperature: 0, max_tokens: 16, ...more });
+  }
+
+  // A streamed request; yields the payload of every event, comments as ":".
+  async *events(path, body, signal) {
+    const response = await fetch(this.url + path, { method: "POST", body: JSON.stringify(body), signal });
+    if (response.status !== 200) throw new Error(`status ${response.status}: ${await response.text()}`);
+    let rest = "";
+    const decoder = new TextDecoder();
+    for await (const bytes of response.body) {
+      rest += decoder.decode(bytes, { stream: true });
+      const events = rest.split("\n\n");
+      rest = events.pop();
+      for (const event of events) {
+        const data = event.split("\n").filter((line) => line.startsWith("data: "));
+        yield event.startsWith(":") ? ":" : data.map((line) => line.slice(6)).join("\n");
+      }
+    }
+    assert.equal(rest, "", "the stream ends behind a whole event");
+  }
+
+  async loaded() {
+    return (await this.get("/v1/health")).body.all_models_loaded;
+  }
+}
+
+// llama.cpp's own server on one model: the reference.
+export class Reference {
+  static async start(file, ...flags) {
+    const server = new Reference();
+    const lines = [];
+    server.child = spawn(join(llamaBin, "llama-server"), ["-m", join(models, file), "--port", "0", "--host", "127.0.0.1", ...flags], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    server.ended = new Promise((resolve) => server.child.once("exit", resolve));
+    server.url = (await firstMatch(server.child, server.child.stderr, lines, /listening on (http:\/\/\S+)/, "llama-server"))[1];
+    return server;
+  }
+  async post(path, body) {
+    const response = await fetch(this.url + path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+    return { status: response.status, body: await response.json() };
+  }
+  async stop() {
+    this.child.kill("SIGKILL");
+    await this.ended;
+  }
+}
