@@ -1,0 +1,44 @@
+"""Where the programs and models under test are, and clear words when one is missing."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+
+
+def give_up(message):
+    print(f"error: {message}", file=sys.stderr)
+    raise SystemExit(1)
+
+
+def corral():
+    path = pathlib.Path(os.environ.get("CORRAL_PROGRAM", REPO / "build/release/bin/corral"))
+    if not path.exists():
+        give_up(f"{path} is missing: run script/build release corral")
+    return str(path)
+
+
+def installed(name):
+    path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if not path:
+        give_up(f"{name} is missing: run script/bootstrap --test")
+    return path
+
+
+def llama(name):
+    """One of llama.cpp's own programs, of the release that corral is built with."""
+    folder = os.environ.get("CORRAL_LLAMA_BIN", "")
+    path = pathlib.Path(folder) / name
+    if not folder or not path.exists():
+        give_up(f"llama.cpp's {name} is missing: run script/bootstrap --test, and start this with script/bench")
+    return str(path)
+
+
+def models(*arguments):
+    """The folder with the made models (see script/models)."""
+    made = subprocess.run([REPO / "script/models", *arguments], stdout=subprocess.PIPE, text=True)
+    if made.returncode != 0:
+        give_up("script/models failed")
+    return pathlib.Path(made.stdout.strip().splitlines()[-1])

@@ -1,0 +1,58 @@
+"""Tables to standard output, and into docs/benchmarks.md between markers."""
+import os
+import pathlib
+import platform
+import re
+import sys
+
+from harness.programs import REPO
+
+DOCUMENT = REPO / "docs/benchmarks.md"
+
+
+def note(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def percentile(values, share):
+    """Nearest rank."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def median(values):
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def table(head, rows):
+    """Markdown; the first column is text, the others are numbers."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" + "--:|" * (len(head) - 1)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def machine():
+    """What numbers depend on, in one line."""
+    info = pathlib.Path("/proc/cpuinfo").read_text()
+    cpu = re.search(r"model name\s*:\s*(.*)", info)
+    memory = re.search(r"MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text())
+    return (f"{len(os.sched_getaffinity(0))} cores of {cpu.group(1) if cpu else platform.machine()}, "
+            f"{round(int(memory.group(1)) / 2**20)} GiB, Linux {platform.release().split('-')[0]}; "
+            f"load average at the start {os.getloadavg()[0]:.1f}")
+
+
+def publish(name, text, write):
+    """Prints the section; with `write` it also replaces what stands between the markers of `name` in the document."""
+    print(text)
+    if not write:
+        return
+    begin, end = f"<!-- bench:{name} -->", f"<!-- /bench:{name} -->"
+    document = DOCUMENT.read_text()
+    if begin not in document:
+        document += f"\n{begin}\n{end}\n"
+    before, _, rest = document.partition(begin)
+    after = rest.partition(end)[2]
+    DOCUMENT.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+    note(f"written to {DOCUMENT.relative_to(REPO)}")

@@ -1,0 +1,119 @@
+"""The servers that are compared, each started the same way: a function that takes a Stage and returns a Server."""
+import dataclasses
+import json
+import os
+import pathlib
+import socket
+
+from harness import client, programs
+from harness.processes import Process, free_port
+
+
+@dataclasses.dataclass
+class Server:
+    process: Process
+    port: int
+    prefix: str = "/v1"  # of the paths of requests that aren't OpenAI's (llama-server has them at the root)
+    socket: pathlib.Path | None = None
+
+    def path(self, workload):
+        return "/v1/chat/completions" if workload == "chat" else f"{self.prefix}/{workload}"
+
+    def main_pid(self):
+        return [self.process.child.pid]
+
+
+def model_folder(stage, files):
+    """A folder with links to just these files: both routers then know exactly the same models."""
+    folder = stage.folder / "models"
+    folder.mkdir(exist_ok=True)
+    for file in files:
+        (folder / file.name).symlink_to(file)
+    return folder
+
+
+def corral_serve(stage, folder, *arguments, name="corral serve"):
+    port = free_port()
+    private = stage.folder / name.replace(" ", "-")
+    command = [programs.corral(), "serve", "--port", port, "--models-dir", folder, "--no-hub-cache", "--runtime-dir", private / "r",
+               "--state-dir", private / "s", "--log-level", "warning", *arguments]
+    # No settings of the user's own, and no drain that outlasts stop().
+    process = stage.start(name, [*command, "--drain-timeout", "1s"], environment={"XDG_CONFIG_HOME": str(private)})
+    process.wait_for_port(port)
+    return Server(process, port)
+
+
+def corral_engine(stage, model, name="corral engine", **options):
+    """An engine child as `corral serve` starts it, but with us as its parent, and listening on TCP as well."""
+    ours, theirs = socket.socketpair()
+    path, port = stage.folder / "engine.sock", free_port()
+    process = stage.start(name, [programs.corral(), "engine", "--socket", path, "--listen-tcp", port],
+                          environment={"CORRAL_CONTROL_FD": "3"}, pass_fd=theirs.fileno())
+    theirs.close()
+    stage.adopt(ours)  # the engine ends when this does
+    load = {"load": {"model": model.stem, "path": str(model), "type": "llm", **options}}
+    ours.sendall(json.dumps(load).encode() + b"\n")
+    process.wait_for_port(port)
+    return Server(process, port, socket=path)
+
+
+def llama_server(stage, model, *arguments, name="llama-server"):
+    port = free_port()
+    process = stage.start(name, [programs.llama("llama-server"), "-m", model, "--port", port, *arguments])
+    process.wait_until("its model is loaded", lambda: client.status(port, "/health") == 200)
+    return Server(process, port, prefix="")
+
+
+def llama_router(stage, folder, *arguments, name="llama-server router"):
+    port = free_port()
+    process = stage.start(name, [programs.llama("llama-server"), "--models-dir", folder, "--port", port, *arguments])
+    process.wait_until("it answers", lambda: client.status(port, "/health") == 200)
+    return Server(process, port, prefix="")
+
+
+class Nginx(Server):
+    def main_pid(self):
+        return self.process.group()
+
+
+NGINX_CONF = """
+daemon off;
+{user}
+worker_processes {workers};
+pid {folder}/nginx.pid;
+error_log stderr warn;
+events {{ worker_connections 4096; }}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/body;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+  client_max_body_size 64m;
+  client_body_buffer_size 8m;
+  keepalive_requests 1000000000;
+  upstream engine {{ server unix:{socket}; keepalive 512; keepalive_requests 1000000000; }}
+  server {{
+    listen 127.0.0.1:{port} backlog=1024;
+    location / {{
+      proxy_pass http://engine;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_buffering off;
+    }}
+  }}
+}}
+"""
+
+
+def nginx(stage, upstream, workers):
+    port = free_port()
+    name = f"nginx {workers}"
+    folder = stage.folder / f"nginx-{workers}"
+    folder.mkdir()
+    config = folder / "nginx.conf"
+    # Started by root, nginx gives its workers to a user who may not enter our folder.
+    user = "user root;" if os.geteuid() == 0 else ""
+    config.write_text(NGINX_CONF.format(user=user, workers=workers, folder=folder, socket=upstream.socket, port=port))
+    process = stage.start(name, [programs.installed("nginx"), "-p", folder, "-c", config])
+    process.wait_for_port(port)
+    return Nginx(process, port)

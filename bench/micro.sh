@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Hot paths inside the router: leases, checks of bodies, heads of requests. Arguments go to Google Benchmark.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../script/lib/env.sh"
+if [[ " $* " == *" --help "* ]]; then
+  sed -n '2s/^# //p' "$0"
+  echo "Useful: --benchmark_filter=REGEX --benchmark_repetitions=N --benchmark_report_aggregates_only"
+  exit
+fi
+"$repo/script/build" release --quiet corral-micro-bench >&2
+exec "$repo/build/release/bin/corral-micro-bench" --benchmark_min_time=0.3 "$@"
