@@ -117,6 +117,8 @@ std::uint32_t Context::length(std::int32_t sequence) const {
   return memory_ == nullptr ? 0 : static_cast<std::uint32_t>(llama_memory_seq_pos_max(memory_, sequence) + 1);
 }
 
+bool Context::recurrent() const { return model_->facts().recurrent; }
+
 bool Context::trim(std::int32_t sequence, std::uint32_t keep) {
   if (memory_ == nullptr || length(sequence) <= keep) return true;
   const auto from = static_cast<llama_pos>(keep);

@@ -73,6 +73,8 @@ class Context {
   std::uint32_t length(std::int32_t sequence) const;
   // Keeps the first `length` tokens. False if this kind of memory can't: the sequence is empty then.
   bool trim(std::int32_t sequence, std::uint32_t length);
+  // A sequence has one state, which can't be cut back.
+  bool recurrent() const;
   void clear(std::int32_t sequence);
   // Lets `to` (empty) share the first `length` cells of `from`. Only for plain_attention() models.
   void share(std::int32_t from, std::int32_t to, std::uint32_t length);

@@ -112,7 +112,10 @@ Result<llama_sampler*> make_grammar(const Model& model, const GrammarOptions& o)
     }
     if (grammar != nullptr && !o.lazy) {
       for (const Token token : o.prefill) {
-        if (model.valid(token)) llama_sampler_accept(grammar, token);
+        if (!model.valid(token)) continue;
+        // libllama aborts the process when an end comes where the grammar wants more.
+        if (model.ends_generation(token)) throw std::invalid_argument("the begun answer has ended already");
+        llama_sampler_accept(grammar, token);
       }
     }
   } catch (const std::exception& refused) {

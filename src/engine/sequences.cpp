@@ -78,7 +78,12 @@ void Sequences::resync(Session& session) {
   const std::uint32_t there = context_.length(session.sequence);
   const auto most = static_cast<std::uint32_t>(session.history.size()) - 1;  // one must stay pending
   set_cached(session, there);
-  if (there > most) trim(session, most);
+  // A pass that stopped halfway leaves a recurrent state that no position tells anything about: compute it anew.
+  if (context_.recurrent()) {
+    trim(session, 0);
+  } else if (there > most) {
+    trim(session, most);
+  }
 }
 
 bool Sequences::reclaim() {

@@ -169,6 +169,15 @@ TEST(Completion, TakesEveryShapeOfPrompt) {
   EXPECT_EQ(streamed.events().back(), "[DONE]");
 }
 
+// Such a grammar once met an end where it wanted more, and libllama ended the process.
+TEST(Chat, BegunAnswerThatHasEndedIsRefusedUnderAGrammar) {
+  Fixture server("tiny-llama");
+  const auto answer = server.post(
+      "/v1/chat/completions",
+      R"({"max_tokens":4,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"<|im_end|>"}],"response_format":{"type":"json_object"}})");
+  EXPECT_EQ(answer.status, 400u) << answer.body;
+}
+
 TEST(Completion, FollowsASchema) {
   Fixture server("tiny-llama");
   const auto answer = server.post(

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kMaxUint32 = 4294967295.0;
 constexpr double kMaxInt32 = 2147483647.0;
-constexpr double kMaxLookBack = 16777216.0;  // tokens
-constexpr double kLarge = 1e6;               // for numbers without a meaningful limit: fits every float
+constexpr double kMaxLookBack = 131072.0;  // tokens: each costs memory for as long as the answer takes
+constexpr double kLarge = 1e6;             // for numbers without a meaningful limit: fits every float
 
 constexpr std::string_view kOneAnswer = "one request gives one answer for now";
 
@@ -39,7 +39,7 @@ constexpr auto kGeneration = std::to_array<Field>({
     {.name = "dry_base", .kinds = kNumber, .min = 0, .max = kLarge},
     {.name = "dry_allowed_length", .kinds = kInteger, .min = 0, .max = kMaxLookBack},
     {.name = "dry_penalty_last_n", .kinds = kInteger, .min = 0, .max = kMaxLookBack},
-    {.name = "dry_sequence_breakers", .kinds = kArray, .elements = kString},
+    {.name = "dry_sequence_breakers", .kinds = kArray, .max_size = 16, .elements = kString},
     {.name = "mirostat", .kinds = kInteger, .min = 0, .max = 2},
     {.name = "mirostat_tau", .kinds = kNumber, .min = 0, .max = kLarge},
     {.name = "mirostat_eta", .kinds = kNumber, .min = 0, .max = kLarge},

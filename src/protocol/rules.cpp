@@ -178,6 +178,11 @@ Result<> check_stream_options(json::View options, const Path& path) {
   static const FieldTable table(kFields);
   return table.check(options, path);
 }
+// Token numbers are 32 bits wide in the engine; a larger one would come out as another token.
+static bool is_token(json::View value) {
+  return value.as_integer() >= 0 && value.as_integer() <= std::numeric_limits<std::int32_t>::max();
+}
+
 Result<> check_logit_bias(json::View bias, const Path& path) {
   Result<> result;
   const auto wrong = [&](json::View value) {
@@ -197,7 +202,7 @@ Result<> check_logit_bias(json::View bias, const Path& path) {
     std::size_t at = 0;
     bool fine = pair.size() == 2;
     pair.each_element([&](json::View value) {
-      const bool token = value.is_string() || value.kind() == json::Kind::integer;
+      const bool token = value.is_string() || (value.kind() == json::Kind::integer && is_token(value));
       fine = fine && (at++ == 0 ? token : fits(value));
     });
     return fine || wrong(pair);
@@ -225,8 +230,14 @@ Result<> check_prompt(json::View prompt, const Path& path) {
                path.text());
     } else if (kind == json::Kind::array) {
       result = check_value(element, kTokens, place);
-    } else if (kind == json::Kind::integer &&
-               (element.as_integer() < 0 || element.as_integer() > std::numeric_limits<std::int32_t>::max())) {
+      bool tokens = true;
+      element.each_element(
+          [&](json::View token) { return tokens = token.kind() != json::Kind::integer || is_token(token); });
+      if (result && !tokens) {
+        result = fail(errc::bad_value, fmt::format("'{}' must hold token numbers, not {}", where(), element.excerpt()),
+                      where());
+      }
+    } else if (kind == json::Kind::integer && !is_token(element)) {
       result = fail(errc::bad_value, fmt::format("'{}' must be a token number, not {}", where(), element.excerpt()),
                     where());
     }
