@@ -39,7 +39,7 @@ class Client final : public Target {
 
   // Sends the request and returns once the response's head is there; its body streams. Dropping the response (or
   // cancelling) closes the connection, which tells the server. A kept-alive connection that turned out closed before
-  // any byte of the answer is replaced once. Errors: connect_failed, peer_closed, malformed, header_too_large.
+  // any byte of the answer is replaced. Errors: connect_failed, peer_closed, malformed, header_too_large.
   // The request's body must be a text (streaming uploads are not needed by anyone yet).
   async::Task<Result<Response>> send(const RequestHead& head, std::string_view body) override;
 

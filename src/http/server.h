@@ -22,10 +22,10 @@ struct ServerOptions {
   std::uint32_t max_header_bytes = 64 * 1024;
   std::uint64_t max_body_bytes = 256ull << 20;
   std::size_t max_connections = 4096;                // more are told 503 and closed
-  std::chrono::milliseconds header_timeout{30'000};  // from the first byte of a request to the end of its head
+  std::chrono::milliseconds header_timeout{30'000};  // without a byte of a head that has begun
   std::chrono::milliseconds idle_timeout{120'000};   // between requests
   std::chrono::milliseconds body_timeout{60'000};    // without a byte of an announced body
-  std::chrono::milliseconds write_timeout{120'000};  // without a byte taken by the reader
+  std::chrono::milliseconds write_timeout{120'000};  // for one piece of an answer (all of it, if it is a text)
   std::string server_name = "corral";
 };
 
