@@ -1,81 +1,22 @@
 #include "engine/context.h"
 
 #include <algorithm>
-#include <array>
-#include <optional>
-#include <string_view>
-#include <thread>
 #include <utility>
 
 #include <fmt/core.h>
 
+#include "engine/context_params.h"
 #include "engine/errors.h"
 #include "engine/llama_log.h"
 
 namespace corral::engine {
-namespace {
-
-constexpr std::array<std::pair<std::string_view, ggml_type>, 9> kCacheTypes = {{
-    {"f32", GGML_TYPE_F32},
-    {"f16", GGML_TYPE_F16},
-    {"bf16", GGML_TYPE_BF16},
-    {"q8_0", GGML_TYPE_Q8_0},
-    {"q4_0", GGML_TYPE_Q4_0},
-    {"q4_1", GGML_TYPE_Q4_1},
-    {"q5_0", GGML_TYPE_Q5_0},
-    {"q5_1", GGML_TYPE_Q5_1},
-    {"iq4_nl", GGML_TYPE_IQ4_NL},
-}};
-
-std::optional<ggml_type> cache_type(std::string_view name) {
-  const auto* const row = std::ranges::find(kCacheTypes, name, &std::pair<std::string_view, ggml_type>::first);
-  if (row == kCacheTypes.end()) return std::nullopt;
-  return row->second;
-}
-
-// Embeddings of several inputs fit into one pass; more sequences only cost buffers.
-constexpr std::uint32_t kPooledSequences = 32;
-constexpr std::uint32_t kGenerateBatch = 512;
-constexpr std::uint32_t kPooledBatch = 2048;
-// Below this size a pass is so short that threads wait for each other longer than they compute.
-constexpr std::uint64_t kOneThreadBytes = 16 << 20;
-
-}  // namespace
 
 Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> model, const LoadOptions& options,
-                                               const std::atomic<bool>& abort) {
+                                               const std::atomic<bool>& abort, KvShape shape) {
   const ModelFacts& facts = model->facts();
-  const bool generative = facts.kind == ModelKind::generative;
-  const auto type_k = cache_type(options.cache_type_k), type_v = cache_type(options.cache_type_v);
-  if (!type_k || !type_v) {
-    return fail(errc::invalid_argument,
-                fmt::format("unknown cache type '{}'", type_k ? options.cache_type_v : options.cache_type_k),
-                type_k ? "cache_type_v" : "cache_type_k");
-  }
-  llama_context_params params = llama_context_default_params();
-  const std::uint32_t trained = facts.n_ctx_train == 0 ? kDefaultContextCap : facts.n_ctx_train;
-  params.n_ctx = options.n_ctx != 0 ? options.n_ctx : std::min(trained, kDefaultContextCap);
-  params.n_batch = options.n_batch != 0 ? options.n_batch
-                   : generative         ? kGenerateBatch
-                                        : std::min(params.n_ctx, kPooledBatch);
-  // Every step is one pass, and a pooled input must fit into one: the physical batch is the logical one.
-  params.n_ubatch = params.n_batch;
-  params.n_seq_max = generative ? options.max_sequences : std::min(kPooledSequences, params.n_batch);
-  // Rows of logits beyond one per sequence are never asked for; pooling reads every row.
-  params.n_outputs_max = generative ? options.max_sequences : 0;
-  params.kv_unified = true;
-  params.embeddings = !generative;
-  params.pooling_type = generative ? LLAMA_POOLING_TYPE_NONE : static_cast<enum llama_pooling_type>(facts.pooling);
-  params.no_perf = true;
-  params.type_k = *type_k;
-  params.type_v = *type_v;
-  params.flash_attn_type = options.flash_attention == Toggle::on    ? LLAMA_FLASH_ATTN_TYPE_ENABLED
-                           : options.flash_attention == Toggle::off ? LLAMA_FLASH_ATTN_TYPE_DISABLED
-                                                                    : LLAMA_FLASH_ATTN_TYPE_AUTO;
-  const std::uint32_t cores =
-      facts.model_bytes < kOneThreadBytes ? 1 : std::max(1u, std::thread::hardware_concurrency() / options.workers);
-  params.n_threads = options.n_threads > 0 ? options.n_threads : static_cast<std::int32_t>(cores);
-  params.n_threads_batch = options.n_threads_batch > 0 ? options.n_threads_batch : params.n_threads;
+  auto made = context_params(*model, options, shape);
+  if (!made) return std::unexpected(made.error());
+  llama_context_params& params = *made;
   params.abort_callback = [](void* flag) {
     return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed);
   };
@@ -87,9 +28,10 @@ Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> mode
     return fail(errc::out_of_memory,
                 fmt::format("no context of {} tokens for '{}': {}", params.n_ctx, facts.path, log.text()), "n_ctx");
   }
-  // With a unified cache, ids above n_seq_max are fine as long as they don't run; a recurrent state has exactly
-  // n_seq_max.
-  const std::uint32_t ids = generative && model->plain_attention() ? kMaxSequences : params.n_seq_max;
+  // With a unified cache, ids above n_seq_max are fine as long as they don't run; a recurrent state and a split cache
+  // have exactly n_seq_max.
+  const bool spare_ids = facts.kind == ModelKind::generative && model->plain_attention() && shape.streams == 0;
+  const std::uint32_t ids = spare_ids ? kMaxSequences : params.n_seq_max;
   return std::unique_ptr<Context>(new Context(std::move(model), handle, ids));
 }
 

@@ -8,6 +8,7 @@
 #include <llama.h>
 
 #include "base/error.h"
+#include "engine/context_params.h"
 #include "engine/model.h"
 
 namespace corral::engine {
@@ -54,7 +55,7 @@ class Context {
  public:
   // `abort` is polled during every pass. Errors: out_of_memory, invalid_argument.
   static Result<std::unique_ptr<Context>> make(std::shared_ptr<const Model> model, const LoadOptions& options,
-                                               const std::atomic<bool>& abort);
+                                               const std::atomic<bool>& abort, KvShape shape = {});
 
   DecodeStatus decode(const Batch& batch);
   // Logits of a token of the latest batch that was added with output; n_vocab floats, nullptr if there are none.

@@ -23,6 +23,26 @@ inline constexpr std::uint32_t kDefaultContextCap = 8192;
 enum class Purpose { automatic, generate, embed, rerank };
 enum class Toggle { automatic, off, on };
 
+// How the KV cells of a worker are laid out (docs/modules/engine.md, "Unified or split").
+enum class KvLayout {
+  automatic,  // the engine changes between the two as the load asks for it
+  unified,    // one pool of cells for all sequences
+  split,      // each sequence has its own equal part
+};
+
+// An adapter that is added to the weights when the model is loaded.
+struct LoraAdapter {
+  std::string path;  // a GGUF file made for this model
+  float scale = 1;
+};
+
+// Guesses at the next tokens that are checked several in one pass; the answer is the same with and without.
+struct SpeculativeOptions {
+  std::uint32_t max_tokens = 0;  // most guesses of a pass; 0: off
+  std::uint32_t max_active = 2;  // more running sessions than this: the passes are full without guesses
+  std::string draft_path;        // a smaller model with the same vocabulary; empty: look the n-gram up in the history
+};
+
 struct LoadOptions {
   std::string path;                      // a GGUF file, or the first one of a split set
   Purpose purpose = Purpose::automatic;  // automatic: by the file's metadata
@@ -36,6 +56,13 @@ struct LoadOptions {
   // Tokens of ended sessions that are kept for later ones with the same beginning, at most n_ctx / 2. 0: nothing is
   // shared, also not between living sessions.
   std::uint32_t prefix_cache_tokens = 0xFFFFFFFF;
+  // Host memory for the KV of sessions and ended conversations that lost their cells, least recently used first out.
+  std::uint64_t park_bytes = std::uint64_t{1} << 30;
+  std::string park_dir;  // what is parked survives the service here; empty: it doesn't
+  std::uint64_t park_disk_bytes = std::uint64_t{8} << 30;  // most of all files in park_dir together
+  KvLayout kv_layout = KvLayout::automatic;
+  std::vector<LoraAdapter> loras;
+  SpeculativeOptions speculative;
   Millis target_step{100};     // prefill beside running streams is cut so that a step takes about this long
   std::int32_t n_threads = 0;  // of each worker; 0: the cores shared out among the workers; 1 for very small models
   std::int32_t n_threads_batch = 0;  // for prefill; 0: like n_threads
@@ -49,7 +76,8 @@ struct LoadOptions {
 };
 
 struct SessionOptions {
-  std::uint32_t n_ctx = 0;  // most tokens of this session; 0 or more than the service has: what it has
+  std::uint32_t n_ctx = 0;   // most tokens of this session; 0 or more than the service has: what it has
+  bool share_prefix = true;  // take over KV that others computed for the same beginning, and leave it to others
 };
 
 struct LogitBias {
