@@ -1,13 +1,6 @@
 #include "engine/prefix_cache.h"
 
-#include <algorithm>
-
 namespace corral::engine {
-
-std::uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b) {
-  const auto [in_a, in_b] = std::ranges::mismatch(a, b);
-  return static_cast<std::uint32_t>(in_a - a.begin());
-}
 
 std::vector<std::int32_t> PrefixCache::add(std::int32_t sequence, std::vector<Token> tokens) {
   if (tokens.empty() || tokens.size() > capacity_) return {sequence};

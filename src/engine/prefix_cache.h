@@ -9,12 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "engine/types.h"
+#include "engine/radix_index.h"
 
 namespace corral::engine {
-
-// How many tokens two lists have in common at their beginning.
-std::uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b);
 
 class PrefixCache {
  public:
