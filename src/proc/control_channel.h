@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "async/task.h"
+#include "base/unique_fd.h"
 #include "proc/errc.h"
-#include "proc/unique_fd.h"
 
 namespace corral::proc {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/unique_fd.h"
 #include "proc/child.h"
-#include "proc/unique_fd.h"
 
 namespace corral::proc {
 

@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "proc/exit_status.h"
-#include "proc/unique_fd.h"
 
 namespace corral::proc {
 

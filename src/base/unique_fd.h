@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-namespace corral::proc {
+namespace corral {
 
 class UniqueFd {
  public:
@@ -30,4 +30,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace corral::proc
+}  // namespace corral
