@@ -8,6 +8,13 @@ find_package(spdlog REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tomlplusplus REQUIRED)
+
+# Header only: nothing to link.
+find_path(CORRAL_XXHASH_INCLUDE xxhash.h REQUIRED)
+add_library(corral_xxhash INTERFACE)
+add_library(corral::xxhash ALIAS corral_xxhash)
+target_include_directories(corral_xxhash SYSTEM INTERFACE "${CORRAL_XXHASH_INCLUDE}")
+
 if(CORRAL_TESTS)
   find_package(GTest REQUIRED)
 endif()

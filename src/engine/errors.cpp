@@ -24,6 +24,8 @@ const std::error_category& error_category() {
       {"worker_shutdown", ErrorKind::unavailable},
       {"unsupported", ErrorKind::invalid_request},
       {"decode_failed", ErrorKind::internal},
+      {"park_failed", ErrorKind::internal},
+      {"park_damaged", ErrorKind::internal},
   };
   static const TableCategory category("engine", kRows);
   return category;

@@ -24,6 +24,8 @@ enum class errc {
   worker_shutdown,       // the service is going away
   unsupported,           // this kind of model can't do that
   decode_failed,         // libllama failed on this session's tokens
+  park_failed,           // a file or the folder of parked KV can't be read or written (or the disk is full)
+  park_damaged,          // a file of parked KV isn't what was written, or is of another version
 };
 
 }  // namespace corral::engine

@@ -1,0 +1,191 @@
+#include "engine/parked_store.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "engine/errors.h"
+
+namespace corral::engine {
+namespace {
+
+std::uint64_t memory_bytes(const Parked& parked) { return parked.bytes.size() + parked.tokens.size() * sizeof(Token); }
+
+}  // namespace
+
+bool ParkedStore::put(Parked parked) {
+  if (parked.tokens.empty() || memory_bytes(parked) > options_.memory_bytes) return false;
+  auto shared = std::make_shared<const Parked>(std::move(parked));
+  Freed freed;
+  const std::scoped_lock lock(mutex_);
+  if (const auto id = admit(shared->tokens, now(), freed)) {
+    if (Entry& entry = entries_.at(*id); entry.parked == nullptr) remember(entry, std::move(shared), freed);
+  }
+  return true;
+}
+
+std::optional<ParkedStore::Hit> ParkedStore::best(std::span<const Token> wanted, std::uint32_t least) {
+  for (;;) {
+    RadixIndex::Match match;
+    std::filesystem::path file;
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto chosen = choose(wanted, std::max(least, 1u));
+      if (!chosen) {
+        ++counts_.misses;
+        return std::nullopt;
+      }
+      match = *chosen;
+      Entry& entry = entries_.at(match.owner);
+      entry.used = now();
+      if (entry.parked != nullptr) {
+        ++counts_.hits;
+        return Hit{match.owner, match.length, entry.parked};
+      }
+      file = entry.file;
+    }
+    Result<Parked> read = read_parked(file, options_.fingerprint);
+    std::error_code ignored;
+    if (read) {
+      std::filesystem::last_write_time(file, Time::clock::now(), ignored);
+    } else if (read.error().code == errc::park_damaged) {
+      std::filesystem::remove(file, ignored);
+    }
+    if (auto hit = take_over(match, std::move(read), wanted)) return hit;
+  }
+}
+
+// The entry that was chosen has been read, or couldn't be: then it is forgotten.
+std::optional<ParkedStore::Hit> ParkedStore::take_over(const RadixIndex::Match& match, Result<Parked> read,
+                                                       std::span<const Token> wanted) {
+  Freed freed;
+  const std::scoped_lock lock(mutex_);
+  // Another process may have put other tokens with the same hash there.
+  if (!read || common_prefix(read->tokens, wanted) < match.length) {
+    file_gone(match.owner);
+    return std::nullopt;
+  }
+  auto parked = std::make_shared<const Parked>(std::move(*read));
+  const auto found = entries_.find(match.owner);
+  if (found != entries_.end() && found->second.parked == nullptr && memory_bytes(*parked) <= options_.memory_bytes)
+    remember(found->second, parked, freed);
+  ++counts_.hits;
+  ++counts_.loads;
+  return Hit{match.owner, match.length, std::move(parked)};
+}
+
+void ParkedStore::erase(Id id) {
+  std::filesystem::path file;
+  Freed freed;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = entries_.find(id);
+    if (found == entries_.end()) return;
+    file = std::exchange(found->second.file, {});
+    drop(id, freed);
+  }
+  std::error_code ignored;
+  if (!file.empty()) std::filesystem::remove(file, ignored);
+}
+
+ParkedStats ParkedStore::stats() const {
+  const std::scoped_lock lock(mutex_);
+  ParkedStats stats = counts_;
+  stats.entries = entries_.size();
+  for (const auto& [id, entry] : entries_) stats.on_disk_only += entry.parked == nullptr ? 1 : 0;
+  stats.memory_bytes = memory_;
+  return stats;
+}
+
+std::optional<RadixIndex::Match> ParkedStore::choose(std::span<const Token> wanted, std::uint32_t least) const {
+  std::optional<RadixIndex::Match> chosen;
+  // Among those that match equally far: what is in memory, then what is short, since all of its bytes are restored.
+  std::tuple<bool, std::uint32_t> cost;
+  index_.visit(wanted, least, [&](const RadixIndex::Match& match) {
+    if (chosen && match.length < chosen->length) return true;
+    const std::uint32_t length = *index_.length(match.owner);
+    if (options_.whole_only && length != match.length) return false;
+    const std::tuple this_cost(entries_.at(match.owner).parked == nullptr, length);
+    if (!chosen || this_cost < cost) {
+      chosen = match;
+      cost = this_cost;
+    }
+    return false;
+  });
+  return chosen;
+}
+
+std::optional<ParkedStore::Id> ParkedStore::admit(std::span<const Token> tokens, Time used, Freed& freed) {
+  std::optional<Id> same, longer;
+  std::vector<Id> beginnings;
+  index_.visit(tokens, 1, [&](const RadixIndex::Match& match) {
+    const std::uint32_t length = *index_.length(match.owner);
+    if (match.length == tokens.size() && length == tokens.size()) {
+      same = match.owner;
+      return true;
+    }
+    if (options_.whole_only) return match.length < tokens.size();
+    if (match.length == tokens.size()) longer = match.owner;
+    if (match.length == length) beginnings.push_back(match.owner);
+    return false;
+  });
+  if (const auto known = same ? same : longer) {
+    Entry& entry = entries_.at(*known);
+    entry.used = std::max(entry.used, used);
+    return same;
+  }
+  for (const Id id : beginnings) drop(id, freed);
+  const Id id = ++last_id_;
+  index_.set(id, tokens);
+  entries_[id].used = used;
+  return id;
+}
+
+void ParkedStore::remember(Entry& entry, std::shared_ptr<const Parked> parked, Freed& freed) {
+  memory_ += memory_bytes(*parked);
+  entry.parked = std::move(parked);
+  entry.used = now();  // so that it isn't the one to go
+  while (memory_ > options_.memory_bytes) {
+    auto oldest = entries_.end();
+    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+      if (it->second.parked != nullptr && (oldest == entries_.end() || it->second.used < oldest->second.used))
+        oldest = it;
+    }
+    ++counts_.evictions;
+    if (oldest->second.file.empty()) {
+      drop(oldest->first, freed);
+    } else {
+      release(oldest->second, freed);
+    }
+  }
+}
+
+void ParkedStore::release(Entry& entry, Freed& freed) {
+  if (entry.parked == nullptr) return;
+  memory_ -= memory_bytes(*entry.parked);
+  freed.push_back(std::move(entry.parked));
+}
+
+void ParkedStore::drop(Id id, Freed& freed) {
+  const auto found = entries_.find(id);
+  release(found->second, freed);
+  if (!found->second.file.empty()) stale_.push_back(std::move(found->second.file));
+  index_.erase(id);
+  entries_.erase(found);
+}
+
+void ParkedStore::file_gone(Id id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  found->second.file.clear();
+  Freed none;
+  if (found->second.parked == nullptr) drop(id, none);
+}
+
+// Never the same twice: there is always one that was used least recently.
+ParkedStore::Time ParkedStore::now() {
+  last_used_ = std::max(Time::clock::now(), last_used_ + Time::duration(1));
+  return last_used_;
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,138 @@
+// KV that was taken out of the cache but may be wanted again, by its token list: in host memory, and from one start of
+// the service to the next in a folder of files. All workers of a model share one store.
+//
+// Restoring is orders of magnitude cheaper than computing: a session that lost its cells, or a new one that begins like
+// an old conversation, takes the entry that begins most like its own history.
+//
+// Safe on every thread. One mutex guards everything; bytes are copied, read from files and written to files outside of
+// it. A hit shares its bytes, so they stay whole for as long as it is held, whatever becomes of the entry.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/parked_file.h"
+#include "engine/radix_index.h"
+
+namespace corral::engine {
+
+struct ParkedStoreOptions {
+  // Of all entries in memory, tokens and bytes; least recently used go first. Hits that are held come on top.
+  std::uint64_t memory_bytes = 0;
+  // The bytes of an entry can't be cut back to fewer tokens (recurrent state, sliding windows): an entry matches only
+  // with all of its tokens, and a longer one doesn't replace a shorter one.
+  bool whole_only = false;
+
+  std::filesystem::path folder = {};  // may be shared with other processes and models; empty: nothing is saved
+  std::string fingerprint = {};       // files with another one are not for this store
+  std::uint64_t folder_bytes = 0;     // of all files there, whatever their fingerprint; least recently used go first
+};
+
+struct ParkedStats {
+  std::size_t entries = 0;
+  std::size_t on_disk_only = 0;    // of these, the ones that have to be read first
+  std::uint64_t memory_bytes = 0;  // of the others
+  std::uint64_t hits = 0;
+  std::uint64_t loads = 0;  // of the hits, the ones that read a file
+  std::uint64_t misses = 0;
+  std::uint64_t evictions = 0;  // from memory
+};
+
+class ParkedStore {
+ public:
+  // Never 0, never given twice.
+  using Id = RadixIndex::Owner;
+
+  struct Hit {
+    Id id = 0;
+    std::uint32_t length = 0;              // tokens that the entry and the wanted list have in common
+    std::shared_ptr<const Parked> parked;  // may be longer than that; never nullptr
+  };
+
+  explicit ParkedStore(ParkedStoreOptions options) : options_(std::move(options)) {}
+
+  // Keeps the entry; those that are a beginning of it go, and if it is a beginning of another that one stays instead.
+  // False if it has no tokens or is larger than all the memory there is.
+  bool put(Parked parked);
+
+  // The entry with the longest beginning in common with `wanted`, at least `least` tokens (and at least 1). May read a
+  // file; a damaged one is removed and the next best entry taken.
+  std::optional<Hit> best(std::span<const Token> wanted, std::uint32_t least);
+
+  // Forgets the entry and its file, for one that turned out to be of no use.
+  void erase(Id id);
+
+  // Makes the files of the folder known that have this store's fingerprint, by their heads; damaged ones and ones of
+  // other versions are removed. Nothing happens without a folder. Error: park_failed.
+  Result<> open();
+
+  struct Saved {
+    std::size_t written = 0;
+    std::size_t removed = 0;  // files, for want of room or because a longer entry replaced them
+  };
+  // Writes what is in memory only, most recently used first, and makes room for it in the folder. Costs about a copy
+  // of the bytes: nothing waits for the disk. Error: park_failed; what is written by then stays, and so does everything
+  // in memory.
+  Result<Saved> save();
+
+  ParkedStats stats() const;
+
+ private:
+  using Time = std::filesystem::file_time_type;
+  // Bytes to be freed after the mutex.
+  using Freed = std::vector<std::shared_ptr<const Parked>>;
+
+  // In memory, in a file or both.
+  struct Entry {
+    std::shared_ptr<const Parked> parked;
+    std::filesystem::path file;
+    Time used;
+  };
+  // What competes for room in the folder: a file there is (whose entry may be known), or an entry to be written.
+  struct Candidate {
+    std::uint64_t bytes = 0;
+    Time used;
+    Id id = 0;                   // 0: no entry of this store
+    std::filesystem::path file;  // there already; or empty, and to be written:
+    std::shared_ptr<const Parked> parked;
+  };
+
+  std::optional<Hit> take_over(const RadixIndex::Match& match, Result<Parked> read, std::span<const Token> wanted);
+  Result<std::vector<Candidate>> candidates(Saved& saved);
+  Result<> write(const Candidate& candidate);
+
+  // With the mutex held.
+  std::optional<RadixIndex::Match> choose(std::span<const Token> wanted, std::uint32_t least) const;
+  // The entry for these tokens: the one there is, or a new one in place of those that are a beginning of it; nothing if
+  // a longer one covers them.
+  std::optional<Id> admit(std::span<const Token> tokens, Time used, Freed& freed);
+  void remember(Entry& entry, std::shared_ptr<const Parked> parked, Freed& freed);
+  void release(Entry& entry, Freed& freed);
+  void drop(Id id, Freed& freed);
+  void set_file(Entry& entry, std::filesystem::path file);
+  void file_gone(Id id);
+  Time now();
+
+  const ParkedStoreOptions options_;
+
+  std::mutex saving_;  // one save at a time; taken before mutex_
+
+  mutable std::mutex mutex_;  // guards all below
+  RadixIndex index_;
+  std::unordered_map<Id, Entry> entries_;
+  std::vector<std::filesystem::path> stale_;  // files whose entries were replaced; removed by the next save
+  std::uint64_t memory_ = 0;                  // bytes
+  Id last_id_ = 0;
+  Time last_used_ = Time::min();
+  ParkedStats counts_;  // its counters only
+};
+
+}  // namespace corral::engine
