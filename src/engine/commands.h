@@ -1,17 +1,20 @@
 // What other threads ask a generating worker to do, in the order they ask.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <variant>
 #include <vector>
 
 #include "engine/mailbox.h"
 #include "engine/session.h"
+#include "engine/stats.h"
 
 namespace corral::engine {
 
 struct CreateSession {
   std::shared_ptr<SessionShared> session;
+  bool share = true;
 };
 struct AppendTokens {
   SessionId session;
@@ -28,12 +31,17 @@ struct CancelGeneration {
 struct EndSession {
   SessionId session;
 };
+// Frees cells and compute memory, if nothing is being generated; `done` hears what went, on the decode thread.
+struct Downsize {
+  std::move_only_function<void(DownsizeReport)> done;
+};
 struct SetThreads {
   std::int32_t n_threads = 0;
   std::int32_t n_threads_batch = 0;
 };
 
-using Command = std::variant<CreateSession, AppendTokens, StartGeneration, CancelGeneration, EndSession, SetThreads>;
+using Command =
+    std::variant<CreateSession, AppendTokens, StartGeneration, CancelGeneration, EndSession, Downsize, SetThreads>;
 using CommandBox = Mailbox<Command>;
 
 }  // namespace corral::engine

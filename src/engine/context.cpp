@@ -1,6 +1,7 @@
 #include "engine/context.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <fmt/core.h>
@@ -10,6 +11,12 @@
 #include "engine/llama_log.h"
 
 namespace corral::engine {
+namespace {
+
+constexpr std::int32_t kSpareId = 0;
+constexpr std::uint32_t kOneStream = 1;
+
+}  // namespace
 
 Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> model, const LoadOptions& options,
                                                const std::atomic<bool>& abort, KvShape shape) {
@@ -28,15 +35,20 @@ Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> mode
     return fail(errc::out_of_memory,
                 fmt::format("no context of {} tokens for '{}': {}", params.n_ctx, facts.path, log.text()), "n_ctx");
   }
-  // With a unified cache, ids above n_seq_max are fine as long as they don't run; a recurrent state and a split cache
-  // have exactly n_seq_max.
-  const bool spare_ids = facts.kind == ModelKind::generative && model->plain_attention() && shape.streams == 0;
-  const std::uint32_t ids = spare_ids ? kMaxSequences : params.n_seq_max;
-  return std::unique_ptr<Context>(new Context(std::move(model), handle, ids));
+  const std::uint32_t slots = params.n_seq_max;
+  return std::unique_ptr<Context>(new Context(std::move(model), handle, shape, slots));
 }
 
-Context::Context(std::shared_ptr<const Model> model, llama_context* handle, std::uint32_t sequence_ids)
-    : model_(std::move(model)), handle_(handle), memory_(llama_get_memory(handle)), sequence_ids_(sequence_ids) {}
+Context::Context(std::shared_ptr<const Model> model, llama_context* handle, KvShape shape, std::uint32_t slots)
+    : model_(std::move(model)),
+      handle_(handle),
+      memory_(llama_get_memory(handle)),
+      shape_(shape),
+      // With one pool for all, ids above n_seq_max are fine as long as not more of them run at a time; but only the
+      // ones below can be saved, so the first is kept free for that. A recurrent state and a split cache have exactly
+      // n_seq_max sequences.
+      spare_ids_(model_->facts().kind == ModelKind::generative && model_->plain_attention() && shape.unified()),
+      sequence_ids_(spare_ids_ ? kMaxSequences - 1 : slots) {}
 
 DecodeStatus Context::decode(const Batch& batch) {
   if (batch.size() == 0) return DecodeStatus::ok;
@@ -59,8 +71,6 @@ std::uint32_t Context::length(std::int32_t sequence) const {
   return memory_ == nullptr ? 0 : static_cast<std::uint32_t>(llama_memory_seq_pos_max(memory_, sequence) + 1);
 }
 
-bool Context::recurrent() const { return model_->facts().recurrent; }
-
 bool Context::trim(std::int32_t sequence, std::uint32_t keep) {
   if (memory_ == nullptr || length(sequence) <= keep) return true;
   const auto from = static_cast<llama_pos>(keep);
@@ -78,8 +88,54 @@ void Context::clear(std::int32_t sequence) {
   if (memory_ != nullptr) llama_memory_seq_rm(memory_, sequence, -1, -1);
 }
 
-void Context::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
-  if (memory_ != nullptr) llama_memory_seq_cp(memory_, from, to, 0, static_cast<llama_pos>(shared));
+bool Context::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
+  if (memory_ == nullptr) return true;
+  if (shape_.unified()) {
+    llama_memory_seq_cp(memory_, from, to, 0, static_cast<llama_pos>(shared));
+    return true;
+  }
+  const std::vector<std::uint8_t> copy = save(from);
+  return !copy.empty() && restore(to, copy) && trim(to, shared);
+}
+
+// What libllama writes for one sequence begins with the number of streams, then comes a part for each stream, which is
+// a single zero for all but the one that holds the sequence. Kept is the form of a unified cache: one stream.
+std::vector<std::uint8_t> Context::save(std::int32_t sequence) {
+  if (memory_ == nullptr) return {};
+  std::int32_t from = sequence;
+  if (spare_ids_) {
+    from = kSpareId;
+    llama_memory_seq_cp(memory_, sequence, from, -1, -1);
+  }
+  std::vector<std::uint8_t> bytes(llama_state_seq_get_size(handle_.get(), from));
+  bytes.resize(llama_state_seq_get_data(handle_.get(), bytes.data(), bytes.size(), from));
+  if (spare_ids_) clear(from);
+  if (shape_.unified() || bytes.empty()) return bytes;
+
+  const std::size_t before = sizeof(std::uint32_t) * static_cast<std::size_t>(sequence);
+  const std::size_t behind = sizeof(std::uint32_t) * (shape_.streams - 1) - before;
+  if (bytes.size() < sizeof kOneStream + before + behind) return {};
+  bytes.resize(bytes.size() - behind);
+  bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(before));
+  std::memcpy(bytes.data(), &kOneStream, sizeof kOneStream);
+  return bytes;
+}
+
+bool Context::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) {
+  if (memory_ == nullptr || bytes.size() <= sizeof kOneStream) return false;
+  const LogCapture log;  // no room is an answer here, not a line for the log
+  std::vector<std::uint8_t> framed;
+  if (!shape_.unified()) {
+    framed.reserve(bytes.size() + sizeof(std::uint32_t) * shape_.streams);
+    framed.assign(bytes.begin(), bytes.end());
+    std::memcpy(framed.data(), &shape_.streams, sizeof shape_.streams);
+    framed.resize(framed.size() + sizeof(std::uint32_t) * (shape_.streams - 1), 0);
+    bytes = framed;
+  }
+  const std::size_t taken = llama_state_seq_set_data(handle_.get(), bytes.data(), bytes.size(), sequence);
+  if (taken == bytes.size()) return true;
+  clear(sequence);
+  return false;
 }
 
 void Context::clear_all() {

@@ -41,6 +41,17 @@ constexpr std::uint64_t kOneThreadBytes = 16 << 20;
 
 }  // namespace
 
+std::uint32_t output_rows(const LoadOptions& options) {
+  const SpeculativeOptions& guesses = options.speculative;
+  return options.max_sequences + std::min(guesses.max_active, options.max_sequences) * guesses.max_tokens;
+}
+
+std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
+  if (options.n_threads > 0) return options.n_threads;
+  if (model.facts().model_bytes < kOneThreadBytes) return 1;
+  return static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency() / options.workers));
+}
+
 Result<llama_context_params> context_params(const Model& model, const LoadOptions& options, KvShape shape) {
   const ModelFacts& facts = model.facts();
   const bool generative = facts.kind == ModelKind::generative;
@@ -62,7 +73,7 @@ Result<llama_context_params> context_params(const Model& model, const LoadOption
                      : shape.streams > 0 ? shape.streams
                                          : options.max_sequences;
   // Rows of logits beyond one per sequence are never asked for; pooling reads every row.
-  params.n_outputs_max = generative ? options.max_sequences : 0;
+  params.n_outputs_max = generative ? output_rows(options) : 0;
   params.kv_unified = shape.streams == 0;
   params.embeddings = !generative;
   params.pooling_type = generative ? LLAMA_POOLING_TYPE_NONE : static_cast<enum llama_pooling_type>(facts.pooling);
@@ -72,9 +83,7 @@ Result<llama_context_params> context_params(const Model& model, const LoadOption
   params.flash_attn_type = options.flash_attention == Toggle::on    ? LLAMA_FLASH_ATTN_TYPE_ENABLED
                            : options.flash_attention == Toggle::off ? LLAMA_FLASH_ATTN_TYPE_DISABLED
                                                                     : LLAMA_FLASH_ATTN_TYPE_AUTO;
-  const std::uint32_t cores =
-      facts.model_bytes < kOneThreadBytes ? 1 : std::max(1u, std::thread::hardware_concurrency() / options.workers);
-  params.n_threads = options.n_threads > 0 ? options.n_threads : static_cast<std::int32_t>(cores);
+  params.n_threads = compute_threads(model, options);
   params.n_threads_batch = options.n_threads_batch > 0 ? options.n_threads_batch : params.n_threads;
   return params;
 }

@@ -1,21 +1,20 @@
 // From load options to libllama's context parameters: one place, so that what is predicted is what is allocated.
 #pragma once
 
-#include <cstdint>
-
 #include <llama.h>
 
 #include "base/error.h"
+#include "engine/kv_memory.h"
 #include "engine/model.h"
 #include "engine/options.h"
 
 namespace corral::engine {
 
-// The layout of a context's KV cells.
-struct KvShape {
-  std::uint32_t streams = 0;  // 0: one pool for all sequences; else so many equal parts, one sequence each
-  bool operator==(const KvShape&) const = default;
-};
+// Compute threads of one worker, for generating.
+std::int32_t compute_threads(const Model& model, const LoadOptions& options);
+
+// Rows of logits one pass may ask for.
+std::uint32_t output_rows(const LoadOptions& options);
 
 // Without an abort callback. Errors: invalid_argument with the option's name.
 Result<llama_context_params> context_params(const Model& model, const LoadOptions& options, KvShape shape);

@@ -95,6 +95,10 @@ class LlamaService {
   // Compute threads of each worker from its next step on.
   void set_threads(std::int32_t n_threads, std::int32_t n_threads_batch);
 
+  // Gives the memory of KV cells and compute buffers back, unless something is being generated; sessions keep what they
+  // know in host memory (LoadOptions::park_bytes) and the next generation restores it. Waits for the step that runs.
+  DownsizeReport downsize();
+
   Stats stats() const;
 
  private:

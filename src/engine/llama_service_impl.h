@@ -29,12 +29,18 @@ class LlamaService::Impl {
       return fail(errc::session_not_found, fmt::format("no session {}", session.value()), "session");
     return found->second;
   }
+  // While loading.
+  Result<> add_worker();
+  Result<> add_pooler();
+  void take_facts(const KvMemory& memory);
+
   Result<> append(const Entry& entry, std::vector<Token> tokens);
   Result<PooledHandle> pool(PooledState::Job job);
 
   // Constant after load.
   LoadOptions options;
   std::shared_ptr<Model> model;
+  std::shared_ptr<ParkedStore> store;                   // nullptr: nothing is parked
   std::vector<std::unique_ptr<Worker>> workers;         // of a generative model
   std::vector<std::unique_ptr<PoolingWorker>> poolers;  // of an embedding model or a reranker
 

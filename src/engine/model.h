@@ -12,11 +12,12 @@
 
 #include "base/error.h"
 #include "engine/options.h"
+#include "engine/token_table.h"
 #include "engine/types.h"
 
 namespace corral::engine {
 
-class Model {
+class Model final : public TokenTable {
  public:
   // Errors: as LlamaService::load. load_backends() must have succeeded.
   static Result<std::shared_ptr<Model>> load(const LoadOptions& options, const std::function<bool(float)>& progress);
@@ -28,10 +29,10 @@ class Model {
   const SamplingOptions& default_sampling() const { return default_sampling_; }
 
   Result<std::vector<Token>> tokenize(std::string_view text, bool add_special, bool parse_special) const;
-  // Appends the token's bytes.
-  void append_piece(Token token, bool render_special, std::string& to) const;
+  std::uint32_t size() const override { return facts_.n_vocab; }
+  void append_piece(Token token, bool render_special, std::string& to) const override;
   bool valid(Token token) const { return token >= 0 && static_cast<std::uint32_t>(token) < facts_.n_vocab; }
-  bool ends_generation(Token token) const { return llama_vocab_is_eog(vocab_, token); }
+  bool ends_generation(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
 
   // Tokens that end a generation.
   std::span<const Token> end_tokens() const { return end_tokens_; }
@@ -40,6 +41,9 @@ class Model {
 
   // A part of a sequence's cells can be removed at any place, and cells can be shared between sequences.
   bool plain_attention() const { return plain_attention_; }
+
+  // Of f16 cells; a guess for unusual architectures.
+  std::uint64_t kv_bytes_per_token() const;
 
   // A metadata value of the file, empty if there is none.
   std::string meta(const std::string& key) const;

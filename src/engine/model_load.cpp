@@ -159,6 +159,13 @@ void Model::read_default_sampling() {
   read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT_ETA, s.mirostat_eta);
 }
 
+std::uint64_t Model::kv_bytes_per_token() const {
+  const llama_model* const m = model_.get();
+  const auto heads = static_cast<std::uint64_t>(std::max(1, llama_model_n_head(m)));
+  const auto per_head = static_cast<std::uint64_t>(llama_model_n_embd(m)) / heads;
+  return std::uint64_t{2} * 2 * facts_.n_layer * static_cast<std::uint64_t>(llama_model_n_head_kv(m)) * per_head;
+}
+
 std::string Model::meta(const std::string& key) const {
   char small[256];
   const std::int32_t length = llama_model_meta_val_str(model_.get(), key.c_str(), small, sizeof small);

@@ -24,6 +24,16 @@ bool ParkedStore::put(Parked parked) {
   return true;
 }
 
+bool ParkedStore::covers(std::span<const Token> tokens) const {
+  bool found = false;
+  const std::scoped_lock lock(mutex_);
+  index_.visit(tokens, static_cast<std::uint32_t>(tokens.size()), [&](const RadixIndex::Match& match) {
+    found = !options_.whole_only || index_.length(match.owner) == tokens.size();
+    return found;
+  });
+  return found;
+}
+
 std::optional<ParkedStore::Hit> ParkedStore::best(std::span<const Token> wanted, std::uint32_t least) {
   for (;;) {
     RadixIndex::Match match;

@@ -63,6 +63,9 @@ class ParkedStore {
   // False if it has no tokens or is larger than all the memory there is.
   bool put(Parked parked);
 
+  // There is an entry for these tokens; also a longer one, unless whole_only.
+  bool covers(std::span<const Token> tokens) const;
+
   // The entry with the longest beginning in common with `wanted`, at least `least` tokens (and at least 1). May read a
   // file; a damaged one is removed and the next best entry taken.
   std::optional<Hit> best(std::span<const Token> wanted, std::uint32_t least);

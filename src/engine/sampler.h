@@ -12,20 +12,21 @@
 #include "base/error.h"
 #include "engine/model.h"
 #include "engine/options.h"
+#include "engine/token_table.h"
 
 namespace corral::engine {
 
-class Sampler {
+class Sampler final : public TokenPicker {
  public:
   // Errors: invalid_argument with the option's name.
   static Result<std::unique_ptr<Sampler>> make(const Model& model, const SamplingOptions& options,
                                                const std::optional<GrammarOptions>& grammar);
 
   // The tokens before the first one sampled: penalties look back at them.
-  void prime(std::span<const Token> history);
+  void prime(std::span<const Token> history) override;
   // One token from n_vocab logits. Errors: decode_failed (logits that are no numbers, or a grammar that allows
   // nothing).
-  Result<Token> sample(const float* logits);
+  Result<Token> sample(const float* logits) override;
 
   bool plain_greedy() const { return plain_greedy_; }
 

@@ -65,16 +65,24 @@ std::vector<BatchItem> plan_batch(std::span<const RunnableView> sessions, const 
   return plan;
 }
 
-void PrefillPace::observe(std::uint32_t tokens, std::uint32_t prefill, double ms) {
-  if (prefill < kFloor || tokens == 0) return;  // a few tokens tell little: the pass reads all weights anyway
-  const double sample = ms / tokens;
-  ms_per_token_ = ms_per_token_ == 0 ? sample : 0.7 * ms_per_token_ + 0.3 * sample;
+void StepPace::observe(const Pass& pass) {
+  const auto learn = [](double& known, double sample) { known = known == 0 ? sample : 0.8 * known + 0.2 * sample; };
+  if (pass.prefill == 0) {
+    if (pass.decoding > 0) learn(decode_ms_, pass.ms);
+    return;
+  }
+  // A few tokens tell little: the pass reads all weights anyway.
+  if (pass.prefill < kFloor) return;
+  const double alone = pass.decoding > 0 ? std::min(decode_ms_, pass.ms) : 0;
+  learn(prefill_ms_, (pass.ms - alone) / pass.prefill);
 }
 
-std::uint32_t PrefillPace::allowance(double target_ms, std::uint32_t limit) const {
-  if (ms_per_token_ <= 0) return limit;
-  const double fits = target_ms / ms_per_token_;
-  return fits >= limit ? limit : std::max(std::min(kFloor, limit), static_cast<std::uint32_t>(fits));
+std::uint32_t StepPace::allowance(double most_ms, std::uint32_t limit) const {
+  const std::uint32_t floor = std::min(kFloor, limit);
+  if (prefill_ms_ <= 0) return std::min(kFirstGuess, limit);
+  const double room = decode_ms_ > 0 ? std::min(decode_ms_ * (kStretch - 1), most_ms) : most_ms;
+  const double fits = room / prefill_ms_;
+  return fits >= limit ? limit : std::max(floor, static_cast<std::uint32_t>(fits));
 }
 
 }  // namespace corral::engine

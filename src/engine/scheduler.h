@@ -34,18 +34,29 @@ struct BatchItem {
 // Decoding sessions in snapshot order, then prompts, oldest first; each session at most once.
 std::vector<BatchItem> plan_batch(std::span<const RunnableView> sessions, const BatchLimits& limits);
 
-// How many prompt tokens fit beside running streams, learnt from the passes so far.
-class PrefillPace {
+// How many prompt tokens fit beside running streams, learnt from the passes so far: so many that a step takes at most
+// about kStretch times as long as without them. Then each stream keeps at least half of its speed while prompts come,
+// and prompts get what the other half is worth. Pure.
+class StepPace {
  public:
-  // A pass of so many tokens, `prefill` of them of prompts, took so long.
-  void observe(std::uint32_t tokens, std::uint32_t prefill, double ms);
-  // Prompt tokens that a pass of about target_ms can take; at least kFloor, `limit` while nothing is known.
-  std::uint32_t allowance(double target_ms, std::uint32_t limit) const;
+  struct Pass {
+    std::uint32_t decoding = 0;  // tokens of running streams
+    std::uint32_t prefill = 0;   // tokens of prompts
+    double ms = 0;
+  };
+  void observe(const Pass& pass);
+  // Prompt tokens for a pass with running streams; at least kFloor, at most `limit`. `most_ms`: a step should not get
+  // longer by more than this.
+  std::uint32_t allowance(double most_ms, std::uint32_t limit) const;
 
-  static constexpr std::uint32_t kFloor = 16;
+  static constexpr std::uint32_t kFloor = 8;
+  // Until something is known.
+  static constexpr std::uint32_t kFirstGuess = 64;
+  static constexpr double kStretch = 1.9;
 
  private:
-  double ms_per_token_ = 0;
+  double decode_ms_ = 0;   // of a pass without prompts
+  double prefill_ms_ = 0;  // of one prompt token more
 };
 
 }  // namespace corral::engine

@@ -123,20 +123,32 @@ TEST(PlanBatch, PropertiesHoldForRandomMixes) {
   }
 }
 
-TEST(PrefillPace, KnowsNothingAtFirst) { EXPECT_EQ(PrefillPace().allowance(100, 512), 512u); }
-
-TEST(PrefillPace, CutsPromptsToTheTargetTime) {
-  PrefillPace pace;
-  for (int i = 0; i < 20; ++i) pace.observe(512, 500, 1024);  // 2 ms a token
-  EXPECT_EQ(pace.allowance(100, 512), 50u);
-  EXPECT_EQ(pace.allowance(1, 512), PrefillPace::kFloor);
-  EXPECT_EQ(pace.allowance(100'000, 512), 512u);
+TEST(StepPace, GuessesUntilItKnows) {
+  EXPECT_EQ(StepPace().allowance(100, 512), StepPace::kFirstGuess);
+  EXPECT_EQ(StepPace().allowance(100, 16), 16u);
 }
 
-TEST(PrefillPace, PassesWithoutPromptsTeachNothing) {
-  PrefillPace pace;
-  pace.observe(8, 0, 50);
-  EXPECT_EQ(pace.allowance(100, 512), 512u);
+StepPace pace_of(double decode_ms, double prefill_ms) {
+  StepPace pace;
+  for (int i = 0; i < 50; ++i) {
+    pace.observe({.decoding = 4, .prefill = 0, .ms = decode_ms});
+    pace.observe({.decoding = 4, .prefill = 100, .ms = decode_ms + 100 * prefill_ms});
+  }
+  return pace;
+}
+
+TEST(StepPace, PromptsTakeAsLongAsTheStreamsBesideThem) {
+  EXPECT_NEAR(pace_of(40, 2).allowance(1000, 512), 40 * (StepPace::kStretch - 1) / 2, 1);
+  EXPECT_EQ(pace_of(40, 100).allowance(1000, 512), StepPace::kFloor);
+  EXPECT_EQ(pace_of(40, 0.01).allowance(1000, 512), 512u);
+}
+
+TEST(StepPace, AStepNeverGetsMuchLongerThanAllowed) { EXPECT_NEAR(pace_of(400, 2).allowance(100, 512), 50, 1); }
+
+TEST(StepPace, PromptsAloneTeachWhatATokenCosts) {
+  StepPace pace;
+  for (int i = 0; i < 50; ++i) pace.observe({.decoding = 0, .prefill = 512, .ms = 1024});
+  EXPECT_NEAR(pace.allowance(100, 512), 50, 1);
 }
 
 }  // namespace

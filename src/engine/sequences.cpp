@@ -1,12 +1,36 @@
 #include "engine/sequences.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 namespace corral::engine {
+namespace {
 
-Sequences::Sequences(Context& context, bool can_share, std::uint32_t prefix_tokens)
-    : context_(context), can_share_(can_share && prefix_tokens > 0), prefixes_(can_share ? prefix_tokens : 0) {
-  for (auto id = static_cast<std::int32_t>(context.sequence_ids()); id-- > 0;) free_ids_.push_back(id);
+// Sessions and kept prefixes are owners in one index.
+std::uint64_t owner_of(const Session& session) { return session.id() * 2; }
+std::uint64_t owner_of_prefix(std::uint64_t number) { return number * 2 + 1; }
+bool is_prefix(std::uint64_t owner) { return owner % 2 == 1; }
+
+}  // namespace
+
+Sequences::Sequences(std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens)
+    : store_(std::move(store)), most_prefix_tokens_(prefix_tokens) {}
+
+void Sequences::bind(KvMemory* memory) {
+  memory_ = memory;
+  free_ids_.clear();
+  if (memory == nullptr) return;
+  const std::int32_t first = memory->first_sequence();
+  for (auto i = static_cast<std::int32_t>(memory->sequence_ids()); i-- > 0;) free_ids_.push_back(first + i);
+}
+
+void Sequences::add(Session& session) { sessions_.emplace(session.id(), &session); }
+
+void Sequences::remove(Session& session) {
+  keep(session);
+  index_.erase(owner_of(session));
+  sessions_.erase(session.id());
 }
 
 void Sequences::set_cached(Session& session, std::uint32_t tokens) {
@@ -15,90 +39,267 @@ void Sequences::set_cached(Session& session, std::uint32_t tokens) {
 }
 
 void Sequences::free_id(std::int32_t sequence) {
-  context_.clear(sequence);
+  memory_->clear(sequence);
   // The smallest ids are used first: fewer distinct ones in a pass.
   free_ids_.insert(std::ranges::lower_bound(free_ids_, sequence, std::greater<>{}), sequence);
 }
 
-void Sequences::remove(Session& session) {
-  std::erase(sessions_, &session);
+// An ended session's cells become a prefix for others, if they are of use to anybody.
+void Sequences::keep(Session& session) {
   if (session.sequence < 0) return;
-  if (session.in_cache < kLeastShared) {
-    detach(session);
+  const bool worth = sharing() && session.share && session.in_cache >= kLeastShared;
+  if (!worth || !memory_->divisible() || session.in_cache > most_prefix_tokens_) {
+    if (!worth) {
+      drop(session);
+    } else {
+      detach(session);  // one state can't be shared, but found again by a history that goes on from it
+    }
     return;
   }
-  std::vector<Token> tokens(session.history.begin(), session.history.begin() + session.in_cache);
-  const std::int32_t sequence = session.sequence;
-  set_cached(session, 0);
+  const std::uint64_t owner = owner_of_prefix(next_prefix_++);
+  Prefix prefix{owner, session.sequence, {session.history.begin(), session.history.begin() + session.in_cache}};
+  // What is the beginning of this one is of no more use.
+  for (auto it = prefixes_.begin(); it != prefixes_.end();) {
+    const auto old = it++;
+    if (old->tokens.size() <= prefix.tokens.size() &&
+        std::ranges::equal(old->tokens, std::span(prefix.tokens).first(old->tokens.size()))) {
+      prefix_tokens_ -= static_cast<std::uint32_t>(old->tokens.size());
+      index_.erase(old->owner);
+      free_id(old->sequence);
+      prefixes_.erase(old);
+    }
+  }
+  prefix_tokens_ += session.in_cache;
+  index_.set(owner, prefix.tokens);
+  prefixes_.push_back(std::move(prefix));
   session.sequence = -1;
-  for (const std::int32_t freed : prefixes_.add(sequence, std::move(tokens))) free_id(freed);
+  set_cached(session, 0);
+  while (prefix_tokens_ > most_prefix_tokens_) evict(prefixes_.begin());
 }
 
-bool Sequences::attach(Session& session) {
-  if (session.sequence >= 0) return true;
-  while (free_ids_.empty()) {
-    if (!reclaim()) return false;
-  }
-  session.sequence = free_ids_.back();
-  free_ids_.pop_back();
-  if (can_share_) share_prefix(session);
-  return true;
+void Sequences::park(std::int32_t sequence, std::span<const Token> tokens) {
+  if (!store_ || tokens.size() < kLeastParked || store_->covers(tokens)) return;
+  std::vector<std::uint8_t> bytes = memory_->save(sequence);
+  if (bytes.empty()) return;
+  ++counters_.parked;
+  counters_.parked_bytes += bytes.size();
+  store_->put({.tokens = {tokens.begin(), tokens.end()}, .bytes = std::move(bytes)});
 }
 
-void Sequences::share_prefix(Session& session) {
-  // The last token is always computed: its logits are what the session is here for.
-  const std::span<const Token> wanted(session.history.data(), session.history.size() - 1);
-  PrefixCache::Match best = prefixes_.best(wanted);
-  for (const Session* other : sessions_) {
-    if (other == &session || other->in_cache <= best.length) continue;
-    const std::uint32_t shared = common_prefix(std::span(other->history).first(other->in_cache), wanted);
-    if (shared > best.length) best = {other->sequence, shared};
-  }
-  if (best.length < kLeastShared) return;
-  context_.share(best.sequence, session.sequence, best.length);
-  set_cached(session, best.length);
+void Sequences::evict(PrefixList::iterator prefix) {
+  park(prefix->sequence, prefix->tokens);
+  prefix_tokens_ -= static_cast<std::uint32_t>(prefix->tokens.size());
+  index_.erase(prefix->owner);
+  free_id(prefix->sequence);
+  prefixes_.erase(prefix);
 }
 
-void Sequences::detach(Session& session) {
+void Sequences::drop(Session& session) {
+  index_.erase(owner_of(session));
   if (session.sequence < 0) return;
   free_id(session.sequence);
   session.sequence = -1;
   set_cached(session, 0);
 }
 
-void Sequences::computed(Session& session, std::uint32_t tokens) { set_cached(session, tokens); }
+void Sequences::detach(Session& session) {
+  if (session.sequence >= 0 && session.share && sharing())
+    park(session.sequence, std::span(session.history).first(session.in_cache));
+  drop(session);
+}
+
+bool Sequences::take_id(Session& session) {
+  while (free_ids_.empty()) {
+    if (!reclaim()) return false;
+  }
+  session.sequence = free_ids_.back();
+  free_ids_.pop_back();
+  return true;
+}
+
+Sequences::Attach Sequences::attach(Session& session) {
+  if (session.sequence >= 0) return Attach::done;
+  if (!session.share || !sharing()) return take_id(session) ? Attach::done : Attach::no_place;
+  // The last token is always computed: its logits are what the session is here for.
+  const auto wanted = std::span<const Token>(session.history).first(session.history.size() - 1);
+  bool being_computed = false;
+  const Source source = memory_->divisible() ? best_source(session, wanted, being_computed) : Source{};
+  if (being_computed) return Attach::later;
+  if (source.length < kLeastShared || source.session != nullptr || !adopt(session, source.prefix, source.length)) {
+    // The donor must not be the one that is taken back for the id.
+    if (source.length >= kLeastShared && source.session == nullptr)
+      prefixes_.splice(prefixes_.end(), prefixes_, source.prefix);
+    if (source.session != nullptr)
+      source.session->last_used = session.last_used = std::max(source.session->last_used, session.last_used);
+    if (!take_id(session)) return Attach::no_place;
+    fill(session, wanted, best_source(session, wanted, being_computed));
+  }
+  if (memory_->divisible()) index_.set(owner_of(session), session.history);
+  return Attach::done;
+}
+
+// The sequence with the longest common beginning. `being_computed`: a running session will soon have a longer one.
+Sequences::Source Sequences::best_source(const Session& session, std::span<const Token> wanted, bool& being_computed) {
+  Source best;
+  std::uint32_t coming = 0;
+  if (!memory_->divisible()) return best;
+  index_.visit(wanted, kLeastShared, [&](const RadixIndex::Match& match) {
+    if (match.length <= best.length) return true;  // the rest is no longer
+    if (is_prefix(match.owner)) {
+      best = {.length = match.length,
+              .session = nullptr,
+              .prefix = std::ranges::find(prefixes_, match.owner, &Prefix::owner)};
+      return false;
+    }
+    const auto found = sessions_.find(match.owner / 2);
+    if (found == sessions_.end() || found->second == &session) return false;
+    Session& other = *found->second;
+    const std::uint32_t there = std::min(match.length, other.in_cache);
+    if (there > best.length) best = {.length = there, .session = &other, .prefix = {}};
+    if (other.phase == Phase::active && other.in_cache < match.length) coming = std::max(coming, match.length);
+    return false;
+  });
+  being_computed = coming >= best.length + kWorthWaiting;
+  return best;
+}
+
+void Sequences::fill(Session& session, std::span<const Token> wanted, Source source) {
+  if (restore_parked(session, wanted, source.length)) return;
+  if (source.length < kLeastShared) return;
+  const std::int32_t from = source.session != nullptr ? source.session->sequence : source.prefix->sequence;
+  if (!memory_->share(from, session.sequence, source.length)) {
+    memory_->clear(session.sequence);
+    return;
+  }
+  ++counters_.shared;
+  set_cached(session, source.length);
+}
+
+// Takes a kept prefix over instead of sharing it, when little of it would be lost.
+bool Sequences::adopt(Session& session, PrefixList::iterator prefix, std::uint32_t length) {
+  const auto tokens = static_cast<std::uint32_t>(prefix->tokens.size());
+  const bool cheap_to_share = memory_->shape().unified();
+  if (cheap_to_share ? length + kLeastShared < tokens : length * 2 < tokens) return false;
+  if (!cheap_to_share && tokens - length >= kLeastParked) park(prefix->sequence, prefix->tokens);
+  session.sequence = prefix->sequence;
+  prefix_tokens_ -= tokens;
+  index_.erase(prefix->owner);
+  prefixes_.erase(prefix);
+  set_cached(session, tokens);
+  trim(session, length);
+  ++counters_.adopted;
+  return true;
+}
+
+bool Sequences::restore_parked(Session& session, std::span<const Token> wanted, std::uint32_t more_than) {
+  if (!store_) return false;
+  const auto hit = store_->best(wanted, more_than + kLeastParked);
+  if (!hit) return false;
+  const Parked& parked = *hit->parked;
+  if (!memory_->restore(session.sequence, parked.bytes)) return false;
+  ++counters_.restored;
+  counters_.restored_bytes += parked.bytes.size();
+  set_cached(session, static_cast<std::uint32_t>(parked.tokens.size()));
+  trim(session, hit->length);
+  return session.in_cache > 0;
+}
+
+bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes) {
+  if (bytes.empty() && tokens > 0) return false;
+  if (!take_id(session)) return false;
+  if (tokens == 0 || memory_->restore(session.sequence, bytes)) {
+    set_cached(session, tokens);
+    if (session.share && sharing() && memory_->divisible()) index_.set(owner_of(session), session.history);
+    return true;
+  }
+  drop(session);
+  return false;
+}
+
+void Sequences::discard_behind(Session& session) {
+  if (!memory_->trim(session.sequence, session.in_cache)) set_cached(session, 0);
+}
 
 void Sequences::trim(Session& session, std::uint32_t tokens) {
   if (session.in_cache <= tokens) return;
-  set_cached(session, context_.trim(session.sequence, tokens) ? tokens : 0);
+  set_cached(session, memory_->trim(session.sequence, tokens) ? tokens : 0);
 }
 
 void Sequences::resync(Session& session) {
   if (session.sequence < 0) return;
-  const std::uint32_t there = context_.length(session.sequence);
+  const std::uint32_t there = memory_->length(session.sequence);
   const auto most = static_cast<std::uint32_t>(session.history.size()) - 1;  // one must stay pending
   set_cached(session, there);
-  // A pass that stopped halfway leaves a recurrent state that no position tells anything about: compute it anew.
-  if (context_.recurrent()) {
+  // A pass that stopped halfway leaves one state that no position tells anything about: compute it anew.
+  if (!memory_->divisible()) {
     trim(session, 0);
   } else if (there > most) {
     trim(session, most);
   }
 }
 
+void Sequences::settle(Session& session) {
+  if (session.sequence >= 0 && session.share && sharing() && memory_->divisible())
+    index_.set(owner_of(session), std::span<const Token>(session.history).first(session.in_cache));
+}
+
 bool Sequences::reclaim() {
-  if (const auto oldest = prefixes_.evict()) {
-    free_id(*oldest);
+  if (!prefixes_.empty()) {
+    evict(prefixes_.begin());
     return true;
   }
   Session* victim = nullptr;
-  for (Session* session : sessions_) {
+  for (const auto& [id, session] : sessions_) {
     if (session->sequence < 0 || session->phase == Phase::active) continue;
     if (victim == nullptr || session->last_used < victim->last_used) victim = session;
   }
   if (victim == nullptr) return false;
   detach(*victim);
   return true;
+}
+
+void Sequences::park_all() {
+  if (memory_ == nullptr) return;
+  while (!prefixes_.empty()) evict(prefixes_.begin());
+  for (const auto& [id, session] : sessions_) detach(*session);
+}
+
+void Sequences::compact() {
+  if (memory_ == nullptr || memory_->shape().unified()) return;
+  std::vector<Session*> running;
+  for (const auto& [id, session] : sessions_) {
+    if (session->sequence >= 0 && session->phase == Phase::active) running.push_back(session);
+  }
+  std::ranges::sort(running, {}, &Session::sequence);
+  for (std::int32_t low = 0; low < static_cast<std::int32_t>(running.size()); ++low) {
+    Session& last = *running.back();
+    if (running[static_cast<std::size_t>(low)]->sequence == low) continue;
+    // Whoever holds the place doesn't run.
+    if (const auto prefix = std::ranges::find(prefixes_, low, &Prefix::sequence); prefix != prefixes_.end())
+      evict(prefix);
+    for (const auto& [id, session] : sessions_) {
+      if (session->sequence == low) detach(*session);
+    }
+    const std::int32_t from = last.sequence;
+    std::erase(free_ids_, low);
+    if (memory_->share(from, low, last.in_cache)) {
+      last.sequence = low;
+    } else {
+      last.sequence = low;
+      set_cached(last, 0);
+    }
+    free_id(from);
+    running.pop_back();
+    running.insert(running.begin() + low, &last);
+  }
+}
+
+std::uint32_t Sequences::idle_cells() const {
+  std::uint32_t cells = prefix_tokens_;
+  for (const auto& [id, session] : sessions_) {
+    if (session->phase != Phase::active) cells += session->in_cache;
+  }
+  return cells;
 }
 
 }  // namespace corral::engine

@@ -1,59 +1,123 @@
-// Who holds which KV sequence: hands out ids, shares prefixes, takes back what is needed most cheaply. One thread.
+// Who holds which KV sequence: hands out ids, shares prefixes, parks what is taken away, restores it. One thread.
+//
+// A session that needs KV gets the longest beginning of its history that exists already: in another sequence (shared,
+// or taken over from an ended session), or parked in host memory. What loses its cells is parked; a session always
+// keeps its tokens, so at the worst they are computed again.
 //
 // Order of taking back: kept prefixes of ended sessions, then sessions that don't run (idle, paused), least recently
-// used first. A session that loses its cells keeps its tokens and computes them again when it runs next.
+// used first.
 #pragma once
 
 #include <cstdint>
+#include <list>
+#include <memory>
+#include <unordered_map>
 #include <vector>
 
-#include "engine/context.h"
-#include "engine/prefix_cache.h"
+#include "engine/kv_memory.h"
+#include "engine/parked_store.h"
+#include "engine/radix_index.h"
 #include "engine/session.h"
 
 namespace corral::engine {
 
 class Sequences {
  public:
-  // prefix_tokens: most tokens of ended sessions to keep; 0: no sharing at all.
-  Sequences(Context& context, bool can_share, std::uint32_t prefix_tokens);
+  // prefix_tokens: most tokens of ended sessions to keep in cells; 0: nothing is shared, kept or found parked.
+  // `store` (shared by the workers of a model) may be nullptr: then nothing is parked.
+  Sequences(std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens);
 
-  void add(Session& session) { sessions_.push_back(&session); }
+  // The memory to use from now on, empty; nullptr: none. Nothing may hold a sequence of the one before.
+  void bind(KvMemory* memory);
+
+  void add(Session& session);
   // The session ends: its cells are kept as a prefix or freed.
   void remove(Session& session);
 
-  // Gives the session a sequence if it has none, with as many of its tokens in it as others have computed already.
-  // False if every id belongs to a running session.
-  bool attach(Session& session);
-  // Takes the session's cells away.
+  enum class Attach {
+    done,      // the session has a sequence
+    no_place,  // every id belongs to a running session
+    later,     // another session is computing the same beginning right now: wait for it
+  };
+  // Gives the session a sequence if it has none, with as many of its tokens in it as exist already.
+  Attach attach(Session& session);
+  // Takes the session's cells away; parks them first unless they aren't worth it.
   void detach(Session& session);
+  // Gives a session without a sequence one with saved cells. False if that isn't possible: it has none then.
+  bool put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes);
+  // As detach, without parking: the cells hold nothing of value.
+  void drop(Session& session);
   // The cache holds `tokens` of the session's history from now on, as libllama computed them.
-  void computed(Session& session, std::uint32_t tokens);
+  void computed(Session& session, std::uint32_t tokens) { set_cached(session, tokens); }
   // Cuts the session's cells back to at most `tokens`; fewer where the memory can't do it exactly.
   void trim(Session& session, std::uint32_t tokens);
-  // After a pass that ended halfway: asks libllama how many tokens there really are.
+  // Forgets cells behind what counts as cached: guesses that were wrong.
+  void discard_behind(Session& session);
+  // After a pass that ended halfway: asks the memory how many tokens there really are.
   void resync(Session& session);
+  // The session's history is final up to its cells: later sessions may share all of it.
+  void settle(Session& session);
 
   // Makes room at the cost of somebody who doesn't run. False if nobody is left.
   bool reclaim();
+  // Parks everything and gives up every sequence; running sessions too.
+  void park_all();
+  // With a split layout, gives the running sessions the lowest ids, without gaps: each gap costs a pass of its own.
+  void compact();
 
-  std::uint32_t used_cells() const { return in_sessions_ + prefixes_.tokens(); }
+  std::uint32_t used_cells() const { return in_sessions_ + prefix_tokens_; }
+  // Cells of sessions and prefixes that don't run: every running session's attention passes over them.
+  std::uint32_t idle_cells() const;
   std::size_t kept_prefixes() const { return prefixes_.size(); }
 
-  // Sharing fewer tokens than this isn't worth scanning the cells for.
+  struct Counters {
+    std::uint64_t parked = 0, restored = 0, shared = 0, adopted = 0;
+    std::uint64_t parked_bytes = 0, restored_bytes = 0;
+  };
+  const Counters& counters() const { return counters_; }
+
+  // Sharing fewer tokens than this isn't worth scanning the cells for, parking fewer not worth a copy.
   static constexpr std::uint32_t kLeastShared = 8;
+  static constexpr std::uint32_t kLeastParked = 32;
+  // A beginning this much longer than what exists is worth waiting for when somebody is computing it.
+  static constexpr std::uint32_t kWorthWaiting = 16;
 
  private:
-  void share_prefix(Session& session);
+  struct Prefix {
+    std::uint64_t owner;  // in the index
+    std::int32_t sequence;
+    std::vector<Token> tokens;
+  };
+  using PrefixList = std::list<Prefix>;
+
+  struct Source {
+    std::uint32_t length = 0;  // tokens it can give
+    Session* session = nullptr;
+    PrefixList::iterator prefix;
+  };
+  Source best_source(const Session& session, std::span<const Token> wanted, bool& being_computed);
+  bool take_id(Session& session);
+  void fill(Session& session, std::span<const Token> wanted, Source source);
+  bool adopt(Session& session, PrefixList::iterator prefix, std::uint32_t length);
+  bool restore_parked(Session& session, std::span<const Token> wanted, std::uint32_t more_than);
+  void keep(Session& session);
+  void park(std::int32_t sequence, std::span<const Token> tokens);
+  void evict(PrefixList::iterator prefix);
   void free_id(std::int32_t sequence);
   void set_cached(Session& session, std::uint32_t tokens);
+  bool sharing() const { return most_prefix_tokens_ > 0; }
 
-  Context& context_;
-  const bool can_share_;
-  PrefixCache prefixes_;
+  const std::shared_ptr<ParkedStore> store_;
+  const std::uint32_t most_prefix_tokens_;
+  KvMemory* memory_ = nullptr;
+  RadixIndex index_;     // histories that are in cells, or on their way there
+  PrefixList prefixes_;  // least recently used first
+  std::uint32_t prefix_tokens_ = 0;
+  std::uint64_t next_prefix_ = 0;
   std::vector<std::int32_t> free_ids_;  // smallest last
-  std::vector<Session*> sessions_;
+  std::unordered_map<std::uint64_t, Session*> sessions_;
   std::uint32_t in_sessions_ = 0;  // sum of Session::in_cache
+  Counters counters_;
 };
 
 }  // namespace corral::engine

@@ -1,6 +1,7 @@
 // What a worker knows about a session. Owned and touched by the decode thread only, except for SessionShared.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -10,9 +11,9 @@
 
 #include "base/clock.h"
 #include "engine/options.h"
-#include "engine/sampler.h"
 #include "engine/stream_state.h"
 #include "engine/text_cutter.h"
+#include "engine/token_table.h"
 #include "engine/types.h"
 
 namespace corral::engine {
@@ -30,7 +31,7 @@ struct SessionShared {
 // One generate_stream from its start to its terminal item.
 struct Generation {
   std::shared_ptr<StreamState> stream;
-  std::unique_ptr<Sampler> sampler;
+  std::unique_ptr<TokenPicker> sampler;
   std::uint32_t max_new_tokens = 0;
   std::uint32_t n_probs = 0;
   bool render_special = false;
@@ -55,12 +56,20 @@ enum class Phase {
 };
 
 struct Session {
-  explicit Session(std::shared_ptr<SessionShared> handle) : shared(std::move(handle)) {}
+  Session(std::shared_ptr<SessionShared> handle, bool may_share) : shared(std::move(handle)), share(may_share) {}
 
   std::uint64_t id() const { return shared->id.value(); }
   std::uint32_t pending() const { return static_cast<std::uint32_t>(history.size()) - in_cache; }
 
+  // Most tokens its generation will still add; 0 without one.
+  std::uint32_t remaining() const {
+    if (!generation) return 0;
+    const std::uint32_t room = shared->n_ctx - std::min(shared->n_ctx, static_cast<std::uint32_t>(history.size()));
+    return std::min(room, generation->max_new_tokens - generation->usage.completion_tokens);
+  }
+
   const std::shared_ptr<SessionShared> shared;
+  const bool share;  // takes KV over from others and leaves it to them
   Phase phase = Phase::idle;
   std::vector<Token> history;   // everything appended and generated, in order
   std::vector<Token> appended;  // came while a generation ran; goes behind it

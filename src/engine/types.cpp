@@ -29,6 +29,15 @@ WorkerStats Stats::total() const {
     sum.preemptions += w.preemptions;
     sum.aborted_steps += w.aborted_steps;
     sum.pooled_inputs += w.pooled_inputs;
+    sum.parked += w.parked;
+    sum.restored += w.restored;
+    sum.parked_bytes += w.parked_bytes;
+    sum.restored_bytes += w.restored_bytes;
+    sum.prefix_hits += w.prefix_hits;
+    sum.layout_changes += w.layout_changes;
+    sum.layout_ms += w.layout_ms;
+    sum.drafted_tokens += w.drafted_tokens;
+    sum.accepted_tokens += w.accepted_tokens;
     sum.decode_ms += w.decode_ms;
     sum.prompt_ms += w.prompt_ms;
     sum.last_batch += w.last_batch;
@@ -38,6 +47,8 @@ WorkerStats Stats::total() const {
     sum.waiting += w.waiting;
     sum.kv_cells += w.kv_cells;
     sum.kv_used += w.kv_used;
+    sum.kv_streams = std::max(sum.kv_streams, w.kv_streams);
+    sum.downsized = sum.downsized || w.downsized;
     sum.cached_prefixes += w.cached_prefixes;
   }
   return sum;

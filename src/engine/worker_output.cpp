@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "engine/errors.h"
-#include "engine/worker.h"
+#include "engine/worker_core.h"
 
 namespace corral::engine {
 namespace {
@@ -26,9 +26,9 @@ Timings timings(const Generation& generation, MonoTime now) {
 
 }  // namespace
 
-void Worker::on_token(Session& session, Token token, const float* logits) {
+void WorkerCore::on_token(Session& session, Token token, const float* logits) {
   Generation& generation = *session.generation;
-  generation.last_token = MonoClock::now();
+  generation.last_token = clock_();
   if (!generation.first_token) generation.first_token = generation.last_token;
   ++generation.usage.completion_tokens;
   ++counters_.predicted_tokens;
@@ -39,7 +39,7 @@ void Worker::on_token(Session& session, Token token, const float* logits) {
   piece_.clear();
   const bool special = generation.render_special ||
                        std::ranges::find(generation.preserved_tokens, token) != generation.preserved_tokens.end();
-  model_->append_piece(token, special, piece_);
+  tokens_.append_piece(token, special, piece_);
   TextCutter::Cut cut = generation.cutter.push(piece_);
   release(session, cut);
   if (cut.stopped) {
@@ -48,7 +48,7 @@ void Worker::on_token(Session& session, Token token, const float* logits) {
     sequences_.trim(session, static_cast<std::uint32_t>(session.history.size()));
     generation.held_logprobs.clear();
     finish(session, StopReason::stop, std::nullopt, std::move(cut.stop));
-  } else if (model_->ends_generation(token)) {
+  } else if (tokens_.ends_generation(token)) {
     finish(session, StopReason::stop);
   } else if (generation.usage.completion_tokens >= generation.max_new_tokens) {
     finish(session, StopReason::length);
@@ -61,7 +61,7 @@ void Worker::on_token(Session& session, Token token, const float* logits) {
 }
 
 // Gives out the text and the tokens the cutter let go: they are the oldest ones it held, at the end of the history.
-void Worker::release(Session& session, const TextCutter::Cut& cut) {
+void WorkerCore::release(Session& session, const TextCutter::Cut& cut) {
   if (cut.released == 0 && cut.text.empty()) return;
   Generation& generation = *session.generation;
   const std::size_t held = cut.released + cut.dropped + generation.cutter.held();
@@ -78,7 +78,7 @@ void Worker::release(Session& session, const TextCutter::Cut& cut) {
 }
 
 // The one way a generation ends.
-void Worker::finish(Session& session, StopReason reason, std::optional<Error> error, std::string stop_string) {
+void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error> error, std::string stop_string) {
   release(session, session.generation->cutter.flush());
   leave_queue(session);
   Generation generation = std::move(*session.generation);
@@ -92,7 +92,7 @@ void Worker::finish(Session& session, StopReason reason, std::optional<Error> er
   finish.reason = reason;
   finish.stop_string = std::move(stop_string);
   finish.usage = generation.usage;
-  finish.timings = timings(generation, MonoClock::now());
+  finish.timings = timings(generation, clock_());
   finish.error = std::move(error);
   // Before the reader can know: it may start the next generation at once.
   --session.shared->generations;
@@ -100,7 +100,7 @@ void Worker::finish(Session& session, StopReason reason, std::optional<Error> er
   generation.stream->finish(std::move(finish));
 }
 
-void Worker::leave_queue(Session& session) {
+void WorkerCore::leave_queue(Session& session) {
   switch (std::exchange(session.phase, Phase::idle)) {
     case Phase::idle:
       break;
@@ -117,15 +117,15 @@ void Worker::leave_queue(Session& session) {
 }
 
 // Its reader is slow: the others get its place, and its cells if they need them.
-void Worker::pause(Session& session) {
+void WorkerCore::pause(Session& session) {
   leave_queue(session);
   session.phase = Phase::paused;
   paused_.push_back(&session);
   starved_ = false;
 }
 
-TokenLogprob Worker::logprob(std::uint32_t n_probs, Token token, const float* logits) {
-  const std::uint32_t n_vocab = model_->facts().n_vocab;
+TokenLogprob WorkerCore::logprob(std::uint32_t n_probs, Token token, const float* logits) {
+  const std::uint32_t n_vocab = tokens_.size();
   by_logit_.resize(n_vocab);
   std::iota(by_logit_.begin(), by_logit_.end(), 0);
   const auto top = by_logit_.begin() + std::min(n_probs, n_vocab);
@@ -136,7 +136,7 @@ TokenLogprob Worker::logprob(std::uint32_t n_probs, Token token, const float* lo
   const auto log_sum = static_cast<float>(std::log(sum)) + largest;
   const auto entry = [&](Token one) {
     TopToken entry{.token = one, .piece = {}, .logprob = logits[one] - log_sum};
-    model_->append_piece(one, true, entry.piece);
+    tokens_.append_piece(one, true, entry.piece);
     return entry;
   };
   TokenLogprob result;

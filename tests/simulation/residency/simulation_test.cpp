@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include "simulation/residency/shrink.h"
 #include "simulation/residency/world.h"
+#include "simulation/shrink.h"
 
 namespace corral::residency::simulation {
 namespace {
@@ -61,7 +61,7 @@ void tell(std::uint64_t seed, const std::vector<Op>& life, const Violation& viol
     const Outcome outcome = live(shorter);
     return outcome.violation && outcome.violation->rule == violation.rule;
   };
-  const std::vector<Op> shrunk = shrink(life, fails, simpler, merged);
+  const std::vector<Op> shrunk = corral::simulation::shrink(life, fails, simpler, merged);
   const Outcome outcome = live(shrunk, true);
   std::vector<std::string> code;
   for (const Op& op : shrunk) code.push_back(as_code(op));
@@ -95,7 +95,7 @@ TEST(Shrink, FindsTheFewElementsThatMatter) {
   const auto fails = [](const std::vector<int>& l) {
     return std::ranges::find(l, 17) != l.end() && std::ranges::find(l, 803) != l.end();
   };
-  EXPECT_EQ(shrink(
+  EXPECT_EQ(corral::simulation::shrink(
                 list, fails, [](int) { return std::vector<int>{}; }, [](int, int) { return std::optional<int>(); }),
             (std::vector<int>{17, 803}));
 }

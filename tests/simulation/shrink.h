@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace corral::residency::simulation {
+namespace corral::simulation {
 
 // `fails(list)` says whether the list still shows the failure; `simpler(element)` gives variants to try, simplest
 // first; `merged(a, b)` gives one element for two neighbours, if there is one.
@@ -55,4 +55,4 @@ std::vector<T> shrink(std::vector<T> list, const Fails& fails, const Simpler& si
   return list;
 }
 
-}  // namespace corral::residency::simulation
+}  // namespace corral::simulation

@@ -1,44 +1,23 @@
-// One round of a worker: who gets a place, what goes into the pass, what to do when it doesn't work out.
+// One forward pass: what goes in, what comes out, and what to do when it doesn't work out.
 #include <algorithm>
 #include <chrono>
 
 #include <fmt/core.h>
 
 #include "engine/errors.h"
-#include "engine/worker.h"
+#include "engine/worker_core.h"
 
 namespace corral::engine {
 
-void Worker::resume_paused() {
-  std::erase_if(paused_, [this](Session* session) {
-    if (session->generation->stream->full()) return false;
-    session->phase = Phase::waiting;
-    waiting_.push_back(session);
-    return true;
-  });
+void WorkerCore::compute_pass() {
+  sequences_.compact();
+  plan_pass();
+  add_drafts();
+  ++pass_;
+  decode(items_);
 }
 
-void Worker::admit() {
-  if (active_.empty()) starved_ = false;
-  while (!starved_ && !waiting_.empty() && active_.size() < options_.max_sequences) {
-    Session& session = *waiting_.front();
-    const bool fresh = session.sequence < 0;
-    if (!sequences_.attach(session)) return;
-    waiting_.pop_front();
-    session.phase = Phase::active;
-    active_.push_back(&session);
-    // After a stop string or an even turn everything is in the cache: the last token is computed again for its logits.
-    if (session.pending() == 0) sequences_.trim(session, session.in_cache - 1);
-    Generation& generation = *session.generation;
-    if (!generation.first_pass) {
-      generation.usage.cached_tokens = session.in_cache;
-      counters_.cached_tokens += fresh ? session.in_cache : 0;
-    }
-  }
-}
-
-bool Worker::compute_pass() {
-  if (active_.empty()) return false;
+void WorkerCore::plan_pass() {
   views_.clear();
   for (const Session* session : active_) {
     const Generation& generation = *session->generation;
@@ -53,13 +32,35 @@ bool Worker::compute_pass() {
   items_.clear();
   for (const BatchItem& item : plan_batch(views_, limits))
     items_.push_back({.session = active_[item.index], .tokens = item.tokens});
-  ++pass_;
-  decode(items_);
-  return true;
+  // A split layout wants its sequences in order: each gap or step back would cost a pass of its own.
+  std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->sequence; });
+}
+
+// Guesses behind the tokens of decoding sessions, where a pass isn't full without them.
+void WorkerCore::add_drafts() {
+  drafts_.clear();
+  if (!drafter_ || options_.draft_tokens == 0 || !memory_->divisible() || active_.size() > options_.draft_active)
+    return;
+  if (std::ranges::any_of(items_, [](const PassItem& item) { return item.tokens != 1; })) return;
+  std::uint32_t room = batch_.capacity() - static_cast<std::uint32_t>(items_.size());
+  for (PassItem& item : items_) {
+    const Session& session = *item.session;
+    if (session.generation->usage.completion_tokens == 0 || session.pending() != 1) continue;
+    // The last token of an answer can't be followed by a guess: all in the pass may become part of the answer.
+    const std::uint32_t ends = std::max(1u, session.remaining()) - 1;
+    const std::uint32_t cells = memory_->cells_per_sequence();
+    const std::uint32_t most =
+        std::min({options_.draft_tokens, room, ends, cells - std::min(cells, session.in_cache + 1)});
+    if (most == 0) continue;
+    item.first_draft = static_cast<std::uint32_t>(drafts_.size());
+    drafter_->draft(session.shared->id, session.history, most, drafts_);
+    item.drafted = static_cast<std::uint32_t>(drafts_.size()) - item.first_draft;
+    room -= item.drafted;
+  }
 }
 
 // Puts the items into the batch; returns how many of its tokens are prefill.
-std::uint32_t Worker::fill_batch(std::span<PassItem> items) {
+std::uint32_t WorkerCore::fill_batch(std::span<PassItem> items) {
   batch_.clear();
   prefilling_.clear();
   std::uint32_t prefill = 0;
@@ -73,6 +74,9 @@ std::uint32_t Worker::fill_batch(std::span<PassItem> items) {
       const std::int32_t row = batch_.add(session.history[position], position, session.sequence, output);
       if (output) item.row = row;
     }
+    if (item.row < 0) item.drafted = 0;
+    for (std::uint32_t i = 0; i < item.drafted; ++i)
+      batch_.add(drafts_[item.first_draft + i], session.in_cache + item.tokens + i, session.sequence, true);
     if (item.tokens > 1 || session.generation->usage.completion_tokens == 0) {
       prefill += item.tokens;
       prefilling_.push_back(session.id());
@@ -81,17 +85,17 @@ std::uint32_t Worker::fill_batch(std::span<PassItem> items) {
   return prefill;
 }
 
-void Worker::decode(std::span<PassItem> items) {
+void WorkerCore::decode(std::span<PassItem> items) {
   const std::uint32_t prefill = fill_batch(items);
-  const MonoTime begin = MonoClock::now();
+  const MonoTime begin = clock_();
   for (PassItem& item : items) {
     Generation& generation = *item.session->generation;
     if (!generation.first_pass) generation.first_pass = begin;
   }
   box_->begin_pass(prefilling_);
-  const DecodeStatus status = context_->decode(batch_);
+  const DecodeStatus status = memory_->decode(batch_);
   box_->end_pass();
-  const double ms = std::chrono::duration<double, std::milli>(MonoClock::now() - begin).count();
+  const double ms = std::chrono::duration<double, std::milli>(clock_() - begin).count();
   counters_.decode_ms += ms;
 
   switch (status) {
@@ -102,7 +106,7 @@ void Worker::decode(std::span<PassItem> items) {
       if (prefill > 0) counters_.prompt_ms += ms;
       counters_.last_batch = batch_.size();
       counters_.max_batch = std::max(counters_.max_batch, batch_.size());
-      pace_.observe(batch_.size(), prefill, ms);
+      pace_.observe({.decoding = batch_.size() - prefill, .prefill = prefill, .ms = ms});
       take_results(items);
       break;
     case DecodeStatus::no_room:
@@ -121,61 +125,57 @@ void Worker::decode(std::span<PassItem> items) {
 }
 
 // A pass failed: find out whose tokens are to blame, so that only this one fails.
-void Worker::decode_apart(std::span<PassItem> items) {
+void WorkerCore::decode_apart(std::span<PassItem> items) {
   if (items.size() == 1) {
     Session& session = *items.front().session;
     finish(session, StopReason::error, Error(errc::decode_failed, "libllama failed on this session's tokens"));
-    sequences_.detach(session);
+    sequences_.drop(session);
     return;
   }
   for (PassItem& item : items) {
     if (item.session->phase != Phase::active) continue;  // put back by one before it
     item.tokens = std::min(item.tokens, item.session->pending());
+    item.drafted = 0;
     decode(std::span(&item, 1));
   }
 }
 
-void Worker::take_results(std::span<const PassItem> items) {
+void WorkerCore::take_results(std::span<const PassItem> items) {
   for (const PassItem& item : items) {
     Session& session = *item.session;
     sequences_.computed(session, session.in_cache + item.tokens);
     session.last_used = pass_;
-    if (item.row < 0) continue;
-    const float* const logits = context_->logits(item.row);
+    if (item.row >= 0) take_result(item);
+  }
+}
+
+// The token after the last pending one; and as long as the guess behind it was that token, the one after it as well.
+void WorkerCore::take_result(const PassItem& item) {
+  Session& session = *item.session;
+  std::uint32_t accepted = 0;
+  for (std::uint32_t i = 0; i <= item.drafted; ++i) {
+    const float* const logits = memory_->logits(item.row + static_cast<std::int32_t>(i));
     if (logits == nullptr) {
       finish(session, StopReason::error, Error(errc::decode_failed, "libllama gave no logits"));
-      continue;
+      break;
     }
-    if (const Result<Token> token = session.generation->sampler->sample(logits)) {
-      on_token(session, *token, logits);
-    } else {
+    const Result<Token> token = session.generation->sampler->sample(logits);
+    if (!token) {
       finish(session, StopReason::error, token.error());
+      break;
     }
+    const bool right = i < item.drafted && *token == drafts_[item.first_draft + i];
+    on_token(session, *token, logits);
+    // Ended, or waiting for its reader: nothing more is taken, right or not.
+    if (!right || session.phase != Phase::active) break;
+    sequences_.computed(session, session.in_cache + 1);
+    ++accepted;
   }
-}
-
-// The KV cache has no cells for the pass. The oldest generation always gets on, so all get through in the end.
-void Worker::make_room() {
-  if (sequences_.reclaim()) return;
-  Session& newest =
-      **std::ranges::max_element(active_, {}, [](const Session* session) { return session->generation->order; });
-  if (active_.size() > 1) {
-    preempt(newest);
-    return;
-  }
-  finish(newest, StopReason::context_full,
-         Error(errc::context_full,
-               fmt::format("the session holds {} tokens and needs {} more cells; the KV cache holds {}",
-                           newest.history.size(), newest.pending(), context_->n_ctx())));
-}
-
-void Worker::preempt(Session& session) {
-  sequences_.detach(session);
-  std::erase(active_, &session);
-  session.phase = Phase::waiting;
-  waiting_.push_front(&session);
-  starved_ = true;
-  ++counters_.preemptions;
+  if (item.drafted == 0) return;
+  counters_.drafted_tokens += item.drafted;
+  counters_.accepted_tokens += accepted;
+  if (session.sequence >= 0) sequences_.discard_behind(session);
+  drafter_->learn(session.shared->id, item.drafted, accepted);
 }
 
 }  // namespace corral::engine

@@ -1,0 +1,38 @@
+// One pool of KV cells for all sequences, or a part for each: which layout pays for the sessions there are. Pure.
+//
+// In a pool, attention looks at every cell for every token and skips the ones of other sequences; so sessions that run
+// side by side slow each other down, the more the longer they are. With a part for each they don't; but then only
+// passes with equally many tokens of each sequence are one pass through the weights, so prefill beside running streams
+// costs a pass of its own, prefixes are copied instead of shared, and no session can be longer than its part.
+// Changing from one to the other saves all cells, makes the memory anew and puts them back.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/kv_memory.h"
+
+namespace corral::engine {
+
+// A session that runs or waits for its turn.
+struct LayoutView {
+  std::uint32_t tokens = 0;     // its history
+  std::uint32_t cached = 0;     // of these, in cells
+  std::uint32_t remaining = 0;  // most tokens it will still generate
+};
+
+struct LayoutFacts {
+  KvShape now;
+  bool made = false;              // the memory exists; else any layout is free
+  std::uint32_t cells = 0;        // of all sequences together
+  std::uint32_t max_streams = 0;  // most sequences that run at a time
+  std::uint32_t idle_cells = 0;   // of sequences that don't run
+  double foreign_cell_ms = 0;     // what one token of a pass pays for one cell that isn't its sequence's; 0: nothing
+  double move_cell_ms = 0;        // to save one cell and put it back
+  double make_ms = 0;             // to free a memory and make another
+};
+
+// The layout to have. `now`, unless another is clearly better over the steps that can be foreseen.
+KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& facts);
+
+}  // namespace corral::engine

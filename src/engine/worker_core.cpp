@@ -1,0 +1,164 @@
+#include "engine/worker_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "engine/errors.h"
+
+namespace corral::engine {
+
+WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
+    : tokens_(parts.tokens),
+      options_(options),
+      make_(std::move(parts.make)),
+      box_(std::move(parts.box)),
+      clock_(std::move(parts.clock)),
+      drafter_(std::move(parts.drafter)),
+      in_flight_(std::make_shared<std::atomic<std::uint32_t>>(0)),
+      memory_(std::move(parts.memory)),
+      shape_(memory_->shape()),
+      n_ctx_(memory_->n_ctx()),
+      n_batch_(memory_->n_batch()),
+      sequences_(std::move(parts.store), options.prefix_cache_tokens),
+      batch_(n_batch_) {
+  sequences_.bind(memory_.get());
+}
+
+WorkerCore::~WorkerCore() = default;
+
+bool WorkerCore::take_commands(bool wait) {
+  const bool open = box_->take(commands_, wait);
+  for (Command& command : commands_) {
+    std::visit([this](auto& one) { apply(std::move(one)); }, command);
+  }
+  commands_.clear();
+  return open;
+}
+
+bool WorkerCore::round() {
+  resume_paused();
+  choose_memory();
+  admit();
+  if (active_.empty()) return false;
+  compute_pass();
+  return true;
+}
+
+void WorkerCore::shut_down() {
+  for (auto& [id, session] : sessions_) {
+    if (session->generation) finish(*session, StopReason::shutdown);
+  }
+  sequences_.park_all();
+}
+
+Session* WorkerCore::find(SessionId id) {
+  const auto found = sessions_.find(id.value());
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+void WorkerCore::apply(CreateSession&& command) {
+  auto session = std::make_unique<Session>(std::move(command.session), command.share);
+  sequences_.add(*session);
+  sessions_.emplace(session->id(), std::move(session));
+}
+
+void WorkerCore::apply(AppendTokens&& command) {
+  Session* const session = find(command.session);
+  if (session == nullptr) return;
+  std::vector<Token>& to = session->generation ? session->appended : session->history;
+  to.insert(to.end(), command.tokens.begin(), command.tokens.end());
+}
+
+void WorkerCore::apply(StartGeneration&& command) {
+  Session* const session = find(command.session);
+  if (session == nullptr) {  // ended on another thread, a moment ago
+    --*in_flight_;
+    Finish ended;
+    ended.reason = StopReason::session_ended;
+    command.generation.stream->finish(std::move(ended));
+    return;
+  }
+  if (session->generation) finish(*session, StopReason::superseded);
+  session->generation.emplace(std::move(command.generation));
+  Generation& generation = *session->generation;
+  generation.order = next_order_++;
+  generation.usage.prompt_tokens = static_cast<std::uint32_t>(session->history.size());
+  ++counters_.generations;
+
+  const std::uint32_t limit = session->shared->n_ctx;
+  if (session->history.empty()) {
+    finish(*session, StopReason::error,
+           Error(errc::invalid_argument, "there is nothing to go on from: append input first"));
+  } else if (generation.max_new_tokens == 0) {
+    finish(*session, StopReason::length);
+  } else if (session->history.size() >= limit) {
+    finish(*session, StopReason::context_full,
+           Error(errc::context_full,
+                 fmt::format("the session holds {} tokens and needs room for at least one more; its context holds {}",
+                             session->history.size(), limit)));
+  } else {
+    generation.sampler->prime(session->history);
+    session->phase = Phase::waiting;
+    waiting_.push_back(session);
+  }
+}
+
+void WorkerCore::apply(CancelGeneration&& command) {
+  Session* const session = find(command.session);
+  if (session == nullptr || !session->generation) return;
+  if (command.stream != nullptr && session->generation->stream.get() != command.stream) return;
+  finish(*session, StopReason::cancelled);
+}
+
+void WorkerCore::apply(EndSession&& command) {
+  Session* const session = find(command.session);
+  if (session == nullptr) return;
+  if (session->generation) finish(*session, StopReason::session_ended);
+  if (drafter_) drafter_->forget(command.session);
+  sequences_.remove(*session);
+  sessions_.erase(session->id());
+}
+
+void WorkerCore::apply(Downsize&& command) {
+  DownsizeReport report;
+  if (active_.empty() && waiting_.empty() && paused_.empty()) {
+    report.done = true;
+    report.sessions = static_cast<std::uint32_t>(
+        std::ranges::count_if(sessions_, [](const auto& entry) { return entry.second->sequence >= 0; }));
+    const std::uint64_t before = sequences_.counters().parked_bytes;
+    sequences_.park_all();
+    sequences_.bind(nullptr);
+    memory_.reset();
+    shape_ = {};
+    report.parked_bytes = sequences_.counters().parked_bytes - before;
+  }
+  command.done(report);
+}
+
+void WorkerCore::apply(SetThreads&& command) {
+  threads_ = command;
+  if (memory_) memory_->set_threads(command.n_threads, command.n_threads_batch);
+}
+
+WorkerStats WorkerCore::stats() const {
+  WorkerStats stats = counters_;
+  const Sequences::Counters& moved = sequences_.counters();
+  stats.parked = moved.parked;
+  stats.restored = moved.restored;
+  stats.parked_bytes = moved.parked_bytes;
+  stats.restored_bytes = moved.restored_bytes;
+  stats.prefix_hits = moved.shared + moved.adopted;
+  stats.sessions = static_cast<std::uint32_t>(sessions_.size());
+  stats.waiting = static_cast<std::uint32_t>(waiting_.size());
+  stats.generating = static_cast<std::uint32_t>(active_.size() + waiting_.size() + paused_.size());
+  stats.kv_cells = n_ctx_;
+  stats.kv_used = std::min(sequences_.used_cells(), n_ctx_);
+  stats.kv_streams = shape_.streams;
+  stats.downsized = memory_ == nullptr;
+  stats.cached_prefixes = static_cast<std::uint32_t>(sequences_.kept_prefixes());
+  return stats;
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,148 @@
+// A generating worker without its thread: sessions, the memory they compute in, and one round after another. Each round
+// gives places to sessions that wait, chooses a layout for the memory, and computes one pass for all that run.
+//
+// Knows libllama only through KvMemory, TokenTable and TokenPicker, so that the simulation runs this very code. One
+// thread at a time.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/commands.h"
+#include "engine/drafter.h"
+#include "engine/kv_memory.h"
+#include "engine/layout.h"
+#include "engine/scheduler.h"
+#include "engine/sequences.h"
+#include "engine/session.h"
+#include "engine/stats.h"
+
+namespace corral::engine {
+
+struct WorkerOptions {
+  std::uint32_t max_sequences = 16;
+  std::uint32_t prefix_cache_tokens = 0;
+  double target_step_ms = 100;
+  KvLayout layout = KvLayout::automatic;
+  double foreign_cell_ms = 0;  // see LayoutFacts
+  double move_cell_ms = 0;
+  std::uint32_t draft_tokens = 0;  // most guesses in a pass; 0: none
+  std::uint32_t draft_active = 0;  // most running sessions beside which guessing pays
+};
+
+class WorkerCore {
+ public:
+  // `box` brings the commands; its abort flag is the one that the memory polls. `memory` is what `make` made with the
+  // shape of one pool. `clock` is asked at each step. `drafter` may be nullptr.
+  struct Parts {
+    const TokenTable& tokens;
+    std::unique_ptr<KvMemory> memory;
+    KvMaker make;
+    std::shared_ptr<CommandBox> box;
+    std::shared_ptr<ParkedStore> store;
+    std::unique_ptr<Drafter> drafter;
+    std::function<MonoTime()> clock = [] { return MonoClock::now(); };
+  };
+  WorkerCore(Parts parts, WorkerOptions options);
+  ~WorkerCore();
+
+  // Takes the commands that came in, waiting for one if `wait`. False: the box is closed.
+  bool take_commands(bool wait);
+  // One round; false if there was nothing to compute.
+  bool round();
+  // Ends all streams with `shutdown` and parks what is in cells.
+  void shut_down();
+
+  WorkerStats stats() const;
+  // Generations that are started and not ended.
+  const std::shared_ptr<std::atomic<std::uint32_t>>& in_flight() const { return in_flight_; }
+
+ private:
+  // worker_core.cpp: commands
+  void apply(CreateSession&& command);
+  void apply(AppendTokens&& command);
+  void apply(StartGeneration&& command);
+  void apply(CancelGeneration&& command);
+  void apply(EndSession&& command);
+  void apply(Downsize&& command);
+  void apply(SetThreads&& command);
+  Session* find(SessionId id);
+
+  // worker_memory.cpp: places and cells
+  void resume_paused();
+  void admit();
+  bool ensure_memory();
+  void choose_memory();
+  void change_memory(KvShape shape);
+  void out_of_memory(const Error& error);
+  void make_room();
+  void preempt(Session& session);
+
+  // worker_pass.cpp: what goes into a pass, and what to do when it doesn't work out
+  struct PassItem {
+    Session* session = nullptr;
+    std::uint32_t tokens = 0;   // so many of its pending ones
+    std::int32_t row = -1;      // batch index of the last pending one, whose logits are wanted; -1: not in this pass
+    std::uint32_t drafted = 0;  // guesses behind it, in the rows that follow
+    std::uint32_t first_draft = 0;  // in drafts_
+  };
+  void compute_pass();
+  void plan_pass();
+  void add_drafts();
+  void decode(std::span<PassItem> items);
+  std::uint32_t fill_batch(std::span<PassItem> items);
+  void take_results(std::span<const PassItem> items);
+  void take_result(const PassItem& item);
+  void decode_apart(std::span<PassItem> items);
+
+  // worker_output.cpp: tokens to streams
+  void on_token(Session& session, Token token, const float* logits);
+  void finish(Session& session, StopReason reason, std::optional<Error> error = std::nullopt,
+              std::string stop_string = {});
+  void release(Session& session, const TextCutter::Cut& cut);
+  void leave_queue(Session& session);
+  TokenLogprob logprob(std::uint32_t n_probs, Token token, const float* logits);
+  void pause(Session& session);
+
+  const TokenTable& tokens_;
+  const WorkerOptions options_;
+  const KvMaker make_;
+  const std::shared_ptr<CommandBox> box_;
+  const std::function<MonoTime()> clock_;
+  const std::unique_ptr<Drafter> drafter_;
+  const std::shared_ptr<std::atomic<std::uint32_t>> in_flight_;
+
+  std::unique_ptr<KvMemory> memory_;  // none after a downsize
+  KvShape shape_;                     // of memory_, or of the one to make
+  const std::uint32_t n_ctx_, n_batch_;
+  double make_ms_ = 50;  // what a change of the layout takes without moving cells, learnt
+  std::optional<SetThreads> threads_;
+  Sequences sequences_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
+  std::vector<Session*> active_;
+  std::deque<Session*> waiting_;
+  std::vector<Session*> paused_;
+  bool starved_ = false;  // KV cells ran out: nobody new until somebody ends
+  std::uint64_t next_order_ = 1;
+  std::uint64_t pass_ = 0;
+  StepPace pace_;
+  Batch batch_;
+  std::vector<Command> commands_;
+  std::vector<RunnableView> views_;
+  std::vector<LayoutView> layout_views_;
+  std::vector<std::uint64_t> prefilling_;
+  std::vector<PassItem> items_;
+  std::vector<Token> drafts_;
+  std::string piece_;
+  std::vector<Token> by_logit_;
+  WorkerStats counters_;
+};
+
+}  // namespace corral::engine

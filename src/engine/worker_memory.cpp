@@ -1,0 +1,157 @@
+// Who gets a place and cells, and what the memory looks like.
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/core.h>
+
+#include "engine/errors.h"
+#include "engine/worker_core.h"
+
+namespace corral::engine {
+
+void WorkerCore::resume_paused() {
+  std::erase_if(paused_, [this](Session* session) {
+    if (session->generation->stream->full()) return false;
+    session->phase = Phase::waiting;
+    waiting_.push_back(session);
+    return true;
+  });
+}
+
+bool WorkerCore::ensure_memory() {
+  if (memory_) return true;
+  auto made = make_(shape_);
+  if (!made && !shape_.unified()) made = make_(shape_ = {});
+  if (!made) {
+    out_of_memory(made.error());
+    return false;
+  }
+  memory_ = std::move(*made);
+  if (threads_) memory_->set_threads(threads_->n_threads, threads_->n_threads_batch);
+  sequences_.bind(memory_.get());
+  return true;
+}
+
+// There was room for the cells once, but not any more: nobody can go on.
+void WorkerCore::out_of_memory(const Error& error) {
+  for (auto& [id, session] : sessions_) {
+    if (session->generation) finish(*session, StopReason::error, error);
+  }
+}
+
+void WorkerCore::choose_memory() {
+  if (active_.empty() && waiting_.empty()) return;
+  KvShape wanted;
+  if (options_.layout == KvLayout::split) {
+    wanted = {.streams = options_.max_sequences};
+  } else if (options_.layout == KvLayout::automatic && options_.foreign_cell_ms > 0) {
+    layout_views_.clear();
+    const auto view = [this](const Session* session) {
+      layout_views_.push_back({.tokens = static_cast<std::uint32_t>(session->history.size()),
+                               .cached = session->in_cache,
+                               .remaining = session->remaining()});
+    };
+    std::ranges::for_each(active_, view);
+    std::ranges::for_each(waiting_, view);
+    wanted = choose_layout(layout_views_, {.now = shape_,
+                                           .made = memory_ != nullptr,
+                                           .cells = n_ctx_,
+                                           .max_streams = options_.max_sequences,
+                                           .idle_cells = sequences_.idle_cells(),
+                                           .foreign_cell_ms = options_.foreign_cell_ms,
+                                           .move_cell_ms = options_.move_cell_ms,
+                                           .make_ms = make_ms_});
+  }
+  if (wanted != shape_) change_memory(wanted);
+}
+
+// Running sessions keep their turn; what they have computed moves with them.
+void WorkerCore::change_memory(KvShape shape) {
+  shape_ = shape;
+  if (!memory_) return;
+  const MonoTime begin = clock_();
+  struct Moved {
+    Session* session;
+    std::uint32_t tokens;
+    std::vector<std::uint8_t> bytes;
+  };
+  std::vector<Moved> moved;
+  for (Session* session : active_) {
+    moved.push_back({session, session->in_cache, memory_->save(session->sequence)});
+    sequences_.drop(*session);
+  }
+  sequences_.park_all();
+  const MonoTime saved = clock_();
+  sequences_.bind(nullptr);
+  memory_.reset();
+  if (!ensure_memory()) return;
+  const MonoTime made = clock_();
+  ++counters_.layout_changes;
+  for (Moved& one : moved) {
+    if (!sequences_.put_back(*one.session, one.tokens, one.bytes)) preempt(*one.session);
+    one.bytes = {};
+  }
+  using Ms = std::chrono::duration<double, std::milli>;
+  make_ms_ = 0.5 * make_ms_ + 0.5 * Ms(made - saved).count();
+  counters_.layout_ms += Ms(clock_() - begin).count();
+}
+
+void WorkerCore::admit() {
+  if (active_.empty()) starved_ = false;
+  if (starved_ || waiting_.empty() || !ensure_memory()) return;
+  // With parts for each, not more than there are parts.
+  const std::uint32_t places = std::min(options_.max_sequences, memory_->sequence_ids());
+  for (auto it = waiting_.begin(); it != waiting_.end() && active_.size() < places;) {
+    Session& session = **it;
+    const bool fresh = session.sequence < 0;
+    const Sequences::Attach attached = sequences_.attach(session);
+    if (attached == Sequences::Attach::no_place) break;
+    if (attached == Sequences::Attach::later) {
+      ++it;
+      continue;
+    }
+    it = waiting_.erase(it);
+    session.phase = Phase::active;
+    active_.push_back(&session);
+    // After a stop string or an even turn everything is in the cache: the last token is computed again for its logits.
+    if (session.pending() == 0) sequences_.trim(session, session.in_cache - 1);
+    Generation& generation = *session.generation;
+    if (!generation.first_pass) {
+      generation.usage.cached_tokens = session.in_cache;
+      counters_.cached_tokens += fresh ? session.in_cache : 0;
+    }
+  }
+}
+
+// The KV cache has no cells for the pass. The oldest generation always gets on, so all get through in the end.
+void WorkerCore::make_room() {
+  // A part of a split layout is never larger than the pool: there, everybody's cells are for all.
+  if (!shape_.unified() && options_.layout != KvLayout::split) {
+    change_memory({});
+    return;
+  }
+  if (shape_.unified() && sequences_.reclaim()) return;
+  Session& newest =
+      **std::ranges::max_element(active_, {}, [](const Session* session) { return session->generation->order; });
+  if (shape_.unified() && active_.size() > 1) {
+    preempt(newest);
+    return;
+  }
+  Session* longest =
+      *std::ranges::max_element(active_, {}, [](const Session* session) { return session->history.size(); });
+  finish(*longest, StopReason::context_full,
+         Error(errc::context_full,
+               fmt::format("the session holds {} tokens and needs {} more cells; the KV cache holds {}",
+                           longest->history.size(), longest->pending(), memory_->cells_per_sequence())));
+}
+
+void WorkerCore::preempt(Session& session) {
+  sequences_.detach(session);
+  std::erase(active_, &session);
+  session.phase = Phase::waiting;
+  waiting_.push_front(&session);
+  starved_ = true;
+  ++counters_.preemptions;
+}
+
+}  // namespace corral::engine

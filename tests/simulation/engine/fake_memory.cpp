@@ -1,0 +1,156 @@
+#include "simulation/engine/fake_memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+namespace corral::engine::simulation {
+
+std::uint64_t next_hash(std::uint64_t before, Token token) {
+  std::uint64_t x = before ^ (static_cast<std::uint64_t>(token) + 0x632BE59BD9B4E019ull);
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+Token answer_to(std::uint64_t hash, std::uint32_t vocabulary) { return static_cast<Token>((hash >> 11) % vocabulary); }
+
+FakeMemory::FakeMemory(FakeMemoryOptions options, KvShape shape, std::shared_ptr<Fate> fate)
+    : options_(options), shape_(shape), fate_(std::move(fate)) {}
+
+FakeMemory::~FakeMemory() = default;
+
+void FakeMemory::broken(std::string rule) {
+  if (fate_->violation.empty()) fate_->violation = std::move(rule);
+}
+
+std::uint32_t FakeMemory::sequence_ids() const {
+  if (!shape_.unified()) return shape_.streams;
+  return options_.divisible ? 40 : options_.most_running;
+}
+
+FakeMemory::Cells& FakeMemory::at(std::int32_t sequence) {
+  const std::int32_t at = sequence - first_sequence();
+  if (at < 0 || at >= static_cast<std::int32_t>(sequence_ids()))
+    broken(fmt::format("sequence {} doesn't exist", sequence));
+  return sequences_[sequence];
+}
+
+void FakeMemory::forget(Cells& cells, std::size_t from) {
+  for (std::size_t i = from; i < cells.size(); ++i) {
+    if (--cells[i]->users == 0) --used_;
+  }
+  cells.resize(std::min(from, cells.size()));
+}
+
+bool FakeMemory::room_for(std::int32_t sequence, std::size_t more) {
+  if (shape_.unified()) return used_ + more <= options_.cells;
+  return at(sequence).size() + more <= options_.cells / shape_.streams;
+}
+
+void FakeMemory::put(std::int32_t sequence, Token token, std::uint64_t hash) {
+  at(sequence).push_back(std::make_shared<Cell>(Cell{token, hash, 1}));
+  ++used_;
+}
+
+DecodeStatus FakeMemory::decode(const Batch& batch) {
+  const llama_batch& raw = batch.raw();
+  const auto count = static_cast<std::size_t>(raw.n_tokens);
+  outputs_.clear();
+  ++fate_->passes;
+  fate_->tokens += count;
+  fate_->most_batch = std::max(fate_->most_batch, batch.size());
+  if (count == 0) broken("an empty pass");
+  if (count > options_.batch) broken("a pass with more tokens than a batch holds");
+
+  std::unordered_map<std::int32_t, std::size_t> more;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int32_t sequence = raw.seq_id[i][0];
+    const std::size_t position = at(sequence).size() + more[sequence]++;
+    if (raw.pos[i] != static_cast<llama_pos>(position))
+      broken(fmt::format("sequence {} goes on at {}, the pass says {}", sequence, position, raw.pos[i]));
+  }
+  if (more.size() > options_.most_running) broken("more sequences in a pass than may run at a time");
+  std::size_t all = 0;
+  for (const auto& [sequence, tokens] : more) {
+    all += tokens;
+    if (!shape_.unified() && !room_for(sequence, tokens)) return DecodeStatus::no_room;
+  }
+  if (shape_.unified() && used_ + all > options_.cells) return DecodeStatus::no_room;
+
+  const bool aborted = fate_->abort_in > 0 && --fate_->abort_in == 0;
+  for (std::size_t i = 0; i < (aborted ? count / 2 : count); ++i) {
+    const std::int32_t sequence = raw.seq_id[i][0];
+    const Cells& cells = at(sequence);
+    const std::uint64_t hash = next_hash(cells.empty() ? kEmptyHash : cells.back()->hash, raw.token[i]);
+    put(sequence, raw.token[i], hash);
+    if (raw.logits[i] != 0)
+      outputs_[static_cast<std::int32_t>(i)] = static_cast<float>(answer_to(hash, options_.vocabulary));
+  }
+  return aborted ? DecodeStatus::aborted : DecodeStatus::ok;
+}
+
+const float* FakeMemory::logits(std::int32_t row) {
+  const auto found = outputs_.find(row);
+  if (found != outputs_.end()) return &found->second;
+  broken("logits of a row that has none");
+  return nullptr;
+}
+
+std::uint32_t FakeMemory::length(std::int32_t sequence) const {
+  const auto found = sequences_.find(sequence);
+  return found == sequences_.end() ? 0 : static_cast<std::uint32_t>(found->second.size());
+}
+
+bool FakeMemory::trim(std::int32_t sequence, std::uint32_t keep) {
+  Cells& cells = at(sequence);
+  if (cells.size() <= keep) return true;
+  forget(cells, options_.divisible ? keep : 0);
+  return options_.divisible;
+}
+
+void FakeMemory::clear(std::int32_t sequence) { forget(at(sequence), 0); }
+
+bool FakeMemory::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
+  if (!options_.divisible) broken("sharing one state");
+  Cells& source = at(from);
+  if (source.size() < shared) broken("sharing more than there is");
+  if (!at(to).empty()) broken("sharing into a sequence that isn't empty");
+  if (!shape_.unified()) {
+    for (std::uint32_t i = 0; i < shared; ++i) put(to, at(from)[i]->token, at(from)[i]->hash);
+    return true;
+  }
+  Cells copy(source.begin(), source.begin() + shared);
+  for (const auto& cell : copy) ++cell->users;
+  at(to) = std::move(copy);
+  return true;
+}
+
+std::vector<std::uint8_t> FakeMemory::save(std::int32_t sequence) {
+  std::vector<std::uint8_t> bytes;
+  for (const auto& cell : at(sequence)) {
+    const std::size_t end = bytes.size();
+    bytes.resize(end + sizeof cell->token + sizeof cell->hash);
+    std::memcpy(bytes.data() + end, &cell->token, sizeof cell->token);
+    std::memcpy(bytes.data() + end + sizeof cell->token, &cell->hash, sizeof cell->hash);
+  }
+  return bytes;
+}
+
+bool FakeMemory::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) {
+  if (!at(sequence).empty()) broken("restoring into a sequence that isn't empty");
+  constexpr std::size_t kCell = sizeof(Token) + sizeof(std::uint64_t);
+  if (!room_for(sequence, bytes.size() / kCell)) return false;
+  for (std::size_t i = 0; i + kCell <= bytes.size(); i += kCell) {
+    Token token = 0;
+    std::uint64_t hash = 0;
+    std::memcpy(&token, bytes.data() + i, sizeof token);
+    std::memcpy(&hash, bytes.data() + i + sizeof token, sizeof hash);
+    put(sequence, token, hash);
+  }
+  return true;
+}
+
+}  // namespace corral::engine::simulation

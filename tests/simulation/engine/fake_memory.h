@@ -1,0 +1,84 @@
+// A KV memory without a model. Each cell remembers the token it was computed from and a hash of everything before it;
+// the "logits" after a token are that hash. So a session that was given wrong, missing or doubled cells says something
+// else than its history asks for, and the world notices.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/kv_memory.h"
+
+namespace corral::engine::simulation {
+
+inline constexpr std::uint64_t kEmptyHash = 0x9E3779B97F4A7C15ull;
+std::uint64_t next_hash(std::uint64_t before, Token token);
+// What the fake model says after a history with this hash: a token of 0 .. vocabulary - 1.
+Token answer_to(std::uint64_t hash, std::uint32_t vocabulary);
+
+struct FakeMemoryOptions {
+  std::uint32_t cells = 256;
+  std::uint32_t batch = 32;
+  std::uint32_t most_running = 4;  // sequences in one pass
+  std::uint32_t vocabulary = 100;
+  bool divisible = true;
+};
+
+// What happens outside of the memory's rules; shared by all memories of a world.
+struct Fate {
+  std::uint32_t abort_in = 0;     // passes until one is aborted halfway; 0: never
+  std::uint32_t refuse_make = 0;  // so many makes fail
+  std::string violation;          // the first rule that a caller broke
+  std::uint64_t passes = 0, tokens = 0;
+  std::uint32_t most_batch = 0;
+};
+
+class FakeMemory final : public KvMemory {
+ public:
+  FakeMemory(FakeMemoryOptions options, KvShape shape, std::shared_ptr<Fate> fate);
+  ~FakeMemory() override;
+
+  DecodeStatus decode(const Batch& batch) override;
+  const float* logits(std::int32_t row) override;
+  void set_threads(std::int32_t, std::int32_t) override {}
+  KvShape shape() const override { return shape_; }
+  std::uint32_t n_ctx() const override { return options_.cells; }
+  std::uint32_t n_batch() const override { return options_.batch; }
+  std::int32_t first_sequence() const override { return shape_.unified() && options_.divisible ? 1 : 0; }
+  std::uint32_t sequence_ids() const override;
+  bool divisible() const override { return options_.divisible; }
+  std::uint32_t length(std::int32_t sequence) const override;
+  bool trim(std::int32_t sequence, std::uint32_t length) override;
+  void clear(std::int32_t sequence) override;
+  bool share(std::int32_t from, std::int32_t to, std::uint32_t length) override;
+  std::vector<std::uint8_t> save(std::int32_t sequence) override;
+  bool restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) override;
+
+  std::uint32_t used() const { return used_; }
+
+ private:
+  struct Cell {
+    Token token;
+    std::uint64_t hash;  // of this and all before
+    std::uint32_t users;
+  };
+  using Cells = std::vector<std::shared_ptr<Cell>>;
+
+  void broken(std::string rule);
+  Cells& at(std::int32_t sequence);
+  void forget(Cells& cells, std::size_t from);
+  bool room_for(std::int32_t sequence, std::size_t more);
+  void put(std::int32_t sequence, Token token, std::uint64_t hash);
+
+  const FakeMemoryOptions options_;
+  const KvShape shape_;
+  const std::shared_ptr<Fate> fate_;
+  std::unordered_map<std::int32_t, Cells> sequences_;
+  std::uint32_t used_ = 0;
+  std::unordered_map<std::int32_t, float> outputs_;  // by row
+};
+
+}  // namespace corral::engine::simulation

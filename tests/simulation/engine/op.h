@@ -1,0 +1,34 @@
+// One step of a random life: something a client does, something that goes wrong, or rounds of the worker.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace corral::engine::simulation {
+
+struct Op {
+  enum class Kind {
+    create,    // a session; size odd: it shares nothing
+    append,    // tokens: `size` of them; which & 3: of which common beginning, if the session is empty
+    generate,  // most tokens: size; which: stop strings, superseding
+    cancel,
+    end,
+    read,    // what a stream has
+    rounds,  // of the worker: size
+    downsize,
+    abort,      // a pass to come stops halfway
+    no_memory,  // the next memory can't be made
+  };
+  Kind kind = Kind::rounds;
+  std::uint32_t session = 0;  // of those alive, counted modulo their number
+  std::uint32_t size = 0;
+  std::uint32_t which = 0;
+};
+
+std::string to_string(const Op& op);
+// As it stands in a regression test.
+std::string as_code(const Op& op);
+std::vector<Op> random_life(std::uint64_t seed, std::size_t steps);
+
+}  // namespace corral::engine::simulation

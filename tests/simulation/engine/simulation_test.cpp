@@ -1,0 +1,82 @@
+// Many short lives, each from its own seed. A failing one is shrunk and told in words; copy its steps into
+// regression_test.cpp under a name that says what went wrong.
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include "simulation/engine/world.h"
+#include "simulation/shrink.h"
+
+namespace corral::engine::simulation {
+namespace {
+
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr std::uint64_t kDefaultSteps = 100'000;
+#else
+constexpr std::uint64_t kDefaultSteps = 1'000'000;
+#endif
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+std::vector<Op> simpler(const Op& op) {
+  std::vector<Op> variants;
+  for (const std::uint32_t size : {0u, 1u, 10u, op.size / 2}) {
+    if (size >= op.size) continue;
+    variants.push_back(op);
+    variants.back().size = size;
+  }
+  if (op.which > 0) {
+    variants.push_back(op);
+    variants.back().which = 0;
+  }
+  return variants;
+}
+
+void tell(std::uint64_t seed, const std::vector<Op>& life, const std::string& violation) {
+  const auto fails = [&](const std::vector<Op>& shorter) { return live(shorter, seed).violation.has_value(); };
+  const auto merged = [](const Op&, const Op&) { return std::optional<Op>(); };
+  const std::vector<Op> shrunk = corral::simulation::shrink(life, fails, simpler, merged);
+  const Outcome outcome = live(shrunk, seed, true);
+  std::vector<std::string> code;
+  for (const Op& op : shrunk) code.push_back(as_code(op));
+  ADD_FAILURE() << fmt::format("seed {}: {}\n{} of {} steps are enough:\n{}\n=> {}\nas code, in the world {}:\n{}",
+                               seed, violation, shrunk.size(), life.size(), fmt::join(outcome.trace, "\n"),
+                               *outcome.violation, seed, fmt::join(code, "\n"));
+}
+
+TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
+  const std::uint64_t steps = from_environment("CORRAL_SIMULATION_STEPS", kDefaultSteps);
+  std::uint64_t seed = from_environment("CORRAL_SIMULATION_SEED", 1);
+  Outcome sum;
+  while (sum.passes < steps) {
+    const std::vector<Op> life = random_life(seed, 30 + seed % 7 * 60);
+    const Outcome outcome = live(life, seed);
+    if (outcome.violation) return tell(seed, life, *outcome.violation);
+    ++seed;
+    sum.passes += outcome.passes;
+    sum.tokens += outcome.tokens;
+    sum.preemptions += outcome.preemptions;
+    sum.parked += outcome.parked;
+    sum.restored += outcome.restored;
+    sum.shared += outcome.shared;
+    sum.layout_changes += outcome.layout_changes;
+    sum.accepted += outcome.accepted;
+  }
+  // The lives must be eventful, or the rules weren't tried.
+  for (const std::uint64_t count :
+       {sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared, sum.layout_changes, sum.accepted})
+    EXPECT_GT(count, steps / 10'000);
+  fmt::print(
+      "{} lives, {} passes, {} tokens, {} preemptions, {} parked, {} restored, {} shared, {} changes of layout, {} "
+      "guesses right\n",
+      seed, sum.passes, sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared, sum.layout_changes,
+      sum.accepted);
+}
+
+}  // namespace
+}  // namespace corral::engine::simulation

@@ -1,0 +1,27 @@
+// A worker's core with sessions, readers and a fake memory, living through a list of steps. After each round it checks:
+//   one terminal item, each token once and in order, no token that the history doesn't ask for (alone, shared, parked,
+//   preempted, restored, guessed ahead), the batch's size, and that at the end everybody gets through.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulation/engine/fake_memory.h"
+#include "simulation/engine/op.h"
+
+namespace corral::engine::simulation {
+
+struct Outcome {
+  std::uint64_t passes = 0;
+  std::optional<std::string> violation;
+  std::vector<std::string> trace;  // if asked for
+  // What came to pass, so that a test can see that the lives are not too quiet.
+  std::uint64_t tokens = 0, preemptions = 0, parked = 0, restored = 0, shared = 0, layout_changes = 0, accepted = 0;
+};
+
+// `variety` picks the world: cells, batch, places, kind of memory, layout, guesses.
+Outcome live(const std::vector<Op>& life, std::uint64_t variety, bool traced = false);
+
+}  // namespace corral::engine::simulation
