@@ -18,7 +18,7 @@ namespace corral::engine {
 
 class Model {
  public:
-  // Errors: as LlamaService::load. load_backends() must have succeeded.
+  // Errors: as InferenceEngine::load. load_backends() must have succeeded.
   static Result<std::shared_ptr<Model>> load(const LoadOptions& options, const std::function<bool(float)>& progress);
 
   const ModelFacts& facts() const { return facts_; }

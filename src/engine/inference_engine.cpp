@@ -1,5 +1,5 @@
 // Loading, the life of the service, and the table of its sessions.
-#include "engine/llama_service.h"
+#include "engine/inference_engine.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "engine/backends.h"
-#include "engine/llama_service_impl.h"
+#include "engine/inference_engine_impl.h"
 
 namespace corral::engine {
 
@@ -40,7 +40,7 @@ Result<> check(const LoadOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<LlamaService>> LlamaService::load(LoadOptions options, Progress progress) {
+Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions options, Progress progress) {
   if (auto checked = check(options); !checked) return std::unexpected(checked.error());
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
   auto model = Model::load(options, progress);
@@ -74,41 +74,42 @@ Result<std::unique_ptr<LlamaService>> LlamaService::load(LoadOptions options, Pr
   }
   for (auto& worker : impl->workers) worker->start();
   for (auto& pooler : impl->poolers) pooler->start();
-  return std::unique_ptr<LlamaService>(new LlamaService(std::move(impl)));
+  return std::unique_ptr<InferenceEngine>(new InferenceEngine(std::move(impl)));
 }
 
-LlamaService::LlamaService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+InferenceEngine::InferenceEngine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-LlamaService::~LlamaService() {
+InferenceEngine::~InferenceEngine() {
   // All stop at once, then each is waited for.
   for (auto& worker : impl_->workers) worker->box().close();
   for (auto& pooler : impl_->poolers) pooler->box().close();
 }
 
-const ModelFacts& LlamaService::facts() const { return impl_->model->facts(); }
-const SamplingOptions& LlamaService::default_sampling() const { return impl_->model->default_sampling(); }
-const llama_model* LlamaService::model() const { return impl_->model->handle(); }
-const llama_vocab* LlamaService::vocab() const { return impl_->model->vocab(); }
+const ModelFacts& InferenceEngine::facts() const { return impl_->model->facts(); }
+const SamplingOptions& InferenceEngine::default_sampling() const { return impl_->model->default_sampling(); }
+const llama_model* InferenceEngine::model() const { return impl_->model->handle(); }
+const llama_vocab* InferenceEngine::vocab() const { return impl_->model->vocab(); }
 
-Result<std::vector<Token>> LlamaService::tokenize(std::string_view text, bool add_special, bool parse_special) const {
+Result<std::vector<Token>> InferenceEngine::tokenize(std::string_view text, bool add_special,
+                                                     bool parse_special) const {
   return impl_->model->tokenize(text, add_special, parse_special);
 }
 
-std::string LlamaService::detokenize(std::span<const Token> tokens, bool render_special) const {
+std::string InferenceEngine::detokenize(std::span<const Token> tokens, bool render_special) const {
   std::string text;
   for (const Token token : tokens) impl_->model->append_piece(token, render_special, text);
   return text;
 }
 
-std::string LlamaService::piece(Token token, bool render_special) const {
+std::string InferenceEngine::piece(Token token, bool render_special) const {
   return detokenize(std::span(&token, 1), render_special);
 }
 
-bool LlamaService::is_end_of_generation(Token token) const {
+bool InferenceEngine::is_end_of_generation(Token token) const {
   return impl_->model->valid(token) && impl_->model->ends_generation(token);
 }
 
-Result<SessionId> LlamaService::create_session(SessionOptions options) {
+Result<SessionId> InferenceEngine::create_session(SessionOptions options) {
   if (impl_->workers.empty()) {
     return fail(errc::unsupported, fmt::format("this is an {} model: it can't generate text", to_string(facts().kind)));
   }
@@ -124,7 +125,7 @@ Result<SessionId> LlamaService::create_session(SessionOptions options) {
   return shared->id;
 }
 
-Result<> LlamaService::Impl::append(const Entry& entry, std::vector<Token> tokens) {
+Result<> InferenceEngine::Impl::append(const Entry& entry, std::vector<Token> tokens) {
   if (tokens.empty()) return {};
   SessionShared& shared = *entry.shared;
   const auto count = static_cast<std::uint32_t>(tokens.size());
@@ -139,7 +140,7 @@ Result<> LlamaService::Impl::append(const Entry& entry, std::vector<Token> token
   return fail(errc::worker_shutdown, "the service is going away");
 }
 
-Result<> LlamaService::append_input(SessionId session, std::string_view text, bool parse_special) {
+Result<> InferenceEngine::append_input(SessionId session, std::string_view text, bool parse_special) {
   const auto entry = impl_->entry(session);
   if (!entry) return std::unexpected(entry.error());
   if (text.empty()) return {};
@@ -148,7 +149,7 @@ Result<> LlamaService::append_input(SessionId session, std::string_view text, bo
   return impl_->append(*entry, std::move(*tokens));
 }
 
-Result<> LlamaService::append_input(SessionId session, std::span<const Token> tokens) {
+Result<> InferenceEngine::append_input(SessionId session, std::span<const Token> tokens) {
   const auto entry = impl_->entry(session);
   if (!entry) return std::unexpected(entry.error());
   for (const Token token : tokens) {
@@ -159,7 +160,7 @@ Result<> LlamaService::append_input(SessionId session, std::span<const Token> to
   return impl_->append(*entry, {tokens.begin(), tokens.end()});
 }
 
-Result<StreamHandle> LlamaService::generate_stream(SessionId session, GenerateOptions options) {
+Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, GenerateOptions options) {
   const auto entry = impl_->entry(session);
   if (!entry) return std::unexpected(entry.error());
   auto sampler = Sampler::make(*impl_->model, options.sampling, options.grammar);
@@ -204,14 +205,14 @@ Result<StreamHandle> LlamaService::generate_stream(SessionId session, GenerateOp
   return handle;
 }
 
-Result<> LlamaService::cancel_generate(SessionId session) {
+Result<> InferenceEngine::cancel_generate(SessionId session) {
   const auto entry = impl_->entry(session);
   if (!entry) return std::unexpected(entry.error());
   if (impl_->workers[entry->worker]->box().post(CancelGeneration{session}, session.value())) return {};
   return fail(errc::worker_shutdown, "the service is going away");
 }
 
-Result<> LlamaService::end_session(SessionId session) {
+Result<> InferenceEngine::end_session(SessionId session) {
   const std::scoped_lock lock(impl_->mutex);
   const auto found = impl_->sessions.find(session.value());
   if (found == impl_->sessions.end())
@@ -221,19 +222,19 @@ Result<> LlamaService::end_session(SessionId session) {
   return {};
 }
 
-Result<std::uint32_t> LlamaService::worker_of(SessionId session) const {
+Result<std::uint32_t> InferenceEngine::worker_of(SessionId session) const {
   const auto entry = impl_->entry(session);
   if (!entry) return std::unexpected(entry.error());
   return entry->worker;
 }
 
-void LlamaService::set_threads(std::int32_t n_threads, std::int32_t n_threads_batch) {
+void InferenceEngine::set_threads(std::int32_t n_threads, std::int32_t n_threads_batch) {
   const SetThreads threads{std::max(1, n_threads), std::max(1, n_threads_batch)};
   for (auto& worker : impl_->workers) worker->box().post(threads);
   for (auto& pooler : impl_->poolers) pooler->box().post(threads);
 }
 
-Stats LlamaService::stats() const {
+Stats InferenceEngine::stats() const {
   Stats stats;
   for (const auto& worker : impl_->workers) stats.workers.push_back(worker->stats());
   for (const auto& pooler : impl_->poolers) stats.workers.push_back(pooler->stats());

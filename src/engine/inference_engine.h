@@ -1,6 +1,6 @@
-// LlamaService: one model, N workers, any number of sessions that are decoded together.
+// InferenceEngine: one model, N workers, any number of sessions that are decoded together.
 //
-//   auto service = LlamaService::load({.path = "model.gguf"});
+//   auto service = InferenceEngine::load({.path = "model.gguf"});
 //   auto session = (*service)->create_session();
 //   (*service)->append_input(*session, "Once upon a time");
 //   auto stream = (*service)->generate_stream(*session, {.max_new_tokens = 64});
@@ -38,7 +38,7 @@ struct llama_vocab;
 
 namespace corral::engine {
 
-class LlamaService {
+class InferenceEngine {
  public:
   // Called with 0..1 while the weights load, on the loading thread; false stops the load and gives the memory back.
   using Progress = std::function<bool(float)>;
@@ -46,12 +46,12 @@ class LlamaService {
   // Loads (on the calling thread) and starts the workers. Calls load_backends() first.
   // Errors: file_not_found, load_failed, load_cancelled, out_of_memory, invalid_argument, invalid_worker_count,
   // version_mismatch, unsupported.
-  static Result<std::unique_ptr<LlamaService>> load(LoadOptions options, Progress progress = {});
+  static Result<std::unique_ptr<InferenceEngine>> load(LoadOptions options, Progress progress = {});
 
   // Ends every stream with `shutdown`, joins the workers, frees the memory.
-  ~LlamaService();
-  LlamaService(const LlamaService&) = delete;
-  LlamaService& operator=(const LlamaService&) = delete;
+  ~InferenceEngine();
+  InferenceEngine(const InferenceEngine&) = delete;
+  InferenceEngine& operator=(const InferenceEngine&) = delete;
 
   const ModelFacts& facts() const;
   // The sampling options a generation gets by default: SamplingOptions{} with what the model's file says
@@ -99,7 +99,7 @@ class LlamaService {
 
  private:
   class Impl;
-  explicit LlamaService(std::unique_ptr<Impl> impl);
+  explicit InferenceEngine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,4 +1,4 @@
-// What a LlamaService consists of. Workers and model are constant after load; the session table has a mutex.
+// What an InferenceEngine consists of. Workers and model are constant after load; the session table has a mutex.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,13 @@
 
 #include <fmt/core.h>
 
-#include "engine/llama_service.h"
+#include "engine/inference_engine.h"
 #include "engine/pooling_worker.h"
 #include "engine/worker.h"
 
 namespace corral::engine {
 
-class LlamaService::Impl {
+class InferenceEngine::Impl {
  public:
   // What callers need to know of a session without asking its worker.
   struct Entry {
