@@ -7,6 +7,7 @@
 
 #include "engine/mailbox.h"
 #include "engine/session.h"
+#include "engine/session_listing.h"
 
 namespace corral::engine {
 
@@ -33,7 +34,13 @@ struct SetThreads {
   std::int32_t n_threads_batch = 0;
 };
 
-using Command = std::variant<CreateSession, AppendTokens, StartGeneration, CancelGeneration, EndSession, SetThreads>;
+struct DescribeSessions {
+  std::shared_ptr<SessionListing> to;
+  std::uint32_t worker = 0;
+};
+
+using Command = std::variant<CreateSession, AppendTokens, StartGeneration, CancelGeneration, EndSession, SetThreads,
+                             DescribeSessions>;
 using CommandBox = Mailbox<Command>;
 
 }  // namespace corral::engine

@@ -1,7 +1,8 @@
-// Loading, the life of the service, and the table of its sessions.
+// Loading, the life of an engine, and the table of its sessions.
 #include "engine/inference_engine.h"
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 #include <fmt/core.h>
@@ -11,9 +12,7 @@
 
 namespace corral::engine {
 
-namespace {
-
-Result<> check(const LoadOptions& options) {
+Result<> InferenceEngine::check(const LoadOptions& options) {
   if (options.workers < 1 || options.workers > kMaxWorkers) {
     return fail(errc::invalid_worker_count,
                 fmt::format("{} workers asked for; 1 to {} are possible", options.workers, kMaxWorkers), "workers");
@@ -35,12 +34,11 @@ Result<> check(const LoadOptions& options) {
                 fmt::format("n_ctx is {}, but {} sequences need a token each", options.n_ctx, options.max_sequences),
                 "n_ctx");
   }
-  return {};
+  return Model::check_file(options.path);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions options, Progress progress) {
+Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions options, Progress progress,
+                                                               std::shared_ptr<SessionIds> ids) {
   if (auto checked = check(options); !checked) return std::unexpected(checked.error());
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
   auto model = Model::load(options, progress);
@@ -49,6 +47,7 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions optio
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
   impl->model = *model;
+  impl->ids = ids ? std::move(ids) : std::make_shared<SessionIds>(1);
   ModelFacts& facts = (*model)->mutable_facts();
   const LoadOptions& o = impl->options;
   facts.workers = o.workers;
@@ -79,10 +78,34 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions optio
 
 InferenceEngine::InferenceEngine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-InferenceEngine::~InferenceEngine() {
-  // All stop at once, then each is waited for.
-  for (auto& worker : impl_->workers) worker->box().close();
-  for (auto& pooler : impl_->poolers) pooler->box().close();
+InferenceEngine::~InferenceEngine() { impl_->stop(); }
+
+void InferenceEngine::Impl::close() {
+  for (auto& worker : workers) worker->in_flight().close();
+  for (auto& pooler : poolers) pooler->in_flight().close();
+}
+
+bool InferenceEngine::drain(MonoTime deadline) {
+  impl_->close();
+  bool all = true;
+  for (auto& worker : impl_->workers) all = worker->in_flight().wait_until_empty(deadline) && all;
+  for (auto& pooler : impl_->poolers) all = pooler->in_flight().wait_until_empty(deadline) && all;
+  return all;
+}
+
+void InferenceEngine::shutdown() {
+  impl_->close();
+  impl_->stop();
+}
+
+void InferenceEngine::Impl::stop() {
+  std::call_once(stopped, [this] {
+    // All stop at once, then each is waited for.
+    for (auto& worker : workers) worker->box().close();
+    for (auto& pooler : poolers) pooler->box().close();
+    for (auto& worker : workers) worker->stop();
+    for (auto& pooler : poolers) pooler->stop();
+  });
 }
 
 const ModelFacts& InferenceEngine::facts() const { return impl_->model->facts(); }
@@ -116,12 +139,12 @@ Result<SessionId> InferenceEngine::create_session(SessionOptions options) {
   const std::uint32_t limit = options.n_ctx == 0 ? facts().n_ctx : std::min(options.n_ctx, facts().n_ctx);
   const std::scoped_lock lock(impl_->mutex);
   const std::uint32_t worker = impl_->next_worker;
-  auto shared = std::make_shared<SessionShared>(SessionId(impl_->next_session), limit);
+  if (impl_->workers[worker]->in_flight().closed()) return going_away();
+  auto shared = std::make_shared<SessionShared>(SessionId(impl_->ids->fetch_add(1)), limit);
   // Under the lock, so that sessions arrive at their workers before anything that is asked of them.
-  if (!impl_->workers[worker]->box().post(CreateSession{shared}))
-    return fail(errc::worker_shutdown, "the service is going away");
+  if (!impl_->workers[worker]->box().post(CreateSession{shared})) return going_away();
   impl_->next_worker = (worker + 1) % static_cast<std::uint32_t>(impl_->workers.size());
-  impl_->sessions.emplace(impl_->next_session++, Impl::Entry{shared, worker});
+  impl_->sessions.emplace(shared->id.value(), Impl::Entry{shared, worker});
   return shared->id;
 }
 
@@ -132,12 +155,11 @@ Result<> InferenceEngine::Impl::append(const Entry& entry, std::vector<Token> to
   const std::uint32_t before = shared.tokens.fetch_add(count);
   if (std::uint64_t{before} + tokens.size() >= shared.n_ctx) {
     shared.tokens -= count;
-    return fail(errc::context_full,
-                fmt::format("{} tokens on top of {} need a context of at least {}; this one holds {}", tokens.size(),
-                            before, std::uint64_t{before} + tokens.size() + 1, shared.n_ctx));
+    return std::unexpected(
+        context_full({.needed = std::uint64_t{before} + tokens.size() + 1, .n_past = before, .n_ctx = shared.n_ctx}));
   }
   if (workers[entry.worker]->box().post(AppendTokens{shared.id, std::move(tokens)})) return {};
-  return fail(errc::worker_shutdown, "the service is going away");
+  return going_away();
 }
 
 Result<> InferenceEngine::append_input(SessionId session, std::string_view text, bool parse_special) {
@@ -170,14 +192,14 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
   SessionShared& shared = *entry->shared;
   if (shared.generations.fetch_add(1) > 0 && !options.supersede) {
     --shared.generations;
-    return fail(errc::session_busy, fmt::format("session {} is generating already", session.value()), "session");
+    return std::unexpected(session_busy(session));
   }
   const std::uint32_t most = impl_->options.max_sequences + impl_->options.max_queue;
-  if (const std::uint32_t before = worker.in_flight().fetch_add(1); before >= most) {
-    --worker.in_flight();
+  auto ticket = worker.in_flight().enter(most);
+  if (!ticket) {
     --shared.generations;
-    return fail(errc::queue_full,
-                fmt::format("{} generations are under way or waiting; the limit is {}", before, most));
+    if (ticket.error() == InFlight::Refusal::closed) return going_away();
+    return std::unexpected(queue_full({most}));
   }
 
   Generation generation;
@@ -191,6 +213,7 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
           .drained = [box] { box->wake(); },
           .cancelled = [box, self, session] { box->post(CancelGeneration{session, *self}, session.value()); }});
   *self = generation.stream.get();
+  generation.ticket = std::move(*ticket);
   generation.sampler = std::move(*sampler);
   generation.max_new_tokens = options.max_new_tokens;
   generation.n_probs = options.n_probs;
@@ -200,7 +223,7 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
   generation.posted = MonoClock::now();
   StreamHandle handle(generation.stream);
   if (!box->post(StartGeneration{session, std::move(generation)}, options.supersede ? session.value() : 0)) {
-    return fail(errc::worker_shutdown, "the service is going away");
+    return going_away();
   }
   return handle;
 }
@@ -209,14 +232,13 @@ Result<> InferenceEngine::cancel_generate(SessionId session) {
   const auto entry = impl_->entry(session);
   if (!entry) return std::unexpected(entry.error());
   if (impl_->workers[entry->worker]->box().post(CancelGeneration{session}, session.value())) return {};
-  return fail(errc::worker_shutdown, "the service is going away");
+  return going_away();
 }
 
 Result<> InferenceEngine::end_session(SessionId session) {
   const std::scoped_lock lock(impl_->mutex);
   const auto found = impl_->sessions.find(session.value());
-  if (found == impl_->sessions.end())
-    return fail(errc::session_not_found, fmt::format("no session {}", session.value()), "session");
+  if (found == impl_->sessions.end()) return std::unexpected(session_not_found(session));
   impl_->workers[found->second.worker]->box().post(EndSession{session}, session.value());
   impl_->sessions.erase(found);
   return {};
@@ -226,6 +248,21 @@ Result<std::uint32_t> InferenceEngine::worker_of(SessionId session) const {
   const auto entry = impl_->entry(session);
   if (!entry) return std::unexpected(entry.error());
   return entry->worker;
+}
+
+bool InferenceEngine::has_session(SessionId session) const { return impl_->entry(session).has_value(); }
+
+void InferenceEngine::sessions(std::move_only_function<void(std::vector<SessionView>)> done) const {
+  const auto listing = std::make_shared<SessionListing>(std::move(done));
+  for (std::uint32_t i = 0; i < impl_->workers.size(); ++i) impl_->workers[i]->box().post(DescribeSessions{listing, i});
+}
+
+std::vector<SessionView> InferenceEngine::sessions() const {
+  std::promise<std::vector<SessionView>> listed;
+  auto list = listed.get_future();
+  sessions(
+      [listed = std::move(listed)](std::vector<SessionView> views) mutable { listed.set_value(std::move(views)); });
+  return list.get();
 }
 
 void InferenceEngine::set_threads(std::int32_t n_threads, std::int32_t n_threads_batch) {

@@ -6,13 +6,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include <fmt/core.h>
-
 #include "engine/inference_engine.h"
 #include "engine/pooling_worker.h"
 #include "engine/worker.h"
 
 namespace corral::engine {
+
+inline std::unexpected<Error> going_away() { return fail(errc::worker_shutdown, "the model is being unloaded"); }
 
 class InferenceEngine::Impl {
  public:
@@ -25,10 +25,11 @@ class InferenceEngine::Impl {
   Result<Entry> entry(SessionId session) const {
     const std::scoped_lock lock(mutex);
     const auto found = sessions.find(session.value());
-    if (found == sessions.end())
-      return fail(errc::session_not_found, fmt::format("no session {}", session.value()), "session");
+    if (found == sessions.end()) return std::unexpected(session_not_found(session));
     return found->second;
   }
+  void close();  // nothing new starts
+  void stop();
   Result<> append(const Entry& entry, std::vector<Token> tokens);
   Result<PooledHandle> pool(PooledState::Job job);
 
@@ -37,10 +38,12 @@ class InferenceEngine::Impl {
   std::shared_ptr<Model> model;
   std::vector<std::unique_ptr<Worker>> workers;         // of a generative model
   std::vector<std::unique_ptr<PoolingWorker>> poolers;  // of an embedding model or a reranker
+  std::shared_ptr<SessionIds> ids;
+
+  std::once_flag stopped;
 
   mutable std::mutex mutex;  // guards all below
   std::unordered_map<std::uint64_t, Entry> sessions;
-  std::uint64_t next_session = 1;
   std::uint32_t next_worker = 0;
   std::uint32_t next_pooler = 0;
 };

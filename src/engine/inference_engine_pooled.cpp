@@ -32,14 +32,16 @@ Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> in
 
 Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
   if (auto checked = check_inputs(*model, job.inputs); !checked) return std::unexpected(checked.error());
-  auto state = std::make_shared<PooledState>(std::move(job));
   PoolingWorker* pooler = nullptr;
   {
     const std::scoped_lock lock(mutex);
     pooler = poolers[next_pooler].get();
     next_pooler = (next_pooler + 1) % static_cast<std::uint32_t>(poolers.size());
   }
-  if (!pooler->box().post(state)) return fail(errc::worker_shutdown, "the service is going away");
+  auto ticket = pooler->in_flight().enter();
+  if (!ticket) return going_away();
+  auto state = std::make_shared<PooledState>(std::move(job), std::move(*ticket));
+  if (!pooler->box().post(state)) return going_away();
   return PooledHandle(std::move(state));
 }
 

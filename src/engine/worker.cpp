@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/core.h>
-
 #include "engine/errors.h"
 
 namespace corral::engine {
@@ -14,7 +12,6 @@ Worker::Worker(std::shared_ptr<const Model> model, std::unique_ptr<Context> cont
     : model_(std::move(model)),
       options_(options),
       box_(std::move(box)),
-      in_flight_(std::make_shared<std::atomic<std::uint32_t>>(0)),
       context_(std::move(context)),
       sequences_(*context_, model_->plain_attention(), options.prefix_cache_tokens),
       batch_(context_->n_batch()) {
@@ -66,6 +63,7 @@ void Worker::apply(CreateSession&& command) {
 void Worker::apply(AppendTokens&& command) {
   Session* const session = find(command.session);
   if (session == nullptr) return;
+  session->touched = MonoClock::now();
   std::vector<Token>& to = session->generation ? session->appended : session->history;
   to.insert(to.end(), command.tokens.begin(), command.tokens.end());
 }
@@ -73,7 +71,7 @@ void Worker::apply(AppendTokens&& command) {
 void Worker::apply(StartGeneration&& command) {
   Session* const session = find(command.session);
   if (session == nullptr) {  // ended on another thread, a moment ago
-    --*in_flight_;
+    command.generation.ticket.release();
     Finish ended;
     ended.reason = StopReason::session_ended;
     command.generation.stream->finish(std::move(ended));
@@ -94,9 +92,7 @@ void Worker::apply(StartGeneration&& command) {
     finish(*session, StopReason::length);
   } else if (session->history.size() >= limit) {
     finish(*session, StopReason::context_full,
-           Error(errc::context_full,
-                 fmt::format("the session holds {} tokens and needs room for at least one more; its context holds {}",
-                             session->history.size(), limit)));
+           context_full({.needed = session->history.size() + 1, .n_past = session->history.size(), .n_ctx = limit}));
   } else {
     generation.sampler->prime(session->history);
     session->phase = Phase::waiting;

@@ -5,7 +5,6 @@
 // once each, in this order.
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -47,7 +46,7 @@ class Worker {
   const std::shared_ptr<CommandBox>& shared_box() const { return box_; }
   WorkerStats stats() const;
   // Generations that are started and not ended.
-  std::atomic<std::uint32_t>& in_flight() { return *in_flight_; }
+  InFlight& in_flight() { return in_flight_; }
 
  private:
   void run();
@@ -60,6 +59,7 @@ class Worker {
   void apply(CancelGeneration&& command);
   void apply(EndSession&& command);
   void apply(SetThreads&& command);
+  void apply(DescribeSessions&& command);  // worker_view.cpp
   Session* find(SessionId id);
 
   // worker_round.cpp: places, passes
@@ -92,7 +92,7 @@ class Worker {
   const std::shared_ptr<const Model> model_;
   const WorkerOptions options_;
   const std::shared_ptr<CommandBox> box_;
-  const std::shared_ptr<std::atomic<std::uint32_t>> in_flight_;
+  InFlight in_flight_;
   const std::unique_ptr<Context> context_;
 
   // Decode thread.

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include <fmt/core.h>
-
 #include "engine/errors.h"
 #include "engine/worker.h"
 
@@ -33,6 +31,7 @@ void Worker::admit() {
     if (!generation.first_pass) {
       generation.usage.cached_tokens = session.in_cache;
       counters_.cached_tokens += fresh ? session.in_cache : 0;
+      counters_.prefix_hits += fresh && session.in_cache > 0 ? 1 : 0;
     }
   }
 }
@@ -86,7 +85,9 @@ void Worker::decode(std::span<PassItem> items) {
   const MonoTime begin = MonoClock::now();
   for (PassItem& item : items) {
     Generation& generation = *item.session->generation;
-    if (!generation.first_pass) generation.first_pass = begin;
+    if (generation.first_pass) continue;
+    generation.first_pass = begin;
+    counters_.queue_seconds.observe(seconds_between(generation.posted, begin));
   }
   box_->begin_pass(prefilling_);
   const DecodeStatus status = context_->decode(batch_);
@@ -101,6 +102,8 @@ void Worker::decode(std::span<PassItem> items) {
       counters_.prompt_tokens += prefill;
       if (prefill > 0) counters_.prompt_ms += ms;
       counters_.last_batch = batch_.size();
+      counters_.step_tokens.observe(batch_.size());
+      counters_.step_sessions.observe(static_cast<double>(items.size()));
       counters_.max_batch = std::max(counters_.max_batch, batch_.size());
       pace_.observe(batch_.size(), prefill, ms);
       take_results(items);
@@ -164,9 +167,7 @@ void Worker::make_room() {
     return;
   }
   finish(newest, StopReason::context_full,
-         Error(errc::context_full,
-               fmt::format("the session holds {} tokens and needs {} more cells; the KV cache holds {}",
-                           newest.history.size(), newest.pending(), context_->n_ctx())));
+         context_full({.needed = newest.history.size(), .n_past = newest.in_cache, .n_ctx = context_->n_ctx()}));
 }
 
 void Worker::preempt(Session& session) {
