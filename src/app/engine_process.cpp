@@ -18,7 +18,7 @@
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "engine/backends.h"
-#include "engine/llama_service.h"
+#include "engine/inference_engine.h"
 #include "engine_server/engine_server.h"
 #include "http/server.h"
 #include "proc/control_channel.h"
@@ -127,12 +127,12 @@ class EngineChild {
     co_return true;
   }
 
-  async::Task<Result<std::unique_ptr<engine::LlamaService>>> load_model(const backends::EngineLoad& load) {
+  async::Task<Result<std::unique_ptr<engine::InferenceEngine>>> load_model(const backends::EngineLoad& load) {
     auto progress = [this](float fraction) {
       loops_.home().post([this, fraction] { tasks_.spawn("progress", tell(backends::EngineProgress{fraction})); });
       return true;
     };
-    auto job = [options = engine_options(load), progress] { return engine::LlamaService::load(options, progress); };
+    auto job = [options = engine_options(load), progress] { return engine::InferenceEngine::load(options, progress); };
     co_return co_await offload_.run(std::move(job));
   }
 

@@ -19,8 +19,10 @@ namespace corral::engine {
 
 class Model final : public TokenTable {
  public:
-  // Errors: as LlamaService::load. load_backends() must have succeeded.
+  // Errors: as InferenceEngine::load. load_backends() must have succeeded.
   static Result<std::shared_ptr<Model>> load(const LoadOptions& options, const std::function<bool(float)>& progress);
+  // What load() asks first. Errors: file_not_found.
+  static Result<> check_file(const std::string& path);
 
   const ModelFacts& facts() const { return facts_; }
   ModelFacts& mutable_facts() { return facts_; }  // while loading: what only a context knows

@@ -33,11 +33,14 @@ bool sounds_like_no_memory(std::string_view text) {
 
 }  // namespace
 
+Result<> Model::check_file(const std::string& path) {
+  std::error_code unreadable;
+  if (std::filesystem::is_regular_file(path, unreadable)) return {};
+  return std::unexpected(load_failed(errc::file_not_found, {path, "there is no such file"}));
+}
+
 Result<std::shared_ptr<Model>> Model::load(const LoadOptions& options, const std::function<bool(float)>& progress) {
-  std::error_code missing;
-  if (!std::filesystem::is_regular_file(options.path, missing)) {
-    return fail(errc::file_not_found, fmt::format("no model file at '{}'", options.path), "path");
-  }
+  if (auto found = check_file(options.path); !found) return std::unexpected(found.error());
   struct Loading {
     const std::function<bool(float)>& progress;
     bool cancelled = false;
@@ -54,11 +57,11 @@ Result<std::shared_ptr<Model>> Model::load(const LoadOptions& options, const std
   const LogCapture log;
   llama_model* const handle = llama_model_load_from_file(options.path.c_str(), params);
   if (handle == nullptr) {
-    if (loading.cancelled) return fail(errc::load_cancelled, fmt::format("loading '{}' was cancelled", options.path));
+    if (loading.cancelled)
+      return std::unexpected(load_failed(errc::load_cancelled, {options.path, "it was cancelled"}));
     const std::string cause = log.text();
-    return fail(sounds_like_no_memory(cause) ? errc::out_of_memory : errc::load_failed,
-                fmt::format("can't load '{}': {}", options.path, cause.empty() ? "libllama gave no reason" : cause),
-                "path");
+    return std::unexpected(load_failed(sounds_like_no_memory(cause) ? errc::out_of_memory : errc::load_failed,
+                                       {options.path, cause.empty() ? "libllama gave no reason" : cause}));
   }
   std::shared_ptr<Model> model(new Model(handle, options));
   if (auto described = model->describe(options); !described) return std::unexpected(described.error());

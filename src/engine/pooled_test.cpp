@@ -9,7 +9,7 @@
 namespace corral::engine::test {
 namespace {
 
-std::vector<std::vector<Token>> inputs(const LlamaService& service, const std::vector<std::string>& texts) {
+std::vector<std::vector<Token>> inputs(const InferenceEngine& service, const std::vector<std::string>& texts) {
   std::vector<std::vector<Token>> lists;
   for (const std::string& text : texts) lists.push_back(*service.tokenize(text, true, false));
   return lists;

@@ -114,6 +114,8 @@ DecodeStatus PoolingWorker::decode(std::span<const Input> inputs) {
   counters_.batch_tokens += batch_.size();
   counters_.prompt_tokens += batch_.size();
   counters_.last_batch = batch_.size();
+  counters_.step_tokens.observe(batch_.size());
+  counters_.step_sessions.observe(static_cast<double>(inputs.size()));
   counters_.max_batch = std::max(counters_.max_batch, batch_.size());
   counters_.pooled_inputs += inputs.size();
   for (std::size_t i = 0; i < inputs.size(); ++i) deliver(inputs[i], static_cast<std::int32_t>(i));

@@ -196,10 +196,13 @@ bool Sequences::restore_parked(Session& session, std::span<const Token> wanted, 
   const auto hit = store_->best(wanted, more_than + kLeastParked);
   if (!hit) return false;
   const Parked& parked = *hit->parked;
+  const auto cells = static_cast<std::uint32_t>(parked.tokens.size());
+  while (memory_->shape().unified() && used_cells() + cells > memory_->n_ctx() && reclaim()) {
+  }
   if (!memory_->restore(session.sequence, parked.bytes)) return false;
   ++counters_.restored;
   counters_.restored_bytes += parked.bytes.size();
-  set_cached(session, static_cast<std::uint32_t>(parked.tokens.size()));
+  set_cached(session, cells);
   trim(session, hit->length);
   return session.in_cache > 0;
 }

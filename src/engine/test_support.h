@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "engine/backends.h"
-#include "engine/llama_service.h"
+#include "engine/inference_engine.h"
 
 namespace corral::engine::test {
 
@@ -63,8 +63,8 @@ inline LoadOptions load_options(const std::string& model) {
   return options;
 }
 
-inline std::unique_ptr<LlamaService> load(const LoadOptions& options) {
-  auto service = LlamaService::load(options);
+inline std::unique_ptr<InferenceEngine> load(const LoadOptions& options) {
+  auto service = InferenceEngine::load(options);
   if (!service) throw std::runtime_error(service.error().message);
   return std::move(*service);
 }
@@ -113,7 +113,7 @@ inline Answer drain(StreamHandle& stream) {
   return answer;
 }
 
-inline Answer generate(LlamaService& service, SessionId session, const GenerateOptions& options) {
+inline Answer generate(InferenceEngine& service, SessionId session, const GenerateOptions& options) {
   auto stream = service.generate_stream(session, options);
   if (!stream) {
     ADD_FAILURE() << stream.error().message;
@@ -122,7 +122,7 @@ inline Answer generate(LlamaService& service, SessionId session, const GenerateO
   return drain(*stream);
 }
 
-inline SessionId session_with(LlamaService& service, std::span<const Token> tokens) {
+inline SessionId session_with(InferenceEngine& service, std::span<const Token> tokens) {
   const auto session = service.create_session();
   EXPECT_TRUE(session);
   const auto appended = service.append_input(*session, tokens);
@@ -130,7 +130,7 @@ inline SessionId session_with(LlamaService& service, std::span<const Token> toke
   return *session;
 }
 
-inline SessionId session_with(LlamaService& service, std::string_view text) {
+inline SessionId session_with(InferenceEngine& service, std::string_view text) {
   const auto tokens = service.tokenize(text, true, false);
   EXPECT_TRUE(tokens);
   return session_with(service, *tokens);

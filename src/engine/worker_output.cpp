@@ -5,8 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/core.h>
-
 #include "engine/errors.h"
 #include "engine/worker_core.h"
 
@@ -28,8 +26,13 @@ Timings timings(const Generation& generation, MonoTime now) {
 
 void WorkerCore::on_token(Session& session, Token token, const float* logits) {
   Generation& generation = *session.generation;
-  generation.last_token = clock_();
-  if (!generation.first_token) generation.first_token = generation.last_token;
+  const MonoTime before = std::exchange(generation.last_token, clock_());
+  if (generation.first_token) {
+    counters_.inter_token_seconds.observe(seconds_between(before, generation.last_token));
+  } else {
+    generation.first_token = generation.last_token;
+    counters_.first_token_seconds.observe(seconds_between(generation.posted, generation.last_token));
+  }
   ++generation.usage.completion_tokens;
   ++counters_.predicted_tokens;
   session.history.push_back(token);
@@ -53,8 +56,9 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
   } else if (generation.usage.completion_tokens >= generation.max_new_tokens) {
     finish(session, StopReason::length);
   } else if (session.history.size() >= session.shared->n_ctx) {
+    const std::uint64_t held = session.history.size();
     finish(session, StopReason::context_full,
-           Error(errc::context_full, fmt::format("the session's context of {} tokens is full", session.shared->n_ctx)));
+           context_full({.needed = held + 1, .n_past = held, .n_ctx = session.shared->n_ctx}));
   } else if (generation.stream->full()) {
     pause(session);
   }
@@ -86,6 +90,7 @@ void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error
   session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
   session.appended.clear();
   session.last_used = pass_;
+  session.touched = clock_();
   starved_ = false;  // its cells can be had now
 
   Finish finish;
@@ -96,7 +101,7 @@ void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error
   finish.error = std::move(error);
   // Before the reader can know: it may start the next generation at once.
   --session.shared->generations;
-  --*in_flight_;
+  generation.ticket.release();
   generation.stream->finish(std::move(finish));
 }
 

@@ -33,7 +33,7 @@ std::string_view with_article(engine::ModelKind kind) {
 
 }  // namespace
 
-EngineServer::Impl::Impl(engine::LlamaService& the_service, async::Timers& the_timers, async::ThreadPool& the_pool,
+EngineServer::Impl::Impl(engine::InferenceEngine& the_service, async::Timers& the_timers, async::ThreadPool& the_pool,
                          EngineServerOptions the_options)
     : service(the_service),
       timers(the_timers),
@@ -103,7 +103,7 @@ protocol::AnswerHead EngineServer::Impl::head_of(const std::string& asked_model,
           .fingerprint = options.fingerprint};
 }
 
-EngineServer::EngineServer(engine::LlamaService& service, async::Timers& timers, async::ThreadPool& pool,
+EngineServer::EngineServer(engine::InferenceEngine& service, async::Timers& timers, async::ThreadPool& pool,
                            EngineServerOptions options)
     : impl_(std::make_unique<Impl>(service, timers, pool, std::move(options))) {}
 EngineServer::~EngineServer() = default;

@@ -1,5 +1,5 @@
 // The HTTP face of an engine: one model, reached as an http::Handler. Runs in the engine's own process, behind a socket
-// that only the router knows, or in any program that has a LlamaService.
+// that only the router knows, or in any program that has an InferenceEngine.
 //
 //   POST chat/completions, completions, embeddings, rerank (reranking, reranker), tokenize, detokenize
 //   GET health, models, props, slots, stats           each with and without /v1
@@ -15,7 +15,7 @@
 
 #include "async/offload.h"
 #include "async/timer.h"
-#include "engine/llama_service.h"
+#include "engine/inference_engine.h"
 #include "engine_server/answer.h"
 #include "http/handler.h"
 
@@ -33,7 +33,7 @@ struct EngineServerOptions {
 class EngineServer final : public http::Handler {
  public:
   // All must outlive the server and its answers.
-  EngineServer(engine::LlamaService& service, async::Timers& timers, async::ThreadPool& pool,
+  EngineServer(engine::InferenceEngine& service, async::Timers& timers, async::ThreadPool& pool,
                EngineServerOptions options);
   ~EngineServer() override;
 

@@ -12,10 +12,10 @@
 namespace corral::engine_server {
 
 struct EngineServer::Impl {
-  Impl(engine::LlamaService& the_service, async::Timers& the_timers, async::ThreadPool& the_pool,
+  Impl(engine::InferenceEngine& the_service, async::Timers& the_timers, async::ThreadPool& the_pool,
        EngineServerOptions the_options);
 
-  engine::LlamaService& service;
+  engine::InferenceEngine& service;
   async::Timers& timers;
   async::ThreadPool& pool;
   const EngineServerOptions options;

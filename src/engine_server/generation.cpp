@@ -12,7 +12,7 @@
 namespace corral::engine_server {
 namespace {
 
-using engine::LlamaService;
+using engine::InferenceEngine;
 using engine::Token;
 
 template <typename T>
@@ -20,7 +20,7 @@ void assign(T& target, const std::optional<T>& given) {
   if (given) target = *given;
 }
 
-engine::SamplingOptions sampling_of(const LlamaService& service, const protocol::Sampling& given) {
+engine::SamplingOptions sampling_of(const InferenceEngine& service, const protocol::Sampling& given) {
   auto sampling = service.default_sampling();
   assign(sampling.temperature, given.temperature);
   assign(sampling.top_k, given.top_k);
@@ -50,7 +50,8 @@ engine::SamplingOptions sampling_of(const LlamaService& service, const protocol:
 }
 
 // Tokens the vocabulary doesn't have are left out, as other servers do: a bias is often made for another model.
-std::vector<engine::LogitBias> biases_of(const LlamaService& service, const std::vector<protocol::TokenBias>& given) {
+std::vector<engine::LogitBias> biases_of(const InferenceEngine& service,
+                                         const std::vector<protocol::TokenBias>& given) {
   std::vector<engine::LogitBias> biases;
   for (const auto& bias : given) {
     if (const auto* token = std::get_if<std::int32_t>(&bias.token)) {
@@ -66,7 +67,7 @@ std::vector<engine::LogitBias> biases_of(const LlamaService& service, const std:
   return biases;
 }
 
-std::optional<Token> single_token(const LlamaService& service, std::string_view text) {
+std::optional<Token> single_token(const InferenceEngine& service, std::string_view text) {
   const auto tokens = service.tokenize(text, false, true);
   return tokens && tokens->size() == 1 ? std::optional(tokens->front()) : std::nullopt;
 }
@@ -81,7 +82,7 @@ std::string escape_regex(std::string_view text) {
   return escaped;
 }
 
-void add_trigger(const LlamaService& service, const GrammarTrigger& trigger, engine::GrammarOptions& grammar) {
+void add_trigger(const InferenceEngine& service, const GrammarTrigger& trigger, engine::GrammarOptions& grammar) {
   switch (trigger.kind) {
     case GrammarTrigger::Kind::token:
       grammar.trigger_tokens.push_back(trigger.token);
@@ -108,7 +109,7 @@ void add_trigger(const LlamaService& service, const GrammarTrigger& trigger, eng
 
 // The generation prompt's tokens, which the grammar has seen already; without the space that some tokenizers put in
 // front of a special token.
-std::vector<Token> prefill_of(const LlamaService& service, const std::string& generation_prompt) {
+std::vector<Token> prefill_of(const InferenceEngine& service, const std::string& generation_prompt) {
   auto tokens = service.tokenize(generation_prompt, false, true).value_or(std::vector<Token>());
   const auto is_space = [](std::string_view text) {
     return !text.empty() && std::string_view(" \t\n\r\v\f").find(text.front()) != std::string_view::npos;
@@ -119,7 +120,7 @@ std::vector<Token> prefill_of(const LlamaService& service, const std::string& ge
   return tokens;
 }
 
-std::optional<engine::GrammarOptions> grammar_of(const LlamaService& service, RenderedChat& chat) {
+std::optional<engine::GrammarOptions> grammar_of(const InferenceEngine& service, RenderedChat& chat) {
   if (chat.grammar.empty()) return std::nullopt;
   engine::GrammarOptions grammar;
   grammar.gbnf = std::move(chat.grammar);
@@ -129,7 +130,7 @@ std::optional<engine::GrammarOptions> grammar_of(const LlamaService& service, Re
   return grammar;
 }
 
-void fill_options(const LlamaService& service, const protocol::GenerationRequest& request, Prepared& prepared) {
+void fill_options(const InferenceEngine& service, const protocol::GenerationRequest& request, Prepared& prepared) {
   auto& options = prepared.options;
   if (request.max_tokens) options.max_new_tokens = *request.max_tokens;
   options.sampling = sampling_of(service, request.sampling);
@@ -141,7 +142,7 @@ void fill_options(const LlamaService& service, const protocol::GenerationRequest
 }
 
 // A prompt must leave room for at least one token of the answer.
-Result<> check_length(const LlamaService& service, std::size_t tokens, const std::string& param) {
+Result<> check_length(const InferenceEngine& service, std::size_t tokens, const std::string& param) {
   const auto limit = service.facts().n_ctx;
   if (tokens == 0) {
     return fail(protocol::errc::bad_value, fmt::format("'{}' has no tokens: there is nothing to continue", param),
@@ -158,7 +159,7 @@ Result<> check_length(const LlamaService& service, std::size_t tokens, const std
 
 }  // namespace
 
-Result<std::vector<Token>> tokens_of(const LlamaService& service, const protocol::Input& input,
+Result<std::vector<Token>> tokens_of(const InferenceEngine& service, const protocol::Input& input,
                                      const std::string& param) {
   if (const auto* text = std::get_if<std::string>(&input)) return service.tokenize(*text, true, true);
   const auto& tokens = std::get<std::vector<std::int32_t>>(input);
@@ -171,7 +172,7 @@ Result<std::vector<Token>> tokens_of(const LlamaService& service, const protocol
               param);
 }
 
-Result<Prepared> prepare_chat(const LlamaService& service, const ChatTemplate& chat_template,
+Result<Prepared> prepare_chat(const InferenceEngine& service, const ChatTemplate& chat_template,
                               const protocol::ChatRequest& request) {
   if (request.has_media)
     return fail(errc::no_media, "this model takes text only: leave out images and audio", "messages");
@@ -194,7 +195,7 @@ Result<Prepared> prepare_chat(const LlamaService& service, const ChatTemplate& c
   return prepared;
 }
 
-Result<std::vector<Prepared>> prepare_completion(const LlamaService& service,
+Result<std::vector<Prepared>> prepare_completion(const InferenceEngine& service,
                                                  const protocol::CompletionRequest& request) {
   auto grammar = request.grammar;
   if (!request.json_schema.empty()) {
@@ -217,7 +218,7 @@ Result<std::vector<Prepared>> prepare_completion(const LlamaService& service,
   return all;
 }
 
-Result<Generation> Generation::start(LlamaService& service, Prepared& prepared) {
+Result<Generation> Generation::start(InferenceEngine& service, Prepared& prepared) {
   const auto session = service.create_session();
   if (!session) return std::unexpected(session.error());
   Generation generation(service, *session);

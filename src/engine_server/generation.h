@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/llama_service.h"
+#include "engine/inference_engine.h"
 #include "engine_server/chat_template.h"
 #include "protocol/requests.h"
 
@@ -21,21 +21,21 @@ struct Prepared {
 };
 
 // Errors: context_length_exceeded, bad_value, no_media, render_failed, and those of tokenising.
-Result<Prepared> prepare_chat(const engine::LlamaService& service, const ChatTemplate& chat_template,
+Result<Prepared> prepare_chat(const engine::InferenceEngine& service, const ChatTemplate& chat_template,
                               const protocol::ChatRequest& request);
 // One per prompt.
-Result<std::vector<Prepared>> prepare_completion(const engine::LlamaService& service,
+Result<std::vector<Prepared>> prepare_completion(const engine::InferenceEngine& service,
                                                  const protocol::CompletionRequest& request);
 
 // Tokens of a text (with BOS and the like) or the given tokens, checked. `param` names the field in errors.
-Result<std::vector<engine::Token>> tokens_of(const engine::LlamaService& service, const protocol::Input& input,
+Result<std::vector<engine::Token>> tokens_of(const engine::InferenceEngine& service, const protocol::Input& input,
                                              const std::string& param);
 
 // A session with one generation under way; both end with their owner. Move-only.
 class Generation {
  public:
   // Takes prompt and options out of `prepared`. Errors: those of the engine (queue_full, ...).
-  static Result<Generation> start(engine::LlamaService& service, Prepared& prepared);
+  static Result<Generation> start(engine::InferenceEngine& service, Prepared& prepared);
   // A stream without a session to end.
   explicit Generation(engine::StreamHandle stream) : stream_(std::move(stream)) {}
   ~Generation();
@@ -45,9 +45,9 @@ class Generation {
   engine::StreamHandle& stream() { return stream_; }
 
  private:
-  Generation(engine::LlamaService& service, engine::SessionId session) : service_(&service), session_(session) {}
+  Generation(engine::InferenceEngine& service, engine::SessionId session) : service_(&service), session_(session) {}
 
-  engine::LlamaService* service_ = nullptr;
+  engine::InferenceEngine* service_ = nullptr;
   engine::SessionId session_;
   engine::StreamHandle stream_;
 };

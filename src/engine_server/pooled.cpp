@@ -34,7 +34,7 @@ struct PreparedEmbedding {
   std::vector<std::vector<engine::Token>> inputs;
 };
 
-Result<PreparedEmbedding> prepare_embedding(const engine::LlamaService& service, const std::string& text) {
+Result<PreparedEmbedding> prepare_embedding(const engine::InferenceEngine& service, const std::string& text) {
   auto request = protocol::parse_embedding_request(text);
   if (!request) return std::unexpected(std::move(request.error()));
   const auto native = service.facts().n_embd;

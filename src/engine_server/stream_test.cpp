@@ -22,7 +22,7 @@ http::Request endless_request(bool stream) {
 }
 
 // Waits, by turns of the loop, until the engine generates `count` answers.
-async::Task<void> until_generating(engine::LlamaService& service, std::uint32_t count) {
+async::Task<void> until_generating(engine::InferenceEngine& service, std::uint32_t count) {
   const auto executor = co_await async::asio::this_coro::executor;
   while (service.stats().total().generating != count) co_await async::asio::post(executor, async::use_task);
 }

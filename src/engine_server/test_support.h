@@ -33,12 +33,12 @@ inline std::string model_path(const std::string& name) {
   return path.string();
 }
 
-inline std::unique_ptr<engine::LlamaService> load(const std::string& name, std::uint32_t n_ctx = 2048) {
+inline std::unique_ptr<engine::InferenceEngine> load(const std::string& name, std::uint32_t n_ctx = 2048) {
   engine::LoadOptions options;
   options.path = model_path(name);
   options.n_ctx = n_ctx;
   options.n_threads = 1;
-  auto service = engine::LlamaService::load(std::move(options));
+  auto service = engine::InferenceEngine::load(std::move(options));
   if (!service) throw std::runtime_error(service.error().message);
   return std::move(*service);
 }
@@ -114,7 +114,7 @@ class Fixture {
 
   async::Loop loop;  // outlives every thread that posts to it
   async::SystemTimers timers;
-  std::unique_ptr<engine::LlamaService> service;
+  std::unique_ptr<engine::InferenceEngine> service;
   async::ThreadPool pool{1};
   std::vector<RequestRecord> records;
   std::unique_ptr<EngineServer> server;

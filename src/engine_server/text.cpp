@@ -9,7 +9,7 @@ using protocol::error_response;
 
 namespace {
 
-std::string tokens_with_pieces(const engine::LlamaService& service, const std::vector<engine::Token>& tokens) {
+std::string tokens_with_pieces(const engine::InferenceEngine& service, const std::vector<engine::Token>& tokens) {
   std::string text;
   json::Writer out(text);
   out.begin_object().key("tokens").begin_array();

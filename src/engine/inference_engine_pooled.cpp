@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "engine/llama_service_impl.h"
+#include "engine/inference_engine_impl.h"
 
 namespace corral::engine {
 namespace {
@@ -30,27 +30,29 @@ Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> in
 
 }  // namespace
 
-Result<PooledHandle> LlamaService::Impl::pool(PooledState::Job job) {
+Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
   if (auto checked = check_inputs(*model, job.inputs); !checked) return std::unexpected(checked.error());
-  auto state = std::make_shared<PooledState>(std::move(job));
   PoolingWorker* pooler = nullptr;
   {
     const std::scoped_lock lock(mutex);
     pooler = poolers[next_pooler].get();
     next_pooler = (next_pooler + 1) % static_cast<std::uint32_t>(poolers.size());
   }
-  if (!pooler->box().post(state)) return fail(errc::worker_shutdown, "the service is going away");
+  auto ticket = pooler->in_flight().enter();
+  if (!ticket) return going_away();
+  auto state = std::make_shared<PooledState>(std::move(job), std::move(*ticket));
+  if (!pooler->box().post(state)) return going_away();
   return PooledHandle(std::move(state));
 }
 
-Result<PooledHandle> LlamaService::embed(std::vector<std::vector<Token>> inputs, bool normalize) {
+Result<PooledHandle> InferenceEngine::embed(std::vector<std::vector<Token>> inputs, bool normalize) {
   if (facts().kind != ModelKind::embedding) {
     return fail(errc::unsupported, fmt::format("this is a {} model: it makes no embeddings", to_string(facts().kind)));
   }
   return impl_->pool({.inputs = std::move(inputs), .normalize = normalize, .scores = false});
 }
 
-Result<PooledHandle> LlamaService::rerank(std::string_view query, std::span<const std::string> documents) {
+Result<PooledHandle> InferenceEngine::rerank(std::string_view query, std::span<const std::string> documents) {
   if (facts().kind != ModelKind::reranker) {
     return fail(errc::unsupported, fmt::format("this is a {} model: it can't rerank", to_string(facts().kind)));
   }
