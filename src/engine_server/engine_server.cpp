@@ -50,7 +50,8 @@ http::RouteTable EngineServer::Impl::make_routes() {
   using http::Response;
   using Handle = async::Task<Response> (Impl::*)(Request);
   using Show = Response (Impl::*)() const;
-  struct Post {
+  struct Ask {
+    const char* method;
     const char* path;
     Handle handle;
   };
@@ -58,23 +59,29 @@ http::RouteTable EngineServer::Impl::make_routes() {
     const char* path;
     Show show;
   };
-  static constexpr Post kPosts[] = {
-      {"/chat/completions", &Impl::chat}, {"/completions", &Impl::complete},  {"/embeddings", &Impl::embed},
-      {"/rerank", &Impl::rerank},         {"/reranking", &Impl::rerank},      {"/reranker", &Impl::rerank},
-      {"/tokenize", &Impl::tokenize},     {"/detokenize", &Impl::detokenize},
+  static constexpr Ask kAsks[] = {
+      {"POST", "/chat/completions", &Impl::chat},
+      {"POST", "/completions", &Impl::complete},
+      {"POST", "/embeddings", &Impl::embed},
+      {"POST", "/rerank", &Impl::rerank},
+      {"POST", "/reranking", &Impl::rerank},
+      {"POST", "/reranker", &Impl::rerank},
+      {"POST", "/tokenize", &Impl::tokenize},
+      {"POST", "/detokenize", &Impl::detokenize},
+      {"GET", "/slots", &Impl::slots},
   };
   static constexpr Get kGets[] = {{"/health", &Impl::health},
                                   {"/models", &Impl::models},
                                   {"/props", &Impl::props},
-                                  {"/slots", &Impl::slots},
-                                  {"/stats", &Impl::stats}};
+                                  {"/stats", &Impl::stats},
+                                  {"/metrics", &Impl::metrics}};
   std::vector<http::Route> table;
   for (const auto* prefix : {"", "/v1"}) {
-    for (const auto& post : kPosts) {
-      auto call = [this, handle = post.handle](Request request, http::PathParams) {
+    for (const auto& ask : kAsks) {
+      auto call = [this, handle = ask.handle](Request request, http::PathParams) {
         return (this->*handle)(std::move(request));
       };
-      table.push_back({"POST", std::string(prefix) + post.path, std::move(call)});
+      table.push_back({ask.method, std::string(prefix) + ask.path, std::move(call)});
     }
     for (const auto& get : kGets) {
       auto call = [this, show = get.show](Request, http::PathParams) -> async::Task<Response> {

@@ -2,7 +2,7 @@
 // that only the router knows, or in any program that has an InferenceEngine.
 //
 //   POST chat/completions, completions, embeddings, rerank (reranking, reranker), tokenize, detokenize
-//   GET health, models, props, slots, stats           each with and without /v1
+//   GET health, models, props, slots, stats, metrics      each with and without /v1
 //
 // Handlers run on the loop of their connection; rendering and parsing of what could take long goes to the pool. Safe on
 // several loops at once.

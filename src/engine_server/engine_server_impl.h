@@ -36,8 +36,10 @@ struct EngineServer::Impl {
   http::Response health() const;
   http::Response models() const;
   http::Response props() const;
-  http::Response slots() const;
+  // numbers.cpp
+  async::Task<http::Response> slots(http::Request request);
   http::Response stats() const;
+  http::Response metrics() const;
 
   http::RouteTable make_routes();
   Result<> require(engine::ModelKind kind, std::string_view endpoint) const;
