@@ -13,11 +13,19 @@ def give_up(message):
     raise SystemExit(1)
 
 
-def corral():
-    path = pathlib.Path(os.environ.get("CORRAL_PROGRAM", REPO / "build/release/bin/corral"))
+def _built(name, variable):
+    path = pathlib.Path(os.environ.get(variable, REPO / "build/release/bin" / name))
     if not path.exists():
-        give_up(f"{path} is missing: run script/build release corral")
+        give_up(f"{path} is missing: run script/build release {name}")
     return str(path)
+
+
+def corral():
+    return _built("corral", "CORRAL_PROGRAM")
+
+
+def stream_load():
+    return _built("corral-stream-load", "CORRAL_STREAM_LOAD")
 
 
 def installed(name):

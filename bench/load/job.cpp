@@ -58,6 +58,7 @@ Result<Job> parse_job(std::string_view text) {
   const auto parsed = json::parse(text);
   if (!parsed) return std::unexpected(parsed.error());
   Job job{.port = static_cast<std::uint16_t>(whole_or_zero(*parsed, "port")),
+          .socket = std::string(json::text_or(*parsed, "socket", "")),
           .seconds = json::number_or(*parsed, "seconds", 600),
           .at_once = static_cast<std::size_t>(whole_or_zero(*parsed, "at_once")),
           .requests = {}};

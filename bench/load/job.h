@@ -1,6 +1,6 @@
 // What the load generator is told to do and what it tells back, both as JSON.
 //
-//   {"port":8000, "seconds":600, "at_once":0, "requests":[
+//   {"port":8000, "socket":"", "seconds":600, "at_once":0, "requests":[
 //     {"name":"a", "path":"/v1/completions", "body":{...}, "at":0.5, "after_events":8, "read":true,
 //     "background":false}]}
 //
@@ -31,6 +31,7 @@ struct Request {
 
 struct Job {
   std::uint16_t port = 0;   // on 127.0.0.1
+  std::string socket = {};  // path of a Unix socket, instead of the port
   double seconds = 600;     // the run is given up after that long
   std::size_t at_once = 0;  // most requests under way; 0: no limit
   std::vector<Request> requests;

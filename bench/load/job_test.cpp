@@ -47,10 +47,11 @@ TEST(Job, ErrorsAreSeenInAStreamAndInsteadOfOne) {
 }
 
 TEST(Job, ReadsItsOptionsAndWritesWhatCameOut) {
-  const auto job = parse_job(R"({"port":80,"at_once":2,"requests":[
+  const auto job = parse_job(R"({"port":80,"socket":"/s","at_once":2,"requests":[
       {"name":"a","path":"/p","body":{"n":1},"at":0.5,"after_events":3,"read":false,"background":true}]})");
   ASSERT_TRUE(job.has_value());
   EXPECT_EQ(job->port, 80);
+  EXPECT_EQ(job->socket, "/s");
   EXPECT_EQ(job->at_once, 2u);
   ASSERT_EQ(job->requests.size(), 1u);
   const auto& request = job->requests[0];

@@ -12,13 +12,12 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 namespace corral::bench {
 namespace {
 
 constexpr std::size_t kReadBytes = 256 * 1024;
-// Of a client that never reads: the smallest window the system gives, so that its server notices soon.
-constexpr int kTinyWindow = 1;
 
 double cpu_seconds() {
   rusage used{};
@@ -27,18 +26,30 @@ double cpu_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-proc::UniqueFd connect_to(std::uint16_t port, bool tiny_window) {
+proc::UniqueFd connect_tcp(std::uint16_t port) {
   proc::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) return socket;
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (tiny_window) ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kTinyWindow, sizeof kTinyWindow);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) socket.reset();
   return socket;
+}
+
+proc::UniqueFd connect_unix(const std::string& path) {
+  proc::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) socket.reset();
+  return socket;
+}
+
+// Empty, with errno, when nobody takes the connection.
+proc::UniqueFd connect_to(const Job& job) {
+  return job.socket.empty() ? connect_tcp(job.port) : connect_unix(job.socket);
 }
 
 bool is_immediate(const Request& request) { return request.at <= 0 && request.after_events == 0; }
@@ -65,9 +76,7 @@ double Runner::now() const { return std::chrono::duration<double>(MonoClock::now
 std::vector<Outcome> Runner::run() {
   // Those that start together are connected before the clock runs.
   const std::size_t together = job_.at_once == 0 ? streams_.size() : std::min(job_.at_once, streams_.size());
-  for (std::size_t i = 0; i < together && is_immediate(streams_[i].request); ++i) {
-    streams_[i].socket = connect_to(job_.port, !streams_[i].request.read);
-  }
+  for (std::size_t i = 0; i < together && is_immediate(job_.requests[i]); ++i) streams_[i].socket = connect_to(job_);
   const double cpu_before = cpu_seconds();
   begin_ = MonoClock::now();
   std::array<epoll_event, 64> ready;
@@ -123,7 +132,7 @@ int Runner::patience() const {
 void Runner::start(Stream& stream) {
   ++under_way_;
   stream.outcome.began = now();
-  if (!stream.socket) stream.socket = connect_to(job_.port, !stream.request.read);
+  if (!stream.socket) stream.socket = connect_to(job_);
   if (!stream.socket) return end(stream, "no connection: " + std::string(std::strerror(errno)));
   watch(stream, EPOLL_CTL_ADD);
   send_more(stream);
