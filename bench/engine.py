@@ -62,14 +62,21 @@ def run_row(name, settings, machine):
 def main():
     options = arguments()
     settings = [Setting(model, 1 if options.quick else options.rounds, options.quick) for model in models(options)]
-    verdicts = []
+    verdicts, failed = [], []
     for name in options.only:
         chosen = settings if options.all_models or name in ON_EVERY_MODEL else settings[:1]
-        text, of_row = run_row(name, chosen, report.machine())
+        try:
+            text, of_row = run_row(name, chosen, report.machine())
+        except programs.GaveUp:  # it has said why; the other rows are worth having
+            failed.append(name)
+            continue
         report.publish(f"engine-{name}", text, options.write)
         verdicts += of_row
     if len(options.only) > 1:
-        report.publish("engine-goals", f"### Goals\n\n{verdict_table(verdicts)}", options.write and set(options.only) == set(ROWS))
+        whole = set(options.only) == set(ROWS) and not failed
+        report.publish("engine-goals", f"### Goals\n\n{verdict_table(verdicts)}", options.write and whole)
+    if failed:
+        programs.give_up(f"rows without a result: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

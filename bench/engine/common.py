@@ -24,8 +24,9 @@ class Verdict:
 
     def row(self):
         met = self.measured <= self.goal if self.at_most else self.measured >= self.goal
-        digits = 3 if self.goal < 0.1 else 2
-        return [self.what, f"{self.measured:.{digits}f}" if self.measured % 1 else f"{self.measured:.0f}", f"{'≤' if self.at_most else '≥'} {self.goal:g}", "yes" if met else "**no**"]
+        digits = 0 if self.measured % 1 == 0 else 3 if self.goal < 0.1 else 2
+        wanted = f"{'≤' if self.at_most else '≥'} {self.goal:g}"
+        return [self.what, f"{self.measured:.{digits}f}", wanted, "yes" if met else "**no**"]
 
 
 @dataclasses.dataclass

@@ -41,15 +41,18 @@ def measure(setting):
     together = crowd(corral, SESSIONS, 0)
     alone = crowd(corral, alone_count, 1)
     other = crowd(peer, SESSIONS, 0, failures_allowed=True)
+    runs = {"**corral engine**, all at once": together, "corral engine, one after another": alone, "llama-server, all at once": other}
     rows = []
-    for name, run in (("**corral engine**, all at once", together), ("corral engine, one after another", alone), ("llama-server, all at once", other)):
+    for name, run in runs.items():
         finished = sum(stream.tokens == ANSWER for stream in run.streams)
         rows.append([name, f"{finished} of {len(run.streams)}", f"{run.whole_rate():.1f}", f"{run.seconds:.1f}"])
         report.note(f"  {name}: {rows[-1][1]} finished, {rows[-1][2]} tok/s")
     differences = [first_difference(a.text, b.text) for a, b in zip(together.streams, alone.streams)]
-    places = sorted(at for at in differences if at is not None)
     equal = differences.count(None)
-    words = f"{equal} of {alone_count} texts are the same together and alone" + (f"; the others part after {', '.join(map(str, places))} of {ANSWER} tokens" if places else "")
+    words = f"{equal} of {alone_count} texts are the same together and alone"
+    if equal < alone_count:
+        places = sorted(at for at in differences if at is not None)
+        words += f"; the others part after {', '.join(map(str, places))} of {ANSWER} tokens"
     report.note(f"  {words}")
     text = f"{SESSIONS} sessions of {PROMPT} + {ANSWER} tokens in {CELLS:,} cells; tokens are generated ones, over the whole time. {words}."
     table = report.table(["server", "finished", "tok/s", "seconds"], rows)

@@ -41,16 +41,20 @@ def measure(setting):
         kept = speak()
         before = resident_bytes(pid)
         server.control.tell({"downsize": {}})
-        if server.control.answer("downsized", ANSWER_SECONDS) is None:
-            return Section("Skipped: this engine doesn't answer to `downsize` on its control channel.", [])
+        answer = server.control.answer(("downsized", "failed"), ANSWER_SECONDS)
+        if not answer or "failed" in answer:
+            why = f"answers {answer['failed']}" if answer else "has no answer"
+            report.note(f"  skipped: the engine {why}")
+            return Section(f"Skipped: to `downsize` on its control channel this engine {why}.", [])
         after = resident_bytes(pid)
         history += prompts.tokens(MORE)
         restored = speak()
         again = resident_bytes(pid)
     should = allocated(setting.model)
-    rows = [[what, f"{value / 2**20:.0f}"] for what, value in (("before", before), ("after", after), ("after the next request", again),
-                                                             ("KV, compute and output buffers", should))]
-    times = [[what, milliseconds(value)] for what, value in (("nothing of it known", fresh), ("KV in place", kept), ("downsized", restored))]
+    sizes = {"before": before, "after": after, "after the next request": again, "KV, compute and output buffers": should}
+    rows = [[what, f"{value / 2**20:.0f}"] for what, value in sizes.items()]
+    waits = {"nothing of it known": fresh, "KV in place": kept, "downsized": restored}
+    times = [[what, milliseconds(value)] for what, value in waits.items()]
     report.note(f"  {(before - after) / 2**20:.0f} of {should / 2**20:.0f} MiB went; first token {milliseconds(restored)} ms")
     text = (f"{report.table(['resident', 'MiB'], rows)}\n\nA conversation of {CONVERSATION:,} tokens goes on:\n\n"
             f"{report.table(['state', 'first token ms'], times)}")

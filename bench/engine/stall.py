@@ -58,7 +58,7 @@ def measure(setting):
         results.append(result)
         quiet, p99, longest, middle, first_token = result
         rows.append([name, *map(milliseconds, (quiet, middle, p99, longest)), f"{p99 / quiet:.1f}", f"{first_token:.2f}"])
-        report.note(f"  {name}: p99 {milliseconds(quiet)} ms undisturbed, {milliseconds(p99)} ms beside the prompt; newcomer {first_token:.2f} s")
+        report.note(f"  {name}: p99 {milliseconds(quiet)} ms undisturbed, {milliseconds(p99)} ms beside; newcomer {first_token:.2f} s")
     ours, peer = results
     head = ["server", "undisturbed p99 ms", "beside the prompt p50 ms", "p99 ms", "longest ms", "p99 ratio", "newcomer's first token s"]
     text = f"A prompt of {NEWCOMER:,} tokens beside {RUNNING} streams; medians of {setting.rounds} rounds.\n\n{report.table(head, rows)}"

@@ -60,8 +60,8 @@ class Run:
         first = max(stream.pieces[0] for stream in self.streams)
         last = min(stream.pieces[-1] for stream in self.streams)
         if any(len(stream.gaps(first, last)) < LEAST_GAPS for stream in self.streams):
-            note("  the streams hardly decoded together: their rate is that of the time from the first token to the last")
-            first, last = min(stream.pieces[0] for stream in self.streams), max(stream.pieces[-1] for stream in self.streams)
+            note("  the streams hardly decoded together: the rate is that of the whole time")
+            return self.whole_rate()
         # A piece of text may stand for several tokens (one character made of two): pieces are scaled to the server's count.
         seen = sum(sum(first < at <= last for at in stream.pieces) * stream.tokens / len(stream.pieces) for stream in self.streams)
         return seen / (last - first)

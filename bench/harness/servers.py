@@ -30,14 +30,14 @@ class Control:
     def tell(self, order):
         self._end.sendall(json.dumps(order).encode() + b"\n")
 
-    def answer(self, name, seconds):
-        """The next thing of this name that the child says, or None. What it said before is forgotten."""
+    def answer(self, names, seconds):
+        """The next thing that the child says under one of these names, or None. What stands before it is dropped."""
         deadline = time.monotonic() + seconds
         with contextlib.suppress(queue.Empty):
             while True:
                 said = self._heard.get(timeout=max(0, deadline - time.monotonic()))
-                if name in said:
-                    return said[name]
+                if any(name in said for name in names):
+                    return said
         return None
 
 
