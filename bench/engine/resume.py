@@ -49,7 +49,9 @@ def after_reload(setting, rounds):
     first, back = [], []
     for number in range(rounds):
         with stage() as started:
-            options = {"ctx_size": CELLS, "park_dir": str(started.folder / "parked")}
+            parked = started.folder / "parked"
+            parked.mkdir()
+            options = {"ctx_size": CELLS, "park_dir": str(parked)}
             server = servers.corral_engine(started, setting.model, name="corral before", **options)
             prompts = Prompts(server, seed=number)
             warm_up(server, prompts)
