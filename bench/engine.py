@@ -27,6 +27,8 @@ def arguments():
     parser.add_argument("--quick", action="store_true", help="a tiny model, one round, small numbers")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     options = parser.parse_args()
+    if options.quick and options.write:
+        parser.error("what --quick finds isn't worth writing down")
     options.only = options.only.split(",")
     for name in options.only:
         if name not in ROWS:

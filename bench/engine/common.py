@@ -58,5 +58,9 @@ def median_ratio(pairs, value):
     return report.median([sum(map(value, ours)) / len(ours) / value(other) for other, ours in pairs])
 
 
+def counted(count, what):
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def milliseconds(seconds):
     return f"{seconds * 1000:.0f}" if seconds >= 0.02 else f"{seconds * 1000:.1f}"

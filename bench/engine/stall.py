@@ -1,5 +1,5 @@
 """What 7 running streams notice of an 8,000-token prompt, and how long its sender waits."""
-from engine.common import Section, Verdict, milliseconds
+from engine.common import Section, Verdict, counted, milliseconds
 from harness import load, report, servers
 from harness.processes import stage
 from harness.prompts import Prompts, completion
@@ -61,6 +61,6 @@ def measure(setting):
         report.note(f"  {name}: p99 {milliseconds(quiet)} ms undisturbed, {milliseconds(p99)} ms beside; newcomer {first_token:.2f} s")
     ours, peer = results
     head = ["server", "undisturbed p99 ms", "beside the prompt p50 ms", "p99 ms", "longest ms", "p99 ratio", "newcomer's first token s"]
-    text = f"A prompt of {NEWCOMER:,} tokens beside {RUNNING} streams; medians of {setting.rounds} rounds.\n\n{report.table(head, rows)}"
-    return Section(text, [Verdict("p99 of 7 streams beside a long prompt / undisturbed", ours[1] / ours[0], 2, at_most=True),
+    text = f"A prompt of {NEWCOMER:,} tokens beside {RUNNING} streams; medians of {counted(setting.rounds, 'round')}."
+    return Section(f"{text}\n\n{report.table(head, rows)}", [Verdict("p99 of 7 streams beside a long prompt / undisturbed", ours[1] / ours[0], 2, at_most=True),
                           Verdict("newcomer's first token / llama-server's", ours[4] / peer[4], 1.5, at_most=True)])
