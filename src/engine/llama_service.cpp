@@ -162,22 +162,26 @@ Result<> LlamaService::append_input(SessionId session, std::span<const Token> to
 Result<StreamHandle> LlamaService::generate_stream(SessionId session, GenerateOptions options) {
   const auto entry = impl_->entry(session);
   if (!entry) return std::unexpected(entry.error());
-  auto sampler = Sampler::make(*impl_->model, options.sampling, options.grammar);
-  if (!sampler) return std::unexpected(sampler.error());
-
   Worker& worker = *impl_->workers[entry->worker];
   SessionShared& shared = *entry->shared;
   if (shared.generations.fetch_add(1) > 0 && !options.supersede) {
     --shared.generations;
     return fail(errc::session_busy, fmt::format("session {} is generating already", session.value()), "session");
   }
+  // A sampler (a grammar above all) costs far more than a refusal: a flood of requests must not get as far as that.
   const std::uint32_t most = impl_->options.max_sequences + impl_->options.max_queue;
-  if (const std::uint32_t before = worker.in_flight().fetch_add(1); before >= most) {
+  const std::uint32_t before = worker.in_flight().fetch_add(1);
+  const auto give_up = [&](Error error) {
     --worker.in_flight();
     --shared.generations;
-    return fail(errc::queue_full,
-                fmt::format("{} generations are under way or waiting; the limit is {}", before, most));
+    return std::unexpected(std::move(error));
+  };
+  if (before >= most) {
+    return give_up(
+        {errc::queue_full, fmt::format("{} generations are under way or waiting; the limit is {}", before, most)});
   }
+  auto sampler = Sampler::make(*impl_->model, options.sampling, options.grammar, shared.n_ctx);
+  if (!sampler) return give_up(std::move(sampler.error()));
 
   Generation generation;
   // The stream may outlive the service, so it holds the box, not the worker.
@@ -199,7 +203,7 @@ Result<StreamHandle> LlamaService::generate_stream(SessionId session, GenerateOp
   generation.posted = MonoClock::now();
   StreamHandle handle(generation.stream);
   if (!box->post(StartGeneration{session, std::move(generation)}, options.supersede ? session.value() : 0)) {
-    return fail(errc::worker_shutdown, "the service is going away");
+    return give_up({errc::worker_shutdown, "the service is going away"});
   }
   return handle;
 }

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include <gmock/gmock.h>
 
@@ -23,18 +22,6 @@ LoadOptions alike(const std::string& model) {
   LoadOptions options = load_options(model);
   options.prefix_cache_tokens = 0;
   return options;
-}
-
-TEST(Argmax, FindsTheFirstOfTheLargest) {
-  std::mt19937 random(1);
-  for (const std::uint32_t n : {1u, 15u, 16u, 1000u, 1024u, 5000u}) {
-    std::vector<float> values(n);
-    for (float& value : values) value = static_cast<float>(random() % 50) - 25;
-    EXPECT_EQ(argmax(values.data(), n), static_cast<std::uint32_t>(std::ranges::max_element(values) - values.begin()))
-        << n;
-  }
-  const std::vector<float> odd = {NAN, -INFINITY, -3, NAN, -2};
-  EXPECT_EQ(argmax(odd.data(), 5), 4u);
 }
 
 TEST(Sampling, ASeedGivesTheSameTextAgainAndAnotherSeedAnother) {
