@@ -55,7 +55,7 @@ Result<> check(const SamplerVocab& vocab, const SamplingOptions& o) {
       {"mirostat_eta", o.mirostat_eta, -kAny, kAny},
       {"repeat_last_n", static_cast<float>(o.penalty_last_n), -1, kAny},
       {"dry_penalty_last_n", static_cast<float>(o.dry_penalty_last_n), -1, kAny},
-      {"dry_allowed_length", static_cast<float>(o.dry_allowed_length), 0, 1 << 24},
+      {"dry_allowed_length", static_cast<float>(o.dry_allowed_length), 0, kAny},
       {"mirostat", static_cast<float>(o.mirostat), 0, 2},
       {"min_keep", static_cast<float>(o.min_keep), 0, kAny},
   };

@@ -146,7 +146,7 @@ TEST(Sampler, ForbiddingWhatIsLargestLeavesTheRest) {
   EXPECT_FALSE((*Sampler::make(vocab, options, std::nullopt, 100))->sample(logits.data()));
 }
 
-// -1 is llama-server's word for the whole context.
+// -1 means the whole context.
 TEST(Sampler, LooksBackAsFarAsTheContext) {
   const SamplerVocab vocab{.n_vocab = 1000, .end_tokens = {}};
   SamplingOptions options;

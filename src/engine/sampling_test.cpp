@@ -88,6 +88,21 @@ TEST(Sampling, PenaltiesLookBackIntoThePrompt) {
   if (std::ranges::count(seen, unpenalised) > 0) EXPECT_NE(penalised, unpenalised);
 }
 
+// A file may say -1 for "the whole context", and once every request to it failed.
+TEST(Sampling, AFileMayLookBackOverTheWholeContext) {
+  LoadOptions options = load_options("tiny-llama");
+  options.path = with_meta("tiny-llama", "looks-back", [](gguf_context* to) {
+    gguf_set_val_i32(to, "general.sampling.penalty_last_n", -1);
+    gguf_set_val_f32(to, "general.sampling.penalty_repeat", 1.1f);
+  });
+  const auto service = load(options);
+  EXPECT_EQ(service->default_sampling().penalty_last_n, -1);
+  GenerateOptions generation = seeded(1, 10);
+  generation.sampling.penalty_last_n = service->default_sampling().penalty_last_n;
+  generation.sampling.repeat_penalty = service->default_sampling().repeat_penalty;
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), generation).tokens.size(), 10u);
+}
+
 TEST(Sampling, GrammarIsFollowed) {
   const auto service = load(alike("tiny-llama"));
   GenerateOptions options = greedy(50);

@@ -10,8 +10,7 @@ namespace {
 
 constexpr double kMaxUint32 = 4294967295.0;
 constexpr double kMaxInt32 = 2147483647.0;
-constexpr double kMaxLookBack = 131072.0;  // tokens: each costs memory for as long as the answer takes
-constexpr double kLarge = 1e6;             // for numbers without a meaningful limit: fits every float
+constexpr double kLarge = 1e6;  // for numbers without a meaningful limit: fits every float
 
 constexpr std::string_view kOneAnswer = "one request gives one answer for now";
 
@@ -31,14 +30,14 @@ constexpr auto kGeneration = std::to_array<Field>({
     {.name = "xtc_threshold", .kinds = kNumber, .min = 0, .max = 1},
     {.name = "dynatemp_range", .kinds = kNumber, .min = 0, .max = kLarge},
     {.name = "dynatemp_exponent", .kinds = kNumber, .min = 0, .max = kLarge},
-    {.name = "repeat_last_n", .kinds = kInteger, .min = 0, .max = kMaxLookBack},
+    {.name = "repeat_last_n", .kinds = kInteger, .min = -1, .max = kMaxInt32},
     {.name = "repeat_penalty", .kinds = kNumber, .min = 0.01, .max = 10},
     {.name = "frequency_penalty", .kinds = kNumber, .min = -2, .max = 2},
     {.name = "presence_penalty", .kinds = kNumber, .min = -2, .max = 2},
     {.name = "dry_multiplier", .kinds = kNumber, .min = 0, .max = kLarge},
     {.name = "dry_base", .kinds = kNumber, .min = 0, .max = kLarge},
-    {.name = "dry_allowed_length", .kinds = kInteger, .min = 0, .max = kMaxLookBack},
-    {.name = "dry_penalty_last_n", .kinds = kInteger, .min = 0, .max = kMaxLookBack},
+    {.name = "dry_allowed_length", .kinds = kInteger, .min = 0, .max = kMaxInt32},
+    {.name = "dry_penalty_last_n", .kinds = kInteger, .min = -1, .max = kMaxInt32},
     {.name = "dry_sequence_breakers", .kinds = kArray, .max_size = 16, .elements = kString},
     {.name = "mirostat", .kinds = kInteger, .min = 0, .max = 2},
     {.name = "mirostat_tau", .kinds = kNumber, .min = 0, .max = kLarge},

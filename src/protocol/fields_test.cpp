@@ -122,6 +122,7 @@ TEST(Fields, ChatBodiesThatAreRefused) {
            errc::missing_field, "messages[0].tool_calls[0].type", "\"function\""},
           {message(R"({"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f"}}]})"),
            errc::missing_field, "messages[0].tool_calls[0].function.arguments", "a string or an object"},
+          {chat(R"(,"repeat_last_n":-2)"), errc::bad_value, "repeat_last_n", "between -1 and"},
           {chat(R"(,"repeat_penalty":0)"), errc::bad_value, "repeat_penalty", "between 0.01 and 10"},
           {message(R"({"role":5,"content":""})"), errc::wrong_type, "messages[0].role", "not 5"},
       },
@@ -168,6 +169,7 @@ TEST(Fields, BodiesThatPass) {
       chat("", R"([{"role":"assistant","reasoning_content":"hm"},{"role":"tool","tool_call_id":"1","content":"4"}])"),
       chat(R"(,"tools":[{"type":"web_search"},{"type":"function","function":{"name":"f"}}],"tool_choice":"auto")"),
       chat(R"(,"logit_bias":{"5":-100,"hello":false},"seed":18446744073709551615)"),
+      chat(R"(,"repeat_last_n":-1,"dry_penalty_last_n":-1)"),
       chat(R"(,"logit_bias":[[5,1.5],["x",false]],"stop":["a","b"],"temperature":0,"top_k":-1)"),
   };
   for (const auto& body : fine) {
