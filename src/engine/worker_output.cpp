@@ -135,6 +135,7 @@ TokenLogprob Worker::logprob(std::uint32_t n_probs, Token token, const float* lo
   };
   TokenLogprob result;
   static_cast<TopToken&>(result) = entry(token);
+  result.ends_generation = model_->ends_generation(token);
   for (const Token one : by_logit_) result.top.push_back(entry(one));
   return result;
 }

@@ -39,11 +39,17 @@ EngineServer::Impl::Impl(engine::LlamaService& the_service, async::Timers& the_t
       timers(the_timers),
       pool(the_pool),
       options(std::move(the_options)),
+      alive(std::make_shared<char>(), &service),
       started(epoch_millis(the_timers.wall_now()) / 1000),
       chat_template(the_service.facts().kind == engine::ModelKind::generative
                         ? ChatTemplate::load(the_service.model())
                         : fail(errc::invalid_template, "this model has no chat template")),
       routes(make_routes()) {}
+
+EngineServer::Impl::~Impl() {
+  const std::unique_lock none_running(jobs->running);
+  jobs->closed = true;
+}
 
 http::RouteTable EngineServer::Impl::make_routes() {
   using http::Request;

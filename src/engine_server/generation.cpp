@@ -137,7 +137,12 @@ void fill_options(const LlamaService& service, const protocol::GenerationRequest
   options.sampling.ignore_eos = request.ignore_eos;
   options.stop.insert(options.stop.end(), request.stop.begin(), request.stop.end());
   options.n_probs = request.logprobs ? std::max(1u, request.n_probs) : 0;
-  prepared.shown_probs = request.n_probs;
+  prepared.session.share_prefix = request.cache_prompt;
+}
+
+std::string text_of(const LlamaService& service, const protocol::Input& input) {
+  if (const auto* text = std::get_if<std::string>(&input)) return *text;
+  return service.detokenize(std::get<std::vector<std::int32_t>>(input), true);
 }
 
 // A prompt must leave room for at least one token of the answer.
@@ -212,26 +217,40 @@ Result<std::vector<Prepared>> prepare_completion(const LlamaService& service,
     }
     prepared.prompt = std::move(*tokens);
     fill_options(service, request, prepared);
+    if (request.echo) prepared.echo = text_of(service, input);
     if (!grammar.empty()) prepared.options.grammar.emplace().gbnf = grammar;
   }
   return all;
 }
 
-Result<Generation> Generation::start(LlamaService& service, Prepared& prepared) {
-  const auto session = service.create_session();
+Result<Generation> Generation::start(const std::shared_ptr<LlamaService>& service, std::span<const Token> prompt,
+                                     engine::SessionOptions session_options, engine::GenerateOptions options) {
+  const auto session = service->create_session(session_options);
   if (!session) return std::unexpected(session.error());
   Generation generation(service, *session);
-  if (auto appended = service.append_input(*session, prepared.prompt); !appended) {
+  if (auto appended = service->append_input(*session, prompt); !appended) {
     return std::unexpected(std::move(appended.error()));
   }
-  auto stream = service.generate_stream(*session, std::move(prepared.options));
+  auto stream = service->generate_stream(*session, std::move(options));
   if (!stream) return std::unexpected(std::move(stream.error()));
   generation.stream_ = std::move(*stream);
   return generation;
 }
 
-Generation::Generation(Generation&& other) noexcept
-    : service_(std::exchange(other.service_, nullptr)), session_(other.session_), stream_(std::move(other.stream_)) {}
+Result<std::vector<Choice>> start_choices(const std::shared_ptr<LlamaService>& service, std::vector<Prepared> prompts,
+                                          std::uint32_t n) {
+  std::vector<Choice> choices;
+  for (auto& prompt : prompts) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      auto options = prompt.options;
+      if (options.sampling.seed) *options.sampling.seed += i;
+      auto generation = Generation::start(service, prompt.prompt, prompt.session, std::move(options));
+      if (!generation) return std::unexpected(std::move(generation.error()));
+      choices.push_back({std::move(*generation), i == 0, prompt.echo, prompt.parser});
+    }
+  }
+  return choices;
+}
 
 Generation& Generation::operator=(Generation&& other) noexcept {
   std::swap(service_, other.service_);
@@ -241,9 +260,8 @@ Generation& Generation::operator=(Generation&& other) noexcept {
 }
 
 Generation::~Generation() {
-  if (!service_) return;
   stream_ = {};  // cancels what still runs
-  (void)service_->end_session(session_);
+  if (const auto service = service_.lock()) (void)service->end_session(session_);
 }
 
 }  // namespace corral::engine_server

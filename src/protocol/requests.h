@@ -50,14 +50,21 @@ struct GenerationRequest {
   std::string grammar;        // GBNF
   std::string json_schema;    // JSON text; empty: none
   bool return_tokens = false;
+  bool cache_prompt = true;  // false: the prompt's KV is neither taken from others nor left to them
+  std::uint32_t n = 1;       // answers to each prompt; a seed counts up from one to the next
 };
+// Answers to one prompt, and of one request.
+inline constexpr std::uint32_t kMaxAnswers = 32;
+inline constexpr std::uint32_t kMaxRequestAnswers = 1024;
 
 enum class ToolChoice { automatic, none, required };
 
 struct ChatRequest : GenerationRequest {
   std::string messages;    // JSON text of the array
   bool has_media = false;  // a part that is no text
-  std::string tools;       // JSON text of the array of functions; other types of tools are left out; empty: none
+  // JSON text of the array of functions that may be called (those tool_choice allows); other types of tools are left
+  // out; empty: none
+  std::string tools;
   ToolChoice tool_choice = ToolChoice::automatic;
   std::string forced_function;  // tool_choice named this one; `tools` holds only it then
   std::optional<bool> parallel_tool_calls;
@@ -69,7 +76,9 @@ struct ChatRequest : GenerationRequest {
 };
 
 struct CompletionRequest : GenerationRequest {
-  std::vector<Input> prompts;  // at least one
+  std::vector<Input> prompts;    // at least one
+  bool legacy_logprobs = false;  // `logprobs` was given, not n_probs
+  bool echo = false;             // the prompt stands before the answer
 };
 
 struct EmbeddingRequest {
