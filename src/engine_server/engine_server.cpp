@@ -96,10 +96,10 @@ http::RouteTable EngineServer::Impl::make_routes() {
 Result<> EngineServer::Impl::require(engine::ModelKind kind, std::string_view endpoint) const {
   const auto have = service.facts().kind;
   if (have == kind) return {};
-  return fail(
-      protocol::errc::wrong_model_type,
-      fmt::format("'{}' is {}, but {} needs {}", options.model_name, with_article(have), endpoint, with_article(kind)),
-      "model");
+  return fail(protocol::errc::wrong_model_type,
+              fmt::format("'{}' is {}, but {} needs {}: name another 'model', see /v1/models", options.model_name,
+                          with_article(have), endpoint, with_article(kind)),
+              "model");
 }
 
 protocol::AnswerHead EngineServer::Impl::head_of(const std::string& asked_model, std::string_view id_prefix) const {

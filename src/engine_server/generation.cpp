@@ -149,15 +149,16 @@ std::string text_of(const LlamaService& service, const protocol::Input& input) {
 Result<> check_length(const LlamaService& service, std::size_t tokens, const std::string& param) {
   const auto limit = service.facts().n_ctx;
   if (tokens == 0) {
-    return fail(protocol::errc::bad_value, fmt::format("'{}' has no tokens: there is nothing to continue", param),
-                param);
+    return fail(protocol::errc::bad_value,
+                fmt::format("'{}' has no tokens, so there is nothing to continue: give at least one", param), param);
   }
   if (tokens < limit) return {};
   return fail(
       protocol::errc::context_length_exceeded,
-      fmt::format("the prompt has {} tokens, with an answer it needs at least {}, but this model's context holds "
-                  "{}: shorten it or load the model with a larger ctx_size",
-                  tokens, tokens + 1, limit),
+      fmt::format(
+          "'{}' makes a prompt of {} tokens, with an answer it needs at least {}, but this model's context holds "
+          "{}: shorten it or load the model with a larger ctx_size",
+          param, tokens, tokens + 1, limit),
       param);
 }
 
@@ -171,15 +172,16 @@ Result<std::vector<Token>> tokens_of(const LlamaService& service, const protocol
       tokens, [&](Token token) { return token < 0 || static_cast<std::uint32_t>(token) >= service.facts().n_vocab; });
   if (bad == tokens.end()) return tokens;
   return fail(protocol::errc::bad_value,
-              fmt::format("'{}' has the token {}, but this model's vocabulary ends at {}", param, *bad,
-                          service.facts().n_vocab - 1),
+              fmt::format("'{}' has the token {}, but this model's vocabulary ends at {}: tokens of another model mean "
+                          "nothing here, send text",
+                          param, *bad, service.facts().n_vocab - 1),
               param);
 }
 
 Result<Prepared> prepare_chat(const LlamaService& service, const ChatTemplate& chat_template,
                               const protocol::ChatRequest& request) {
   if (request.has_media)
-    return fail(errc::no_media, "this model takes text only: leave out images and audio", "messages");
+    return fail(errc::no_media, "'messages' must be text for this model: leave out images and audio", "messages");
   auto chat = chat_template.render(request);
   if (!chat) return std::unexpected(std::move(chat.error()));
   auto prompt = service.tokenize(chat->prompt, true, true);
@@ -210,9 +212,10 @@ Result<std::vector<Prepared>> prepare_completion(const LlamaService& service,
   std::vector<Prepared> all;
   for (const auto& input : request.prompts) {
     auto& prepared = all.emplace_back();
-    auto tokens = tokens_of(service, input, "prompt");
+    const auto name = request.prompts.size() == 1 ? "prompt" : fmt::format("prompt[{}]", all.size() - 1);
+    auto tokens = tokens_of(service, input, name);
     if (!tokens) return std::unexpected(std::move(tokens.error()));
-    if (auto fine = check_length(service, tokens->size(), "prompt"); !fine) {
+    if (auto fine = check_length(service, tokens->size(), name); !fine) {
       return std::unexpected(std::move(fine.error()));
     }
     prepared.prompt = std::move(*tokens);

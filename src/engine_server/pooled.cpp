@@ -45,8 +45,8 @@ Result<PreparedEmbedding> prepare_embedding(const engine::LlamaService& service,
   const auto native = service.facts().n_embd;
   if (request->dimensions && *request->dimensions != native) {
     return fail(protocol::errc::unsupported_value,
-                fmt::format("'dimensions' must be {}, the width of this model's embeddings, not {}", native,
-                            *request->dimensions),
+                fmt::format("'dimensions' must be {}, the width of this model's embeddings, or left out, not {}",
+                            native, *request->dimensions),
                 "dimensions");
   }
   PreparedEmbedding prepared{std::move(*request), {}};
@@ -56,12 +56,13 @@ Result<PreparedEmbedding> prepare_embedding(const engine::LlamaService& service,
     const bool empty_text = std::holds_alternative<std::string>(input) && std::get<std::string>(input).empty();
     if (tokens->empty() || empty_text) {
       return fail(protocol::errc::bad_value,
-                  fmt::format("'input[{}]' is empty: there is nothing to embed", prepared.inputs.size()), "input");
+                  fmt::format("'input[{}]' is empty, there is nothing to embed: leave it out", prepared.inputs.size()),
+                  "input");
     }
     if (tokens->size() > service.facts().n_batch) {
       return fail(protocol::errc::context_length_exceeded,
-                  fmt::format("'input[{}]' has {} tokens, this model takes at most {} at once", prepared.inputs.size(),
-                              tokens->size(), service.facts().n_batch),
+                  fmt::format("'input[{}]' has {} tokens, this model takes at most {} at once: split it",
+                              prepared.inputs.size(), tokens->size(), service.facts().n_batch),
                   "input");
     }
     prepared.inputs.push_back(std::move(*tokens));

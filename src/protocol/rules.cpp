@@ -261,10 +261,10 @@ Result<> check_prompt(json::View prompt, const Path& path) {
     const auto kind = element.kind();
     if (!first) first = kind;
     if (kind != *first) {
-      result =
-          fail(errc::wrong_type,
-               fmt::format("'{}' mixes strings, tokens and lists: '{}' is {}", path.text(), where(), element.excerpt()),
-               path.text());
+      result = fail(errc::wrong_type,
+                    fmt::format("'{}' mixes strings, tokens and lists, use one kind: '{}' is {}", path.text(), where(),
+                                element.excerpt()),
+                    path.text());
     } else if (kind == json::Kind::array) {
       result = check_value(element, kTokens, place);
       bool tokens = true;
