@@ -125,9 +125,6 @@ Result<> InferenceEngine::append_input(SessionId session, std::span<const Token>
 Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, GenerateOptions options) {
   const auto entry = impl_->entry(session);
   if (!entry) return std::unexpected(entry.error());
-  auto sampler = Sampler::make(*impl_->model, options.sampling, options.grammar);
-  if (!sampler) return std::unexpected(sampler.error());
-
   Worker& worker = *impl_->workers[entry->worker];
   SessionShared& shared = *entry->shared;
   if (shared.generations.fetch_add(1) > 0 && !options.supersede) {
@@ -136,11 +133,15 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
   }
   const std::uint32_t most = impl_->options.max_sequences + impl_->options.max_queue;
   auto ticket = worker.in_flight().enter(most);
-  if (!ticket) {
+  const auto give_up = [&](std::unexpected<Error> error) {
     --shared.generations;
-    if (ticket.error() == InFlight::Refusal::closed) return going_away();
-    return std::unexpected(queue_full({most}));
-  }
+    return error;
+  };
+  if (!ticket && ticket.error() == InFlight::Refusal::closed) return give_up(going_away());
+  if (!ticket) return give_up(std::unexpected(queue_full({most})));
+  // A sampler (a grammar above all) costs far more than a refusal: a flood of requests must not get as far as that.
+  auto sampler = Sampler::make(*impl_->model, options.sampling, options.grammar, shared.n_ctx);
+  if (!sampler) return give_up(std::unexpected(std::move(sampler.error())));
 
   Generation generation;
   // The stream may outlive the service, so it holds the box, not the worker.
@@ -163,7 +164,7 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
   generation.posted = MonoClock::now();
   StreamHandle handle(generation.stream);
   if (!box->post(StartGeneration{session, std::move(generation)}, options.supersede ? session.value() : 0)) {
-    return going_away();
+    return give_up(going_away());
   }
   return handle;
 }

@@ -8,21 +8,25 @@
 namespace corral::engine {
 namespace {
 
-Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs) {
-  if (inputs.empty()) return fail(errc::invalid_argument, "there is no input", "input");
+// `name`: what they are called in errors.
+Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs, const std::string& name) {
+  if (inputs.empty()) return fail(errc::invalid_argument, fmt::format("'{}' is empty: give at least one", name), name);
   const std::uint32_t most = std::min(model.facts().n_batch, model.facts().n_ctx);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].empty()) return fail(errc::invalid_argument, fmt::format("input {} has no tokens", i), "input");
+    if (inputs[i].empty())
+      return fail(errc::invalid_argument, fmt::format("'{}[{}]' has no tokens: leave it out", name, i), name);
     if (inputs[i].size() > most) {
       return fail(errc::input_too_long,
-                  fmt::format("input {} has {} tokens; this model takes up to {}", i, inputs[i].size(), most), "input");
+                  fmt::format("'{}[{}]' has {} tokens, this model takes at most {} at once: split it", name, i,
+                              inputs[i].size(), most),
+                  name);
     }
     for (const Token token : inputs[i]) {
       if (model.valid(token)) continue;
-      return fail(
-          errc::invalid_argument,
-          fmt::format("token {} of input {} is not in the vocabulary of {} tokens", token, i, model.facts().n_vocab),
-          "input");
+      return fail(errc::invalid_argument,
+                  fmt::format("'{}[{}]' has the token {}, but this model's vocabulary ends at {}", name, i, token,
+                              model.facts().n_vocab - 1),
+                  name);
     }
   }
   return {};
@@ -31,7 +35,8 @@ Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> in
 }  // namespace
 
 Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
-  if (auto checked = check_inputs(*model, job.inputs); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_inputs(*model, job.inputs, job.scores ? "documents" : "input"); !checked)
+    return std::unexpected(checked.error());
   PoolingWorker* pooler = nullptr;
   {
     const std::scoped_lock lock(mutex);

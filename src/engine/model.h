@@ -68,6 +68,7 @@ class Model final : public TokenTable {
 };
 
 // The token list a reranker scores: its "rerank" template, or query and document with the vocabulary's separators.
+// Special tokens and placeholders written in the two are text.
 // Errors: tokenize_failed.
 Result<std::vector<Token>> rerank_input(const Model& model, std::string_view query, std::string_view document);
 

@@ -156,6 +156,7 @@ void Model::read_default_sampling() {
   read(LLAMA_MODEL_META_KEY_SAMPLING_XTC_THRESHOLD, s.xtc_threshold);
   read(LLAMA_MODEL_META_KEY_SAMPLING_TEMP, s.temperature);
   read(LLAMA_MODEL_META_KEY_SAMPLING_PENALTY_LAST_N, s.penalty_last_n);
+  s.penalty_last_n = std::max(s.penalty_last_n, -1);
   read(LLAMA_MODEL_META_KEY_SAMPLING_PENALTY_REPEAT, s.repeat_penalty);
   read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT, s.mirostat);
   read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT_TAU, s.mirostat_tau);

@@ -99,14 +99,14 @@ struct SamplingOptions {
   float xtc_threshold = 0.1f;
   float dynatemp_range = 0.0f;
   float dynatemp_exponent = 1.0f;
-  std::int32_t penalty_last_n = 64;  // tokens looked back at; 0: off
+  std::int32_t penalty_last_n = 64;  // tokens looked back at; 0: off, -1: the session's context
   float repeat_penalty = 1.0f;
   float frequency_penalty = 0.0f;
   float presence_penalty = 0.0f;
   float dry_multiplier = 0.0f;
   float dry_base = 1.75f;
   std::int32_t dry_allowed_length = 2;
-  std::int32_t dry_penalty_last_n = 64;
+  std::int32_t dry_penalty_last_n = 64;  // as penalty_last_n
   std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
   std::int32_t mirostat = 0;  // 1 or 2: instead of the chain from top-k on
   float mirostat_tau = 5.0f;

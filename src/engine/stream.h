@@ -26,7 +26,8 @@ struct TopToken {
 
 // The probabilities a token was drawn from, before sampling options changed them.
 struct TokenLogprob : TopToken {
-  std::vector<TopToken> top;  // the n_probs most likely ones, most likely first
+  std::vector<TopToken> top;     // the n_probs most likely ones, most likely first
+  bool ends_generation = false;  // the model's own end: no part of the answer
 };
 
 // How a generation ended.

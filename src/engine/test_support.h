@@ -36,22 +36,28 @@ inline std::string model_path(const std::string& name) {
   return path.string();
 }
 
-// A copy of the model whose vocabulary asks for BOS, in the test's temporary folder.
-inline std::string with_bos(const std::string& name) {
+// A copy of the model with other metadata, in the test's temporary folder; `change` gets its gguf_context.
+template <typename Change>
+std::string with_meta(const std::string& name, const std::string& suffix, Change change) {
   ggml_context* tensors = nullptr;
   gguf_context* const from = gguf_init_from_file(model_path(name).c_str(), {.no_alloc = false, .ctx = &tensors});
   EXPECT_NE(from, nullptr);
   gguf_context* const to = gguf_init_empty();
   gguf_set_kv(to, from);
-  gguf_set_val_bool(to, "tokenizer.ggml.add_bos_token", true);
+  change(to);
   for (std::int64_t i = 0; i < gguf_get_n_tensors(from); ++i)
     gguf_add_tensor(to, ggml_get_tensor(tensors, gguf_get_tensor_name(from, i)));
-  const std::string path = ::testing::TempDir() + name + "-bos.gguf";
+  const std::string path = ::testing::TempDir() + name + "-" + suffix + ".gguf";
   EXPECT_TRUE(gguf_write_to_file(to, path.c_str(), false));
   gguf_free(to);
   gguf_free(from);
   ggml_free(tensors);
   return path;
+}
+
+// A copy of the model whose vocabulary asks for BOS.
+inline std::string with_bos(const std::string& name) {
+  return with_meta(name, "bos", [](gguf_context* to) { gguf_set_val_bool(to, "tokenizer.ggml.add_bos_token", true); });
 }
 
 // One compute thread: a tiny model gains nothing from more, and the tests of several programs share the machine.

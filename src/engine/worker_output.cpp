@@ -1,11 +1,11 @@
 // From a sampled token to the stream's reader, and the end of a generation.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <numeric>
+#include <span>
 #include <utility>
 
 #include "engine/errors.h"
+#include "engine/logprobs.h"
 #include "engine/worker_core.h"
 
 namespace corral::engine {
@@ -130,15 +130,9 @@ void WorkerCore::pause(Session& session) {
 }
 
 TokenLogprob WorkerCore::logprob(std::uint32_t n_probs, Token token, const float* logits) {
-  const std::uint32_t n_vocab = tokens_.size();
-  by_logit_.resize(n_vocab);
-  std::iota(by_logit_.begin(), by_logit_.end(), 0);
-  const auto top = by_logit_.begin() + std::min(n_probs, n_vocab);
-  std::partial_sort(by_logit_.begin(), top, by_logit_.end(), [&](Token a, Token b) { return logits[a] > logits[b]; });
-  const float largest = logits[by_logit_.front()];
-  double sum = 0;
-  for (std::uint32_t i = 0; i < n_vocab; ++i) sum += std::exp(logits[i] - largest);
-  const auto log_sum = static_cast<float>(std::log(sum)) + largest;
+  const std::span row(logits, tokens_.size());
+  most_likely(row, n_probs, by_logit_);
+  const float log_sum = log_sum_exp(row, logits[by_logit_.front()]);
   const auto entry = [&](Token one) {
     TopToken entry{.token = one, .piece = {}, .logprob = logits[one] - log_sum};
     tokens_.append_piece(one, true, entry.piece);
@@ -146,7 +140,8 @@ TokenLogprob WorkerCore::logprob(std::uint32_t n_probs, Token token, const float
   };
   TokenLogprob result;
   static_cast<TopToken&>(result) = entry(token);
-  for (auto it = by_logit_.begin(); it != top; ++it) result.top.push_back(entry(*it));
+  result.ends_generation = tokens_.ends_generation(token);
+  for (const Token one : by_logit_) result.top.push_back(entry(one));
   return result;
 }
 

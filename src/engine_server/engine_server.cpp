@@ -39,11 +39,17 @@ EngineServer::Impl::Impl(engine::InferenceEngine& the_service, async::Timers& th
       timers(the_timers),
       pool(the_pool),
       options(std::move(the_options)),
+      alive(std::make_shared<char>(), &service),
       started(epoch_millis(the_timers.wall_now()) / 1000),
       chat_template(the_service.facts().kind == engine::ModelKind::generative
                         ? ChatTemplate::load(the_service.model())
                         : fail(errc::invalid_template, "this model has no chat template")),
       routes(make_routes()) {}
+
+EngineServer::Impl::~Impl() {
+  const std::unique_lock none_running(jobs->running);
+  jobs->closed = true;
+}
 
 http::RouteTable EngineServer::Impl::make_routes() {
   using http::Request;
@@ -97,10 +103,10 @@ http::RouteTable EngineServer::Impl::make_routes() {
 Result<> EngineServer::Impl::require(engine::ModelKind kind, std::string_view endpoint) const {
   const auto have = service.facts().kind;
   if (have == kind) return {};
-  return fail(
-      protocol::errc::wrong_model_type,
-      fmt::format("'{}' is {}, but {} needs {}", options.model_name, with_article(have), endpoint, with_article(kind)),
-      "model");
+  return fail(protocol::errc::wrong_model_type,
+              fmt::format("'{}' is {}, but {} needs {}: name another 'model', see /v1/models", options.model_name,
+                          with_article(have), endpoint, with_article(kind)),
+              "model");
 }
 
 protocol::AnswerHead EngineServer::Impl::head_of(const std::string& asked_model, std::string_view id_prefix) const {

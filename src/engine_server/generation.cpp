@@ -138,22 +138,28 @@ void fill_options(const InferenceEngine& service, const protocol::GenerationRequ
   options.sampling.ignore_eos = request.ignore_eos;
   options.stop.insert(options.stop.end(), request.stop.begin(), request.stop.end());
   options.n_probs = request.logprobs ? std::max(1u, request.n_probs) : 0;
-  prepared.shown_probs = request.n_probs;
+  prepared.session.share_prefix = request.cache_prompt;
+}
+
+std::string text_of(const InferenceEngine& service, const protocol::Input& input) {
+  if (const auto* text = std::get_if<std::string>(&input)) return *text;
+  return service.detokenize(std::get<std::vector<std::int32_t>>(input), true);
 }
 
 // A prompt must leave room for at least one token of the answer.
 Result<> check_length(const InferenceEngine& service, std::size_t tokens, const std::string& param) {
   const auto limit = service.facts().n_ctx;
   if (tokens == 0) {
-    return fail(protocol::errc::bad_value, fmt::format("'{}' has no tokens: there is nothing to continue", param),
-                param);
+    return fail(protocol::errc::bad_value,
+                fmt::format("'{}' has no tokens, so there is nothing to continue: give at least one", param), param);
   }
   if (tokens < limit) return {};
   return fail(
       protocol::errc::context_length_exceeded,
-      fmt::format("the prompt has {} tokens, with an answer it needs at least {}, but this model's context holds "
-                  "{}: shorten it or load the model with a larger ctx_size",
-                  tokens, tokens + 1, limit),
+      fmt::format(
+          "'{}' makes a prompt of {} tokens, with an answer it needs at least {}, but this model's context holds "
+          "{}: shorten it or load the model with a larger ctx_size",
+          param, tokens, tokens + 1, limit),
       param);
 }
 
@@ -167,15 +173,16 @@ Result<std::vector<Token>> tokens_of(const InferenceEngine& service, const proto
       tokens, [&](Token token) { return token < 0 || static_cast<std::uint32_t>(token) >= service.facts().n_vocab; });
   if (bad == tokens.end()) return tokens;
   return fail(protocol::errc::bad_value,
-              fmt::format("'{}' has the token {}, but this model's vocabulary ends at {}", param, *bad,
-                          service.facts().n_vocab - 1),
+              fmt::format("'{}' has the token {}, but this model's vocabulary ends at {}: tokens of another model mean "
+                          "nothing here, send text",
+                          param, *bad, service.facts().n_vocab - 1),
               param);
 }
 
 Result<Prepared> prepare_chat(const InferenceEngine& service, const ChatTemplate& chat_template,
                               const protocol::ChatRequest& request) {
   if (request.has_media)
-    return fail(errc::no_media, "this model takes text only: leave out images and audio", "messages");
+    return fail(errc::no_media, "'messages' must be text for this model: leave out images and audio", "messages");
   auto chat = chat_template.render(request);
   if (!chat) return std::unexpected(std::move(chat.error()));
   auto prompt = service.tokenize(chat->prompt, true, true);
@@ -206,33 +213,48 @@ Result<std::vector<Prepared>> prepare_completion(const InferenceEngine& service,
   std::vector<Prepared> all;
   for (const auto& input : request.prompts) {
     auto& prepared = all.emplace_back();
-    auto tokens = tokens_of(service, input, "prompt");
+    const auto name = request.prompts.size() == 1 ? "prompt" : fmt::format("prompt[{}]", all.size() - 1);
+    auto tokens = tokens_of(service, input, name);
     if (!tokens) return std::unexpected(std::move(tokens.error()));
-    if (auto fine = check_length(service, tokens->size(), "prompt"); !fine) {
+    if (auto fine = check_length(service, tokens->size(), name); !fine) {
       return std::unexpected(std::move(fine.error()));
     }
     prepared.prompt = std::move(*tokens);
     fill_options(service, request, prepared);
+    if (request.echo) prepared.echo = text_of(service, input);
     if (!grammar.empty()) prepared.options.grammar.emplace().gbnf = grammar;
   }
   return all;
 }
 
-Result<Generation> Generation::start(InferenceEngine& service, Prepared& prepared) {
-  const auto session = service.create_session();
+Result<Generation> Generation::start(const std::shared_ptr<InferenceEngine>& service, std::span<const Token> prompt,
+                                     engine::SessionOptions session_options, engine::GenerateOptions options) {
+  const auto session = service->create_session(session_options);
   if (!session) return std::unexpected(session.error());
   Generation generation(service, *session);
-  if (auto appended = service.append_input(*session, prepared.prompt); !appended) {
+  if (auto appended = service->append_input(*session, prompt); !appended) {
     return std::unexpected(std::move(appended.error()));
   }
-  auto stream = service.generate_stream(*session, std::move(prepared.options));
+  auto stream = service->generate_stream(*session, std::move(options));
   if (!stream) return std::unexpected(std::move(stream.error()));
   generation.stream_ = std::move(*stream);
   return generation;
 }
 
-Generation::Generation(Generation&& other) noexcept
-    : service_(std::exchange(other.service_, nullptr)), session_(other.session_), stream_(std::move(other.stream_)) {}
+Result<std::vector<Choice>> start_choices(const std::shared_ptr<InferenceEngine>& service,
+                                          std::vector<Prepared> prompts, std::uint32_t n) {
+  std::vector<Choice> choices;
+  for (auto& prompt : prompts) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      auto options = prompt.options;
+      if (options.sampling.seed) *options.sampling.seed += i;
+      auto generation = Generation::start(service, prompt.prompt, prompt.session, std::move(options));
+      if (!generation) return std::unexpected(std::move(generation.error()));
+      choices.push_back({std::move(*generation), i == 0, prompt.echo, prompt.parser});
+    }
+  }
+  return choices;
+}
 
 Generation& Generation::operator=(Generation&& other) noexcept {
   std::swap(service_, other.service_);
@@ -242,9 +264,8 @@ Generation& Generation::operator=(Generation&& other) noexcept {
 }
 
 Generation::~Generation() {
-  if (!service_) return;
   stream_ = {};  // cancels what still runs
-  (void)service_->end_session(session_);
+  if (const auto service = service_.lock()) (void)service->end_session(session_);
 }
 
 }  // namespace corral::engine_server

@@ -4,6 +4,7 @@
 
 #include "async/task_group.h"
 #include "engine/stream_state.h"
+#include "engine_server/answer_stream.h"
 #include "engine_server/signal.h"
 #include "engine_server/test_support.h"
 
@@ -98,9 +99,9 @@ struct Played {
     options.ping_after = std::chrono::seconds(1);
     options.done = std::move(done);
     const protocol::AnswerHead head{.id = "x", .model = "m"};
-    stream = std::make_unique<AnswerStream>(executor, timers, Generation(engine::StreamHandle(state)),
-                                            protocol::ChunkWriter(protocol::ChunkWriter::Shape::text, head), nullptr,
-                                            std::move(options));
+    std::vector<Choice> choices;
+    choices.push_back({.generation = Generation(engine::StreamHandle(state))});
+    stream = std::make_unique<AnswerStream>(executor, timers, std::move(choices), head, std::move(options));
   }
   void say(const std::string& text) const {
     engine::StreamChunk chunk;

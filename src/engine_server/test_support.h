@@ -33,8 +33,10 @@ inline std::string model_path(const std::string& name) {
   return path.string();
 }
 
-inline std::unique_ptr<engine::InferenceEngine> load(const std::string& name, std::uint32_t n_ctx = 2048) {
+inline std::unique_ptr<engine::InferenceEngine> load(const std::string& name, std::uint32_t n_ctx = 2048,
+                                                     engine::Toggle flash_attention = engine::Toggle::automatic) {
   engine::LoadOptions options;
+  options.flash_attention = flash_attention;
   options.path = model_path(name);
   options.n_ctx = n_ctx;
   options.n_threads = 1;
@@ -61,15 +63,22 @@ struct Answer {
     parser.feed(body);
     return all;
   }
-  // What the deltas add up to.
-  std::string streamed(std::string_view part = "content") const {
-    std::string text;
+  // The choices of each event, of one answer.
+  std::vector<json::Value> streamed_choices(std::int64_t index = 0) const {
+    std::vector<json::Value> all;
     for (const auto& event : events()) {
       const auto value = json::parse(event);
       if (!value) continue;
       const auto* choices = json::find(*value, "choices");
-      if (!choices || choices->as_array().empty()) continue;
-      const auto& choice = choices->at(0);
+      if (!choices || choices->as_array().empty() || choices->at(0).at("index") != index) continue;
+      all.push_back(choices->at(0));
+    }
+    return all;
+  }
+  // What the deltas of one answer add up to.
+  std::string streamed(std::string_view part = "content", std::int64_t index = 0) const {
+    std::string text;
+    for (const auto& choice : streamed_choices(index)) {
       if (const auto* delta = json::find(choice, "delta")) text += json::text_or(*delta, part, "");
       text += json::text_or(choice, "text", "");
     }
@@ -79,7 +88,9 @@ struct Answer {
 
 class Fixture {
  public:
-  explicit Fixture(const std::string& model, std::uint32_t n_ctx = 2048) : service(load(model, n_ctx)) {
+  explicit Fixture(const std::string& model, std::uint32_t n_ctx = 2048,
+                   engine::Toggle flash_attention = engine::Toggle::automatic)
+      : service(load(model, n_ctx, flash_attention)) {
     EngineServerOptions options;
     options.model_name = model;
     options.request_done = [this](const RequestRecord& record) { records.push_back(record); };

@@ -42,7 +42,7 @@ async::Task<Response> EngineServer::Impl::tokenize(http::Request request) {
     if (asked->with_pieces) return tokens_with_pieces(service, *tokens);
     return "{\"tokens\":" + protocol::tokens_answer(*tokens) + "}";
   };
-  auto answer = co_await parse(std::move(*body), false, std::move(work));
+  auto answer = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
   if (!answer) co_return error_response(answer.error());
   co_return Response::json(200, std::move(*answer));
 }
@@ -59,7 +59,7 @@ async::Task<Response> EngineServer::Impl::detokenize(http::Request request) {
     json::Writer(answer).begin_object().field("content", service.detokenize(*tokens, true)).end_object();
     return answer;
   };
-  auto answer = co_await parse(std::move(*body), false, std::move(work));
+  auto answer = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
   if (!answer) co_return error_response(answer.error());
   co_return Response::json(200, std::move(*answer));
 }
