@@ -25,7 +25,7 @@ enum class errc {
   invalid_argument,      // an option out of its range; Error::param names it
   invalid_worker_count,  // fewer than 1 or more than kMaxWorkers
   queue_full,            // as many generations wait as may wait
-  worker_shutdown,       // the service is going away
+  worker_shutdown,       // the model is being unloaded
   unsupported,           // this kind of model can't do that
   decode_failed,         // libllama failed on this session's tokens
   park_failed,           // a file or the folder of parked KV can't be read or written (or the disk is full)

@@ -144,7 +144,7 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
   if (!sampler) return give_up(std::unexpected(std::move(sampler.error())));
 
   Generation generation;
-  // The stream may outlive the service, so it holds the box, not the worker.
+  // The stream may outlive the engine, so it holds the box, not the worker.
   const std::shared_ptr<CommandBox> box = worker.box();
   // The pointer is compared only: the worker checks that the stream it would cancel is still the one that runs.
   auto self = std::make_shared<const StreamState*>(nullptr);

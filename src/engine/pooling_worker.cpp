@@ -49,7 +49,7 @@ void PoolingWorker::run() {
     const std::scoped_lock lock(stats_mutex_);
     published_ = counters_;
   }
-  for (const Input& input : waiting_) input.job->set_failed(Error(errc::worker_shutdown, "the service went away"));
+  for (const Input& input : waiting_) input.job->set_failed(Error(errc::worker_shutdown, "the model was unloaded"));
   waiting_.clear();
 }
 
@@ -80,7 +80,7 @@ bool PoolingWorker::compute_pass() {
   for (const Input& input : pass) input.job->begin(begin);
   const DecodeStatus status = decode(pass);
   if (status == DecodeStatus::ok) return true;
-  if (status == DecodeStatus::aborted) {  // the service goes away: run() tells their readers
+  if (status == DecodeStatus::aborted) {  // the engine stops: run() tells their readers
     waiting_.insert(waiting_.begin(), pass.begin(), pass.end());
     return true;
   }

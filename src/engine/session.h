@@ -73,13 +73,14 @@ struct Session {
   const std::shared_ptr<SessionShared> shared;
   const bool share;  // takes KV over from others and leaves it to them
   Phase phase = Phase::idle;
-  std::vector<Token> history;           // everything appended and generated, in order
-  std::vector<Token> appended;          // came while a generation ran; goes behind it
-  std::int32_t sequence = -1;           // KV sequence; -1: none
-  std::uint32_t in_cache = 0;           // so many tokens of the history are in the KV cache; 0 without a sequence
-  std::uint64_t last_used = 0;          // pass number: who goes first when cells are needed
-  MonoTime touched = MonoClock::now();  // when somebody last asked something of it, or its generation ended
+  std::vector<Token> history;   // everything appended and generated, in order
+  std::vector<Token> appended;  // came while a generation ran; goes behind it
+  std::int32_t sequence = -1;   // KV sequence; -1: none
+  std::uint32_t in_cache = 0;   // so many tokens of the history are in the KV cache; 0 without a sequence
+  std::uint64_t last_used = 0;  // pass number: who goes first when cells are needed
   std::optional<Generation> generation;
+  // When somebody last appended to it, or its generation ended.
+  MonoTime touched = MonoClock::now();
 };
 
 }  // namespace corral::engine

@@ -24,7 +24,7 @@ enum class StopReason {
   context_full,   // the session's context, or the whole KV cache, holds no further token
   session_ended,  // end_session while it generated
   superseded,     // another generate_stream on the same session took over
-  shutdown,       // the service went away
+  shutdown,       // the model was unloaded
   error,          // Finish::error says why
 };
 const char* to_string(StopReason reason);
