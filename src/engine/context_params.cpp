@@ -41,9 +41,15 @@ constexpr std::uint64_t kOneThreadBytes = 16 << 20;
 
 }  // namespace
 
-std::uint32_t output_rows(const LoadOptions& options) {
+std::uint32_t output_rows(const Model& model, const LoadOptions& options) {
   const SpeculativeOptions& guesses = options.speculative;
+  if (!model.plain_attention()) return options.max_sequences;  // a wrong guess couldn't be taken back
   return options.max_sequences + std::min(guesses.max_active, options.max_sequences) * guesses.max_tokens;
+}
+
+bool on_gpu(const LoadOptions& options) {
+  return options.n_gpu_layers != 0 && (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU) != nullptr ||
+                                       ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_IGPU) != nullptr);
 }
 
 std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
@@ -73,7 +79,7 @@ Result<llama_context_params> context_params(const Model& model, const LoadOption
                      : shape.streams > 0 ? shape.streams
                                          : options.max_sequences;
   // Rows of logits beyond one per sequence are never asked for; pooling reads every row.
-  params.n_outputs_max = generative ? output_rows(options) : 0;
+  params.n_outputs_max = generative ? output_rows(model, options) : 0;
   params.kv_unified = shape.streams == 0;
   params.embeddings = !generative;
   params.pooling_type = generative ? LLAMA_POOLING_TYPE_NONE : static_cast<enum llama_pooling_type>(facts.pooling);

@@ -13,8 +13,11 @@ namespace corral::engine {
 // Compute threads of one worker, for generating.
 std::int32_t compute_threads(const Model& model, const LoadOptions& options);
 
+// Weights of the model are on a GPU, if they fit.
+bool on_gpu(const LoadOptions& options);
+
 // Rows of logits one pass may ask for.
-std::uint32_t output_rows(const LoadOptions& options);
+std::uint32_t output_rows(const Model& model, const LoadOptions& options);
 
 // Without an abort callback. Errors: invalid_argument with the option's name.
 Result<llama_context_params> context_params(const Model& model, const LoadOptions& options, KvShape shape);

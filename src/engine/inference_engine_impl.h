@@ -1,6 +1,7 @@
 // What an InferenceEngine consists of. Workers and model are constant after load; the session table has a mutex.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -30,6 +31,9 @@ class InferenceEngine::Impl {
   }
   // While loading.
   Result<> add_worker();
+  Result<> load_draft();
+  Result<std::unique_ptr<Drafter>> make_drafter(std::uint32_t n_ctx);  // nullptr: no guesses
+  bool may_guess() const;
   Result<> add_pooler();
   void take_facts(const KvMemory& memory);
 
@@ -41,6 +45,8 @@ class InferenceEngine::Impl {
   // Constant after load.
   LoadOptions options;
   std::shared_ptr<Model> model;
+  std::shared_ptr<Model> draft_model;                   // guesses what the other will say; nullptr: none
+  const std::atomic<bool> go_on = false;                // the abort flag of what is short enough to be waited for
   std::shared_ptr<ParkedStore> store;                   // nullptr: nothing is parked
   std::vector<std::unique_ptr<Worker>> workers;         // of a generative model
   std::vector<std::unique_ptr<PoolingWorker>> poolers;  // of an embedding model or a reranker

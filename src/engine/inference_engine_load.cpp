@@ -20,11 +20,6 @@ constexpr double kMoveBytesPerMs = 1.5e6;
 // What flash attention on a CPU takes to see that a cell is another sequence's, for one head of one layer.
 constexpr double kForeignCellNs = 2.0;
 
-bool on_gpu(const LoadOptions& options) {
-  return options.n_gpu_layers != 0 && (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU) != nullptr ||
-                                       ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_IGPU) != nullptr);
-}
-
 // What a token pays in each pass for a cell of another sequence. A GPU computes on all cells at once: nothing.
 double foreign_cell_ms(const Model& model, const LoadOptions& options) {
   if (on_gpu(options)) return 0;
@@ -65,6 +60,8 @@ Result<> InferenceEngine::Impl::add_worker() {
   auto memory = make({});
   if (!memory) return std::unexpected(memory.error());
   take_facts(**memory);
+  auto drafter = make_drafter((*memory)->n_ctx());
+  if (!drafter) return std::unexpected(drafter.error());
   const WorkerOptions worker{
       .max_sequences = options.max_sequences,
       .prefix_cache_tokens = std::min(options.prefix_cache_tokens, (*memory)->n_ctx() / 2),
@@ -80,7 +77,7 @@ Result<> InferenceEngine::Impl::add_worker() {
                                                                .make = std::move(make),
                                                                .box = std::move(box),
                                                                .store = store,
-                                                               .drafter = nullptr},
+                                                               .drafter = std::move(*drafter)},
                                              worker));
   return {};
 }
@@ -123,6 +120,12 @@ Result<> InferenceEngine::check(const LoadOptions& options) {
                 fmt::format("n_ctx is {}, but {} sequences need a token each", options.n_ctx, options.max_sequences),
                 "n_ctx");
   }
+  if (options.speculative.max_tokens > kMaxGuesses) {
+    return fail(errc::invalid_argument,
+                fmt::format("{} guesses of a pass asked for; 0 to {} are possible", options.speculative.max_tokens,
+                            kMaxGuesses),
+                "speculative");
+  }
   return Model::check_file(options.path);
 }
 
@@ -141,6 +144,7 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions optio
   const LoadOptions& o = impl->options;
   facts.workers = o.workers;
   facts.max_sequences = o.max_sequences;
+  if (auto loaded = impl->load_draft(); !loaded) return std::unexpected(loaded.error());
   if (facts.kind == ModelKind::generative) impl->store = open_store(o, **model);
   for (std::uint32_t i = 0; i < o.workers; ++i) {
     auto made = facts.kind == ModelKind::generative ? impl->add_worker() : impl->add_pooler();

@@ -18,6 +18,7 @@ namespace corral::engine {
 inline constexpr std::uint32_t kMaxWorkers = 64;
 // Sequence ids of one libllama context (LLAMA_MAX_SEQ).
 inline constexpr std::uint32_t kMaxSequences = 256;
+inline constexpr std::uint32_t kMaxGuesses = 64;
 // Context when none is asked for: what the model was trained with, but not more than this.
 inline constexpr std::uint32_t kDefaultContextCap = 8192;
 
@@ -39,9 +40,10 @@ struct LoraAdapter {
 
 // Guesses at the next tokens that are checked several in one pass; the answer is the same with and without.
 struct SpeculativeOptions {
-  std::uint32_t max_tokens = 0;  // most guesses of a pass; 0: off
-  std::uint32_t max_active = 2;  // more running sessions than this: the passes are full without guesses
-  std::string draft_path = {};   // a smaller model with the same vocabulary; empty: look the n-gram up in the history
+  std::uint32_t max_tokens = 0;    // most guesses of a pass; 0: off
+  std::uint32_t max_active = 2;    // more running sessions than this: the passes are full without guesses
+  std::string draft_path = {};     // a smaller model with the same vocabulary; empty: look the n-gram up in the history
+  float draft_probability = 0.5f;  // a guess to which the draft model gives less than this isn't made
 };
 
 struct LoadOptions {

@@ -178,6 +178,25 @@ class Reference {
   // `tokens` is a greedy continuation of `history`. ignore_end: of all tokens but those that end a generation.
   ::testing::AssertionResult is_greedy(const std::vector<Token>& history, const std::vector<Token>& tokens,
                                        bool ignore_end = false) const {
+    std::size_t i = 0, outside = 0;
+    auto result = ::testing::AssertionSuccess();
+    const auto checked = each_logits(history, tokens, [&](const float* logits) {
+      const Token best = argmax_of(logits, ignore_end), token = tokens[i++];
+      double mean = 0;
+      for (Token one = 0; one < n_vocab(); ++one) mean += logits[one] / n_vocab();
+      const double behind = (logits[best] - logits[token]) / (logits[best] - mean);
+      if (behind < kNoise || ++outside <= tokens.size() / 10 || !result) return;
+      result = ::testing::AssertionFailure()
+               << "token " << i - 1 << " of " << tokens.size() << " is " << token << ", but greedy would be " << best
+               << " (behind by " << behind << " of the spread)";
+    });
+    return checked ? result : checked;
+  }
+
+  // Calls `visit` with the logits behind `history`, then behind each of `tokens` but the last.
+  template <typename Visit>
+  ::testing::AssertionResult each_logits(const std::vector<Token>& history, const std::vector<Token>& tokens,
+                                         Visit visit) const {
     if (tokens.empty()) return ::testing::AssertionFailure() << "no tokens";
     std::vector<Token> all = history + tokens;
     all.pop_back();
@@ -194,19 +213,8 @@ class Reference {
     const std::int32_t status = llama_decode(context.get(), batch);
     llama_batch_free(batch);
     if (status != 0) return ::testing::AssertionFailure() << "llama_decode gave " << status;
-    std::size_t outside = 0;
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const float* const logits =
-          llama_get_logits_ith(context.get(), static_cast<std::int32_t>(history.size() + i) - 1);
-      const Token best = argmax_of(logits, ignore_end);
-      double mean = 0;
-      for (Token token = 0; token < n_vocab(); ++token) mean += logits[token] / n_vocab();
-      const double behind = (logits[best] - logits[tokens[i]]) / (logits[best] - mean);
-      if (behind < kNoise || ++outside <= tokens.size() / 10) continue;
-      return ::testing::AssertionFailure()
-             << "token " << i << " of " << tokens.size() << " is " << tokens[i] << ", but greedy would be " << best
-             << " (behind by " << behind << " of the spread)";
-    }
+    for (std::size_t i = history.size(); i <= all.size(); ++i)
+      visit(llama_get_logits_ith(context.get(), static_cast<std::int32_t>(i) - 1));
     return ::testing::AssertionSuccess();
   }
 

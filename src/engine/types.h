@@ -34,6 +34,8 @@ struct Usage {
   std::uint32_t prompt_tokens = 0;      // the session's whole history when the generation began
   std::uint32_t cached_tokens = 0;      // of these, the ones that were in the KV cache already
   std::uint32_t completion_tokens = 0;  // sampled, including an end-of-generation token and cut-off stop strings
+  std::uint32_t drafted_tokens = 0;     // guessed ahead (SpeculativeOptions)
+  std::uint32_t accepted_tokens = 0;    // of these, right: part of completion_tokens
 };
 
 // Where the time of one generation went, in milliseconds.

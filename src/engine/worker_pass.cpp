@@ -39,6 +39,8 @@ void WorkerCore::add_drafts() {
   drafts_.clear();
   if (!drafter_ || options_.draft_tokens == 0 || !memory_->divisible() || active_.size() > options_.draft_active)
     return;
+  // A split layout computes sequences with different numbers of tokens one after another.
+  if (!shape_.unified() && items_.size() > 1) return;
   if (std::ranges::any_of(items_, [](const PassItem& item) { return item.tokens != 1; })) return;
   std::uint32_t room = batch_.capacity() - static_cast<std::uint32_t>(items_.size());
   for (PassItem& item : items_) {
@@ -154,7 +156,10 @@ void WorkerCore::take_results(std::span<const PassItem> items) {
 // The token after the last pending one; and as long as the guess behind it was that token, the one after it as well.
 void WorkerCore::take_result(const PassItem& item) {
   Session& session = *item.session;
+  Usage& usage = session.generation->usage;
+  usage.drafted_tokens += item.drafted;
   std::uint32_t accepted = 0;
+  bool refuted = false;
   for (std::uint32_t i = 0; i <= item.drafted; ++i) {
     const float* const logits = memory_->logits(item.row + static_cast<std::int32_t>(i));
     if (logits == nullptr) {
@@ -166,18 +171,23 @@ void WorkerCore::take_result(const PassItem& item) {
       finish(session, StopReason::error, token.error());
       break;
     }
-    const bool right = i < item.drafted && *token == drafts_[item.first_draft + i];
+    const bool guessed = i < item.drafted;
+    const bool right = guessed && *token == drafts_[item.first_draft + i];
+    refuted = guessed && !right;
+    if (right) {
+      ++accepted;
+      ++usage.accepted_tokens;
+    }
     on_token(session, *token, logits);
     // Ended, or waiting for its reader: nothing more is taken, right or not.
     if (!right || session.phase != Phase::active) break;
     sequences_.computed(session, session.in_cache + 1);
-    ++accepted;
   }
   if (item.drafted == 0) return;
   counters_.drafted_tokens += item.drafted;
   counters_.accepted_tokens += accepted;
   if (session.sequence >= 0) sequences_.discard_behind(session);
-  drafter_->learn(session.shared->id, item.drafted, accepted);
+  drafter_->learn(session.shared->id, accepted + (refuted ? 1 : 0), accepted);
 }
 
 }  // namespace corral::engine

@@ -49,6 +49,7 @@ class FakeDrafter final : public Drafter {
   }
   void learn(SessionId, std::uint32_t, std::uint32_t) override {}
   void forget(SessionId) override {}
+  void downsize() override {}
 
  private:
   std::mt19937_64 random_;

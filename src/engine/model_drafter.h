@@ -1,0 +1,77 @@
+// Guesses of a second, smaller model with the same vocabulary. One thread.
+//
+// It follows a few sessions, each in a KV sequence of its own, the least recently asked one making way. What it has
+// computed of a history it keeps: only what is new, or differs, is computed. A long history is taken in over several
+// calls, a batch at a time and without guesses, so that no call takes much longer than a pass of the draft model.
+#pragma once
+
+#include <list>
+#include <memory>
+
+#include "engine/batch.h"
+#include "engine/drafter.h"
+#include "engine/guess_length.h"
+#include "engine/kv_memory.h"
+#include "engine/model.h"
+#include "engine/token_table.h"
+
+namespace corral::engine {
+
+struct ModelDrafterOptions {
+  std::uint32_t sessions = 4;   // most that are followed at a time
+  float least_probability = 0;  // a guess it gives itself less is none, nor is what would follow
+  GuessCosts costs = {};        // with the draft model's own pass in them
+};
+
+class ModelDrafter final : public Drafter {
+ public:
+  // `tokens` is the draft model's vocabulary, of which the guesses must be below `n_vocab`; outlives the drafter.
+  // `make` is called again after a downsize; `memory` is what it made. The memory is divisible.
+  ModelDrafter(const TokenTable& tokens, std::uint32_t n_vocab, std::unique_ptr<KvMemory> memory, KvMaker make,
+               ModelDrafterOptions options);
+
+  void draft(SessionId session, std::span<const Token> history, std::uint32_t most, std::vector<Token>& to) override;
+  void learn(SessionId session, std::uint32_t drafted, std::uint32_t accepted) override;
+  void forget(SessionId session) override;
+  void downsize() override;
+
+ private:
+  struct Followed {
+    SessionId session;
+    std::int32_t sequence;
+    GuessLength length;
+    std::vector<Token> tokens;  // in its cells
+    std::uint32_t unsure = 0;   // calls in a row that it had no guess for
+  };
+  using FollowedList = std::list<Followed>;
+
+  Followed& follow(SessionId session);
+  FollowedList::iterator find(SessionId session);
+  bool ensure_memory();
+  bool catch_up(Followed& followed, std::span<const Token> history);
+  bool compute(Followed& followed, std::span<const Token> tokens, bool output);
+  bool make_room(const Followed& except);
+  struct Guess {
+    Token token = kNoToken;
+    float probability = 0;
+  };
+  Guess guess(std::int32_t row) const;
+
+  const TokenTable& tokens_;
+  const std::uint32_t n_vocab_;
+  const KvMaker make_;
+  const ModelDrafterOptions options_;
+  std::unique_ptr<KvMemory> memory_;  // none after a downsize
+  Batch batch_;
+  FollowedList followed_;  // most recently asked first
+  std::vector<std::int32_t> free_ids_;
+};
+
+// Loads `options.speculative.draft_path` for guessing what `target` says.
+// Errors: as LlamaService::load and invalid_argument where the vocabularies differ; all name "draft_model".
+Result<std::shared_ptr<Model>> load_draft_model(const LoadOptions& options, const Model& target);
+
+// The options of the draft model's context beside one of `n_ctx` cells.
+LoadOptions draft_options(const LoadOptions& options, std::uint32_t n_ctx);
+
+}  // namespace corral::engine

@@ -1,0 +1,161 @@
+#include "engine/ngram_drafter.h"
+
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace corral::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr SessionId kSession{1};
+// Guesses are free, so all that are asked for are made.
+NgramDrafter free_of_charge() { return NgramDrafter({.any = 0, .each = 0}); }
+
+std::vector<Token> draft(NgramDrafter& drafter, const std::vector<Token>& history, std::uint32_t most = 8,
+                         SessionId session = kSession) {
+  std::vector<Token> guesses;
+  drafter.draft(session, history, most, guesses);
+  EXPECT_LE(guesses.size(), most);
+  return guesses;
+}
+
+// By hand: what NgramIndex::longest finds if it looks everywhere.
+NgramIndex::Match search(std::span<const Token> tokens, std::uint32_t n) {
+  NgramIndex::Match best;
+  for (auto end = static_cast<std::uint32_t>(tokens.size()) - 1; end >= n; --end) {
+    std::uint32_t length = 0;
+    while (length < std::min(end, NgramIndex::kLongest) &&
+           tokens[end - 1 - length] == tokens[tokens.size() - 1 - length])
+      ++length;
+    if (length >= n && length > best.length) best = {.length = length, .end = end};
+  }
+  return best;
+}
+
+TEST(NgramIndex, FindsWhatASearchFinds) {
+  std::mt19937 random(7);
+  for (const std::uint32_t n : {2u, 3u, 4u}) {
+    NgramIndex index(n);
+    std::vector<Token> tokens;
+    std::uint32_t found = 0;
+    while (tokens.size() < 1500) {
+      // New tokens and copies of old ones, some at a time.
+      const bool copy = tokens.size() > 20 && random() % 2 == 0;
+      const std::size_t from = copy ? random() % (tokens.size() - 10) : 0;
+      for (std::size_t i = 0; i < 1 + random() % 9; ++i)
+        tokens.push_back(copy ? tokens[from + i] : static_cast<Token>(random() % 1000));
+      index.update(tokens);
+      if (tokens.size() <= n) continue;
+      const auto is = index.longest(tokens), should = search(tokens, n);
+      ASSERT_EQ(is.length, should.length) << tokens.size();
+      ASSERT_EQ(is.end, should.end) << tokens.size();
+      found += is.length > 0 ? 1 : 0;
+    }
+    EXPECT_GT(found, 50u);
+  }
+}
+
+TEST(NgramIndex, AListThatWasCutBackIsNeverMisread) {
+  std::mt19937 random(3);
+  NgramIndex index(2);
+  std::vector<Token> tokens;
+  for (int step = 0; step < 3000; ++step) {
+    if (random() % 5 == 0) tokens.resize(tokens.size() - random() % (tokens.size() / 2 + 1));
+    for (std::size_t i = random() % 8; i > 0; --i) tokens.push_back(static_cast<Token>(random() % 6));
+    index.update(tokens);
+    const auto match = index.longest(tokens);
+    if (match.length == 0) continue;
+    ASSERT_LT(match.end, tokens.size());
+    ASSERT_LE(match.length, match.end);
+    for (std::uint32_t i = 1; i <= match.length; ++i) ASSERT_EQ(tokens[match.end - i], tokens[tokens.size() - i]);
+  }
+}
+
+TEST(NgramIndex, EmptyAndShortListsHaveNoMatch) {
+  NgramIndex index(3);
+  EXPECT_EQ(index.longest({}).length, 0u);
+  const std::vector<Token> tokens = {1, 1, 1};
+  index.update(tokens);
+  EXPECT_EQ(index.longest(tokens).length, 0u);
+}
+
+TEST(NgramDrafter, ProposesWhatFollowedBefore) {
+  NgramDrafter drafter = free_of_charge();
+  EXPECT_THAT(draft(drafter, {1, 2, 3, 4, 5, 6, 7, 9, 2, 3}, 3), ElementsAre(4, 5, 6));
+}
+
+TEST(NgramDrafter, PrefersTheLongestThenTheLatestMatch) {
+  NgramDrafter drafter = free_of_charge();
+  EXPECT_THAT(draft(drafter, {1, 2, 3, 10, 9, 2, 3, 11, 1, 2, 3}, 1), ElementsAre(10));
+  EXPECT_THAT(draft(drafter, {5, 2, 3, 10, 9, 2, 3, 11, 1, 2, 3}, 1, SessionId{2}), ElementsAre(11));
+}
+
+TEST(NgramDrafter, SilentWithoutRepetition) {
+  NgramDrafter drafter = free_of_charge();
+  EXPECT_THAT(draft(drafter, {}), IsEmpty());
+  EXPECT_THAT(draft(drafter, {1}), IsEmpty());
+  EXPECT_THAT(draft(drafter, {1, 2, 3, 4, 5, 6}), IsEmpty());
+  EXPECT_THAT(draft(drafter, {1, 2, 3, 4, 5, 6, 3}), IsEmpty()) << "one token is no reason";
+}
+
+TEST(NgramDrafter, GoesOnWithALoopBeyondTheEndOfTheHistory) {
+  NgramDrafter drafter = free_of_charge();
+  EXPECT_THAT(draft(drafter, {9, 1, 2, 3, 1, 2, 3}, 8), ElementsAre(1, 2, 3, 1, 2, 3, 1, 2));
+  EXPECT_THAT(draft(drafter, {7, 7, 7}, 4, SessionId{2}), ElementsAre(7, 7, 7, 7));
+}
+
+TEST(NgramDrafter, AppendsBehindOtherGuesses) {
+  NgramDrafter drafter = free_of_charge();
+  std::vector<Token> guesses = {100, 101};
+  drafter.draft(kSession, std::vector<Token>{4, 5, 4, 5}, 3, guesses);
+  EXPECT_THAT(guesses, ElementsAre(100, 101, 4, 5, 4));
+}
+
+TEST(NgramDrafter, FollowsAHistoryThatGrowsOrIsCut) {
+  NgramDrafter drafter = free_of_charge();
+  std::vector<Token> history = {1, 2, 3, 4};
+  EXPECT_THAT(draft(drafter, history), IsEmpty());
+  history.insert(history.end(), {8, 2, 3});
+  EXPECT_THAT(draft(drafter, history, 2), ElementsAre(4, 8));
+  history.resize(4);
+  history.insert(history.end(), {9, 9, 9, 9, 9, 9, 3, 4});
+  EXPECT_THAT(draft(drafter, history, 2), ElementsAre(9, 9));
+}
+
+TEST(NgramDrafter, StopsWhenMostlyWrongAndKeepsLongMatches) {
+  NgramDrafter drafter({.any = 0.25, .each = 0.15});
+  const std::vector<Token> two = {1, 2, 50, 3, 1, 2};
+  std::uint32_t guessed = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto guesses = draft(drafter, two);
+    if (guesses.empty()) continue;
+    ++guessed;
+    drafter.learn(kSession, 1, 0);
+  }
+  EXPECT_GT(guessed, 1u);
+  EXPECT_LT(guessed, 20u);
+  // What was learnt of short matches says nothing about long ones, nor about other sessions.
+  EXPECT_FALSE(draft(drafter, {1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8}).empty());
+  EXPECT_FALSE(draft(drafter, two, 8, SessionId{2}).empty());
+}
+
+TEST(NgramDrafter, ForgetsSessions) {
+  NgramDrafter drafter = free_of_charge();
+  draft(drafter, {1, 2, 1, 2});
+  draft(drafter, {1, 2, 1, 2}, 8, SessionId{2});
+  EXPECT_EQ(drafter.sessions(), 2u);
+  drafter.forget(kSession);
+  drafter.forget(SessionId{77});
+  drafter.learn(kSession, 3, 1);
+  EXPECT_EQ(drafter.sessions(), 1u);
+  drafter.downsize();
+  EXPECT_EQ(drafter.sessions(), 0u);
+  EXPECT_FALSE(draft(drafter, {1, 2, 1, 2}).empty());
+}
+
+}  // namespace
+}  // namespace corral::engine
