@@ -25,9 +25,11 @@ Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> mode
   const LogCapture log;
   llama_context* const handle = llama_init_from_model(model->handle(), params);
   if (handle == nullptr) {
-    return fail(errc::out_of_memory,
-                fmt::format("no context of {} tokens for '{}': {}", params.n_ctx, facts.path, log.text()), "n_ctx");
+    const auto text = fmt::format("no context of {} tokens for '{}': {}", params.n_ctx, facts.path, log.text());
+    if (!log.speaks_of_memory()) return fail(errc::unsupported, text);
+    return fail(errc::out_of_memory, text, "n_ctx");
   }
+  model->apply_adapters(handle);
   // With a unified cache, ids above n_seq_max are fine as long as they don't run; a recurrent state and a split cache
   // have exactly n_seq_max.
   const bool spare_ids = facts.kind == ModelKind::generative && model->plain_attention() && shape.streams == 0;

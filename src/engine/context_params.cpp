@@ -41,6 +41,18 @@ constexpr std::uint64_t kOneThreadBytes = 16 << 20;
 
 }  // namespace
 
+llama_model_params model_params(const LoadOptions& options) {
+  llama_model_params params = llama_model_default_params();
+  params.n_gpu_layers = options.n_gpu_layers;
+  params.use_extra_bufts = options.repack;
+  if (options.mmap != Toggle::automatic || options.mlock) {
+    const bool mmap = options.mmap != Toggle::off;
+    params.load_mode = options.mlock ? (mmap ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK)
+                                     : (mmap ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE);
+  }
+  return params;
+}
+
 Result<llama_context_params> context_params(const Model& model, const LoadOptions& options, KvShape shape) {
   const ModelFacts& facts = model.facts();
   const bool generative = facts.kind == ModelKind::generative;

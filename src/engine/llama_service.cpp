@@ -8,6 +8,7 @@
 
 #include "engine/backends.h"
 #include "engine/llama_service_impl.h"
+#include "engine/memory_estimate.h"
 
 namespace corral::engine {
 
@@ -44,7 +45,8 @@ Result<std::unique_ptr<LlamaService>> LlamaService::load(LoadOptions options, Pr
   if (auto checked = check(options); !checked) return std::unexpected(checked.error());
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
   auto model = Model::load(options, progress);
-  if (!model) return std::unexpected(model.error());
+  if (!model) return std::unexpected(explain_failure(model.error(), options, read_host_memory()));
+  if (auto fits = check_contexts_fit(**model, options, read_host_memory()); !fits) return std::unexpected(fits.error());
 
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
@@ -58,7 +60,7 @@ Result<std::unique_ptr<LlamaService>> LlamaService::load(LoadOptions options, Pr
     auto box = std::make_shared<CommandBox>();
     auto pooling_box = std::make_shared<PoolingBox>();
     auto context = Context::make(impl->model, o, generative ? box->abort_flag() : pooling_box->abort_flag());
-    if (!context) return std::unexpected(context.error());
+    if (!context) return std::unexpected(explain_failure(context.error(), o, read_host_memory()));
     const std::uint32_t cells = (*context)->n_ctx();
     facts.n_ctx = facts.n_ctx_train != 0 ? std::min(cells, facts.n_ctx_train) : cells;
     facts.n_batch = (*context)->n_batch();

@@ -44,8 +44,8 @@ class LlamaService {
   using Progress = std::function<bool(float)>;
 
   // Loads (on the calling thread) and starts the workers. Calls load_backends() first.
-  // Errors: file_not_found, load_failed, load_cancelled, out_of_memory, invalid_argument, invalid_worker_count,
-  // version_mismatch, unsupported.
+  // Errors: file_not_found, load_failed, load_cancelled, out_of_memory, never_fits, invalid_argument,
+  // invalid_worker_count, version_mismatch, unsupported.
   static Result<std::unique_ptr<LlamaService>> load(LoadOptions options, Progress progress = {});
 
   // Ends every stream with `shutdown`, joins the workers, frees the memory.

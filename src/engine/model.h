@@ -20,6 +20,8 @@ class Model {
  public:
   // Errors: as LlamaService::load. load_backends() must have succeeded.
   static Result<std::shared_ptr<Model>> load(const LoadOptions& options, const std::function<bool(float)>& progress);
+  // All but the weights, which are laid out and never allocated: contexts of it can be measured, not used.
+  static Result<std::shared_ptr<Model>> load_empty(const LoadOptions& options);
 
   const ModelFacts& facts() const { return facts_; }
   ModelFacts& mutable_facts() { return facts_; }  // while loading: what only a context knows
@@ -41,12 +43,17 @@ class Model {
   // A part of a sequence's cells can be removed at any place, and cells can be shared between sequences.
   bool plain_attention() const { return plain_attention_; }
 
+  // Adds the LoRA adapters of the load to a new context of this model.
+  void apply_adapters(llama_context* context) const;
+
   // A metadata value of the file, empty if there is none.
   std::string meta(const std::string& key) const;
 
  private:
   Model(llama_model* model, const LoadOptions& options);
+  static Result<std::shared_ptr<Model>> open(const LoadOptions& options, const llama_model_params& params);
   Result<> describe(const LoadOptions& options);
+  Result<> add_adapters(const std::vector<LoraAdapter>& loras);
   void read_default_sampling();
 
   struct Free {
@@ -58,6 +65,8 @@ class Model {
   SamplingOptions default_sampling_;
   std::vector<Token> end_tokens_;
   std::vector<Token> suppressed_;
+  std::vector<llama_adapter_lora*> adapters_;  // the model's own, freed with it
+  std::vector<float> adapter_scales_;
   bool plain_attention_ = true;
 };
 
