@@ -1,5 +1,6 @@
 #include "app/engine_process.h"
 
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "app/version.h"
+#include "async/event.h"
 #include "async/loop.h"
 #include "async/offload.h"
 #include "async/task_group.h"
@@ -48,7 +50,9 @@ backends::EngineFailed failure(const Error& error) {
   // A missing adapter is not the model's file.
   if (failed.cause == backends::errc::model_file_not_found && error.param == "lora")
     failed.cause = backends::errc::invalid_option;
+  // What the options are called outside.
   if (failed.param == "n_ctx") failed.param = "ctx_size";
+  if (failed.param == "path") failed.param = "model";
   return failed;
 }
 
@@ -101,6 +105,7 @@ class EngineChild {
       : arguments_(std::move(arguments)),
         control_(open(loops_.home().executor())),
         offload_(2),
+        parent_gone_(loops_.home().executor()),
         tasks_(loops_.home().executor()) {}
 
   int run() {
@@ -129,6 +134,7 @@ class EngineChild {
     if (!ready) co_return co_await give_up(ready.error());
     if (!load) co_return co_await give_up(load.error());
 
+    tasks_.spawn("watch parent", watch_parent());
     if (arguments_.estimate) co_return co_await estimate(*load);
     auto service = co_await load_model(*load);
     if (!service) co_return co_await give_up(service.error());
@@ -149,14 +155,24 @@ class EngineChild {
       if (!tcp) co_return co_await give_up(tcp.error());
     }
     co_await tell(backends::EngineReady{(*service)->facts().n_ctx});
-    co_await control_->until_peer_gone();
+    co_await parent_gone_.wait();
     co_return true;
   }
 
+  async::Task<void> watch_parent() {
+    co_await control_->until_peer_gone();
+    unwanted_ = true;
+    parent_gone_.set();
+  }
+
   async::Task<Result<std::unique_ptr<engine::LlamaService>>> load_model(const backends::EngineLoad& load) {
-    auto progress = [this](float fraction) {
-      loops_.home().post([this, fraction] { tasks_.spawn("progress", tell(backends::EngineProgress{fraction})); });
-      return true;
+    // Called for every tensor; a hundred lines are enough.
+    auto progress = [this, told = -1.0f](float fraction) mutable {
+      if (fraction >= told + 0.01f || fraction >= 1) {
+        told = fraction;
+        loops_.home().post([this, fraction] { tasks_.spawn("progress", tell(backends::EngineProgress{fraction})); });
+      }
+      return !unwanted_;
     };
     auto job = [options = engine_options(load), progress] { return engine::LlamaService::load(options, progress); };
     co_return co_await offload_.run(std::move(job));
@@ -192,6 +208,8 @@ class EngineChild {
   async::SystemTimers timers_;
   std::unique_ptr<proc::ControlChannel> control_;
   async::ThreadPool offload_;
+  std::atomic<bool> unwanted_ = false;  // a load that nobody waits for any more stops
+  async::Event parent_gone_;
   async::TaskGroup tasks_;
   int exit_code_ = 0;
 };

@@ -136,6 +136,10 @@ void add_adapter(const llama_model* model, const std::string& path, Sum& sum) {
   }
 }
 
+// What a process touches once it serves and the dry run doesn't: pages of libraries, threads' own heaps, the work space
+// of the CPU's kernels. Measured; the work space grows with the model, so slowly that it doesn't matter for large ones.
+constexpr std::uint64_t kServing = 4 << 20;
+
 struct MeasuredContext {
   llama_memory_breakdown buffers;
   std::uint64_t process = 0;
@@ -211,7 +215,7 @@ Result<MemoryEstimate> estimate_memory(const LoadOptions& options) {
   if (!context) return std::unexpected(context.error());
 
   Sum sum;
-  sum.estimate().process = context->process;
+  sum.estimate().process = context->process + kServing;
   for (const auto& [type, bytes] : context->buffers) {
     if (bytes.model + bytes.context + bytes.compute == 0) continue;
     DeviceMemory& device = sum.on(type);
