@@ -182,13 +182,17 @@ Result<MeasuredContext> measure_context(const Model& model, llama_context_params
   return larger;
 }
 
-// Bytes that contexts can't exceed, by the shape of the model alone: cells of every layer as wide as the model, twice
-// for those whose heads are wider together, and attention computed without fusing.
+// Bytes that contexts hardly exceed, by the shape of the model alone: cells of every layer as wide as the first one's,
+// twice for models whose heads are wider together than the model is, and attention computed without fusing.
 std::uint64_t upper_bound(const Model& model, const llama_context_params& params, const LoadOptions& options) {
   const auto positive = [](std::int32_t value) { return static_cast<std::uint64_t>(std::max(value, 1)); };
   const llama_model* const m = model.handle();
   const std::uint64_t per_value = params.type_k == GGML_TYPE_F32 || params.type_v == GGML_TYPE_F32 ? 4 : 2;
-  const std::uint64_t cell = positive(llama_model_n_layer(m)) * positive(llama_model_n_embd(m)) * 2 * 2 * per_value;
+  // A first layer without attention says nothing of the others.
+  const std::int32_t heads = llama_model_n_head(m), kv_heads = llama_model_n_head_kv(m);
+  const std::uint64_t width =
+      positive(llama_model_n_embd(m)) * positive(kv_heads > 0 ? kv_heads : heads) / positive(heads);
+  const std::uint64_t cell = positive(llama_model_n_layer(m)) * width * 2 * 2 * per_value;
   const std::uint64_t scores = std::uint64_t{params.n_ubatch} * positive(llama_model_n_head(m)) * sizeof(float);
   constexpr std::uint64_t kRest = 512ull << 20;
   return options.workers * (std::uint64_t{params.n_ctx} * (cell + scores) + kRest);
