@@ -154,7 +154,7 @@ class EngineChild {
       const auto tcp = server.listen_tcp("127.0.0.1", *arguments_.tcp_port);
       if (!tcp) co_return co_await give_up(tcp.error());
     }
-    co_await tell(backends::EngineReady{(*service)->facts().n_ctx});
+    co_await tell(backends::EngineReady{(*service)->facts().n_ctx, engine::cpu_backend_file()});
     co_await parent_gone_.wait();
     co_return true;
   }

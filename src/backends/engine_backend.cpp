@@ -137,6 +137,7 @@ class EngineProcess final : public WrappedServer {
         if (hooks.progress) hooks.progress(progress->fraction);
       } else if (const auto* ready = std::get_if<EngineReady>(&*event)) {
         context_window_ = ready->context_window;
+        backend_.cpu_backend_ = ready->cpu_backend;
         predicted_ = backend_.predictor_.known(*model_, options_);
         co_return Result<>();
       } else if (const auto* failed = std::get_if<EngineFailed>(&*event)) {
@@ -275,6 +276,7 @@ async::Task<Result<EngineBackend::Started>> EngineBackend::spawn() {
   spec.argv = started.argv;
   spec.control_channel = true;
   spec.binds_itself = true;
+  if (!cpu_backend_.empty()) spec.environment["CORRAL_CPU_BACKEND"] = cpu_backend_;
   if (!options_.log_dir.empty()) spec.log_file = options_.log_dir / (spec.name + ".log");
   auto child = co_await spawner_.spawn(std::move(spec));
   if (!child) co_return std::unexpected(cannot_start(child.error()));

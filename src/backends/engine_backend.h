@@ -66,6 +66,7 @@ class EngineBackend final : public Backend {
   proc::Spawner& spawner_;
   const EngineBackendOptions options_;
   MemoryPredictor predictor_;
+  std::string cpu_backend_;  // as the latest child said
   std::uint64_t last_number_ = 0;
   std::optional<Started> spare_;
   bool stopping_ = false;

@@ -327,6 +327,18 @@ TEST_F(EngineBackendTest, SpareTakesTheLoadAndIsReplacedWhenItIsOver) {
   EXPECT_EQ(spawner_.running(), 2u);
 }
 
+TEST_F(EngineBackendTest, LaterChildrenAreToldWhichCpuBackendFits) {
+  start();
+  load();
+  EXPECT_THAT(process(0).spec().environment, IsEmpty());
+  say(0, EngineReady{1, "/lib/libggml-cpu-zen4.so"});
+  load();
+  EXPECT_THAT(
+      process(1).spec().environment,
+      ElementsAre(testing::Pair("CORRAL_CPU_BACKEND", testing::Optional(std::string("/lib/libggml-cpu-zen4.so")))));
+  say(1, EngineReady{1});
+}
+
 TEST_F(EngineBackendTest, SpareThatDiedIsPassedOver) {
   start(true);
   process(0).die(SIGKILL);

@@ -131,7 +131,9 @@ std::string to_line(const EngineEvent& event) {
   if (const auto* progress = std::get_if<EngineProgress>(&event)) {
     out.field("progress", progress->fraction);
   } else if (const auto* ready = std::get_if<EngineReady>(&event)) {
-    out.key("ready").begin_object().field("context_window", ready->context_window).end_object();
+    out.key("ready").begin_object().field("context_window", ready->context_window);
+    if (!ready->cpu_backend.empty()) out.field("cpu_backend", ready->cpu_backend);
+    out.end_object();
   } else if (const auto* failed = std::get_if<EngineFailed>(&event)) {
     write_failed(out.key("failed"), *failed);
   } else if (const auto* estimate = std::get_if<MemoryEstimate>(&event)) {
@@ -172,7 +174,8 @@ Result<EngineEvent> parse_engine_event(std::string_view line) {
   if (!parsed) return std::unexpected(parsed.error());
   if (json::find(*parsed, "progress"))
     return EngineProgress{std::clamp(json::number_or(*parsed, "progress", 0), 0.0, 1.0)};
-  if (const auto* ready = json::find(*parsed, "ready")) return EngineReady{count(*ready, "context_window")};
+  if (const auto* ready = json::find(*parsed, "ready"))
+    return EngineReady{count(*ready, "context_window"), std::string(json::text_or(*ready, "cpu_backend", ""))};
   if (const auto* failed = json::find(*parsed, "failed")) return read_failed(*failed);
   if (const auto* estimate = json::find(*parsed, "estimate")) return read_memory_estimate(*estimate);
   if (const auto* done = json::find(*parsed, "request_done")) {

@@ -228,8 +228,10 @@ Result<MemoryEstimate> estimate_memory(const LoadOptions& options) {
     device.compute += bytes.compute * options.workers;
   }
   const ModelFacts& facts = (*model)->facts();
-  const std::uint64_t row = (facts.kind == ModelKind::generative ? facts.n_vocab : facts.n_embd) * sizeof(float);
-  sum.estimate().devices.front().compute += row * params->n_seq_max * options.workers;
+  const bool generative = facts.kind == ModelKind::generative;
+  const std::uint64_t row = (generative ? facts.n_vocab : facts.n_embd) * sizeof(float);
+  const std::uint32_t rows = std::max(params->n_seq_max, generative ? params->n_outputs_max : 0);
+  sum.estimate().devices.front().compute += row * rows * options.workers;
   for (const LoraAdapter& lora : options.loras) add_adapter((*model)->handle(), lora.path, sum);
   if (maps_file((*model)->handle(), options)) add_mapping((*model)->handle(), options.path, sum.estimate());
   return std::move(sum.estimate());

@@ -1,20 +1,20 @@
 // The engine child alone, over its control channel, as the router talks to it.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { models, program } from "../support/server.mjs";
 
 class Engine {
-  constructor(...args) {
+  constructor(args = [], environment = {}) {
     this.folder = mkdtempSync(join(tmpdir(), "corral-engine-"));
     const socket = args.length > 0 ? args : ["--socket", join(this.folder, "engine.sock")];
     this.child = spawn(program, ["engine", ...socket], {
       stdio: ["ignore", "ignore", "ignore", "pipe"],
-      env: { ...process.env, CORRAL_CONTROL_FD: "3" },
+      env: { ...process.env, CORRAL_CONTROL_FD: "3", ...environment },
     });
     this.control = this.child.stdio[3];
     this.control.on("error", () => {}); // it ends while we still write
@@ -76,8 +76,26 @@ test("what can't be loaded says why, with the option and the numbers", async () 
   }
 });
 
+test("a child that is told the CPU's library takes it, and none that is wrong", async () => {
+  const library = async (told) => {
+    const engine = new Engine([], told === undefined ? {} : { CORRAL_CPU_BACKEND: told });
+    engine.load();
+    const { ready } = (await engine.events()).at(-1);
+    engine.control.destroy();
+    assert.equal(await engine.ended, 0);
+    return ready.cpu_backend;
+  };
+  const best = await library();
+  assert.match(best, /libggml-cpu-\w+\.so$/);
+  assert.equal(await library(best), best);
+  // A variant that works on any machine of this kind: that it is taken shows that nothing else was tried.
+  const plain = best.replace(/cpu-\w+\.so$/, "cpu-x64.so");
+  if (existsSync(plain)) assert.equal(await library(plain), plain);
+  for (const wrong of ["", "/nowhere/libggml-cpu-x.so", join(dirname(best), "libggml-cpu-nonesuch.so")]) assert.equal(await library(wrong), best);
+});
+
 test("an estimate is one answer, and the end", async () => {
-  const engine = new Engine("--estimate");
+  const engine = new Engine(["--estimate"]);
   engine.load({ ctx_size: 4096 });
   const events = await engine.events();
   assert.equal(events.length, 1);
@@ -86,7 +104,7 @@ test("an estimate is one answer, and the end", async () => {
   assert.equal(estimate.devices[0].kv, 4096 * 2 * 2 * 2 * 16 * 2);
   assert.equal(await engine.ended, 0);
 
-  const broken = new Engine("--estimate");
+  const broken = new Engine(["--estimate"]);
   broken.load({ path: "/nowhere/model.gguf" });
   assert.equal((await broken.events()).at(-1).failed.cause, "file_not_found");
   assert.equal(await broken.ended, 1);
