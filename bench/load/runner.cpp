@@ -26,8 +26,8 @@ double cpu_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-proc::UniqueFd connect_tcp(std::uint16_t port) {
-  proc::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+UniqueFd connect_tcp(std::uint16_t port) {
+  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   sockaddr_in address{};
@@ -38,8 +38,8 @@ proc::UniqueFd connect_tcp(std::uint16_t port) {
   return socket;
 }
 
-proc::UniqueFd connect_unix(const std::string& path) {
-  proc::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+UniqueFd connect_unix(const std::string& path) {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -48,7 +48,7 @@ proc::UniqueFd connect_unix(const std::string& path) {
 }
 
 // Empty, with errno, when nobody takes the connection.
-proc::UniqueFd connect_to(const Job& job) {
+UniqueFd connect_to(const Job& job) {
   return job.socket.empty() ? connect_tcp(job.port) : connect_unix(job.socket);
 }
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "event_reader.h"
 #include "job.h"
-#include "proc/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace corral::bench {
 
@@ -22,7 +22,7 @@ class Runner {
  private:
   struct Stream {
     const Request& request;
-    proc::UniqueFd socket = {};
+    UniqueFd socket = {};
     std::string unsent = {};
     EventReader answer = {};
     Outcome outcome = {};
@@ -39,7 +39,7 @@ class Runner {
   int patience() const;
 
   const Job& job_;
-  proc::UniqueFd epoll_;
+  UniqueFd epoll_;
   std::vector<Stream> streams_;
   std::vector<char> buffer_;
   MonoClock::time_point begin_;

@@ -53,6 +53,7 @@ const std::error_category& error_category() {
       {"model_load_error", ErrorKind::internal},
       {"load_cancelled", ErrorKind::cancelled},
       {"insufficient_memory", ErrorKind::unprocessable},
+      {"insufficient_memory", ErrorKind::unprocessable},
       {"version_mismatch", ErrorKind::internal},
       {"session_not_found", ErrorKind::not_found},
       {"session_busy", ErrorKind::conflict},

@@ -15,7 +15,8 @@ enum class errc {
   file_not_found,        // the model file is not there or can't be opened
   load_failed,           // the file is there but no model came out of it; the message carries libllama's own last lines
   load_cancelled,        // the progress callback said no
-  out_of_memory,         // weights or context don't fit
+  out_of_memory,         // weights or context don't fit now; Error::memory says what was missing, if that is known
+  never_fits,            // they need more than the device has altogether; Error::memory says what
   version_mismatch,      // another libllama than the one this was built for
   session_not_found,     // never made, or ended
   session_busy,          // a generation runs on this session and the call didn't ask to supersede it

@@ -50,9 +50,9 @@ class InferenceEngine {
   using Progress = std::function<bool(float)>;
 
   // Loads (on the calling thread) and starts the workers. Calls load_backends() first.
-  // Errors: file_not_found, load_failed, load_cancelled, out_of_memory, invalid_argument, invalid_worker_count,
-  // version_mismatch, unsupported.
-  // Engines with the same `ids` never give two sessions the same id.
+  // Errors: file_not_found, load_failed, load_cancelled, out_of_memory, never_fits, invalid_argument,
+  // invalid_worker_count, version_mismatch, unsupported. Engines with the same `ids` never give two sessions the same
+  // id.
   static Result<std::unique_ptr<InferenceEngine>> load(LoadOptions options, Progress progress = {},
                                                        std::shared_ptr<SessionIds> ids = {});
   // What can be said about the options without loading: ranges, and whether there is such a file.

@@ -11,6 +11,7 @@
 #include "engine/context_params.h"
 #include "engine/inference_engine.h"
 #include "engine/inference_engine_impl.h"
+#include "engine/memory_estimate.h"
 
 namespace corral::engine {
 namespace {
@@ -35,8 +36,7 @@ std::string fingerprint(const LoadOptions& options, const Model& model) {
                                  changed, model.facts().model_bytes, model.facts().n_params, options.cache_type_k,
                                  options.cache_type_v, running_llama_version());
   text += options.flash_attention == Toggle::off ? " no-fa" : "";
-  for (const LoraAdapter& lora : options.loras) text += fmt::format(" {}:{}", lora.path, lora.scale);
-  return text;
+  return text + " " + model.facts().adapters;
 }
 
 std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model& model) {
@@ -58,7 +58,7 @@ Result<> InferenceEngine::Impl::add_worker() {
     return Context::make(model, options, box->abort_flag(), shape);
   };
   auto memory = make({});
-  if (!memory) return std::unexpected(memory.error());
+  if (!memory) return std::unexpected(explain_failure(memory.error(), options, read_host_memory()));
   take_facts(**memory);
   auto drafter = make_drafter((*memory)->n_ctx());
   if (!drafter) return std::unexpected(drafter.error());
@@ -85,7 +85,7 @@ Result<> InferenceEngine::Impl::add_worker() {
 Result<> InferenceEngine::Impl::add_pooler() {
   auto box = std::make_shared<PoolingBox>();
   auto context = Context::make(model, options, box->abort_flag());
-  if (!context) return std::unexpected(context.error());
+  if (!context) return std::unexpected(explain_failure(context.error(), options, read_host_memory()));
   take_facts(**context);
   poolers.push_back(std::make_unique<PoolingWorker>(model, std::move(*context), std::move(box)));
   return {};
@@ -134,7 +134,8 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions optio
   if (auto checked = check(options); !checked) return std::unexpected(checked.error());
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
   auto model = Model::load(options, progress);
-  if (!model) return std::unexpected(model.error());
+  if (!model) return std::unexpected(explain_failure(model.error(), options, read_host_memory()));
+  if (auto fits = check_contexts_fit(**model, options, read_host_memory()); !fits) return std::unexpected(fits.error());
 
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
