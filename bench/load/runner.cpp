@@ -48,9 +48,7 @@ UniqueFd connect_unix(const std::string& path) {
 }
 
 // Empty, with errno, when nobody takes the connection.
-UniqueFd connect_to(const Job& job) {
-  return job.socket.empty() ? connect_tcp(job.port) : connect_unix(job.socket);
-}
+UniqueFd connect_to(const Job& job) { return job.socket.empty() ? connect_tcp(job.port) : connect_unix(job.socket); }
 
 bool is_immediate(const Request& request) { return request.at <= 0 && request.after_events == 0; }
 

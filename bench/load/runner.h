@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/unique_fd.h"
 #include "event_reader.h"
 #include "job.h"
-#include "base/unique_fd.h"
 
 namespace corral::bench {
 
