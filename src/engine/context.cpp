@@ -14,6 +14,10 @@ namespace corral::engine {
 namespace {
 
 constexpr std::int32_t kSpareId = 0;
+// What libllama writes for a sequence: a mark and the sequence's id, then the number of streams, then a part for each
+// stream, which is a single zero for all but the one that holds the sequence.
+constexpr std::size_t kHeadBytes = sizeof(std::uint32_t) + sizeof(llama_seq_id);
+constexpr std::size_t kCountBytes = sizeof(std::uint32_t);
 constexpr std::uint32_t kOneStream = 1;
 
 }  // namespace
@@ -101,8 +105,7 @@ bool Context::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
   return !copy.empty() && restore(to, copy) && trim(to, shared);
 }
 
-// What libllama writes for one sequence begins with the number of streams, then comes a part for each stream, which is
-// a single zero for all but the one that holds the sequence. Kept is the form of a unified cache: one stream.
+// Kept is the form of a unified cache, which has one stream.
 std::vector<std::uint8_t> Context::save(std::int32_t sequence) {
   if (memory_ == nullptr) return {};
   std::int32_t from = sequence;
@@ -115,24 +118,25 @@ std::vector<std::uint8_t> Context::save(std::int32_t sequence) {
   if (spare_ids_) clear(from);
   if (shape_.unified() || bytes.empty()) return bytes;
 
-  const std::size_t before = sizeof(std::uint32_t) * static_cast<std::size_t>(sequence);
-  const std::size_t behind = sizeof(std::uint32_t) * (shape_.streams - 1) - before;
-  if (bytes.size() < sizeof kOneStream + before + behind) return {};
+  const std::size_t before = kCountBytes * static_cast<std::size_t>(sequence);
+  const std::size_t behind = kCountBytes * (shape_.streams - 1) - before;
+  if (bytes.size() < kHeadBytes + kCountBytes + before + behind) return {};
   bytes.resize(bytes.size() - behind);
-  bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(before));
-  std::memcpy(bytes.data(), &kOneStream, sizeof kOneStream);
+  const auto parts = bytes.begin() + kHeadBytes + kCountBytes;
+  bytes.erase(parts, parts + static_cast<std::ptrdiff_t>(before));
+  std::memcpy(bytes.data() + kHeadBytes, &kOneStream, kCountBytes);
   return bytes;
 }
 
 bool Context::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) {
-  if (memory_ == nullptr || bytes.size() <= sizeof kOneStream) return false;
+  if (memory_ == nullptr || bytes.size() <= kHeadBytes + kCountBytes) return false;
   const LogCapture log;  // no room is an answer here, not a line for the log
   std::vector<std::uint8_t> framed;
   if (!shape_.unified()) {
-    framed.reserve(bytes.size() + sizeof(std::uint32_t) * shape_.streams);
+    framed.reserve(bytes.size() + kCountBytes * shape_.streams);
     framed.assign(bytes.begin(), bytes.end());
-    std::memcpy(framed.data(), &shape_.streams, sizeof shape_.streams);
-    framed.resize(framed.size() + sizeof(std::uint32_t) * (shape_.streams - 1), 0);
+    std::memcpy(framed.data() + kHeadBytes, &shape_.streams, kCountBytes);
+    framed.resize(framed.size() + kCountBytes * (shape_.streams - 1), 0);
     bytes = framed;
   }
   const std::size_t taken = llama_state_seq_set_data(handle_.get(), bytes.data(), bytes.size(), sequence);
