@@ -47,11 +47,6 @@ std::uint32_t output_rows(const Model& model, const LoadOptions& options) {
   return options.max_sequences + std::min(guesses.max_active, options.max_sequences) * guesses.max_tokens;
 }
 
-bool on_gpu(const LoadOptions& options) {
-  return options.n_gpu_layers != 0 && (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU) != nullptr ||
-                                       ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_IGPU) != nullptr);
-}
-
 std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
   if (options.n_threads > 0) return options.n_threads;
   if (model.facts().model_bytes < kOneThreadBytes) return 1;

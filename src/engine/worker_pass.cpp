@@ -55,7 +55,8 @@ void WorkerCore::add_drafts() {
         std::min({options_.draft_tokens, room, ends, cells - std::min(cells, session.in_cache + 1)});
     if (most == 0) continue;
     item.first_draft = static_cast<std::uint32_t>(drafts_.size());
-    drafter_->draft(session.shared->id, session.history, most, drafts_);
+    const auto rows = static_cast<std::uint32_t>(items_.size() + drafts_.size());
+    drafter_->draft(session.shared->id, session.history, {.most = most, .rows = rows, .costs = row_costs_}, drafts_);
     item.drafted = static_cast<std::uint32_t>(drafts_.size()) - item.first_draft;
     room -= item.drafted;
   }
@@ -105,7 +106,11 @@ void WorkerCore::decode(std::span<PassItem> items) {
       ++counters_.steps;
       counters_.batch_tokens += batch_.size();
       counters_.prompt_tokens += prefill;
-      if (prefill > 0) counters_.prompt_ms += ms;
+      if (prefill > 0) {
+        counters_.prompt_ms += ms;
+      } else if (options_.measure_rows) {
+        row_costs_.observe(batch_.size(), ms);
+      }
       counters_.last_batch = batch_.size();
       counters_.max_batch = std::max(counters_.max_batch, batch_.size());
       pace_.observe({.decoding = batch_.size() - prefill, .prefill = prefill, .ms = ms});
@@ -157,7 +162,6 @@ void WorkerCore::take_result(const PassItem& item) {
   Usage& usage = session.generation->usage;
   usage.drafted_tokens += item.drafted;
   std::uint32_t accepted = 0;
-  bool refuted = false;
   for (std::uint32_t i = 0; i <= item.drafted; ++i) {
     const float* const logits = memory_->logits(item.row + static_cast<std::int32_t>(i));
     if (logits == nullptr) {
@@ -169,9 +173,7 @@ void WorkerCore::take_result(const PassItem& item) {
       finish(session, StopReason::error, token.error());
       break;
     }
-    const bool guessed = i < item.drafted;
-    const bool right = guessed && *token == drafts_[item.first_draft + i];
-    refuted = guessed && !right;
+    const bool right = i < item.drafted && *token == drafts_[item.first_draft + i];
     if (right) {
       ++accepted;
       ++usage.accepted_tokens;
@@ -185,7 +187,6 @@ void WorkerCore::take_result(const PassItem& item) {
   counters_.drafted_tokens += item.drafted;
   counters_.accepted_tokens += accepted;
   if (session.sequence >= 0) sequences_.discard_behind(session);
-  drafter_->learn(session.shared->id, accepted + (refuted ? 1 : 0), accepted);
 }
 
 }  // namespace corral::engine
