@@ -30,6 +30,7 @@ namespace {
 constexpr std::uint64_t kNoLimit = ~0ull;
 
 backends::errc cause_of(const Error& error) {
+  if (error.param == "draft_model" && error.code != engine::errc::out_of_memory) return backends::errc::invalid_option;
   if (error.code == engine::errc::file_not_found) return backends::errc::model_file_not_found;
   if (error.code == engine::errc::out_of_memory) return backends::errc::load_out_of_memory;
   if (error.code == engine::errc::invalid_argument) return backends::errc::invalid_option;
@@ -43,6 +44,8 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
   if (load.options.parallel.value_or(0) > 0) options.max_sequences = static_cast<std::uint32_t>(*load.options.parallel);
   options.n_threads = static_cast<std::int32_t>(load.options.threads.value_or(0));
   options.n_gpu_layers = static_cast<std::int32_t>(load.options.gpu_layers.value_or(-1));
+  options.speculative.max_tokens = static_cast<std::uint32_t>(load.options.speculative.value_or(0));
+  options.speculative.draft_path = load.options.draft_model.value_or("");
   return options;
 }
 

@@ -317,7 +317,7 @@ TEST_F(EngineBackendTest, OptionsAreFilledInAndChecked) {
   start();
   const auto resolved = backend_->resolve(*model(), {});
   ASSERT_TRUE(resolved);
-  EXPECT_EQ(*resolved, (LoadOptions{-1, 16, 0, -1, ""}));
+  EXPECT_EQ(*resolved, (LoadOptions{-1, 16, 0, -1, "", 16}));
   LoadOptions zero;
   zero.ctx_size = 0;
   EXPECT_EQ(backend_->resolve(*model(), zero)->ctx_size, -1);
@@ -328,6 +328,20 @@ TEST_F(EngineBackendTest, OptionsAreFilledInAndChecked) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::invalid_option);
   EXPECT_EQ(refused.error().param, "parallel");
+}
+
+TEST_F(EngineBackendTest, ADraftModelIsAFileThatIsThere) {
+  start();
+  LoadOptions options;
+  options.draft_model = (dir_ / "a.gguf").native();
+  EXPECT_EQ(backend_->resolve(*model(), options)->draft_model, options.draft_model);
+  options.draft_model = "/nowhere/b.gguf";
+  const auto refused = backend_->resolve(*model(), options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_option);
+  EXPECT_EQ(refused.error().param, "draft_model");
+  options.draft_model = "";
+  EXPECT_FALSE(backend_->resolve(*model(), options)->draft_model) << "none is the same as not set";
 }
 
 TEST_F(EngineBackendTest, FileThatIsGoneIsFoundBeforeAnythingIsDone) {
@@ -346,6 +360,15 @@ TEST(LoadOptions, FingerprintsTellOptionsApart) {
   b.parallel = 1;
   EXPECT_NE(fingerprint(a), fingerprint(b));
   EXPECT_EQ(fingerprint(merge(a, b)), fingerprint(merge(b, a)));
+  for (const auto& [field, value] :
+       {std::pair(&LoadOptions::draft_model, "x"), {&LoadOptions::llamacpp_backend, "x"}}) {
+    LoadOptions one = a;
+    one.*field = value;
+    EXPECT_NE(fingerprint(one), fingerprint(a));
+  }
+  LoadOptions guessing = a;
+  guessing.speculative = 0;
+  EXPECT_NE(fingerprint(guessing), fingerprint(a));
 }
 
 }  // namespace

@@ -59,6 +59,8 @@ std::string to_line(const EngineLoad& load) {
   optional_field(out, "threads", load.options.threads);
   optional_field(out, "gpu_layers", load.options.gpu_layers);
   optional_field(out, "llamacpp_backend", load.options.llamacpp_backend);
+  optional_field(out, "speculative", load.options.speculative);
+  optional_field(out, "draft_model", load.options.draft_model);
   out.end_object().end_object();
   return line;
 }
@@ -101,6 +103,8 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
   load.options.gpu_layers = integer(*body, "gpu_layers");
   if (const auto backend = json::text_or(*body, "llamacpp_backend", ""); !backend.empty())
     load.options.llamacpp_backend = backend;
+  load.options.speculative = integer(*body, "speculative");
+  if (const auto draft = json::text_or(*body, "draft_model", ""); !draft.empty()) load.options.draft_model = draft;
   return load;
 }
 

@@ -14,6 +14,8 @@ void for_each_option(Visit visit, Options&... options) {
   visit(options.threads...);
   visit(options.gpu_layers...);
   visit(options.llamacpp_backend...);
+  visit(options.speculative...);
+  visit(options.draft_model...);
 }
 
 }  // namespace

@@ -9,11 +9,13 @@ namespace corral::backends {
 
 // Unset means: the next source in line decides (load request > configuration > built-in default).
 struct LoadOptions {
-  std::optional<std::int64_t> ctx_size;         // tokens of context; -1 or 0: from the model
-  std::optional<std::int64_t> parallel;         // requests that run side by side
-  std::optional<std::int64_t> threads;          // compute threads; 0: all cores
-  std::optional<std::int64_t> gpu_layers;       // layers on the GPU; -1: all
-  std::optional<std::string> llamacpp_backend;  // "cpu": nothing on a GPU; "auto", empty: the best there is
+  std::optional<std::int64_t> ctx_size;          // tokens of context; -1 or 0: from the model
+  std::optional<std::int64_t> parallel;          // requests that run side by side
+  std::optional<std::int64_t> threads;           // compute threads; 0: all cores
+  std::optional<std::int64_t> gpu_layers;        // layers on the GPU; -1: all
+  std::optional<std::string> llamacpp_backend;   // "cpu": nothing on a GPU; "auto", empty: the best there is
+  std::optional<std::int64_t> speculative = {};  // most tokens guessed ahead in a pass; 0: none
+  std::optional<std::string> draft_model = {};   // file of a smaller model that guesses; empty: the text itself does
 
   friend bool operator==(const LoadOptions&, const LoadOptions&) = default;
 };

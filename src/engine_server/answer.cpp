@@ -26,7 +26,9 @@ protocol::Timings timings_of(const engine::Finish& finish) {
           .prompt_n = finish.usage.prompt_tokens - finish.usage.cached_tokens,
           .prompt_ms = finish.timings.prompt_ms,
           .predicted_n = finish.usage.completion_tokens,
-          .predicted_ms = finish.timings.predicted_ms};
+          .predicted_ms = finish.timings.predicted_ms,
+          .draft_n = finish.usage.drafted_tokens,
+          .draft_n_accepted = finish.usage.accepted_tokens};
 }
 
 Result<std::string_view> finish_reason_of(const engine::Finish& finish) {

@@ -55,6 +55,8 @@ void add(protocol::Timings& sum, const protocol::Timings& more) {
   sum.prompt_ms += more.prompt_ms;
   sum.predicted_n += more.predicted_n;
   sum.predicted_ms += more.predicted_ms;
+  sum.draft_n += more.draft_n;
+  sum.draft_n_accepted += more.draft_n_accepted;
 }
 
 }  // namespace

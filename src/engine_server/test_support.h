@@ -33,11 +33,13 @@ inline std::string model_path(const std::string& name) {
   return path.string();
 }
 
-inline std::unique_ptr<engine::LlamaService> load(const std::string& name, std::uint32_t n_ctx = 2048) {
+inline std::unique_ptr<engine::LlamaService> load(const std::string& name, std::uint32_t n_ctx = 2048,
+                                                  const engine::SpeculativeOptions& speculative = {}) {
   engine::LoadOptions options;
   options.path = model_path(name);
   options.n_ctx = n_ctx;
   options.n_threads = 1;
+  options.speculative = speculative;
   auto service = engine::LlamaService::load(std::move(options));
   if (!service) throw std::runtime_error(service.error().message);
   return std::move(*service);
@@ -79,7 +81,9 @@ struct Answer {
 
 class Fixture {
  public:
-  explicit Fixture(const std::string& model, std::uint32_t n_ctx = 2048) : service(load(model, n_ctx)) {
+  explicit Fixture(const std::string& model, std::uint32_t n_ctx = 2048,
+                   const engine::SpeculativeOptions& speculative = {})
+      : service(load(model, n_ctx, speculative)) {
     EngineServerOptions options;
     options.model_name = model;
     options.request_done = [this](const RequestRecord& record) { records.push_back(record); };

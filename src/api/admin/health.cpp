@@ -13,6 +13,8 @@ void write_options(json::Writer& out, const backends::LoadOptions& options) {
   if (options.threads) out.field("threads", *options.threads);
   if (options.gpu_layers) out.field("gpu_layers", *options.gpu_layers);
   if (options.llamacpp_backend) out.field("llamacpp_backend", *options.llamacpp_backend);
+  if (options.speculative) out.field("speculative", *options.speculative);
+  if (options.draft_model) out.field("draft_model", *options.draft_model);
   out.end_object();
 }
 

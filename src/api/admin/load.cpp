@@ -23,6 +23,8 @@ constexpr Field kLoadFields[] = {
     {.name = "threads", .kinds = protocol::kInteger, .min = 0, .max = 1024},
     {.name = "gpu_layers", .kinds = protocol::kInteger, .min = -1, .max = 100'000},
     {.name = "llamacpp_backend", .kinds = protocol::kString},
+    {.name = "speculative", .kinds = protocol::kInteger, .min = 0, .max = 64},
+    {.name = "draft_model", .kinds = protocol::kString},
     {.name = "pinned", .kinds = protocol::kBoolean},
     {.name = "stream", .kinds = protocol::kBoolean},
 };
@@ -140,6 +142,9 @@ async::Task<http::Response> load(Context& context, http::Request request) {
       integer(body, "ctx_size"), integer(body, "parallel"), integer(body, "threads"), integer(body, "gpu_layers"), {}};
   if (const auto backend = body.find("llamacpp_backend"); backend.found() && backend.is_string())
     options.llamacpp_backend = backend.as_string();
+  options.speculative = integer(body, "speculative");
+  if (const auto draft = body.find("draft_model"); draft.found() && draft.is_string())
+    options.draft_model = draft.as_string();
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
   if (body.find("stream").found() && body.find("stream").as_bool()) {

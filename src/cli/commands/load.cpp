@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <memory>
 
 #include <CLI/App.hpp>
@@ -36,6 +37,13 @@ Action declare_load(CLI::App& app) {
   app.add_option("--parallel", options->parallel, "Requests it works on at the same time")->type_name("N");
   app.add_option("--threads", options->threads, "Compute threads; 0 for automatic")->type_name("N");
   app.add_option("--gpu-layers", options->gpu_layers, "Layers on the GPU; -1 for all that fit")->type_name("N");
+  app.add_option("--speculative", options->speculative, "Most tokens guessed ahead; 0 for none")->type_name("N");
+  const auto set_draft = [options](const std::string& file) {
+    options->draft_model = std::filesystem::absolute(file).native();
+  };
+  app.add_option_function<std::string>("--draft-model", set_draft,
+                                       "A smaller model with the same vocabulary that guesses")
+      ->type_name("FILE");
   return [options](Context& context) { return load(*options, context); };
 }
 
