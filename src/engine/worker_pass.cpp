@@ -44,15 +44,14 @@ void WorkerCore::add_drafts() {
   // A split layout computes sequences with different numbers of tokens one after another.
   if (!shape_.unified() && items_.size() > 1) return;
   if (std::ranges::any_of(items_, [](const PassItem& item) { return item.tokens != 1; })) return;
-  std::uint32_t room = batch_.capacity() - static_cast<std::uint32_t>(items_.size());
+  std::uint32_t room = std::min(options_.draft_tokens, batch_.capacity() - static_cast<std::uint32_t>(items_.size()));
   for (PassItem& item : items_) {
     const Session& session = *item.session;
     if (session.generation->usage.completion_tokens == 0 || session.pending() != 1) continue;
     // The last token of an answer can't be followed by a guess: all in the pass may become part of the answer.
     const std::uint32_t ends = std::max(1u, session.remaining()) - 1;
     const std::uint32_t cells = memory_->cells_per_sequence();
-    const std::uint32_t most =
-        std::min({options_.draft_tokens, room, ends, cells - std::min(cells, session.in_cache + 1)});
+    const std::uint32_t most = std::min({room, ends, cells - std::min(cells, session.in_cache + 1)});
     if (most == 0) continue;
     item.first_draft = static_cast<std::uint32_t>(drafts_.size());
     const auto rows = static_cast<std::uint32_t>(items_.size() + drafts_.size());
