@@ -101,6 +101,17 @@ TEST(Speculative, SeveralSessionsAtOnceKeepTheirOwnAnswers) {
   EXPECT_GT(accepted(*service), 0u);
 }
 
+TEST(Speculative, AloneInASplitLayout) {
+  LoadOptions options = load_options("tiny-llama");
+  options.kv_layout = KvLayout::split;
+  options.max_sequences = 2;
+  options.speculative = by_looking_up();
+  const auto service = load(options);
+  const Answer answer = generate(*service, session_with(*service, repetitive()), endless(300));
+  EXPECT_TRUE(Reference("tiny-llama").is_greedy(repetitive(), answer.tokens, true));
+  EXPECT_GT(answer.finish.usage.accepted_tokens, 0u);
+}
+
 TEST(Speculative, ARecurrentModelGoesWithout) {
   for (const SpeculativeOptions& guesses :
        {by_looking_up(), SpeculativeOptions{.max_tokens = 8, .draft_path = "none"}}) {
