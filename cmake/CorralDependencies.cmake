@@ -36,7 +36,7 @@ if(CORRAL_LLAMA STREQUAL "system")
   set(CORRAL_LLAMA_BIN "" CACHE PATH "Folder with llama.cpp's own programs (for comparison tests)")
 else()
   if(NOT CORRAL_LLAMA_PREFIX)
-    execute_process(COMMAND bash -c "source '${CMAKE_SOURCE_DIR}/script/lib/env.sh' && printf '%s' \"$llama_prefix\""
+    execute_process(COMMAND bash -c "source '${PROJECT_SOURCE_DIR}/script/lib/env.sh' && printf '%s' \"$llama_prefix\""
                     OUTPUT_VARIABLE CORRAL_LLAMA_PREFIX COMMAND_ERROR_IS_FATAL ANY)
   endif()
   if(NOT EXISTS "${CORRAL_LLAMA_PREFIX}/.libs")

@@ -17,15 +17,19 @@ find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # A precompiled header changes its time stamp, not its meaning: let the compiler cache look through it.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()
 
 add_library(corral_flags INTERFACE)
-target_compile_options(corral_flags INTERFACE -Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wshadow
-                                              -Wimplicit-fallthrough -Xclang -fno-pch-timestamp)
+target_compile_features(corral_flags INTERFACE cxx_std_23)
+target_compile_options(corral_flags INTERFACE -Xclang -fno-pch-timestamp)
+if(PROJECT_IS_TOP_LEVEL)  # a program that takes the libraries has warnings of its own
+  target_compile_options(corral_flags INTERFACE -Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wshadow
+                                                -Wimplicit-fallthrough)
+endif()
 target_compile_definitions(corral_flags INTERFACE
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_SEPARATE_COMPILATION BOOST_BEAST_USE_STD_STRING_VIEW)
-target_include_directories(corral_flags INTERFACE "${CMAKE_SOURCE_DIR}/src")
+target_include_directories(corral_flags INTERFACE "${PROJECT_SOURCE_DIR}/src")
 target_link_options(corral_flags INTERFACE -fuse-ld=mold)
 if(CORRAL_SANITIZE)
   target_compile_options(corral_flags INTERFACE -fsanitize=${CORRAL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -66,12 +66,13 @@ class Process:
         """The process ids of its group: nginx's workers, a router's children."""
         return [pid for pid in all_pids() if _group_of(pid) == self.child.pid]
 
-    def stop(self):
+    def stop(self, grace=3):
+        """Ends it; a second call does nothing. `grace`: seconds it has to end by itself."""
         # The group first told, so that servers end their own children, then swept.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.child.wait(3)
+            self.child.wait(grace)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
         self.child.wait()
@@ -102,6 +103,12 @@ def cpu_seconds(pids):
             fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid):
+    """Memory of the process that is in RAM now, pages of mapped files included."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
 @contextlib.contextmanager

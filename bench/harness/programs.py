@@ -8,16 +8,28 @@ import sys
 REPO = pathlib.Path(__file__).resolve().parents[2]
 
 
+class GaveUp(SystemExit):
+    """Ends the script; one that has more to measure may catch it."""
+
+
 def give_up(message):
     print(f"error: {message}", file=sys.stderr)
-    raise SystemExit(1)
+    raise GaveUp(1)
+
+
+def _built(name, variable):
+    path = pathlib.Path(os.environ.get(variable, REPO / "build/release/bin" / name))
+    if not path.exists():
+        give_up(f"{path} is missing: run script/build release {name}")
+    return str(path)
 
 
 def corral():
-    path = pathlib.Path(os.environ.get("CORRAL_PROGRAM", REPO / "build/release/bin/corral"))
-    if not path.exists():
-        give_up(f"{path} is missing: run script/build release corral")
-    return str(path)
+    return _built("corral", "CORRAL_PROGRAM")
+
+
+def stream_load():
+    return _built("corral-stream-load", "CORRAL_STREAM_LOAD")
 
 
 def installed(name):

@@ -45,7 +45,7 @@ def machine():
 
 def publish(name, text, write):
     """Prints the section; with `write` it also replaces what stands between the markers of `name` in the document."""
-    print(text)
+    print(f"{text}\n", flush=True)
     if not write:
         return
     begin, end = f"<!-- bench:{name} -->", f"<!-- /bench:{name} -->"

@@ -1,12 +1,44 @@
 """The servers that are compared, each started the same way: a function that takes a Stage and returns a Server."""
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
+import queue
 import socket
+import threading
+import time
 
 from harness import client, programs
 from harness.processes import Process, free_port
+
+
+class Control:
+    """Our end of an engine child's control channel. What the child says is taken from it at once, as a router does."""
+
+    def __init__(self, end):
+        self._end = end
+        self._heard = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        with contextlib.suppress(OSError), self._end.makefile("rb") as lines:
+            for line in lines:
+                if not line.startswith(b'{"request_done"'):
+                    self._heard.put(json.loads(line))
+
+    def tell(self, order):
+        self._end.sendall(json.dumps(order).encode() + b"\n")
+
+    def answer(self, names, seconds):
+        """The next thing that the child says under one of these names, or None. What stands before it is dropped."""
+        deadline = time.monotonic() + seconds
+        with contextlib.suppress(queue.Empty):
+            while True:
+                said = self._heard.get(timeout=max(0, deadline - time.monotonic()))
+                if any(name in said for name in names):
+                    return said
+        return None
 
 
 @dataclasses.dataclass
@@ -15,6 +47,7 @@ class Server:
     port: int
     prefix: str = "/v1"  # of the paths of requests that aren't OpenAI's (llama-server has them at the root)
     socket: pathlib.Path | None = None
+    control: Control | None = None
 
     def path(self, workload):
         return "/v1/chat/completions" if workload == "chat" else f"{self.prefix}/{workload}"
@@ -44,17 +77,20 @@ def corral_serve(stage, folder, *arguments, name="corral serve"):
 
 
 def corral_engine(stage, model, name="corral engine", **options):
-    """An engine child as `corral serve` starts it, but with us as its parent, and listening on TCP as well."""
+    """An engine child as `corral serve` starts it, but with us as its parent, and listening on TCP as well.
+
+    `options` are those of a load (`ctx_size`, `parallel`, `park_dir`, ...). The name must be the only one of its kind
+    on this stage."""
     ours, theirs = socket.socketpair()
-    path, port = stage.folder / "engine.sock", free_port()
+    path, port = stage.folder / f"{name.replace(' ', '-')}.sock", free_port()
     process = stage.start(name, [programs.corral(), "engine", "--socket", path, "--listen-tcp", port],
                           environment={"CORRAL_CONTROL_FD": "3"}, pass_fd=theirs.fileno())
     theirs.close()
     stage.adopt(ours)  # the engine ends when this does
-    load = {"load": {"model": model.stem, "path": str(model), "type": "llm", **options}}
-    ours.sendall(json.dumps(load).encode() + b"\n")
+    control = Control(ours)
+    control.tell({"load": {"model": model.stem, "path": str(model), "type": "llm", **options}})
     process.wait_for_port(port)
-    return Server(process, port, socket=path)
+    return Server(process, port, socket=path, control=control)
 
 
 def llama_server(stage, model, *arguments, name="llama-server"):

@@ -243,6 +243,26 @@ TEST_F(ApiTest, ModelIdsMayHoldSlashesAndEscapes) {
   EXPECT_EQ(get("/v1/models/no/such/model").status, 404u);
 }
 
+// ---- estimate
+
+TEST_F(ApiTest, EstimateSaysWhatALoadWouldTake) {
+  MemoryEstimate estimate;
+  estimate.devices = {{"cpu", 10, 20, 30, 0}};
+  estimate.process = 40;
+  backend.estimates["tiny-llama"] = estimate;
+  const auto answer = post("/v1/estimate", R"({"model_name":"tiny-llama","ctx_size":512})");
+  ASSERT_EQ(answer.status, 200u);
+  const auto body = json::parse(answer.text).value();
+  EXPECT_EQ(json::text_or(body, "model_name", ""), "tiny-llama");
+  const auto* memory = json::find(body, "memory");
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(json::number_or(*memory, "total", 0), 100);
+  EXPECT_EQ(json::number_or(json::find(*memory, "devices")->get_array().at(0), "kv", 0), 20);
+  EXPECT_EQ(post("/v1/estimate", R"({"model_name":"nonesuch"})").status, 404u);
+  EXPECT_EQ(post("/v1/estimate", R"({"model_name":"tiny-llama","ctx_size":"x"})").status, 400u);
+  expect_untouched();
+}
+
 // ---- load
 
 TEST_F(ApiTest, LoadAnswersWhenTheModelIsThere) {

@@ -1,5 +1,6 @@
 #include "app/engine_process.h"
 
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "app/version.h"
+#include "async/event.h"
 #include "async/loop.h"
 #include "async/offload.h"
 #include "async/task_group.h"
@@ -18,7 +20,8 @@
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "engine/backends.h"
-#include "engine/llama_service.h"
+#include "engine/inference_engine.h"
+#include "engine/memory_estimate.h"
 #include "engine_server/engine_server.h"
 #include "http/server.h"
 #include "proc/control_channel.h"
@@ -29,12 +32,28 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = ~0ull;
 
-backends::errc cause_of(const Error& error) {
-  if (error.param == "draft_model" && error.code != engine::errc::out_of_memory) return backends::errc::invalid_option;
-  if (error.code == engine::errc::file_not_found) return backends::errc::model_file_not_found;
-  if (error.code == engine::errc::out_of_memory) return backends::errc::load_out_of_memory;
-  if (error.code == engine::errc::invalid_argument) return backends::errc::invalid_option;
-  return backends::errc::load_failed;
+// The engine's causes in the words of the router. What no other model's leaving would help is told apart from the rest.
+constexpr std::pair<engine::errc, backends::errc> kCauses[] = {
+    {engine::errc::file_not_found, backends::errc::model_file_not_found},
+    {engine::errc::out_of_memory, backends::errc::load_out_of_memory},
+    {engine::errc::never_fits, backends::errc::load_never_fits},
+    {engine::errc::invalid_argument, backends::errc::invalid_option},
+    {engine::errc::invalid_worker_count, backends::errc::invalid_option},
+    {engine::errc::unsupported, backends::errc::invalid_option},
+};
+
+backends::EngineFailed failure(const Error& error) {
+  backends::EngineFailed failed{backends::errc::load_failed, error.message, error.param, error.memory};
+  for (const auto& [ours, theirs] : kCauses) {
+    if (error.code == ours) failed.cause = theirs;
+  }
+  // A missing or broken adapter or draft model is not the model's file.
+  if (failed.cause == backends::errc::model_file_not_found && (error.param == "lora" || error.param == "draft_model"))
+    failed.cause = backends::errc::invalid_option;
+  // What the options are called outside.
+  if (failed.param == "n_ctx") failed.param = "ctx_size";
+  if (failed.param == "path") failed.param = "model";
+  return failed;
 }
 
 engine::LoadOptions engine_options(const backends::EngineLoad& load) {
@@ -44,6 +63,10 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
   if (load.options.parallel.value_or(0) > 0) options.max_sequences = static_cast<std::uint32_t>(*load.options.parallel);
   options.n_threads = static_cast<std::int32_t>(load.options.threads.value_or(0));
   options.n_gpu_layers = static_cast<std::int32_t>(load.options.gpu_layers.value_or(-1));
+  for (const std::string& adapter : load.options.lora.value_or(std::vector<std::string>())) {
+    const auto [path, scale] = backends::parse_lora(adapter);
+    options.loras.push_back({path.native(), scale});
+  }
   options.speculative.max_tokens = static_cast<std::uint32_t>(load.options.speculative.value_or(0));
   options.speculative.draft_path = load.options.draft_model.value_or("");
   return options;
@@ -52,10 +75,15 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
 struct EngineArguments {
   std::string socket;
   std::optional<std::uint16_t> tcp_port;  // on loopback too, for benchmarks: load generators know no Unix sockets
+  bool estimate = false;                  // says what the load would take instead of loading
 };
 
 std::optional<EngineArguments> parse_arguments(std::span<char*> words) {
   EngineArguments arguments;
+  if (words.size() == 3 && words[2] == std::string_view("--estimate")) {
+    arguments.estimate = true;
+    return arguments;
+  }
   for (std::size_t at = 2; at + 1 < words.size(); at += 2) {
     const std::string_view name = words[at], value = words[at + 1];
     if (name == "--socket") {
@@ -79,6 +107,7 @@ class EngineChild {
       : arguments_(std::move(arguments)),
         control_(open(loops_.home().executor())),
         offload_(2),
+        parent_gone_(loops_.home().executor()),
         tasks_(loops_.home().executor()) {}
 
   int run() {
@@ -107,6 +136,8 @@ class EngineChild {
     if (!ready) co_return co_await give_up(ready.error());
     if (!load) co_return co_await give_up(load.error());
 
+    tasks_.spawn("watch parent", watch_parent());
+    if (arguments_.estimate) co_return co_await estimate(*load);
     auto service = co_await load_model(*load);
     if (!service) co_return co_await give_up(service.error());
     engine_server::EngineServerOptions options;
@@ -125,18 +156,36 @@ class EngineChild {
       const auto tcp = server.listen_tcp("127.0.0.1", *arguments_.tcp_port);
       if (!tcp) co_return co_await give_up(tcp.error());
     }
-    co_await tell(backends::EngineReady{(*service)->facts().n_ctx});
-    co_await control_->until_peer_gone();
+    co_await tell(backends::EngineReady{(*service)->facts().n_ctx, engine::cpu_backend_file()});
+    co_await parent_gone_.wait();
     co_return true;
   }
 
-  async::Task<Result<std::unique_ptr<engine::LlamaService>>> load_model(const backends::EngineLoad& load) {
-    auto progress = [this](float fraction) {
-      loops_.home().post([this, fraction] { tasks_.spawn("progress", tell(backends::EngineProgress{fraction})); });
-      return true;
+  async::Task<void> watch_parent() {
+    co_await control_->until_peer_gone();
+    unwanted_ = true;
+    parent_gone_.set();
+  }
+
+  async::Task<Result<std::unique_ptr<engine::InferenceEngine>>> load_model(const backends::EngineLoad& load) {
+    // Called for every tensor; a hundred lines are enough.
+    auto progress = [this, told = -1.0f](float fraction) mutable {
+      if (fraction >= told + 0.01f || fraction >= 1) {
+        told = fraction;
+        loops_.home().post([this, fraction] { tasks_.spawn("progress", tell(backends::EngineProgress{fraction})); });
+      }
+      return !unwanted_;
     };
-    auto job = [options = engine_options(load), progress] { return engine::LlamaService::load(options, progress); };
+    auto job = [options = engine_options(load), progress] { return engine::InferenceEngine::load(options, progress); };
     co_return co_await offload_.run(std::move(job));
+  }
+
+  async::Task<bool> estimate(const backends::EngineLoad& load) {
+    auto job = [options = engine_options(load)] { return engine::estimate_memory(options); };
+    auto estimated = co_await offload_.run(std::move(job));
+    if (!estimated) co_return co_await give_up(estimated.error());
+    co_await tell(std::move(*estimated));
+    co_return true;
   }
 
   void report(const engine_server::RequestRecord& record) {
@@ -152,7 +201,7 @@ class EngineChild {
 
   async::Task<bool> give_up(Error error) {
     log::error("engine", "{}", error.message);
-    co_await tell(backends::EngineFailed{cause_of(error), error.message});
+    co_await tell(failure(error));
     co_return false;
   }
 
@@ -161,6 +210,8 @@ class EngineChild {
   async::SystemTimers timers_;
   std::unique_ptr<proc::ControlChannel> control_;
   async::ThreadPool offload_;
+  std::atomic<bool> unwanted_ = false;  // a load that nobody waits for any more stops
+  async::Event parent_gone_;
   async::TaskGroup tasks_;
   int exit_code_ = 0;
 };
@@ -171,7 +222,8 @@ int engine_process(int argc, char** argv) {
   if (!proc::bind_to_parent_from_environment()) return 0;
   auto arguments = parse_arguments({argv, static_cast<std::size_t>(argc)});
   if (!arguments) {
-    std::fputs("usage: corral engine --socket PATH [--listen-tcp PORT] (started by corral serve)\n", stderr);
+    std::fputs("usage: corral engine --socket PATH [--listen-tcp PORT] | --estimate (started by corral serve)\n",
+               stderr);
     return 2;
   }
   EngineChild child(std::move(*arguments), proc::ControlChannel::from_environment);

@@ -70,7 +70,9 @@ backends::EngineBackendOptions engine_options(const config::ServeSettings& setti
           .runtime_dir = runtime_dir,
           .log_dir = settings.log_dir(),
           .warm_spare = settings.warm_spare,
-          .spare_delay = kSpareDelay};
+          .spare_delay = kSpareDelay,
+          .estimates_file = settings.state_dir / "memory-estimates.json",
+          .engine_version = fmt::format("corral-{}-llama.cpp-{}", kVersion, CORRAL_LLAMA_VERSION)};
 }
 
 // A folder for sockets that is this process's alone and goes with it.

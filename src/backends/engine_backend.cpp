@@ -28,6 +28,19 @@ Result<> in_range(const std::optional<std::int64_t>& value, const char* name, st
               name);
 }
 
+// Host memory that no load of this model exceeds: everything twice (weights that are kept in two layouts), cells of
+// every layer twice as wide as the model, and room for the rest. Only what is above the machine is worth a question.
+std::uint64_t upper_bound(const models::ModelInfo& model, const LoadOptions& options) {
+  constexpr std::uint64_t kBytesPerValue = 2, kKeysAndValues = 2, kRest = std::uint64_t{1} << 30;
+  constexpr std::uint64_t kDefaultContext = 8192;
+  const auto& traits = model.traits;
+  const std::uint64_t trained = traits.context_length == 0 ? kDefaultContext : traits.context_length;
+  const auto asked = options.ctx_size.value_or(-1);
+  const std::uint64_t cells = asked > 0 ? static_cast<std::uint64_t>(asked) : std::min(trained, kDefaultContext);
+  const std::uint64_t cell = traits.layers * traits.embedding_length * 2 * kKeysAndValues * kBytesPerValue;
+  return 2 * model.size.value() + cells * cell + kRest;
+}
+
 // A program that isn't there won't be there for the second attempt either; anything else may pass.
 Error cannot_start(const Error& cause) {
   const bool missing = cause.code == proc::errc::program_not_found || cause.code == proc::errc::permission_denied;
@@ -84,6 +97,7 @@ class EngineProcess final : public WrappedServer {
     facts.backend_url = "unix:" + started_.socket.native();
     facts.context_window = context_window_;
     facts.memory_bytes = resident_bytes(facts.pid);
+    facts.predicted = predicted_;
     return facts;
   }
 
@@ -123,9 +137,11 @@ class EngineProcess final : public WrappedServer {
         if (hooks.progress) hooks.progress(progress->fraction);
       } else if (const auto* ready = std::get_if<EngineReady>(&*event)) {
         context_window_ = ready->context_window;
+        backend_.cpu_backend_ = ready->cpu_backend;
+        predicted_ = backend_.predictor_.known(*model_, options_);
         co_return Result<>();
       } else if (const auto* failed = std::get_if<EngineFailed>(&*event)) {
-        co_return fail(failed->cause, failed->message);
+        co_return std::unexpected(failed->error());
       }
     }
   }
@@ -159,13 +175,22 @@ class EngineProcess final : public WrappedServer {
   EngineBackend::Started started_;
   std::optional<ClientPool> clients_;
   std::uint64_t context_window_ = 0;
+  std::optional<MemoryEstimate> predicted_;
   bool said_something_ = false;  // the child, since it was told to load
   async::TaskGroup events_;
 };
 
 EngineBackend::EngineBackend(async::Executor home, async::Timers& timers, proc::Spawner& spawner,
                              EngineBackendOptions options)
-    : home_(home), timers_(timers), spawner_(spawner), options_(std::move(options)), tasks_(home) {}
+    : home_(home),
+      timers_(timers),
+      spawner_(spawner),
+      options_(std::move(options)),
+      predictor_(home, timers, spawner,
+                 {.program = options_.program,
+                  .cache_file = options_.estimates_file,
+                  .engine_version = options_.engine_version}),
+      tasks_(home) {}
 
 EngineBackend::~EngineBackend() = default;
 
@@ -190,6 +215,12 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
                             *resolved.llamacpp_backend),
                 "llamacpp_backend");
   }
+  if (resolved.lora && resolved.lora->empty()) resolved.lora.reset();
+  for (const auto& adapter : resolved.lora.value_or(std::vector<std::string>())) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(parse_lora(adapter).path, error))
+      return fail(errc::invalid_option, fmt::format("'lora' names no file: '{}'", adapter), "lora");
+  }
   if (!resolved.speculative) resolved.speculative = kSpeculative;
   if (resolved.draft_model == "") resolved.draft_model.reset();
   if (std::error_code error; resolved.draft_model && !std::filesystem::is_regular_file(*resolved.draft_model, error))
@@ -205,6 +236,31 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
     }
   }
   return resolved;
+}
+
+async::Task<Result<MemoryEstimate>> EngineBackend::estimate(ModelPtr model, LoadOptions options) {
+  return predictor_.predict(std::move(model), std::move(options));
+}
+
+async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions options) {
+  const HostMemory host = options_.host_memory();
+  if (host.total == 0 || upper_bound(*model, options) <= host.total) co_return Result<>();
+  const auto estimate = co_await predictor_.predict(model, options);
+  if (!estimate) {
+    const auto& error = estimate.error();
+    if (error.code == errc::invalid_option || error.code == errc::model_file_not_found)
+      co_return std::unexpected(error);
+    log::warning("backends", "{}; it is tried all the same", error.message);
+    co_return Result<>();
+  }
+  auto needs = never_fits(*estimate, host.total);
+  if (needs.empty()) co_return Result<>();
+  Error error(
+      make_error_code(errc::load_never_fits),
+      fmt::format("model '{}' {}: take a smaller ctx_size, or a smaller model", model->name.value(), in_words(needs)),
+      options.ctx_size.value_or(-1) > 0 ? "ctx_size" : "model");
+  error.memory = std::move(needs);
+  co_return std::unexpected(std::move(error));
 }
 
 std::unique_ptr<WrappedServer> EngineBackend::create(ModelPtr model, const LoadOptions& options) {
@@ -226,6 +282,7 @@ async::Task<Result<EngineBackend::Started>> EngineBackend::spawn() {
   spec.argv = started.argv;
   spec.control_channel = true;
   spec.binds_itself = true;
+  if (!cpu_backend_.empty()) spec.environment["CORRAL_CPU_BACKEND"] = cpu_backend_;
   if (!options_.log_dir.empty()) spec.log_file = options_.log_dir / (spec.name + ".log");
   auto child = co_await spawner_.spawn(std::move(spec));
   if (!child) co_return std::unexpected(cannot_start(child.error()));
@@ -253,6 +310,7 @@ async::Task<void> EngineBackend::stop() {
   stopping_ = true;
   tasks_.cancel();
   co_await tasks_.join();
+  co_await predictor_.stop();
   if (auto spare = std::exchange(spare_, std::nullopt)) {
     co_await spare->child->stop(Millis(0));
     std::error_code ignored;

@@ -5,12 +5,15 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "async/task_group.h"
 #include "async/timer.h"
+#include "backends/memory_predictor.h"
 #include "backends/wrapped_server.h"
+#include "base/host_memory.h"
 #include "proc/child.h"
 
 namespace corral::backends {
@@ -22,6 +25,9 @@ struct EngineBackendOptions {
   bool warm_spare = true;
   Millis spare_delay{
       0};  // from the end of a load to the start of the next spare: its start takes a core from the first answer
+  std::filesystem::path estimates_file = {};  // see MemoryPredictorOptions
+  std::string engine_version = {};
+  std::function<HostMemory()> host_memory = [] { return read_host_memory(); };
 };
 
 class EngineBackend final : public Backend {
@@ -35,6 +41,8 @@ class EngineBackend final : public Backend {
 
   std::string_view recipe() const override { return "llamacpp"; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
+  async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
+  async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;
   async::Task<void> stop() override;
 
@@ -57,6 +65,8 @@ class EngineBackend final : public Backend {
   async::Timers& timers_;
   proc::Spawner& spawner_;
   const EngineBackendOptions options_;
+  MemoryPredictor predictor_;
+  std::string cpu_backend_;  // as the latest child said
   std::uint64_t last_number_ = 0;
   std::optional<Started> spare_;
   bool stopping_ = false;

@@ -39,6 +39,7 @@ class EngineBackendTest : public testing::Test {
   void start(bool warm_spare = false) {
     EngineBackendOptions options{
         .program = "/usr/bin/corral", .runtime_dir = dir_.path(), .log_dir = {}, .warm_spare = warm_spare};
+    options.host_memory = [this] { return host_; };
     backend_.emplace(loop_.executor(), timers_, spawner_, options);
     backend_->start();
     settle();
@@ -60,6 +61,8 @@ class EngineBackendTest : public testing::Test {
     info.name = ModelName("a");
     info.paths = {dir_ / "a.gguf"};
     info.type = ModelType::embedding;
+    info.traits.layers = 24;
+    info.traits.embedding_length = 896;
     return std::make_shared<const models::ModelInfo>(info);
   }
   // Starts the load; its end is in loaded_.
@@ -73,6 +76,18 @@ class EngineBackendTest : public testing::Test {
     hooks.progress = [this](double fraction) { progress_.push_back(fraction); };
     hooks.request_done = [this](const RequestStats& stats) { stats_.push_back(stats); };
     loaded_.emplace(co_await server_->load(std::move(hooks)));
+  }
+  void preflight(LoadOptions options) {
+    fits_.reset();
+    wait_for(run_preflight(std::move(options)));
+  }
+  async::Task<void> run_preflight(LoadOptions options) {
+    fits_.emplace(co_await backend_->preflight(model(), std::move(options)));
+  }
+  static MemoryEstimate estimate_of(std::uint64_t kv) {
+    MemoryEstimate estimate;
+    estimate.devices = {{.device = "cpu", .kv = kv}};
+    return estimate;
   }
   async::Task<void> run_stop(Millis grace) { co_await server_->stop(grace); }
   async::Task<void> watch() { end_ = co_await server_->until_gone(); }
@@ -108,6 +123,8 @@ class EngineBackendTest : public testing::Test {
   std::optional<EngineBackend> backend_;
   std::unique_ptr<WrappedServer> server_;
   std::optional<Result<>> loaded_;
+  std::optional<Result<>> fits_;
+  HostMemory host_{.total = 1ull << 40, .available = 1ull << 40};
   std::vector<double> progress_;
   std::vector<RequestStats> stats_;
   std::string end_;
@@ -149,13 +166,63 @@ TEST_F(EngineBackendTest, RequestsAreCountedAndNonsenseBetweenThemIsPassedOver) 
   EXPECT_EQ(stats_[0].input_tokens, 10u);
 }
 
+// ---- memory, before the load
+
+TEST_F(EngineBackendTest, PreflightAsksNobodyWhereEverythingFits) {
+  host_ = {.total = 64ull << 30, .available = 0};
+  start();
+  preflight({8192, 16, 0, -1, ""});
+  ASSERT_TRUE(fits_);
+  EXPECT_TRUE(*fits_);
+  EXPECT_THAT(spawner_.processes(), IsEmpty());
+}
+
+TEST_F(EngineBackendTest, PreflightRefusesWhatNeverFitsWithNeedAndHave) {
+  host_ = {.total = 4ull << 30, .available = 4ull << 30};
+  start();
+  preflight({1 << 24, 16, 0, -1, ""});
+  ASSERT_EQ(spawner_.processes().size(), 1u);
+  EXPECT_THAT(process(0).spec().argv, ElementsAre("/usr/bin/corral", "engine", "--estimate"));
+  EXPECT_EQ(parse_engine_load(heard_by(0))->options.ctx_size, 1 << 24);
+  EXPECT_FALSE(fits_);
+  say(0, EngineEvent(estimate_of(5ull << 30)));
+  ASSERT_TRUE(fits_ && !*fits_);
+  EXPECT_EQ(fits_->error().code, errc::load_never_fits);
+  EXPECT_EQ(fits_->error().param, "ctx_size");
+  EXPECT_THAT(fits_->error().message, HasSubstr("needs 5.0 GiB on cpu, which has 4.0 GiB"));
+  ASSERT_EQ(fits_->error().memory.size(), 1u);
+  EXPECT_EQ(fits_->error().memory[0].need, 5ull << 30);
+  EXPECT_EQ(fits_->error().memory[0].have, 4ull << 30);
+  EXPECT_FALSE(process(0).alive());
+
+  preflight({1 << 24, 16, 0, -1, ""});  // known by now
+  EXPECT_EQ(spawner_.processes().size(), 1u);
+  EXPECT_FALSE(*fits_);
+}
+
+TEST_F(EngineBackendTest, PreflightLetsPassWhatFitsAndWhatCannotBeTold) {
+  host_ = {.total = 4ull << 30, .available = 0};
+  start();
+  preflight({1 << 24, 16, 0, -1, ""});
+  say(0, EngineEvent(estimate_of(3ull << 30)));
+  EXPECT_TRUE(fits_ && *fits_);
+  preflight({1 << 23, 16, 0, -1, ""});
+  process(1).die(SIGSEGV);
+  settle();
+  EXPECT_TRUE(fits_ && *fits_) << "a broken estimate is no reason to refuse";
+  preflight({1 << 22, 16, 0, -1, ""});
+  say(2, EngineFailed{errc::invalid_option, "no such cache type"});
+  ASSERT_TRUE(fits_ && !*fits_);
+  EXPECT_EQ(fits_->error().code, errc::invalid_option);
+}
+
 // ---- loads that fail
 
 TEST_F(EngineBackendTest, EachCauseOfTheChildComesThroughAndTheChildIsGone) {
   start();
   std::size_t number = 0;
-  for (const auto cause :
-       {errc::load_failed, errc::load_out_of_memory, errc::model_file_not_found, errc::invalid_option}) {
+  for (const auto cause : {errc::load_failed, errc::load_out_of_memory, errc::load_never_fits,
+                           errc::model_file_not_found, errc::invalid_option}) {
     load();
     make_socket(number);
     say(number, EngineFailed{cause, "this is why"});
@@ -260,6 +327,18 @@ TEST_F(EngineBackendTest, SpareTakesTheLoadAndIsReplacedWhenItIsOver) {
   EXPECT_EQ(spawner_.running(), 2u);
 }
 
+TEST_F(EngineBackendTest, LaterChildrenAreToldWhichCpuBackendFits) {
+  start();
+  load();
+  EXPECT_THAT(process(0).spec().environment, IsEmpty());
+  say(0, EngineReady{1, "/lib/libggml-cpu-zen4.so"});
+  load();
+  EXPECT_THAT(
+      process(1).spec().environment,
+      ElementsAre(testing::Pair("CORRAL_CPU_BACKEND", testing::Optional(std::string("/lib/libggml-cpu-zen4.so")))));
+  say(1, EngineReady{1});
+}
+
 TEST_F(EngineBackendTest, SpareThatDiedIsPassedOver) {
   start(true);
   process(0).die(SIGKILL);
@@ -317,7 +396,7 @@ TEST_F(EngineBackendTest, OptionsAreFilledInAndChecked) {
   start();
   const auto resolved = backend_->resolve(*model(), {});
   ASSERT_TRUE(resolved);
-  EXPECT_EQ(*resolved, (LoadOptions{-1, 16, 0, -1, "", 16}));
+  EXPECT_EQ(*resolved, (LoadOptions{-1, 16, 0, -1, "", {}, 16}));
   LoadOptions zero;
   zero.ctx_size = 0;
   EXPECT_EQ(backend_->resolve(*model(), zero)->ctx_size, -1);
@@ -328,6 +407,31 @@ TEST_F(EngineBackendTest, OptionsAreFilledInAndChecked) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::invalid_option);
   EXPECT_EQ(refused.error().param, "parallel");
+}
+
+TEST_F(EngineBackendTest, AdaptersMustBeFiles) {
+  start();
+  LoadOptions options;
+  options.lora = {(dir_ / "a.gguf").native() + ":0.5"};
+  EXPECT_EQ(backend_->resolve(*model(), options)->lora, options.lora);
+  options.lora->push_back("/nowhere/b.gguf");
+  const auto refused = backend_->resolve(*model(), options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_option);
+  EXPECT_EQ(refused.error().param, "lora");
+  EXPECT_THAT(refused.error().message, HasSubstr("/nowhere/b.gguf"));
+  options.lora->clear();
+  EXPECT_EQ(*backend_->resolve(*model(), options), *backend_->resolve(*model(), {})) << "none is none, however said";
+}
+
+TEST(LoadOptions, AdapterAndItsScale) {
+  EXPECT_EQ(parse_lora("/a/b.gguf").path, "/a/b.gguf");
+  EXPECT_EQ(parse_lora("/a/b.gguf").scale, 1);
+  EXPECT_EQ(parse_lora("/a:b/c.gguf:0.25").path, "/a:b/c.gguf");
+  EXPECT_EQ(parse_lora("/a:b/c.gguf:0.25").scale, 0.25f);
+  EXPECT_EQ(parse_lora("x:-1.5").scale, -1.5f);
+  EXPECT_EQ(parse_lora("x:1y").path, "x:1y");
+  EXPECT_EQ(parse_lora("x:").path, "x:");
 }
 
 TEST_F(EngineBackendTest, ADraftModelIsAFileThatIsThere) {
@@ -360,6 +464,11 @@ TEST(LoadOptions, FingerprintsTellOptionsApart) {
   b.parallel = 1;
   EXPECT_NE(fingerprint(a), fingerprint(b));
   EXPECT_EQ(fingerprint(merge(a, b)), fingerprint(merge(b, a)));
+  b = a;
+  b.lora = {"x", "y"};
+  EXPECT_NE(fingerprint(a), fingerprint(b));
+  a.lora = {"xy"};
+  EXPECT_NE(fingerprint(a), fingerprint(b));
   for (const auto& [field, value] :
        {std::pair(&LoadOptions::draft_model, "x"), {&LoadOptions::llamacpp_backend, "x"}}) {
     LoadOptions one = a;

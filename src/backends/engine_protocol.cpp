@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "json/value.h"
-#include "json/writer.h"
-
 namespace corral::backends {
 namespace {
 
@@ -16,7 +13,8 @@ struct Cause {
 };
 constexpr std::array kCauses = {
     Cause{"load_failed", errc::load_failed}, Cause{"out_of_memory", errc::load_out_of_memory},
-    Cause{"file_not_found", errc::model_file_not_found}, Cause{"invalid_option", errc::invalid_option}};
+    Cause{"never_fits", errc::load_never_fits}, Cause{"file_not_found", errc::model_file_not_found},
+    Cause{"invalid_option", errc::invalid_option}};
 
 std::string_view word_of(errc cause) {
   for (const auto& row : kCauses) {
@@ -47,7 +45,65 @@ std::uint64_t count(const json::Value& from, std::string_view name) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(integer(from, name).value_or(0), 0));
 }
 
+// The objects of an array, none for anything else.
+template <typename Visit>
+void each_of(const json::Value& from, std::string_view name, Visit visit) {
+  const auto* const found = json::find(from, name);
+  if (!found || !found->is_array()) return;
+  for (const auto& item : found->get_array()) visit(item);
+}
+
+void write_failed(json::Writer& out, const EngineFailed& failed) {
+  out.begin_object().field("cause", word_of(failed.cause)).field("message", failed.message);
+  if (!failed.param.empty()) out.field("param", failed.param);
+  if (!failed.memory.empty()) {
+    out.key("memory").begin_array();
+    for (const auto& need : failed.memory)
+      out.begin_object().field("device", need.device).field("need", need.need).field("have", need.have).end_object();
+    out.end_array();
+  }
+  out.end_object();
+}
+
+EngineFailed read_failed(const json::Value& from) {
+  EngineFailed failed{cause_of(json::text_or(from, "cause", "")), std::string(json::text_or(from, "message", "")),
+                      std::string(json::text_or(from, "param", ""))};
+  each_of(from, "memory", [&](const json::Value& need) {
+    failed.memory.push_back({std::string(json::text_or(need, "device", "")), count(need, "need"), count(need, "have")});
+  });
+  return failed;
+}
+
 }  // namespace
+
+Error EngineFailed::error() const {
+  Error error(make_error_code(cause), message, param);
+  error.memory = memory;
+  return error;
+}
+
+void write(json::Writer& out, const MemoryEstimate& estimate) {
+  out.begin_object().key("devices").begin_array();
+  for (const auto& device : estimate.devices) {
+    out.begin_object().field("device", device.device).field("weights", device.weights).field("kv", device.kv);
+    out.field("compute", device.compute).field("total", device.total()).field("have", device.have).end_object();
+  }
+  out.end_array().field("process", estimate.process).field("mapped", estimate.mapped);
+  out.field("in_place", estimate.in_place).field("total", estimate.total()).field("resident", estimate.resident());
+  out.end_object();
+}
+
+MemoryEstimate read_memory_estimate(const json::Value& from) {
+  MemoryEstimate estimate;
+  each_of(from, "devices", [&](const json::Value& device) {
+    estimate.devices.push_back({std::string(json::text_or(device, "device", "")), count(device, "weights"),
+                                count(device, "kv"), count(device, "compute"), count(device, "have")});
+  });
+  estimate.process = count(from, "process");
+  estimate.mapped = count(from, "mapped");
+  estimate.in_place = count(from, "in_place");
+  return estimate;
+}
 
 std::string to_line(const EngineLoad& load) {
   std::string line;
@@ -59,6 +115,11 @@ std::string to_line(const EngineLoad& load) {
   optional_field(out, "threads", load.options.threads);
   optional_field(out, "gpu_layers", load.options.gpu_layers);
   optional_field(out, "llamacpp_backend", load.options.llamacpp_backend);
+  if (load.options.lora) {
+    out.key("lora").begin_array();
+    for (const auto& adapter : *load.options.lora) out.value(adapter);
+    out.end_array();
+  }
   optional_field(out, "speculative", load.options.speculative);
   optional_field(out, "draft_model", load.options.draft_model);
   out.end_object().end_object();
@@ -72,13 +133,13 @@ std::string to_line(const EngineEvent& event) {
   if (const auto* progress = std::get_if<EngineProgress>(&event)) {
     out.field("progress", progress->fraction);
   } else if (const auto* ready = std::get_if<EngineReady>(&event)) {
-    out.key("ready").begin_object().field("context_window", ready->context_window).end_object();
+    out.key("ready").begin_object().field("context_window", ready->context_window);
+    if (!ready->cpu_backend.empty()) out.field("cpu_backend", ready->cpu_backend);
+    out.end_object();
   } else if (const auto* failed = std::get_if<EngineFailed>(&event)) {
-    out.key("failed")
-        .begin_object()
-        .field("cause", word_of(failed->cause))
-        .field("message", failed->message)
-        .end_object();
+    write_failed(out.key("failed"), *failed);
+  } else if (const auto* estimate = std::get_if<MemoryEstimate>(&event)) {
+    write(out.key("estimate"), *estimate);
   } else if (const auto* stats = std::get_if<RequestStats>(&event)) {
     out.key("request_done").begin_object();
     out.field("input", stats->input_tokens).field("output", stats->output_tokens).field("cached", stats->cached_tokens);
@@ -103,6 +164,10 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
   load.options.gpu_layers = integer(*body, "gpu_layers");
   if (const auto backend = json::text_or(*body, "llamacpp_backend", ""); !backend.empty())
     load.options.llamacpp_backend = backend;
+  each_of(*body, "lora", [&](const json::Value& adapter) {
+    if (!load.options.lora) load.options.lora.emplace();
+    if (const auto* text = adapter.if_string()) load.options.lora->emplace_back(text->data(), text->size());
+  });
   load.options.speculative = integer(*body, "speculative");
   if (const auto draft = json::text_or(*body, "draft_model", ""); !draft.empty()) load.options.draft_model = draft;
   return load;
@@ -113,11 +178,10 @@ Result<EngineEvent> parse_engine_event(std::string_view line) {
   if (!parsed) return std::unexpected(parsed.error());
   if (json::find(*parsed, "progress"))
     return EngineProgress{std::clamp(json::number_or(*parsed, "progress", 0), 0.0, 1.0)};
-  if (const auto* ready = json::find(*parsed, "ready")) return EngineReady{count(*ready, "context_window")};
-  if (const auto* failed = json::find(*parsed, "failed")) {
-    return EngineFailed{cause_of(json::text_or(*failed, "cause", "")),
-                        std::string(json::text_or(*failed, "message", ""))};
-  }
+  if (const auto* ready = json::find(*parsed, "ready"))
+    return EngineReady{count(*ready, "context_window"), std::string(json::text_or(*ready, "cpu_backend", ""))};
+  if (const auto* failed = json::find(*parsed, "failed")) return read_failed(*failed);
+  if (const auto* estimate = json::find(*parsed, "estimate")) return read_memory_estimate(*estimate);
   if (const auto* done = json::find(*parsed, "request_done")) {
     return RequestStats{count(*done, "input"), count(*done, "output"), count(*done, "cached"),
                         json::number_or(*done, "ttft", 0), json::number_or(*done, "rate", 0)};

@@ -3,6 +3,7 @@
 //   router → child   {"load":{…}}                          once
 //   child → router   {"progress":0.4}                      any number of times while loading
 //                    {"ready":{…}} or {"failed":{…}}       once
+//                    {"estimate":{…}}                      instead of "ready" by a child started for just that
 //                    {"request_done":{…}}                  for every inference request from then on
 #pragma once
 
@@ -10,11 +11,15 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "backends/load_options.h"
 #include "backends/wrapped_server.h"
 #include "base/error.h"
+#include "base/memory_estimate.h"
 #include "base/model_type.h"
+#include "json/value.h"
+#include "json/writer.h"
 
 namespace corral::backends {
 
@@ -30,17 +35,27 @@ struct EngineProgress {
 };
 struct EngineReady {
   std::uint64_t context_window = 0;
+  std::string cpu_backend = {};  // the library it computes with; later children start faster when they are told
 };
 struct EngineFailed {
-  errc cause = errc::load_failed;  // load_failed, load_out_of_memory, model_file_not_found or invalid_option
+  // load_failed, load_out_of_memory, load_never_fits, model_file_not_found or invalid_option
+  errc cause = errc::load_failed;
   std::string message;
+  std::string param = {};               // the load option at fault, if one is
+  std::vector<MemoryNeed> memory = {};  // for the causes of too little memory
+
+  Error error() const;
 };
-using EngineEvent = std::variant<EngineProgress, EngineReady, EngineFailed, RequestStats>;
+using EngineEvent = std::variant<EngineProgress, EngineReady, EngineFailed, RequestStats, MemoryEstimate>;
 
 std::string to_line(const EngineLoad& load);
 std::string to_line(const EngineEvent& event);
 // Errors: those of json/, or load_failed for a line of another protocol.
 Result<EngineLoad> parse_engine_load(std::string_view line);
 Result<EngineEvent> parse_engine_event(std::string_view line);
+
+// A MemoryEstimate as it goes over the wire, into a file and out to people: one JSON object.
+void write(json::Writer& out, const MemoryEstimate& estimate);
+MemoryEstimate read_memory_estimate(const json::Value& from);
 
 }  // namespace corral::backends

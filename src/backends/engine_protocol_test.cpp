@@ -18,6 +18,7 @@ T round_trip(const T& event) {
 TEST(EngineProtocol, LoadComesBackAsItWent) {
   EngineLoad load{"org/repo:Q8_0", "/models/a \"b\"\n\xC3\xA9.gguf", ModelType::reranking, {}};
   load.options = {4096, 8, 0, -1, "cuda"};
+  load.options.lora = {"/a \"b\".gguf:0.5", "c"};
   load.options.speculative = 4;
   load.options.draft_model = "/models/small \"b\".gguf";
   const auto line = to_line(load);
@@ -39,8 +40,9 @@ TEST(EngineProtocol, OptionsThatAreNotSetStaySo) {
 TEST(EngineProtocol, EventsComeBackAsTheyWent) {
   EXPECT_EQ(round_trip(EngineProgress{0.25}).fraction, 0.25);
   EXPECT_EQ(round_trip(EngineReady{32768}).context_window, 32768u);
-  for (const auto cause :
-       {errc::load_failed, errc::load_out_of_memory, errc::model_file_not_found, errc::invalid_option}) {
+  EXPECT_EQ(round_trip(EngineReady{1, "/lib/libggml-cpu-zen4.so"}).cpu_backend, "/lib/libggml-cpu-zen4.so");
+  for (const auto cause : {errc::load_failed, errc::load_out_of_memory, errc::load_never_fits,
+                           errc::model_file_not_found, errc::invalid_option}) {
     const auto failed = round_trip(EngineFailed{cause, "why \"so\"\n"});
     EXPECT_EQ(failed.cause, cause);
     EXPECT_EQ(failed.message, "why \"so\"\n");
@@ -51,6 +53,27 @@ TEST(EngineProtocol, EventsComeBackAsTheyWent) {
   EXPECT_EQ(stats.cached_tokens, 30u);
   EXPECT_EQ(stats.time_to_first_token, 0.125);
   EXPECT_EQ(stats.tokens_per_second, 64.5);
+}
+
+TEST(EngineProtocol, FailureCarriesTheOptionAndTheNumbers) {
+  const EngineFailed sent{errc::load_never_fits, "too much", "ctx_size", {{"cpu", 1ull << 40, 1ull << 30}}};
+  const Error error = round_trip(sent).error();
+  EXPECT_EQ(error.code, errc::load_never_fits);
+  EXPECT_EQ(error.param, "ctx_size");
+  ASSERT_EQ(error.memory.size(), 1u);
+  EXPECT_EQ(error.memory[0].device, "cpu");
+  EXPECT_EQ(error.memory[0].need, 1ull << 40);
+  EXPECT_EQ(error.memory[0].have, 1ull << 30);
+}
+
+TEST(EngineProtocol, EstimateComesBackAsItWent) {
+  MemoryEstimate estimate;
+  estimate.devices = {{"cpu", 1, 2, 3, 0}, {"cuda0", 4ull << 40, 5, 6, 7}};
+  estimate.in_place = 8;
+  estimate.mapped = 9;
+  estimate.process = 10;
+  EXPECT_EQ(round_trip(estimate), estimate);
+  EXPECT_EQ(round_trip(MemoryEstimate{}), MemoryEstimate{});
 }
 
 TEST(EngineProtocol, CausesNobodyKnowsAreFailures) {
@@ -85,6 +108,10 @@ TEST(EngineProtocol, ValuesOfWrongKindsDoNoHarm) {
   EXPECT_EQ(std::get<RequestStats>(*done).output_tokens, 0u);
 
   EXPECT_TRUE(parse_engine_event(R"({"ready":5})"));
+  for (const auto* line : {R"({"estimate":5})", R"({"estimate":{"devices":{"device":"cpu"},"process":-1}})"})
+    EXPECT_EQ(std::get<MemoryEstimate>(*parse_engine_event(line)), MemoryEstimate{}) << line;
+  const auto failed = parse_engine_event(R"({"failed":{"cause":7,"message":[],"param":1,"memory":[5,{"need":"x"}]}})");
+  EXPECT_EQ(std::get<EngineFailed>(*failed).memory.size(), 2u);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace corral::backends {
 enum class errc {
   load_failed = 1,        // the process said no; the message carries its cause
   load_out_of_memory,     // need and have are in Error::memory when known
+  load_never_fits,        // more than a device has altogether; need and have are in Error::memory
   load_crashed,           // the process ended while it loaded
   model_file_not_found,   // a file of the model is gone
   backend_not_installed,  // the program of this recipe isn't on this machine

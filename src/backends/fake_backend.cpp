@@ -228,6 +228,18 @@ Result<LoadOptions> FakeBackend::resolve(const models::ModelInfo& model, const L
   return merge(options, LoadOptions{-1, 16, 0, -1, ""});
 }
 
+Task<Result<MemoryEstimate>> FakeBackend::estimate(ModelPtr model, LoadOptions) {
+  const auto found = estimates.find(model->name.value());
+  if (found == estimates.end()) co_return fail(errc::load_failed, "nothing is played for " + model->name.value());
+  co_return found->second;
+}
+
+Task<Result<>> FakeBackend::preflight(ModelPtr model, LoadOptions) {
+  const auto found = never_fit.find(model->name.value());
+  if (found != never_fit.end()) co_return std::unexpected(found->second);
+  co_return Result<>();
+}
+
 std::unique_ptr<WrappedServer> FakeBackend::create(ModelPtr model, const LoadOptions& options) {
   servers_.push_back(std::make_shared<FakeServer>(*this, std::move(model), options));
   return std::make_unique<FakeWrappedServer>(servers_.back());

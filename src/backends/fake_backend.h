@@ -127,12 +127,17 @@ class FakeBackend final : public Backend {
   Reply reply;
   // What resolve() says to a model of this name.
   std::map<std::string, Error> refused;
+  // What preflight() and estimate() say to it.
+  std::map<std::string, Error> never_fit;
+  std::map<std::string, MemoryEstimate> estimates;
 
   // {"model":NAME,"path":PATH,"body":BODY}, BODY as it is.
   static Result<http::Response> echo(const FakeServer& server, const http::RequestHead& head, std::string_view body);
 
   std::string_view recipe() const override { return recipe_; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
+  async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
+  async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;
   async::Task<void> stop() override;
 

@@ -18,6 +18,7 @@
 #include "backends/errors.h"
 #include "backends/load_options.h"
 #include "base/clock.h"
+#include "base/memory_estimate.h"
 #include "http/target.h"
 #include "models/model_info.h"
 
@@ -29,9 +30,10 @@ using ModelPtr = std::shared_ptr<const models::ModelInfo>;
 struct ServerFacts {
   pid_t pid = 0;
   std::vector<std::string> launch_command;
-  std::string backend_url;           // "unix:/run/.../engine-3.sock", "http://127.0.0.1:8123"
-  std::uint64_t context_window = 0;  // tokens one request can use; 0: not known
-  std::uint64_t memory_bytes = 0;    // resident, sampled when asked
+  std::string backend_url;                       // "unix:/run/.../engine-3.sock", "http://127.0.0.1:8123"
+  std::uint64_t context_window = 0;              // tokens one request can use; 0: not known
+  std::uint64_t memory_bytes = 0;                // resident, sampled when asked
+  std::optional<MemoryEstimate> predicted = {};  // if it was known when the load ended
 };
 
 // Counted by the backend for each inference request it has finished.
@@ -54,8 +56,8 @@ class WrappedServer {
   virtual ~WrappedServer() = default;
 
   // Starts the process and returns when it can serve. On failure the process is gone and the error's code says why:
-  // errc::load_failed, load_out_of_memory, load_crashed, model_file_not_found, backend_not_installed. Cancelling kills
-  // the process.
+  // errc::load_failed, load_out_of_memory, load_never_fits, load_crashed, model_file_not_found, backend_not_installed.
+  // Cancelling kills the process.
   virtual async::Task<Result<>> load(Hooks hooks) = 0;
   // Asks the process to end, forces it after `grace`. Returns when it is gone.
   virtual async::Task<void> stop(Millis grace) = 0;
@@ -73,6 +75,12 @@ class Backend {
   virtual std::string_view recipe() const = 0;
   // What `options` come to for this model once every default is filled in. Errors: invalid_option.
   virtual Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const = 0;
+  // The memory that a load with these resolved options will take; may start a process to find out. Errors: those of the
+  // load that can be known before, and load_failed when it can't be told.
+  virtual async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) = 0;
+  // Refuses, before anybody is evicted for it, a load that can never succeed on this machine. Returns at once when that
+  // is plain, else it takes as long as estimate(). Errors: load_never_fits, model_file_not_found, invalid_option.
+  virtual async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) = 0;
   virtual std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) = 0;
   // Ends what the backend keeps ready between loads.
   virtual async::Task<void> stop() = 0;

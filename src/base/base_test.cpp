@@ -36,6 +36,20 @@ TEST(Error, CarriesTheCauseAndTheField) {
   EXPECT_EQ(result.error().param, "field");
 }
 
+TEST(Error, CarriesFactsOfItsCauseByType) {
+  struct Missing {
+    int needed = 0;
+  };
+  struct Other {};
+  Error error(base_test_errors::errc::missing, "3 are missing");
+  EXPECT_EQ(error.fact<Missing>(), nullptr);
+  error.facts = Missing{3};
+  const Error copy = error;
+  ASSERT_NE(copy.fact<Missing>(), nullptr);
+  EXPECT_EQ(copy.fact<Missing>()->needed, 3);
+  EXPECT_EQ(copy.fact<Other>(), nullptr);
+}
+
 TEST(Error, KindComesFromTheTable) {
   EXPECT_EQ(kind_of(base_test_errors::errc::missing), ErrorKind::not_found);
   EXPECT_EQ(kind_of(std::make_error_code(std::errc::io_error)), ErrorKind::internal);

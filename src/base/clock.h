@@ -24,6 +24,8 @@ class SystemClock final : public Clock {
   WallTime wall_now() const override { return std::chrono::system_clock::now(); }
 };
 
+inline double seconds_between(MonoTime from, MonoTime to) { return std::chrono::duration<double>(to - from).count(); }
+
 inline std::int64_t epoch_millis(WallTime time) {
   return std::chrono::duration_cast<Millis>(time.time_since_epoch()).count();
 }

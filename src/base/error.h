@@ -3,6 +3,7 @@
 // HTTP statuses. Surprises (bugs, out of memory) are exceptions.
 #pragma once
 
+#include <any>
 #include <chrono>
 #include <cstdint>
 #include <expected>
@@ -47,10 +48,18 @@ struct Error {
   std::string param;                                // the request field at fault, if one is
   std::optional<std::chrono::seconds> retry_after;  // when trying again makes sense, if it does
   std::vector<MemoryNeed> memory;                   // for causes of too little memory
+  std::any facts;                                   // see fact()
 
   Error(std::error_code cause, std::string text) : code(cause), message(std::move(text)) {}
   Error(std::error_code cause, std::string text, std::string field)
       : code(cause), message(std::move(text)), param(std::move(field)) {}
+
+  // What a program may want to know of a cause, as the type that the folder of the cause declares beside its errc
+  // (engine::ContextFull). nullptr if the error carries none of this type.
+  template <typename Fact>
+  const Fact* fact() const {
+    return std::any_cast<Fact>(&facts);
+  }
 };
 
 template <typename T = void>

@@ -54,6 +54,35 @@ TEST_F(LoadCommandTest, WhoGuessesReachesTheServer) {
               ElementsAre(R"({"model_name":"m","speculative":4,"draft_model":"/a/b.gguf","stream":true})"));
 }
 
+TEST_F(LoadCommandTest, AdaptersGoByTheirWholePath) {
+  server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
+  EXPECT_EQ(run({"load", "m", "--lora", "/a/b.gguf:0.5", "--lora", "c.gguf"}), kExitOk);
+  const auto here = std::filesystem::current_path().native();
+  EXPECT_THAT(server_.bodies(kLoad),
+              ElementsAre(R"({"model_name":"m","lora":["/a/b.gguf:0.5",")" + here + R"(/c.gguf"],"stream":true})"));
+}
+
+TEST_F(LoadCommandTest, EstimateShowsEachDeviceAndTheWhole) {
+  constexpr const char* kEstimate = "POST /api/v1/estimate";
+  server_.on(kEstimate,
+             R"({"model_name":"m","memory":{"devices":[
+               {"device":"cpu","weights":1048576,"kv":2097152,"compute":3145728,"total":6291456},
+               {"device":"cuda0","weights":10485760,"kv":0,"compute":0,"total":10485760}],
+               "process":20971520,"mapped":524288,"total":37748736,"resident":26738688}})");
+  EXPECT_EQ(run({"estimate", "m", "--ctx-size", "4096"}), kExitOk);
+  EXPECT_THAT(server_.bodies(kEstimate), ElementsAre(R"({"model_name":"m","ctx_size":4096})"));
+  EXPECT_EQ(
+      out(),
+      "DEVICE  WEIGHTS       KV  COMPUTE    TOTAL\n"
+      "cpu     1.0 MiB  2.0 MiB  3.0 MiB  6.0 MiB\n"
+      "cuda0    10 MiB      0 B      0 B   10 MiB\n"
+      "With the process itself (20 MiB): 36 MiB.\n"
+      "The process will show 26 MiB of host memory; 512 KiB of it are pages of the model's file, which the system "
+      "can drop and read again.\n");
+  EXPECT_EQ(run({"estimate", "m", "--json"}), kExitOk);
+  EXPECT_THAT(out(), HasSubstr("cuda0"));
+}
+
 TEST_F(LoadCommandTest, AFailureInTheStream) {
   server_.on(kLoad,
              Scripted{.events = {{"progress", R"({"progress":0.1})"},

@@ -169,6 +169,24 @@ Result<LoadProgress> parse_load_progress(std::string_view text) {
   });
 }
 
+Result<EstimatedMemory> parse_estimate(std::string_view text) {
+  return parse_as(text, [](const json::Value& answer) {
+    EstimatedMemory memory;
+    const auto* const from = json::find(answer, "memory");
+    if (!from) return memory;
+    for_each(json::find(*from, "devices"), [&](const json::Value& device) {
+      memory.devices.push_back({text_of(device, "device"), bytes_of(device, "weights").value_or(0),
+                                bytes_of(device, "kv").value_or(0), bytes_of(device, "compute").value_or(0),
+                                bytes_of(device, "total").value_or(0)});
+    });
+    memory.process = bytes_of(*from, "process").value_or(0);
+    memory.mapped = bytes_of(*from, "mapped").value_or(0);
+    memory.resident = bytes_of(*from, "resident").value_or(0);
+    memory.total = bytes_of(*from, "total").value_or(0);
+    return memory;
+  });
+}
+
 Result<Unloaded> parse_unloaded(std::string_view text) {
   return parse_as(text, [](const json::Value& value) {
     return Unloaded{text_of(value, "message"), names_of(value, "unloaded"), names_of(value, "draining")};
@@ -215,6 +233,7 @@ std::string load_body(const LoadOptions& options, bool stream) {
   if (options.parallel) body["parallel"] = *options.parallel;
   if (options.threads) body["threads"] = *options.threads;
   if (options.gpu_layers) body["gpu_layers"] = *options.gpu_layers;
+  if (!options.lora.empty()) body["lora"] = json::Array(options.lora.begin(), options.lora.end());
   if (options.speculative) body["speculative"] = *options.speculative;
   if (!options.draft_model.empty()) body["draft_model"] = options.draft_model;
   if (stream) body["stream"] = true;

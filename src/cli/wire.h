@@ -68,6 +68,20 @@ struct LoadProgress {
 };
 Result<LoadProgress> parse_load_progress(std::string_view text);
 
+// Bytes that a model would take.
+struct EstimatedMemory {
+  struct Device {
+    std::string name;
+    std::uint64_t weights = 0, kv = 0, compute = 0, total = 0;
+  };
+  std::vector<Device> devices;
+  std::uint64_t process = 0;
+  std::uint64_t mapped = 0;    // pages of the file, which can be dropped and read again
+  std::uint64_t resident = 0;  // what the process will show in host memory
+  std::uint64_t total = 0;
+};
+Result<EstimatedMemory> parse_estimate(std::string_view text);
+
 struct Unloaded {
   std::string message;
   std::vector<std::string> unloaded;
@@ -95,11 +109,13 @@ struct LoadOptions {
   std::optional<std::int64_t> threads;
   std::optional<std::int64_t> gpu_layers;
   std::optional<bool> pinned;
+  std::vector<std::string> lora = {};  // "path[:scale]"
   std::optional<std::int64_t> speculative = {};
   std::string draft_model = {};
 
   bool any() const {
-    return ctx_size || parallel || threads || gpu_layers || pinned || speculative || !draft_model.empty();
+    return ctx_size || parallel || threads || gpu_layers || pinned || !lora.empty() || speculative ||
+           !draft_model.empty();
   }
 };
 std::string load_body(const LoadOptions& options, bool stream);

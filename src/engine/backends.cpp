@@ -1,8 +1,10 @@
 #include "engine/backends.h"
 
+#include <filesystem>
 #include <mutex>
 #include <utility>
 
+#include <dlfcn.h>
 #include <llama.h>
 #include <stdlib.h>
 
@@ -21,6 +23,25 @@ std::string backend_directory() {
 #endif
 }
 
+// False: nothing was loaded, all must be tried.
+bool load_remembered(const std::filesystem::path& directory) {
+  const char* const file = getenv("CORRAL_CPU_BACKEND");
+  if (file == nullptr || getenv("GGML_BACKEND_PATH") != nullptr) return false;
+  std::error_code failed;
+  if (!std::filesystem::equivalent(std::filesystem::path(file).parent_path(), directory, failed)) return false;
+  std::vector<std::string> others;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("libggml-") || entry.path().extension() != ".so") continue;
+    if (name.starts_with("libggml-cpu") || name == "libggml-base.so") continue;
+    if (name != "libggml-rpc.so") return false;  // a GPU's: what may be loaded before what is ggml's to know
+    others.push_back(entry.path());
+  }
+  if (failed || ggml_backend_load(file) == nullptr) return false;
+  for (const std::string& other : others) ggml_backend_load(other.c_str());
+  return true;
+}
+
 bool has_cpu() { return ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) != nullptr; }
 
 Result<> load_once(std::string directory) {
@@ -37,7 +58,7 @@ Result<> load_once(std::string directory) {
   const LogCapture log;
   if (directory.empty()) {
     if (!has_cpu()) ggml_backend_load_all();
-  } else {
+  } else if (!load_remembered(directory)) {
     ggml_backend_load_all_from_path(directory.c_str());
   }
   if (!has_cpu()) {
@@ -61,6 +82,14 @@ Result<> load_backends(std::string directory) {
   static Result<> outcome;
   std::call_once(once, [&] { outcome = load_once(std::move(directory)); });
   return outcome;
+}
+
+std::string cpu_backend_file() {
+  const ggml_backend_dev_t device = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+  Dl_info found{};
+  if (device == nullptr || ::dladdr(ggml_backend_dev_backend_reg(device), &found) == 0) return {};
+  const std::string_view file = found.dli_fname == nullptr ? "" : found.dli_fname;
+  return file.contains("ggml-cpu-") ? std::string(file) : std::string();
 }
 
 std::vector<ComputeDevice> compute_devices() {

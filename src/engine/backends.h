@@ -22,6 +22,11 @@ std::string_view running_llama_version();
 // version_mismatch; load_failed if there is no backend at all.
 Result<> load_backends(std::string directory = {});
 
+// The library that the CPU's backend came from, of the dozen variants there are; empty when it is part of the program.
+// A later process of the same installation that finds it in $CORRAL_CPU_BACKEND needn't try them all (10 to 20 ms). It
+// is believed only where nothing else is to be found, and only if it still works here.
+std::string cpu_backend_file();
+
 // Where libllama's log lines go, besides corral::log (at level debug, errors as they are). For progress displays.
 using LlamaLog = std::function<void(log::Level level, std::string_view line)>;
 void set_llama_log(LlamaLog sink);

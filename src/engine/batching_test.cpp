@@ -68,6 +68,35 @@ TEST(Batching, KvExhaustedBySeveralAndAllStillFinish) {
   EXPECT_GT(service->stats().total().preemptions, 0u);
 }
 
+// Who loses KV cells first: what ended sessions left, then sessions that don't run, oldest first; nobody who runs.
+TEST(Batching, CellsAreTakenFromKeptPrefixesThenFromIdleSessions) {
+  LoadOptions options = load_options("tiny-llama");
+  options.n_ctx = 512;
+  const auto service = load(options);
+  const auto cells_of = [&](SessionId session) {
+    const auto views = service->sessions();
+    return std::ranges::find(views, session, &SessionView::id)->cached_tokens;
+  };
+  const SessionId ended = session_with(*service, some_tokens(150, 1));
+  generate(*service, ended, endless(1));
+  EXPECT_TRUE(service->end_session(ended));
+  const SessionId oldest = session_with(*service, some_tokens(150, 2));
+  generate(*service, oldest, endless(1));
+  EXPECT_EQ(cells_of(oldest), 150u);
+  EXPECT_EQ(service->stats().total().cached_prefixes, 1u);
+
+  const SessionId newer = session_with(*service, some_tokens(300, 3));
+  generate(*service, newer, endless(1));
+  EXPECT_EQ(cells_of(oldest), 150u);
+  EXPECT_EQ(service->stats().total().cached_prefixes, 0u);
+
+  const SessionId newest = session_with(*service, some_tokens(150, 4));
+  generate(*service, newest, endless(1));
+  EXPECT_EQ(cells_of(oldest), 0u);
+  EXPECT_EQ(cells_of(newer), 300u);
+  EXPECT_EQ(service->stats().total().preemptions, 0u);
+}
+
 TEST(Batching, SharedPrefixIsReusedAndChangesNothing) {
   const std::vector<Token> system = some_tokens(200);
   const Reference reference("tiny-qwen3");

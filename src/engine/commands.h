@@ -8,6 +8,7 @@
 
 #include "engine/mailbox.h"
 #include "engine/session.h"
+#include "engine/session_listing.h"
 #include "engine/stats.h"
 
 namespace corral::engine {
@@ -40,8 +41,13 @@ struct SetThreads {
   std::int32_t n_threads_batch = 0;
 };
 
-using Command =
-    std::variant<CreateSession, AppendTokens, StartGeneration, CancelGeneration, EndSession, Downsize, SetThreads>;
+struct DescribeSessions {
+  std::shared_ptr<SessionListing> to;
+  std::uint32_t worker = 0;
+};
+
+using Command = std::variant<CreateSession, AppendTokens, StartGeneration, CancelGeneration, EndSession, Downsize,
+                             SetThreads, DescribeSessions>;
 using CommandBox = Mailbox<Command>;
 
 }  // namespace corral::engine

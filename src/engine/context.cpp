@@ -32,9 +32,12 @@ Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> mode
   const LogCapture log;
   llama_context* const handle = llama_init_from_model(model->handle(), params);
   if (handle == nullptr) {
-    return fail(errc::out_of_memory,
-                fmt::format("no context of {} tokens for '{}': {}", params.n_ctx, facts.path, log.text()), "n_ctx");
+    Error error = load_failed(log.speaks_of_memory() ? errc::out_of_memory : errc::unsupported,
+                              {facts.path, fmt::format("no context of {} tokens: {}", params.n_ctx, log.text())});
+    error.param = "n_ctx";
+    return std::unexpected(std::move(error));
   }
+  model->apply_adapters(handle);
   const std::uint32_t slots = params.n_seq_max;
   return std::unique_ptr<Context>(new Context(std::move(model), handle, shape, slots));
 }

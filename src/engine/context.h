@@ -15,7 +15,8 @@ namespace corral::engine {
 
 class Context final : public KvMemory {
  public:
-  // `abort` is polled during every pass. Errors: out_of_memory, invalid_argument.
+  // `abort` is polled during every pass. Errors: out_of_memory, invalid_argument, unsupported (options this model can't
+  // have).
   static Result<std::unique_ptr<Context>> make(std::shared_ptr<const Model> model, const LoadOptions& options,
                                                const std::atomic<bool>& abort, KvShape shape = {});
 

@@ -52,6 +52,18 @@ std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
   return static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency() / options.workers));
 }
 
+llama_model_params model_params(const LoadOptions& options) {
+  llama_model_params params = llama_model_default_params();
+  params.n_gpu_layers = options.n_gpu_layers;
+  params.use_extra_bufts = options.repack;
+  if (options.mmap != Toggle::automatic || options.mlock) {
+    const bool mmap = options.mmap != Toggle::off;
+    params.load_mode = options.mlock ? (mmap ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK)
+                                     : (mmap ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE);
+  }
+  return params;
+}
+
 Result<llama_context_params> context_params(const Model& model, const LoadOptions& options, KvShape shape) {
   const ModelFacts& facts = model.facts();
   const bool generative = facts.kind == ModelKind::generative;

@@ -1,4 +1,4 @@
-// From load options to libllama's context parameters: one place, so that what is predicted is what is allocated.
+// From load options to libllama's parameters: one place, so that what is predicted is what is allocated.
 #pragma once
 
 #include <llama.h>
@@ -16,6 +16,8 @@ std::int32_t compute_threads(const Model& model, const LoadOptions& options);
 // Rows of logits one pass may ask for.
 std::uint32_t output_rows(const Model& model, const LoadOptions& options);
 
+// Without a progress callback.
+llama_model_params model_params(const LoadOptions& options);
 // Without an abort callback. Errors: invalid_argument with the option's name.
 Result<llama_context_params> context_params(const Model& model, const LoadOptions& options, KvShape shape);
 

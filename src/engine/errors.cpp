@@ -1,8 +1,49 @@
 #include "engine/errors.h"
 
+#include <utility>
+
+#include <fmt/core.h>
+
 #include "base/error_table.h"
 
 namespace corral::engine {
+namespace {
+
+Error with(Error error, std::any facts) {
+  error.facts = std::move(facts);
+  return error;
+}
+
+}  // namespace
+
+Error context_full(ContextFull facts) {
+  return with(Error(errc::context_full,
+                    fmt::format("the session holds {} tokens and needs a context of at least {}; this one holds {}",
+                                facts.n_past, facts.needed, facts.n_ctx)),
+              facts);
+}
+
+Error session_not_found(SessionId session) {
+  return with(Error(errc::session_not_found, fmt::format("no session {}", session.value()), "session"),
+              SessionNotFound{session});
+}
+
+Error session_busy(SessionId session) {
+  return with(Error(errc::session_busy, fmt::format("session {} is generating already", session.value()), "session"),
+              SessionBusy{session});
+}
+
+Error queue_full(QueueFull facts) {
+  return with(Error(errc::queue_full,
+                    fmt::format("{} generations are under way or waiting, as many as there may be", facts.limit)),
+              facts);
+}
+
+Error load_failed(errc cause, LoadFailed facts) {
+  Error error(cause, fmt::format("can't load '{}': {}", facts.path, facts.cause), "path");
+  error.facts = std::move(facts);
+  return error;
+}
 
 const std::error_category& error_category() {
   // In the order of errc.
@@ -11,6 +52,7 @@ const std::error_category& error_category() {
       {"model_file_not_found", ErrorKind::not_found},
       {"model_load_error", ErrorKind::internal},
       {"load_cancelled", ErrorKind::cancelled},
+      {"insufficient_memory", ErrorKind::unprocessable},
       {"insufficient_memory", ErrorKind::unprocessable},
       {"version_mismatch", ErrorKind::internal},
       {"session_not_found", ErrorKind::not_found},

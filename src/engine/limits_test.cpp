@@ -203,5 +203,27 @@ TEST(Text, TokenizeAndDetokenizeAreInverse) {
   }
 }
 
+// Building a grammar costs far more than a refusal: a flood of requests must not get that far.
+TEST(Limits, AFullQueueRefusesBeforeAnythingIsBuilt) {
+  LoadOptions options = load_options("scripted-endless");
+  options.max_sequences = 1;
+  options.max_queue = 0;
+  const auto service = load(options);
+  auto running = service->generate_stream(session_with(*service, "Hi"), greedy(0xFFFFFFFF));
+  ASSERT_TRUE(running);
+  GenerateOptions broken = greedy(1);
+  broken.grammar.emplace().gbnf = "root ::= (";
+  const SessionId second = session_with(*service, "Hi");
+  const auto refused = service->generate_stream(second, broken);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::queue_full);
+  running->cancel();
+  drain(*running);
+  const auto invalid = service->generate_stream(second, broken);
+  ASSERT_FALSE(invalid);
+  EXPECT_EQ(invalid.error().code, errc::invalid_argument);
+  EXPECT_EQ(generate(*service, second, greedy(1)).tokens.size(), 1u) << "a refusal gives its place back";
+}
+
 }  // namespace
 }  // namespace corral::engine::test

@@ -79,4 +79,16 @@ std::string LogCapture::text() const {
   return text;
 }
 
+std::string LogCapture::text_or(std::string_view otherwise) const {
+  std::string lines = text();
+  return lines.empty() ? std::string(otherwise) : lines;
+}
+
+bool LogCapture::speaks_of_memory() const {
+  static constexpr std::string_view kWords[] = {"failed to allocate", "unable to allocate", "out of memory",
+                                                "bad_alloc"};
+  const std::string lines = text();
+  return std::ranges::any_of(kWords, [&](std::string_view words) { return lines.contains(words); });
+}
+
 }  // namespace corral::engine

@@ -23,6 +23,9 @@ class LogCapture {
 
   // The last few lines, joined; empty if there were none.
   std::string text() const;
+  std::string text_or(std::string_view otherwise) const;
+  // An allocation has failed: libllama tells the cause of a failure in its log only.
+  bool speaks_of_memory() const;
   void add(std::string line);
 
  private:

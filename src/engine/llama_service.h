@@ -1,108 +1,113 @@
-// LlamaService: one model, N workers, any number of sessions that are decoded together.
+// LlamaService: the engine's public face. Owns the model that is current, replaces it while its users go on, and passes
+// sessions to it. An object the program makes and keeps; there may be several.
 //
-//   auto service = LlamaService::load({.path = "model.gguf"});
-//   auto session = (*service)->create_session();
-//   (*service)->append_input(*session, "Once upon a time");
-//   auto stream = (*service)->generate_stream(*session, {.max_new_tokens = 64});
-//   while (auto chunk = stream->next()) std::fputs(chunk->text.c_str(), stdout);
+//   auto service = *LlamaService::init();
+//   service->load_model_with_workers("model.gguf", {.n_ctx = 4096}, 1);
+//   auto session = *service->create_session();
+//   service->append_input(session, "Once upon a time");
+//   auto stream = *service->generate_stream(session, {.max_new_tokens = 64});
+//   while (auto chunk = stream.next()) std::fputs(chunk->text.c_str(), stdout);
 //
-// Workers. Each is one libllama context with a thread of its own; the weights are shared. Sessions are dealt out in
-// turn (5 sessions on 2 workers: {1,3,5} and {2,4}) and stay where they are. A worker packs all its sessions into one
-// forward pass per step: every running session's next token, then pieces of prompts that wait.
+// One model at a time is current. A handle on it (current()) stays valid until it is dropped, whatever the service does
+// meanwhile: after a reload its generations end, at the latest with `shutdown`, and new ones are refused with
+// worker_shutdown, but its facts, tokeniser and counters go on working, and its memory goes with the last handle.
 //
-// Turns. A session's history is everything appended plus every token its streams reported. The last sampled token has
-// not been decoded when a generation ends: it is the first pending one of the next turn, so no token is lost. What is
-// appended while a generation runs comes behind its tokens.
+// Sessions belong to the model they were made with. Their ids count from 1 and are never used again, by no later model
+// either. By its id a session is found as long as its model is current or drains.
 //
-// Threads. Every method may be called on every thread; none waits for a forward pass (load and the destructor do).
-// Tokenising runs on the caller's thread. Handles may outlive the service; they then end with `shutdown`.
+// Threads. Every method may be called on every thread. load_model_with_workers, reload, unload and inference wait for
+// what they do (the first three one after the other), everything else answers at once, also while a model loads or
+// drains. Streams may outlive the service; they then end with `shutdown`.
 #pragma once
 
-#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
-#include "engine/errors.h"
-#include "engine/options.h"
-#include "engine/pooled.h"
-#include "engine/stats.h"
-#include "engine/stream.h"
-#include "engine/types.h"
-
-struct llama_model;
-struct llama_vocab;
+#include "engine/inference_engine.h"
 
 namespace corral::engine {
 
+struct ServiceOptions {
+  std::string backend_directory = {};  // as load_backends()
+  Millis drain{30'000};                // what ReloadOptions::drain is where none is given
+};
+
+enum class ReloadOrder {
+  load_first,    // both models are in memory for a while, and one of the two is always there
+  unload_first,  // for models that don't fit side by side; a failed load brings the former model back, without sessions
+};
+
+struct ReloadOptions {
+  std::optional<LoadOptions> model = std::nullopt;  // none: the current one again
+  ReloadOrder order = ReloadOrder::load_first;
+  // How long generations of the former model may go on before they end with `shutdown`. None: ServiceOptions::drain.
+  std::optional<Millis> drain = std::nullopt;
+};
+
+struct InferenceOptions {
+  SessionOptions session = {};
+  GenerateOptions generate = {};
+  bool parse_special = false;  // "<|im_end|>" in the prompt is the token
+};
+
+// A whole answer. It may have ended early: see finish.reason.
+struct Inference {
+  std::string text;
+  std::vector<Token> tokens;
+  std::vector<TokenLogprob> logprobs;  // one per token where n_probs > 0
+  Finish finish;                       // with the usage
+};
+
 class LlamaService {
  public:
-  // Called with 0..1 while the weights load, on the loading thread; false stops the load and gives the memory back.
-  using Progress = std::function<bool(float)>;
+  using Progress = InferenceEngine::Progress;
 
-  // Loads (on the calling thread) and starts the workers. Calls load_backends() first.
-  // Errors: file_not_found, load_failed, load_cancelled, out_of_memory, invalid_argument, invalid_worker_count,
-  // version_mismatch, unsupported.
-  static Result<std::unique_ptr<LlamaService>> load(LoadOptions options, Progress progress = {});
-
-  // Ends every stream with `shutdown`, joins the workers, frees the memory.
+  // A service without a model. Errors: those of load_backends().
+  static Result<std::unique_ptr<LlamaService>> init(ServiceOptions options = {});
+  // Ends every stream with `shutdown`, also those of former models.
   ~LlamaService();
   LlamaService(const LlamaService&) = delete;
   LlamaService& operator=(const LlamaService&) = delete;
 
-  const ModelFacts& facts() const;
-  // The sampling options a generation gets by default: SamplingOptions{} with what the model's file says
-  // (general.sampling.*).
-  const SamplingOptions& default_sampling() const;
-  // For chat templates and grammars (llama-common). Valid as long as the service.
-  const llama_model* model() const;
-  const llama_vocab* vocab() const;
+  // Loads `path` with `params` (whose path and workers don't count). Where a model is loaded it is replaced as reload()
+  // does by default. Errors: as InferenceEngine::load.
+  Result<> load_model_with_workers(std::string path, LoadOptions params, std::uint32_t num_workers,
+                                   Progress progress = {});
+  // Replaces the current model and waits until the former one has drained. If the load fails, the former model stays,
+  // or with unload_first comes back. unload_first also waits, for as long as it may drain, for handles that others hold
+  // on the former model: the memory goes with the last one. Errors: model_not_loaded (nothing to load again), those of
+  // load.
+  Result<> reload(ReloadOptions options = {}, Progress progress = {});
+  // Drains the current model (ServiceOptions::drain) and lets it go. Errors: model_not_loaded.
+  Result<> unload();
 
-  // add_special: BOS/EOS where the vocabulary asks for them. parse_special: "<|im_end|>" in the text is the token.
-  // Errors: tokenize_failed.
-  Result<std::vector<Token>> tokenize(std::string_view text, bool add_special, bool parse_special) const;
-  // The text of a token list; bytes, so half characters stay. render_special: control tokens appear.
-  std::string detokenize(std::span<const Token> tokens, bool render_special = false) const;
-  // One token's bytes; empty for a control token unless render_special.
-  std::string piece(Token token, bool render_special = false) const;
-  bool is_end_of_generation(Token token) const;
+  // The model that is loaded. Errors: model_not_loaded.
+  Result<std::shared_ptr<InferenceEngine>> current() const;
 
-  // Errors: unsupported (not a generative model).
+  // As the methods of InferenceEngine; new sessions come to the current model. Errors: model_not_loaded (to create),
+  // session_not_found (never made, ended, or its model is gone), and those that stand there.
   Result<SessionId> create_session(SessionOptions options = {});
-  // The first text of a session gets BOS where the vocabulary asks for it; special tokens in it are text unless
-  // parse_special. An empty text or list is fine and does nothing.
-  // Errors: session_not_found, tokenize_failed, context_full, invalid_argument (a token outside the vocabulary).
   Result<> append_input(SessionId session, std::string_view text, bool parse_special = false);
   Result<> append_input(SessionId session, std::span<const Token> tokens);
-  // Errors: session_not_found, session_busy, queue_full, invalid_argument. Everything later comes through the stream.
   Result<StreamHandle> generate_stream(SessionId session, GenerateOptions options = {});
-  // Ends the running generation, if there is one, with `cancelled`; the session lives on. Errors: session_not_found.
   Result<> cancel_generate(SessionId session);
-  // Ends the session; its stream ends with `session_ended`. Errors: session_not_found.
   Result<> end_session(SessionId session);
-  // The worker a session is pinned to. Errors: session_not_found.
-  Result<std::uint32_t> worker_of(SessionId session) const;
 
-  // One vector per input, of length 1 where normalize. Inputs are token lists (tokenize with add_special).
-  // Errors: unsupported (not an embedding model), input_too_long, invalid_argument (none, an empty one, bad token).
-  Result<PooledHandle> embed(std::vector<std::vector<Token>> inputs, bool normalize = true);
-  // One relevance score per document, as the model gives it (no sigmoid). Errors: as embed, tokenize_failed.
-  Result<PooledHandle> rerank(std::string_view query, std::span<const std::string> documents);
+  // One prompt, one answer, in a session of its own that ends with the answer. Where a reload comes between, it begins
+  // anew with the new model. Errors: those of the three steps.
+  Result<Inference> inference(std::string_view prompt, InferenceOptions options = {});
+  // The session ends when the terminal item is taken or the handle dropped.
+  Result<StreamHandle> inference_stream(std::string_view prompt, InferenceOptions options = {});
 
-  // Compute threads of each worker from its next step on.
-  void set_threads(std::int32_t n_threads, std::int32_t n_threads_batch);
-
-  // Gives the memory of KV cells and compute buffers back, unless something is being generated; sessions keep what they
-  // know in host memory (LoadOptions::park_bytes) and the next generation restores it. Waits for the step that runs.
-  DownsizeReport downsize();
-
+  // Of the current model; empty if there is none.
   Stats stats() const;
 
  private:
-  class Impl;
+  struct Impl;
   explicit LlamaService(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

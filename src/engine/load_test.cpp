@@ -45,8 +45,8 @@ TEST(Load, ContextDefaultsToWhatWasTrainedButNotEndless) {
   EXPECT_EQ(service->facts().n_ctx, std::min(service->facts().n_ctx_train, kDefaultContextCap));
 }
 
-errc cause(const LoadOptions& options, const LlamaService::Progress& progress = {}) {
-  const auto service = LlamaService::load(options, progress);
+errc cause(const LoadOptions& options, const InferenceEngine::Progress& progress = {}) {
+  const auto service = InferenceEngine::load(options, progress);
   if (service) {
     ADD_FAILURE() << "it loaded";
     return {};
@@ -75,7 +75,7 @@ TEST(Load, GarbageAndCutOffFilesSayWhatIsWrong) {
   whole.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   options.path = ::testing::TempDir() + "cut-off.gguf";
   std::ofstream(options.path, std::ios::binary) << bytes;
-  const auto failed = LlamaService::load(options);
+  const auto failed = InferenceEngine::load(options);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, errc::load_failed);
   EXPECT_THAT(failed.error().message, ::testing::HasSubstr("cut-off.gguf"));
@@ -84,7 +84,7 @@ TEST(Load, GarbageAndCutOffFilesSayWhatIsWrong) {
 
 TEST(Load, ProgressIsReportedAndCanStopIt) {
   float last = -1;
-  const auto service = LlamaService::load(load_options("tiny-llama"), [&](float done) {
+  const auto service = InferenceEngine::load(load_options("tiny-llama"), [&](float done) {
     EXPECT_GE(done, last);
     last = done;
     return true;
@@ -121,7 +121,7 @@ TEST(Load, QuantisedCacheWorks) {
   LoadOptions options = load_options("tiny-llama");
   options.cache_type_k = options.cache_type_v = "q8_0";
   options.flash_attention = Toggle::on;
-  const auto service = LlamaService::load(options);
+  const auto service = InferenceEngine::load(options);
   if (service) EXPECT_EQ(generate(**service, session_with(**service, some_tokens(10)), endless(5)).tokens.size(), 5u);
 }
 

@@ -19,8 +19,12 @@ namespace corral::engine {
 
 class Model final : public TokenTable {
  public:
-  // Errors: as LlamaService::load. load_backends() must have succeeded.
+  // Errors: as InferenceEngine::load. load_backends() must have succeeded.
   static Result<std::shared_ptr<Model>> load(const LoadOptions& options, const std::function<bool(float)>& progress);
+  // What load() asks first. Errors: file_not_found.
+  static Result<> check_file(const std::string& path);
+  // All but the weights, which are laid out and never allocated: contexts of it can be measured, not used.
+  static Result<std::shared_ptr<Model>> load_empty(const LoadOptions& options);
 
   const ModelFacts& facts() const { return facts_; }
   ModelFacts& mutable_facts() { return facts_; }  // while loading: what only a context knows
@@ -44,13 +48,17 @@ class Model final : public TokenTable {
 
   // Of f16 cells; a guess for unusual architectures.
   std::uint64_t kv_bytes_per_token() const;
+  // Adds the LoRA adapters of the load to a new context of this model.
+  void apply_adapters(llama_context* context) const;
 
   // A metadata value of the file, empty if there is none.
   std::string meta(const std::string& key) const;
 
  private:
   Model(llama_model* model, const LoadOptions& options);
+  static Result<std::shared_ptr<Model>> open(const LoadOptions& options, const llama_model_params& params);
   Result<> describe(const LoadOptions& options);
+  Result<> add_adapters(const std::vector<LoraAdapter>& loras);
   void read_default_sampling();
 
   struct Free {
@@ -62,10 +70,13 @@ class Model final : public TokenTable {
   SamplingOptions default_sampling_;
   std::vector<Token> end_tokens_;
   std::vector<Token> suppressed_;
+  std::vector<llama_adapter_lora*> adapters_;  // the model's own, freed with it
+  std::vector<float> adapter_scales_;
   bool plain_attention_ = true;
 };
 
 // The token list a reranker scores: its "rerank" template, or query and document with the vocabulary's separators.
+// Special tokens and placeholders written in the two are text.
 // Errors: tokenize_failed.
 Result<std::vector<Token>> rerank_input(const Model& model, std::string_view query, std::string_view document);
 

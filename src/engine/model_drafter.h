@@ -74,7 +74,7 @@ class ModelDrafter final : public Drafter {
 };
 
 // Loads `options.speculative.draft_path` for guessing what `target` says.
-// Errors: as LlamaService::load and invalid_argument where the vocabularies differ; all name "draft_model".
+// Errors: as InferenceEngine::load and invalid_argument where the vocabularies differ; all name "draft_model".
 Result<std::shared_ptr<Model>> load_draft_model(const LoadOptions& options, const Model& target);
 
 // The options of the draft model's context beside one of `n_ctx` cells.

@@ -150,7 +150,7 @@ TEST(ModelDrafter, OnlyFittingModelsAreLoaded) {
   const auto error = [](const std::string& target, const std::string& draft) {
     LoadOptions options = load_options(target);
     options.speculative = {.max_tokens = 4, .draft_path = draft};
-    const auto service = LlamaService::load(options);
+    const auto service = InferenceEngine::load(options);
     EXPECT_FALSE(service) << draft;
     return service ? Error(errc::load_failed, "") : service.error();
   };

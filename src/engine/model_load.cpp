@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "engine/context_params.h"
 #include "engine/errors.h"
 #include "engine/llama_log.h"
 #include "engine/model.h"
@@ -12,32 +13,29 @@
 namespace corral::engine {
 namespace {
 
-llama_model_params model_params(const LoadOptions& options) {
-  llama_model_params params = llama_model_default_params();
-  params.n_gpu_layers = options.n_gpu_layers;
-  params.use_extra_bufts = options.repack;
-  if (options.mmap != Toggle::automatic || options.mlock) {
-    const bool mmap = options.mmap != Toggle::off;
-    params.load_mode = options.mlock ? (mmap ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK)
-                                     : (mmap ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE);
-  }
-  return params;
+Result<> check_adapter_file(const std::string& path) {
+  std::error_code missing;
+  if (std::filesystem::is_regular_file(path, missing)) return {};
+  return fail(errc::file_not_found, fmt::format("no LoRA adapter at '{}'", path), "lora");
 }
 
-// libllama tells the cause of a failed load in its log only.
-bool sounds_like_no_memory(std::string_view text) {
-  return std::ranges::any_of(
-      std::initializer_list<std::string_view>{"failed to allocate", "unable to allocate", "out of memory"},
-      [&](std::string_view words) { return text.contains(words); });
+// Tells one state of a file from any other, without reading all of it.
+std::string identity_of(const std::string& path) {
+  std::error_code ignored;
+  const auto size = std::filesystem::file_size(path, ignored);
+  const auto changed = std::filesystem::last_write_time(path, ignored).time_since_epoch().count();
+  return fmt::format("{}#{}#{}", path, size, changed);
 }
 
 }  // namespace
 
+Result<> Model::check_file(const std::string& path) {
+  std::error_code unreadable;
+  if (std::filesystem::is_regular_file(path, unreadable)) return {};
+  return std::unexpected(load_failed(errc::file_not_found, {path, "there is no such file"}));
+}
+
 Result<std::shared_ptr<Model>> Model::load(const LoadOptions& options, const std::function<bool(float)>& progress) {
-  std::error_code missing;
-  if (!std::filesystem::is_regular_file(options.path, missing)) {
-    return fail(errc::file_not_found, fmt::format("no model file at '{}'", options.path), "path");
-  }
   struct Loading {
     const std::function<bool(float)>& progress;
     bool cancelled = false;
@@ -51,18 +49,67 @@ Result<std::shared_ptr<Model>> Model::load(const LoadOptions& options, const std
       return !self.cancelled;
     };
   }
+  auto model = open(options, params);
+  if (!model) {
+    if (loading.cancelled)
+      return std::unexpected(load_failed(errc::load_cancelled, {options.path, "it was cancelled"}));
+    return model;
+  }
+  if (auto added = (*model)->add_adapters(options.loras); !added) return std::unexpected(added.error());
+  return model;
+}
+
+Result<std::shared_ptr<Model>> Model::load_empty(const LoadOptions& options) {
+  llama_model_params params = model_params(options);
+  params.no_alloc = true;
+  params.load_mode = LLAMA_LOAD_MODE_NONE;  // nothing may be mapped; the layout in memory doesn't depend on it
+  return open(options, params);
+}
+
+Result<std::shared_ptr<Model>> Model::open(const LoadOptions& options, const llama_model_params& params) {
+  if (auto found = check_file(options.path); !found) return std::unexpected(found.error());
   const LogCapture log;
   llama_model* const handle = llama_model_load_from_file(options.path.c_str(), params);
   if (handle == nullptr) {
-    if (loading.cancelled) return fail(errc::load_cancelled, fmt::format("loading '{}' was cancelled", options.path));
-    const std::string cause = log.text();
-    return fail(sounds_like_no_memory(cause) ? errc::out_of_memory : errc::load_failed,
-                fmt::format("can't load '{}': {}", options.path, cause.empty() ? "libllama gave no reason" : cause),
-                "path");
+    return std::unexpected(load_failed(log.speaks_of_memory() ? errc::out_of_memory : errc::load_failed,
+                                       {options.path, log.text_or("libllama gave no reason")}));
   }
   std::shared_ptr<Model> model(new Model(handle, options));
   if (auto described = model->describe(options); !described) return std::unexpected(described.error());
   return model;
+}
+
+Result<> Model::add_adapters(const std::vector<LoraAdapter>& loras) {
+  for (const LoraAdapter& lora : loras) {
+    if (auto there = check_adapter_file(lora.path); !there) return there;
+    const LogCapture log;
+    llama_adapter_lora* const adapter = llama_adapter_lora_init(model_.get(), lora.path.c_str());
+    if (adapter == nullptr) {
+      return fail(log.speaks_of_memory() ? errc::out_of_memory : errc::unsupported,
+                  fmt::format("can't use the LoRA adapter '{}' with '{}': {}", lora.path, facts_.path,
+                              log.text_or("libllama gave no reason")),
+                  "lora");
+    }
+    if (llama_adapter_get_alora_n_invocation_tokens(adapter) > 0) {
+      return fail(errc::unsupported,
+                  fmt::format("the LoRA adapter '{}' wants to be switched on by certain tokens of a prompt (aLoRA); "
+                              "adapters are on for everything here",
+                              lora.path),
+                  "lora");
+    }
+    if (lora.scale == 0) continue;  // checked, but it changes nothing
+    adapters_.push_back(adapter);
+    adapter_scales_.push_back(lora.scale);
+    facts_.adapters += fmt::format("{}{}:{}", facts_.adapters.empty() ? "" : "|", identity_of(lora.path), lora.scale);
+  }
+  return {};
+}
+
+void Model::apply_adapters(llama_context* context) const {
+  if (adapters_.empty()) return;
+  auto adapters = adapters_;  // libllama takes them as not constant
+  auto scales = adapter_scales_;
+  llama_set_adapters_lora(context, adapters.data(), adapters.size(), scales.data());
 }
 
 Model::Model(llama_model* model, const LoadOptions& options) : model_(model), vocab_(llama_model_get_vocab(model)) {
@@ -153,6 +200,7 @@ void Model::read_default_sampling() {
   read(LLAMA_MODEL_META_KEY_SAMPLING_XTC_THRESHOLD, s.xtc_threshold);
   read(LLAMA_MODEL_META_KEY_SAMPLING_TEMP, s.temperature);
   read(LLAMA_MODEL_META_KEY_SAMPLING_PENALTY_LAST_N, s.penalty_last_n);
+  s.penalty_last_n = std::max(s.penalty_last_n, -1);
   read(LLAMA_MODEL_META_KEY_SAMPLING_PENALTY_REPEAT, s.repeat_penalty);
   read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT, s.mirostat);
   read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT_TAU, s.mirostat_tau);

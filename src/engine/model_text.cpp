@@ -46,37 +46,4 @@ void Model::append_piece(Token token, bool render_special, std::string& to) cons
   to.resize(at + static_cast<std::size_t>(std::max(written, 0)));
 }
 
-Result<std::vector<Token>> rerank_input(const Model& model, std::string_view query, std::string_view document) {
-  // A template of the file's own ("... {query} ... {document} ..."), as some causal rerankers bring it.
-  if (const char* const text = llama_model_chat_template(model.handle(), "rerank")) {
-    std::string prompt = text;
-    const auto replace = [&](std::string_view name, std::string_view value) {
-      for (std::size_t at = prompt.find(name); at != std::string::npos; at = prompt.find(name, at + value.size())) {
-        prompt.replace(at, name.size(), value);
-      }
-    };
-    replace("{query}", query);
-    replace("{document}", document);
-    return model.tokenize(prompt, false, true);
-  }
-  auto first = model.tokenize(query, false, false);
-  if (!first) return first;
-  auto second = model.tokenize(document, false, false);
-  if (!second) return second;
-
-  const ModelFacts& facts = model.facts();
-  const Token end = facts.eos != kNoToken ? facts.eos : facts.sep;
-  std::vector<Token> tokens;
-  const auto add = [&](bool wanted, Token token) {
-    if (wanted && token != kNoToken) tokens.push_back(token);
-  };
-  add(facts.add_bos, facts.bos);
-  tokens.insert(tokens.end(), first->begin(), first->end());
-  add(facts.add_eos, end);
-  add(llama_vocab_get_add_sep(model.vocab()), facts.sep);
-  tokens.insert(tokens.end(), second->begin(), second->end());
-  add(facts.add_eos, end);
-  return tokens;
-}
-
 }  // namespace corral::engine

@@ -1,5 +1,6 @@
 // What can be chosen when a model is loaded, a session is made, a generation is started. Plain values with the defaults
-// of llama-server 0.5.0 where the two have the same option, so that the same request gives the same text.
+// of llama-server 0.5.0 where the two have the same option, so that the same request gives the same text. Every field
+// has a value, so that a caller names only those it means: {.path = "model.gguf", .n_ctx = 4096}.
 #pragma once
 
 #include <chrono>
@@ -41,15 +42,15 @@ struct LoraAdapter {
 struct SpeculativeOptions {
   std::uint32_t max_tokens = 0;    // most guesses of a pass; 0: off
   std::uint32_t max_active = 2;    // more running sessions than this: the passes are full without guesses
-  std::string draft_path;          // a smaller model with the same vocabulary; empty: look the n-gram up in the history
+  std::string draft_path = {};     // a smaller model with the same vocabulary; empty: look the n-gram up in the history
   float draft_probability = 0.5f;  // a guess to which the draft model gives less than this isn't made
   bool measure = true;             // no guesses where passes are faster without; false: wherever one may be right
 };
 
 struct LoadOptions {
-  std::string path;                      // a GGUF file, or the first one of a split set
+  std::string path = {};                 // a GGUF file, or the first one of a split set
   Purpose purpose = Purpose::automatic;  // automatic: by the file's metadata
-  std::optional<Pooling> pooling;        // instead of the file's
+  std::optional<Pooling> pooling = {};   // instead of the file's
   std::uint32_t workers = 1;             // contexts with a decode thread each; the weights are shared
   std::uint32_t n_ctx = 0;               // KV cells of a worker, shared by its sessions; 0: min(trained, cap)
   std::uint32_t n_batch = 0;             // tokens per forward pass; 0: 512, for embedding models min(n_ctx, 2048)
@@ -61,11 +62,11 @@ struct LoadOptions {
   std::uint32_t prefix_cache_tokens = 0xFFFFFFFF;
   // Host memory for the KV of sessions and ended conversations that lost their cells, least recently used first out.
   std::uint64_t park_bytes = std::uint64_t{1} << 30;
-  std::string park_dir;  // what is parked survives the service here; empty: it doesn't
+  std::string park_dir = {};  // what is parked survives the service here; empty: it doesn't
   std::uint64_t park_disk_bytes = std::uint64_t{8} << 30;  // most of all files in park_dir together
   KvLayout kv_layout = KvLayout::automatic;
-  std::vector<LoraAdapter> loras;
-  SpeculativeOptions speculative;
+  std::vector<LoraAdapter> loras = {};
+  SpeculativeOptions speculative = {};
   Millis target_step{100};     // prefill beside running streams is cut so that a step takes about this long
   std::int32_t n_threads = 0;  // of each worker; 0: the cores shared out among the workers; 1 for very small models
   std::int32_t n_threads_batch = 0;  // for prefill; 0: like n_threads
@@ -101,21 +102,21 @@ struct SamplingOptions {
   float xtc_threshold = 0.1f;
   float dynatemp_range = 0.0f;
   float dynatemp_exponent = 1.0f;
-  std::int32_t penalty_last_n = 64;  // tokens looked back at; 0: off
+  std::int32_t penalty_last_n = 64;  // tokens looked back at; 0: off, -1: the session's context
   float repeat_penalty = 1.0f;
   float frequency_penalty = 0.0f;
   float presence_penalty = 0.0f;
   float dry_multiplier = 0.0f;
   float dry_base = 1.75f;
   std::int32_t dry_allowed_length = 2;
-  std::int32_t dry_penalty_last_n = 64;
+  std::int32_t dry_penalty_last_n = 64;  // as penalty_last_n
   std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
   std::int32_t mirostat = 0;  // 1 or 2: instead of the chain from top-k on
   float mirostat_tau = 5.0f;
   float mirostat_eta = 0.1f;
   std::int32_t min_keep = 0;
-  std::optional<std::uint32_t> seed;  // none: a random one
-  std::vector<LogitBias> logit_bias;
+  std::optional<std::uint32_t> seed = {};  // none: a random one
+  std::vector<LogitBias> logit_bias = {};
   bool ignore_eos = false;  // forbid every end-of-generation token
 };
 
@@ -130,12 +131,12 @@ struct GrammarOptions {
 
 struct GenerateOptions {
   std::uint32_t max_new_tokens = 0xFFFFFFFF;  // 0 ends at once with `length`
-  SamplingOptions sampling;
-  std::optional<GrammarOptions> grammar;
-  std::vector<std::string> stop;        // the text ends before the first of these
-  std::uint32_t n_probs = 0;            // for each token, log probabilities of the n most likely (before sampling)
-  bool render_special = false;          // control tokens appear in the text
-  std::vector<Token> preserved_tokens;  // control tokens that appear in the text all the same
+  SamplingOptions sampling = {};
+  std::optional<GrammarOptions> grammar = {};
+  std::vector<std::string> stop = {};        // the text ends before the first of these
+  std::uint32_t n_probs = 0;                 // for each token, log probabilities of the n most likely (before sampling)
+  bool render_special = false;               // control tokens appear in the text
+  std::vector<Token> preserved_tokens = {};  // control tokens that appear in the text all the same
   bool supersede = false;  // end a generation that runs on the session instead of failing with session_busy
 };
 

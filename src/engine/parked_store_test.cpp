@@ -310,6 +310,7 @@ TEST_F(ParkedStoreFolderTest, AHitMakesAFileYoung) {
   ParkedStore store(options(file_bytes(2)));
   ASSERT_TRUE(store.open());
   EXPECT_TRUE(store.best(Tokens{1, 1}, 1));
+  EXPECT_GT(fs::last_write_time(file_of({1, 1})), fs::last_write_time(file_of({2, 2})));
   EXPECT_EQ(store.save()->removed, 1u);
   EXPECT_THAT(files(), ::testing::ElementsAre(file_of({1, 1})));
   EXPECT_EQ(store.stats().entries, 1u);  // the other was nowhere else

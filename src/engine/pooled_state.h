@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/in_flight.h"
 #include "engine/pooled.h"
 #include "engine/waker.h"
 
@@ -21,7 +22,9 @@ class PooledState {
     bool normalize = true;
     bool scores = false;  // only the first value of each input counts
   };
-  explicit PooledState(Job job) : job_(std::move(job)) { result_.values.resize(job_.inputs.size()); }
+  PooledState(Job job, InFlight::Ticket ticket) : job_(std::move(job)), ticket_(std::move(ticket)) {
+    result_.values.resize(job_.inputs.size());
+  }
 
   const Job& job() const { return job_; }
 
@@ -51,6 +54,7 @@ class PooledState {
   std::size_t computed_ = 0;
   std::optional<MonoTime> begun_;
   std::optional<Result<PooledResult>> outcome_;
+  InFlight::Ticket ticket_;
   bool done_ = false;
 
   Waker waker_;

@@ -49,7 +49,7 @@ void PoolingWorker::run() {
     const std::scoped_lock lock(stats_mutex_);
     published_ = counters_;
   }
-  for (const Input& input : waiting_) input.job->set_failed(Error(errc::worker_shutdown, "the service went away"));
+  for (const Input& input : waiting_) input.job->set_failed(Error(errc::worker_shutdown, "the model was unloaded"));
   waiting_.clear();
 }
 
@@ -80,7 +80,7 @@ bool PoolingWorker::compute_pass() {
   for (const Input& input : pass) input.job->begin(begin);
   const DecodeStatus status = decode(pass);
   if (status == DecodeStatus::ok) return true;
-  if (status == DecodeStatus::aborted) {  // the service goes away: run() tells their readers
+  if (status == DecodeStatus::aborted) {  // the engine stops: run() tells their readers
     waiting_.insert(waiting_.begin(), pass.begin(), pass.end());
     return true;
   }
@@ -114,6 +114,8 @@ DecodeStatus PoolingWorker::decode(std::span<const Input> inputs) {
   counters_.batch_tokens += batch_.size();
   counters_.prompt_tokens += batch_.size();
   counters_.last_batch = batch_.size();
+  counters_.step_tokens.observe(batch_.size());
+  counters_.step_sessions.observe(static_cast<double>(inputs.size()));
   counters_.max_batch = std::max(counters_.max_batch, batch_.size());
   counters_.pooled_inputs += inputs.size();
   for (std::size_t i = 0; i < inputs.size(); ++i) deliver(inputs[i], static_cast<std::int32_t>(i));

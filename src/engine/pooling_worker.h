@@ -32,6 +32,8 @@ class PoolingWorker {
   void stop();
 
   PoolingBox& box() { return *box_; }
+  // Requests that are started and not ended.
+  InFlight& in_flight() { return in_flight_; }
   WorkerStats stats() const;
 
  private:
@@ -50,6 +52,7 @@ class PoolingWorker {
 
   const std::shared_ptr<const Model> model_;
   const std::shared_ptr<PoolingBox> box_;
+  InFlight in_flight_;
   const std::unique_ptr<Context> context_;
   const PooledLimits limits_;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <regex>
 #include <string>
@@ -15,8 +16,19 @@
 namespace corral::engine {
 namespace {
 
+std::string range(float low, float high) {
+  constexpr float kAny = std::numeric_limits<float>::max();
+  if (low == -kAny) return "a finite number";
+  return high == kAny ? fmt::format("a finite number of at least {}", low)
+                      : fmt::format("between {} and {}", low, high);
+}
+
+bool valid(const SamplerVocab& vocab, Token token) {
+  return token >= 0 && static_cast<std::uint32_t>(token) < vocab.n_vocab;
+}
+
 // Every float option must be a number; these have bounds besides, because libllama asserts on them.
-Result<> check(const Model& model, const SamplingOptions& o) {
+Result<> check(const SamplerVocab& vocab, const SamplingOptions& o) {
   struct Row {
     const char* name;
     float value;
@@ -41,36 +53,40 @@ Result<> check(const Model& model, const SamplingOptions& o) {
       {"dry_base", o.dry_base, -kAny, kAny},
       {"mirostat_tau", o.mirostat_tau, -kAny, kAny},
       {"mirostat_eta", o.mirostat_eta, -kAny, kAny},
-      {"repeat_last_n", static_cast<float>(o.penalty_last_n), 0, 1 << 24},
-      {"dry_penalty_last_n", static_cast<float>(o.dry_penalty_last_n), 0, 1 << 24},
-      {"dry_allowed_length", static_cast<float>(o.dry_allowed_length), 0, 1 << 24},
+      {"repeat_last_n", static_cast<float>(o.penalty_last_n), -1, kAny},
+      {"dry_penalty_last_n", static_cast<float>(o.dry_penalty_last_n), -1, kAny},
+      {"dry_allowed_length", static_cast<float>(o.dry_allowed_length), 0, kAny},
       {"mirostat", static_cast<float>(o.mirostat), 0, 2},
       {"min_keep", static_cast<float>(o.min_keep), 0, kAny},
   };
   for (const Row& row : rows) {
     if (row.value >= row.low && row.value <= row.high) continue;  // false for NaN too
-    return fail(errc::invalid_argument, fmt::format("{} is {}, which is out of range", row.name, row.value), row.name);
+    return fail(errc::invalid_argument,
+                fmt::format("'{}' must be {}, not {}", row.name, range(row.low, row.high), row.value), row.name);
   }
   for (const LogitBias& bias : o.logit_bias) {
-    if (!model.valid(bias.token)) {
+    if (!valid(vocab, bias.token)) {
+      return fail(
+          errc::invalid_argument,
+          fmt::format("'logit_bias' has token {}, but the vocabulary ends at {}", bias.token, vocab.n_vocab - 1),
+          "logit_bias");
+    }
+    if (std::isnan(bias.bias)) {
       return fail(errc::invalid_argument,
-                  fmt::format("token {} is not in the vocabulary of {} tokens", bias.token, model.facts().n_vocab),
+                  fmt::format("'logit_bias' must give token {} a number, or -infinity to forbid it", bias.token),
                   "logit_bias");
     }
-    if (std::isnan(bias.bias))
-      return fail(errc::invalid_argument, fmt::format("the bias of token {} is not a number", bias.token),
-                  "logit_bias");
   }
   return {};
 }
 
 bool penalizes(const SamplingOptions& o) {
-  return o.penalty_last_n > 0 &&
+  return o.penalty_last_n != 0 &&
          (o.repeat_penalty != 1.0f || o.frequency_penalty != 0.0f || o.presence_penalty != 0.0f);
 }
 
 bool uses_dry(const SamplingOptions& o) {
-  return o.dry_multiplier != 0.0f && o.dry_base >= 1.0f && o.dry_penalty_last_n > 0;
+  return o.dry_multiplier != 0.0f && o.dry_base >= 1.0f && o.dry_penalty_last_n != 0;
 }
 
 // With these options the chain ends in the largest logit whatever it does on the way.
@@ -79,21 +95,37 @@ bool is_plain_greedy(const SamplingOptions& o) {
          o.xtc_probability <= 0 && !penalizes(o) && !uses_dry(o);
 }
 
-std::vector<llama_logit_bias> biases(const Model& model, const SamplingOptions& o) {
-  std::vector<llama_logit_bias> list;
-  for (const LogitBias& bias : o.logit_bias) list.push_back({bias.token, bias.bias});
+std::vector<LogitBias> biases(const SamplerVocab& vocab, const SamplingOptions& o) {
+  std::vector<LogitBias> list = o.logit_bias;
   constexpr float kNever = -std::numeric_limits<float>::infinity();
   if (o.ignore_eos) {
-    for (const Token token : model.end_tokens()) list.push_back({token, kNever});
+    for (const Token token : vocab.end_tokens) list.push_back({token, kNever});
   }
-  for (const Token token : model.suppressed_tokens()) list.push_back({token, kNever});
+  for (const Token token : vocab.suppressed) list.push_back({token, kNever});
   return list;
 }
 
-Result<llama_sampler*> make_grammar(const Model& model, const GrammarOptions& o) {
+// The chain only asks what is largest until it has cut the row down to top-k tokens.
+std::uint32_t short_list(const SamplerVocab& vocab, const SamplingOptions& o) {
+  const bool cuts_first = o.top_k > 0 && o.mirostat == 0 && o.top_n_sigma <= 0;
+  // Beyond that the short list would hardly be shorter.
+  return cuts_first && static_cast<std::uint32_t>(o.top_k) <= vocab.n_vocab / 8 ? static_cast<std::uint32_t>(o.top_k)
+                                                                                : 0;
+}
+
+// How many tokens an option that looks back sees: -1 is as far as there is something.
+std::int32_t look_back(std::int32_t asked, std::uint32_t n_ctx) {
+  const auto all = static_cast<std::int32_t>(std::min<std::uint32_t>(n_ctx, std::numeric_limits<std::int32_t>::max()));
+  return asked < 0 ? all : std::min(asked, all);
+}
+
+Result<llama_sampler*> make_grammar(const SamplerVocab& vocab, const GrammarOptions& o) {
   for (const Token token : o.trigger_tokens) {
-    if (!model.valid(token))
-      return fail(errc::invalid_argument, fmt::format("trigger token {} is not in the vocabulary", token), "grammar");
+    if (valid(vocab, token)) continue;
+    return fail(
+        errc::invalid_argument,
+        fmt::format("'grammar' has the trigger token {}, but the vocabulary ends at {}", token, vocab.n_vocab - 1),
+        "grammar");
   }
   const LogCapture log;
   std::string cause;
@@ -105,16 +137,16 @@ Result<llama_sampler*> make_grammar(const Model& model, const GrammarOptions& o)
       std::vector<const char*> patterns;
       for (const std::string& pattern : o.trigger_patterns) patterns.push_back(pattern.c_str());
       grammar =
-          llama_sampler_init_grammar_lazy_patterns(model.vocab(), o.gbnf.c_str(), "root", patterns.data(),
+          llama_sampler_init_grammar_lazy_patterns(vocab.vocab, o.gbnf.c_str(), "root", patterns.data(),
                                                    patterns.size(), o.trigger_tokens.data(), o.trigger_tokens.size());
     } else {
-      grammar = llama_sampler_init_grammar(model.vocab(), o.gbnf.c_str(), "root");
+      grammar = llama_sampler_init_grammar(vocab.vocab, o.gbnf.c_str(), "root");
     }
     if (grammar != nullptr && !o.lazy) {
       for (const Token token : o.prefill) {
-        if (!model.valid(token)) continue;
+        if (!valid(vocab, token)) continue;
         // libllama aborts the process when an end comes where the grammar wants more.
-        if (model.ends_generation(token)) throw std::invalid_argument("the begun answer has ended already");
+        if (llama_vocab_is_eog(vocab.vocab, token)) throw std::invalid_argument("the begun answer has ended already");
         llama_sampler_accept(grammar, token);
       }
     }
@@ -126,85 +158,75 @@ Result<llama_sampler*> make_grammar(const Model& model, const GrammarOptions& o)
   if (grammar != nullptr) return grammar;
   if (cause.empty()) cause = log.text();
   return fail(errc::invalid_argument,
-              fmt::format("the grammar can't be used: {}", cause.empty() ? "it doesn't parse" : cause), "grammar");
+              fmt::format("'grammar' can't be used: {}", cause.empty() ? "it doesn't parse" : cause), "grammar");
 }
 
 }  // namespace
 
-std::uint32_t argmax(const float* values, std::uint32_t n) {
-  // First the largest of each block, which the compiler turns into vector code, then the place in the best block.
-  constexpr std::uint32_t kBlock = 1024;
-  std::uint32_t best_block = 0;
-  float best = -std::numeric_limits<float>::infinity();
-  for (std::uint32_t begin = 0; begin < n; begin += kBlock) {
-    const std::uint32_t end = std::min(n, begin + kBlock);
-    float lanes[16];
-    std::ranges::fill(lanes, -std::numeric_limits<float>::infinity());
-    std::uint32_t i = begin;
-    for (; i + 16 <= end; i += 16) {
-      for (std::uint32_t lane = 0; lane < 16; ++lane)
-        lanes[lane] = values[i + lane] > lanes[lane] ? values[i + lane] : lanes[lane];
-    }
-    float largest = *std::ranges::max_element(lanes);
-    for (; i < end; ++i) largest = values[i] > largest ? values[i] : largest;
-    if (largest > best) {
-      best = largest;
-      best_block = begin;
-    }
-  }
-  for (std::uint32_t i = best_block; i < std::min(n, best_block + kBlock); ++i) {
-    if (values[i] == best) return i;
-  }
-  return 0;
+Result<std::unique_ptr<Sampler>> Sampler::make(const Model& model, const SamplingOptions& o,
+                                               const std::optional<GrammarOptions>& grammar, std::uint32_t n_ctx) {
+  return make({.n_vocab = model.facts().n_vocab,
+               .vocab = model.vocab(),
+               .end_tokens = model.end_tokens(),
+               .suppressed = model.suppressed_tokens()},
+              o, grammar, n_ctx);
 }
 
-Result<std::unique_ptr<Sampler>> Sampler::make(const Model& model, const SamplingOptions& o,
-                                               const std::optional<GrammarOptions>& grammar) {
-  if (auto checked = check(model, o); !checked) return std::unexpected(checked.error());
-  std::unique_ptr<Sampler> sampler(new Sampler(model));
+Result<std::unique_ptr<Sampler>> Sampler::make(const SamplerVocab& vocab, const SamplingOptions& given,
+                                               const std::optional<GrammarOptions>& grammar, std::uint32_t n_ctx) {
+  if (auto checked = check(vocab, given); !checked) return std::unexpected(checked.error());
+  SamplingOptions o = given;
+  o.penalty_last_n = look_back(given.penalty_last_n, n_ctx);
+  o.dry_penalty_last_n = look_back(given.dry_penalty_last_n, n_ctx);
+
+  std::unique_ptr<Sampler> sampler(new Sampler(vocab.n_vocab));
   if (grammar && !grammar->gbnf.empty()) {
-    auto made = make_grammar(model, *grammar);
+    auto made = make_grammar(vocab, *grammar);
     if (!made) return std::unexpected(made.error());
     sampler->grammar_.reset(*made);
   }
-  const std::vector<llama_logit_bias> bias = biases(model, o);
+  sampler->biases_ = biases(vocab, o);
+  for (const LogitBias& bias : sampler->biases_) sampler->biased_.push_back(bias.token);
+  std::ranges::sort(sampler->biased_);
+  sampler->biased_.erase(std::ranges::unique(sampler->biased_).begin(), sampler->biased_.end());
   const bool only_forbids = std::ranges::all_of(
-      bias, [](const llama_logit_bias& one) { return one.bias == -std::numeric_limits<float>::infinity(); });
+      sampler->biases_, [](const LogitBias& one) { return one.bias == -std::numeric_limits<float>::infinity(); });
   sampler->plain_greedy_ = is_plain_greedy(o) && only_forbids && !sampler->grammar_;
-  if (sampler->plain_greedy_) {
-    for (const llama_logit_bias& one : bias) sampler->forbidden_.push_back(one.token);
-    std::ranges::sort(sampler->forbidden_);
-    return sampler;
-  }
+  if (!sampler->plain_greedy_) sampler->build_chain(vocab, o);
+  return sampler;
+}
 
+void Sampler::build_chain(const SamplerVocab& vocab, const SamplingOptions& o) {
   llama_sampler_chain_params params = llama_sampler_chain_default_params();
   params.no_perf = true;
-  sampler->chain_.reset(llama_sampler_chain_init(params));
-  const auto add = [&](llama_sampler* one) { llama_sampler_chain_add(sampler->chain_.get(), one); };
-  const auto n_vocab = static_cast<std::int32_t>(model.facts().n_vocab);
+  chain_.reset(llama_sampler_chain_init(params));
+  const auto add = [&](llama_sampler* one) { llama_sampler_chain_add(chain_.get(), one); };
+  const auto n_vocab = static_cast<std::int32_t>(n_vocab_);
   const auto keep = static_cast<std::size_t>(o.min_keep);
   // LLAMA_DEFAULT_SEED asks libllama for a random one.
   const std::uint32_t seed = o.seed.value_or(LLAMA_DEFAULT_SEED);
 
-  if (!bias.empty()) add(llama_sampler_init_logit_bias(n_vocab, static_cast<std::int32_t>(bias.size()), bias.data()));
+  short_list_ = short_list(vocab, o);
   if (o.mirostat != 0) {
     add(llama_sampler_init_temp(o.temperature));
     add(o.mirostat == 1 ? llama_sampler_init_mirostat(n_vocab, seed, o.mirostat_tau, o.mirostat_eta, 100)
                         : llama_sampler_init_mirostat_v2(seed, o.mirostat_tau, o.mirostat_eta));
-    return sampler;
+    return;
   }
+  std::int32_t window = 0;
   if (penalizes(o)) {
     add(llama_sampler_init_penalties(n_vocab, o.penalty_last_n, o.repeat_penalty, o.frequency_penalty,
                                      o.presence_penalty));
-    sampler->look_back_ = static_cast<std::uint32_t>(o.penalty_last_n);
+    window = o.penalty_last_n;
   }
   if (uses_dry(o)) {
     std::vector<const char*> breakers;
     for (const std::string& text : o.dry_sequence_breakers) breakers.push_back(text.c_str());
-    add(llama_sampler_init_dry(model.vocab(), o.dry_multiplier, o.dry_base, o.dry_allowed_length, o.dry_penalty_last_n,
+    add(llama_sampler_init_dry(vocab.vocab, o.dry_multiplier, o.dry_base, o.dry_allowed_length, o.dry_penalty_last_n,
                                breakers.data(), breakers.size()));
-    sampler->look_back_ = std::max(sampler->look_back_, static_cast<std::uint32_t>(o.dry_penalty_last_n));
+    window = std::max(window, o.dry_penalty_last_n);
   }
+  window_ = TokenWindow(static_cast<std::uint32_t>(window));
   add(llama_sampler_init_top_n_sigma(o.top_n_sigma));
   add(llama_sampler_init_top_k(o.top_k));
   add(llama_sampler_init_typical(o.typical_p, keep));
@@ -213,28 +235,48 @@ Result<std::unique_ptr<Sampler>> Sampler::make(const Model& model, const Samplin
   add(llama_sampler_init_xtc(o.xtc_probability, o.xtc_threshold, keep, seed));
   add(llama_sampler_init_temp_ext(o.temperature, o.dynatemp_range, o.dynatemp_exponent));
   add(llama_sampler_init_dist(seed));
-  return sampler;
 }
 
 void Sampler::prime(std::span<const Token> history) {
   if (!chain_) return;
-  const std::size_t skipped = history.size() > look_back_ ? history.size() - look_back_ : 0;
-  for (const Token token : history.subspan(skipped)) llama_sampler_accept(chain_.get(), token);
+  const std::size_t skipped = history.size() > window_.size() ? history.size() - window_.size() : 0;
+  for (const Token token : history.subspan(skipped)) {
+    llama_sampler_accept(chain_.get(), token);
+    window_.push(token);
+  }
 }
 
-void Sampler::fill(const float* logits) {
+// All tokens as candidates, biases added. False for a row that isn't numbers.
+bool Sampler::fill(const float* logits) {
   candidates_.resize(n_vocab_);
-  for (std::uint32_t i = 0; i < n_vocab_; ++i) candidates_[i] = {static_cast<Token>(i), logits[i], 0.0f};
+  bool numbers = true;
+  for (std::uint32_t i = 0; i < n_vocab_; ++i) {
+    numbers &= logits[i] < std::numeric_limits<float>::infinity();
+    candidates_[i] = {static_cast<Token>(i), logits[i], 0.0f};
+  }
+  for (const LogitBias& bias : biases_) candidates_[static_cast<std::size_t>(bias.token)].logit += bias.bias;
   array_ = {candidates_.data(), candidates_.size(), -1, false};
+  return numbers;
+}
+
+// The candidates that decide what the chain gives, biases added.
+bool Sampler::fill_short(const float* logits) {
+  changed_.clear();
+  std::ranges::set_union(biased_, window_.distinct(), std::back_inserter(changed_));
+  if (!preselect({logits, n_vocab_}, short_list_, changed_, scratch_, candidates_)) return false;
+  for (const LogitBias& bias : biases_)
+    std::ranges::lower_bound(candidates_, bias.token, {}, &llama_token_data::id)->logit += bias.bias;
+  array_ = {candidates_.data(), candidates_.size(), -1, false};
+  return true;
 }
 
 Result<Token> Sampler::sample_greedy(const float* logits) const {
   auto best = static_cast<Token>(argmax(logits, n_vocab_));
-  if (std::ranges::binary_search(forbidden_, best)) {  // rare: the best of the others
+  if (std::ranges::binary_search(biased_, best)) {  // rare: the best of the others
     float largest = -std::numeric_limits<float>::infinity();
     best = kNoToken;
     for (Token token = 0; static_cast<std::uint32_t>(token) < n_vocab_; ++token) {
-      if (!(logits[token] > largest) || std::ranges::binary_search(forbidden_, token)) continue;
+      if (!(logits[token] > largest) || std::ranges::binary_search(biased_, token)) continue;
       largest = logits[token];
       best = token;
     }
@@ -253,16 +295,18 @@ Result<Token> Sampler::sample(const float* logits) {
   }
 }
 
+// The chain's choice among the candidates; none if they are all forbidden.
+std::optional<Token> Sampler::pick() {
+  llama_sampler_apply(chain_.get(), &array_);
+  if (array_.selected < 0 || static_cast<std::size_t>(array_.selected) >= array_.size) return std::nullopt;
+  const llama_token_data& chosen = array_.data[array_.selected];
+  if (!(chosen.logit > -std::numeric_limits<float>::infinity())) return std::nullopt;
+  return chosen.id;
+}
+
 Result<Token> Sampler::sample_chain(const float* logits) {
-  const auto pick = [&]() -> std::optional<Token> {
-    llama_sampler_apply(chain_.get(), &array_);
-    if (array_.selected < 0 || static_cast<std::size_t>(array_.selected) >= array_.size) return std::nullopt;
-    const llama_token_data& chosen = array_.data[array_.selected];
-    // A forbidden token: everything was forbidden.
-    if (!(chosen.logit > -std::numeric_limits<float>::infinity())) return std::nullopt;
-    return chosen.id;
-  };
-  fill(logits);
+  if (!(short_list_ > 0 ? fill_short(logits) : fill(logits)))
+    return fail(errc::decode_failed, "the model's output is not a number");
   std::optional<Token> token = pick();
   if (token && grammar_) {
     // Asking about one token is cheap, about a whole vocabulary not: only if the choice is refused, choose again among
@@ -282,6 +326,7 @@ Result<Token> Sampler::sample_chain(const float* logits) {
   }
   if (grammar_) llama_sampler_accept(grammar_.get(), *token);
   llama_sampler_accept(chain_.get(), *token);
+  window_.push(*token);
   return *token;
 }
 

@@ -10,17 +10,30 @@
 #include <llama.h>
 
 #include "base/error.h"
+#include "engine/logits.h"
 #include "engine/model.h"
 #include "engine/options.h"
 #include "engine/token_table.h"
+#include "engine/token_window.h"
 
 namespace corral::engine {
 
+// What a sampler wants to know of a model.
+struct SamplerVocab {
+  std::uint32_t n_vocab = 0;
+  const llama_vocab* vocab = nullptr;      // for grammars and DRY only
+  std::span<const Token> end_tokens;       // forbidden by ignore_eos
+  std::span<const Token> suppressed = {};  // never sampled
+};
+
 class Sampler final : public TokenPicker {
  public:
-  // Errors: invalid_argument with the option's name.
+  // n_ctx: the most tokens the history can have; what looks back (penalties, DRY) looks back no further, and as far as
+  // this for -1. Errors: invalid_argument with the option's name.
+  static Result<std::unique_ptr<Sampler>> make(const SamplerVocab& vocab, const SamplingOptions& options,
+                                               const std::optional<GrammarOptions>& grammar, std::uint32_t n_ctx);
   static Result<std::unique_ptr<Sampler>> make(const Model& model, const SamplingOptions& options,
-                                               const std::optional<GrammarOptions>& grammar);
+                                               const std::optional<GrammarOptions>& grammar, std::uint32_t n_ctx);
 
   // The tokens before the first one sampled: penalties look back at them.
   void prime(std::span<const Token> history) override;
@@ -31,10 +44,13 @@ class Sampler final : public TokenPicker {
   bool plain_greedy() const { return plain_greedy_; }
 
  private:
-  explicit Sampler(const Model& model) : n_vocab_(model.facts().n_vocab) {}
+  explicit Sampler(std::uint32_t n_vocab) : n_vocab_(n_vocab) {}
+  void build_chain(const SamplerVocab& vocab, const SamplingOptions& options);
   Result<Token> sample_greedy(const float* logits) const;
-  void fill(const float* logits);
   Result<Token> sample_chain(const float* logits);
+  bool fill(const float* logits);
+  bool fill_short(const float* logits);
+  std::optional<Token> pick();
 
   struct Free {
     void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
@@ -43,15 +59,16 @@ class Sampler final : public TokenPicker {
 
   const std::uint32_t n_vocab_;
   bool plain_greedy_ = false;
-  std::vector<Token> forbidden_;  // sorted; for plain greedy, where the chain would have a bias of -infinity
-  std::uint32_t look_back_ = 0;   // tokens of the history the chain wants
+  std::vector<LogitBias> biases_;
+  std::vector<Token> biased_;     // their tokens, sorted, each once
+  std::uint32_t short_list_ = 0;  // the chain begins by keeping so many of the largest; 0: it wants the whole row
+  TokenWindow window_;            // of the history, as far back as the chain looks
   Owned chain_;                   // none if plain_greedy_
   Owned grammar_;
+  PreselectScratch scratch_;
+  std::vector<Token> changed_;  // biased_ and the window's together
   std::vector<llama_token_data> candidates_;
   llama_token_data_array array_{};
 };
-
-// Index of the largest of n values, the first of equals. NaN is never the largest.
-std::uint32_t argmax(const float* values, std::uint32_t n);
 
 }  // namespace corral::engine

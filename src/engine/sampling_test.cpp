@@ -1,6 +1,5 @@
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include <gmock/gmock.h>
 
@@ -23,18 +22,6 @@ LoadOptions alike(const std::string& model) {
   LoadOptions options = load_options(model);
   options.prefix_cache_tokens = 0;
   return options;
-}
-
-TEST(Argmax, FindsTheFirstOfTheLargest) {
-  std::mt19937 random(1);
-  for (const std::uint32_t n : {1u, 15u, 16u, 1000u, 1024u, 5000u}) {
-    std::vector<float> values(n);
-    for (float& value : values) value = static_cast<float>(random() % 50) - 25;
-    EXPECT_EQ(argmax(values.data(), n), static_cast<std::uint32_t>(std::ranges::max_element(values) - values.begin()))
-        << n;
-  }
-  const std::vector<float> odd = {NAN, -INFINITY, -3, NAN, -2};
-  EXPECT_EQ(argmax(odd.data(), 5), 4u);
 }
 
 TEST(Sampling, ASeedGivesTheSameTextAgainAndAnotherSeedAnother) {
@@ -99,6 +86,21 @@ TEST(Sampling, PenaltiesLookBackIntoThePrompt) {
   const Token penalised = generate(*service, session_with(*service, seen), options).tokens[0];
   EXPECT_EQ(std::ranges::count(seen, penalised), 0);
   if (std::ranges::count(seen, unpenalised) > 0) EXPECT_NE(penalised, unpenalised);
+}
+
+// A file may say -1 for "the whole context", and once every request to it failed.
+TEST(Sampling, AFileMayLookBackOverTheWholeContext) {
+  LoadOptions options = load_options("tiny-llama");
+  options.path = with_meta("tiny-llama", "looks-back", [](gguf_context* to) {
+    gguf_set_val_i32(to, "general.sampling.penalty_last_n", -1);
+    gguf_set_val_f32(to, "general.sampling.penalty_repeat", 1.1f);
+  });
+  const auto service = load(options);
+  EXPECT_EQ(service->default_sampling().penalty_last_n, -1);
+  GenerateOptions generation = seeded(1, 10);
+  generation.sampling.penalty_last_n = service->default_sampling().penalty_last_n;
+  generation.sampling.repeat_penalty = service->default_sampling().repeat_penalty;
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), generation).tokens.size(), 10u);
 }
 
 TEST(Sampling, GrammarIsFollowed) {

@@ -125,14 +125,16 @@ Sequences::Attach Sequences::attach(Session& session) {
   bool being_computed = false;
   const Source source = memory_->divisible() ? best_source(session, wanted, being_computed) : Source{};
   if (being_computed) return Attach::later;
-  if (source.length < kLeastShared || source.session != nullptr || !adopt(session, source.prefix, source.length)) {
+  const auto parked = store_ ? store_->best(wanted, source.length + kLeastParked) : std::nullopt;
+  const bool from_prefix = source.length >= kLeastShared && source.session == nullptr;
+  if (parked || !from_prefix || !adopt(session, source.prefix, source.length)) {
     // The donor must not be the one that is taken back for the id.
-    if (source.length >= kLeastShared && source.session == nullptr)
-      prefixes_.splice(prefixes_.end(), prefixes_, source.prefix);
+    if (from_prefix) prefixes_.splice(prefixes_.end(), prefixes_, source.prefix);
     if (source.session != nullptr)
       source.session->last_used = session.last_used = std::max(source.session->last_used, session.last_used);
     if (!take_id(session)) return Attach::no_place;
-    fill(session, wanted, best_source(session, wanted, being_computed));
+    // Each step may have taken others' cells: look again.
+    if (!parked || !restore(session, *parked)) share(session, best_source(session, wanted, being_computed));
   }
   if (memory_->divisible()) index_.set(owner_of(session), session.history);
   return Attach::done;
@@ -163,8 +165,7 @@ Sequences::Source Sequences::best_source(const Session& session, std::span<const
   return best;
 }
 
-void Sequences::fill(Session& session, std::span<const Token> wanted, Source source) {
-  if (restore_parked(session, wanted, source.length)) return;
+void Sequences::share(Session& session, const Source& source) {
   if (source.length < kLeastShared) return;
   const std::int32_t from = source.session != nullptr ? source.session->sequence : source.prefix->sequence;
   if (!memory_->share(from, session.sequence, source.length)) {
@@ -191,16 +192,16 @@ bool Sequences::adopt(Session& session, PrefixList::iterator prefix, std::uint32
   return true;
 }
 
-bool Sequences::restore_parked(Session& session, std::span<const Token> wanted, std::uint32_t more_than) {
-  if (!store_) return false;
-  const auto hit = store_->best(wanted, more_than + kLeastParked);
-  if (!hit) return false;
-  const Parked& parked = *hit->parked;
+bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
+  const Parked& parked = *hit.parked;
+  const auto cells = static_cast<std::uint32_t>(parked.tokens.size());
+  while (memory_->shape().unified() && used_cells() + cells > memory_->n_ctx() && reclaim(&session)) {
+  }
   if (!memory_->restore(session.sequence, parked.bytes)) return false;
   ++counters_.restored;
   counters_.restored_bytes += parked.bytes.size();
-  set_cached(session, static_cast<std::uint32_t>(parked.tokens.size()));
-  trim(session, hit->length);
+  set_cached(session, cells);
+  trim(session, hit.length);
   return session.in_cache > 0;
 }
 
@@ -243,14 +244,14 @@ void Sequences::settle(Session& session) {
     index_.set(owner_of(session), std::span<const Token>(session.history).first(session.in_cache));
 }
 
-bool Sequences::reclaim() {
+bool Sequences::reclaim(const Session* spared) {
   if (!prefixes_.empty()) {
     evict(prefixes_.begin());
     return true;
   }
   Session* victim = nullptr;
   for (const auto& [id, session] : sessions_) {
-    if (session->sequence < 0 || session->phase == Phase::active) continue;
+    if (session->sequence < 0 || session->phase == Phase::active || session == spared) continue;
     if (victim == nullptr || session->last_used < victim->last_used) victim = session;
   }
   if (victim == nullptr) return false;

@@ -58,8 +58,8 @@ class Sequences {
   // The session's history is final up to its cells: later sessions may share all of it.
   void settle(Session& session);
 
-  // Makes room at the cost of somebody who doesn't run. False if nobody is left.
-  bool reclaim();
+  // Makes room at the cost of somebody who doesn't run, and isn't spared. False if nobody is left.
+  bool reclaim(const Session* spared = nullptr);
   // Parks everything and gives up every sequence; running sessions too.
   void park_all();
   // With a split layout, gives the running sessions the lowest ids, without gaps: each gap costs a pass of its own.
@@ -97,9 +97,9 @@ class Sequences {
   };
   Source best_source(const Session& session, std::span<const Token> wanted, bool& being_computed);
   bool take_id(Session& session);
-  void fill(Session& session, std::span<const Token> wanted, Source source);
+  void share(Session& session, const Source& source);
   bool adopt(Session& session, PrefixList::iterator prefix, std::uint32_t length);
-  bool restore_parked(Session& session, std::span<const Token> wanted, std::uint32_t more_than);
+  bool restore(Session& session, const ParkedStore::Hit& hit);
   void keep(Session& session);
   void park(std::int32_t sequence, std::span<const Token> tokens);
   void evict(PrefixList::iterator prefix);

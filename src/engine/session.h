@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/in_flight.h"
 #include "engine/options.h"
 #include "engine/stream_state.h"
 #include "engine/text_cutter.h"
@@ -31,6 +32,7 @@ struct SessionShared {
 // One generate_stream from its start to its terminal item.
 struct Generation {
   std::shared_ptr<StreamState> stream;
+  InFlight::Ticket ticket;
   std::unique_ptr<TokenPicker> sampler;
   std::uint32_t max_new_tokens = 0;
   std::uint32_t n_probs = 0;
@@ -77,6 +79,8 @@ struct Session {
   std::uint32_t in_cache = 0;   // so many tokens of the history are in the KV cache; 0 without a sequence
   std::uint64_t last_used = 0;  // pass number: who goes first when cells are needed
   std::optional<Generation> generation;
+  // When somebody last appended to it, or its generation ended.
+  MonoTime touched = MonoClock::now();
 };
 
 }  // namespace corral::engine

@@ -24,18 +24,18 @@ SpeculativeOptions by_model(const std::string& name) {
   return {.max_tokens = 8, .draft_path = model_path(name), .draft_probability = 0, .measure = false};
 }
 
-std::unique_ptr<LlamaService> load_guessing(const std::string& model, const SpeculativeOptions& guesses) {
+std::unique_ptr<InferenceEngine> load_guessing(const std::string& model, const SpeculativeOptions& guesses) {
   LoadOptions options = load_options(model);
   options.speculative = guesses;
   return load(options);
 }
 
 // With everything in it that came out of a stream before.
-WorkerStats stats(LlamaService& service) {
+WorkerStats stats(InferenceEngine& service) {
   generate(service, session_with(service, some_tokens(2, 9)), greedy(1));
   return service.stats().total();
 }
-std::uint64_t accepted(LlamaService& service) { return stats(service).accepted_tokens; }
+std::uint64_t accepted(InferenceEngine& service) { return stats(service).accepted_tokens; }
 
 // Three times the same passage, and its beginning once more.
 std::vector<Token> repetitive() {
@@ -153,7 +153,7 @@ TEST(Speculative, GoesOnAfterADownsize) {
 TEST(Speculative, TooManyGuessesAreRefused) {
   LoadOptions options = load_options("tiny-llama");
   options.speculative.max_tokens = kMaxGuesses + 1;
-  const auto service = LlamaService::load(options);
+  const auto service = InferenceEngine::load(options);
   ASSERT_FALSE(service);
   EXPECT_EQ(service.error().code, errc::invalid_argument);
   EXPECT_EQ(service.error().param, "speculative");
@@ -184,8 +184,8 @@ class InMidGuess : public ::testing::Test {
     EXPECT_EQ(with.finish.usage.completion_tokens, without.finish.usage.completion_tokens);
     return with;
   }
-  const std::unique_ptr<LlamaService> guessing_ = load_guessing("scripted-endless", by_looking_up());
-  const std::unique_ptr<LlamaService> plain_ = load(load_options("scripted-endless"));
+  const std::unique_ptr<InferenceEngine> guessing_ = load_guessing("scripted-endless", by_looking_up());
+  const std::unique_ptr<InferenceEngine> plain_ = load(load_options("scripted-endless"));
 };
 
 TEST_F(InMidGuess, MaxNewTokens) {
@@ -203,7 +203,7 @@ TEST_F(InMidGuess, StopStrings) {
 }
 
 TEST_F(InMidGuess, TurnsThatEndWithStopStrings) {
-  const auto turns = [](LlamaService& service) {
+  const auto turns = [](InferenceEngine& service) {
     const SessionId session = session_with(service, "go\n");
     std::vector<std::string> texts = {generate(service, session, greedy(80)).text};
     for (int turn = 0; turn < 12; ++turn) {
@@ -291,7 +291,7 @@ TEST(Speculative, SeededSamplingDrawsAsWithoutGuesses) {
   EXPECT_LT(answer.finish.usage.accepted_tokens, answer.finish.usage.drafted_tokens);
 
   const auto model = Model::load(load_options("tiny-llama"), {});
-  const auto sampler = Sampler::make(**model, options.sampling, std::nullopt);
+  const auto sampler = Sampler::make(**model, options.sampling, std::nullopt, 2048);
   (*sampler)->prime(some_tokens(20));
   std::size_t i = 0, different = 0;
   EXPECT_TRUE(Reference("tiny-llama").each_logits(some_tokens(20), answer.tokens, [&](const float* logits) {

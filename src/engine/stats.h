@@ -1,8 +1,14 @@
-// A snapshot of what the engine has done and holds; the counters only grow.
+// A snapshot of what the engine has done and holds; the counters only grow. What exists stands in two tables, from
+// which every report is made: a new number is a member and a row.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
+#include <variant>
 #include <vector>
+
+#include "base/histogram.h"
 
 namespace corral::engine {
 
@@ -12,6 +18,10 @@ struct DownsizeReport {
   std::uint32_t sessions = 0;      // that lost their cells and get them back when they go on
   std::uint64_t parked_bytes = 0;  // of KV that moved to host memory
 };
+// Seconds, from a tiny model's token to a prompt that takes minutes.
+inline constexpr std::array kSecondBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                                             0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0};
+inline constexpr std::array kSizeBounds = {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0};
 
 struct WorkerStats {
   std::uint64_t steps = 0;             // forward passes
@@ -19,6 +29,7 @@ struct WorkerStats {
   std::uint64_t prompt_tokens = 0;     // of these, prefill
   std::uint64_t predicted_tokens = 0;  // sampled
   std::uint64_t cached_tokens = 0;     // prompt tokens that needed no prefill
+  std::uint64_t prefix_hits = 0;       // generations that began with tokens others had computed
   std::uint64_t generations = 0;       // started
   std::uint64_t preemptions = 0;       // sessions put back because the KV cache was full
   std::uint64_t aborted_steps = 0;     // cut short by a cancel
@@ -27,7 +38,6 @@ struct WorkerStats {
   std::uint64_t restored = 0;          // and put back
   std::uint64_t parked_bytes = 0;      // saved so far
   std::uint64_t restored_bytes = 0;    // put back so far
-  std::uint64_t prefix_hits = 0;       // sessions that began with KV of another one
   std::uint64_t layout_changes = 0;    // from one KV layout to another
   std::uint64_t drafted_tokens = 0;    // guessed
   std::uint64_t accepted_tokens = 0;   // of these, right
@@ -42,13 +52,43 @@ struct WorkerStats {
   std::uint32_t kv_cells = 0;         // size of the KV cache
   std::uint32_t kv_used = 0;          // upper bound of cells in use (shared prefixes count for each user)
   std::uint32_t kv_streams = 0;       // parts of a split layout; 0: one pool
-  bool downsized = false;             // without cells until the next generation
+  std::uint32_t downsized = 0;        // 1: without cells until the next generation
   std::uint32_t cached_prefixes = 0;  // ended sessions kept for their prefix
+
+  Histogram queue_seconds{kSecondBounds};        // from the call to the first pass with one of its tokens
+  Histogram first_token_seconds{kSecondBounds};  // from the call to the first sampled token
+  Histogram inter_token_seconds{kSecondBounds};  // from one sampled token of a generation to the next
+  Histogram step_tokens{kSizeBounds};            // tokens of a pass
+  Histogram step_sessions{kSizeBounds};          // sessions, or pooled inputs, of a pass
 };
 
 struct Stats {
   std::vector<WorkerStats> workers;
   WorkerStats total() const;
 };
+
+// One number of WorkerStats.
+struct StatField {
+  enum class Kind {
+    counter,  // only grows
+    gauge,    // that of several workers is the sum
+    peak,     // that of several workers is the largest
+  };
+
+  const char* name;    // in JSON
+  const char* metric;  // in Prometheus, without the program's prefix; nullptr: a histogram says it already
+  const char* help;
+  Kind kind;
+  std::variant<std::uint64_t WorkerStats::*, std::uint32_t WorkerStats::*, double WorkerStats::*> member;
+  double scale = 1;  // from the member's unit to the metric's
+};
+std::span<const StatField> stat_fields();
+
+struct HistogramField {
+  const char* metric;
+  const char* help;
+  Histogram WorkerStats::* member;
+};
+std::span<const HistogramField> histogram_fields();
 
 }  // namespace corral::engine

@@ -26,7 +26,8 @@ struct TopToken {
 
 // The probabilities a token was drawn from, before sampling options changed them.
 struct TokenLogprob : TopToken {
-  std::vector<TopToken> top;  // the n_probs most likely ones, most likely first
+  std::vector<TopToken> top;     // the n_probs most likely ones, most likely first
+  bool ends_generation = false;  // the model's own end: no part of the answer
 };
 
 // How a generation ended.
@@ -68,13 +69,21 @@ class StreamHandle {
   // the reader's own loop. set_waker({}) returns when no call is running.
   void set_waker(std::move_only_function<void()> waker);
 
+  // Called once on the reader's thread: when the terminal item is taken, or when the handle goes before that.
+  void when_over(std::move_only_function<void()> over);
+
   // Ends the generation soon; the terminal item still comes.
   void cancel();
 
   explicit operator bool() const { return state_ != nullptr; }
 
  private:
+  void leave();
+  void call_over();
+  std::optional<StreamChunk> taken(std::optional<StreamChunk> chunk);
+
   std::shared_ptr<StreamState> state_;
+  std::move_only_function<void()> over_;
 };
 
 }  // namespace corral::engine

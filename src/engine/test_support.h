@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "engine/backends.h"
-#include "engine/llama_service.h"
+#include "engine/inference_engine.h"
 
 namespace corral::engine::test {
 
@@ -36,22 +36,28 @@ inline std::string model_path(const std::string& name) {
   return path.string();
 }
 
-// A copy of the model whose vocabulary asks for BOS, in the test's temporary folder.
-inline std::string with_bos(const std::string& name) {
+// A copy of the model with other metadata, in the test's temporary folder; `change` gets its gguf_context.
+template <typename Change>
+std::string with_meta(const std::string& name, const std::string& suffix, Change change) {
   ggml_context* tensors = nullptr;
   gguf_context* const from = gguf_init_from_file(model_path(name).c_str(), {.no_alloc = false, .ctx = &tensors});
   EXPECT_NE(from, nullptr);
   gguf_context* const to = gguf_init_empty();
   gguf_set_kv(to, from);
-  gguf_set_val_bool(to, "tokenizer.ggml.add_bos_token", true);
+  change(to);
   for (std::int64_t i = 0; i < gguf_get_n_tensors(from); ++i)
     gguf_add_tensor(to, ggml_get_tensor(tensors, gguf_get_tensor_name(from, i)));
-  const std::string path = ::testing::TempDir() + name + "-bos.gguf";
+  const std::string path = ::testing::TempDir() + name + "-" + suffix + ".gguf";
   EXPECT_TRUE(gguf_write_to_file(to, path.c_str(), false));
   gguf_free(to);
   gguf_free(from);
   ggml_free(tensors);
   return path;
+}
+
+// A copy of the model whose vocabulary asks for BOS.
+inline std::string with_bos(const std::string& name) {
+  return with_meta(name, "bos", [](gguf_context* to) { gguf_set_val_bool(to, "tokenizer.ggml.add_bos_token", true); });
 }
 
 // One compute thread: a tiny model gains nothing from more, and the tests of several programs share the machine.
@@ -63,8 +69,8 @@ inline LoadOptions load_options(const std::string& model) {
   return options;
 }
 
-inline std::unique_ptr<LlamaService> load(const LoadOptions& options) {
-  auto service = LlamaService::load(options);
+inline std::unique_ptr<InferenceEngine> load(const LoadOptions& options) {
+  auto service = InferenceEngine::load(options);
   if (!service) throw std::runtime_error(service.error().message);
   return std::move(*service);
 }
@@ -113,7 +119,7 @@ inline Answer drain(StreamHandle& stream) {
   return answer;
 }
 
-inline Answer generate(LlamaService& service, SessionId session, const GenerateOptions& options) {
+inline Answer generate(InferenceEngine& service, SessionId session, const GenerateOptions& options) {
   auto stream = service.generate_stream(session, options);
   if (!stream) {
     ADD_FAILURE() << stream.error().message;
@@ -122,7 +128,7 @@ inline Answer generate(LlamaService& service, SessionId session, const GenerateO
   return drain(*stream);
 }
 
-inline SessionId session_with(LlamaService& service, std::span<const Token> tokens) {
+inline SessionId session_with(InferenceEngine& service, std::span<const Token> tokens) {
   const auto session = service.create_session();
   EXPECT_TRUE(session);
   const auto appended = service.append_input(*session, tokens);
@@ -130,7 +136,7 @@ inline SessionId session_with(LlamaService& service, std::span<const Token> toke
   return *session;
 }
 
-inline SessionId session_with(LlamaService& service, std::string_view text) {
+inline SessionId session_with(InferenceEngine& service, std::string_view text) {
   const auto tokens = service.tokenize(text, true, false);
   EXPECT_TRUE(tokens);
   return session_with(service, *tokens);

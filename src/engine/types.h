@@ -24,7 +24,7 @@ enum class StopReason {
   context_full,   // the session's context, or the whole KV cache, holds no further token
   session_ended,  // end_session while it generated
   superseded,     // another generate_stream on the same session took over
-  shutdown,       // the service went away
+  shutdown,       // the model was unloaded
   error,          // Finish::error says why
 };
 const char* to_string(StopReason reason);
@@ -67,7 +67,10 @@ struct ModelFacts {
   std::uint32_t n_vocab = 0;
   std::uint64_t n_params = 0;
   std::uint64_t model_bytes = 0;  // of all tensors
-  std::string chat_template;      // the template text of the file, or empty
+  // Which LoRA adapters are applied, by file, size, time and scale; empty: none. KV computed under one text is of no
+  // use under another.
+  std::string adapters;
+  std::string chat_template;  // the template text of the file, or empty
   Token bos = kNoToken, eos = kNoToken, eot = kNoToken, sep = kNoToken;
   bool add_bos = false;  // tokenize(add_special) puts BOS in front
   bool add_eos = false;

@@ -5,7 +5,7 @@
 namespace corral::engine {
 
 Worker::Worker(WorkerCore::Parts parts, WorkerOptions options)
-    : box_(parts.box), core_(std::move(parts), options), in_flight_(core_.in_flight()), published_(core_.stats()) {}
+    : box_(parts.box), core_(std::move(parts), options), published_(core_.stats()) {}
 
 Worker::~Worker() { stop(); }
 

@@ -2,7 +2,6 @@
 // stop() once each, in this order.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -23,7 +22,7 @@ class Worker {
   const std::shared_ptr<CommandBox>& box() const { return box_; }
   WorkerStats stats() const;
   // Generations that are started and not ended.
-  std::atomic<std::uint32_t>& in_flight() { return *in_flight_; }
+  InFlight& in_flight() { return in_flight_; }
 
  private:
   void run();
@@ -31,7 +30,7 @@ class Worker {
 
   const std::shared_ptr<CommandBox> box_;
   WorkerCore core_;  // the thread's, while it runs
-  const std::shared_ptr<std::atomic<std::uint32_t>> in_flight_;
+  InFlight in_flight_;
 
   mutable std::mutex stats_mutex_;  // guards published_
   WorkerStats published_;

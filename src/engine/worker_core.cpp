@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/core.h>
-
 #include "engine/errors.h"
 
 namespace corral::engine {
@@ -16,7 +14,6 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
       box_(std::move(parts.box)),
       clock_(std::move(parts.clock)),
       drafter_(std::move(parts.drafter)),
-      in_flight_(std::make_shared<std::atomic<std::uint32_t>>(0)),
       memory_(std::move(parts.memory)),
       shape_(memory_->shape()),
       n_ctx_(memory_->n_ctx()),
@@ -67,6 +64,7 @@ void WorkerCore::apply(CreateSession&& command) {
 void WorkerCore::apply(AppendTokens&& command) {
   Session* const session = find(command.session);
   if (session == nullptr) return;
+  session->touched = clock_();
   std::vector<Token>& to = session->generation ? session->appended : session->history;
   to.insert(to.end(), command.tokens.begin(), command.tokens.end());
 }
@@ -74,7 +72,7 @@ void WorkerCore::apply(AppendTokens&& command) {
 void WorkerCore::apply(StartGeneration&& command) {
   Session* const session = find(command.session);
   if (session == nullptr) {  // ended on another thread, a moment ago
-    --*in_flight_;
+    command.generation.ticket.release();
     Finish ended;
     ended.reason = StopReason::session_ended;
     command.generation.stream->finish(std::move(ended));
@@ -95,9 +93,7 @@ void WorkerCore::apply(StartGeneration&& command) {
     finish(*session, StopReason::length);
   } else if (session->history.size() >= limit) {
     finish(*session, StopReason::context_full,
-           Error(errc::context_full,
-                 fmt::format("the session holds {} tokens and needs room for at least one more; its context holds {}",
-                             session->history.size(), limit)));
+           context_full({.needed = session->history.size() + 1, .n_past = session->history.size(), .n_ctx = limit}));
   } else {
     generation.sampler->prime(session->history);
     session->phase = Phase::waiting;
@@ -150,14 +146,13 @@ WorkerStats WorkerCore::stats() const {
   stats.restored = moved.restored;
   stats.parked_bytes = moved.parked_bytes;
   stats.restored_bytes = moved.restored_bytes;
-  stats.prefix_hits = moved.shared + moved.adopted;
   stats.sessions = static_cast<std::uint32_t>(sessions_.size());
   stats.waiting = static_cast<std::uint32_t>(waiting_.size());
   stats.generating = static_cast<std::uint32_t>(active_.size() + waiting_.size() + paused_.size());
   stats.kv_cells = n_ctx_;
   stats.kv_used = std::min(sequences_.used_cells(), n_ctx_);
   stats.kv_streams = shape_.streams;
-  stats.downsized = memory_ == nullptr;
+  stats.downsized = memory_ == nullptr ? 1 : 0;
   stats.cached_prefixes = static_cast<std::uint32_t>(sequences_.kept_prefixes());
   return stats;
 }

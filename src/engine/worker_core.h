@@ -5,7 +5,6 @@
 // thread at a time.
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -62,8 +61,6 @@ class WorkerCore {
   void shut_down();
 
   WorkerStats stats() const;
-  // Generations that are started and not ended.
-  const std::shared_ptr<std::atomic<std::uint32_t>>& in_flight() const { return in_flight_; }
 
  private:
   // worker_core.cpp: commands
@@ -74,6 +71,7 @@ class WorkerCore {
   void apply(EndSession&& command);
   void apply(Downsize&& command);
   void apply(SetThreads&& command);
+  void apply(DescribeSessions&& command);  // worker_view.cpp
   Session* find(SessionId id);
 
   // worker_memory.cpp: places and cells
@@ -118,7 +116,6 @@ class WorkerCore {
   const std::shared_ptr<CommandBox> box_;
   const std::function<MonoTime()> clock_;
   const std::unique_ptr<Drafter> drafter_;
-  const std::shared_ptr<std::atomic<std::uint32_t>> in_flight_;
 
   std::unique_ptr<KvMemory> memory_;  // none after a downsize
   KvShape shape_;                     // of memory_, or of the one to make

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include <fmt/core.h>
-
 #include "engine/errors.h"
 #include "engine/worker_core.h"
 
@@ -119,6 +117,7 @@ void WorkerCore::admit() {
     if (!generation.first_pass) {
       generation.usage.cached_tokens = session.in_cache;
       counters_.cached_tokens += fresh ? session.in_cache : 0;
+      counters_.prefix_hits += fresh && session.in_cache > 0 ? 1 : 0;
     }
   }
 }
@@ -140,9 +139,8 @@ void WorkerCore::make_room() {
   Session* longest =
       *std::ranges::max_element(active_, {}, [](const Session* session) { return session->history.size(); });
   finish(*longest, StopReason::context_full,
-         Error(errc::context_full,
-               fmt::format("the session holds {} tokens and needs {} more cells; the KV cache holds {}",
-                           longest->history.size(), longest->pending(), memory_->cells_per_sequence())));
+         context_full(
+             {.needed = longest->history.size(), .n_past = longest->in_cache, .n_ctx = memory_->cells_per_sequence()}));
 }
 
 void WorkerCore::preempt(Session& session) {

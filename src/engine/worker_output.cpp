@@ -1,13 +1,11 @@
 // From a sampled token to the stream's reader, and the end of a generation.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <numeric>
+#include <span>
 #include <utility>
 
-#include <fmt/core.h>
-
 #include "engine/errors.h"
+#include "engine/logprobs.h"
 #include "engine/worker_core.h"
 
 namespace corral::engine {
@@ -28,8 +26,13 @@ Timings timings(const Generation& generation, MonoTime now) {
 
 void WorkerCore::on_token(Session& session, Token token, const float* logits) {
   Generation& generation = *session.generation;
-  generation.last_token = clock_();
-  if (!generation.first_token) generation.first_token = generation.last_token;
+  const MonoTime before = std::exchange(generation.last_token, clock_());
+  if (generation.first_token) {
+    counters_.inter_token_seconds.observe(seconds_between(before, generation.last_token));
+  } else {
+    generation.first_token = generation.last_token;
+    counters_.first_token_seconds.observe(seconds_between(generation.posted, generation.last_token));
+  }
   ++generation.usage.completion_tokens;
   ++counters_.predicted_tokens;
   session.history.push_back(token);
@@ -53,8 +56,9 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
   } else if (generation.usage.completion_tokens >= generation.max_new_tokens) {
     finish(session, StopReason::length);
   } else if (session.history.size() >= session.shared->n_ctx) {
+    const std::uint64_t held = session.history.size();
     finish(session, StopReason::context_full,
-           Error(errc::context_full, fmt::format("the session's context of {} tokens is full", session.shared->n_ctx)));
+           context_full({.needed = held + 1, .n_past = held, .n_ctx = session.shared->n_ctx}));
   } else if (generation.stream->full()) {
     pause(session);
   }
@@ -86,6 +90,7 @@ void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error
   session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
   session.appended.clear();
   session.last_used = pass_;
+  session.touched = clock_();
   starved_ = false;  // its cells can be had now
 
   Finish finish;
@@ -96,7 +101,7 @@ void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error
   finish.error = std::move(error);
   // Before the reader can know: it may start the next generation at once.
   --session.shared->generations;
-  --*in_flight_;
+  generation.ticket.release();
   generation.stream->finish(std::move(finish));
 }
 
@@ -125,15 +130,9 @@ void WorkerCore::pause(Session& session) {
 }
 
 TokenLogprob WorkerCore::logprob(std::uint32_t n_probs, Token token, const float* logits) {
-  const std::uint32_t n_vocab = tokens_.size();
-  by_logit_.resize(n_vocab);
-  std::iota(by_logit_.begin(), by_logit_.end(), 0);
-  const auto top = by_logit_.begin() + std::min(n_probs, n_vocab);
-  std::partial_sort(by_logit_.begin(), top, by_logit_.end(), [&](Token a, Token b) { return logits[a] > logits[b]; });
-  const float largest = logits[by_logit_.front()];
-  double sum = 0;
-  for (std::uint32_t i = 0; i < n_vocab; ++i) sum += std::exp(logits[i] - largest);
-  const auto log_sum = static_cast<float>(std::log(sum)) + largest;
+  const std::span row(logits, tokens_.size());
+  most_likely(row, n_probs, by_logit_);
+  const float log_sum = log_sum_exp(row, logits[by_logit_.front()]);
   const auto entry = [&](Token one) {
     TopToken entry{.token = one, .piece = {}, .logprob = logits[one] - log_sum};
     tokens_.append_piece(one, true, entry.piece);
@@ -141,7 +140,8 @@ TokenLogprob WorkerCore::logprob(std::uint32_t n_probs, Token token, const float
   };
   TokenLogprob result;
   static_cast<TopToken&>(result) = entry(token);
-  for (auto it = by_logit_.begin(); it != top; ++it) result.top.push_back(entry(*it));
+  result.ends_generation = tokens_.ends_generation(token);
+  for (const Token one : by_logit_) result.top.push_back(entry(one));
   return result;
 }
 

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include <fmt/core.h>
-
 #include "engine/errors.h"
 #include "engine/worker_core.h"
 
@@ -92,7 +90,9 @@ void WorkerCore::decode(std::span<PassItem> items) {
   const MonoTime begin = clock_();
   for (PassItem& item : items) {
     Generation& generation = *item.session->generation;
-    if (!generation.first_pass) generation.first_pass = begin;
+    if (generation.first_pass) continue;
+    generation.first_pass = begin;
+    counters_.queue_seconds.observe(seconds_between(generation.posted, begin));
   }
   box_->begin_pass(prefilling_);
   const DecodeStatus status = memory_->decode(batch_);
@@ -111,6 +111,8 @@ void WorkerCore::decode(std::span<PassItem> items) {
         row_costs_.observe(batch_.size(), ms);
       }
       counters_.last_batch = batch_.size();
+      counters_.step_tokens.observe(batch_.size());
+      counters_.step_sessions.observe(static_cast<double>(items.size()));
       counters_.max_batch = std::max(counters_.max_batch, batch_.size());
       pace_.observe({.decoding = batch_.size() - prefill, .prefill = prefill, .ms = ms});
       take_results(items);

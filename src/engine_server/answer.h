@@ -1,17 +1,16 @@
-// Turning what the engine streams into answers: whole ones and streamed ones.
+// Turning what the engine streams into the parts of answers; streamed answers are in answer_stream.h.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "async/task.h"
-#include "async/task_group.h"
-#include "async/timer.h"
+#include "base/clock.h"
 #include "engine_server/generation.h"
 #include "engine_server/signal.h"
-#include "http/body.h"
 #include "protocol/answers.h"
 
 namespace corral::engine_server {
@@ -26,12 +25,33 @@ struct RequestRecord {
 };
 using RequestDone = std::function<void(const RequestRecord&)>;
 
-RequestRecord record_of(const engine::Finish& finish, MonoClock::duration before_engine);
-protocol::Usage usage_of(const engine::Finish& finish);
 protocol::Timings timings_of(const engine::Finish& finish);
 // "stop" or "length"; an error for a generation that was cut off.
 Result<std::string_view> finish_reason_of(const engine::Finish& finish);
-std::vector<protocol::TokenLogprob> logprobs_of(std::vector<engine::TokenLogprob> tokens, std::uint32_t shown);
+
+// What the answers to one request add up to. Prompts count once, however many answers they have.
+struct Totals {
+  protocol::Usage usage;
+  protocol::Timings timings;
+  RequestRecord record;  // first_token_ms: the earliest; output_ms: the longest, as they run side by side
+
+  void add(const engine::Finish& finish, bool counts_prompt, MonoClock::duration before_engine);
+
+ private:
+  bool any_ = false;
+};
+
+// Makes the list of an answer's tokens, all but its end, which is no part of the text.
+class LogprobReader {
+ public:
+  // `shown`: so many alternatives of each.
+  explicit LogprobReader(std::uint32_t shown) : shown_(shown) {}
+  void read(std::vector<engine::TokenLogprob> tokens, std::vector<protocol::TokenLogprob>& to);
+
+ private:
+  std::uint32_t shown_;
+  std::uint32_t text_offset_ = 0;
+};
 
 // Everything one generation gave.
 struct Collected {
@@ -40,52 +60,7 @@ struct Collected {
   std::vector<engine::TokenLogprob> logprobs;
   engine::Finish finish;
 };
-// Waits for the end. Cancelling the task cancels the generation. `signal` must be the generation's own.
-async::Task<Collected> collect(Generation& generation, std::shared_ptr<Signal> signal);
-
-struct StreamOptions {
-  bool include_usage = false;
-  bool logprobs = false;
-  std::uint32_t shown_probs = 0;
-  MonoClock::duration ping_after{};
-  MonoClock::duration before_engine{};  // from the arrival of the request to the start of the generation
-  RequestDone done;
-};
-
-// A streamed answer as a source of events: pulled by the connection, fed by the decode thread. Dropping it cancels the
-// generation. Comments (": ping") come while nothing else does. Tokens that are there together go out together.
-// Errors after the start become one event, and no [DONE] follows. Belongs to one loop.
-class AnswerStream final : public http::BodySource {
- public:
-  // `parser` is empty for text completions. `timers` must outlive the source.
-  AnswerStream(async::Executor executor, async::Timers& timers, Generation generation, protocol::ChunkWriter writer,
-               std::unique_ptr<ChatParser> parser, StreamOptions options);
-
-  async::Task<Result<std::string_view>> read() override;
-  std::string_view take_ready() override;
-
- private:
-  void render(engine::StreamChunk chunk);
-  void render_end(const engine::Finish& finish);
-  void write_deltas();
-  void start_message();
-  void fail_stream(const Error& error);
-  std::string_view collect_ready();
-
-  async::Timers& timers_;
-  Generation generation_;
-  protocol::ChunkWriter writer_;
-  std::unique_ptr<ChatParser> parser_;
-  StreamOptions options_;
-  std::shared_ptr<Signal> signal_;
-  async::TaskGroup pinger_;
-
-  std::string out_;
-  std::vector<protocol::ChatDelta> deltas_;
-  std::vector<protocol::TokenLogprob> logprobs_;  // not sent yet
-  bool started_ = false;
-  bool calls_tools_ = false;
-  bool ended_ = false;
-};
+// Waits for the ends of all. Cancelling the task cancels the generations. `signal` must be theirs alone.
+async::Task<std::vector<Collected>> collect(std::span<Choice> choices, std::shared_ptr<Signal> signal);
 
 }  // namespace corral::engine_server

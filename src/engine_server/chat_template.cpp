@@ -184,7 +184,8 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
       if (auto grammar = schema_grammar(request.json_schema); !grammar)
         return std::unexpected(std::move(grammar.error()));
     }
-    return fail(errc::render_failed, fmt::format("the chat template can't be applied: {}", thrown.what()), "messages");
+    return fail(errc::render_failed, fmt::format("'messages' don't fit this model's chat template: {}", thrown.what()),
+                "messages");
   }
 }
 
@@ -193,7 +194,8 @@ Result<std::string> schema_grammar(const std::string& schema) {
   try {
     return json_schema_to_grammar(common_json::parse(schema));
   } catch (const std::exception& thrown) {
-    return fail(protocol::errc::bad_value, fmt::format("the JSON schema can't be used: {}", thrown.what()),
+    return fail(protocol::errc::bad_value,
+                fmt::format("'json_schema' (or the schema in 'response_format') can't be used: {}", thrown.what()),
                 "json_schema");
   }
 }

@@ -33,24 +33,31 @@ std::string_view with_article(engine::ModelKind kind) {
 
 }  // namespace
 
-EngineServer::Impl::Impl(engine::LlamaService& the_service, async::Timers& the_timers, async::ThreadPool& the_pool,
+EngineServer::Impl::Impl(engine::InferenceEngine& the_service, async::Timers& the_timers, async::ThreadPool& the_pool,
                          EngineServerOptions the_options)
     : service(the_service),
       timers(the_timers),
       pool(the_pool),
       options(std::move(the_options)),
+      alive(std::make_shared<char>(), &service),
       started(epoch_millis(the_timers.wall_now()) / 1000),
       chat_template(the_service.facts().kind == engine::ModelKind::generative
                         ? ChatTemplate::load(the_service.model())
                         : fail(errc::invalid_template, "this model has no chat template")),
       routes(make_routes()) {}
 
+EngineServer::Impl::~Impl() {
+  const std::unique_lock none_running(jobs->running);
+  jobs->closed = true;
+}
+
 http::RouteTable EngineServer::Impl::make_routes() {
   using http::Request;
   using http::Response;
   using Handle = async::Task<Response> (Impl::*)(Request);
   using Show = Response (Impl::*)() const;
-  struct Post {
+  struct Ask {
+    const char* method;
     const char* path;
     Handle handle;
   };
@@ -58,23 +65,29 @@ http::RouteTable EngineServer::Impl::make_routes() {
     const char* path;
     Show show;
   };
-  static constexpr Post kPosts[] = {
-      {"/chat/completions", &Impl::chat}, {"/completions", &Impl::complete},  {"/embeddings", &Impl::embed},
-      {"/rerank", &Impl::rerank},         {"/reranking", &Impl::rerank},      {"/reranker", &Impl::rerank},
-      {"/tokenize", &Impl::tokenize},     {"/detokenize", &Impl::detokenize},
+  static constexpr Ask kAsks[] = {
+      {"POST", "/chat/completions", &Impl::chat},
+      {"POST", "/completions", &Impl::complete},
+      {"POST", "/embeddings", &Impl::embed},
+      {"POST", "/rerank", &Impl::rerank},
+      {"POST", "/reranking", &Impl::rerank},
+      {"POST", "/reranker", &Impl::rerank},
+      {"POST", "/tokenize", &Impl::tokenize},
+      {"POST", "/detokenize", &Impl::detokenize},
+      {"GET", "/slots", &Impl::slots},
   };
   static constexpr Get kGets[] = {{"/health", &Impl::health},
                                   {"/models", &Impl::models},
                                   {"/props", &Impl::props},
-                                  {"/slots", &Impl::slots},
-                                  {"/stats", &Impl::stats}};
+                                  {"/stats", &Impl::stats},
+                                  {"/metrics", &Impl::metrics}};
   std::vector<http::Route> table;
   for (const auto* prefix : {"", "/v1"}) {
-    for (const auto& post : kPosts) {
-      auto call = [this, handle = post.handle](Request request, http::PathParams) {
+    for (const auto& ask : kAsks) {
+      auto call = [this, handle = ask.handle](Request request, http::PathParams) {
         return (this->*handle)(std::move(request));
       };
-      table.push_back({"POST", std::string(prefix) + post.path, std::move(call)});
+      table.push_back({ask.method, std::string(prefix) + ask.path, std::move(call)});
     }
     for (const auto& get : kGets) {
       auto call = [this, show = get.show](Request, http::PathParams) -> async::Task<Response> {
@@ -90,10 +103,10 @@ http::RouteTable EngineServer::Impl::make_routes() {
 Result<> EngineServer::Impl::require(engine::ModelKind kind, std::string_view endpoint) const {
   const auto have = service.facts().kind;
   if (have == kind) return {};
-  return fail(
-      protocol::errc::wrong_model_type,
-      fmt::format("'{}' is {}, but {} needs {}", options.model_name, with_article(have), endpoint, with_article(kind)),
-      "model");
+  return fail(protocol::errc::wrong_model_type,
+              fmt::format("'{}' is {}, but {} needs {}: name another 'model', see /v1/models", options.model_name,
+                          with_article(have), endpoint, with_article(kind)),
+              "model");
 }
 
 protocol::AnswerHead EngineServer::Impl::head_of(const std::string& asked_model, std::string_view id_prefix) const {
@@ -103,7 +116,7 @@ protocol::AnswerHead EngineServer::Impl::head_of(const std::string& asked_model,
           .fingerprint = options.fingerprint};
 }
 
-EngineServer::EngineServer(engine::LlamaService& service, async::Timers& timers, async::ThreadPool& pool,
+EngineServer::EngineServer(engine::InferenceEngine& service, async::Timers& timers, async::ThreadPool& pool,
                            EngineServerOptions options)
     : impl_(std::make_unique<Impl>(service, timers, pool, std::move(options))) {}
 EngineServer::~EngineServer() = default;

@@ -1,11 +1,11 @@
 // The HTTP face of an engine: one model, reached as an http::Handler. Runs in the engine's own process, behind a socket
-// that only the router knows, or in any program that has a LlamaService.
+// that only the router knows, or in any program that has an InferenceEngine.
 //
 //   POST chat/completions, completions, embeddings, rerank (reranking, reranker), tokenize, detokenize
-//   GET health, models, props, slots, stats           each with and without /v1
+//   GET health, models, props, slots, stats, metrics      each with and without /v1
 //
-// Handlers run on the loop of their connection; rendering and parsing of what could take long goes to the pool. Safe on
-// several loops at once.
+// Handlers run on the loop of their connection; parsing, rendering, tokenising and starting generations go to the pool.
+// Safe on several loops at once.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 #include "async/offload.h"
 #include "async/timer.h"
-#include "engine/llama_service.h"
+#include "engine/inference_engine.h"
 #include "engine_server/answer.h"
 #include "http/handler.h"
 
@@ -26,14 +26,16 @@ struct EngineServerOptions {
   std::string fingerprint = "corral";          // "system_fingerprint" of answers
   std::chrono::milliseconds ping_after{1000};  // of silence in a stream
   std::uint64_t max_body_bytes = 256ull << 20;
-  std::uint64_t offload_bytes = 64 * 1024;  // bodies above this are parsed on the pool
-  RequestDone request_done;                 // called on the connection's loop, for every finished inference request
+  // Bodies above this are parsed and tokenised on the pool, which takes longer than a loop's other work may wait.
+  // What makes prompts, grammars or many texts runs there always.
+  std::uint64_t offload_bytes = 4 * 1024;
+  RequestDone request_done;  // called on the connection's loop, for every finished inference request
 };
 
 class EngineServer final : public http::Handler {
  public:
   // All must outlive the server and its answers.
-  EngineServer(engine::LlamaService& service, async::Timers& timers, async::ThreadPool& pool,
+  EngineServer(engine::InferenceEngine& service, async::Timers& timers, async::ThreadPool& pool,
                EngineServerOptions options);
   ~EngineServer() override;
 

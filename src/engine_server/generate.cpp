@@ -1,4 +1,5 @@
 // chat/completions and completions.
+#include "engine_server/answer_stream.h"
 #include "engine_server/engine_server_impl.h"
 #include "http/handler.h"
 
@@ -9,14 +10,22 @@ using protocol::error_response;
 
 namespace {
 
-struct PreparedChat {
-  protocol::ChatRequest request;
-  Prepared prepared;
+// A request whose answers are under way.
+template <typename Request>
+struct Begun {
+  Request request;
+  std::vector<Choice> choices;
+  MonoTime at;
 };
-struct PreparedCompletion {
-  protocol::CompletionRequest request;
-  std::vector<Prepared> prompts;
-};
+
+template <typename Request>
+Result<Begun<Request>> begin(const std::shared_ptr<engine::InferenceEngine>& service, Request request,
+                             std::vector<Prepared> prompts) {
+  const auto at = MonoClock::now();
+  auto choices = start_choices(service, std::move(prompts), request.n);
+  if (!choices) return std::unexpected(std::move(choices.error()));
+  return Begun<Request>{std::move(request), std::move(*choices), at};
+}
 
 StreamOptions stream_options(const EngineServerOptions& server, const protocol::GenerationRequest& request,
                              MonoClock::duration before_engine) {
@@ -28,35 +37,62 @@ StreamOptions stream_options(const EngineServerOptions& server, const protocol::
           .done = server.request_done};
 }
 
-Result<std::string> chat_answer(const protocol::AnswerHead& head, const PreparedChat& chat, Collected all) {
+std::vector<protocol::TokenLogprob> logprobs_of(std::vector<engine::TokenLogprob> tokens, std::uint32_t shown) {
+  std::vector<protocol::TokenLogprob> all;
+  LogprobReader(shown).read(std::move(tokens), all);
+  return all;
+}
+
+Totals total(std::span<const Choice> choices, std::span<const Collected> all, MonoClock::duration before_engine) {
+  Totals totals;
+  for (std::size_t i = 0; i < all.size(); ++i) totals.add(all[i].finish, choices[i].counts_prompt, before_engine);
+  return totals;
+}
+
+Result<protocol::ChatAnswer> chat_answer(const protocol::ChatRequest& request, const Choice& choice, Collected all) {
   auto reason = finish_reason_of(all.finish);
   if (!reason) return std::unexpected(std::move(reason.error()));
-  ChatParser parser(chat.prepared.parser, false);
+  ChatParser parser(choice.parser, false);
   parser.append(all.text);
   std::vector<protocol::ChatDelta> deltas;
   if (auto read = parser.finish(deltas, *reason == "length"); !read) return std::unexpected(std::move(read.error()));
   protocol::ChatAnswer answer;
   answer.message = parser.message();
   answer.finish_reason = !answer.message.tool_calls.empty() && *reason == "stop" ? "tool_calls" : *reason;
-  answer.has_logprobs = chat.request.logprobs;
-  if (answer.has_logprobs) answer.logprobs = logprobs_of(std::move(all.logprobs), chat.prepared.shown_probs);
-  return chat_completion(head, answer, usage_of(all.finish), timings_of(all.finish));
+  answer.has_logprobs = request.logprobs;
+  if (answer.has_logprobs) answer.logprobs = logprobs_of(std::move(all.logprobs), request.n_probs);
+  return answer;
 }
 
-void add(protocol::Usage& sum, const protocol::Usage& more) {
-  sum.prompt_tokens += more.prompt_tokens;
-  sum.cached_tokens += more.cached_tokens;
-  sum.completion_tokens += more.completion_tokens;
+protocol::LogprobShape logprob_shape(const protocol::CompletionRequest& request) {
+  return request.legacy_logprobs ? protocol::LogprobShape::legacy : protocol::LogprobShape::content;
 }
 
-void add(protocol::Timings& sum, const protocol::Timings& more) {
-  sum.cache_n += more.cache_n;
-  sum.prompt_n += more.prompt_n;
-  sum.prompt_ms += more.prompt_ms;
-  sum.predicted_n += more.predicted_n;
-  sum.predicted_ms += more.predicted_ms;
-  sum.draft_n += more.draft_n;
-  sum.draft_n_accepted += more.draft_n_accepted;
+Result<protocol::TextAnswer> text_answer(const protocol::CompletionRequest& request, const Choice& choice,
+                                         Collected all) {
+  const auto reason = finish_reason_of(all.finish);
+  if (!reason) return std::unexpected(reason.error());
+  protocol::TextAnswer answer;
+  answer.text = choice.echo + all.text;
+  answer.finish_reason = *reason;
+  answer.has_logprobs = request.logprobs;
+  answer.logprob_shape = logprob_shape(request);
+  if (answer.has_logprobs) answer.logprobs = logprobs_of(std::move(all.logprobs), request.n_probs);
+  if (request.return_tokens) answer.tokens = std::move(all.tokens);
+  return answer;
+}
+
+// `answer_of` each choice, or the first error.
+template <typename Request, typename AnswerOf>
+auto answers_of(const Begun<Request>& begun, std::vector<Collected> all, AnswerOf answer_of) {
+  using Answer = std::invoke_result_t<AnswerOf, const Request&, const Choice&, Collected>::value_type;
+  Result<std::vector<Answer>> answers;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto answer = answer_of(begun.request, begun.choices[i], std::move(all[i]));
+    if (!answer) return Result<std::vector<Answer>>(std::unexpected(std::move(answer.error())));
+    answers->push_back(std::move(*answer));
+  }
+  return answers;
 }
 
 }  // namespace
@@ -70,35 +106,33 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
 
-  auto work = [this](const std::string& text) -> Result<PreparedChat> {
+  auto work = [this](const std::string& text) -> Result<Begun<protocol::ChatRequest>> {
     auto parsed = protocol::parse_chat_request(text);
     if (!parsed) return std::unexpected(std::move(parsed.error()));
     auto prepared = prepare_chat(service, **chat_template, *parsed);
     if (!prepared) return std::unexpected(std::move(prepared.error()));
-    return PreparedChat{std::move(*parsed), std::move(*prepared)};
+    std::vector<Prepared> prompts;
+    prompts.push_back(std::move(*prepared));
+    return begin(alive, std::move(*parsed), std::move(prompts));
   };
-  auto chat = co_await parse(std::move(*body), true, std::move(work));
+  auto chat = co_await parse(std::move(*body), Parsing::heavy, std::move(work));
   if (!chat) co_return error_response(chat.error());
 
   const auto head = head_of(chat->request.model, "chatcmpl-");
-  const auto before_engine = timers.now() - arrived;
-  auto generation = Generation::start(service, chat->prepared);
-  if (!generation) co_return error_response(generation.error());
+  const auto before_engine = timers.now() - arrived - (MonoClock::now() - chat->at);
   const auto executor = co_await async::asio::this_coro::executor;
-
   if (chat->request.stream) {
-    auto parser = std::make_unique<ChatParser>(chat->prepared.parser, true);
-    auto source = std::make_unique<AnswerStream>(
-        executor, timers, std::move(*generation), protocol::ChunkWriter(protocol::ChunkWriter::Shape::chat, head),
-        std::move(parser), stream_options(options, chat->request, before_engine));
-    co_return Response::event_stream(std::move(source));
+    auto streaming = stream_options(options, chat->request, before_engine);
+    streaming.shape = protocol::ChunkWriter::Shape::chat;
+    co_return Response::event_stream(
+        std::make_unique<AnswerStream>(executor, timers, std::move(chat->choices), head, std::move(streaming)));
   }
-  auto signal = std::make_shared<Signal>(executor);
-  auto all = co_await collect(*generation, std::move(signal));
-  if (options.request_done) options.request_done(record_of(all.finish, before_engine));
-  auto answer = chat_answer(head, *chat, std::move(all));
-  if (!answer) co_return error_response(answer.error());
-  co_return Response::json(200, std::move(*answer));
+  auto all = co_await collect(chat->choices, std::make_shared<Signal>(executor));
+  const auto totals = total(chat->choices, all, before_engine);
+  if (options.request_done) options.request_done(totals.record);
+  const auto answers = answers_of(*chat, std::move(all), chat_answer);
+  if (!answers) co_return error_response(answers.error());
+  co_return Response::json(200, chat_completion(head, *answers, totals.usage, totals.timings));
 }
 
 async::Task<Response> EngineServer::Impl::complete(http::Request request) {
@@ -107,51 +141,31 @@ async::Task<Response> EngineServer::Impl::complete(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
 
-  auto work = [this](const std::string& text) -> Result<PreparedCompletion> {
+  auto work = [this](const std::string& text) -> Result<Begun<protocol::CompletionRequest>> {
     auto parsed = protocol::parse_completion_request(text);
     if (!parsed) return std::unexpected(std::move(parsed.error()));
     auto prompts = prepare_completion(service, *parsed);
     if (!prompts) return std::unexpected(std::move(prompts.error()));
-    return PreparedCompletion{std::move(*parsed), std::move(*prompts)};
+    return begin(alive, std::move(*parsed), std::move(*prompts));
   };
-  auto completion = co_await parse(std::move(*body), false, std::move(work));
+  auto completion = co_await parse(std::move(*body), Parsing::heavy, std::move(work));
   if (!completion) co_return error_response(completion.error());
 
   const auto head = head_of(completion->request.model, "cmpl-");
-  const auto before_engine = timers.now() - arrived;
-  std::vector<Generation> generations;
-  for (auto& prompt : completion->prompts) {
-    auto generation = Generation::start(service, prompt);
-    if (!generation) co_return error_response(generation.error());
-    generations.push_back(std::move(*generation));
-  }
+  const auto before_engine = timers.now() - arrived - (MonoClock::now() - completion->at);
   const auto executor = co_await async::asio::this_coro::executor;
-
   if (completion->request.stream) {
-    auto source = std::make_unique<AnswerStream>(executor, timers, std::move(generations.front()),
-                                                 protocol::ChunkWriter(protocol::ChunkWriter::Shape::text, head),
-                                                 nullptr, stream_options(options, completion->request, before_engine));
-    co_return Response::event_stream(std::move(source));
+    auto streaming = stream_options(options, completion->request, before_engine);
+    streaming.logprob_shape = logprob_shape(completion->request);
+    co_return Response::event_stream(
+        std::make_unique<AnswerStream>(executor, timers, std::move(completion->choices), head, std::move(streaming)));
   }
-  std::vector<protocol::TextAnswer> answers;
-  protocol::Usage usage;
-  protocol::Timings timings;
-  for (auto& generation : generations) {
-    auto signal = std::make_shared<Signal>(executor);
-    auto all = co_await collect(generation, std::move(signal));
-    if (options.request_done) options.request_done(record_of(all.finish, before_engine));
-    const auto reason = finish_reason_of(all.finish);
-    if (!reason) co_return error_response(reason.error());
-    auto& answer = answers.emplace_back();
-    answer.text = std::move(all.text);
-    answer.finish_reason = *reason;
-    answer.has_logprobs = completion->request.logprobs;
-    if (answer.has_logprobs) answer.logprobs = logprobs_of(std::move(all.logprobs), completion->request.n_probs);
-    if (completion->request.return_tokens) answer.tokens = std::move(all.tokens);
-    add(usage, usage_of(all.finish));
-    add(timings, timings_of(all.finish));
-  }
-  co_return Response::json(200, text_completion(head, answers, usage, timings));
+  auto all = co_await collect(completion->choices, std::make_shared<Signal>(executor));
+  const auto totals = total(completion->choices, all, before_engine);
+  if (options.request_done) options.request_done(totals.record);
+  const auto answers = answers_of(*completion, std::move(all), text_answer);
+  if (!answers) co_return error_response(answers.error());
+  co_return Response::json(200, text_completion(head, *answers, totals.usage, totals.timings));
 }
 
 }  // namespace corral::engine_server

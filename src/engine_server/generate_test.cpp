@@ -52,7 +52,7 @@ TEST(Chat, GuessesShowInTheTimings) {
   engine::SpeculativeOptions speculative;
   speculative.max_tokens = 8;
   speculative.measure = false;
-  Fixture server("scripted-endless", 2048, speculative);
+  Fixture server("scripted-endless", 2048, engine::Toggle::automatic, speculative);
   const auto value = server.chat("go", R"(,"max_tokens":100)").json();
   EXPECT_GT(value.at("timings").at("draft_n").as_int64(), 0);
   EXPECT_GT(value.at("timings").at("draft_n_accepted").as_int64(), 0);

@@ -12,7 +12,7 @@
 namespace corral::engine_server {
 namespace {
 
-using engine::LlamaService;
+using engine::InferenceEngine;
 using engine::Token;
 
 template <typename T>
@@ -20,7 +20,7 @@ void assign(T& target, const std::optional<T>& given) {
   if (given) target = *given;
 }
 
-engine::SamplingOptions sampling_of(const LlamaService& service, const protocol::Sampling& given) {
+engine::SamplingOptions sampling_of(const InferenceEngine& service, const protocol::Sampling& given) {
   auto sampling = service.default_sampling();
   assign(sampling.temperature, given.temperature);
   assign(sampling.top_k, given.top_k);
@@ -50,7 +50,8 @@ engine::SamplingOptions sampling_of(const LlamaService& service, const protocol:
 }
 
 // Tokens the vocabulary doesn't have are left out, as other servers do: a bias is often made for another model.
-std::vector<engine::LogitBias> biases_of(const LlamaService& service, const std::vector<protocol::TokenBias>& given) {
+std::vector<engine::LogitBias> biases_of(const InferenceEngine& service,
+                                         const std::vector<protocol::TokenBias>& given) {
   std::vector<engine::LogitBias> biases;
   for (const auto& bias : given) {
     if (const auto* token = std::get_if<std::int32_t>(&bias.token)) {
@@ -66,7 +67,7 @@ std::vector<engine::LogitBias> biases_of(const LlamaService& service, const std:
   return biases;
 }
 
-std::optional<Token> single_token(const LlamaService& service, std::string_view text) {
+std::optional<Token> single_token(const InferenceEngine& service, std::string_view text) {
   const auto tokens = service.tokenize(text, false, true);
   return tokens && tokens->size() == 1 ? std::optional(tokens->front()) : std::nullopt;
 }
@@ -81,7 +82,7 @@ std::string escape_regex(std::string_view text) {
   return escaped;
 }
 
-void add_trigger(const LlamaService& service, const GrammarTrigger& trigger, engine::GrammarOptions& grammar) {
+void add_trigger(const InferenceEngine& service, const GrammarTrigger& trigger, engine::GrammarOptions& grammar) {
   switch (trigger.kind) {
     case GrammarTrigger::Kind::token:
       grammar.trigger_tokens.push_back(trigger.token);
@@ -108,7 +109,7 @@ void add_trigger(const LlamaService& service, const GrammarTrigger& trigger, eng
 
 // The generation prompt's tokens, which the grammar has seen already; without the space that some tokenizers put in
 // front of a special token.
-std::vector<Token> prefill_of(const LlamaService& service, const std::string& generation_prompt) {
+std::vector<Token> prefill_of(const InferenceEngine& service, const std::string& generation_prompt) {
   auto tokens = service.tokenize(generation_prompt, false, true).value_or(std::vector<Token>());
   const auto is_space = [](std::string_view text) {
     return !text.empty() && std::string_view(" \t\n\r\v\f").find(text.front()) != std::string_view::npos;
@@ -119,7 +120,7 @@ std::vector<Token> prefill_of(const LlamaService& service, const std::string& ge
   return tokens;
 }
 
-std::optional<engine::GrammarOptions> grammar_of(const LlamaService& service, RenderedChat& chat) {
+std::optional<engine::GrammarOptions> grammar_of(const InferenceEngine& service, RenderedChat& chat) {
   if (chat.grammar.empty()) return std::nullopt;
   engine::GrammarOptions grammar;
   grammar.gbnf = std::move(chat.grammar);
@@ -129,7 +130,7 @@ std::optional<engine::GrammarOptions> grammar_of(const LlamaService& service, Re
   return grammar;
 }
 
-void fill_options(const LlamaService& service, const protocol::GenerationRequest& request, Prepared& prepared) {
+void fill_options(const InferenceEngine& service, const protocol::GenerationRequest& request, Prepared& prepared) {
   auto& options = prepared.options;
   if (request.max_tokens) options.max_new_tokens = *request.max_tokens;
   options.sampling = sampling_of(service, request.sampling);
@@ -137,28 +138,34 @@ void fill_options(const LlamaService& service, const protocol::GenerationRequest
   options.sampling.ignore_eos = request.ignore_eos;
   options.stop.insert(options.stop.end(), request.stop.begin(), request.stop.end());
   options.n_probs = request.logprobs ? std::max(1u, request.n_probs) : 0;
-  prepared.shown_probs = request.n_probs;
+  prepared.session.share_prefix = request.cache_prompt;
+}
+
+std::string text_of(const InferenceEngine& service, const protocol::Input& input) {
+  if (const auto* text = std::get_if<std::string>(&input)) return *text;
+  return service.detokenize(std::get<std::vector<std::int32_t>>(input), true);
 }
 
 // A prompt must leave room for at least one token of the answer.
-Result<> check_length(const LlamaService& service, std::size_t tokens, const std::string& param) {
+Result<> check_length(const InferenceEngine& service, std::size_t tokens, const std::string& param) {
   const auto limit = service.facts().n_ctx;
   if (tokens == 0) {
-    return fail(protocol::errc::bad_value, fmt::format("'{}' has no tokens: there is nothing to continue", param),
-                param);
+    return fail(protocol::errc::bad_value,
+                fmt::format("'{}' has no tokens, so there is nothing to continue: give at least one", param), param);
   }
   if (tokens < limit) return {};
   return fail(
       protocol::errc::context_length_exceeded,
-      fmt::format("the prompt has {} tokens, with an answer it needs at least {}, but this model's context holds "
-                  "{}: shorten it or load the model with a larger ctx_size",
-                  tokens, tokens + 1, limit),
+      fmt::format(
+          "'{}' makes a prompt of {} tokens, with an answer it needs at least {}, but this model's context holds "
+          "{}: shorten it or load the model with a larger ctx_size",
+          param, tokens, tokens + 1, limit),
       param);
 }
 
 }  // namespace
 
-Result<std::vector<Token>> tokens_of(const LlamaService& service, const protocol::Input& input,
+Result<std::vector<Token>> tokens_of(const InferenceEngine& service, const protocol::Input& input,
                                      const std::string& param) {
   if (const auto* text = std::get_if<std::string>(&input)) return service.tokenize(*text, true, true);
   const auto& tokens = std::get<std::vector<std::int32_t>>(input);
@@ -166,15 +173,16 @@ Result<std::vector<Token>> tokens_of(const LlamaService& service, const protocol
       tokens, [&](Token token) { return token < 0 || static_cast<std::uint32_t>(token) >= service.facts().n_vocab; });
   if (bad == tokens.end()) return tokens;
   return fail(protocol::errc::bad_value,
-              fmt::format("'{}' has the token {}, but this model's vocabulary ends at {}", param, *bad,
-                          service.facts().n_vocab - 1),
+              fmt::format("'{}' has the token {}, but this model's vocabulary ends at {}: tokens of another model mean "
+                          "nothing here, send text",
+                          param, *bad, service.facts().n_vocab - 1),
               param);
 }
 
-Result<Prepared> prepare_chat(const LlamaService& service, const ChatTemplate& chat_template,
+Result<Prepared> prepare_chat(const InferenceEngine& service, const ChatTemplate& chat_template,
                               const protocol::ChatRequest& request) {
   if (request.has_media)
-    return fail(errc::no_media, "this model takes text only: leave out images and audio", "messages");
+    return fail(errc::no_media, "'messages' must be text for this model: leave out images and audio", "messages");
   auto chat = chat_template.render(request);
   if (!chat) return std::unexpected(std::move(chat.error()));
   auto prompt = service.tokenize(chat->prompt, true, true);
@@ -194,7 +202,7 @@ Result<Prepared> prepare_chat(const LlamaService& service, const ChatTemplate& c
   return prepared;
 }
 
-Result<std::vector<Prepared>> prepare_completion(const LlamaService& service,
+Result<std::vector<Prepared>> prepare_completion(const InferenceEngine& service,
                                                  const protocol::CompletionRequest& request) {
   auto grammar = request.grammar;
   if (!request.json_schema.empty()) {
@@ -205,33 +213,48 @@ Result<std::vector<Prepared>> prepare_completion(const LlamaService& service,
   std::vector<Prepared> all;
   for (const auto& input : request.prompts) {
     auto& prepared = all.emplace_back();
-    auto tokens = tokens_of(service, input, "prompt");
+    const auto name = request.prompts.size() == 1 ? "prompt" : fmt::format("prompt[{}]", all.size() - 1);
+    auto tokens = tokens_of(service, input, name);
     if (!tokens) return std::unexpected(std::move(tokens.error()));
-    if (auto fine = check_length(service, tokens->size(), "prompt"); !fine) {
+    if (auto fine = check_length(service, tokens->size(), name); !fine) {
       return std::unexpected(std::move(fine.error()));
     }
     prepared.prompt = std::move(*tokens);
     fill_options(service, request, prepared);
+    if (request.echo) prepared.echo = text_of(service, input);
     if (!grammar.empty()) prepared.options.grammar.emplace().gbnf = grammar;
   }
   return all;
 }
 
-Result<Generation> Generation::start(LlamaService& service, Prepared& prepared) {
-  const auto session = service.create_session();
+Result<Generation> Generation::start(const std::shared_ptr<InferenceEngine>& service, std::span<const Token> prompt,
+                                     engine::SessionOptions session_options, engine::GenerateOptions options) {
+  const auto session = service->create_session(session_options);
   if (!session) return std::unexpected(session.error());
   Generation generation(service, *session);
-  if (auto appended = service.append_input(*session, prepared.prompt); !appended) {
+  if (auto appended = service->append_input(*session, prompt); !appended) {
     return std::unexpected(std::move(appended.error()));
   }
-  auto stream = service.generate_stream(*session, std::move(prepared.options));
+  auto stream = service->generate_stream(*session, std::move(options));
   if (!stream) return std::unexpected(std::move(stream.error()));
   generation.stream_ = std::move(*stream);
   return generation;
 }
 
-Generation::Generation(Generation&& other) noexcept
-    : service_(std::exchange(other.service_, nullptr)), session_(other.session_), stream_(std::move(other.stream_)) {}
+Result<std::vector<Choice>> start_choices(const std::shared_ptr<InferenceEngine>& service,
+                                          std::vector<Prepared> prompts, std::uint32_t n) {
+  std::vector<Choice> choices;
+  for (auto& prompt : prompts) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      auto options = prompt.options;
+      if (options.sampling.seed) *options.sampling.seed += i;
+      auto generation = Generation::start(service, prompt.prompt, prompt.session, std::move(options));
+      if (!generation) return std::unexpected(std::move(generation.error()));
+      choices.push_back({std::move(*generation), i == 0, prompt.echo, prompt.parser});
+    }
+  }
+  return choices;
+}
 
 Generation& Generation::operator=(Generation&& other) noexcept {
   std::swap(service_, other.service_);
@@ -241,9 +264,8 @@ Generation& Generation::operator=(Generation&& other) noexcept {
 }
 
 Generation::~Generation() {
-  if (!service_) return;
   stream_ = {};  // cancels what still runs
-  (void)service_->end_session(session_);
+  if (const auto service = service_.lock()) (void)service->end_session(session_);
 }
 
 }  // namespace corral::engine_server

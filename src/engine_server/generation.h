@@ -2,11 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
-#include "engine/llama_service.h"
+#include "engine/inference_engine.h"
 #include "engine_server/chat_template.h"
 #include "protocol/requests.h"
 
@@ -15,41 +16,58 @@ namespace corral::engine_server {
 // A prompt and everything the engine needs to continue it. Made on any thread.
 struct Prepared {
   std::vector<engine::Token> prompt;
+  engine::SessionOptions session;
   engine::GenerateOptions options;
-  std::uint32_t shown_probs = 0;             // alternatives listed per token in the answer
+  std::string echo;                          // stands before the answer
   std::shared_ptr<const ParserSpec> parser;  // for chats
 };
 
 // Errors: context_length_exceeded, bad_value, no_media, render_failed, and those of tokenising.
-Result<Prepared> prepare_chat(const engine::LlamaService& service, const ChatTemplate& chat_template,
+Result<Prepared> prepare_chat(const engine::InferenceEngine& service, const ChatTemplate& chat_template,
                               const protocol::ChatRequest& request);
 // One per prompt.
-Result<std::vector<Prepared>> prepare_completion(const engine::LlamaService& service,
+Result<std::vector<Prepared>> prepare_completion(const engine::InferenceEngine& service,
                                                  const protocol::CompletionRequest& request);
 
 // Tokens of a text (with BOS and the like) or the given tokens, checked. `param` names the field in errors.
-Result<std::vector<engine::Token>> tokens_of(const engine::LlamaService& service, const protocol::Input& input,
+Result<std::vector<engine::Token>> tokens_of(const engine::InferenceEngine& service, const protocol::Input& input,
                                              const std::string& param);
 
-// A session with one generation under way; both end with their owner. Move-only.
+// A session with one generation under way; both end with their owner. Move-only. May outlive the service.
 class Generation {
  public:
-  // Takes prompt and options out of `prepared`. Errors: those of the engine (queue_full, ...).
-  static Result<Generation> start(engine::LlamaService& service, Prepared& prepared);
+  // Errors: those of the engine (queue_full, ...).
+  static Result<Generation> start(const std::shared_ptr<engine::InferenceEngine>& service,
+                                  std::span<const engine::Token> prompt, engine::SessionOptions session,
+                                  engine::GenerateOptions options);
   // A stream without a session to end.
   explicit Generation(engine::StreamHandle stream) : stream_(std::move(stream)) {}
   ~Generation();
-  Generation(Generation&& other) noexcept;
+  Generation(Generation&&) noexcept = default;
   Generation& operator=(Generation&& other) noexcept;
 
   engine::StreamHandle& stream() { return stream_; }
 
  private:
-  Generation(engine::LlamaService& service, engine::SessionId session) : service_(&service), session_(session) {}
+  Generation(const std::shared_ptr<engine::InferenceEngine>& service, engine::SessionId session)
+      : service_(service), session_(session) {}
 
-  engine::LlamaService* service_ = nullptr;
+  std::weak_ptr<engine::InferenceEngine> service_;
   engine::SessionId session_;
   engine::StreamHandle stream_;
 };
+
+// One of the answers to a request, under way. Move-only.
+struct Choice {
+  Generation generation;
+  bool counts_prompt = true;  // in sums over all answers: false for the second and later ones to the same prompt
+  std::string echo = {};
+  std::shared_ptr<const ParserSpec> parser = {};
+};
+
+// Starts n answers to each prompt, those of one prompt side by side; a given seed counts up. Builds grammars and
+// samplers, so not for loops. If one can't be started none is. Errors: those of the engine (queue_full, ...).
+Result<std::vector<Choice>> start_choices(const std::shared_ptr<engine::InferenceEngine>& service,
+                                          std::vector<Prepared> prompts, std::uint32_t n);
 
 }  // namespace corral::engine_server

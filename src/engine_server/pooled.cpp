@@ -34,14 +34,19 @@ struct PreparedEmbedding {
   std::vector<std::vector<engine::Token>> inputs;
 };
 
-Result<PreparedEmbedding> prepare_embedding(const engine::LlamaService& service, const std::string& text) {
+struct BegunReranking {
+  protocol::RerankRequest request;
+  engine::PooledHandle handle;
+};
+
+Result<PreparedEmbedding> prepare_embedding(const engine::InferenceEngine& service, const std::string& text) {
   auto request = protocol::parse_embedding_request(text);
   if (!request) return std::unexpected(std::move(request.error()));
   const auto native = service.facts().n_embd;
   if (request->dimensions && *request->dimensions != native) {
     return fail(protocol::errc::unsupported_value,
-                fmt::format("'dimensions' must be {}, the width of this model's embeddings, not {}", native,
-                            *request->dimensions),
+                fmt::format("'dimensions' must be {}, the width of this model's embeddings, or left out, not {}",
+                            native, *request->dimensions),
                 "dimensions");
   }
   PreparedEmbedding prepared{std::move(*request), {}};
@@ -51,12 +56,13 @@ Result<PreparedEmbedding> prepare_embedding(const engine::LlamaService& service,
     const bool empty_text = std::holds_alternative<std::string>(input) && std::get<std::string>(input).empty();
     if (tokens->empty() || empty_text) {
       return fail(protocol::errc::bad_value,
-                  fmt::format("'input[{}]' is empty: there is nothing to embed", prepared.inputs.size()), "input");
+                  fmt::format("'input[{}]' is empty, there is nothing to embed: leave it out", prepared.inputs.size()),
+                  "input");
     }
     if (tokens->size() > service.facts().n_batch) {
       return fail(protocol::errc::context_length_exceeded,
-                  fmt::format("'input[{}]' has {} tokens, this model takes at most {} at once", prepared.inputs.size(),
-                              tokens->size(), service.facts().n_batch),
+                  fmt::format("'input[{}]' has {} tokens, this model takes at most {} at once: split it",
+                              prepared.inputs.size(), tokens->size(), service.facts().n_batch),
                   "input");
     }
     prepared.inputs.push_back(std::move(*tokens));
@@ -72,7 +78,7 @@ async::Task<Response> EngineServer::Impl::embed(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto work = [this](const std::string& text) { return prepare_embedding(service, text); };
-  auto prepared = co_await parse(std::move(*body), false, std::move(work));
+  auto prepared = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
   if (!prepared) co_return error_response(prepared.error());
 
   auto handle = service.embed(std::move(prepared->inputs));
@@ -89,12 +95,17 @@ async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
   if (auto fits = require(engine::ModelKind::reranker, "rerank"); !fits) co_return error_response(fits.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
-  auto asked = co_await parse(std::move(*body), false, protocol::parse_rerank_request);
-  if (!asked) co_return error_response(asked.error());
-
-  auto handle = service.rerank(asked->query, asked->documents);
-  if (!handle) co_return error_response(handle.error());
-  const auto result = co_await wait_for(std::move(*handle));
+  auto work = [this](const std::string& text) -> Result<BegunReranking> {
+    auto parsed = protocol::parse_rerank_request(text);
+    if (!parsed) return std::unexpected(std::move(parsed.error()));
+    auto handle = service.rerank(parsed->query, parsed->documents);
+    if (!handle) return std::unexpected(std::move(handle.error()));
+    return BegunReranking{std::move(*parsed), std::move(*handle)};
+  };
+  auto begun = co_await parse(std::move(*body), Parsing::heavy, std::move(work));
+  if (!begun) co_return error_response(begun.error());
+  auto* const asked = &begun->request;
+  const auto result = co_await wait_for(std::move(begun->handle));
   if (!result) co_return error_response(result.error());
   if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
 

@@ -100,7 +100,6 @@ TEST(Text, TellsAboutItself) {
   const auto props = server.ask("GET", "/props").json();
   EXPECT_EQ(props.at("default_generation_settings").at("n_ctx").as_int64(), 2048);
   EXPECT_THAT(std::string(props.at("chat_template").as_string()), HasSubstr("messages"));
-  EXPECT_EQ(server.ask("GET", "/slots").json().as_array().size(), 1u);
   EXPECT_EQ(server.ask("GET", "/stats").json().at("generating").as_int64(), 0);
 }
 

@@ -4,6 +4,7 @@
 
 #include "async/task_group.h"
 #include "engine/stream_state.h"
+#include "engine_server/answer_stream.h"
 #include "engine_server/signal.h"
 #include "engine_server/test_support.h"
 
@@ -22,7 +23,7 @@ http::Request endless_request(bool stream) {
 }
 
 // Waits, by turns of the loop, until the engine generates `count` answers.
-async::Task<void> until_generating(engine::LlamaService& service, std::uint32_t count) {
+async::Task<void> until_generating(engine::InferenceEngine& service, std::uint32_t count) {
   const auto executor = co_await async::asio::this_coro::executor;
   while (service.stats().total().generating != count) co_await async::asio::post(executor, async::use_task);
 }
@@ -98,9 +99,9 @@ struct Played {
     options.ping_after = std::chrono::seconds(1);
     options.done = std::move(done);
     const protocol::AnswerHead head{.id = "x", .model = "m"};
-    stream = std::make_unique<AnswerStream>(executor, timers, Generation(engine::StreamHandle(state)),
-                                            protocol::ChunkWriter(protocol::ChunkWriter::Shape::text, head), nullptr,
-                                            std::move(options));
+    std::vector<Choice> choices;
+    choices.push_back({.generation = Generation(engine::StreamHandle(state))});
+    stream = std::make_unique<AnswerStream>(executor, timers, std::move(choices), head, std::move(options));
   }
   void say(const std::string& text) const {
     engine::StreamChunk chunk;

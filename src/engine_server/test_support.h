@@ -33,14 +33,16 @@ inline std::string model_path(const std::string& name) {
   return path.string();
 }
 
-inline std::unique_ptr<engine::LlamaService> load(const std::string& name, std::uint32_t n_ctx = 2048,
-                                                  const engine::SpeculativeOptions& speculative = {}) {
+inline std::unique_ptr<engine::InferenceEngine> load(const std::string& name, std::uint32_t n_ctx = 2048,
+                                                     engine::Toggle flash_attention = engine::Toggle::automatic,
+                                                     const engine::SpeculativeOptions& speculative = {}) {
   engine::LoadOptions options;
+  options.flash_attention = flash_attention;
   options.path = model_path(name);
   options.n_ctx = n_ctx;
   options.n_threads = 1;
   options.speculative = speculative;
-  auto service = engine::LlamaService::load(std::move(options));
+  auto service = engine::InferenceEngine::load(std::move(options));
   if (!service) throw std::runtime_error(service.error().message);
   return std::move(*service);
 }
@@ -63,15 +65,22 @@ struct Answer {
     parser.feed(body);
     return all;
   }
-  // What the deltas add up to.
-  std::string streamed(std::string_view part = "content") const {
-    std::string text;
+  // The choices of each event, of one answer.
+  std::vector<json::Value> streamed_choices(std::int64_t index = 0) const {
+    std::vector<json::Value> all;
     for (const auto& event : events()) {
       const auto value = json::parse(event);
       if (!value) continue;
       const auto* choices = json::find(*value, "choices");
-      if (!choices || choices->as_array().empty()) continue;
-      const auto& choice = choices->at(0);
+      if (!choices || choices->as_array().empty() || choices->at(0).at("index") != index) continue;
+      all.push_back(choices->at(0));
+    }
+    return all;
+  }
+  // What the deltas of one answer add up to.
+  std::string streamed(std::string_view part = "content", std::int64_t index = 0) const {
+    std::string text;
+    for (const auto& choice : streamed_choices(index)) {
       if (const auto* delta = json::find(choice, "delta")) text += json::text_or(*delta, part, "");
       text += json::text_or(choice, "text", "");
     }
@@ -82,8 +91,9 @@ struct Answer {
 class Fixture {
  public:
   explicit Fixture(const std::string& model, std::uint32_t n_ctx = 2048,
+                   engine::Toggle flash_attention = engine::Toggle::automatic,
                    const engine::SpeculativeOptions& speculative = {})
-      : service(load(model, n_ctx, speculative)) {
+      : service(load(model, n_ctx, flash_attention, speculative)) {
     EngineServerOptions options;
     options.model_name = model;
     options.request_done = [this](const RequestRecord& record) { records.push_back(record); };
@@ -118,7 +128,7 @@ class Fixture {
 
   async::Loop loop;  // outlives every thread that posts to it
   async::SystemTimers timers;
-  std::unique_ptr<engine::LlamaService> service;
+  std::unique_ptr<engine::InferenceEngine> service;
   async::ThreadPool pool{1};
   std::vector<RequestRecord> records;
   std::unique_ptr<EngineServer> server;

@@ -9,7 +9,7 @@ using protocol::error_response;
 
 namespace {
 
-std::string tokens_with_pieces(const engine::LlamaService& service, const std::vector<engine::Token>& tokens) {
+std::string tokens_with_pieces(const engine::InferenceEngine& service, const std::vector<engine::Token>& tokens) {
   std::string text;
   json::Writer out(text);
   out.begin_object().key("tokens").begin_array();
@@ -29,19 +29,6 @@ std::string meta_of(const engine::ModelFacts& facts) {
   return text;
 }
 
-void write_worker(json::Writer& out, const engine::WorkerStats& worker) {
-  out.begin_object();
-  out.field("steps", worker.steps).field("batch_tokens", worker.batch_tokens);
-  out.field("prompt_tokens", worker.prompt_tokens).field("predicted_tokens", worker.predicted_tokens);
-  out.field("cached_tokens", worker.cached_tokens).field("generations", worker.generations);
-  out.field("preemptions", worker.preemptions).field("aborted_steps", worker.aborted_steps);
-  out.field("pooled_inputs", worker.pooled_inputs).field("decode_ms", worker.decode_ms);
-  out.field("prompt_ms", worker.prompt_ms).field("last_batch", worker.last_batch).field("max_batch", worker.max_batch);
-  out.field("sessions", worker.sessions).field("generating", worker.generating).field("waiting", worker.waiting);
-  out.field("kv_cells", worker.kv_cells).field("kv_used", worker.kv_used);
-  out.field("cached_prefixes", worker.cached_prefixes).end_object();
-}
-
 }  // namespace
 
 async::Task<Response> EngineServer::Impl::tokenize(http::Request request) {
@@ -55,7 +42,7 @@ async::Task<Response> EngineServer::Impl::tokenize(http::Request request) {
     if (asked->with_pieces) return tokens_with_pieces(service, *tokens);
     return "{\"tokens\":" + protocol::tokens_answer(*tokens) + "}";
   };
-  auto answer = co_await parse(std::move(*body), false, std::move(work));
+  auto answer = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
   if (!answer) co_return error_response(answer.error());
   co_return Response::json(200, std::move(*answer));
 }
@@ -72,7 +59,7 @@ async::Task<Response> EngineServer::Impl::detokenize(http::Request request) {
     json::Writer(answer).begin_object().field("content", service.detokenize(*tokens, true)).end_object();
     return answer;
   };
-  auto answer = co_await parse(std::move(*body), false, std::move(work));
+  auto answer = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
   if (!answer) co_return error_response(answer.error());
   co_return Response::json(200, std::move(*answer));
 }
@@ -99,23 +86,6 @@ Response EngineServer::Impl::props() const {
   out.field("bos_token", piece(facts.bos)).field("eos_token", piece(facts.eos));
   out.key("modalities").begin_object().field("vision", false).field("audio", false).end_object();
   out.field("build_info", options.fingerprint).key("meta").raw(meta_of(facts)).end_object();
-  return Response::json(200, std::move(text));
-}
-
-Response EngineServer::Impl::slots() const {
-  const auto now = service.stats();
-  std::string text;
-  json::Writer out(text);
-  out.begin_array();
-  for (const auto& worker : now.workers) write_worker(out, worker);
-  out.end_array();
-  return Response::json(200, std::move(text));
-}
-
-Response EngineServer::Impl::stats() const {
-  std::string text;
-  json::Writer out(text);
-  write_worker(out, service.stats().total());
   return Response::json(200, std::move(text));
 }
 

@@ -44,6 +44,12 @@ TEST(Writer, EscapesWhatJsonWantsEscaped) {
   EXPECT_EQ(in_quotes(std::string_view("\0", 1)), "\"\\u0000\"");
 }
 
+TEST(Writer, KnowsWhatIsUtf8) {
+  for (const auto* text : {"", "plain", "h\u00e9 \u20AC \U0001F600", "\uFFFD"}) EXPECT_TRUE(is_utf8(text)) << text;
+  for (const auto* text : {"\xFF", "a\xE2\x82", "\x82", "\xC0\x80", "\xED\xA0\x80"})
+    EXPECT_FALSE(is_utf8(text)) << text;
+}
+
 TEST(Writer, ReplacesWhatIsNoUtf8) {
   EXPECT_EQ(in_quotes("a\xFFz"), "\"a\uFFFDz\"");
   EXPECT_EQ(in_quotes("\xE2\x82"), "\"\uFFFD\"");                            // cut off: one replacement for the part

@@ -105,6 +105,19 @@ void append_escaped(std::string& out, std::string_view text) {
   out.append(text, from, text.size() - from);
 }
 
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    if (kClasses[static_cast<unsigned char>(text[at])] != kHigh) {
+      ++at;
+      continue;
+    }
+    const auto sequence = sequence_at(text.substr(at));
+    if (!sequence.valid) return false;
+    at += sequence.length;
+  }
+  return true;
+}
+
 void append_quoted(std::string& out, std::string_view text) {
   out.push_back('"');
   append_escaped(out, text);

@@ -21,6 +21,8 @@ namespace corral::json {
 void append_quoted(std::string& out, std::string_view text);
 // Appends `text` escaped, without the quotation marks.
 void append_escaped(std::string& out, std::string_view text);
+// Whether the text comes out as it is, without U+FFFD for bytes that are none.
+bool is_utf8(std::string_view text);
 
 class Writer {
  public:
@@ -37,6 +39,15 @@ class Writer {
     if (comma_) out_.push_back(',');
     out_.push_back('"');
     out_.append(name).append("\":");
+    comma_ = false;
+    return *this;
+  }
+
+  // A name that may need escaping.
+  Writer& any_key(std::string_view name) {
+    if (comma_) out_.push_back(',');
+    append_quoted(out_, name);
+    out_.push_back(':');
     comma_ = false;
     return *this;
   }

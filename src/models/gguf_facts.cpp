@@ -184,6 +184,8 @@ Result<> read_traits(const GgufMetadata& metadata, const TensorSums& tensors, Mo
   if (!context) return std::unexpected(context.error());
   const Result<std::uint64_t> width = own("embedding_length");
   if (!width) return std::unexpected(width.error());
+  const Result<std::uint64_t> layers = own("block_count");
+  if (!layers) return std::unexpected(layers.error());
   const Result<std::uint64_t> width_out = own("embedding_length_out");
   if (!width_out) return std::unexpected(width_out.error());
   if (tensors.overflow) return fail(errc::malformed, "its tensors are impossibly big");
@@ -193,6 +195,7 @@ Result<> read_traits(const GgufMetadata& metadata, const TensorSums& tensors, Mo
   traits.parameters = tensors.elements;
   traits.context_length = *context;
   traits.embedding_length = *width_out ? *width_out : *width;
+  traits.layers = *layers;
   const GgufArray* tokens = metadata.array("tokenizer.ggml.tokens");
   traits.vocabulary = tokens ? tokens->count : own("vocab_size").value_or(0);
   traits.pooling = pooling_of(metadata, traits.architecture);

@@ -24,6 +24,7 @@ struct ModelTraits {
   std::optional<std::uint64_t> parameters;  // elements of all tensors, all shards
   std::uint64_t context_length = 0;         // trained for, tokens; 0 = not said
   std::uint64_t embedding_length = 0;       // width of an output vector; 0 = not said
+  std::uint64_t layers = 0;                 // 0 = not said
   std::uint64_t vocabulary = 0;             // tokens; 0 = not said
   Pooling pooling = Pooling::unspecified;
   bool chat_template = false;

@@ -1,4 +1,5 @@
-// The bodies of inference answers, written straight as text. Pure functions and plain values; safe on every thread.
+// The bodies of whole inference answers, written straight as text; streamed ones are in protocol/chunks.h. Pure
+// functions and plain values; safe on every thread.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,11 @@ struct TopLogprob {
 };
 struct TokenLogprob : TopLogprob {
   std::vector<TopLogprob> top = {};
+  std::uint32_t text_offset = 0;  // characters (code points) of the answer before it
 };
+// content: {"content":[{"token",...,"top_logprobs"}]}, as chats have it.
+// legacy: {"tokens","token_logprobs","top_logprobs","text_offset"}, as completions have it.
+enum class LogprobShape { content, legacy };
 
 struct ToolCall {
   std::string id = {}, name = {}, arguments = {};
@@ -74,37 +79,14 @@ struct TextAnswer {
   std::string_view finish_reason = {};
   std::vector<TokenLogprob> logprobs = {};
   bool has_logprobs = false;
+  LogprobShape logprob_shape = LogprobShape::legacy;
   std::vector<std::int32_t> tokens = {};  // written if not empty
 };
 
-std::string chat_completion(const AnswerHead& head, const ChatAnswer& answer, const Usage& usage,
+std::string chat_completion(const AnswerHead& head, std::span<const ChatAnswer> answers, const Usage& usage,
                             const Timings& timings);
 std::string text_completion(const AnswerHead& head, std::span<const TextAnswer> answers, const Usage& usage,
                             const Timings& timings);
-
-// Writes the events of one streamed answer. What is the same in each of them is made once, so that a token costs some
-// string appends.
-class ChunkWriter {
- public:
-  enum class Shape { chat, text };
-  ChunkWriter(Shape shape, const AnswerHead& head);
-
-  // Each appends one "data: {...}\n\n". `timings` may be null.
-  void role(std::string& out) const;  // chat: the first event
-  void delta(std::string& out, const ChatDelta& delta, std::span<const TokenLogprob> logprobs = {},
-             const Timings* timings = nullptr) const;
-  void text(std::string& out, std::string_view text, std::span<const TokenLogprob> logprobs = {},
-            const Timings* timings = nullptr) const;
-  void finish(std::string& out, std::string_view reason, const Timings* timings = nullptr) const;
-  void usage(std::string& out, const Usage& usage, const Timings* timings = nullptr) const;
-  static void done(std::string& out);
-
- private:
-  void close(std::string& out, std::span<const TokenLogprob> logprobs, const Timings* timings) const;
-
-  Shape shape_;
-  std::string prefix_;  // up to and including "choices":
-};
 
 std::string embeddings(std::string_view model, std::span<const std::vector<float>> vectors, bool base64,
                        std::uint32_t tokens);

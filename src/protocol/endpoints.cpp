@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "protocol/fields.h"
+#include "protocol/requests.h"
 #include "protocol/rules.h"
 
 namespace corral::protocol {
@@ -10,17 +11,13 @@ namespace {
 
 constexpr double kMaxUint32 = 4294967295.0;
 constexpr double kMaxInt32 = 2147483647.0;
-constexpr double kMaxLookBack = 131072.0;  // tokens: each costs memory for as long as the answer takes
-constexpr double kLarge = 1e6;             // for numbers without a meaningful limit: fits every float
-
-constexpr std::string_view kOneAnswer = "one request gives one answer for now";
+constexpr double kLarge = 1e6;  // for numbers without a meaningful limit: fits every float
 
 // The fields that every generating endpoint takes.
 constexpr auto kGeneration = std::to_array<Field>({
     {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512},
     {.name = "stream", .kinds = kBoolean},
     {.name = "stream_options", .kinds = kObject, .inside = check_stream_options},
-    {.name = "ctx_size", .kinds = kInteger, .min = 1, .max = kMaxInt32},
     {.name = "temperature", .kinds = kNumber, .min = 0, .max = 2},
     {.name = "top_p", .kinds = kNumber, .min = 0, .max = 1},
     {.name = "top_k", .kinds = kInteger, .min = -1, .max = kMaxInt32},
@@ -31,14 +28,14 @@ constexpr auto kGeneration = std::to_array<Field>({
     {.name = "xtc_threshold", .kinds = kNumber, .min = 0, .max = 1},
     {.name = "dynatemp_range", .kinds = kNumber, .min = 0, .max = kLarge},
     {.name = "dynatemp_exponent", .kinds = kNumber, .min = 0, .max = kLarge},
-    {.name = "repeat_last_n", .kinds = kInteger, .min = 0, .max = kMaxLookBack},
+    {.name = "repeat_last_n", .kinds = kInteger, .min = -1, .max = kMaxInt32},
     {.name = "repeat_penalty", .kinds = kNumber, .min = 0.01, .max = 10},
     {.name = "frequency_penalty", .kinds = kNumber, .min = -2, .max = 2},
     {.name = "presence_penalty", .kinds = kNumber, .min = -2, .max = 2},
     {.name = "dry_multiplier", .kinds = kNumber, .min = 0, .max = kLarge},
     {.name = "dry_base", .kinds = kNumber, .min = 0, .max = kLarge},
-    {.name = "dry_allowed_length", .kinds = kInteger, .min = 0, .max = kMaxLookBack},
-    {.name = "dry_penalty_last_n", .kinds = kInteger, .min = 0, .max = kMaxLookBack},
+    {.name = "dry_allowed_length", .kinds = kInteger, .min = 0, .max = kMaxInt32},
+    {.name = "dry_penalty_last_n", .kinds = kInteger, .min = -1, .max = kMaxInt32},
     {.name = "dry_sequence_breakers", .kinds = kArray, .max_size = 16, .elements = kString},
     {.name = "mirostat", .kinds = kInteger, .min = 0, .max = 2},
     {.name = "mirostat_tau", .kinds = kNumber, .min = 0, .max = kLarge},
@@ -56,7 +53,7 @@ constexpr auto kGeneration = std::to_array<Field>({
     {.name = "json_schema", .kinds = kObject},
     {.name = "cache_prompt", .kinds = kBoolean},
     {.name = "return_tokens", .kinds = kBoolean},
-    {.name = "n", .kinds = kInteger, .min = 1, .max = 1, .unsupported = kOneAnswer},
+    {.name = "n", .kinds = kInteger, .min = 1, .max = kMaxAnswers},
     {.name = "response_format", .kinds = kObject, .inside = check_response_format},
 });
 
@@ -107,8 +104,8 @@ const FieldTable& completion_fields() {
                          .inside = check_prompt},
                         {.name = "logprobs", .kinds = kInteger, .min = 0, .max = 20},
                         {.name = "echo", .kinds = kBoolean},
-                        {.name = "suffix", .kinds = kString, .max_size = 0},
-                        {.name = "best_of", .kinds = kInteger, .min = 1, .max = 1, .unsupported = kOneAnswer},
+                        {.name = "suffix", .kinds = kString, .inside = check_suffix},
+                        {.name = "best_of", .kinds = kInteger, .min = 1, .max = kMaxAnswers},
                     });
   static const FieldTable table(kFields);
   return table;
@@ -117,7 +114,6 @@ const FieldTable& completion_fields() {
 const FieldTable& embedding_fields() {
   static constexpr Field kFields[] = {
       {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512},
-      {.name = "ctx_size", .kinds = kInteger, .min = 1, .max = kMaxInt32},
       {.name = "input",
        .kinds = kString | kArray,
        .required = true,
@@ -134,7 +130,6 @@ const FieldTable& embedding_fields() {
 const FieldTable& rerank_fields() {
   static constexpr Field kFields[] = {
       {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512},
-      {.name = "ctx_size", .kinds = kInteger, .min = 1, .max = kMaxInt32},
       {.name = "query", .kinds = kString, .required = true, .min_size = 1},
       {.name = "documents",
        .kinds = kArray,

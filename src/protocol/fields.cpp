@@ -105,10 +105,6 @@ bool is_choice(std::string_view choices, std::string_view text) {
 std::unexpected<Error> refuse(errc cause, json::View value, const Field& rule, const Path& path) {
   auto where = path.text();
   auto message = fmt::format("'{}' must be {}, not {}", where, expectation(rule), value.excerpt());
-  if (cause == errc::bad_value && !rule.unsupported.empty()) {
-    cause = errc::unsupported_value;
-    message.append(": ").append(rule.unsupported);
-  }
   return fail(cause, std::move(message), std::move(where));
 }
 
@@ -230,7 +226,6 @@ Result<Peeked> check(json::View body, const FieldTable& table) {
     if (name == "model") peeked.model = value.as_string();
     if (name == "stream") peeked.stream = value.as_bool();
     if (name == "stream_options") peeked.include_usage = value.find("include_usage").as_bool();
-    if (name == "ctx_size" && !value.is_null()) peeked.ctx_size = static_cast<std::uint32_t>(value.as_integer());
   });
   return peeked;
 }

@@ -11,7 +11,6 @@
 #include <array>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,8 +55,6 @@ struct Field {
   std::size_t max_size = std::numeric_limits<std::size_t>::max();
   Kinds elements = kAny;          // of an array
   std::string_view choices = {};  // the allowed strings, "float|base64"; empty: any
-  // Set: a value outside of min..max or choices is valid elsewhere; this says why not here.
-  std::string_view unsupported = {};
   // Rules of the inside.
   Result<> (*inside)(json::View value, const Path& path) = nullptr;
 };
@@ -89,8 +86,7 @@ class FieldTable {
 struct Peeked {
   std::string model;  // empty: not given
   bool stream = false;
-  bool include_usage = false;             // stream_options.include_usage
-  std::optional<std::uint32_t> ctx_size;  // asked for, should the model have to be loaded
+  bool include_usage = false;  // stream_options.include_usage
 };
 
 // Errors: json::errc::malformed; errc::missing_field, wrong_type, bad_value, unsupported_value with Error::param set.

@@ -20,13 +20,11 @@ std::string chat(std::string_view more, std::string_view messages = R"([{"role":
 }
 
 TEST(Fields, PeeksWhatARouterWants) {
-  const auto peeked =
-      check(chat(R"(,"stream":true,"stream_options":{"include_usage":true},"ctx_size":4096)"), chat_fields());
+  const auto peeked = check(chat(R"(,"stream":true,"stream_options":{"include_usage":true})"), chat_fields());
   ASSERT_TRUE(peeked);
   EXPECT_EQ(peeked->model, "m");
   EXPECT_TRUE(peeked->stream);
   EXPECT_TRUE(peeked->include_usage);
-  EXPECT_EQ(peeked->ctx_size, 4096u);
 }
 
 TEST(Fields, NullMeansNotGivenAndUnknownFieldsPass) {
@@ -78,8 +76,8 @@ TEST(Fields, ChatBodiesThatAreRefused) {
           {chat(R"(,"stream":1)"), errc::wrong_type, "stream", "not 1"},
           {chat(R"(,"model":7)"), errc::wrong_type, "model", "a non-empty string, not 7"},
           {chat(R"(,"model":"")"), errc::bad_value, "model", "it is empty"},
-          {chat(R"(,"n":2)"), errc::unsupported_value, "n", "'n' must be 1, not 2: one request gives one answer"},
-          {chat(R"(,"n":0)"), errc::unsupported_value, "n", "not 0"},
+          {chat(R"(,"n":33)"), errc::bad_value, "n", "'n' must be an integer between 1 and 32, not 33"},
+          {chat(R"(,"n":0)"), errc::bad_value, "n", "not 0"},
           {chat(R"(,"stop":5)"), errc::wrong_type, "stop", "a string or an array of strings, not 5"},
           {chat(R"(,"stop":["a",5])"), errc::wrong_type, "stop[1]", "'stop[1]' is 5"},
           {chat(R"(,"seed":"x")"), errc::wrong_type, "seed", "must be an integer"},
@@ -104,6 +102,13 @@ TEST(Fields, ChatBodiesThatAreRefused) {
            "tools[0].function.parameters", "an object"},
           {chat(R"(,"tool_choice":"maybe")"), errc::bad_value, "tool_choice", R"("auto", "none" or "required")"},
           {chat(R"(,"tool_choice":{"type":"function"})"), errc::missing_field, "tool_choice.function", ""},
+          {chat(R"(,"tool_choice":{"type":"allowed_tools"})"), errc::missing_field, "tool_choice.allowed_tools",
+           "an object with 'mode' and 'tools'"},
+          {chat(R"(,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"none","tools":[{}]}})"),
+           errc::bad_value, "tool_choice.allowed_tools.mode", R"("auto" or "required", not "none")"},
+          {chat(
+               R"(,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function"}]}})"),
+           errc::missing_field, "tool_choice.allowed_tools.tools[0].function", "an object with 'name'"},
           {chat(R"(,"top_logprobs":21)"), errc::bad_value, "top_logprobs", "between 0 and 20"},
           {message("{}"), errc::missing_field, "messages[0].role", "required"},
           {message(R"({"role":"user"})"), errc::missing_field, "messages[0].content", "a string or an array of parts"},
@@ -122,6 +127,7 @@ TEST(Fields, ChatBodiesThatAreRefused) {
            errc::missing_field, "messages[0].tool_calls[0].type", "\"function\""},
           {message(R"({"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f"}}]})"),
            errc::missing_field, "messages[0].tool_calls[0].function.arguments", "a string or an object"},
+          {chat(R"(,"repeat_last_n":-2)"), errc::bad_value, "repeat_last_n", "between -1 and"},
           {chat(R"(,"repeat_penalty":0)"), errc::bad_value, "repeat_penalty", "between 0.01 and 10"},
           {message(R"({"role":5,"content":""})"), errc::wrong_type, "messages[0].role", "not 5"},
       },
@@ -129,16 +135,17 @@ TEST(Fields, ChatBodiesThatAreRefused) {
 }
 
 TEST(Fields, OtherBodiesThatAreRefused) {
-  expect_refused({{"{}", errc::missing_field, "prompt", "required"},
-                  {R"({"prompt":5})", errc::wrong_type, "prompt", "not 5"},
-                  {R"({"prompt":["a",1]})", errc::wrong_type, "prompt", "mixes"},
-                  {R"({"prompt":[1,-1]})", errc::bad_value, "prompt[1]", "token number"},
-                  {R"({"prompt":[[4294967297]]})", errc::bad_value, "prompt[0]", "token numbers"},
-                  {R"({"prompt":[[1],[]]})", errc::bad_value, "prompt[1]", "empty"},
-                  {R"({"prompt":[[1],["a"]]})", errc::wrong_type, "prompt[1][0]", ""},
-                  {R"({"prompt":"a","suffix":"b"})", errc::bad_value, "suffix", "at most 0"},
-                  {R"({"prompt":"a","best_of":3})", errc::unsupported_value, "best_of", "not 3"}},
-                 completion_fields());
+  expect_refused(
+      {{"{}", errc::missing_field, "prompt", "required"},
+       {R"({"prompt":5})", errc::wrong_type, "prompt", "not 5"},
+       {R"({"prompt":["a",1]})", errc::wrong_type, "prompt", "mixes"},
+       {R"({"prompt":[1,-1]})", errc::bad_value, "prompt[1]", "token number"},
+       {R"({"prompt":[[4294967297]]})", errc::bad_value, "prompt[0]", "token numbers"},
+       {R"({"prompt":[[1],[]]})", errc::bad_value, "prompt[1]", "empty"},
+       {R"({"prompt":[[1],["a"]]})", errc::wrong_type, "prompt[1][0]", ""},
+       {R"({"prompt":"a","suffix":"b"})", errc::unsupported_value, "suffix", "'suffix' must be left out, not \"b\""},
+       {R"({"prompt":"a","best_of":0})", errc::bad_value, "best_of", "not 0"}},
+      completion_fields());
   expect_refused(
       {{"{}", errc::missing_field, "input", "required"},
        {R"({"input":[]})", errc::bad_value, "input", "empty"},
@@ -168,6 +175,8 @@ TEST(Fields, BodiesThatPass) {
       chat("", R"([{"role":"assistant","reasoning_content":"hm"},{"role":"tool","tool_call_id":"1","content":"4"}])"),
       chat(R"(,"tools":[{"type":"web_search"},{"type":"function","function":{"name":"f"}}],"tool_choice":"auto")"),
       chat(R"(,"logit_bias":{"5":-100,"hello":false},"seed":18446744073709551615)"),
+      chat(R"(,"n":32,"ctx_size":"unknown fields pass")"),
+      chat(R"(,"repeat_last_n":-1,"dry_penalty_last_n":-1)"),
       chat(R"(,"logit_bias":[[5,1.5],["x",false]],"stop":["a","b"],"temperature":0,"top_k":-1)"),
   };
   for (const auto& body : fine) {

@@ -6,6 +6,7 @@
 #include "http/sse.h"
 #include "json/value.h"
 #include "protocol/answers.h"
+#include "protocol/chunks.h"
 #include "protocol/errors.h"
 #include "protocol/http_error.h"
 #include "protocol/requests.h"
@@ -88,8 +89,54 @@ TEST(Requests, PromptsInEveryShape) {
   EXPECT_THAT(prompts("[1,2]"), ElementsAre(Input(Tokens{1, 2})));
   EXPECT_THAT(prompts("[[1],[2,3]]"), ElementsAre(Input(Tokens{1}), Input(Tokens{2, 3})));
   EXPECT_FALSE(parse_completion_request(R"({"prompt":[]})"));
-  EXPECT_FALSE(parse_completion_request(R"({"prompt":["a","b"],"stream":true})"));
-  EXPECT_FALSE(parse_completion_request(R"({"prompt":"a","echo":true})"));
+  EXPECT_TRUE(parse_completion_request(R"({"prompt":["a","b"],"stream":true})"));
+}
+
+TEST(Requests, SeveralAnswersAndEchoes) {
+  const auto with = [](const std::string& more) {
+    return parse_completion_request(R"({"prompt":["a","b"])" + more + "}");
+  };
+  EXPECT_EQ(with("")->n, 1u);
+  EXPECT_EQ(with(R"(,"n":3,"best_of":3)")->n, 3u);
+  EXPECT_TRUE(with(R"(,"echo":true)")->echo);
+  EXPECT_TRUE(with("")->cache_prompt);
+  EXPECT_FALSE(with(R"(,"cache_prompt":false)")->cache_prompt);
+  EXPECT_TRUE(with(R"(,"logprobs":0)")->legacy_logprobs);
+  EXPECT_FALSE(with(R"(,"n_probs":2)")->legacy_logprobs);
+  const auto refused = [&](const std::string& more, const std::string& param, const std::string& said) {
+    const auto request = with(more);
+    ASSERT_FALSE(request) << more;
+    EXPECT_EQ(request.error().param, param);
+    EXPECT_THAT(request.error().message, HasSubstr(said));
+  };
+  refused(R"(,"best_of":3)", "best_of", "must be 'n' (1) or left out, not 3");
+  refused(R"(,"n":2,"best_of":1)", "best_of", "must be 'n' (2)");
+  refused(R"(,"echo":true,"logprobs":1)", "echo", "together with 'logprobs'");
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += R"("a",)";
+  EXPECT_THAT(parse_completion_request(R"({"n":32,"prompt":[)" + many + R"("b"]})").error().message,
+              HasSubstr("at most 1024: send several requests"));
+}
+
+TEST(Requests, AllowedToolsAreTheOnlyOnes) {
+  const auto with = [](const std::string& mode, const std::string& allowed) {
+    return parse_chat_request(
+        R"({"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}},)"
+        R"({"type":"function","function":{"name":"g"}},{"type":"function","function":{"name":"h"}}],)"
+        R"("tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":")" +
+        mode + R"(","tools":[)" + allowed + "]}}}");
+  };
+  const auto two =
+      with("auto", R"({"type":"function","function":{"name":"h"}},{"type":"function","function":{"name":"f"}})");
+  ASSERT_TRUE(two) << two.error().message;
+  EXPECT_EQ(two->tools, R"([{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"h"}}])");
+  EXPECT_EQ(two->tool_choice, ToolChoice::automatic);
+  EXPECT_EQ(two->forced_function, "");
+  EXPECT_EQ(with("required", R"({"type":"function","function":{"name":"f"}})")->tool_choice, ToolChoice::required);
+  EXPECT_THAT(with("auto", R"({"type":"function","function":{"name":"z"}})").error().message, HasSubstr("\"z\""));
+  // Tools of other types are not for us.
+  EXPECT_EQ(with("auto", R"({"type":"mcp","server_label":"s"})")->tools, "");
+  EXPECT_EQ(with("required", R"({"type":"mcp","server_label":"s"})").error().param, "tool_choice");
 }
 
 TEST(Requests, LimitsBiasesAndDocuments) {
@@ -109,12 +156,12 @@ TEST(Requests, LimitsBiasesAndDocuments) {
 const AnswerHead kHead{.id = "chatcmpl-1", .model = "a \"model\"", .created = 5, .fingerprint = "fp"};
 
 TEST(Answers, ChatCompletion) {
-  const auto text = chat_completion(kHead,
-                                    {.message = {.content = "hi\n"},
-                                     .finish_reason = "stop",
-                                     .logprobs = {{{1, "h\xff", -0.5f}, {{2, "i", -1.0f}}}},
-                                     .has_logprobs = true},
-                                    {.prompt_tokens = 3, .cached_tokens = 1, .completion_tokens = 2},
+  const ChatAnswer answers[] = {{.message = {.content = "hi\n"},
+                                 .finish_reason = "stop",
+                                 .logprobs = {{{1, "h\xff", -0.5f}, {{2, "i", -1.0f}}}},
+                                 .has_logprobs = true},
+                                {.message = {.content = "ho"}, .finish_reason = "length"}};
+  const auto text = chat_completion(kHead, answers, {.prompt_tokens = 3, .cached_tokens = 1, .completion_tokens = 2},
                                     {.prompt_n = 2, .prompt_ms = 4, .predicted_n = 2, .predicted_ms = 1});
   const auto answer = parsed(text);
   EXPECT_EQ(answer.at("model").as_string(), "a \"model\"");
@@ -123,6 +170,10 @@ TEST(Answers, ChatCompletion) {
   EXPECT_EQ(answer.at("usage").at("total_tokens").as_int64(), 5);
   EXPECT_EQ(answer.at("usage").at("prompt_tokens_details").at("cached_tokens").as_int64(), 1);
   EXPECT_EQ(answer.at("timings").at("prompt_per_token_ms").to_number<double>(), 2);
+  const auto& second = answer.at("choices").at(1);
+  EXPECT_EQ(second.at("index").as_int64(), 1);
+  EXPECT_EQ(second.at("message").at("content").as_string(), "ho");
+  EXPECT_TRUE(second.at("logprobs").is_null());
   const auto& choice = answer.at("choices").at(0);
   EXPECT_EQ(choice.at("message").at("content").as_string(), "hi\n");
   EXPECT_EQ(choice.at("logprobs").at("content").at(0).at("bytes").as_array().size(), 2u);
@@ -137,10 +188,45 @@ TEST(Answers, GuessesAreTimedOnlyWhereThereWereSome) {
   EXPECT_FALSE(parsed(chat_completion(kHead, {}, {}, {})).at("timings").as_object().contains("draft_n"));
 }
 
+TEST(Answers, LegacyLogprobsOfCompletions) {
+  TextAnswer answer{.text = "h\u20AC!", .finish_reason = "stop"};
+  answer.has_logprobs = true;
+  answer.logprobs = {{{1, "h", -0.5f}, {{2, "i", -0.25f}}, 0},
+                     {{3, "\xE2\x82", -1.0f}, {{3, "\xE2\x82", -1.0f}, {9, "\xE2\x82", -3.0f}}, 1},
+                     {{4, "\xAC!", -2.0f}, {{5, "a \"b\"", -0.125f}}, 2}};
+  const auto listed = parsed(text_completion(kHead, {&answer, 1}, {}, {})).at("choices").at(0).at("logprobs");
+  EXPECT_EQ(json::serialize(listed.at("tokens")), R"(["h","bytes:\\xe2\\x82","bytes:\\xac\\x21"])");
+  EXPECT_EQ(listed.at("token_logprobs").at(1).to_number<double>(), -1);
+  EXPECT_EQ(json::serialize(listed.at("text_offset")), "[0,1,2]");
+  const auto& top = listed.at("top_logprobs");
+  EXPECT_EQ(top.at(0).at("i").to_number<double>(), -0.25);
+  EXPECT_EQ(top.at(0).at("h").to_number<double>(), -0.5);
+  EXPECT_EQ(top.at(1).as_object().size(), 1u);  // no name twice
+  EXPECT_TRUE(top.at(2).as_object().contains("a \"b\""));
+  EXPECT_FALSE(listed.as_object().contains("content"));
+
+  for (auto& token : answer.logprobs) token.top.clear();
+  EXPECT_TRUE(parsed(text_completion(kHead, {&answer, 1}, {}, {}))
+                  .at("choices")
+                  .at(0)
+                  .at("logprobs")
+                  .at("top_logprobs")
+                  .is_null());
+  answer.logprob_shape = LogprobShape::content;
+  EXPECT_EQ(parsed(text_completion(kHead, {&answer, 1}, {}, {}))
+                .at("choices")
+                .at(0)
+                .at("logprobs")
+                .at("content")
+                .as_array()
+                .size(),
+            3u);
+}
+
 TEST(Answers, ToolCallsHaveNullContent) {
   ChatAnswer answer{.finish_reason = "tool_calls"};
   answer.message.tool_calls.push_back({"call_1", "f", "{\"a\":1}"});
-  const auto value = parsed(chat_completion(kHead, answer, {}, {}));
+  const auto value = parsed(chat_completion(kHead, {&answer, 1}, {}, {}));
   const auto& message = value.at("choices").at(0).at("message");
   EXPECT_TRUE(message.at("content").is_null());
   EXPECT_EQ(message.at("tool_calls").at(0).at("function").at("arguments").as_string(), "{\"a\":1}");
@@ -156,10 +242,10 @@ TEST(Answers, EveryChunkIsOneEventOfJson) {
   chunks.delta(stream, {.content = "x", .reasoning_content = "y"}, logprobs, &timings);
   chunks.delta(stream, {.tool_index = 0, .tool = {"call_1", "f", ""}});
   chunks.delta(stream, {.tool_index = 0, .tool = {"", "", "{}"}});
-  chunks.finish(stream, "stop", &timings);
+  chunks.finish(stream, "stop", logprobs, &timings);
   chunks.usage(stream, {1, 0, 2}, &timings);
   ChunkWriter::done(stream);
-  const ChunkWriter texts(ChunkWriter::Shape::text, kHead);
+  const ChunkWriter texts(ChunkWriter::Shape::text, kHead, 3, LogprobShape::legacy);
   texts.text(stream, "plain", logprobs);
   texts.finish(stream, "length");
 
@@ -179,6 +265,13 @@ TEST(Answers, EveryChunkIsOneEventOfJson) {
       parsed(events[3]).at("choices").at(0).at("delta").at("tool_calls").at(0).at("function").at("name").as_string(),
       "f");
   EXPECT_TRUE(parsed(events[6]).at("choices").as_array().empty());
+  const auto stop = parsed(events[5]).at("choices").at(0);
+  EXPECT_EQ(stop.at("index").as_int64(), 0);
+  EXPECT_EQ(stop.at("finish_reason").as_string(), "stop");
+  EXPECT_EQ(stop.at("logprobs").at("content").as_array().size(), 1u);
+  const auto plain = parsed(events[7]).at("choices").at(0);
+  EXPECT_EQ(plain.at("index").as_int64(), 3);
+  EXPECT_EQ(plain.at("logprobs").at("tokens").at(0).as_string(), "x");
   EXPECT_EQ(parsed(events[8]).at("choices").at(0).at("finish_reason").as_string(), "length");
 }
 

@@ -182,13 +182,16 @@ std::size_t nesting(std::string_view text) {
 Result<> check_grammar(const GenerationRequest& request) {
   constexpr std::size_t kMaxNesting = 256;
   if (!request.grammar.empty() && !request.json_schema.empty()) {
-    return fail(errc::bad_value, "'grammar' and a JSON schema can't be used together: leave one of them out",
+    return fail(errc::bad_value, "'grammar' can't be used together with a JSON schema: leave one of them out",
                 "grammar");
   }
   for (const auto* text : {&request.grammar, &request.json_schema}) {
     if (nesting(*text) <= kMaxNesting) continue;
     const auto* name = text == &request.grammar ? "grammar" : "json_schema";
-    return fail(errc::bad_value, fmt::format("'{}' nests parentheses deeper than {}", name, kMaxNesting), name);
+    return fail(errc::bad_value,
+                fmt::format("'{}' nests parentheses {} deep, at most {} are taken: use rules instead", name,
+                            nesting(*text), kMaxNesting),
+                name);
   }
   return {};
 }
@@ -206,6 +209,8 @@ Result<> fill_generation(GenerationRequest& request, View body) {
   request.grammar = body.find("grammar").as_string();
   request.json_schema = schema_text(body);
   request.return_tokens = body.find("return_tokens").as_bool();
+  request.cache_prompt = flag(body.find("cache_prompt")).value_or(request.cache_prompt);
+  if (const auto n = body.find("n"); !n.is_null()) request.n = static_cast<std::uint32_t>(n.as_integer());
   if (const auto wanted = body.find("n_probs"); !wanted.is_null()) {
     request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
     request.logprobs = request.n_probs > 0;
@@ -213,15 +218,18 @@ Result<> fill_generation(GenerationRequest& request, View body) {
   return check_grammar(request);
 }
 
-// The function tools of a request as JSON text, only the one called `only` if that isn't empty.
-std::string function_tools(View tools, std::string_view only) {
+using Names = std::vector<std::string>;
+
+// The function tools of a request as JSON text, only the `chosen` ones if there is a choice; "" for none.
+std::string function_tools(View tools, const std::optional<Names>& chosen) {
   std::string text;
   json::Writer out(text);
   bool any = false;
   out.begin_array();
   tools.each_element([&](View tool) {
     if (tool.find("type").as_string() != "function") return;
-    if (!only.empty() && tool.find("function").find("name").as_string() != only) return;
+    const auto name = tool.find("function").find("name").as_string();
+    if (chosen && std::ranges::find(*chosen, name) == chosen->end()) return;
     any = true;
     out.raw(tool.text());
   });
@@ -229,24 +237,53 @@ std::string function_tools(View tools, std::string_view only) {
   return any ? text : std::string();
 }
 
+bool has_function(View tools, std::string_view name) {
+  bool found = false;
+  tools.each_element([&](View tool) { found = found || tool.find("function").find("name").as_string() == name; });
+  return found;
+}
+
+// The functions that an object as tool_choice leaves over.
+std::optional<Names> chosen_functions(View choice) {
+  if (!choice.is_object()) return std::nullopt;
+  Names names;
+  const auto add = [&](View tool) {
+    if (tool.find("type").as_string() == "function") names.emplace_back(tool.find("function").find("name").as_string());
+  };
+  add(choice);
+  choice.find("allowed_tools").find("tools").each_element(add);
+  return names;
+}
+
 Result<> fill_tools(ChatRequest& request, View body) {
   const auto choice = body.find("tool_choice");
-  if (choice.as_string() == "none") request.tool_choice = ToolChoice::none;
-  if (choice.as_string() == "required") request.tool_choice = ToolChoice::required;
-  if (choice.is_object() && choice.find("type").as_string() == "function") {
+  const auto names = chosen_functions(choice);
+  const auto mode = names ? choice.find("allowed_tools").find("mode").as_string() : choice.as_string();
+  if (mode == "none") request.tool_choice = ToolChoice::none;
+  if (mode == "required") request.tool_choice = ToolChoice::required;
+  if (names && choice.find("type").as_string() == "function") {
     request.tool_choice = ToolChoice::required;
-    request.forced_function = choice.find("function").find("name").as_string();
+    request.forced_function = names->front();
   }
-  request.tools = function_tools(body.find("tools"), request.forced_function);
+  const auto tools = body.find("tools");
+  for (const auto& name : names.value_or(Names())) {
+    if (has_function(tools, name)) continue;
+    return fail(errc::bad_value,
+                fmt::format("'tool_choice' names the function \"{}\", which is not in 'tools': add it there", name),
+                "tool_choice");
+  }
+  if (names && names->empty() && request.tool_choice == ToolChoice::required) {
+    return fail(errc::bad_value,
+                "'tool_choice' requires a call but allows no function: name one in 'tool_choice.allowed_tools.tools'",
+                "tool_choice");
+  }
+  request.tools = function_tools(tools, names);
   request.parallel_tool_calls = flag(body.find("parallel_tool_calls"));
-  if (!request.forced_function.empty() && request.tools.empty()) {
+  if (!request.tools.empty() && request.tool_choice != ToolChoice::none && !request.grammar.empty()) {
     return fail(
         errc::bad_value,
-        fmt::format("'tool_choice' names the function \"{}\", which is not in 'tools'", request.forced_function),
-        "tool_choice");
-  }
-  if (!request.tools.empty() && request.tool_choice != ToolChoice::none && !request.grammar.empty()) {
-    return fail(errc::bad_value, "'grammar' can't be used together with 'tools'", "grammar");
+        "'grammar' can't be used together with 'tools', which bring a grammar of their own: leave one of them out",
+        "grammar");
   }
   return {};
 }
@@ -295,7 +332,11 @@ Result<ChatRequest> parse_chat_request(const std::string& text) {
     request.logprobs = true;
     request.n_probs = top.is_null() ? 0 : static_cast<std::uint32_t>(top.as_integer());
   } else if (!top.is_null() && top.as_integer() > 0) {
-    return fail(errc::bad_value, "'top_logprobs' needs 'logprobs' to be true", "top_logprobs");
+    return fail(
+        errc::bad_value,
+        fmt::format("'top_logprobs' is {}, which needs 'logprobs' to be true: add it, or leave 'top_logprobs' out",
+                    top.as_integer()),
+        "top_logprobs");
   }
   return request;
 }
@@ -306,20 +347,33 @@ Result<CompletionRequest> parse_completion_request(const std::string& text) {
   const auto body = peek->root();
   CompletionRequest request;
   if (auto fine = fill_generation(request, body); !fine) return std::unexpected(std::move(fine.error()));
-  if (body.find("echo").as_bool()) {
-    return fail(errc::unsupported_value, "'echo' must be false: prompts are not repeated in answers", "echo");
-  }
   request.prompts = inputs(body.find("prompt"));
   if (request.prompts.empty()) {
-    return fail(errc::bad_value, "'prompt' must be a string or a non-empty array, but it is empty", "prompt");
-  }
-  if (request.stream && request.prompts.size() > 1) {
-    return fail(errc::unsupported_value, "a streamed request takes one 'prompt', several only without 'stream'",
+    return fail(errc::bad_value, "'prompt' must be a string or a non-empty array, not []: give at least one prompt",
                 "prompt");
   }
+  if (request.prompts.size() * request.n > kMaxRequestAnswers) {
+    return fail(errc::bad_value,
+                fmt::format("'prompt' has {} prompts with 'n' {} answers each, but one request gives at most {}: send "
+                            "several requests",
+                            request.prompts.size(), request.n, kMaxRequestAnswers),
+                "prompt");
+  }
+  if (const auto best = body.find("best_of"); !best.is_null() && best.as_integer() != request.n) {
+    return fail(errc::unsupported_value,
+                fmt::format("'best_of' must be 'n' ({}) or left out, not {}: answers are not ranked here, ask for "
+                            "several with 'n' and choose",
+                            request.n, best.as_integer()),
+                "best_of");
+  }
   if (const auto wanted = body.find("logprobs"); !wanted.is_null()) {
-    request.logprobs = true;
+    request.logprobs = request.legacy_logprobs = true;
     request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
+  }
+  request.echo = body.find("echo").as_bool();
+  if (request.echo && request.logprobs) {
+    return fail(errc::unsupported_value,
+                "'echo' must be false together with 'logprobs': the tokens of a prompt have none here", "echo");
   }
   return request;
 }

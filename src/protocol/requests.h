@@ -21,6 +21,7 @@ struct Sampling {
   std::optional<float> temperature, top_p, min_p, typical_p, top_n_sigma, xtc_probability, xtc_threshold;
   std::optional<float> dynatemp_range, dynatemp_exponent, repeat_penalty, frequency_penalty, presence_penalty;
   std::optional<float> dry_multiplier, dry_base, mirostat_tau, mirostat_eta;
+  // repeat_last_n and dry_penalty_last_n: -1 is the whole context.
   std::optional<std::int32_t> top_k, repeat_last_n, dry_allowed_length, dry_penalty_last_n, mirostat, min_keep;
   std::optional<std::vector<std::string>> dry_sequence_breakers;
   std::optional<std::uint32_t> seed;  // the low 32 bits of what was given; none for -1
@@ -49,14 +50,21 @@ struct GenerationRequest {
   std::string grammar;        // GBNF
   std::string json_schema;    // JSON text; empty: none
   bool return_tokens = false;
+  bool cache_prompt = true;  // false: the prompt's KV is neither taken from others nor left to them
+  std::uint32_t n = 1;       // answers to each prompt; a seed counts up from one to the next
 };
+// Answers to one prompt, and of one request.
+inline constexpr std::uint32_t kMaxAnswers = 32;
+inline constexpr std::uint32_t kMaxRequestAnswers = 1024;
 
 enum class ToolChoice { automatic, none, required };
 
 struct ChatRequest : GenerationRequest {
   std::string messages;    // JSON text of the array
   bool has_media = false;  // a part that is no text
-  std::string tools;       // JSON text of the array of functions; other types of tools are left out; empty: none
+  // JSON text of the array of functions that may be called (those tool_choice allows); other types of tools are left
+  // out; empty: none
+  std::string tools;
   ToolChoice tool_choice = ToolChoice::automatic;
   std::string forced_function;  // tool_choice named this one; `tools` holds only it then
   std::optional<bool> parallel_tool_calls;
@@ -68,7 +76,9 @@ struct ChatRequest : GenerationRequest {
 };
 
 struct CompletionRequest : GenerationRequest {
-  std::vector<Input> prompts;  // at least one
+  std::vector<Input> prompts;    // at least one
+  bool legacy_logprobs = false;  // `logprobs` was given, not n_probs
+  bool echo = false;             // the prompt stands before the answer
 };
 
 struct EmbeddingRequest {

@@ -132,6 +132,35 @@ Result<> check_tool(json::View tool, const Path& path) {
   return {};  // tools of other types are not for us; they are left out, not refused
 }
 
+Result<> check_allowed_tool(json::View tool, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "type", .kinds = kString, .required = true},
+      {.name = "function", .kinds = kObject, .inside = check_chosen_function},
+  };
+  static const FieldTable table(kFields);
+  if (auto fine = table.check(tool, path); !fine) return fine;
+  if (tool.find("type").as_string() == "function" && tool.find("function").is_null()) {
+    return required(path, "function", "an object with 'name'");
+  }
+  return {};
+}
+
+Result<> check_allowed_list(json::View tools, const Path& path) { return check_each(tools, path, check_allowed_tool); }
+
+Result<> check_allowed_tools(json::View allowed, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "mode", .kinds = kString, .required = true, .choices = "auto|required"},
+      {.name = "tools",
+       .kinds = kArray,
+       .required = true,
+       .min_size = 1,
+       .elements = kObject,
+       .inside = check_allowed_list},
+  };
+  static const FieldTable table(kFields);
+  return table.check(allowed, path);
+}
+
 }  // namespace
 Result<> check_tools(json::View tools, const Path& path) { return check_each(tools, path, check_tool); }
 Result<> check_tool_choice(json::View choice, const Path& path) {
@@ -139,13 +168,13 @@ Result<> check_tool_choice(json::View choice, const Path& path) {
   static constexpr Field kFields[] = {
       {.name = "type", .kinds = kString, .required = true, .choices = "function|allowed_tools"},
       {.name = "function", .kinds = kObject, .inside = check_chosen_function},
+      {.name = "allowed_tools", .kinds = kObject, .inside = check_allowed_tools},
   };
   static const FieldTable table(kFields);
   if (auto fine = table.check(choice, path); !fine) return fine;
-  if (choice.find("type").as_string() == "function" && choice.find("function").is_null()) {
-    return required(path, "function", "an object with 'name'");
-  }
-  return {};
+  const auto type = choice.find("type").as_string();
+  if (!choice.find(type).is_null()) return {};
+  return required(path, type, type == "function" ? "an object with 'name'" : "an object with 'mode' and 'tools'");
 }
 namespace {
 
@@ -172,6 +201,14 @@ Result<> check_response_format(json::View format, const Path& path) {
     return required(path, "json_schema", "an object with 'schema'");
   }
   return {};
+}
+Result<> check_suffix(json::View suffix, const Path& path) {
+  if (suffix.as_string().empty()) return {};
+  auto where = path.text();
+  auto message =
+      fmt::format("'{}' must be left out, not {}: filling a gap is not supported, only going on behind 'prompt'", where,
+                  suffix.excerpt());
+  return fail(errc::unsupported_value, std::move(message), std::move(where));
 }
 Result<> check_stream_options(json::View options, const Path& path) {
   static constexpr Field kFields[] = {{.name = "include_usage", .kinds = kBoolean}};
@@ -224,10 +261,10 @@ Result<> check_prompt(json::View prompt, const Path& path) {
     const auto kind = element.kind();
     if (!first) first = kind;
     if (kind != *first) {
-      result =
-          fail(errc::wrong_type,
-               fmt::format("'{}' mixes strings, tokens and lists: '{}' is {}", path.text(), where(), element.excerpt()),
-               path.text());
+      result = fail(errc::wrong_type,
+                    fmt::format("'{}' mixes strings, tokens and lists, use one kind: '{}' is {}", path.text(), where(),
+                                element.excerpt()),
+                    path.text());
     } else if (kind == json::Kind::array) {
       result = check_value(element, kTokens, place);
       bool tokens = true;

@@ -11,6 +11,7 @@ Result<> check_messages(json::View messages, const Path& path);
 Result<> check_tools(json::View tools, const Path& path);  // tools of unknown types pass
 Result<> check_tool_choice(json::View choice, const Path& path);
 Result<> check_response_format(json::View format, const Path& path);
+Result<> check_suffix(json::View suffix, const Path& path);
 Result<> check_stream_options(json::View options, const Path& path);
 Result<> check_logit_bias(json::View bias, const Path& path);
 Result<> check_prompt(json::View prompt,

@@ -21,6 +21,7 @@ residency::LoadFault fault_of(const Error& error) {
   if (error.code == backends::errc::model_file_not_found) return LoadFault::file_not_found;
   if (error.code == backends::errc::invalid_option || error.code == backends::errc::backend_not_installed)
     return LoadFault::invalid;
+  if (error.code == backends::errc::load_never_fits) return LoadFault::never_fits;
   if (error.code == backends::errc::load_out_of_memory) return LoadFault::out_of_memory;
   return error.code == backends::errc::load_crashed ? LoadFault::crashed : LoadFault::other;
 }
@@ -240,12 +241,22 @@ Result<residency::SpecPtr> ModelRouter::make_spec(const backends::ModelPtr& mode
   return spec;
 }
 
+async::Task<Result<residency::SpecPtr>> ModelRouter::checked_spec(backends::ModelPtr model,
+                                                                  backends::LoadOptions options) {
+  auto made = make_spec(model, options);
+  if (!made) co_return std::unexpected(made.error());
+  const auto& spec = LoadSpec::of(*made);
+  const auto possible = co_await spec.backend->preflight(spec.model, spec.load_options);
+  if (!possible) co_return std::unexpected(possible.error());
+  co_return std::move(*made);
+}
+
 // ---- requests, on the home loop
 
 async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model) {
   for (bool again = false;; again = true) {
     if (auto lease = try_acquire(model->name)) co_return lease;
-    const auto spec = make_spec(model, {});
+    const auto spec = co_await checked_spec(model, {});
     if (!spec) co_return std::unexpected(spec.error());
     Ticket ticket(*this);
     dispatch(residency::Acquire{ticket.id, *spec});
@@ -264,7 +275,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model) {
 
 async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, backends::LoadOptions options,
                                                  std::optional<bool> pin) {
-  const auto spec = make_spec(model, options);
+  const auto spec = co_await checked_spec(std::move(model), std::move(options));
   if (!spec) co_return std::unexpected(spec.error());
   Ticket ticket(*this);
   dispatch(residency::Load{ticket.id, *spec, pin});
@@ -296,6 +307,14 @@ async::Task<Result<>> ModelRouter::pin_here(ModelName model, bool pinned) {
   auto answer = co_await ticket.wait();
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
   co_return Result<>();
+}
+
+async::Task<Result<MemoryEstimate>> ModelRouter::estimate_here(backends::ModelPtr model,
+                                                               backends::LoadOptions options) {
+  const auto made = make_spec(model, options);
+  if (!made) co_return std::unexpected(made.error());
+  const auto& spec = LoadSpec::of(*made);
+  co_return co_await spec.backend->estimate(spec.model, spec.load_options);
 }
 
 async::Task<Report> ModelRouter::report_here() {
@@ -385,6 +404,11 @@ async::Task<Result<UnloadReport>> ModelRouter::unload_all() {
 
 async::Task<Result<>> ModelRouter::pin(ModelName model, bool pinned) {
   auto task = pin_here(std::move(model), pinned);
+  co_return co_await async::run_on(home_.executor(), std::move(task));
+}
+
+async::Task<Result<MemoryEstimate>> ModelRouter::estimate(backends::ModelPtr model, backends::LoadOptions options) {
+  auto task = estimate_here(std::move(model), std::move(options));
   co_return co_await async::run_on(home_.executor(), std::move(task));
 }
 

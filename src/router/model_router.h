@@ -77,6 +77,8 @@ class ModelRouter {
   async::Task<Result<>> unload(ModelName model);
   async::Task<Result<UnloadReport>> unload_all();
   async::Task<Result<>> pin(ModelName model, bool pinned);
+  // The memory that load() with these options would take. Loads and evicts nothing.
+  async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, backends::LoadOptions options);
 
   async::Task<Report> report();
   // Progress of the load of this model, if it is the one that loads.
@@ -110,6 +112,8 @@ class ModelRouter {
   void answer(residency::TicketId ticket, Answer answer);
 
   Result<residency::SpecPtr> make_spec(const backends::ModelPtr& model, const backends::LoadOptions& options) const;
+  // make_spec(), and whether such a load can succeed on this machine at all.
+  async::Task<Result<residency::SpecPtr>> checked_spec(backends::ModelPtr model, backends::LoadOptions options);
   Lease make_lease(residency::LeaseId id, residency::ServerId server);
   void return_lease(residency::LeaseId lease);
   async::Task<void> run_load(std::shared_ptr<Running> running);
@@ -122,6 +126,7 @@ class ModelRouter {
   async::Task<Result<>> unload_here(ModelName model);
   async::Task<Result<UnloadReport>> unload_all_here();
   async::Task<Result<>> pin_here(ModelName model, bool pinned);
+  async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, backends::LoadOptions options);
   async::Task<Report> report_here();
   async::Task<std::optional<double>> progress_here(ModelName model);
   async::Task<Totals> totals_here();

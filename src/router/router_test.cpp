@@ -269,6 +269,44 @@ TEST_F(RouterTest, WhatPreflightRefusesLoadsAndEvictsNothing) {
   EXPECT_THAT(backend.alive(), ElementsAre("a"));
 }
 
+TEST_F(RouterTest, WhatNeverFitsLoadsAndEvictsNothing) {
+  have("a");
+  Error error(make_error_code(backends::errc::load_never_fits), "needs 9 of 8", "ctx_size");
+  error.memory = {{"cpu", 9, 8}};
+  backend.never_fit.emplace("b", error);
+  auto b = acquire("b");
+  ASSERT_TRUE(b.refused());
+  EXPECT_EQ(b.error().code, backends::errc::load_never_fits);
+  ASSERT_THAT(b.error().memory, SizeIs(1));
+  auto told = run(router->load(backends::fake_model("b"), {}, {}));
+  ASSERT_TRUE(told.refused());
+  EXPECT_EQ(told.error().code, backends::errc::load_never_fits);
+  EXPECT_EQ(backend.loads("b"), 0u);
+  EXPECT_THAT(backend.alive(), ElementsAre("a"));
+}
+
+TEST_F(RouterTest, LoadThatTurnsOutNeverToFitIsNotTriedAgainAndEvictsNobody) {
+  start(slots(2));
+  have("a");
+  auto b = acquire("b");
+  server("b").fail_load({make_error_code(backends::errc::load_never_fits), "needs 9 of 8"});
+  settle();
+  ASSERT_TRUE(b.refused());
+  EXPECT_EQ(b.error().code, backends::errc::load_never_fits);
+  EXPECT_EQ(backend.loads("b"), 1u);
+  EXPECT_THAT(backend.alive(), ElementsAre("a"));
+}
+
+TEST_F(RouterTest, EstimateLoadsNothing) {
+  MemoryEstimate estimate;
+  estimate.devices = {{.device = "cpu", .weights = 5}};
+  backend.estimates["a"] = estimate;
+  auto a = run(router->estimate(backends::fake_model("a"), {}));
+  ASSERT_TRUE(a.granted());
+  EXPECT_EQ(a.get(), estimate);
+  EXPECT_THAT(backend.alive(), IsEmpty());
+}
+
 TEST_F(RouterTest, ModelOfAnUnknownRecipeIsRefused) {
   auto refused = run(router->acquire(backends::fake_model("x", ModelType::llm, "nonesuch")));
   ASSERT_TRUE(refused.refused());

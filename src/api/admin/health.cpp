@@ -1,5 +1,6 @@
 // What is in memory and why: health, live, stats.
 #include "api/routes.h"
+#include "backends/engine_protocol.h"
 #include "json/writer.h"
 #include "residency/server_state.h"
 
@@ -13,6 +14,11 @@ void write_options(json::Writer& out, const backends::LoadOptions& options) {
   if (options.threads) out.field("threads", *options.threads);
   if (options.gpu_layers) out.field("gpu_layers", *options.gpu_layers);
   if (options.llamacpp_backend) out.field("llamacpp_backend", *options.llamacpp_backend);
+  if (options.lora) {
+    out.key("lora").begin_array();
+    for (const auto& adapter : *options.lora) out.value(adapter);
+    out.end_array();
+  }
   if (options.speculative) out.field("speculative", *options.speculative);
   if (options.draft_model) out.field("draft_model", *options.draft_model);
   out.end_object();
@@ -37,6 +43,7 @@ void write_server(json::Writer& out, const router::ServerReport& server) {
   out.field("backend_url", server.facts.backend_url).field("backend_alive", server.facts.pid > 0);
   out.field("backend_health", view.leases > 0 ? "busy" : "ready");
   out.field("pid", server.facts.pid).field("memory_bytes", server.facts.memory_bytes);
+  if (server.facts.predicted) backends::write(out.key("memory"), *server.facts.predicted);
   out.field("max_context_window", server.facts.context_window);
   out.key("launch_command").begin_array();
   for (const auto& word : server.facts.launch_command) out.value(word);

@@ -1,8 +1,10 @@
-// Loading and unloading by hand: POST load (with progress, if wanted), POST unload, POST /internal/pin.
+// Loading and unloading by hand: POST load (with progress, if wanted), POST estimate, POST unload,
+// POST /internal/pin.
 #include <fmt/format.h>
 
 #include "api/routes.h"
 #include "async/beside.h"
+#include "backends/engine_protocol.h"
 #include "http/sse.h"
 #include "json/peek.h"
 #include "json/writer.h"
@@ -23,6 +25,7 @@ constexpr Field kLoadFields[] = {
     {.name = "threads", .kinds = protocol::kInteger, .min = 0, .max = 1024},
     {.name = "gpu_layers", .kinds = protocol::kInteger, .min = -1, .max = 100'000},
     {.name = "llamacpp_backend", .kinds = protocol::kString},
+    {.name = "lora", .kinds = protocol::kArray, .elements = protocol::kString},
     {.name = "speculative", .kinds = protocol::kInteger, .min = 0, .max = 64},
     {.name = "draft_model", .kinds = protocol::kString},
     {.name = "pinned", .kinds = protocol::kBoolean},
@@ -52,6 +55,21 @@ std::string model_name(json::View body) {
 std::optional<std::int64_t> integer(json::View body, std::string_view name) {
   const auto found = body.find(name);
   return found.found() && !found.is_null() ? std::optional(found.as_integer()) : std::nullopt;
+}
+
+backends::LoadOptions load_options(json::View body) {
+  backends::LoadOptions options{
+      integer(body, "ctx_size"), integer(body, "parallel"), integer(body, "threads"), integer(body, "gpu_layers"), {}};
+  if (const auto backend = body.find("llamacpp_backend"); backend.found() && backend.is_string())
+    options.llamacpp_backend = backend.as_string();
+  options.speculative = integer(body, "speculative");
+  if (const auto draft = body.find("draft_model"); draft.found() && draft.is_string())
+    options.draft_model = draft.as_string();
+  if (const auto lora = body.find("lora"); lora.found() && lora.is_array()) {
+    auto& adapters = options.lora.emplace();
+    lora.each_element([&](json::View adapter) { adapters.emplace_back(adapter.as_string()); });
+  }
+  return options;
 }
 
 std::string loaded_body(const models::ModelInfo& model) {
@@ -138,13 +156,7 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   const auto body = peek->root();
   const auto model = co_await context.models.find(model_name(body));
   if (!model) co_return protocol::error_response(model.error());
-  backends::LoadOptions options{
-      integer(body, "ctx_size"), integer(body, "parallel"), integer(body, "threads"), integer(body, "gpu_layers"), {}};
-  if (const auto backend = body.find("llamacpp_backend"); backend.found() && backend.is_string())
-    options.llamacpp_backend = backend.as_string();
-  options.speculative = integer(body, "speculative");
-  if (const auto draft = body.find("draft_model"); draft.found() && draft.is_string())
-    options.draft_model = draft.as_string();
+  auto options = load_options(body);
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
   if (body.find("stream").found() && body.find("stream").as_bool()) {
@@ -153,6 +165,22 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   const auto loaded = co_await context.router.load(*model, std::move(options), pin);
   if (!loaded) co_return protocol::error_response(loaded.error());
   co_return http::Response::json(200, loaded_body(**model));
+}
+
+// What load with this body would take; nothing is loaded.
+async::Task<http::Response> estimate(Context& context, http::Request request) {
+  const auto peek = co_await checked(context, request, table<kLoadFields>(), false);
+  if (!peek) co_return protocol::error_response(peek.error());
+  const auto model = co_await context.models.find(model_name(peek->root()));
+  if (!model) co_return protocol::error_response(model.error());
+  const auto estimated = co_await context.router.estimate(*model, load_options(peek->root()));
+  if (!estimated) co_return protocol::error_response(estimated.error());
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("model_name", (*model)->name.value()).key("memory");
+  backends::write(out, *estimated);
+  out.end_object();
+  co_return http::Response::json(200, std::move(body));
 }
 
 void write_names(json::Writer& out, std::string_view key, const std::vector<ModelName>& names) {
@@ -211,6 +239,8 @@ async::Task<http::Response> pin(Context& context, http::Request request) {
 void add_load(std::vector<http::Route>& routes, Context& context) {
   add_core(routes, "POST", "load",
            [&context](http::Request request, http::PathParams) { return load(context, std::move(request)); });
+  add_core(routes, "POST", "estimate",
+           [&context](http::Request request, http::PathParams) { return estimate(context, std::move(request)); });
   add_core(routes, "POST", "unload",
            [&context](http::Request request, http::PathParams) { return unload(context, std::move(request)); });
   routes.push_back({"POST", "/internal/pin",

@@ -11,6 +11,7 @@
 #include "cli/line_input.h"
 #include "cli/server_api.h"
 #include "cli/terminal.h"
+#include "cli/wire.h"
 
 namespace CLI {
 class App;
@@ -44,10 +45,14 @@ std::span<const Command> commands();
 // Prints a JSON text of the server on a line of its own.
 Result<int> print_json(const Context& context, std::string_view text);
 
+// MODEL and the flags that say how it is loaded; `options` must outlive the parsing.
+void declare_load_options(CLI::App& app, LoadOptions& options);
+
 Action declare_list(CLI::App& app);
 Action declare_ps(CLI::App& app);
 Action declare_status(CLI::App& app);
 Action declare_load(CLI::App& app);
+Action declare_estimate(CLI::App& app);
 Action declare_unload(CLI::App& app);
 Action declare_run(CLI::App& app);
 Action declare_version(CLI::App& app);

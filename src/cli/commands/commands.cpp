@@ -11,6 +11,7 @@ std::span<const Command> commands() {
       Command{"ps", "List the models in memory, being loaded or waiting", declare_ps},
       Command{"status", "Say whether a server answers, and how it is doing", declare_status},
       Command{"load", "Load a model into memory", declare_load},
+      Command{"estimate", "Say how much memory a model would take", declare_estimate},
       Command{"unload", "Take a model, or all of them, out of memory", declare_unload},
       Command{"run", "Chat with a model, or have it answer one prompt", declare_run},
       Command{"version", "Print the versions of the program and of the server", declare_version},

@@ -232,7 +232,7 @@ class World {
     generation.cutter = TextCutter(reader.stops);
     generation.posted = now_;
     ++client.shared->generations;
-    ++*core_->in_flight();
+    generation.ticket = *in_flight_.enter();
     box_->post(StartGeneration{client.id, std::move(generation)});
   }
 
@@ -335,7 +335,7 @@ class World {
     outcome_.layout_changes = stats.layout_changes;
     outcome_.accepted = stats.accepted_tokens;
     if (fate_->most_batch > memory_.batch) violate("a pass of {} tokens", fate_->most_batch);
-    if (*core_->in_flight() != 0) violate("{} generations are said to run when none does", core_->in_flight()->load());
+    if (!in_flight_.wait_until_empty(MonoTime::min())) violate("a generation is said to run when none does");
     while (!clients_.empty() && !outcome_.violation) end(*clients_.begin()->second);
     downsize();
     if (const WorkerStats last = core_->stats(); last.kv_used != 0 || last.cached_prefixes != 0 || last.sessions != 0)
@@ -351,6 +351,7 @@ class World {
   std::uint32_t stream_tokens_ = 0;
   std::shared_ptr<Fate> fate_ = std::make_shared<Fate>();
   std::shared_ptr<CommandBox> box_;
+  InFlight in_flight_;
   MonoTime now_{};
   std::unique_ptr<WorkerCore> core_;
   std::map<std::uint64_t, std::unique_ptr<Client>> clients_;

@@ -3,17 +3,17 @@
 
 #include "engine/context.h"
 #include "engine/context_params.h"
-#include "engine/llama_service_impl.h"
+#include "engine/inference_engine_impl.h"
 #include "engine/model_drafter.h"
 #include "engine/ngram_drafter.h"
 
 namespace corral::engine {
 
-bool LlamaService::Impl::may_guess() const {
+bool InferenceEngine::Impl::may_guess() const {
   return options.speculative.max_tokens > 0 && model->facts().kind == ModelKind::generative && model->plain_attention();
 }
 
-Result<> LlamaService::Impl::load_draft() {
+Result<> InferenceEngine::Impl::load_draft() {
   if (!may_guess() || options.speculative.draft_path.empty()) return {};
   auto loaded = load_draft_model(options, *model);
   if (!loaded) return std::unexpected(loaded.error());
@@ -21,7 +21,7 @@ Result<> LlamaService::Impl::load_draft() {
   return {};
 }
 
-Result<std::unique_ptr<Drafter>> LlamaService::Impl::make_drafter(std::uint32_t n_ctx) {
+Result<std::unique_ptr<Drafter>> InferenceEngine::Impl::make_drafter(std::uint32_t n_ctx) {
   if (!may_guess()) return nullptr;
   if (!draft_model) return std::make_unique<NgramDrafter>();
 

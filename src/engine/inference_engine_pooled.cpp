@@ -3,26 +3,30 @@
 
 #include <fmt/core.h>
 
-#include "engine/llama_service_impl.h"
+#include "engine/inference_engine_impl.h"
 
 namespace corral::engine {
 namespace {
 
-Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs) {
-  if (inputs.empty()) return fail(errc::invalid_argument, "there is no input", "input");
+// `name`: what they are called in errors.
+Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs, const std::string& name) {
+  if (inputs.empty()) return fail(errc::invalid_argument, fmt::format("'{}' is empty: give at least one", name), name);
   const std::uint32_t most = std::min(model.facts().n_batch, model.facts().n_ctx);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].empty()) return fail(errc::invalid_argument, fmt::format("input {} has no tokens", i), "input");
+    if (inputs[i].empty())
+      return fail(errc::invalid_argument, fmt::format("'{}[{}]' has no tokens: leave it out", name, i), name);
     if (inputs[i].size() > most) {
       return fail(errc::input_too_long,
-                  fmt::format("input {} has {} tokens; this model takes up to {}", i, inputs[i].size(), most), "input");
+                  fmt::format("'{}[{}]' has {} tokens, this model takes at most {} at once: split it", name, i,
+                              inputs[i].size(), most),
+                  name);
     }
     for (const Token token : inputs[i]) {
       if (model.valid(token)) continue;
-      return fail(
-          errc::invalid_argument,
-          fmt::format("token {} of input {} is not in the vocabulary of {} tokens", token, i, model.facts().n_vocab),
-          "input");
+      return fail(errc::invalid_argument,
+                  fmt::format("'{}[{}]' has the token {}, but this model's vocabulary ends at {}", name, i, token,
+                              model.facts().n_vocab - 1),
+                  name);
     }
   }
   return {};
@@ -30,27 +34,30 @@ Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> in
 
 }  // namespace
 
-Result<PooledHandle> LlamaService::Impl::pool(PooledState::Job job) {
-  if (auto checked = check_inputs(*model, job.inputs); !checked) return std::unexpected(checked.error());
-  auto state = std::make_shared<PooledState>(std::move(job));
+Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
+  if (auto checked = check_inputs(*model, job.inputs, job.scores ? "documents" : "input"); !checked)
+    return std::unexpected(checked.error());
   PoolingWorker* pooler = nullptr;
   {
     const std::scoped_lock lock(mutex);
     pooler = poolers[next_pooler].get();
     next_pooler = (next_pooler + 1) % static_cast<std::uint32_t>(poolers.size());
   }
-  if (!pooler->box().post(state)) return fail(errc::worker_shutdown, "the service is going away");
+  auto ticket = pooler->in_flight().enter();
+  if (!ticket) return going_away();
+  auto state = std::make_shared<PooledState>(std::move(job), std::move(*ticket));
+  if (!pooler->box().post(state)) return going_away();
   return PooledHandle(std::move(state));
 }
 
-Result<PooledHandle> LlamaService::embed(std::vector<std::vector<Token>> inputs, bool normalize) {
+Result<PooledHandle> InferenceEngine::embed(std::vector<std::vector<Token>> inputs, bool normalize) {
   if (facts().kind != ModelKind::embedding) {
     return fail(errc::unsupported, fmt::format("this is a {} model: it makes no embeddings", to_string(facts().kind)));
   }
   return impl_->pool({.inputs = std::move(inputs), .normalize = normalize, .scores = false});
 }
 
-Result<PooledHandle> LlamaService::rerank(std::string_view query, std::span<const std::string> documents) {
+Result<PooledHandle> InferenceEngine::rerank(std::string_view query, std::span<const std::string> documents) {
   if (facts().kind != ModelKind::reranker) {
     return fail(errc::unsupported, fmt::format("this is a {} model: it can't rerank", to_string(facts().kind)));
   }

@@ -1,4 +1,4 @@
-// What a LlamaService consists of. Workers and model are constant after load; the session table has a mutex.
+// What an InferenceEngine consists of. Workers and model are constant after load; the session table has a mutex.
 #pragma once
 
 #include <atomic>
@@ -7,15 +7,15 @@
 #include <unordered_map>
 #include <vector>
 
-#include <fmt/core.h>
-
-#include "engine/llama_service.h"
+#include "engine/inference_engine.h"
 #include "engine/pooling_worker.h"
 #include "engine/worker.h"
 
 namespace corral::engine {
 
-class LlamaService::Impl {
+inline std::unexpected<Error> going_away() { return fail(errc::worker_shutdown, "the model is being unloaded"); }
+
+class InferenceEngine::Impl {
  public:
   // What callers need to know of a session without asking its worker.
   struct Entry {
@@ -26,8 +26,7 @@ class LlamaService::Impl {
   Result<Entry> entry(SessionId session) const {
     const std::scoped_lock lock(mutex);
     const auto found = sessions.find(session.value());
-    if (found == sessions.end())
-      return fail(errc::session_not_found, fmt::format("no session {}", session.value()), "session");
+    if (found == sessions.end()) return std::unexpected(session_not_found(session));
     return found->second;
   }
   // While loading.
@@ -38,6 +37,8 @@ class LlamaService::Impl {
   Result<> add_pooler();
   void take_facts(const KvMemory& memory);
 
+  void close();  // nothing new starts
+  void stop();
   Result<> append(const Entry& entry, std::vector<Token> tokens);
   Result<PooledHandle> pool(PooledState::Job job);
 
@@ -49,10 +50,12 @@ class LlamaService::Impl {
   std::shared_ptr<ParkedStore> store;                   // nullptr: nothing is parked
   std::vector<std::unique_ptr<Worker>> workers;         // of a generative model
   std::vector<std::unique_ptr<PoolingWorker>> poolers;  // of an embedding model or a reranker
+  std::shared_ptr<SessionIds> ids;
+
+  std::once_flag stopped;
 
   mutable std::mutex mutex;  // guards all below
   std::unordered_map<std::uint64_t, Entry> sessions;
-  std::uint64_t next_session = 1;
   std::uint32_t next_worker = 0;
   std::uint32_t next_pooler = 0;
 };

@@ -1,0 +1,106 @@
+"""Tokens per second of 1 to 32 streams, beside llama-batched-bench and llama-server."""
+import dataclasses
+import functools
+import json
+import subprocess
+
+from engine.common import Section, Verdict, counted, interleave, median_ratio
+from harness import load, programs, report, servers
+from harness.processes import stage
+from harness.prompts import Prompts, completion
+
+TITLE = "Throughput"
+METHOD = ("Every stream is a client with a prompt of its own. \"decode\" counts the tokens that arrived while all streams "
+          "were decoding, as llama-batched-bench does; \"whole\" counts all tokens over the whole time, prefill included. "
+          "llama.cpp's programs are tried with one KV for all and with one for each; the faster one is then measured in "
+          "turn with corral. A ratio is corral's over the row's, against corral's runs just before and just after.")
+KV_MODES = {"unified": "-kvu", "split": "-no-kvu"}
+PROMPT, TOKENS = 64, 96
+
+
+@dataclasses.dataclass(frozen=True)
+class Rates:
+    decode: float
+    whole: float
+    first_token: float | None = None
+    client_cost: float = 0  # seconds of processor time per event
+
+
+class Clients:
+    """The same number of clients, again and again, each time with new prompts."""
+
+    def __init__(self, server, count):
+        self._server, self._count, self._prompts = server, count, Prompts(server)
+        self._run(8)  # the pages of the file, the first graphs
+
+    def _run(self, tokens):
+        requests = [load.request(f"client {number}", completion(self._prompts.tokens(PROMPT), tokens, letters=False))
+                    for number in range(self._count)]
+        return load.run(self._server, requests)
+
+    def measure(self):
+        done = self._run(TOKENS)
+        return Rates(done.decode_rate(), done.whole_rate(), done.first_token(), done.cpu_seconds / done.events)
+
+
+def batched_bench(model, count, flag):
+    """llama-batched-bench: no HTTP, no sampling, lock step."""
+    command = [programs.llama("llama-batched-bench"), "-m", model, "-c", count * (PROMPT + TOKENS) + 256, "-npp", PROMPT, "-ntg", TOKENS,
+               "-npl", count, "--output-format", "jsonl", flag]
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    line = next((line for line in done.stdout.splitlines() if line.startswith("{")), None)
+    if done.returncode != 0 or not line:
+        programs.give_up(f"llama-batched-bench failed:\n{done.stderr[-2000:]}")
+    got = json.loads(line)
+    return Rates(got["speed_tg"], got["pl"] * got["tg"] / got["t"])
+
+
+def fastest(modes):
+    """The name of the mode that decodes fastest, tried once each."""
+    tried = {mode: measure() for mode, measure in modes.items()}
+    return max(tried, key=lambda mode: tried[mode].decode)
+
+
+def one_count(setting, count):
+    """Our results, and those of each peer in its better mode, by the name to be shown."""
+    room = (PROMPT + TOKENS + 16) * count
+    with stage() as started:
+        ours = Clients(servers.corral_engine(started, setting.model, parallel=count, ctx_size=room), count)
+        peers, kinds = {}, {"llama-server": {}, "llama-batched-bench": {}}
+        for mode, flag in KV_MODES.items():
+            server = servers.llama_server(started, setting.model, "-np", count, "-c", room, flag, name=f"llama-server {mode}")
+            kinds["llama-server"][mode] = Clients(server, count).measure
+            kinds["llama-batched-bench"][mode] = functools.partial(batched_bench, setting.model, count, flag)
+        for kind, modes in kinds.items():
+            mode = fastest(modes)
+            peers[f"{kind} ({mode})"] = modes[mode]
+        return interleave(ours.measure, peers, setting.rounds)
+
+
+def rates_row(results):
+    first = [result.first_token for result in results if result.first_token]
+    return [f"{report.median([result.decode for result in results]):.1f}", f"{report.median([result.whole for result in results]):.1f}",
+            f"{report.median(first) * 1000:.0f}" if first else ""]
+
+
+def measure(setting):
+    rows, verdicts, costs = [], [], []
+    for count in setting.pick((1, 4, 8, 16, 32), (1, 4)):
+        mine, theirs = one_count(setting, count)
+        costs += [rates.client_cost for rates in mine]
+        rows.append([count, "**corral engine**", *rates_row(mine), "", ""])
+        streams = counted(count, "stream")
+        for name, pairs in theirs.items():
+            decode, whole = median_ratio(pairs, lambda rates: rates.decode), median_ratio(pairs, lambda rates: rates.whole)
+            rows.append([count, name, *rates_row([other for other, _ in pairs]), f"{decode:.2f}", f"{whole:.2f}"])
+            report.note(f"  {streams}: decode {decode:.2f}, whole {whole:.2f} of {name}")
+            if name.startswith("llama-server"):
+                goal = 1.15 if count >= 8 else 1.0
+                verdicts += [Verdict(f"decode of {streams} / llama-server's", decode, goal),
+                             Verdict(f"whole of {streams} / llama-server's", whole, goal)]
+            else:
+                verdicts.append(Verdict(f"decode of {streams} / llama-batched-bench's", decode, 0.95))
+    head = ["streams", "program", "decode tok/s", "whole tok/s", "first token p50 ms", "decode ratio", "whole ratio"]
+    text = (f"{PROMPT} tokens of prompt, {TOKENS} generated by each stream; medians of {counted(setting.rounds, 'round')}. "
+            f"The clients took {report.median(costs) * 1e6:.0f} µs of processor time per event.")
+    return Section(f"{text}\n\n{report.table(head, rows)}", verdicts)

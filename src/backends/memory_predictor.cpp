@@ -1,0 +1,172 @@
+#include "backends/memory_predictor.h"
+
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "backends/engine_protocol.h"
+#include "base/log.h"
+#include "proc/control_channel.h"
+
+namespace corral::backends {
+namespace {
+
+constexpr int kCacheVersion = 1;
+constexpr std::size_t kMostAnswers = 512;  // in the file; then it is begun anew
+constexpr std::size_t kCauseLines = 6;     // of a dead child's output in the error
+
+std::string identity_of(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto size = std::filesystem::file_size(path, ignored);
+  const auto changed = std::filesystem::last_write_time(path, ignored).time_since_epoch().count();
+  return fmt::format("{}#{}#{}", path.native(), size, changed);
+}
+
+// What a child is told. Threads and the public name change nothing about the answer.
+EngineLoad order(const models::ModelInfo& model, LoadOptions options) {
+  options.threads = 0;
+  return {"", model.paths.front().string(), model.type, std::move(options)};
+}
+
+async::Task<Result<MemoryEstimate>> talk(proc::Child& child, std::string line) {
+  const auto told = co_await child.control()->write_line(std::move(line));
+  if (!told) co_return fail(errc::load_crashed, told.error().message);
+  const auto answer = co_await child.control()->read_line();
+  if (!answer) co_return fail(errc::load_crashed, answer.error().message);
+  auto event = parse_engine_event(*answer);
+  if (event && std::holds_alternative<MemoryEstimate>(*event)) co_return std::get<MemoryEstimate>(std::move(*event));
+  if (event && std::holds_alternative<EngineFailed>(*event))
+    co_return std::unexpected(std::get<EngineFailed>(*event).error());
+  co_return fail(errc::load_failed, "the engine's estimate can't be understood: " + answer->substr(0, 80));
+}
+
+}  // namespace
+
+MemoryPredictor::MemoryPredictor(async::Executor home, async::Timers& timers, proc::Spawner& spawner,
+                                 MemoryPredictorOptions options)
+    : home_(home), timers_(timers), spawner_(spawner), options_(std::move(options)), free_(home), tasks_(home) {
+  load_cache();
+}
+
+std::string MemoryPredictor::key_of(const models::ModelInfo& model, const LoadOptions& options) const {
+  std::string key = options_.engine_version + "|" + to_line(order(model, options));
+  for (const auto& path : model.paths) key += "|" + identity_of(path);
+  for (const auto& adapter : options.lora.value_or(std::vector<std::string>()))
+    key += "|" + identity_of(parse_lora(adapter).path);
+  return key;
+}
+
+std::optional<MemoryEstimate> MemoryPredictor::known(const models::ModelInfo& model, const LoadOptions& options) const {
+  const auto found = answers_.find(key_of(model, options));
+  return found == answers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+async::Task<Result<MemoryEstimate>> MemoryPredictor::predict(ModelPtr model, LoadOptions options) {
+  auto key = key_of(*model, options);
+  if (const auto found = answers_.find(key); found != answers_.end()) co_return found->second;
+  auto question = questions_[key];
+  if (!question) {
+    question = questions_[key] = std::make_shared<Question>(home_);
+    tasks_.spawn("memory estimate", answer(std::move(key), std::move(model), std::move(options), question));
+  }
+  co_await question->answered.wait();
+  co_return *question->answer;
+}
+
+async::Task<void> MemoryPredictor::answer(std::string key, ModelPtr model, LoadOptions options,
+                                          std::shared_ptr<Question> question) {
+  // However it ends, nobody waits for ever.
+  struct Answered {
+    MemoryPredictor& self;
+    const std::string& key;
+    Question& question;
+    ~Answered() {
+      if (!question.answer) question.answer = fail(errc::load_failed, "the server is stopping");
+      question.answered.set();
+      self.questions_.erase(key);
+    }
+  } const answered{*this, key, *question};
+  while (busy_) {
+    free_.reset();
+    co_await free_.wait();
+  }
+  struct Busy {
+    MemoryPredictor& self;
+    explicit Busy(MemoryPredictor& predictor) : self(predictor) { self.busy_ = true; }
+    ~Busy() {
+      self.busy_ = false;
+      self.free_.set();
+    }
+  } const busy(*this);
+  question->answer = co_await ask_child(std::move(model), std::move(options));
+  if (!*question->answer) co_return;
+  if (answers_.size() >= kMostAnswers) answers_.clear();
+  answers_[key] = **question->answer;
+  save_cache();
+}
+
+async::Task<Result<MemoryEstimate>> MemoryPredictor::ask_child(ModelPtr model, LoadOptions options) {
+  proc::ChildSpec spec;
+  spec.name = "estimate of " + model->name.value();
+  spec.argv = {options_.program.native(), "engine", "--estimate"};
+  spec.control_channel = true;
+  spec.binds_itself = true;
+  auto child = co_await spawner_.spawn(std::move(spec));
+  if (!child) co_return fail(errc::load_failed, "the engine can't be started: " + child.error().message);
+  auto line = to_line(order(*model, std::move(options)));
+  auto talking = talk(**child, std::move(line));
+  auto said = co_await async::with_timeout(timers_, options_.deadline, std::move(talking));
+  const auto status = co_await (*child)->stop(Millis(0));
+  if (!said) {
+    co_return fail(errc::load_failed, fmt::format("no estimate of the memory of '{}' within {} s", model->name.value(),
+                                                  options_.deadline.count() / 1000));
+  }
+  if (!*said && said->error().code == errc::load_crashed) {
+    co_return fail(errc::load_crashed,
+                   fmt::format("the engine ended while it estimated the memory of '{}': {}; its last output: {}",
+                               model->name.value(), status.describe(), (*child)->log().text(kCauseLines)));
+  }
+  co_return std::move(*said);
+}
+
+async::Task<void> MemoryPredictor::stop() {
+  tasks_.cancel();
+  co_await tasks_.join();
+}
+
+void MemoryPredictor::load_cache() {
+  std::ifstream file(options_.cache_file);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto parsed = json::parse(text);
+  if (!parsed || json::number_or(*parsed, "version", 0) != kCacheVersion) return;
+  const auto* const entries = json::find(*parsed, "answers");
+  if (!entries || !entries->is_array()) return;
+  for (const auto& entry : entries->get_array()) {
+    const auto* const estimate = json::find(entry, "memory");
+    if (estimate) answers_[std::string(json::text_or(entry, "key", ""))] = read_memory_estimate(*estimate);
+  }
+}
+
+void MemoryPredictor::save_cache() const {
+  if (options_.cache_file.empty()) return;
+  std::string text;
+  json::Writer out(text);
+  out.begin_object().field("version", kCacheVersion).key("answers").begin_array();
+  for (const auto& [key, estimate] : answers_) {
+    write(out.begin_object().field("key", key).key("memory"), estimate);
+    out.end_object();
+  }
+  out.end_array().end_object();
+  // Moved into place whole: who is killed in between leaves the old one.
+  const auto work = options_.cache_file.native() + ".new";
+  std::error_code failed;
+  std::filesystem::create_directories(options_.cache_file.parent_path(), failed);
+  std::ofstream(work, std::ios::trunc) << text << '\n';
+  std::filesystem::rename(work, options_.cache_file, failed);
+  if (failed)
+    log::warning("backends", "estimates of memory can't be kept in {}: {}", options_.cache_file.native(),
+                 failed.message());
+}
+
+}  // namespace corral::backends

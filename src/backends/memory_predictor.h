@@ -1,0 +1,70 @@
+// How much memory a load will take, asked of a child of its own: `corral engine --estimate` makes libllama's dry run
+// and ends. Answers are kept, in memory and in a file, by everything they depend on: the model's files (path, size,
+// time), the load options, the version of the engine. So each question costs a child once, a few hundred milliseconds.
+//
+// Lives on the home loop. Equal questions at the same time share one child; there is one child at a time. Who gives up
+// waiting leaves the child to finish for the next one.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "async/event.h"
+#include "async/task_group.h"
+#include "async/timer.h"
+#include "backends/wrapped_server.h"
+#include "base/memory_estimate.h"
+#include "proc/child.h"
+
+namespace corral::backends {
+
+struct MemoryPredictorOptions {
+  std::filesystem::path program;     // the binary whose `engine --estimate` is the child
+  std::filesystem::path cache_file;  // made when needed; empty: answers are kept in memory only
+  std::string engine_version;        // answers of another version don't count
+  Millis deadline{60'000};           // a child that takes longer is killed
+};
+
+class MemoryPredictor {
+ public:
+  // Reads the cache file; one that is missing or broken is an empty one. `timers` and `spawner` must outlive it.
+  MemoryPredictor(async::Executor home, async::Timers& timers, proc::Spawner& spawner, MemoryPredictorOptions options);
+
+  // `options` are resolved ones (Backend::resolve). Errors: what the child says (model_file_not_found, invalid_option,
+  // load_failed, ...), load_crashed, load_failed for a child that is late.
+  async::Task<Result<MemoryEstimate>> predict(ModelPtr model, LoadOptions options);
+  // What is known without asking.
+  std::optional<MemoryEstimate> known(const models::ModelInfo& model, const LoadOptions& options) const;
+
+  // Ends what runs. Once.
+  async::Task<void> stop();
+
+ private:
+  // One question under way, and who waits for its answer.
+  struct Question {
+    explicit Question(async::Executor executor) : answered(executor) {}
+    std::optional<Result<MemoryEstimate>> answer;
+    async::Event answered;
+  };
+
+  std::string key_of(const models::ModelInfo& model, const LoadOptions& options) const;
+  async::Task<void> answer(std::string key, ModelPtr model, LoadOptions options, std::shared_ptr<Question> question);
+  async::Task<Result<MemoryEstimate>> ask_child(ModelPtr model, LoadOptions options);
+  void load_cache();
+  void save_cache() const;
+
+  const async::Executor home_;
+  async::Timers& timers_;
+  proc::Spawner& spawner_;
+  const MemoryPredictorOptions options_;
+  std::map<std::string, MemoryEstimate> answers_;
+  std::map<std::string, std::shared_ptr<Question>> questions_;
+  bool busy_ = false;
+  async::Event free_;  // no child runs
+  async::TaskGroup tasks_;
+};
+
+}  // namespace corral::backends

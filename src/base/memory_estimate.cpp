@@ -1,0 +1,49 @@
+#include "base/memory_estimate.h"
+
+#include <fmt/format.h>
+
+namespace corral {
+namespace {
+
+std::string readable(std::uint64_t bytes) {
+  constexpr double kMiB = 1 << 20, kGiB = 1 << 30;
+  const auto value = static_cast<double>(bytes);
+  return value < kGiB ? fmt::format("{:.0f} MiB", value / kMiB) : fmt::format("{:.1f} GiB", value / kGiB);
+}
+
+std::uint64_t host_buffers(const MemoryEstimate& estimate) {
+  return (estimate.devices.empty() ? 0 : estimate.devices.front().total()) - estimate.in_place;
+}
+
+}  // namespace
+
+std::uint64_t MemoryEstimate::total() const {
+  std::uint64_t sum = process;
+  for (const auto& device : devices) sum += device.total();
+  return sum;
+}
+
+std::uint64_t MemoryEstimate::resident() const { return host_buffers(*this) + mapped + process; }
+std::uint64_t MemoryEstimate::unreclaimable() const { return host_buffers(*this) + process; }
+
+std::vector<MemoryNeed> never_fits(const MemoryEstimate& estimate, std::uint64_t host_total) {
+  std::vector<MemoryNeed> needs;
+  for (std::size_t i = 0; i < estimate.devices.size(); ++i) {
+    const DeviceMemory& device = estimate.devices[i];
+    const std::uint64_t need = i == 0 ? estimate.unreclaimable() : device.total();
+    const std::uint64_t have = i == 0 ? host_total : device.have;
+    if (have != 0 && need > have) needs.push_back({device.device, need, have});
+  }
+  return needs;
+}
+
+std::string in_words(const std::vector<MemoryNeed>& needs) {
+  std::string text;
+  for (const auto& need : needs) {
+    fmt::format_to(std::back_inserter(text), "{}{} on {}, which has {}", text.empty() ? "needs " : "; ",
+                   readable(need.need), need.device, readable(need.have));
+  }
+  return text;
+}
+
+}  // namespace corral

@@ -1,0 +1,48 @@
+#include <memory>
+
+#include <CLI/App.hpp>
+
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/format.h"
+#include "cli/table.h"
+#include "cli/wire.h"
+
+namespace corral::cli {
+namespace {
+
+Result<int> estimate(const LoadOptions& options, Context& context) {
+  const auto text = fetch(context.api, ApiRequest::post("/api/v1/estimate", load_body(options, false)));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto memory = parse_estimate(*text);
+  if (!memory) return std::unexpected(memory.error());
+  Table table({{"DEVICE"},
+               {"WEIGHTS", Align::right},
+               {"KV", Align::right},
+               {"COMPUTE", Align::right},
+               {"TOTAL", Align::right}});
+  for (const auto& device : memory->devices) {
+    table.add({device.name, human_bytes(device.weights), human_bytes(device.kv), human_bytes(device.compute),
+               human_bytes(device.total)});
+  }
+  table.print(context.terminal);
+  auto& out = context.terminal.out;
+  out << "With the process itself (" << human_bytes(memory->process) << "): " << human_bytes(memory->total) << ".\n";
+  if (memory->mapped > 0) {
+    out << "The process will show " << human_bytes(memory->resident) << " of host memory; "
+        << human_bytes(memory->mapped)
+        << " of it are pages of the model's file, which the system can drop and read again.\n";
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Action declare_estimate(CLI::App& app) {
+  const auto options = std::make_shared<LoadOptions>();
+  declare_load_options(app, *options);
+  return [options](Context& context) { return estimate(*options, context); };
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,83 @@
+// Counts what is under way in one worker: a limit for those who start something, and a place to wait for the last to
+// end. Safe on every thread; tickets may outlive it.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace corral::engine {
+
+class InFlight {
+  struct State;
+
+ public:
+  // One that is under way: until it is released or goes away.
+  class Ticket {
+   public:
+    Ticket() = default;
+    Ticket(Ticket&&) noexcept = default;
+    Ticket& operator=(Ticket&& other) noexcept {
+      std::swap(state_, other.state_);
+      return *this;
+    }
+    ~Ticket() { release(); }
+
+    void release() {
+      if (const auto state = std::exchange(state_, nullptr)) state->leave();
+    }
+
+   private:
+    friend class InFlight;
+    explicit Ticket(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    std::shared_ptr<State> state_;
+  };
+
+  enum class Refusal { full, closed };
+
+  std::expected<Ticket, Refusal> enter(std::uint32_t limit = 0xFFFFFFFF) {
+    const std::scoped_lock lock(state_->mutex);
+    if (state_->closed) return std::unexpected(Refusal::closed);
+    if (state_->count >= limit) return std::unexpected(Refusal::full);
+    ++state_->count;
+    return Ticket(state_);
+  }
+  // Nobody enters any more.
+  void close() {
+    const std::scoped_lock lock(state_->mutex);
+    state_->closed = true;
+  }
+  bool closed() const {
+    const std::scoped_lock lock(state_->mutex);
+    return state_->closed;
+  }
+  // Waits until nothing is under way. False if something still is at the deadline.
+  bool wait_until_empty(MonoTime deadline) const {
+    std::unique_lock lock(state_->mutex);
+    return state_->left.wait_until(lock, deadline, [this] { return state_->count == 0; });
+  }
+
+ private:
+  struct State {
+    void leave() {
+      {
+        const std::scoped_lock lock(mutex);
+        if (--count > 0) return;
+      }
+      left.notify_all();
+    }
+
+    std::mutex mutex;  // guards all below
+    std::condition_variable left;
+    std::uint32_t count = 0;
+    bool closed = false;
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,165 @@
+// From options to running workers.
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/log.h"
+#include "engine/backends.h"
+#include "engine/context.h"
+#include "engine/context_params.h"
+#include "engine/inference_engine.h"
+#include "engine/inference_engine_impl.h"
+#include "engine/memory_estimate.h"
+
+namespace corral::engine {
+namespace {
+
+// To save a sequence and put it back, measured on ordinary machines: two copies.
+constexpr double kMoveBytesPerMs = 1.5e6;
+// What flash attention on a CPU takes to see that a cell is another sequence's, for one head of one layer.
+constexpr double kForeignCellNs = 2.0;
+
+bool on_gpu(const LoadOptions& options) {
+  return options.n_gpu_layers != 0 && (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU) != nullptr ||
+                                       ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_IGPU) != nullptr);
+}
+
+// What a token pays in each pass for a cell of another sequence. A GPU computes on all cells at once: nothing.
+double foreign_cell_ms(const Model& model, const LoadOptions& options) {
+  if (on_gpu(options)) return 0;
+  const auto threads = static_cast<double>(compute_threads(model, options));
+  return kForeignCellNs * 1e-6 * model.facts().n_layer * llama_model_n_head(model.handle()) / threads;
+}
+
+// Parked KV is of use only to the same weights, cache types and adapters under the same libllama.
+std::string fingerprint(const LoadOptions& options, const Model& model) {
+  std::error_code none;
+  const auto changed = std::filesystem::last_write_time(options.path, none).time_since_epoch().count();
+  std::string text = fmt::format("{} {} {} {} {} {} {}", std::filesystem::absolute(options.path, none).string(),
+                                 changed, model.facts().model_bytes, model.facts().n_params, options.cache_type_k,
+                                 options.cache_type_v, running_llama_version());
+  text += options.flash_attention == Toggle::off ? " no-fa" : "";
+  return text + " " + model.facts().adapters;
+}
+
+std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model& model) {
+  if (options.park_bytes == 0 || options.prefix_cache_tokens == 0) return nullptr;
+  auto store = std::make_shared<ParkedStore>(ParkedStoreOptions{.memory_bytes = options.park_bytes,
+                                                                .whole_only = !model.plain_attention(),
+                                                                .folder = options.park_dir,
+                                                                .fingerprint = fingerprint(options, model),
+                                                                .folder_bytes = options.park_disk_bytes});
+  if (const auto opened = store->open(); !opened) log::warning("engine", "{}", opened.error().message);
+  return store;
+}
+
+}  // namespace
+
+Result<> InferenceEngine::Impl::add_worker() {
+  auto box = std::make_shared<CommandBox>();
+  KvMaker make = [this, box](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
+    return Context::make(model, options, box->abort_flag(), shape);
+  };
+  auto memory = make({});
+  if (!memory) return std::unexpected(explain_failure(memory.error(), options, read_host_memory()));
+  take_facts(**memory);
+  auto drafter = make_drafter((*memory)->n_ctx());
+  if (!drafter) return std::unexpected(drafter.error());
+  const WorkerOptions worker{
+      .max_sequences = options.max_sequences,
+      .prefix_cache_tokens = std::min(options.prefix_cache_tokens, (*memory)->n_ctx() / 2),
+      .target_step_ms = static_cast<double>(options.target_step.count()),
+      .layout = model->plain_attention() ? options.kv_layout : KvLayout::unified,
+      .foreign_cell_ms = foreign_cell_ms(*model, options),
+      .move_cell_ms = static_cast<double>(model->kv_bytes_per_token()) / kMoveBytesPerMs,
+      .draft_tokens = options.speculative.max_tokens,
+      .draft_active = options.speculative.max_active,
+      .measure_rows = options.speculative.measure,
+  };
+  workers.push_back(std::make_unique<Worker>(WorkerCore::Parts{.tokens = *model,
+                                                               .memory = std::move(*memory),
+                                                               .make = std::move(make),
+                                                               .box = std::move(box),
+                                                               .store = store,
+                                                               .drafter = std::move(*drafter)},
+                                             worker));
+  return {};
+}
+
+Result<> InferenceEngine::Impl::add_pooler() {
+  auto box = std::make_shared<PoolingBox>();
+  auto context = Context::make(model, options, box->abort_flag());
+  if (!context) return std::unexpected(explain_failure(context.error(), options, read_host_memory()));
+  take_facts(**context);
+  poolers.push_back(std::make_unique<PoolingWorker>(model, std::move(*context), std::move(box)));
+  return {};
+}
+
+void InferenceEngine::Impl::take_facts(const KvMemory& memory) {
+  ModelFacts& facts = model->mutable_facts();
+  const std::uint32_t cells = memory.n_ctx();
+  facts.n_ctx = facts.n_ctx_train != 0 ? std::min(cells, facts.n_ctx_train) : cells;
+  facts.n_batch = memory.n_batch();
+}
+
+Result<> InferenceEngine::check(const LoadOptions& options) {
+  if (options.workers < 1 || options.workers > kMaxWorkers) {
+    return fail(errc::invalid_worker_count,
+                fmt::format("{} workers asked for; 1 to {} are possible", options.workers, kMaxWorkers), "workers");
+  }
+  if (options.max_sequences < 1 || options.max_sequences > kMaxSequences) {
+    return fail(errc::invalid_argument,
+                fmt::format("max_sequences is {}; 1 to {} are possible", options.max_sequences, kMaxSequences),
+                "max_sequences");
+  }
+  const auto too_small = [&](std::uint32_t value) { return value != 0 && value < options.max_sequences; };
+  if (too_small(options.n_batch)) {
+    return fail(
+        errc::invalid_argument,
+        fmt::format("n_batch is {}, but {} sequences need a token each", options.n_batch, options.max_sequences),
+        "n_batch");
+  }
+  if (too_small(options.n_ctx)) {
+    return fail(errc::invalid_argument,
+                fmt::format("n_ctx is {}, but {} sequences need a token each", options.n_ctx, options.max_sequences),
+                "n_ctx");
+  }
+  if (options.speculative.max_tokens > kMaxGuesses) {
+    return fail(errc::invalid_argument,
+                fmt::format("{} guesses of a pass asked for; 0 to {} are possible", options.speculative.max_tokens,
+                            kMaxGuesses),
+                "speculative");
+  }
+  return Model::check_file(options.path);
+}
+
+Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions options, Progress progress,
+                                                               std::shared_ptr<SessionIds> ids) {
+  if (auto checked = check(options); !checked) return std::unexpected(checked.error());
+  if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
+  auto model = Model::load(options, progress);
+  if (!model) return std::unexpected(explain_failure(model.error(), options, read_host_memory()));
+  if (auto fits = check_contexts_fit(**model, options, read_host_memory()); !fits) return std::unexpected(fits.error());
+
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::move(options);
+  impl->model = *model;
+  impl->ids = ids ? std::move(ids) : std::make_shared<SessionIds>(1);
+  ModelFacts& facts = (*model)->mutable_facts();
+  const LoadOptions& o = impl->options;
+  facts.workers = o.workers;
+  facts.max_sequences = o.max_sequences;
+  if (auto loaded = impl->load_draft(); !loaded) return std::unexpected(loaded.error());
+  if (facts.kind == ModelKind::generative) impl->store = open_store(o, **model);
+  for (std::uint32_t i = 0; i < o.workers; ++i) {
+    auto made = facts.kind == ModelKind::generative ? impl->add_worker() : impl->add_pooler();
+    if (!made) return std::unexpected(made.error());
+  }
+  for (auto& worker : impl->workers) worker->start();
+  for (auto& pooler : impl->poolers) pooler->start();
+  return std::unique_ptr<InferenceEngine>(new InferenceEngine(std::move(impl)));
+}
+
+}  // namespace corral::engine

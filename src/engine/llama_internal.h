@@ -1,0 +1,27 @@
+// What libllama 0.5.0 exports but declares in no header that it installs. The version that runs is checked at start
+// (backends.h), so these can't be others' by surprise.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <llama.h>
+
+// Bytes in buffers of one type.
+struct llama_memory_breakdown_data {
+  std::size_t model = 0;
+  std::size_t context = 0;
+  std::size_t compute = 0;
+};
+using llama_memory_breakdown = std::map<ggml_backend_buffer_type_t, llama_memory_breakdown_data>;
+
+LLAMA_API llama_memory_breakdown llama_get_memory_breakdown(const llama_context* context);
+// The devices, other than the host, that a model uses.
+LLAMA_API int32_t llama_model_n_devices(const llama_model* model);
+LLAMA_API ggml_backend_dev_t llama_model_get_device(const llama_model* model, int index);
+// Every weight by name; tied ones stand there once for each place they are used in.
+LLAMA_API const std::vector<std::pair<std::string, ggml_tensor*>>& llama_internal_get_tensor_map(
+    const llama_model* model);

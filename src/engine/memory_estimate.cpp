@@ -1,0 +1,269 @@
+#include "engine/memory_estimate.h"
+
+#include <algorithm>
+#include <fstream>
+#include <unordered_map>
+
+#include <fmt/core.h>
+#include <gguf.h>
+#include <unistd.h>
+
+#include "engine/backends.h"
+#include "engine/context_params.h"
+#include "engine/errors.h"
+#include "engine/llama_internal.h"
+#include "engine/llama_log.h"
+
+namespace corral::engine {
+namespace {
+
+struct FreeContext {
+  void operator()(llama_context* context) const { llama_free(context); }
+};
+struct FreeGguf {
+  void operator()(gguf_context* file) const { gguf_free(file); }
+};
+using GgufPtr = std::unique_ptr<gguf_context, FreeGguf>;
+
+GgufPtr open_gguf(const std::string& path) {
+  return GgufPtr(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
+}
+
+std::uint64_t resident_now() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// The device that buffers of this type lie on; null: the host.
+ggml_backend_dev_t device_of(ggml_backend_buffer_type_t type) {
+  const ggml_backend_dev_t device = ggml_backend_buft_is_host(type) ? nullptr : ggml_backend_buft_get_device(type);
+  if (device == nullptr) return nullptr;
+  const auto kind = ggml_backend_dev_type(device);
+  return kind == GGML_BACKEND_DEVICE_TYPE_GPU || kind == GGML_BACKEND_DEVICE_TYPE_IGPU ? device : nullptr;
+}
+
+// The estimate while it is added up.
+class Sum {
+ public:
+  Sum() { estimate_.devices.push_back({.device = "cpu"}); }
+
+  DeviceMemory& on(ggml_backend_buffer_type_t type) {
+    const ggml_backend_dev_t device = device_of(type);
+    if (device == nullptr) return estimate_.devices.front();
+    const auto [place, is_new] = places_.emplace(device, estimate_.devices.size());
+    if (is_new) {
+      std::string name = ggml_backend_dev_name(device);
+      std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      std::size_t free = 0, total = 0;
+      ggml_backend_dev_memory(device, &free, &total);
+      estimate_.devices.push_back({.device = std::move(name), .have = total});
+    }
+    return estimate_.devices[place->second];
+  }
+  MemoryEstimate& estimate() { return estimate_; }
+
+ private:
+  MemoryEstimate estimate_;
+  std::unordered_map<ggml_backend_dev_t, std::size_t> places_;
+};
+
+bool maps_file(const llama_model* model, const LoadOptions& options) {
+  if (options.mmap != Toggle::automatic) return options.mmap == Toggle::on;
+  if (options.mlock) return true;  // model_params() asks for both then
+  for (int i = 0; i < llama_model_n_devices(model); ++i) {
+    ggml_backend_dev_props props;
+    ggml_backend_dev_get_props(llama_model_get_device(model, i), &props);
+    if (!props.caps.mmap_support) return false;
+  }
+  return true;
+}
+
+// The files of a split set, or the one.
+std::vector<std::string> parts_of(const std::string& path, const gguf_context* first) {
+  const std::int64_t key = gguf_find_key(first, "split.count");
+  const int count = key < 0 ? 1 : gguf_get_val_u16(first, key);
+  char prefix[4096], part[4096];
+  if (count <= 1 || llama_split_prefix(prefix, sizeof prefix, path.c_str(), 0, count) <= 0) return {path};
+  std::vector<std::string> paths;
+  for (int i = 0; i < count; ++i) {
+    if (llama_split_path(part, sizeof part, prefix, i, count) > 0) paths.emplace_back(part);
+  }
+  return paths;
+}
+
+// A loader that maps the file keeps, of each part, the pages from the first to the last weight that is used in place:
+// weights in plain host memory. Weights that lie between and were copied elsewhere stay mapped as well.
+void add_mapping(const llama_model* model, const std::string& path, MemoryEstimate& estimate) {
+  std::unordered_map<std::string, const ggml_tensor*> in_place;
+  for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
+    if (tensor->buffer != nullptr && ggml_backend_buft_is_host(ggml_backend_buffer_get_type(tensor->buffer)))
+      in_place.emplace(name, tensor);
+  }
+  const GgufPtr first = open_gguf(path);
+  if (!first) return;  // it could be read a moment ago
+  for (const std::string& part : parts_of(path, first.get())) {
+    const GgufPtr file = open_gguf(part);
+    if (!file) continue;
+    std::uint64_t begin = ~0ull, end = 0;
+    for (std::int64_t i = 0; i < gguf_get_n_tensors(file.get()); ++i) {
+      if (!in_place.contains(gguf_get_tensor_name(file.get(), i))) continue;
+      const std::uint64_t offset = gguf_get_tensor_offset(file.get(), i), size = gguf_get_tensor_size(file.get(), i);
+      begin = std::min(begin, offset);
+      end = std::max(end, offset + size);
+      estimate.in_place += size;
+    }
+    if (end > begin) estimate.mapped += end - begin;
+  }
+  // Weights are counted with the padding of buffers, which those in the file don't have.
+  estimate.in_place = std::min(estimate.in_place, estimate.devices.front().weights);
+}
+
+// Each pair of an adapter's matrices lies beside the weight it changes.
+void add_adapter(const llama_model* model, const std::string& path, Sum& sum) {
+  const GgufPtr file = open_gguf(path);
+  if (!file) return;  // the load will say so
+  std::unordered_map<std::string_view, ggml_backend_buffer_type_t> places;
+  for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
+    if (tensor->buffer != nullptr) places[name] = ggml_backend_buffer_get_type(tensor->buffer);
+  }
+  for (std::int64_t i = 0; i < gguf_get_n_tensors(file.get()); ++i) {
+    std::string_view name = gguf_get_tensor_name(file.get(), i);
+    name = name.substr(0, name.rfind(".lora_"));
+    const auto place = places.find(name);
+    if (place != places.end()) sum.on(place->second).weights += gguf_get_tensor_size(file.get(), i);
+  }
+}
+
+// What a process touches once it serves and the dry run doesn't: pages of libraries, threads' own heaps, the work space
+// of the CPU's kernels. Measured; the work space grows with the model, so slowly that it doesn't matter for large ones.
+constexpr std::uint64_t kServing = 4 << 20;
+
+struct MeasuredContext {
+  llama_memory_breakdown buffers;
+  std::uint64_t process = 0;
+};
+
+Result<MeasuredContext> measure_one_context(const Model& model, const llama_context_params& params) {
+  const LogCapture log;
+  // A recurrent state is allocated for real, also in a dry run: it must not be counted as the process's own.
+  const std::uint64_t before = resident_now();
+  const std::unique_ptr<llama_context, FreeContext> context(llama_init_from_model(model.handle(), params));
+  if (!context) {
+    return fail(errc::unsupported,
+                fmt::format("no context of {} tokens for '{}': {}", params.n_ctx, model.facts().path, log.text()));
+  }
+  return MeasuredContext{llama_get_memory_breakdown(context.get()), model.facts().recurrent ? before : resident_now()};
+}
+
+// Also a dry run keeps a few dozen bytes for each cell, so the size of a very large context is told from those of two
+// smaller ones: every part of it grows in proportion to the cells, or not at all.
+Result<MeasuredContext> measure_context(const Model& model, llama_context_params params) {
+  constexpr std::uint32_t kLarge = 1 << 18, kHalf = kLarge / 2;
+  if (params.n_ctx <= kLarge) return measure_one_context(model, params);
+  const double steps = static_cast<double>(params.n_ctx - kLarge) / kHalf;
+  const auto extend = [steps](auto smaller, auto larger) {
+    const double growth = larger > smaller ? static_cast<double>(larger - smaller) : 0;
+    return larger + static_cast<decltype(larger)>(growth * steps);
+  };
+  params.n_ctx = kHalf;
+  auto smaller = measure_one_context(model, params);
+  if (!smaller) return smaller;
+  params.n_ctx = kLarge;
+  auto larger = measure_one_context(model, params);
+  if (!larger) return larger;
+  for (auto& [type, bytes] : larger->buffers) {
+    const llama_memory_breakdown_data& before = smaller->buffers[type];
+    bytes.context = extend(before.context, bytes.context);
+    bytes.compute = extend(before.compute, bytes.compute);
+  }
+  larger->process = extend(smaller->process, larger->process);
+  return larger;
+}
+
+// Bytes that contexts hardly exceed, by the shape of the model alone: cells of every layer as wide as the first one's,
+// twice for models whose heads are wider together than the model is, and attention computed without fusing.
+std::uint64_t upper_bound(const Model& model, const llama_context_params& params, const LoadOptions& options) {
+  const auto positive = [](std::int32_t value) { return static_cast<std::uint64_t>(std::max(value, 1)); };
+  const llama_model* const m = model.handle();
+  const std::uint64_t per_value = params.type_k == GGML_TYPE_F32 || params.type_v == GGML_TYPE_F32 ? 4 : 2;
+  // A first layer without attention says nothing of the others.
+  const std::int32_t heads = llama_model_n_head(m), kv_heads = llama_model_n_head_kv(m);
+  const std::uint64_t width =
+      positive(llama_model_n_embd(m)) * positive(kv_heads > 0 ? kv_heads : heads) / positive(heads);
+  const std::uint64_t cell = positive(llama_model_n_layer(m)) * width * 2 * 2 * per_value;
+  const std::uint64_t scores = std::uint64_t{params.n_ubatch} * positive(llama_model_n_head(m)) * sizeof(float);
+  constexpr std::uint64_t kRest = 512ull << 20;
+  return options.workers * (std::uint64_t{params.n_ctx} * (cell + scores) + kRest);
+}
+
+Error too_little(errc cause, const LoadOptions& options, std::uint32_t n_ctx, std::vector<MemoryNeed> needs) {
+  Error error(make_error_code(cause),
+              fmt::format("'{}' with a context of {} tokens {}: take a smaller context{}", options.path, n_ctx,
+                          in_words(needs), cause == errc::never_fits ? "" : " or unload something"),
+              "n_ctx");
+  error.memory = std::move(needs);
+  return error;
+}
+
+}  // namespace
+
+Result<MemoryEstimate> estimate_memory(const LoadOptions& options) {
+  if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
+  const auto model = Model::load_empty(options);
+  if (!model) return std::unexpected(model.error());
+  const auto params = context_params(**model, options, {});
+  if (!params) return std::unexpected(params.error());
+  auto context = measure_context(**model, *params);
+  if (!context) return std::unexpected(context.error());
+
+  Sum sum;
+  sum.estimate().process = context->process + kServing;
+  for (const auto& [type, bytes] : context->buffers) {
+    if (bytes.model + bytes.context + bytes.compute == 0) continue;
+    DeviceMemory& device = sum.on(type);
+    device.weights += bytes.model;
+    device.kv += bytes.context * options.workers;
+    device.compute += bytes.compute * options.workers;
+  }
+  const ModelFacts& facts = (*model)->facts();
+  const bool generative = facts.kind == ModelKind::generative;
+  const std::uint64_t row = (generative ? facts.n_vocab : facts.n_embd) * sizeof(float);
+  const std::uint32_t rows = std::max(params->n_seq_max, generative ? params->n_outputs_max : 0);
+  sum.estimate().devices.front().compute += row * rows * options.workers;
+  for (const LoraAdapter& lora : options.loras) add_adapter((*model)->handle(), lora.path, sum);
+  if (maps_file((*model)->handle(), options)) add_mapping((*model)->handle(), options.path, sum.estimate());
+  return std::move(sum.estimate());
+}
+
+Result<> check_contexts_fit(const Model& model, const LoadOptions& options, const HostMemory& host) {
+  const auto params = context_params(model, options, {});
+  if (!params) return std::unexpected(params.error());
+  if (host.total == 0 || upper_bound(model, *params, options) <= host.available) return {};
+  auto estimate = estimate_memory(options);
+  if (!estimate) return std::unexpected(estimate.error());
+  estimate->process = 0;  // this process has the model already
+  if (auto needs = never_fits(*estimate, host.total); !needs.empty())
+    return std::unexpected(too_little(errc::never_fits, options, params->n_ctx, std::move(needs)));
+  const DeviceMemory& on_host = estimate->devices.front();
+  const std::uint64_t more = on_host.kv + on_host.compute;
+  if (more <= host.available) return {};
+  return std::unexpected(
+      too_little(errc::out_of_memory, options, params->n_ctx, {{on_host.device, more, host.available}}));
+}
+
+Error explain_failure(Error error, const LoadOptions& options, const HostMemory& host) {
+  if (error.code != errc::out_of_memory || !error.memory.empty()) return error;
+  auto estimate = estimate_memory(options);
+  if (!estimate) return error;
+  estimate->process = 0;
+  auto needs = never_fits(*estimate, host.total);
+  if (needs.empty()) return error;
+  error.code = make_error_code(errc::never_fits);
+  error.message += " (it " + in_words(needs) + ")";
+  error.memory = std::move(needs);
+  return error;
+}
+
+}  // namespace corral::engine

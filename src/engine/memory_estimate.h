@@ -1,0 +1,31 @@
+// What a load will take, known before it: libllama's own dry run with the parameters of the real load. The model is
+// laid out without its weights, a context without its cells, and asked for the size of each buffer.
+//
+// Takes as long as reading the vocabulary (some hundred milliseconds for a large one) and blocks. `process` is what the
+// calling process occupies in the middle of the dry run, so it is right only where nothing else has been loaded: in a
+// fresh process like the one that will load (`corral engine --estimate`).
+//
+// Not counted: parked conversations (LoadOptions::park_bytes), what requests need while they run, a draft model.
+#pragma once
+
+#include "base/error.h"
+#include "base/host_memory.h"
+#include "base/memory_estimate.h"
+#include "engine/model.h"
+#include "engine/options.h"
+
+namespace corral::engine {
+
+// Calls load_backends() first. Errors: file_not_found, load_failed, invalid_argument, unsupported, version_mismatch.
+Result<MemoryEstimate> estimate_memory(const LoadOptions& options);
+
+// Whether the contexts of a model that is in memory fit beside everything else. Quick unless they are large, then a dry
+// run. The system grants memory that isn't there and kills whoever touches it, so this is asked before. Errors:
+// never_fits (more than there is altogether), out_of_memory (more than there is now), with Error::memory.
+Result<> check_contexts_fit(const Model& model, const LoadOptions& options, const HostMemory& host);
+
+// A failed load told apart: an out_of_memory of a load that no device could ever hold becomes never_fits, with what is
+// needed and what is there. Other errors stay as they are.
+Error explain_failure(Error error, const LoadOptions& options, const HostMemory& host);
+
+}  // namespace corral::engine

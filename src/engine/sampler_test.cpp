@@ -1,0 +1,177 @@
+// The sampler against libllama's own chain over the whole vocabulary, built here by hand.
+#include "engine/sampler.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gmock/gmock.h>
+
+#include "engine/test_support.h"
+
+namespace corral::engine::test {
+namespace {
+
+class WholeChain {
+ public:
+  WholeChain(const llama_vocab* vocab, std::int32_t n_vocab, const SamplingOptions& o) : n_vocab_(n_vocab) {
+    const auto add = [&](llama_sampler* one) { llama_sampler_chain_add(chain_.get(), one); };
+    std::vector<llama_logit_bias> biases;
+    for (const LogitBias& bias : o.logit_bias) biases.push_back({bias.token, bias.bias});
+    const auto keep = static_cast<std::size_t>(o.min_keep);
+    add(llama_sampler_init_logit_bias(n_vocab, static_cast<std::int32_t>(biases.size()), biases.data()));
+    add(llama_sampler_init_penalties(n_vocab, o.penalty_last_n, o.repeat_penalty, o.frequency_penalty,
+                                     o.presence_penalty));
+    std::vector<const char*> breakers;
+    for (const std::string& text : o.dry_sequence_breakers) breakers.push_back(text.c_str());
+    add(llama_sampler_init_dry(vocab, o.dry_multiplier, o.dry_base, o.dry_allowed_length, o.dry_penalty_last_n,
+                               breakers.data(), breakers.size()));
+    add(llama_sampler_init_top_n_sigma(o.top_n_sigma));
+    add(llama_sampler_init_top_k(o.top_k));
+    add(llama_sampler_init_typical(o.typical_p, keep));
+    add(llama_sampler_init_top_p(o.top_p, keep));
+    add(llama_sampler_init_min_p(o.min_p, keep));
+    add(llama_sampler_init_xtc(o.xtc_probability, o.xtc_threshold, keep, *o.seed));
+    add(llama_sampler_init_temp_ext(o.temperature, o.dynatemp_range, o.dynatemp_exponent));
+    add(llama_sampler_init_dist(*o.seed));
+  }
+
+  void prime(const std::vector<Token>& history) {
+    for (const Token token : history) llama_sampler_accept(chain_.get(), token);
+  }
+  Token sample(const std::vector<float>& logits) {
+    std::vector<llama_token_data> all;
+    for (Token token = 0; token < n_vocab_; ++token) all.push_back({token, logits[static_cast<std::size_t>(token)], 0});
+    llama_token_data_array array{all.data(), all.size(), -1, false};
+    llama_sampler_apply(chain_.get(), &array);
+    const Token token = array.data[array.selected].id;
+    llama_sampler_accept(chain_.get(), token);
+    return token;
+  }
+
+ private:
+  std::int32_t n_vocab_;
+  std::unique_ptr<llama_sampler, decltype(&llama_sampler_free)> chain_{
+      llama_sampler_chain_init(llama_sampler_chain_default_params()), llama_sampler_free};
+};
+
+SamplingOptions random_options(std::mt19937& random, std::uint32_t n_vocab) {
+  const auto chance = [&](std::uint32_t percent) { return random() % 100 < percent; };
+  const auto between = [&](float low, float high) {
+    return low + (high - low) * static_cast<float>(random() % 1001) / 1000;
+  };
+  SamplingOptions o;
+  o.seed = static_cast<std::uint32_t>(random());
+  o.temperature = chance(15) ? 0 : between(0.1f, 2);
+  o.top_k = chance(10) ? 0 : static_cast<std::int32_t>(1 + random() % (chance(20) ? n_vocab : 200));
+  o.top_p = chance(30) ? 1 : between(0, 1);
+  o.min_p = chance(30) ? 0 : between(0, 0.3f);
+  if (chance(20)) o.typical_p = between(0.2f, 1);
+  if (chance(10)) o.top_n_sigma = between(0.5f, 3);
+  if (chance(20)) o.xtc_probability = between(0, 1);
+  if (chance(20)) o.dynatemp_range = between(0, 0.5f);
+  if (chance(20)) o.min_keep = static_cast<std::int32_t>(random() % 5);
+  if (chance(50)) o.repeat_penalty = between(0.8f, 1.5f);
+  if (chance(30)) o.frequency_penalty = between(-1, 1);
+  if (chance(30)) o.presence_penalty = between(-1, 1);
+  o.penalty_last_n = static_cast<std::int32_t>(random() % 80);
+  if (chance(30)) o.dry_multiplier = between(0.1f, 2);
+  o.dry_penalty_last_n = static_cast<std::int32_t>(random() % 80);
+  for (auto count = chance(40) ? random() % 60 : 0; count > 0; --count) {
+    const auto token = static_cast<Token>(random() % n_vocab);
+    o.logit_bias.push_back({token, chance(30) ? -std::numeric_limits<float>::infinity() : between(-5, 5)});
+    if (chance(10)) o.logit_bias.push_back({token, between(-5, 5)});
+  }
+  return o;
+}
+
+TEST(Sampler, EqualsTheChainOverTheWholeVocabulary) {
+  const auto service = load(load_options("tiny-llama"));
+  const std::uint32_t n_vocab = 4000;  // so that most short lists are short
+  ASSERT_LT(service->facts().n_vocab, n_vocab);
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  for (int round = 0; round < 300; ++round) {
+    const SamplingOptions options = random_options(random, n_vocab);
+    const auto sampler =
+        Sampler::make({.n_vocab = n_vocab, .vocab = service->vocab(), .end_tokens = {}}, options, std::nullopt, 4096);
+    ASSERT_TRUE(sampler) << sampler.error().message;
+    WholeChain reference(service->vocab(), static_cast<std::int32_t>(n_vocab), options);
+    std::vector<Token> history;
+    // Few different ones, so that they repeat.
+    for (auto count = random() % 120; count > 0; --count) history.push_back(static_cast<Token>(random() % 30));
+    (*sampler)->prime(history);
+    reference.prime(history);
+    std::vector<float> logits(n_vocab);
+    for (int step = 0; step < 12; ++step) {
+      for (float& logit : logits) logit = normal(random) * 3;
+      for (Token token = 0; token < 30; ++token) logits[static_cast<std::size_t>(token)] += 6;
+      if (round % 2 == 0) {  // equals everywhere
+        for (float& logit : logits) logit = std::round(logit * 4) / 4;
+      }
+      const auto token = (*sampler)->sample(logits.data());
+      ASSERT_TRUE(token) << token.error().message;
+      ASSERT_EQ(*token, reference.sample(logits)) << "round " << round << ", step " << step;
+    }
+  }
+}
+
+TEST(Sampler, RowsThatAreNoNumbersAreAnError) {
+  const SamplerVocab vocab{.n_vocab = 1000, .end_tokens = {}};
+  for (const std::int32_t top_k : {40, 0}) {
+    SamplingOptions options;
+    options.top_k = top_k;
+    const auto sampler = Sampler::make(vocab, options, std::nullopt, 100);
+    ASSERT_TRUE(sampler);
+    std::vector<float> logits(vocab.n_vocab, 1.0f);
+    EXPECT_TRUE((*sampler)->sample(logits.data()));
+    logits[777] = NAN;
+    const auto token = (*sampler)->sample(logits.data());
+    ASSERT_FALSE(token);
+    EXPECT_EQ(token.error().code, errc::decode_failed);
+  }
+}
+
+TEST(Sampler, ForbiddingWhatIsLargestLeavesTheRest) {
+  const SamplerVocab vocab{.n_vocab = 1000, .end_tokens = {}};
+  SamplingOptions options;
+  options.top_k = 1;
+  for (Token token = 0; token < 500; ++token)
+    options.logit_bias.push_back({token, -std::numeric_limits<float>::infinity()});
+  std::vector<float> logits(vocab.n_vocab);
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = -static_cast<float>(i);
+  EXPECT_EQ(*(*Sampler::make(vocab, options, std::nullopt, 100))->sample(logits.data()), 500);
+  for (Token token = 500; token < 1000; ++token)
+    options.logit_bias.push_back({token, -std::numeric_limits<float>::infinity()});
+  EXPECT_FALSE((*Sampler::make(vocab, options, std::nullopt, 100))->sample(logits.data()));
+}
+
+// -1 means the whole context.
+TEST(Sampler, LooksBackAsFarAsTheContext) {
+  const SamplerVocab vocab{.n_vocab = 1000, .end_tokens = {}};
+  SamplingOptions options;
+  options.temperature = 0;
+  options.presence_penalty = 100;
+  std::vector<float> logits(vocab.n_vocab, 0.0f);
+  logits[7] = 2;
+  logits[8] = 1;
+  std::vector<Token> history(200, 1);
+  history[0] = 7;
+  const auto next = [&](std::int32_t last_n, std::uint32_t n_ctx) {
+    options.penalty_last_n = last_n;
+    const auto sampler = Sampler::make(vocab, options, std::nullopt, n_ctx);
+    EXPECT_TRUE(sampler);
+    (*sampler)->prime(history);
+    return *(*sampler)->sample(logits.data());
+  };
+  EXPECT_EQ(next(64, 1000), 7);
+  EXPECT_EQ(next(-1, 1000), 8);
+  EXPECT_EQ(next(200, 1000), 8);
+  EXPECT_EQ(next(2'000'000'000, 1000), 8);  // no memory is set aside beyond the context
+  EXPECT_EQ(next(-1, 100), 7);
+  options.penalty_last_n = -2;
+  EXPECT_EQ(Sampler::make(vocab, options, std::nullopt, 100).error().param, "repeat_last_n");
+}
+
+}  // namespace
+}  // namespace corral::engine::test

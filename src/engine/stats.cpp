@@ -1,0 +1,74 @@
+#include "engine/stats.h"
+
+#include <algorithm>
+
+namespace corral::engine {
+
+std::span<const StatField> stat_fields() {
+  using W = WorkerStats;
+  using enum StatField::Kind;
+  static constexpr double kMillis = 0.001;
+  static constexpr StatField kFields[] = {
+      {"steps", nullptr, "Forward passes", counter, &W::steps},
+      {"batch_tokens", nullptr, "Tokens of all passes", counter, &W::batch_tokens},
+      {"prompt_tokens", "prompt_tokens_total", "Prompt tokens computed", counter, &W::prompt_tokens},
+      {"predicted_tokens", "predicted_tokens_total", "Tokens sampled", counter, &W::predicted_tokens},
+      {"cached_tokens", "cached_tokens_total", "Prompt tokens that were in the KV cache", counter, &W::cached_tokens},
+      {"prefix_hits", "prefix_hits_total", "Generations begun with what others computed", counter, &W::prefix_hits},
+      {"generations", "generations_total", "Generations started", counter, &W::generations},
+      {"preemptions", "preemptions_total", "Sessions put back for lack of KV cells", counter, &W::preemptions},
+      {"aborted_steps", "aborted_steps_total", "Passes cut short by a cancel", counter, &W::aborted_steps},
+      {"pooled_inputs", "pooled_inputs_total", "Texts embedded or reranked", counter, &W::pooled_inputs},
+      {"parked", "parked_total", "Sequences saved to host memory", counter, &W::parked},
+      {"restored", "restored_total", "Sequences put back from host memory or disk", counter, &W::restored},
+      {"parked_bytes", "parked_bytes_total", "Bytes of KV saved", counter, &W::parked_bytes},
+      {"restored_bytes", "restored_bytes_total", "Bytes of KV put back", counter, &W::restored_bytes},
+      {"layout_changes", "kv_layout_changes_total", "Changes of the KV layout", counter, &W::layout_changes},
+      {"layout_ms", "kv_layout_seconds_total", "Time in changes of the KV layout", counter, &W::layout_ms, kMillis},
+      {"drafted_tokens", "drafted_tokens_total", "Tokens guessed ahead", counter, &W::drafted_tokens},
+      {"accepted_tokens", "accepted_tokens_total", "Guesses that were right", counter, &W::accepted_tokens},
+      {"decode_ms", "decode_seconds_total", "Time in forward passes", counter, &W::decode_ms, kMillis},
+      {"prompt_ms", "prompt_seconds_total", "Time in passes with prompt tokens", counter, &W::prompt_ms, kMillis},
+      {"last_batch", nullptr, "Tokens of the latest pass", gauge, &W::last_batch},
+      {"max_batch", nullptr, "Tokens of the largest pass", peak, &W::max_batch},
+      {"sessions", "sessions", "Sessions alive", gauge, &W::sessions},
+      {"generating", "generating_sessions", "Sessions with a generation, waiting ones too", gauge, &W::generating},
+      {"waiting", "waiting_sessions", "Sessions whose generation waits for a place", gauge, &W::waiting},
+      {"kv_cells", "kv_cells", "Size of the KV cache in tokens", gauge, &W::kv_cells},
+      {"kv_used", "kv_used_cells", "KV cells in use", gauge, &W::kv_used},
+      {"kv_streams", "kv_streams", "Parts of a split KV layout, 0: one pool", peak, &W::kv_streams},
+      {"downsized", "downsized", "Workers that gave their KV memory back", gauge, &W::downsized},
+      {"cached_prefixes", "cached_prefixes", "Ended sessions kept for their prefix", gauge, &W::cached_prefixes},
+  };
+  return kFields;
+}
+
+std::span<const HistogramField> histogram_fields() {
+  using W = WorkerStats;
+  static constexpr HistogramField kFields[] = {
+      {"queue_seconds", "Time from a generation's request to its first forward pass", &W::queue_seconds},
+      {"time_to_first_token_seconds", "Time from a generation's request to its first token", &W::first_token_seconds},
+      {"inter_token_seconds", "Time between two tokens of a generation", &W::inter_token_seconds},
+      {"step_tokens", "Tokens of a forward pass", &W::step_tokens},
+      {"step_sessions", "Sessions, or texts to embed, that share a forward pass", &W::step_sessions},
+  };
+  return kFields;
+}
+
+WorkerStats Stats::total() const {
+  WorkerStats sum;
+  for (const WorkerStats& worker : workers) {
+    for (const StatField& field : stat_fields()) {
+      std::visit(
+          [&](auto member) {
+            const bool largest = field.kind == StatField::Kind::peak;
+            sum.*member = largest ? std::max(sum.*member, worker.*member) : sum.*member + worker.*member;
+          },
+          field.member);
+    }
+    for (const HistogramField& field : histogram_fields()) (sum.*field.member).add(worker.*field.member);
+  }
+  return sum;
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,133 @@
+#include "engine_server/answer_stream.h"
+
+#include <utility>
+
+#include "protocol/http_error.h"
+
+namespace corral::engine_server {
+namespace {
+
+// Marks a sign of life as due whenever nothing was sent for `after`.
+async::Task<void> ping(async::Timers& timers, std::shared_ptr<Signal> signal, MonoClock::duration after) {
+  while (true) {
+    co_await timers.sleep_until(signal->last_sent + after);
+    if (timers.now() < signal->last_sent + after) continue;
+    signal->last_sent = timers.now();
+    signal->ping_due = true;
+    signal->event.set();
+  }
+}
+
+}  // namespace
+
+AnswerStream::AnswerStream(async::Executor executor, async::Timers& timers, std::vector<Choice> choices,
+                           const protocol::AnswerHead& head, StreamOptions options)
+    : timers_(timers),
+      options_(std::move(options)),
+      signal_(std::make_shared<Signal>(executor)),
+      pinger_(executor),
+      running_(choices.size()) {
+  parts_.reserve(choices.size());
+  for (auto& choice : choices) {
+    const auto index = static_cast<std::uint32_t>(parts_.size());
+    auto& part =
+        parts_.emplace_back(Part{.choice = std::move(choice),
+                                 .writer = protocol::ChunkWriter(options_.shape, head, index, options_.logprob_shape),
+                                 .reader = LogprobReader(options_.shown_probs)});
+    if (part.choice.parser) part.parser.emplace(part.choice.parser, true);
+    part.choice.generation.stream().set_waker(waker_of(signal_));
+  }
+  signal_->last_sent = timers_.now();
+  pinger_.spawn("ping", ping(timers_, signal_, options_.ping_after));
+}
+
+async::Task<Result<std::string_view>> AnswerStream::read() {
+  while (true) {
+    const auto ready = collect_ready();
+    if (!ready.empty() || ended_) co_return ready;
+    signal_->event.reset();
+    co_await signal_->event.wait();
+  }
+}
+
+std::string_view AnswerStream::take_ready() { return collect_ready(); }
+
+std::string_view AnswerStream::collect_ready() {
+  out_.clear();
+  for (auto& part : parts_) {
+    while (!part.ended && !ended_) {
+      auto chunk = part.choice.generation.stream().try_next();
+      if (!chunk) break;
+      render(part, std::move(*chunk));
+    }
+  }
+  if (out_.empty() && signal_->ping_due && !ended_) out_ = ": ping\n\n";
+  signal_->ping_due = false;
+  if (!out_.empty()) signal_->last_sent = timers_.now();
+  return out_;
+}
+
+void AnswerStream::start_message(Part& part) {
+  if (std::exchange(part.started, true)) return;
+  if (part.parser) part.writer.role(out_);
+  if (!part.choice.echo.empty()) part.writer.text(out_, part.choice.echo);
+}
+
+void AnswerStream::render(Part& part, engine::StreamChunk chunk) {
+  if (options_.logprobs) part.reader.read(std::move(chunk.logprobs), part.logprobs);
+  if (!chunk.text.empty()) {
+    start_message(part);
+    if (part.parser) {
+      part.parser->push(chunk.text, deltas_);
+      write_deltas(part);
+    } else {
+      part.writer.text(out_, chunk.text, part.logprobs);
+      part.logprobs.clear();
+    }
+  }
+  if (chunk.finish) render_end(part, *chunk.finish);
+}
+
+void AnswerStream::write_deltas(Part& part) {
+  for (std::size_t i = 0; i < deltas_.size(); ++i) {
+    part.calls_tools = part.calls_tools || deltas_[i].tool_index.has_value();
+    const bool last = i + 1 == deltas_.size();
+    part.writer.delta(
+        out_, deltas_[i],
+        last ? std::span<const protocol::TokenLogprob>(part.logprobs) : std::span<const protocol::TokenLogprob>());
+    if (last) part.logprobs.clear();
+  }
+  deltas_.clear();
+}
+
+void AnswerStream::fail_stream(const Error& error) {
+  out_.append(protocol::sse_error_event(error));
+  if (options_.done) options_.done(totals_.record);
+  pinger_.cancel();
+  ended_ = true;
+}
+
+void AnswerStream::render_end(Part& part, const engine::Finish& finish) {
+  part.ended = true;
+  --running_;
+  totals_.add(finish, part.choice.counts_prompt, options_.before_engine);
+  auto reason = finish_reason_of(finish);
+  if (!reason) return fail_stream(reason.error());
+  start_message(part);
+  if (part.parser) {
+    const auto read = part.parser->finish(deltas_, *reason == "length");
+    write_deltas(part);
+    if (!read) return fail_stream(read.error());
+    if (part.calls_tools && *reason == "stop") reason = "tool_calls";
+  }
+  const auto timings = timings_of(finish);
+  part.writer.finish(out_, *reason, part.logprobs, options_.include_usage ? nullptr : &timings);
+  if (running_ > 0) return;
+  if (options_.done) options_.done(totals_.record);
+  pinger_.cancel();
+  if (options_.include_usage) part.writer.usage(out_, totals_.usage, &totals_.timings);
+  protocol::ChunkWriter::done(out_);
+  ended_ = true;
+}
+
+}  // namespace corral::engine_server

@@ -1,0 +1,74 @@
+// Streamed answers.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/task_group.h"
+#include "async/timer.h"
+#include "engine_server/answer.h"
+#include "http/body.h"
+#include "protocol/chunks.h"
+
+namespace corral::engine_server {
+
+struct StreamOptions {
+  protocol::ChunkWriter::Shape shape = protocol::ChunkWriter::Shape::text;
+  bool include_usage = false;
+  bool logprobs = false;
+  protocol::LogprobShape logprob_shape = protocol::LogprobShape::content;
+  std::uint32_t shown_probs = 0;
+  MonoClock::duration ping_after{};
+  MonoClock::duration before_engine{};  // from the arrival of the request to the start of the generations
+  RequestDone done;
+};
+
+// The answers to a request as a source of events: pulled by the connection, fed by the decode thread. Several come side
+// by side, each event with the index of its answer. Dropping the source cancels the generations. Comments (": ping")
+// come while nothing else does. Tokens that are there together go out together.
+// Errors after the start become one event, and no [DONE] follows. Belongs to one loop.
+class AnswerStream final : public http::BodySource {
+ public:
+  // `timers` must outlive the source.
+  AnswerStream(async::Executor executor, async::Timers& timers, std::vector<Choice> choices,
+               const protocol::AnswerHead& head, StreamOptions options);
+
+  async::Task<Result<std::string_view>> read() override;
+  std::string_view take_ready() override;
+
+ private:
+  // One of the answers.
+  struct Part {
+    Choice choice;
+    protocol::ChunkWriter writer;
+    LogprobReader reader;
+    std::optional<ChatParser> parser = std::nullopt;    // for chats
+    std::vector<protocol::TokenLogprob> logprobs = {};  // not sent yet
+    bool started = false;
+    bool calls_tools = false;
+    bool ended = false;
+  };
+
+  void render(Part& part, engine::StreamChunk chunk);
+  void render_end(Part& part, const engine::Finish& finish);
+  void write_deltas(Part& part);
+  void start_message(Part& part);
+  void fail_stream(const Error& error);
+  std::string_view collect_ready();
+
+  async::Timers& timers_;
+  StreamOptions options_;
+  std::vector<Part> parts_;
+  std::shared_ptr<Signal> signal_;
+  async::TaskGroup pinger_;
+
+  std::string out_;
+  std::vector<protocol::ChatDelta> deltas_;
+  Totals totals_;
+  std::size_t running_;  // parts that haven't ended
+  bool ended_ = false;
+};
+
+}  // namespace corral::engine_server

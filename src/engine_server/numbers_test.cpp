@@ -1,0 +1,71 @@
+// slots, stats and metrics.
+#include <gmock/gmock.h>
+
+#include "engine_server/test_support.h"
+
+namespace corral::engine_server::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Numbers, SlotsAreTheSessionsThereAre) {
+  Fixture server("scripted-endless");
+  EXPECT_EQ(server.ask("GET", "/v1/slots").body, "[]");
+  const auto session = *server.service->create_session();
+  EXPECT_TRUE(server.service->append_input(session, std::vector<engine::Token>{40, 41, 42}));
+  auto slots = server.ask("GET", "/slots").json();
+  ASSERT_EQ(slots.as_array().size(), 1u);
+  const auto& slot = slots.at(0);
+  EXPECT_EQ(slot.at("id").as_int64(), 1);
+  EXPECT_EQ(slot.at("worker").as_int64(), 0);
+  EXPECT_EQ(slot.at("state").as_string(), "idle");
+  EXPECT_FALSE(slot.at("is_processing").as_bool());
+  EXPECT_EQ(slot.at("tokens").as_int64(), 3);
+  EXPECT_EQ(slot.at("cached_tokens").as_int64(), 0);
+  EXPECT_EQ(slot.at("n_ctx").as_int64(), 2048);
+  EXPECT_TRUE(slot.at("unused_ms").is_int64());
+  // One whose reader is away.
+  const auto stream = *server.service->generate_stream(session, {.max_new_tokens = 1000});
+  while (slots.at(0).at("state").as_string() != "paused") slots = server.ask("GET", "/slots").json();
+  EXPECT_GT(slots.at(0).at("generated").as_int64(), 0);
+}
+
+TEST(Numbers, StatsNameEveryCounter) {
+  Fixture server("scripted-hello");
+  server.chat("hi");
+  server.ask("GET", "/slots");  // one round later the counters are published
+  const auto stats = server.ask("GET", "/stats").json();
+  EXPECT_EQ(stats.at("generations").as_int64(), 1);
+  EXPECT_GT(stats.at("predicted_tokens").as_int64(), 10);
+  EXPECT_EQ(stats.as_object().size(), engine::stat_fields().size());
+}
+
+TEST(Numbers, MetricsInPrometheusForm) {
+  Fixture server("scripted-hello");
+  server.chat("hi");
+  server.ask("GET", "/slots");
+  const auto answer = server.ask("GET", "/metrics");
+  EXPECT_EQ(answer.status, 200u);
+  EXPECT_EQ(answer.type, "text/plain; version=0.0.4; charset=utf-8");
+  const std::string labels = R"({model="scripted-hello",worker="0")";
+  EXPECT_THAT(answer.body, HasSubstr("# TYPE corral_engine_generations_total counter\ncorral_engine_generations_total" +
+                                     labels + "} 1\n"));
+  EXPECT_THAT(answer.body,
+              HasSubstr("# TYPE corral_engine_kv_cells gauge\ncorral_engine_kv_cells" + labels + "} 2048\n"));
+  EXPECT_THAT(answer.body, HasSubstr("# TYPE corral_engine_time_to_first_token_seconds histogram\n"));
+  EXPECT_THAT(answer.body,
+              HasSubstr("corral_engine_time_to_first_token_seconds_bucket" + labels + R"(,le="+Inf"} 1)" + "\n"));
+  EXPECT_THAT(answer.body, HasSubstr("corral_engine_time_to_first_token_seconds_count" + labels + "} 1\n"));
+  EXPECT_THAT(answer.body, HasSubstr("corral_engine_model_bytes{model=\"scripted-hello\"} "));
+  EXPECT_EQ(server.ask("GET", "/v1/metrics").status, 200u);
+}
+
+TEST(Numbers, AnEmbeddingModelHasNumbersButNoSlots) {
+  Fixture server("tiny-embed", 512);
+  server.post("/v1/embeddings", R"({"input":["a","b"]})");
+  EXPECT_EQ(server.ask("GET", "/slots").body, "[]");
+  EXPECT_THAT(server.ask("GET", "/metrics").body, HasSubstr("corral_engine_step_sessions_count"));
+}
+
+}  // namespace
+}  // namespace corral::engine_server::test

@@ -1,0 +1,19 @@
+// What whole and streamed answers have in common. Internal to protocol/.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "json/writer.h"
+#include "protocol/answers.h"
+
+namespace corral::protocol {
+
+// The members that stand first; `out` is inside the answer's object.
+void write_head(json::Writer& out, const AnswerHead& head, std::string_view object);
+// Each writes one object.
+void write_usage(json::Writer& out, const Usage& usage);
+void write_timings(json::Writer& out, const Timings& timings);
+void write_logprobs(json::Writer& out, std::span<const TokenLogprob> tokens, LogprobShape shape);
+
+}  // namespace corral::protocol

@@ -1,0 +1,44 @@
+// The events of streamed inference answers. Immutable after construction; safe on every thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "protocol/answers.h"
+
+namespace corral::protocol {
+
+// Writes the events of one streamed answer. What is the same in each of them is made once, so that a token costs some
+// string appends.
+class ChunkWriter {
+ public:
+  enum class Shape { chat, text };
+  // `index` is the answer's place among the request's answers.
+  ChunkWriter(Shape shape, const AnswerHead& head, std::uint32_t index = 0,
+              LogprobShape logprobs = LogprobShape::content);
+
+  // Each appends one "data: {...}\n\n". `timings` may be null.
+  void role(std::string& out) const;  // chat: the first event
+  void delta(std::string& out, const ChatDelta& delta, std::span<const TokenLogprob> logprobs = {},
+             const Timings* timings = nullptr) const;
+  void text(std::string& out, std::string_view text, std::span<const TokenLogprob> logprobs = {},
+            const Timings* timings = nullptr) const;
+  // `logprobs`: of tokens that no text came after.
+  void finish(std::string& out, std::string_view reason, std::span<const TokenLogprob> logprobs = {},
+              const Timings* timings = nullptr) const;
+  void usage(std::string& out, const Usage& usage, const Timings* timings = nullptr) const;
+  static void done(std::string& out);
+
+ private:
+  void close(std::string& out, std::string_view reason, std::span<const TokenLogprob> logprobs,
+             const Timings* timings) const;
+
+  Shape shape_;
+  LogprobShape logprob_shape_;
+  std::string prefix_;  // up to and including "choices":
+  std::string begin_;   // prefix_ and the begin of a choice, up to and including its index
+};
+
+}  // namespace corral::protocol

@@ -1,0 +1,111 @@
+// The engine child alone, over its control channel, as the router talks to it.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { models, program } from "../support/server.mjs";
+
+class Engine {
+  constructor(args = [], environment = {}) {
+    this.folder = mkdtempSync(join(tmpdir(), "corral-engine-"));
+    const socket = args.length > 0 ? args : ["--socket", join(this.folder, "engine.sock")];
+    this.child = spawn(program, ["engine", ...socket], {
+      stdio: ["ignore", "ignore", "ignore", "pipe"],
+      env: { ...process.env, CORRAL_CONTROL_FD: "3", ...environment },
+    });
+    this.control = this.child.stdio[3];
+    this.control.on("error", () => {}); // it ends while we still write
+    this.lines = createInterface({ input: this.control })[Symbol.asyncIterator]();
+    this.ended = new Promise((resolve) => this.child.once("exit", (code, signal) => resolve(signal ?? code)));
+    this.ended.then(() => rmSync(this.folder, { recursive: true, force: true }));
+  }
+  load(options) {
+    this.control.write(JSON.stringify({ load: { model: "m", type: "llm", path: join(models, "tiny-llama.gguf"), ...options } }) + "\n");
+  }
+  // Everything up to and including the first event that is no progress.
+  async events() {
+    const events = [];
+    for (let next = await this.lines.next(); !next.done; next = await this.lines.next()) {
+      events.push(JSON.parse(next.value));
+      if (!("progress" in events.at(-1))) return events;
+    }
+    throw new Error(`ended after ${JSON.stringify(events)}`);
+  }
+}
+
+test("progress rises to one, then it is ready; it ends with its parent", async () => {
+  const engine = new Engine();
+  engine.load({ ctx_size: 1024 });
+  const events = await engine.events();
+  assert.equal(events.at(-1).ready.context_window, 1024);
+  const progress = events.slice(0, -1).map((event) => event.progress);
+  assert.ok(progress.length > 1);
+  assert.deepEqual(progress, [...progress].sort((a, b) => a - b));
+  assert.ok(progress[0] >= 0 && progress.at(-1) === 1);
+  engine.control.destroy();
+  assert.equal(await engine.ended, 0);
+});
+
+test("a load whose asker has gone is given up", async () => {
+  const engine = new Engine();
+  engine.load();
+  engine.control.destroy();
+  assert.notEqual(await engine.ended, null);
+});
+
+test("what can't be loaded says why, with the option and the numbers", async () => {
+  const cases = [
+    [{ ctx_size: 2 ** 30 }, "never_fits", "ctx_size"],
+    [{ path: "/nowhere/model.gguf" }, "file_not_found", "model"],
+    [{ path: join(models, "models.json") }, "load_failed", "model"],
+    [{ lora: ["/nowhere/adapter.gguf"] }, "invalid_option", "lora"],
+    [{ lora: [join(models, "tiny-llama.gguf")] }, "invalid_option", "lora"],
+  ];
+  for (const [options, cause, param] of cases) {
+    const engine = new Engine();
+    engine.load(options);
+    const { failed } = (await engine.events()).at(-1);
+    assert.equal(failed.cause, cause, JSON.stringify(failed));
+    assert.equal(failed.param, param);
+    assert.notEqual(failed.message, "");
+    if (cause === "never_fits") assert.ok(failed.memory[0].need > failed.memory[0].have);
+    assert.equal(await engine.ended, 1);
+  }
+});
+
+test("a child that is told the CPU's library takes it, and none that is wrong", async () => {
+  const library = async (told) => {
+    const engine = new Engine([], told === undefined ? {} : { CORRAL_CPU_BACKEND: told });
+    engine.load();
+    const { ready } = (await engine.events()).at(-1);
+    engine.control.destroy();
+    assert.equal(await engine.ended, 0);
+    return ready.cpu_backend;
+  };
+  const best = await library();
+  assert.match(best, /libggml-cpu-\w+\.so$/);
+  assert.equal(await library(best), best);
+  // A variant that works on any machine of this kind: that it is taken shows that nothing else was tried.
+  const plain = best.replace(/cpu-\w+\.so$/, "cpu-x64.so");
+  if (existsSync(plain)) assert.equal(await library(plain), plain);
+  for (const wrong of ["", "/nowhere/libggml-cpu-x.so", join(dirname(best), "libggml-cpu-nonesuch.so")]) assert.equal(await library(wrong), best);
+});
+
+test("an estimate is one answer, and the end", async () => {
+  const engine = new Engine(["--estimate"]);
+  engine.load({ ctx_size: 4096 });
+  const events = await engine.events();
+  assert.equal(events.length, 1);
+  const { estimate } = events[0];
+  assert.equal(estimate.devices[0].device, "cpu");
+  assert.equal(estimate.devices[0].kv, 4096 * 2 * 2 * 2 * 16 * 2);
+  assert.equal(await engine.ended, 0);
+
+  const broken = new Engine(["--estimate"]);
+  broken.load({ path: "/nowhere/model.gguf" });
+  assert.equal((await broken.events()).at(-1).failed.cause, "file_not_found");
+  assert.equal(await broken.ended, 1);
+});
