@@ -266,10 +266,14 @@ TEST_F(ApiTest, EstimateSaysWhatALoadWouldTake) {
 // ---- load
 
 TEST_F(ApiTest, LoadAnswersWhenTheModelIsThere) {
-  auto loading = send("POST", "/api/v1/load", R"({"model_name":"tiny-llama","ctx_size":512,"llamacpp_backend":"cpu"})");
+  auto loading = send("POST", "/api/v1/load",
+                      R"({"model_name":"tiny-llama","ctx_size":512,"llamacpp_backend":"cpu",)"
+                      R"("speculative":4,"draft_model":"/a/b.gguf"})");
   EXPECT_FALSE(got(*loading));
   EXPECT_EQ(backend.server("tiny-llama").options().ctx_size, 512);
   EXPECT_EQ(backend.server("tiny-llama").options().llamacpp_backend, "cpu");
+  EXPECT_EQ(backend.server("tiny-llama").options().speculative, 4);
+  EXPECT_EQ(backend.server("tiny-llama").options().draft_model, "/a/b.gguf");
   backend.server("tiny-llama").finish_load();
   settle();
   const auto answer = got(*loading);

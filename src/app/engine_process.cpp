@@ -47,8 +47,8 @@ backends::EngineFailed failure(const Error& error) {
   for (const auto& [ours, theirs] : kCauses) {
     if (error.code == ours) failed.cause = theirs;
   }
-  // A missing adapter is not the model's file.
-  if (failed.cause == backends::errc::model_file_not_found && error.param == "lora")
+  // A missing or broken adapter or draft model is not the model's file.
+  if (failed.cause == backends::errc::model_file_not_found && (error.param == "lora" || error.param == "draft_model"))
     failed.cause = backends::errc::invalid_option;
   // What the options are called outside.
   if (failed.param == "n_ctx") failed.param = "ctx_size";
@@ -67,6 +67,8 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
     const auto [path, scale] = backends::parse_lora(adapter);
     options.loras.push_back({path.native(), scale});
   }
+  options.speculative.max_tokens = static_cast<std::uint32_t>(load.options.speculative.value_or(0));
+  options.speculative.draft_path = load.options.draft_model.value_or("");
   return options;
 }
 

@@ -60,6 +60,7 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
   options.default_options.ctx_size = settings.ctx_size;
   options.default_options.threads = settings.threads;
   options.default_options.parallel = settings.parallel;
+  options.default_options.speculative = settings.speculative;
   return options;
 }
 

@@ -197,10 +197,11 @@ EngineBackend::~EngineBackend() = default;
 void EngineBackend::start() { want_spare(Millis(0)); }
 
 Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const LoadOptions& options) const {
-  constexpr std::int64_t kMostContext = 1 << 26;
+  constexpr std::int64_t kMostContext = 1 << 26, kSpeculative = 16;
   const std::array checks = {
       in_range(options.ctx_size, "ctx_size", -1, kMostContext), in_range(options.parallel, "parallel", 1, 256),
-      in_range(options.threads, "threads", 0, 1024), in_range(options.gpu_layers, "gpu_layers", -1, 100'000)};
+      in_range(options.threads, "threads", 0, 1024), in_range(options.gpu_layers, "gpu_layers", -1, 100'000),
+      in_range(options.speculative, "speculative", 0, 64)};
   for (const auto& check : checks) {
     if (!check) return std::unexpected(check.error());
   }
@@ -220,6 +221,11 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
     if (!std::filesystem::is_regular_file(parse_lora(adapter).path, error))
       return fail(errc::invalid_option, fmt::format("'lora' names no file: '{}'", adapter), "lora");
   }
+  if (!resolved.speculative) resolved.speculative = kSpeculative;
+  if (resolved.draft_model == "") resolved.draft_model.reset();
+  if (std::error_code error; resolved.draft_model && !std::filesystem::is_regular_file(*resolved.draft_model, error))
+    return fail(errc::invalid_option, fmt::format("'draft_model' names no file: '{}'", *resolved.draft_model),
+                "draft_model");
   if (model.paths.empty())
     return fail(errc::model_file_not_found, fmt::format("model '{}' has no file", model.name.value()));
   for (const auto& path : model.paths) {

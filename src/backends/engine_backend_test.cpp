@@ -396,7 +396,7 @@ TEST_F(EngineBackendTest, OptionsAreFilledInAndChecked) {
   start();
   const auto resolved = backend_->resolve(*model(), {});
   ASSERT_TRUE(resolved);
-  EXPECT_EQ(*resolved, (LoadOptions{-1, 16, 0, -1, ""}));
+  EXPECT_EQ(*resolved, (LoadOptions{-1, 16, 0, -1, "", {}, 16}));
   LoadOptions zero;
   zero.ctx_size = 0;
   EXPECT_EQ(backend_->resolve(*model(), zero)->ctx_size, -1);
@@ -434,6 +434,20 @@ TEST(LoadOptions, AdapterAndItsScale) {
   EXPECT_EQ(parse_lora("x:").path, "x:");
 }
 
+TEST_F(EngineBackendTest, ADraftModelIsAFileThatIsThere) {
+  start();
+  LoadOptions options;
+  options.draft_model = (dir_ / "a.gguf").native();
+  EXPECT_EQ(backend_->resolve(*model(), options)->draft_model, options.draft_model);
+  options.draft_model = "/nowhere/b.gguf";
+  const auto refused = backend_->resolve(*model(), options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_option);
+  EXPECT_EQ(refused.error().param, "draft_model");
+  options.draft_model = "";
+  EXPECT_FALSE(backend_->resolve(*model(), options)->draft_model) << "none is the same as not set";
+}
+
 TEST_F(EngineBackendTest, FileThatIsGoneIsFoundBeforeAnythingIsDone) {
   start();
   std::filesystem::remove(dir_ / "a.gguf");
@@ -455,6 +469,15 @@ TEST(LoadOptions, FingerprintsTellOptionsApart) {
   EXPECT_NE(fingerprint(a), fingerprint(b));
   a.lora = {"xy"};
   EXPECT_NE(fingerprint(a), fingerprint(b));
+  for (const auto& [field, value] :
+       {std::pair(&LoadOptions::draft_model, "x"), {&LoadOptions::llamacpp_backend, "x"}}) {
+    LoadOptions one = a;
+    one.*field = value;
+    EXPECT_NE(fingerprint(one), fingerprint(a));
+  }
+  LoadOptions guessing = a;
+  guessing.speculative = 0;
+  EXPECT_NE(fingerprint(guessing), fingerprint(a));
 }
 
 }  // namespace

@@ -120,6 +120,8 @@ std::string to_line(const EngineLoad& load) {
     for (const auto& adapter : *load.options.lora) out.value(adapter);
     out.end_array();
   }
+  optional_field(out, "speculative", load.options.speculative);
+  optional_field(out, "draft_model", load.options.draft_model);
   out.end_object().end_object();
   return line;
 }
@@ -166,6 +168,8 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
     if (!load.options.lora) load.options.lora.emplace();
     if (const auto* text = adapter.if_string()) load.options.lora->emplace_back(text->data(), text->size());
   });
+  load.options.speculative = integer(*body, "speculative");
+  if (const auto draft = json::text_or(*body, "draft_model", ""); !draft.empty()) load.options.draft_model = draft;
   return load;
 }
 

@@ -19,6 +19,8 @@ TEST(EngineProtocol, LoadComesBackAsItWent) {
   EngineLoad load{"org/repo:Q8_0", "/models/a \"b\"\n\xC3\xA9.gguf", ModelType::reranking, {}};
   load.options = {4096, 8, 0, -1, "cuda"};
   load.options.lora = {"/a \"b\".gguf:0.5", "c"};
+  load.options.speculative = 4;
+  load.options.draft_model = "/models/small \"b\".gguf";
   const auto line = to_line(load);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const auto parsed = parse_engine_load(line);
@@ -89,7 +91,7 @@ TEST(EngineProtocol, OtherLinesAreRefused) {
 
 TEST(EngineProtocol, ValuesOfWrongKindsDoNoHarm) {
   const auto load = parse_engine_load(
-      R"({"load":{"model":1,"path":null,"type":"nonesuch","ctx_size":1.5,"parallel":"4","threads":1e30,"gpu_layers":[]}})");
+      R"({"load":{"model":1,"path":null,"type":"nonesuch","ctx_size":1.5,"parallel":"4","threads":1e30,"gpu_layers":[],"speculative":"8","draft_model":7}})");
   ASSERT_TRUE(load);
   EXPECT_EQ(load->options, LoadOptions{});
   EXPECT_EQ(load->type, ModelType::llm);

@@ -16,6 +16,8 @@ void for_each_option(Visit visit, Options&... options) {
   visit(options.gpu_layers...);
   visit(options.llamacpp_backend...);
   visit(options.lora...);
+  visit(options.speculative...);
+  visit(options.draft_model...);
 }
 
 }  // namespace

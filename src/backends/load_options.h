@@ -18,6 +18,8 @@ struct LoadOptions {
   std::optional<std::int64_t> gpu_layers;             // layers on the GPU; -1: all
   std::optional<std::string> llamacpp_backend;        // "cpu": nothing on a GPU; "auto", empty: the best there is
   std::optional<std::vector<std::string>> lora = {};  // adapters, each "path[:scale]"
+  std::optional<std::int64_t> speculative = {};       // most tokens guessed ahead in a pass; 0: none
+  std::optional<std::string> draft_model = {};        // file of a smaller model that guesses; empty: the text itself
 
   friend bool operator==(const LoadOptions&, const LoadOptions&) = default;
 };

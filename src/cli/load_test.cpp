@@ -47,6 +47,13 @@ TEST_F(LoadCommandTest, AllOptionsReachTheServer) {
           R"({"model_name":"m","ctx_size":-1,"pinned":false,"parallel":2,"threads":3,"gpu_layers":-1,"stream":true})"));
 }
 
+TEST_F(LoadCommandTest, WhoGuessesReachesTheServer) {
+  server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
+  run({"load", "m", "--speculative", "4", "--draft-model", "/a/b.gguf"});
+  EXPECT_THAT(server_.bodies(kLoad),
+              ElementsAre(R"({"model_name":"m","speculative":4,"draft_model":"/a/b.gguf","stream":true})"));
+}
+
 TEST_F(LoadCommandTest, AdaptersGoByTheirWholePath) {
   server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
   EXPECT_EQ(run({"load", "m", "--lora", "/a/b.gguf:0.5", "--lora", "c.gguf"}), kExitOk);

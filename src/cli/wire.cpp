@@ -234,6 +234,8 @@ std::string load_body(const LoadOptions& options, bool stream) {
   if (options.threads) body["threads"] = *options.threads;
   if (options.gpu_layers) body["gpu_layers"] = *options.gpu_layers;
   if (!options.lora.empty()) body["lora"] = json::Array(options.lora.begin(), options.lora.end());
+  if (options.speculative) body["speculative"] = *options.speculative;
+  if (!options.draft_model.empty()) body["draft_model"] = options.draft_model;
   if (stream) body["stream"] = true;
   return json::serialize(body);
 }

@@ -110,8 +110,13 @@ struct LoadOptions {
   std::optional<std::int64_t> gpu_layers;
   std::optional<bool> pinned;
   std::vector<std::string> lora = {};  // "path[:scale]"
+  std::optional<std::int64_t> speculative = {};
+  std::string draft_model = {};
 
-  bool any() const { return ctx_size || parallel || threads || gpu_layers || pinned || !lora.empty(); }
+  bool any() const {
+    return ctx_size || parallel || threads || gpu_layers || pinned || !lora.empty() || speculative ||
+           !draft_model.empty();
+  }
 };
 std::string load_body(const LoadOptions& options, bool stream);
 std::string unload_body(const std::string& model);

@@ -101,6 +101,7 @@ load_timeout = "auto"
 max_body_bytes = "1MiB"
 log_level = "debug"
 ctx_size = 4096
+speculative = 0
 runtime_dir = "$XDG_RUNTIME_DIR/other"
 )");
   variables_["XDG_RUNTIME_DIR"] = "/run/user/7";
@@ -115,6 +116,7 @@ runtime_dir = "$XDG_RUNTIME_DIR/other"
   EXPECT_EQ(settings.max_body_bytes, Bytes(1 << 20));
   EXPECT_EQ(settings.log_level, log::Level::debug);
   EXPECT_EQ(settings.ctx_size, 4096);
+  EXPECT_EQ(settings.speculative, 0);
   EXPECT_EQ(settings.runtime_dir, "/run/user/7/other");
 }
 

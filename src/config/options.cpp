@@ -129,6 +129,14 @@ const std::array kOptions = {
            .value_name = "N",
            .help = "Requests that one model works on at the same time; more wait their turn.",
            .range = {1, 256}},
+    Option{.key = "speculative",
+           .group = Group::engine,
+           .field = &S::speculative,
+           .fallback = "16",
+           .value_name = "N",
+           .help = "Most tokens guessed ahead from what the text repeats, and checked in one pass; as many as the "
+                   "machine gains by. Answers stay the same. 0: none.",
+           .range = {0, 64}},
 
     Option{.key = "log_level",
            .group = Group::process,

@@ -45,9 +45,10 @@ struct ServeSettings {
   bool warm_spare = false;
 
   // How a model runs.
-  int ctx_size = 0;  // tokens; 0: from the model and the memory
-  int threads = 0;   // compute threads of all engines together; 0: all cores
-  int parallel = 0;  // sequences that one engine works on at once
+  int ctx_size = 0;     // tokens; 0: from the model and the memory
+  int threads = 0;      // compute threads of all engines together; 0: all cores
+  int parallel = 0;     // sequences that one engine works on at once
+  int speculative = 0;  // most tokens guessed ahead; 0: none
 
   // The process.
   log::Level log_level = log::Level::info;

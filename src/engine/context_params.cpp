@@ -42,14 +42,8 @@ constexpr std::uint64_t kOneThreadBytes = 16 << 20;
 }  // namespace
 
 std::uint32_t output_rows(const Model& model, const LoadOptions& options) {
-  const SpeculativeOptions& guesses = options.speculative;
   if (!model.plain_attention()) return options.max_sequences;  // a wrong guess couldn't be taken back
-  return options.max_sequences + std::min(guesses.max_active, options.max_sequences) * guesses.max_tokens;
-}
-
-bool on_gpu(const LoadOptions& options) {
-  return options.n_gpu_layers != 0 && (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU) != nullptr ||
-                                       ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_IGPU) != nullptr);
+  return options.max_sequences + options.speculative.max_tokens;
 }
 
 std::int32_t compute_threads(const Model& model, const LoadOptions& options) {

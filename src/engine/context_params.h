@@ -13,9 +13,6 @@ namespace corral::engine {
 // Compute threads of one worker, for generating.
 std::int32_t compute_threads(const Model& model, const LoadOptions& options);
 
-// Weights of the model are on a GPU, if they fit.
-bool on_gpu(const LoadOptions& options);
-
 // Rows of logits one pass may ask for.
 std::uint32_t output_rows(const Model& model, const LoadOptions& options);
 

@@ -5,18 +5,25 @@
 #include <span>
 #include <vector>
 
+#include "engine/row_costs.h"
 #include "engine/types.h"
 
 namespace corral::engine {
 
+// The pass that guesses would be added to.
+struct GuessBudget {
+  std::uint32_t most = 0;  // guesses
+  std::uint32_t rows = 1;  // in the pass without them
+  const RowCosts& costs;
+};
+
 class Drafter {
  public:
   virtual ~Drafter() = default;
-  // Appends at most `most` tokens that may follow `history` to `to`; none if there is no good guess.
-  virtual void draft(SessionId session, std::span<const Token> history, std::uint32_t most, std::vector<Token>& to) = 0;
-  // Of the latest `drafted` guesses the first `accepted` were right, and the one behind them wrong. Guesses that
-  // nothing could be learnt about (the answer ended before them) don't count.
-  virtual void learn(SessionId session, std::uint32_t drafted, std::uint32_t accepted) = 0;
+  // Appends tokens that may follow `history` to `to`; none if there is no good guess or a pass is better without.
+  // Whether earlier guesses were right is seen from the history.
+  virtual void draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
+                     std::vector<Token>& to) = 0;
   // The session ended.
   virtual void forget(SessionId session) = 0;
   // Gives memory back at the cost of computing it again when it is needed.

@@ -1,41 +1,45 @@
-// How many guesses a pass is worth, learnt from how many of the earlier ones were right. Pure. One thread.
+// How many guesses a pass is worth: as many as give the most tokens for the time. Pure.
 //
-// A guess counts only if all before it were right, so k guesses that are right with probability p each give
-// 1 + p + ... + p^k tokens for the price of a longer pass. Taken is the k with the most tokens for the time; if none
-// beats a pass without guesses, there are none, but now and then one is tried.
+// A guess counts only if all before it were right, so the k-th gives p1 * ... * pk tokens.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+
+#include "engine/drafter.h"
 
 namespace corral::engine {
 
-// What guesses cost, in passes of one token.
-struct GuessCosts {
-  double any = 0;   // for a pass to have guesses at all
-  double each = 0;  // for each of them
-};
+// `probability(i)`: that guess i, from 0, is right if those before it were. `each`: what making one takes, in passes of
+// one row. 0: a pass is better without.
+template <std::invocable<std::uint32_t> Probability>
+std::uint32_t guess_length(const GuessBudget& budget, double each, Probability probability) {
+  // Without guesses, each row of the pass gives a token.
+  double tokens = budget.rows, right = 1;
+  double best_speed = tokens / budget.costs.of(budget.rows);
+  const double drafting = each * budget.costs.of(1);
+  std::uint32_t best = 0;
+  for (std::uint32_t guesses = 1; guesses <= budget.most; ++guesses) {
+    right *= probability(guesses - 1);
+    tokens += right;
+    const double speed = tokens / (budget.costs.of(budget.rows + guesses) + drafting * guesses);
+    if (speed <= best_speed) continue;
+    best_speed = speed;
+    best = guesses;
+  }
+  return best;
+}
 
-class GuessLength {
+// How often something is true, recent times counting most.
+class Rate {
  public:
-  // `rate`: how often a guess is right, as long as nothing is known.
-  explicit GuessLength(GuessCosts costs, double rate = 0.5) : costs_(costs), rate_(rate) {}
-
-  // Asked once for each pass that could have guesses: how many, at most `most`.
-  std::uint32_t next(std::uint32_t most);
-  // Of `drafted` guesses in a row the first `accepted` were right, and the one behind them, if there was one, wrong.
-  void learn(std::uint32_t drafted, std::uint32_t accepted);
-  // No guesses for a while, longer each time until one is right again.
-  void rest();
-
-  double rate() const { return rate_; }
+  explicit Rate(double value, double weight) : value_(value), weight_(weight) {}
+  void learn(bool right) { value_ += weight_ * ((right ? 1.0 : 0.0) - value_); }
+  double value() const { return value_; }
 
  private:
-  std::uint32_t worth(std::uint32_t most) const;
-
-  GuessCosts costs_;
-  double rate_;
-  std::uint32_t waits_ = 0;  // passes until the next try
-  std::uint32_t pause_ = 0;  // passes between the two latest tries
+  double value_;
+  double weight_;
 };
 
 }  // namespace corral::engine

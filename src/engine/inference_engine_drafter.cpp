@@ -8,17 +8,6 @@
 #include "engine/ngram_drafter.h"
 
 namespace corral::engine {
-namespace {
-
-// What checking guesses costs, measured with dense models: XX
-GuessCosts guess_costs(const Model& model, const LoadOptions& options) {
-  if (on_gpu(options)) return {.any = 0.1, .each = 0.03};
-  // Each token of a mixture of experts reads others.
-  const bool experts = !model.meta(model.facts().architecture + ".expert_count").empty();
-  return experts ? GuessCosts{.any = 0.3, .each = 0.4} : GuessCosts{.any = 0.25, .each = 0.15};
-}
-
-}  // namespace
 
 bool InferenceEngine::Impl::may_guess() const {
   return options.speculative.max_tokens > 0 && model->facts().kind == ModelKind::generative && model->plain_attention();
@@ -34,8 +23,7 @@ Result<> InferenceEngine::Impl::load_draft() {
 
 Result<std::unique_ptr<Drafter>> InferenceEngine::Impl::make_drafter(std::uint32_t n_ctx) {
   if (!may_guess()) return nullptr;
-  GuessCosts costs = guess_costs(*model, options);
-  if (!draft_model) return std::make_unique<NgramDrafter>(costs);
+  if (!draft_model) return std::make_unique<NgramDrafter>();
 
   const LoadOptions draft = draft_options(options, n_ctx);
   KvMaker make = [this, draft](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
@@ -43,9 +31,10 @@ Result<std::unique_ptr<Drafter>> InferenceEngine::Impl::make_drafter(std::uint32
   };
   auto memory = make({});
   if (!memory) return std::unexpected(memory.error());
-  costs.each += static_cast<double>(draft_model->facts().model_bytes) / static_cast<double>(model->facts().model_bytes);
-  const ModelDrafterOptions how{
-      .sessions = draft.max_sequences, .least_probability = options.speculative.draft_probability, .costs = costs};
+  const double size = static_cast<double>(draft_model->facts().model_bytes);
+  const ModelDrafterOptions how{.sessions = draft.max_sequences,
+                                .least_probability = options.speculative.draft_probability,
+                                .pass_cost = size / static_cast<double>(model->facts().model_bytes)};
   return std::make_unique<ModelDrafter>(*draft_model, model->facts().n_vocab, std::move(*memory), std::move(make), how);
 }
 

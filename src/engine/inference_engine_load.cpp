@@ -21,6 +21,11 @@ constexpr double kMoveBytesPerMs = 1.5e6;
 // What flash attention on a CPU takes to see that a cell is another sequence's, for one head of one layer.
 constexpr double kForeignCellNs = 2.0;
 
+bool on_gpu(const LoadOptions& options) {
+  return options.n_gpu_layers != 0 && (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU) != nullptr ||
+                                       ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_IGPU) != nullptr);
+}
+
 // What a token pays in each pass for a cell of another sequence. A GPU computes on all cells at once: nothing.
 double foreign_cell_ms(const Model& model, const LoadOptions& options) {
   if (on_gpu(options)) return 0;
@@ -71,6 +76,7 @@ Result<> InferenceEngine::Impl::add_worker() {
       .move_cell_ms = static_cast<double>(model->kv_bytes_per_token()) / kMoveBytesPerMs,
       .draft_tokens = options.speculative.max_tokens,
       .draft_active = options.speculative.max_active,
+      .measure_rows = options.speculative.measure,
   };
   workers.push_back(std::make_unique<Worker>(WorkerCore::Parts{.tokens = *model,
                                                                .memory = std::move(*memory),

@@ -11,8 +11,11 @@ namespace {
 
 // A draft model that is right most of the time is the reason to have one.
 constexpr double kFirstRate = 0.8;
-// Passes of the draft model in a row that gave no guess, after which it rests.
-constexpr std::uint32_t kMostUnsure = 8;
+constexpr double kWeight = 0.1;  // of one guess
+// The part of the time that goes into guesses that don't pay, to see whether they do again.
+constexpr double kTries = 0.02;
+// Passes of the draft model in a row that gave no guess, after which it rests for so many calls.
+constexpr std::uint32_t kMostUnsure = 8, kRest = 32;
 
 }  // namespace
 
@@ -29,24 +32,51 @@ ModelDrafter::ModelDrafter(const TokenTable& tokens, std::uint32_t n_vocab, std:
     free_ids_.push_back(memory_->first_sequence() + static_cast<std::int32_t>(i));
 }
 
-void ModelDrafter::draft(SessionId session, std::span<const Token> history, std::uint32_t most,
+void ModelDrafter::draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
                          std::vector<Token>& to) {
-  if (!ensure_memory() || history.size() + most > memory_->n_ctx()) return;
+  if (!ensure_memory() || history.size() + budget.most > memory_->n_ctx()) return;
   Followed& followed = follow(session);
-  const std::uint32_t guesses = followed.length.next(most);
-  if (guesses == 0 || !catch_up(followed, history)) return;
-  const std::size_t before = to.size();
+  judge(followed, history);
+  const std::uint32_t most = wanted(followed, budget);
+  if (most == 0 || !catch_up(followed, history)) return;
+  followed.size = history.size();
   while (true) {
     const Guess next = guess(static_cast<std::int32_t>(batch_.size()) - 1);
     if (next.token == kNoToken || next.probability < options_.least_probability) break;
-    to.push_back(next.token);
-    if (to.size() - before == guesses || tokens_.ends_generation(next.token)) break;
-    if (!compute(followed, std::span(&to.back(), 1), true)) break;
+    followed.guesses.push_back(next.token);
+    if (followed.guesses.size() == most || tokens_.ends_generation(next.token)) break;
+    if (!compute(followed, std::span(&next.token, 1), true)) break;
   }
-  followed.unsure = to.size() > before ? 0 : followed.unsure + 1;
+  to.insert(to.end(), followed.guesses.begin(), followed.guesses.end());
+  followed.unsure = followed.guesses.empty() ? followed.unsure + 1 : 0;
   if (followed.unsure < kMostUnsure) return;
   followed.unsure = 0;
-  followed.length.rest();
+  followed.rests = kRest;
+}
+
+// The latest guesses, and what came.
+void ModelDrafter::judge(Followed& followed, std::span<const Token> history) {
+  for (std::size_t i = 0; i < followed.guesses.size() && followed.size + i < history.size(); ++i) {
+    const bool right = history[followed.size + i] == followed.guesses[i];
+    followed.rate.learn(right);
+    if (!right) break;
+  }
+  followed.guesses.clear();
+}
+
+std::uint32_t ModelDrafter::wanted(Followed& followed, const GuessBudget& budget) const {
+  if (followed.rests > 0) {
+    --followed.rests;
+    return 0;
+  }
+  const std::uint32_t most =
+      guess_length(budget, options_.pass_cost, [&](std::uint32_t) { return followed.rate.value(); });
+  if (most > 0 || budget.most == 0) return most;
+  followed.credit += kTries;
+  const double costs = budget.costs.of(budget.rows + 1) / budget.costs.of(budget.rows) - 1 + options_.pass_cost;
+  if (followed.credit < costs) return 0;
+  followed.credit = 0;
+  return 1;
 }
 
 // Makes the cells hold the whole history, with the logits behind it. False: not yet, or not possible.
@@ -109,11 +139,6 @@ ModelDrafter::Guess ModelDrafter::guess(std::int32_t row) const {
   return {.token = static_cast<Token>(best), .probability = 1 / sum};
 }
 
-void ModelDrafter::learn(SessionId session, std::uint32_t drafted, std::uint32_t accepted) {
-  const auto found = find(session);
-  if (found != followed_.end()) found->length.learn(drafted, accepted);
-}
-
 void ModelDrafter::forget(SessionId session) {
   const auto found = find(session);
   if (found == followed_.end()) return;
@@ -140,7 +165,7 @@ ModelDrafter::Followed& ModelDrafter::follow(SessionId session) {
   const std::int32_t sequence = free_ids_.back();
   free_ids_.pop_back();
   followed_.push_front(
-      {.session = session, .sequence = sequence, .length = GuessLength(options_.costs, kFirstRate), .tokens = {}});
+      {.session = session, .sequence = sequence, .tokens = {}, .guesses = {}, .rate = Rate(kFirstRate, kWeight)});
   return followed_.front();
 }
 

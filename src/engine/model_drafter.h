@@ -20,7 +20,7 @@ namespace corral::engine {
 struct ModelDrafterOptions {
   std::uint32_t sessions = 4;   // most that are followed at a time
   float least_probability = 0;  // a guess it gives itself less is none, nor is what would follow
-  GuessCosts costs = {};        // with the draft model's own pass in them
+  double pass_cost = 0;         // of the draft model, in passes of the other
 };
 
 class ModelDrafter final : public Drafter {
@@ -30,8 +30,8 @@ class ModelDrafter final : public Drafter {
   ModelDrafter(const TokenTable& tokens, std::uint32_t n_vocab, std::unique_ptr<KvMemory> memory, KvMaker make,
                ModelDrafterOptions options);
 
-  void draft(SessionId session, std::span<const Token> history, std::uint32_t most, std::vector<Token>& to) override;
-  void learn(SessionId session, std::uint32_t drafted, std::uint32_t accepted) override;
+  void draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
+             std::vector<Token>& to) override;
   void forget(SessionId session) override;
   void downsize() override;
 
@@ -39,15 +39,21 @@ class ModelDrafter final : public Drafter {
   struct Followed {
     SessionId session;
     std::int32_t sequence;
-    GuessLength length;
-    std::vector<Token> tokens;  // in its cells
-    std::uint32_t unsure = 0;   // calls in a row that it had no guess for
+    std::vector<Token> tokens;   // in its cells
+    std::vector<Token> guesses;  // the latest
+    std::size_t size = 0;        // of the history then
+    Rate rate;                   // of right guesses
+    double credit = 0;           // time for a guess that may not pay, in passes
+    std::uint32_t unsure = 0;    // calls in a row that it had no guess for
+    std::uint32_t rests = 0;     // calls that it isn't asked in
   };
   using FollowedList = std::list<Followed>;
 
   Followed& follow(SessionId session);
   FollowedList::iterator find(SessionId session);
   bool ensure_memory();
+  static void judge(Followed& followed, std::span<const Token> history);
+  std::uint32_t wanted(Followed& followed, const GuessBudget& budget) const;
   bool catch_up(Followed& followed, std::span<const Token> history);
   bool compute(Followed& followed, std::span<const Token> tokens, bool output);
   bool make_room(const Followed& except);

@@ -34,12 +34,17 @@ class Guesser {
     if (!memory) throw std::runtime_error(memory.error().message);
     drafter_.emplace(*model_, model_->size(), std::move(*memory), make, options);
   }
+  std::vector<Token> once(std::uint64_t session, const std::vector<Token>& history, std::uint32_t most = 6) {
+    std::vector<Token> guesses;
+    drafter_->draft(SessionId{session}, history, {.most = most, .rows = 1, .costs = costs_}, guesses);
+    EXPECT_LE(guesses.size(), most);
+    return guesses;
+  }
   // Asks until the history is taken in.
   std::vector<Token> operator()(std::uint64_t session, const std::vector<Token>& history, std::uint32_t most = 6) {
     std::vector<Token> guesses;
     for (std::size_t tries = 0; tries <= history.size() / 100 && guesses.empty(); ++tries)
-      drafter_->draft(SessionId{session}, history, most, guesses);
-    EXPECT_LE(guesses.size(), most);
+      guesses = once(session, history, most);
     return guesses;
   }
   ModelDrafter& drafter() { return *drafter_; }
@@ -47,6 +52,7 @@ class Guesser {
 
  private:
   const std::atomic<bool> abort_ = false;
+  const RowCosts costs_;  // nothing measured: rows are cheap
   int made_ = 0;
   std::shared_ptr<Model> model_;
   std::optional<ModelDrafter> drafter_;
@@ -68,10 +74,8 @@ TEST(ModelDrafter, GuessesItsOwnGreedyContinuation) {
 TEST(ModelDrafter, TakesALongHistoryInByPieces) {
   Guesser guess("tiny-llama");
   const std::vector<Token> history = some_tokens(500);
-  std::vector<Token> guesses;
-  guess.drafter().draft(SessionId{1}, history, 4, guesses);
-  EXPECT_THAT(guesses, IsEmpty());
-  guesses = guess(1, history, 4);
+  EXPECT_THAT(guess.once(1, history, 4), IsEmpty());
+  const std::vector<Token> guesses = guess(1, history, 4);
   EXPECT_TRUE(Reference("tiny-llama").is_greedy(history, guesses));
 }
 
@@ -113,6 +117,19 @@ TEST(ModelDrafter, UnsureOfItselfItIsSilent) {
   const std::vector<Token> history = some_tokens(40);
   EXPECT_THAT(Guesser("tiny-llama", 1024, {.least_probability = 0.9f})(1, history), IsEmpty());
   EXPECT_THAT(Guesser("tiny-llama", 1024, {.least_probability = 0})(1, history, 3), SizeIs(3));
+}
+
+TEST(ModelDrafter, MostlyWrongItIsAskedNowAndThen) {
+  Guesser guess("tiny-llama", 1024, {.pass_cost = 0.3});
+  std::vector<Token> history = some_tokens(10);
+  std::uint32_t made = 0;
+  for (int i = 0; i < 300; ++i) {
+    const std::vector<Token> guesses = guess.once(1, history);
+    made += static_cast<std::uint32_t>(guesses.size());
+    history.push_back(guesses.empty() || guesses.front() != 50 ? 50 : 51);
+  }
+  EXPECT_GT(made, 5u);
+  EXPECT_LT(made, 60u);
 }
 
 TEST(ModelDrafter, StopsAtTheEndOfTheAnswer) {

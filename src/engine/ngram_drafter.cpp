@@ -3,29 +3,52 @@
 #include <algorithm>
 
 namespace corral::engine {
+namespace {
 
-void NgramDrafter::draft(SessionId session, std::span<const Token> history, std::uint32_t most,
-                         std::vector<Token>& to) {
-  Text& text = texts_.try_emplace(session.value(), costs_).first->second;
-  for (NgramIndex& index : text.indexes) index.update(history);
-  NgramIndex::Match match;
-  for (const NgramIndex& index : text.indexes) {
-    match = index.longest(history);
-    if (match.length > 0) break;
-  }
-  if (match.length == 0) return;
-  const auto longer = std::ranges::upper_bound(kKinds, match.length);
-  text.kind = static_cast<std::size_t>(longer - kKinds.begin()) - 1;
-  // Beyond the end of the history its own continuation is copied: that is how a loop goes on.
-  const std::size_t distance = history.size() - match.end;
-  std::uint32_t guesses = text.lengths[text.kind].next(most);
-  for (std::size_t from = match.end; guesses > 0; --guesses, ++from)
-    to.push_back(from < history.size() ? history[from] : to[to.size() - distance]);
+constexpr double kOfSession = 0.1, kOfAll = 0.01;  // weight of one token
+
+}  // namespace
+
+NgramDrafter::NgramDrafter()
+    : typical_{Rate(0.2, kOfAll), Rate(0.3, kOfAll), Rate(0.5, kOfAll), Rate(0.7, kOfAll), Rate(0.9, kOfAll)} {}
+
+NgramDrafter::Text::Text(const Rates& typical) : rates(typical) {
+  for (Rate& rate : rates) rate = Rate(rate.value(), kOfSession);
 }
 
-void NgramDrafter::learn(SessionId session, std::uint32_t drafted, std::uint32_t accepted) {
-  const auto text = texts_.find(session.value());
-  if (text != texts_.end()) text->second.lengths[text->second.kind].learn(drafted, accepted);
+Rate& NgramDrafter::rate_of(Rates& rates, std::uint32_t length) {
+  const auto longer = std::ranges::upper_bound(kKinds, length);
+  return rates[static_cast<std::size_t>(longer - kKinds.begin()) - 1];
+}
+
+// What would have been guessed from the latest match, and what came.
+void NgramDrafter::judge(Text& text, std::span<const Token> history) {
+  if (text.match.length == 0) return;
+  for (std::uint32_t i = 0; i < NgramIndex::kLongest && text.size + i < history.size(); ++i) {
+    const bool right = history[text.size + i] == history[text.match.end + i];
+    rate_of(text.rates, text.match.length + i).learn(right);
+    rate_of(typical_, text.match.length + i).learn(right);
+    if (!right) break;
+  }
+}
+
+void NgramDrafter::draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
+                         std::vector<Token>& to) {
+  Text& text = texts_.try_emplace(session.value(), typical_).first->second;
+  for (NgramIndex& index : text.indexes) index.update(history);
+  judge(text, history);
+  text.size = history.size();
+  for (const NgramIndex& index : text.indexes) {
+    text.match = index.longest(history);
+    if (text.match.length > 0) break;
+  }
+  if (text.match.length == 0) return;
+  std::uint32_t guesses =
+      guess_length(budget, 0, [&](std::uint32_t i) { return rate_of(text.rates, text.match.length + i).value(); });
+  // Beyond the end of the history its own continuation is copied: that is how a loop goes on.
+  const std::size_t distance = history.size() - text.match.end;
+  for (std::size_t from = text.match.end; guesses > 0; --guesses, ++from)
+    to.push_back(from < history.size() ? history[from] : to[to.size() - distance]);
 }
 
 }  // namespace corral::engine

@@ -12,13 +12,18 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr SessionId kSession{1};
-// Guesses are free, so all that are asked for are made.
-NgramDrafter free_of_charge() { return NgramDrafter({.any = 0, .each = 0}); }
+// Where passes with more rows take as long, or `each` more for each: for nothing, all guesses there are are made.
+RowCosts costs(double each = 0) {
+  RowCosts costs;
+  for (std::uint32_t rows = 1; rows <= RowCosts::kMostRows; ++rows) costs.observe(rows, 1 + each * (rows - 1));
+  return costs;
+}
+const RowCosts kFree = costs();
 
 std::vector<Token> draft(NgramDrafter& drafter, const std::vector<Token>& history, std::uint32_t most = 8,
-                         SessionId session = kSession) {
+                         SessionId session = kSession, const RowCosts& costs = kFree) {
   std::vector<Token> guesses;
-  drafter.draft(session, history, most, guesses);
+  drafter.draft(session, history, {.most = most, .rows = 1, .costs = costs}, guesses);
   EXPECT_LE(guesses.size(), most);
   return guesses;
 }
@@ -84,18 +89,18 @@ TEST(NgramIndex, EmptyAndShortListsHaveNoMatch) {
 }
 
 TEST(NgramDrafter, ProposesWhatFollowedBefore) {
-  NgramDrafter drafter = free_of_charge();
+  NgramDrafter drafter;
   EXPECT_THAT(draft(drafter, {1, 2, 3, 4, 5, 6, 7, 9, 2, 3}, 3), ElementsAre(4, 5, 6));
 }
 
 TEST(NgramDrafter, PrefersTheLongestThenTheLatestMatch) {
-  NgramDrafter drafter = free_of_charge();
+  NgramDrafter drafter;
   EXPECT_THAT(draft(drafter, {1, 2, 3, 10, 9, 2, 3, 11, 1, 2, 3}, 1), ElementsAre(10));
   EXPECT_THAT(draft(drafter, {5, 2, 3, 10, 9, 2, 3, 11, 1, 2, 3}, 1, SessionId{2}), ElementsAre(11));
 }
 
 TEST(NgramDrafter, SilentWithoutRepetition) {
-  NgramDrafter drafter = free_of_charge();
+  NgramDrafter drafter;
   EXPECT_THAT(draft(drafter, {}), IsEmpty());
   EXPECT_THAT(draft(drafter, {1}), IsEmpty());
   EXPECT_THAT(draft(drafter, {1, 2, 3, 4, 5, 6}), IsEmpty());
@@ -103,20 +108,20 @@ TEST(NgramDrafter, SilentWithoutRepetition) {
 }
 
 TEST(NgramDrafter, GoesOnWithALoopBeyondTheEndOfTheHistory) {
-  NgramDrafter drafter = free_of_charge();
+  NgramDrafter drafter;
   EXPECT_THAT(draft(drafter, {9, 1, 2, 3, 1, 2, 3}, 8), ElementsAre(1, 2, 3, 1, 2, 3, 1, 2));
   EXPECT_THAT(draft(drafter, {7, 7, 7}, 4, SessionId{2}), ElementsAre(7, 7, 7, 7));
 }
 
 TEST(NgramDrafter, AppendsBehindOtherGuesses) {
-  NgramDrafter drafter = free_of_charge();
+  NgramDrafter drafter;
   std::vector<Token> guesses = {100, 101};
-  drafter.draft(kSession, std::vector<Token>{4, 5, 4, 5}, 3, guesses);
+  drafter.draft(kSession, std::vector<Token>{4, 5, 4, 5}, {.most = 3, .rows = 1, .costs = kFree}, guesses);
   EXPECT_THAT(guesses, ElementsAre(100, 101, 4, 5, 4));
 }
 
 TEST(NgramDrafter, FollowsAHistoryThatGrowsOrIsCut) {
-  NgramDrafter drafter = free_of_charge();
+  NgramDrafter drafter;
   std::vector<Token> history = {1, 2, 3, 4};
   EXPECT_THAT(draft(drafter, history), IsEmpty());
   history.insert(history.end(), {8, 2, 3});
@@ -126,31 +131,68 @@ TEST(NgramDrafter, FollowsAHistoryThatGrowsOrIsCut) {
   EXPECT_THAT(draft(drafter, history, 2), ElementsAre(9, 9));
 }
 
-TEST(NgramDrafter, StopsWhenMostlyWrongAndKeepsLongMatches) {
-  NgramDrafter drafter({.any = 0.25, .each = 0.15});
-  const std::vector<Token> two = {1, 2, 50, 3, 1, 2};
-  std::uint32_t guessed = 0;
-  for (int i = 0; i < 200; ++i) {
-    const auto guesses = draft(drafter, two);
-    if (guesses.empty()) continue;
-    ++guessed;
-    drafter.learn(kSession, 1, 0);
+// Token by token: how many guesses are made for a text, and how many of them are right.
+struct Guessed {
+  std::uint32_t made = 0, right = 0;
+};
+Guessed follow(NgramDrafter& drafter, const std::vector<Token>& text, std::size_t from, double each,
+               SessionId session = kSession) {
+  const RowCosts rows = costs(each);
+  Guessed all;
+  for (std::size_t at = from; at < text.size();) {
+    const auto guesses =
+        draft(drafter, {text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at)}, 8, session, rows);
+    all.made += static_cast<std::uint32_t>(guesses.size());
+    for (const Token guess : guesses) {
+      if (at == text.size() || guess != text[at]) break;
+      ++all.right;
+      ++at;
+    }
+    ++at;
   }
-  EXPECT_GT(guessed, 1u);
-  EXPECT_LT(guessed, 20u);
-  // What was learnt of short matches says nothing about long ones, nor about other sessions.
-  EXPECT_FALSE(draft(drafter, {1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8}).empty());
-  EXPECT_FALSE(draft(drafter, two, 8, SessionId{2}).empty());
+  return all;
+}
+
+// Pairs of tokens come again all the time, but what follows them is another one each time.
+std::vector<Token> misleading(std::uint32_t count) {
+  std::vector<Token> text;
+  while (text.size() < count) text.insert(text.end(), {1, 2, static_cast<Token>(10 + text.size())});
+  return text;
+}
+
+TEST(NgramDrafter, StopsWhenMostlyWrong) {
+  NgramDrafter drafter;
+  follow(drafter, misleading(300), 10, 0.1);
+  EXPECT_EQ(follow(drafter, misleading(1200), 900, 0.1, SessionId{2}).made, 0u) << "the next session is warned";
+}
+
+TEST(NgramDrafter, WhatAPassCostsDecidesHowSureAGuessMustBe) {
+  const std::vector<Token> text = misleading(300);
+  NgramDrafter cheap, dear;
+  EXPECT_GT(follow(cheap, text, 10, 0.02).made, 0u);
+  EXPECT_EQ(follow(dear, text, 10, 0.5).made, 0u);
+}
+
+// The text only misleads at first: what was not guessed any more shows all the same that it could have been.
+TEST(NgramDrafter, ComesBackWhenTheTextRepeatsItself) {
+  std::vector<Token> text = misleading(600);
+  const std::vector<Token> passage(text.begin() + 100, text.begin() + 200);
+  const std::size_t from = text.size();
+  for (int i = 0; i < 3; ++i) text.insert(text.end(), passage.begin(), passage.end());
+  NgramDrafter drafter;
+  follow(drafter, {text.begin(), text.begin() + static_cast<std::ptrdiff_t>(from)}, 10, 0.2);
+  const Guessed guessed = follow(drafter, text, from, 0.2);
+  EXPECT_GT(guessed.right, 200u);
+  EXPECT_GT(guessed.right, guessed.made * 9 / 10);
 }
 
 TEST(NgramDrafter, ForgetsSessions) {
-  NgramDrafter drafter = free_of_charge();
+  NgramDrafter drafter;
   draft(drafter, {1, 2, 1, 2});
   draft(drafter, {1, 2, 1, 2}, 8, SessionId{2});
   EXPECT_EQ(drafter.sessions(), 2u);
   drafter.forget(kSession);
   drafter.forget(SessionId{77});
-  drafter.learn(kSession, 3, 1);
   EXPECT_EQ(drafter.sessions(), 1u);
   drafter.downsize();
   EXPECT_EQ(drafter.sessions(), 0u);

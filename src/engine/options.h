@@ -44,6 +44,7 @@ struct SpeculativeOptions {
   std::uint32_t max_active = 2;    // more running sessions than this: the passes are full without guesses
   std::string draft_path = {};     // a smaller model with the same vocabulary; empty: look the n-gram up in the history
   float draft_probability = 0.5f;  // a guess to which the draft model gives less than this isn't made
+  bool measure = true;             // no guesses where passes are faster without; false: wherever one may be right
 };
 
 struct LoadOptions {

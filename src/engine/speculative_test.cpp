@@ -11,15 +11,17 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+// Guesses whatever they cost: a test must not depend on how fast the machine is just now.
 SpeculativeOptions by_looking_up(std::uint32_t max_tokens = 8, std::uint32_t max_active = 2) {
   SpeculativeOptions options;
   options.max_tokens = max_tokens;
   options.max_active = max_active;
+  options.measure = false;
   return options;
 }
 
 SpeculativeOptions by_model(const std::string& name) {
-  return {.max_tokens = 8, .draft_path = model_path(name), .draft_probability = 0};
+  return {.max_tokens = 8, .draft_path = model_path(name), .draft_probability = 0, .measure = false};
 }
 
 std::unique_ptr<InferenceEngine> load_guessing(const std::string& model, const SpeculativeOptions& guesses) {
@@ -99,6 +101,17 @@ TEST(Speculative, SeveralSessionsAtOnceKeepTheirOwnAnswers) {
   EXPECT_GT(accepted(*service), 0u);
 }
 
+TEST(Speculative, AloneInASplitLayout) {
+  LoadOptions options = load_options("tiny-llama");
+  options.kv_layout = KvLayout::split;
+  options.max_sequences = 2;
+  options.speculative = by_looking_up();
+  const auto service = load(options);
+  const Answer answer = generate(*service, session_with(*service, repetitive()), endless(300));
+  EXPECT_TRUE(Reference("tiny-llama").is_greedy(repetitive(), answer.tokens, true));
+  EXPECT_GT(answer.finish.usage.accepted_tokens, 0u);
+}
+
 TEST(Speculative, ARecurrentModelGoesWithout) {
   for (const SpeculativeOptions& guesses :
        {by_looking_up(), SpeculativeOptions{.max_tokens = 8, .draft_path = "none"}}) {
@@ -114,7 +127,7 @@ TEST(Speculative, ADraftModelOfTheSameWeightsIsNearlyAlwaysRight) {
   const Answer answer = generate(*service, session_with(*service, some_tokens(200)), endless(300));
   EXPECT_TRUE(Reference("tiny-llama").is_greedy(some_tokens(200), answer.tokens, true));
   EXPECT_GT(answer.finish.usage.accepted_tokens, 150u);
-  EXPECT_GT(answer.finish.usage.accepted_tokens, answer.finish.usage.drafted_tokens * 8 / 10);
+  EXPECT_GT(answer.finish.usage.accepted_tokens, answer.finish.usage.drafted_tokens * 7 / 10);
 }
 
 TEST(Speculative, ADraftModelThatIsMostlyWrongIsHardlyAsked) {
@@ -144,6 +157,15 @@ TEST(Speculative, TooManyGuessesAreRefused) {
   ASSERT_FALSE(service);
   EXPECT_EQ(service.error().code, errc::invalid_argument);
   EXPECT_EQ(service.error().param, "speculative");
+}
+
+// Measuring what passes take makes it unknown how many guesses there are, but not what comes out.
+TEST(Speculative, AnswersAreTheSameWhereGuessesMustPay) {
+  SpeculativeOptions guesses = by_looking_up();
+  guesses.measure = true;
+  const auto service = load_guessing("tiny-moe", guesses);
+  const Answer answer = generate(*service, session_with(*service, repetitive()), endless(300));
+  EXPECT_TRUE(Reference("tiny-moe").is_greedy(repetitive(), answer.tokens, true));
 }
 
 // ---- every way an answer may end or be told what to say, in the middle of guesses that are right

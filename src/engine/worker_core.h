@@ -34,6 +34,7 @@ struct WorkerOptions {
   double move_cell_ms = 0;
   std::uint32_t draft_tokens = 0;  // most guesses in a pass; 0: none
   std::uint32_t draft_active = 0;  // most running sessions beside which guessing pays
+  bool measure_rows = true;        // else every row counts as cheap
 };
 
 class WorkerCore {
@@ -130,6 +131,7 @@ class WorkerCore {
   std::uint64_t next_order_ = 1;
   std::uint64_t pass_ = 0;
   StepPace pace_;
+  RowCosts row_costs_;
   Batch batch_;
   std::vector<Command> commands_;
   std::vector<RunnableView> views_;

@@ -42,18 +42,18 @@ void WorkerCore::add_drafts() {
   // A split layout computes sequences with different numbers of tokens one after another.
   if (!shape_.unified() && items_.size() > 1) return;
   if (std::ranges::any_of(items_, [](const PassItem& item) { return item.tokens != 1; })) return;
-  std::uint32_t room = batch_.capacity() - static_cast<std::uint32_t>(items_.size());
+  std::uint32_t room = std::min(options_.draft_tokens, batch_.capacity() - static_cast<std::uint32_t>(items_.size()));
   for (PassItem& item : items_) {
     const Session& session = *item.session;
     if (session.generation->usage.completion_tokens == 0 || session.pending() != 1) continue;
     // The last token of an answer can't be followed by a guess: all in the pass may become part of the answer.
     const std::uint32_t ends = std::max(1u, session.remaining()) - 1;
     const std::uint32_t cells = memory_->cells_per_sequence();
-    const std::uint32_t most =
-        std::min({options_.draft_tokens, room, ends, cells - std::min(cells, session.in_cache + 1)});
+    const std::uint32_t most = std::min({room, ends, cells - std::min(cells, session.in_cache + 1)});
     if (most == 0) continue;
     item.first_draft = static_cast<std::uint32_t>(drafts_.size());
-    drafter_->draft(session.shared->id, session.history, most, drafts_);
+    const auto rows = static_cast<std::uint32_t>(items_.size() + drafts_.size());
+    drafter_->draft(session.shared->id, session.history, {.most = most, .rows = rows, .costs = row_costs_}, drafts_);
     item.drafted = static_cast<std::uint32_t>(drafts_.size()) - item.first_draft;
     room -= item.drafted;
   }
@@ -105,7 +105,11 @@ void WorkerCore::decode(std::span<PassItem> items) {
       ++counters_.steps;
       counters_.batch_tokens += batch_.size();
       counters_.prompt_tokens += prefill;
-      if (prefill > 0) counters_.prompt_ms += ms;
+      if (prefill > 0) {
+        counters_.prompt_ms += ms;
+      } else if (options_.measure_rows) {
+        row_costs_.observe(batch_.size(), ms);
+      }
       counters_.last_batch = batch_.size();
       counters_.step_tokens.observe(batch_.size());
       counters_.step_sessions.observe(static_cast<double>(items.size()));
@@ -159,7 +163,6 @@ void WorkerCore::take_result(const PassItem& item) {
   Usage& usage = session.generation->usage;
   usage.drafted_tokens += item.drafted;
   std::uint32_t accepted = 0;
-  bool refuted = false;
   for (std::uint32_t i = 0; i <= item.drafted; ++i) {
     const float* const logits = memory_->logits(item.row + static_cast<std::int32_t>(i));
     if (logits == nullptr) {
@@ -171,9 +174,7 @@ void WorkerCore::take_result(const PassItem& item) {
       finish(session, StopReason::error, token.error());
       break;
     }
-    const bool guessed = i < item.drafted;
-    const bool right = guessed && *token == drafts_[item.first_draft + i];
-    refuted = guessed && !right;
+    const bool right = i < item.drafted && *token == drafts_[item.first_draft + i];
     if (right) {
       ++accepted;
       ++usage.accepted_tokens;
@@ -187,7 +188,6 @@ void WorkerCore::take_result(const PassItem& item) {
   counters_.drafted_tokens += item.drafted;
   counters_.accepted_tokens += accepted;
   if (session.sequence >= 0) sequences_.discard_behind(session);
-  drafter_->learn(session.shared->id, accepted + (refuted ? 1 : 0), accepted);
 }
 
 }  // namespace corral::engine

@@ -17,7 +17,9 @@ protocol::Timings timings_of(const engine::Finish& finish) {
           .prompt_n = finish.usage.prompt_tokens - finish.usage.cached_tokens,
           .prompt_ms = finish.timings.prompt_ms,
           .predicted_n = finish.usage.completion_tokens,
-          .predicted_ms = finish.timings.predicted_ms};
+          .predicted_ms = finish.timings.predicted_ms,
+          .draft_n = finish.usage.drafted_tokens,
+          .draft_n_accepted = finish.usage.accepted_tokens};
 }
 
 void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::duration before_engine) {
@@ -33,6 +35,8 @@ void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::du
   timings.prompt_ms += more.prompt_ms;
   timings.predicted_n += more.predicted_n;
   timings.predicted_ms += more.predicted_ms;
+  timings.draft_n += more.draft_n;
+  timings.draft_n_accepted += more.draft_n_accepted;
 
   const double before = std::chrono::duration<double, std::milli>(before_engine).count();
   const double first_token = before + finish.timings.queue_ms + finish.timings.prompt_ms;

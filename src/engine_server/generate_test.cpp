@@ -48,6 +48,16 @@ TEST(Chat, StreamsTheSameInEvents) {
   EXPECT_EQ(server.records.size(), 1u);
 }
 
+TEST(Chat, GuessesShowInTheTimings) {
+  engine::SpeculativeOptions speculative;
+  speculative.max_tokens = 8;
+  speculative.measure = false;
+  Fixture server("scripted-endless", 2048, engine::Toggle::automatic, speculative);
+  const auto value = server.chat("go", R"(,"max_tokens":100)").json();
+  EXPECT_GT(value.at("timings").at("draft_n").as_int64(), 0);
+  EXPECT_GT(value.at("timings").at("draft_n_accepted").as_int64(), 0);
+}
+
 TEST(Chat, UnicodeIsWholeInEveryEvent) {
   Fixture server("scripted-unicode");
   const auto whole = server.chat("hi");

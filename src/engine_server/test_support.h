@@ -34,12 +34,14 @@ inline std::string model_path(const std::string& name) {
 }
 
 inline std::unique_ptr<engine::InferenceEngine> load(const std::string& name, std::uint32_t n_ctx = 2048,
-                                                     engine::Toggle flash_attention = engine::Toggle::automatic) {
+                                                     engine::Toggle flash_attention = engine::Toggle::automatic,
+                                                     const engine::SpeculativeOptions& speculative = {}) {
   engine::LoadOptions options;
   options.flash_attention = flash_attention;
   options.path = model_path(name);
   options.n_ctx = n_ctx;
   options.n_threads = 1;
+  options.speculative = speculative;
   auto service = engine::InferenceEngine::load(std::move(options));
   if (!service) throw std::runtime_error(service.error().message);
   return std::move(*service);
@@ -89,8 +91,9 @@ struct Answer {
 class Fixture {
  public:
   explicit Fixture(const std::string& model, std::uint32_t n_ctx = 2048,
-                   engine::Toggle flash_attention = engine::Toggle::automatic)
-      : service(load(model, n_ctx, flash_attention)) {
+                   engine::Toggle flash_attention = engine::Toggle::automatic,
+                   const engine::SpeculativeOptions& speculative = {})
+      : service(load(model, n_ctx, flash_attention, speculative)) {
     EngineServerOptions options;
     options.model_name = model;
     options.request_done = [this](const RequestRecord& record) { records.push_back(record); };

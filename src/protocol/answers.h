@@ -32,6 +32,8 @@ struct Timings {
   double prompt_ms = 0;
   std::uint32_t predicted_n = 0;
   double predicted_ms = 0;
+  std::uint32_t draft_n = 0;           // tokens guessed ahead; with none, the answer doesn't speak of guesses
+  std::uint32_t draft_n_accepted = 0;  // of these, right
 };
 
 struct TopLogprob {

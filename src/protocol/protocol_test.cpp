@@ -181,6 +181,13 @@ TEST(Answers, ChatCompletion) {
   EXPECT_EQ(choice.at("logprobs").at("content").at(0).at("top_logprobs").at(0).at("id").as_int64(), 2);
 }
 
+TEST(Answers, GuessesAreTimedOnlyWhereThereWereSome) {
+  const auto with = parsed(chat_completion(kHead, {}, {}, {.draft_n = 9, .draft_n_accepted = 7}));
+  EXPECT_EQ(with.at("timings").at("draft_n").as_int64(), 9);
+  EXPECT_EQ(with.at("timings").at("draft_n_accepted").as_int64(), 7);
+  EXPECT_FALSE(parsed(chat_completion(kHead, {}, {}, {})).at("timings").as_object().contains("draft_n"));
+}
+
 TEST(Answers, LegacyLogprobsOfCompletions) {
   TextAnswer answer{.text = "h\u20AC!", .finish_reason = "stop"};
   answer.has_logprobs = true;

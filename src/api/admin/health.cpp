@@ -19,6 +19,8 @@ void write_options(json::Writer& out, const backends::LoadOptions& options) {
     for (const auto& adapter : *options.lora) out.value(adapter);
     out.end_array();
   }
+  if (options.speculative) out.field("speculative", *options.speculative);
+  if (options.draft_model) out.field("draft_model", *options.draft_model);
   out.end_object();
 }
 

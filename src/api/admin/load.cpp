@@ -26,6 +26,8 @@ constexpr Field kLoadFields[] = {
     {.name = "gpu_layers", .kinds = protocol::kInteger, .min = -1, .max = 100'000},
     {.name = "llamacpp_backend", .kinds = protocol::kString},
     {.name = "lora", .kinds = protocol::kArray, .elements = protocol::kString},
+    {.name = "speculative", .kinds = protocol::kInteger, .min = 0, .max = 64},
+    {.name = "draft_model", .kinds = protocol::kString},
     {.name = "pinned", .kinds = protocol::kBoolean},
     {.name = "stream", .kinds = protocol::kBoolean},
 };
@@ -60,6 +62,9 @@ backends::LoadOptions load_options(json::View body) {
       integer(body, "ctx_size"), integer(body, "parallel"), integer(body, "threads"), integer(body, "gpu_layers"), {}};
   if (const auto backend = body.find("llamacpp_backend"); backend.found() && backend.is_string())
     options.llamacpp_backend = backend.as_string();
+  options.speculative = integer(body, "speculative");
+  if (const auto draft = body.find("draft_model"); draft.found() && draft.is_string())
+    options.draft_model = draft.as_string();
   if (const auto lora = body.find("lora"); lora.found() && lora.is_array()) {
     auto& adapters = options.lora.emplace();
     lora.each_element([&](json::View adapter) { adapters.emplace_back(adapter.as_string()); });

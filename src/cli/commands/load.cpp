@@ -42,6 +42,13 @@ void declare_load_options(CLI::App& app, LoadOptions& options) {
       ->type_name("FILE[:SCALE]")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->trigger_on_parse();
+  app.add_option("--speculative", options.speculative, "Most tokens guessed ahead; 0 for none")->type_name("N");
+  const auto set_draft = [&options](const std::string& file) {
+    options.draft_model = std::filesystem::absolute(file).native();
+  };
+  app.add_option_function<std::string>("--draft-model", set_draft,
+                                       "A smaller model with the same vocabulary that guesses")
+      ->type_name("FILE");
 }
 
 Action declare_load(CLI::App& app) {

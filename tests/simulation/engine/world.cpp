@@ -38,16 +38,15 @@ class FakePicker final : public TokenPicker {
 class FakeDrafter final : public Drafter {
  public:
   explicit FakeDrafter(std::uint64_t seed) : random_(seed) {}
-  void draft(SessionId, std::span<const Token> history, std::uint32_t most, std::vector<Token>& to) override {
+  void draft(SessionId, std::span<const Token> history, const GuessBudget& budget, std::vector<Token>& to) override {
     std::uint64_t hash = kEmptyHash;
     for (const Token token : history) hash = next_hash(hash, token);
-    for (std::uint32_t i = random_() % (most + 1); i > 0; --i) {
+    for (std::uint32_t i = random_() % (budget.most + 1); i > 0; --i) {
       const Token right = answer_to(hash, kVocabulary);
       to.push_back(random_() % 4 == 0 ? static_cast<Token>(random_() % kVocabulary) : right);
       hash = next_hash(hash, to.back());
     }
   }
-  void learn(SessionId, std::uint32_t, std::uint32_t) override {}
   void forget(SessionId) override {}
   void downsize() override {}
 

@@ -1,0 +1,35 @@
+// What a forward pass takes by the number of its rows, learnt from the passes there were. Pure. One thread.
+//
+// A second row may cost a twentieth of a pass (a GPU waits for the weights anyway) or two passes (a CPU that has fast
+// code for one row only), and eight rows less than seven: nothing but measuring tells. What wasn't measured, or not for
+// long, is taken to be cheap, so that it is tried where that promises something.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace corral::engine {
+
+class RowCosts {
+ public:
+  // A pass of `rows` rows, no prompts among them, took so long.
+  void observe(std::uint32_t rows, double ms);
+  // What one would take now; in passes of one row as long as nothing was observed. `rows` is at least 1.
+  double of(std::uint32_t rows) const;
+
+  static constexpr std::uint32_t kMostRows = 128;  // more count as so many
+  // Measured passes after which a number of rows that didn't occur in them is unknown again.
+  static constexpr std::uint64_t kForgotten = 2000;
+
+ private:
+  struct Seen {
+    double ms = 0;
+    std::uint64_t at = 0;  // 0: never
+  };
+  bool known(std::uint32_t rows) const { return seen_[rows].at != 0 && seen_[rows].at + kForgotten > passes_; }
+
+  std::array<Seen, kMostRows + 1> seen_ = {};
+  std::uint64_t passes_ = 0;
+};
+
+}  // namespace corral::engine
