@@ -41,9 +41,9 @@ def measure(setting):
         kept = speak()
         before = resident_bytes(pid)
         server.control.tell({"downsize": {}})
-        answer = server.control.answer(("downsized", "failed"), ANSWER_SECONDS)
-        if not answer or "failed" in answer:
-            why = f"answers {answer['failed']}" if answer else "has no answer"
+        answer = server.control.answer(("downsized",), ANSWER_SECONDS)
+        if not answer or not answer["downsized"]["done"]:
+            why = "says that it is busy" if answer else "has no answer"
             report.note(f"  skipped: the engine {why}")
             return Section(f"Skipped: to `downsize` on its control channel this engine {why}.", [])
         after = resident_bytes(pid)

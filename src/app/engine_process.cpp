@@ -69,6 +69,9 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
   }
   options.speculative.max_tokens = static_cast<std::uint32_t>(load.options.speculative.value_or(0));
   options.speculative.draft_path = load.options.draft_model.value_or("");
+  if (load.options.park_bytes.value_or(-1) >= 0)
+    options.park_bytes = static_cast<std::uint64_t>(*load.options.park_bytes);
+  options.park_dir = load.options.park_dir.value_or("");
   return options;
 }
 
@@ -156,15 +159,30 @@ class EngineChild {
       const auto tcp = server.listen_tcp("127.0.0.1", *arguments_.tcp_port);
       if (!tcp) co_return co_await give_up(tcp.error());
     }
+    engine_ = service->get();
     co_await tell(backends::EngineReady{(*service)->facts().n_ctx, engine::cpu_backend_file()});
     co_await parent_gone_.wait();
+    engine_ = nullptr;
     co_return true;
   }
 
   async::Task<void> watch_parent() {
-    co_await control_->until_peer_gone();
+    while (const auto line = co_await control_->read_line()) {
+      if (backends::is_downsize(*line)) co_await downsize();
+    }
     unwanted_ = true;
     parent_gone_.set();
+  }
+
+  async::Task<void> downsize() {
+    backends::EngineDownsized answer;
+    if (engine_ != nullptr) {
+      // It waits for the step that runs.
+      auto job = [engine = engine_] { return engine->downsize(); };
+      const engine::DownsizeReport report = co_await offload_.run(std::move(job));
+      answer = {report.done, report.sessions, report.parked_bytes};
+    }
+    co_await tell(answer);
   }
 
   async::Task<Result<std::unique_ptr<engine::InferenceEngine>>> load_model(const backends::EngineLoad& load) {
@@ -212,6 +230,7 @@ class EngineChild {
   async::ThreadPool offload_;
   std::atomic<bool> unwanted_ = false;  // a load that nobody waits for any more stops
   async::Event parent_gone_;
+  engine::InferenceEngine* engine_ = nullptr;  // loaded and serving
   async::TaskGroup tasks_;
   int exit_code_ = 0;
 };

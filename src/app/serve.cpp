@@ -61,6 +61,8 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
   options.default_options.threads = settings.threads;
   options.default_options.parallel = settings.parallel;
   options.default_options.speculative = settings.speculative;
+  options.default_options.park_bytes = std::int64_t{settings.park_mib} << 20;
+  if (settings.park_on_disk) options.default_options.park_dir = settings.state_dir / "parked";
   return options;
 }
 

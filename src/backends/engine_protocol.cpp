@@ -122,6 +122,8 @@ std::string to_line(const EngineLoad& load) {
   }
   optional_field(out, "speculative", load.options.speculative);
   optional_field(out, "draft_model", load.options.draft_model);
+  optional_field(out, "park_bytes", load.options.park_bytes);
+  optional_field(out, "park_dir", load.options.park_dir);
   out.end_object().end_object();
   return line;
 }
@@ -138,6 +140,9 @@ std::string to_line(const EngineEvent& event) {
     out.end_object();
   } else if (const auto* failed = std::get_if<EngineFailed>(&event)) {
     write_failed(out.key("failed"), *failed);
+  } else if (const auto* downsized = std::get_if<EngineDownsized>(&event)) {
+    out.key("downsized").begin_object().field("done", downsized->done).field("sessions", downsized->sessions);
+    out.field("parked_bytes", downsized->parked_bytes).end_object();
   } else if (const auto* estimate = std::get_if<MemoryEstimate>(&event)) {
     write(out.key("estimate"), *estimate);
   } else if (const auto* stats = std::get_if<RequestStats>(&event)) {
@@ -147,6 +152,13 @@ std::string to_line(const EngineEvent& event) {
   }
   out.end_object();
   return line;
+}
+
+std::string downsize_line() { return R"({"downsize":{}})"; }
+
+bool is_downsize(std::string_view line) {
+  const auto parsed = json::parse(line);
+  return parsed && json::find(*parsed, "downsize") != nullptr;
 }
 
 Result<EngineLoad> parse_engine_load(std::string_view line) {
@@ -169,6 +181,8 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
     if (const auto* text = adapter.if_string()) load.options.lora->emplace_back(text->data(), text->size());
   });
   load.options.speculative = integer(*body, "speculative");
+  load.options.park_bytes = integer(*body, "park_bytes");
+  if (const auto dir = json::text_or(*body, "park_dir", ""); !dir.empty()) load.options.park_dir = dir;
   if (const auto draft = json::text_or(*body, "draft_model", ""); !draft.empty()) load.options.draft_model = draft;
   return load;
 }
@@ -181,6 +195,11 @@ Result<EngineEvent> parse_engine_event(std::string_view line) {
   if (const auto* ready = json::find(*parsed, "ready"))
     return EngineReady{count(*ready, "context_window"), std::string(json::text_or(*ready, "cpu_backend", ""))};
   if (const auto* failed = json::find(*parsed, "failed")) return read_failed(*failed);
+  if (const auto* downsized = json::find(*parsed, "downsized")) {
+    const auto* const done = json::find(*downsized, "done");
+    return EngineDownsized{done && done->is_bool() && done->get_bool(), count(*downsized, "sessions"),
+                           count(*downsized, "parked_bytes")};
+  }
   if (const auto* estimate = json::find(*parsed, "estimate")) return read_memory_estimate(*estimate);
   if (const auto* done = json::find(*parsed, "request_done")) {
     return RequestStats{count(*done, "input"), count(*done, "output"), count(*done, "cached"),

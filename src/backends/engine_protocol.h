@@ -4,6 +4,8 @@
 //   child → router   {"progress":0.4}                      any number of times while loading
 //                    {"ready":{…}} or {"failed":{…}}       once
 //                    {"estimate":{…}}                      instead of "ready" by a child started for just that
+//   router → child   {"downsize":{}}                       any number of times
+//   child → router   {"downsized":{…}}                     for each of them
 //                    {"request_done":{…}}                  for every inference request from then on
 #pragma once
 
@@ -46,10 +48,19 @@ struct EngineFailed {
 
   Error error() const;
 };
-using EngineEvent = std::variant<EngineProgress, EngineReady, EngineFailed, RequestStats, MemoryEstimate>;
+// The answer to a downsize. Cells and compute memory come back with the next request.
+struct EngineDownsized {
+  bool done = false;  // false: something is being generated
+  std::uint64_t sessions = 0;
+  std::uint64_t parked_bytes = 0;  // of KV, kept in host memory
+};
+using EngineEvent =
+    std::variant<EngineProgress, EngineReady, EngineFailed, EngineDownsized, RequestStats, MemoryEstimate>;
 
 std::string to_line(const EngineLoad& load);
 std::string to_line(const EngineEvent& event);
+std::string downsize_line();
+bool is_downsize(std::string_view line);
 // Errors: those of json/, or load_failed for a line of another protocol.
 Result<EngineLoad> parse_engine_load(std::string_view line);
 Result<EngineEvent> parse_engine_event(std::string_view line);

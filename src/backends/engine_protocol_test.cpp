@@ -15,6 +15,18 @@ T round_trip(const T& event) {
   return std::get<T>(*parsed);
 }
 
+TEST(EngineProtocol, ADownsizeAndItsAnswer) {
+  EXPECT_TRUE(is_downsize(downsize_line()));
+  EXPECT_FALSE(is_downsize(to_line(EngineLoad{})));
+  EXPECT_FALSE(is_downsize("no json"));
+  const auto event = parse_engine_event(to_line(EngineEvent(EngineDownsized{true, 3, 4096})));
+  ASSERT_TRUE(event);
+  const auto& read = std::get<EngineDownsized>(*event);
+  EXPECT_TRUE(read.done);
+  EXPECT_EQ(read.sessions, 3u);
+  EXPECT_EQ(read.parked_bytes, 4096u);
+}
+
 TEST(EngineProtocol, LoadComesBackAsItWent) {
   EngineLoad load{"org/repo:Q8_0", "/models/a \"b\"\n\xC3\xA9.gguf", ModelType::reranking, {}};
   load.options = {4096, 8, 0, -1, "cuda"};

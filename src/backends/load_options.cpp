@@ -18,6 +18,8 @@ void for_each_option(Visit visit, Options&... options) {
   visit(options.lora...);
   visit(options.speculative...);
   visit(options.draft_model...);
+  visit(options.park_bytes...);
+  visit(options.park_dir...);
 }
 
 }  // namespace

@@ -21,6 +21,9 @@ struct LoadOptions {
   std::optional<std::int64_t> speculative = {};       // most tokens guessed ahead in a pass; 0: none
   std::optional<std::string> draft_model = {};        // file of a smaller model that guesses; empty: the text itself
 
+  std::optional<std::int64_t> park_bytes = {};  // host memory for conversations that lost their KV cells
+  std::optional<std::string> park_dir = {};     // folder in which they outlive the process; empty: they don't
+
   friend bool operator==(const LoadOptions&, const LoadOptions&) = default;
 };
 

@@ -137,6 +137,21 @@ const std::array kOptions = {
            .help = "Most tokens guessed ahead from what the text repeats, and checked in one pass; as many as the "
                    "machine gains by. Answers stay the same. 0: none.",
            .range = {0, 64}},
+    Option{.key = "park_mib",
+           .group = Group::engine,
+           .field = &S::park_mib,
+           .fallback = "1024",
+           .value_name = "MIB",
+           .help =
+               "Host memory of each model for conversations that lost their place in the KV cache, so that going on "
+               "doesn't compute them again. 0: none is kept.",
+           .range = {0, 1 << 24}},
+    Option{.key = "park_on_disk",
+           .group = Group::engine,
+           .field = &S::park_on_disk,
+           .fallback = "false",
+           .help = "Keep such conversations in the folder parked of state_dir when their model is unloaded, 8 GiB at "
+                   "most, so that they outlive it. The files hold what was said, in a form that only corral reads."},
 
     Option{.key = "log_level",
            .group = Group::process,

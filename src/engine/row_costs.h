@@ -16,6 +16,8 @@ class RowCosts {
   void observe(std::uint32_t rows, double ms);
   // What one would take now; in passes of one row as long as nothing was observed. `rows` is at least 1.
   double of(std::uint32_t rows) const;
+  // That many rows were measured, and not too long ago.
+  bool measured(std::uint32_t rows) const { return known(rows); }
 
   static constexpr std::uint32_t kMostRows = 128;  // more count as so many
   // Measured passes after which a number of rows that didn't occur in them is unknown again.

@@ -65,6 +65,12 @@ std::vector<BatchItem> plan_batch(std::span<const RunnableView> sessions, const 
   return plan;
 }
 
+std::uint32_t sessions_per_pass(std::uint32_t running, const RowCosts& costs) {
+  if (running < 2 || running > RowCosts::kMostRows || !costs.measured(running)) return running;
+  if (!costs.measured(1)) return 1;
+  return costs.of(1) * running < costs.of(running) ? 1 : running;
+}
+
 void StepPace::observe(const Pass& pass) {
   const auto learn = [](double& known, double sample) { known = known == 0 ? sample : 0.8 * known + 0.2 * sample; };
   if (pass.prefill == 0) {
@@ -77,12 +83,17 @@ void StepPace::observe(const Pass& pass) {
   learn(prefill_ms_, (pass.ms - alone) / pass.prefill);
 }
 
-std::uint32_t StepPace::allowance(double most_ms, std::uint32_t limit) const {
+std::uint32_t StepPace::allowance(std::uint32_t decoding, double most_ms, std::uint32_t limit) const {
   const std::uint32_t floor = std::min(kFloor, limit);
   if (prefill_ms_ <= 0) return std::min(kFirstGuess, limit);
   const double room = decode_ms_ > 0 ? std::min(decode_ms_ * (kStretch - 1), most_ms) : most_ms;
   const double fits = room / prefill_ms_;
-  return fits >= limit ? limit : std::max(floor, static_cast<std::uint32_t>(fits));
+  if (fits >= limit) return limit;
+  const std::uint32_t tokens = std::max(floor, static_cast<std::uint32_t>(fits));
+  // Whole tiles; the last one is filled up if most of it is needed anyway.
+  const std::uint32_t tiles = (decoding + tokens + kTile / 4) / kTile;
+  const std::uint32_t whole = tiles * kTile;
+  return whole > decoding + floor ? std::min(whole - decoding, limit) : tokens;
 }
 
 }  // namespace corral::engine

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/row_costs.h"
+
 namespace corral::engine {
 
 // A session that holds a sequence and wants to run.
@@ -34,6 +36,11 @@ struct BatchItem {
 // Decoding sessions in snapshot order, then prompts, oldest first; each session at most once.
 std::vector<BatchItem> plan_batch(std::span<const RunnableView> sessions, const BatchLimits& limits);
 
+// How many of `running` decoding sessions to take into a pass when nothing else is to be done: all, or one at a time
+// where that is quicker. On CPUs with fast code for a single row, two or three rows can take longer together than one
+// after another. What one row takes is tried out once if it isn't known.
+std::uint32_t sessions_per_pass(std::uint32_t running, const RowCosts& costs);
+
 // How many prompt tokens fit beside running streams, learnt from the passes so far: so many that a step takes at most
 // about kStretch times as long as without them. Then each stream keeps at least half of its speed while prompts come,
 // and prompts get what the other half is worth. Pure.
@@ -45,11 +52,13 @@ class StepPace {
     double ms = 0;
   };
   void observe(const Pass& pass);
-  // Prompt tokens for a pass with running streams; at least kFloor, at most `limit`. `most_ms`: a step should not get
-  // longer by more than this.
-  std::uint32_t allowance(double most_ms, std::uint32_t limit) const;
+  // Prompt tokens for a pass with `decoding` running streams; at least kFloor, at most `limit`. `most_ms`: a step
+  // should not get longer by more than this.
+  std::uint32_t allowance(std::uint32_t decoding, double most_ms, std::uint32_t limit) const;
 
   static constexpr std::uint32_t kFloor = 8;
+  // Compute kernels take rows in tiles: a pass is as quick with a whole tile as with most of one.
+  static constexpr std::uint32_t kTile = 16;
   // Until something is known.
   static constexpr std::uint32_t kFirstGuess = 64;
   static constexpr double kStretch = 1.9;

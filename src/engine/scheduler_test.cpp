@@ -124,8 +124,8 @@ TEST(PlanBatch, PropertiesHoldForRandomMixes) {
 }
 
 TEST(StepPace, GuessesUntilItKnows) {
-  EXPECT_EQ(StepPace().allowance(100, 512), StepPace::kFirstGuess);
-  EXPECT_EQ(StepPace().allowance(100, 16), 16u);
+  EXPECT_EQ(StepPace().allowance(0, 100, 512), StepPace::kFirstGuess);
+  EXPECT_EQ(StepPace().allowance(0, 100, 16), 16u);
 }
 
 StepPace pace_of(double decode_ms, double prefill_ms) {
@@ -138,17 +138,40 @@ StepPace pace_of(double decode_ms, double prefill_ms) {
 }
 
 TEST(StepPace, PromptsTakeAsLongAsTheStreamsBesideThem) {
-  EXPECT_NEAR(pace_of(40, 2).allowance(1000, 512), 40 * (StepPace::kStretch - 1) / 2, 1);
-  EXPECT_EQ(pace_of(40, 100).allowance(1000, 512), StepPace::kFloor);
-  EXPECT_EQ(pace_of(40, 0.01).allowance(1000, 512), 512u);
+  EXPECT_NEAR(pace_of(400, 2).allowance(0, 1000, 512), 400 * (StepPace::kStretch - 1) / 2, StepPace::kTile);
+  EXPECT_EQ(pace_of(40, 100).allowance(0, 1000, 512), StepPace::kFloor);
+  EXPECT_EQ(pace_of(40, 0.01).allowance(0, 1000, 512), 512u);
 }
 
-TEST(StepPace, AStepNeverGetsMuchLongerThanAllowed) { EXPECT_NEAR(pace_of(400, 2).allowance(100, 512), 50, 1); }
+TEST(StepPace, AStepNeverGetsMuchLongerThanAllowed) {
+  EXPECT_NEAR(pace_of(400, 2).allowance(0, 100, 512), 50, StepPace::kTile);
+}
+
+TEST(StepPace, FillsWholeTiles) {
+  for (std::uint32_t decoding = 1; decoding < 20; ++decoding) {
+    const std::uint32_t tokens = pace_of(200, 2).allowance(decoding, 1000, 512);
+    EXPECT_EQ((decoding + tokens) % StepPace::kTile, 0u) << decoding << " and " << tokens;
+    EXPECT_LE(tokens, 90 + StepPace::kTile / 4);
+  }
+}
+
+TEST(SessionsPerPass, OneAtATimeWhereThatIsQuicker) {
+  RowCosts costs;
+  EXPECT_EQ(sessions_per_pass(2, costs), 2u) << "nothing is known";
+  costs.observe(2, 47);
+  EXPECT_EQ(sessions_per_pass(2, costs), 1u) << "one row is tried";
+  costs.observe(1, 16);
+  EXPECT_EQ(sessions_per_pass(2, costs), 1u);
+  costs.observe(8, 74);
+  EXPECT_EQ(sessions_per_pass(8, costs), 8u);
+  EXPECT_EQ(sessions_per_pass(1, costs), 1u);
+  EXPECT_EQ(sessions_per_pass(500, costs), 500u);
+}
 
 TEST(StepPace, PromptsAloneTeachWhatATokenCosts) {
   StepPace pace;
   for (int i = 0; i < 50; ++i) pace.observe({.decoding = 0, .prefill = 512, .ms = 1024});
-  EXPECT_NEAR(pace.allowance(100, 512), 50, 1);
+  EXPECT_NEAR(pace.allowance(0, 100, 512), 50, StepPace::kTile);
 }
 
 }  // namespace

@@ -94,6 +94,8 @@ class WorkerCore {
   };
   void compute_pass();
   void plan_pass();
+  void take_turns();
+  double turns(std::span<const PassItem> items) const;
   void add_drafts();
   void decode(std::span<PassItem> items);
   std::uint32_t fill_batch(std::span<PassItem> items);

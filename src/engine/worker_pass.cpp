@@ -23,15 +23,26 @@ void WorkerCore::plan_pass() {
                       .decoding = session->pending() == 1 && generation.usage.completion_tokens > 0,
                       .order = generation.order});
   }
+  const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
   const std::uint32_t capacity = batch_.capacity();
   const BatchLimits limits{.tokens = capacity,
                            .outputs = options_.max_sequences,
-                           .prefill = pace_.allowance(options_.target_step_ms, capacity)};
+                           .prefill = pace_.allowance(decoding, options_.target_step_ms, capacity)};
   items_.clear();
   for (const BatchItem& item : plan_batch(views_, limits))
     items_.push_back({.session = active_[item.index], .tokens = item.tokens});
+  if (decoding == views_.size()) take_turns();
   // A split layout wants its sequences in order: each gap or step back would cost a pass of its own.
   std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->sequence; });
+}
+
+// Nothing but decoding sessions: those that waited longest go first where not all go at once.
+void WorkerCore::take_turns() {
+  const auto running = static_cast<std::uint32_t>(items_.size());
+  const std::uint32_t at_once = sessions_per_pass(running, row_costs_);
+  if (at_once == running) return;
+  std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->last_used; });
+  items_.resize(at_once);
 }
 
 // Guesses behind the tokens of decoding sessions, where a pass isn't full without them.
@@ -85,6 +96,11 @@ std::uint32_t WorkerCore::fill_batch(std::span<PassItem> items) {
   return prefill;
 }
 
+// Passes until each running session has had its turn.
+double WorkerCore::turns(std::span<const PassItem> items) const {
+  return static_cast<double>(active_.size()) / static_cast<double>(items.size());
+}
+
 void WorkerCore::decode(std::span<PassItem> items) {
   const std::uint32_t prefill = fill_batch(items);
   const MonoTime begin = clock_();
@@ -114,7 +130,8 @@ void WorkerCore::decode(std::span<PassItem> items) {
       counters_.step_tokens.observe(batch_.size());
       counters_.step_sessions.observe(static_cast<double>(items.size()));
       counters_.max_batch = std::max(counters_.max_batch, batch_.size());
-      pace_.observe({.decoding = batch_.size() - prefill, .prefill = prefill, .ms = ms});
+      pace_.observe(
+          {.decoding = batch_.size() - prefill, .prefill = prefill, .ms = prefill > 0 ? ms : ms * turns(items)});
       take_results(items);
       break;
     case DecodeStatus::no_room:

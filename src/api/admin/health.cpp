@@ -21,6 +21,8 @@ void write_options(json::Writer& out, const backends::LoadOptions& options) {
   }
   if (options.speculative) out.field("speculative", *options.speculative);
   if (options.draft_model) out.field("draft_model", *options.draft_model);
+  if (options.park_bytes) out.field("park_bytes", *options.park_bytes);
+  if (options.park_dir) out.field("park_dir", *options.park_dir);
   out.end_object();
 }
 

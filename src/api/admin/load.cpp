@@ -28,6 +28,7 @@ constexpr Field kLoadFields[] = {
     {.name = "lora", .kinds = protocol::kArray, .elements = protocol::kString},
     {.name = "speculative", .kinds = protocol::kInteger, .min = 0, .max = 64},
     {.name = "draft_model", .kinds = protocol::kString},
+    {.name = "park_bytes", .kinds = protocol::kInteger, .min = 0},
     {.name = "pinned", .kinds = protocol::kBoolean},
     {.name = "stream", .kinds = protocol::kBoolean},
 };
@@ -63,6 +64,7 @@ backends::LoadOptions load_options(json::View body) {
   if (const auto backend = body.find("llamacpp_backend"); backend.found() && backend.is_string())
     options.llamacpp_backend = backend.as_string();
   options.speculative = integer(body, "speculative");
+  options.park_bytes = integer(body, "park_bytes");
   if (const auto draft = body.find("draft_model"); draft.found() && draft.is_string())
     options.draft_model = draft.as_string();
   if (const auto lora = body.find("lora"); lora.found() && lora.is_array()) {

@@ -75,7 +75,7 @@ struct Client {
 
 class World {
  public:
-  World(std::uint64_t variety, bool traced) : traced_(traced) {
+  World(std::uint64_t variety, bool traced) : traced_(traced), jitter_(variety) {
     std::mt19937_64 random(variety);
     const auto one_of = [&](auto... values) {
       const std::array all{values...};
@@ -108,7 +108,7 @@ class World {
                                                                                 .fingerprint = {},
                                                                                 .folder_bytes = 0}),
                             .drafter = options_.draft_tokens > 0 ? std::make_unique<FakeDrafter>(variety) : nullptr,
-                            .clock = [this] { return now_ += std::chrono::milliseconds(1); }};
+                            .clock = [this] { return now_ += std::chrono::microseconds(300 + jitter_() % 3000); }};
     core_ = std::make_unique<WorkerCore>(std::move(parts), options_);
   }
 
@@ -344,6 +344,7 @@ class World {
   }
 
   const bool traced_;
+  std::mt19937_64 jitter_;  // of the time that passes take
   Outcome outcome_;
   FakeTokens tokens_;
   FakeMemoryOptions memory_;
