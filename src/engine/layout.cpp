@@ -9,8 +9,8 @@ namespace {
 constexpr std::uint32_t kForesight = 128;
 // Room left behind a session in its part, so that it doesn't outgrow it at once.
 constexpr std::uint32_t kHeadroom = 64;
-// A prompt this long beside running streams is worth fusing with them.
-constexpr std::uint32_t kLongPrompt = 768;
+// Prompts this long, all together, beside running streams are worth fusing with them.
+constexpr std::uint32_t kLongPrompts = 256;
 // A change must win back so many times what it costs.
 constexpr double kMargin = 2.0;
 
@@ -22,12 +22,12 @@ std::uint32_t needs(const LayoutView& session) {
 
 KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& facts) {
   if (sessions.empty() || facts.foreign_cell_ms <= 0) return facts.foreign_cell_ms <= 0 ? KvShape{} : facts.now;
-  std::uint32_t longest = 0, longest_prompt = 0, cached = facts.idle_cells, decoding = 0;
+  std::uint32_t longest = 0, prompts = 0, cached = facts.idle_cells, decoding = 0;
   double tokens = 0;
   for (const LayoutView& session : sessions) {
     const std::uint32_t pending = session.tokens - session.cached;
     longest = std::max(longest, needs(session));
-    longest_prompt = std::max(longest_prompt, pending);
+    prompts += pending > 1 ? pending : 0;
     cached += session.cached;
     tokens += session.tokens;
     decoding += pending == 1 ? 1 : 0;
@@ -40,12 +40,11 @@ KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& f
   if (!facts.now.unified()) {
     const std::uint32_t part = facts.cells / facts.now.streams;
     const bool outgrown = std::ranges::any_of(sessions, [&](const LayoutView& s) { return s.tokens + 1 >= part; });
-    if (outgrown || (facts.now.streams < running && !fits) || (longest_prompt >= kLongPrompt && decoding > 0))
-      return {};
+    if (outgrown || (facts.now.streams < running && !fits) || (prompts >= kLongPrompts && decoding > 0)) return {};
     if (facts.now.streams < running) return {.streams = streams};
     return facts.now;
   }
-  if (!fits || running < 2 || (longest_prompt >= kLongPrompt && decoding > 0)) return facts.now;
+  if (!fits || running < 2 || prompts > 0) return facts.now;
 
   // What each step pays for cells of others, over the steps that all of them will go on for; they grow meanwhile.
   std::uint32_t steps = kForesight;

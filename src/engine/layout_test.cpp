@@ -22,8 +22,9 @@ TEST(Layout, OneSessionHasThePoolForItself) {
 }
 
 TEST(Layout, ManyUnrelatedStreamsGetAPartEach) {
-  const KvShape shape = choose_layout(alike(16, {.tokens = 128, .remaining = 128}), facts());
+  const KvShape shape = choose_layout(alike(16, {.tokens = 128, .cached = 127, .remaining = 128}), facts());
   EXPECT_EQ(shape.streams, 16u);
+  EXPECT_TRUE(choose_layout(alike(16, {.tokens = 128, .remaining = 128}), facts()).unified()) << "prompts come first";
 }
 
 TEST(Layout, NoSessionGetsAPartItDoesNotFitInto) {

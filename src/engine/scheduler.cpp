@@ -83,17 +83,18 @@ void StepPace::observe(const Pass& pass) {
   learn(prefill_ms_, (pass.ms - alone) / pass.prefill);
 }
 
-std::uint32_t StepPace::allowance(std::uint32_t decoding, double most_ms, std::uint32_t limit) const {
-  const std::uint32_t floor = std::min(kFloor, limit);
+std::uint32_t StepPace::allowance(std::uint32_t decoding, std::uint32_t prompts, double most_ms,
+                                  std::uint32_t limit) const {
   if (prefill_ms_ <= 0) return std::min(kFirstGuess, limit);
-  const double room = decode_ms_ > 0 ? std::min(decode_ms_ * (kStretch - 1), most_ms) : most_ms;
-  const double fits = room / prefill_ms_;
+  const double single = decode_ms_ > 0 ? std::min(decode_ms_ * (kStretch - 1), most_ms) : most_ms;
+  const double crowd = std::max(1.0, static_cast<double>(prompts) / std::max(1u, decoding));
+  const double fits = single * crowd / prefill_ms_;
   if (fits >= limit) return limit;
-  const std::uint32_t tokens = std::max(floor, static_cast<std::uint32_t>(fits));
-  // Whole tiles; the last one is filled up if most of it is needed anyway.
-  const std::uint32_t tiles = (decoding + tokens + kTile / 4) / kTile;
-  const std::uint32_t whole = tiles * kTile;
-  return whole > decoding + floor ? std::min(whole - decoding, limit) : tokens;
+  // Whole tiles, to the nearest.
+  const std::uint32_t tiles = (decoding + static_cast<std::uint32_t>(fits) + kTile / 2) / kTile;
+  std::uint32_t whole = std::max(1u, tiles) * kTile;
+  while (whole < decoding + kFloor) whole += kTile;
+  return std::min(whole - decoding, limit);
 }
 
 }  // namespace corral::engine

@@ -41,9 +41,10 @@ std::vector<BatchItem> plan_batch(std::span<const RunnableView> sessions, const 
 // after another. What one row takes is tried out once if it isn't known.
 std::uint32_t sessions_per_pass(std::uint32_t running, const RowCosts& costs);
 
-// How many prompt tokens fit beside running streams, learnt from the passes so far: so many that a step takes at most
-// about kStretch times as long as without them. Then each stream keeps at least half of its speed while prompts come,
-// and prompts get what the other half is worth. Pure.
+// How many prompt tokens fit beside running streams, learnt from the passes so far: so many that a step takes about
+// kStretch times as long as without them. Then each stream keeps half of its speed while a prompt comes, and the prompt
+// gets what the other half is worth. Where more sessions wait with prompts than run, the prompts get more in
+// proportion: the one that runs already must not hold up the many. Pure.
 class StepPace {
  public:
   struct Pass {
@@ -52,9 +53,9 @@ class StepPace {
     double ms = 0;
   };
   void observe(const Pass& pass);
-  // Prompt tokens for a pass with `decoding` running streams; at least kFloor, at most `limit`. `most_ms`: a step
-  // should not get longer by more than this.
-  std::uint32_t allowance(std::uint32_t decoding, double most_ms, std::uint32_t limit) const;
+  // Prompt tokens for a pass with `decoding` running streams, while `prompts` sessions wait with theirs. At least what
+  // fills a tile, at most `limit`. `most_ms`: a single prompt should not make a step longer by more than this.
+  std::uint32_t allowance(std::uint32_t decoding, std::uint32_t prompts, double most_ms, std::uint32_t limit) const;
 
   static constexpr std::uint32_t kFloor = 8;
   // Compute kernels take rows in tiles: a pass is as quick with a whole tile as with most of one.

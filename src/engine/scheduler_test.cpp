@@ -124,8 +124,8 @@ TEST(PlanBatch, PropertiesHoldForRandomMixes) {
 }
 
 TEST(StepPace, GuessesUntilItKnows) {
-  EXPECT_EQ(StepPace().allowance(0, 100, 512), StepPace::kFirstGuess);
-  EXPECT_EQ(StepPace().allowance(0, 100, 16), 16u);
+  EXPECT_EQ(StepPace().allowance(0, 1, 100, 512), StepPace::kFirstGuess);
+  EXPECT_EQ(StepPace().allowance(0, 1, 100, 16), 16u);
 }
 
 StepPace pace_of(double decode_ms, double prefill_ms) {
@@ -138,20 +138,27 @@ StepPace pace_of(double decode_ms, double prefill_ms) {
 }
 
 TEST(StepPace, PromptsTakeAsLongAsTheStreamsBesideThem) {
-  EXPECT_NEAR(pace_of(400, 2).allowance(0, 1000, 512), 400 * (StepPace::kStretch - 1) / 2, StepPace::kTile);
-  EXPECT_EQ(pace_of(40, 100).allowance(0, 1000, 512), StepPace::kFloor);
-  EXPECT_EQ(pace_of(40, 0.01).allowance(0, 1000, 512), 512u);
+  EXPECT_NEAR(pace_of(400, 2).allowance(8, 1, 1000, 512), 400 * (StepPace::kStretch - 1) / 2, StepPace::kTile);
+  EXPECT_EQ(pace_of(40, 100).allowance(4, 1, 1000, 512), StepPace::kTile - 4) << "at least a tile";
+  EXPECT_EQ(pace_of(40, 100).allowance(14, 1, 1000, 512), 2 * StepPace::kTile - 14) << "not next to nothing";
+  EXPECT_EQ(pace_of(40, 0.01).allowance(4, 1, 1000, 512), 512u);
+}
+
+TEST(StepPace, ManyPromptsAreNotHeldUpByOneStream) {
+  const StepPace pace = pace_of(40, 2);
+  EXPECT_NEAR(pace.allowance(1, 15, 1000, 512), 15 * 40 * (StepPace::kStretch - 1) / 2, StepPace::kTile);
+  EXPECT_EQ(pace.allowance(8, 4, 1000, 512), pace.allowance(8, 1, 1000, 512));
 }
 
 TEST(StepPace, AStepNeverGetsMuchLongerThanAllowed) {
-  EXPECT_NEAR(pace_of(400, 2).allowance(0, 100, 512), 50, StepPace::kTile);
+  EXPECT_NEAR(pace_of(400, 2).allowance(0, 1, 100, 512), 50, StepPace::kTile);
 }
 
 TEST(StepPace, FillsWholeTiles) {
   for (std::uint32_t decoding = 1; decoding < 20; ++decoding) {
-    const std::uint32_t tokens = pace_of(200, 2).allowance(decoding, 1000, 512);
+    const std::uint32_t tokens = pace_of(200, 2).allowance(decoding, 1, 1000, 512);
     EXPECT_EQ((decoding + tokens) % StepPace::kTile, 0u) << decoding << " and " << tokens;
-    EXPECT_LE(tokens, 90 + StepPace::kTile / 4);
+    EXPECT_LE(tokens, 90 + StepPace::kTile / 2);
   }
 }
 
@@ -171,7 +178,7 @@ TEST(SessionsPerPass, OneAtATimeWhereThatIsQuicker) {
 TEST(StepPace, PromptsAloneTeachWhatATokenCosts) {
   StepPace pace;
   for (int i = 0; i < 50; ++i) pace.observe({.decoding = 0, .prefill = 512, .ms = 1024});
-  EXPECT_NEAR(pace.allowance(0, 100, 512), 50, StepPace::kTile);
+  EXPECT_NEAR(pace.allowance(0, 1, 100, 512), 50, StepPace::kTile);
 }
 
 }  // namespace

@@ -24,10 +24,11 @@ void WorkerCore::plan_pass() {
                       .order = generation.order});
   }
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
+  const auto prompts = static_cast<std::uint32_t>(views_.size()) - decoding;
   const std::uint32_t capacity = batch_.capacity();
   const BatchLimits limits{.tokens = capacity,
                            .outputs = options_.max_sequences,
-                           .prefill = pace_.allowance(decoding, options_.target_step_ms, capacity)};
+                           .prefill = pace_.allowance(decoding, prompts, options_.target_step_ms, capacity)};
   items_.clear();
   for (const BatchItem& item : plan_batch(views_, limits))
     items_.push_back({.session = active_[item.index], .tokens = item.tokens});
