@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include <boost/asio/basic_signal_set.hpp>
 #include <fmt/format.h>
 
 #include "app/version.h"
@@ -111,6 +113,7 @@ class EngineChild {
         control_(open(loops_.home().executor())),
         offload_(2),
         parent_gone_(loops_.home().executor()),
+        signals_(loops_.home().executor()),
         tasks_(loops_.home().executor()) {}
 
   int run() {
@@ -160,7 +163,9 @@ class EngineChild {
       if (!tcp) co_return co_await give_up(tcp.error());
     }
     engine_ = service->get();
+    signals_.add(SIGTERM);
     co_await tell(backends::EngineReady{(*service)->facts().n_ctx, engine::cpu_backend_file()});
+    tasks_.spawn("watch signals", watch_signals());
     co_await parent_gone_.wait();
     engine_ = nullptr;
     co_return true;
@@ -171,6 +176,12 @@ class EngineChild {
       if (backends::is_downsize(*line)) co_await downsize();
     }
     unwanted_ = true;
+    parent_gone_.set();
+  }
+
+  // A loaded engine that is told to end parks its conversations first.
+  async::Task<void> watch_signals() {
+    (void)co_await signals_.async_wait(async::asio::as_tuple(async::asio::use_awaitable_t<async::Executor>()));
     parent_gone_.set();
   }
 
@@ -230,6 +241,7 @@ class EngineChild {
   async::ThreadPool offload_;
   std::atomic<bool> unwanted_ = false;  // a load that nobody waits for any more stops
   async::Event parent_gone_;
+  async::asio::basic_signal_set<async::Executor> signals_;
   engine::InferenceEngine* engine_ = nullptr;  // loaded and serving
   async::TaskGroup tasks_;
   int exit_code_ = 0;

@@ -72,6 +72,7 @@ Result<> InferenceEngine::Impl::add_worker() {
       .prefix_cache_tokens = std::min(options.prefix_cache_tokens, (*memory)->n_ctx() / 2),
       .target_step_ms = static_cast<double>(options.target_step.count()),
       .layout = model->plain_attention() ? options.kv_layout : KvLayout::unified,
+      .park_at_end = !options.park_dir.empty(),
       .foreign_cell_ms = foreign_cell_ms(*model, options),
       .move_cell_ms = static_cast<double>(model->kv_bytes_per_token()) / kMoveBytesPerMs,
       .draft_tokens = options.speculative.max_tokens,

@@ -47,7 +47,7 @@ void WorkerCore::shut_down() {
   for (auto& [id, session] : sessions_) {
     if (session->generation) finish(*session, StopReason::shutdown);
   }
-  sequences_.park_all();
+  if (options_.park_at_end) sequences_.park_all();
 }
 
 Session* WorkerCore::find(SessionId id) {
