@@ -30,7 +30,7 @@ struct WorkerOptions {
   std::uint32_t prefix_cache_tokens = 0;
   double target_step_ms = 100;
   KvLayout layout = KvLayout::automatic;
-  bool park_at_end = false;  // what is in cells is wanted when the worker has gone
+  bool park_at_end = false;    // what is in cells is wanted when the worker has gone
   double foreign_cell_ms = 0;  // see LayoutFacts
   double move_cell_ms = 0;
   std::uint32_t draft_tokens = 0;  // most guesses in a pass; 0: none
