@@ -1,6 +1,7 @@
 // The engine child alone, over its control channel, as the router talks to it.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import http from "node:http";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -108,4 +109,60 @@ test("an estimate is one answer, and the end", async () => {
   broken.load({ path: "/nowhere/model.gguf" });
   assert.equal((await broken.events()).at(-1).failed.cause, "file_not_found");
   assert.equal(await broken.ended, 1);
+});
+
+// One request over the engine's own socket.
+function ask(engine, body) {
+  return new Promise((resolve, reject) => {
+    const request = http.request(
+      { socketPath: join(engine.folder, "engine.sock"), path: "/v1/completions", method: "POST", headers: { "content-type": "application/json" } },
+      (response) => {
+        let text = "";
+        response.on("data", (part) => (text += part)).on("end", () => resolve(JSON.parse(text)));
+      },
+    );
+    request.on("error", reject);
+    request.end(JSON.stringify({ model: "m", temperature: 0, ...body }));
+  });
+}
+const story = Array.from({ length: 300 }, (_, at) => 40 + ((at * 7919) % 500));
+const cachedOf = (answer) => answer.usage.prompt_tokens_details.cached_tokens;
+
+test("downsized, it goes on where it was", async () => {
+  const engine = new Engine();
+  engine.load({ ctx_size: 1024 });
+  await engine.events();
+  const before = await ask(engine, { prompt: story, max_tokens: 8 });
+  engine.control.write('{"downsize":{}}\n');
+  let report;
+  do {
+    report = (await engine.events()).at(-1);
+  } while (!("downsized" in report));
+  assert.equal(report.downsized.done, true);
+  assert.ok(report.downsized.parked_bytes > 0);
+  const after = await ask(engine, { prompt: story, max_tokens: 8 });
+  assert.equal(after.choices[0].text, before.choices[0].text);
+  assert.equal(cachedOf(before), 0);
+  assert.equal(cachedOf(after), story.length - 1);
+  engine.control.destroy();
+  await engine.ended;
+});
+
+test("with park_dir a conversation outlives its engine, told to end or left alone", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "corral-parked-"));
+  const once = async (end) => {
+    const engine = new Engine();
+    engine.load({ ctx_size: 1024, park_dir: folder });
+    await engine.events();
+    const answer = await ask(engine, { prompt: story, max_tokens: 8 });
+    end(engine);
+    assert.equal(await engine.ended, 0);
+    return answer;
+  };
+  const first = await once((engine) => engine.child.kill("SIGTERM"));
+  const second = await once((engine) => engine.control.destroy());
+  const other = await once((engine) => engine.control.destroy());
+  assert.deepEqual([first, second, other].map(cachedOf), [0, story.length - 1, story.length - 1]);
+  assert.equal(second.choices[0].text, first.choices[0].text);
+  rmSync(folder, { recursive: true, force: true });
 });
