@@ -76,6 +76,9 @@ Result<llama_context_params> context_params(const Model& model, const LoadOption
   llama_context_params params = llama_context_default_params();
   const std::uint32_t trained = facts.n_ctx_train == 0 ? kDefaultContextCap : facts.n_ctx_train;
   params.n_ctx = options.n_ctx != 0 ? options.n_ctx : std::min(trained, kDefaultContextCap);
+  // Parts are rounded up; taken down here, all together are never more cells than the pool has.
+  if (shape.streams > 0)
+    params.n_ctx = std::max(1u, params.n_ctx / shape.streams / kCellMultiple) * kCellMultiple * shape.streams;
   params.n_batch = options.n_batch != 0 ? options.n_batch
                    : generative         ? kGenerateBatch
                                         : std::min(params.n_ctx, kPooledBatch);

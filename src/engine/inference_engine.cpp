@@ -215,12 +215,14 @@ void InferenceEngine::set_threads(std::int32_t n_threads, std::int32_t n_threads
 
 DownsizeReport InferenceEngine::downsize() {
   std::vector<std::future<DownsizeReport>> reports;
-  for (auto& worker : impl_->workers) {
+  const auto ask = [&reports](auto& box) {
     auto promise = std::make_shared<std::promise<DownsizeReport>>();
     auto report = promise->get_future();
-    if (worker->box()->post(Downsize{[promise](DownsizeReport done) { promise->set_value(done); }}))
+    if (box.post(Downsize{[promise](DownsizeReport done) { promise->set_value(done); }}))
       reports.push_back(std::move(report));
-  }
+  };
+  for (auto& worker : impl_->workers) ask(*worker->box());
+  for (auto& pooler : impl_->poolers) ask(pooler->box());
   DownsizeReport sum{.done = !reports.empty()};
   for (auto& report : reports) {
     const DownsizeReport one = report.get();

@@ -72,6 +72,7 @@ Result<> InferenceEngine::Impl::add_worker() {
       .prefix_cache_tokens = std::min(options.prefix_cache_tokens, (*memory)->n_ctx() / 2),
       .target_step_ms = static_cast<double>(options.target_step.count()),
       .layout = model->plain_attention() ? options.kv_layout : KvLayout::unified,
+      .cell_multiple = kCellMultiple,
       .park_at_end = !options.park_dir.empty(),
       .foreign_cell_ms = foreign_cell_ms(*model, options),
       .move_cell_ms = static_cast<double>(model->kv_bytes_per_token()) / kMoveBytesPerMs,
@@ -91,10 +92,11 @@ Result<> InferenceEngine::Impl::add_worker() {
 
 Result<> InferenceEngine::Impl::add_pooler() {
   auto box = std::make_shared<PoolingBox>();
-  auto context = Context::make(model, options, box->abort_flag());
+  auto make = [this, box] { return Context::make(model, options, box->abort_flag()); };
+  auto context = make();
   if (!context) return std::unexpected(explain_failure(context.error(), options, read_host_memory()));
   take_facts(**context);
-  poolers.push_back(std::make_unique<PoolingWorker>(model, std::move(*context), std::move(box)));
+  poolers.push_back(std::make_unique<PoolingWorker>(model, std::move(*context), std::move(make), std::move(box)));
   return {};
 }
 

@@ -20,6 +20,9 @@ struct KvShape {
   bool operator==(const KvShape&) const = default;
 };
 
+// libllama rounds the cells of a pool and of each part up to a multiple of this.
+inline constexpr std::uint32_t kCellMultiple = 256;
+
 // How a forward pass ended (llama_decode's return codes).
 enum class DecodeStatus {
   ok,

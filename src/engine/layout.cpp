@@ -14,6 +14,10 @@ constexpr std::uint32_t kLongPrompts = 256;
 // A change must win back so many times what it costs.
 constexpr double kMargin = 2.0;
 
+std::uint32_t part_of(const LayoutFacts& facts, std::uint32_t streams) {
+  return facts.cells / streams / facts.multiple * facts.multiple;
+}
+
 std::uint32_t needs(const LayoutView& session) {
   return session.tokens + std::min(session.remaining, kForesight) + kHeadroom;
 }
@@ -34,11 +38,12 @@ KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& f
   }
   const auto running = static_cast<std::uint32_t>(std::min<std::size_t>(sessions.size(), facts.max_streams));
   // As many parts as the longest leaves room for.
-  const std::uint32_t streams = std::min(facts.max_streams, facts.cells / std::max(1u, longest));
-  const bool fits = streams >= running;
+  std::uint32_t streams = facts.max_streams;
+  while (streams > running && part_of(facts, streams) < longest) --streams;
+  const bool fits = part_of(facts, streams) >= longest;
 
   if (!facts.now.unified()) {
-    const std::uint32_t part = facts.cells / facts.now.streams;
+    const std::uint32_t part = part_of(facts, facts.now.streams);
     const bool outgrown = std::ranges::any_of(sessions, [&](const LayoutView& s) { return s.tokens + 1 >= part; });
     if (outgrown || (facts.now.streams < running && !fits) || (prompts >= kLongPrompts && decoding > 0)) return {};
     if (facts.now.streams < running) return {.streams = streams};

@@ -25,6 +25,7 @@ struct LayoutFacts {
   KvShape now;
   bool made = false;              // the memory exists; else any layout is free
   std::uint32_t cells = 0;        // of all sequences together
+  std::uint32_t multiple = 1;     // the cells of a part are one of this
   std::uint32_t max_streams = 0;  // most sequences that run at a time
   std::uint32_t idle_cells = 0;   // of sequences that don't run
   double foreign_cell_ms = 0;     // what one token of a pass pays for one cell that isn't its sequence's; 0: nothing

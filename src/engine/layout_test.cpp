@@ -33,6 +33,15 @@ TEST(Layout, NoSessionGetsAPartItDoesNotFitInto) {
   EXPECT_TRUE(choose_layout(sessions, facts()).unified());
 }
 
+TEST(Layout, PartsAreWholeMultiples) {
+  LayoutFacts some = facts(4096);
+  some.multiple = 256;
+  const std::vector<LayoutView> sessions = alike(8, {.tokens = 300, .cached = 299, .remaining = 100});
+  EXPECT_EQ(choose_layout(sessions, some).streams, 8u)
+      << "nine parts would be of 256 cells, ten of 455 without rounding";
+  EXPECT_TRUE(choose_layout(alike(12, {.tokens = 200, .cached = 199, .remaining = 100}), some).unified());
+}
+
 TEST(Layout, ALongPromptBesideRunningStreamsIsFusedWithThem) {
   LayoutFacts now = facts(65536);
   now.now = {.streams = 8};

@@ -18,12 +18,13 @@ bool has_gpu() {
 
 }  // namespace
 
-PoolingWorker::PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context,
+PoolingWorker::PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context, ContextMaker make,
                              std::shared_ptr<PoolingBox> box)
     : model_(std::move(model)),
       box_(std::move(box)),
+      make_(std::move(make)),
+      limits_{.tokens = context->n_batch(), .inputs = context->sequence_ids(), .alike = !has_gpu()},
       context_(std::move(context)),
-      limits_{.tokens = context_->n_batch(), .inputs = context_->sequence_ids(), .alike = !has_gpu()},
       batch_(context_->n_batch()) {}
 
 PoolingWorker::~PoolingWorker() { stop(); }
@@ -56,7 +57,12 @@ void PoolingWorker::run() {
 void PoolingWorker::take(std::vector<PoolingCommand>& commands) {
   for (PoolingCommand& command : commands) {
     if (const auto* threads = std::get_if<SetThreads>(&command)) {
-      context_->set_threads(threads->n_threads, threads->n_threads_batch);
+      threads_ = *threads;
+      if (context_) context_->set_threads(threads->n_threads, threads->n_threads_batch);
+      continue;
+    }
+    if (auto* const smaller = std::get_if<Downsize>(&command)) {
+      downsize(*smaller);
       continue;
     }
     const auto& job = std::get<std::shared_ptr<PooledState>>(command);
@@ -64,9 +70,30 @@ void PoolingWorker::take(std::vector<PoolingCommand>& commands) {
   }
 }
 
+void PoolingWorker::downsize(Downsize& command) {
+  const bool idle = waiting_.empty();
+  if (idle) context_.reset();
+  counters_.downsized = context_ ? 0 : 1;
+  command.done({.done = idle});
+}
+
+bool PoolingWorker::ensure_context() {
+  if (context_) return true;
+  auto made = make_();
+  if (!made) {
+    for (const Input& input : waiting_) input.job->set_failed(made.error());
+    waiting_.clear();
+    return false;
+  }
+  context_ = std::move(*made);
+  counters_.downsized = 0;
+  if (threads_) context_->set_threads(threads_->n_threads, threads_->n_threads_batch);
+  return true;
+}
+
 bool PoolingWorker::compute_pass() {
   std::erase_if(waiting_, [](const Input& input) { return input.job->cancelled() || input.job->done(); });
-  if (waiting_.empty()) return false;
+  if (waiting_.empty() || !ensure_context()) return false;
   std::vector<PooledView> views;
   for (const Input& input : waiting_) {
     views.push_back(

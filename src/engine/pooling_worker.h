@@ -3,8 +3,10 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -18,13 +20,16 @@
 
 namespace corral::engine {
 
-using PoolingCommand = std::variant<std::shared_ptr<PooledState>, SetThreads>;
+using PoolingCommand = std::variant<std::shared_ptr<PooledState>, SetThreads, Downsize>;
 using PoolingBox = Mailbox<PoolingCommand>;
 
 class PoolingWorker {
  public:
-  // `box` is the one whose abort flag the context polls.
-  PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context, std::shared_ptr<PoolingBox> box);
+  using ContextMaker = std::function<Result<std::unique_ptr<Context>>()>;
+
+  // `box` is the one whose abort flag the context polls; `make` makes another one after a downsize.
+  PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context, ContextMaker make,
+                std::shared_ptr<PoolingBox> box);
   ~PoolingWorker();
 
   void start();
@@ -45,6 +50,9 @@ class PoolingWorker {
 
   void run();
   void take(std::vector<PoolingCommand>& commands);
+  void downsize(Downsize& command);
+  // False if there is no memory: what waits has failed.
+  bool ensure_context();
   // One pass over as many of the oldest inputs as fit. False if there are none.
   bool compute_pass();
   DecodeStatus decode(std::span<const Input> inputs);
@@ -53,10 +61,12 @@ class PoolingWorker {
   const std::shared_ptr<const Model> model_;
   const std::shared_ptr<PoolingBox> box_;
   InFlight in_flight_;
-  const std::unique_ptr<Context> context_;
+  const ContextMaker make_;
   const PooledLimits limits_;
 
   // Worker thread.
+  std::unique_ptr<Context> context_;  // none after a downsize
+  std::optional<SetThreads> threads_;
   std::deque<Input> waiting_;
   Batch batch_;
   WorkerStats counters_;

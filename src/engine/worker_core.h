@@ -30,8 +30,9 @@ struct WorkerOptions {
   std::uint32_t prefix_cache_tokens = 0;
   double target_step_ms = 100;
   KvLayout layout = KvLayout::automatic;
-  bool park_at_end = false;    // what is in cells is wanted when the worker has gone
-  double foreign_cell_ms = 0;  // see LayoutFacts
+  std::uint32_t cell_multiple = 1;  // see LayoutFacts
+  bool park_at_end = false;         // what is in cells is wanted when the worker has gone
+  double foreign_cell_ms = 0;       // see LayoutFacts
   double move_cell_ms = 0;
   std::uint32_t draft_tokens = 0;  // most guesses in a pass; 0: none
   std::uint32_t draft_active = 0;  // most running sessions beside which guessing pays

@@ -54,6 +54,7 @@ void WorkerCore::choose_memory() {
     wanted = choose_layout(layout_views_, {.now = shape_,
                                            .made = memory_ != nullptr,
                                            .cells = n_ctx_,
+                                           .multiple = options_.cell_multiple,
                                            .max_streams = options_.max_sequences,
                                            .idle_cells = sequences_.idle_cells(),
                                            .foreign_cell_ms = options_.foreign_cell_ms,
