@@ -144,8 +144,9 @@ class EngineChild {
 
     tasks_.spawn("watch parent", watch_parent());
     if (arguments_.estimate) co_return co_await estimate(*load);
-    auto service = co_await load_model(*load);
-    if (!service) co_return co_await give_up(service.error());
+    auto loaded = co_await load_model(*load);
+    if (!loaded) co_return co_await give_up(loaded.error());
+    const std::shared_ptr<engine::InferenceEngine> service = std::move(*loaded);
     engine_server::EngineServerOptions options;
     options.model_name = load->model;
     options.fingerprint = fmt::format("corral-{}-llama.cpp-{}", kVersion, engine::running_llama_version());
@@ -154,7 +155,7 @@ class EngineChild {
     options.max_body_bytes = kNoLimit;
     http::ServerOptions server_options;
     server_options.max_body_bytes = kNoLimit;
-    engine_server::EngineServer handler(**service, timers_, offload_, std::move(options));
+    engine_server::EngineServer handler(*service, timers_, offload_, std::move(options));
     http::Server server(loops_, handler, server_options);
     const auto listening = server.listen_unix(arguments_.socket);
     if (!listening) co_return co_await give_up(listening.error());
@@ -162,12 +163,13 @@ class EngineChild {
       const auto tcp = server.listen_tcp("127.0.0.1", *arguments_.tcp_port);
       if (!tcp) co_return co_await give_up(tcp.error());
     }
-    engine_ = service->get();
+    engine_ = service;
     signals_.add(SIGTERM);
-    co_await tell(backends::EngineReady{(*service)->facts().n_ctx, engine::cpu_backend_file()});
+    co_await tell(backends::EngineReady{service->facts().n_ctx, engine::cpu_backend_file()});
     tasks_.spawn("watch signals", watch_signals());
     co_await parent_gone_.wait();
     engine_ = nullptr;
+    co_await server.stop(Millis(0));
     co_return true;
   }
 
@@ -242,7 +244,7 @@ class EngineChild {
   std::atomic<bool> unwanted_ = false;  // a load that nobody waits for any more stops
   async::Event parent_gone_;
   async::asio::basic_signal_set<async::Executor> signals_;
-  engine::InferenceEngine* engine_ = nullptr;  // loaded and serving
+  std::shared_ptr<engine::InferenceEngine> engine_;  // loaded and serving
   async::TaskGroup tasks_;
   int exit_code_ = 0;
 };

@@ -33,6 +33,8 @@ namespace corral::app {
 namespace {
 
 constexpr std::size_t kOffloadThreads = 2;
+// For an engine to write its parked conversations before it is forced to end.
+constexpr Millis kParkGrace{15'000};
 constexpr Millis kSpareDelay{200};
 
 std::string environment(const char* name) {
@@ -62,7 +64,10 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
   options.default_options.parallel = settings.parallel;
   options.default_options.speculative = settings.speculative;
   options.default_options.park_bytes = std::int64_t{settings.park_mib} << 20;
-  if (settings.park_on_disk) options.default_options.park_dir = settings.state_dir / "parked";
+  if (settings.park_on_disk) {
+    options.default_options.park_dir = settings.state_dir / "parked";
+    options.stop_grace = kParkGrace;
+  }
   return options;
 }
 
@@ -199,7 +204,7 @@ class Application {
   // Start-up reversed: no new requests, the running ones finish, then the backends go.
   async::Task<void> shut_down() {
     co_await server_.stop(settings_.drain_timeout);
-    co_await router_.stop(Millis(1000));
+    co_await router_.stop(settings_.park_on_disk ? kParkGrace : Millis(1000));
     co_await engines_.stop();
   }
 

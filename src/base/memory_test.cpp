@@ -57,7 +57,9 @@ class HostMemoryTest : public testing::Test {
     std::filesystem::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
   }
-  const std::filesystem::path root_ = std::filesystem::path(testing::TempDir()) / "corral-host-memory";
+  const std::filesystem::path root_ =
+      std::filesystem::path(testing::TempDir()) /
+      (std::string("corral-host-memory-") + testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(HostMemoryTest, IsTheMachinesWithoutAnyLimit) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <fmt/core.h>
@@ -113,8 +114,13 @@ std::vector<std::uint8_t> Context::save(std::int32_t sequence) {
     from = kSpareId;
     llama_memory_seq_cp(memory_, sequence, from, -1, -1);
   }
-  std::vector<std::uint8_t> bytes(llama_state_seq_get_size(handle_.get(), from));
-  bytes.resize(llama_state_seq_get_data(handle_.get(), bytes.data(), bytes.size(), from));
+  std::vector<std::uint8_t> bytes;
+  try {
+    bytes.resize(llama_state_seq_get_size(handle_.get(), from));
+    bytes.resize(llama_state_seq_get_data(handle_.get(), bytes.data(), bytes.size(), from));
+  } catch (const std::bad_alloc&) {
+    bytes.clear();  // then it is computed again
+  }
   if (spare_ids_) clear(from);
   if (shape_.unified() || bytes.empty()) return bytes;
 

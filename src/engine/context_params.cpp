@@ -76,9 +76,11 @@ Result<llama_context_params> context_params(const Model& model, const LoadOption
   llama_context_params params = llama_context_default_params();
   const std::uint32_t trained = facts.n_ctx_train == 0 ? kDefaultContextCap : facts.n_ctx_train;
   params.n_ctx = options.n_ctx != 0 ? options.n_ctx : std::min(trained, kDefaultContextCap);
-  // Parts are rounded up; taken down here, all together are never more cells than the pool has.
-  if (shape.streams > 0)
-    params.n_ctx = std::max(1u, params.n_ctx / shape.streams / kCellMultiple) * kCellMultiple * shape.streams;
+  // libllama rounds a pool up, and each part. Parts of the rounded pool, taken down: together never more than the pool.
+  if (shape.streams > 0) {
+    const std::uint32_t pool = (params.n_ctx + kCellMultiple - 1) / kCellMultiple * kCellMultiple;
+    params.n_ctx = std::max(1u, pool / shape.streams / kCellMultiple) * kCellMultiple * shape.streams;
+  }
   params.n_batch = options.n_batch != 0 ? options.n_batch
                    : generative         ? kGenerateBatch
                                         : std::min(params.n_ctx, kPooledBatch);

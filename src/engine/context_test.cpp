@@ -60,10 +60,27 @@ TEST_P(Moving, ASavedSequenceGoesOnInAnotherLayout) {
   EXPECT_EQ(compute(**second, more, 100, (*second)->first_sequence()), compute(**first, more, 100, last(**first)));
 }
 
+// What the layout is chosen by must be what there is.
+TEST(Layouts, PartsAreThoseOfTheRoundedPool) {
+  EXPECT_TRUE(load_backends());
+  LoadOptions options = load_options("tiny-llama");
+  options.n_ctx = 1500;
+  const auto model = Model::load(options, {});
+  ASSERT_TRUE(model);
+  const std::atomic<bool> never = false;
+  const auto pool = Context::make(*model, options, never);
+  const auto parts = Context::make(*model, options, never, {.streams = 2});
+  ASSERT_TRUE(pool && parts);
+  EXPECT_EQ((*pool)->n_ctx(), 1536u);
+  EXPECT_EQ((*parts)->cells_per_sequence(), 768u);
+}
+
 TEST_P(Moving, BytesOfNobodyAreRefused) {
+  EXPECT_TRUE(load_backends());
   LoadOptions options = load_options(GetParam().model);
   const auto model = Model::load(options, {});
   const std::atomic<bool> never = false;
+  ASSERT_TRUE(model);
   const auto context = Context::make(*model, options, never, GetParam().to);
   ASSERT_TRUE(context);
   EXPECT_FALSE((*context)->restore((*context)->first_sequence(), {}));

@@ -33,6 +33,12 @@ double foreign_cell_ms(const Model& model, const LoadOptions& options) {
   return kForeignCellNs * 1e-6 * model.facts().n_layer * llama_model_n_head(model.handle()) / threads;
 }
 
+// A change of the layout takes everybody's cells: where nothing can be parked, idle sessions would pay for it.
+KvLayout layout_of(const Model& model, const LoadOptions& options, bool parks) {
+  const bool may_change = model.plain_attention() && (parks || options.kv_layout == KvLayout::split);
+  return may_change ? options.kv_layout : KvLayout::unified;
+}
+
 // Parked KV is of use only to the same weights, cache types and adapters under the same libllama.
 std::string fingerprint(const LoadOptions& options, const Model& model) {
   std::error_code none;
@@ -71,7 +77,7 @@ Result<> InferenceEngine::Impl::add_worker() {
       .max_sequences = options.max_sequences,
       .prefix_cache_tokens = std::min(options.prefix_cache_tokens, (*memory)->n_ctx() / 2),
       .target_step_ms = static_cast<double>(options.target_step.count()),
-      .layout = model->plain_attention() ? options.kv_layout : KvLayout::unified,
+      .layout = layout_of(*model, options, store != nullptr),
       .cell_multiple = kCellMultiple,
       .park_at_end = !options.park_dir.empty(),
       .foreign_cell_ms = foreign_cell_ms(*model, options),

@@ -125,7 +125,8 @@ Sequences::Attach Sequences::attach(Session& session) {
   bool being_computed = false;
   const Source source = memory_->divisible() ? best_source(session, wanted, being_computed) : Source{};
   if (being_computed) return Attach::later;
-  const auto parked = store_ ? store_->best(wanted, source.length + kLeastParked) : std::nullopt;
+  auto parked = store_ ? store_->best(wanted, source.length + kLeastParked) : std::nullopt;
+  if (parked && (parked->length - source.length) * kMostWaste < parked->parked->tokens.size()) parked.reset();
   const bool from_prefix = source.length >= kLeastShared && source.session == nullptr;
   if (parked || !from_prefix || !adopt(session, source.prefix, source.length)) {
     // The donor must not be the one that is taken back for the id.
@@ -197,12 +198,21 @@ bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
   const auto cells = static_cast<std::uint32_t>(parked.tokens.size());
   while (memory_->shape().unified() && used_cells() + cells > memory_->n_ctx() && reclaim(&session)) {
   }
-  if (!memory_->restore(session.sequence, parked.bytes)) return false;
+  if (!memory_->restore(session.sequence, parked.bytes)) {
+    // There was room, so the bytes are to blame.
+    if (memory_->shape().unified() && used_cells() + cells <= memory_->n_ctx()) store_->erase(hit.id);
+    return false;
+  }
   ++counters_.restored;
   counters_.restored_bytes += parked.bytes.size();
   set_cached(session, cells);
   trim(session, hit.length);
   return session.in_cache > 0;
+}
+
+void Sequences::park_saved(const Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
+  if (!store_ || !session.share || !sharing() || tokens < kLeastParked || bytes.empty()) return;
+  store_->put({.tokens = {session.history.begin(), session.history.begin() + tokens}, .bytes = std::move(bytes)});
 }
 
 bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes) {

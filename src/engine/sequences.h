@@ -45,6 +45,8 @@ class Sequences {
   void detach(Session& session);
   // Gives a session without a sequence one with saved cells. False if that isn't possible: it has none then.
   bool put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes);
+  // Parks what was saved of a session that has no sequence.
+  void park_saved(const Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
   // As detach, without parking: the cells hold nothing of value.
   void drop(Session& session);
   // The cache holds `tokens` of the session's history from now on, as libllama computed them.
@@ -79,6 +81,8 @@ class Sequences {
   // Sharing fewer tokens than this isn't worth scanning the cells for, parking fewer not worth a copy.
   static constexpr std::uint32_t kLeastShared = 8;
   static constexpr std::uint32_t kLeastParked = 32;
+  // A parked copy is put back whole and then cut: it must give at least one in so many of its tokens.
+  static constexpr std::uint32_t kMostWaste = 8;
   // A beginning this much longer than what exists is worth waiting for when somebody is computing it.
   static constexpr std::uint32_t kWorthWaiting = 16;
 

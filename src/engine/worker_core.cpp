@@ -127,6 +127,7 @@ void WorkerCore::apply(Downsize&& command) {
     sequences_.park_all();
     sequences_.bind(nullptr);
     memory_.reset();
+    no_split_ = false;
     if (drafter_) drafter_->downsize();
     shape_ = {};
     report.parked_bytes = sequences_.counters().parked_bytes - before;

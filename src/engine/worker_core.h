@@ -84,6 +84,7 @@ class WorkerCore {
   void change_memory(KvShape shape);
   void out_of_memory(const Error& error);
   void make_room();
+  void back_to_queue(Session& session);
   void preempt(Session& session);
 
   // worker_pass.cpp: what goes into a pass, and what to do when it doesn't work out
@@ -124,7 +125,8 @@ class WorkerCore {
   std::unique_ptr<KvMemory> memory_;  // none after a downsize
   KvShape shape_;                     // of memory_, or of the one to make
   const std::uint32_t n_ctx_, n_batch_;
-  double make_ms_ = 50;  // what a change of the layout takes without moving cells, learnt
+  bool no_split_ = false;  // there was no memory for a split layout
+  double make_ms_ = 50;    // what a change of the layout takes without moving cells, learnt
   std::optional<SetThreads> threads_;
   Sequences sequences_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;

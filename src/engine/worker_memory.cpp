@@ -1,6 +1,8 @@
 // Who gets a place and cells, and what the memory looks like.
 #include <algorithm>
 #include <chrono>
+#include <ranges>
+#include <utility>
 
 #include "engine/errors.h"
 #include "engine/worker_core.h"
@@ -19,7 +21,10 @@ void WorkerCore::resume_paused() {
 bool WorkerCore::ensure_memory() {
   if (memory_) return true;
   auto made = make_(shape_);
-  if (!made && !shape_.unified()) made = make_(shape_ = {});
+  if (!made && !shape_.unified()) {
+    no_split_ = true;
+    made = make_(shape_ = {});
+  }
   if (!made) {
     out_of_memory(made.error());
     return false;
@@ -40,7 +45,9 @@ void WorkerCore::out_of_memory(const Error& error) {
 void WorkerCore::choose_memory() {
   if (active_.empty() && waiting_.empty()) return;
   KvShape wanted;
-  if (options_.layout == KvLayout::split) {
+  if (no_split_) {
+    // It was tried and there was no memory for it.
+  } else if (options_.layout == KvLayout::split) {
     wanted = {.streams = options_.max_sequences};
   } else if (options_.layout == KvLayout::automatic && options_.foreign_cell_ms > 0) {
     layout_views_.clear();
@@ -86,8 +93,12 @@ void WorkerCore::change_memory(KvShape shape) {
   if (!ensure_memory()) return;
   const MonoTime made = clock_();
   ++counters_.layout_changes;
-  for (Moved& one : moved) {
-    if (!sequences_.put_back(*one.session, one.tokens, one.bytes)) preempt(*one.session);
+  // Backwards, so that those that go back to the queue stand there in their order.
+  for (Moved& one : std::views::reverse(moved)) {
+    if (!sequences_.put_back(*one.session, one.tokens, one.bytes)) {
+      sequences_.park_saved(*one.session, one.tokens, std::move(one.bytes));
+      back_to_queue(*one.session);
+    }
     one.bytes = {};
   }
   using Ms = std::chrono::duration<double, std::milli>;
@@ -144,11 +155,15 @@ void WorkerCore::make_room() {
              {.needed = longest->history.size(), .n_past = longest->in_cache, .n_ctx = memory_->cells_per_sequence()}));
 }
 
-void WorkerCore::preempt(Session& session) {
-  sequences_.detach(session);
+void WorkerCore::back_to_queue(Session& session) {
   std::erase(active_, &session);
   session.phase = Phase::waiting;
   waiting_.push_front(&session);
+}
+
+void WorkerCore::preempt(Session& session) {
+  sequences_.detach(session);
+  back_to_queue(session);
   starved_ = true;
   ++counters_.preemptions;
 }

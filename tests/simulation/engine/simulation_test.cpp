@@ -1,27 +1,19 @@
 // Many short lives, each from its own seed. A failing one is shrunk and told in words; copy its steps into
 // regression_test.cpp under a name that says what went wrong.
-#include <cstdlib>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "simulation/engine/world.h"
+#include "simulation/length.h"
 #include "simulation/shrink.h"
 
 namespace corral::engine::simulation {
 namespace {
 
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::uint64_t kDefaultSteps = 100'000;
-#else
-constexpr std::uint64_t kDefaultSteps = 1'000'000;
-#endif
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
+using corral::simulation::from_environment;
+using corral::simulation::kDefaultLength;
 
 std::vector<Op> simpler(const Op& op) {
   std::vector<Op> variants;
@@ -50,7 +42,7 @@ void tell(std::uint64_t seed, const std::vector<Op>& life, const std::string& vi
 }
 
 TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
-  const std::uint64_t steps = from_environment("CORRAL_SIMULATION_STEPS", kDefaultSteps);
+  const std::uint64_t steps = from_environment("CORRAL_SIMULATION_STEPS", kDefaultLength);
   std::uint64_t seed = from_environment("CORRAL_SIMULATION_SEED", 1);
   Outcome sum;
   while (sum.passes < steps) {

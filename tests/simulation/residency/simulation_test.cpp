@@ -1,32 +1,20 @@
 // Many short lives, each from its own seed. A failing one is shrunk and told in words; copy its steps into
 // regression_test.cpp under a name that says what went wrong.
-#include <cstdlib>
 #include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "simulation/length.h"
 #include "simulation/residency/world.h"
 #include "simulation/shrink.h"
 
 namespace corral::residency::simulation {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::uint64_t kDefaultEvents = 100'000;
-#else
-constexpr std::uint64_t kDefaultEvents = 1'000'000;
-#endif
-#else
-constexpr std::uint64_t kDefaultEvents = 1'000'000;
-#endif
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
+using corral::simulation::from_environment;
+using corral::simulation::kDefaultLength;
 
 std::vector<Op> simpler(const Op& op) {
   std::vector<Op> variants;
@@ -72,7 +60,7 @@ void tell(std::uint64_t seed, const std::vector<Op>& life, const Violation& viol
 }
 
 TEST(ResidencySimulation, HoldsTheRulesInRandomLives) {
-  const std::uint64_t events = from_environment("CORRAL_SIMULATION_EVENTS", kDefaultEvents);
+  const std::uint64_t events = from_environment("CORRAL_SIMULATION_EVENTS", kDefaultLength);
   std::uint64_t seed = from_environment("CORRAL_SIMULATION_SEED", 1);
   std::uint64_t lives = 0;
   for (std::uint64_t done = 0; done < events; ++seed, ++lives) {
