@@ -63,7 +63,8 @@ def fastest(modes):
 
 def one_count(setting, count):
     """Our results, and those of each peer in its better mode, by the name to be shown."""
-    room = (PROMPT + TOKENS + 16) * count
+    # Each stream's share is a multiple of 256, as libllama would round it: the same memory for everybody.
+    room = -(-(PROMPT + TOKENS + 16) // 256) * 256 * count
     with stage() as started:
         ours = Clients(servers.corral_engine(started, setting.model, parallel=count, ctx_size=room), count)
         peers, kinds = {}, {"llama-server": {}, "llama-batched-bench": {}}
