@@ -90,8 +90,8 @@ std::uint32_t StepPace::allowance(std::uint32_t decoding, std::uint32_t prompts,
   const double crowd = std::max(1.0, static_cast<double>(prompts) / std::max(1u, decoding));
   const double fits = single * crowd / prefill_ms_;
   if (fits >= limit) return limit;
-  // Whole tiles; a quarter of one is reason enough to fill it, for it costs little more.
-  const std::uint32_t tiles = (decoding + static_cast<std::uint32_t>(fits) + kTile * 3 / 4) / kTile;
+  // Whole tiles, to the nearest.
+  const std::uint32_t tiles = (decoding + static_cast<std::uint32_t>(fits) + kTile / 2) / kTile;
   std::uint32_t whole = std::max(1u, tiles) * kTile;
   while (whole < decoding + kFloor) whole += kTile;
   return std::min(whole - decoding, limit);
