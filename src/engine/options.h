@@ -27,7 +27,7 @@ enum class Toggle { automatic, off, on };
 
 // How the KV cells of a worker are laid out (docs/modules/engine.md, "Unified or split").
 enum class KvLayout {
-  automatic,  // the engine changes between the two as the load asks for it
+  automatic,  // the engine changes between the two as the load asks for it; unified where nothing can be parked
   unified,    // one pool of cells for all sequences
   split,      // each sequence has its own equal part
 };
@@ -58,7 +58,7 @@ struct LoadOptions {
   std::uint32_t max_queue = 1024;        // generations of one worker that may wait for their turn
   std::uint32_t stream_tokens = 256;     // unread tokens at which a stream's session pauses
   // Tokens of ended sessions that are kept for later ones with the same beginning, at most n_ctx / 2. 0: nothing is
-  // shared, also not between living sessions.
+  // shared, also not between living sessions, and nothing is parked.
   std::uint32_t prefix_cache_tokens = 0xFFFFFFFF;
   // Host memory for the KV of sessions and ended conversations that lost their cells, least recently used first out.
   std::uint64_t park_bytes = std::uint64_t{1} << 30;
@@ -67,7 +67,7 @@ struct LoadOptions {
   KvLayout kv_layout = KvLayout::automatic;
   std::vector<LoraAdapter> loras = {};
   SpeculativeOptions speculative = {};
-  Millis target_step{100};     // prefill beside running streams is cut so that a step takes about this long
+  Millis target_step{100};     // most that one prompt beside running streams adds to a step (see StepPace)
   std::int32_t n_threads = 0;  // of each worker; 0: the cores shared out among the workers; 1 for very small models
   std::int32_t n_threads_batch = 0;  // for prefill; 0: like n_threads
   std::int32_t n_gpu_layers = -1;    // -1: all
