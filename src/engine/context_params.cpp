@@ -46,10 +46,18 @@ std::uint32_t output_rows(const Model& model, const LoadOptions& options) {
   return options.max_sequences + options.speculative.max_tokens;
 }
 
+std::uint32_t worker_count(const LoadOptions& options) {
+  if (options.workers) return *options.workers;
+  std::uint32_t gpus = 0;
+  for (std::size_t i = 0; options.n_gpu_layers != 0 && i < ggml_backend_dev_count(); ++i)
+    gpus += ggml_backend_dev_type(ggml_backend_dev_get(i)) == GGML_BACKEND_DEVICE_TYPE_GPU ? 1 : 0;
+  return std::clamp(gpus, 1u, kMaxWorkers);
+}
+
 std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
   if (options.n_threads > 0) return options.n_threads;
   if (model.facts().model_bytes < kOneThreadBytes) return 1;
-  return static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency() / options.workers));
+  return static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency() / worker_count(options)));
 }
 
 llama_model_params model_params(const LoadOptions& options) {

@@ -10,6 +10,9 @@
 
 namespace corral::engine {
 
+// LoadOptions::workers, or what there are by default. Needs load_backends().
+std::uint32_t worker_count(const LoadOptions& options);
+
 // Compute threads of one worker, for generating.
 std::int32_t compute_threads(const Model& model, const LoadOptions& options);
 

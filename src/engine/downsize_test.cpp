@@ -1,6 +1,7 @@
 // Rule: downsized, an engine holds no cells and no compute memory, and nobody who goes on notices.
 #include <cmath>
 
+#include "engine/parked_test_support.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {
@@ -32,6 +33,21 @@ TEST_P(Downsizing, ASessionGoesOnWithoutComputingAnything) {
   EXPECT_EQ(second.finish.usage.cached_tokens, 219u) << "all but the last token, which nobody had decoded";
   EXPECT_TRUE(reference.is_greedy(prompt + first.tokens, second.tokens, true));
   EXPECT_EQ(engine->stats().total().restored, 1u);
+}
+
+class DownsizeToFolder : public ParkFolderTest {};
+
+TEST_F(DownsizeToFolder, ConversationsDoNotStayInMemory) {
+  LoadOptions options = load_options("tiny-llama");
+  options.park_dir = folder_;
+  const auto engine = load(options);
+  const SessionId session = session_with(*engine, some_tokens(200));
+  generate(*engine, session, endless(20));
+  const DownsizeReport report = engine->downsize();
+  EXPECT_TRUE(report.done);
+  EXPECT_EQ(report.parked_bytes, 0u);
+  EXPECT_EQ(files().size(), 1u);
+  EXPECT_EQ(generate(*engine, session, endless(5)).finish.usage.cached_tokens, 219u);
 }
 
 TEST(Downsize, WaitsForNobodyAndInterruptsNobody) {

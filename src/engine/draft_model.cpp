@@ -10,7 +10,6 @@
 namespace corral::engine {
 namespace {
 
-constexpr const char* kOption = "draft_model";
 // Vocabularies of one family are filled up to different sizes with tokens that are never used.
 constexpr std::uint32_t kMostPadding = 128;
 // Tokens of a history that are taken in beside one step of the target: running streams wait for them.
@@ -22,7 +21,7 @@ Result<> check_vocabulary(const Model& draft, const Model& target) {
     return fail(errc::invalid_argument,
                 fmt::format("'{}' can't guess for '{}': its vocabulary has {} tokens instead of {}", draft.facts().path,
                             target.facts().path, theirs, ours),
-                kOption);
+                kDraftOption);
   }
   for (Token token = 0; token < static_cast<Token>(std::min(ours, theirs)); ++token) {
     const std::string_view is = llama_vocab_get_text(draft.vocab(), token);
@@ -31,7 +30,7 @@ Result<> check_vocabulary(const Model& draft, const Model& target) {
     return fail(errc::invalid_argument,
                 fmt::format("'{}' can't guess for '{}': in its vocabulary, token {} is '{}' instead of '{}'",
                             draft.facts().path, target.facts().path, token, is, should),
-                kOption);
+                kDraftOption);
   }
   return {};
 }
@@ -56,14 +55,14 @@ Result<std::shared_ptr<Model>> load_draft_model(const LoadOptions& options, cons
   auto draft = Model::load(draft_options(options, options.n_ctx), {});
   if (!draft) {
     Error error = draft.error();
-    error.param = kOption;
+    error.param = kDraftOption;
     return std::unexpected(std::move(error));
   }
   if (!(*draft)->plain_attention()) {
     return fail(
         errc::unsupported,
         fmt::format("'{}' can't guess: wrong guesses can't be taken out of its memory again", (*draft)->facts().path),
-        kOption);
+        kDraftOption);
   }
   if (auto checked = check_vocabulary(**draft, target); !checked) return std::unexpected(checked.error());
   return draft;

@@ -230,6 +230,11 @@ DownsizeReport InferenceEngine::downsize() {
     sum.sessions += one.sessions;
     sum.parked_bytes += one.parked_bytes;
   }
+  if (sum.done && impl_->store) {
+    // With a folder, conversations wait there as well as in memory.
+    if (const auto saved = impl_->store->save(); !saved) log::warning("engine", "{}", saved.error().message);
+    sum.parked_bytes -= std::min(sum.parked_bytes, impl_->store->let_go_of_saved());
+  }
   malloc_trim(0);  // what was freed goes back to the system now
   return sum;
 }

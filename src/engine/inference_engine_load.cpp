@@ -114,9 +114,9 @@ void InferenceEngine::Impl::take_facts(const KvMemory& memory) {
 }
 
 Result<> InferenceEngine::check(const LoadOptions& options) {
-  if (options.workers < 1 || options.workers > kMaxWorkers) {
+  if (options.workers && (*options.workers < 1 || *options.workers > kMaxWorkers)) {
     return fail(errc::invalid_worker_count,
-                fmt::format("{} workers asked for; 1 to {} are possible", options.workers, kMaxWorkers), "workers");
+                fmt::format("{} workers asked for; 1 to {} are possible", *options.workers, kMaxWorkers), "workers");
   }
   if (options.max_sequences < 1 || options.max_sequences > kMaxSequences) {
     return fail(errc::invalid_argument,
@@ -158,11 +158,11 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions optio
   impl->ids = ids ? std::move(ids) : std::make_shared<SessionIds>(1);
   ModelFacts& facts = (*model)->mutable_facts();
   const LoadOptions& o = impl->options;
-  facts.workers = o.workers;
+  facts.workers = worker_count(o);
   facts.max_sequences = o.max_sequences;
   if (auto loaded = impl->load_draft(); !loaded) return std::unexpected(loaded.error());
   if (facts.kind == ModelKind::generative) impl->store = open_store(o, **model);
-  for (std::uint32_t i = 0; i < o.workers; ++i) {
+  for (std::uint32_t i = 0; i < facts.workers; ++i) {
     auto made = facts.kind == ModelKind::generative ? impl->add_worker() : impl->add_pooler();
     if (!made) return std::unexpected(made.error());
   }

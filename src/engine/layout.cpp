@@ -1,6 +1,7 @@
 #include "engine/layout.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace corral::engine {
 namespace {
@@ -22,6 +23,11 @@ std::uint32_t needs(const LayoutView& session) {
   return session.tokens + std::min(session.remaining, kForesight) + kHeadroom;
 }
 
+std::uint32_t prompt_tokens(const LayoutView& session) {
+  const std::uint32_t pending = session.tokens - session.cached;
+  return pending > 1 ? pending : 0;
+}
+
 }  // namespace
 
 KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& facts) {
@@ -31,7 +37,7 @@ KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& f
   for (const LayoutView& session : sessions) {
     const std::uint32_t pending = session.tokens - session.cached;
     longest = std::max(longest, needs(session));
-    prompts += pending > 1 ? pending : 0;
+    prompts += prompt_tokens(session);
     cached += session.cached;
     tokens += session.tokens;
     decoding += pending == 1 ? 1 : 0;
@@ -52,13 +58,24 @@ KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& f
   if (!fits || running < 2 || prompts > 0) return facts.now;
 
   // What each step pays for cells of others, over the steps that all of them will go on for; they grow meanwhile.
-  std::uint32_t steps = kForesight;
+  std::uint32_t steps = std::min(kForesight, facts.foresight);
   for (const LayoutView& session : sessions) steps = std::min(steps, std::max(1u, session.remaining));
   const double all = tokens + facts.idle_cells + running * steps / 2.0;
   const double own = (tokens / static_cast<double>(sessions.size()) + steps / 2.0);
   const double gain = steps * running * std::max(0.0, all - own) * facts.foreign_cell_ms;
   const double cost = (facts.made ? facts.make_ms : 0) + cached * facts.move_cell_ms;
   return gain > kMargin * cost ? KvShape{.streams = streams} : facts.now;
+}
+
+void QuietTimes::observe(std::span<const LayoutView> sessions) {
+  std::uint32_t prompts = 0;
+  for (const LayoutView& session : sessions) prompts += prompt_tokens(session);
+  if (prompts < kLongPrompts) {
+    ++now_;
+    return;
+  }
+  if (now_ > 0) usual_ = std::midpoint(std::min(usual_, kForesight), now_);
+  now_ = 0;
 }
 
 }  // namespace corral::engine

@@ -7,6 +7,7 @@
 // Changing from one to the other saves all cells, makes the memory anew and puts them back.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -31,9 +32,25 @@ struct LayoutFacts {
   double foreign_cell_ms = 0;     // what one token of a pass pays for one cell that isn't its sequence's; 0: nothing
   double move_cell_ms = 0;        // to save one cell and put it back
   double make_ms = 0;             // to free a memory and make another
+  // Passes after which a long prompt is likely to want the pool back: what a change must have paid for by then.
+  std::uint32_t foresight = 0xFFFFFFFF;
 };
 
 // The layout to have. `now`, unless another is clearly better over the steps that can be foreseen.
 KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& facts);
+
+// Learns how long it stays quiet between long prompts, so that the layout doesn't go back and forth where they keep
+// coming. Pure.
+class QuietTimes {
+ public:
+  // Before each pass, with all that run or wait.
+  void observe(std::span<const LayoutView> sessions);
+  // Passes without a long prompt that can be expected: as long as usual, or as long as it has been quiet by now.
+  std::uint32_t foresight() const { return std::max(usual_, now_); }
+
+ private:
+  std::uint32_t usual_ = 0xFFFF;
+  std::uint32_t now_ = 0;
+};
 
 }  // namespace corral::engine

@@ -95,5 +95,28 @@ TEST(Layout, AChoiceIsStable) {
   }
 }
 
+TEST(Layout, AChangeThatTheNextPromptUndoesIsNotMade) {
+  const auto sessions = alike(16, {.tokens = 128, .cached = 127, .remaining = 128});
+  LayoutFacts busy = facts();
+  busy.foresight = 10;
+  EXPECT_TRUE(choose_layout(sessions, busy).unified());
+  busy.foresight = 200;
+  EXPECT_EQ(choose_layout(sessions, busy).streams, 16u);
+}
+
+TEST(QuietTimes, LastAsLongAsUsualOrAsTheyHaveLasted) {
+  const auto prompt = alike(1, {.tokens = 1000, .cached = 0});
+  const auto stream = alike(8, {.tokens = 100, .cached = 99});
+  QuietTimes quiet;
+  EXPECT_GT(quiet.foresight(), 1000u) << "nothing is known: nothing speaks against a change";
+  for (int i = 0; i < 8; ++i) {
+    for (int pass = 0; pass < 10; ++pass) quiet.observe(stream);
+    for (int pass = 0; pass < 3; ++pass) quiet.observe(prompt);
+  }
+  EXPECT_LT(quiet.foresight(), 15u);
+  for (int pass = 0; pass < 300; ++pass) quiet.observe(stream);
+  EXPECT_EQ(quiet.foresight(), 300u);
+}
+
 }  // namespace
 }  // namespace corral::engine

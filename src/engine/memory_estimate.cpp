@@ -13,6 +13,7 @@
 #include "engine/errors.h"
 #include "engine/llama_internal.h"
 #include "engine/llama_log.h"
+#include "engine/model_drafter.h"
 
 namespace corral::engine {
 namespace {
@@ -195,7 +196,7 @@ std::uint64_t upper_bound(const Model& model, const llama_context_params& params
   const std::uint64_t cell = positive(llama_model_n_layer(m)) * width * 2 * 2 * per_value;
   const std::uint64_t scores = std::uint64_t{params.n_ubatch} * positive(llama_model_n_head(m)) * sizeof(float);
   constexpr std::uint64_t kRest = 512ull << 20;
-  return options.workers * (std::uint64_t{params.n_ctx} * (cell + scores) + kRest);
+  return worker_count(options) * (std::uint64_t{params.n_ctx} * (cell + scores) + kRest);
 }
 
 Error too_little(errc cause, const LoadOptions& options, std::uint32_t n_ctx, std::vector<MemoryNeed> needs) {
@@ -207,14 +208,15 @@ Error too_little(errc cause, const LoadOptions& options, std::uint32_t n_ctx, st
   return error;
 }
 
-}  // namespace
-
-Result<MemoryEstimate> estimate_memory(const LoadOptions& options) {
-  if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
+// A model and its contexts, without the one that guesses for it. `n_ctx` becomes the tokens of a context.
+Result<MemoryEstimate> estimate_model(const LoadOptions& options, std::uint32_t workers, std::uint32_t& n_ctx,
+                                      bool& may_guess) {
   const auto model = Model::load_empty(options);
   if (!model) return std::unexpected(model.error());
   const auto params = context_params(**model, options, {});
   if (!params) return std::unexpected(params.error());
+  n_ctx = params->n_ctx;
+  may_guess = (*model)->facts().kind == ModelKind::generative && (*model)->plain_attention();
   auto context = measure_context(**model, *params);
   if (!context) return std::unexpected(context.error());
 
@@ -224,17 +226,53 @@ Result<MemoryEstimate> estimate_memory(const LoadOptions& options) {
     if (bytes.model + bytes.context + bytes.compute == 0) continue;
     DeviceMemory& device = sum.on(type);
     device.weights += bytes.model;
-    device.kv += bytes.context * options.workers;
-    device.compute += bytes.compute * options.workers;
+    device.kv += bytes.context * workers;
+    device.compute += bytes.compute * workers;
   }
   const ModelFacts& facts = (*model)->facts();
   const bool generative = facts.kind == ModelKind::generative;
   const std::uint64_t row = (generative ? facts.n_vocab : facts.n_embd) * sizeof(float);
   const std::uint32_t rows = std::max(params->n_seq_max, generative ? params->n_outputs_max : 0);
-  sum.estimate().devices.front().compute += row * rows * options.workers;
+  sum.estimate().devices.front().compute += row * rows * workers;
   for (const LoraAdapter& lora : options.loras) add_adapter((*model)->handle(), lora.path, sum);
   if (maps_file((*model)->handle(), options)) add_mapping((*model)->handle(), options.path, sum.estimate());
   return std::move(sum.estimate());
+}
+
+// The process counts once; what the second vocabulary takes in it is little beside the weights.
+void add(MemoryEstimate& sum, const MemoryEstimate& more) {
+  for (const DeviceMemory& device : more.devices) {
+    const auto known = std::ranges::find(sum.devices, device.device, &DeviceMemory::device);
+    if (known == sum.devices.end()) {
+      sum.devices.push_back(device);
+      continue;
+    }
+    known->weights += device.weights;
+    known->kv += device.kv;
+    known->compute += device.compute;
+  }
+  sum.in_place += more.in_place;
+  sum.mapped += more.mapped;
+  sum.process = std::max(sum.process, more.process);
+}
+
+}  // namespace
+
+Result<MemoryEstimate> estimate_memory(const LoadOptions& options) {
+  if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
+  const std::uint32_t workers = worker_count(options);
+  std::uint32_t n_ctx = 0;
+  bool may_guess = false;
+  auto estimate = estimate_model(options, workers, n_ctx, may_guess);
+  if (!estimate || !may_guess || options.speculative.max_tokens == 0 || options.speculative.draft_path.empty())
+    return estimate;
+  auto draft = estimate_model(draft_options(options, n_ctx), workers, n_ctx, may_guess);
+  if (!draft) {
+    draft.error().param = kDraftOption;
+    return draft;
+  }
+  add(*estimate, *draft);
+  return estimate;
 }
 
 Result<> check_contexts_fit(const Model& model, const LoadOptions& options, const HostMemory& host) {

@@ -5,7 +5,7 @@
 // calling process occupies in the middle of the dry run, so it is right only where nothing else has been loaded: in a
 // fresh process like the one that will load (`corral engine --estimate`).
 //
-// Not counted: parked conversations (LoadOptions::park_bytes), what requests need while they run, a draft model.
+// Not counted: parked conversations (LoadOptions::park_bytes), what requests need while they run.
 #pragma once
 
 #include "base/error.h"

@@ -182,5 +182,20 @@ TEST(LoadCause, OptionsAModelCannotHaveAreNoLackOfMemory) {
   EXPECT_THAT(failed.error().message, HasSubstr("flash_attn"));
 }
 
+TEST(Estimate, ADraftModelCountsToo) {
+  LoadOptions options = load_options("tiny-llama");
+  const auto alone = estimate_memory(options);
+  options.speculative = {.max_tokens = 4, .draft_path = model_path("tiny-llama-q8_0")};
+  const auto both = estimate_memory(options);
+  ASSERT_TRUE(alone && both);
+  EXPECT_GT(both->devices[0].weights, alone->devices[0].weights);
+  EXPECT_GT(both->devices[0].kv, alone->devices[0].kv);
+  EXPECT_GT(both->total(), alone->total() + both->devices[0].kv - alone->devices[0].kv);
+  options.speculative.draft_path = "/nowhere/draft.gguf";
+  const auto missing = estimate_memory(options);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().param, "draft_model");
+}
+
 }  // namespace
 }  // namespace corral::engine::test

@@ -73,6 +73,9 @@ class ModelDrafter final : public Drafter {
   std::vector<std::int32_t> free_ids_;
 };
 
+// The name of the option in errors.
+inline constexpr const char* kDraftOption = "draft_model";
+
 // Loads `options.speculative.draft_path` for guessing what `target` says.
 // Errors: as InferenceEngine::load and invalid_argument where the vocabularies differ; all name "draft_model".
 Result<std::shared_ptr<Model>> load_draft_model(const LoadOptions& options, const Model& target);

@@ -51,12 +51,13 @@ struct LoadOptions {
   std::string path = {};                 // a GGUF file, or the first one of a split set
   Purpose purpose = Purpose::automatic;  // automatic: by the file's metadata
   std::optional<Pooling> pooling = {};   // instead of the file's
-  std::uint32_t workers = 1;             // contexts with a decode thread each; the weights are shared
-  std::uint32_t n_ctx = 0;               // KV cells of a worker, shared by its sessions; 0: min(trained, cap)
-  std::uint32_t n_batch = 0;             // tokens per forward pass; 0: 512, for embedding models min(n_ctx, 2048)
-  std::uint32_t max_sequences = 16;      // sessions of one worker that can decode at the same time
-  std::uint32_t max_queue = 1024;        // generations of one worker that may wait for their turn
-  std::uint32_t stream_tokens = 256;     // unread tokens at which a stream's session pauses
+  // Contexts with a decode thread each; the weights are shared. None: one for each GPU that computes, at least one.
+  std::optional<std::uint32_t> workers = {};
+  std::uint32_t n_ctx = 0;            // KV cells of a worker, shared by its sessions; 0: min(trained, cap)
+  std::uint32_t n_batch = 0;          // tokens per forward pass; 0: 512, for embedding models min(n_ctx, 2048)
+  std::uint32_t max_sequences = 16;   // sessions of one worker that can decode at the same time
+  std::uint32_t max_queue = 1024;     // generations of one worker that may wait for their turn
+  std::uint32_t stream_tokens = 256;  // unread tokens at which a stream's session pauses
   // Tokens of ended sessions that are kept for later ones with the same beginning, at most n_ctx / 2. 0: nothing is
   // shared, also not between living sessions, and nothing is parked.
   std::uint32_t prefix_cache_tokens = 0xFFFFFFFF;

@@ -111,6 +111,7 @@ Result<OpenFile> open_parked(const fs::path& path, std::string_view fingerprint)
   file.fd.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status{};
   if (!file.fd || ::fstat(file.fd.get(), &status) != 0) return system_failure(path, "can't be opened", errno);
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) return damaged(path, "isn't a file of this user");
   const auto size = static_cast<std::uint64_t>(status.st_size);
 
   FixedHead& fixed = file.fixed;

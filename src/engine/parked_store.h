@@ -82,9 +82,12 @@ class ParkedStore {
     std::size_t removed = 0;  // files, for want of room or because a longer entry replaced them
   };
   // Writes what is in memory only, most recently used first, and makes room for it in the folder. Costs about a copy
-  // of the bytes: nothing waits for the disk. Error: park_failed; what is written by then stays, and so does everything
-  // in memory.
+  // of the bytes: nothing waits for the disk. Error: park_failed (also for a folder that others may write into); what
+  // is written by then stays, and so does everything in memory.
   Result<Saved> save();
+
+  // Frees the memory of the entries that have a file; they are read again when they are wanted. Returns the bytes.
+  std::uint64_t let_go_of_saved();
 
   ParkedStats stats() const;
 

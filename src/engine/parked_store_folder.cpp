@@ -4,6 +4,8 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "engine/errors.h"
 #include "engine/parked_store.h"
@@ -12,8 +14,29 @@ namespace corral::engine {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Conversations are nobody else's business, and what others put there must not get into an answer: the folder is this
+// user's, and nobody else may write into it. One that isn't there will be made so.
+Result<> check_folder(const fs::path& folder) {
+  struct stat status{};
+  if (::stat(folder.c_str(), &status) != 0) return {};
+  const char* wrong = nullptr;
+  if (!S_ISDIR(status.st_mode))
+    wrong = "isn't a folder";
+  else if (status.st_uid != ::geteuid())
+    wrong = "belongs to another user";
+  else if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    wrong = "may be written by other users";
+  if (wrong == nullptr) return {};
+  return fail(errc::park_failed, fmt::format("'{}' can't hold parked KV: it {}", folder.native(), wrong));
+}
+
+}  // namespace
+
 Result<> ParkedStore::open() {
   if (options_.folder.empty()) return {};
+  if (Result<> checked = check_folder(options_.folder); !checked) return checked;
   Result<std::vector<ParkedFile>> files = list_parked(options_.folder);
   if (!files) return std::unexpected(std::move(files.error()));
   const std::string prefix = parked_name_prefix(options_.fingerprint);
@@ -50,6 +73,7 @@ Result<ParkedStore::Saved> ParkedStore::save() {
     return fail(errc::park_failed, fmt::format("the folder for parked KV '{}' can't be made: {}",
                                                options_.folder.native(), error.message()));
   }
+  if (Result<> checked = check_folder(options_.folder); !checked) return std::unexpected(std::move(checked.error()));
   Result<std::vector<Candidate>> all = candidates(saved);
   if (!all) return std::unexpected(std::move(all.error()));
 
@@ -71,6 +95,16 @@ Result<ParkedStore::Saved> ParkedStore::save() {
     ++saved.written;
   }
   return saved;
+}
+
+std::uint64_t ParkedStore::let_go_of_saved() {
+  Freed freed;
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t before = memory_;
+  for (auto& [id, entry] : entries_) {
+    if (!entry.file.empty()) release(entry, freed);
+  }
+  return before - memory_;
 }
 
 Result<std::vector<ParkedStore::Candidate>> ParkedStore::candidates(Saved& saved) {

@@ -162,6 +162,35 @@ TEST_F(ParkedStoreFolderTest, MakesItsFolderForItsOwnerOnly) {
   EXPECT_EQ(fs::status(folder_).permissions(), fs::perms::owner_all);
 }
 
+TEST_F(ParkedStoreFolderTest, AFolderThatOthersMayWriteIntoIsNotUsed) {
+  save({{1, 2}});
+  fs::permissions(folder_, fs::perms::group_write | fs::perms::others_write, fs::perm_options::add);
+  ParkedStore store(options());
+  EXPECT_EQ(store.open().error().code, errc::park_failed);
+  EXPECT_FALSE(store.best(Tokens{1, 2}, 1));
+  store.put(parked({4, 5}));
+  EXPECT_EQ(store.save().error().code, errc::park_failed);
+  EXPECT_TRUE(store.best(Tokens{4, 5}, 1)) << "what is in memory stays there";
+}
+
+TEST_F(ParkedStoreFolderTest, AFolderThatIsAFileIsNotUsed) {
+  fs::remove(folder_);
+  std::ofstream(folder_) << "something";
+  EXPECT_EQ(ParkedStore(options()).open().error().code, errc::park_failed);
+}
+
+TEST_F(ParkedStoreFolderTest, WhatIsSavedNeedNotStayInMemory) {
+  ParkedStore store(options());
+  store.put(parked({1, 2}));
+  EXPECT_EQ(store.let_go_of_saved(), 0u) << "there is no file yet";
+  save(store);
+  store.put(parked({7, 8, 9}));
+  EXPECT_EQ(store.let_go_of_saved(), cost(2, 100));
+  EXPECT_EQ(store.stats().memory_bytes, cost(3, 100));
+  EXPECT_TRUE(store.best(Tokens{1, 2}, 2));
+  EXPECT_EQ(store.stats().loads, 1u);
+}
+
 TEST_F(ParkedStoreFolderTest, SavesOnlyWhatIsNew) {
   ParkedStore store(options());
   store.put(parked({1, 1}));

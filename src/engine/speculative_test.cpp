@@ -150,6 +150,26 @@ TEST(Speculative, GoesOnAfterADownsize) {
   }
 }
 
+// Guesses in a nearly full pool once cost another session its cells.
+TEST(Speculative, NobodyLosesCellsForGuesses) {
+  LoadOptions options = load_options("tiny-llama");
+  options.n_ctx = 512;
+  options.stream_tokens = 3;
+  options.speculative = by_looking_up();
+  const auto service = load(options);
+  std::vector<StreamHandle> streams;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const std::vector<Token> passage = some_tokens(84, i + 1);
+    streams.push_back(*service->generate_stream(session_with(*service, passage + passage + passage), endless(100)));
+  }
+  // Until both wait for their readers, three tokens later, nothing but guesses can be too much.
+  const auto paused = [](const SessionView& view) { return view.state == SessionState::paused; };
+  while (!std::ranges::all_of(service->sessions(), paused)) {
+  }
+  EXPECT_GT(service->stats().total().drafted_tokens, 0u);
+  EXPECT_EQ(service->stats().total().preemptions, 0u);
+}
+
 TEST(Speculative, TooManyGuessesAreRefused) {
   LoadOptions options = load_options("tiny-llama");
   options.speculative.max_tokens = kMaxGuesses + 1;

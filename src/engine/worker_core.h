@@ -104,6 +104,7 @@ class WorkerCore {
   std::uint32_t fill_batch(std::span<PassItem> items);
   void take_results(std::span<const PassItem> items);
   void take_result(const PassItem& item);
+  static bool without_drafts(std::span<PassItem> items);
   void decode_apart(std::span<PassItem> items);
 
   // worker_output.cpp: tokens to streams
@@ -126,7 +127,8 @@ class WorkerCore {
   KvShape shape_;                     // of memory_, or of the one to make
   const std::uint32_t n_ctx_, n_batch_;
   bool no_split_ = false;  // there was no memory for a split layout
-  double make_ms_ = 50;    // what a change of the layout takes without moving cells, learnt
+  QuietTimes quiet_times_;
+  double make_ms_ = 50;  // what a change of the layout takes without moving cells, learnt
   std::optional<SetThreads> threads_;
   Sequences sequences_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;

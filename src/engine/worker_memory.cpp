@@ -58,6 +58,7 @@ void WorkerCore::choose_memory() {
     };
     std::ranges::for_each(active_, view);
     std::ranges::for_each(waiting_, view);
+    quiet_times_.observe(layout_views_);
     wanted = choose_layout(layout_views_, {.now = shape_,
                                            .made = memory_ != nullptr,
                                            .cells = n_ctx_,
@@ -66,7 +67,8 @@ void WorkerCore::choose_memory() {
                                            .idle_cells = sequences_.idle_cells(),
                                            .foreign_cell_ms = options_.foreign_cell_ms,
                                            .move_cell_ms = options_.move_cell_ms,
-                                           .make_ms = make_ms_});
+                                           .make_ms = make_ms_,
+                                           .foresight = quiet_times_.foresight()});
   }
   if (wanted != shape_) change_memory(wanted);
 }

@@ -1,6 +1,7 @@
 // One forward pass: what goes in, what comes out, and what to do when it doesn't work out.
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "engine/errors.h"
 #include "engine/worker_core.h"
@@ -136,6 +137,8 @@ void WorkerCore::decode(std::span<PassItem> items) {
       take_results(items);
       break;
     case DecodeStatus::no_room:
+      // Guesses are never worth anybody's cells.
+      if (without_drafts(items)) return decode(items);
       make_room();
       break;
     case DecodeStatus::aborted:
@@ -148,6 +151,13 @@ void WorkerCore::decode(std::span<PassItem> items) {
       decode_apart(items);
       break;
   }
+}
+
+// Takes the guesses out of a pass; false if there were none.
+bool WorkerCore::without_drafts(std::span<PassItem> items) {
+  bool any = false;
+  for (PassItem& item : items) any |= std::exchange(item.drafted, 0u) > 0;
+  return any;
 }
 
 // A pass failed: find out whose tokens are to blame, so that only this one fails.
