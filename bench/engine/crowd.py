@@ -10,7 +10,7 @@ TITLE = "Crowd"
 METHOD = ("All 64 requests are sent at once, though a quarter of them fits. Greedy answers of letters, so that the place of"
           " a difference is counted in tokens. One after another: the same requests to a fresh engine (16 of them: it is a "
           "rate). llama-server has 16 slots over the same cells.")
-SESSIONS, PROMPT, ANSWER, CELLS = 64, 896, 128, 16384
+SESSIONS, PROMPT, ANSWER, CELLS = 64, 512, 512, 16384
 
 
 def requests(server, count):

@@ -3,7 +3,8 @@
 // In a pool, attention looks at every cell for every token and skips the ones of other sequences; so sessions that run
 // side by side slow each other down, the more the longer they are. With a part for each they don't; but then only
 // passes with equally many tokens of each sequence are one pass through the weights, so prefill beside running streams
-// costs a pass of its own, prefixes are copied instead of shared, and no session can be longer than its part.
+// costs a pass of its own (which pays all the same where a pool is large and full), prefixes are copied instead of
+// shared, and no session can be longer than its part.
 // Changing from one to the other saves all cells, makes the memory anew and puts them back.
 #pragma once
 
@@ -32,6 +33,8 @@ struct LayoutFacts {
   double foreign_cell_ms = 0;     // what one token of a pass pays for one cell that isn't its sequence's; 0: nothing
   double move_cell_ms = 0;        // to save one cell and put it back
   double make_ms = 0;             // to free a memory and make another
+  double pass_ms = 100;           // a pass of the running sessions without prompts
+  std::uint32_t chunk = 64;       // prompt tokens that go into a pass beside them
   // Passes after which a long prompt is likely to want the pool back: what a change must have paid for by then.
   std::uint32_t foresight = 0xFFFFFFFF;
 };
@@ -43,8 +46,8 @@ KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& f
 // coming. Pure.
 class QuietTimes {
  public:
-  // Before each pass, with all that run or wait.
-  void observe(std::span<const LayoutView> sessions);
+  // Before each pass, with all that run or wait, and the facts.
+  void observe(std::span<const LayoutView> sessions, const LayoutFacts& facts);
   // Passes without a long prompt that can be expected: as long as usual, or as long as it has been quiet by now.
   std::uint32_t foresight() const { return std::max(usual_, now_); }
 

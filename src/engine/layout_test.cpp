@@ -49,7 +49,28 @@ TEST(Layout, ALongPromptBesideRunningStreamsIsFusedWithThem) {
   auto sessions = alike(7, {.tokens = 300, .cached = 299, .remaining = 500});
   EXPECT_EQ(choose_layout(sessions, now).streams, 8u);
   sessions.push_back({.tokens = 2000, .cached = 0, .remaining = 100});
+  now.chunk = 16;
   EXPECT_TRUE(choose_layout(sessions, now).unified());
+}
+
+TEST(Layout, InAFullPoolAPassOfItsOwnIsCheaperThanTheCellsOfOthers) {
+  LayoutFacts now = facts(32768);
+  now.now = {.streams = 16};
+  now.made = true;
+  auto sessions = alike(15, {.tokens = 1500, .cached = 1499, .remaining = 128});
+  sessions.push_back({.tokens = 1500, .cached = 0, .remaining = 128});
+  EXPECT_EQ(choose_layout(sessions, now).streams, 16u);
+  now.now = {};
+  EXPECT_EQ(choose_layout(sessions, now).streams, 16u);
+}
+
+TEST(Layout, ACrowdTakesAFewPlacesLessThanThereMightBe) {
+  LayoutFacts now = facts(16384);
+  auto sessions = alike(15, {.tokens = 900, .cached = 899, .remaining = 120});
+  for (int waiting = 0; waiting < 40; ++waiting) sessions.push_back({.tokens = 900, .remaining = 128});
+  EXPECT_EQ(choose_layout(sessions, now).streams, 15u) << "sixteen parts of 1,024 cells are too small";
+  sessions.resize(16);
+  EXPECT_TRUE(choose_layout(sessions, now).unified()) << "one of them would have to wait for the others";
 }
 
 TEST(Layout, AShortRestOfWorkIsNotWorthAChange) {
@@ -98,6 +119,7 @@ TEST(Layout, AChoiceIsStable) {
 TEST(Layout, AChangeThatTheNextPromptUndoesIsNotMade) {
   const auto sessions = alike(16, {.tokens = 128, .cached = 127, .remaining = 128});
   LayoutFacts busy = facts();
+  busy.made = true;
   busy.foresight = 10;
   EXPECT_TRUE(choose_layout(sessions, busy).unified());
   busy.foresight = 200;
@@ -105,16 +127,19 @@ TEST(Layout, AChangeThatTheNextPromptUndoesIsNotMade) {
 }
 
 TEST(QuietTimes, LastAsLongAsUsualOrAsTheyHaveLasted) {
-  const auto prompt = alike(1, {.tokens = 1000, .cached = 0});
+  auto prompt = alike(8, {.tokens = 100, .cached = 99});
+  prompt.push_back({.tokens = 1000});
+  LayoutFacts some = facts();
+  some.chunk = 16;
   const auto stream = alike(8, {.tokens = 100, .cached = 99});
   QuietTimes quiet;
   EXPECT_GT(quiet.foresight(), 1000u) << "nothing is known: nothing speaks against a change";
   for (int i = 0; i < 8; ++i) {
-    for (int pass = 0; pass < 10; ++pass) quiet.observe(stream);
-    for (int pass = 0; pass < 3; ++pass) quiet.observe(prompt);
+    for (int pass = 0; pass < 10; ++pass) quiet.observe(stream, some);
+    for (int pass = 0; pass < 3; ++pass) quiet.observe(prompt, some);
   }
   EXPECT_LT(quiet.foresight(), 15u);
-  for (int pass = 0; pass < 300; ++pass) quiet.observe(stream);
+  for (int pass = 0; pass < 300; ++pass) quiet.observe(stream, some);
   EXPECT_EQ(quiet.foresight(), 300u);
 }
 

@@ -53,9 +53,13 @@ class StepPace {
     double ms = 0;
   };
   void observe(const Pass& pass);
-  // Prompt tokens for a pass with `decoding` running streams, while `prompts` sessions wait with theirs. At least what
+  // Prompt tokens for a pass with `decoding` running streams, while `prompts` sessions wait with theirs, in a place or
+  // for one. At least what
   // fills a tile, at most `limit`. `most_ms`: a single prompt should not make a step longer by more than this.
   std::uint32_t allowance(std::uint32_t decoding, std::uint32_t prompts, double most_ms, std::uint32_t limit) const;
+
+  // A pass without prompts, learnt; a guess until then.
+  double decode_ms() const { return decode_ms_ > 0 ? decode_ms_ : 100; }
 
   static constexpr std::uint32_t kFloor = 8;
   // Compute kernels take rows in tiles: a pass is as quick with a whole tile as with most of one.

@@ -150,19 +150,23 @@ TEST(Speculative, GoesOnAfterADownsize) {
   }
 }
 
-// Guesses in a nearly full pool once cost another session its cells.
+// Guesses in a nearly full pool: whoever runs keeps its cells.
 TEST(Speculative, NobodyLosesCellsForGuesses) {
   LoadOptions options = load_options("tiny-llama");
   options.n_ctx = 512;
-  options.stream_tokens = 3;
+  options.stream_tokens = 24;
+  options.kv_layout = KvLayout::unified;
   options.speculative = by_looking_up();
   const auto service = load(options);
+  const auto wide = load(load_options("tiny-llama"));
   std::vector<StreamHandle> streams;
   for (std::uint32_t i = 0; i < 2; ++i) {
-    const std::vector<Token> passage = some_tokens(84, i + 1);
-    streams.push_back(*service->generate_stream(session_with(*service, passage + passage + passage), endless(100)));
+    // A text in which this model has long begun to repeat itself.
+    const std::vector<Token> text =
+        some_tokens(12, i + 1) + generate(*wide, session_with(*wide, some_tokens(12, i + 1)), endless(221)).tokens;
+    streams.push_back(*service->generate_stream(session_with(*service, text), endless(100)));
   }
-  // Until both wait for their readers, three tokens later, nothing but guesses can be too much.
+  // Until both wait for their readers, 24 tokens later, nothing but guesses can be too much.
   const auto paused = [](const SessionView& view) { return view.state == SessionState::paused; };
   while (!std::ranges::all_of(service->sessions(), paused)) {
   }

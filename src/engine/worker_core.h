@@ -97,6 +97,7 @@ class WorkerCore {
   };
   void compute_pass();
   void plan_pass();
+  std::uint32_t prompt_allowance(std::uint32_t decoding) const;
   void take_turns();
   double turns(std::span<const PassItem> items) const;
   void add_drafts();

@@ -58,17 +58,22 @@ void WorkerCore::choose_memory() {
     };
     std::ranges::for_each(active_, view);
     std::ranges::for_each(waiting_, view);
-    quiet_times_.observe(layout_views_);
-    wanted = choose_layout(layout_views_, {.now = shape_,
-                                           .made = memory_ != nullptr,
-                                           .cells = n_ctx_,
-                                           .multiple = options_.cell_multiple,
-                                           .max_streams = options_.max_sequences,
-                                           .idle_cells = sequences_.idle_cells(),
-                                           .foreign_cell_ms = options_.foreign_cell_ms,
-                                           .move_cell_ms = options_.move_cell_ms,
-                                           .make_ms = make_ms_,
-                                           .foresight = quiet_times_.foresight()});
+    const auto decoding = static_cast<std::uint32_t>(
+        std::ranges::count_if(layout_views_, [](const LayoutView& v) { return v.tokens - v.cached == 1; }));
+    LayoutFacts facts{.now = shape_,
+                      .made = memory_ != nullptr,
+                      .cells = n_ctx_,
+                      .multiple = options_.cell_multiple,
+                      .max_streams = options_.max_sequences,
+                      .idle_cells = sequences_.idle_cells(),
+                      .foreign_cell_ms = options_.foreign_cell_ms,
+                      .move_cell_ms = options_.move_cell_ms,
+                      .make_ms = make_ms_,
+                      .pass_ms = pace_.decode_ms(),
+                      .chunk = prompt_allowance(decoding)};
+    quiet_times_.observe(layout_views_, facts);
+    facts.foresight = quiet_times_.foresight();
+    wanted = choose_layout(layout_views_, facts);
   }
   if (wanted != shape_) change_memory(wanted);
 }

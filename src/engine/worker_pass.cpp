@@ -25,17 +25,21 @@ void WorkerCore::plan_pass() {
                       .order = generation.order});
   }
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
-  const auto prompts = static_cast<std::uint32_t>(views_.size()) - decoding;
-  const std::uint32_t capacity = batch_.capacity();
-  const BatchLimits limits{.tokens = capacity,
-                           .outputs = options_.max_sequences,
-                           .prefill = pace_.allowance(decoding, prompts, options_.target_step_ms, capacity)};
+  const BatchLimits limits{
+      .tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompt_allowance(decoding)};
   items_.clear();
   for (const BatchItem& item : plan_batch(views_, limits))
     items_.push_back({.session = active_[item.index], .tokens = item.tokens});
   if (decoding == views_.size()) take_turns();
   // A split layout wants its sequences in order: each gap or step back would cost a pass of its own.
   std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->sequence; });
+}
+
+// Prompt tokens that go beside `decoding` running streams. Those that wait for a place count: the sooner the prompts
+// are through, the sooner places are free.
+std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding) const {
+  const auto all = static_cast<std::uint32_t>(active_.size() + waiting_.size());
+  return pace_.allowance(decoding, all - std::min(all, decoding), options_.target_step_ms, batch_.capacity());
 }
 
 // Nothing but decoding sessions: those that waited longest go first where not all go at once.
