@@ -6,6 +6,11 @@
 namespace corral::engine {
 namespace {
 
+// A token of a large chunk beside one of a small one, until that is known.
+constexpr double kLargeGuess = 0.6;
+// Passes with small chunks after which what a large one costs is tried again.
+constexpr std::uint32_t kForgotten = 500;
+
 // Shares `budget` between prompts, given in the order of age; amounts by position.
 std::vector<std::uint32_t> share_prefill(const std::vector<std::uint32_t>& pending, std::uint32_t budget) {
   std::vector<std::uint32_t> share(pending.size(), 0);
@@ -80,15 +85,25 @@ void StepPace::observe(const Pass& pass) {
   // A few tokens tell little: the pass reads all weights anyway.
   if (pass.prefill < kFloor) return;
   const double alone = pass.decoding > 0 ? std::min(decode_ms_, pass.ms) : 0;
-  learn(prefill_ms_, (pass.ms - alone) / pass.prefill);
+  const double each = (pass.ms - alone) / pass.prefill;
+  if (pass.prefill >= kLarge) {
+    learn(large_ms_, each);
+    large_age_ = 0;
+  } else {
+    learn(small_ms_, each);
+    if (++large_age_ > kForgotten) large_ms_ = 0;
+  }
 }
 
 std::uint32_t StepPace::allowance(std::uint32_t decoding, std::uint32_t prompts, double most_ms,
                                   std::uint32_t limit) const {
-  if (prefill_ms_ <= 0) return std::min(kFirstGuess, limit);
+  if (small_ms_ <= 0 && large_ms_ <= 0) return std::min(kFirstGuess, limit);
+  const double small = small_ms_ > 0 ? small_ms_ : large_ms_;
+  const double large = large_ms_ > 0 ? large_ms_ : kLargeGuess * small;
   const double single = decode_ms_ > 0 ? std::min(decode_ms_ * (kStretch - 1), most_ms) : most_ms;
-  const double crowd = std::max(1.0, static_cast<double>(prompts) / std::max(1u, decoding));
-  const double fits = single * crowd / prefill_ms_;
+  const double crowd = std::max(1.0, kCrowd * (std::max(prompts, 1u) - 1) / std::max(1u, decoding));
+  double fits = single * crowd / small;
+  if (const double more = single * crowd / large; more >= kLarge) fits = std::max(fits, more);
   if (fits >= limit) return limit;
   // Whole tiles, to the nearest.
   const std::uint32_t tiles = (decoding + static_cast<std::uint32_t>(fits) + kTile / 2) / kTile;

@@ -43,8 +43,9 @@ std::uint32_t sessions_per_pass(std::uint32_t running, const RowCosts& costs);
 
 // How many prompt tokens fit beside running streams, learnt from the passes so far: so many that a step takes about
 // kStretch times as long as without them. Then each stream keeps half of its speed while a prompt comes, and the prompt
-// gets what the other half is worth. Where more sessions wait with prompts than run, the prompts get more in
-// proportion: the one that runs already must not hold up the many. Pure.
+// gets what the other half is worth. Where many wait with prompts, the prompts get more in proportion: those that run
+// already must not hold up the others. Chunks from kLarge tokens on are learnt apart, because kernels are much faster
+// from there on: a chunk of that size may cost less than a smaller one. Pure.
 class StepPace {
  public:
   struct Pass {
@@ -64,13 +65,18 @@ class StepPace {
   static constexpr std::uint32_t kFloor = 8;
   // Compute kernels take rows in tiles: a pass is as quick with a whole tile as with most of one.
   static constexpr std::uint32_t kTile = 16;
+  static constexpr std::uint32_t kLarge = 64;
   // Until something is known.
   static constexpr std::uint32_t kFirstGuess = 64;
   static constexpr double kStretch = 1.9;
+  // One newcomer gets what is said above; each further one so much more, shared out among those that run.
+  static constexpr double kCrowd = 3.0;
 
  private:
-  double decode_ms_ = 0;   // of a pass without prompts
-  double prefill_ms_ = 0;  // of one prompt token more
+  double decode_ms_ = 0;         // of a pass without prompts
+  double small_ms_ = 0;          // of one prompt token more in a small chunk
+  double large_ms_ = 0;          // and in a large one; 0: not known, or not any more
+  std::uint32_t large_age_ = 0;  // passes with small chunks since there was a large one
 };
 
 }  // namespace corral::engine

@@ -133,6 +133,7 @@ StepPace pace_of(double decode_ms, double prefill_ms) {
   for (int i = 0; i < 50; ++i) {
     pace.observe({.decoding = 4, .prefill = 0, .ms = decode_ms});
     pace.observe({.decoding = 4, .prefill = 100, .ms = decode_ms + 100 * prefill_ms});
+    pace.observe({.decoding = 4, .prefill = 50, .ms = decode_ms + 50 * prefill_ms});
   }
   return pace;
 }
@@ -146,8 +147,30 @@ TEST(StepPace, PromptsTakeAsLongAsTheStreamsBesideThem) {
 
 TEST(StepPace, ManyPromptsAreNotHeldUpByOneStream) {
   const StepPace pace = pace_of(40, 2);
-  EXPECT_NEAR(pace.allowance(1, 15, 1000, 512), 15 * 40 * (StepPace::kStretch - 1) / 2, StepPace::kTile);
-  EXPECT_EQ(pace.allowance(8, 4, 1000, 512), pace.allowance(8, 1, 1000, 512));
+  EXPECT_NEAR(pace.allowance(8, 17, 1000, 512), 6 * 40 * (StepPace::kStretch - 1) / 2, StepPace::kTile);
+  EXPECT_EQ(pace.allowance(8, 3, 1000, 512), pace.allowance(8, 1, 1000, 512));
+  EXPECT_EQ(pace.allowance(1, 15, 1000, 512), 512u);
+}
+
+TEST(StepPace, ALargeChunkMayBeCheaperThanASmallOne) {
+  StepPace pace;
+  for (int i = 0; i < 50; ++i) {
+    pace.observe({.decoding = 8, .prefill = 0, .ms = 100});
+    pace.observe({.decoding = 8, .prefill = 24, .ms = 100 + 24 * 8});
+    pace.observe({.decoding = 8, .prefill = 72, .ms = 100 + 72 * 3});
+  }
+  EXPECT_EQ(pace.allowance(8, 1, 1000, 512), StepPace::kTile - 8) << "a large one would stretch the step too much";
+  EXPECT_NEAR(pace.allowance(8, 9, 1000, 512), 3 * 90 / 3, StepPace::kTile);
+}
+
+TEST(StepPace, WhatALargeChunkCostsIsForgottenAndTriedAgain) {
+  StepPace pace;
+  pace.observe({.decoding = 8, .prefill = 0, .ms = 100});
+  pace.observe({.decoding = 8, .prefill = 64, .ms = 100 + 64 * 50});
+  for (int i = 0; i < 100; ++i) pace.observe({.decoding = 8, .prefill = 24, .ms = 100 + 24 * 3});
+  EXPECT_LT(pace.allowance(8, 9, 1000, 512), 130u);
+  for (int i = 0; i < 500; ++i) pace.observe({.decoding = 8, .prefill = 24, .ms = 100 + 24 * 3});
+  EXPECT_GT(pace.allowance(8, 9, 1000, 512), 130u);
 }
 
 TEST(StepPace, AStepNeverGetsMuchLongerThanAllowed) {
