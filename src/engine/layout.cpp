@@ -8,7 +8,7 @@ namespace {
 
 // How far ahead a session without a limit is thought to go on.
 constexpr std::uint32_t kForesight = 128;
-// Room left behind a session in its part, so that it doesn't outgrow it at once.
+// Room left in its part behind a session that may go on for longer, so that it doesn't outgrow it at once.
 constexpr std::uint32_t kHeadroom = 64;
 // Prompts this long, all together, beside running streams are worth fusing with them.
 constexpr std::uint32_t kLongPrompts = 256;
@@ -43,7 +43,8 @@ Survey survey(std::span<const LayoutView> sessions, const LayoutFacts& facts) {
   const bool follows = sessions.size() > of.running;
   double tokens = 0;
   for (const LayoutView& session : sessions) {
-    of.longest = std::max(of.longest, session.tokens + std::min(session.remaining, kForesight) + kHeadroom);
+    const std::uint32_t open_end = session.remaining > kForesight ? kHeadroom : 0;
+    of.longest = std::max(of.longest, session.tokens + std::min(session.remaining, kForesight) + open_end);
     of.decoding += session.tokens - session.cached == 1 ? 1 : 0;
     of.prompts += prompt_tokens(session);
     of.cells += session.cached;
@@ -79,8 +80,8 @@ KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& f
   if (facts.foreign_cell_ms <= 0) return {};
   if (sessions.empty()) return facts.now;
   const Survey of = survey(sessions, facts);
-  // As many parts as the longest leaves room for. In a crowd somebody waits anyway: a few places less are no loss.
-  const bool crowd = sessions.size() >= 2 * facts.max_streams;
+  // As many parts as the longest leaves room for. Where somebody waits anyway, a few places less are no loss.
+  const bool crowd = sessions.size() > (facts.now.unified() ? facts.max_streams : facts.now.streams);
   const std::uint32_t least = crowd ? of.running - of.running / 4 : of.running;
   std::uint32_t streams = facts.max_streams;
   while (streams > least && part_of(facts, streams) < of.longest) --streams;
@@ -89,7 +90,8 @@ KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& f
 
   if (!facts.now.unified()) {
     const std::uint32_t part = part_of(facts, facts.now.streams);
-    const bool outgrown = std::ranges::any_of(sessions, [&](const LayoutView& s) { return s.tokens + 1 >= part; });
+    const bool outgrown =
+        std::ranges::any_of(sessions, [&](const LayoutView& s) { return s.tokens + std::min(s.remaining, 1u) > part; });
     if (outgrown || (facts.now.streams < least && !fits) || fusing > change_ms(of, facts)) return {};
     if (facts.now.streams < least) return {.streams = streams};
     return facts.now;

@@ -67,8 +67,12 @@ TEST(Layout, InAFullPoolAPassOfItsOwnIsCheaperThanTheCellsOfOthers) {
 TEST(Layout, ACrowdTakesAFewPlacesLessThanThereMightBe) {
   LayoutFacts now = facts(16384);
   auto sessions = alike(15, {.tokens = 900, .cached = 899, .remaining = 120});
-  for (int waiting = 0; waiting < 40; ++waiting) sessions.push_back({.tokens = 900, .remaining = 128});
+  for (int waiting = 0; waiting < 40; ++waiting) sessions.push_back({.tokens = 940, .remaining = 128});
   EXPECT_EQ(choose_layout(sessions, now).streams, 15u) << "sixteen parts of 1,024 cells are too small";
+  now.now = {.streams = 15};
+  sessions.resize(17);
+  EXPECT_EQ(choose_layout(sessions, now).streams, 15u) << "somebody waits in any case";
+  now.now = {};
   sessions.resize(16);
   EXPECT_TRUE(choose_layout(sessions, now).unified()) << "one of them would have to wait for the others";
 }

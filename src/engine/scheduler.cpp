@@ -78,13 +78,9 @@ std::uint32_t sessions_per_pass(std::uint32_t running, const RowCosts& costs) {
 
 void StepPace::observe(const Pass& pass) {
   const auto learn = [](double& known, double sample) { known = known == 0 ? sample : 0.8 * known + 0.2 * sample; };
-  if (pass.prefill == 0) {
-    if (pass.decoding > 0) learn(decode_ms_, pass.ms);
-    return;
-  }
   // A few tokens tell little: the pass reads all weights anyway.
   if (pass.prefill < kFloor) return;
-  const double alone = pass.decoding > 0 ? std::min(decode_ms_, pass.ms) : 0;
+  const double alone = std::min(pass.decode_ms, pass.ms);
   const double each = (pass.ms - alone) / pass.prefill;
   if (pass.prefill >= kLarge) {
     learn(large_ms_, each);
@@ -95,12 +91,12 @@ void StepPace::observe(const Pass& pass) {
   }
 }
 
-std::uint32_t StepPace::allowance(std::uint32_t decoding, std::uint32_t prompts, double most_ms,
+std::uint32_t StepPace::allowance(std::uint32_t decoding, double decode_ms, std::uint32_t prompts, double most_ms,
                                   std::uint32_t limit) const {
   if (small_ms_ <= 0 && large_ms_ <= 0) return std::min(kFirstGuess, limit);
   const double small = small_ms_ > 0 ? small_ms_ : large_ms_;
   const double large = large_ms_ > 0 ? large_ms_ : kLargeGuess * small;
-  const double single = decode_ms_ > 0 ? std::min(decode_ms_ * (kStretch - 1), most_ms) : most_ms;
+  const double single = decode_ms > 0 ? std::min(decode_ms * (kStretch - 1), most_ms) : most_ms;
   const double crowd = std::max(1.0, kCrowd * (std::max(prompts, 1u) - 1) / std::max(1u, decoding));
   double fits = single * crowd / small;
   if (const double more = single * crowd / large; more >= kLarge) fits = std::max(fits, more);

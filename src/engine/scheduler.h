@@ -50,17 +50,16 @@ class StepPace {
  public:
   struct Pass {
     std::uint32_t decoding = 0;  // tokens of running streams
-    std::uint32_t prefill = 0;   // tokens of prompts
+    std::uint32_t prefill = 0;   // tokens of prompts, at least 1
     double ms = 0;
+    double decode_ms = 0;  // what the running streams alone take
   };
   void observe(const Pass& pass);
-  // Prompt tokens for a pass with `decoding` running streams, while `prompts` sessions wait with theirs, in a place or
-  // for one. At least what
-  // fills a tile, at most `limit`. `most_ms`: a single prompt should not make a step longer by more than this.
-  std::uint32_t allowance(std::uint32_t decoding, std::uint32_t prompts, double most_ms, std::uint32_t limit) const;
-
-  // A pass without prompts, learnt; a guess until then.
-  double decode_ms() const { return decode_ms_ > 0 ? decode_ms_ : 100; }
+  // Prompt tokens for a pass with `decoding` running streams that take `decode_ms` alone (0: not known), while
+  // `prompts` sessions wait with theirs, in a place or for one. At least what fills a tile, at most `limit`. `most_ms`:
+  // a single prompt should not make a step longer by more than this.
+  std::uint32_t allowance(std::uint32_t decoding, double decode_ms, std::uint32_t prompts, double most_ms,
+                          std::uint32_t limit) const;
 
   static constexpr std::uint32_t kFloor = 8;
   // Compute kernels take rows in tiles: a pass is as quick with a whole tile as with most of one.
@@ -73,7 +72,6 @@ class StepPace {
   static constexpr double kCrowd = 3.0;
 
  private:
-  double decode_ms_ = 0;         // of a pass without prompts
   double small_ms_ = 0;          // of one prompt token more in a small chunk
   double large_ms_ = 0;          // and in a large one; 0: not known, or not any more
   std::uint32_t large_age_ = 0;  // passes with small chunks since there was a large one

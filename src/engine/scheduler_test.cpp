@@ -124,29 +124,32 @@ TEST(PlanBatch, PropertiesHoldForRandomMixes) {
 }
 
 TEST(StepPace, GuessesUntilItKnows) {
-  EXPECT_EQ(StepPace().allowance(0, 1, 100, 512), StepPace::kFirstGuess);
-  EXPECT_EQ(StepPace().allowance(0, 1, 100, 16), 16u);
+  EXPECT_EQ(StepPace().allowance(0, 0, 1, 100, 512), StepPace::kFirstGuess);
+  EXPECT_EQ(StepPace().allowance(0, 0, 1, 100, 16), 16u);
 }
 
-StepPace pace_of(double decode_ms, double prefill_ms) {
-  StepPace pace;
-  for (int i = 0; i < 50; ++i) {
-    pace.observe({.decoding = 4, .prefill = 0, .ms = decode_ms});
-    pace.observe({.decoding = 4, .prefill = 100, .ms = decode_ms + 100 * prefill_ms});
-    pace.observe({.decoding = 4, .prefill = 50, .ms = decode_ms + 50 * prefill_ms});
+// Streams that take `decode_ms` alone, and prompts at `prefill_ms` a token.
+struct Known {
+  double decode_ms;
+  StepPace pace = {};
+  Known(double decode, double prefill_ms) : decode_ms(decode) {
+    for (const std::uint32_t tokens : {100u, 50u})
+      pace.observe({.decoding = 4, .prefill = tokens, .ms = decode_ms + tokens * prefill_ms, .decode_ms = decode_ms});
   }
-  return pace;
-}
+  std::uint32_t allowance(std::uint32_t decoding, std::uint32_t prompts, double most_ms, std::uint32_t limit) const {
+    return pace.allowance(decoding, decoding > 0 ? decode_ms : 0, prompts, most_ms, limit);
+  }
+};
 
 TEST(StepPace, PromptsTakeAsLongAsTheStreamsBesideThem) {
-  EXPECT_NEAR(pace_of(400, 2).allowance(8, 1, 1000, 512), 400 * (StepPace::kStretch - 1) / 2, StepPace::kTile);
-  EXPECT_EQ(pace_of(40, 100).allowance(4, 1, 1000, 512), StepPace::kTile - 4) << "at least a tile";
-  EXPECT_EQ(pace_of(40, 100).allowance(14, 1, 1000, 512), 2 * StepPace::kTile - 14) << "not next to nothing";
-  EXPECT_EQ(pace_of(40, 0.01).allowance(4, 1, 1000, 512), 512u);
+  EXPECT_NEAR(Known(400, 2).allowance(8, 1, 1000, 512), 400 * (StepPace::kStretch - 1) / 2, StepPace::kTile);
+  EXPECT_EQ(Known(40, 100).allowance(4, 1, 1000, 512), StepPace::kTile - 4) << "at least a tile";
+  EXPECT_EQ(Known(40, 100).allowance(14, 1, 1000, 512), 2 * StepPace::kTile - 14) << "not next to nothing";
+  EXPECT_EQ(Known(40, 0.01).allowance(4, 1, 1000, 512), 512u);
 }
 
 TEST(StepPace, ManyPromptsAreNotHeldUpByOneStream) {
-  const StepPace pace = pace_of(40, 2);
+  const Known pace(40, 2);
   EXPECT_NEAR(pace.allowance(8, 17, 1000, 512), 6 * 40 * (StepPace::kStretch - 1) / 2, StepPace::kTile);
   EXPECT_EQ(pace.allowance(8, 3, 1000, 512), pace.allowance(8, 1, 1000, 512));
   EXPECT_EQ(pace.allowance(1, 15, 1000, 512), 512u);
@@ -154,32 +157,29 @@ TEST(StepPace, ManyPromptsAreNotHeldUpByOneStream) {
 
 TEST(StepPace, ALargeChunkMayBeCheaperThanASmallOne) {
   StepPace pace;
-  for (int i = 0; i < 50; ++i) {
-    pace.observe({.decoding = 8, .prefill = 0, .ms = 100});
-    pace.observe({.decoding = 8, .prefill = 24, .ms = 100 + 24 * 8});
-    pace.observe({.decoding = 8, .prefill = 72, .ms = 100 + 72 * 3});
-  }
-  EXPECT_EQ(pace.allowance(8, 1, 1000, 512), StepPace::kTile - 8) << "a large one would stretch the step too much";
-  EXPECT_NEAR(pace.allowance(8, 9, 1000, 512), 3 * 90 / 3, StepPace::kTile);
+  pace.observe({.decoding = 8, .prefill = 24, .ms = 100 + 24 * 8, .decode_ms = 100});
+  pace.observe({.decoding = 8, .prefill = 72, .ms = 100 + 72 * 3, .decode_ms = 100});
+  EXPECT_EQ(pace.allowance(8, 100, 1, 1000, 512), StepPace::kTile - 8) << "a large one would stretch the step too much";
+  EXPECT_NEAR(pace.allowance(8, 100, 9, 1000, 512), 3 * 90 / 3, StepPace::kTile);
 }
 
 TEST(StepPace, WhatALargeChunkCostsIsForgottenAndTriedAgain) {
   StepPace pace;
-  pace.observe({.decoding = 8, .prefill = 0, .ms = 100});
-  pace.observe({.decoding = 8, .prefill = 64, .ms = 100 + 64 * 50});
-  for (int i = 0; i < 100; ++i) pace.observe({.decoding = 8, .prefill = 24, .ms = 100 + 24 * 3});
-  EXPECT_LT(pace.allowance(8, 9, 1000, 512), 130u);
-  for (int i = 0; i < 500; ++i) pace.observe({.decoding = 8, .prefill = 24, .ms = 100 + 24 * 3});
-  EXPECT_GT(pace.allowance(8, 9, 1000, 512), 130u);
+  const StepPace::Pass small{.decoding = 8, .prefill = 24, .ms = 100 + 24 * 3, .decode_ms = 100};
+  pace.observe({.decoding = 8, .prefill = 64, .ms = 100 + 64 * 50, .decode_ms = 100});
+  for (int i = 0; i < 100; ++i) pace.observe(small);
+  EXPECT_LT(pace.allowance(8, 100, 9, 1000, 512), 130u);
+  for (int i = 0; i < 500; ++i) pace.observe(small);
+  EXPECT_GT(pace.allowance(8, 100, 9, 1000, 512), 130u);
 }
 
 TEST(StepPace, AStepNeverGetsMuchLongerThanAllowed) {
-  EXPECT_NEAR(pace_of(400, 2).allowance(0, 1, 100, 512), 50, StepPace::kTile);
+  EXPECT_NEAR(Known(400, 2).allowance(0, 1, 100, 512), 50, StepPace::kTile);
 }
 
 TEST(StepPace, FillsWholeTiles) {
   for (std::uint32_t decoding = 1; decoding < 20; ++decoding) {
-    const std::uint32_t tokens = pace_of(200, 2).allowance(decoding, 1, 1000, 512);
+    const std::uint32_t tokens = Known(200, 2).allowance(decoding, 1, 1000, 512);
     EXPECT_EQ((decoding + tokens) % StepPace::kTile, 0u) << decoding << " and " << tokens;
     EXPECT_LE(tokens, 90 + StepPace::kTile / 2);
   }
@@ -201,7 +201,7 @@ TEST(SessionsPerPass, OneAtATimeWhereThatIsQuicker) {
 TEST(StepPace, PromptsAloneTeachWhatATokenCosts) {
   StepPace pace;
   for (int i = 0; i < 50; ++i) pace.observe({.decoding = 0, .prefill = 512, .ms = 1024});
-  EXPECT_NEAR(pace.allowance(0, 1, 100, 512), 50, StepPace::kTile);
+  EXPECT_NEAR(pace.allowance(0, 0, 1, 100, 512), 50, StepPace::kTile);
 }
 
 }  // namespace

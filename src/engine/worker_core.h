@@ -99,7 +99,8 @@ class WorkerCore {
   void plan_pass();
   std::uint32_t prompt_allowance(std::uint32_t decoding) const;
   void take_turns();
-  double turns(std::span<const PassItem> items) const;
+  double decode_ms(std::uint32_t streams) const;
+  const RowCosts& costs() const { return options_.measure_rows ? row_costs_ : cheap_; }
   void add_drafts();
   void decode(std::span<PassItem> items);
   std::uint32_t fill_batch(std::span<PassItem> items);
@@ -141,12 +142,14 @@ class WorkerCore {
   std::uint64_t pass_ = 0;
   StepPace pace_;
   RowCosts row_costs_;
+  const RowCosts cheap_;
   Batch batch_;
   std::vector<Command> commands_;
   std::vector<RunnableView> views_;
   std::vector<LayoutView> layout_views_;
   std::vector<std::uint64_t> prefilling_;
   std::vector<PassItem> items_;
+  bool measuring_ = false;  // prompts wait until this pass has shown what running streams take
   std::vector<Token> drafts_;
   std::string piece_;
   std::vector<Token> by_logit_;

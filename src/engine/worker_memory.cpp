@@ -60,6 +60,8 @@ void WorkerCore::choose_memory() {
     std::ranges::for_each(waiting_, view);
     const auto decoding = static_cast<std::uint32_t>(
         std::ranges::count_if(layout_views_, [](const LayoutView& v) { return v.tokens - v.cached == 1; }));
+    constexpr double kUnknownPassMs = 100;
+    const double pass_ms = decode_ms(decoding);
     LayoutFacts facts{.now = shape_,
                       .made = memory_ != nullptr,
                       .cells = n_ctx_,
@@ -69,7 +71,7 @@ void WorkerCore::choose_memory() {
                       .foreign_cell_ms = options_.foreign_cell_ms,
                       .move_cell_ms = options_.move_cell_ms,
                       .make_ms = make_ms_,
-                      .pass_ms = pace_.decode_ms(),
+                      .pass_ms = pass_ms > 0 ? pass_ms : kUnknownPassMs,
                       .chunk = prompt_allowance(decoding)};
     quiet_times_.observe(layout_views_, facts);
     facts.foresight = quiet_times_.foresight();

@@ -27,6 +27,7 @@ void WorkerCore::plan_pass() {
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
   const BatchLimits limits{
       .tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompt_allowance(decoding)};
+  measuring_ = decoding > 0 && limits.prefill == 0;
   items_.clear();
   for (const BatchItem& item : plan_batch(views_, limits))
     items_.push_back({.session = active_[item.index], .tokens = item.tokens});
@@ -35,17 +36,27 @@ void WorkerCore::plan_pass() {
   std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->sequence; });
 }
 
+// What so many running streams take for a token each, without prompts; 0: not known.
+double WorkerCore::decode_ms(std::uint32_t streams) const {
+  const std::uint32_t rows = std::min(streams, RowCosts::kMostRows);
+  if (rows == 0 || !row_costs_.measured(rows)) return 0;
+  const double together = row_costs_.of(rows);
+  return row_costs_.measured(1) ? std::min(together, rows * row_costs_.of(1)) : together;
+}
+
 // Prompt tokens that go beside `decoding` running streams. Those that wait for a place count: the sooner the prompts
-// are through, the sooner places are free.
+// are through, the sooner places are free. How long the streams take alone has to be known first.
 std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding) const {
+  if (decoding > 0 && decode_ms(decoding) == 0) return 0;
   const auto all = static_cast<std::uint32_t>(active_.size() + waiting_.size());
-  return pace_.allowance(decoding, all - std::min(all, decoding), options_.target_step_ms, batch_.capacity());
+  return pace_.allowance(decoding, decode_ms(decoding), all - std::min(all, decoding), options_.target_step_ms,
+                         batch_.capacity());
 }
 
 // Nothing but decoding sessions: those that waited longest go first where not all go at once.
 void WorkerCore::take_turns() {
   const auto running = static_cast<std::uint32_t>(items_.size());
-  const std::uint32_t at_once = sessions_per_pass(running, row_costs_);
+  const std::uint32_t at_once = sessions_per_pass(running, costs());
   if (at_once == running) return;
   std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->last_used; });
   items_.resize(at_once);
@@ -54,7 +65,8 @@ void WorkerCore::take_turns() {
 // Guesses behind the tokens of decoding sessions, where a pass isn't full without them.
 void WorkerCore::add_drafts() {
   drafts_.clear();
-  if (!drafter_ || options_.draft_tokens == 0 || !memory_->divisible() || active_.size() > options_.draft_active)
+  if (measuring_ || !drafter_ || options_.draft_tokens == 0 || !memory_->divisible() ||
+      active_.size() > options_.draft_active)
     return;
   // A split layout computes sequences with different numbers of tokens one after another.
   if (!shape_.unified() && items_.size() > 1) return;
@@ -70,7 +82,7 @@ void WorkerCore::add_drafts() {
     if (most == 0) continue;
     item.first_draft = static_cast<std::uint32_t>(drafts_.size());
     const auto rows = static_cast<std::uint32_t>(items_.size() + drafts_.size());
-    drafter_->draft(session.shared->id, session.history, {.most = most, .rows = rows, .costs = row_costs_}, drafts_);
+    drafter_->draft(session.shared->id, session.history, {.most = most, .rows = rows, .costs = costs()}, drafts_);
     item.drafted = static_cast<std::uint32_t>(drafts_.size()) - item.first_draft;
     room -= item.drafted;
   }
@@ -102,11 +114,6 @@ std::uint32_t WorkerCore::fill_batch(std::span<PassItem> items) {
   return prefill;
 }
 
-// Passes until each running session has had its turn.
-double WorkerCore::turns(std::span<const PassItem> items) const {
-  return static_cast<double>(active_.size()) / static_cast<double>(items.size());
-}
-
 void WorkerCore::decode(std::span<PassItem> items) {
   const std::uint32_t prefill = fill_batch(items);
   const MonoTime begin = clock_();
@@ -128,16 +135,16 @@ void WorkerCore::decode(std::span<PassItem> items) {
       counters_.batch_tokens += batch_.size();
       counters_.prompt_tokens += prefill;
       if (prefill > 0) {
+        const std::uint32_t decoding = batch_.size() - prefill;
         counters_.prompt_ms += ms;
-      } else if (options_.measure_rows) {
+        pace_.observe({.decoding = decoding, .prefill = prefill, .ms = ms, .decode_ms = decode_ms(decoding)});
+      } else {
         row_costs_.observe(batch_.size(), ms);
       }
       counters_.last_batch = batch_.size();
       counters_.step_tokens.observe(batch_.size());
       counters_.step_sessions.observe(static_cast<double>(items.size()));
       counters_.max_batch = std::max(counters_.max_batch, batch_.size());
-      pace_.observe(
-          {.decoding = batch_.size() - prefill, .prefill = prefill, .ms = prefill > 0 ? ms : ms * turns(items)});
       take_results(items);
       break;
     case DecodeStatus::no_room:
