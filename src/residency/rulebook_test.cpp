@@ -207,6 +207,15 @@ TEST(Rulebook, FlmHoldsOneLlmOneTranscriptionAndOneEmbeddingTogether) {
   }
 }
 
+// No other recipe shares the NPU today; if one comes, it shares with itself only.
+TEST(Rulebook, RecipesThatShareTheNpuShareItWithThemselvesOnly) {
+  House house(House::slots(kUnlimited));
+  house.npu("chat", "flm", NpuPolicy::coexist, ModelType::llm);
+  house.npu("other", "another", NpuPolicy::coexist, ModelType::embedding);
+  house.have_idle("chat");
+  EXPECT_THAT(house.acquire("other"), ElementsAre("stop chat: npu"));
+}
+
 TEST(Rulebook, AnExclusiveModelOfTheNpuDrivesOutAnotherOfItsRecipe) {
   for (const char* recipe : {"ryzenai-llm", "whispercpp"}) {
     House house(House::slots(kUnlimited));
