@@ -67,6 +67,15 @@ TEST_F(RunCommandTest, AModelThatCannotBeLoaded) {
   EXPECT_THAT(chats(), SizeIs(0));
 }
 
+// `load` warned, `run` loaded without a word.
+TEST_F(RunCommandTest, WarnsWhenPinnedModelsTakeEverySlotLikeLoad) {
+  server_.on("GET /api/v1/models/x", R"({"id":"x","type":"llm"})");
+  server_.on("GET /api/v1/health", R"({"max_models":{"llm":1},"pinned_models":{"llm":1}})");
+  server_.on(kLoad, Scripted{.status = 409, .body = R"({"error":{"message":"all pinned"}})"});
+  EXPECT_EQ(run({"run", "x", "p"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("warning: pinned models take all 1 slots of type llm"));
+}
+
 TEST_F(RunCommandTest, TextFromAPipeIsThePrompt) {
   pipe_everything();
   input_.all = "line 1\nline 2\n";

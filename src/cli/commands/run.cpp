@@ -40,6 +40,7 @@ Result<> make_ready(const Context& context, const LoadOptions& options) {
     const auto health = parse_health(*text);
     if (health && health->find(options.model)) return {};
   }
+  warn_if_pinned_full(context, options.model);
   return load_with_progress(context, options);
 }
 
