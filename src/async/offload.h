@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <optional>
 
 #include <boost/asio/async_result.hpp>
@@ -15,10 +16,16 @@ namespace corral::async {
 class ThreadPool {
  public:
   explicit ThreadPool(std::size_t threads) : pool_(threads) {}
-  ~ThreadPool() {
+  ~ThreadPool() { finish(); }
+
+  // Lets running jobs end and starts no others: for owners of what jobs use, before that goes.
+  void finish() {
     pool_.stop();
     pool_.join();
   }
+
+  // Runs `work` on a thread of the pool; nobody waits for it. What it uses must outlive finish().
+  void post(std::move_only_function<void()> work) { asio::post(pool_, std::move(work)); }
 
   // Runs `work` on a thread of the pool and returns its result on the caller's loop. Not cancellable: once started the
   // work runs to its end, so it must own what it uses.

@@ -51,18 +51,24 @@ class ManualTimers final : public Timers {
   std::vector<Sleeper*> sleepers_;
 };
 
-// The result of `task`, or nullopt when `limit` passed first (the task is cancelled and has unwound by then).
+// The result of `task`, or nullopt when `other` ended first (the task is cancelled and has unwound by then).
 // An exception of the task passes on.
 template <typename T>
-Task<std::optional<T>> with_timeout(Timers& timers, MonoClock::duration limit, Task<T> task) {
+Task<std::optional<T>> race(Task<T> task, Task<void> other) {
   const auto executor = co_await asio::this_coro::executor;
   auto work = asio::co_spawn(executor, std::move(task), asio::deferred);
-  auto pause = asio::co_spawn(executor, timers.sleep_for(limit), asio::deferred);
-  auto group = asio::experimental::make_parallel_group(std::move(work), std::move(pause));
-  auto [order, failure, value, pause_failure] = co_await group.async_wait(asio::experimental::wait_for_one(), use_task);
-  if (order[0] != 0 && failure) co_return std::nullopt;  // ended by the timer
+  auto rival = asio::co_spawn(executor, std::move(other), asio::deferred);
+  auto group = asio::experimental::make_parallel_group(std::move(work), std::move(rival));
+  auto [order, failure, value, rival_failure] = co_await group.async_wait(asio::experimental::wait_for_one(), use_task);
+  if (order[0] != 0 && failure) co_return std::nullopt;  // ended by its rival
   if (failure) std::rethrow_exception(failure);
   co_return std::optional<T>(std::move(value));
+}
+
+// The same when `limit` passed first.
+template <typename T>
+Task<std::optional<T>> with_timeout(Timers& timers, MonoClock::duration limit, Task<T> task) {
+  return race(std::move(task), timers.sleep_for(limit));
 }
 
 }  // namespace corral::async

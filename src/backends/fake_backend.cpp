@@ -54,15 +54,21 @@ class FakeBody final : public http::BodySource {
 
   Task<Result<std::string_view>> read() override {
     auto& request = *request_;
-    while (request.pieces_.empty() && !request.ended_ && !request.broken_) {
+    while (request.pieces_.empty() && !request.over()) {
       request.changed_.reset();
       co_await request.changed_.wait();
     }
     if (!request.pieces_.empty()) co_return take();
-    if (request.broken_) co_return fail(http::errc::truncated, "the connection was closed in the middle of the body");
+    if (request.broken_ || request.dropped_)
+      co_return fail(http::errc::truncated, "the connection was closed in the middle of the body");
     co_return std::string_view();
   }
   std::string_view take_ready() override { return request_->pieces_.empty() ? std::string_view() : take(); }
+  void abort() override {
+    if (request_->over()) return;
+    request_->dropped_ = true;
+    request_->changed_.set();
+  }
 
  private:
   std::string_view take() {

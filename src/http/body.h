@@ -21,6 +21,8 @@ class BodySource {
   virtual async::Task<Result<std::string_view>> read() = 0;
   // A piece that is there already, without waiting; empty when there is none. Lets a writer send it with the head.
   virtual std::string_view take_ready() { return {}; }
+  // Ends it from outside, on its loop: a read() under way fails soon, later ones too.
+  virtual void abort() {}
   // Bytes in all, where that is known before they are read.
   virtual std::optional<std::uint64_t> length() const { return std::nullopt; }
 };

@@ -14,6 +14,11 @@ std::string sse_event(std::string_view name, std::string_view payload) {
   return out.append("event: ").append(name).append("\ndata: ").append(payload).append("\n\n");
 }
 
+void append_sse_event(std::string& out, std::uint64_t number, std::string_view name, std::string_view payload) {
+  out.append("id: ").append(std::to_string(number)).append("\nevent: ").append(name);
+  out.append("\ndata: ").append(payload).append("\n\n");
+}
+
 void SseParser::feed(std::string_view bytes) {
   while (!bytes.empty()) {
     const auto end = bytes.find('\n');

@@ -1,6 +1,7 @@
 // Server-sent events: framing on the way out, splitting on the way in.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@ namespace corral::http {
 std::string sse_data(std::string_view payload);
 // "event: <name>\ndata: <payload>\n\n".
 std::string sse_event(std::string_view name, std::string_view payload);
+// The same with "id: <number>", appended to `out`.
+void append_sse_event(std::string& out, std::uint64_t number, std::string_view name, std::string_view payload);
 inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
 inline constexpr std::string_view kSsePing = ": ping\n\n";
 

@@ -75,6 +75,9 @@ class ResponseBody final : public BodySource {
     co_return piece;
   }
   std::string_view take_ready() override { return wire_ ? reader_->ready_piece() : std::string_view(); }
+  void abort() override {
+    if (wire_) wire_->close();
+  }
   std::optional<std::uint64_t> length() const override { return length_; }
 
  private:
