@@ -31,6 +31,8 @@ std::string number(double value) {
 
 }  // namespace
 
+void append_label_value(std::string& out, std::string_view value) { append_escaped(out, value, true); }
+
 void MetricsText::family(std::string_view name, MetricType type, std::string_view help) {
   name_ = name;
   out_.append("# HELP ").append(name).push_back(' ');

@@ -25,6 +25,9 @@ struct MetricLabel {
   std::string value;      // anything
 };
 
+// Escaped as it stands between the quotation marks of a label.
+void append_label_value(std::string& out, std::string_view value);
+
 class MetricsText {
  public:
   // Appends to `out`, which must outlive this.
