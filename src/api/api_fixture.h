@@ -55,6 +55,7 @@ class ApiTest : public testing::Test {
     registry.rescan();
   }
   ~ApiTest() override {
+    threads.finish();
     settle();
     async::Beside<bool> stopped(loop.executor(), "stop", stop());
     settle();

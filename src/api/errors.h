@@ -10,6 +10,8 @@ enum class errc {
   forbidden_origin,
   forbidden_host,
   wrong_model_type,  // e.g. a chat request for an embedding model
+  unknown_view,      // of events
+  request_not_found,
 };
 
 }  // namespace corral::api

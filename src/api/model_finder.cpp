@@ -10,10 +10,22 @@ bool ModelFinder::scan_if_stale(MonoTime asked) {
   return true;
 }
 
-async::Task<bool> ModelFinder::refresh() {
-  const auto now = timers_.now();
+bool ModelFinder::is_stale() const {
   const auto last = last_scan_.load();
-  if (last != MonoTime::min() && now - last < kRescanInterval) co_return false;
+  return last == MonoTime::min() || timers_.now() - last >= kRescanInterval;
+}
+
+void ModelFinder::refresh_beside() {
+  if (refreshing_.exchange(true)) return;
+  pool_.post([this, now = timers_.now()] {
+    scan_if_stale(now);
+    refreshing_.store(false);
+  });
+}
+
+async::Task<bool> ModelFinder::refresh() {
+  if (!is_stale()) co_return false;
+  const auto now = timers_.now();
   auto scan = [this, now] { return scan_if_stale(now); };
   co_return co_await pool_.run(scan);
 }
@@ -27,6 +39,13 @@ async::Task<Result<models::Catalog::Model>> ModelFinder::find(std::string name) 
 }
 
 async::Task<std::shared_ptr<const models::Catalog>> ModelFinder::catalog() {
+  // Before the first scan there is nothing to answer with.
+  if (last_scan_.load() == MonoTime::min()) co_return co_await fresh_catalog();
+  if (is_stale()) refresh_beside();
+  co_return registry_.catalog();
+}
+
+async::Task<std::shared_ptr<const models::Catalog>> ModelFinder::fresh_catalog() {
   co_await refresh();
   co_return registry_.catalog();
 }

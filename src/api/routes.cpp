@@ -16,6 +16,9 @@ std::unique_ptr<http::Handler> make_api(Context& context) {
   add_models(routes, context);
   add_health(routes, context);
   add_load(routes, context);
+  add_events(routes, context);
+  add_requests(routes, context);
+  add_metrics(routes, context);
   auto path_error = [](const http::Request& request, unsigned status) { return protocol::path_error(request, status); };
   return std::make_unique<http::RouteTable>(std::move(routes), path_error);
 }

@@ -18,6 +18,9 @@ void add_inference(std::vector<http::Route>& routes, Context& context);  // open
 void add_models(std::vector<http::Route>& routes, Context& context);     // openai/models.cpp
 void add_health(std::vector<http::Route>& routes, Context& context);     // admin/health.cpp
 void add_load(std::vector<http::Route>& routes, Context& context);       // admin/load.cpp
+void add_events(std::vector<http::Route>& routes, Context& context);     // admin/events.cpp
+void add_requests(std::vector<http::Route>& routes, Context& context);   // admin/requests.cpp
+void add_metrics(std::vector<http::Route>& routes, Context& context);    // admin/metrics.cpp
 
 std::unique_ptr<http::Handler> make_api(Context& context);
 

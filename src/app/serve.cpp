@@ -145,6 +145,11 @@ class Application {
         access_(*api_, access_options(settings)),
         server_(loops_, access_, server_options(settings)) {}
 
+  // A scan may still be looking at a slow disk.
+  ~Application() { offload_.finish(); }
+  Application(const Application&) = delete;
+  Application& operator=(const Application&) = delete;
+
   int run() {
     const auto port = server_.listen_tcp(settings_.host, static_cast<std::uint16_t>(settings_.port));
     if (!port) {
@@ -177,7 +182,7 @@ class Application {
 
   async::Task<void> live() {
     engines_.start();
-    const auto catalog = co_await models_.catalog();
+    const auto catalog = co_await models_.fresh_catalog();
     log::info("app", "{} models known", catalog->models().size());
     for (const auto& problem : catalog->problems())
       log::warning("app", "{}: {}", problem.path.native(), problem.cause.message);
@@ -203,6 +208,7 @@ class Application {
 
   // Start-up reversed: no new requests, the running ones finish, then the backends go.
   async::Task<void> shut_down() {
+    co_await router_.end_events();  // or their readers would be waited for
     co_await server_.stop(settings_.drain_timeout);
     co_await router_.stop(settings_.park_on_disk ? kParkGrace : Millis(1000));
     co_await engines_.stop();

@@ -10,6 +10,7 @@ const std::error_category& error_category() {
       {"backend_died", ErrorKind::upstream},
       {"backend_unreachable", ErrorKind::upstream},
       {"shutting_down", ErrorKind::unavailable},
+      {"cancelled", ErrorKind::cancelled},
   };
   static const TableCategory category("router", kRows);
   return category;

@@ -10,6 +10,7 @@ enum class errc {
   backend_died,         // the backend ended while it worked on the request
   backend_unreachable,  // the backend lives but doesn't take the request
   shutting_down,
+  cancelled,  // by somebody else than its client
 };
 
 }  // namespace corral::router

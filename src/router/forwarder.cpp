@@ -28,6 +28,15 @@ Error broken(const ForwardRequest& request, bool dead, const Error& cause) {
                       dead ? "ended" : "broke the connection", cause.message)};
 }
 
+Error cancelled(const RequestId& id) {
+  return {make_error_code(errc::cancelled), fmt::format("request '{}' was cancelled", id.value())};
+}
+
+Outcome outcome_of(unsigned status) {
+  if (status < 400) return Outcome::ok;
+  return status < 500 ? Outcome::refused : Outcome::failed;
+}
+
 // An answer that says no is short and wanted whole; one that says yes streams on.
 async::Task<Result<http::Response>> with_error_text(Result<http::Response> answer) {
   if (!answer || answer->head.status == 200) co_return answer;
@@ -43,38 +52,54 @@ async::Task<Result<http::Response>> with_error_text(Result<http::Response> answe
 class ForwardedStream final : public http::BodySource {
  public:
   // Still waiting for its model: the client has heard nothing for kPingInterval, so a ping comes first.
-  ForwardedStream(Forwarder& forwarder, async::Executor executor, ForwardRequest request,
+  ForwardedStream(Forwarder& forwarder, async::Executor executor, ForwardRequest request, Forwarder::Active active,
                   std::unique_ptr<Forwarder::Acquisition> acquisition, bool asked_again)
       : forwarder_(forwarder),
         executor_(executor),
         request_(std::move(request)),
+        active_(std::move(active)),
         acquisition_(std::move(acquisition)),
         ping_first_(true),
-        asked_again_(asked_again) {}
+        asked_again_(asked_again) {
+    heed_stops();
+  }
   // Already answering.
-  ForwardedStream(Forwarder& forwarder, async::Executor executor, ForwardRequest request, Lease lease,
-                  http::Body answer, bool asked_again)
+  ForwardedStream(Forwarder& forwarder, async::Executor executor, ForwardRequest request, Forwarder::Active active,
+                  Lease lease, http::Body answer, bool asked_again)
       : forwarder_(forwarder),
         executor_(executor),
         request_(std::move(request)),
+        active_(std::move(active)),
         lease_(std::move(lease)),
         answer_(std::move(answer)),
         asked_again_(asked_again) {
     lease_.mark_streaming();
+    heed_stops();
   }
+  ~ForwardedStream() override { active_->on_stop({}); }
 
   async::Task<Result<std::string_view>> read() override {
     if (std::exchange(ping_first_, false)) co_return http::kSsePing;
-    while (!ended_) {
+    if (ended_) co_return std::string_view();
+    while (true) {
+      if (active_->stopped()) co_return end_with(cancelled(request_.id));
       if (acquisition_) {
-        const bool acquired = co_await acquisition_->wait(forwarder_.timers_, kPingInterval);
-        if (!acquired) co_return http::kSsePing;
+        auto waiting = acquisition_->wait(forwarder_.timers_, kPingInterval);
+        auto stop = active_->until_stopped();
+        const auto acquired = co_await async::race(std::move(waiting), std::move(stop));
+        if (!acquired) continue;
+        if (!*acquired) co_return http::kSsePing;
         auto lease = acquisition_->take();
         acquisition_.reset();
         if (!lease) co_return end_with(lease.error());
         lease_ = std::move(*lease);
         lease_.mark_streaming();
-        auto answer = co_await ask();
+        active_->start();
+        auto asking = ask();
+        auto stop_asking = active_->until_stopped();
+        auto asked = co_await async::race(std::move(asking), std::move(stop_asking));
+        if (!asked) continue;
+        auto& answer = *asked;
         if (!answer) {
           const bool again = co_await ask_again();
           if (again) continue;
@@ -91,10 +116,11 @@ class ForwardedStream final : public http::BodySource {
         co_return *piece;
       }
       if (piece) break;
+      if (active_->stopped()) continue;
       const bool again = co_await ask_again();
       if (!again) co_return end_with(broken(request_, dead_, piece.error()));
     }
-    finish();
+    finish(Outcome::ok);
     co_return std::string_view();
   }
 
@@ -130,14 +156,21 @@ class ForwardedStream final : public http::BodySource {
     co_return true;
   }
 
+  void heed_stops() {
+    active_->on_stop([this] {
+      if (answer_.streaming()) answer_.source()->abort();
+    });
+  }
+
   std::string_view end_with(const Error& error) {
     last_words_ = protocol::sse_error_event(error);
-    finish();
+    finish(error.code == errc::cancelled ? Outcome::cancelled : Outcome::failed);
     return last_words_;
   }
 
-  void finish() {
+  void finish(Outcome outcome) {
     ended_ = true;
+    active_->end(outcome);
     answer_ = {};
     lease_.give_back();
   }
@@ -145,6 +178,7 @@ class ForwardedStream final : public http::BodySource {
   Forwarder& forwarder_;
   const async::Executor executor_;
   const ForwardRequest request_;
+  const Forwarder::Active active_;
   std::unique_ptr<Forwarder::Acquisition> acquisition_;  // while waiting
   Lease lease_;
   http::Body answer_;
@@ -157,8 +191,17 @@ class ForwardedStream final : public http::BodySource {
 };
 
 async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
-  if (request.stream) co_return co_await streamed(std::move(request));
-  co_return co_await whole(std::move(request));
+  const auto executor = co_await async::asio::this_coro::executor;
+  RequestView about{.id = request.id, .model = request.model->name, .path = request.path, .stream = request.stream};
+  const auto active = std::make_shared<ActiveRequest>(requests_, executor, std::move(about), request.model->type);
+  const auto id = request.id;
+  auto answering = request.stream ? streamed(std::move(request), active) : whole(std::move(request), active);
+  auto stop = active->until_stopped();
+  auto response = co_await async::race(std::move(answering), std::move(stop));
+  if (!response) co_return protocol::error_response(cancelled(id));
+  // A stream goes on, and says itself how it ends.
+  if (!response->body.streaming()) active->end(outcome_of(response->head.status));
+  co_return std::move(*response);
 }
 
 async::Task<Result<Lease>> Forwarder::acquire(const backends::ModelPtr& model) {
@@ -177,12 +220,13 @@ async::Task<bool> Forwarder::died(const Lease& lease) {
   co_return end.has_value();
 }
 
-async::Task<http::Response> Forwarder::whole(ForwardRequest request) {
+async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active active) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
   for (bool again = false;; again = true) {
     const auto lease = co_await acquire(request.model);
     if (!lease) co_return protocol::error_response(lease.error());
+    active->start();
     auto answer = co_await lease->target(executor).send(head, request.body);
     auto text =
         answer ? co_await answer->body.read_all(kLargestAnswer) : Result<std::string>(std::unexpected(answer.error()));
@@ -195,7 +239,7 @@ async::Task<http::Response> Forwarder::whole(ForwardRequest request) {
   }
 }
 
-async::Task<http::Response> Forwarder::streamed(ForwardRequest request) {
+async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active active) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
   for (bool again = false;; again = true) {
@@ -204,13 +248,14 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request) {
       auto acquisition = begin_acquire(executor, request.model);
       const bool in_time = co_await acquisition->wait(timers_, kPingInterval);
       if (!in_time) {
-        co_return http::Response::event_stream(
-            std::make_unique<ForwardedStream>(*this, executor, std::move(request), std::move(acquisition), again));
+        co_return http::Response::event_stream(std::make_unique<ForwardedStream>(
+            *this, executor, std::move(request), std::move(active), std::move(acquisition), again));
       }
       auto acquired = acquisition->take();
       if (!acquired) co_return protocol::error_response(acquired.error());
       lease = std::move(*acquired);
     }
+    active->start();
     auto sent = co_await lease.target(executor).send(head, request.body);
     auto answer = co_await with_error_text(std::move(sent));
     if (!answer) {
@@ -220,8 +265,8 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request) {
     }
     if (answer->head.status != 200) co_return std::move(*answer);
     http::Response response{std::move(answer->head), {}};
-    response.body = http::Body(std::make_unique<ForwardedStream>(*this, executor, std::move(request), std::move(lease),
-                                                                 std::move(answer->body), again));
+    response.body = http::Body(std::make_unique<ForwardedStream>(*this, executor, std::move(request), std::move(active),
+                                                                 std::move(lease), std::move(answer->body), again));
     co_return response;
   }
 }

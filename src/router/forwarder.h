@@ -3,6 +3,8 @@
 //   - The body passes untouched both ways.
 //   - A stream that must wait for a load answers ": ping" from the first second on; what fails after that is one framed
 //     error event without [DONE]. What fails before has a status.
+//   - Requests are listed while they are under way, and can be cancelled by their id; that answers 499, or ends a
+//     stream with one framed error event.
 //   - A backend that dies before a byte of the answer reached the client is replaced and asked again, once.
 #pragma once
 
@@ -11,6 +13,7 @@
 #include "async/beside.h"
 #include "http/handler.h"
 #include "router/model_router.h"
+#include "router/request_table.h"
 
 namespace corral::router {
 
@@ -25,17 +28,24 @@ struct ForwardRequest {
 class Forwarder {
  public:
   // Both must outlive the forwarder and the answers it returns.
-  Forwarder(ModelRouter& router, async::Timers& timers) : router_(router), timers_(timers) {}
+  Forwarder(ModelRouter& router, async::Timers& timers)
+      : router_(router),
+        timers_(timers),
+        requests_(timers, [&router](RequestEnd end) { router.count(std::move(end)); }) {}
 
   // On the loop of the client's connection.
   async::Task<http::Response> forward(ForwardRequest request);
+  // Those under way. On any loop.
+  RequestTable& requests() { return requests_; }
 
  private:
   friend class ForwardedStream;
   using Acquisition = async::Beside<Result<Lease>>;
 
-  async::Task<http::Response> whole(ForwardRequest request);
-  async::Task<http::Response> streamed(ForwardRequest request);
+  using Active = std::shared_ptr<ActiveRequest>;
+
+  async::Task<http::Response> whole(ForwardRequest request, Active active);
+  async::Task<http::Response> streamed(ForwardRequest request, Active active);
   async::Task<Result<Lease>> acquire(const backends::ModelPtr& model);
   // Dropping it gives up the place in the queue, or gives the lease back.
   std::unique_ptr<Acquisition> begin_acquire(async::Executor executor, const backends::ModelPtr& model);
@@ -44,6 +54,7 @@ class Forwarder {
 
   ModelRouter& router_;
   async::Timers& timers_;
+  RequestTable requests_;
 };
 
 }  // namespace corral::router

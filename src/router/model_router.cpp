@@ -71,6 +71,8 @@ ModelRouter::ModelRouter(async::Loop& home, async::Timers& timers, std::vector<b
       backends_(std::move(backends)),
       options_(std::move(options)),
       core_(options_.residency),
+      started_(timers.now()),
+      hub_(home.executor(), timers, [this] { return look(); }),
       idle_(home.executor()),
       alarm_(home.executor()),
       tasks_(home.executor()) {
@@ -91,6 +93,7 @@ void ModelRouter::dispatch(residency::Event event) {
       actions_.clear();
       core_.handle(next, now(), actions_);
       run(actions_);
+      hub_.stepped(core_.revision());
     }
   }
   dispatching_ = false;
@@ -122,6 +125,7 @@ void ModelRouter::on(const residency::AbortLoad& action) {
   const auto running = found->second;
   log::info("router", "load of {} given up ({})", running->spec->name.value(), residency::name_of(action.reason));
   running->stopping = true;
+  metrics_of(*running->spec).loads[static_cast<std::size_t>(LoadOutcome::aborted)] += 1;
   tasks_.spawn("abort load", give_up(running, Millis(0)));
 }
 
@@ -131,6 +135,7 @@ void ModelRouter::on(const residency::StopServer& action) {
   const auto running = found->second;
   log::info("router", "unloading {} ({})", running->spec->name.value(), residency::name_of(action.reason));
   running->stopping = true;
+  metrics_of(*running->spec).stops[static_cast<std::size_t>(action.reason)] += 1;
   tasks_.spawn("stop", give_up(running, options_.stop_grace));
 }
 
@@ -152,31 +157,34 @@ async::Task<void> ModelRouter::wake(MonoTime when) {
 
 async::Task<void> ModelRouter::run_load(std::shared_ptr<Running> running) {
   backends::WrappedServer::Hooks hooks;
-  hooks.progress = [weak = std::weak_ptr(running)](double fraction) {
+  hooks.progress = [this, weak = std::weak_ptr(running)](double fraction) {
     if (const auto alive = weak.lock()) alive->progress = fraction;
+    hub_.progressed();
   };
-  hooks.request_done = [this](const backends::RequestStats& stats) {
-    totals_.requests += 1;
-    totals_.input_tokens += stats.input_tokens;
-    totals_.output_tokens += stats.output_tokens;
-    totals_.cached_tokens += stats.cached_tokens;
-    totals_.last = stats;
-  };
+  hooks.request_done = [this, spec = running->spec](const backends::RequestStats& stats) { count_use(*spec, stats); };
+  const auto begin = timers_.now();
   const auto loaded = co_await running->server->load(std::move(hooks));
   if (running->stopping) co_return;  // AbortLoad answers for it
   if (!loaded) {
     log::warning("router", "load of {} failed: {}", running->spec->name.value(), loaded.error().message);
     running->end = loaded.error().message;
+    metrics_of(*running->spec).loads[static_cast<std::size_t>(LoadOutcome::failed)] += 1;
+    hub_.note(running->id, loaded.error());
     forget(running);
     dispatch(residency::LoadFailed{running->id, fault_of(loaded.error()), loaded.error()});
     co_return;
   }
   running->loading = false;
+  auto& counted = metrics_of(*running->spec);
+  counted.loads[static_cast<std::size_t>(LoadOutcome::loaded)] += 1;
+  counted.load_seconds.observe(seconds_between(begin, timers_.now()));
   log::info("router", "{} is ready", running->spec->name.value());
   dispatch(residency::LoadSucceeded{running->id});
   running->end = co_await running->server->until_gone();
   if (running->stopping) co_return;  // StopServer answers for it
   log::warning("router", "{} ended: {}", running->spec->name.value(), running->end);
+  metrics_of(*running->spec).crashes += 1;
+  hub_.note(running->id, Error(make_error_code(errc::backend_died), running->end));
   forget(running);
   dispatch(residency::ServerDied{running->id});
 }
@@ -215,6 +223,7 @@ void ModelRouter::return_lease(residency::LeaseId lease) {
 Lease ModelRouter::try_acquire(const ModelName& model) {
   if (!home_.executor().running_in_this_thread()) return {};
   const auto lease = core_.try_acquire(model, now());
+  if (lease) hub_.stepped(core_.revision());
   return lease ? make_lease(lease->id, lease->server) : Lease();
 }
 
@@ -318,10 +327,11 @@ async::Task<Result<MemoryEstimate>> ModelRouter::estimate_here(backends::ModelPt
 }
 
 async::Task<Report> ModelRouter::report_here() {
-  Report report{core_.snapshot(now()), {}, std::nullopt};
+  const auto moment = now();
+  Report report{core_.snapshot(moment), {}, std::nullopt, moment.wall};
   for (const auto& view : report.snapshot.servers) {
     const auto& spec = LoadSpec::of(view.spec);
-    ServerReport entry{view, {}, spec.model, spec.load_options, false};
+    ServerReport entry{view, {}, spec.model, spec.load_options, false, leaving_of(core_, view.id)};
     if (const auto found = running_.find(view.id); found != running_.end()) {
       entry.facts = found->second->server->facts();
       entry.streaming = found->second->streams > 0;
@@ -345,6 +355,7 @@ async::Task<std::optional<double>> ModelRouter::progress_here(ModelName model) {
 async::Task<Totals> ModelRouter::totals_here() { co_return totals_; }
 
 async::Task<void> ModelRouter::stop_here(Millis deadline) {
+  hub_.close();
   dispatch(residency::Shutdown{});
   auto all_gone = [](async::Event& idle) -> async::Task<bool> {
     co_await idle.wait();
@@ -371,6 +382,7 @@ std::string ModelRouter::leftovers() const {
       {running_.size(), "backends"}, {state.servers.size(), "servers"}, {state.leases.size(), "leases"},
       {tickets_.size(), "tickets"},  {state.waiting.size(), "waiters"}, {state.unloads.size(), "unloads"},
       {tasks_.running(), "tasks"},   {alarm_.running(), "alarms"},      {events_.size(), "events"},
+      {hub_.tasks(), "looks"},
   };
   std::string text;
   for (const auto& [count, what] : counts) {

@@ -18,7 +18,9 @@
 #include "backends/wrapped_server.h"
 #include "residency/core.h"
 #include "router/errors.h"
+#include "router/event_hub.h"
 #include "router/lease.h"
+#include "router/metrics.h"
 #include "router/running.h"
 
 namespace corral::router {
@@ -36,13 +38,31 @@ struct ServerReport {
   backends::ServerFacts facts;
   backends::ModelPtr model;
   backends::LoadOptions options;
-  bool streaming = false;  // at least one answer of it is a stream
+  bool streaming = false;                                       // at least one answer of it is a stream
+  residency::StopReason leaving = residency::StopReason::none;  // why it drains or stops
 };
 
 struct Report {
   residency::Snapshot snapshot;
   std::vector<ServerReport> servers;
   std::optional<double> load_progress;  // of snapshot.loading
+  WallTime time;                        // when it was taken
+};
+
+// Everything that is counted, and how things stand.
+struct MetricsReport {
+  Report report;
+  Metrics models;  // of every model that was asked for or loaded since the start
+  Millis uptime{0};
+};
+
+// A model that answers, to ask its process about itself. Doesn't keep it in memory.
+struct Resident {
+  ModelName model;
+  std::shared_ptr<Running> running;
+
+  // For use on `executor`'s loop.
+  http::Target& target(async::Executor executor) const;
 };
 
 struct UnloadReport {
@@ -57,6 +77,32 @@ struct Totals {
   std::uint64_t output_tokens = 0;
   std::uint64_t cached_tokens = 0;
   std::optional<backends::RequestStats> last;
+  ModelName last_model;
+};
+
+// What a reader of events gets at a time.
+struct Update {
+  std::uint64_t number = 0;     // of the last event that is in it
+  std::optional<Report> whole;  // how everything stands; the events go on from there
+  std::vector<EventPtr> events;
+  bool ended = false;  // nothing will follow
+};
+
+class ModelRouter;
+
+// Somebody who wants to know what changes. On one loop; dropping it ends the interest.
+class EventReader {
+ public:
+  // `router` must outlive it.
+  explicit EventReader(ModelRouter& router);
+  // Waits for up to `patience` for something to tell; then it comes back with nothing. First, and whenever the reader
+  // was too slow for the list of events, comes the whole.
+  async::Task<Update> next(Millis patience);
+
+ private:
+  ModelRouter& router_;
+  const std::shared_ptr<void> listening_;
+  std::optional<std::uint64_t> seen_;
 };
 
 class ModelRouter {
@@ -84,6 +130,12 @@ class ModelRouter {
   // Progress of the load of this model, if it is the one that loads.
   async::Task<std::optional<double>> progress(ModelName model);
   async::Task<Totals> totals();
+  async::Task<MetricsReport> metrics();
+  async::Task<std::vector<Resident>> residents();
+  // A request has ended. On any loop.
+  void count(RequestEnd end);
+  // Ends all readers of events, now and later: they get what has happened so far. stop() does that, too.
+  async::Task<void> end_events();
 
   // Refuses new requests, lets running ones finish until `deadline`, then stops every backend. Once.
   async::Task<void> stop(Millis deadline);
@@ -92,6 +144,7 @@ class ModelRouter {
   std::string leftovers() const;
 
  private:
+  friend class EventReader;
   using Answer = std::variant<residency::Granted, residency::Loaded, residency::Unloaded, residency::PinChanged, Error>;
   // Somebody waiting for the core's answer. Leaves the queue when it goes without one.
   class Ticket;
@@ -99,6 +152,7 @@ class ModelRouter {
   // All of these on the home loop.
   residency::Now now() const { return {timers_.now(), timers_.wall_now()}; }
   void dispatch(residency::Event event);
+  Picture look() const;
   void run(residency::ActionList& actions);
   void on(const residency::StartLoad& action);
   void on(const residency::AbortLoad& action);
@@ -130,6 +184,13 @@ class ModelRouter {
   async::Task<Report> report_here();
   async::Task<std::optional<double>> progress_here(ModelName model);
   async::Task<Totals> totals_here();
+  async::Task<MetricsReport> metrics_here();
+  async::Task<std::vector<Resident>> residents_here();
+  void count_here(const RequestEnd& end);
+  void count_use(const residency::ModelSpec& spec, const backends::RequestStats& stats);
+  ModelMetrics& metrics_of(const residency::ModelSpec& spec);
+  async::Task<Update> next_update(std::optional<std::uint64_t> seen, Millis patience);
+  async::Task<void> end_events_here();
   async::Task<void> stop_here(Millis deadline);
 
   async::Loop& home_;
@@ -146,6 +207,9 @@ class ModelRouter {
   residency::ActionList actions_;
   bool dispatching_ = false;
   Totals totals_;
+  Metrics metrics_;
+  const MonoTime started_;
+  EventHub hub_;
   async::Event idle_;  // no server is left
   async::TaskGroup alarm_;
   async::TaskGroup tasks_;

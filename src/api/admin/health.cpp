@@ -1,4 +1,6 @@
 // What is in memory and why: health, live, stats.
+#include "api/admin/health.h"
+
 #include "api/routes.h"
 #include "backends/engine_protocol.h"
 #include "json/writer.h"
@@ -26,6 +28,12 @@ void write_options(json::Writer& out, const backends::LoadOptions& options) {
   out.end_object();
 }
 
+const char* health_of(const router::ServerReport& server) {
+  if (server.facts.pid <= 0) return "dead";
+  if (!residency::is_resident(server.view.state)) return "stopping";
+  return server.view.leases > 0 ? "busy" : "ready";
+}
+
 void write_server(json::Writer& out, const router::ServerReport& server) {
   const auto& view = server.view;
   const bool resident = residency::is_resident(view.state);
@@ -43,8 +51,9 @@ void write_server(json::Writer& out, const router::ServerReport& server) {
       .field("pinned", view.pinned);
   out.field("last_use", epoch_millis(view.last_use)).field("load_duration_ms", view.load_duration.count());
   out.field("backend_url", server.facts.backend_url).field("backend_alive", server.facts.pid > 0);
-  out.field("backend_health", view.leases > 0 ? "busy" : "ready");
+  out.field("backend_health", health_of(server));
   out.field("pid", server.facts.pid).field("memory_bytes", server.facts.memory_bytes);
+  if (server.leaving != residency::StopReason::none) out.field("leaving", residency::name_of(server.leaving));
   if (server.facts.predicted) backends::write(out.key("memory"), *server.facts.predicted);
   out.field("max_context_window", server.facts.context_window);
   out.key("launch_command").begin_array();
@@ -52,9 +61,30 @@ void write_server(json::Writer& out, const router::ServerReport& server) {
   out.end_array().end_object();
 }
 
-void write_queue(json::Writer& out, const residency::Snapshot& snapshot) {
+void write_loading(json::Writer& out, const router::Report& report) {
+  out.key("loading");
+  if (!report.snapshot.loading) {
+    out.null();
+    return;
+  }
+  const auto& loading = *report.snapshot.loading;
+  out.begin_object().field("model", loading.spec->name.value()).field("type", name_of(loading.spec->type));
+  out.field("progress", report.load_progress.value_or(0)).field("since", epoch_millis(report.time - loading.since));
+  out.field("since_ms", loading.since.count()).field("waiters", loading.waiters).field("attempt", loading.attempt);
+  out.field("aborting", loading.aborting).end_object();
+}
+
+}  // namespace
+
+void write_limits(json::Writer& out, const residency::Limits& limits) {
+  out.key("max_models").begin_object();
+  for (const auto type : kModelTypes) out.field(name_of(type), limits[type]);
+  out.end_object();
+}
+
+void write_queue(json::Writer& out, const std::vector<residency::QueuedView>& queue) {
   out.key("load_queue").begin_array();
-  for (const auto& queued : snapshot.queue) {
+  for (const auto& queued : queue) {
     out.begin_object().field("model", queued.model.value()).field("position", queued.position);
     out.field("waiting_ms", queued.waiting.count()).field("waiters", queued.waiters).key("waiting_for").begin_array();
     for (const auto& model : queued.waiting_for) out.value(model.value());
@@ -63,12 +93,8 @@ void write_queue(json::Writer& out, const residency::Snapshot& snapshot) {
   out.end_array();
 }
 
-async::Task<http::Response> health(Context& context) {
-  const auto report = co_await context.router.report();
+void write_residency(json::Writer& out, const router::Report& report) {
   const auto& snapshot = report.snapshot;
-  std::string body;
-  json::Writer out(body);
-  out.begin_object().field("status", "ok").field("version", context.version);
   const router::ServerReport* recent = nullptr;
   for (const auto& server : report.servers) {
     if (snapshot.most_recent == server.view.spec->name) recent = &server;
@@ -80,20 +106,22 @@ async::Task<http::Response> health(Context& context) {
   out.key("all_models_loaded").begin_array();
   for (const auto& server : report.servers) write_server(out, server);
   out.end_array();
-  out.key("max_models").begin_object();
-  for (const auto type : kModelTypes) out.field(name_of(type), snapshot.limits[type]);
-  out.end_object().key("pinned_models").begin_object();
+  write_limits(out, snapshot.limits);
+  out.key("pinned_models").begin_object();
   for (const auto type : kModelTypes) out.field(name_of(type), snapshot.pinned[index_of(type)]);
-  out.end_object().key("loading");
-  if (snapshot.loading) {
-    out.begin_object()
-        .field("model", snapshot.loading->spec->name.value())
-        .field("progress", report.load_progress.value_or(0));
-    out.field("since_ms", snapshot.loading->since.count()).field("waiters", snapshot.loading->waiters).end_object();
-  } else {
-    out.null();
-  }
-  write_queue(out, snapshot);
+  out.end_object();
+  write_loading(out, report);
+  write_queue(out, snapshot.queue);
+}
+
+namespace {
+
+async::Task<http::Response> health(Context& context) {
+  const auto report = co_await context.router.report();
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", "ok").field("version", context.version);
+  write_residency(out, report);
   out.end_object();
   co_return http::Response::json(200, std::move(body));
 }
@@ -109,6 +137,8 @@ async::Task<http::Response> stats(Context& context) {
   out.field("input_tokens", last.input_tokens - last.cached_tokens).field("output_tokens", last.output_tokens);
   out.field("time_to_first_token", last.time_to_first_token).field("tokens_per_second", last.tokens_per_second);
   out.field("prompt_tokens", last.input_tokens).field("cache_tokens", last.cached_tokens);
+  out.key("model_name");
+  totals.last ? out.value(totals.last_model.value()) : out.null();
   out.field("request_count_total", totals.requests)
       .field("input_tokens_total", totals.input_tokens - totals.cached_tokens);
   out.field("output_tokens_total", totals.output_tokens).field("prompt_tokens_total", totals.input_tokens);

@@ -1,0 +1,44 @@
+#include "api/admin/children.h"
+
+#include "async/task_group.h"
+
+namespace corral::api {
+namespace {
+
+constexpr std::uint64_t kLargestAnswer = 16ull << 20;
+
+using Answers = std::shared_ptr<std::vector<ChildAnswer>>;
+
+async::Task<std::optional<std::string>> ask(router::Resident child, std::string path) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  const http::RequestHead head{"GET", std::move(path), {}};
+  auto answer = co_await child.target(executor).send(head, {});
+  if (!answer || answer->head.status != 200) co_return std::nullopt;
+  auto text = co_await answer->body.read_all(kLargestAnswer);
+  co_return text ? std::optional(std::move(*text)) : std::nullopt;
+}
+
+// The process's object stays as long as `child` refers to it, and the place for the answer as long as somebody fills
+// it.
+async::Task<void> ask_in_time(async::Timers& timers, router::Resident child, std::string path, Millis patience,
+                              Answers answers, std::size_t place) {
+  auto asking = ask(std::move(child), std::move(path));
+  auto text = co_await async::with_timeout(timers, patience, std::move(asking));
+  if (text) (*answers)[place].text = std::move(*text);
+}
+
+}  // namespace
+
+async::Task<std::vector<ChildAnswer>> ask_children(Context& context, std::string path, Millis patience) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  const auto residents = co_await context.router.residents();
+  const auto answers = std::make_shared<std::vector<ChildAnswer>>();
+  for (const auto& resident : residents) answers->push_back({resident.model, std::nullopt});
+  async::TaskGroup asking(executor);
+  for (std::size_t i = 0; i < residents.size(); ++i)
+    asking.spawn("ask child", ask_in_time(context.timers, residents[i], path, patience, answers, i));
+  co_await asking.join();
+  co_return std::move(*answers);
+}
+
+}  // namespace corral::api

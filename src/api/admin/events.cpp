@@ -1,0 +1,146 @@
+// GET events: everything that changes in memory, as it changes. First comes a snapshot with health's members, then one
+// event for each change; a reader that is too slow for them gets another snapshot.
+//
+//   snapshot   all of health that concerns models
+//   server     a model's process went from one state to another, or its requests became more or fewer
+//   load       started, progress, finished, failed or aborted
+//   queue      who waits to be loaded, all of it
+//   pin        a model was pinned or unpinned
+//   settings   limits changed
+//   shutdown   the last one
+//
+// ?view=snapshots sends snapshots only: one when something changed, at most ten a second, and one each second anyway,
+// for who shows the whole at all times.
+#include "api/admin/health.h"
+#include "api/errors.h"
+#include "api/routes.h"
+#include "http/sse.h"
+#include "protocol/http_error.h"
+#include "residency/server_state.h"
+
+namespace corral::api {
+namespace {
+
+// A comment goes out after so much silence, so that nobody in between takes the connection for dead.
+constexpr Millis kKeepAlive{15'000};
+constexpr Millis kSnapshotInterval{1'000};
+constexpr Millis kShortestInterval{100};
+
+// Writes the members of one event into an open object and says what it is called.
+struct EventWriter {
+  json::Writer& out;
+
+  const char* operator()(const router::ServerMoved& moved) const {
+    out.field("model", moved.spec->name.value()).field("type", name_of(moved.spec->type));
+    out.field("from", residency::name_of(moved.from)).field("status", residency::name_of(moved.to));
+    if (moved.reason != residency::StopReason::none) out.field("reason", residency::name_of(moved.reason));
+    if (!moved.cause.empty()) out.field("cause", moved.cause);
+    out.field("active_requests", moved.requests).field("pinned", moved.pinned);
+    return "server";
+  }
+  const char* operator()(const router::LoadMoved& moved) const {
+    out.field("model", moved.spec->name.value()).field("type", name_of(moved.spec->type));
+    out.field("stage", name_of(moved.stage)).field("attempt", moved.attempt).field("progress", moved.progress);
+    if (moved.stage == router::LoadStage::finished) out.field("load_duration_ms", moved.took.count());
+    if (moved.stage == router::LoadStage::aborted) out.field("reason", residency::name_of(moved.reason));
+    if (moved.error) out.field("code", moved.error->code.message()).field("cause", moved.error->message);
+    return "load";
+  }
+  const char* operator()(const router::QueueMoved& moved) const {
+    write_queue(out, moved.queue);
+    return "queue";
+  }
+  const char* operator()(const router::PinMoved& moved) const {
+    out.field("model", moved.model.value()).field("pinned", moved.pinned);
+    return "pin";
+  }
+  const char* operator()(const router::SettingsMoved& moved) const {
+    write_limits(out, moved.settings.limits);
+    return "settings";
+  }
+  const char* operator()(const router::HouseCloses&) const { return "shutdown"; }
+};
+
+void append_snapshot(std::string& text, const Context& context, const router::Update& update) {
+  std::string payload;
+  json::Writer out(payload);
+  out.begin_object().field("time", epoch_millis(context.timers.wall_now()));
+  write_residency(out, *update.whole);
+  out.end_object();
+  http::append_sse_event(text, update.number, "snapshot", payload);
+}
+
+class EventFeed final : public http::BodySource {
+ public:
+  explicit EventFeed(Context& context) : context_(context), reader_(context.router) {}
+
+  async::Task<Result<std::string_view>> read() override {
+    text_.clear();
+    if (ended_) co_return std::string_view();
+    const auto update = co_await reader_.next(kKeepAlive);
+    ended_ = update.ended;
+    if (update.whole) append_snapshot(text_, context_, update);
+    for (const auto& event : update.events) append(*event);
+    if (text_.empty() && !ended_) co_return http::kSsePing;
+    co_return text_;
+  }
+
+ private:
+  void append(const router::Event& event) {
+    payload_.clear();
+    json::Writer out(payload_);
+    out.begin_object().field("time", epoch_millis(event.time));
+    const char* name = std::visit(EventWriter{out}, event.change);
+    out.end_object();
+    http::append_sse_event(text_, event.number, name, payload_);
+  }
+
+  Context& context_;
+  router::EventReader reader_;
+  std::string text_;
+  std::string payload_;
+  bool ended_ = false;
+};
+
+// Snapshots, whenever something changed and now and then.
+class SnapshotFeed final : public http::BodySource {
+ public:
+  explicit SnapshotFeed(Context& context) : context_(context), reader_(context.router) {}
+
+  async::Task<Result<std::string_view>> read() override {
+    text_.clear();
+    if (ended_) co_return text_;
+    if (last_) co_await context_.timers.sleep_until(*last_ + kShortestInterval);
+    auto update = co_await reader_.next(kSnapshotInterval);
+    ended_ = update.ended;
+    last_ = context_.timers.now();
+    if (!update.whole) update.whole = co_await context_.router.report();
+    append_snapshot(text_, context_, update);
+    co_return text_;
+  }
+
+ private:
+  Context& context_;
+  router::EventReader reader_;
+  std::optional<MonoTime> last_;
+  std::string text_;
+  bool ended_ = false;
+};
+
+async::Task<http::Response> events(Context& context, http::Request request) {
+  const auto view = http::query_value(request.head.query(), "view").value_or("changes");
+  if (view == "changes") co_return http::Response::event_stream(std::make_unique<EventFeed>(context));
+  if (view == "snapshots") co_return http::Response::event_stream(std::make_unique<SnapshotFeed>(context));
+  const Error error(make_error_code(errc::unknown_view), "'view' is 'changes' or 'snapshots', not '" + view + "'",
+                    "view");
+  co_return protocol::error_response(error);
+}
+
+}  // namespace
+
+void add_events(std::vector<http::Route>& routes, Context& context) {
+  add_core(routes, "GET", "events",
+           [&context](http::Request request, http::PathParams) { return events(context, std::move(request)); });
+}
+
+}  // namespace corral::api

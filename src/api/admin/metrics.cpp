@@ -1,0 +1,270 @@
+// GET metrics: what the router counts of each model, how things stand, and what the engines say of themselves, as
+// Prometheus text. GET slots: the sessions of all engines. Neither loads or wakes a model.
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include <unistd.h>
+
+#include "api/admin/children.h"
+#include "api/routes.h"
+#include "json/value.h"
+#include "json/writer.h"
+#include "protocol/metrics_merge.h"
+#include "protocol/metrics_text.h"
+#include "residency/server_state.h"
+
+namespace corral::api {
+namespace {
+
+using protocol::MetricLabel;
+using protocol::MetricsText;
+using protocol::MetricType;
+using router::ModelMetrics;
+
+// An engine that doesn't answer in this time is left out. Collectors wait for ten seconds at most.
+constexpr Millis kPatience{1'000};
+
+// What is counted of each model.
+struct CountedFamily {
+  const char* name;
+  MetricType type;
+  const char* help;
+  void (*write)(MetricsText& out, const std::string& model, const ModelMetrics& counted);
+};
+
+template <auto kMember>
+void write_number(MetricsText& out, const std::string& model, const ModelMetrics& counted) {
+  const MetricLabel labels[] = {{"model", model}};
+  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(counted.*kMember)>, Histogram>) {
+    out.sample(labels, counted.*kMember);
+  } else {
+    out.sample(labels, static_cast<double>(counted.*kMember));
+  }
+}
+
+// One sample for each value of an enumeration.
+template <auto kMember, typename Enum>
+void write_each(MetricsText& out, const std::string& model, const ModelMetrics& counted) {
+  const auto& counts = counted.*kMember;
+  constexpr const char* kLabel = std::is_same_v<Enum, residency::StopReason> ? "reason" : "outcome";
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    // Most reasons never happen; outcomes are few and wanted from the start.
+    if (std::is_same_v<Enum, residency::StopReason> && counts[i] == 0) continue;
+    const MetricLabel labels[] = {{"model", model}, {kLabel, name_of(static_cast<Enum>(i))}};
+    out.sample(labels, static_cast<double>(counts[i]));
+  }
+}
+
+constexpr CountedFamily kCounted[] = {
+    {"corral_requests_total", MetricType::counter, "Inference requests, by how they ended",
+     write_each<&ModelMetrics::requests, router::Outcome>},
+    {"corral_input_tokens_total", MetricType::counter, "Tokens of prompts and inputs, cached ones included",
+     write_number<&ModelMetrics::input_tokens>},
+    {"corral_cached_tokens_total", MetricType::counter, "Tokens of prompts that were not computed again",
+     write_number<&ModelMetrics::cached_tokens>},
+    {"corral_output_tokens_total", MetricType::counter, "Tokens of answers",
+     write_number<&ModelMetrics::output_tokens>},
+    {"corral_time_to_first_token_seconds", MetricType::histogram,
+     "From the arrival of a request at its model to the first token", write_number<&ModelMetrics::first_token_seconds>},
+    {"corral_tokens_per_second", MetricType::histogram, "Of the output of a request",
+     write_number<&ModelMetrics::tokens_per_second>},
+    {"corral_queue_wait_seconds", MetricType::histogram,
+     "From the arrival of a request to its model being ready for it", write_number<&ModelMetrics::queue_seconds>},
+    {"corral_load_duration_seconds", MetricType::histogram, "Of loads that succeeded",
+     write_number<&ModelMetrics::load_seconds>},
+    {"corral_loads_total", MetricType::counter, "Loads, by how they ended",
+     write_each<&ModelMetrics::loads, router::LoadOutcome>},
+    {"corral_evictions_total", MetricType::counter, "Models told to leave memory, by reason",
+     write_each<&ModelMetrics::stops, residency::StopReason>},
+    {"corral_crashes_total", MetricType::counter, "Processes that ended by themselves",
+     write_number<&ModelMetrics::crashes>},
+};
+
+// What is known of each model in memory.
+struct ServerFamily {
+  const char* name;
+  const char* help;
+  double (*value)(const router::ServerReport& server);
+};
+constexpr ServerFamily kServers[] = {
+    {"corral_model_pinned", "1: never evicted for others",
+     [](const router::ServerReport& server) { return server.view.pinned ? 1.0 : 0.0; }},
+    {"corral_model_memory_bytes", "Resident memory of the process",
+     [](const router::ServerReport& server) { return static_cast<double>(server.facts.memory_bytes); }},
+    {"corral_model_context_tokens", "Context of one request",
+     [](const router::ServerReport& server) { return static_cast<double>(server.facts.context_window); }},
+    {"corral_model_active_requests", "Requests that run on it",
+     [](const router::ServerReport& server) { return static_cast<double>(server.view.leases); }},
+    {"corral_model_last_use_timestamp_seconds", "When its last request began or ended",
+     [](const router::ServerReport& server) { return static_cast<double>(epoch_millis(server.view.last_use)) / 1000; }},
+};
+
+// What is known of each type.
+struct TypeFamily {
+  const char* name;
+  const char* help;
+  double (*value)(const residency::Snapshot& snapshot, ModelType type);
+};
+constexpr TypeFamily kTypes[] = {
+    {"corral_loaded_models", "Models in memory, those that load or leave included",
+     [](const residency::Snapshot& snapshot, ModelType type) {
+       return static_cast<double>(snapshot.taken[index_of(type)]);
+     }},
+    {"corral_max_loaded_models", "Slots",
+     [](const residency::Snapshot& snapshot, ModelType type) {
+       const auto slots = snapshot.limits[type];
+       return slots == residency::kUnlimited ? std::numeric_limits<double>::infinity() : slots;
+     }},
+    {"corral_pinned_models", "Pinned models in memory",
+     [](const residency::Snapshot& snapshot, ModelType type) {
+       return static_cast<double>(snapshot.pinned[index_of(type)]);
+     }},
+};
+
+void write_gauge(MetricsText& out, const char* name, const char* help, double value) {
+  out.family(name, MetricType::gauge, help);
+  out.sample({}, value);
+}
+
+double resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  double total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+double open_descriptors() {
+  std::error_code error;
+  const std::filesystem::directory_iterator descriptors("/proc/self/fd", error);
+  return static_cast<double>(std::distance(begin(descriptors), end(descriptors)));
+}
+
+void write_process(MetricsText& out, const Context& context, Millis uptime) {
+  out.family("corral_info", MetricType::gauge, "1, with the version of the program");
+  const MetricLabel version[] = {{"version", context.version}};
+  out.sample(version, 1);
+  const double seconds = std::chrono::duration<double>(uptime).count();
+  const double now = static_cast<double>(epoch_millis(context.timers.wall_now())) / 1000;
+  write_gauge(out, "process_start_time_seconds", "When the router started", now - seconds);
+  write_gauge(out, "corral_uptime_seconds", "Since the router started", seconds);
+  write_gauge(out, "process_resident_memory_bytes", "Resident memory of the router", resident_bytes());
+  write_gauge(out, "process_open_fds", "File descriptors of the router", open_descriptors());
+}
+
+void write_house(MetricsText& out, Context& context, const router::Report& report) {
+  const auto& snapshot = report.snapshot;
+  for (const auto& family : kTypes) {
+    out.family(family.name, MetricType::gauge, family.help);
+    for (const auto type : kModelTypes) {
+      const MetricLabel labels[] = {{"type", std::string(name_of(type))}};
+      out.sample(labels, family.value(snapshot, type));
+    }
+  }
+  std::size_t waiters = 0;
+  for (const auto& queued : snapshot.queue) waiters += queued.waiters;
+  write_gauge(out, "corral_load_queue_length", "Models that wait to be loaded",
+              static_cast<double>(snapshot.queue.size()));
+  write_gauge(out, "corral_load_queue_waiters", "Requests that wait for these", static_cast<double>(waiters));
+  std::array<double, 2> requests{};
+  for (const auto& request : context.forwarder.requests().list()) requests[request.running ? 1 : 0] += 1;
+  out.family("corral_requests", MetricType::gauge, "Inference requests under way");
+  for (const std::size_t running : {0, 1}) {
+    const MetricLabel labels[] = {{"status", running == 1 ? "running" : "queued"}};
+    out.sample(labels, requests[running]);
+  }
+  out.family("corral_load_progress", MetricType::gauge, "Of the load that runs, 0 to 1");
+  if (snapshot.loading) {
+    const MetricLabel labels[] = {{"model", snapshot.loading->spec->name.value()}};
+    out.sample(labels, report.load_progress.value_or(0));
+  }
+}
+
+void write_servers(MetricsText& out, const router::Report& report) {
+  out.family("corral_model_status", MetricType::gauge, "1, with the state of each model in memory");
+  for (const auto& server : report.servers) {
+    const auto& spec = *server.view.spec;
+    const MetricLabel labels[] = {{"model", spec.name.value()},
+                                  {"type", std::string(name_of(spec.type))},
+                                  {"device", name_of(spec.device)},
+                                  {"recipe", spec.recipe},
+                                  {"status", residency::name_of(server.view.state)}};
+    out.sample(labels, 1);
+  }
+  for (const auto& family : kServers) {
+    out.family(family.name, MetricType::gauge, family.help);
+    for (const auto& server : report.servers) {
+      const MetricLabel labels[] = {{"model", server.view.spec->name.value()}};
+      out.sample(labels, family.value(server));
+    }
+  }
+}
+
+void write_engines(MetricsText& out, std::string& text, const std::vector<ChildAnswer>& answers) {
+  out.family("corral_engine_up", MetricType::gauge, "1: the engine of this model answered in time");
+  protocol::MetricsMerge merge;
+  for (const auto& answer : answers) {
+    const MetricLabel label{"model", answer.model.value()};
+    out.sample({&label, 1}, answer.text ? 1 : 0);
+    if (answer.text) merge.add(*answer.text, label);
+  }
+  merge.append_to(text);
+}
+
+async::Task<http::Response> metrics(Context& context) {
+  const auto answers = co_await ask_children(context, "/metrics", kPatience);
+  const auto report = co_await context.router.metrics();
+  std::string text;
+  MetricsText out(text);
+  write_process(out, context, report.uptime);
+  write_house(out, context, report.report);
+  write_servers(out, report.report);
+  for (const auto& family : kCounted) {
+    out.family(family.name, family.type, family.help);
+    for (const auto& [model, counted] : report.models) family.write(out, model.value(), counted);
+  }
+  write_engines(out, text, answers);
+  co_return http::Response::text(200, protocol::kMetricsContentType, std::move(text));
+}
+
+// An engine's own list, each entry with the name of its model in front. Anything else counts as no answer.
+bool write_slots(json::Writer& out, const ChildAnswer& answer) {
+  const auto parsed = answer.text ? json::parse(*answer.text) : Result<json::Value>();
+  const auto* slots = parsed ? parsed->if_array() : nullptr;
+  if (!slots) return false;
+  for (const auto& slot : *slots) {
+    const auto* fields = slot.if_object();
+    if (!fields) continue;
+    out.begin_object().field("model", answer.model.value());
+    for (const auto& [name, value] : *fields) out.any_key(name).raw(json::serialize(value));
+    out.end_object();
+  }
+  return true;
+}
+
+async::Task<http::Response> slots(Context& context) {
+  const auto answers = co_await ask_children(context, "/slots", kPatience);
+  std::string body;
+  json::Writer out(body);
+  out.begin_array();
+  for (const auto& answer : answers) {
+    if (write_slots(out, answer)) continue;
+    out.begin_object().field("model", answer.model.value());
+    out.field("error", "the engine did not answer in time").end_object();
+  }
+  out.end_array();
+  co_return http::Response::json(200, std::move(body));
+}
+
+}  // namespace
+
+void add_metrics(std::vector<http::Route>& routes, Context& context) {
+  const http::RouteHandler on_metrics = [&context](http::Request, http::PathParams) { return metrics(context); };
+  const http::RouteHandler on_slots = [&context](http::Request, http::PathParams) { return slots(context); };
+  add_core(routes, "GET", "metrics", on_metrics);
+  add_core(routes, "GET", "slots", on_slots);
+  routes.push_back({"GET", "/metrics", on_metrics});
+  routes.push_back({"GET", "/slots", on_slots});
+}
+
+}  // namespace corral::api

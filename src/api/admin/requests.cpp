@@ -1,0 +1,47 @@
+// The inference requests under way: GET requests, POST requests/{id}/cancel.
+#include <fmt/format.h>
+
+#include "api/errors.h"
+#include "api/routes.h"
+#include "json/writer.h"
+#include "protocol/http_error.h"
+
+namespace corral::api {
+namespace {
+
+async::Task<http::Response> list(Context& context) {
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().key("requests").begin_array();
+  for (const auto& request : context.forwarder.requests().list()) {
+    out.begin_object().field("id", request.id.value()).field("model", request.model.value());
+    out.field("path", request.path).field("stream", request.stream);
+    out.field("status", request.running ? "running" : "queued");
+    out.field("age_ms", request.age.count()).field("waited_ms", request.waited.count()).end_object();
+  }
+  out.end_array().end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
+async::Task<http::Response> cancel(Context& context, std::string id) {
+  const auto found = context.forwarder.requests().cancel(RequestId(id));
+  if (found == 0) {
+    const Error error(make_error_code(errc::request_not_found),
+                      fmt::format("no inference request with the id '{}' is under way", id), "id");
+    co_return protocol::error_response(error);
+  }
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", "success").field("id", id).field("cancelled", found).end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
+}  // namespace
+
+void add_requests(std::vector<http::Route>& routes, Context& context) {
+  add_core(routes, "GET", "requests", [&context](http::Request, http::PathParams) { return list(context); });
+  add_core(routes, "POST", "requests/{id}/cancel",
+           [&context](http::Request, http::PathParams params) { return cancel(context, std::move(params["id"])); });
+}
+
+}  // namespace corral::api

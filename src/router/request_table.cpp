@@ -1,0 +1,75 @@
+#include "router/request_table.h"
+
+#include <array>
+#include <utility>
+
+namespace corral::router {
+
+const char* name_of(Outcome outcome) {
+  static constexpr std::array<const char*, kOutcomeCount> kNames{"ok", "refused", "failed", "cancelled"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
+ActiveRequest::ActiveRequest(RequestTable& table, async::Executor executor, RequestView about, ModelType type)
+    : table_(table),
+      executor_(executor),
+      about_(std::move(about)),
+      type_(type),
+      since_(table.clock_.now()),
+      stop_(std::make_shared<async::Event>(executor)),
+      on_stop_(std::make_shared<std::function<void()>>()) {
+  const std::scoped_lock lock(table_.mutex_);
+  number_ = ++table_.last_number_;
+  table_.requests_.emplace(number_, this);
+}
+
+ActiveRequest::~ActiveRequest() {
+  {
+    const std::scoped_lock lock(table_.mutex_);
+    table_.requests_.erase(number_);
+  }
+  const auto started = started_.load();
+  RequestEnd end{about_.model, type_, outcome_, {}};
+  if (started != MonoTime::max()) end.waited = started - since_;
+  table_.ended_(std::move(end));
+}
+
+void ActiveRequest::start() {
+  if (started_.load() == MonoTime::max()) started_.store(table_.clock_.now());
+}
+
+async::Task<void> ActiveRequest::until_stopped() const {
+  const auto stop = stop_;
+  co_await stop->wait();
+}
+
+std::vector<RequestView> RequestTable::list() const {
+  const auto now = clock_.now();
+  const auto since = [](MonoTime from, MonoTime to) { return std::chrono::duration_cast<Millis>(to - from); };
+  std::vector<RequestView> all;
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [number, request] : requests_) {
+    const auto started = request->started_.load();
+    auto& view = all.emplace_back(request->about_);
+    view.running = started != MonoTime::max();
+    view.age = since(request->since_, now);
+    view.waited = since(request->since_, std::min(started, now));
+  }
+  return all;
+}
+
+std::size_t RequestTable::cancel(const RequestId& id) {
+  std::size_t found = 0;
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [number, request] : requests_) {
+    if (request->about_.id != id) continue;
+    ++found;
+    async::asio::post(request->executor_, [stop = request->stop_, call = request->on_stop_] {
+      stop->set();
+      if (const auto once = std::exchange(*call, {})) once();
+    });
+  }
+  return found;
+}
+
+}  // namespace corral::router

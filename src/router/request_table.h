@@ -1,0 +1,108 @@
+// The inference requests under way: who they are, where they stand, and a way to end one from outside.
+//
+// On any loop: a lock guards the list and is held for looking through it only. What belongs to one request, its
+// ActiveRequest, is touched on its connection's loop.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/event.h"
+#include "base/clock.h"
+#include "base/model_type.h"
+#include "base/named.h"
+
+namespace corral::router {
+
+// How a request ended.
+enum class Outcome : std::uint8_t {
+  ok,
+  refused,    // its own fault: statuses from 400 on
+  failed,     // ours or the backend's: statuses from 500 on, streams that ended in an error
+  cancelled,  // the client left, or somebody cancelled it
+};
+inline constexpr std::size_t kOutcomeCount = 4;
+const char* name_of(Outcome outcome);
+
+// One request as others see it.
+struct RequestView {
+  RequestId id;
+  ModelName model;
+  std::string path;
+  bool stream = false;
+  bool running = false;  // has its model; else it waits for it
+  Millis age{0};
+  Millis waited{0};  // for its model, so far or in all
+};
+
+// What is left of a request at its end.
+struct RequestEnd {
+  ModelName model;
+  ModelType type = ModelType::llm;
+  Outcome outcome = Outcome::cancelled;
+  std::optional<MonoClock::duration> waited;  // for its model, if it got it
+};
+
+class RequestTable;
+
+// One request from its arrival to the last byte of its answer; dropping it takes it off the list.
+class ActiveRequest {
+ public:
+  ActiveRequest(RequestTable& table, async::Executor executor, RequestView about, ModelType type);
+  ~ActiveRequest();
+  ActiveRequest(const ActiveRequest&) = delete;
+  ActiveRequest& operator=(const ActiveRequest&) = delete;
+
+  // It has its model now.
+  void start();
+  // How it ends; `cancelled` until it is said.
+  void end(Outcome outcome) { outcome_ = outcome; }
+
+  // Somebody wants it to end.
+  bool stopped() const { return stop_->is_set(); }
+  async::Task<void> until_stopped() const;
+  // Called once when that happens; for what can't wait beside it. Empty: no more.
+  void on_stop(std::function<void()> call) { *on_stop_ = std::move(call); }
+
+ private:
+  friend class RequestTable;
+
+  RequestTable& table_;
+  std::uint64_t number_ = 0;
+  const async::Executor executor_;
+  const RequestView about_;
+  const ModelType type_;
+  const MonoTime since_;
+  std::atomic<MonoTime> started_{MonoTime::max()};
+  Outcome outcome_ = Outcome::cancelled;
+  // Shared with the order to stop while that is on its way to this loop.
+  const std::shared_ptr<async::Event> stop_;
+  const std::shared_ptr<std::function<void()>> on_stop_;
+};
+
+class RequestTable {
+ public:
+  // `ended` is called with what is left of every request, on the loop where it ends.
+  RequestTable(const Clock& clock, std::function<void(RequestEnd)> ended) : clock_(clock), ended_(std::move(ended)) {}
+
+  std::vector<RequestView> list() const;  // oldest first
+  // Ends the requests of that id: how many there were.
+  std::size_t cancel(const RequestId& id);
+
+ private:
+  friend class ActiveRequest;
+
+  const Clock& clock_;
+  const std::function<void(RequestEnd)> ended_;
+  mutable std::mutex mutex_;
+  std::uint64_t last_number_ = 0;
+  std::map<std::uint64_t, ActiveRequest*> requests_;
+};
+
+}  // namespace corral::router
