@@ -1,9 +1,12 @@
 // What the endpoints answer when all is well, and how their answers follow what happens in memory.
+#include <future>
+
 #include "api/api_fixture.h"
 
 namespace corral::api {
 namespace {
 
+using testing::Not;
 using testing::StartsWith;
 
 std::vector<std::string> strings(const json::Value* list, std::string_view member = {}) {
@@ -165,6 +168,8 @@ TEST_F(ApiTest, HealthAnswersWhileModelsLoadAndWait) {
   EXPECT_EQ(json::text_or(*loading, "model", ""), "tiny-llama");
   EXPECT_EQ(json::number_or(*loading, "progress", 0), 0.5);
   EXPECT_EQ(json::number_or(*loading, "since_ms", 0), 200);
+  EXPECT_EQ(json::text_or(*loading, "type", ""), "llm");
+  EXPECT_EQ(json::number_or(*loading, "since", 0) + 200, static_cast<double>(epoch_millis(timers.wall_now())));
   const auto& queued = json::find(health, "load_queue")->get_array().at(0);
   EXPECT_EQ(json::text_or(queued, "model", ""), "tiny-qwen3");
   EXPECT_EQ(json::number_or(queued, "position", 0), 1);
@@ -187,6 +192,7 @@ TEST_F(ApiTest, StatsAreOfTheLastRequestAndOfAll) {
   EXPECT_EQ(json::number_or(stats, "time_to_first_token", 0), 0.5);
   EXPECT_EQ(json::number_or(stats, "tokens_per_second", 0), 20);
   EXPECT_EQ(json::number_or(stats, "request_count_total", 0), 2);
+  EXPECT_EQ(json::text_or(stats, "model_name", ""), "tiny-llama");
   EXPECT_EQ(json::number_or(stats, "prompt_tokens_total", 0), 110);
   EXPECT_EQ(json::number_or(stats, "output_tokens_total", 0), 15);
 }
@@ -235,6 +241,37 @@ TEST_F(ApiTest, StatusOfAModelFollowsItsLife) {
   }
   EXPECT_EQ(got(*failing)->status, 500u);
   EXPECT_EQ(status("tiny-qwen3"), "failed");
+}
+
+// A list used to wait for the scan it caused.
+TEST_F(ApiTest, ListOfModelsWaitsForNoDisk) {
+  ModelFinder by_hand(registry, threads, timers);
+  Context other{router, forwarder, by_hand, timers, "1.2.3"};
+  handler = make_api(other);
+  EXPECT_EQ(get("/v1/models").status, 200u);
+  models::GgufWriter::model("llama").save(dir / "fresh.gguf");
+  timers.advance(3000ms);
+  std::promise<void> disk_answers, scanned;
+  threads.post([&] { disk_answers.get_future().wait(); });
+  auto asked = send("GET", "/v1/models");
+  const auto answer = got(*asked);
+  ASSERT_TRUE(answer);
+  EXPECT_THAT(answer->text, Not(HasSubstr("fresh")));
+  threads.post([&] { scanned.set_value(); });
+  disk_answers.set_value();
+  scanned.get_future().wait();
+  EXPECT_THAT(get("/v1/models").text, HasSubstr("\"fresh\""));
+}
+
+TEST_F(ApiTest, ListOfModelsShowsWhatIsOnDiskNowIfAsked) {
+  EXPECT_THAT(get("/v1/models").text, Not(HasSubstr("fresh")));
+  ModelFinder by_hand(registry, threads, timers);
+  Context other{router, forwarder, by_hand, timers, "1.2.3"};
+  handler = make_api(other);
+  EXPECT_EQ(get("/v1/models").status, 200u);
+  models::GgufWriter::model("llama").save(dir / "fresh.gguf");
+  timers.advance(3000ms);
+  EXPECT_THAT(get("/v1/models?rescan=true").text, HasSubstr("\"fresh\""));
 }
 
 TEST_F(ApiTest, ModelIdsMayHoldSlashesAndEscapes) {
@@ -323,7 +360,7 @@ TEST_F(ApiTest, StreamedLoadThatFailsLaterEndsInAnErrorEvent) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200u);
   EXPECT_THAT(answer->text, HasSubstr("event: error\ndata: {\"error\":{\"message\":\"the file is gone\""));
-  EXPECT_THAT(answer->text, testing::Not(HasSubstr("complete")));
+  EXPECT_THAT(answer->text, Not(HasSubstr("complete")));
 }
 
 TEST_F(ApiTest, StreamedLoadThatIsRefusedAtOnceHasAStatus) {

@@ -66,8 +66,11 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const States
   out.end_object();
 }
 
-async::Task<http::Response> list(Context& context) {
-  const auto catalog = co_await context.models.catalog();
+// As of the last scan, which takes no time; with ?rescan=true what is on disk now.
+async::Task<http::Response> list(Context& context, http::Request request) {
+  const bool rescan = http::query_value(request.head.query(), "rescan") == "true";
+  auto looking = rescan ? context.models.fresh_catalog() : context.models.catalog();
+  const auto catalog = co_await std::move(looking);
   const auto report = co_await context.router.report();
   const auto states = states_of(report);
   std::string body;
@@ -91,7 +94,8 @@ async::Task<http::Response> one(Context& context, std::string id) {
 }  // namespace
 
 void add_models(std::vector<http::Route>& routes, Context& context) {
-  add_core(routes, "GET", "models", [&context](http::Request, http::PathParams) { return list(context); });
+  add_core(routes, "GET", "models",
+           [&context](http::Request request, http::PathParams) { return list(context, std::move(request)); });
   add_core(routes, "GET", "models/{id...}",
            [&context](http::Request, http::PathParams params) { return one(context, std::move(params["id"])); });
 }
