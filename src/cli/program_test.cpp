@@ -112,7 +112,8 @@ TEST_F(ProgramTest, TheServerIsFoundByFlagVariableOrDefault) {
 
 TEST_F(ProgramTest, NobodyAnswering) {
   const Error error{errc::no_server, "no corral server answers at http://127.0.0.1:8000; start one with: corral serve"};
-  for (const char* what : {"GET /api/v1/models", "GET /api/v1/health", "POST /api/v1/load", "POST /api/v1/unload"}) {
+  for (const char* what :
+       {"GET /api/v1/models?rescan=true", "GET /api/v1/health", "POST /api/v1/load", "POST /api/v1/unload"}) {
     server_.on(what, Scripted{.error = error});
   }
   const std::vector<std::vector<std::string>> commands = {{"list"},      {"ps"},     {"status"},
@@ -125,23 +126,24 @@ TEST_F(ProgramTest, NobodyAnswering) {
 }
 
 TEST_F(ProgramTest, CtrlCEndsWithItsOwnCode) {
-  server_.on("GET /api/v1/models", Scripted{.error = Error{errc::interrupted, "interrupted"}});
+  server_.on("GET /api/v1/models?rescan=true", Scripted{.error = Error{errc::interrupted, "interrupted"}});
   EXPECT_EQ(run({"list"}), kExitInterrupted);
   EXPECT_EQ(err(), "\n");
 }
 
 TEST_F(ProgramTest, ARefusalIsPrintedInTheServersWords) {
-  server_.on("GET /api/v1/models", Scripted{.status = 401, .body = R"({"error":{"message":"a key is needed"}})"});
+  server_.on("GET /api/v1/models?rescan=true",
+             Scripted{.status = 401, .body = R"({"error":{"message":"a key is needed"}})"});
   EXPECT_EQ(run({"list"}), kExitFailed);
   EXPECT_EQ(err(), "corral: a key is needed\n");
   server_.answers.clear();
-  server_.on("GET /api/v1/models", Scripted{.status = 502, .body = "<html>"});
+  server_.on("GET /api/v1/models?rescan=true", Scripted{.status = 502, .body = "<html>"});
   EXPECT_EQ(run({"list", "--json"}), kExitFailed);
   EXPECT_THAT(err(), HasSubstr("status 502"));
 }
 
 TEST_F(ProgramTest, SomethingElseOnThePort) {
-  server_.on("GET /api/v1/models", "<html>hello</html>");
+  server_.on("GET /api/v1/models?rescan=true", "<html>hello</html>");
   server_.on("GET /api/v1/health", "[]");
   EXPECT_EQ(run({"list"}), kExitFailed);
   EXPECT_THAT(err(), HasSubstr("not JSON"));
@@ -149,7 +151,7 @@ TEST_F(ProgramTest, SomethingElseOnThePort) {
 }
 
 TEST_F(ProgramTest, ListShowsWhatIsKnown) {
-  server_.on("GET /api/v1/models", R"({"data":[
+  server_.on("GET /api/v1/models?rescan=true", R"({"data":[
     {"id":"tiny-llama","type":"llm","size":0.00075,"size_bytes":750000,"context_length":2048,"quantization":"F16","status":{"value":"loaded"}},
     {"id":"org/repo:Q4_K_M","type":"llm","size":4.1,"context_length":131072,"status":{"value":"unloaded"}},
     {"id":"odd"}]})");
@@ -165,7 +167,7 @@ TEST_F(ProgramTest, ListShowsWhatIsKnown) {
 
 TEST_F(ProgramTest, ListFitsTheTerminalAndNotAPipe) {
   const std::string name(60, 'n');
-  server_.on("GET /api/v1/models", R"({"data":[{"id":")" + name + R"(","type":"llm"}]})");
+  server_.on("GET /api/v1/models?rescan=true", R"({"data":[{"id":")" + name + R"(","type":"llm"}]})");
   surroundings_.terminal.width = 50;
   run({"list"});
   EXPECT_THAT(out(), HasSubstr("n…  llm"));
@@ -176,14 +178,14 @@ TEST_F(ProgramTest, ListFitsTheTerminalAndNotAPipe) {
 }
 
 TEST_F(ProgramTest, ListOfNothingSaysHowToGetSomething) {
-  server_.on("GET /api/v1/models", R"({"data":[]})");
+  server_.on("GET /api/v1/models?rescan=true", R"({"data":[]})");
   EXPECT_EQ(run({"list"}), kExitOk);
   EXPECT_EQ(out(), "");
   EXPECT_THAT(err(), HasSubstr("--models-dir"));
 }
 
 TEST_F(ProgramTest, JsonIsWhatTheServerSaid) {
-  server_.on("GET /api/v1/models", "{\"data\":[]}\n");
+  server_.on("GET /api/v1/models?rescan=true", "{\"data\":[]}\n");
   server_.on("GET /api/v1/health", kEmptyHealth);
   server_.on("POST /api/v1/unload", R"({"status":"success"})");
   EXPECT_EQ(run({"list", "--json"}), kExitOk);
@@ -200,17 +202,98 @@ TEST_F(ProgramTest, PsShowsLoadedLoadingAndQueued) {
   const auto last_use = std::to_string(epoch_millis(clock_.wall_now()) - 90'000);
   server_.on("GET /api/v1/health", R"({"all_models_loaded":[
     {"model_name":"a","type":"llm","status":"in_use","device":"cpu","memory_bytes":1610612736,"max_context_window":4096,
-     "active_requests":2,"last_use":)" +
-                                       last_use + R"(,"pinned":true},
-    {"model_name":"b","type":"llm","status":"loading","device":"cpu"}],
-    "loading":{"model":"b","progress":0.42},
-    "load_queue":[{"model":"c","position":1,"waiting_ms":2500,"waiters":1,"waiting_for":["a"]}]})");
+     "active_requests":2,"last_use":1,"pinned":true},
+    {"model_name":"e","type":"embedding","status":"ready","device":"cpu","last_use":)" +
+                                       last_use + R"(},
+    {"model_name":"f","type":"llm","status":"draining","leaving":"room","device":"cpu","active_requests":1,"last_use":1}],
+    "loading":{"model":"b","type":"llm","progress":0.42},
+    "load_queue":[{"model":"c","position":1,"waiting_ms":2500,"waiters":3,"waiting_for":["a"]}]})");
   EXPECT_EQ(run({"ps"}), kExitOk);
   EXPECT_EQ(out(),
-            "NAME  TYPE  STATUS              DEVICE   MEMORY  CONTEXT  REQUESTS  LAST USED  PINNED\n"
-            "a     llm   in_use              cpu     1.5 GiB     4096         2  90 s ago   yes\n"
-            "b     llm   loading 42 %        cpu           -        -         0  -\n"
-            "c           queued 2.5 s for a\n");
+            "NAME  TYPE       STATUS                 DEVICE   MEMORY  CONTEXT  REQUESTS  IDLE  PINNED\n"
+            "a     llm        in_use                 cpu     1.5 GiB     4096         2     -  yes\n"
+            "e     embedding  ready                  cpu           -        -         0  90 s\n"
+            "f     llm        draining (room)        cpu           -        -         1     -\n"
+            "b     llm        loading 42 %\n"
+            "c                queued 1, 2.5 s for a                                   3\n");
+}
+
+TEST_F(ProgramTest, PsWatchShowsEverySnapshot) {
+  Scripted stream;
+  stream.events = {{"snapshot", R"({"all_models_loaded":[{"model_name":"a","type":"llm","status":"ready"}]})"},
+                   {"snapshot", R"({"all_models_loaded":[{"model_name":"b","type":"llm","status":"in_use"}]})"},
+                   {"other", "{}"}};
+  server_.on("GET /api/v1/events?view=snapshots", stream);
+  EXPECT_EQ(run({"ps", "--watch"}), kExitOk);
+  EXPECT_THAT(out(), ::testing::StartsWith("\x1b[H\x1b[JNAME  TYPE  STATUS"));
+  EXPECT_THAT(out(), HasSubstr("\na     llm   ready"));
+  EXPECT_THAT(out(), HasSubstr("\x1b[H\x1b[JNAME  TYPE  STATUS"));
+  EXPECT_THAT(out(), HasSubstr("\nb     llm   in_use"));
+  pipe_everything();
+  EXPECT_EQ(run({"ps", "--watch", "--json"}), kExitOk);
+  EXPECT_EQ(out(), stream.events[0].data + "\n" + stream.events[1].data + "\n");
+}
+
+TEST_F(ProgramTest, EventsAsLinesForPeopleAndPrograms) {
+  Scripted stream;
+  stream.events = {
+      {"snapshot", R"({"time":1000,"all_models_loaded":[{"model_name":"a","status":"ready"}],"loading":null,
+                       "load_queue":[{"model":"q","position":1,"waiting_for":["a"]}]})"},
+      {"server", R"({"time":2000,"model":"b","from":"queued","status":"loading"})"},
+      {"load", R"({"time":2001,"model":"b","stage":"started","progress":0})"},
+      {"load", R"({"time":2010,"model":"b","stage":"progress","progress":0.4})"},
+      {"load", R"({"time":3000,"model":"b","stage":"finished","load_duration_ms":1000})"},
+      {"server", R"({"time":3000,"model":"b","from":"loading","status":"in_use","active_requests":1})"},
+      {"load", R"({"time":4000,"model":"c","stage":"failed","cause":"no\u001b[2Jsuch file"})"},
+      {"load", R"({"time":4000,"model":"d","stage":"aborted","reason":"cancelled"})"},
+      {"server", R"({"time":5000,"model":"a","from":"ready","status":"evicting","reason":"room"})"},
+      {"queue", R"({"time":5000,"load_queue":[]})"},
+      {"pin", R"({"time":6000,"model":"b","pinned":true})"},
+      {"settings", R"({"time":7000,"max_models":{"llm":2}})"},
+      {"shutdown", R"({"time":8000})"}};
+  server_.on("GET /api/v1/events", stream);
+  EXPECT_EQ(run({"events"}), kExitOk);
+  std::istringstream lines(out());
+  std::vector<std::string> words;
+  for (std::string line; std::getline(lines, line);) {
+    ASSERT_GT(line.size(), 14u);
+    EXPECT_EQ(line.substr(5, 3).front(), ':');  // hh:mm:ss.mmm in local time
+    words.push_back(line.substr(14));
+  }
+  EXPECT_THAT(words, ::testing::ElementsAre("in memory: a (ready); waiting to be loaded: q (for a)", "b: load started",
+                                            "b: loading 40 %", "b: loaded in 1.0 s", "b: in_use, 1 request",
+                                            "c: load failed: no[2Jsuch file", "d: load aborted (cancelled)",
+                                            "a: evicting (room)", "nobody waits to be loaded", "b: pinned",
+                                            "limits: llm 2", "the server shuts down"));
+  EXPECT_EQ(run({"events", "--json"}), kExitOk);
+  EXPECT_THAT(out(), HasSubstr("{\"event\":\"shutdown\",\"data\":{\"time\":8000}}\n"));
+}
+
+TEST_F(ProgramTest, StatsOfTheLastRequestAndOfAll) {
+  server_.on("GET /api/v1/stats", R"({"request_count_total":0})");
+  EXPECT_EQ(run({"stats"}), kExitOk);
+  EXPECT_EQ(out(), "");
+  EXPECT_THAT(err(), HasSubstr("No request"));
+  server_.answers.clear();
+  server_.on("GET /api/v1/stats",
+             R"({"input_tokens":60,"output_tokens":10,"time_to_first_token":0.25,"tokens_per_second":80.04,
+    "prompt_tokens":100,"cache_tokens":40,"model_name":"a","request_count_total":3,"prompt_tokens_total":120,
+    "cache_tokens_total":44,"output_tokens_total":15})");
+  EXPECT_EQ(run({"stats"}), kExitOk);
+  EXPECT_EQ(out(),
+            "last request  a: 100 tokens in (40 cached), 10 out, first after 250 ms, 80.0 tokens/s\n"
+            "all 3 requests  120 tokens in (44 cached), 15 out\n");
+}
+
+TEST_F(ProgramTest, PinAndUnpin) {
+  server_.on("POST /internal/pin", R"({"status":"success"})");
+  EXPECT_EQ(run({"pin", "a"}), kExitOk);
+  EXPECT_EQ(out(), "a is pinned\n");
+  EXPECT_EQ(run({"unpin", "a"}), kExitOk);
+  EXPECT_EQ(out(), "a is not pinned any more\n");
+  EXPECT_THAT(server_.bodies("POST /internal/pin"),
+              ::testing::ElementsAre(R"({"model_name":"a","pinned":true})", R"({"model_name":"a","pinned":false})"));
+  EXPECT_EQ(run({"pin"}), kExitUsage);
 }
 
 TEST_F(ProgramTest, PsOfAnEmptyHouse) {
@@ -254,7 +337,7 @@ TEST_F(ProgramTest, VersionWithAndWithoutAServer) {
 }
 
 TEST_F(ProgramTest, ColoursOnlyWhereWanted) {
-  server_.on("GET /api/v1/models", R"({"data":[{"id":"a"}]})");
+  server_.on("GET /api/v1/models?rescan=true", R"({"data":[{"id":"a"}]})");
   run({"list"});
   EXPECT_THAT(out(), Not(HasSubstr("\x1b[")));
   surroundings_.terminal.colour = true;

@@ -134,32 +134,80 @@ Result<std::vector<ListedModel>> parse_models(std::string_view text) {
 
 Result<ListedModel> parse_model(std::string_view text) { return parse_as(text, listed); }
 
-Result<Health> parse_health(std::string_view text) {
-  const auto value = parse(text);
-  if (!value) return std::unexpected(value.error());
+namespace {
+
+Health health_in(const json::Value& value) {
   Health health;
-  health.version = text_of(*value, "version");
-  for_each(json::find(*value, "all_models_loaded"), [&](const json::Value& item) {
+  health.version = text_of(value, "version");
+  for_each(json::find(value, "all_models_loaded"), [&](const json::Value& item) {
     health.loaded.push_back({.name = text_of(item, "model_name"),
                              .type = text_of(item, "type"),
                              .device = text_of(item, "device"),
                              .status = text_of(item, "status"),
+                             .leaving = text_of(item, "leaving"),
                              .memory = bytes_of(item, "memory_bytes"),
                              .context = integer_of(item, "max_context_window"),
                              .last_use = integer_of(item, "last_use").value_or(0),
                              .active_requests = integer_of(item, "active_requests").value_or(0),
                              .pinned = flag_of(item, "pinned")});
   });
-  for_each(json::find(*value, "loading"), [&](const json::Value& item) {
-    health.loading.push_back({text_of(item, "model"), number_of(item, "progress").value_or(0)});
+  for_each(json::find(value, "loading"), [&](const json::Value& item) {
+    health.loading.push_back({text_of(item, "model"), text_of(item, "type"), number_of(item, "progress").value_or(0)});
   });
-  for_each(json::find(*value, "load_queue"), [&](const json::Value& item) {
-    health.queue.push_back({text_of(item, "model"), integer_of(item, "position").value_or(0),
-                            integer_of(item, "waiting_ms").value_or(0), names_of(item, "waiting_for")});
+  for_each(json::find(value, "load_queue"), [&](const json::Value& item) {
+    health.queue.push_back({.name = text_of(item, "model"),
+                            .position = integer_of(item, "position").value_or(0),
+                            .waiting_ms = integer_of(item, "waiting_ms").value_or(0),
+                            .waiters = integer_of(item, "waiters").value_or(0),
+                            .waiting_for = names_of(item, "waiting_for")});
   });
-  health.max_models = counts_of(*value, "max_models");
-  health.pinned_models = counts_of(*value, "pinned_models");
+  health.max_models = counts_of(value, "max_models");
+  health.pinned_models = counts_of(value, "pinned_models");
   return health;
+}
+
+}  // namespace
+
+Result<Health> parse_health(std::string_view text) { return parse_as(text, health_in); }
+
+Result<HouseEvent> parse_house_event(std::string_view name, std::string_view data) {
+  return parse_as(data, [&](const json::Value& value) {
+    return HouseEvent{.name = std::string(name),
+                      .time = integer_of(value, "time").value_or(0),
+                      .model = text_of(value, "model"),
+                      .stage = text_of(value, "stage"),
+                      .from = text_of(value, "from"),
+                      .status = text_of(value, "status"),
+                      .reason = text_of(value, "reason"),
+                      .cause = text_of(value, "cause"),
+                      .progress = number_of(value, "progress").value_or(0),
+                      .load_duration_ms = integer_of(value, "load_duration_ms").value_or(0),
+                      .active_requests = integer_of(value, "active_requests").value_or(0),
+                      .pinned = flag_of(value, "pinned"),
+                      .health = health_in(value)};
+  });
+}
+
+std::string event_line(std::string_view name, std::string_view data) {
+  return fmt::format(R"({{"event":{},"data":{}}})", json::serialize(json::Value(name)), data);
+}
+
+Result<Stats> parse_stats(std::string_view text) {
+  return parse_as(text, [](const json::Value& value) {
+    const auto count = [&](std::string_view name) { return integer_of(value, name).value_or(0); };
+    Stats stats;
+    stats.last = {.model = text_of(value, "model_name"),
+                  .prompt_tokens = count("prompt_tokens"),
+                  .cached_tokens = count("cache_tokens"),
+                  .output_tokens = count("output_tokens"),
+                  .first_token_seconds = number_of(value, "time_to_first_token").value_or(0),
+                  .tokens_per_second = number_of(value, "tokens_per_second").value_or(0)};
+    stats.requests = count("request_count_total");
+    stats.prompt_tokens = count("prompt_tokens_total");
+    stats.cached_tokens = count("cache_tokens_total");
+    stats.output_tokens = count("output_tokens_total");
+    return stats;
+  });
 }
 
 Result<LoadProgress> parse_load_progress(std::string_view text) {
@@ -238,6 +286,10 @@ std::string load_body(const LoadOptions& options, bool stream) {
   if (!options.draft_model.empty()) body["draft_model"] = options.draft_model;
   if (stream) body["stream"] = true;
   return json::serialize(body);
+}
+
+std::string pin_body(const std::string& model, bool pinned) {
+  return json::serialize(json::Object{{"model_name", model}, {"pinned", pinned}});
 }
 
 std::string unload_body(const std::string& model) {

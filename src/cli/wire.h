@@ -27,6 +27,7 @@ struct LoadedModel {
   std::string type;
   std::string device;
   std::string status;
+  std::string leaving;                  // why it has to go, if it has to
   std::optional<std::uint64_t> memory;  // bytes
   std::optional<std::int64_t> context;
   std::int64_t last_use = 0;  // epoch milliseconds; 0: unknown
@@ -36,6 +37,7 @@ struct LoadedModel {
 
 struct LoadingModel {
   std::string name;
+  std::string type = {};
   double progress = 0;  // 0–1
 };
 
@@ -43,6 +45,7 @@ struct QueuedLoad {
   std::string name;
   std::int64_t position = 0;
   std::int64_t waiting_ms = 0;
+  std::int64_t waiters = 0;
   std::vector<std::string> waiting_for;  // models that have to go first
 };
 
@@ -61,6 +64,44 @@ struct Health {
 Result<std::vector<ListedModel>> parse_models(std::string_view text);
 Result<ListedModel> parse_model(std::string_view text);
 Result<Health> parse_health(std::string_view text);
+
+// One event of the stream of changes; which members mean something depends on its name.
+struct HouseEvent {
+  std::string name;       // "snapshot", "server", "load", "queue", "pin", "settings", "shutdown"
+  std::int64_t time = 0;  // epoch milliseconds
+  std::string model;
+  std::string stage;   // of a load
+  std::string from;    // state of a server before
+  std::string status;  // and now
+  std::string reason;
+  std::string cause;
+  double progress = 0;
+  std::int64_t load_duration_ms = 0;
+  std::int64_t active_requests = 0;
+  bool pinned = false;
+  Health health;  // of a snapshot; its queue or limits alone in events about these
+};
+Result<HouseEvent> parse_house_event(std::string_view name, std::string_view data);
+// {"event":NAME,"data":DATA} on one line.
+std::string event_line(std::string_view name, std::string_view data);
+
+// What requests have used.
+struct RequestNumbers {
+  std::string model;
+  std::int64_t prompt_tokens = 0;  // cached ones included
+  std::int64_t cached_tokens = 0;
+  std::int64_t output_tokens = 0;
+  double first_token_seconds = 0;
+  double tokens_per_second = 0;
+};
+struct Stats {
+  RequestNumbers last;
+  std::int64_t requests = 0;
+  std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;
+  std::int64_t output_tokens = 0;
+};
+Result<Stats> parse_stats(std::string_view text);
 
 struct LoadProgress {
   double progress = 0;
@@ -119,6 +160,7 @@ struct LoadOptions {
   }
 };
 std::string load_body(const LoadOptions& options, bool stream);
+std::string pin_body(const std::string& model, bool pinned);
 std::string unload_body(const std::string& model);
 
 struct ChatMessage {

@@ -50,10 +50,14 @@ void declare_load_options(CLI::App& app, LoadOptions& options);
 
 Action declare_list(CLI::App& app);
 Action declare_ps(CLI::App& app);
+Action declare_events(CLI::App& app);
+Action declare_stats(CLI::App& app);
 Action declare_status(CLI::App& app);
 Action declare_load(CLI::App& app);
 Action declare_estimate(CLI::App& app);
 Action declare_unload(CLI::App& app);
+Action declare_pin(CLI::App& app);
+Action declare_unpin(CLI::App& app);
 Action declare_run(CLI::App& app);
 Action declare_version(CLI::App& app);
 

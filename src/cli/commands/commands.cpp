@@ -9,10 +9,14 @@ std::span<const Command> commands() {
   static constexpr std::array kCommands = {
       Command{"list", "List the models that can be used", declare_list},
       Command{"ps", "List the models in memory, being loaded or waiting", declare_ps},
+      Command{"events", "Print what changes in memory, as it changes", declare_events},
+      Command{"stats", "Say what the last request and all of them have used", declare_stats},
       Command{"status", "Say whether a server answers, and how it is doing", declare_status},
       Command{"load", "Load a model into memory", declare_load},
       Command{"estimate", "Say how much memory a model would take", declare_estimate},
       Command{"unload", "Take a model, or all of them, out of memory", declare_unload},
+      Command{"pin", "Keep a model in memory whatever else is loaded", declare_pin},
+      Command{"unpin", "Let a pinned model go when its place is needed", declare_unpin},
       Command{"run", "Chat with a model, or have it answer one prompt", declare_run},
       Command{"version", "Print the versions of the program and of the server", declare_version},
   };

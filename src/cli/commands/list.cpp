@@ -12,7 +12,7 @@ namespace corral::cli {
 namespace {
 
 Result<int> list(const std::string& filter, Context& context) {
-  const auto text = fetch(context.api, ApiRequest::get("/api/v1/models"));
+  const auto text = fetch(context.api, ApiRequest::get("/api/v1/models?rescan=true"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   const auto models = parse_models(*text);

@@ -1,3 +1,5 @@
+#include <memory>
+
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
@@ -10,27 +12,33 @@
 namespace corral::cli {
 namespace {
 
-std::string last_used(const LoadedModel& model, std::int64_t now) {
-  if (model.last_use <= 0) return std::string(kUnknown);
-  return human_duration(Millis(now - model.last_use)) + " ago";
+// Cursor to the upper left corner, everything below it cleared.
+constexpr std::string_view kClearScreen = "\x1b[H\x1b[J";
+
+// Since the end of the last request.
+std::string idle_text(const LoadedModel& model, std::int64_t now) {
+  if (model.last_use <= 0 || model.active_requests > 0) return std::string(kUnknown);
+  return human_duration(Millis(now - model.last_use));
 }
 
 std::string status_text(const LoadedModel& model, const Health& health) {
   for (const LoadingModel& loading : health.loading) {
     if (loading.name == model.name) return "loading " + percent(loading.progress);
   }
-  return or_unknown(model.status);
+  if (model.leaving.empty()) return or_unknown(model.status);
+  return fmt::format("{} ({})", model.status, model.leaving);
 }
 
-Result<int> ps(Context& context) {
-  const auto text = fetch(context.api, ApiRequest::get("/api/v1/health"));
-  if (!text) return std::unexpected(text.error());
-  if (context.json) return print_json(context, *text);
-  const auto health = parse_health(*text);
-  if (!health) return std::unexpected(health.error());
-  if (health->loaded.empty() && health->loading.empty() && health->queue.empty()) {
+std::string queued_text(const QueuedLoad& load) {
+  auto text = fmt::format("queued {}, {}", load.position, human_duration(Millis(load.waiting_ms)));
+  if (!load.waiting_for.empty()) text += fmt::format(" for {}", fmt::join(load.waiting_for, ", "));
+  return text;
+}
+
+void print_health(const Context& context, const Health& health) {
+  if (health.loaded.empty() && health.loading.empty() && health.queue.empty()) {
     context.terminal.err << "No model is in memory. The first request for one loads it, or: corral load MODEL\n";
-    return kExitOk;
+    return;
   }
   Table table({{"NAME"},
                {"TYPE"},
@@ -39,31 +47,59 @@ Result<int> ps(Context& context) {
                {"MEMORY", Align::right},
                {"CONTEXT", Align::right},
                {"REQUESTS", Align::right},
-               {"LAST USED"},
+               {"IDLE", Align::right},
                {"PINNED"}});
   const std::int64_t now = epoch_millis(context.clock.wall_now());
-  for (const LoadedModel& model : health->loaded) {
-    table.add({model.name, or_unknown(model.type), status_text(model, *health), or_unknown(model.device),
+  for (const LoadedModel& model : health.loaded) {
+    table.add({model.name, or_unknown(model.type), status_text(model, health), or_unknown(model.device),
                size_or_unknown(model.memory), or_unknown(model.context), std::to_string(model.active_requests),
-               last_used(model, now), model.pinned ? "yes" : ""});
+               idle_text(model, now), model.pinned ? "yes" : ""});
   }
-  for (const LoadingModel& model : health->loading) {
-    if (health->find(model.name)) continue;  // listed above, with more
-    table.add({model.name, "", "loading " + percent(model.progress)});
+  for (const LoadingModel& model : health.loading) {
+    if (health.find(model.name)) continue;  // listed above, with more
+    table.add({model.name, model.type, "loading " + percent(model.progress)});
   }
-  for (const QueuedLoad& load : health->queue) {
-    const std::string reason =
-        load.waiting_for.empty() ? "" : fmt::format(" for {}", fmt::join(load.waiting_for, ", "));
-    table.add({load.name, "", fmt::format("queued {}{}", human_duration(Millis(load.waiting_ms)), reason)});
+  for (const QueuedLoad& load : health.queue) {
+    table.add({load.name, "", queued_text(load), "", "", "", std::to_string(load.waiters)});
   }
   table.print(context.terminal);
+}
+
+Result<int> ps(Context& context) {
+  const auto text = fetch(context.api, ApiRequest::get("/api/v1/health"));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto health = parse_health(*text);
+  if (!health) return std::unexpected(health.error());
+  print_health(context, *health);
+  return kExitOk;
+}
+
+// The same again whenever something changed, until Ctrl-C or the end of the server.
+Result<int> watch(Context& context) {
+  const auto show = [&](std::string_view name, std::string_view data) {
+    if (name != "snapshot") return;
+    const auto health = parse_health(data);
+    if (context.json) {
+      context.terminal.out << data << std::endl;
+    } else if (health) {
+      if (context.terminal.out_tty) context.terminal.out << kClearScreen;
+      print_health(context, *health);
+      context.terminal.out << (context.terminal.out_tty ? "" : "\n") << std::flush;
+    }
+  };
+  const auto reply = context.api.stream(ApiRequest::get("/api/v1/events?view=snapshots"), show);
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
   return kExitOk;
 }
 
 }  // namespace
 
-Action declare_ps(CLI::App&) {
-  return [](Context& context) { return ps(context); };
+Action declare_ps(CLI::App& app) {
+  const auto watches = std::make_shared<bool>(false);
+  app.add_flag("--watch", *watches, "Print again whenever something changes");
+  return [watches](Context& context) { return *watches ? watch(context) : ps(context); };
 }
 
 }  // namespace corral::cli

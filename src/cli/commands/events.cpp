@@ -1,0 +1,101 @@
+#include <ctime>
+
+#include <CLI/App.hpp>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/format.h"
+#include "cli/wire.h"
+
+namespace corral::cli {
+namespace {
+
+std::string clock_text(std::int64_t epoch_millis) {
+  const std::time_t seconds = epoch_millis / 1000;
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  return fmt::format("{:%H:%M:%S}.{:03}", parts, epoch_millis % 1000);
+}
+
+std::string queue_text(const Health& health) {
+  if (health.queue.empty()) return "nobody waits to be loaded";
+  std::vector<std::string> names;
+  for (const QueuedLoad& load : health.queue) {
+    names.push_back(load.waiting_for.empty()
+                        ? load.name
+                        : fmt::format("{} (for {})", load.name, fmt::join(load.waiting_for, ", ")));
+  }
+  return fmt::format("waiting to be loaded: {}", fmt::join(names, ", "));
+}
+
+std::string snapshot_text(const Health& health) {
+  std::vector<std::string> names;
+  for (const LoadedModel& model : health.loaded) names.push_back(fmt::format("{} ({})", model.name, model.status));
+  for (const LoadingModel& model : health.loading) {
+    names.push_back(fmt::format("{} (loading {})", model.name, percent(model.progress)));
+  }
+  auto text = names.empty() ? "nothing in memory" : fmt::format("in memory: {}", fmt::join(names, ", "));
+  return health.queue.empty() ? text : text + "; " + queue_text(health);
+}
+
+std::string server_text(const HouseEvent& event) {
+  auto text = fmt::format("{}: {}", event.model, event.status);
+  if (event.active_requests > 0)
+    text += fmt::format(", {} request{}", event.active_requests, event.active_requests == 1 ? "" : "s");
+  if (!event.reason.empty()) text += fmt::format(" ({})", event.reason);
+  return event.cause.empty() ? text : text + ": " + event.cause;
+}
+
+std::string load_text(const HouseEvent& event) {
+  if (event.stage == "progress") return fmt::format("{}: loading {}", event.model, percent(event.progress));
+  if (event.stage == "finished")
+    return fmt::format("{}: loaded in {}", event.model, human_duration(Millis(event.load_duration_ms)));
+  auto text = fmt::format("{}: load {}", event.model, event.stage);
+  if (!event.reason.empty() && event.reason != "none") text += fmt::format(" ({})", event.reason);
+  return event.cause.empty() ? text : text + ": " + event.cause;
+}
+
+std::string limits_text(const Health& health) {
+  std::vector<std::string> limits;
+  for (const auto& [type, slots] : health.max_models) limits.push_back(fmt::format("{} {}", type, slots));
+  return fmt::format("limits: {}", fmt::join(limits, ", "));
+}
+
+// The event as people read it; empty for what another event says better.
+std::string in_words(const HouseEvent& event) {
+  if (event.name == "snapshot") return snapshot_text(event.health);
+  if (event.name == "server") return event.status == "loading" ? "" : server_text(event);
+  if (event.name == "load") return load_text(event);
+  if (event.name == "queue") return queue_text(event.health);
+  if (event.name == "pin") return fmt::format("{}: {}", event.model, event.pinned ? "pinned" : "unpinned");
+  if (event.name == "settings") return limits_text(event.health);
+  if (event.name == "shutdown") return "the server shuts down";
+  return event.name;
+}
+
+Result<int> events(Context& context) {
+  std::ostream& out = context.terminal.out;
+  const auto print = [&](std::string_view name, std::string_view data) {
+    if (context.json) {
+      out << event_line(name, data) << std::endl;
+      return;
+    }
+    const auto event = parse_house_event(name, data);
+    const auto text = event ? in_words(*event) : std::string(name);
+    if (!text.empty()) out << printable(fmt::format("{}  {}", clock_text(event ? event->time : 0), text)) << std::endl;
+  };
+  const auto reply = context.api.stream(ApiRequest::get("/api/v1/events"), print);
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
+  return kExitOk;
+}
+
+}  // namespace
+
+Action declare_events(CLI::App&) {
+  return [](Context& context) { return events(context); };
+}
+
+}  // namespace corral::cli
