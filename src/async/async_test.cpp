@@ -111,6 +111,38 @@ TEST(Timers, ResultInTimePassesThrough) {
   EXPECT_EQ(run_blocking(loop, driver()), 42);
 }
 
+TEST(Race, TheOneThatEndsFirstEndsTheOther) {
+  Loop loop;
+  Event task_ends(loop.executor()), other_ends(loop.executor());
+  auto task = [&]() -> Task<int> {
+    co_await task_ends.wait();
+    co_return 3;
+  };
+  auto other = [&]() -> Task<void> { co_await other_ends.wait(); };
+  std::optional<std::optional<int>> result;
+  TaskGroup group(loop.executor());
+  auto driver = [&]() -> Task<void> { result = co_await race(task(), other()); };
+  const auto turn = [&] {
+    loop.context().restart();
+    loop.context().poll();
+  };
+  group.spawn("first", driver());
+  turn();
+  EXPECT_FALSE(result);
+  other_ends.set();
+  turn();
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(*result);
+  other_ends.reset();
+  group.spawn("second", driver());
+  turn();
+  task_ends.set();
+  turn();
+  ASSERT_TRUE(*result);
+  EXPECT_EQ(**result, 3);
+  EXPECT_EQ(group.running(), 0u);
+}
+
 TEST(Timers, ExceptionOfTheTaskPassesThroughAtOnce) {
   Loop loop;
   SystemTimers timers;

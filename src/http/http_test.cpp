@@ -160,6 +160,27 @@ TEST_F(HttpTest, StreamArrivesPieceByPieceWhileTheServerStillProduces) {
   });
 }
 
+TEST_F(HttpTest, BodyThatIsAbortedEndsTheReadUnderWayAndTellsTheServer) {
+  async::Event never(pool.home().executor());
+  bool dropped = false;
+  handler.function = [&](Request) -> Task<Response> {
+    co_return Response::event_stream(
+        std::make_unique<Pieces>(std::vector<std::string>{"one"}, Pieces::End::hang, &never, &dropped));
+  };
+  serve();
+  run([&]() -> Task<void> {
+    auto http = client();
+    auto response = co_await http.send(post("/"), "");
+    EXPECT_EQ(*(co_await response->body.source()->read()), "one");
+    pool.home().post([&] { response->body.source()->abort(); });
+    const auto rest = co_await response->body.source()->read();
+    EXPECT_FALSE(rest);
+    const auto later = co_await response->body.source()->read();
+    EXPECT_FALSE(later);
+    while (!dropped) co_await asio::post(async::use_task);
+  });
+}
+
 TEST_F(HttpTest, ClientThatLeavesCancelsAHandlerThatStillThinks) {
   async::Event never(pool.home().executor());
   async::Event started(pool.home().executor());

@@ -123,6 +123,46 @@ TEST_F(LoopsTest, ClientsOfTheOtherLoopLeaveAtAnyMoment) {
   run(driver());
 }
 
+TEST_F(LoopsTest, TheOtherLoopWatchesAndCancels) {
+  backend.load_at_once = true;
+  backend.reply = {};  // requests wait until they are cancelled
+  constexpr int kRequests = 200;
+  int cancelled = 0;
+  std::size_t seen = 0;
+  bool ended = false;
+  auto read = [&]() -> async::Task<bool> {
+    EventReader reader(router);
+    while (!ended) {
+      const auto update = co_await reader.next(Millis(10'000));
+      seen += update.events.size();
+      ended = update.ended;
+      for (const auto& request : forwarder.requests().list()) forwarder.requests().cancel(request.id);
+    }
+    co_return true;
+  };
+  auto driver = [&]() -> async::Task<void> {
+    async::TaskGroup group(pool.home().executor());
+    auto away = [&]() -> async::Task<void> {
+      auto task = read();
+      co_await async::run_on(pool.at(1).executor(), std::move(task));
+    };
+    group.spawn("reader", away());
+    for (int i = 0; i < kRequests; ++i) {
+      ForwardRequest request{models_[static_cast<std::size_t>(i) % models_.size()], "/v1/x", "{}", i % 2 == 0,
+                             RequestId("r")};
+      auto response = co_await forwarder.forward(std::move(request));
+      const auto text = co_await response.body.read_all(1000);
+      cancelled += text && text->find("\"code\":\"cancelled\"") != std::string::npos;
+    }
+    co_await router.end_events();
+    co_await group.join();
+  };
+  run(driver());
+  EXPECT_EQ(cancelled, kRequests);
+  EXPECT_GT(seen, 0u);
+  EXPECT_TRUE(ended);
+}
+
 TEST_F(LoopsTest, ServersDieWhileTheOtherLoopUsesThem) {
   backend.load_at_once = true;
   std::atomic<int> answers = 0;
