@@ -72,8 +72,20 @@ std::optional<Error> refusal(const http::Request& request, const AccessOptions& 
 
 }  // namespace
 
+void AccessFilter::set(AccessOptions options) {
+  auto next = std::make_shared<const AccessOptions>(std::move(options));
+  const std::lock_guard lock(mutex_);
+  options_ = std::move(next);
+}
+
+std::shared_ptr<const AccessOptions> AccessFilter::current() const {
+  const std::lock_guard lock(mutex_);
+  return options_;
+}
+
 async::Task<http::Response> AccessFilter::handle(http::Request request) {
-  if (const auto error = refusal(request, options_)) co_return protocol::error_response(*error);
+  const auto options = current();
+  if (const auto error = refusal(request, *options)) co_return protocol::error_response(*error);
   co_return co_await inside_.handle(std::move(request));
 }
 

@@ -1,6 +1,8 @@
 // Who may ask: API keys, and the Host and Origin headers that keep web pages of others out.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -19,12 +21,17 @@ struct AccessOptions {
 //   no or wrong key -> 401; a browser page of another origin -> 403; a foreign Host on loopback (DNS rebinding) -> 403
 class AccessFilter final : public http::Handler {
  public:
-  AccessFilter(http::Handler& inside, AccessOptions options) : inside_(inside), options_(std::move(options)) {}
+  AccessFilter(http::Handler& inside, AccessOptions options) : inside_(inside) { set(std::move(options)); }
+  // For requests that come from now on. On any thread.
+  void set(AccessOptions options);
   async::Task<http::Response> handle(http::Request request) override;
 
  private:
+  std::shared_ptr<const AccessOptions> current() const;
+
   http::Handler& inside_;
-  const AccessOptions options_;
+  mutable std::mutex mutex_;  // held to copy or replace the pointer
+  std::shared_ptr<const AccessOptions> options_;
 };
 
 }  // namespace corral::api

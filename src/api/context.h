@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/model_finder.h"
+#include "config/live_settings.h"
 #include "router/forwarder.h"
 #include "router/model_router.h"
 
@@ -16,6 +17,7 @@ struct Context {
   async::Timers& timers;
   std::string version;
   std::uint64_t max_body_bytes = 256ull << 20;
+  config::LiveSettings* settings = nullptr;  // none: the server can't be configured over HTTP
 };
 
 }  // namespace corral::api

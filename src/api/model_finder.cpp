@@ -30,6 +30,16 @@ async::Task<bool> ModelFinder::refresh() {
   co_return co_await pool_.run(scan);
 }
 
+async::Task<void> ModelFinder::rescan() {
+  auto scan = [this] {
+    const std::scoped_lock lock(scanning_);
+    registry_.rescan();
+    last_scan_.store(timers_.now());
+    return true;
+  };
+  co_await pool_.run(scan);
+}
+
 async::Task<Result<models::Catalog::Model>> ModelFinder::find(std::string name) {
   auto known = find_known(name);
   if (known) co_return known;

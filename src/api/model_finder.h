@@ -28,6 +28,8 @@ class ModelFinder {
   async::Task<std::shared_ptr<const models::Catalog>> catalog();
   // All models, scanned again when the last scan is older than the interval.
   async::Task<std::shared_ptr<const models::Catalog>> fresh_catalog();
+  // Looks at the disk, however short the last look is ago: where to look has changed.
+  async::Task<void> rescan();
   // As find(), without looking at the disk.
   Result<models::Catalog::Model> find_known(std::string_view name) const { return registry_.catalog()->find(name); }
 

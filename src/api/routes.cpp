@@ -3,6 +3,7 @@
 #include "protocol/http_error.h"
 
 namespace corral::api {
+
 void add_core(std::vector<http::Route>& routes, const char* method, std::string_view path,
               const http::RouteHandler& handler) {
   for (const std::string_view prefix : {"/api/v1/", "/api/v0/", "/v1/", "/v0/"}) {
@@ -19,6 +20,7 @@ std::unique_ptr<http::Handler> make_api(Context& context) {
   add_events(routes, context);
   add_requests(routes, context);
   add_metrics(routes, context);
+  if (context.settings) add_config(routes, context);
   auto path_error = [](const http::Request& request, unsigned status) { return protocol::path_error(request, status); };
   return std::make_unique<http::RouteTable>(std::move(routes), path_error);
 }

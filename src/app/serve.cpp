@@ -10,12 +10,15 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "api/access_filter.h"
 #include "api/routes.h"
+#include "app/config_watch.h"
 #include "app/version.h"
 #include "async/loop.h"
 #include "async/offload.h"
+#include "async/task_group.h"
 #include "async/timer.h"
 #include "backends/engine_backend.h"
 #include "base/log.h"
@@ -128,25 +131,34 @@ std::size_t loop_count(const config::ServeSettings& settings) {
 // Everything that lives while the server runs, in the order of its making.
 class Application {
  public:
-  Application(const config::ServeSettings& settings, router::RouterOptions options)
-      : settings_(settings),
+  Application(config::LiveSettings& live, const config::ServeSettings& settings, router::RouterOptions options)
+      : live_(live),
+        settings_(settings),
         loops_(loop_count(settings)),
         signals_(loops_.home().executor(), SIGINT, SIGTERM),
+        hang_ups_(loops_.home().executor(), SIGHUP),
         offload_(kOffloadThreads),
         runtime_dir_(settings.runtime_dir),
         spawner_(timers_, {.own_program = proc::own_program()}),
-        registry_(registry_options(settings)),
+        registry_(places_),
         engines_(loops_.home().executor(), timers_, spawner_, engine_options(settings, runtime_dir_.path())),
         router_(loops_.home(), timers_, {&engines_}, std::move(options)),
         forwarder_(router_, timers_),
         models_(registry_, offload_, timers_),
-        context_{router_, forwarder_, models_, timers_, std::string(kVersion), settings.max_body_bytes.value()},
+        context_{router_, forwarder_, models_, timers_, std::string(kVersion), settings.max_body_bytes.value(), &live},
         api_(api::make_api(context_)),
         access_(*api_, access_options(settings)),
-        server_(loops_, access_, server_options(settings)) {}
+        server_(loops_, access_, server_options(settings)),
+        watch_(loops_.home().executor(), live.file()),
+        tasks_(loops_.home().executor()) {
+    live_.on_change([this] { loops_.home().post([this] { apply(); }); });
+  }
 
   // A scan may still be looking at a slow disk.
-  ~Application() { offload_.finish(); }
+  ~Application() {
+    live_.on_change({});
+    offload_.finish();
+  }
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
 
@@ -182,6 +194,8 @@ class Application {
 
   async::Task<void> live() {
     engines_.start();
+    tasks_.spawn("configuration file", follow_file());
+    tasks_.spawn("hang-ups", follow_hang_ups());
     const auto catalog = co_await models_.fresh_catalog();
     log::info("app", "{} models known", catalog->models().size());
     for (const auto& problem : catalog->problems())
@@ -189,13 +203,48 @@ class Application {
 
     const auto number = co_await signals_.async_wait(async::use_task);
     log::info("app", "signal {}: stopping, running requests may finish within {} s", number,
-              settings_.drain_timeout.count() / 1000);
+              live_.in_force()->drain_timeout.count() / 1000);
     // Who asks twice doesn't want to wait. Children end with their parent.
     signals_.async_wait([](const boost::system::error_code& error, int second) {
       if (!error) std::_Exit(128 + second);
     });
     co_await shut_down();
     signals_.cancel();
+  }
+
+  // What can change while the server runs, brought to where it counts.
+  void apply() {
+    if (stopping_) return;
+    const auto settings = live_.in_force();
+    log::set_level(settings->log_level);
+    access_.set(access_options(*settings));
+    if (auto options = router_options(*settings)) router_.change(std::move(*options));
+    auto places = registry_options(*settings);
+    if (places == places_) return;
+    places_ = places;
+    registry_.look_at(std::move(places));
+    tasks_.spawn("rescan", models_.rescan());
+  }
+
+  async::Task<void> follow_file() {
+    do {  // at first for what was written before the watch began
+      live_.reread(config::LiveSettings::Gone::keeps_the_values);
+    } while (co_await watch_.changed());
+  }
+
+  // With a terminal it means that somebody has closed it, which ends the server; without one it is the custom that a
+  // service reads its configuration again.
+  async::Task<void> follow_hang_ups() {
+    while (true) {
+      co_await hang_ups_.async_wait(async::use_task);
+      if (has_terminal_) {
+        std::raise(SIGTERM);
+      } else {
+        log::info("app", "reading {} again", live_.file().native());
+        live_.reread(config::LiveSettings::Gone::counts_as_empty);
+        tasks_.spawn("rescan", models_.rescan());
+      }
+    }
   }
 
   static void report(const std::exception_ptr& failure) {
@@ -208,21 +257,30 @@ class Application {
 
   // Start-up reversed: no new requests, the running ones finish, then the backends go.
   async::Task<void> shut_down() {
+    stopping_ = true;
+    tasks_.cancel();
+    co_await tasks_.join();
     co_await router_.end_events();  // or their readers would be waited for
-    co_await server_.stop(settings_.drain_timeout);
-    co_await router_.stop(settings_.park_on_disk ? kParkGrace : Millis(1000));
+    const auto settings = live_.in_force();
+    co_await server_.stop(settings->drain_timeout);
+    co_await router_.stop(settings->park_on_disk ? kParkGrace : Millis(1000));
     co_await engines_.stop();
   }
 
-  const config::ServeSettings& settings_;
+  config::LiveSettings& live_;
+  const config::ServeSettings& settings_;                   // of the start
+  const bool has_terminal_ = ::isatty(STDERR_FILENO) != 0;  // asked before it may be gone
   int exit_code_ = 0;
+  bool stopping_ = false;
   async::LoopPool loops_;
   // From here on a signal is kept until live() asks for it, however early it comes.
   async::asio::basic_signal_set<async::Executor> signals_;
+  async::asio::basic_signal_set<async::Executor> hang_ups_;
   async::SystemTimers timers_;
   async::ThreadPool offload_;
   RuntimeDir runtime_dir_;
   proc::PosixSpawner spawner_;
+  models::RegistryOptions places_ = registry_options(settings_);
   models::Registry registry_;
   backends::EngineBackend engines_;
   router::ModelRouter router_;
@@ -232,11 +290,15 @@ class Application {
   std::unique_ptr<http::Handler> api_;
   api::AccessFilter access_;
   http::Server server_;
+  ConfigWatch watch_;
+  async::TaskGroup tasks_;
 };
 
 }  // namespace
 
-int serve(const config::ServeSettings& settings) {
+int serve(config::LiveSettings& live) {
+  const auto started = live.in_force();
+  const config::ServeSettings& settings = *started;
   log::set_level(settings.log_level);
   raise_descriptor_limit();
   std::error_code ignored;  // without it the children's logs are kept in memory only, and a warning says so
@@ -247,7 +309,7 @@ int serve(const config::ServeSettings& settings) {
     return 2;
   }
   try {
-    Application application(settings, std::move(*options));
+    Application application(live, settings, std::move(*options));
     return application.run();
   } catch (const std::exception& error) {
     log::error("app", "{}", error.what());

@@ -2,11 +2,11 @@
 // reverse.
 #pragma once
 
-#include "config/serve_settings.h"
+#include "config/live_settings.h"
 
 namespace corral::app {
 
-// Returns the exit code of the process.
-int serve(const config::ServeSettings& settings);
+// Returns the exit code of the process. Values of `settings` that change meanwhile are applied as they change.
+int serve(config::LiveSettings& settings);
 
 }  // namespace corral::app

@@ -40,6 +40,8 @@ std::optional<Level> parse_level(std::string_view text) {
   return std::nullopt;
 }
 
+std::string_view name_of(Level level) { return kLevels[static_cast<std::size_t>(level)].name; }
+
 void set_level(Level level) { logger().set_level(to_spdlog(level)); }
 
 bool enabled(Level level) { return logger().should_log(to_spdlog(level)); }

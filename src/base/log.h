@@ -13,6 +13,7 @@ enum class Level { trace, debug, info, warning, error, none };
 
 // Parses "trace", "debug", "info", "warning", "error", "none".
 std::optional<Level> parse_level(std::string_view text);
+std::string_view name_of(Level level);
 void set_level(Level level);
 bool enabled(Level level);
 // Writes one line, already formatted. `area` is the folder or process it comes from.

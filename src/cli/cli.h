@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "config/serve_settings.h"
+#include "config/live_settings.h"
 
 namespace corral::cli {
 
 // Runs the server to its end; returns the exit code of the process.
-using ServeFunction = std::function<int(const config::ServeSettings&)>;
+using ServeFunction = std::function<int(config::LiveSettings&)>;
 
 // A mode for the program's own children (e.g. "engine"); not in the help. Gets all arguments, argv[1] is its name.
 struct HiddenCommand {

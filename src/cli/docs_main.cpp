@@ -7,6 +7,7 @@
 
 #include "cli/docs.h"
 #include "config/docs.h"
+#include "config/schema.h"
 
 namespace {
 
@@ -14,7 +15,9 @@ struct Page {
   const char* name;
   std::string (*text)();
 };
-constexpr Page kPages[] = {{"configuration.md", corral::config::configuration_page}, {"cli.md", corral::cli::cli_page}};
+constexpr Page kPages[] = {{"configuration.md", corral::config::configuration_page},
+                           {"config.schema.json", corral::config::configuration_schema},
+                           {"cli.md", corral::cli::cli_page}};
 
 std::string read(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);

@@ -110,8 +110,8 @@ class ProgramTest : public ::testing::Test {
   ProgramTest() {
     hooks_.version = "0.1.0";
     hooks_.components = {{"llama.cpp", "0.5.0"}};
-    hooks_.serve = [this](const config::ServeSettings& settings) {
-      served_ = settings;
+    hooks_.serve = [this](config::LiveSettings& settings) {
+      served_ = *settings.in_force();
       return 0;
     };
     surroundings_.terminal.in_tty = true;

@@ -73,9 +73,9 @@ int report(const Terminal& terminal, const Error& error) {
 }
 
 int serve(CommandLine& line, const Hooks& hooks, const Surroundings& surroundings) {
-  const auto settings = config::load_serve_settings(line.inputs());
+  const auto settings = config::LiveSettings::open(line.inputs());
   if (!settings) return report(surroundings.terminal, settings.error());
-  return hooks.serve(*settings);
+  return hooks.serve(**settings);
 }
 
 Result<Address> find_address(const CommandLine& line, const config::Inputs& inputs) {

@@ -76,7 +76,7 @@ TEST_F(ProgramTest, ServeGetsTheSettings) {
 }
 
 TEST_F(ProgramTest, ServeReturnsTheExitCodeOfTheServer) {
-  hooks_.serve = [](const config::ServeSettings&) { return 7; };
+  hooks_.serve = [](config::LiveSettings&) { return 7; };
   EXPECT_EQ(run({"serve"}), 7);
 }
 

@@ -274,6 +274,59 @@ std::optional<std::string> error_in(std::string_view text) {
   return message.empty() ? json::serialize(*error) : message;
 }
 
+namespace {
+
+// A value as people write it: a text without quotation marks, a list with colons.
+std::string plain(const json::Value* value) {
+  if (!value || value->is_null()) return {};
+  if (const auto* text = value->if_string()) return std::string(*text);
+  if (const auto* number = value->if_double()) return fmt::format("{}", *number);
+  const auto* array = value->if_array();
+  if (!array) return json::serialize(*value);
+  std::string text;
+  for (const json::Value& item : *array) text += (text.empty() ? "" : ":") + plain(&item);
+  return text;
+}
+
+// Calls `use` with each member of the object of that name.
+void for_each_member(const json::Value& object, std::string_view name, const auto& use) {
+  const auto* found = json::find(object, name);
+  const auto* members = found ? found->if_object() : nullptr;
+  if (!members) return;
+  for (const auto& [key, value] : *members) use(std::string(key), value);
+}
+
+}  // namespace
+
+Result<Settings> parse_settings(std::string_view text) {
+  return parse_as(text, [](const json::Value& answer) {
+    Settings settings{{}, text_of(answer, "problem")};
+    for_each_member(answer, "settings", [&](std::string key, const json::Value& row) {
+      settings.rows.push_back({std::move(key), plain(json::find(row, "value")), text_of(row, "where"),
+                               plain(json::find(row, "after_restart"))});
+    });
+    return settings;
+  });
+}
+
+Result<std::vector<UpdatedSetting>> parse_updated_settings(std::string_view text) {
+  return parse_as(text, [](const json::Value& answer) {
+    std::vector<UpdatedSetting> rows;
+    for_each_member(answer, "updated", [&](std::string key, const json::Value& value) {
+      const auto* applies = json::find(answer, "applies");
+      auto when = applies ? text_of(*applies, key) : std::string();
+      rows.push_back({std::move(key), plain(&value), std::move(when)});
+    });
+    return rows;
+  });
+}
+
+std::string set_body(const std::vector<std::pair<std::string, std::string>>& values) {
+  json::Object body;
+  for (const auto& [key, text] : values) body[key] = json::parse(text).value_or(json::Value(text));
+  return json::serialize(body);
+}
+
 std::string load_body(const LoadOptions& options, bool stream) {
   json::Object body{{"model_name", options.model}};
   if (options.ctx_size) body["ctx_size"] = *options.ctx_size;

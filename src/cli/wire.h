@@ -143,6 +143,27 @@ Result<ChatPiece> parse_chat_answer(std::string_view text);
 // What the server says is wrong, in any of its envelopes; nullopt when the text holds no error.
 std::optional<std::string> error_in(std::string_view text);
 
+struct Setting {
+  std::string key;
+  std::string value;
+  std::string where;          // "default", "--port", ...
+  std::string after_restart;  // empty: the same
+};
+struct Settings {
+  std::vector<Setting> rows;
+  std::string problem;  // of the configuration file
+};
+Result<Settings> parse_settings(std::string_view text);
+
+struct UpdatedSetting {
+  std::string key;
+  std::string value;
+  std::string applies;
+};
+Result<std::vector<UpdatedSetting>> parse_updated_settings(std::string_view text);
+// Keys and values as typed: what is JSON goes as such, everything else as a text.
+std::string set_body(const std::vector<std::pair<std::string, std::string>>& values);
+
 struct LoadOptions {
   std::string model;
   std::optional<std::int64_t> ctx_size;

@@ -18,10 +18,12 @@ struct Assigner {
   const Paths& paths;
   ServeSettings& settings;
 
-  // A flag and a variable name their option; a line of a file doesn't.
+  // A flag and a variable name their option; a file doesn't. Who has just been given the value knows where it is from.
   std::string where() const {
     const Origin& origin = given.origin;
-    return origin.source == Source::file ? fmt::format("{}: {}", origin.where, option.key) : origin.where;
+    if (origin.where.empty()) return std::string(option.key);
+    const bool names_the_place_only = origin.source == Source::file || origin.source == Source::set;
+    return names_the_place_only ? fmt::format("{}: {}", origin.where, option.key) : origin.where;
   }
   std::unexpected<Error> wrong(std::string_view reason = {}) const {
     const std::string value = option.secret ? "(hidden)" : fmt::format("'{}'", text());
@@ -37,6 +39,10 @@ struct Assigner {
     return given.texts.empty() ? kEmpty : given.texts.back();
   }
   bool in_range(std::int64_t value) const { return value >= option.range.min && value <= option.range.max; }
+  bool in_range(double value) const {
+    return value * 1000 >= static_cast<double>(option.range.min) &&
+           value * 1000 <= static_cast<double>(option.range.max);
+  }
   bool means_zero() const { return !option.zero_name.empty() && text() == option.zero_name; }
 
   Result<> operator()(std::string S::* member) const {
@@ -52,6 +58,12 @@ struct Assigner {
     const auto value = means_zero() ? 0 : parse_int(text());
     if (!value || !in_range(*value)) return wrong();
     settings.*member = static_cast<int>(*value);
+    return {};
+  }
+  Result<> operator()(double S::* member) const {
+    const auto value = parse_number(text());
+    if (!value || !in_range(*value)) return wrong();
+    settings.*member = *value;
     return {};
   }
   Result<> operator()(bool S::* member) const {

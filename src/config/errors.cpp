@@ -11,6 +11,8 @@ const std::error_category& error_category() {
       {"malformed_config", ErrorKind::invalid_request},
       {"unreadable_config", ErrorKind::not_found},
       {"unsafe_bind", ErrorKind::forbidden},
+      {"setting_fixed", ErrorKind::conflict},
+      {"setting_not_saved", ErrorKind::internal},
   };
   static const TableCategory category("config", kRows);
   return category;

@@ -11,6 +11,8 @@ enum class errc {
   malformed_file,     // the file isn't TOML
   unreadable_file,    // the file was asked for and can't be read
   unsafe_bind,        // reachable from outside, and nothing asks for a key
+  fixed_at_start,     // can't be set at run time
+  not_saved,          // the file of set values can't be written
 };
 
 }  // namespace corral::config

@@ -1,4 +1,4 @@
-// Brings the settings together: flag over environment over file over default.
+// Brings the settings together: flag over environment over what was set at run time over file over default.
 #pragma once
 
 #include <filesystem>

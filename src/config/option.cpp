@@ -5,26 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "config/close_keys.h"
 #include "config/value.h"
 
 namespace corral::config {
 namespace {
-
-// Optimal string alignment: insertions, deletions, replacements and swaps of neighbours.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replace = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replace});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-    }
-  }
-  return cost[a.size()][b.size()];
-}
 
 std::string range_text(const Range& range, const auto& render) {
   if (range.max >= Range{}.max) return fmt::format("of at least {}", render(range.min));
@@ -38,20 +23,7 @@ const Option* find_option(std::string_view key) {
   return found == options().end() ? nullptr : &*found;
 }
 
-std::string_view closest_key(std::string_view key) {
-  std::string plain(key);
-  std::ranges::replace(plain, '-', '_');
-  std::ranges::transform(plain, plain.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(2, plain.size() / 3) + 1;
-  for (const Option& option : options()) {
-    const std::size_t distance = edit_distance(plain, option.key);
-    if (distance >= best_distance) continue;
-    best = option.key;
-    best_distance = distance;
-  }
-  return best;
-}
+std::string_view closest_key(std::string_view key) { return closest_row(key, options()); }
 
 std::string flag_of(const Option& option) {
   std::string flag = fmt::format("--{}", option.key);
@@ -63,6 +35,18 @@ std::string variable_of(const Option& option) {
   std::string name = fmt::format("CORRAL_{}", option.key);
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
   return name;
+}
+
+std::string_view name_of(Applies applies) {
+  switch (applies) {
+    case Applies::at_restart:
+      return "restart";
+    case Applies::now:
+      return "now";
+    case Applies::next_load:
+      return "next_load";
+  }
+  return "";
 }
 
 bool is_switch(const Option& option) { return std::holds_alternative<bool ServeSettings::*>(option.field); }
@@ -95,6 +79,10 @@ std::string expectation(const Option& option) {
       const auto plain = [](std::int64_t value) { return std::to_string(value); };
       return fmt::format("a whole number {}", range_text(option.range, plain));
     }
+    std::string operator()(double ServeSettings::*) const {
+      const auto plain = [](std::int64_t value) { return fmt::format("{}", static_cast<double>(value) / 1000); };
+      return fmt::format("a number {}", range_text(option.range, plain));
+    }
     std::string operator()(bool ServeSettings::*) const { return "true or false"; }
     std::string operator()(Millis ServeSettings::*) const {
       const auto render = [](std::int64_t value) { return to_text(Millis(value)); };
@@ -113,6 +101,50 @@ std::string expectation(const Option& option) {
   std::string text = option.right.empty() ? std::visit(Words{option}, option.field) : std::string(option.right);
   if (!option.zero_name.empty()) text += fmt::format(", or {}", option.zero_name);
   return text;
+}
+
+std::vector<std::string> value_texts(const Option& option, const ServeSettings& settings) {
+  struct Texts {
+    using Many = std::vector<std::string>;
+    const Option& option;
+    const ServeSettings& settings;
+
+    Many unless_zero(bool zero, std::string text) const {
+      return {zero && !option.zero_name.empty() ? std::string(option.zero_name) : std::move(text)};
+    }
+
+    Many operator()(std::string ServeSettings::* member) const {
+      const std::string& text = settings.*member;
+      return {option.secret && !text.empty() ? "***" : text};
+    }
+    Many operator()(int ServeSettings::* member) const {
+      return unless_zero(settings.*member == 0, std::to_string(settings.*member));
+    }
+    Many operator()(double ServeSettings::* member) const { return {fmt::format("{}", settings.*member)}; }
+    Many operator()(bool ServeSettings::* member) const { return {settings.*member ? "true" : "false"}; }
+    Many operator()(Millis ServeSettings::* member) const {
+      return unless_zero(settings.*member == Millis(0), to_text(settings.*member));
+    }
+    Many operator()(Bytes ServeSettings::* member) const { return {to_text(settings.*member)}; }
+    Many operator()(log::Level ServeSettings::* member) const { return {std::string(log::name_of(settings.*member))}; }
+    Many operator()(std::filesystem::path ServeSettings::* member) const { return {(settings.*member).native()}; }
+    Many operator()(std::vector<std::filesystem::path> ServeSettings::* member) const {
+      Many texts;
+      for (const auto& path : settings.*member) texts.push_back(path.native());
+      return texts;
+    }
+  };
+  return std::visit(Texts{option, settings}, option.field);
+}
+
+bool same_value(const Option& option, const ServeSettings& a, const ServeSettings& b) {
+  return std::visit([&](auto member) { return a.*member == b.*member; }, option.field);
+}
+
+void copy_value(const Option& option, const ServeSettings& from, ServeSettings& to) {
+  std::visit([&](auto member) { to.*member = from.*member; }, option.field);
+  const auto origin = from.origins.find(option.key);
+  if (origin != from.origins.end()) to.origins[origin->first] = origin->second;
 }
 
 }  // namespace corral::config

@@ -17,13 +17,23 @@
 namespace corral::config {
 
 // The member that the option fills; its type is the option's kind.
-using Field = std::variant<std::string ServeSettings::*, int ServeSettings::*, bool ServeSettings::*,
-                           Millis ServeSettings::*, Bytes ServeSettings::*, log::Level ServeSettings::*,
-                           std::filesystem::path ServeSettings::*, std::vector<std::filesystem::path> ServeSettings::*>;
+using Field =
+    std::variant<std::string ServeSettings::*, int ServeSettings::*, double ServeSettings::*, bool ServeSettings::*,
+                 Millis ServeSettings::*, Bytes ServeSettings::*, log::Level ServeSettings::*,
+                 std::filesystem::path ServeSettings::*, std::vector<std::filesystem::path> ServeSettings::*>;
 
 enum class Group { access, models, memory, engine, process };
 
-// Inclusive; milliseconds for durations, bytes for sizes.
+// When a value that is changed while the server runs begins to count.
+enum class Applies {
+  at_restart,
+  now,
+  next_load,  // of each model
+};
+// "restart", "now", "next_load"
+std::string_view name_of(Applies applies);
+
+// Inclusive; milliseconds for durations, bytes for sizes, thousandths for fractions.
 struct Range {
   std::int64_t min = 0;
   std::int64_t max = std::numeric_limits<std::int32_t>::max();
@@ -41,8 +51,9 @@ struct Option {
   std::string_view right{};                         // what a right text is; empty: the words of the kind
   Result<> (*check)(const std::string&) = nullptr;  // further rules for texts
   bool several_words = false;  // a flag takes all words behind it as one text: --max-loaded-models 5 2 4
-  bool live = false;           // can be changed while the server runs
-  bool secret = false;         // never printed
+  Applies applies = Applies::at_restart;
+  bool settable = true;  // by `corral config set`; false: only where the server is started
+  bool secret = false;   // never printed
 };
 
 // All options, in the order of the documentation.
@@ -59,5 +70,11 @@ std::string expectation(const Option& option);
 bool is_switch(const Option& option);
 bool is_list(const Option& option);
 std::string_view title(Group group);
+
+// The value as people write it: "8000", "auto", "2s", "256MiB", "~/models"... Secrets come out as "***". Several for
+// lists.
+std::vector<std::string> value_texts(const Option& option, const ServeSettings& settings);
+bool same_value(const Option& option, const ServeSettings& a, const ServeSettings& b);
+void copy_value(const Option& option, const ServeSettings& from, ServeSettings& to);
 
 }  // namespace corral::config

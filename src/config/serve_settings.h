@@ -1,5 +1,5 @@
-// The settings of `corral serve`, typed and checked, each with the place it came from. A plain value: made once at
-// start by load_serve_settings(), passed down from the composition root, safe to copy and to read on every thread.
+// The settings of `corral serve`, typed and checked, each with the place it came from. A plain value: made by
+// load_serve_settings(), kept and replaced as a whole by LiveSettings, safe to copy and to read on every thread.
 //
 // Defaults, ranges and help stand in the table of options.cpp and nowhere else: a default-constructed object is empty.
 #pragma once
@@ -18,11 +18,11 @@
 namespace corral::config {
 
 // Lowest to highest precedence.
-enum class Source { fallback, file, environment, flag };
+enum class Source { fallback, file, set, environment, flag };
 
 struct Origin {
   Source source = Source::fallback;
-  std::string where;  // "default", "/etc/corral.toml:3", "CORRAL_PORT", "--port"
+  std::string where;  // "default", "/etc/corral.toml:3", "~/.local/state/corral/settings.json", "CORRAL_PORT", "--port"
 };
 
 struct ServeSettings {
@@ -44,6 +44,13 @@ struct ServeSettings {
   Millis load_timeout{};  // 0: from the size of the files
   bool warm_spare = false;
 
+  // Which leave memory by themselves. All but the threshold are what holds for models that say nothing else.
+  bool auto_evict = false;
+  double auto_evict_threshold_pct = 0;  // of the memory of a device, 0 to 1
+  Millis downsize_idle_timeout{};
+  Millis evict_idle_timeout{};
+  double evict_weight_factor = 0;
+
   // How a model runs.
   int ctx_size = 0;           // tokens; 0: from the model and the memory
   int threads = 0;            // compute threads of all engines together; 0: all cores
@@ -62,6 +69,8 @@ struct ServeSettings {
   std::map<std::string, Origin, std::less<>> origins;
 
   std::filesystem::path log_dir() const { return state_dir / "log"; }
+  // What was set while a server ran.
+  std::filesystem::path set_values_file() const { return state_dir / "settings.json"; }
 };
 
 // What a command needs to reach a server.

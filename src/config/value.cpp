@@ -81,6 +81,14 @@ std::optional<std::int64_t> parse_int(std::string_view text) {
   return value;
 }
 
+std::optional<double> parse_number(std::string_view text) {
+  text = trim(text);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), value, std::chars_format::fixed);
+  if (error != std::errc{} || end != text.end() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
 std::optional<Millis> parse_duration(std::string_view text) {
   return parse_with_unit(text, kDurations).transform([](std::int64_t value) { return Millis(value); });
 }

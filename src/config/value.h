@@ -14,6 +14,7 @@ namespace corral::config {
 // true/false, yes/no, on/off, 1/0 in any case.
 std::optional<bool> parse_bool(std::string_view text);
 std::optional<std::int64_t> parse_int(std::string_view text);
+std::optional<double> parse_number(std::string_view text);
 // A number with ms, s, m or h; without a unit it is seconds. Fractions are fine: "1.5s".
 std::optional<Millis> parse_duration(std::string_view text);
 // A number of bytes, or with a unit: k, M, G, T and KiB, MiB, GiB, TiB are powers of 1024; KB, MB, GB, TB of 1000.

@@ -24,6 +24,8 @@ struct RegistryOptions {
   Device devices = Device::cpu;                    // what models of recipe llamacpp run on here
   std::size_t max_depth = 16;                      // of directories below a models dir
   std::size_t max_files = 100'000;                 // directory entries looked at in one scan
+
+  friend bool operator==(const RegistryOptions&, const RegistryOptions&) = default;
 };
 
 struct ScanStats {
@@ -49,12 +51,13 @@ class Registry {
 
   std::shared_ptr<const Catalog> catalog() const;
   std::shared_ptr<const Catalog> rescan();
+  // For the scans that begin from now on.
+  void look_at(RegistryOptions options);
   ScanStats last_stats() const;
 
  private:
-  const RegistryOptions options_;
-
-  mutable std::mutex mutex_;  // held to copy or replace last_, never while scanning
+  mutable std::mutex mutex_;  // held to copy or replace what follows, never while scanning
+  RegistryOptions options_;
   Scan last_;
 };
 

@@ -49,6 +49,32 @@ TEST_F(ControlTest, ReloadWaitsForTheRequestsThatRun) {
   EXPECT_TRUE(reload.granted());
 }
 
+TEST_F(ControlTest, ALoweredLimitEvictsWhoIsIdleLeastRecentlyUsedFirst) {
+  start(slots(3));
+  for (const char* name : {"a", "b", "c"}) have(name);
+  auto busy = have_lease("a");
+  drop(have_lease("b"));
+  router->change(slots(2));
+  settle();
+  EXPECT_THAT(resident(), ElementsAre("a", "b"));
+  router->change(slots(1));
+  settle();
+  EXPECT_THAT(resident(), ElementsAre("a")) << "the busy one stays, the idle one goes";
+  router->change(slots(3));
+  have("c");
+  EXPECT_THAT(resident(), ElementsAre("a", "c"));
+}
+
+TEST_F(ControlTest, ChangedDefaultsCountForTheNextLoad) {
+  have("a");
+  auto changed = slots(2);
+  changed.default_options.ctx_size = 512;
+  router->change(changed);
+  EXPECT_EQ(server("a").options().ctx_size, -1);
+  have("b");
+  EXPECT_EQ(server("b").options().ctx_size, 512);
+}
+
 TEST_F(ControlTest, ConfiguredOptionsFillWhatALoadLeavesOpen) {
   RouterOptions options;
   options.default_options.ctx_size = 512;

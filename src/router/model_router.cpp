@@ -376,6 +376,11 @@ async::Task<void> ModelRouter::stop_here(Millis deadline) {
   co_await tasks_.join();
 }
 
+void ModelRouter::change(RouterOptions options) {
+  options_ = std::move(options);
+  dispatch(residency::ChangeSettings{options_.residency});
+}
+
 std::string ModelRouter::leftovers() const {
   const auto& state = core_.state();
   const std::pair<std::size_t, const char*> counts[] = {

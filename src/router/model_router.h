@@ -137,6 +137,9 @@ class ModelRouter {
   // Ends all readers of events, now and later: they get what has happened so far. stop() does that, too.
   async::Task<void> end_events();
 
+  // Other settings from now on; what is loading or loaded keeps the options it was loaded with. On the home loop.
+  void change(RouterOptions options);
+
   // Refuses new requests, lets running ones finish until `deadline`, then stops every backend. Once.
   async::Task<void> stop(Millis deadline);
 
@@ -196,9 +199,9 @@ class ModelRouter {
   async::Loop& home_;
   async::Timers& timers_;
   const std::vector<backends::Backend*> backends_;
-  const RouterOptions options_;
 
   // Owned by the home loop.
+  RouterOptions options_;
   residency::Core core_;
   std::unordered_map<residency::ServerId, std::shared_ptr<Running>> running_;
   std::unordered_map<residency::TicketId, Ticket*> tickets_;

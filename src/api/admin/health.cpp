@@ -122,6 +122,9 @@ async::Task<http::Response> health(Context& context) {
   json::Writer out(body);
   out.begin_object().field("status", "ok").field("version", context.version);
   write_residency(out, report);
+  const auto problem = context.settings ? context.settings->problem() : std::string();
+  out.key("configuration_problem");
+  problem.empty() ? out.null() : out.value(problem);
   out.end_object();
   co_return http::Response::json(200, std::move(body));
 }

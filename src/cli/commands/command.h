@@ -59,6 +59,7 @@ Action declare_unload(CLI::App& app);
 Action declare_pin(CLI::App& app);
 Action declare_unpin(CLI::App& app);
 Action declare_run(CLI::App& app);
+Action declare_config(CLI::App& app);
 Action declare_version(CLI::App& app);
 
 }  // namespace corral::cli

@@ -1,0 +1,86 @@
+// The settings of the running server: GET /internal/config, GET /internal/config/defaults, POST /internal/set.
+#include "api/routes.h"
+#include "json/value.h"
+#include "protocol/errors.h"
+#include "protocol/http_error.h"
+
+namespace corral::api {
+namespace {
+
+using config::LiveSettings;
+using config::Option;
+
+std::string_view name_of(config::Source source) {
+  constexpr std::string_view kNames[] = {"default", "file", "set", "environment", "flag"};
+  return kNames[static_cast<std::size_t>(source)];
+}
+
+http::Response answer(const json::Object& body) { return http::Response::json(200, json::serialize(body)); }
+
+json::Object describe(const Option& option, const config::ServeSettings& now, const config::ServeSettings& wanted) {
+  const auto& origin = now.origins.at(std::string(option.key));
+  json::Object row{{"value", config::to_json(option, now)},
+                   {"source", name_of(origin.source)},
+                   {"where", origin.where},
+                   {"default", option.fallback},
+                   {"applies", config::name_of(option.applies)}};
+  if (!config::same_value(option, now, wanted)) row["after_restart"] = config::to_json(option, wanted);
+  return row;
+}
+
+async::Task<http::Response> show(LiveSettings& settings) {
+  const auto now = settings.in_force();
+  const auto wanted = settings.wanted();
+  json::Object rows;
+  for (const Option& option : config::options()) rows[option.key] = describe(option, *now, *wanted);
+  const auto problem = settings.problem();
+  json::Object body{{"settings", std::move(rows)},
+                    {"file", settings.file().native()},
+                    {"set_values_file", settings.set_values_file().native()},
+                    {"problem", problem.empty() ? json::Value() : json::Value(problem)}};
+  co_return answer(body);
+}
+
+async::Task<http::Response> defaults() {
+  json::Object rows;
+  for (const Option& option : config::options()) rows[option.key] = option.fallback;
+  co_return answer(rows);
+}
+
+async::Task<http::Response> set(Context& context, http::Request request) {
+  const auto body = co_await request.body.read_all(context.max_body_bytes);
+  if (!body) co_return protocol::error_response(body.error());
+  const auto parsed = json::parse(*body);
+  if (!parsed) co_return protocol::error_response(parsed.error());
+  const auto* object = parsed->if_object();
+  if (!object || object->empty()) {
+    const Error error(make_error_code(protocol::errc::wrong_type),
+                      "the body must be an object of settings and their new values; null takes one back");
+    co_return protocol::error_response(error);
+  }
+  config::SetValues values;
+  for (const auto& [key, value] : *object) values[std::string(key)] = value;
+  LiveSettings& settings = *context.settings;
+  const auto rows = settings.set(values);
+  if (!rows) co_return protocol::error_response(rows.error());
+  const auto wanted = settings.wanted();
+  json::Object updated, applies;
+  for (const Option* option : *rows) {
+    updated[option->key] = config::to_json(*option, *wanted);
+    applies[option->key] = config::name_of(option->applies);
+  }
+  const json::Object done{{"status", "success"}, {"updated", std::move(updated)}, {"applies", std::move(applies)}};
+  co_return answer(done);
+}
+
+}  // namespace
+
+void add_config(std::vector<http::Route>& routes, Context& context) {
+  routes.push_back(
+      {"GET", "/internal/config", [&context](http::Request, http::PathParams) { return show(*context.settings); }});
+  routes.push_back({"GET", "/internal/config/defaults", [](http::Request, http::PathParams) { return defaults(); }});
+  routes.push_back({"POST", "/internal/set",
+                    [&context](http::Request request, http::PathParams) { return set(context, std::move(request)); }});
+}
+
+}  // namespace corral::api

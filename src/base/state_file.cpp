@@ -1,0 +1,67 @@
+#include "base/state_file.h"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+
+namespace corral {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unexpected<Error> refused(std::string_view what, const fs::path& path, int number) {
+  const std::error_code code(number, std::system_category());
+  return std::unexpected<Error>(std::in_place, code, fmt::format("{} {}: {}", what, path.native(), code.message()));
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> read_state_file(const fs::path& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  if (!file) return refused("can't read", path, errno);
+  std::string text;
+  char buffer[16 * 1024];
+  while (true) {
+    const auto got = ::read(file.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return refused("can't read", path, errno);
+    if (got == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+Result<> write_state_file(const fs::path& path, std::string_view text) {
+  std::error_code ignored;  // the open that follows says it better
+  fs::create_directories(path.parent_path(), ignored);
+  const fs::path fresh = path.native() + ".new";
+  {
+    const UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!file) return refused("can't write", path, errno);
+    while (!text.empty()) {
+      const auto put = ::write(file.get(), text.data(), text.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return refused("can't write", path, errno);
+      text.remove_prefix(static_cast<std::size_t>(put));
+    }
+  }
+  if (::rename(fresh.c_str(), path.c_str()) != 0) return refused("can't write", path, errno);
+  return {};
+}
+
+fs::path set_aside(const fs::path& path) {
+  fs::path aside = path.native() + ".broken";
+  std::error_code error;
+  for (int number = 2; fs::exists(aside, error) && number < 100; ++number) {
+    aside = fmt::format("{}.broken-{}", path.native(), number);
+  }
+  fs::rename(path, aside, error);
+  return error ? fs::path() : aside;
+}
+
+}  // namespace corral

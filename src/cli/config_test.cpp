@@ -1,0 +1,63 @@
+#include <gmock/gmock.h>
+
+#include "cli/fakes_for_tests.h"
+
+namespace corral::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ConfigCommandTest : public ProgramTest {
+ protected:
+  void shows(const std::string& problem) {
+    server_.on(
+        "GET /internal/config",
+        R"({"settings":{"port":{"value":8000,"where":"--port"},"models_dir":{"value":["/a","/b"],"where":"default"},)"
+        R"("auto_evict_threshold_pct":{"value":9E-1,"where":"default","after_restart":5E-1}},"problem":)" +
+            problem + "}");
+  }
+};
+
+TEST_F(ConfigCommandTest, ListsEverySettingWithItsOrigin) {
+  shows("null");
+  EXPECT_EQ(run({"config"}), 0);
+  EXPECT_EQ(out(),
+            "SETTING                   VALUE  FROM     AFTER A RESTART\n"
+            "port                      8000   --port\n"
+            "models_dir                /a:/b  default\n"
+            "auto_evict_threshold_pct  0.9    default  0.5\n");
+  EXPECT_EQ(err(), "");
+}
+
+TEST_F(ConfigCommandTest, ABrokenFileIsNotPassedOver) {
+  shows(R"("config.toml:1: no")");
+  EXPECT_EQ(run({"config"}), 0);
+  EXPECT_EQ(err(), "warning: the configuration file doesn't count: config.toml:1: no\n");
+}
+
+TEST_F(ConfigCommandTest, SetSendsJsonWhereItIsSome) {
+  server_.on(
+      "POST /internal/set",
+      R"({"status":"success","updated":{"port":9000,"log_level":"debug"},"applies":{"port":"restart","log_level":"now"}})");
+  EXPECT_EQ(run({"config", "set", "port=9000", "log_level=debug", "max_loaded_models=5 2 4", "ctx_size=null"}), 0);
+  EXPECT_THAT(server_.bodies("POST /internal/set"),
+              ElementsAre(R"({"port":9000,"log_level":"debug","max_loaded_models":"5 2 4","ctx_size":null})"));
+  EXPECT_EQ(out(), "port is 9000 after a restart of the server\nlog_level is debug from now on\n");
+}
+
+TEST_F(ConfigCommandTest, SetWithoutAnAssignmentIsAMisuse) {
+  EXPECT_EQ(run({"config", "set", "port"}), 2);
+  EXPECT_THAT(err(), HasSubstr("'port' is not KEY=VALUE"));
+  EXPECT_EQ(run({"config", "set"}), 2);
+  EXPECT_TRUE(server_.requests.empty());
+}
+
+TEST_F(ConfigCommandTest, RefusalsAreShown) {
+  server_.on("POST /internal/set", Scripted{.status = 409, .body = R"({"error":{"message":"fixed by --port"}})"});
+  EXPECT_EQ(run({"config", "set", "port=1", "--json"}), 1);
+  EXPECT_THAT(err(), HasSubstr("fixed by --port"));
+}
+
+}  // namespace
+}  // namespace corral::cli

@@ -1,0 +1,93 @@
+// What a model runs with and what the server is set to: saved, shown, changed while it runs, kept over a restart.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import { promisify } from "node:util";
+import { program, Server } from "../support/server.mjs";
+
+let folder;
+let file;
+let server;
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), "corral-options-"));
+  file = join(folder, "config.toml");
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+// A server with a state folder of its own that outlives it, and an empty configuration file.
+const flags = () => ["--state-dir", join(folder, "state"), "--config", file];
+beforeEach(async () => {
+  rmSync(join(folder, "state"), { recursive: true, force: true });
+  writeFileSync(file, "");
+  server = await Server.start(...flags());
+});
+afterEach(() => server.stop());
+async function restart() {
+  await server.stop();
+  server = await Server.start(...flags());
+}
+
+const names = async () => (await server.loaded()).map((entry) => entry.model_name).sort();
+const setting = async (key) => (await server.get("/internal/config")).body.settings[key];
+
+// Asks until the answer is the wanted one; a test that never gets it ends by the runner's deadline, with the last answer.
+async function until(ask, wanted) {
+  for (;;) {
+    const answer = await ask();
+    if (wanted(answer)) return answer;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function edit(text) {
+  writeFileSync(file + ".new", text);
+  renameSync(file + ".new", file);
+}
+
+test("a lowered limit that was set evicts the idle model used longest ago, and holds after a restart", async () => {
+  assert.equal((await server.post("/internal/set", { max_loaded_models: 2 })).status, 200);
+  for (const model of ["tiny-llama", "tiny-qwen3"]) assert.equal((await server.chat(model, "hi")).status, 200);
+  assert.deepEqual(await names(), ["tiny-llama", "tiny-qwen3"]);
+  const answer = await server.post("/internal/set", { max_loaded_models: 1 });
+  assert.deepEqual(answer.body, { status: "success", updated: { max_loaded_models: "1" }, applies: { max_loaded_models: "now" } });
+  await until(names, (left) => left.length === 1 && left[0] === "tiny-qwen3");
+  await server.post("/internal/set", { max_loaded_models: "llm=3,*=1" });
+  await restart();
+  assert.equal((await server.get("/v1/health")).body.max_models.llm, 3);
+  assert.equal((await setting("max_loaded_models")).source, "set");
+});
+
+test("an edited configuration file counts at once; a broken one changes nothing and health says so", async () => {
+  edit("max_loaded_models = 2\n");
+  await until(() => setting("max_loaded_models"), (row) => row.value === "2");
+  for (const model of ["tiny-llama", "tiny-qwen3"]) assert.equal((await server.chat(model, "hi")).status, 200);
+  edit('max_loaded_models = 1\nlog_level = "lound"\n');
+  const health = async () => (await server.get("/v1/health")).body;
+  const broken = await until(health, (body) => body.configuration_problem !== null);
+  assert.match(broken.configuration_problem, /config\.toml:2: log_level: 'lound' is not one of/);
+  assert.equal(broken.max_models.llm, 2);
+  assert.deepEqual(await names(), ["tiny-llama", "tiny-qwen3"]);
+  writeFileSync(file, "max_loaded_models = 1\n");
+  await until(names, (left) => left.length === 1 && left[0] === "tiny-qwen3");
+  assert.equal((await health()).configuration_problem, null);
+});
+
+test("SIGHUP reads the file again", async () => {
+  edit("parallel = 3\n");
+  await until(() => setting("parallel"), (row) => row.value === 3);
+  writeFileSync(file, "parallel = 4\n");
+  process.kill(server.pid, "SIGHUP");
+  await until(() => setting("parallel"), (row) => row.value === 4);
+});
+
+test("config and config set show and change what the server is set to", async () => {
+  const corral = (...words) => promisify(execFile)(program, [...words, "--url", server.url]);
+  const { stdout } = await corral("config", "set", "max_loaded_models=2", "ctx_size=1024");
+  assert.equal(stdout, "ctx_size is 1024 for models that are loaded from now on\nmax_loaded_models is 2 from now on\n");
+  assert.match((await corral("config")).stdout, /max_loaded_models +2 +settings\.json/);
+  await assert.rejects(corral("config", "set", "max_loaded_models=0"), /max_loaded_models/);
+  assert.equal((await setting("max_loaded_models")).value, "2");
+});
