@@ -20,6 +20,7 @@ std::unique_ptr<http::Handler> make_api(Context& context) {
   add_events(routes, context);
   add_requests(routes, context);
   add_metrics(routes, context);
+  add_options(routes, context);
   if (context.settings) add_config(routes, context);
   auto path_error = [](const http::Request& request, unsigned status) { return protocol::path_error(request, status); };
   return std::make_unique<http::RouteTable>(std::move(routes), path_error);

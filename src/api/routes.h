@@ -21,6 +21,7 @@ void add_load(std::vector<http::Route>& routes, Context& context);       // admi
 void add_events(std::vector<http::Route>& routes, Context& context);     // admin/events.cpp
 void add_requests(std::vector<http::Route>& routes, Context& context);   // admin/requests.cpp
 void add_metrics(std::vector<http::Route>& routes, Context& context);    // admin/metrics.cpp
+void add_options(std::vector<http::Route>& routes, Context& context);    // admin/options.cpp
 void add_config(std::vector<http::Route>& routes, Context& context);     // admin/config.cpp
 
 std::unique_ptr<http::Handler> make_api(Context& context);

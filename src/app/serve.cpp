@@ -66,6 +66,10 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
   options.default_options.threads = settings.threads;
   options.default_options.parallel = settings.parallel;
   options.default_options.speculative = settings.speculative;
+  options.default_options.auto_evict = settings.auto_evict;
+  options.default_options.downsize_idle_timeout = settings.downsize_idle_timeout;
+  options.default_options.evict_idle_timeout = settings.evict_idle_timeout;
+  options.default_options.evict_weight_factor = settings.evict_weight_factor;
   options.default_options.park_bytes = std::int64_t{settings.park_mib} << 20;
   if (settings.park_on_disk) {
     options.default_options.park_dir = settings.state_dir / "parked";
@@ -142,7 +146,8 @@ class Application {
         spawner_(timers_, {.own_program = proc::own_program()}),
         registry_(places_),
         engines_(loops_.home().executor(), timers_, spawner_, engine_options(settings, runtime_dir_.path())),
-        router_(loops_.home(), timers_, {&engines_}, std::move(options)),
+        router_(loops_.home(), timers_, {&engines_}, std::move(options),
+                backends::OptionStore(settings.state_dir / "recipe_options.json")),
         forwarder_(router_, timers_),
         models_(registry_, offload_, timers_),
         context_{router_, forwarder_, models_, timers_, std::string(kVersion), settings.max_body_bytes.value(), &live},
@@ -268,7 +273,7 @@ class Application {
   }
 
   config::LiveSettings& live_;
-  const config::ServeSettings& settings_;                   // of the start
+  const config::ServeSettings& settings_;  // of the start
   const bool has_terminal_ = ::isatty(STDERR_FILENO) != 0;  // asked before it may be gone
   int exit_code_ = 0;
   bool stopping_ = false;

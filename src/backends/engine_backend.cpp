@@ -22,12 +22,6 @@ std::uint64_t resident_bytes(pid_t pid) {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-Result<> in_range(const std::optional<std::int64_t>& value, const char* name, std::int64_t low, std::int64_t high) {
-  if (!value || (*value >= low && *value <= high)) return {};
-  return fail(errc::invalid_option, fmt::format("'{}' must be between {} and {}, not {}", name, low, high, *value),
-              name);
-}
-
 // Host memory that no load of this model exceeds: everything twice (weights that are kept in two layouts), cells of
 // every layer twice as wide as the model, and room for the rest. Only what is above the machine is worth a question.
 std::uint64_t upper_bound(const models::ModelInfo& model, const LoadOptions& options) {
@@ -197,14 +191,9 @@ EngineBackend::~EngineBackend() = default;
 void EngineBackend::start() { want_spare(Millis(0)); }
 
 Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const LoadOptions& options) const {
-  constexpr std::int64_t kMostContext = 1 << 26, kSpeculative = 16;
-  const std::array checks = {
-      in_range(options.ctx_size, "ctx_size", -1, kMostContext), in_range(options.parallel, "parallel", 1, 256),
-      in_range(options.threads, "threads", 0, 1024), in_range(options.gpu_layers, "gpu_layers", -1, 100'000),
-      in_range(options.speculative, "speculative", 0, 64)};
-  for (const auto& check : checks) {
-    if (!check) return std::unexpected(check.error());
-  }
+  constexpr std::int64_t kSpeculative = 16;
+  if (const auto fine = config::check(options); !fine)
+    return fail(errc::invalid_option, fine.error().message, fine.error().param);
   auto resolved = merge(options, LoadOptions{-1, 16, 0, -1, ""});
   if (*resolved.ctx_size == 0) resolved.ctx_size = -1;
   if (resolved.llamacpp_backend == "cpu") {

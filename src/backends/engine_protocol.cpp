@@ -30,11 +30,6 @@ errc cause_of(std::string_view word) {
   return errc::load_failed;
 }
 
-template <typename T>
-void optional_field(json::Writer& out, std::string_view name, const std::optional<T>& value) {
-  if (value) out.field(name, *value);
-}
-
 // Nothing for what is missing, no number, or not whole.
 std::optional<std::int64_t> integer(const json::Value& from, std::string_view name) {
   const auto* found = json::find(from, name);
@@ -110,20 +105,7 @@ std::string to_line(const EngineLoad& load) {
   json::Writer out(line);
   out.begin_object().key("load").begin_object();
   out.field("model", load.model).field("path", load.path).field("type", name_of(load.type));
-  optional_field(out, "ctx_size", load.options.ctx_size);
-  optional_field(out, "parallel", load.options.parallel);
-  optional_field(out, "threads", load.options.threads);
-  optional_field(out, "gpu_layers", load.options.gpu_layers);
-  optional_field(out, "llamacpp_backend", load.options.llamacpp_backend);
-  if (load.options.lora) {
-    out.key("lora").begin_array();
-    for (const auto& adapter : *load.options.lora) out.value(adapter);
-    out.end_array();
-  }
-  optional_field(out, "speculative", load.options.speculative);
-  optional_field(out, "draft_model", load.options.draft_model);
-  optional_field(out, "park_bytes", load.options.park_bytes);
-  optional_field(out, "park_dir", load.options.park_dir);
+  config::write_members(out, load.options, config::Members::of_the_process);
   out.end_object().end_object();
   return line;
 }
@@ -170,20 +152,7 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
   load.model = json::text_or(*body, "model", "");
   load.path = json::text_or(*body, "path", "");
   load.type = parse_model_type(json::text_or(*body, "type", "llm")).value_or(ModelType::llm);
-  load.options.ctx_size = integer(*body, "ctx_size");
-  load.options.parallel = integer(*body, "parallel");
-  load.options.threads = integer(*body, "threads");
-  load.options.gpu_layers = integer(*body, "gpu_layers");
-  if (const auto backend = json::text_or(*body, "llamacpp_backend", ""); !backend.empty())
-    load.options.llamacpp_backend = backend;
-  each_of(*body, "lora", [&](const json::Value& adapter) {
-    if (!load.options.lora) load.options.lora.emplace();
-    if (const auto* text = adapter.if_string()) load.options.lora->emplace_back(text->data(), text->size());
-  });
-  load.options.speculative = integer(*body, "speculative");
-  load.options.park_bytes = integer(*body, "park_bytes");
-  if (const auto dir = json::text_or(*body, "park_dir", ""); !dir.empty()) load.options.park_dir = dir;
-  if (const auto draft = json::text_or(*body, "draft_model", ""); !draft.empty()) load.options.draft_model = draft;
+  load.options = config::read_load_options(*body);
   return load;
 }
 

@@ -14,6 +14,7 @@ enum class errc {
   backend_not_installed,  // the program of this recipe isn't on this machine
   invalid_option,         // a load option out of its range; Error::param names it
   backend_died,           // the process ended while it served
+  not_saved,              // the file of saved options can't be written
 };
 
 }  // namespace corral::backends

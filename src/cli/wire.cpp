@@ -329,14 +329,12 @@ std::string set_body(const std::vector<std::pair<std::string, std::string>>& val
 
 std::string load_body(const LoadOptions& options, bool stream) {
   json::Object body{{"model_name", options.model}};
-  if (options.ctx_size) body["ctx_size"] = *options.ctx_size;
+  for (const auto& option : config::load_options()) {
+    if (config::is_set(option, options.values)) body[option.key] = config::to_json(option, options.values);
+  }
+  if (!options.llamacpp_args.empty()) body["llamacpp_args"] = options.llamacpp_args;
   if (options.pinned) body["pinned"] = *options.pinned;
-  if (options.parallel) body["parallel"] = *options.parallel;
-  if (options.threads) body["threads"] = *options.threads;
-  if (options.gpu_layers) body["gpu_layers"] = *options.gpu_layers;
-  if (!options.lora.empty()) body["lora"] = json::Array(options.lora.begin(), options.lora.end());
-  if (options.speculative) body["speculative"] = *options.speculative;
-  if (!options.draft_model.empty()) body["draft_model"] = options.draft_model;
+  if (options.save) body["save_options"] = true;
   if (stream) body["stream"] = true;
   return json::serialize(body);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "config/load_options.h"
 
 namespace corral::cli {
 
@@ -166,19 +167,12 @@ std::string set_body(const std::vector<std::pair<std::string, std::string>>& val
 
 struct LoadOptions {
   std::string model;
-  std::optional<std::int64_t> ctx_size;
-  std::optional<std::int64_t> parallel;
-  std::optional<std::int64_t> threads;
-  std::optional<std::int64_t> gpu_layers;
-  std::optional<bool> pinned;
-  std::vector<std::string> lora = {};  // "path[:scale]"
-  std::optional<std::int64_t> speculative = {};
-  std::string draft_model = {};
+  config::LoadOptions values = {};
+  std::string llamacpp_args = {};
+  std::optional<bool> pinned = {};
+  bool save = false;
 
-  bool any() const {
-    return ctx_size || parallel || threads || gpu_layers || pinned || !lora.empty() || speculative ||
-           !draft_model.empty();
-  }
+  bool any() const { return values != config::LoadOptions() || !llamacpp_args.empty() || pinned || save; }
 };
 std::string load_body(const LoadOptions& options, bool stream);
 std::string pin_body(const std::string& model, bool pinned);

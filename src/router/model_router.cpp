@@ -65,12 +65,13 @@ class ModelRouter::Ticket {
 };
 
 ModelRouter::ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends,
-                         RouterOptions options)
+                         RouterOptions options, backends::OptionStore saved)
     : home_(home),
       timers_(timers),
       backends_(std::move(backends)),
       options_(std::move(options)),
-      core_(options_.residency),
+      saved_(std::move(saved)),
+      core_(options_.residency, saved_.pins()),
       started_(timers.now()),
       hub_(home.executor(), timers, [this] { return look(); }),
       idle_(home.executor()),
@@ -140,6 +141,7 @@ void ModelRouter::on(const residency::StopServer& action) {
 }
 
 void ModelRouter::on(const residency::PinChanged& action) {
+  save_pin(action.model, action.pinned);
   if (action.ticket) answer(*action.ticket, action);
 }
 
@@ -227,14 +229,21 @@ Lease ModelRouter::try_acquire(const ModelName& model) {
   return lease ? make_lease(lease->id, lease->server) : Lease();
 }
 
-Result<residency::SpecPtr> ModelRouter::make_spec(const backends::ModelPtr& model,
-                                                  const backends::LoadOptions& options) const {
-  const auto backend = std::ranges::find(backends_, model->recipe, [](const auto* known) { return known->recipe(); });
+Result<ModelRouter::Resolved> ModelRouter::resolve(const models::ModelInfo& model,
+                                                   const backends::LoadOptions& options) const {
+  const auto backend = std::ranges::find(backends_, model.recipe, [](const auto* known) { return known->recipe(); });
   if (backend == backends_.end()) {
     return fail(errc::unknown_recipe, fmt::format("model '{}' needs the recipe '{}', which isn't installed here",
-                                                  model->name.value(), model->recipe));
+                                                  model.name.value(), model.recipe));
   }
-  auto resolved = (*backend)->resolve(*model, backends::merge(options, options_.default_options));
+  auto resolved = (*backend)->resolve(model, options);
+  if (!resolved) return std::unexpected(resolved.error());
+  return Resolved{*backend, std::move(*resolved)};
+}
+
+Result<residency::SpecPtr> ModelRouter::make_spec(const backends::ModelPtr& model,
+                                                  const backends::LoadOptions& options) const {
+  auto resolved = resolve(*model, backends::merge(options, configured(model->name)));
   if (!resolved) return std::unexpected(resolved.error());
   auto spec = std::make_shared<LoadSpec>();
   spec->name = model->name;
@@ -242,11 +251,11 @@ Result<residency::SpecPtr> ModelRouter::make_spec(const backends::ModelPtr& mode
   spec->device = model->devices;
   spec->recipe = model->recipe;
   spec->npu = residency::npu_policy_of(model->recipe, model->devices);
-  spec->options = backends::fingerprint(*resolved);
+  spec->options = backends::fingerprint(resolved->options);
   spec->load_deadline = options_.load_timeout.count() > 0 ? options_.load_timeout : default_deadline(model->size);
   spec->model = model;
-  spec->load_options = std::move(*resolved);
-  spec->backend = *backend;
+  spec->load_options = std::move(resolved->options);
+  spec->backend = resolved->backend;
   return spec;
 }
 
@@ -283,13 +292,17 @@ async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model) {
 }
 
 async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, backends::LoadOptions options,
-                                                 std::optional<bool> pin) {
-  const auto spec = co_await checked_spec(std::move(model), std::move(options));
+                                                 std::optional<bool> pin, bool save) {
+  const auto spec = co_await checked_spec(model, options);
   if (!spec) co_return std::unexpected(spec.error());
   Ticket ticket(*this);
   dispatch(residency::Load{ticket.id, *spec, pin});
   auto answer = co_await ticket.wait();
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
+  if (save) {
+    const auto kept = save_loaded(model->name, options);
+    if (!kept) co_return std::unexpected(kept.error());
+  }
   co_return std::get<residency::Loaded>(answer).was_resident;
 }
 
@@ -404,8 +417,8 @@ async::Task<Result<Lease>> ModelRouter::acquire(backends::ModelPtr model) {
 }
 
 async::Task<Result<bool>> ModelRouter::load(backends::ModelPtr model, backends::LoadOptions options,
-                                            std::optional<bool> pin) {
-  auto task = load_here(std::move(model), std::move(options), pin);
+                                            std::optional<bool> pin, bool save) {
+  auto task = load_here(std::move(model), std::move(options), pin, save);
   co_return co_await async::run_on(home_.executor(), std::move(task));
 }
 

@@ -15,12 +15,14 @@
 #include "async/loop.h"
 #include "async/task_group.h"
 #include "async/timer.h"
+#include "backends/option_store.h"
 #include "backends/wrapped_server.h"
 #include "residency/core.h"
 #include "router/errors.h"
 #include "router/event_hub.h"
 #include "router/lease.h"
 #include "router/metrics.h"
+#include "router/option_report.h"
 #include "router/running.h"
 
 namespace corral::router {
@@ -107,9 +109,9 @@ class EventReader {
 
 class ModelRouter {
  public:
-  // Everything referred to must outlive the router.
-  ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends,
-              RouterOptions options);
+  // Everything referred to must outlive the router. `saved`: of models, and their pins; the router keeps it up to date.
+  ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends, RouterOptions options,
+              backends::OptionStore saved = backends::OptionStore());
   ~ModelRouter();
 
   // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue; a load nobody else
@@ -118,11 +120,17 @@ class ModelRouter {
   // Only if the model can take the request at once and this is the home loop; else an empty lease.
   Lease try_acquire(const ModelName& model);
 
-  // Loads as told (or touches what is loaded just so). True: it was in memory already.
-  async::Task<Result<bool>> load(backends::ModelPtr model, backends::LoadOptions options, std::optional<bool> pin);
+  // Loads as told (or touches what is loaded just so); what `options` leave open is decided by what is saved for the
+  // model, then by the configuration. True: it was in memory already. `save`: once it is loaded, `options` are saved
+  // for it, over what was saved before.
+  async::Task<Result<bool>> load(backends::ModelPtr model, backends::LoadOptions options, std::optional<bool> pin,
+                                 bool save = false);
   async::Task<Result<>> unload(ModelName model);
   async::Task<Result<UnloadReport>> unload_all();
   async::Task<Result<>> pin(ModelName model, bool pinned);
+  // What is saved for the model, after this change. Errors: invalid_option and the like for values that were set,
+  // not_saved.
+  async::Task<Result<OptionReport>> options(backends::ModelPtr model, OptionChange change);
   // The memory that load() with these options would take. Loads and evicts nothing.
   async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, backends::LoadOptions options);
 
@@ -168,6 +176,12 @@ class ModelRouter {
   void on(const residency::WakeAt& action);
   void answer(residency::TicketId ticket, Answer answer);
 
+  // The backend of a model, and what `options` come to there.
+  struct Resolved {
+    backends::Backend* backend;
+    backends::LoadOptions options;
+  };
+  Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
   Result<residency::SpecPtr> make_spec(const backends::ModelPtr& model, const backends::LoadOptions& options) const;
   // make_spec(), and whether such a load can succeed on this machine at all.
   async::Task<Result<residency::SpecPtr>> checked_spec(backends::ModelPtr model, backends::LoadOptions options);
@@ -179,10 +193,16 @@ class ModelRouter {
   async::Task<void> wake(MonoTime when);
 
   async::Task<Result<Lease>> acquire_here(backends::ModelPtr model);
-  async::Task<Result<bool>> load_here(backends::ModelPtr model, backends::LoadOptions options, std::optional<bool> pin);
+  async::Task<Result<bool>> load_here(backends::ModelPtr model, backends::LoadOptions options, std::optional<bool> pin,
+                                      bool save);
   async::Task<Result<>> unload_here(ModelName model);
   async::Task<Result<UnloadReport>> unload_all_here();
   async::Task<Result<>> pin_here(ModelName model, bool pinned);
+  // model_options.cpp
+  async::Task<Result<OptionReport>> options_here(backends::ModelPtr model, OptionChange change);
+  backends::LoadOptions configured(const ModelName& model) const;
+  Result<> save_loaded(const ModelName& model, const backends::LoadOptions& requested);
+  void save_pin(const ModelName& model, bool pinned);
   async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, backends::LoadOptions options);
   async::Task<Report> report_here();
   async::Task<std::optional<double>> progress_here(ModelName model);
@@ -202,6 +222,7 @@ class ModelRouter {
 
   // Owned by the home loop.
   RouterOptions options_;
+  backends::OptionStore saved_;
   residency::Core core_;
   std::unordered_map<residency::ServerId, std::shared_ptr<Running>> running_;
   std::unordered_map<residency::TicketId, Ticket*> tickets_;

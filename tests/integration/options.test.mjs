@@ -91,3 +91,43 @@ test("config and config set show and change what the server is set to", async ()
   await assert.rejects(corral("config", "set", "max_loaded_models=0"), /max_loaded_models/);
   assert.equal((await setting("max_loaded_models")).value, "2");
 });
+
+test("saved options are what later loads begin with, also after a restart", async () => {
+  const saved = { model_name: "tiny-llama", ctx_size: 1024, llamacpp_args: "-np 2", evict_idle_timeout: 90, save_options: true };
+  assert.equal((await server.post("/v1/load", saved)).status, 200);
+  await restart();
+  assert.equal((await server.chat("tiny-llama", "hi")).status, 200);
+  const [entry] = await server.loaded();
+  assert.equal(entry.max_context_window, 1024);
+  assert.deepEqual(entry.recipe_options, { ...entry.recipe_options, ctx_size: 1024, parallel: 2, evict_idle_timeout: 90 });
+  const options = (await server.get("/v1/models/tiny-llama/options")).body;
+  assert.deepEqual(options.saved, { ctx_size: 1024, parallel: 2, evict_idle_timeout: 90 });
+  assert.equal(options.sources.ctx_size, "saved");
+  assert.equal(options.needs_reload, false);
+  assert.deepEqual((await server.json("DELETE", "/v1/models/tiny-llama/options")).body.saved, {});
+});
+
+test("a dry run says what would be and changes nothing", async () => {
+  assert.equal((await server.post("/v1/load", { model_name: "tiny-llama" })).status, 200);
+  const before = await server.loaded();
+  const dry = (await server.post("/v1/models/tiny-llama/options", { ctx_size: 512, dry_run: true })).body;
+  assert.equal(dry.effective.ctx_size, 512);
+  assert.equal(dry.needs_reload, true);
+  assert.deepEqual((await server.get("/v1/models/tiny-llama/options")).body.saved, {});
+  assert.equal((await server.loaded())[0].pid, before[0].pid);
+  const refused = await server.post("/v1/models/tiny-llama/options", { ctx_sise: 512 });
+  assert.equal(refused.status, 400);
+  assert.match(refused.body.error.message, /did you mean 'ctx_size'/);
+});
+
+test("pins survive a restart, by load and by pin", async () => {
+  assert.equal((await server.post("/v1/load", { model_name: "tiny-llama", pinned: true })).status, 200);
+  await restart();
+  assert.equal((await server.chat("tiny-llama", "hi")).status, 200);
+  assert.equal((await server.loaded())[0].pinned, true);
+  assert.equal((await server.chat("tiny-qwen3", "hi")).status, 409);
+  assert.equal((await server.post("/internal/pin", { model_name: "tiny-llama", pinned: false })).status, 200);
+  await restart();
+  for (const model of ["tiny-llama", "tiny-qwen3"]) assert.equal((await server.chat(model, "hi")).status, 200);
+  assert.deepEqual(await names(), ["tiny-qwen3"]);
+});

@@ -9,25 +9,6 @@
 namespace corral::api {
 namespace {
 
-void write_options(json::Writer& out, const backends::LoadOptions& options) {
-  out.begin_object();
-  if (options.ctx_size) out.field("ctx_size", *options.ctx_size);
-  if (options.parallel) out.field("parallel", *options.parallel);
-  if (options.threads) out.field("threads", *options.threads);
-  if (options.gpu_layers) out.field("gpu_layers", *options.gpu_layers);
-  if (options.llamacpp_backend) out.field("llamacpp_backend", *options.llamacpp_backend);
-  if (options.lora) {
-    out.key("lora").begin_array();
-    for (const auto& adapter : *options.lora) out.value(adapter);
-    out.end_array();
-  }
-  if (options.speculative) out.field("speculative", *options.speculative);
-  if (options.draft_model) out.field("draft_model", *options.draft_model);
-  if (options.park_bytes) out.field("park_bytes", *options.park_bytes);
-  if (options.park_dir) out.field("park_dir", *options.park_dir);
-  out.end_object();
-}
-
 const char* health_of(const router::ServerReport& server) {
   if (server.facts.pid <= 0) return "dead";
   if (!residency::is_resident(server.view.state)) return "stopping";
@@ -42,8 +23,8 @@ void write_server(json::Writer& out, const router::ServerReport& server) {
   out.field("type", name_of(view.spec->type))
       .field("device", name_of(view.spec->device))
       .field("recipe", view.spec->recipe);
-  out.key("recipe_options");
-  write_options(out, server.options);
+  config::write_members(out.key("recipe_options").begin_object(), server.options, config::Members::all);
+  out.end_object();
   out.field("status", residency::name_of(view.state)).field("loaded", resident);
   out.field("is_busy", view.leases > 0)
       .field("is_streaming", server.streaming)

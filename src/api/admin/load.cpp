@@ -2,11 +2,11 @@
 // POST /internal/pin.
 #include <fmt/format.h>
 
+#include "api/load_body.h"
 #include "api/routes.h"
 #include "async/beside.h"
 #include "backends/engine_protocol.h"
 #include "http/sse.h"
-#include "json/peek.h"
 #include "json/writer.h"
 #include "protocol/fields.h"
 #include "protocol/http_error.h"
@@ -18,20 +18,6 @@ using protocol::Field;
 
 constexpr Millis kProgressInterval{100};
 
-constexpr Field kLoadFields[] = {
-    {.name = "model_name", .kinds = protocol::kString, .required = true, .min_size = 1},
-    {.name = "ctx_size", .kinds = protocol::kInteger, .min = -1, .max = 1 << 26},
-    {.name = "parallel", .kinds = protocol::kInteger, .min = 1, .max = 256},
-    {.name = "threads", .kinds = protocol::kInteger, .min = 0, .max = 1024},
-    {.name = "gpu_layers", .kinds = protocol::kInteger, .min = -1, .max = 100'000},
-    {.name = "llamacpp_backend", .kinds = protocol::kString},
-    {.name = "lora", .kinds = protocol::kArray, .elements = protocol::kString},
-    {.name = "speculative", .kinds = protocol::kInteger, .min = 0, .max = 64},
-    {.name = "draft_model", .kinds = protocol::kString},
-    {.name = "park_bytes", .kinds = protocol::kInteger, .min = 0},
-    {.name = "pinned", .kinds = protocol::kBoolean},
-    {.name = "stream", .kinds = protocol::kBoolean},
-};
 constexpr Field kUnloadFields[] = {
     {.name = "model_name", .kinds = protocol::kString, .min_size = 1},
     {.name = "model", .kinds = protocol::kString, .min_size = 1},
@@ -51,27 +37,6 @@ const protocol::FieldTable& table() {
 std::string model_name(json::View body) {
   const auto name = body.find("model_name");
   return std::string(name.found() && name.is_string() ? name.as_string() : body.find("model").as_string());
-}
-
-std::optional<std::int64_t> integer(json::View body, std::string_view name) {
-  const auto found = body.find(name);
-  return found.found() && !found.is_null() ? std::optional(found.as_integer()) : std::nullopt;
-}
-
-backends::LoadOptions load_options(json::View body) {
-  backends::LoadOptions options{
-      integer(body, "ctx_size"), integer(body, "parallel"), integer(body, "threads"), integer(body, "gpu_layers"), {}};
-  if (const auto backend = body.find("llamacpp_backend"); backend.found() && backend.is_string())
-    options.llamacpp_backend = backend.as_string();
-  options.speculative = integer(body, "speculative");
-  options.park_bytes = integer(body, "park_bytes");
-  if (const auto draft = body.find("draft_model"); draft.found() && draft.is_string())
-    options.draft_model = draft.as_string();
-  if (const auto lora = body.find("lora"); lora.found() && lora.is_array()) {
-    auto& adapters = options.lora.emplace();
-    lora.each_element([&](json::View adapter) { adapters.emplace_back(adapter.as_string()); });
-  }
-  return options;
 }
 
 std::string loaded_body(const models::ModelInfo& model) {
@@ -123,10 +88,8 @@ class LoadEvents final : public http::BodySource {
 };
 
 // A load that is refused at once has a status; one that takes its time is told as it goes.
-async::Task<http::Response> load_streamed(Context& context, backends::ModelPtr model, backends::LoadOptions options,
-                                          std::optional<bool> pin) {
+async::Task<http::Response> load_streamed(Context& context, backends::ModelPtr model, async::Task<Result<bool>> task) {
   const auto executor = co_await async::asio::this_coro::executor;
-  auto task = context.router.load(model, std::move(options), pin);
   auto loading = std::make_unique<Loading>(executor, "load", std::move(task));
   const bool done = co_await loading->wait(context.timers, kProgressInterval);
   if (done) {
@@ -139,43 +102,37 @@ async::Task<http::Response> load_streamed(Context& context, backends::ModelPtr m
   co_return http::Response::event_stream(std::make_unique<LoadEvents>(context, std::move(model), std::move(loading)));
 }
 
-// The checked body of a request, or the answer that refuses it.
-async::Task<Result<json::Peek>> checked(Context& context, http::Request& request, const protocol::FieldTable& fields,
-                                        bool may_be_empty) {
-  auto body = co_await request.body.read_all(context.max_body_bytes);
-  if (!body) co_return std::unexpected(body.error());
-  if (may_be_empty && body->empty()) *body = "{}";
-  auto peek = json::Peek::open(*body);
-  if (!peek) co_return std::unexpected(peek.error());
-  const auto fine = protocol::check(peek->root(), fields);
-  if (!fine) co_return std::unexpected(fine.error());
-  co_return std::move(*peek);
+bool flag(json::View body, std::string_view name) {
+  const auto found = body.find(name);
+  return found.found() && found.as_bool();
 }
 
 async::Task<http::Response> load(Context& context, http::Request request) {
-  const auto peek = co_await checked(context, request, table<kLoadFields>(), false);
+  const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return protocol::error_response(peek.error());
   const auto body = peek->root();
   const auto model = co_await context.models.find(model_name(body));
   if (!model) co_return protocol::error_response(model.error());
-  auto options = load_options(body);
+  auto options = load_options_of(body);
+  if (!options) co_return protocol::error_response(options.error());
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
-  if (body.find("stream").found() && body.find("stream").as_bool()) {
-    co_return co_await load_streamed(context, *model, std::move(options), pin);
-  }
-  const auto loaded = co_await context.router.load(*model, std::move(options), pin);
+  auto task = context.router.load(*model, std::move(*options), pin, flag(body, "save_options"));
+  if (flag(body, "stream")) co_return co_await load_streamed(context, *model, std::move(task));
+  const auto loaded = co_await std::move(task);
   if (!loaded) co_return protocol::error_response(loaded.error());
   co_return http::Response::json(200, loaded_body(**model));
 }
 
 // What load with this body would take; nothing is loaded.
 async::Task<http::Response> estimate(Context& context, http::Request request) {
-  const auto peek = co_await checked(context, request, table<kLoadFields>(), false);
+  const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return protocol::error_response(peek.error());
   const auto model = co_await context.models.find(model_name(peek->root()));
   if (!model) co_return protocol::error_response(model.error());
-  const auto estimated = co_await context.router.estimate(*model, load_options(peek->root()));
+  auto options = load_options_of(peek->root());
+  if (!options) co_return protocol::error_response(options.error());
+  const auto estimated = co_await context.router.estimate(*model, std::move(*options));
   if (!estimated) co_return protocol::error_response(estimated.error());
   std::string body;
   json::Writer out(body);
@@ -192,7 +149,7 @@ void write_names(json::Writer& out, std::string_view key, const std::vector<Mode
 }
 
 async::Task<http::Response> unload(Context& context, http::Request request) {
-  const auto peek = co_await checked(context, request, table<kUnloadFields>(), true);
+  const auto peek = co_await checked_body(context, request, table<kUnloadFields>(), true);
   if (!peek) co_return protocol::error_response(peek.error());
   auto name = model_name(peek->root());
   std::string body;
@@ -218,7 +175,7 @@ async::Task<http::Response> unload(Context& context, http::Request request) {
 }
 
 async::Task<http::Response> pin(Context& context, http::Request request) {
-  const auto peek = co_await checked(context, request, table<kPinFields>(), false);
+  const auto peek = co_await checked_body(context, request, table<kPinFields>());
   if (!peek) co_return protocol::error_response(peek.error());
   auto name = model_name(peek->root());
   if (name.empty()) co_return protocol::error_response(protocol::missing_model());

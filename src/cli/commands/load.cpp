@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 
@@ -26,29 +28,66 @@ Result<int> load(const LoadOptions& options, Context& context) {
   return kExitOk;
 }
 
+using Values = config::LoadOptions;
+
+// A path as the server must know it: it has another working directory than the shell the path was typed in.
+std::string for_server(const config::LoadOption& option, const std::string& text) {
+  return option.names_files ? std::filesystem::absolute(text).native() : text;
+}
+
+// Adds the flag of one row; what is given lands in `values`.
+struct FlagAdder {
+  CLI::App& app;
+  const config::LoadOption& option;
+  Values& values;
+
+  std::string flag() const {
+    std::string name(option.key);
+    std::ranges::replace(name, '_', '-');
+    return "--" + name;
+  }
+  template <typename T, typename Store>
+  CLI::Option* add(const Store& store) const {
+    return app.add_option_function<T>(flag(), store, std::string(option.help))
+        ->type_name(std::string(option.value_name));
+  }
+
+  void operator()(std::optional<std::int64_t> Values::* member) const {
+    add<std::int64_t>([&to = values.*member](std::int64_t number) { to = number; });
+  }
+  void operator()(std::optional<double> Values::* member) const {
+    add<double>([&to = values.*member](double number) { to = number; });
+  }
+  void operator()(std::optional<Millis> Values::* member) const {
+    add<double>([&to = values.*member](double seconds) { to = Millis(std::llround(seconds * 1000)); });
+  }
+  void operator()(std::optional<bool> Values::* member) const {
+    const auto both = fmt::format("{},!--no-{}", flag(), flag().substr(2));
+    const auto store = [&to = values.*member](std::int64_t count) { to = count > 0; };
+    app.add_flag_function(both, store, std::string(option.help));
+  }
+  void operator()(std::optional<std::string> Values::* member) const {
+    add<std::string>([&to = values.*member, &row = option](const std::string& text) { to = for_server(row, text); });
+  }
+  void operator()(std::optional<std::vector<std::string>> Values::* member) const {
+    const auto store = [&to = values.*member, &row = option](const std::string& text) {
+      if (!to) to.emplace();
+      to->push_back(for_server(row, text));
+    };
+    add<std::string>(store)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->trigger_on_parse();
+  }
+};
+
 }  // namespace
 
 void declare_load_options(CLI::App& app, LoadOptions& options) {
   app.add_option("MODEL", options.model, "Name of the model")->required()->type_name("");
-  app.add_option("--ctx-size", options.ctx_size, "Context in tokens; -1 for automatic")->type_name("N");
-  app.add_option("--parallel", options.parallel, "Requests it works on at the same time")->type_name("N");
-  app.add_option("--threads", options.threads, "Compute threads; 0 for automatic")->type_name("N");
-  app.add_option("--gpu-layers", options.gpu_layers, "Layers on the GPU; -1 for all that fit")->type_name("N");
-  // The server has another working directory than the shell the path was typed in.
-  const auto add_adapter = [&options](const std::string& adapter) {
-    options.lora.push_back(std::filesystem::absolute(adapter).native());
-  };
-  app.add_option_function<std::string>("--lora", add_adapter, "LoRA adapter, with how strongly it applies; repeatable")
-      ->type_name("FILE[:SCALE]")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->trigger_on_parse();
-  app.add_option("--speculative", options.speculative, "Most tokens guessed ahead; 0 for none")->type_name("N");
-  const auto set_draft = [&options](const std::string& file) {
-    options.draft_model = std::filesystem::absolute(file).native();
-  };
-  app.add_option_function<std::string>("--draft-model", set_draft,
-                                       "A smaller model with the same vocabulary that guesses")
-      ->type_name("FILE");
+  for (const auto& option : config::load_options()) {
+    if (!option.internal) std::visit(FlagAdder{app, option, options.values}, option.field);
+  }
+  app.add_option("--llamacpp-args", options.llamacpp_args,
+                 "Flags of llama.cpp's server that have an equal here, in one word")
+      ->type_name("FLAGS");
 }
 
 Action declare_load(CLI::App& app) {
@@ -56,6 +95,7 @@ Action declare_load(CLI::App& app) {
   declare_load_options(app, *options);
   const auto set_pinned = [options](std::int64_t count) { options->pinned = count > 0; };
   app.add_flag_function("--pinned,!--no-pinned", set_pinned, "Keep it in memory whatever else is loaded");
+  app.add_flag("--save-options", options->save, "Save what is given here for every later load of the model");
   return [options](Context& context) { return load(*options, context); };
 }
 

@@ -29,7 +29,11 @@ struct RunOptions {
   std::optional<std::int64_t> seed;
 
   ChatOptions chat() const { return {model, max_tokens, temperature, seed}; }
-  LoadOptions load() const { return {model, ctx_size, {}, {}, {}, {}}; }
+  LoadOptions load() const {
+    LoadOptions options{model};
+    options.values.ctx_size = ctx_size;
+    return options;
+  }
 };
 
 // A model that is in memory stays as it is unless other options were asked for.

@@ -1,0 +1,71 @@
+#include "api/load_body.h"
+
+#include "config/llama_args.h"
+
+namespace corral::api {
+namespace {
+
+using protocol::Field;
+
+protocol::Kinds kinds_of(const config::LoadOption& option) {
+  using L = config::LoadOptions;
+  struct Kinds {
+    protocol::Kinds operator()(std::optional<std::int64_t> L::*) const { return protocol::kInteger; }
+    protocol::Kinds operator()(std::optional<double> L::*) const { return protocol::kNumber; }
+    protocol::Kinds operator()(std::optional<bool> L::*) const { return protocol::kBoolean; }
+    protocol::Kinds operator()(std::optional<Millis> L::*) const { return protocol::kNumber; }
+    protocol::Kinds operator()(std::optional<std::string> L::*) const { return protocol::kString; }
+    protocol::Kinds operator()(std::optional<std::vector<std::string>> L::*) const { return protocol::kArray; }
+  };
+  return std::visit(Kinds(), option.field);
+}
+
+std::vector<Field> make_load_fields() {
+  std::vector<Field> fields = {
+      {.name = "model_name", .kinds = protocol::kString, .required = true, .min_size = 1},
+      {.name = "llamacpp_args", .kinds = protocol::kString},
+      {.name = "pinned", .kinds = protocol::kBoolean},
+      {.name = "save_options", .kinds = protocol::kBoolean},
+      {.name = "stream", .kinds = protocol::kBoolean},
+  };
+  for (const auto& option : config::load_options()) {
+    if (option.internal) continue;
+    const auto kinds = kinds_of(option);
+    fields.push_back({.name = option.key, .kinds = kinds, .min = option.min, .max = option.max});
+    if (kinds == protocol::kArray) fields.back().elements = protocol::kString;
+  }
+  return fields;
+}
+
+}  // namespace
+
+const protocol::FieldTable& load_fields() {
+  static const auto fields = make_load_fields();
+  static const protocol::FieldTable table(fields);
+  return table;
+}
+
+async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& request,
+                                             const protocol::FieldTable& fields, bool may_be_empty) {
+  auto body = co_await request.body.read_all(context.max_body_bytes);
+  if (!body) co_return std::unexpected(body.error());
+  if (may_be_empty && body->empty()) *body = "{}";
+  auto peek = json::Peek::open(*body);
+  if (!peek) co_return std::unexpected(peek.error());
+  const auto fine = protocol::check(peek->root(), fields);
+  if (!fine) co_return std::unexpected(fine.error());
+  co_return std::move(*peek);
+}
+
+Result<config::LoadOptions> load_options_of(json::View body) {
+  const auto object = json::parse(body.text());
+  if (!object) return std::unexpected(object.error());
+  const auto options = config::read_load_options(*object);
+  const auto* args = json::find(*object, "llamacpp_args");
+  if (!args || args->is_null()) return options;
+  const auto from_args = config::parse_llama_args(json::text_or(*object, "llamacpp_args", ""));
+  if (!from_args) return std::unexpected(from_args.error());
+  return config::merge(options, *from_args);
+}
+
+}  // namespace corral::api

@@ -1,0 +1,24 @@
+// The body of a `load`, and of everything else that names load options: the fields of the table in
+// config/load_options.h, checked and read.
+#pragma once
+
+#include "api/context.h"
+#include "config/load_options.h"
+#include "http/handler.h"
+#include "json/peek.h"
+#include "protocol/fields.h"
+
+namespace corral::api {
+
+// Of POST load: model_name, the load options, llamacpp_args, pinned, save_options, stream.
+const protocol::FieldTable& load_fields();
+
+// The body of a request, if it fits the table. An empty one may pass for {}.
+async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& request,
+                                             const protocol::FieldTable& fields, bool may_be_empty = false);
+
+// What a checked body says of load options. Single options count more than what llamacpp_args says. Errors:
+// config::errc::invalid_value, for llamacpp_args.
+Result<config::LoadOptions> load_options_of(json::View body);
+
+}  // namespace corral::api

@@ -1,0 +1,143 @@
+#include "backends/option_store.h"
+
+#include <fmt/format.h>
+
+#include "backends/errors.h"
+#include "base/log.h"
+#include "base/state_file.h"
+#include "config/llama_args.h"
+
+namespace corral::backends {
+namespace {
+
+constexpr std::string_view kPinned = "pinned";
+constexpr std::string_view kLlamaArgs = "llamacpp_args";
+
+std::string text_of(const json::Object& entries) {
+  std::string text = "{";
+  for (const auto& [model, members] : entries) {
+    text += fmt::format("{}\n  {}: {}", text.size() > 1 ? "," : "", json::serialize(json::Value(model)),
+                        json::serialize(members));
+  }
+  return text + "\n}\n";
+}
+
+}  // namespace
+
+OptionStore::OptionStore(std::filesystem::path file) : file_(std::move(file)) {
+  if (!file_.empty()) read();
+}
+
+void OptionStore::read() {
+  const auto text = read_state_file(file_);
+  if (!text) {
+    log::error("backends", "saved options don't count: {}", text.error().message);
+    return;
+  }
+  if (!*text) return;
+  const auto parsed = json::parse(**text);
+  const auto* models = parsed ? parsed->if_object() : nullptr;
+  if (!models) {
+    const auto aside = set_aside(file_);
+    log::error("backends", "{} is no JSON object, so saved options don't count; {}", file_.native(),
+               aside.empty() ? "it can't be renamed either" : "it is now " + aside.native());
+    return;
+  }
+  for (const auto& [model, members] : *models) {
+    const std::string name(model);
+    if (const auto* object = members.if_object()) {
+      entries_[name] = read_entry(name, *object);
+    } else {
+      log::warning("backends", "{}: what stands for '{}' is no object and doesn't count", file_.native(), name);
+    }
+  }
+}
+
+OptionStore::Entry OptionStore::read_entry(const std::string& model, const json::Object& members) {
+  Entry entry;
+  for (const auto& [name, value] : members) {
+    const std::string key(name);
+    const auto* option = config::find_load_option(key);
+    if (key == kPinned && value.is_bool()) {
+      entry.pinned = value.get_bool();
+    } else if (!option || option->internal) {
+      entry.others[key] = value;
+    } else if (LoadOptions single; config::read(*option, value, single) && config::check(single)) {
+      entry.options = merge(single, entry.options);
+    } else {
+      log::warning("backends", "saved option {} of '{}' doesn't count: {} is no value for it", key, model,
+                   json::serialize(value));
+    }
+  }
+  if (const auto* args = entry.others.if_contains(kLlamaArgs); args && args->is_string()) {
+    const auto options = config::parse_llama_args(args->get_string());
+    if (options) {
+      entry.options = merge(entry.options, *options);
+      entry.others.erase(kLlamaArgs);
+    } else {
+      log::warning("backends", "saved for '{}': {}", model, options.error().message);
+    }
+  }
+  return entry;
+}
+
+OptionStore::Entry OptionStore::entry(const ModelName& model) const {
+  const auto found = entries_.find(model.value());
+  return found == entries_.end() ? Entry() : found->second;
+}
+
+LoadOptions OptionStore::of(const ModelName& model) const { return entry(model).options; }
+
+bool OptionStore::pinned(const ModelName& model) const { return entry(model).pinned; }
+
+std::set<ModelName> OptionStore::pins() const {
+  std::set<ModelName> names;
+  for (const auto& [name, entry] : entries_) {
+    if (entry.pinned) names.emplace(name);
+  }
+  return names;
+}
+
+Result<> OptionStore::save(const ModelName& model, const LoadOptions& options) {
+  auto changed = entry(model);
+  changed.options = options;
+  for (const auto& option : config::load_options()) {
+    if (option.internal) config::unset(option, changed.options);
+  }
+  return replace(model, std::move(changed));
+}
+
+Result<> OptionStore::pin(const ModelName& model, bool pinned) {
+  auto changed = entry(model);
+  if (changed.pinned == pinned) return {};
+  changed.pinned = pinned;
+  return replace(model, std::move(changed));
+}
+
+Result<> OptionStore::replace(const ModelName& model, Entry entry) {
+  Entries next = entries_;
+  if (entry.empty()) {
+    next.erase(model.value());
+  } else {
+    next[model.value()] = std::move(entry);
+  }
+  if (!file_.empty()) {
+    json::Object models;
+    for (const auto& [name, saved] : next) {
+      json::Object members;
+      for (const auto& option : config::load_options()) {
+        if (config::is_set(option, saved.options)) members[option.key] = config::to_json(option, saved.options);
+      }
+      if (saved.pinned) members[kPinned] = true;
+      for (const auto& [key, value] : saved.others) members[key] = value;
+      models[name] = std::move(members);
+    }
+    const auto written = write_state_file(file_, text_of(models));
+    if (!written)
+      return fail(errc::not_saved, fmt::format("options of '{}': {}", model.value(), written.error().message));
+  }
+  entries_ = std::move(next);
+  return {};
+}
+
+}  // namespace corral::backends

@@ -1,0 +1,62 @@
+#include "config/llama_args.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace corral::config {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+LoadOptions parsed(std::string_view text) {
+  const auto options = parse_llama_args(text);
+  EXPECT_TRUE(options) << text << ": " << (options ? "" : options.error().message);
+  return options.value_or(LoadOptions());
+}
+std::string refused(std::string_view text) {
+  const auto options = parse_llama_args(text);
+  if (options) return "";
+  EXPECT_EQ(options.error().param, "llamacpp_args");
+  return options.error().message;
+}
+
+TEST(LlamaArgs, KnownFlagsBecomeOptions) {
+  const auto options = parsed("-c 4096 --parallel=2 -t 3 -ngl 12 --draft-max 5 -cram 64 -md draft.gguf --jinja -cb");
+  EXPECT_EQ(options.ctx_size, 4096);
+  EXPECT_EQ(options.parallel, 2);
+  EXPECT_EQ(options.threads, 3);
+  EXPECT_EQ(options.gpu_layers, 12);
+  EXPECT_EQ(options.speculative, 5);
+  EXPECT_EQ(options.park_bytes, 64 << 20);
+  EXPECT_EQ(options.draft_model, "draft.gguf");
+  EXPECT_EQ(parsed(""), LoadOptions());
+}
+
+TEST(LlamaArgs, AutomaticStaysAutomatic) {
+  const auto options = parsed("--n-gpu-layers all --threads -1 -np -1 -c 0");
+  EXPECT_EQ(options.gpu_layers, -1);
+  EXPECT_EQ(options.threads, 0);
+  EXPECT_FALSE(options.parallel);
+  EXPECT_EQ(options.ctx_size, 0);
+}
+
+TEST(LlamaArgs, QuotationMarksKeepWordsTogether) {
+  EXPECT_THAT(parsed(R"(--lora "my adapter.gguf" --lora-scaled 'b.gguf:0.5,c.gguf:2')").lora.value(),
+              ElementsAre("my adapter.gguf", "b.gguf:0.5", "c.gguf:2"));
+}
+
+TEST(LlamaArgs, WhatHasNoEqualIsRefusedByName) {
+  EXPECT_THAT(refused("-c 1 --port 80"), HasSubstr("'--port' has no equal here; what has: -c, -np"));
+  EXPECT_THAT(refused("hello"), HasSubstr("'hello' has no equal"));
+  EXPECT_THAT(refused("-c"), HasSubstr("'-c' needs a value"));
+  EXPECT_THAT(refused("-c many"), HasSubstr("'many' is no value for '-c'"));
+  EXPECT_THAT(refused("-np 1000"), HasSubstr("'parallel' must be between 1 and 256, not 1000"));
+  EXPECT_THAT(refused("--jinja=yes"), HasSubstr("takes no value"));
+  EXPECT_THAT(refused("--lora 'x"), HasSubstr("not closed"));
+  EXPECT_THAT(refused("--lora ''"), HasSubstr("no value for '--lora'"));
+  EXPECT_THAT(refused("''"), HasSubstr("'' has no equal"));
+}
+
+}  // namespace
+}  // namespace corral::config

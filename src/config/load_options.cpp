@@ -1,0 +1,246 @@
+#include "config/load_options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "config/close_keys.h"
+#include "config/errors.h"
+
+namespace corral::config {
+namespace {
+
+using L = LoadOptions;
+
+constexpr double kLongestIdle = 365.0 * 24 * 3600;
+
+const std::array kOptions = {
+    LoadOption{.key = "ctx_size",
+               .field = &L::ctx_size,
+               .min = -1,
+               .max = 1 << 26,
+               .value_name = "N",
+               .help = "Context in tokens; -1 for automatic"},
+    LoadOption{.key = "parallel",
+               .field = &L::parallel,
+               .min = 1,
+               .max = 256,
+               .value_name = "N",
+               .help = "Requests it works on at the same time"},
+    LoadOption{.key = "threads",
+               .field = &L::threads,
+               .min = 0,
+               .max = 1024,
+               .value_name = "N",
+               .help = "Compute threads; 0 for automatic"},
+    LoadOption{.key = "gpu_layers",
+               .field = &L::gpu_layers,
+               .min = -1,
+               .max = 100'000,
+               .value_name = "N",
+               .help = "Layers on the GPU; -1 for all that fit"},
+    LoadOption{.key = "llamacpp_backend",
+               .field = &L::llamacpp_backend,
+               .value_name = "NAME",
+               .help = "What it computes with: auto, or cpu to keep it off the GPU"},
+    LoadOption{.key = "lora",
+               .field = &L::lora,
+               .names_files = true,
+               .value_name = "FILE[:SCALE]",
+               .help = "LoRA adapter, with how strongly it applies; repeatable"},
+    LoadOption{.key = "speculative",
+               .field = &L::speculative,
+               .min = 0,
+               .max = 64,
+               .value_name = "N",
+               .help = "Most tokens guessed ahead; 0 for none"},
+    LoadOption{.key = "draft_model",
+               .field = &L::draft_model,
+               .names_files = true,
+               .value_name = "FILE",
+               .help = "A smaller model with the same vocabulary that guesses"},
+    LoadOption{.key = "park_bytes",
+               .field = &L::park_bytes,
+               .min = 0,
+               .value_name = "BYTES",
+               .help = "Host memory for conversations that lost their place in the KV cache; 0 for none"},
+    LoadOption{.key = "park_dir", .field = &L::park_dir, .internal = true, .value_name = "DIR", .help = ""},
+    LoadOption{.key = "auto_evict",
+               .field = &L::auto_evict,
+               .reloads = false,
+               .help = "Let it leave memory by itself when it is idle or memory is scarce"},
+    LoadOption{.key = "downsize_idle_timeout",
+               .field = &L::downsize_idle_timeout,
+               .min = -1,
+               .max = kLongestIdle,
+               .reloads = false,
+               .value_name = "SECONDS",
+               .help = "Idle time after which it gives back its KV cache; 0 for never"},
+    LoadOption{.key = "evict_idle_timeout",
+               .field = &L::evict_idle_timeout,
+               .min = -1,
+               .max = kLongestIdle,
+               .reloads = false,
+               .value_name = "SECONDS",
+               .help = "Idle time after which it is unloaded; 0 for never"},
+    LoadOption{.key = "evict_weight_factor",
+               .field = &L::evict_weight_factor,
+               .min = 0.001,
+               .max = 1000,
+               .reloads = false,
+               .value_name = "X",
+               .help = "The higher, the later it has to go when memory is scarce"},
+};
+
+// One value from JSON, as the kind of the member.
+struct Reader {
+  const json::Value& value;
+  LoadOptions& options;
+
+  bool operator()(std::optional<std::int64_t> L::* member) const {
+    if (!value.is_int64()) return false;
+    options.*member = value.get_int64();
+    return true;
+  }
+  bool operator()(std::optional<double> L::* member) const {
+    if (!value.is_number()) return false;
+    options.*member = value.to_number<double>();
+    return true;
+  }
+  bool operator()(std::optional<bool> L::* member) const {
+    if (!value.is_bool()) return false;
+    options.*member = value.get_bool();
+    return true;
+  }
+  bool operator()(std::optional<Millis> L::* member) const {
+    if (!value.is_number() || std::abs(value.to_number<double>()) > kLongestIdle) return false;
+    options.*member = Millis(std::llround(value.to_number<double>() * 1000));
+    return true;
+  }
+  bool operator()(std::optional<std::string> L::* member) const {
+    const auto* text = value.if_string();
+    if (text) options.*member = std::string(*text);
+    return text != nullptr;
+  }
+  bool operator()(std::optional<std::vector<std::string>> L::* member) const {
+    const auto* array = value.if_array();
+    if (!array || !std::ranges::all_of(*array, [](const json::Value& item) { return item.is_string(); })) return false;
+    auto& texts = (options.*member).emplace();
+    for (const json::Value& item : *array) texts.emplace_back(item.get_string());
+    return true;
+  }
+};
+
+json::Value json_of(std::int64_t value) { return value; }
+// Whole numbers as such: "2", not "2E0".
+json::Value json_of(double value) {
+  const auto whole = static_cast<std::int64_t>(value);
+  return static_cast<double>(whole) == value ? json::Value(whole) : json::Value(value);
+}
+json::Value json_of(bool value) { return value; }
+json::Value json_of(const std::string& value) { return json::Value(value); }
+json::Value json_of(const std::vector<std::string>& value) { return json::Array(value.begin(), value.end()); }
+json::Value json_of(Millis value) { return json_of(static_cast<double>(value.count()) / 1000); }
+
+std::optional<double> number_of(const std::optional<std::int64_t>& value) {
+  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+}
+std::optional<double> number_of(const std::optional<double>& value) { return value; }
+std::optional<double> number_of(const std::optional<Millis>& value) {
+  return value ? std::optional(static_cast<double>(value->count()) / 1000) : std::nullopt;
+}
+std::optional<double> number_of(const auto&) { return std::nullopt; }
+
+}  // namespace
+
+std::span<const LoadOption> load_options() { return kOptions; }
+
+const LoadOption* find_load_option(std::string_view key) {
+  const auto found = std::ranges::find(kOptions, key, &LoadOption::key);
+  return found == kOptions.end() ? nullptr : &*found;
+}
+
+std::string_view closest_load_option(std::string_view key) { return closest_row(key, load_options()); }
+
+bool is_set(const LoadOption& option, const LoadOptions& options) {
+  return std::visit([&](auto member) { return (options.*member).has_value(); }, option.field);
+}
+
+void unset(const LoadOption& option, LoadOptions& options) {
+  std::visit([&](auto member) { (options.*member).reset(); }, option.field);
+}
+
+bool read(const LoadOption& option, const json::Value& value, LoadOptions& options) {
+  return std::visit(Reader{value, options}, option.field);
+}
+
+LoadOptions read_load_options(const json::Value& object) {
+  LoadOptions options;
+  for (const LoadOption& option : kOptions) {
+    if (const auto* value = json::find(object, option.key)) read(option, *value, options);
+  }
+  return options;
+}
+
+json::Value to_json(const LoadOption& option, const LoadOptions& options) {
+  const auto convert = [&](auto member) -> json::Value {
+    return options.*member ? json_of(*(options.*member)) : json::Value();
+  };
+  return std::visit(convert, option.field);
+}
+
+void write_members(json::Writer& out, const LoadOptions& options, Members which) {
+  for (const LoadOption& option : kOptions) {
+    if (!is_set(option, options) || (which == Members::of_the_process && !option.reloads)) continue;
+    out.key(option.key).raw(json::serialize(to_json(option, options)));
+  }
+}
+
+Result<> check(const LoadOptions& options) {
+  for (const LoadOption& option : kOptions) {
+    const auto number = std::visit([&](auto member) { return number_of(options.*member); }, option.field);
+    if (!number || (*number >= option.min && *number <= option.max)) continue;
+    return fail(errc::invalid_value,
+                fmt::format("'{}' must be between {} and {}, not {}", option.key, option.min, option.max, *number),
+                std::string(option.key));
+  }
+  return {};
+}
+
+LoadOptions merge(const LoadOptions& first, const LoadOptions& second) {
+  LoadOptions merged = first;
+  for (const LoadOption& option : kOptions) {
+    const auto fill = [&](auto member) {
+      if (!(merged.*member)) merged.*member = second.*member;
+    };
+    std::visit(fill, option.field);
+  }
+  return merged;
+}
+
+std::uint64_t fingerprint(const LoadOptions& options) {
+  std::string text;
+  for (const LoadOption& option : kOptions) {
+    if (option.reloads) text += json::serialize(to_json(option, options)) + '\n';
+  }
+  // FNV-1a, so that the value is the same in every build.
+  std::uint64_t hash = 14695981039346656037ull;
+  for (const unsigned char c : text) hash = (hash ^ c) * 1099511628211ull;
+  return hash;
+}
+
+LoraFile parse_lora(std::string_view text) {
+  const auto colon = text.rfind(':');
+  if (colon != std::string_view::npos) {
+    float scale = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, scale);
+    if (error == std::errc() && stop == end) return {std::filesystem::path(text.substr(0, colon)), scale};
+  }
+  return {std::filesystem::path(text), 1};
+}
+
+}  // namespace corral::config

@@ -1,0 +1,99 @@
+// Options of one model: what a `load` request may say, what is saved for a model, what the settings of the server say
+// for all of them. One table; from it come JSON in both directions, the checks, the flags of `corral load`, and what a
+// reload depends on.
+//
+//   request > saved for the model > settings of the server (flag, variable, set value, file) > built-in default
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "json/value.h"
+#include "json/writer.h"
+
+namespace corral::config {
+
+// Unset means: the next source in line decides.
+struct LoadOptions {
+  std::optional<std::int64_t> ctx_size;               // tokens of context; -1 or 0: from the model
+  std::optional<std::int64_t> parallel;               // requests that run side by side
+  std::optional<std::int64_t> threads;                // compute threads; 0: all cores
+  std::optional<std::int64_t> gpu_layers;             // layers on the GPU; -1: all
+  std::optional<std::string> llamacpp_backend;        // "cpu": nothing on a GPU; "auto", empty: the best there is
+  std::optional<std::vector<std::string>> lora = {};  // adapters, each "path[:scale]"
+  std::optional<std::int64_t> speculative = {};       // most tokens guessed ahead in a pass; 0: none
+  std::optional<std::string> draft_model = {};        // file of a smaller model that guesses; empty: the text itself
+
+  std::optional<std::int64_t> park_bytes = {};  // host memory for conversations that lost their KV cells
+  std::optional<std::string> park_dir = {};     // folder in which they outlive the process; empty: they don't
+
+  // How it leaves memory by itself. These need no reload.
+  std::optional<bool> auto_evict = {};
+  std::optional<Millis> downsize_idle_timeout = {};  // 0 or less: never
+  std::optional<Millis> evict_idle_timeout = {};
+  std::optional<double> evict_weight_factor = {};
+
+  friend bool operator==(const LoadOptions&, const LoadOptions&) = default;
+};
+
+// The member; its type is the option's kind. Durations are seconds in JSON.
+using LoadField =
+    std::variant<std::optional<std::int64_t> LoadOptions::*, std::optional<double> LoadOptions::*,
+                 std::optional<bool> LoadOptions::*, std::optional<Millis> LoadOptions::*,
+                 std::optional<std::string> LoadOptions::*, std::optional<std::vector<std::string>> LoadOptions::*>;
+
+struct LoadOption {
+  std::string_view key;
+  LoadField field;
+  double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();  // of numbers
+  bool reloads = true;            // another value is another process
+  bool internal = false;          // the server's business: neither requested nor saved
+  bool names_files = false;       // texts are paths, which the shell and the server may see from different folders
+  std::string_view value_name{};  // for help: "N"; empty for switches
+  std::string_view help{};
+};
+
+// All options, in the order of the help.
+std::span<const LoadOption> load_options();
+const LoadOption* find_load_option(std::string_view key);
+// "" or the key that `key` was probably meant to be.
+std::string_view closest_load_option(std::string_view key);
+
+bool is_set(const LoadOption& option, const LoadOptions& options);
+void unset(const LoadOption& option, LoadOptions& options);
+
+// Reads one value; false, and nothing is changed, when it is of another kind. Null is of no kind. Ranges are check()'s.
+bool read(const LoadOption& option, const json::Value& value, LoadOptions& options);
+// Those members of an object that are options, of the right kind.
+LoadOptions read_load_options(const json::Value& object);
+// The value, or null when it isn't set.
+json::Value to_json(const LoadOption& option, const LoadOptions& options);
+// The members of an object that is open already: all that are set, or those that the process of the model must know.
+enum class Members { all, of_the_process };
+void write_members(json::Writer& out, const LoadOptions& options, Members which);
+// Numbers within their ranges. Errors: invalid_value, with Error::param set.
+Result<> check(const LoadOptions& options);
+
+// `first` where it is set, else `second`.
+LoadOptions merge(const LoadOptions& first, const LoadOptions& second);
+// Equal where a reload would change nothing.
+std::uint64_t fingerprint(const LoadOptions& options);
+
+// An adapter's file and how strongly it applies. In "path[:scale]" the scale is what stands behind the last colon, if
+// that is a number; without one it is 1.
+struct LoraFile {
+  std::filesystem::path path;
+  float scale = 1;
+};
+LoraFile parse_lora(std::string_view text);
+
+}  // namespace corral::config

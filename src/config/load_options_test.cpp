@@ -1,0 +1,94 @@
+#include "config/load_options.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace corral::config {
+namespace {
+
+// A value that each kind can be, other than the one before it.
+json::Value some_value(const LoadOption& option) {
+  LoadOptions scratch;
+  for (const json::Value& value :
+       {json::Value(2), json::Value(true), json::Value("x"), json::Value(json::Array{"x", "y"})}) {
+    if (read(option, value, scratch)) return value;
+  }
+  ADD_FAILURE() << option.key;
+  return nullptr;
+}
+
+TEST(LoadOptionTable, RowsAreCompleteAndComeBackFromJson) {
+  std::set<std::string_view> keys;
+  json::Object object;
+  for (const auto& option : load_options()) {
+    EXPECT_TRUE(keys.insert(option.key).second) << option.key;
+    EXPECT_EQ(find_load_option(option.key), &option);
+    EXPECT_TRUE(option.internal || !option.help.empty()) << option.key;
+    object[option.key] = some_value(option);
+  }
+  const auto options = read_load_options(object);
+  std::string text;
+  json::Writer out(text);
+  write_members(out.begin_object(), options, Members::all);
+  out.end_object();
+  EXPECT_EQ(json::parse(text).value(), json::Value(object));
+  EXPECT_EQ(merge(LoadOptions(), options), options);
+  EXPECT_EQ(merge(options, LoadOptions()), options);
+  for (const auto& option : load_options()) {
+    auto changed = options;
+    unset(option, changed);
+    EXPECT_FALSE(is_set(option, changed));
+    EXPECT_EQ(fingerprint(changed) != fingerprint(options), option.reloads) << option.key;
+  }
+}
+
+TEST(LoadOptionTable, WhatTheProcessNeedNotKnowIsNotToldIt) {
+  LoadOptions options;
+  options.auto_evict = true;
+  options.ctx_size = 1;
+  std::string text;
+  json::Writer out(text);
+  write_members(out.begin_object(), options, Members::of_the_process);
+  out.end_object();
+  EXPECT_EQ(text, R"({"ctx_size":1})");
+}
+
+TEST(LoadOptionTable, ValuesOfOtherKindsAreNotTaken) {
+  LoadOptions options;
+  EXPECT_FALSE(read(*find_load_option("ctx_size"), "1", options));
+  EXPECT_FALSE(read(*find_load_option("ctx_size"), 1.5, options));
+  EXPECT_FALSE(read(*find_load_option("lora"), json::Array{1}, options));
+  EXPECT_FALSE(read(*find_load_option("evict_idle_timeout"), 1e300, options));
+  EXPECT_FALSE(read(*find_load_option("auto_evict"), nullptr, options));
+  EXPECT_EQ(options, LoadOptions());
+}
+
+TEST(LoadOptionTable, DurationsAreSecondsInJson) {
+  LoadOptions options;
+  ASSERT_TRUE(read(*find_load_option("evict_idle_timeout"), 1.5, options));
+  EXPECT_EQ(options.evict_idle_timeout, Millis(1500));
+  EXPECT_EQ(json::serialize(to_json(*find_load_option("evict_idle_timeout"), options)), "1.5E0");
+}
+
+// Who checked them has sent them: an engine is told what it is to do, whatever others may ask of the server.
+TEST(LoadOptionTable, ReadingIsNotChecking) {
+  LoadOptions options;
+  ASSERT_TRUE(read(*find_load_option("ctx_size"), 1 << 30, options));
+  EXPECT_EQ(options.ctx_size, 1 << 30);
+  EXPECT_FALSE(check(options));
+}
+
+TEST(LoadOptionTable, CheckNamesTheOption) {
+  LoadOptions options;
+  options.threads = 2000;
+  const auto fine = check(options);
+  ASSERT_FALSE(fine);
+  EXPECT_EQ(fine.error().message, "'threads' must be between 0 and 1024, not 2000");
+  EXPECT_EQ(fine.error().param, "threads");
+  EXPECT_EQ(closest_load_option("context_size"), "ctx_size");
+}
+
+}  // namespace
+}  // namespace corral::config

@@ -1,0 +1,53 @@
+// The part of the router that knows what is saved for a model.
+#include <algorithm>
+
+#include "base/log.h"
+#include "router/model_router.h"
+
+namespace corral::router {
+
+backends::LoadOptions ModelRouter::configured(const ModelName& model) const {
+  return backends::merge(saved_.of(model), options_.default_options);
+}
+
+async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr model, OptionChange change) {
+  OptionReport report;
+  if (!change.unset_all) report.saved = saved_.of(model->name);
+  for (const auto* option : change.unset) config::unset(*option, report.saved);
+  report.saved = backends::merge(change.set, report.saved);
+  report.pinned = core_.state().find(model->name) != nullptr && core_.state().find(model->name)->pinned;
+
+  const auto defaults = resolve(*model, options_.default_options);
+  report.defaults = defaults ? defaults->options : options_.default_options;
+  const auto wanted = backends::merge(report.saved, options_.default_options);
+  const auto effective = resolve(*model, wanted);
+  // What is wrong with values that were just given is an answer; what was wrong before is only told.
+  if (!effective && change.set != backends::LoadOptions()) co_return std::unexpected(effective.error());
+  report.effective = effective ? effective->options : wanted;
+  if (!effective) report.problem = effective.error().message;
+  for (const auto& view : core_.snapshot(now()).servers) {
+    if (view.spec->name != model->name) continue;
+    report.loaded = residency::is_resident(view.state);
+    report.needs_reload = report.loaded && effective && view.spec->options != backends::fingerprint(report.effective);
+  }
+  if (change.dry_run) co_return report;
+  const auto kept = saved_.save(model->name, report.saved);
+  if (!kept) co_return std::unexpected(kept.error());
+  co_return report;
+}
+
+Result<> ModelRouter::save_loaded(const ModelName& model, const backends::LoadOptions& requested) {
+  return saved_.save(model, backends::merge(requested, saved_.of(model)));
+}
+
+void ModelRouter::save_pin(const ModelName& model, bool pinned) {
+  const auto kept = saved_.pin(model, pinned);
+  if (!kept) log::error("router", "the pin counts until the server ends: {}", kept.error().message);
+}
+
+async::Task<Result<OptionReport>> ModelRouter::options(backends::ModelPtr model, OptionChange change) {
+  auto task = options_here(std::move(model), std::move(change));
+  co_return co_await async::run_on(home_.executor(), std::move(task));
+}
+
+}  // namespace corral::router

@@ -1,0 +1,29 @@
+// What is saved for a model and what follows from it, as ModelRouter::options() tells it. Plain values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/load_options.h"
+
+namespace corral::router {
+
+struct OptionReport {
+  backends::LoadOptions saved;
+  backends::LoadOptions defaults;   // what a load without any would come to if nothing were saved
+  backends::LoadOptions effective;  // what it comes to
+  bool pinned = false;
+  bool loaded = false;
+  bool needs_reload = false;  // it is loaded, with options that only another process could change to these
+  std::string problem;        // why such a load is refused; empty: it isn't
+};
+
+// Applied in this order: unset, then set.
+struct OptionChange {
+  backends::LoadOptions set = {};
+  std::vector<const config::LoadOption*> unset = {};
+  bool unset_all = false;
+  bool dry_run = false;  // only say what would be
+};
+
+}  // namespace corral::router

@@ -1,0 +1,143 @@
+// What is saved for a model, and what it does to loads.
+#include "router/router_fixture.h"
+
+namespace corral::router {
+namespace {
+
+class OptionsTest : public RouterTest {
+ protected:
+  static backends::LoadOptions context_of(std::int64_t tokens) {
+    backends::LoadOptions options;
+    options.ctx_size = tokens;
+    return options;
+  }
+  void start_with(RouterOptions options, backends::OptionStore saved) {
+    router.emplace(loop, timers, std::vector<backends::Backend*>{&backend}, std::move(options), std::move(saved));
+    forwarder.emplace(*router, timers);
+  }
+  Result<OptionReport> options(const std::string& name, OptionChange change = {.dry_run = true}) {
+    return std::move(run(router->options(model(name), std::move(change))).get());
+  }
+  auto load_and_save(const std::string& name, backends::LoadOptions wanted) {
+    return run(router->load(model(name), std::move(wanted), {}, true));
+  }
+};
+
+TEST_F(OptionsTest, RequestThenSavedThenConfiguredThenBuiltIn) {
+  RouterOptions configured;
+  configured.default_options.ctx_size = 1;
+  configured.default_options.parallel = 2;
+  configured.default_options.threads = 3;
+  backends::OptionStore saved;
+  backends::LoadOptions of_a;
+  of_a.ctx_size = 10;
+  of_a.parallel = 20;
+  ASSERT_TRUE(saved.save(ModelName("a"), of_a));
+  start_with(configured, std::move(saved));
+  auto loading = load("a", context_of(100));
+  EXPECT_EQ(server("a").options().ctx_size, 100);
+  EXPECT_EQ(server("a").options().parallel, 20);
+  EXPECT_EQ(server("a").options().threads, 3);
+  EXPECT_EQ(server("a").options().gpu_layers, -1);
+  server("a").finish_load();
+}
+
+TEST_F(OptionsTest, ARequestLoadsWithWhatIsSaved) {
+  ASSERT_TRUE(options("a", {.set = context_of(64)}));
+  auto lease = acquire("a");
+  EXPECT_EQ(server("a").options().ctx_size, 64);
+  server("a").finish_load();
+  settle();
+}
+
+TEST_F(OptionsTest, ALoadSavesWhatItWasToldWhenItHasSucceeded) {
+  auto failing = load_and_save("a", context_of(64));
+  server("a").fail_load(Error(make_error_code(backends::errc::invalid_option), "no"));
+  settle();
+  ASSERT_TRUE(failing.refused());
+  EXPECT_FALSE(options("a")->saved.ctx_size);
+  auto loading = load_and_save("a", context_of(32));
+  server("a").finish_load();
+  settle();
+  ASSERT_TRUE(loading.granted());
+  EXPECT_EQ(options("a")->saved, context_of(32)) << "nothing that the request didn't say";
+  backends::LoadOptions more;
+  more.parallel = 2;
+  auto again = load_and_save("a", more);
+  EXPECT_EQ(server("a").options().ctx_size, 32);
+  server("a").finish_load();
+  settle();
+  EXPECT_EQ(options("a")->saved.ctx_size, 32);
+  EXPECT_EQ(options("a")->saved.parallel, 2);
+}
+
+TEST_F(OptionsTest, ADryRunSaysWhatWouldBeAndChangesNothing) {
+  have("a");
+  const auto report = options("a", {.set = context_of(64), .dry_run = true});
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->effective.ctx_size, 64);
+  EXPECT_EQ(report->defaults.ctx_size, -1);
+  EXPECT_TRUE(report->loaded);
+  EXPECT_TRUE(report->needs_reload);
+  EXPECT_FALSE(options("a")->saved.ctx_size);
+  EXPECT_FALSE(options("a")->needs_reload);
+  EXPECT_FALSE(options("b")->loaded);
+}
+
+TEST_F(OptionsTest, ChangesAddUpAndAreTakenBackOneByOneOrAll) {
+  backends::LoadOptions both = context_of(64);
+  both.parallel = 2;
+  ASSERT_TRUE(options("a", {.set = both}));
+  ASSERT_TRUE(options("a", {.set = context_of(65), .unset = {config::find_load_option("parallel")}}));
+  EXPECT_EQ(options("a")->saved, context_of(65));
+  ASSERT_TRUE(options("a", {.unset_all = true}));
+  EXPECT_EQ(options("a")->saved, backends::LoadOptions());
+}
+
+TEST_F(OptionsTest, HowAModelLeavesMemoryNeedsNoReload) {
+  have("a");
+  backends::LoadOptions evict;
+  evict.auto_evict = true;
+  evict.evict_idle_timeout = Millis(1000);
+  EXPECT_FALSE(options("a", {.set = evict})->needs_reload);
+  auto again = load("a", evict);
+  ASSERT_TRUE(again.granted());
+  EXPECT_TRUE(again.get().value());
+  EXPECT_EQ(backend.loads("a"), 1u);
+}
+
+TEST_F(OptionsTest, ValuesThatTheBackendRefusesAreNotSaved) {
+  backend.refused.emplace("a", Error(make_error_code(backends::errc::invalid_option), "no such file", "lora"));
+  const auto refused = options("a", {.set = context_of(64)});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().param, "lora");
+  EXPECT_FALSE(options("a")->saved.ctx_size);
+  EXPECT_EQ(options("a")->problem, "no such file");
+}
+
+TEST_F(OptionsTest, PinsOutliveTheRouter) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "corral_router_pins.json";
+  std::filesystem::remove(file);
+  start_with({}, backends::OptionStore(file));
+  auto loading = load("a", {}, true);
+  server("a").finish_load();
+  settle();
+  ASSERT_TRUE(loading.granted());
+  auto stopped = run(router->stop(Millis(1000)));
+  settle();
+
+  start_with({}, backends::OptionStore(file));
+  EXPECT_TRUE(options("a")->pinned);
+  have("a");
+  EXPECT_TRUE(report().servers.at(0).view.pinned);
+  auto other = acquire("b");
+  ASSERT_TRUE(other.refused());
+  EXPECT_EQ(other.error().code.message(), "slots_pinned_error");
+  auto unpinned = run(router->pin(ModelName("a"), false));
+  EXPECT_TRUE(unpinned.granted());
+  EXPECT_TRUE(backends::OptionStore(file).pins().empty());
+  std::filesystem::remove(file);
+}
+
+}  // namespace
+}  // namespace corral::router
