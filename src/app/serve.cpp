@@ -48,6 +48,7 @@ std::string environment(const char* name) {
 models::RegistryOptions registry_options(const config::ServeSettings& settings) {
   models::RegistryOptions options;
   options.models_dirs = settings.models_dir;
+  options.user_models = settings.state_dir / "user_models.json";
   if (settings.hub_cache) {
     options.hub_cache = models::hub_cache_dir(
         {environment("HF_HUB_CACHE"), environment("HF_HOME"), environment("XDG_CACHE_HOME"), environment("HOME")});

@@ -99,6 +99,7 @@ ListedModel listed(const json::Value& item) {
   ListedModel model;
   model.name = text_of(item, "id");
   model.type = text_of(item, "type");
+  model.recipe = text_of(item, "recipe");
   if (const auto* status = json::find(item, "status")) {
     model.state = status->is_string() ? text_of(item, "status") : text_of(*status, "value");
   }

@@ -17,6 +17,7 @@ namespace corral::cli {
 struct ListedModel {
   std::string name;
   std::string type;
+  std::string recipe;
   std::string state;                    // "unloaded", "loaded", …
   std::string quantization;             // "Q8_0"; from the name when the server doesn't say
   std::optional<std::uint64_t> size;    // bytes

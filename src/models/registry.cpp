@@ -1,5 +1,7 @@
 #include "models/registry.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "models/errc.h"
 #include "models/file_scan.h"
 #include "models/gguf_facts.h"
+#include "models/user_models.h"
 
 namespace corral::models {
 
@@ -39,7 +42,10 @@ std::shared_ptr<const FactsCache::Entry> remembered(const FactsCache* cache, con
 }  // namespace
 
 Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache>& cache) {
-  FoundFiles found = find_files(options);
+  const UserModels user = read_user_models(options.user_models);
+  RegistryOptions places = options;
+  std::ranges::move(files_of(user), std::back_inserter(places.models_dirs));
+  FoundFiles found = find_files(places);
   auto fresh = std::make_shared<FactsCache>();
   ScanStats stats{found.files.size(), 0};
   std::vector<KnownFile> known;
@@ -54,7 +60,8 @@ Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache
     known.push_back({std::move(file), &entry->facts});
     fresh->entries.insert_or_assign(known.back().file.path.native(), std::move(entry));
   }
-  auto catalog = std::make_shared<const Catalog>(assemble(known, std::move(found.problems), options.devices));
+  auto assembled = assemble(known, std::move(found.problems), options.devices);
+  auto catalog = std::make_shared<const Catalog>(add_user_models(std::move(assembled), user));
   return {std::move(catalog), std::move(fresh), stats};
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/recipe.h"
 #include "residency/npu_rule.h"
 
 namespace corral::router {
@@ -24,6 +25,16 @@ residency::LoadFault fault_of(const Error& error) {
   if (error.code == backends::errc::load_never_fits) return LoadFault::never_fits;
   if (error.code == backends::errc::load_out_of_memory) return LoadFault::out_of_memory;
   return error.code == backends::errc::load_crashed ? LoadFault::crashed : LoadFault::other;
+}
+
+Error not_installed(const models::ModelInfo& model) {
+  const Recipe* const recipe = find_recipe(model.recipe);
+  const auto needs = recipe && !recipe->program.empty()
+                         ? fmt::format("needs the program '{}', which this server has no backend for", recipe->program)
+                         : std::string("isn't known here");
+  return {make_error_code(errc::unknown_recipe),
+          fmt::format("model '{}' is served by the recipe '{}', which {}", model.name.value(), model.recipe, needs),
+          "model"};
 }
 
 }  // namespace
@@ -233,8 +244,7 @@ Result<ModelRouter::Resolved> ModelRouter::resolve(const models::ModelInfo& mode
                                                    const backends::LoadOptions& options) const {
   const auto backend = std::ranges::find(backends_, model.recipe, [](const auto* known) { return known->recipe(); });
   if (backend == backends_.end()) {
-    return fail(errc::unknown_recipe, fmt::format("model '{}' needs the recipe '{}', which isn't installed here",
-                                                  model.name.value(), model.recipe));
+    return std::unexpected(not_installed(model));
   }
   auto resolved = (*backend)->resolve(model, options);
   if (!resolved) return std::unexpected(resolved.error());

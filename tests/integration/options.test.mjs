@@ -131,3 +131,17 @@ test("pins survive a restart, by load and by pin", async () => {
   for (const model of ["tiny-llama", "tiny-qwen3"]) assert.equal((await server.chat(model, "hi")).status, 200);
   assert.deepEqual(await names(), ["tiny-qwen3"]);
 });
+
+test("a model whose backend isn't installed is refused and evicts nobody", async () => {
+  assert.equal((await server.post("/v1/load", { model_name: "tiny-llama" })).status, 200);
+  writeFileSync(join(folder, "state", "user_models.json"), JSON.stringify({ "npu-chat": { checkpoint: "llama3.2:1b", recipe: "flm" } }));
+  process.kill(server.pid, "SIGHUP");
+  const listed = await until(async () => (await server.get("/v1/models/npu-chat")).body, (body) => body.id === "npu-chat");
+  assert.equal(listed.recipe, "flm");
+  for (const answer of [await server.post("/v1/load", { model_name: "npu-chat" }), await server.chat("npu-chat", "hi")]) {
+    assert.equal(answer.status, 422);
+    assert.equal(answer.body.error.code, "backend_not_installed");
+    assert.match(answer.body.error.message, /'flm'/);
+  }
+  assert.deepEqual(await names(), ["tiny-llama"]);
+});

@@ -22,11 +22,12 @@ Result<int> list(const std::string& filter, Context& context) {
         << "The server knows no models. Give it a folder with GGUF files: corral serve --models-dir DIR\n";
     return kExitOk;
   }
-  Table table({{"NAME"}, {"TYPE"}, {"SIZE", Align::right}, {"CONTEXT", Align::right}, {"QUANT"}, {"STATE"}});
+  Table table(
+      {{"NAME"}, {"TYPE"}, {"RECIPE"}, {"SIZE", Align::right}, {"CONTEXT", Align::right}, {"QUANT"}, {"STATE"}});
   for (const ListedModel& model : *models) {
     if (model.name.find(filter) == std::string::npos) continue;
-    table.add({model.name, or_unknown(model.type), size_or_unknown(model.size), or_unknown(model.context),
-               or_unknown(model.quantization), or_unknown(model.state)});
+    table.add({model.name, or_unknown(model.type), or_unknown(model.recipe), size_or_unknown(model.size),
+               or_unknown(model.context), or_unknown(model.quantization), or_unknown(model.state)});
   }
   table.print(context.terminal);
   return kExitOk;

@@ -1,0 +1,173 @@
+#include "models/user_models.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/recipe.h"
+#include "base/state_file.h"
+#include "json/value.h"
+#include "models/errc.h"
+#include "models/text.h"
+
+namespace corral::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kOwnRecipe = "llamacpp";
+
+Problem problem(const fs::path& file, std::string name, std::string text) {
+  Error cause(make_error_code(errc::malformed), fmt::format("{}: {}", file.native(), text), "model");
+  return {ModelName(std::move(name)), file, std::move(cause)};
+}
+
+std::string checkpoint_of(const json::Value& entry) {
+  const auto* several = json::find(entry, "checkpoints");
+  return std::string(several ? json::text_or(*several, "main", "") : json::text_or(entry, "checkpoint", ""));
+}
+
+// What is wrong with an entry; empty: nothing.
+std::string wrong(const UserModel& model) {
+  if (model.checkpoint.empty()) return "it needs a 'checkpoint': a file or the name of a model";
+  const Recipe* const recipe = find_recipe(model.recipe);
+  if (!recipe) return fmt::format("there is no recipe '{}'; there are {}", model.recipe, recipe_names());
+  for (const auto& label : model.labels) {
+    const auto type = type_of_label(label);
+    if (type && !serves(*recipe, *type)) return fmt::format("recipe '{}' serves no '{}'", model.recipe, label);
+  }
+  return {};
+}
+
+void add_labels(ModelInfo& info, const UserModel& user) {
+  for (const auto& label : user.labels) {
+    if (const auto type = type_of_label(label)) info.type = *type;
+    if (std::ranges::find(info.labels, label) == info.labels.end()) info.labels.push_back(label);
+  }
+}
+
+// A model of another recipe, of which nothing is known but what the entry says.
+ModelInfo foreign(const UserModel& user) {
+  const Recipe& recipe = *find_recipe(user.recipe);
+  ModelInfo info;
+  info.recipe = user.recipe;
+  info.checkpoint = user.checkpoint;
+  info.devices = recipe.device;
+  info.type = recipe.types.front();
+  if (fs::path(user.checkpoint).is_absolute()) info.paths = {user.checkpoint};
+  return info;
+}
+
+class Merger {
+ public:
+  Merger(const Catalog& found, const UserModels& user) : found_(found), user_(user) {}
+
+  Catalog run() {
+    problems_.assign(found_.problems().begin(), found_.problems().end());
+    problems_.insert(problems_.end(), user_.problems.begin(), user_.problems.end());
+    for (const auto& entry : user_.models) add(entry);
+    for (const auto& model : found_.models()) {
+      const bool shadowed = std::ranges::any_of(
+          models_, [&](const ModelInfo& own) { return equal_folded(own.name.value(), model->name.value()); });
+      if (!taken_.contains(model.get()) && !shadowed) models_.push_back(*model);
+    }
+    const auto others = found_.not_models();
+    return Catalog(std::move(models_), std::move(problems_), {others.begin(), others.end()});
+  }
+
+ private:
+  void add(const UserModel& entry) {
+    ModelInfo info;
+    if (entry.recipe == kOwnRecipe) {
+      const auto original = find(entry);
+      if (!original) {
+        problems_.push_back({ModelName(entry.name), entry.checkpoint, original.error()});
+        return;
+      }
+      info = **original;
+      // Who comes second is another model of the same file.
+      if (taken_.insert(original->get()).second) {
+        info.aliases.push_back(info.name);
+      } else {
+        info.aliases.clear();
+      }
+    } else {
+      info = foreign(entry);
+    }
+    info.name = ModelName(entry.name);
+    add_labels(info, entry);
+    models_.push_back(std::move(info));
+  }
+
+  Result<Catalog::Model> find(const UserModel& entry) const {
+    const fs::path path(entry.checkpoint);
+    if (!path.is_absolute()) return found_.find(entry.checkpoint);
+    const auto has_it = [&path](const Catalog::Model& model) { return model->paths.front() == path; };
+    const auto at = std::ranges::find_if(found_.models(), has_it);
+    if (at != found_.models().end()) return *at;
+    return fail(errc::file_not_found,
+                fmt::format("'{}' is no model file; user_models.json names it for '{}'", path.native(), entry.name),
+                "model");
+  }
+
+  const Catalog& found_;
+  const UserModels& user_;
+  std::vector<ModelInfo> models_;
+  std::vector<Problem> problems_;
+  std::set<const ModelInfo*> taken_;
+};
+
+}  // namespace
+
+UserModels read_user_models(const fs::path& file) {
+  UserModels user;
+  if (file.empty()) return user;
+  const auto text = read_state_file(file);
+  if (!text) {
+    user.problems.push_back(problem(file, file.stem(), text.error().message));
+    return user;
+  }
+  if (!*text) return user;
+  const auto parsed = json::parse(**text);
+  const auto* entries = parsed ? parsed->if_object() : nullptr;
+  if (!entries) {
+    user.problems.push_back(
+        problem(file, file.stem(), parsed ? "it must be an object of models" : parsed.error().message));
+    return user;
+  }
+  for (const auto& [name, entry] : *entries) {
+    UserModel model{printable(std::string(name)),
+                    checkpoint_of(entry),
+                    std::string(json::text_or(entry, "recipe", kOwnRecipe)),
+                    {}};
+    const auto* labels = json::find(entry, "labels");
+    for (const auto& label : labels && labels->is_array() ? labels->get_array() : json::Array()) {
+      if (const auto* word = label.if_string()) model.labels.emplace_back(*word);
+    }
+    if (auto reason = wrong(model); !reason.empty()) {
+      user.problems.push_back(problem(file, model.name, fmt::format("'{}': {}", model.name, reason)));
+    } else {
+      user.models.push_back(std::move(model));
+    }
+  }
+  return user;
+}
+
+std::vector<fs::path> files_of(const UserModels& user) {
+  std::vector<fs::path> files;
+  for (const auto& model : user.models) {
+    std::error_code ignored;
+    const fs::path path(model.checkpoint);
+    if (model.recipe == kOwnRecipe && path.is_absolute() && fs::is_regular_file(path, ignored)) files.push_back(path);
+  }
+  return files;
+}
+
+Catalog add_user_models(Catalog found, const UserModels& user) {
+  if (user.models.empty() && user.problems.empty()) return found;
+  return Merger(found, user).run();
+}
+
+}  // namespace corral::models

@@ -1,0 +1,43 @@
+// Models that the user has named: user_models.json, an object of one entry per model.
+//
+//   {"my-chat": {"checkpoint": "/srv/models/chat.gguf"},
+//    "npu-chat": {"checkpoint": "llama3.2:1b", "recipe": "flm", "labels": ["tool-calling"]}}
+//
+//   checkpoint   or "checkpoints": {"main": ...}: a GGUF file, the name of a model that was found, or, for other
+//   recipes,
+//                whatever their program understands
+//   recipe       which backend serves it (base/recipe.h); llamacpp when missing
+//   labels       those that stand for a type ("embeddings", "reranking", "image", ...) decide it
+//
+// The user's names come first: a model that was found keeps its file name as an alias when the user calls it otherwise,
+// and one that merely has the same name isn't listed.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "models/catalog.h"
+
+namespace corral::models {
+
+struct UserModel {
+  std::string name;
+  std::string checkpoint;
+  std::string recipe;
+  std::vector<std::string> labels;
+};
+
+struct UserModels {
+  std::vector<UserModel> models;
+  std::vector<Problem> problems;  // the file, or single entries of it
+};
+
+// A missing file has no models; a broken one is a problem. Blocks for reading it.
+UserModels read_user_models(const std::filesystem::path& file);
+// Files that the entries name and that a scan must look at.
+std::vector<std::filesystem::path> files_of(const UserModels& user);
+// `found` with the user's entries worked in. Pure.
+Catalog add_user_models(Catalog found, const UserModels& user);
+
+}  // namespace corral::models
