@@ -274,7 +274,7 @@ class Application {
   }
 
   config::LiveSettings& live_;
-  const config::ServeSettings& settings_;  // of the start
+  const config::ServeSettings& settings_;                   // of the start
   const bool has_terminal_ = ::isatty(STDERR_FILENO) != 0;  // asked before it may be gone
   int exit_code_ = 0;
   bool stopping_ = false;

@@ -82,7 +82,8 @@ TEST_F(StoreTest, NothingSavedLeavesNoEntry) {
 }
 
 TEST_F(StoreTest, WhatOthersSavedIsReadAndKept) {
-  write(R"({"b": {"llamacpp_args": "-c 512 -np 2", "ctx_size": 1024, "flm_args": "x", "threads": "many", "speculative": 99}, "c": 1})");
+  write(
+      R"({"b": {"llamacpp_args": "-c 512 -np 2", "ctx_size": 1024, "flm_args": "x", "threads": "many", "speculative": 99}, "c": 1})");
   auto saved = store();
   EXPECT_EQ(saved.of(kB).ctx_size, 1024) << "single options count more";
   EXPECT_EQ(saved.of(kB).parallel, 2);
