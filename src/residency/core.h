@@ -102,7 +102,7 @@ class Core {
   // core_memory.cpp: what idleness and pressure do.
   void downsize(Server& server, ActionList& out);
   void downsize_ended(ServerId id, bool done, Now now, ActionList& out);
-  void relieve(Now now, ActionList& out);
+  bool relieve(const std::vector<PoolSample>& seen, Now now, ActionList& out);
   void leave_idle(Millis floor, Now now, ActionList& out);
   void plan_idle(const Server& server, Now now, ActionList& out);
   void note_relief(const Server& server, bool downsized, bool evicted, ActionList& out);

@@ -38,15 +38,20 @@ void Core::downsize_ended(ServerId id, bool done, Now now, ActionList& out) {
 }
 
 void Core::on(const MemorySampled& event, Now now, ActionList& out) {
-  state_.memory.sample(event.pools, now.mono);
-  relieve(now, out);
+  state_.memory.sample(event.pools, state_.loader != nullptr, now.mono);
+  // First who goes for other reasons, then who has to go besides.
   advance(now, out);
+  if (relieve(event.pools, now, out)) advance(now, out);
 }
 
 // A memory is used above the threshold, even with all that is on its way back: idle models give up what brings it well
 // below. Downsizing is tried first, where it suffices; pinned ones only shrink.
-void Core::relieve(Now now, ActionList& out) {
+bool Core::relieve(const std::vector<PoolSample>& seen, Now now, ActionList& out) {
   const Settings& settings = state_.settings;
+  const auto is_above = [&](std::uint64_t total, std::int64_t available) {
+    const auto used = static_cast<double>(total) - static_cast<double>(available);
+    return used > static_cast<double>(total) * settings.auto_evict_threshold_pct;
+  };
   PoolBytes pending(state_.memory.pools().size());
   for (const auto& [id, server] : state_.servers) {
     const bool shrinks = server->state == ServerState::downsizing;
@@ -56,14 +61,13 @@ void Core::relieve(Now now, ActionList& out) {
   }
   PoolBytes excess(pending.size());
   for (std::size_t i = 0; i < excess.size(); ++i) {
-    const MemoryBooks::Pool& pool = state_.memory.pools()[i];
-    const auto total = static_cast<double>(pool.total);
-    const auto used = static_cast<double>(pool.total - pool.expected - pending[i]);
-    if (used <= total * settings.auto_evict_threshold_pct) continue;
-    excess[i] =
-        static_cast<std::int64_t>(used - total * (settings.auto_evict_threshold_pct - settings.pressure_relief));
+    const std::int64_t free = state_.memory.pools()[i].expected + pending[i];
+    const bool above = is_above(seen[i].total, static_cast<std::int64_t>(seen[i].available));
+    if (!above || !is_above(seen[i].total, free)) continue;
+    const double most = settings.auto_evict_threshold_pct - settings.pressure_relief;
+    excess[i] = static_cast<std::int64_t>(static_cast<double>(seen[i].total) * (1 - most)) - free;
   }
-  if (none_left(excess)) return;
+  if (none_left(excess)) return false;
 
   const auto open = [&](const Server& server) {
     const MonoTime loaded = server.load_started + server.load_duration;
@@ -90,6 +94,7 @@ void Core::relieve(Now now, ActionList& out) {
       drain(*relief.server, StopReason::pressure, true, now, out);
     }
   }
+  return !found.reliefs.empty();
 }
 
 // Idle models whose timeouts have passed.

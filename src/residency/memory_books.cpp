@@ -13,17 +13,20 @@ std::int64_t bytes_of(const PoolUse& use, MemoryPart part) {
 
 }  // namespace
 
-void MemoryBooks::sample(const std::vector<PoolSample>& pools, MonoTime now) {
+void MemoryBooks::sample(const std::vector<PoolSample>& pools, bool loading, MonoTime now) {
   std::vector<Pool> next;
   for (const PoolSample& seen : pools) {
     Pool pool{.id = seen.pool,
               .total = static_cast<std::int64_t>(seen.total),
               .available = static_cast<std::int64_t>(seen.available),
-              .expected = static_cast<std::int64_t>(seen.available),
+              .expected = 0,
               .back_by = {}};
     const auto before = std::ranges::find(pools_, seen.pool, &Pool::id);
-    if (before != pools_.end() && now < before->back_by && before->expected > pool.expected) {
-      pool.expected = before->expected;
+    const bool known = before != pools_.end();
+    if (known && loading) pool.available = std::min(pool.available, before->available);
+    pool.expected = pool.available;
+    if (known && now < before->back_by && before->expected > pool.expected) {
+      pool.expected = std::min(before->expected, pool.total);
       pool.back_by = before->back_by;
     }
     next.push_back(std::move(pool));

@@ -133,7 +133,7 @@ class MemoryRule {
 
   // Not even everybody's place would do.
   void refuse(const PoolBytes& missing) {
-    if (room_.stale) return;
+    if (room_.stale || state_.loader != nullptr) return;  // told when its turn has come, by fresh news
     PoolBytes hopeless = missing;
     for (const Relief& relief : with_stops(under_way())) subtract(hopeless, given_by(books_, relief));
     PoolBytes unpinned = missing;
