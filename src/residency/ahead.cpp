@@ -43,21 +43,28 @@ void Ahead::started(const Server& load) {
 void Ahead::add(const Server& load, const Room& room) {
   const ModelSpec& spec = *load.spec;
   ++waiting_[index_of(spec.type)];
+  ++projected_[index_of(spec.type)];
   npu_ |= uses_npu(spec);
   reserved_ |= !spec.memory.empty();
   memory_waits_ |= room.held_by_memory();
-  started(load);
+  PoolBytes claim = state_.memory.bytes(spec.memory, MemoryPart::all);
   for (const Victim& victim : room.victims) {
-    if (std::ranges::find(leaving_, victim.server) != leaving_.end()) continue;
-    leaving_.push_back(victim.server);
+    if (!leaves(victim.server)) continue;
     --projected_[index_of(victim.server->spec->type)];
-    corral::residency::add(free_, state_.memory.held(*victim.server));
+    subtract(claim, state_.memory.held(*victim.server));
   }
   for (const Server* server : room.downsizes) {
-    if (std::ranges::find(leaving_, server) != leaving_.end()) continue;
-    leaving_.push_back(server);
-    corral::residency::add(free_, state_.memory.bytes(server->spec->memory, MemoryPart::dynamic));
+    if (leaves(server)) subtract(claim, state_.memory.bytes(server->spec->memory, MemoryPart::dynamic));
   }
+  // What its victims give besides isn't lent: they may be long in going.
+  for (std::size_t i = 0; i < claim.size(); ++i) free_[i] -= std::max<std::int64_t>(0, claim[i]);
+}
+
+// True for the first load that counts on this server.
+bool Ahead::leaves(const Server* server) {
+  if (std::ranges::find(leaving_, server) != leaving_.end()) return false;
+  leaving_.push_back(server);
+  return true;
 }
 
 }  // namespace corral::residency

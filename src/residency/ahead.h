@@ -22,6 +22,7 @@ class Ahead {
 
  private:
   bool blocks_by_memory(const Server& load, const Room& room) const;
+  bool leaves(const Server* server);
 
   const State& state_;
   std::array<std::size_t, kModelTypeCount> projected_{};  // slots taken once those ahead have loaded

@@ -80,9 +80,10 @@ void Core::tell(const Server& load, const Room& room, bool its_turn, Now now, Tu
   for (const Victim& victim : room.victims) {
     if (!overdue && !judged) break;
     const Server& server = *victim.server;
-    // What memory asks for by old news isn't begun, only gone on with.
+    // What memory asks for by old news, or in the middle of a load, isn't begun, only gone on with.
     const bool begins = server.state != ServerState::draining && server.state != ServerState::evicting;
-    if (begins && room.stale && victim.reason == StopReason::memory) continue;
+    const bool guessed = room.stale || state_.loader != nullptr;
+    if (begins && guessed && victim.reason == StopReason::memory) continue;
     const bool told = std::ranges::any_of(turn.victims, [&](const Victim& v) { return v.server == victim.server; });
     if (server.state != ServerState::loading && !told) turn.victims.push_back(victim);
   }
