@@ -27,6 +27,18 @@ struct StopServer {
   StopReason reason = StopReason::none;
 };
 
+// Free what an idle child needs only to work. Answer: Downsized or DownsizeFailed. Requests may come meanwhile, and
+// StopServer too.
+struct Downsize {
+  ServerId server;
+};
+// Measure the memory, now or within milliseconds. Answer: MemorySampled, whichever comes first.
+struct SampleMemory {};
+// From now on send MemorySampled every second or few, or no more. Off at the beginning.
+struct WatchMemory {
+  bool on = false;
+};
+
 // Answers to tickets: exactly one for each, none after CancelTicket.
 struct Granted {
   TicketId ticket;
@@ -49,6 +61,11 @@ struct PinChanged {
   ModelName model;
   bool pinned = false;
 };
+struct Relieved {
+  TicketId ticket;
+  std::vector<ModelName> downsized;
+  std::vector<ModelName> evicted;
+};
 struct Rejected {
   TicketId ticket;
   Error error;
@@ -59,7 +76,8 @@ struct WakeAt {
   std::optional<MonoTime> time;
 };
 
-using Action = std::variant<StartLoad, AbortLoad, StopServer, Granted, Loaded, Unloaded, PinChanged, Rejected, WakeAt>;
+using Action = std::variant<StartLoad, AbortLoad, StopServer, Downsize, SampleMemory, WatchMemory, Granted, Loaded,
+                            Unloaded, PinChanged, Relieved, Rejected, WakeAt>;
 // Filled by the core, emptied by the caller: keep one and reuse it, so that granting allocates nothing.
 using ActionList = std::vector<Action>;
 

@@ -31,7 +31,8 @@ void Core::move(Server& server, ServerState to) {
   server.state = to;
   std::size_t& taken = state_.taken[index_of(server.spec->type)];
   taken = taken + takes_slot(to) - takes_slot(from);
-  if (!serves(from) || !serves(to)) ++revision_;
+  const auto usual = [](ServerState state) { return state == ServerState::ready || state == ServerState::in_use; };
+  if (!usual(from) || !usual(to)) ++revision_;
 }
 
 void Core::touch(Server& server, Now now) {
@@ -45,14 +46,22 @@ std::optional<Core::Lease> Core::try_acquire(const ModelName& model, Now now) {
   if (at == state_.models.end()) return std::nullopt;
   Server* server = at->second.current;
   if (server == nullptr || !serves(server->state)) return std::nullopt;
-  if (server->leases++ == 0) move(*server, ServerState::in_use);
-  touch(*server, now);
+  begin_use(*server, now);
   return Lease{state_.leases.take(*server), server->id};
 }
 
-void Core::grant(Server& server, TicketId ticket, Now now, ActionList& out) {
+// One more request. A downsized child takes its memory back by itself.
+void Core::begin_use(Server& server, Now now) {
   if (server.leases++ == 0) move(server, ServerState::in_use);
+  if (server.shrunk) {
+    server.shrunk = false;
+    state_.memory.take(state_.memory.bytes(server.spec->memory, MemoryPart::dynamic));
+  }
   touch(server, now);
+}
+
+void Core::grant(Server& server, TicketId ticket, Now now, ActionList& out) {
+  begin_use(server, now);
   out.push_back(Granted{ticket, state_.leases.take(server), server.id});
 }
 
@@ -63,17 +72,19 @@ void Core::release(LeaseId lease, Now now, ActionList& out) {
   if (--server->leases > 0) return;
   if (server->state == ServerState::draining) {
     stop(*server, now, out);
-  } else {
-    move(*server, ServerState::ready);
+    return advance(now, out);
   }
+  move(*server, ServerState::ready);
   // An idle server concerns only loads that wait and a type that is over its limit.
   const ModelType type = server->spec->type;
-  if (!state_.queue.empty() || !state_.settings.limits.allows(type, state_.slots_taken(type))) advance(now, out);
+  if (!state_.queue.empty() || !state_.settings.limits.allows(type, state_.slots_taken(type))) return advance(now, out);
+  if (server->eviction.auto_evict) plan_idle(*server, now, out);
 }
 
 void Core::stop(Server& server, Now now, ActionList& out) {
   move(server, ServerState::evicting);
   server.stopping_since = now.mono;
+  ++state_.stops[static_cast<std::size_t>(server.leaving)];
   out.push_back(StopServer{server.id, server.leaving});
 }
 
@@ -97,14 +108,19 @@ void Core::abort(Server& load, StopReason reason, Now now, ActionList& out) {
   load.leaving_for_good = true;
   move(load, ServerState::evicting);
   load.stopping_since = now.mono;
+  ++state_.stops[static_cast<std::size_t>(reason)];
   out.push_back(AbortLoad{load.id, reason});
 }
 
-void Core::remove(Server& server, ServerState last, ActionList& out) {
+void Core::remove(Server& server, ServerState last, Now now, ActionList& out) {
   if (!server.waiters.empty()) {
     throw std::logic_error(
         fmt::format("'{}' goes while {} still wait for it", server.spec->name.value(), server.waiters.size()));
   }
+  if (takes_slot(server.state)) {
+    state_.memory.give_up(state_.memory.held(server), now.mono + state_.settings.memory_wait);
+  }
+  note_relief(server, false, server.state == ServerState::evicting, out);
   move(server, last);
   const ModelName name = server.spec->name;
   Model& model = state_.models[name];

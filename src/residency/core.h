@@ -10,6 +10,8 @@
 //   load.
 //   - A load that waits for a draining victim lets later loads pass that can be decided without it.
 //   - The waiters' leases are granted in the step in which the load completes.
+//   - A load starts when its predicted memory is free. Who goes for memory, for idleness or under pressure is the most
+//   disposable by its eviction score (disposal.h, room_memory.cpp, core_memory.cpp).
 //   - A failed load drives out everybody else and is tried once more; faults of the model itself drive out nobody.
 #pragma once
 
@@ -61,6 +63,11 @@ class Core {
   void on(const LoadFailed& event, Now now, ActionList& out);
   void on(const ServerDied& event, Now now, ActionList& out);
   void on(const ServerStopped& event, Now now, ActionList& out);
+  void on(const Downsized& event, Now now, ActionList& out);
+  void on(const DownsizeFailed& event, Now now, ActionList& out);
+  void on(const MemorySampled& event, Now now, ActionList& out);
+  void on(const ChangeEviction& event, Now now, ActionList& out);
+  void on(const SimulatePressure& event, Now now, ActionList& out);
   void on(const ChangeSettings& event, Now now, ActionList& out);
   void on(const Tick& event, Now now, ActionList& out);
   void on(const Shutdown& event, Now now, ActionList& out);
@@ -69,20 +76,22 @@ class Core {
   Server* find(ServerId id);
   void move(Server& server, ServerState to);
   void touch(Server& server, Now now);
+  void begin_use(Server& server, Now now);
   void grant(Server& server, TicketId ticket, Now now, ActionList& out);
   void drain(Server& server, StopReason reason, bool for_good, Now now, ActionList& out);
   void stop(Server& server, Now now, ActionList& out);
   void undrain(Server& server);
   void abort(Server& load, StopReason reason, Now now, ActionList& out);
-  void remove(Server& server, ServerState last, ActionList& out);
+  void remove(Server& server, ServerState last, Now now, ActionList& out);
   void forget_if_empty(const ModelName& name);
   void set_pin(const ModelName& name, bool pinned, std::optional<TicketId> ticket, ActionList& out);
 
   // core_load.cpp: waiting for a load and its end.
   bool refuse(const ModelSpec& spec, TicketId ticket, Now now, ActionList& out);
+  bool refuse_newcomer(TicketId ticket, ActionList& out);
   Server& enqueue(const SpecPtr& spec, Now now);
   void add_waiter(Server& load, Waiter waiter);
-  void absorb(Server& queued, Server& running, ActionList& out);
+  void absorb(Server& queued, Server& running, Now now, ActionList& out);
   void move_waiters(Server& from, Server& to, std::vector<Waiter>::iterator where);
   void serve_waiters(Server& from, Server& with, bool only_leases, Now now, ActionList& out);
   void reject_waiters(Server& load, const Error& error, ActionList& out);
@@ -90,12 +99,24 @@ class Core {
   void retry(Server& failed, Now now);
   void end(Server& server, Now now, ActionList& out);
 
+  // core_memory.cpp: what idleness and pressure do.
+  void downsize(Server& server, ActionList& out);
+  void downsize_ended(ServerId id, bool done, Now now, ActionList& out);
+  bool relieve(const std::vector<PoolSample>& seen, Now now, ActionList& out);
+  void leave_idle(Millis floor, Now now, ActionList& out);
+  void plan_idle(const Server& server, Now now, ActionList& out);
+  void note_relief(const Server& server, bool downsized, bool evicted, ActionList& out);
+  void plan_watch(ActionList& out);
+
   // core_advance.cpp: whose turn it is.
   void advance(Now now, ActionList& out);
   struct Turn {
     Server* start = nullptr;      // the load whose turn it is
     std::vector<Victim> victims;  // who drains from now on, or goes on draining
+    std::vector<Server*> downsizes;
+    bool sample = false;  // the memory has to be looked at before more can be decided
   };
+  void tell(const Server& load, const Room& room, bool its_turn, Now now, Turn& turn) const;
   Turn decide(Now now);
   bool bring_back(const Turn& turn);
   bool settle_queue(Now now, ActionList& out);

@@ -3,75 +3,38 @@
 // comes back by itself, and changed pins and limits need no code of their own.
 #include <algorithm>
 
-#include <fmt/format.h>
-
+#include "residency/ahead.h"
 #include "residency/core.h"
-#include "residency/errc.h"
-#include "residency/npu_rule.h"
+#include "residency/disposal.h"
 #include "residency/room.h"
 
 namespace corral::residency {
-namespace {
-
-bool is_in(const std::vector<const Server*>& servers, const Server* server) {
-  return std::ranges::find(servers, server) != servers.end();
-}
-
-// What the loads further ahead in the queue are going to take when their turn comes.
-class Ahead {
- public:
-  explicit Ahead(const State& state) : state_(state) {
-    for (ModelType type : kModelTypes) projected_[index_of(type)] = state.slots_taken(type);
-  }
-
-  // True when this load must not go first: it would take what one ahead waits for.
-  bool blocks(const Server& load, const Room& room) const {
-    const ModelType type = load.spec->type;
-    if (npu_ && uses_npu(*load.spec)) return true;
-    if (waiting_[index_of(type)] == 0) return false;
-    return !room.victims.empty() || !state_.settings.limits.allows(type, projected_[index_of(type)] + 1);
-  }
-
-  void started(const Server& load) { ++projected_[index_of(load.spec->type)]; }
-
-  void add(const Server& load, const Room& room) {
-    const ModelSpec& spec = *load.spec;
-    ++waiting_[index_of(spec.type)];
-    ++projected_[index_of(spec.type)];
-    npu_ |= uses_npu(spec);
-    for (const Victim& victim : room.victims) {
-      if (is_in(leaving_, victim.server)) continue;
-      leaving_.push_back(victim.server);
-      --projected_[index_of(victim.server->spec->type)];
-    }
-  }
-
- private:
-  const State& state_;
-  std::array<std::size_t, kModelTypeCount> projected_{};  // slots taken once those ahead have loaded
-  std::array<std::size_t, kModelTypeCount> waiting_{};
-  std::vector<const Server*> leaving_;
-  bool npu_ = false;
-};
-
-}  // namespace
-
 void Core::advance(Now now, ActionList& out) {
   Server* loader = state_.loader;
   if (loader != nullptr && loader->state == ServerState::loading && loader->spec->load_deadline > Millis{0} &&
       now.mono - loader->load_started >= loader->spec->load_deadline) {
     abort(*loader, StopReason::deadline, now, out);
   }
+  // A monitor that hangs holds up nobody for ever: nothing is known then.
+  const std::optional<MonoTime> asked = state_.memory.asked;
+  if (asked && now.mono - *asked >= state_.settings.memory_wait) state_.memory.sample({}, false, now.mono);
   // First all that may change a decision, then the decisions, then the deeds.
   Turn turn;
   do {
     while (settle_queue(now, out)) {
     }
     shed(now, out);
+    leave_idle(state_.settings.idle_floor, now, out);
     turn = decide(now);
   } while (bring_back(turn));
   for (const Victim& victim : turn.victims) drain(*victim.server, victim.reason, false, now, out);
+  for (Server* server : turn.downsizes) downsize(*server, out);
   if (turn.start != nullptr) start(*turn.start, now, out);
+  if (turn.sample && !state_.memory.asked) {
+    state_.memory.asked = now.mono;
+    out.push_back(SampleMemory{});
+  }
+  plan_watch(out);
   plan_wake(now, out);
 }
 
@@ -80,38 +43,54 @@ Core::Turn Core::decide(Now now) {
   Turn turn;
   bool may_start = state_.loader == nullptr;
   Ahead ahead(state_);
-  const auto is_told = [&](const Server* server) {
-    return std::ranges::any_of(turn.victims, [&](const Victim& v) { return v.server == server; });
-  };
   for (Server* load : state_.queue) {
     if (comes_back(*load)) continue;
     if (load->attempt > 1) forget_gone(*load);
-    const Room room = find_room(state_, *load);
+    const Room room = find_room(state_, *load, now.mono);
     show_victims(*load, room);
     if (ahead.blocks(*load, room)) {
       ahead.add(*load, room);
       continue;
     }
-    if (room.victims.empty() && may_start) {
+    if (room.is_there() && !room.stale && may_start) {
       turn.start = load;
       may_start = false;
       ahead.started(*load);
       continue;
     }
     const bool idle = std::ranges::none_of(room.victims, [](const Victim& v) { return is_busy(*v.server); });
-    if (may_start && !idle && !load->waits_since) load->waits_since = now.mono;
-    const bool overdue = load->waits_since && now.mono - *load->waits_since >= state_.settings.swap_patience;
-    for (const Victim& victim : room.victims) {
-      if (!overdue && !(idle && may_start)) break;
-      if (victim.server->state != ServerState::loading && !is_told(victim.server)) turn.victims.push_back(victim);
-    }
+    if (may_start && !room.stale && !idle && !load->waits_since) load->waits_since = now.mono;
+    if (may_start && room.settles) load->trusts_from = room.settles;
+    tell(*load, room, may_start && idle, now, turn);
+    // Its turn has come, but what is known of the memory is old.
+    turn.sample |= may_start && room.stale;
     // Nobody passes a load whose victims only have to stop, unless one is slow at it; nor a second attempt that waits
     // for those who passed it.
     const bool slow = std::ranges::any_of(room.victims, [&](const Victim& v) { return stops_slowly(*v.server, now); });
-    if ((idle && !slow) || (load->attempt > 1 && load->first_to_go.empty())) may_start = false;
+    if ((idle && !slow) || room.stale || (load->attempt > 1 && load->first_to_go.empty())) may_start = false;
     ahead.add(*load, room);
   }
   return turn;
+}
+
+// Adds to the turn whom this load tells to go, or has told.
+void Core::tell(const Server& load, const Room& room, bool its_turn, Now now, Turn& turn) const {
+  const bool overdue = load.waits_since && now.mono - *load.waits_since >= state_.settings.swap_patience;
+  const bool judged = its_turn && !room.stale;
+  for (const Victim& victim : room.victims) {
+    if (!overdue && !judged) break;
+    const Server& server = *victim.server;
+    // What memory asks for by old news, or in the middle of a load, isn't begun, only gone on with.
+    const bool begins = server.state != ServerState::draining && server.state != ServerState::evicting;
+    const bool guessed = room.stale || state_.loader != nullptr;
+    if (begins && guessed && victim.reason == StopReason::memory) continue;
+    const bool told = std::ranges::any_of(turn.victims, [&](const Victim& v) { return v.server == victim.server; });
+    if (server.state != ServerState::loading && !told) turn.victims.push_back(victim);
+  }
+  if (!judged) return;
+  for (Server* server : room.downsizes) {
+    if (server->state == ServerState::ready) turn.downsizes.push_back(server);
+  }
 }
 
 bool Core::stops_slowly(const Server& server, Now now) const {
@@ -130,17 +109,16 @@ bool Core::bring_back(const Turn& turn) {
   return any;
 }
 
-// Answers the loads that need no turn: their model is there after all, or pinned models leave them no place. True when
-// one was answered: that may concern the others.
+// Answers the loads that need no turn: their model is there after all, or waiting doesn't help them. True when one was
+// answered: that may concern the others.
 bool Core::settle_queue(Now now, ActionList& out) {
   for (Server* load : state_.queue) {
     if (settle(*load, now, out)) return true;
     if (comes_back(*load)) continue;
-    const Room room = find_room(state_, *load);
-    if (!room.pinned_out) continue;
-    reject_waiters(*load, Error(errc::slots_pinned, fmt::format("{}: unpin or unload one first", room.why), "model"),
-                   out);
-    remove(*load, ServerState::gone, out);
+    const Room room = find_room(state_, *load, now.mono);
+    if (!room.refused) continue;
+    reject_waiters(*load, *room.refused, out);
+    remove(*load, ServerState::gone, now, out);
     return true;
   }
   return false;
@@ -163,8 +141,9 @@ bool Core::settle(Server& load, Now now, ActionList& out) {
   const bool same = !load.explicit_options || load.spec->options == current->spec->options;
   serve_waiters(load, *current, !same, now, out);
   if (!load.waiters.empty()) return false;
+  if (same && load.explicit_options) current->eviction = load.spec->eviction;
   if (same && load.pin) set_pin(load.spec->name, *load.pin, std::nullopt, out);
-  remove(load, ServerState::gone, out);
+  remove(load, ServerState::gone, now, out);
   return true;
 }
 
@@ -179,8 +158,11 @@ bool Core::comes_back(const Server& load) const {
 void Core::show_victims(Server& load, const Room& room) {
   std::vector<ServerId> ids;
   for (const Victim& victim : room.victims) ids.push_back(victim.server->id);
-  if (ids == load.waits_for) return;
+  for (const Server* server : room.downsizes) ids.push_back(server->id);
+  const bool by_memory = room.held_by_memory();
+  if (ids == load.waits_for && by_memory == load.held_by_memory) return;
   load.waits_for = std::move(ids);
+  load.held_by_memory = by_memory;
   ++revision_;
 }
 
@@ -195,7 +177,7 @@ void Core::shed(Now now, ActionList& out) {
         if (server->spec->type != type || !takes_slot(state)) continue;
         if (state == ServerState::draining || state == ServerState::evicting) continue;
         ++staying;
-        const bool may_go = (state == ServerState::ready || state == ServerState::downsized) && !state_.pinned(*server);
+        const bool may_go = is_idle(*server) && !state_.pinned(*server);
         if (may_go && (oldest == nullptr || server->used_nth < oldest->used_nth)) oldest = server.get();
       }
       if (oldest == nullptr || state_.settings.limits.allows(type, staying)) break;
@@ -212,6 +194,9 @@ void Core::start(Server& load, Now now, ActionList& out) {
   state_.loader = &load;
   load.waits_since.reset();
   load.waits_for.clear();
+  load.held_by_memory = false;
+  load.eviction = load.spec->eviction;
+  state_.memory.take(state_.memory.bytes(load.spec->memory, MemoryPart::all));
   load.load_started = now.mono;
   touch(load, now);
   move(load, ServerState::loading);
@@ -229,8 +214,12 @@ void Core::plan_wake(Now now, ActionList& out) {
   }
   for (const Server* load : state_.queue) {
     if (load->waits_since) consider(*load->waits_since + state_.settings.swap_patience);
+    const std::optional<MonoTime>& sampled = state_.memory.sampled();
+    if (load->held_by_memory && sampled && loader == nullptr) consider(*sampled + state_.settings.memory_poll);
   }
+  if (state_.memory.asked) consider(*state_.memory.asked + state_.settings.memory_wait);
   for (const auto& [id, server] : state_.servers) {
+    if (const auto due = idle_due(state_, *server, now.mono)) consider(*due);
     const bool holds = server->state == ServerState::evicting && !state_.queue.empty();
     if (holds) consider(server->stopping_since + state_.settings.stop_grace);
   }

@@ -73,6 +73,7 @@ void Core::on(const CancelTicket& event, Now now, ActionList& out) {
   const auto at = state_.waiting.find(event.ticket);
   if (at == state_.waiting.end()) {
     std::erase_if(state_.unloads, [&](const PendingUnload& unload) { return unload.ticket == event.ticket; });
+    std::erase_if(state_.reliefs, [&](const PendingRelief& relief) { return relief.ticket == event.ticket; });
     return;
   }
   Server& load = *at->second;
@@ -81,7 +82,7 @@ void Core::on(const CancelTicket& event, Now now, ActionList& out) {
   ++revision_;
   if (!load.waiters.empty()) return;
   if (load.state == ServerState::queued) {
-    remove(load, ServerState::gone, out);
+    remove(load, ServerState::gone, now, out);
   } else if (load.state == ServerState::loading) {
     abort(load, StopReason::cancelled, now, out);
   }
@@ -107,7 +108,7 @@ void Core::on(const Shutdown&, Now now, ActionList& out) {
   const std::vector<Server*> queue = state_.queue;
   for (Server* load : queue) {
     reject_waiters(*load, error, out);
-    remove(*load, ServerState::gone, out);
+    remove(*load, ServerState::gone, now, out);
   }
   for (const auto& [id, server] : state_.servers) {
     reject_waiters(*server, error, out);

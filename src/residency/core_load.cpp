@@ -23,6 +23,8 @@ Error cooling_down(const ModelSpec& spec, const Failure& failure, Millis left) {
   return error;
 }
 
+constexpr std::chrono::seconds kQueueFullRetry{5};
+
 // A load that others wait for, and whose end will be the answer of newcomers too: also while it is killed for its
 // deadline.
 bool can_be_joined(const Server& load) {
@@ -38,10 +40,11 @@ void Core::on(const Acquire& event, Now now, ActionList& out) {
   if (at != state_.models.end()) {
     const Model& model = at->second;
     if (model.current && serves(model.current->state)) return grant(*model.current, event.ticket, now, out);
+    if (refuse_newcomer(event.ticket, out)) return;
     if (model.current && can_be_joined(*model.current)) return add_waiter(*model.current, {event.ticket, true});
     if (model.pending) return add_waiter(*model.pending, {event.ticket, true});
   }
-  if (refuse(*event.spec, event.ticket, now, out)) return;
+  if (refuse_newcomer(event.ticket, out) || refuse(*event.spec, event.ticket, now, out)) return;
   add_waiter(enqueue(event.spec, now), {event.ticket, true});
   advance(now, out);
 }
@@ -55,14 +58,17 @@ void Core::on(const Load& event, Now now, ActionList& out) {
   Server* load = at == state_.models.end() ? nullptr : at->second.pending;
   const bool as_it_is = current != nullptr && current->spec->options == spec.options;
   if (as_it_is && serves(current->state) && load == nullptr) {
+    current->eviction = spec.eviction;
     touch(*current, now);
     out.push_back(Loaded{event.ticket, current->id, true});
     if (event.pin) set_pin(spec.name, *event.pin, std::nullopt, out);
     return advance(now, out);
   }
+  if (refuse_newcomer(event.ticket, out)) return;
   if (as_it_is && can_be_joined(*current)) {
-    if (load != nullptr) absorb(*load, *current, out);
+    if (load != nullptr) absorb(*load, *current, now, out);
     load = current;
+    load->eviction = spec.eviction;
   }
   // The newest wish wins: it changes a load that is queued already, and what is known of the old options counts no
   // more.
@@ -79,6 +85,15 @@ void Core::on(const Load& event, Now now, ActionList& out) {
   if (event.pin) load->pin = event.pin;
   add_waiter(*load, {event.ticket, false});
   advance(now, out);
+}
+
+// True when too many wait already.
+bool Core::refuse_newcomer(TicketId ticket, ActionList& out) {
+  if (state_.waiting.size() < state_.settings.max_queued) return false;
+  Error error(errc::queue_full, fmt::format("{} requests wait for models to load already", state_.waiting.size()));
+  error.retry_after = kQueueFullRetry;
+  out.push_back(Rejected{ticket, std::move(error)});
+  return true;
 }
 
 bool Core::refuse(const ModelSpec& spec, TicketId ticket, Now now, ActionList& out) {
@@ -115,10 +130,10 @@ void Core::add_waiter(Server& load, Waiter waiter) {
 }
 
 // A queued load is no longer wanted, because the one that runs will do: who waits for it waits for that one.
-void Core::absorb(Server& queued, Server& running, ActionList& out) {
+void Core::absorb(Server& queued, Server& running, Now now, ActionList& out) {
   move_waiters(queued, running, running.waiters.end());
   if (queued.pin) running.pin = queued.pin;
-  remove(queued, ServerState::gone, out);
+  remove(queued, ServerState::gone, now, out);
 }
 
 void Core::move_waiters(Server& from, Server& to, std::vector<Waiter>::iterator where) {
@@ -159,6 +174,7 @@ void Core::on(const LoadSucceeded& event, Now now, ActionList& out) {
   state_.loader = nullptr;
   move(*server, ServerState::ready);
   touch(*server, now);
+  state_.memory.changed();
   server->load_duration = std::chrono::duration_cast<Millis>(now.mono - server->load_started);
   const ModelName& name = server->spec->name;
   state_.most_recent = name;
@@ -200,7 +216,7 @@ void Core::end(Server& server, Now now, ActionList& out) {
                       "model");
     end_failed_load(server, LoadFault::deadline, error, now, out);
   } else {
-    remove(server, server.state == ServerState::evicting ? ServerState::gone : ServerState::failed, out);
+    remove(server, server.state == ServerState::evicting ? ServerState::gone : ServerState::failed, now, out);
   }
   advance(now, out);
 }
@@ -216,7 +232,7 @@ void Core::end_failed_load(Server& load, LoadFault fault, const Error& error, No
     }
     reject_waiters(load, error, out);
   }
-  remove(load, ServerState::failed, out);
+  remove(load, ServerState::failed, now, out);
 }
 
 void Core::retry(Server& failed, Now now) {

@@ -15,7 +15,10 @@ enum class errc {
   load_crashed,      // the server ended while it was loading
   load_deadline,     // the load took longer than allowed
   shutting_down,
-  bad_limit,  // max_loaded_models can't be understood
+  bad_limit,            // max_loaded_models can't be understood
+  queue_full,           // as many wait for loads as may wait; retry_after
+  insufficient_memory,  // the model needs more than there is on this machine; the error's memory says what
+  memory_in_use,        // it would fit, but others than our models hold the memory; retry_after
 };
 
 }  // namespace corral::residency

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <variant>
+#include <vector>
 
 #include "base/error.h"
 #include "residency/settings.h"
@@ -65,6 +66,38 @@ struct ServerStopped {
   ServerId server;
 };
 
+// Answers to Downsize: exactly one of these, also when a request has come between and the answer no longer matters.
+struct Downsized {
+  ServerId server;
+};
+// The child can't, or something runs on it. It isn't asked again before its next use.
+struct DownsizeFailed {
+  ServerId server;
+};
+
+// What is free now: the answer to SampleMemory, or by a monitor as told by WatchMemory. Bytes.
+struct PoolSample {
+  PoolId pool;
+  std::uint64_t total = 0;
+  std::uint64_t available = 0;
+};
+struct MemorySampled {
+  std::vector<PoolSample> pools;  // those that could be measured; none: nothing is known, no rule of memory applies
+};
+// The eviction settings of a model in memory have changed. A model that isn't loaded is ignored.
+struct ChangeEviction {
+  ModelName model;
+  EvictionSettings eviction;
+};
+// One pass of what idleness and pressure do by themselves, for tests of a house. `pct` from the threshold on: as if
+// that share of the memory were in use, the most disposable model goes. -1: idle models go or shrink by their
+// timeouts. A person asked, so neither the first seconds of a model nor `idle_floor` count. Ends in Relieved, when all
+// that is done.
+struct SimulatePressure {
+  TicketId ticket;
+  double pct = 0;
+};
+
 struct ChangeSettings {
   Settings settings;
 };
@@ -74,6 +107,7 @@ struct Tick {};
 struct Shutdown {};
 
 using Event = std::variant<Acquire, ReturnLease, Load, Unload, UnloadAll, Pin, CancelTicket, LoadSucceeded, LoadFailed,
-                           ServerDied, ServerStopped, ChangeSettings, Tick, Shutdown>;
+                           ServerDied, ServerStopped, Downsized, DownsizeFailed, MemorySampled, ChangeEviction,
+                           SimulatePressure, ChangeSettings, Tick, Shutdown>;
 
 }  // namespace corral::residency

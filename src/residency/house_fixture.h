@@ -43,6 +43,13 @@ class House {
     spec.device = Device::npu;
   }
 
+  // Bytes it takes on the GPU "gpu0", and how many of them a downsize frees.
+  ModelSpec& needs(const std::string& name, std::uint64_t total, std::uint64_t dynamic = 0) {
+    ModelSpec& spec = model(name);
+    spec.memory = {{PoolId("gpu0"), total, dynamic}};
+    return spec;
+  }
+
   Lines acquire(const std::string& name) { return send(Acquire{ticket(), spec(name)}); }
   Lines load(const std::string& name, std::uint64_t options = 0, std::optional<bool> pin = {}) {
     ModelSpec wanted = *spec(name);
@@ -54,6 +61,10 @@ class House {
   Lines pin(const std::string& name, bool pinned = true) { return send(Pin{ticket(), ModelName(name), pinned}); }
   Lines cancel(std::uint64_t number) { return send(CancelTicket{TicketId(number)}); }
   Lines finish(std::uint64_t number) { return send(ReturnLease{leases_.at(number)}); }
+  Lines simulate(double pct) { return send(SimulatePressure{ticket(), pct}); }
+  Lines evictable(const std::string& name, EvictionSettings eviction) {
+    return send(ChangeEviction{ModelName(name), eviction});
+  }
   Lines settings(Settings settings) { return send(ChangeSettings{std::move(settings)}); }
   Lines shutdown() { return send(Shutdown{}); }
 
@@ -63,6 +74,10 @@ class House {
   }
   Lines died(const std::string& name) { return send(ServerDied{child(name)}); }
   Lines stopped(const std::string& name) { return send(ServerStopped{child(name)}); }
+  Lines downsized(const std::string& name) { return send(Downsized{child(name)}); }
+  Lines not_downsized(const std::string& name) { return send(DownsizeFailed{child(name)}); }
+  // So much is free on "gpu0", of 100.
+  Lines free(std::uint64_t available) { return send(MemorySampled{{{PoolId("gpu0"), 100, available}}}); }
   // Time passes; the tick comes when the core asked for one.
   Lines pass(Millis time) {
     now_.mono += time;
@@ -131,6 +146,9 @@ class House {
   std::string text(const StopServer& a) const {
     return fmt::format("stop {}: {}", name_of_child(a.server), name_of(a.reason));
   }
+  std::string text(const Downsize& a) const { return "downsize " + name_of_child(a.server); }
+  static std::string text(const SampleMemory&) { return "sample"; }
+  static std::string text(const WatchMemory& a) { return a.on ? "watch" : "watch no more"; }
   std::string text(const Granted& a) {
     leases_[a.ticket.value()] = a.lease;
     return fmt::format("grant {} on {}", a.ticket.value(), name_of_child(a.server));
@@ -141,6 +159,9 @@ class House {
   static std::string text(const Unloaded& a) {
     return fmt::format("unloaded {}: {}{}", a.ticket.value(), join(a.unloaded),
                        a.draining.empty() ? "" : " draining " + join(a.draining));
+  }
+  static std::string text(const Relieved& a) {
+    return fmt::format("relieved {}: downsized {} evicted {}", a.ticket.value(), join(a.downsized), join(a.evicted));
   }
   static std::string text(const PinChanged& a) {
     return fmt::format("{} {}", a.pinned ? "pin" : "unpin", a.model.value());

@@ -5,15 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "residency/errc.h"
 #include "residency/npu_rule.h"
 
 namespace corral::residency {
 namespace {
-
-// Pinned, loaded, and not on its way out by somebody's wish: no automatic decision may touch it.
-bool is_protected(const State& state, const Server& server) {
-  return is_resident(server.state) && !server.leaving_for_good && state.pinned(server);
-}
 
 class Finder {
  public:
@@ -23,7 +19,7 @@ class Finder {
     for (const auto& [id, server] : state_.servers) {
       if (takes_slot(server->state)) force(*server);
     }
-    if (!room_.pinned_out) fill_slots();
+    if (!room_.refused) fill_slots();
     return std::move(room_);
   }
 
@@ -32,7 +28,7 @@ class Finder {
   void force(Server& server) {
     const ModelSpec& spec = *server.spec;
     if (spec.name == load_.spec->name) return add(server, StopReason::reload);
-    const bool may_go = !is_protected(state_, server);
+    const bool may_go = !state_.is_protected(server);
     if (!may_share_npu(spec, *load_.spec)) {
       if (may_go) return add(server, StopReason::npu);
       return refuse(fmt::format("the NPU is held by '{}', which is pinned", spec.name.value()));
@@ -52,7 +48,7 @@ class Finder {
     for (const auto& [id, server] : state_.servers) {
       if (!takes_slot(server->state) || server->spec->type != type || is_victim(*server)) continue;
       ++staying;
-      if (!is_protected(state_, *server)) candidates.push_back(server.get());
+      if (!state_.is_protected(*server)) candidates.push_back(server.get());
     }
     std::ranges::sort(candidates, {}, [](const Server* s) { return std::pair(rank(*s), s->used_nth); });
     for (Server* candidate : candidates) {
@@ -74,9 +70,8 @@ class Finder {
     return std::ranges::any_of(room_.victims, [&](const Victim& victim) { return victim.server == &server; });
   }
   void add(Server& server, StopReason reason) { room_.victims.push_back({&server, reason}); }
-  void refuse(std::string why) {
-    room_.pinned_out = true;
-    room_.why = std::move(why);
+  void refuse(const std::string& why) {
+    room_.refused.emplace(errc::slots_pinned, fmt::format("{}: unpin or unload one first", why), "model");
   }
 
   State& state_;
@@ -87,9 +82,18 @@ class Finder {
 }  // namespace
 
 bool drives_out(const State& state, const Server& server) {
-  return takes_slot(server.state) && (state.settings.nuclear_evicts_pinned || !is_protected(state, server));
+  return takes_slot(server.state) && (state.settings.nuclear_evicts_pinned || !state.is_protected(server));
 }
 
-Room find_room(State& state, const Server& load) { return Finder(state, load).find(); }
+bool Room::held_by_memory() const {
+  return settles.has_value() || !downsizes.empty() ||
+         std::ranges::any_of(victims, [](const Victim& victim) { return victim.reason == StopReason::memory; });
+}
+
+Room find_room(State& state, const Server& load, MonoTime now) {
+  Room room = Finder(state, load).find();
+  if (!room.refused) fit_memory(state, load, now, room);
+  return room;
+}
 
 }  // namespace corral::residency

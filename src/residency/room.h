@@ -1,7 +1,8 @@
-// Who has to go before a load may start: the rules of slots, of the NPU, of reload and of the second attempt. A pure
-// question to the state; who asks decides when the victims are told (core_advance.cpp).
+// Who has to go before a load may start: the rules of slots, of the NPU, of reload, of the second attempt and of memory
+// (room_memory.cpp). A pure question to the state; who asks decides when the victims are told (core_advance.cpp).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "residency/state.h"
@@ -14,23 +15,35 @@ struct Victim {
 };
 
 struct Room {
-  // Everybody who must be gone before the load starts, those included that are leaving already. Empty: it may start.
+  // Everybody who must be gone before the load starts, those included that are leaving already.
   std::vector<Victim> victims;
-  // Pinned models stand in the way; waiting doesn't help. The sentence says who.
-  bool pinned_out = false;
-  std::string why;
+  // Idle servers that must be downsized, those included that are at it.
+  std::vector<Server*> downsizes;
+  // Enough memory has been given up, but it hasn't come back yet: until when it is waited for.
+  std::optional<MonoTime> settles;
+  // All this is by old news: the memory has to be looked at again before anybody is told or the load starts.
+  bool stale = false;
+  // Waiting doesn't help: pinned models stand in the way, or there is too little memory.
+  std::optional<Error> refused;
+
+  // The load may start.
+  bool is_there() const { return victims.empty() && downsizes.empty() && !settles; }
+  bool held_by_memory() const;
 };
 
 // `load` is queued. The victims of its type are the first in this order, least recently used first within each:
 // already stopping, idle, finishing for an unload, draining for another load, busy.
-Room find_room(State& state, const Server& load);
+Room find_room(State& state, const Server& load, MonoTime now);
+
+// The part of find_room about memory: adds to a room that is found otherwise. Those who go are the fewest that suffice,
+// taken in this order: already stopping, idle ones by eviction score, finishing for an unload, draining, busy. Where
+// downsizing idle servers suffices nobody goes.
+void fit_memory(State& state, const Server& load, MonoTime now, Room& room);
 
 // True for a server that has to go before the second attempt of another load.
 bool drives_out(const State& state, const Server& server);
 
 // True while a server can't be told to stop: requests run on it, or it loads.
-inline bool is_busy(const Server& server) {
-  return server.leases > 0 || server.state == ServerState::loading || server.state == ServerState::restoring;
-}
+inline bool is_busy(const Server& server) { return server.leases > 0 || server.state == ServerState::loading; }
 
 }  // namespace corral::residency

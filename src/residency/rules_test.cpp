@@ -12,10 +12,9 @@
 namespace corral::residency {
 namespace {
 
-constexpr ServerState kStates[] = {ServerState::queued,    ServerState::loading,    ServerState::ready,
-                                   ServerState::in_use,    ServerState::downsizing, ServerState::downsized,
-                                   ServerState::restoring, ServerState::draining,   ServerState::evicting,
-                                   ServerState::gone,      ServerState::failed};
+constexpr ServerState kStates[] = {
+    ServerState::queued,    ServerState::loading,  ServerState::ready,    ServerState::in_use, ServerState::downsizing,
+    ServerState::downsized, ServerState::draining, ServerState::evicting, ServerState::gone,   ServerState::failed};
 static_assert(std::size(kStates) == kServerStateCount);
 
 TEST(ServerStates, ChildrenMayEndByThemselvesAtAnyTime) {

@@ -17,10 +17,9 @@ constexpr Row kMoves[] = {
     {loading, {ready, evicting, failed}},
     {ready, {in_use, downsizing, draining, failed}},
     {in_use, {ready, draining, failed}},
-    {downsizing, {downsized, restoring, draining, failed}},
-    {downsized, {restoring, draining, failed}},
-    {restoring, {ready, in_use, draining, failed}},
-    {draining, {ready, in_use, evicting, failed}},
+    {downsizing, {ready, in_use, downsized, draining, failed}},
+    {downsized, {in_use, draining, failed}},
+    {draining, {in_use, evicting, failed}},
     {evicting, {gone, failed}},
     {gone, {}},
     {failed, {}},
@@ -35,9 +34,8 @@ constexpr Bits kAllowed = [] {
   return bits;
 }();
 
-constexpr std::array<const char*, kServerStateCount> kNames{"queued",     "loading",   "ready",     "in_use",
-                                                            "downsizing", "downsized", "restoring", "draining",
-                                                            "evicting",   "gone",      "failed"};
+constexpr std::array<const char*, kServerStateCount> kNames{"queued",    "loading",  "ready",    "in_use", "downsizing",
+                                                            "downsized", "draining", "evicting", "gone",   "failed"};
 
 }  // namespace
 

@@ -1,14 +1,14 @@
 // The states of one server and the only moves between them.
 //
-//   queued ──> loading ──> ready <──> in_use                    a load that nobody wants any more goes queued ──> gone
-//                │           │  ╲       │  ╲
-//                │           │   downsizing ──> downsized ──> restoring ──> ready, in_use
-//                │           ▼          ▼          ▼
-//                │        draining <───────────────╯            draining goes back to ready or in_use when the load
-//                that ▼           ▼                                  wanted the place is gone
+//   queued ──> loading ──> ready <──> in_use <─────────╮        a load that nobody wants any more goes queued ──> gone
+//                │         ▲ │ ╲         │             │
+//                │         │ │  ╰> downsizing ──> downsized     a request goes through at any time: the child restores
+//                │         ╰─┼──────╯    │             │        itself; downsizing goes back to ready when the child
+//                │           ▼           ▼             │        can't
+//                │        draining <─────┴─────────────╯        draining goes back to in_use when the load that wanted
+//                ▼           ▼                                  the place is gone
 //             evicting <─────╯   (the child has been told to stop; from loading: the load was cancelled or took too
-//             long)
-//                ▼
+//                ▼                long)
 //              gone                                             any ──> failed: the child ended by itself
 #pragma once
 
@@ -23,13 +23,12 @@ enum class ServerState : std::uint8_t {
   in_use,
   downsizing,
   downsized,
-  restoring,
   draining,
   evicting,
   gone,
   failed,
 };
-inline constexpr int kServerStateCount = 11;
+inline constexpr int kServerStateCount = 10;
 
 // The name used in the API and in logs.
 const char* name_of(ServerState state);
@@ -37,8 +36,8 @@ const char* name_of(ServerState state);
 // True when the table above has this move.
 bool may_move(ServerState from, ServerState to);
 
-// True while a server takes requests at once.
-constexpr bool serves(ServerState state) { return state == ServerState::ready || state == ServerState::in_use; }
+// True while a server takes requests at once: downsized ones too, they get their memory back by themselves.
+constexpr bool serves(ServerState state) { return state >= ServerState::ready && state <= ServerState::downsized; }
 // True while a server takes a slot of its type: from the start of the load until the child is gone.
 constexpr bool takes_slot(ServerState state) { return state != ServerState::queued && state < ServerState::gone; }
 // True while the model counts as loaded, busy or not, leaving or not.

@@ -23,6 +23,23 @@ struct Settings {
   Millis cooldown_first{10'000};
   Millis cooldown_most{300'000};
 
+  // As many may wait for a load; who comes beyond is refused at once.
+  std::size_t max_queued = 512;
+  // However short its timeouts, a model is left alone for so long after its last use: requests that follow each other
+  // quickly are one use.
+  Millis idle_floor{1000};
+  // Used share of a memory above which idle models go, and how far below it they bring it: a little use more or less
+  // then changes nothing.
+  double auto_evict_threshold_pct = 0.90;
+  double pressure_relief = 0.05;
+  // So long after its load a model doesn't go for the sake of others: what has just been loaded is wanted.
+  Millis pressure_grace{5000};
+  // Memory that a server gave up comes back late on some devices: so long a load waits for it. Also how long the
+  // answer to SampleMemory may take.
+  Millis memory_wait{5000};
+  // How old a sample of the memory may be for a decision, and how often a load that waits for memory looks again.
+  Millis memory_poll{250};
+
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 

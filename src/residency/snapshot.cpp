@@ -1,6 +1,7 @@
 #include "residency/snapshot.h"
 
 #include "residency/core.h"
+#include "residency/disposal.h"
 
 namespace corral::residency {
 namespace {
@@ -12,7 +13,8 @@ QueuedView view_of_queued(const State& state, const Server& load, std::size_t po
                   .position = position,
                   .waiting = since(load.queued_at, now),
                   .waiters = load.waiters.size(),
-                  .waiting_for = {}};
+                  .waiting_for = {},
+                  .for_memory = load.held_by_memory};
   for (ServerId id : load.waits_for) {
     const auto at = state.servers.find(id);
     if (at != state.servers.end()) view.waiting_for.push_back(at->second->spec->name);
@@ -27,6 +29,8 @@ Snapshot Core::snapshot(Now now) const {
   snapshot.limits = state_.settings.limits;
   snapshot.most_recent = state_.most_recent;
   snapshot.revision = revision_;
+  snapshot.stops = state_.stops;
+  snapshot.downsizes = state_.downsizes;
   for (const auto& [id, server] : state_.servers) {
     if (!takes_slot(server->state)) continue;
     const std::size_t type = index_of(server->spec->type);
@@ -42,13 +46,18 @@ Snapshot Core::snapshot(Now now) const {
     }
     const bool pinned = state_.pinned(*server);
     snapshot.pinned[type] += pinned;
+    snapshot.downsized[type] += server->state == ServerState::downsized;
     snapshot.servers.push_back({.id = id,
                                 .spec = server->spec,
                                 .state = server->state,
                                 .last_use = server->last_use_wall,
                                 .pinned = pinned,
                                 .leases = server->leases,
-                                .load_duration = server->load_duration});
+                                .load_duration = server->load_duration,
+                                .idle = server->leases > 0 ? Millis{0} : since(server->last_use, now),
+                                .score = eviction_score(*server, now.mono),
+                                .leaving = server->leaving,
+                                .eviction = server->eviction});
   }
   for (const Server* load : state_.queue) {
     snapshot.queue.push_back(view_of_queued(state_, *load, snapshot.queue.size() + 1, now));

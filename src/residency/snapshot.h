@@ -20,6 +20,10 @@ struct ServerView {
   bool pinned = false;
   std::size_t leases = 0;  // requests that run on it
   Millis load_duration{0};
+  Millis idle{0};                         // since the end of the last request; 0 while one runs
+  double score = 0;                       // how disposable it is, see disposal.h; 0 while it is in use
+  StopReason leaving = StopReason::none;  // why it drains or stops
+  EvictionSettings eviction;
 };
 
 // The one load that runs.
@@ -37,7 +41,8 @@ struct QueuedView {
   std::size_t position = 1;  // 1: the next one
   Millis waiting{0};
   std::size_t waiters = 0;
-  std::vector<ModelName> waiting_for;  // models that must go first
+  std::vector<ModelName> waiting_for;  // models that must go, or be downsized, first
+  bool for_memory = false;             // at least one of them for its memory, or memory has still to come back
 };
 
 struct FailureView {
@@ -56,7 +61,10 @@ struct Snapshot {
   Limits limits;
   std::array<std::size_t, kModelTypeCount> taken{};   // slots taken, by type
   std::array<std::size_t, kModelTypeCount> pinned{};  // pinned models in memory, by type
-  std::uint64_t revision = 0;                         // see Core::revision
+  std::array<std::size_t, kModelTypeCount> downsized{};
+  std::array<std::uint64_t, kStopReasonCount> stops{};  // servers told to stop since the beginning, by reason
+  std::uint64_t downsizes = 0;                          // done since the beginning
+  std::uint64_t revision = 0;                           // see Core::revision
 };
 
 }  // namespace corral::residency

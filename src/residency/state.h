@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "residency/lease_table.h"
+#include "residency/memory_books.h"
 #include "residency/server_state.h"
 #include "residency/settings.h"
 #include "residency/types.h"
@@ -35,6 +36,12 @@ struct Server {
   WallTime last_use_wall;  // for display
   std::vector<Waiter> waiters;
 
+  // Memory.
+  EvictionSettings eviction;
+  bool shrunk = false;                 // its dynamic part isn't in memory
+  bool downsize_asked = false;         // Downsize is still to be answered
+  std::uint64_t downsize_refused = 0;  // the use after which it couldn't be downsized
+
   // The load.
   MonoTime queued_at;
   MonoTime load_started;
@@ -45,6 +52,9 @@ struct Server {
   // While it waits for busy servers: since when (patience runs from here) and for whom.
   std::optional<MonoTime> waits_since;
   std::vector<ServerId> waits_for;
+  bool held_by_memory = false;  // or for memory
+  // Enough memory has been given up for it; from then on it loads even if not all of that shows up as free.
+  std::optional<MonoTime> trusts_from;
   // Second attempt: those that were there when the first one failed. They go first, then those that came meanwhile.
   std::vector<ServerId> first_to_go;
 
@@ -78,6 +88,14 @@ struct PendingUnload {
   std::vector<ModelName> draining;
 };
 
+// A simulated pass that waits for its deeds to be done.
+struct PendingRelief {
+  TicketId ticket;
+  std::vector<ServerId> waits_for;
+  std::vector<ModelName> downsized;
+  std::vector<ModelName> evicted;
+};
+
 struct State {
   Settings settings;
   std::map<ServerId, std::unique_ptr<Server>> servers;
@@ -87,6 +105,11 @@ struct State {
   LeaseTable leases;
   std::unordered_map<TicketId, Server*> waiting;  // ticket of a waiter -> its load
   std::vector<PendingUnload> unloads;
+  std::vector<PendingRelief> reliefs;
+  MemoryBooks memory;
+  bool watching = false;                                // WatchMemory was told last
+  std::array<std::uint64_t, kStopReasonCount> stops{};  // servers told to stop, by reason
+  std::uint64_t downsizes = 0;
   std::array<std::size_t, kModelTypeCount> taken{};
   std::optional<ModelName> most_recent;  // the model loaded last, while it is in memory
   bool shutting_down = false;
@@ -98,6 +121,10 @@ struct State {
   bool pinned(const Server& server) const {
     const Model* model = find(server.spec->name);
     return model != nullptr && model->pinned;
+  }
+  // Pinned, loaded, and not on its way out by somebody's wish: no automatic decision may stop it.
+  bool is_protected(const Server& server) const {
+    return is_resident(server.state) && !server.leaving_for_good && pinned(server);
   }
   // Servers of a type that take a slot: loading, resident or leaving. Counted along, because every request that ends
   // asks.

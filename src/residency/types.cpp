@@ -5,9 +5,9 @@
 namespace corral::residency {
 namespace {
 
-constexpr std::array kReasons{"none",   "room",   "npu",       "evict_all", "limit",
-                              "reload", "unload", "cancelled", "deadline",  "shutdown"};
-static_assert(kReasons.size() == static_cast<std::size_t>(StopReason::shutdown) + 1);
+constexpr std::array kReasons{"none",     "room",   "npu",    "memory",    "evict_all", "limit",   "idle",
+                              "pressure", "reload", "unload", "cancelled", "deadline",  "shutdown"};
+static_assert(kReasons.size() == kStopReasonCount);
 
 struct FaultRow {
   const char* name;

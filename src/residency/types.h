@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/model_type.h"
@@ -22,6 +23,28 @@ using TicketId = Named<std::uint64_t, struct TicketIdTag>;
 // One request's hold on a server. Never used twice.
 using LeaseId = Named<std::uint64_t, struct LeaseIdTag>;
 
+// A memory that models share: "ram", "gpu0", ...
+using PoolId = Named<std::string, struct PoolIdTag>;
+
+// What a model takes of one memory, as predicted before its load; bytes.
+struct PoolUse {
+  PoolId pool;
+  std::uint64_t total = 0;    // while it is loaded and not downsized
+  std::uint64_t dynamic = 0;  // the part of it that a downsize gives back: KV and compute buffers
+  friend bool operator==(const PoolUse&, const PoolUse&) = default;
+};
+// Of every memory; empty: not known, and no rule of memory applies.
+using MemoryUse = std::vector<PoolUse>;
+
+// How a model may be downsized and evicted without anybody asking for it; resolved by the caller.
+struct EvictionSettings {
+  bool auto_evict = false;               // off: never
+  Millis downsize_idle_timeout{60'000};  // idle counts from the end of the last request; negative: never
+  Millis evict_idle_timeout{300'000};
+  double evict_weight_factor = 1.0;  // above 1: worth more than its load time says
+  friend bool operator==(const EvictionSettings&, const EvictionSettings&) = default;
+};
+
 // How a model shares the NPU, if its device is one: see npu_rule.h.
 enum class NpuPolicy : std::uint8_t { none, exclusive, coexist };
 
@@ -34,6 +57,8 @@ struct ModelSpec {
   NpuPolicy npu = NpuPolicy::none;
   std::uint64_t options = 0;  // fingerprint of the resolved load options: equal means that a reload changes nothing
   Millis load_deadline{0};    // a load that takes longer has failed; 0: no deadline
+  MemoryUse memory = {};
+  EvictionSettings eviction = {};
 };
 using SpecPtr = std::shared_ptr<const ModelSpec>;
 
@@ -48,14 +73,18 @@ enum class StopReason : std::uint8_t {
   none,
   room,       // least recently used, its slot is needed
   npu,        // the NPU is needed
+  memory,     // most disposable, its memory is needed for a load
   evict_all,  // another load failed and is tried again with all memory free
   limit,      // the limit of its type was lowered
+  idle,       // unused for its evict_idle_timeout
+  pressure,   // others on this machine want the memory
   reload,     // the same model loads with other options
   unload,     // asked for
   cancelled,  // nobody waits for this load any more
   deadline,   // the load took too long
   shutdown,
 };
+inline constexpr std::size_t kStopReasonCount = static_cast<std::size_t>(StopReason::shutdown) + 1;
 const char* name_of(StopReason reason);
 
 // Why a load failed, as far as the next step depends on it (table in types.cpp). The words for people are in the Error.

@@ -156,7 +156,8 @@ class ModelRouter {
 
  private:
   friend class EventReader;
-  using Answer = std::variant<residency::Granted, residency::Loaded, residency::Unloaded, residency::PinChanged, Error>;
+  using Answer = std::variant<residency::Granted, residency::Loaded, residency::Unloaded, residency::PinChanged,
+                              residency::Relieved, Error>;
   // Somebody waiting for the core's answer. Leaves the queue when it goes without one.
   class Ticket;
 
@@ -168,6 +169,11 @@ class ModelRouter {
   void on(const residency::StartLoad& action);
   void on(const residency::AbortLoad& action);
   void on(const residency::StopServer& action);
+  // Nothing here can measure memory or downsize a backend, and the core is told so.
+  void on(const residency::Downsize& action) { dispatch(residency::DownsizeFailed{action.server}); }
+  void on(const residency::SampleMemory&) { dispatch(residency::MemorySampled{}); }
+  void on(const residency::WatchMemory&) {}
+  void on(const residency::Relieved& action) { answer(action.ticket, action); }
   void on(const residency::Granted& action) { answer(action.ticket, action); }
   void on(const residency::Loaded& action) { answer(action.ticket, action); }
   void on(const residency::Unloaded& action) { answer(action.ticket, action); }

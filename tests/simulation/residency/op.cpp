@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "simulation/residency/fake_memory.h"
 #include "simulation/residency/zoo.h"
 
 namespace corral::residency::simulation {
@@ -23,7 +24,9 @@ constexpr std::array kWeights{
     Weight{Kind::acquire, 300, true},  Weight{Kind::elapse, 220, true},    Weight{Kind::load, 40, false},
     Weight{Kind::unload, 25, false},   Weight{Kind::unload_all, 6, false}, Weight{Kind::pin, 30, false},
     Weight{Kind::cancel, 40, false},   Weight{Kind::crash, 15, false},     Weight{Kind::fate, 25, false},
-    Weight{Kind::settings, 15, false}, Weight{Kind::wall_clock, 4, false},
+    Weight{Kind::settings, 15, false}, Weight{Kind::wall_clock, 4, false}, Weight{Kind::traits, 60, false},
+    Weight{Kind::foreign, 25, false},  Weight{Kind::sampler, 8, false},    Weight{Kind::lateness, 8, false},
+    Weight{Kind::simulate, 8, false},
 };
 
 // Short more often than long: 1 ... most, evenly over the powers of two.
@@ -79,6 +82,16 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length) {
       op.options = dice.chance(20);
       op.ms = dice.chance(20) ? 0 : 1U << (4 + dice.roll(8));
     }
+    if (op.kind == Kind::foreign) op.ms = dice.chance(40) ? 0 : dice.roll(kPoolSize);
+    if (op.kind == Kind::sampler) {
+      op.choice = dice.chance(20);
+      op.ms = dice.chance(80) ? 1 + dice.roll(20) : 1U << dice.roll(14);
+    }
+    if (op.kind == Kind::lateness) op.ms = dice.chance(40) ? 0 : 1U << dice.roll(14);
+    if (op.kind == Kind::traits) {
+      op.choice = static_cast<std::uint8_t>(dice.chance(75) ? 1 : dice.roll(3));
+      op.ms = 1U << dice.roll(14);
+    }
     life.push_back(op);
   }
   return life;
@@ -88,8 +101,29 @@ Settings settings_of(const Op& op) {
   Settings settings{.limits = Limits::of_all(op.choice == 0 ? kUnlimited : op.choice)};
   settings.swap_patience = Millis{op.ms};
   settings.nuclear_evicts_pinned = op.options == 1;
+  if (op.nth % 4 == 1) settings.max_queued = op.nth;
   return settings;
 }
+
+Traits traits_of(const Op& op) {
+  Traits traits{.understated = op.choice == 2};
+  const Device device = kZoo[op.animal].device;
+  const std::int64_t size = op.nth == 15 ? kPoolSize + 1 : 20 + op.nth * 40;
+  Footprint footprint;
+  if (has(device, Device::gpu)) footprint.whole[1] = size;
+  if (device != Device::gpu) footprint.whole[0] = footprint.whole[1] > 0 ? size / 2 : size;
+  for (std::size_t i = 0; i < kPoolCount; ++i) footprint.dynamic[i] = footprint.whole[i] * (op.nth % 4) / 8;
+  if (op.choice > 0) traits.memory = use_of(footprint);
+  if (op.options > 0) {
+    traits.eviction = {.auto_evict = true,
+                       .downsize_idle_timeout = Millis{op.ms},
+                       .evict_idle_timeout = Millis{op.ms * 3},
+                       .evict_weight_factor = double(op.options)};
+  }
+  return traits;
+}
+
+double pressure_of(const Op& op) { return op.choice == 0 ? -1 : op.choice == 1 ? 0.95 : 0.5; }
 
 std::string describe(const Op& op) {
   constexpr std::array kPins{"", ", pinned", ", unpinned"};
@@ -111,12 +145,32 @@ std::string describe(const Op& op) {
     case Kind::fate:
       return fmt::format("from now on {} {}", name(op), kFates[op.choice]);
     case Kind::settings:
-      return fmt::format("settings: max {} per type, patience {} ms{}", to_text(settings_of(op).limits), op.ms,
-                         op.options == 1 ? ", nuclear" : "");
+      return fmt::format("settings: max {} per type, patience {} ms, {} may wait{}", to_text(settings_of(op).limits),
+                         op.ms, settings_of(op).max_queued, op.options == 1 ? ", nuclear" : "");
     case Kind::elapse:
       return fmt::format("{} ms pass", op.ms);
     case Kind::wall_clock:
       return fmt::format("the wall clock jumps back by {} ms", op.ms);
+    case Kind::traits: {
+      const Traits traits = traits_of(op);
+      std::string text;
+      for (const PoolUse& use : traits.memory)
+        text += fmt::format(" {} of {} ({} dynamic)", use.total, use.pool.value(), use.dynamic);
+      if (text.empty()) text = " nobody knows how much";
+      const EvictionSettings& wish = traits.eviction;
+      if (wish.auto_evict)
+        text +=
+            fmt::format(", idle for {} and {} ms", wish.downsize_idle_timeout.count(), wish.evict_idle_timeout.count());
+      return fmt::format("{} takes{}{}", name(op), text, traits.understated ? ", really twice as much" : "");
+    }
+    case Kind::foreign:
+      return fmt::format("others use {} of {}", op.ms, kPoolNames[op.choice % kPoolCount]);
+    case Kind::sampler:
+      return fmt::format("memory is {}measured within {} ms", op.choice == 1 ? "not " : "", op.ms);
+    case Kind::lateness:
+      return fmt::format("memory comes back after {} ms", op.ms);
+    case Kind::simulate:
+      return fmt::format("a simulated pass of {}", pressure_of(op));
   }
   return "?";
 }

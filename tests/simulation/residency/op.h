@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "residency/settings.h"
+#include "simulation/residency/zoo.h"
 
 namespace corral::residency::simulation {
 
@@ -19,13 +20,19 @@ struct Op {
     load,     // explicit, with `options`, and `choice` 1: pinned, 2: unpinned
     unload,
     unload_all,
-    pin,         // `choice` 1: pinned, 0: not
-    cancel,      // the nth of those who wait
-    crash,       // the nth child
-    fate,        // `choice` becomes the Fate of the model
-    settings,    // `choice` slots for every type (0: unlimited), `options` 1: nuclear, `ms` patience
-    elapse,      // `ms` pass
+    pin,       // `choice` 1: pinned, 0: not
+    cancel,    // the nth of those who wait
+    crash,     // the nth child
+    fate,      // `choice` becomes the Fate of the model
+    settings,  // `choice` slots for every type (0: unlimited), `options` 1: nuclear, `ms` patience; every fourth `nth`:
+               // few may wait
+    elapse,    // `ms` pass
     wall_clock,  // the wall clock jumps back by `ms`
+    traits,      // what the model takes and how it may be evicted, see traits_of()
+    foreign,     // other programs use `ms` bytes of memory number `choice`
+    sampler,     // memory is measured within `ms`, or, `choice` 1, not at all
+    lateness,    // memory of children that are gone comes back after `ms`
+    simulate,    // `choice` 0: an idle-only pass, 1: above the threshold, 2: below it
   };
   Kind kind = Kind::elapse;
   std::uint8_t animal = 0;
@@ -40,6 +47,10 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length);
 
 std::string describe(const Op& op);
 Settings settings_of(const Op& op);
+// `choice` 0: unknown needs, 1: known, 2: understated. `nth`: how much. `options` 0: auto_evict is off, else the
+// weight; timeouts from `ms`.
+Traits traits_of(const Op& op);
+double pressure_of(const Op& op);
 
 // Numbers from a seed, the same on every machine.
 class Dice {

@@ -116,5 +116,42 @@ TEST(ResidencyRegression, AQueuedLoadThatFindsItsModelThereCountsAsUse) {
   });
 }
 
+// bee, pinned and watched for its memory, was still busy at the shutdown; when it ended nobody was told that the watch
+// is over.
+TEST(ResidencyRegression, TheWatchEndsWithTheLastServerThatDrained) {
+  expect_peace({
+      {.kind = load, .animal = 1, .choice = 1, .options = 0, .ms = 1},
+      {.kind = traits, .animal = 1, .nth = 12, .choice = 1, .options = 1, .ms = 1},
+  });
+}
+
+// A `load` of fox, refused because too many waited, changed how fox may be evicted.
+TEST(ResidencyRegression, ALoadThatIsRefusedChangesNoSettings) {
+  expect_peace({
+      {.kind = acquire, .animal = 13, .nth = 1, .ms = 1},
+      {.kind = acquire, .animal = 5, .nth = 1, .ms = 1},
+      {.kind = settings, .nth = 1, .choice = 0, .ms = 0},
+      {.kind = crash, .nth = 1},
+      {.kind = traits, .animal = 5, .nth = 11, .choice = 1, .options = 1, .ms = 1},
+      {.kind = crash, .nth = 1},
+      {.kind = load, .animal = 5, .choice = 1},
+  });
+}
+
+// ant's memory was still on its way back, and what elk could take beside ant was reckoned with it: elk passed ant and
+// took what ant needed.
+TEST(ResidencyRegression, MemoryThatIsOnItsWayBackIsNotLentToWhoPasses) {
+  expect_peace({
+      {.kind = traits, .animal = 0, .nth = 10, .choice = 1, .ms = 1},
+      {.kind = traits, .animal = 4, .nth = 10, .choice = 1, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 0, .nth = 1, .ms = 1},
+      {.kind = elapse, .ms = 10},
+      {.kind = acquire, .animal = 10, .nth = 1, .ms = 2},
+      {.kind = acquire, .animal = 0, .ms = 1},
+      {.kind = foreign, .choice = 1, .ms = 100},
+      {.kind = acquire, .animal = 4, .ms = 1},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation

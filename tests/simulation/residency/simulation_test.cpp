@@ -19,12 +19,13 @@ using corral::simulation::kDefaultLength;
 std::vector<Op> simpler(const Op& op) {
   std::vector<Op> variants;
   for (std::uint32_t ms : {0U, 1U, 10U, 100U, 1000U, op.ms / 2}) {
-    if (ms >= op.ms || (ms == 0 && op.kind != Op::Kind::settings)) continue;
+    const bool may_be_zero = op.kind == Op::Kind::settings || op.kind == Op::Kind::foreign;
+    if (ms >= op.ms || (ms == 0 && !may_be_zero)) continue;
     Op variant = op;
     variant.ms = ms;
     variants.push_back(variant);
   }
-  if (op.nth > 1) {
+  if (op.nth > 1 && op.kind != Op::Kind::traits) {
     Op variant = op;
     variant.nth = op.nth % 2;
     variants.push_back(variant);
@@ -38,8 +39,9 @@ std::optional<Op> merged(const Op& a, const Op& b) {
 }
 
 std::string as_code(const Op& op) {
-  constexpr const char* kKinds[] = {"acquire", "load", "unload",   "unload_all", "pin",       "cancel",
-                                    "crash",   "fate", "settings", "elapse",     "wall_clock"};
+  constexpr const char* kKinds[] = {"acquire", "load",    "unload",   "unload_all", "pin",        "cancel",
+                                    "crash",   "fate",    "settings", "elapse",     "wall_clock", "traits",
+                                    "foreign", "sampler", "lateness", "simulate"};
   return fmt::format("{{.kind = {}, .animal = {}, .nth = {}, .choice = {}, .options = {}, .ms = {}}},",
                      kKinds[static_cast<int>(op.kind)], op.animal, op.nth, op.choice, op.options, op.ms);
 }

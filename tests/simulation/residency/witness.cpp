@@ -27,6 +27,15 @@ void Witness::before(const Event& event, Now now) {
   must_be_granted_.reset();
   must_wait_.reset();
   last_fault_.reset();
+  event_ = &event;
+  waiting_before_ = core_.state().waiting.size();
+  shrunk_now_.clear();
+  relieved_now_.clear();
+  queued_.clear();
+  for (const Server* load : core_.state().queue) queued_[animal_named(load->spec->name)] = load->spec;
+  if (const auto* wanted = std::get_if<Acquire>(&event))
+    queued_.try_emplace(animal_named(wanted->spec->name), wanted->spec);
+  if (const auto* wanted = std::get_if<Load>(&event)) queued_[animal_named(wanted->spec->name)] = wanted->spec;
   std::visit([this](const auto& e) { note(e); }, event);
 }
 
@@ -64,25 +73,31 @@ void Witness::after(const Event&, const ActionList& actions, Now) {
   check_patience();
   check_deadline();
   check_pinned_out();
+  check_memory();
+  check_idleness();
+  check_relief();
   if (++steps_ % 16 == 0) check_snapshot();
 }
 
 void Witness::short_way(std::size_t animal, const std::optional<Core::Lease>& lease, Now now) {
   now_ = now;
   const Model* model = core_.state().find(ModelName(kZoo[animal].name));
-  const bool serving = model != nullptr && model->current != nullptr && serves(model->current->state);
+  const bool serving = model != nullptr && model->current != nullptr &&
+                       children_.at(model->current->id).phase == Child::Phase::up && !is_leaving(model->current->id);
   require(serving == lease.has_value(), "the short way grants exactly when Acquire would", "{}", kZoo[animal].name);
   if (!lease) return;
   require(leases_.emplace(lease->id, lease->server).second, "leases are unique", "{}", lease->id.value());
   Child& child = children_.at(lease->server);
   ++child.leases;
   use(child);
+  begin(child);
 }
 
 void Witness::note(const Acquire& event) {
   const Model* model = core_.state().find(event.spec->name);
   if (model == nullptr || model->current == nullptr) return;
-  if (serves(model->current->state)) must_be_granted_ = {event.ticket, animal_named(event.spec->name)};
+  const Child& child = children_.at(model->current->id);
+  if (child.phase == Child::Phase::up && !is_leaving(child.id)) must_be_granted_ = {event.ticket, child.animal};
   if (model->current->state == ServerState::draining) must_wait_ = {event.ticket, model->current->id};
 }
 
@@ -102,6 +117,7 @@ void Witness::note(const ReturnLease& event) {
   const auto lease = leases_.find(event.lease);
   if (lease == leases_.end()) return;
   Child& child = children_.at(lease->second);
+  child.was_busy = is_leaving(child.id);
   --child.leases;
   use(child);
   leases_.erase(lease);
@@ -110,8 +126,12 @@ void Witness::note(const ReturnLease& event) {
 void Witness::note(const LoadSucceeded& event) {
   const auto at = children_.find(event.server);
   if (at == children_.end() || at->second.phase != Child::Phase::loading) return;
-  at->second.phase = Child::Phase::up;
-  use(at->second);
+  Child& child = at->second;
+  child.phase = Child::Phase::up;
+  use(child);
+  child.loaded = now_.mono;
+  child.load_time = std::chrono::duration_cast<Millis>(now_.mono - child.load_started);
+  changed({});
   failures_.erase(at->second.animal);
 }
 
@@ -124,6 +144,7 @@ void Witness::gone(ServerId id, std::optional<LoadFault> fault) {
   const auto at = children_.find(id);
   if (at == children_.end()) return;
   const Child child = at->second;
+  changed(child.holds());
   std::erase_if(leases_, [&](const auto& lease) { return lease.second == id; });
   children_.erase(at);
   unloading_.erase(id);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "residency/core.h"
+#include "simulation/residency/fake_memory.h"
 #include "simulation/residency/zoo.h"
 
 namespace corral::residency::simulation {
@@ -42,10 +43,26 @@ struct Child {
   MonoTime stop_told{};
   std::uint64_t used_nth = 0;
   bool busy() const { return leases > 0 || phase == Phase::loading; }
+
+  MemoryUse use;        // as the core was told
+  Footprint footprint;  // the same in numbers
+  MonoTime last_use{};
+  MonoTime loaded{};
+  Millis load_time{0};
+  bool shrinking = false;    // told to downsize, not yet answered
+  bool interrupted = false;  // by a request, since it was told
+  bool shrunk = false;
+  bool was_busy = false;  // when it was told to go: it drained
+  double score_when_told = 0;
+  bool could_shrink = false;     // instead
+  std::uint64_t refused_at = 0;  // the use after which it couldn't be downsized
+
+  bool known() const { return !use.empty(); }
+  Bytes2 holds() const { return shrunk ? footprint.whole - footprint.dynamic : footprint.whole; }
 };
 
 struct Ticket {
-  enum class Kind : std::uint8_t { request, load, unload, unload_all, pin };
+  enum class Kind : std::uint8_t { request, load, unload, unload_all, pin, simulate };
   Kind kind = Kind::request;
   std::size_t animal = 0;
   std::uint64_t options = 0;
@@ -54,8 +71,8 @@ struct Ticket {
 
 class Witness {
  public:
-  Witness(const Core& core, Settings settings, std::set<ModelName> pins)
-      : core_(core), settings_(std::move(settings)), pins_(std::move(pins)) {}
+  Witness(const Core& core, const FakeMemory& memory, Settings settings, std::set<ModelName> pins)
+      : core_(core), memory_(memory), settings_(std::move(settings)), pins_(std::move(pins)) {}
 
   // The world tells what it does, in this order around every call of the core.
   void open(TicketId id, const Ticket& ticket) { tickets_.emplace(id, ticket); }
@@ -80,10 +97,14 @@ class Witness {
   void note(const ServerStopped& event);
   void note(const ChangeSettings& event);
   void note(const Acquire& event);
+  void note(const Downsized& event);
+  void note(const DownsizeFailed& event);
+  void note(const MemorySampled& event);
   void note(const Unload& event);
   void note(const UnloadAll& event);
   void note(const auto&) {}
-  void use(Child& child) { child.used_nth = ++uses_; }
+  void use(Child& child);
+  void begin(Child& child);
   void gone(ServerId id, std::optional<LoadFault> fault);
   // witness_actions.cpp: the books, from actions, and what each action must heed.
   void see(const StartLoad& action);
@@ -95,6 +116,10 @@ class Witness {
   void see(const PinChanged& action);
   void see(const Rejected& action);
   void see(const WakeAt&) {}
+  void see(const Downsize& action);
+  void see(const SampleMemory& action);
+  void see(const WatchMemory& action) { watching_ = action.on; }
+  void see(const Relieved& action);
   Ticket answered(TicketId id, std::initializer_list<Ticket::Kind> kinds);
 
   // witness_rules.cpp: what must hold after every step.
@@ -113,11 +138,36 @@ class Witness {
   void check_deadline() const;
   void check_pinned_out() const;
 
+  // witness_memory.cpp: memory, idleness, pressure, the cap of the queue.
+  void changed(const Bytes2& given);
+  Bytes2 gives(const Child& child) const;
+  bool could_shrink(const Child& child) const;
+  bool may_shrink(const Child& child) const;
+  Bytes2 claimed(const Child* but = nullptr) const;
+  Bytes2 needed(const ModelSpec& spec) const { return footprint_of(spec.memory).whole; }
+  bool opted_in(const Child& child) const;
+  double score(const Child& child) const;
+  bool is_idle(const Child& child) const;
+  bool is_wanted(const Child& child, const Bytes2& holds) const;
+  bool is_under_pressure(const Child& child, const Bytes2& holds) const;
+  bool fits_now(const ModelSpec& spec) const;
+  void check_admission(const StartLoad& action) const;
+  void check_stop(const Child& child, StopReason reason) const;
+  void check_shrink(const Child& child) const;
+  void check_refusal(const Ticket& ticket, const Error& error) const;
+  void check_memory();
+  void check_idleness() const;
+  void check_relief() const;
+  void check_relieved(const Child& child) const;
+  void check_downsizing_first(const Child& gone) const;
+  void check_passed_memory(const Server& ahead) const;
+
   struct Blockers {
     bool requests = false;    // must wait for somebody who can't be stopped now
     bool slow = false;        // or for somebody who takes long to stop
     bool all_leaving = true;  // as many as must go are on their way
-    bool any() const { return requests || slow; }
+    bool memory = false;      // or for memory, or to hear how much there is
+    bool any() const { return requests || slow || memory; }
   };
   Blockers blockers(const Server& load) const;
   bool is_front(std::size_t position) const;
@@ -130,6 +180,7 @@ class Witness {
   std::string name(ServerId id) const;
 
   const Core& core_;
+  const FakeMemory& memory_;
   Settings settings_;
   std::set<ModelName> pins_;
   Now now_{};
@@ -158,6 +209,25 @@ class Witness {
     bool rejected;
   };
   std::optional<LastFault> last_fault_;  // in this step
+  struct Sample {
+    MonoTime time;
+    bool blind = false;
+    bool late = false;  // memory was on its way back; the core can't tell it from a change by others
+    Bytes2 available{};
+    Bytes2 unexplained{};  // used, but not by what the core was told of our children
+  };
+  std::optional<Sample> sample_;   // the last one
+  bool changed_since_ = true;      // something that a new one would show
+  const Event* event_ = nullptr;   // of this step
+  std::optional<MonoTime> asked_;  // for a sample
+  bool watching_ = false;
+  std::array<MonoTime, kPoolCount> given_{};  // when children gave up memory last
+  std::map<std::size_t, SpecPtr> queued_;     // loads that waited before this step
+  std::vector<ServerId> shrunk_now_;          // told to downsize in this step
+  std::vector<ServerId> relieved_now_;        // told to stop in this step, for memory or pressure
+  std::optional<MonoTime> stuck_since_;
+  std::set<ServerId> fitting_;  // loads for which memory was free when another started
+  std::size_t waiting_before_ = 0;
   std::uint64_t steps_ = 0;
   std::uint64_t uses_ = 0;
 };

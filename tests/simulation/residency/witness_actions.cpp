@@ -39,13 +39,21 @@ void Witness::see(const StartLoad& action) {
     require(at->second.options != action.spec->options || now_.mono >= at->second.cool_until,
             "a model that failed cools down", "{}", kind.name);
   }
+  check_admission(action);
   retrying_.erase(animal);
+  fitting_.clear();
+  for (const Server* load : core_.state().queue) {
+    if (fits_now(*load->spec)) fitting_.insert(load->id);
+  }
+  changed({});
   started_ = action.server;
   children_[action.server] = Child{.id = action.server,
                                    .animal = animal,
                                    .options = action.spec->options,
                                    .attempt = action.attempt,
-                                   .load_started = now_.mono};
+                                   .load_started = now_.mono,
+                                   .use = action.spec->memory,
+                                   .footprint = footprint_of(action.spec->memory)};
   use(children_[action.server]);
 }
 
@@ -106,8 +114,13 @@ void Witness::see(const StopServer& action) {
               "the NPU is freed for somebody who needs it", "{}", child.kind().name);
       break;
     default:
+      check_stop(child, action.reason);
       break;
   }
+  const bool for_memory = action.reason == StopReason::memory || action.reason == StopReason::pressure;
+  if (for_memory && !std::holds_alternative<SimulatePressure>(*event_)) relieved_now_.push_back(action.server);
+  child.score_when_told = score(child);
+  child.could_shrink = !child.was_busy && could_shrink(child);
   child.phase = Child::Phase::stopping;
   child.stop_told = now_.mono;
   if (action.reason == StopReason::room || action.reason == StopReason::limit) stopped_.push_back(action.server);
@@ -122,6 +135,7 @@ void Witness::see(const Granted& action) {
   require(leases_.emplace(action.lease, action.server).second, "leases are unique", "{}", action.lease.value());
   ++child.leases;
   use(child);
+  begin(child);
 }
 
 void Witness::see(const Loaded& action) {
@@ -146,6 +160,7 @@ void Witness::see(const PinChanged& action) {
 void Witness::see(const Rejected& action) {
   using enum Ticket::Kind;
   const Ticket ticket = answered(action.ticket, {request, load, unload, pin});
+  check_refusal(ticket, action.error);
   const bool own = action.error.code.category() == error_category();
   if (last_fault_ && last_fault_->animal == ticket.animal &&
       (!own || action.error.code == errc::load_crashed || action.error.code == errc::load_deadline)) {

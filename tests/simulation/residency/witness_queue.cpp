@@ -56,6 +56,7 @@ Witness::Blockers Witness::blockers(const Server& load) const {
   result.requests |= must_go > stoppable;
   result.slow |= must_go > 0 && slow;
   result.all_leaving &= leaving >= must_go;
+  result.memory = !fits_now(*load.spec);
   return result;
 }
 
@@ -66,7 +67,8 @@ bool Witness::is_front(std::size_t position) const {
   for (std::size_t i = 0; i < position; ++i) {
     const Server& ahead = *servers.at(order_[i]);
     const bool both_npu = has(spec.device, Device::npu) && has(ahead.spec->device, Device::npu);
-    if (ahead.spec->type == spec.type || both_npu || ahead.attempt > 1) return false;
+    const bool both_memory = !ahead.spec->memory.empty() && (!spec.memory.empty() || ahead.held_by_memory);
+    if (ahead.spec->type == spec.type || both_npu || both_memory || ahead.attempt > 1) return false;
   }
   return true;
 }
@@ -82,8 +84,10 @@ void Witness::check_passing() const {
     const Server& ahead = *core_.state().servers.at(order_[i]);
     if (ahead.state != ServerState::queued) continue;
     check_slot_is_left(ahead);
-    require(blockers(ahead).any(), "nobody passes a load that could start", "{} passes {}", name(*started_),
-            name(order_[i]));
+    check_passed_memory(ahead);
+    const Blockers now = blockers(ahead);
+    require(now.requests || now.slow || !fitting_.contains(order_[i]), "nobody passes a load that could start",
+            "{} passes {}", name(*started_), name(order_[i]));
     if (ahead.attempt == 1) continue;
     const auto first = retrying_.find(animal_named(ahead.spec->name));
     const bool first_remain =
@@ -99,6 +103,7 @@ void Witness::check_passing() const {
 void Witness::check_slot_is_left(const Server& ahead) const {
   const ModelType type = ahead.spec->type;
   if (core_.state().servers.at(*started_)->spec->type != type) return;
+  if (ahead.held_by_memory) return;  // who goes for its memory leaves slots too
   const Animal& kind = kZoo[animal_named(ahead.spec->name)];
   const auto goes_anyway = std::ranges::count_if(children_, [&](const auto& c) {
     const Animal& other = c.second.kind();
@@ -111,6 +116,7 @@ void Witness::check_slot_is_left(const Server& ahead) const {
 
 // With nothing loading and nothing about to end, whoever waits waits for somebody busy: else it waits for ever.
 void Witness::check_progress() const {
+  if (asked_) return;
   for (const auto& [id, child] : children_) {
     // At the very moment when a stop becomes slow, the tick that tells may still be to come.
     const bool slow = stops_slowly(child) && now_.mono > child.stop_told + settings_.stop_grace;
@@ -119,7 +125,9 @@ void Witness::check_progress() const {
   for (std::size_t i = 0; i < order_.size(); ++i) {
     if (!is_front(i)) continue;
     const Server& load = *core_.state().servers.at(order_[i]);
-    require(blockers(load).any(), "no load waits once its victims are idle", "{}", name(order_[i]));
+    const Blockers now = blockers(load);
+    if (now.memory) return;  // nobody passes while it looks at the memory; see check_memory()
+    require(now.any(), "no load waits once its victims are idle", "{}", name(order_[i]));
   }
 }
 
@@ -127,13 +135,16 @@ void Witness::check_progress() const {
 void Witness::check_patience() {
   std::erase_if(blocked_since_,
                 [&](const auto& entry) { return std::ranges::find(order_, entry.first) == order_.end(); });
-  const bool free = std::ranges::all_of(
+  bool free = std::ranges::all_of(
       children_, [this](const auto& c) { return c.second.phase == Child::Phase::up || stops_slowly(c.second); });
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Server& load = *core_.state().servers.at(order_[i]);
+    const bool looks_first = !fits_now(*load.spec) && !load.waits_since;
+    const bool its_turn = free && !looks_first;
+    free &= fits_now(*load.spec);  // nobody passes while it looks at the memory
     if (!is_front(i) || load.attempt > 1 || may_come_back(load)) continue;
     const Blockers now = blockers(load);
-    if (free && now.requests) blocked_since_.emplace(order_[i], now_.mono);
+    if (its_turn && now.requests) blocked_since_.emplace(order_[i], now_.mono);
     const auto since = blocked_since_.find(order_[i]);
     if (since == blocked_since_.end() || now_.mono <= since->second + settings_.swap_patience) continue;
     require(now.all_leaving, "after the patience as many drain as must go", "{}", name(order_[i]));

@@ -79,8 +79,9 @@ void Witness::check_requests() const {
     require(model->current == nullptr || !serves(model->current->state), "who waited runs when the model is there",
             "{}", kZoo[ticket.animal].name);
   }
-  require(state.unloads.size() == static_cast<std::size_t>(std::ranges::count_if(
-                                      tickets_, [](const auto& t) { return t.second.kind >= Ticket::Kind::unload; })),
+  require(state.unloads.size() + state.reliefs.size() ==
+              static_cast<std::size_t>(
+                  std::ranges::count_if(tickets_, [](const auto& t) { return t.second.kind >= Ticket::Kind::unload; })),
           "every ticket gets an answer", "an unload or pin was forgotten");
 }
 

@@ -21,13 +21,12 @@ const auto* nth(const Map& map, std::size_t n) {
 World::World(bool with_trace)
     : with_trace_(with_trace),
       core_({}, kPins),
-      witness_(core_, {}, kPins),
+      witness_(core_, memory_, {}, kPins),
       now_{MonoTime{} + std::chrono::hours(1), WallTime{} + std::chrono::hours(1000)} {}
 
 void World::apply(const Op& op) {
   using enum Op::Kind;
-  if (with_trace_)
-    say(fmt::format("{:>8} {}", (now_.mono - MonoTime{} - std::chrono::hours(1)) / Millis{1}, describe(op)));
+  if (with_trace_) say(fmt::format("{:>8} {}", since_birth(), describe(op)));
   const ModelName name(kZoo[op.animal].name);
   const std::uint64_t options = op.kind == load ? op.options : 0;
   const Ticket ticket{.animal = op.animal, .options = options, .hold = Millis{op.ms}};
@@ -38,7 +37,7 @@ void World::apply(const Op& op) {
       const std::optional<bool> pin = op.choice == 0 ? std::nullopt : std::optional(op.choice == 1);
       Ticket asked = ticket;
       asked.kind = Ticket::Kind::load;
-      return ask(asked, [&](TicketId id) { return Load{id, spec_of(op.animal, options), pin}; });
+      return ask(asked, [&](TicketId id) { return Load{id, spec_of(op.animal, options, traits_[op.animal]), pin}; });
     }
     case unload: {
       Ticket asked = ticket;
@@ -71,6 +70,23 @@ void World::apply(const Op& op) {
     case wall_clock:
       now_.wall -= Millis{op.ms};
       return;
+    case traits:
+      return set_traits(op);
+    case foreign:
+      memory_.foreign[op.choice % kPoolCount] = op.ms;
+      return;
+    case sampler:
+      latency_ = Millis{op.ms};
+      blind_ = op.choice == 1;
+      return;
+    case lateness:
+      lateness_ = Millis{op.ms};
+      return;
+    case simulate: {
+      Ticket asked = ticket;
+      asked.kind = Ticket::Kind::simulate;
+      return ask(asked, [&](TicketId id) { return SimulatePressure{id, pressure_of(op)}; });
+    }
   }
 }
 
@@ -79,9 +95,11 @@ void World::acquire(const Op& op) {
     ++outcome_.events;
     const auto lease = core_.try_acquire(ModelName(kZoo[op.animal].name), now_);
     witness_.short_way(op.animal, lease, now_);
+    if (lease) used(lease->server);
     if (lease) return hold(lease->id, Millis{op.ms});
   }
-  ask({.animal = op.animal, .hold = Millis{op.ms}}, [&](TicketId id) { return Acquire{id, spec_of(op.animal, 0)}; });
+  ask({.animal = op.animal, .hold = Millis{op.ms}},
+      [&](TicketId id) { return Acquire{id, spec_of(op.animal, 0, traits_[op.animal])}; });
 }
 
 void World::ask(const Ticket& ticket, auto event_for) {
@@ -93,6 +111,10 @@ void World::ask(const Ticket& ticket, auto event_for) {
 void World::send(const Event& event) {
   ++outcome_.events;
   const auto tickets = witness_.tickets();
+  if (const auto* loaded = std::get_if<LoadSucceeded>(&event)) memory_.loaded(loaded->server);
+  if (const auto* failed = std::get_if<LoadFailed>(&event)) gone(failed->server);
+  if (const auto* died = std::get_if<ServerDied>(&event)) gone(died->server);
+  if (const auto* stopped = std::get_if<ServerStopped>(&event)) gone(stopped->server);
   witness_.before(event, now_);
   actions_.clear();
   core_.handle(event, now_, actions_);
@@ -100,6 +122,7 @@ void World::send(const Event& event) {
   for (const Action& action : actions) {
     if (const auto* granted = std::get_if<Granted>(&action)) {
       const auto asked = tickets.find(granted->ticket);
+      used(granted->server);
       if (asked != tickets.end()) hold(granted->lease, asked->second.hold);
     }
   }
@@ -111,6 +134,7 @@ void World::act(const ActionList& actions) {
   for (const Action& action : actions) {
     if (const auto* start = std::get_if<StartLoad>(&action)) {
       say(fmt::format("             {} starts{}", start->spec->name.value(), start->attempt > 1 ? " again" : ""));
+      begin(*start);
       set(Timer::Kind::load_ends, start->server.value(), load_time(animal_named(start->spec->name)));
     } else if (const auto* stop = std::get_if<StopServer>(&action)) {
       say(fmt::format("             {} stops: {}", label(stop->server), name_of(stop->reason)));
@@ -118,6 +142,13 @@ void World::act(const ActionList& actions) {
     } else if (const auto* abort = std::get_if<AbortLoad>(&action)) {
       say(fmt::format("             {} is aborted: {}", label(abort->server), name_of(abort->reason)));
       set(Timer::Kind::stop_ends, abort->server.value(), stop_time(abort->server));
+    } else if (const auto* shrink = std::get_if<Downsize>(&action)) {
+      say(fmt::format("             {} is downsized", label(shrink->server)));
+      set(Timer::Kind::shrinks, shrink->server.value(), stop_time(shrink->server));
+    } else if (std::get_if<SampleMemory>(&action) != nullptr) {
+      set(Timer::Kind::sampled, 0, latency_);
+    } else if (const auto* watch = std::get_if<WatchMemory>(&action)) {
+      this->watch(watch->on);
     } else if (const auto* granted = std::get_if<Granted>(&action)) {
       say(fmt::format("             request {} runs on {}", granted->ticket.value(), label(granted->server)));
     } else if (const auto* rejected = std::get_if<Rejected>(&action)) {
@@ -177,6 +208,16 @@ void World::fire(const Timer& timer) {
     case Timer::Kind::wake:
       if (wake_ && *wake_ <= now_.mono) send(Tick{});
       return;
+    case Timer::Kind::shrinks:
+      return shrinks(ServerId(timer.id));
+    case Timer::Kind::downsize_ends:
+      return downsize_ends(ServerId(timer.id));
+    case Timer::Kind::sampled:
+      return sampled();
+    case Timer::Kind::watched:
+      return watched();
+    case Timer::Kind::memory_back:
+      return memory_.returned(on_its_way_[timer.id]);
   }
 }
 
@@ -205,6 +246,7 @@ void World::load_ends(ServerId server) {
     case Fate::loads:
       break;
   }
+  if (!fits(server)) return send(LoadFailed{server, LoadFault::out_of_memory, broken("no memory is left")});
   send(LoadSucceeded{server});
 }
 
@@ -217,6 +259,7 @@ void World::stop_ends(ServerId server) {
 
 void World::come_to_rest() {
   fates_.fill(Fate::loads);
+  resting_ = true;
   while (!timers_.empty()) pass(std::chrono::duration_cast<Millis>(timers_.top().time - now_.mono));
   witness_.at_rest();
 }

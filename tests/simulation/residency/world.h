@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "residency/core.h"
+#include "simulation/residency/fake_memory.h"
 #include "simulation/residency/op.h"
 #include "simulation/residency/witness.h"
 
@@ -33,7 +34,17 @@ class World {
 
  private:
   struct Timer {
-    enum class Kind : std::uint8_t { load_ends, stop_ends, lease_ends, wake };
+    enum class Kind : std::uint8_t {
+      load_ends,
+      stop_ends,
+      lease_ends,
+      wake,
+      shrinks,        // a child that was told to downsize does so, if it is idle
+      downsize_ends,  // and says so
+      sampled,
+      watched,
+      memory_back,
+    };
     MonoTime time;
     std::uint64_t nth = 0;  // first set, first fired
     Kind kind = Kind::wake;
@@ -49,21 +60,43 @@ class World {
   void fire(const Timer& timer);
   void load_ends(ServerId server);
   void stop_ends(ServerId server);
+  // world_memory.cpp
+  void begin(const StartLoad& action);
+  void gone(ServerId server);
+  void used(ServerId server);
+  void shrinks(ServerId server);
+  void downsize_ends(ServerId server);
+  void sampled();
+  void watch(bool on);
+  void watched();
+  bool fits(ServerId server) const;
+  void set_traits(const Op& op);
   void set(Timer::Kind kind, std::uint64_t id, Millis in);
   Millis load_time(std::size_t animal);
   Millis stop_time(ServerId server);
   bool chance(ServerId server, std::uint32_t percent);
   void hold(LeaseId lease, Millis time);
   void say(std::string line);
+  std::int64_t since_birth() const { return (now_.mono - MonoTime{} - std::chrono::hours(1)) / Millis{1}; }
   std::string label(ServerId id) const;
 
   Outcome outcome_;
   bool with_trace_;
   Core core_;
+  FakeMemory memory_;
   Witness witness_;
   Now now_;
   std::array<std::uint64_t, kZoo.size()> loads_{};
   std::array<Fate, kZoo.size()> fates_{};
+  std::array<Traits, kZoo.size()> traits_{};
+  std::map<ServerId, bool> downsizes_;        // told, and whether it worked
+  std::vector<FakeMemory::Late> on_its_way_;  // by the id of the timer
+  Millis latency_{1};
+  Millis lateness_{0};
+  bool blind_ = false;
+  bool watching_ = false;
+  bool watch_set_ = false;
+  bool resting_ = false;
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
   std::optional<MonoTime> wake_;
   std::uint64_t timers_set_ = 0;

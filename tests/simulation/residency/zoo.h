@@ -36,10 +36,26 @@ inline constexpr std::array kZoo{
     Animal{"newt", ModelType::image, Device::gpu, "sd-cpp", NpuPolicy::none},
 };
 
-inline SpecPtr spec_of(std::size_t animal, std::uint64_t options) {
+// What may change about a model while it lives.
+struct Traits {
+  MemoryUse memory = {};     // as the core is told
+  bool understated = false;  // it really takes twice as much
+  EvictionSettings eviction = {};
+};
+
+inline SpecPtr spec_of(std::size_t animal, std::uint64_t options, const Traits& traits) {
   const Animal& a = kZoo[animal];
-  return std::make_shared<const ModelSpec>(
-      ModelSpec{ModelName(a.name), a.type, a.device, a.recipe, a.npu, options, kDeadline});
+  ModelSpec spec;
+  spec.name = ModelName(a.name);
+  spec.type = a.type;
+  spec.device = a.device;
+  spec.recipe = a.recipe;
+  spec.npu = a.npu;
+  spec.options = options;
+  spec.load_deadline = kDeadline;
+  spec.memory = traits.memory;
+  spec.eviction = traits.eviction;
+  return std::make_shared<const ModelSpec>(std::move(spec));
 }
 
 inline std::size_t animal_named(const ModelName& name) {

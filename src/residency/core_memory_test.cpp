@@ -1,0 +1,311 @@
+// Memory: pressure by others on the machine, and loads that start only when what they need is free. The device "gpu0"
+// has 100.
+#include "residency/errc.h"
+#include "residency/house_fixture.h"
+
+namespace corral::residency {
+namespace {
+
+constexpr EvictionSettings kOn{.auto_evict = true};
+constexpr EvictionSettings kOff{};
+
+struct Memory : testing::Test {
+  House house{House::slots(-1)};
+
+  // Loaded in `load_time`, idle for `idle` by now, and sampled.
+  void have(const std::string& name, std::uint64_t total, std::uint64_t dynamic, EvictionSettings eviction,
+            Millis load_time = Millis{100}) {
+    house.needs(name, total, dynamic).eviction = eviction;
+    house.acquire(name);
+    house.free(100);
+    house.pass(load_time);
+    house.succeed(name);
+    house.finish(house.last_ticket());
+  }
+};
+
+using Pressure = Memory;
+
+TEST_F(Pressure, EvictsTheMostDisposableUntilItIsWellBelowTheThreshold) {
+  have("a", 3, 0, kOn);
+  have("b", 3, 0, kOn);
+  have("c", 3, 0, kOn);
+  house.pass(Millis{10'000});
+  EXPECT_THAT(house.free(10), IsEmpty());
+  EXPECT_THAT(house.free(9), ElementsAre("stop a: pressure", "stop b: pressure"));
+}
+
+TEST_F(Pressure, ProtectsWhatIsSlowToLoadAndWhatIsWeighted) {
+  have("slow", 10, 0, kOn, Millis{3000});
+  have("dear", 10, 0, {.auto_evict = true, .evict_weight_factor = 100});
+  have("cheap", 10, 0, kOn);
+  house.pass(Millis{10'000});
+  EXPECT_THAT(house.free(9), ElementsAre("stop cheap: pressure"));
+}
+
+TEST_F(Pressure, DownsizesWhereThatIsEnough) {
+  have("a", 30, 2, kOn);
+  have("b", 30, 5, kOn);
+  house.pass(Millis{10'000});
+  EXPECT_THAT(house.free(9), ElementsAre("downsize a", "downsize b"));
+}
+
+TEST_F(Pressure, DownsizesPinnedModelsAndEvictsOthers) {
+  have("a", 30, 1, kOn);
+  have("b", 3, 0, kOn);
+  house.pin("a");
+  house.pass(Millis{10'000});
+  EXPECT_THAT(house.free(5), ElementsAre("stop b: pressure", "downsize a"));
+}
+
+TEST_F(Pressure, SparesBusyModelsOnesThatDidNotOptInAndTheFirstSeconds) {
+  have("off", 10, 0, kOff);
+  have("busy", 10, 0, kOn);
+  have("new", 10, 0, kOn);
+  house.acquire("busy");
+  house.pass(Millis{4999});
+  EXPECT_THAT(house.free(1), IsEmpty());
+  house.pass(Millis{1});
+  EXPECT_THAT(house.free(1), ElementsAre("stop new: pressure"));
+}
+
+TEST_F(Pressure, ReckonsWithWhatIsOnItsWayBack) {
+  have("a", 10, 0, kOn);
+  have("b", 10, 0, kOn);
+  house.pass(Millis{10'000});
+  EXPECT_THAT(house.free(6), ElementsAre("stop a: pressure"));
+  EXPECT_THAT(house.free(6), IsEmpty());
+  house.stopped("a");
+  EXPECT_THAT(house.free(6), IsEmpty());
+  house.pass(Millis{5000});
+  EXPECT_THAT(house.free(6), ElementsAre("stop b: pressure", "watch no more"));
+}
+
+TEST_F(Pressure, InOneMemoryLeavesModelsInAnotherAlone) {
+  have("a", 10, 0, kOn);
+  house.model("a").memory[0].pool = PoolId("ram");
+  house.model("r").memory = {{PoolId("ram"), 50, 0}};
+  house.model("r").eviction = kOn;
+  house.acquire("r");
+  house.free(100);
+  house.succeed("r");
+  house.finish(house.last_ticket());
+  house.pass(Millis{10'000});
+  const auto both = [&](std::uint64_t gpu, std::uint64_t ram) {
+    return house.send(MemorySampled{{{PoolId("gpu0"), 100, gpu}, {PoolId("ram"), 100, ram}}});
+  };
+  EXPECT_THAT(both(50, 5), ElementsAre("stop r: pressure"));
+  EXPECT_THAT(both(5, 55), ElementsAre("stop a: pressure", "watch no more"));
+}
+
+TEST_F(Pressure, AModelOfUnknownNeedsGoesAloneAndTheNextSampleTells) {
+  house.model("x").eviction = kOn;
+  house.model("y").eviction = kOn;
+  house.have_idle("x");
+  house.have_idle("y");
+  house.pass(Millis{10'000});
+  EXPECT_THAT(house.free(5), ElementsAre("stop x: pressure"));
+  house.stopped("x");
+  EXPECT_THAT(house.free(5), ElementsAre("stop y: pressure", "watch no more"));
+}
+
+struct Admission : Memory {
+  // Asks for a model of these needs.
+  House::Lines want(const std::string& name, std::uint64_t total) {
+    house.needs(name, total);
+    return house.acquire(name);
+  }
+};
+
+TEST_F(Admission, ALoadOfKnownNeedsLooksAtTheMemoryFirst) {
+  EXPECT_THAT(want("a", 60), ElementsAre("sample"));
+  EXPECT_THAT(want("b", 60), IsEmpty());  // one at a time
+  EXPECT_THAT(house.free(60), ElementsAre("start a"));
+}
+
+TEST_F(Admission, UnknownMemoryAppliesNoRule) {
+  want("a", 1000);
+  EXPECT_THAT(house.send(MemorySampled{}), ElementsAre("start a"));
+}
+
+TEST_F(Admission, AMonitorThatDoesNotAnswerHoldsUpNobodyForEver) {
+  want("a", 60);
+  EXPECT_EQ(house.wake_in(), Millis{5000});
+  EXPECT_THAT(house.pass(Millis{5000}), ElementsAre("start a"));
+}
+
+TEST_F(Admission, EvictsTheMostDisposableAsManyAsNeededAndWaitsForThem) {
+  have("a", 20, 0, kOff);
+  have("b", 20, 0, kOff);
+  have("c", 20, 0, kOff);
+  EXPECT_THAT(want("d", 70), ElementsAre("sample"));
+  EXPECT_THAT(house.free(40), ElementsAre("stop a: memory", "stop b: memory"));
+  EXPECT_THAT(house.stopped("a"), ElementsAre("sample"));
+  EXPECT_THAT(house.free(60), IsEmpty());
+  EXPECT_THAT(house.stopped("b"), ElementsAre("sample"));
+  EXPECT_THAT(house.free(80), ElementsAre("start d"));
+}
+
+TEST_F(Admission, EvictsNobodyWhoTurnsOutSuperfluous) {
+  have("small", 5, 0, kOff);
+  house.pass(Millis{1000});
+  have("big", 50, 0, kOff);
+  want("d", 60);
+  EXPECT_THAT(house.free(20), ElementsAre("stop big: memory"));
+}
+
+TEST_F(Admission, ReckonsWithThoseWhoGoForTheirSlots) {
+  have("a", 30, 0, kOff);
+  have("b", 30, 0, kOff);
+  house.settings(House::slots(2));
+  want("c", 60);
+  EXPECT_THAT(house.free(30), ElementsAre("stop a: room"));
+}
+
+TEST_F(Admission, PrefersDownsizing) {
+  have("a", 30, 10, kOn);
+  have("b", 30, 10, kOn);
+  want("c", 50);
+  EXPECT_THAT(house.free(40), ElementsAre("downsize a"));
+  EXPECT_THAT(house.downsized("a"), ElementsAre("sample"));
+  EXPECT_THAT(house.free(50), ElementsAre("start c"));
+}
+
+TEST_F(Admission, EvictsWhereDownsizingFails) {
+  have("a", 30, 10, kOn);
+  want("c", 50);
+  house.free(40);
+  EXPECT_THAT(house.not_downsized("a"), ElementsAre("stop a: memory", "watch no more"));
+}
+
+TEST_F(Admission, DownsizesNobodyWhoDidNotOptIn) {
+  have("a", 30, 10, kOff);
+  want("c", 50);
+  EXPECT_THAT(house.free(40), ElementsAre("stop a: memory"));
+}
+
+TEST_F(Admission, WaitsForMemoryThatComesBackLate) {
+  have("a", 50, 0, kOff);
+  want("b", 80);
+  house.free(50);
+  EXPECT_THAT(house.stopped("a"), ElementsAre("sample"));
+  EXPECT_THAT(house.free(50), IsEmpty());
+  EXPECT_TRUE(house.snapshot().queue.at(0).for_memory);
+  EXPECT_EQ(house.wake_in(), Millis{250});
+  EXPECT_THAT(house.pass(Millis{250}), ElementsAre("sample"));
+  EXPECT_THAT(house.free(100), ElementsAre("start b"));
+}
+
+TEST_F(Admission, LoadsInTrustWhenTheMemoryDoesNotShowUpInTime) {
+  have("a", 50, 0, kOff);
+  want("b", 80);
+  house.free(50);
+  house.stopped("a");
+  house.free(50);
+  EXPECT_THAT(house.pass(Millis{4999}), ElementsAre("sample"));
+  EXPECT_THAT(house.free(60), IsEmpty());
+  house.pass(Millis{250});
+  EXPECT_THAT(house.free(60), ElementsAre("start b"));
+}
+
+TEST_F(Admission, EvictsMoreBeforeItTrusts) {
+  have("a", 50, 0, kOff);
+  have("b", 20, 0, kOff);
+  want("c", 80);
+  EXPECT_THAT(house.free(30), ElementsAre("stop a: memory"));
+  house.stopped("a");
+  house.free(60);
+  house.pass(Millis{5000});
+  EXPECT_THAT(house.free(60), ElementsAre("stop b: memory"));
+}
+
+TEST_F(Admission, WaitsForBusyModelsLikeForASlot) {
+  have("a", 50, 0, kOff);
+  house.acquire("a");
+  const auto request = house.last_ticket();
+  want("b", 80);
+  EXPECT_THAT(house.free(50), IsEmpty());
+  EXPECT_THAT(house.acquire("a"), ElementsAre("grant 4 on a"));
+  house.pass(Millis{2000});
+  house.free(50);
+  EXPECT_EQ(house.state("a"), ServerState::draining);
+  house.finish(request);
+  EXPECT_THAT(house.finish(4), ElementsAre("stop a: memory"));
+}
+
+TEST_F(Admission, ABusyVictimComesBackWhenOthersFreeTheMemory) {
+  have("a", 50, 0, kOff);
+  house.acquire("a");
+  want("b", 80);
+  house.free(50);
+  house.pass(Millis{2000});
+  house.free(50);
+  ASSERT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_THAT(house.acquire("a"), IsEmpty());
+  EXPECT_THAT(house.free(85), ElementsAre("grant 4 on a", "start b"));
+}
+
+TEST_F(Admission, MoreThanTheMachineHasIsRefusedAndNobodyGoes) {
+  have("a", 50, 0, kOff);
+  EXPECT_THAT(want("b", 101), ElementsAre("reject 2: insufficient_memory"));
+  EXPECT_EQ(kind_of(house.error(2).code), ErrorKind::unprocessable);
+  ASSERT_THAT(house.error(2).memory, SizeIs(1));
+  EXPECT_EQ(house.error(2).memory[0].device, "gpu0");
+  EXPECT_EQ(house.error(2).memory[0].need, 101U);
+  EXPECT_EQ(house.error(2).memory[0].have, 100U);
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+}
+
+TEST_F(Admission, MemoryHeldByPinnedModelsIsRefusedLikePinnedSlots) {
+  have("a", 50, 0, kOff);
+  house.pin("a");
+  want("b", 80);
+  EXPECT_THAT(house.free(50), ElementsAre("reject 3: slots_pinned_error"));
+  EXPECT_THAT(house.error(3).message, testing::HasSubstr("'a'"));
+  EXPECT_EQ(house.error(3).memory.at(0).have, 50U);
+}
+
+TEST_F(Admission, MemoryHeldByOtherProgramsIsRefusedForNowAndNobodyGoesInVain) {
+  have("a", 30, 0, kOff);
+  want("b", 80);
+  EXPECT_THAT(house.free(20), ElementsAre("reject 2: insufficient_memory"));
+  EXPECT_EQ(kind_of(house.error(2).code), ErrorKind::unavailable);
+  EXPECT_TRUE(house.error(2).retry_after);
+  EXPECT_EQ(house.error(2).memory.at(0).have, 50U);
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+}
+
+TEST_F(Admission, ASecondAttemptWaitsForTheMemoryOfThoseWhoWentButIsNotRefused) {
+  have("a", 30, 0, kOff);
+  want("b", 60);
+  house.free(70);
+  EXPECT_THAT(house.fail("b", LoadFault::out_of_memory), ElementsAre("sample"));
+  EXPECT_THAT(house.free(20), ElementsAre("stop a: evict_all"));
+  EXPECT_THAT(house.stopped("a"), ElementsAre("sample"));
+  EXPECT_THAT(house.free(20), IsEmpty());
+  house.pass(Millis{5000});
+  EXPECT_THAT(house.free(20), ElementsAre("start again b"));
+}
+
+TEST_F(Admission, ALoadPassesOneThatWaitsForMemoryOnlyIfItFitsBeside) {
+  have("a", 50, 0, kOff);
+  house.acquire("a");
+  want("b", 70);
+  house.free(40);
+  house.model("e", ModelType::embedding);
+  house.model("f", ModelType::image);
+  EXPECT_THAT(want("e", 30), IsEmpty());
+  house.cancel(house.last_ticket());
+  EXPECT_THAT(want("f", 15), ElementsAre("start f"));
+}
+
+TEST_F(Admission, AReloadReckonsWithItsOwnOldServer) {
+  have("a", 90, 0, kOff);
+  EXPECT_THAT(house.load("a", 1), ElementsAre("sample"));
+  EXPECT_THAT(house.free(10), ElementsAre("stop a: reload"));
+  house.stopped("a");
+  EXPECT_THAT(house.free(100), ElementsAre("start a"));
+}
+
+}  // namespace
+}  // namespace corral::residency

@@ -1,0 +1,74 @@
+// The memory of the fake world: what children really hold, what comes back late, what other programs use.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+
+#include "residency/event.h"
+
+namespace corral::residency::simulation {
+
+inline constexpr std::size_t kPoolCount = 2;
+inline constexpr std::array<const char*, kPoolCount> kPoolNames{"ram", "gpu0"};
+inline constexpr std::int64_t kPoolSize = 1000;
+
+using Bytes2 = std::array<std::int64_t, kPoolCount>;
+
+inline Bytes2 operator+(Bytes2 a, const Bytes2& b) {
+  for (std::size_t i = 0; i < kPoolCount; ++i) a[i] += b[i];
+  return a;
+}
+// The smaller one, pool by pool.
+inline Bytes2 smaller(Bytes2 a, const Bytes2& b) {
+  for (std::size_t i = 0; i < kPoolCount; ++i) a[i] = std::min(a[i], b[i]);
+  return a;
+}
+inline Bytes2 operator-(Bytes2 a, const Bytes2& b) {
+  for (std::size_t i = 0; i < kPoolCount; ++i) a[i] -= b[i];
+  return a;
+}
+
+struct Footprint {
+  Bytes2 whole{};
+  Bytes2 dynamic{};
+};
+// What the core is told of a model, as numbers.
+Footprint footprint_of(const MemoryUse& use);
+MemoryUse use_of(const Footprint& footprint);
+
+class FakeMemory {
+ public:
+  // A load takes half at once and the rest when it ends.
+  void start(ServerId child, const Footprint& really);
+  void loaded(ServerId child);
+  void shrink(ServerId child);
+  void grow(ServerId child);
+  // Memory of a child that is gone, until the system notices that it is free.
+  struct Late {
+    Bytes2 bytes{};
+    Bytes2 promised{};  // as much of it as the core was told of
+  };
+  Late end(ServerId child, const Bytes2& told);
+  void returned(const Late& late);
+
+  Bytes2 held(ServerId child) const;
+  bool shrunk(ServerId child) const;
+  Bytes2 available() const;
+  const Bytes2& promised() const { return late_.promised; }
+  MemorySampled sample() const;
+
+  Bytes2 foreign{};
+
+ private:
+  struct Holding {
+    Footprint really;
+    bool loading = true;
+    bool shrunk = false;
+  };
+  std::map<ServerId, Holding> children_;
+  Late late_;
+};
+
+}  // namespace corral::residency::simulation

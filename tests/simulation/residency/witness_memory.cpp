@@ -1,0 +1,370 @@
+// Memory, idleness, pressure, and the cap of the queue: when somebody may be told to shrink or to go for their sake,
+// and when somebody must be.
+#include <algorithm>
+
+#include "residency/errc.h"
+#include "simulation/residency/witness.h"
+
+namespace corral::residency::simulation {
+namespace {
+
+// True when `bytes` are more than `left` in a pool that `holds` is part of.
+bool exceeds(const Bytes2& bytes, const Bytes2& left, const Bytes2& holds) {
+  for (std::size_t i = 0; i < kPoolCount; ++i) {
+    if (holds[i] > 0 && bytes[i] > 0 && bytes[i] > left[i]) return true;
+  }
+  return false;
+}
+
+bool exceeds(const Bytes2& bytes, const Bytes2& left) { return exceeds(bytes, left, bytes); }
+
+bool at_least(const Bytes2& a, const Bytes2& b) {
+  return std::ranges::equal(a, b, [](std::int64_t x, std::int64_t y) { return x >= y; });
+}
+
+Bytes2 all() {
+  Bytes2 bytes;
+  bytes.fill(kPoolSize);
+  return bytes;
+}
+
+}  // namespace
+
+// ---- books
+
+void Witness::use(Child& child) {
+  child.used_nth = ++uses_;
+  child.last_use = now_.mono;
+}
+
+void Witness::begin(Child& child) {
+  child.interrupted = true;
+  if (child.shrunk) changed({});
+  child.shrunk = false;
+}
+
+void Witness::changed(const Bytes2& given) {
+  changed_since_ = true;
+  for (std::size_t i = 0; i < kPoolCount; ++i) {
+    if (given[i] > 0) given_[i] = now_.mono;
+  }
+}
+
+void Witness::note(const Downsized& event) {
+  const auto at = children_.find(event.server);
+  if (at == children_.end()) return;
+  Child& child = at->second;
+  child.shrinking = false;
+  if (child.interrupted || child.phase != Child::Phase::up || is_leaving(child.id)) return;
+  child.shrunk = true;
+  changed(child.footprint.dynamic);
+}
+
+void Witness::note(const DownsizeFailed& event) {
+  const auto at = children_.find(event.server);
+  if (at == children_.end()) return;
+  at->second.shrinking = false;
+  if (!at->second.interrupted) at->second.refused_at = at->second.used_nth;
+}
+
+void Witness::note(const MemorySampled& event) {
+  Sample sample{.time = now_.mono, .blind = event.pools.empty()};
+  for (std::size_t i = 0; i < event.pools.size(); ++i) {
+    sample.available[i] = static_cast<std::int64_t>(event.pools[i].available);
+  }
+  sample.unexplained = all() - sample.available;
+  for (const auto& [id, child] : children_) {
+    sample.unexplained = sample.unexplained - smaller(memory_.held(id), child.holds());
+  }
+  for (std::size_t i = 0; i < kPoolCount; ++i) {
+    const bool in_time = now_.mono < given_[i] + settings_.memory_wait;
+    if (in_time) sample.unexplained[i] -= memory_.promised()[i];
+    sample.late |= memory_.promised()[i] > 0;
+  }
+  sample_ = sample;
+  changed_since_ = false;
+  asked_.reset();
+}
+
+// ---- what is asked in several rules
+
+// What it gives up when it goes, besides what it gives up already.
+Bytes2 Witness::gives(const Child& child) const {
+  const bool shrinks = child.shrinking && !child.interrupted && !child.shrunk;
+  return shrinks ? child.footprint.whole - child.footprint.dynamic : child.holds();
+}
+
+// What children are predicted to hold that don't stop, without what they are about to give up.
+Bytes2 Witness::claimed(const Child* but) const {
+  Bytes2 bytes{};
+  for (const auto& [id, child] : children_) {
+    if (&child == but || child.phase == Child::Phase::stopping) continue;
+    bytes = bytes + gives(child);
+  }
+  return bytes;
+}
+
+bool Witness::opted_in(const Child& child) const { return core_.state().servers.at(child.id)->eviction.auto_evict; }
+
+bool Witness::could_shrink(const Child& child) const {
+  return child.phase == Child::Phase::up && child.leases == 0 && opted_in(child) && !child.shrunk && !child.shrinking &&
+         child.refused_at != child.used_nth;
+}
+
+bool Witness::may_shrink(const Child& child) const { return could_shrink(child) && !is_leaving(child.id); }
+
+bool Witness::is_idle(const Child& child) const {
+  return child.phase == Child::Phase::up && child.leases == 0 && !is_leaving(child.id);
+}
+
+double Witness::score(const Child& child) const {
+  const double idle = std::chrono::duration<double, std::milli>(now_.mono - child.last_use).count();
+  const double weight = core_.state().servers.at(child.id)->eviction.evict_weight_factor;
+  return idle / (std::max(1.0, double(child.load_time.count())) * weight);
+}
+
+// True when some load wouldn't fit if this child kept `holds`, all others doing as they are told.
+bool Witness::is_wanted(const Child& child, const Bytes2& holds) const {
+  if (!sample_ || sample_->blind) return false;
+  const Bytes2 left = all() - sample_->unexplained - claimed(&child) - holds;
+  const Bytes2 touched = child.known() ? holds : all();
+  return std::ranges::any_of(core_.state().queue, [&](const Server* load) {
+    return load->attempt == 1 && exceeds(needed(*load->spec), left, touched);
+  });
+}
+
+// The same for a memory that is to come well below the threshold.
+bool Witness::is_under_pressure(const Child& child, const Bytes2& holds) const {
+  if (!sample_ || sample_->blind || !std::holds_alternative<MemorySampled>(*event_)) return false;
+  const Bytes2 used = sample_->unexplained + claimed(&child) + holds;
+  for (std::size_t i = 0; i < kPoolCount; ++i) {
+    const auto share = [](std::int64_t bytes) { return double(bytes) / kPoolSize; };
+    const bool above = share(kPoolSize - sample_->available[i]) > settings_.auto_evict_threshold_pct;
+    const bool needed = share(used[i]) > settings_.auto_evict_threshold_pct - settings_.pressure_relief;
+    if (above && needed && (holds[i] > 0 || !child.known())) return true;
+  }
+  return false;
+}
+
+// By what the core was told, and nothing has happened since.
+bool Witness::fits_now(const ModelSpec& spec) const {
+  if (spec.memory.empty()) return true;
+  if (!sample_ || changed_since_ || now_.mono - sample_->time >= settings_.memory_poll) return false;
+  return sample_->blind || !exceeds(needed(spec), sample_->available);
+}
+
+// ---- actions
+
+void Witness::check_admission(const StartLoad& action) const {
+  if (action.spec->memory.empty() || (sample_ && sample_->blind)) return;
+  if (asked_ && now_.mono - *asked_ >= settings_.memory_wait) return;  // nobody answers
+  const char* name = kZoo[animal_named(action.spec->name)].name;
+  require(sample_ && !changed_since_ && now_.mono - sample_->time < settings_.memory_poll,
+          "a load starts by fresh news of the memory", "{}", name);
+  if (action.attempt > 1 || fits_now(*action.spec)) return;
+  const Bytes2 need = needed(*action.spec);
+  bool waited = false;
+  for (std::size_t i = 0; i < kPoolCount; ++i) {
+    waited |= need[i] > sample_->available[i] && now_.mono >= given_[i] + settings_.memory_wait;
+  }
+  require(waited, "a load starts when its memory is free", "{}", name);
+  Bytes2 left = all() - sample_->unexplained - claimed();
+  for (const auto& [id, child] : children_) {
+    if (automatic_may_stop(child) && child.phase != Child::Phase::stopping) left = left + gives(child);
+  }
+  require(exceeds(need, left) || !exceeds(need, all() - sample_->unexplained - claimed()),
+          "a load starts in trust only if nobody is left to go", "{}", name);
+}
+
+void Witness::see(const Downsize& action) {
+  Child& child = children_.at(action.server);
+  require(opted_in(child), "without auto_evict nothing happens by itself", "{} is downsized", child.kind().name);
+  require(is_idle(child) && !child.shrunk && !child.shrinking, "only idle and whole servers are downsized, once", "{}",
+          child.kind().name);
+  require(child.refused_at != child.used_nth, "a server that can't be downsized isn't asked again", "{}",
+          child.kind().name);
+  child.shrinking = true;
+  child.interrupted = false;
+  shrunk_now_.push_back(child.id);
+}
+
+// Looked at when all that happens in the step is known.
+void Witness::check_shrink(const Child& child) const {
+  const Server& server = *core_.state().servers.at(child.id);
+  const bool literal = std::holds_alternative<SimulatePressure>(*event_);
+  const Millis timeout = server.eviction.downsize_idle_timeout;
+  const Millis quiet = literal ? timeout : std::max(timeout, settings_.idle_floor);
+  const bool due = now_.mono >= child.last_use + quiet;
+  const bool old = now_.mono >= child.loaded + settings_.pressure_grace;
+  require(due || is_wanted(child, child.holds()) || (old && is_under_pressure(child, child.holds())) ||
+              (sample_ && sample_->late),
+          "a server is downsized for a cause", "{}", child.kind().name);
+}
+
+void Witness::check_stop(const Child& child, StopReason reason) const {
+  if (reason == StopReason::shutdown) return;
+  const bool by_itself = reason == StopReason::idle || reason == StopReason::pressure;
+  require(!by_itself || opted_in(child), "without auto_evict nothing happens by itself", "{} goes: {}",
+          child.kind().name, name_of(reason));
+  const bool literal = std::holds_alternative<SimulatePressure>(*event_);
+  if (reason == StopReason::idle) {
+    const Millis timeout = core_.state().servers.at(child.id)->eviction.evict_idle_timeout;
+    require(now_.mono >= child.last_use + (literal ? timeout : std::max(timeout, settings_.idle_floor)),
+            "a model goes after its timeout", "{}", child.kind().name);
+  }
+  if (reason == StopReason::pressure && !literal) {
+    require(now_.mono >= child.loaded + settings_.pressure_grace, "no pressure in the first seconds", "{}",
+            child.kind().name);
+  }
+}
+
+void Witness::see(const SampleMemory&) {
+  require(!asked_ || now_.mono >= *asked_ + settings_.memory_wait, "one sample at a time", "asked again");
+  asked_ = now_.mono;
+}
+
+void Witness::see(const Relieved& action) { answered(action.ticket, {Ticket::Kind::simulate}); }
+
+void Witness::check_refusal(const Ticket& ticket, const Error& error) const {
+  if (error.code == errc::queue_full) {
+    require(core_.state().waiting.size() >= settings_.max_queued, "the queue is full when it is", "{}",
+            kZoo[ticket.animal].name);
+  }
+  const bool never = error.code == errc::insufficient_memory;
+  if (!never && error.code != errc::memory_in_use) return;
+  require(queued_.contains(ticket.animal), "refused for memory that is known", "{}", kZoo[ticket.animal].name);
+  const Bytes2 need = needed(*queued_.at(ticket.animal));
+  Bytes2 left = all();
+  if (!never) {
+    left = left - sample_->unexplained;
+    for (const auto& [id, child] : children_) {
+      if (child.animal == ticket.animal || automatic_may_stop(child)) continue;
+      left = left - (may_shrink(child) ? child.footprint.whole - child.footprint.dynamic : gives(child));
+    }
+  }
+  require(exceeds(need, left) || (!never && sample_->late), "refused for memory only if it doesn't fit", "{}",
+          kZoo[ticket.animal].name);
+}
+
+// ---- after every step
+
+void Witness::check_memory() {
+  const State& state = core_.state();
+  if (std::holds_alternative<Acquire>(*event_) || std::holds_alternative<Load>(*event_)) {
+    require(state.waiting.size() <= std::max<std::size_t>(settings_.max_queued, waiting_before_), "the queue has a cap",
+            "{} wait", state.waiting.size());
+  }
+  for (ServerId id : shrunk_now_) check_shrink(children_.at(id));
+  for (ServerId id : relieved_now_) check_relieved(children_.at(id));
+  const bool wanted = std::ranges::any_of(children_, [this](const auto& entry) {
+    return entry.second.phase != Child::Phase::stopping && opted_in(entry.second);
+  });
+  require(watching_ == wanted, "the memory is watched exactly while somebody opted in", "{}", watching_);
+  for (const auto& [id, child] : children_) {
+    require(state.servers.at(id)->shrunk == child.shrunk || child.phase != Child::Phase::up, "books agree",
+            "{} is downsized", child.kind().name);
+  }
+  // Whoever is first, and waits for nobody who is busy, loads or is refused after a while.
+  const bool quiet = std::ranges::all_of(children_, [](const auto& entry) {
+    const Child& child = entry.second;
+    return child.phase == Child::Phase::up && child.leases == 0 && (!child.shrinking || child.interrupted);
+  });
+  if (!quiet || order_.empty()) {
+    stuck_since_.reset();
+  } else if (!stuck_since_) {
+    stuck_since_ = now_.mono;
+  }
+  if (!stuck_since_) return;
+  require(now_.mono <= *stuck_since_ + 4 * settings_.memory_wait, "no load waits for memory for ever", "{}",
+          name(order_.front()));
+}
+
+// The fewest that do go, and the most disposable of them.
+void Witness::check_relieved(const Child& child) const {
+  const bool for_load = child.reason == StopReason::memory;
+  const bool cause = for_load ? is_wanted(child, gives(child)) : is_under_pressure(child, gives(child));
+  require(cause || sample_->late, "nobody goes for memory who could stay", "{}: {}", child.kind().name,
+          name_of(child.reason));
+  if (child.was_busy || !child.known() || sample_->late) return;
+  check_downsizing_first(child);
+  for (const auto& [id, other] : children_) {
+    if (!is_idle(other) || !other.known() || !automatic_may_stop(other)) continue;
+    if (!for_load && (!opted_in(other) || now_.mono < other.loaded + settings_.pressure_grace)) continue;
+    require(score(other) <= child.score_when_told || !at_least(gives(other), gives(child)), "the most disposable goes",
+            "{} rather than {}", child.kind().name, other.kind().name);
+  }
+}
+
+// Nobody idle goes where downsizing others is enough.
+void Witness::check_downsizing_first(const Child& gone) const {
+  const bool for_load = gone.reason == StopReason::memory;
+  Bytes2 used = sample_->unexplained;
+  for (const auto& [id, child] : children_) {
+    const bool now = std::ranges::find(relieved_now_, id) != relieved_now_.end();
+    if (child.phase == Child::Phase::stopping && !now) continue;
+    const bool open = for_load || now_.mono >= child.loaded + settings_.pressure_grace;
+    const bool could = open && (now ? child.could_shrink : may_shrink(child));
+    used = used + (could ? child.footprint.whole - child.footprint.dynamic : gives(child));
+  }
+  bool enough = false;
+  if (for_load) {
+    enough = std::ranges::none_of(core_.state().queue, [&](const Server* load) {
+      return load->attempt == 1 && exceeds(needed(*load->spec), all() - used);
+    });
+  } else {
+    const double most = kPoolSize * (settings_.auto_evict_threshold_pct - settings_.pressure_relief);
+    enough = std::ranges::all_of(used, [&](std::int64_t bytes) { return double(bytes) <= most; });
+  }
+  require(!enough, "nobody goes where downsizing is enough", "{}", gone.kind().name);
+}
+
+void Witness::check_idleness() const {
+  for (const auto& [id, child] : children_) {
+    if (!is_idle(child) || !opted_in(child)) continue;
+    const EvictionSettings& wish = core_.state().servers.at(id)->eviction;
+    const auto past = [&](Millis timeout) {
+      return now_.mono > child.last_use + std::max(timeout, settings_.idle_floor);
+    };
+    require(!past(wish.evict_idle_timeout) || pins_.contains(ModelName(child.kind().name)),
+            "an idle model goes in time", "{}", child.kind().name);
+    require(!may_shrink(child) || !past(wish.downsize_idle_timeout), "an idle model is downsized in time", "{}",
+            child.kind().name);
+  }
+}
+
+// After news of a memory above the threshold nobody is left who could help, unless enough is on its way.
+void Witness::check_relief() const {
+  if (!std::holds_alternative<MemorySampled>(*event_) || sample_->blind) return;
+  Bytes2 used = all() - sample_->available;
+  for (const auto& [id, child] : children_) {
+    if (child.phase == Child::Phase::stopping && !child.known()) return;
+    if (child.phase == Child::Phase::stopping) used = used - child.holds();
+    if (child.phase == Child::Phase::up) used = used - (child.holds() - gives(child));
+  }
+  for (std::size_t i = 0; i < kPoolCount; ++i) {
+    if (double(used[i]) <= kPoolSize * settings_.auto_evict_threshold_pct) continue;
+    if (now_.mono < given_[i] + settings_.memory_wait) continue;
+    for (const auto& [id, child] : children_) {
+      const bool open = is_idle(child) && opted_in(child) && automatic_may_stop(child) &&
+                        now_.mono >= child.loaded + settings_.pressure_grace;
+      require(!open || child.holds()[i] == 0, "pressure is relieved", "{} stays", child.kind().name);
+    }
+  }
+}
+
+// What is made free for a load isn't taken by one that passes it.
+void Witness::check_passed_memory(const Server& ahead) const {
+  const ModelSpec& passer = *core_.state().servers.at(*started_)->spec;
+  if (passer.memory.empty() || ahead.spec->memory.empty() || !sample_ || sample_->blind) return;
+  Bytes2 after = all() - sample_->unexplained - claimed();
+  for (ServerId id : ahead.waits_for) {
+    const auto victim = children_.find(id);
+    const bool stays = victim != children_.end() && victim->second.phase != Child::Phase::stopping;
+    if (stays) after = after + gives(victim->second);
+  }
+  const Bytes2 need = needed(*ahead.spec);
+  require(!exceeds(need, after, needed(passer)) || exceeds(need, after + needed(passer)),
+          "who passes leaves the memory", "{} passes {}", name(*started_), ahead.spec->name.value());
+}
+
+}  // namespace corral::residency::simulation
