@@ -63,6 +63,7 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
   options.residency.limits = *limits;
   options.residency.swap_patience = settings.swap_patience;
   options.load_timeout = settings.load_timeout;
+  options.watchdog_timeout = settings.watchdog_timeout;
   options.default_options.ctx_size = settings.ctx_size;
   options.default_options.threads = settings.threads;
   options.default_options.parallel = settings.parallel;
@@ -81,7 +82,8 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
 
 backends::EngineBackendOptions engine_options(const config::ServeSettings& settings,
                                               const std::filesystem::path& runtime_dir) {
-  return {.program = proc::own_program(),
+  const auto other = environment("CORRAL_ENGINE_PROGRAM");
+  return {.program = other.empty() ? proc::own_program() : std::filesystem::path(other),
           .runtime_dir = runtime_dir,
           .log_dir = settings.log_dir(),
           .warm_spare = settings.warm_spare,

@@ -1,26 +1,17 @@
 #include "backends/engine_backend.h"
 
-#include <fstream>
-
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "backends/client_pool.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
+#include "device/process_memory.h"
 #include "proc/control_channel.h"
 
 namespace corral::backends {
 namespace {
 
 constexpr std::size_t kCauseLines = 6;  // of a dead child's output in the error
-
-std::uint64_t resident_bytes(pid_t pid) {
-  std::ifstream statm(fmt::format("/proc/{}/statm", pid));
-  std::uint64_t total = 0, resident = 0;
-  statm >> total >> resident;
-  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
 
 // Host memory that no load of this model exceeds: everything twice (weights that are kept in two layouts), cells of
 // every layer twice as wide as the model, and room for the rest. Only what is above the machine is worth a question.
@@ -90,7 +81,7 @@ class EngineProcess final : public WrappedServer {
     facts.launch_command = started_.argv;
     facts.backend_url = "unix:" + started_.socket.native();
     facts.context_window = context_window_;
-    facts.memory_bytes = resident_bytes(facts.pid);
+    facts.memory_bytes = device::process_memory(facts.pid).resident;
     facts.predicted = predicted_;
     return facts;
   }

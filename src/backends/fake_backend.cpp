@@ -195,7 +195,7 @@ class FakeWrappedServer final : public WrappedServer {
     server->stops_.push_back(grace);
     const bool waits = !server->backend_.stop_at_once && grace > Millis(0) && server->alive();
     if (waits) co_await server->may_stop_.wait();
-    server->end("exited with code 0");
+    server->state_ == FakeServer::State::loading ? server->die("was told to stop") : server->end("exited with code 0");
   }
 
   Task<std::string> until_gone() override {

@@ -59,7 +59,7 @@ class WrappedServer {
   // errc::load_failed, load_out_of_memory, load_never_fits, load_crashed, model_file_not_found, backend_not_installed.
   // Cancelling kills the process.
   virtual async::Task<Result<>> load(Hooks hooks) = 0;
-  // Asks the process to end, forces it after `grace`. Returns when it is gone.
+  // Asks the process to end, forces it after `grace`. Returns when it is gone; a load under way fails (load_crashed).
   virtual async::Task<void> stop(Millis grace) = 0;
   // Returns when the process is gone, with what its end looked like ("killed by signal 9 (SIGKILL)").
   virtual async::Task<std::string> until_gone() = 0;

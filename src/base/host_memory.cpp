@@ -40,24 +40,27 @@ constexpr Layout kLegacy{"sys/fs/cgroup/memory",
                          "memory.usage_in_bytes",
                          {"total_inactive_file", "total_active_file"}};
 
-void apply(const std::filesystem::path& group, const Layout& layout, HostMemory& memory) {
+// `machine`: all of its memory.
+void apply(const std::filesystem::path& group, const Layout& layout, std::uint64_t machine, HostMemory& memory) {
   const auto limit = number_in(group / layout.limit);
-  if (!limit || *limit >= memory.total) return;  // "no limit" is a huge number in the legacy layout
+  if (!limit || *limit >= machine) return;  // "no limit" is a huge number in the legacy layout
   std::uint64_t used = number_in(group / layout.used).value_or(0);
   for (const char* key : layout.file_pages) used -= std::min(used, value_of(group / "memory.stat", key));
-  memory.total = *limit;
+  // A wider limit above a narrow one may be used up by others.
+  memory.total = std::min(memory.total, *limit);
   memory.available = std::min(memory.available, *limit - std::min(used, *limit));
 }
 
 // A limit may stand at any level above ours. In a container our own group is often the mount itself, whatever its name
 // says: then there is nothing below it.
 void apply_all(const std::filesystem::path& root, std::string_view name, const Layout& layout, HostMemory& memory) {
+  const std::uint64_t machine = memory.total;
   const std::filesystem::path mount = root / layout.mount;
   while (name.starts_with('/')) name.remove_prefix(1);
   for (std::filesystem::path group = name; !group.empty(); group = group.parent_path()) {
-    apply(mount / group, layout, memory);
+    apply(mount / group, layout, machine, memory);
   }
-  apply(mount, layout, memory);
+  apply(mount, layout, machine, memory);
 }
 
 }  // namespace

@@ -82,6 +82,16 @@ TEST_F(HostMemoryTest, LimitOfAGroupAboveOursCountsAndItsFilePagesAreFree) {
   EXPECT_EQ(memory.available, 3 * kGiB);
 }
 
+TEST_F(HostMemoryTest, WiderLimitAboveThatOthersUseUpCountsToo) {
+  write("proc/self/cgroup", "0::/user.slice/corral.service\n");
+  write("sys/fs/cgroup/user.slice/corral.service/memory.max", std::to_string(2 * kGiB));
+  write("sys/fs/cgroup/user.slice/corral.service/memory.current", std::to_string(kGiB));
+  write("sys/fs/cgroup/user.slice/memory.max", std::to_string(4 * kGiB));
+  write("sys/fs/cgroup/user.slice/memory.current", std::to_string(4 * kGiB - kGiB / 4));
+  EXPECT_EQ(read_host_memory(root_).total, 2 * kGiB);
+  EXPECT_EQ(read_host_memory(root_).available, kGiB / 4);
+}
+
 TEST_F(HostMemoryTest, ContainerWhoseGroupIsTheMountItself) {
   write("proc/self/cgroup", "0::/a/name/of/the/host\n");
   write("sys/fs/cgroup/memory.max", std::to_string(2 * kGiB));

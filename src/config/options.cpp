@@ -152,6 +152,15 @@ const std::array kOptions = {
            .help = "The higher, the later a model of auto_evict has to go when memory is scarce.",
            .range = {1, 1'000'000},
            .applies = Applies::next_load},
+    Option{.key = "watchdog_timeout",
+           .group = Group::memory,
+           .field = &S::watchdog_timeout,
+           .fallback = "30s",
+           .value_name = "TIME",
+           .help = "A model's process that hangs for so long is killed, and replaced when it is needed: one that makes "
+                   "no progress while it loads, or doesn't answer while it works on requests. off (0): never.",
+           .range = {0, kHour},
+           .zero_name = "off"},
 
     Option{.key = "ctx_size",
            .group = Group::engine,

@@ -43,6 +43,7 @@ struct ServeSettings {
   Millis swap_patience{};
   Millis load_timeout{};  // 0: from the size of the files
   bool warm_spare = false;
+  Millis watchdog_timeout{};  // of silence, then a model's process counts as hung; 0: never
 
   // Which leave memory by themselves. All but the threshold are what holds for models that say nothing else.
   bool auto_evict = false;

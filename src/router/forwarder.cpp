@@ -21,11 +21,12 @@ http::RequestHead backend_head(const ForwardRequest& request) {
   return head;
 }
 
-Error broken(const ForwardRequest& request, bool dead, const Error& cause) {
-  const auto code = dead ? errc::backend_died : errc::backend_unreachable;
+// `end` is how the process ended, if it did.
+Error broken(const ForwardRequest& request, const std::optional<std::string>& end, const Error& cause) {
+  const auto code = end ? errc::backend_died : errc::backend_unreachable;
   return {make_error_code(code),
           fmt::format("the backend of '{}' {} while it worked on this request ({})", request.model->name.value(),
-                      dead ? "ended" : "broke the connection", cause.message)};
+                      end ? "ended" : "broke the connection", end ? *end : cause.message)};
 }
 
 Error cancelled(const RequestId& id) {
@@ -103,7 +104,7 @@ class ForwardedStream final : public http::BodySource {
         if (!answer) {
           const bool again = co_await ask_again();
           if (again) continue;
-          co_return end_with(broken(request_, dead_, answer.error()));
+          co_return end_with(broken(request_, end_, answer.error()));
         }
         if (answer->head.status != 200) {
           co_return end_with(protocol::parse_error_body(answer->head.status, answer->body.text()));
@@ -118,7 +119,7 @@ class ForwardedStream final : public http::BodySource {
       if (piece) break;
       if (active_->stopped()) continue;
       const bool again = co_await ask_again();
-      if (!again) co_return end_with(broken(request_, dead_, piece.error()));
+      if (!again) co_return end_with(broken(request_, end_, piece.error()));
     }
     finish(Outcome::ok);
     co_return std::string_view();
@@ -147,8 +148,8 @@ class ForwardedStream final : public http::BodySource {
 
   // After a broken connection: true when the request goes to a fresh process.
   async::Task<bool> ask_again() {
-    dead_ = co_await forwarder_.died(lease_);
-    if (!dead_ || started_ || asked_again_) co_return false;
+    end_ = co_await forwarder_.died(lease_);
+    if (!end_ || started_ || asked_again_) co_return false;
     asked_again_ = true;
     answer_ = {};
     lease_.give_back();
@@ -186,7 +187,7 @@ class ForwardedStream final : public http::BodySource {
   bool ping_first_ = false;
   bool started_ = false;  // bytes of the answer went to the client
   bool asked_again_ = false;
-  bool dead_ = false;
+  std::optional<std::string> end_;  // of the backend that broke the connection last
   bool ended_ = false;
 };
 
@@ -214,10 +215,10 @@ std::unique_ptr<Forwarder::Acquisition> Forwarder::begin_acquire(async::Executor
   return std::make_unique<Acquisition>(executor, "acquire", router_.acquire(model));
 }
 
-async::Task<bool> Forwarder::died(const Lease& lease) {
+async::Task<std::optional<std::string>> Forwarder::died(const Lease& lease) {
   auto gone = lease.until_gone();
-  const auto end = co_await async::with_timeout(timers_, kDeathNotice, std::move(gone));
-  co_return end.has_value();
+  auto end = co_await async::with_timeout(timers_, kDeathNotice, std::move(gone));
+  co_return end;
 }
 
 async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active active) {
@@ -234,8 +235,8 @@ async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active acti
       answer->body = http::Body(std::move(*text));
       co_return std::move(*answer);
     }
-    const bool dead = co_await died(*lease);
-    if (!dead || again) co_return protocol::error_response(broken(request, dead, text.error()));
+    const auto end = co_await died(*lease);
+    if (!end || again) co_return protocol::error_response(broken(request, end, text.error()));
   }
 }
 
@@ -259,9 +260,9 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
     auto sent = co_await lease.target(executor).send(head, request.body);
     auto answer = co_await with_error_text(std::move(sent));
     if (!answer) {
-      const bool dead = co_await died(lease);
-      if (dead && !again) continue;
-      co_return protocol::error_response(broken(request, dead, answer.error()));
+      const auto end = co_await died(lease);
+      if (end && !again) continue;
+      co_return protocol::error_response(broken(request, end, answer.error()));
     }
     if (answer->head.status != 200) co_return std::move(*answer);
     http::Response response{std::move(answer->head), {}};

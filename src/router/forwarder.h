@@ -49,8 +49,8 @@ class Forwarder {
   async::Task<Result<Lease>> acquire(const backends::ModelPtr& model);
   // Dropping it gives up the place in the queue, or gives the lease back.
   std::unique_ptr<Acquisition> begin_acquire(async::Executor executor, const backends::ModelPtr& model);
-  // True when the backend behind the lease turns out dead, so that asking again makes sense.
-  async::Task<bool> died(const Lease& lease);
+  // How it ended, when the backend behind the lease turns out dead, so that asking again makes sense.
+  async::Task<std::optional<std::string>> died(const Lease& lease);
 
   ModelRouter& router_;
   async::Timers& timers_;

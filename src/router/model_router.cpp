@@ -37,6 +37,16 @@ Error not_installed(const models::ModelInfo& model) {
           "model"};
 }
 
+// Any answer is a sign of life.
+async::Task<bool> answers(http::Target& target) {
+  constexpr std::uint64_t kLargestAnswer = 64 * 1024;
+  const http::RequestHead head{"GET", "/health", {}};
+  auto answer = co_await target.send(head, {});
+  if (!answer) co_return false;
+  const auto text = co_await answer->body.read_all(kLargestAnswer);
+  co_return text.has_value();
+}
+
 }  // namespace
 
 class ModelRouter::Ticket {
@@ -128,6 +138,10 @@ void ModelRouter::on(const residency::StartLoad& action) {
   running_[action.server] = running;
   idle_.reset();
   log::info("router", "loading {}{}", spec.name.value(), action.attempt > 1 ? " again, with all memory free" : "");
+  if (options_.watchdog_timeout > Millis(0)) {
+    running->watchdog.emplace(options_.watchdog_timeout, spec.model->size);
+    running->watching.spawn("watchdog", watch(running));
+  }
   running->tasks.spawn("load", run_load(running));
 }
 
@@ -171,14 +185,18 @@ async::Task<void> ModelRouter::wake(MonoTime when) {
 async::Task<void> ModelRouter::run_load(std::shared_ptr<Running> running) {
   backends::WrappedServer::Hooks hooks;
   hooks.progress = [this, weak = std::weak_ptr(running)](double fraction) {
-    if (const auto alive = weak.lock()) alive->progress = fraction;
+    const auto alive = weak.lock();
+    if (alive) alive->progress = fraction;
+    if (alive && alive->watchdog) alive->watchdog->alive();
     hub_.progressed();
   };
   hooks.request_done = [this, spec = running->spec](const backends::RequestStats& stats) { count_use(*spec, stats); };
   const auto begin = timers_.now();
-  const auto loaded = co_await running->server->load(std::move(hooks));
+  auto loaded = co_await running->server->load(std::move(hooks));
   if (running->stopping) co_return;  // AbortLoad answers for it
   if (!loaded) {
+    if (!running->hung.empty() && loaded.error().code == backends::errc::load_crashed)
+      loaded.error().message = fmt::format("'{}' {}", running->spec->name.value(), running->hung);
     log::warning("router", "load of {} failed: {}", running->spec->name.value(), loaded.error().message);
     running->end = loaded.error().message;
     metrics_of(*running->spec).loads[static_cast<std::size_t>(LoadOutcome::failed)] += 1;
@@ -188,6 +206,8 @@ async::Task<void> ModelRouter::run_load(std::shared_ptr<Running> running) {
     co_return;
   }
   running->loading = false;
+  running->hung.clear();
+  if (running->watchdog) running->watchdog->alive();
   auto& counted = metrics_of(*running->spec);
   counted.loads[static_cast<std::size_t>(LoadOutcome::loaded)] += 1;
   counted.load_seconds.observe(seconds_between(begin, timers_.now()));
@@ -195,6 +215,7 @@ async::Task<void> ModelRouter::run_load(std::shared_ptr<Running> running) {
   dispatch(residency::LoadSucceeded{running->id});
   running->end = co_await running->server->until_gone();
   if (running->stopping) co_return;  // StopServer answers for it
+  if (!running->hung.empty()) running->end = running->hung;
   log::warning("router", "{} ended: {}", running->spec->name.value(), running->end);
   metrics_of(*running->spec).crashes += 1;
   hub_.note(running->id, Error(make_error_code(errc::backend_died), running->end));
@@ -202,8 +223,41 @@ async::Task<void> ModelRouter::run_load(std::shared_ptr<Running> running) {
   dispatch(residency::ServerDied{running->id});
 }
 
+async::Task<void> ModelRouter::watch(std::weak_ptr<Running> watched) {
+  MonoTime next = timers_.now();
+  for (;;) {
+    auto running = watched.lock();
+    if (!running) co_return;
+    const Millis pace = running->watchdog->pace();
+    next = std::max(next + pace, timers_.now());
+    running.reset();  // while it sleeps it keeps nobody alive
+    co_await timers_.sleep_until(next);
+    running = watched.lock();
+    if (!running || running->stopping) co_return;
+    const auto server = core_.state().servers.find(running->id);
+    const bool busy = server != core_.state().servers.end() && server->second->leases > 0;
+    const auto verdict = running->watchdog->look(running->loading, busy);
+    if (verdict == Watchdog::Verdict::hung) {
+      co_await end_hung(running);
+    } else if (verdict == Watchdog::Verdict::ask) {
+      auto asking = answers(running->server->target(home_.executor()));
+      const auto answer = co_await async::with_timeout(timers_, pace, std::move(asking));
+      answer.value_or(false) ? running->watchdog->alive() : running->watchdog->missed();
+    }
+  }
+}
+
+async::Task<void> ModelRouter::end_hung(std::shared_ptr<Running> running) {
+  running->hung = fmt::format("{} for {} s and was killed", running->loading ? "made no progress" : "didn't answer",
+                              std::chrono::duration<double>(options_.watchdog_timeout).count());
+  log::warning("router", "{} {}", running->spec->name.value(), running->hung);
+  running->watchdog->alive();  // should a fresh process take its place in the same load
+  co_await running->server->stop(Millis(0));
+}
+
 async::Task<void> ModelRouter::give_up(std::shared_ptr<Running> running, Millis grace) {
   // A load in the middle of starting its process must have let go of it before the process can be stopped for sure.
+  running->watching.cancel();
   running->tasks.cancel();
   co_await running->tasks.join();
   co_await running->server->stop(grace);
@@ -213,6 +267,7 @@ async::Task<void> ModelRouter::give_up(std::shared_ptr<Running> running, Millis 
 
 void ModelRouter::forget(const std::shared_ptr<Running>& running) {
   running->gone.set();
+  running->watching.cancel();
   running_.erase(running->id);
   if (running_.empty()) idle_.set();
 }

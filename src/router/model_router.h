@@ -32,6 +32,7 @@ struct RouterOptions {
   backends::LoadOptions default_options;  // from the configuration
   Millis load_timeout{0};                 // 0: from the size of the model
   Millis stop_grace{5'000};               // between asking a backend to end and forcing it
+  Millis watchdog_timeout{0};             // of silence, then a backend counts as hung; 0: nobody watches
 };
 
 // One loaded or loading model with what is known of its process.
@@ -194,6 +195,8 @@ class ModelRouter {
   Lease make_lease(residency::LeaseId id, residency::ServerId server);
   void return_lease(residency::LeaseId lease);
   async::Task<void> run_load(std::shared_ptr<Running> running);
+  async::Task<void> watch(std::weak_ptr<Running> watched);
+  async::Task<void> end_hung(std::shared_ptr<Running> running);
   async::Task<void> give_up(std::shared_ptr<Running> running, Millis grace);
   void forget(const std::shared_ptr<Running>& running);
   async::Task<void> wake(MonoTime when);

@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "async/event.h"
 #include "async/task_group.h"
 #include "backends/wrapped_server.h"
 #include "residency/types.h"
+#include "router/watchdog.h"
 
 namespace corral::router {
 
@@ -40,12 +42,15 @@ struct Running {
   bool stopping = false;         // told to stop or to give up its load: its end is no crash
   std::atomic<int> streams = 0;  // leases whose answers stream
   std::string end;               // how the process ended, once it has
-  async::TaskGroup tasks;        // its load, then its watch
+  std::string hung;              // why the watchdog killed it, if it did
+  std::optional<Watchdog> watchdog = {};
+  async::TaskGroup tasks;     // its load, then its watch
+  async::TaskGroup watching;  // the watchdog
   async::Event gone;
 
  private:
   Running(residency::ServerId server_id, residency::SpecPtr of, async::Executor executor)
-      : id(server_id), spec(std::move(of)), home(executor), tasks(executor), gone(executor) {}
+      : id(server_id), spec(std::move(of)), home(executor), tasks(executor), watching(executor), gone(executor) {}
 };
 
 }  // namespace corral::router

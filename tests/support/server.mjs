@@ -35,11 +35,16 @@ function reports(folder) {
 }
 
 export class Server {
-  static async start(...flags) {
+  static start(...flags) {
+    return Server.launch({}, ...flags);
+  }
+  // With another folder of models, or with more variables in its environment.
+  static async launch({ modelsDir = models, environment = {} }, ...flags) {
     const server = new Server();
     server.state = mkdtempSync(join(tmpdir(), "corral-test-"));
-    const common = ["--port", "0", "--models-dir", models, "--state-dir", server.state, "--runtime-dir", server.state];
-    server.child = spawn(program, ["serve", ...common, ...flags], { stdio: ["ignore", "ignore", "pipe"] });
+    const common = ["--port", "0", "--models-dir", modelsDir, "--state-dir", server.state, "--runtime-dir", server.state];
+    const options = { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, ...environment } };
+    server.child = spawn(program, ["serve", ...common, ...flags], options);
     server.lines = [];
     server.ended = new Promise((resolve) => server.child.once("exit", (code, signal) => resolve({ code, signal })));
     server.url = (await firstMatch(server.child, server.child.stderr, server.lines, /listens on (http:\/\/\S+)/, "corral serve"))[1];

@@ -1,0 +1,53 @@
+#include "device/driver_thread.h"
+
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "base/log.h"
+
+namespace corral::device {
+
+struct DriverThread::State {
+  explicit State(async::Executor executor) : home(executor) {}
+
+  const async::Executor home;
+  std::mutex mutex;     // held for a few instructions
+  bool closed = false;  // the owner has gone, and the loop may have: nothing is posted any more
+};
+
+DriverThread::DriverThread(async::Executor home, async::Timers& timers)
+    : timers_(timers), state_(std::make_shared<State>(home)) {}
+
+DriverThread::~DriverThread() {
+  const std::scoped_lock lock(state_->mutex);
+  state_->closed = true;
+}
+
+async::Task<bool> DriverThread::call(std::move_only_function<void()> work) {
+  while (busy()) {
+    const auto before = last_;
+    co_await before->wait();
+  }
+  const auto done = last_ = std::make_shared<async::Event>(state_->home);
+  auto run = [state = state_, weak = std::weak_ptr(done), call = std::move(work)]() mutable {
+    call();
+    call = nullptr;  // what it owns goes before anybody hears of the end
+    const std::scoped_lock lock(state->mutex);
+    if (state->closed) return;
+    async::asio::post(state->home, [weak = std::move(weak)] {
+      if (const auto alive = weak.lock()) alive->set();
+    });
+  };
+  try {
+    std::thread(std::move(run)).detach();
+  } catch (const std::system_error& error) {
+    log::warning("device", "no thread for a driver's call: {}", error.what());
+    done->set();
+    co_return false;
+  }
+  co_await done->wait();
+  co_return true;
+}
+
+}  // namespace corral::device

@@ -1,0 +1,88 @@
+// A stand-in for libnvidia-ml, loaded by nvml_test. CORRAL_FAKE_NVML says how it behaves, in words:
+//   init=N, count=N        the status of nvmlInit_v2, of nvmlDeviceGetCount_v2
+//   memory0=N, memory1=N   the status of the first, second GPU's memory
+//   mig                    the first GPU is divided, and only its parts tell their memory
+//   wait=FD                reading memory first reads a byte from FD
+// Built a second time with one of the functions under another name, as a driver that lacks it.
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <unistd.h>
+
+namespace {
+
+constexpr unsigned long long kGiB = 1ull << 30;
+constexpr int kSuccess = 0, kNoPermission = 4, kNotFound = 6;
+// Handles are addresses: of the GPUs, then of the parts of the first one.
+char g_devices[4];
+
+std::string settings() {
+  const char* text = std::getenv("CORRAL_FAKE_NVML");
+  return text ? text : "";
+}
+
+int number(const std::string& word, int otherwise = kSuccess) {
+  const auto text = settings();
+  const auto at = text.find(word + "=");
+  return at == std::string::npos ? otherwise : std::atoi(text.c_str() + at + word.size() + 1);
+}
+
+bool divided() { return settings().contains("mig"); }
+long index_of(const void* device) { return static_cast<const char*>(device) - g_devices; }
+
+}  // namespace
+
+extern "C" {
+
+struct Memory {
+  unsigned long long total, free, used;
+};
+
+int nvmlInit_v2() { return number("init"); }
+int nvmlShutdown() { return kSuccess; }
+const char* nvmlErrorString(int status) { return status == 15 ? "GPU is lost" : "an error"; }
+
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = 2;
+  return number("count");
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  *device = &g_devices[index];
+  return kSuccess;
+}
+
+int nvmlDeviceGetName(void* device, char* name, unsigned size) {
+  const std::string text = "Fake GPU " + std::to_string(index_of(device));
+  std::strncpy(name, text.c_str(), size);
+  return kSuccess;
+}
+
+#ifdef CORRAL_FAKE_NVML_OLD
+#define nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v0
+#endif
+int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
+  if (const int fd = number("wait", -1); fd >= 0) {
+    char byte = 0;
+    if (::read(fd, &byte, 1) < 0) return kNotFound;
+  }
+  const auto index = index_of(device);
+  if (index == 0 && divided()) return kNoPermission;
+  if (const int status = number("memory" + std::to_string(index)); status != kSuccess) return status;
+  *memory = {80 * kGiB, 70 * kGiB, 9 * kGiB};  // what is reserved is neither free nor used
+  return kSuccess;
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(void* device, unsigned* count) {
+  *count = index_of(device) == 0 && divided() ? 7 : 0;
+  return kSuccess;
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(void*, unsigned index, void** part) {
+  if (index > 1) return kNotFound;
+  *part = &g_devices[2 + index];
+  return kSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,127 @@
+// What is read from /proc and /sys: RAM, processes, AMD GPUs.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "device/amd.h"
+#include "device/files_for_tests.h"
+#include "device/process_memory.h"
+#include "device/ram.h"
+
+namespace corral::device {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kGiB = 1ull << 30;
+
+const std::uint64_t kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+
+using RamTest = FilesForTests;
+
+TEST_F(RamTest, IsWhatTheMachineHas) {
+  write("proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 6291456 kB\n");
+  EXPECT_EQ(read_ram({.root = root_}), (MemoryPool{"ram", "RAM", PoolKind::ram, 8 * kGiB, 6 * kGiB}));
+}
+
+TEST_F(RamTest, LimitLeavesWhatOurProcessesDoNotUse) {
+  write("proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 6291456 kB\n");
+  const auto pid = std::to_string(::getpid());
+  write("proc/" + pid + "/statm", std::to_string(1000 * kMiB / kPage) + " " + std::to_string(300 * kMiB / kPage) + " " +
+                                      std::to_string(100 * kMiB / kPage) + " 1 0 1 0\n");
+  write("proc/" + pid + "/task/" + pid + "/children", "71 ");
+  write("proc/71/statm",
+        std::to_string(500 * kMiB / kPage) + " " + std::to_string(400 * kMiB / kPage) + " 0 1 0 1 0\n");
+  const auto limited = read_ram({.root = root_, .limit = kGiB});
+  EXPECT_EQ(limited.total, kGiB);
+  EXPECT_EQ(limited.available, kGiB - 600 * kMiB);
+  EXPECT_EQ(read_ram({.root = root_, .limit = 500 * kMiB}).available, 0u) << "used up and more";
+  EXPECT_EQ(read_ram({.root = root_, .limit = 7 * kGiB}).available, 6 * kGiB) << "the machine has less";
+  EXPECT_EQ(read_ram({.root = root_, .limit = 9 * kGiB}).total, 8 * kGiB) << "a limit above the machine is none";
+}
+
+TEST_F(RamTest, LimitHoldsWhereTheMachineIsUnknown) {
+  EXPECT_EQ(read_ram({.root = root_}).total, 0u);
+  EXPECT_EQ(read_ram({.root = root_, .limit = kGiB}), (MemoryPool{"ram", "RAM", PoolKind::ram, kGiB, kGiB}));
+}
+
+using ProcessMemoryTest = FilesForTests;
+
+TEST_F(ProcessMemoryTest, AddsDescendantsOfEveryThread) {
+  const auto statm = [](std::uint64_t resident, std::uint64_t shared) {
+    return "999999 " + std::to_string(resident) + " " + std::to_string(shared) + " 0 0 0 0\n";
+  };
+  write("proc/10/statm", statm(5, 1));
+  write("proc/10/task/10/children", "20 21 ");
+  write("proc/10/task/11/children", "22 ");
+  write("proc/20/statm", statm(7, 2));
+  write("proc/20/task/20/children", "30 ");
+  write("proc/22/statm", statm(2, 3));
+  write("proc/30/statm", statm(100, 50));
+  const auto sum = tree_memory(10, root_);  // 21 has ended meanwhile
+  EXPECT_EQ(sum.resident, 114 * kPage);
+  EXPECT_EQ(sum.own, 59 * kPage);
+  EXPECT_EQ(process_memory(10, root_).resident, 5 * kPage);
+  EXPECT_EQ(process_memory(99, root_).resident, 0u);
+  write("proc/10/statm", "junk\n");
+  EXPECT_EQ(process_memory(10, root_).resident, 0u);
+}
+
+TEST_F(ProcessMemoryTest, ProportionalShare) {
+  write("proc/10/smaps_rollup",
+        "55d0-7ffd ---p 00000000 00:00 0  [rollup]\nRss:  2048 kB\nPss:   1500 kB\nPss_Anon: 1 kB\n");
+  EXPECT_EQ(proportional_bytes(10, root_), 1500 * 1024u);
+  EXPECT_EQ(proportional_bytes(11, root_), 0u);
+}
+
+TEST(ProcessMemory, OfThisProcessGrowsWithWhatItTouches) {
+  const auto before = process_memory(::getpid());
+  const auto tree = tree_memory(::getpid());
+  constexpr std::size_t kBytes = 64 * kMiB;
+  void* const memory =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  EXPECT_GE(process_memory(::getpid()).own, before.own + kBytes / 2);
+  EXPECT_GE(tree_memory(::getpid()).own, tree.own + kBytes / 2);
+  EXPECT_GE(proportional_bytes(::getpid()), kBytes);
+  ::munmap(memory, kBytes);
+}
+
+using AmdTest = FilesForTests;
+
+TEST_F(AmdTest, TellsMemoryOfEachCard) {
+  const std::string drm = "sys/class/drm/";
+  write(drm + "version", "drm 1.1.0 20060810\n");
+  write(drm + "renderD128/device/vendor", "0x1002\n");
+  write(drm + "card0/device/vendor", "0x10de\n");
+  write(drm + "card0-DP-1/device/vendor", "0x1002\n");
+  write(drm + "card10/device/vendor", "0x1002\n");
+  write(drm + "card10/device/device", "0x744c\n");
+  write(drm + "card10/device/mem_info_vram_total", "25753026560\n");
+  write(drm + "card10/device/mem_info_vram_used", "27119616\n");
+  write(drm + "card2/device/vendor", "0x1002\n");
+  write(drm + "card2/device/product_name", "AMD Radeon Graphics\n");
+  write(drm + "card2/device/mem_info_vram_total", "536870912\n");
+  write(drm + "card2/device/mem_info_vram_used", "600000000\n");
+  write(drm + "card2/device/mem_info_gtt_total", "16106127360\n");
+  write(drm + "card2/device/mem_info_gtt_used", "20000000\n");
+  const auto pools = AmdProbe({root_}).read();
+  ASSERT_TRUE(pools) << pools.error().message;
+  EXPECT_EQ(*pools, (MemoryPools{
+                        {"amdgpu0", "AMD Radeon Graphics", PoolKind::gpu, 536870912, 0},
+                        {"amdgpu0-gtt", "AMD Radeon Graphics", PoolKind::shared, 16106127360, 16086127360},
+                        {"amdgpu1", "AMD GPU 0x744c", PoolKind::gpu, 25753026560, 25725906944},
+                    }));
+}
+
+TEST_F(AmdTest, AbsentAndSilentCards) {
+  EXPECT_EQ(AmdProbe({root_}).read().error().code, errc::absent);
+  write("sys/class/drm/card0/device/vendor", "0x8086\n");
+  EXPECT_EQ(AmdProbe({root_}).read().error().code, errc::absent);
+  write("sys/class/drm/card1/device/vendor", "0x1002\n");
+  EXPECT_EQ(AmdProbe({root_}).read().error().code, errc::malformed);
+  write("sys/class/drm/card1/device/mem_info_vram_total", "N/A\n");
+  write("sys/class/drm/card1/device/mem_info_vram_used", "1\n");
+  EXPECT_EQ(AmdProbe({root_}).read().error().code, errc::malformed);
+}
+
+}  // namespace
+}  // namespace corral::device

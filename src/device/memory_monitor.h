@@ -1,0 +1,85 @@
+// How much memory there is for models, on every device: asked once, or again and again while somebody watches.
+//
+// RAM is read where it is asked for. GPUs are asked beside the loop: a driver that fails, or doesn't answer, is left
+// out of the samples with a line in the log, and asked again with growing pauses. While nobody asks and nobody watches,
+// nothing runs.
+//
+// Lives on one loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "async/event.h"
+#include "async/task_group.h"
+#include "async/timer.h"
+#include "device/pool_source.h"
+#include "device/ram.h"
+#include "proc/child.h"
+
+namespace corral::device {
+
+struct MemoryMonitorOptions {
+  RamOptions ram = {};
+  // A sample doesn't wait longer for GPUs; one that is late shows its last answer until it fails.
+  Millis patience{250};
+  // Pauses after a failure: the first, doubled each time up to the last. What isn't there at all is looked for after
+  // the last.
+  Millis first_pause{1'000};
+  Millis last_pause{300'000};
+};
+
+using PoolSources = std::vector<std::unique_ptr<PoolSource>>;
+
+// The GPUs of this machine: NVIDIA's by library or program, AMD's. `timers` and `spawner` must outlive them.
+PoolSources gpu_sources(async::Executor home, async::Timers& timers, proc::Spawner& spawner);
+
+class MemoryMonitor {
+ public:
+  using OnSample = std::function<void(const MemoryPools&)>;
+
+  // `timers` must outlive it.
+  MemoryMonitor(async::Executor home, async::Timers& timers, MemoryMonitorOptions options, PoolSources gpus);
+
+  // At once, some ten microseconds.
+  MemoryPool ram() const { return read_ram(options_.ram); }
+  // All pools, "ram" first.
+  async::Task<MemoryPools> sample();
+
+  // Samples now and `interval` after the end of each sample, until unwatch() or another watch(). `on_sample` may call
+  // both.
+  void watch(Millis interval, OnSample on_sample);
+  void unwatch();
+  bool watching() const { return watching_; }
+
+  // Ends what runs. Once, before the loop ends.
+  async::Task<void> stop();
+
+ private:
+  struct Gpus {
+    explicit Gpus(std::unique_ptr<PoolSource> from) : source(std::move(from)) {}
+    const std::unique_ptr<PoolSource> source;
+    MemoryPools pools;  // of the last answer; none after a failure
+    bool asked = false;
+    unsigned failures = 0;  // in a row
+    MonoTime next{};        // not asked before
+  };
+
+  void ask_all();
+  async::Task<void> ask(Gpus* gpus);
+  void failed(Gpus& gpus, const Error& error);
+  async::Task<bool> all_answered();
+  async::Task<void> keep_sampling(Millis interval, OnSample on_sample);
+
+  async::Timers& timers_;
+  const MemoryMonitorOptions options_;
+  std::vector<std::unique_ptr<Gpus>> gpus_;
+  std::size_t asked_ = 0;  // of gpus_
+  async::Event quiet_;     // none is asked
+  bool watching_ = false;
+  async::TaskGroup watch_;
+  async::TaskGroup questions_;
+};
+
+}  // namespace corral::device

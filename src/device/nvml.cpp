@@ -1,0 +1,131 @@
+#include "device/nvml.h"
+
+#include <array>
+#include <optional>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+namespace corral::device {
+namespace {
+
+// What we use of the library's interface, which NVIDIA keeps stable.
+using Device = void*;
+struct Memory {
+  unsigned long long total, free, used;
+};
+enum Status : int { kSuccess = 0, kNotSupported = 3 };
+constexpr unsigned kNameBytes = 96;
+
+template <typename F>
+bool find(void* handle, const char* name, F& function) {
+  function = reinterpret_cast<F>(::dlsym(handle, name));
+  return function != nullptr;
+}
+
+}  // namespace
+
+struct NvmlProbe::Library {
+  ~Library() {
+    if (running) shutdown();
+    if (handle) ::dlclose(handle);
+  }
+
+  std::string say(int status) const {
+    const char* text = error_text(status);
+    return fmt::format("{} ({})", text ? text : "unknown error", status);
+  }
+
+  std::string name_of(Device device) const {
+    std::array<char, kNameBytes> name{};
+    return name_text(device, name.data(), name.size() - 1) == kSuccess ? name.data() : "NVIDIA GPU";
+  }
+
+  std::optional<MemoryPool> pool(Device device, std::string id, int& status) const {
+    Memory memory{};
+    status = memory_info(device, &memory);
+    if (status != kSuccess || memory.total == 0) return std::nullopt;
+    return MemoryPool{std::move(id), name_of(device), PoolKind::gpu, memory.total, memory.free};
+  }
+
+  // Of a GPU that is divided. From inside a container that was given a part the whole can't even be asked.
+  void add_parts(Device device, const std::string& id, MemoryPools& pools) const {
+    unsigned parts = 0;
+    if (!part_count || !part_at || part_count(device, &parts) != kSuccess) return;
+    for (unsigned index = 0; index < parts; ++index) {
+      Device part = nullptr;
+      int status = kSuccess;
+      if (part_at(device, index, &part) != kSuccess) continue;
+      if (auto found = pool(part, fmt::format("{}-mig{}", id, index), status)) pools.push_back(std::move(*found));
+    }
+  }
+
+  void* handle = nullptr;
+  bool running = false;
+  int (*init)() = nullptr;
+  int (*shutdown)() = nullptr;
+  const char* (*error_text)(int) = nullptr;
+  int (*count)(unsigned*) = nullptr;
+  int (*device_at)(unsigned, Device*) = nullptr;
+  int (*name_text)(Device, char*, unsigned) = nullptr;
+  int (*memory_info)(Device, Memory*) = nullptr;
+  // Missing in old drivers.
+  int (*part_count)(Device, unsigned*) = nullptr;
+  int (*part_at)(Device, unsigned, Device*) = nullptr;
+};
+
+Result<> NvmlProbe::open() {
+  auto library = std::make_unique<Library>();
+  library->handle = ::dlopen(options_.library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library->handle) return fail(errc::absent, fmt::format("no {}", options_.library));
+  auto* const handle = library->handle;
+  const bool complete = find(handle, "nvmlInit_v2", library->init) && find(handle, "nvmlShutdown", library->shutdown) &&
+                        find(handle, "nvmlErrorString", library->error_text) &&
+                        find(handle, "nvmlDeviceGetCount_v2", library->count) &&
+                        find(handle, "nvmlDeviceGetHandleByIndex_v2", library->device_at) &&
+                        find(handle, "nvmlDeviceGetName", library->name_text) &&
+                        find(handle, "nvmlDeviceGetMemoryInfo", library->memory_info);
+  if (!complete) return fail(errc::failed, fmt::format("{} lacks a function that is needed", options_.library));
+  find(handle, "nvmlDeviceGetMaxMigDeviceCount", library->part_count);
+  find(handle, "nvmlDeviceGetMigDeviceHandleByIndex", library->part_at);
+  const int status = library->init();
+  if (status != kSuccess) return fail(errc::failed, "NVML doesn't start: " + library->say(status));
+  library->running = true;
+  library_ = std::move(library);
+  return {};
+}
+
+NvmlProbe::NvmlProbe(NvmlOptions options) : options_(std::move(options)) {}
+NvmlProbe::~NvmlProbe() = default;
+
+Result<MemoryPools> NvmlProbe::read() {
+  if (!library_) {
+    if (auto opened = open(); !opened) return std::unexpected(std::move(opened.error()));
+  }
+  const auto give_up = [&](const char* what, int status) {
+    auto text = fmt::format("NVML {}: {}", what, library_->say(status));
+    library_.reset();
+    return fail(errc::failed, std::move(text));
+  };
+  unsigned count = 0;
+  if (const int status = library_->count(&count); status != kSuccess) return give_up("doesn't count its GPUs", status);
+  MemoryPools pools;
+  int trouble = kSuccess;
+  for (unsigned index = 0; index < count; ++index) {
+    const auto id = fmt::format("gpu{}", index);
+    const auto before = pools.size();
+    Device device = nullptr;
+    int status = library_->device_at(index, &device);
+    if (status == kSuccess) {
+      library_->add_parts(device, id, pools);
+      if (pools.size() > before) continue;
+      if (auto found = library_->pool(device, id, status)) pools.push_back(std::move(*found));
+    }
+    if (status != kSuccess && status != kNotSupported) trouble = status;
+  }
+  // One GPU that is lost doesn't hide the others.
+  if (pools.empty() && trouble != kSuccess) return give_up("doesn't tell the memory of a GPU", trouble);
+  return pools;
+}
+
+}  // namespace corral::device

@@ -1,0 +1,145 @@
+// The driver's library, through dlopen, in the shape of fake_nvml_main.cpp.
+#include "device/nvml.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "async/loop.h"
+#include "async/task_group.h"
+#include "base/unique_fd.h"
+#include "device/driver_source.h"
+#include "proc/exec_mode.h"
+
+namespace corral::device {
+namespace {
+
+constexpr std::uint64_t kGiB = 1ull << 30;
+
+class NvmlTest : public testing::Test {
+ protected:
+  ~NvmlTest() override { ::unsetenv("CORRAL_FAKE_NVML"); }
+  static void behave(const std::string& how) { ::setenv("CORRAL_FAKE_NVML", how.c_str(), 1); }
+  static NvmlOptions library(const char* name) { return {proc::own_program().parent_path() / name}; }
+
+  NvmlProbe probe_{library("libfake_nvml.so")};
+};
+
+TEST_F(NvmlTest, TellsEachGpu) {
+  const auto pools = probe_.read();
+  ASSERT_TRUE(pools) << pools.error().message;
+  const MemoryPools expected{{"gpu0", "Fake GPU 0", PoolKind::gpu, 80 * kGiB, 70 * kGiB},
+                             {"gpu1", "Fake GPU 1", PoolKind::gpu, 80 * kGiB, 70 * kGiB}};
+  EXPECT_EQ(*pools, expected);
+  EXPECT_EQ(probe_.read().value(), expected);
+}
+
+TEST_F(NvmlTest, NoLibraryIsNoError) {
+  NvmlProbe probe({"libcorral-no-such-library.so.1"});
+  EXPECT_EQ(probe.read().error().code, errc::absent);
+}
+
+TEST_F(NvmlTest, LibraryWithoutAFunctionIsRefused) {
+  NvmlProbe probe(library("libfake_nvml_old.so"));
+  EXPECT_EQ(probe.read().error().code, errc::failed);
+}
+
+TEST_F(NvmlTest, StartsAnewAfterAFailure) {
+  behave("init=9");
+  const auto failed = probe_.read();
+  EXPECT_EQ(failed.error().code, errc::failed);
+  EXPECT_EQ(failed.error().message, "NVML doesn't start: an error (9)");
+  behave("count=999");
+  EXPECT_EQ(probe_.read().error().code, errc::failed);
+  behave("");
+  EXPECT_EQ(probe_.read()->size(), 2u);
+}
+
+TEST_F(NvmlTest, LostGpuHidesOnlyItself) {
+  behave("memory0=15");
+  const auto pools = probe_.read();
+  ASSERT_TRUE(pools);
+  ASSERT_EQ(pools->size(), 1u);
+  EXPECT_EQ(pools->front().id, "gpu1");
+  behave("memory0=15,memory1=15");
+  EXPECT_EQ(probe_.read().error().message, "NVML doesn't tell the memory of a GPU: GPU is lost (15)");
+}
+
+TEST_F(NvmlTest, GpuWithoutMemoryOfItsOwnHasNoPool) {
+  behave("memory0=3,memory1=3");
+  const auto pools = probe_.read();
+  ASSERT_TRUE(pools);
+  EXPECT_TRUE(pools->empty());
+}
+
+TEST_F(NvmlTest, DividedGpuIsSeenAsItsParts) {
+  behave("mig");
+  const auto pools = probe_.read();
+  ASSERT_TRUE(pools);
+  ASSERT_EQ(pools->size(), 3u);
+  EXPECT_EQ((*pools)[0].id, "gpu0-mig0");
+  EXPECT_EQ((*pools)[1].id, "gpu0-mig1");
+  EXPECT_EQ((*pools)[2].id, "gpu1");
+}
+
+// A driver that hangs holds up nobody; when it comes back it is asked again.
+TEST_F(NvmlTest, DriverThatHangsIsLeftAlone) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  behave("wait=" + std::to_string(reader.get()));
+  async::Loop loop;
+  async::ManualTimers timers(loop.executor());
+  DriverSource source(loop.executor(), timers, "NVIDIA", std::make_unique<NvmlProbe>(library("libfake_nvml.so")),
+                      Millis(100));
+  auto turn_clock = [&]() -> async::Task<void> {
+    while (timers.sleepers() == 0) co_await async::asio::post(async::use_task);
+    timers.advance(Millis(100));
+  };
+  auto ask = [&]() -> async::Task<Result<MemoryPools>> { co_return co_await source.sample(); };
+  async::TaskGroup beside(loop.executor());
+  beside.spawn("clock", turn_clock());
+  EXPECT_EQ(async::run_blocking(loop, ask()).error().code, errc::hangs);
+  EXPECT_EQ(async::run_blocking(loop, ask()).error().code, errc::hangs) << "at once, no clock is turned";
+  behave("");
+  writer.reset();
+  auto ask_until_back = [&]() -> async::Task<Result<MemoryPools>> {
+    for (;;) {
+      auto pools = co_await source.sample();
+      if (pools) co_return pools;
+      co_await async::asio::post(async::use_task);
+    }
+  };
+  EXPECT_EQ(async::run_blocking(loop, ask_until_back())->size(), 2u);
+}
+
+// The owner, the loop with it, may go while the driver still hangs.
+TEST_F(NvmlTest, OwnerMayGoWhileTheDriverHangs) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const UniqueFd reader(ends[0]);
+  {
+    async::Loop loop;
+    async::ManualTimers timers(loop.executor());
+    DriverThread thread(loop.executor(), timers);
+    auto hang = [&]() -> async::Task<std::optional<int>> {
+      co_return co_await thread.run(Millis(1), [fd = reader.get()] {
+        char byte = 0;
+        return static_cast<int>(::read(fd, &byte, 1));
+      });
+    };
+    auto turn_clock = [&]() -> async::Task<void> {
+      while (timers.sleepers() == 0) co_await async::asio::post(async::use_task);
+      timers.advance(Millis(1));
+    };
+    async::TaskGroup beside(loop.executor());
+    beside.spawn("clock", turn_clock());
+    EXPECT_EQ(async::run_blocking(loop, hang()), std::nullopt);
+    EXPECT_TRUE(thread.busy());
+  }
+  const UniqueFd writer(ends[1]);  // its end wakes the thread
+}
+
+}  // namespace
+}  // namespace corral::device

@@ -1,0 +1,353 @@
+// What the router does with processes that load, answer, fail, hang and die as a test tells them to.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Stage } from "../support/fake-engines.mjs";
+
+const kMiB = 2 ** 20;
+
+// A test on a stage of its own, which is taken down whatever happens.
+function stage(name, models, flags, play) {
+  test(name, async () => {
+    const its = await Stage.start(models, ...flags);
+    try {
+      await play(its, its.server);
+    } catch (error) {
+      await its.abort(); // what still runs would be waited for
+      throw error;
+    }
+    await its.stop();
+  });
+}
+const slots = (count) => ["--max-loaded-models", `${count}`];
+const queued = (model) => (health) => health.load_queue.find((entry) => entry.model === model);
+
+stage("a busy victim finishes its answer before another model takes its place", ["a", "b"], slots(1), async (its, server) => {
+  const a = await its.have("a");
+  const first = server.chat("a", "1");
+  const working = await a.request();
+  const second = server.chat("b", "2");
+  const health = await its.health(queued("b"));
+  assert.deepEqual(queued("b")(health).waiting_for, ["a"]);
+  assert.equal(its.started.length, 1, "nothing is loaded beside it");
+  working.answer();
+  assert.equal((await first).body.pid, a.pid);
+  await a.gone;
+  const b = await its.loading("b");
+  b.ready();
+  (await b.request()).answer();
+  assert.equal((await second).body.pid, b.pid);
+});
+
+stage("a victim out of patience takes no newcomer, who is served after the other model", ["a", "b"], [...slots(1), "--swap-patience", "0"], async (its, server) => {
+  const a = await its.have("a");
+  const first = server.chat("a", "1");
+  const working = await a.request();
+  const second = server.chat("b", "2");
+  await its.health(queued("b"));
+  const third = server.chat("a", "3");
+  await its.health(queued("a"));
+  working.answer();
+  assert.equal((await first).status, 200);
+  const b = await its.loading("b");
+  b.ready();
+  (await b.request()).answer();
+  assert.equal((await second).body.model, "b");
+  const again = await its.loading("a");
+  again.ready();
+  (await again.request()).answer();
+  assert.equal((await third).body.pid, again.pid);
+});
+
+stage("a model in memory answers while another one loads", ["a", "b"], slots(2), async (its, server) => {
+  const a = await its.have("a");
+  const slow = server.chat("b", "1");
+  const b = await its.loading("b");
+  await b.progress(0.25);
+  assert.equal((await its.health((health) => health.loading?.progress === 0.25)).loading.model, "b");
+  for (let i = 0; i < 20; ++i) {
+    const asking = server.chat("a", `${i}`);
+    (await a.request()).answer();
+    assert.equal((await asking).body.pid, a.pid);
+  }
+  assert.equal((await server.get("/v1/health")).body.loading.model, "b", "still");
+  b.ready();
+  (await b.request()).answer();
+  assert.equal((await slow).body.pid, b.pid);
+});
+
+stage("eight clients race for one slot: each gets the model it named, one process at a time", ["a", "b", "c"], slots(1), async (its, server) => {
+  its.automatic = true;
+  const client = async (number) => {
+    for (let i = 0; i < 6; ++i) {
+      const model = "abc"[(number + i) % 3];
+      const answer = await server.chat(model, "hi");
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      assert.equal(answer.body.model, model);
+      assert.ok((await server.loaded()).length <= 1);
+    }
+  };
+  await Promise.all([...Array(8).keys()].map(client));
+  for (const model of "abc") assert.ok(its.started.includes(model));
+});
+
+stage("a failed load drives out everything but pinned models, once, and is then the answer", ["pinned", "other", "broken"], slots(3), async (its, server) => {
+  const pinned = await its.have("pinned", { pinned: true });
+  const other = await its.have("other");
+  const asking = server.chat("broken", "hi");
+  (await its.loading("broken")).fail("load_failed", "tensor 7 is upside down");
+  await other.gone;
+  const again = await its.loading("broken");
+  // While it tries again the pinned one answers.
+  const meanwhile = server.chat("pinned", "hi");
+  (await pinned.request()).answer();
+  assert.equal((await meanwhile).body.pid, pinned.pid);
+  again.fail("load_failed", "tensor 7 is upside down");
+  const answer = await asking;
+  assert.equal(answer.status, 500);
+  assert.equal(answer.body.error.code, "model_load_error");
+  assert.match(answer.body.error.message, /tensor 7 is upside down/);
+  assert.deepEqual((await server.loaded()).map((entry) => entry.model_name), ["pinned"]);
+});
+
+stage("a model that keeps failing cools down, and a healthy one isn't touched meanwhile", ["healthy", "broken"], slots(2), async (its, server) => {
+  for (let request = 0; request < 2; ++request) {
+    const asking = server.chat("broken", "hi");
+    for (let attempt = 0; attempt < 2; ++attempt) (await its.loading("broken")).fail("load_failed", "no use");
+    assert.equal((await asking).status, 500);
+  }
+  const healthy = await its.have("healthy");
+  for (let i = 0; i < 10; ++i) {
+    const refused = await server.chat("broken", "hi");
+    assert.equal(refused.status, 503);
+    assert.ok(Number(refused.headers.get("retry-after")) > 0);
+    assert.match(refused.body.error.message, /no use/);
+    const meanwhile = server.chat("healthy", "hi");
+    (await healthy.request()).answer();
+    assert.equal((await meanwhile).body.pid, healthy.pid);
+  }
+});
+
+stage("too little memory: what is lacking is in the answer, and a model that never fits evicts nobody", ["a", "big", "huge"], slots(3), async (its, server) => {
+  const a = await its.have("a");
+  const lack = [{ device: "cuda0", need: 9 * kMiB, have: 8 * kMiB }];
+  const huge = server.chat("huge", "hi");
+  (await its.loading("huge")).fail("never_fits", "it needs more than there is", lack);
+  const refused = await huge;
+  assert.equal(refused.status, 422);
+  assert.equal(refused.body.error.code, "insufficient_memory");
+  assert.deepEqual(refused.body.error.details.memory, lack);
+  assert.equal((await server.loaded())[0].pid, a.pid);
+  const big = server.chat("big", "hi");
+  (await its.loading("big")).fail("out_of_memory", "allocation failed", lack);
+  await a.gone;
+  const again = await its.loading("big");
+  again.ready();
+  (await again.request()).answer();
+  assert.equal((await big).body.pid, again.pid, "there is room once the others have gone");
+});
+
+stage("a process that dies while it loads: its last words are in the answer", ["a"], slots(1), async (its, server) => {
+  const asking = server.chat("a", "hi");
+  for (let attempt = 0; attempt < 2; ++attempt) {
+    const engine = await its.loading("a");
+    await engine.progress(0.1);
+    await engine.print("ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9000.00 MiB on device 0: cudaMalloc failed: out of memory");
+    engine.exit(1);
+  }
+  const answer = await asking;
+  assert.equal(answer.status, 500);
+  assert.match(answer.body.error.message, /exited with code 1.*cudaMalloc failed: out of memory/s);
+});
+
+stage("loads take their turns in the order of their requests", ["a", "b", "c", "d"], slots(1), async (its, server) => {
+  const a = await its.have("a");
+  const first = server.chat("a", "1");
+  const working = await a.request();
+  const others = [];
+  for (const model of ["d", "b", "c"]) {
+    others.push(server.chat(model, "hi"));
+    await its.health(queued(model));
+  }
+  const { body } = await server.get("/v1/health");
+  assert.deepEqual(body.load_queue.map((entry) => entry.model), ["d", "b", "c"]);
+  assert.deepEqual(body.load_queue.map((entry) => entry.position), [1, 2, 3]);
+  working.answer();
+  await first;
+  for (const [index, model] of ["d", "b", "c"].entries()) {
+    const engine = await its.loading(model);
+    engine.ready();
+    (await engine.request()).answer();
+    assert.equal((await others[index]).body.pid, engine.pid);
+  }
+  assert.deepEqual(its.started, ["a", "d", "b", "c"]);
+});
+
+stage("a load that nobody waits for any more is given up, queued or running", ["a", "b", "c"], slots(1), async (its, server) => {
+  const ask = (model) => {
+    const controller = new AbortController();
+    const body = JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] });
+    const asking = fetch(`${server.url}/v1/chat/completions`, { method: "POST", body, signal: controller.signal }).catch(() => null);
+    return async () => {
+      controller.abort();
+      await asking;
+    };
+  };
+  const leave_a = ask("a");
+  const a = await its.loading("a");
+  const leave_b = ask("b");
+  await its.health(queued("b"));
+  const c = server.chat("c", "hi");
+  await its.health(queued("c"));
+  await leave_b();
+  assert.equal(queued("c")(await its.health((health) => !queued("b")(health))).position, 1);
+  await leave_a();
+  await a.gone;
+  const engine = await its.loading("c");
+  engine.ready();
+  (await engine.request()).answer();
+  assert.equal((await c).body.pid, engine.pid);
+  assert.deepEqual(its.started, ["a", "c"]);
+});
+
+stage("a process that ignores SIGTERM is killed, and the next load goes on", ["a", "b"], slots(1), async (its, server) => {
+  const a = await its.have("a");
+  await a.ignore("SIGTERM");
+  const asking = server.chat("b", "hi");
+  assert.equal(await a.signals.take(), "SIGTERM");
+  await a.gone;
+  const b = await its.loading("b");
+  b.ready();
+  (await b.request()).answer();
+  assert.equal((await asking).body.pid, b.pid);
+});
+
+stage("a load that hangs ends at its deadline, and the next one goes on", ["a", "b"], [...slots(1), "--load-timeout", "1s"], async (its, server) => {
+  const asking = server.chat("a", "hi");
+  for (let attempt = 0; attempt < 2; ++attempt) (await its.loading("a")).hang();
+  const answer = await asking;
+  assert.ok(answer.status >= 500, JSON.stringify(answer.body));
+  const b = await its.have("b");
+  const other = server.chat("b", "hi");
+  (await b.request()).answer();
+  assert.equal((await other).status, 200);
+});
+
+const streaming = { messages: [{ role: "user", content: "hi" }], stream: true };
+
+stage("pieces of a stream reach the client as they come; a crash behind them is one framed error", ["a"], slots(1), async (its, server) => {
+  const a = await its.have("a");
+  const events = server.events("/v1/chat/completions", { model: "a", ...streaming });
+  const next = events.next();
+  const request = await a.request();
+  assert.equal(request.body.stream, true);
+  await request.begin();
+  request.send("one");
+  assert.equal((await next).value, "one");
+  request.send("two");
+  assert.equal((await events.next()).value, "two");
+  await a.kill();
+  const rest = [];
+  for await (const data of events) rest.push(data);
+  assert.equal(rest.length, 1, "no [DONE], no second error");
+  assert.equal(JSON.parse(rest[0]).error.code, "backend_died");
+  assert.deepEqual(await server.loaded(), []);
+});
+
+for (const stream of [false, true]) {
+  stage(`a crash before the first byte: the request is repeated once, then it fails (${stream ? "streaming" : "whole"})`, ["a"], slots(1), async (its, server) => {
+    const a = await its.have("a");
+    const asking = server.chat("a", "say it again", { stream: false });
+    assert.equal((await a.request()).body.messages[0].content, "say it again");
+    a.kill("SIGSEGV");
+    const again = await its.loading("a");
+    again.ready();
+    const repeated = await again.request();
+    assert.equal(repeated.body.messages[0].content, "say it again");
+    repeated.answer();
+    assert.equal((await asking).body.pid, again.pid);
+
+    const failing = fetch(`${server.url}/v1/chat/completions`, { method: "POST", body: JSON.stringify({ model: "a", ...streaming, stream }) });
+    await again.request();
+    again.kill();
+    const last = await its.loading("a");
+    last.ready();
+    await last.request();
+    last.kill();
+    const answer = await failing;
+    assert.equal(answer.status, 502);
+    assert.equal((await answer.json()).error.code, "backend_died");
+    assert.equal(its.started.length, 3);
+  });
+}
+
+stage("health tells what a process occupies", ["a"], slots(1), async (its, server) => {
+  const a = await its.have("a");
+  const before = (await server.loaded())[0].memory_bytes;
+  await a.occupy(64 * kMiB);
+  const after = (await server.loaded())[0].memory_bytes;
+  assert.ok(after - before > 32 * kMiB, `${before} before, ${after} after`);
+});
+
+stage("unload and stop wait for nobody who is idle, and leave no process", ["a", "b"], slots(2), async (its, server) => {
+  const a = await its.have("a");
+  const b = await its.have("b");
+  assert.equal((await server.post("/v1/unload", { model_name: "a" })).status, 200);
+  await a.gone;
+  assert.deepEqual((await server.loaded()).map((entry) => entry.pid), [b.pid]);
+  assert.equal((await server.post("/v1/unload", {})).status, 200);
+  await b.gone;
+  assert.deepEqual(await server.loaded(), []);
+});
+
+const watched = [...slots(1), "--watchdog-timeout", "2s"];
+
+for (const [how, hang] of [
+  ["is stopped", (engine) => process.kill(engine.pid, "SIGSTOP")],
+  ["spins", (engine) => engine.hang()],
+  ["takes connections and answers none", (engine) => engine.deafen()],
+]) {
+  stage(`a process that ${how} in the middle of an answer is killed, and its request repeated`, ["a"], watched, async (its, server) => {
+    const a = await its.have("a");
+    const asking = server.chat("a", "hi");
+    await a.request();
+    hang(a);
+    await a.gone;
+    const again = await its.loading("a");
+    again.ready();
+    (await again.request()).answer();
+    assert.equal((await asking).body.pid, again.pid);
+    assert.ok(server.lines.some((line) => /\[router\] a didn't answer for 2 s and was killed/.test(line)), server.lines.join("\n"));
+  });
+}
+
+stage("a load that is stopped is killed and tried again; the second time its cause is the answer", ["a"], watched, async (its, server) => {
+  const asking = server.chat("a", "hi");
+  for (let attempt = 0; attempt < 2; ++attempt) {
+    const engine = await its.loading("a");
+    await engine.progress(0.5);
+    process.kill(engine.pid, "SIGSTOP");
+    await engine.gone;
+  }
+  const answer = await asking;
+  assert.equal(answer.status, 500);
+  assert.match(answer.body.error.message, /made no progress for 2 s and was killed/);
+});
+
+stage("a victim that hangs doesn't keep the next model waiting", ["a", "b"], watched, async (its, server) => {
+  const a = await its.have("a");
+  const first = server.events("/v1/chat/completions", { model: "a", ...streaming });
+  const next = first.next();
+  const request = await a.request();
+  await request.begin();
+  request.send("one");
+  await next;
+  const second = server.chat("b", "hi");
+  await its.health(queued("b"));
+  process.kill(a.pid, "SIGSTOP");
+  const b = await its.loading("b");
+  b.ready();
+  (await b.request()).answer();
+  assert.equal((await second).body.pid, b.pid);
+  const { value } = await first.next();
+  assert.match(JSON.parse(value).error.message, /didn't answer for 2 s and was killed/);
+});

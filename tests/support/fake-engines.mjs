@@ -1,0 +1,198 @@
+// A real `corral serve` whose engines are played by the test: each process (fake-engine.mjs) loads, answers, fails,
+// hangs and dies when it is told to. No time passes but what the router itself takes.
+//
+//   const stage = await Stage.start(["a", "b"], "--max-loaded-models", "1");
+//   const asking = stage.server.chat("a", "hi");
+//   const engine = await stage.loading("a");   // its process has got the order
+//   engine.ready();
+//   (await engine.request()).answer();
+//   await asking;
+//   await stage.stop();
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { models, Server } from "./server.mjs";
+
+const program = fileURLToPath(new URL("fake-engine.mjs", import.meta.url));
+
+// What came and nobody asked for yet, or who asks for what hasn't come yet.
+class Queue {
+  items = [];
+  takers = [];
+  put(item) {
+    this.takers.length > 0 ? this.takers.shift()(item) : this.items.push(item);
+  }
+  take() {
+    return this.items.length > 0 ? Promise.resolve(this.items.shift()) : new Promise((resolve) => this.takers.push(resolve));
+  }
+}
+
+class PlayedRequest {
+  constructor(engine, { id, path, body }) {
+    Object.assign(this, { engine, id, path, body });
+    this.dropped = new Promise((resolve) => (this.drop = resolve));
+  }
+  // A whole answer, which names the engine's process.
+  answer(status = 200, body = { model: this.engine.model, pid: this.engine.pid }) {
+    return this.engine.tell({ deed: "answer", id: this.id, status, body });
+  }
+  begin() {
+    return this.engine.tell({ deed: "begin", id: this.id });
+  }
+  send(data) {
+    return this.engine.tell({ deed: "send", id: this.id, data });
+  }
+  end() {
+    return this.engine.tell({ deed: "end", id: this.id });
+  }
+}
+
+class PlayedEngine {
+  requests = new Queue();
+  pending = new Map();
+  signals = new Queue();
+  lastNumber = 0;
+
+  constructor(stage, connection) {
+    this.stage = stage;
+    this.connection = connection;
+    this.gone = new Promise((resolve) => connection.on("close", resolve));
+    connection.on("error", () => {});
+    createInterface({ input: connection }).on("line", (line) => this.hear(JSON.parse(line)));
+  }
+  hear(event) {
+    if (event.event === "load") {
+      Object.assign(this, { pid: event.pid, order: event.load, model: event.load.model });
+      this.stage.add(this);
+    } else if (event.event === "request") {
+      const request = new PlayedRequest(this, event);
+      this.pending.set(request.id, request);
+      this.stage.automatic ? request.answer() : this.requests.put(request);
+    } else if (event.event === "estimate") {
+      this.tell({ deed: "estimate", estimate: { devices: [], process: 1 } });
+    } else if (event.event === "signal") {
+      this.signals.put(event.signal);
+    } else if (event.event === "dropped") {
+      this.pending.get(event.id).drop();
+    } else if (event.event === "done") {
+      this.pending.get(`deed ${event.number}`)?.();
+    }
+  }
+  // Resolves when it is done; never for what ends or stops the process.
+  tell(order) {
+    const number = ++this.lastNumber;
+    const done = new Promise((resolve) => this.pending.set(`deed ${number}`, resolve));
+    this.connection.write(JSON.stringify({ ...order, number }) + "\n");
+    return done;
+  }
+
+  progress(fraction) {
+    return this.tell({ deed: "progress", fraction });
+  }
+  ready(context_window = 2048) {
+    return this.tell({ deed: "ready", context_window });
+  }
+  fail(cause, message, memory) {
+    return this.tell({ deed: "fail", cause, message, memory });
+  }
+  print(text) {
+    return this.tell({ deed: "print", text });
+  }
+  ignore(signal) {
+    return this.tell({ deed: "ignore", signal });
+  }
+  occupy(bytes) {
+    return this.tell({ deed: "occupy", bytes });
+  }
+  deafen() {
+    return this.tell({ deed: "deafen" });
+  }
+  hang() {
+    this.tell({ deed: "hang" });
+  }
+  // Ends it; resolves when it is gone.
+  exit(code = 1) {
+    this.tell({ deed: "exit", code });
+    return this.gone;
+  }
+  kill(signal = "SIGKILL") {
+    process.kill(this.pid, signal);
+    return this.gone;
+  }
+  // The next request that it was sent.
+  request() {
+    return this.requests.take();
+  }
+}
+
+export class Stage {
+  loads = new Map(); // of engines that have got their order, by model
+  started = []; // models, in the order of their loads
+  automatic = false; // loads succeed, and requests are answered, at once
+
+  // `names`: one chat model each.
+  static async start(names, ...flags) {
+    const stage = new Stage();
+    stage.folder = mkdtempSync(join(tmpdir(), "corral-stage-"));
+    for (const name of names) copyFileSync(join(models, "tiny-llama.gguf"), join(stage.folder, `${name}.gguf`));
+    const socket = join(stage.folder, "s");
+    stage.director = createServer((connection) => new PlayedEngine(stage, connection));
+    await new Promise((resolve) => stage.director.listen(socket, resolve));
+    const environment = { CORRAL_ENGINE_PROGRAM: program, CORRAL_FAKE_ENGINES: socket };
+    try {
+      stage.server = await Server.launch({ modelsDir: stage.folder, environment }, "--no-hub-cache", ...flags);
+    } catch (error) {
+      stage.close();
+      throw error;
+    }
+    return stage;
+  }
+  async stop() {
+    try {
+      await this.server.stop();
+    } finally {
+      this.close();
+    }
+  }
+  // Without waiting for anything that runs.
+  async abort() {
+    this.server.child.kill("SIGKILL");
+    await this.server.ended;
+    this.close();
+  }
+  close() {
+    this.director.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  add(engine) {
+    this.started.push(engine.model);
+    this.automatic ? engine.ready() : this.queue(engine.model).put(engine);
+  }
+  queue(model) {
+    if (!this.loads.has(model)) this.loads.set(model, new Queue());
+    return this.loads.get(model);
+  }
+  // The next engine that is told to load this model.
+  loading(model) {
+    return this.queue(model).take();
+  }
+  // A model in memory, idle.
+  async have(model, options = {}) {
+    const asking = this.server.post("/v1/load", { model_name: model, ...options });
+    const engine = await this.loading(model);
+    engine.ready();
+    await asking;
+    return engine;
+  }
+  // Asks `holds` about health, again until it says yes; returns that answer.
+  async health(holds) {
+    for (;;) {
+      const { body } = await this.server.get("/v1/health");
+      if (holds(body)) return body;
+    }
+  }
+}
