@@ -62,6 +62,7 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
   if (!limits) return std::unexpected(limits.error());
   options.residency.limits = *limits;
   options.residency.swap_patience = settings.swap_patience;
+  options.residency.auto_evict_threshold_pct = settings.auto_evict_threshold_pct;
   options.load_timeout = settings.load_timeout;
   options.watchdog_timeout = settings.watchdog_timeout;
   options.default_options.ctx_size = settings.ctx_size;

@@ -1,7 +1,6 @@
 // The part of the router that knows what is saved for a model.
-#include <algorithm>
-
 #include "base/log.h"
+#include "router/eviction.h"
 #include "router/model_router.h"
 
 namespace corral::router {
@@ -33,7 +32,24 @@ async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr m
   if (change.dry_run) co_return report;
   const auto kept = saved_.save(model->name, report.saved);
   if (!kept) co_return std::unexpected(kept.error());
+  update_eviction();
   co_return report;
+}
+
+void ModelRouter::remember_request(const ModelName& model, const backends::LoadOptions& requested) {
+  for (const auto& [id, running] : running_) {
+    if (running->spec->name == model && !running->stopping) running->requested = requested;
+  }
+}
+
+void ModelRouter::update_eviction() {
+  std::vector<residency::ChangeEviction> changes;
+  for (const auto& [id, running] : running_) {
+    const auto& name = running->spec->name;
+    if (running->stopping) continue;
+    changes.push_back({name, eviction_of(backends::merge(running->requested, configured(name)))});
+  }
+  for (auto& change : changes) dispatch(std::move(change));
 }
 
 Result<> ModelRouter::save_loaded(const ModelName& model, const backends::LoadOptions& requested) {

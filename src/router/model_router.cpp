@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/recipe.h"
 #include "residency/npu_rule.h"
+#include "router/eviction.h"
 
 namespace corral::router {
 namespace {
@@ -135,6 +136,7 @@ void ModelRouter::on(const residency::StartLoad& action) {
   const auto running = Running::make(action.server, action.spec, home_.executor());
   const auto& spec = LoadSpec::of(action.spec);
   running->server = spec.backend->create(spec.model, spec.load_options);
+  running->requested = spec.requested;
   running_[action.server] = running;
   idle_.reset();
   log::info("router", "loading {}{}", spec.name.value(), action.attempt > 1 ? " again, with all memory free" : "");
@@ -320,6 +322,8 @@ Result<residency::SpecPtr> ModelRouter::make_spec(const backends::ModelPtr& mode
   spec->load_deadline = options_.load_timeout.count() > 0 ? options_.load_timeout : default_deadline(model->size);
   spec->model = model;
   spec->load_options = std::move(resolved->options);
+  spec->eviction = eviction_of(spec->load_options);
+  spec->requested = options;
   spec->backend = resolved->backend;
   return spec;
 }
@@ -364,6 +368,7 @@ async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, backe
   dispatch(residency::Load{ticket.id, *spec, pin});
   auto answer = co_await ticket.wait();
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
+  remember_request(model->name, options);
   if (save) {
     const auto kept = save_loaded(model->name, options);
     if (!kept) co_return std::unexpected(kept.error());
@@ -409,7 +414,8 @@ async::Task<Report> ModelRouter::report_here() {
   Report report{core_.snapshot(moment), {}, std::nullopt, moment.wall};
   for (const auto& view : report.snapshot.servers) {
     const auto& spec = LoadSpec::of(view.spec);
-    ServerReport entry{view, {}, spec.model, spec.load_options, false, leaving_of(core_, view.id)};
+    auto options = backends::merge(options_of(view.eviction), spec.load_options);
+    ServerReport entry{view, {}, spec.model, std::move(options), false, leaving_of(core_, view.id)};
     if (const auto found = running_.find(view.id); found != running_.end()) {
       entry.facts = found->second->server->facts();
       entry.streaming = found->second->streams > 0;
@@ -457,6 +463,7 @@ async::Task<void> ModelRouter::stop_here(Millis deadline) {
 void ModelRouter::change(RouterOptions options) {
   options_ = std::move(options);
   dispatch(residency::ChangeSettings{options_.residency});
+  update_eviction();
 }
 
 std::string ModelRouter::leftovers() const {

@@ -146,7 +146,8 @@ class ModelRouter {
   // Ends all readers of events, now and later: they get what has happened so far. stop() does that, too.
   async::Task<void> end_events();
 
-  // Other settings from now on; what is loading or loaded keeps the options it was loaded with. On the home loop.
+  // Other settings from now on; what is loading or loaded keeps the options that only a reload could change. On the
+  // home loop.
   void change(RouterOptions options);
 
   // Refuses new requests, lets running ones finish until `deadline`, then stops every backend. Once.
@@ -212,6 +213,9 @@ class ModelRouter {
   backends::LoadOptions configured(const ModelName& model) const;
   Result<> save_loaded(const ModelName& model, const backends::LoadOptions& requested);
   void save_pin(const ModelName& model, bool pinned);
+  void remember_request(const ModelName& model, const backends::LoadOptions& requested);
+  // Tells the core how models in memory leave it by themselves, after what is saved or configured has changed.
+  void update_eviction();
   async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, backends::LoadOptions options);
   async::Task<Report> report_here();
   async::Task<std::optional<double>> progress_here(ModelName model);

@@ -106,6 +106,38 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryNeedsNoReload) {
   EXPECT_EQ(backend.loads("a"), 1u);
 }
 
+TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsRequestSavedAndConfigured) {
+  const auto eviction = [this] { return report().servers.at(0).view.eviction; };
+  have("a");
+  EXPECT_FALSE(eviction().auto_evict);
+  EXPECT_EQ(eviction().evict_idle_timeout, 300s);
+  RouterOptions configured;
+  configured.default_options.auto_evict = true;
+  configured.default_options.evict_idle_timeout = 10s;
+  configured.default_options.downsize_idle_timeout = 0s;
+  router->change(configured);
+  settle();
+  EXPECT_TRUE(eviction().auto_evict) << "models in memory follow";
+  EXPECT_EQ(eviction().evict_idle_timeout, 10s);
+  EXPECT_LT(eviction().downsize_idle_timeout, 0s) << "0 is never";
+  EXPECT_EQ(report().servers.at(0).options.evict_idle_timeout, 10s);
+  backends::LoadOptions saved;
+  saved.evict_idle_timeout = 20s;
+  ASSERT_TRUE(options("a", {.set = saved}));
+  EXPECT_EQ(eviction().evict_idle_timeout, 20s);
+  backends::LoadOptions requested;
+  requested.evict_idle_timeout = 30s;
+  requested.evict_weight_factor = 2;
+  ASSERT_TRUE(load("a", requested).granted());
+  EXPECT_EQ(eviction().evict_idle_timeout, 30s);
+  router->change({});
+  settle();
+  EXPECT_EQ(eviction().evict_idle_timeout, 30s) << "what a load said holds until the next one";
+  EXPECT_EQ(eviction().evict_weight_factor, 2);
+  EXPECT_FALSE(eviction().auto_evict);
+  EXPECT_EQ(backend.loads("a"), 1u);
+}
+
 TEST_F(OptionsTest, ValuesThatTheBackendRefusesAreNotSaved) {
   backend.refused.emplace("a", Error(make_error_code(backends::errc::invalid_option), "no such file", "lora"));
   const auto refused = options("a", {.set = context_of(64)});

@@ -18,6 +18,7 @@ namespace corral::router {
 struct LoadSpec : residency::ModelSpec {
   backends::ModelPtr model;
   backends::LoadOptions load_options;  // resolved
+  backends::LoadOptions requested;     // what the load itself said
   backends::Backend* backend = nullptr;
 
   static const LoadSpec& of(const residency::SpecPtr& spec) { return static_cast<const LoadSpec&>(*spec); }
@@ -37,7 +38,8 @@ struct Running {
   const residency::SpecPtr spec;
   const async::Executor home;
   std::unique_ptr<backends::WrappedServer> server;
-  double progress = 0;  // of the load, 0..1
+  backends::LoadOptions requested;  // by the latest load of it
+  double progress = 0;              // of the load, 0..1
   bool loading = true;
   bool stopping = false;         // told to stop or to give up its load: its end is no crash
   std::atomic<int> streams = 0;  // leases whose answers stream

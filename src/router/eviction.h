@@ -1,0 +1,15 @@
+// How a model leaves memory by itself, between the options of a load and the words of the decision core. Pure
+// functions.
+#pragma once
+
+#include "backends/load_options.h"
+#include "residency/types.h"
+
+namespace corral::router {
+
+// What isn't set is as the core has it by itself. Timeouts of 0 or less: never.
+residency::EvictionSettings eviction_of(const backends::LoadOptions& options);
+// The same as options; 0 for never.
+backends::LoadOptions options_of(const residency::EvictionSettings& eviction);
+
+}  // namespace corral::router
