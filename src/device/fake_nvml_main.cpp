@@ -10,10 +10,13 @@
 
 #include <unistd.h>
 
+#include "device/nvml_abi.h"
+
 namespace {
 
+using namespace corral::device;
+
 constexpr unsigned long long kGiB = 1ull << 30;
-constexpr int kSuccess = 0, kNoPermission = 4, kNotFound = 6;
 // Handles are addresses: of the GPUs, then of the parts of the first one.
 char g_devices[4];
 
@@ -22,7 +25,7 @@ std::string settings() {
   return text ? text : "";
 }
 
-int number(const std::string& word, int otherwise = kSuccess) {
+int number(const std::string& word, int otherwise = kNvmlSuccess) {
   const auto text = settings();
   const auto at = text.find(word + "=");
   return at == std::string::npos ? otherwise : std::atoi(text.c_str() + at + word.size() + 1);
@@ -35,12 +38,8 @@ long index_of(const void* device) { return static_cast<const char*>(device) - g_
 
 extern "C" {
 
-struct Memory {
-  unsigned long long total, free, used;
-};
-
 int nvmlInit_v2() { return number("init"); }
-int nvmlShutdown() { return kSuccess; }
+int nvmlShutdown() { return kNvmlSuccess; }
 const char* nvmlErrorString(int status) { return status == 15 ? "GPU is lost" : "an error"; }
 
 int nvmlDeviceGetCount_v2(unsigned* count) {
@@ -48,41 +47,41 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
   return number("count");
 }
 
-int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, NvmlDevice* device) {
   *device = &g_devices[index];
-  return kSuccess;
+  return kNvmlSuccess;
 }
 
-int nvmlDeviceGetName(void* device, char* name, unsigned size) {
+int nvmlDeviceGetName(NvmlDevice device, char* name, unsigned size) {
   const std::string text = "Fake GPU " + std::to_string(index_of(device));
   std::strncpy(name, text.c_str(), size);
-  return kSuccess;
+  return kNvmlSuccess;
 }
 
 #ifdef CORRAL_FAKE_NVML_OLD
 #define nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v0
 #endif
-int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
+int nvmlDeviceGetMemoryInfo(NvmlDevice device, NvmlMemory* memory) {
   if (const int fd = number("wait", -1); fd >= 0) {
     char byte = 0;
-    if (::read(fd, &byte, 1) < 0) return kNotFound;
+    if (::read(fd, &byte, 1) < 0) return kNvmlNotFound;
   }
   const auto index = index_of(device);
-  if (index == 0 && divided()) return kNoPermission;
-  if (const int status = number("memory" + std::to_string(index)); status != kSuccess) return status;
+  if (index == 0 && divided()) return kNvmlNoPermission;
+  if (const int status = number("memory" + std::to_string(index)); status != kNvmlSuccess) return status;
   *memory = {80 * kGiB, 70 * kGiB, 9 * kGiB};  // what is reserved is neither free nor used
-  return kSuccess;
+  return kNvmlSuccess;
 }
 
-int nvmlDeviceGetMaxMigDeviceCount(void* device, unsigned* count) {
+int nvmlDeviceGetMaxMigDeviceCount(NvmlDevice device, unsigned* count) {
   *count = index_of(device) == 0 && divided() ? 7 : 0;
-  return kSuccess;
+  return kNvmlSuccess;
 }
 
-int nvmlDeviceGetMigDeviceHandleByIndex(void*, unsigned index, void** part) {
-  if (index > 1) return kNotFound;
+int nvmlDeviceGetMigDeviceHandleByIndex(NvmlDevice, unsigned index, NvmlDevice* part) {
+  if (index > 1) return kNvmlNotFound;
   *part = &g_devices[2 + index];
-  return kSuccess;
+  return kNvmlSuccess;
 }
 
 }  // extern "C"

@@ -6,15 +6,11 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "device/nvml_abi.h"
+
 namespace corral::device {
 namespace {
 
-// What we use of the library's interface, which NVIDIA keeps stable.
-using Device = void*;
-struct Memory {
-  unsigned long long total, free, used;
-};
-enum Status : int { kSuccess = 0, kNotSupported = 3 };
 constexpr unsigned kNameBytes = 96;
 
 template <typename F>
@@ -36,26 +32,26 @@ struct NvmlProbe::Library {
     return fmt::format("{} ({})", text ? text : "unknown error", status);
   }
 
-  std::string name_of(Device device) const {
+  std::string name_of(NvmlDevice device) const {
     std::array<char, kNameBytes> name{};
-    return name_text(device, name.data(), name.size() - 1) == kSuccess ? name.data() : "NVIDIA GPU";
+    return name_text(device, name.data(), name.size() - 1) == kNvmlSuccess ? name.data() : "NVIDIA GPU";
   }
 
-  std::optional<MemoryPool> pool(Device device, std::string id, int& status) const {
-    Memory memory{};
+  std::optional<MemoryPool> pool(NvmlDevice device, std::string id, int& status) const {
+    NvmlMemory memory{};
     status = memory_info(device, &memory);
-    if (status != kSuccess || memory.total == 0) return std::nullopt;
+    if (status != kNvmlSuccess || memory.total == 0) return std::nullopt;
     return MemoryPool{std::move(id), name_of(device), PoolKind::gpu, memory.total, memory.free};
   }
 
   // Of a GPU that is divided. From inside a container that was given a part the whole can't even be asked.
-  void add_parts(Device device, const std::string& id, MemoryPools& pools) const {
+  void add_parts(NvmlDevice device, const std::string& id, MemoryPools& pools) const {
     unsigned parts = 0;
-    if (!part_count || !part_at || part_count(device, &parts) != kSuccess) return;
+    if (!part_count || !part_at || part_count(device, &parts) != kNvmlSuccess) return;
     for (unsigned index = 0; index < parts; ++index) {
-      Device part = nullptr;
-      int status = kSuccess;
-      if (part_at(device, index, &part) != kSuccess) continue;
+      NvmlDevice part = nullptr;
+      int status = kNvmlSuccess;
+      if (part_at(device, index, &part) != kNvmlSuccess) continue;
       if (auto found = pool(part, fmt::format("{}-mig{}", id, index), status)) pools.push_back(std::move(*found));
     }
   }
@@ -66,12 +62,12 @@ struct NvmlProbe::Library {
   int (*shutdown)() = nullptr;
   const char* (*error_text)(int) = nullptr;
   int (*count)(unsigned*) = nullptr;
-  int (*device_at)(unsigned, Device*) = nullptr;
-  int (*name_text)(Device, char*, unsigned) = nullptr;
-  int (*memory_info)(Device, Memory*) = nullptr;
+  int (*device_at)(unsigned, NvmlDevice*) = nullptr;
+  int (*name_text)(NvmlDevice, char*, unsigned) = nullptr;
+  int (*memory_info)(NvmlDevice, NvmlMemory*) = nullptr;
   // Missing in old drivers.
-  int (*part_count)(Device, unsigned*) = nullptr;
-  int (*part_at)(Device, unsigned, Device*) = nullptr;
+  int (*part_count)(NvmlDevice, unsigned*) = nullptr;
+  int (*part_at)(NvmlDevice, unsigned, NvmlDevice*) = nullptr;
 };
 
 Result<> NvmlProbe::open() {
@@ -89,7 +85,7 @@ Result<> NvmlProbe::open() {
   find(handle, "nvmlDeviceGetMaxMigDeviceCount", library->part_count);
   find(handle, "nvmlDeviceGetMigDeviceHandleByIndex", library->part_at);
   const int status = library->init();
-  if (status != kSuccess) return fail(errc::failed, "NVML doesn't start: " + library->say(status));
+  if (status != kNvmlSuccess) return fail(errc::failed, "NVML doesn't start: " + library->say(status));
   library->running = true;
   library_ = std::move(library);
   return {};
@@ -108,23 +104,24 @@ Result<MemoryPools> NvmlProbe::read() {
     return fail(errc::failed, std::move(text));
   };
   unsigned count = 0;
-  if (const int status = library_->count(&count); status != kSuccess) return give_up("doesn't count its GPUs", status);
+  if (const int status = library_->count(&count); status != kNvmlSuccess)
+    return give_up("doesn't count its GPUs", status);
   MemoryPools pools;
-  int trouble = kSuccess;
+  int trouble = kNvmlSuccess;
   for (unsigned index = 0; index < count; ++index) {
     const auto id = fmt::format("gpu{}", index);
     const auto before = pools.size();
-    Device device = nullptr;
+    NvmlDevice device = nullptr;
     int status = library_->device_at(index, &device);
-    if (status == kSuccess) {
+    if (status == kNvmlSuccess) {
       library_->add_parts(device, id, pools);
       if (pools.size() > before) continue;
       if (auto found = library_->pool(device, id, status)) pools.push_back(std::move(*found));
     }
-    if (status != kSuccess && status != kNotSupported) trouble = status;
+    if (status != kNvmlSuccess && status != kNvmlNotSupported) trouble = status;
   }
   // One GPU that is lost doesn't hide the others.
-  if (pools.empty() && trouble != kSuccess) return give_up("doesn't tell the memory of a GPU", trouble);
+  if (pools.empty() && trouble != kNvmlSuccess) return give_up("doesn't tell the memory of a GPU", trouble);
   return pools;
 }
 

@@ -38,16 +38,6 @@ Error not_installed(const models::ModelInfo& model) {
           "model"};
 }
 
-// Any answer is a sign of life.
-async::Task<bool> answers(http::Target& target) {
-  constexpr std::uint64_t kLargestAnswer = 64 * 1024;
-  const http::RequestHead head{"GET", "/health", {}};
-  auto answer = co_await target.send(head, {});
-  if (!answer) co_return false;
-  const auto text = co_await answer->body.read_all(kLargestAnswer);
-  co_return text.has_value();
-}
-
 }  // namespace
 
 class ModelRouter::Ticket {
@@ -223,38 +213,6 @@ async::Task<void> ModelRouter::run_load(std::shared_ptr<Running> running) {
   hub_.note(running->id, Error(make_error_code(errc::backend_died), running->end));
   forget(running);
   dispatch(residency::ServerDied{running->id});
-}
-
-async::Task<void> ModelRouter::watch(std::weak_ptr<Running> watched) {
-  MonoTime next = timers_.now();
-  for (;;) {
-    auto running = watched.lock();
-    if (!running) co_return;
-    const Millis pace = running->watchdog->pace();
-    next = std::max(next + pace, timers_.now());
-    running.reset();  // while it sleeps it keeps nobody alive
-    co_await timers_.sleep_until(next);
-    running = watched.lock();
-    if (!running || running->stopping) co_return;
-    const auto server = core_.state().servers.find(running->id);
-    const bool busy = server != core_.state().servers.end() && server->second->leases > 0;
-    const auto verdict = running->watchdog->look(running->loading, busy);
-    if (verdict == Watchdog::Verdict::hung) {
-      co_await end_hung(running);
-    } else if (verdict == Watchdog::Verdict::ask) {
-      auto asking = answers(running->server->target(home_.executor()));
-      const auto answer = co_await async::with_timeout(timers_, pace, std::move(asking));
-      answer.value_or(false) ? running->watchdog->alive() : running->watchdog->missed();
-    }
-  }
-}
-
-async::Task<void> ModelRouter::end_hung(std::shared_ptr<Running> running) {
-  running->hung = fmt::format("{} for {} s and was killed", running->loading ? "made no progress" : "didn't answer",
-                              std::chrono::duration<double>(options_.watchdog_timeout).count());
-  log::warning("router", "{} {}", running->spec->name.value(), running->hung);
-  running->watchdog->alive();  // should a fresh process take its place in the same load
-  co_await running->server->stop(Millis(0));
 }
 
 async::Task<void> ModelRouter::give_up(std::shared_ptr<Running> running, Millis grace) {

@@ -14,7 +14,7 @@ constexpr std::uint64_t kPartOfLoad = 25;
 
 }  // namespace
 
-Watchdog::Watchdog(Millis timeout, Bytes size) : pace_(std::max(timeout / kLooks, Millis(1))) {
+Watchdog::Watchdog(Millis timeout, Bytes size) : timeout_(timeout), pace_(std::max(timeout / kLooks, Millis(1))) {
   const auto part = Millis(size.value() / kSlowDiskBytesPerMilli / kPartOfLoad);
   looks_to_load_ = std::max(kLooks, (timeout + part) / pace_);
 }

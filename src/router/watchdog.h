@@ -22,6 +22,7 @@ class Watchdog {
   // How long a process may be silent. While it loads `size` bytes, a slow disk may add to that.
   Watchdog(Millis timeout, Bytes size);
 
+  Millis timeout() const { return timeout_; }
   // Time between two looks, and what an answer may take.
   Millis pace() const { return pace_; }
   // Signs of life: progress of the load, its end, an answer.
@@ -30,6 +31,7 @@ class Watchdog {
   Verdict look(bool loading, bool busy);
 
  private:
+  Millis timeout_;
   Millis pace_;
   std::int64_t looks_to_load_;
   std::int64_t silent_ = 0;  // looks in a row
