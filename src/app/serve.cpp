@@ -23,6 +23,7 @@
 #include "backends/engine_backend.h"
 #include "base/log.h"
 #include "config/load.h"
+#include "device/memory_monitor.h"
 #include "http/server.h"
 #include "models/hub_cache.h"
 #include "models/registry.h"
@@ -30,6 +31,7 @@
 #include "proc/posix_spawner.h"
 #include "residency/limits.h"
 #include "router/forwarder.h"
+#include "router/memory_gauge.h"
 #include "router/model_router.h"
 
 namespace corral::app {
@@ -62,6 +64,7 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
   if (!limits) return std::unexpected(limits.error());
   options.residency.limits = *limits;
   options.residency.swap_patience = settings.swap_patience;
+  options.residency.nuclear_evicts_pinned = settings.nuclear_evicts_pinned;
   options.residency.auto_evict_threshold_pct = settings.auto_evict_threshold_pct;
   options.load_timeout = settings.load_timeout;
   options.watchdog_timeout = settings.watchdog_timeout;
@@ -90,7 +93,12 @@ backends::EngineBackendOptions engine_options(const config::ServeSettings& setti
           .warm_spare = settings.warm_spare,
           .spare_delay = kSpareDelay,
           .estimates_file = settings.state_dir / "memory-estimates.json",
-          .engine_version = fmt::format("corral-{}-llama.cpp-{}", kVersion, CORRAL_LLAMA_VERSION)};
+          .engine_version = fmt::format("corral-{}-llama.cpp-{}", kVersion, CORRAL_LLAMA_VERSION),
+          .host_memory = [limit = settings.memory_limit.value()] {
+            HostMemory host = read_host_memory();
+            if (limit > 0) host.total = std::min(host.total, limit);
+            return host;
+          }};
 }
 
 // A folder for sockets that is this process's alone and goes with it.
@@ -150,6 +158,9 @@ class Application {
         spawner_(timers_, {.own_program = proc::own_program()}),
         registry_(places_),
         engines_(loops_.home().executor(), timers_, spawner_, engine_options(settings, runtime_dir_.path())),
+        monitor_(loops_.home().executor(), timers_, {.ram = {.limit = settings.memory_limit.value()}},
+                 device::gpu_sources(loops_.home().executor(), timers_, spawner_)),
+        gauge_(monitor_),
         router_(loops_.home(), timers_, {&engines_}, std::move(options),
                 backends::OptionStore(settings.state_dir / "recipe_options.json")),
         forwarder_(router_, timers_),
@@ -273,6 +284,7 @@ class Application {
     const auto settings = live_.in_force();
     co_await server_.stop(settings->drain_timeout);
     co_await router_.stop(settings->park_on_disk ? kParkGrace : Millis(1000));
+    co_await monitor_.stop();
     co_await engines_.stop();
   }
 
@@ -292,6 +304,8 @@ class Application {
   models::RegistryOptions places_ = registry_options(settings_);
   models::Registry registry_;
   backends::EngineBackend engines_;
+  device::MemoryMonitor monitor_;
+  router::MonitorGauge gauge_;
   router::ModelRouter router_;
   router::Forwarder forwarder_;
   api::ModelFinder models_;

@@ -38,7 +38,11 @@ Error cannot_start(const Error& cause) {
 class EngineProcess final : public WrappedServer {
  public:
   EngineProcess(EngineBackend& backend, ModelPtr model, LoadOptions options)
-      : backend_(backend), model_(std::move(model)), options_(std::move(options)), events_(backend.home_) {}
+      : backend_(backend),
+        model_(std::move(model)),
+        options_(std::move(options)),
+        downsized_(backend.home_),
+        events_(backend.home_) {}
 
   ~EngineProcess() override { remove_socket(); }
 
@@ -64,6 +68,17 @@ class EngineProcess final : public WrappedServer {
     if (!started_.child) co_return;
     co_await started_.child->stop(grace);
     remove_socket();
+  }
+
+  async::Task<bool> downsize() override {
+    if (!started_.child) co_return false;
+    downsized_.reset();
+    did_downsize_ = false;
+    auto line = downsize_line();
+    const auto told = co_await started_.child->control()->write_line(std::move(line));
+    if (!told) co_return false;
+    if (!silent_) co_await downsized_.wait();
+    co_return did_downsize_;
   }
 
   async::Task<std::string> until_gone() override {
@@ -131,15 +146,21 @@ class EngineProcess final : public WrappedServer {
     }
   }
 
-  static async::Task<void> follow_requests(proc::ControlChannel* channel, Hooks hooks) {
+  async::Task<void> follow_requests(proc::ControlChannel* channel, Hooks hooks) {
     while (true) {
       const auto line = co_await channel->read_line();
-      if (!line) co_return;
+      if (!line) break;
       const auto event = parse_engine_event(*line);
       if (!event) continue;
-      if (const auto* stats = std::get_if<RequestStats>(&*event); stats && hooks.request_done)
+      if (const auto* stats = std::get_if<RequestStats>(&*event); stats && hooks.request_done) {
         hooks.request_done(*stats);
+      } else if (const auto* downsized = std::get_if<EngineDownsized>(&*event)) {
+        did_downsize_ = downsized->done;
+        downsized_.set();
+      }
     }
+    silent_ = true;
+    downsized_.set();
   }
 
   Error crash(const proc::ExitStatus& status) const {
@@ -162,6 +183,9 @@ class EngineProcess final : public WrappedServer {
   std::uint64_t context_window_ = 0;
   std::optional<MemoryEstimate> predicted_;
   bool said_something_ = false;  // the child, since it was told to load
+  async::Event downsized_;       // the child has answered, or will never
+  bool did_downsize_ = false;
+  bool silent_ = false;  // nothing comes from the child any more
   async::TaskGroup events_;
 };
 
@@ -220,6 +244,15 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
 
 async::Task<Result<MemoryEstimate>> EngineBackend::estimate(ModelPtr model, LoadOptions options) {
   return predictor_.predict(std::move(model), std::move(options));
+}
+
+std::optional<MemoryEstimate> EngineBackend::known_estimate(const models::ModelInfo& model,
+                                                            const LoadOptions& options) const {
+  return predictor_.known(model, options);
+}
+
+std::uint64_t EngineBackend::rough_bound(const models::ModelInfo& model, const LoadOptions& options) const {
+  return upper_bound(model, options);
 }
 
 async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions options) {

@@ -42,6 +42,9 @@ class EngineBackend final : public Backend {
   std::string_view recipe() const override { return "llamacpp"; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
+  std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
+                                               const LoadOptions& options) const override;
+  std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;
   async::Task<void> stop() override;

@@ -198,6 +198,11 @@ class FakeWrappedServer final : public WrappedServer {
     server->state_ == FakeServer::State::loading ? server->die("was told to stop") : server->end("exited with code 0");
   }
 
+  Task<bool> downsize() override {
+    ++server_->downsizes_;
+    co_return server_->backend_.downsizes;
+  }
+
   Task<std::string> until_gone() override {
     const auto server = server_;
     co_await server->gone_.wait();
@@ -239,6 +244,13 @@ Task<Result<MemoryEstimate>> FakeBackend::estimate(ModelPtr model, LoadOptions) 
   if (found == estimates.end()) co_return fail(errc::load_failed, "nothing is played for " + model->name.value());
   co_return found->second;
 }
+
+std::optional<MemoryEstimate> FakeBackend::known_estimate(const models::ModelInfo& model, const LoadOptions&) const {
+  const auto found = estimates.find(model.name.value());
+  return found == estimates.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::uint64_t FakeBackend::rough_bound(const models::ModelInfo&, const LoadOptions&) const { return 0; }
 
 Task<Result<>> FakeBackend::preflight(ModelPtr model, LoadOptions) {
   const auto found = never_fit.find(model->name.value());

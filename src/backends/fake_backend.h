@@ -83,6 +83,8 @@ class FakeServer {
   void fail_load(Error error);
   // Ends by itself, now: a load fails with load_crashed, running requests break off.
   void die(std::string how = "killed by signal 9 (SIGKILL)");
+  // What downsize() was asked for, in times; its answer is the backend's `downsizes`.
+  std::size_t downsizes() const { return downsizes_; }
   // Heeds stop(), unless the backend stops at once.
   void let_stop();
   // Tells the router what a request used.
@@ -109,6 +111,7 @@ class FakeServer {
   async::Event load_ended_, may_stop_, gone_;
   std::string end_;
   std::vector<Millis> stops_;
+  std::size_t downsizes_ = 0;
   std::vector<std::shared_ptr<FakeRequest>> requests_;
   std::atomic<std::size_t> replies_ = 0;
 };
@@ -123,6 +126,7 @@ class FakeBackend final : public Backend {
 
   bool load_at_once = false;
   bool stop_at_once = true;  // else stop() with a grace waits for let_stop()
+  bool downsizes = true;     // what downsize() answers
   // Answers every request at once; unset: requests wait for the test. Called on the loop of the request.
   Reply reply;
   // What resolve() says to a model of this name.
@@ -137,6 +141,9 @@ class FakeBackend final : public Backend {
   std::string_view recipe() const override { return recipe_; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
+  std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
+                                               const LoadOptions& options) const override;
+  std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;
   async::Task<void> stop() override;

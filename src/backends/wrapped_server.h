@@ -61,6 +61,9 @@ class WrappedServer {
   virtual async::Task<Result<>> load(Hooks hooks) = 0;
   // Asks the process to end, forces it after `grace`. Returns when it is gone; a load under way fails (load_crashed).
   virtual async::Task<void> stop(Millis grace) = 0;
+  // Frees what an idle process needs only to work: KV cells and compute buffers; they come back with the next request,
+  // which may arrive meanwhile. One call at a time. False: it can't, or something runs on it.
+  virtual async::Task<bool> downsize() = 0;
   // Returns when the process is gone, with what its end looked like ("killed by signal 9 (SIGKILL)").
   virtual async::Task<std::string> until_gone() = 0;
   // For use on `executor`'s loop only; valid as long as this object.
@@ -78,6 +81,12 @@ class Backend {
   // The memory that a load with these resolved options will take; may start a process to find out. Errors: those of the
   // load that can be known before, and load_failed when it can't be told.
   virtual async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) = 0;
+  // The same as far as it is known without asking.
+  virtual std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
+                                                       const LoadOptions& options) const = 0;
+  // Bytes on any one device that the load hardly exceeds, from the size of the files: where there is more than that,
+  // nobody need ask.
+  virtual std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const = 0;
   // Refuses, before anybody is evicted for it, a load that can never succeed on this machine. Returns at once when that
   // is plain, else it takes as long as estimate(). Errors: load_never_fits, model_file_not_found, invalid_option.
   virtual async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) = 0;

@@ -125,10 +125,7 @@ void Core::remove(Server& server, ServerState last, Now now, ActionList& out) {
   const ModelName name = server.spec->name;
   Model& model = state_.models[name];
   if (model.pending == &server) model.pending = nullptr;
-  if (model.current == &server) {
-    model.current = nullptr;
-    if (state_.most_recent == name) state_.most_recent.reset();
-  }
+  if (model.current == &server) model.current = nullptr;
   if (state_.loader == &server) state_.loader = nullptr;
   std::erase(state_.queue, &server);
   state_.leases.drop_all(server);

@@ -187,6 +187,8 @@ TEST(View, ShowsTheMostRecentModelWhileItIsInMemory) {
   house.have_idle("b");
   EXPECT_EQ(house.snapshot().most_recent, ModelName("b"));
   house.died("b");
+  EXPECT_EQ(house.snapshot().most_recent, ModelName("a")) << "of those that are left, the one loaded last";
+  house.died("a");
   EXPECT_EQ(house.snapshot().most_recent, std::nullopt);
 }
 

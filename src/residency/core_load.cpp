@@ -177,7 +177,6 @@ void Core::on(const LoadSucceeded& event, Now now, ActionList& out) {
   state_.memory.changed();
   server->load_duration = std::chrono::duration_cast<Millis>(now.mono - server->load_started);
   const ModelName& name = server->spec->name;
-  state_.most_recent = name;
   state_.models[name].failure.reset();
   if (server->pin) set_pin(name, *server->pin, std::nullopt, out);
   // In the same step: whoever caused the load runs before anybody can want the place.

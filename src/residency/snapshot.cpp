@@ -27,7 +27,10 @@ QueuedView view_of_queued(const State& state, const Server& load, std::size_t po
 Snapshot Core::snapshot(Now now) const {
   Snapshot snapshot;
   snapshot.limits = state_.settings.limits;
-  snapshot.most_recent = state_.most_recent;
+  const Server* recent = nullptr;
+  const auto loaded_at = [](const Server& server) {
+    return std::pair(server.load_started + server.load_duration, server.id);
+  };
   snapshot.revision = revision_;
   snapshot.stops = state_.stops;
   snapshot.downsizes = state_.downsizes;
@@ -44,6 +47,8 @@ Snapshot Core::snapshot(Now now) const {
                                      .aborting = server->state == ServerState::evicting};
       continue;
     }
+    if (is_resident(server->state) && (recent == nullptr || loaded_at(*recent) < loaded_at(*server)))
+      recent = server.get();
     const bool pinned = state_.pinned(*server);
     snapshot.pinned[type] += pinned;
     snapshot.downsized[type] += server->state == ServerState::downsized;
@@ -59,6 +64,7 @@ Snapshot Core::snapshot(Now now) const {
                                 .leaving = server->leaving,
                                 .eviction = server->eviction});
   }
+  if (recent != nullptr) snapshot.most_recent = recent->spec->name;
   for (const Server* load : state_.queue) {
     snapshot.queue.push_back(view_of_queued(state_, *load, snapshot.queue.size() + 1, now));
   }

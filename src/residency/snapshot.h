@@ -57,7 +57,7 @@ struct Snapshot {
   std::optional<LoadingView> loading;
   std::vector<QueuedView> queue;
   std::vector<FailureView> failures;
-  std::optional<ModelName> most_recent;  // loaded last, while it is in memory
+  std::optional<ModelName> most_recent;  // of those in memory, the one loaded last
   Limits limits;
   std::array<std::size_t, kModelTypeCount> taken{};   // slots taken, by type
   std::array<std::size_t, kModelTypeCount> pinned{};  // pinned models in memory, by type

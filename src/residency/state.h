@@ -111,7 +111,6 @@ struct State {
   std::array<std::uint64_t, kStopReasonCount> stops{};  // servers told to stop, by reason
   std::uint64_t downsizes = 0;
   std::array<std::size_t, kModelTypeCount> taken{};
-  std::optional<ModelName> most_recent;  // the model loaded last, while it is in memory
   bool shutting_down = false;
 
   const Model* find(const ModelName& name) const {

@@ -77,12 +77,13 @@ class ModelRouter::Ticket {
 };
 
 ModelRouter::ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends,
-                         RouterOptions options, backends::OptionStore saved)
+                         RouterOptions options, backends::OptionStore saved, MemoryGauge* gauge)
     : home_(home),
       timers_(timers),
       backends_(std::move(backends)),
       options_(std::move(options)),
       saved_(std::move(saved)),
+      gauge_(gauge),
       core_(options_.residency, saved_.pins()),
       started_(timers.now()),
       hub_(home.executor(), timers, [this] { return look(); }),
@@ -293,7 +294,11 @@ async::Task<Result<residency::SpecPtr>> ModelRouter::checked_spec(backends::Mode
   const auto& spec = LoadSpec::of(*made);
   const auto possible = co_await spec.backend->preflight(spec.model, spec.load_options);
   if (!possible) co_return std::unexpected(possible.error());
-  co_return std::move(*made);
+  auto use = co_await memory_of(spec);
+  if (use.empty()) co_return std::move(*made);
+  const auto measured = std::make_shared<LoadSpec>(spec);
+  measured->memory = std::move(use);
+  co_return measured;
 }
 
 // ---- requests, on the home loop
@@ -359,6 +364,15 @@ async::Task<Result<>> ModelRouter::pin_here(ModelName model, bool pinned) {
   co_return Result<>();
 }
 
+async::Task<Result<PressureReport>> ModelRouter::simulate_pressure_here(double pct) {
+  Ticket ticket(*this);
+  dispatch(residency::SimulatePressure{ticket.id, pct});
+  auto answer = co_await ticket.wait();
+  if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
+  auto& relieved = std::get<residency::Relieved>(answer);
+  co_return PressureReport{std::move(relieved.downsized), std::move(relieved.evicted)};
+}
+
 async::Task<Result<MemoryEstimate>> ModelRouter::estimate_here(backends::ModelPtr model,
                                                                backends::LoadOptions options) {
   const auto made = make_spec(model, options);
@@ -413,6 +427,7 @@ async::Task<void> ModelRouter::stop_here(Millis deadline) {
     }
     co_await idle_.wait();
   }
+  if (gauge_ != nullptr) gauge_->unwatch();
   alarm_.cancel();
   co_await alarm_.join();
   co_await tasks_.join();

@@ -21,6 +21,7 @@
 #include "router/errors.h"
 #include "router/event_hub.h"
 #include "router/lease.h"
+#include "router/memory_gauge.h"
 #include "router/metrics.h"
 #include "router/option_report.h"
 #include "router/running.h"
@@ -68,6 +69,12 @@ struct Resident {
   http::Target& target(async::Executor executor) const;
 };
 
+// What a simulated shortage of memory has done.
+struct PressureReport {
+  std::vector<ModelName> downsized;
+  std::vector<ModelName> evicted;
+};
+
 struct UnloadReport {
   std::vector<ModelName> unloaded;
   std::vector<ModelName> draining;  // still finishing requests
@@ -111,8 +118,9 @@ class EventReader {
 class ModelRouter {
  public:
   // Everything referred to must outlive the router. `saved`: of models, and their pins; the router keeps it up to date.
+  // `gauge` nullptr: nothing is known of memory, and no rule of it applies.
   ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends, RouterOptions options,
-              backends::OptionStore saved = backends::OptionStore());
+              backends::OptionStore saved = backends::OptionStore(), MemoryGauge* gauge = nullptr);
   ~ModelRouter();
 
   // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue; a load nobody else
@@ -134,6 +142,8 @@ class ModelRouter {
   async::Task<Result<OptionReport>> options(backends::ModelPtr model, OptionChange change);
   // The memory that load() with these options would take. Loads and evicts nothing.
   async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, backends::LoadOptions options);
+  // One pass of what idleness and pressure do by themselves, see residency::SimulatePressure.
+  async::Task<Result<PressureReport>> simulate_pressure(double pct);
 
   async::Task<Report> report();
   // Progress of the load of this model, if it is the one that loads.
@@ -171,10 +181,9 @@ class ModelRouter {
   void on(const residency::StartLoad& action);
   void on(const residency::AbortLoad& action);
   void on(const residency::StopServer& action);
-  // Nothing here can measure memory or downsize a backend, and the core is told so.
-  void on(const residency::Downsize& action) { dispatch(residency::DownsizeFailed{action.server}); }
-  void on(const residency::SampleMemory&) { dispatch(residency::MemorySampled{}); }
-  void on(const residency::WatchMemory&) {}
+  void on(const residency::Downsize& action);
+  void on(const residency::SampleMemory& action);
+  void on(const residency::WatchMemory& action);
   void on(const residency::Relieved& action) { answer(action.ticket, action); }
   void on(const residency::Granted& action) { answer(action.ticket, action); }
   void on(const residency::Loaded& action) { answer(action.ticket, action); }
@@ -216,6 +225,11 @@ class ModelRouter {
   void remember_request(const ModelName& model, const backends::LoadOptions& requested);
   // Tells the core how models in memory leave it by themselves, after what is saved or configured has changed.
   void update_eviction();
+  // model_router_memory.cpp
+  async::Task<void> sample_memory();
+  async::Task<void> downsize(std::shared_ptr<Running> running);
+  async::Task<residency::MemoryUse> memory_of(const LoadSpec& spec);
+  async::Task<Result<PressureReport>> simulate_pressure_here(double pct);
   async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, backends::LoadOptions options);
   async::Task<Report> report_here();
   async::Task<std::optional<double>> progress_here(ModelName model);
@@ -236,6 +250,7 @@ class ModelRouter {
   // Owned by the home loop.
   RouterOptions options_;
   backends::OptionStore saved_;
+  MemoryGauge* const gauge_;  // may be nullptr
   residency::Core core_;
   std::unordered_map<residency::ServerId, std::shared_ptr<Running>> running_;
   std::unordered_map<residency::TicketId, Ticket*> tickets_;

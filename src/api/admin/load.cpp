@@ -28,6 +28,10 @@ constexpr Field kPinFields[] = {
     {.name = "pinned", .kinds = protocol::kBoolean, .required = true},
 };
 
+constexpr Field kPressureFields[] = {
+    {.name = "pct", .kinds = protocol::kNumber, .required = true, .min = -1, .max = 1},
+};
+
 template <const auto& kFields>
 const protocol::FieldTable& table() {
   static const protocol::FieldTable instance(kFields);
@@ -193,6 +197,20 @@ async::Task<http::Response> pin(Context& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
+async::Task<http::Response> simulate_pressure(Context& context, http::Request request) {
+  const auto peek = co_await checked_body(context, request, table<kPressureFields>());
+  if (!peek) co_return protocol::error_response(peek.error());
+  const auto done = co_await context.router.simulate_pressure(peek->root().find("pct").as_number());
+  if (!done) co_return protocol::error_response(done.error());
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", "success");
+  write_names(out, "downsized", done->downsized);
+  write_names(out, "evicted", done->evicted);
+  out.end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
 }  // namespace
 
 void add_load(std::vector<http::Route>& routes, Context& context) {
@@ -204,6 +222,9 @@ void add_load(std::vector<http::Route>& routes, Context& context) {
            [&context](http::Request request, http::PathParams) { return unload(context, std::move(request)); });
   routes.push_back({"POST", "/internal/pin",
                     [&context](http::Request request, http::PathParams) { return pin(context, std::move(request)); }});
+  routes.push_back({"POST", "/internal/simulate-vram-pressure", [&context](http::Request request, http::PathParams) {
+                      return simulate_pressure(context, std::move(request));
+                    }});
 }
 
 }  // namespace corral::api

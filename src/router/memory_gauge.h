@@ -1,0 +1,40 @@
+// What the router needs to know of the memory of this machine, as the decision core wants it. On the home loop.
+#pragma once
+
+#include <functional>
+
+#include "async/task.h"
+#include "base/memory_estimate.h"
+#include "device/memory_monitor.h"
+#include "residency/event.h"
+
+namespace corral::router {
+
+class MemoryGauge {
+ public:
+  using OnSample = std::function<void(residency::MemorySampled)>;
+  virtual ~MemoryGauge() = default;
+
+  // Every memory that can be measured, within milliseconds.
+  virtual async::Task<residency::MemorySampled> sample() = 0;
+  // From now on every other second, until unwatch().
+  virtual void watch(OnSample on_sample) = 0;
+  virtual void unwatch() = 0;
+};
+
+// The real one. `monitor` must outlive it.
+class MonitorGauge final : public MemoryGauge {
+ public:
+  explicit MonitorGauge(device::MemoryMonitor& monitor) : monitor_(monitor) {}
+  async::Task<residency::MemorySampled> sample() override;
+  void watch(OnSample on_sample) override;
+  void unwatch() override { monitor_.unwatch(); }
+
+ private:
+  device::MemoryMonitor& monitor_;
+};
+
+// What a load takes of each memory, by the names that samples have: "cpu" is "ram", "cuda0" is "gpu0".
+residency::MemoryUse memory_use(const MemoryEstimate& estimate);
+
+}  // namespace corral::router
