@@ -104,13 +104,11 @@ Bytes2 Witness::gives(const Child& child) const {
   return shrinks ? child.footprint.whole - child.footprint.dynamic : child.holds();
 }
 
-// What children are predicted to hold that don't stop, or only to be loaded again, without what they are about to give
-// up.
+// What children are predicted to hold that don't stop, without what they are about to give up.
 Bytes2 Witness::claimed(const Child* but) const {
   Bytes2 bytes{};
   for (const auto& [id, child] : children_) {
-    const bool comes_again = child.reason == StopReason::reload;
-    if (&child == but || (child.phase == Child::Phase::stopping && !comes_again)) continue;
+    if (&child == but || child.phase == Child::Phase::stopping) continue;
     bytes = bytes + gives(child);
   }
   return bytes;
@@ -138,7 +136,10 @@ double Witness::score(const Child& child) const {
 // True when some load wouldn't fit if this child kept `holds`, all others doing as they are told.
 bool Witness::is_wanted(const Child& child, const Bytes2& holds) const {
   if (!sample_ || sample_->blind) return false;
-  const Bytes2 left = all() - sample_->unexplained - claimed(&child) - holds;
+  Bytes2 left = all() - sample_->unexplained - claimed(&child) - holds;
+  for (const auto& [id, other] : children_) {
+    if (other.reason == StopReason::reload) left = left - other.holds();  // it comes again
+  }
   const Bytes2 touched = child.known() ? holds : all();
   return std::ranges::any_of(core_.state().queue, [&](const Server* load) {
     return load->attempt == 1 && exceeds(needed(*load->spec), left, touched);
