@@ -60,7 +60,7 @@ Core::Turn Core::decide(Now now) {
     }
     const bool idle = std::ranges::none_of(room.victims, [](const Victim& v) { return is_busy(*v.server); });
     if (may_start && !room.stale && !idle && !load->waits_since) load->waits_since = now.mono;
-    if (may_start && room.settles) load->trusts_from = room.settles;
+    if (may_start && room.settles) load->promise = room.settles;
     tell(*load, room, may_start && idle, now, turn);
     // Its turn has come, but what is known of the memory is old.
     turn.sample |= may_start && room.stale;

@@ -19,12 +19,15 @@ MonoTime after(MonoTime start, Millis timeout, Millis floor) { return start + st
 
 }  // namespace
 
+PoolBytes given_by_end_of(const MemoryBooks& books, const Server& server) {
+  return server.spec->memory.empty() ? PoolBytes(books.pools().size(), kEnough) : books.held(server);
+}
+
 PoolBytes given_by(const MemoryBooks& books, const Relief& relief) {
-  const MemoryUse& use = relief.server->spec->memory;
-  if (relief.downsize) return books.bytes(use, MemoryPart::dynamic);
-  if (use.empty()) return PoolBytes(books.pools().size(), kEnough);
-  PoolBytes bytes = books.held(*relief.server);
-  if (relief.server->state == ServerState::downsizing) subtract(bytes, books.bytes(use, MemoryPart::dynamic));
+  const PoolBytes dynamic = books.bytes(relief.server->spec->memory, MemoryPart::dynamic);
+  if (relief.downsize) return dynamic;
+  PoolBytes bytes = given_by_end_of(books, *relief.server);
+  if (relief.server->state == ServerState::downsizing) subtract(bytes, dynamic);
   return bytes;
 }
 

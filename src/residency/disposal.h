@@ -36,8 +36,10 @@ struct Relief {
 // whose needs nobody knows come last: they may go in vain.
 std::vector<Server*> by_score(const State& state, MonoTime now, const std::function<bool(const Server&)>& wanted);
 
-// What it gives. A server that is being downsized gives the rest of its memory when it goes. Nobody knows what one of
-// unknown needs gives: it counts as enough, and the next sample tells.
+// What comes back when the server is gone. Nobody knows what one of unknown needs gives: it counts as enough, and the
+// next sample tells.
+PoolBytes given_by_end_of(const MemoryBooks& books, const Server& server);
+// What a relief gives besides those that are under way: a server that is being downsized gives the rest when it goes.
 PoolBytes given_by(const MemoryBooks& books, const Relief& relief);
 
 struct Cover {

@@ -19,8 +19,8 @@ struct Room {
   std::vector<Victim> victims;
   // Idle servers that must be downsized, those included that are at it.
   std::vector<Server*> downsizes;
-  // Enough memory has been given up, but it hasn't come back yet: until when it is waited for.
-  std::optional<MonoTime> settles;
+  // Enough memory has been given up, but it hasn't come back yet.
+  std::optional<Promise> settles;
   // All this is by old news: the memory has to be looked at again before anybody is told or the load starts.
   bool stale = false;
   // Waiting doesn't help: pinned models stand in the way, or there is too little memory.

@@ -44,13 +44,13 @@ class MemoryRule {
     for (std::size_t i = 0; i < missing.size(); ++i) {
       if (need_[i] > 0) missing[i] -= books_.pools()[i].expected;
     }
-    for (const Victim& victim : room_.victims) subtract(missing, books_.held(*victim.server));
+    for (const Victim& victim : room_.victims) subtract(missing, given_by_end_of(books_, *victim.server));
     if (none_left(missing)) return settle();
     if (load_.attempt > 1) return;  // everybody goes anyway
     const std::vector<Relief> leaving = under_way();
     if (take(cover(books_, missing, with_downsizes(leaving)))) return;
     if (take(cover(books_, missing, with_stops(leaving)))) return;
-    if (!load_.trusts_from || now_ < *load_.trusts_from) refuse(missing);
+    if (!is_promised(missing)) refuse(missing);
   }
 
  private:
@@ -70,9 +70,21 @@ class MemoryRule {
     if (!room_.victims.empty()) return;
     for (std::size_t i = 0; i < need_.size(); ++i) {
       const MemoryBooks::Pool& pool = books_.pools()[i];
-      if (need_[i] > 0 && need_[i] > pool.available)
-        room_.settles = std::max(room_.settles, std::optional(pool.back_by));
+      if (need_[i] == 0 || need_[i] <= pool.available) continue;
+      if (!room_.settles) room_.settles.emplace();
+      room_.settles->pools.push_back(pool.id);
+      room_.settles->until = std::max(room_.settles->until, pool.back_by);
     }
+  }
+
+  // What is missing was given up, and the time for it to come back is over.
+  bool is_promised(const PoolBytes& missing) const {
+    if (!load_.promise || now_ < load_.promise->until) return false;
+    const std::vector<PoolId>& pools = load_.promise->pools;
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      if (missing[i] > 0 && std::ranges::find(pools, books_.pools()[i].id) == pools.end()) return false;
+    }
+    return true;
   }
 
   bool is_victim(const Server& server) const {

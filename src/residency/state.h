@@ -23,6 +23,13 @@ struct Waiter {
   bool wants_lease = true;
 };
 
+// Enough of these memories has been given up for a load and is on its way back. After `until` it loads in trust, even
+// if not all of it shows up as free.
+struct Promise {
+  std::vector<PoolId> pools;
+  MonoTime until;
+};
+
 // One server, from the queued load to the end of the child.
 struct Server {
   ServerId id;
@@ -53,8 +60,7 @@ struct Server {
   std::optional<MonoTime> waits_since;
   std::vector<ServerId> waits_for;
   bool held_by_memory = false;  // or for memory
-  // Enough memory has been given up for it; from then on it loads even if not all of that shows up as free.
-  std::optional<MonoTime> trusts_from;
+  std::optional<Promise> promise;
   // Second attempt: those that were there when the first one failed. They go first, then those that came meanwhile.
   std::vector<ServerId> first_to_go;
 

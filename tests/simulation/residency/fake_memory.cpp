@@ -42,6 +42,10 @@ void FakeMemory::returned(const Late& late) {
   late_ = {.bytes = late_.bytes - late.bytes, .promised = late_.promised - late.promised};
 }
 
+void FakeMemory::use_elsewhere(std::size_t pool, std::int64_t bytes) {
+  foreign_[pool] = std::clamp<std::int64_t>(bytes, 0, std::max<std::int64_t>(0, foreign_[pool] + available()[pool]));
+}
+
 Bytes2 FakeMemory::held(ServerId child) const {
   const auto at = children_.find(child);
   if (at == children_.end()) return {};
@@ -56,7 +60,7 @@ bool FakeMemory::shrunk(ServerId child) const { return children_.contains(child)
 Bytes2 FakeMemory::available() const {
   Bytes2 left{};
   left.fill(kPoolSize);
-  left = left - foreign - late_.bytes;
+  left = left - foreign_ - late_.bytes;
   for (const auto& [id, unused] : children_) left = left - held(id);
   return left;
 }

@@ -59,7 +59,8 @@ class FakeMemory {
   const Bytes2& promised() const { return late_.promised; }
   MemorySampled sample() const;
 
-  Bytes2 foreign{};
+  // Other programs use so much, if they get it.
+  void use_elsewhere(std::size_t pool, std::int64_t bytes);
 
  private:
   struct Holding {
@@ -69,6 +70,7 @@ class FakeMemory {
   };
   std::map<ServerId, Holding> children_;
   Late late_;
+  Bytes2 foreign_{};
 };
 
 }  // namespace corral::residency::simulation

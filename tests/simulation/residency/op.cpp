@@ -82,15 +82,15 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length) {
       op.options = dice.chance(20);
       op.ms = dice.chance(20) ? 0 : 1U << (4 + dice.roll(8));
     }
-    if (op.kind == Kind::foreign) op.ms = dice.chance(40) ? 0 : dice.roll(kPoolSize);
+    if (op.kind == Kind::foreign) op.ms = dice.chance(30) ? 0 : dice.roll(kPoolSize);
     if (op.kind == Kind::sampler) {
-      op.choice = dice.chance(20);
+      op.choice = static_cast<std::uint8_t>(dice.chance(80) ? 0 : 1 + dice.roll(2));
       op.ms = dice.chance(80) ? 1 + dice.roll(20) : 1U << dice.roll(14);
     }
     if (op.kind == Kind::lateness) op.ms = dice.chance(40) ? 0 : 1U << dice.roll(14);
     if (op.kind == Kind::traits) {
       op.choice = static_cast<std::uint8_t>(dice.chance(75) ? 1 : dice.roll(3));
-      op.ms = 1U << dice.roll(14);
+      op.ms = 1U << (4 + dice.roll(14));
     }
     life.push_back(op);
   }
@@ -166,6 +166,7 @@ std::string describe(const Op& op) {
     case Kind::foreign:
       return fmt::format("others use {} of {}", op.ms, kPoolNames[op.choice % kPoolCount]);
     case Kind::sampler:
+      if (op.choice == 2) return "whoever asks for the memory gets no answer";
       return fmt::format("memory is {}measured within {} ms", op.choice == 1 ? "not " : "", op.ms);
     case Kind::lateness:
       return fmt::format("memory comes back after {} ms", op.ms);

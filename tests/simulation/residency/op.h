@@ -30,7 +30,7 @@ struct Op {
     wall_clock,  // the wall clock jumps back by `ms`
     traits,      // what the model takes and how it may be evicted, see traits_of()
     foreign,     // other programs use `ms` bytes of memory number `choice`
-    sampler,     // memory is measured within `ms`, or, `choice` 1, not at all
+    sampler,     // memory is measured within `ms`; `choice` 1: it can't be, 2: no answer
     lateness,    // memory of children that are gone comes back after `ms`
     simulate,    // `choice` 0: an idle-only pass, 1: above the threshold, 2: below it
   };

@@ -28,9 +28,11 @@ void Witness::before(const Event& event, Now now) {
   must_wait_.reset();
   last_fault_.reset();
   event_ = &event;
+  if (asked_ && now_.mono >= *asked_ + settings_.memory_wait) books_are_empty_ = true;
   waiting_before_ = core_.state().waiting.size();
   shrunk_now_.clear();
   relieved_now_.clear();
+  told_now_.clear();
   queued_.clear();
   for (const Server* load : core_.state().queue) queued_[animal_named(load->spec->name)] = load->spec;
   if (const auto* wanted = std::get_if<Acquire>(&event))

@@ -151,6 +151,7 @@ class Witness {
   bool is_wanted(const Child& child, const Bytes2& holds) const;
   bool is_under_pressure(const Child& child, const Bytes2& holds) const;
   bool fits_now(const ModelSpec& spec) const;
+  bool is_promised(std::size_t animal, const Bytes2& need) const;
   void check_admission(const StartLoad& action) const;
   void check_stop(const Child& child, StopReason reason) const;
   void check_shrink(const Child& child) const;
@@ -159,7 +160,7 @@ class Witness {
   void check_idleness() const;
   void check_relief() const;
   void check_relieved(const Child& child) const;
-  void check_downsizing_first(const Child& gone) const;
+  void check_downsizing_first(const Child& gone, const Bytes2& others) const;
   void check_passed_memory(const Server& ahead) const;
 
   struct Blockers {
@@ -212,19 +213,26 @@ class Witness {
   struct Sample {
     MonoTime time;
     bool blind = false;
-    bool late = false;  // memory was on its way back; the core can't tell it from a change by others
+    bool mid_load = false;  // then the core takes the worse of what it knew and what it hears
+    bool blurred =
+        false;  // memory was on its way back for too long, or while others took or gave up some: who can tell
     Bytes2 available{};
     Bytes2 unexplained{};  // used, but not by what the core was told of our children
   };
   std::optional<Sample> sample_;   // the last one
+  bool books_are_empty_ = true;    // the core can't note what is given up
   bool changed_since_ = true;      // something that a new one would show
   const Event* event_ = nullptr;   // of this step
   std::optional<MonoTime> asked_;  // for a sample
   bool watching_ = false;
-  std::array<MonoTime, kPoolCount> given_{};  // when children gave up memory last
-  std::map<std::size_t, SpecPtr> queued_;     // loads that waited before this step
-  std::vector<ServerId> shrunk_now_;          // told to downsize in this step
-  std::vector<ServerId> relieved_now_;        // told to stop in this step, for memory or pressure
+  std::array<MonoTime, kPoolCount> given_{};                      // when children gave up memory last
+  std::array<bool, kPoolCount> overdue_{};                        // some of it hadn't come back in time
+  Bytes2 unexplained_then_{};                                     // and what was unexplained by the sample before
+  std::map<std::size_t, SpecPtr> queued_;                         // loads that waited before this step
+  std::vector<ServerId> shrunk_now_;                              // told to downsize in this step
+  std::vector<ServerId> told_now_;                                // to stop
+  std::vector<ServerId> relieved_now_;                            // told to stop in this step, for memory or pressure
+  std::map<std::size_t, std::array<bool, kPoolCount>> promised_;  // loads that waited for memory to come back
   std::optional<MonoTime> stuck_since_;
   std::set<ServerId> fitting_;  // loads for which memory was free when another started
   std::size_t waiting_before_ = 0;

@@ -41,6 +41,7 @@ void Witness::see(const StartLoad& action) {
   }
   check_admission(action);
   retrying_.erase(animal);
+  promised_.erase(animal);
   fitting_.clear();
   for (const Server* load : core_.state().queue) {
     if (fits_now(*load->spec)) fitting_.insert(load->id);
@@ -117,6 +118,7 @@ void Witness::see(const StopServer& action) {
       check_stop(child, action.reason);
       break;
   }
+  told_now_.push_back(action.server);
   const bool for_memory = action.reason == StopReason::memory || action.reason == StopReason::pressure;
   if (for_memory && !std::holds_alternative<SimulatePressure>(*event_)) relieved_now_.push_back(action.server);
   child.score_when_told = score(child);

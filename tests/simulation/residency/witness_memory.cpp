@@ -46,7 +46,11 @@ void Witness::begin(Child& child) {
 void Witness::changed(const Bytes2& given) {
   changed_since_ = true;
   for (std::size_t i = 0; i < kPoolCount; ++i) {
-    if (given[i] > 0) given_[i] = now_.mono;
+    if (given[i] == 0) continue;
+    const std::int64_t known = books_are_empty_ || sample_->mid_load ? kPoolSize : sample_->unexplained[i];
+    const bool in_time = now_.mono < given_[i] + settings_.memory_wait;
+    unexplained_then_[i] = in_time ? std::max(unexplained_then_[i], known) : known;
+    given_[i] = now_.mono;
   }
 }
 
@@ -74,14 +78,20 @@ void Witness::note(const MemorySampled& event) {
   }
   sample.unexplained = all() - sample.available;
   for (const auto& [id, child] : children_) {
+    sample.mid_load |= child.phase == Child::Phase::loading || child.aborted;
     sample.unexplained = sample.unexplained - smaller(memory_.held(id), child.holds());
   }
   for (std::size_t i = 0; i < kPoolCount; ++i) {
     const bool in_time = now_.mono < given_[i] + settings_.memory_wait;
     if (in_time) sample.unexplained[i] -= memory_.promised()[i];
-    sample.late |= memory_.promised()[i] > 0;
+    overdue_[i] = memory_.promised()[i] > 0 && (overdue_[i] || !in_time);
+    sample.blurred |= overdue_[i];
+    if (books_are_empty_ || sample.blind) unexplained_then_[i] = kPoolSize;
+    sample.blurred |= memory_.promised()[i] > 0 && sample.unexplained[i] != unexplained_then_[i];
+    sample.blurred |= memory_.available()[i] < 0;  // more is used than the sample can say
   }
   sample_ = sample;
+  books_are_empty_ = sample.blind;
   changed_since_ = false;
   asked_.reset();
 }
@@ -126,7 +136,10 @@ double Witness::score(const Child& child) const {
 // True when some load wouldn't fit if this child kept `holds`, all others doing as they are told.
 bool Witness::is_wanted(const Child& child, const Bytes2& holds) const {
   if (!sample_ || sample_->blind) return false;
-  const Bytes2 left = all() - sample_->unexplained - claimed(&child) - holds;
+  Bytes2 left = all() - sample_->unexplained - claimed(&child) - holds;
+  for (const auto& [id, other] : children_) {
+    if (other.reason == StopReason::reload) left = left - other.holds();  // it comes again
+  }
   const Bytes2 touched = child.known() ? holds : all();
   return std::ranges::any_of(core_.state().queue, [&](const Server* load) {
     return load->attempt == 1 && exceeds(needed(*load->spec), left, touched);
@@ -154,6 +167,17 @@ bool Witness::fits_now(const ModelSpec& spec) const {
 }
 
 // ---- actions
+
+// Enough was given up for the load, and the time for it to come back is over.
+bool Witness::is_promised(std::size_t animal, const Bytes2& need) const {
+  const auto promise = promised_.find(animal);
+  if (promise == promised_.end()) return false;
+  for (std::size_t i = 0; i < kPoolCount; ++i) {
+    const bool is_short = need[i] > 0 && need[i] > sample_->available[i];
+    if (is_short && (!promise->second[i] || now_.mono < given_[i] + settings_.memory_wait)) return false;
+  }
+  return true;
+}
 
 void Witness::check_admission(const StartLoad& action) const {
   if (action.spec->memory.empty() || (sample_ && sample_->blind)) return;
@@ -197,7 +221,7 @@ void Witness::check_shrink(const Child& child) const {
   const bool due = now_.mono >= child.last_use + quiet;
   const bool old = now_.mono >= child.loaded + settings_.pressure_grace;
   require(due || is_wanted(child, child.holds()) || (old && is_under_pressure(child, child.holds())) ||
-              (sample_ && sample_->late),
+              (sample_ && sample_->blurred),
           "a server is downsized for a cause", "{}", child.kind().name);
 }
 
@@ -231,10 +255,15 @@ void Witness::check_refusal(const Ticket& ticket, const Error& error) const {
             kZoo[ticket.animal].name);
   }
   const bool never = error.code == errc::insufficient_memory;
-  if (!never && error.code != errc::memory_in_use) return;
+  const bool for_now = error.code == errc::memory_in_use;
+  const bool pinned = error.code == errc::slots_pinned && !error.memory.empty();
+  if (!never && !for_now && !pinned) return;
   require(queued_.contains(ticket.animal), "refused for memory that is known", "{}", kZoo[ticket.animal].name);
   const Bytes2 need = needed(*queued_.at(ticket.animal));
   Bytes2 left = all();
+  require(never || !exceeds(need, left), "what never fits is refused for good", "{}", kZoo[ticket.animal].name);
+  require(!for_now || !is_promised(ticket.animal, need), "who waited for memory loads in trust", "{}",
+          kZoo[ticket.animal].name);
   if (!never) {
     left = left - sample_->unexplained;
     for (const auto& [id, child] : children_) {
@@ -242,7 +271,7 @@ void Witness::check_refusal(const Ticket& ticket, const Error& error) const {
       left = left - (may_shrink(child) ? child.footprint.whole - child.footprint.dynamic : gives(child));
     }
   }
-  require(exceeds(need, left) || (!never && sample_->late), "refused for memory only if it doesn't fit", "{}",
+  require(exceeds(need, left) || (!never && sample_->blurred), "refused for memory only if it doesn't fit", "{}",
           kZoo[ticket.animal].name);
 }
 
@@ -264,6 +293,18 @@ void Witness::check_memory() {
     require(state.servers.at(id)->shrunk == child.shrunk || child.phase != Child::Phase::up, "books agree",
             "{} is downsized", child.kind().name);
   }
+  std::erase_if(promised_, [this](const auto& entry) { return !waits(entry.first); });
+  const bool all_up = std::ranges::all_of(children_, [](const auto& c) { return c.second.phase == Child::Phase::up; });
+  if (all_up && !order_.empty() && sample_ && !sample_->blind && !sample_->blurred && !changed_since_) {
+    const Server& first = *state.servers.at(order_.front());
+    const Bytes2 need = needed(*first.spec);
+    const bool settles = exceeds(need, sample_->available) && !exceeds(need, all() - sample_->unexplained - claimed());
+    if (settles && first.attempt == 1 && first.waits_for.empty()) {
+      for (std::size_t i = 0; i < kPoolCount; ++i) {
+        promised_[animal_named(first.spec->name)][i] = need[i] > sample_->available[i];
+      }
+    }
+  }
   // Whoever is first, and waits for nobody who is busy, loads or is refused after a while.
   const bool quiet = std::ranges::all_of(children_, [](const auto& entry) {
     const Child& child = entry.second;
@@ -282,11 +323,18 @@ void Witness::check_memory() {
 // The fewest that do go, and the most disposable of them.
 void Witness::check_relieved(const Child& child) const {
   const bool for_load = child.reason == StopReason::memory;
-  const bool cause = for_load ? is_wanted(child, gives(child)) : is_under_pressure(child, gives(child));
-  require(cause || sample_->late, "nobody goes for memory who could stay", "{}: {}", child.kind().name,
+  // Who was told after it, for a load behind, wasn't reckoned with.
+  Bytes2 others{};
+  for (auto at = std::ranges::find(told_now_, child.id); at != told_now_.end(); ++at) {
+    const Child& later = children_.at(*at);
+    if (later.reason != StopReason::memory && later.reason != StopReason::pressure) others = others + later.holds();
+  }
+  const Bytes2 keeps = others + gives(child);
+  const bool cause = for_load ? is_wanted(child, keeps) : is_under_pressure(child, keeps);
+  require(cause || sample_->blurred, "nobody goes for memory who could stay", "{}: {}", child.kind().name,
           name_of(child.reason));
-  if (child.was_busy || !child.known() || sample_->late) return;
-  check_downsizing_first(child);
+  if (child.was_busy || !child.known() || sample_->blurred) return;
+  check_downsizing_first(child, others);
   for (const auto& [id, other] : children_) {
     if (!is_idle(other) || !other.known() || !automatic_may_stop(other)) continue;
     if (!for_load && (!opted_in(other) || now_.mono < other.loaded + settings_.pressure_grace)) continue;
@@ -296,9 +344,9 @@ void Witness::check_relieved(const Child& child) const {
 }
 
 // Nobody idle goes where downsizing others is enough.
-void Witness::check_downsizing_first(const Child& gone) const {
+void Witness::check_downsizing_first(const Child& gone, const Bytes2& others) const {
   const bool for_load = gone.reason == StopReason::memory;
-  Bytes2 used = sample_->unexplained;
+  Bytes2 used = sample_->unexplained + others;
   for (const auto& [id, child] : children_) {
     const bool now = std::ranges::find(relieved_now_, id) != relieved_now_.end();
     if (child.phase == Child::Phase::stopping && !now) continue;
@@ -355,7 +403,7 @@ void Witness::check_relief() const {
 // What is made free for a load isn't taken by one that passes it.
 void Witness::check_passed_memory(const Server& ahead) const {
   const ModelSpec& passer = *core_.state().servers.at(*started_)->spec;
-  if (passer.memory.empty() || ahead.spec->memory.empty() || !sample_ || sample_->blind) return;
+  if (passer.memory.empty() || ahead.spec->memory.empty() || books_are_empty_) return;
   Bytes2 after = all() - sample_->unexplained - claimed();
   for (ServerId id : ahead.waits_for) {
     const auto victim = children_.find(id);

@@ -73,11 +73,11 @@ void World::apply(const Op& op) {
     case traits:
       return set_traits(op);
     case foreign:
-      memory_.foreign[op.choice % kPoolCount] = op.ms;
-      return;
+      return memory_.use_elsewhere(op.choice % kPoolCount, op.ms);
     case sampler:
       latency_ = Millis{op.ms};
       blind_ = op.choice == 1;
+      deaf_ = op.choice == 2;
       return;
     case lateness:
       lateness_ = Millis{op.ms};

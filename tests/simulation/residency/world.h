@@ -94,6 +94,7 @@ class World {
   Millis latency_{1};
   Millis lateness_{0};
   bool blind_ = false;
+  bool deaf_ = false;
   bool watching_ = false;
   bool watch_set_ = false;
   bool resting_ = false;
