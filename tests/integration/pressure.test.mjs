@@ -21,7 +21,7 @@ async function until(ask, wanted) {
 
 test("an idle model is downsized, goes on where it was with the next request, and is evicted in the end", async () => {
   server = await Server.start("--no-warm-spare");
-  const load = { model_name: "tiny-llama", ctx_size: 2048, auto_evict: true, downsize_idle_timeout: "1s", evict_idle_timeout: "1h" };
+  const load = { model_name: "tiny-llama", ctx_size: 2048, auto_evict: true, downsize_idle_timeout: 1, evict_idle_timeout: 3600 };
   assert.equal((await server.post("/v1/load", load)).status, 200);
   const expected = (await server.chat("tiny-llama", "Say hello.", { temperature: 0, max_tokens: 8 })).body.choices[0].message.content;
   const before = await entry("tiny-llama");
@@ -33,8 +33,8 @@ test("an idle model is downsized, goes on where it was with the next request, an
   assert.equal(again.body.choices[0].message.content, expected);
   const after = await entry("tiny-llama");
   assert.equal(after.pid, before.pid, "the same process");
-  assert.equal((await server.post("/v1/models/tiny-llama/options", { evict_idle_timeout: "2s" })).status, 200);
-  assert.equal((await server.post("/v1/load", { ...load, evict_idle_timeout: "2s" })).status, 200);
+  assert.equal((await server.post("/v1/models/tiny-llama/options", { evict_idle_timeout: 2 })).status, 200);
+  assert.equal((await server.post("/v1/load", { ...load, evict_idle_timeout: 2 })).status, 200);
   await until(() => entry("tiny-llama"), (one) => one === undefined);
 });
 
