@@ -42,7 +42,7 @@ struct ServeSettings {
   std::string max_loaded_models;  // "N", "-1", "5 2 4" or "llm=3,embedding=2,*=1"
   Millis swap_patience{};
   bool nuclear_evicts_pinned = false;
-  Bytes memory_limit;  // of this process and its engines together; 0: what the system gives
+  Bytes memory_limit;     // of this process and its engines together; 0: what the system gives
   Millis load_timeout{};  // 0: from the size of the files
   bool warm_spare = false;
   Millis watchdog_timeout{};  // of silence, then a model's process counts as hung; 0: never
