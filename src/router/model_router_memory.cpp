@@ -59,9 +59,4 @@ async::Task<residency::MemoryUse> ModelRouter::memory_of(const LoadSpec& spec) {
   co_return residency::MemoryUse{};
 }
 
-async::Task<Result<PressureReport>> ModelRouter::simulate_pressure(double pct) {
-  auto task = simulate_pressure_here(pct);
-  co_return co_await async::run_on(home_.executor(), std::move(task));
-}
-
 }  // namespace corral::router
