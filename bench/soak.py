@@ -225,28 +225,32 @@ def health(world):
         return json.loads(connection.read_body(headers))
 
 
+def settings(world, values):
+    with contextlib.closing(world.connection()) as connection:
+        code, body = connection.ask("/internal/set", json.dumps(values).encode())
+    world.count("settings")
+    if code != 200:
+        world.fail(f"set {values}: {code} {body[:300]!r}")
+
+
 def destroy(world, seed):
     """Every now and then kills a child or changes a setting."""
     choices = random.Random(seed)
-    with contextlib.closing(world.connection()) as connection:
-        while not world.ended.wait(choices.uniform(0.2, 3)):
-            if choices.random() < 0.5:
-                victims = [entry for entry in health(world)["all_models_loaded"] if entry.get("pid")]
-                if not victims:
-                    continue
-                victim = choices.choice(victims)
-                world.kills[victim["model_name"]].append(time.monotonic())
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(victim["pid"], signal.SIGKILL)
-                world.kills[victim["model_name"]].append(time.monotonic())
-                world.count("kills")
-            else:
-                setting = choices.choice(({"max_loaded_models": f"llm={choices.randint(1, 3)}"}, {"swap_patience": choices.choice(("0s", "200ms", "2s"))}))
-                code, body = connection.ask("/internal/set", json.dumps(setting).encode())
-                world.count("settings")
-                if code != 200:
-                    world.fail(f"set {setting}: {code} {body[:300]!r}")
-        connection.ask("/internal/set", json.dumps({"max_loaded_models": "llm=3", "swap_patience": "2s"}).encode())
+    while not world.ended.wait(choices.uniform(0.2, 3)):
+        if choices.random() < 0.5:
+            victims = [entry for entry in health(world)["all_models_loaded"] if entry.get("pid")]
+            if not victims:
+                continue
+            victim = choices.choice(victims)
+            world.kills[victim["model_name"]].append(time.monotonic())
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim["pid"], signal.SIGKILL)
+            world.kills[victim["model_name"]].append(time.monotonic())
+            world.count("kills")
+        else:
+            setting = choices.choice(({"max_loaded_models": f"llm={choices.randint(1, 3)}"}, {"swap_patience": choices.choice(("0s", "200ms", "2s"))}))
+            settings(world, setting)
+    settings(world, {"max_loaded_models": "llm=3", "swap_patience": "2s"})
 
 
 class Holdings:
@@ -281,7 +285,8 @@ def main():
     report.note(f"seed {args.seed}, {args.minutes:g} minutes, {args.clients} clients")
     with stage() as started:
         files = [programs.models() / f"{name}.gguf" for name in (*LLMS, "tiny-embed", "tiny-rerank")]
-        world = World(servers.corral_serve(started, servers.model_folder(started, files), "--max-loaded-models", "llm=3"))
+        world = World(servers.corral_serve(started, servers.model_folder(started, files)))
+        settings(world, {"max_loaded_models": "llm=3"})
         world.learn()
         first = Holdings(world)
         clients = [Client(world, args.seed + number) for number in range(args.clients)]
