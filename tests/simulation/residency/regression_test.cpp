@@ -153,5 +153,26 @@ TEST(ResidencyRegression, MemoryThatIsOnItsWayBackIsNotLentToWhoPasses) {
   });
 }
 
+// mole waited for memory when bee, of another type, passed it and loaded; in the middle of that load, when nobody knows
+// what is free, newt was sent away for mole.
+TEST(ResidencyRegression, NobodyGoesForMemoryInTheMiddleOfALoad) {
+  expect_peace({
+      {.kind = traits, .animal = 1, .nth = 9, .choice = 1, .ms = 1},
+      {.kind = acquire, .animal = 3, .ms = 10},
+      {.kind = elapse, .ms = 271},
+      {.kind = acquire, .animal = 13, .nth = 1, .ms = 1},
+      {.kind = elapse, .ms = 187},
+      {.kind = traits, .animal = 12, .nth = 12, .choice = 1, .ms = 1},
+      {.kind = traits, .animal = 13, .nth = 15, .choice = 1, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 12, .nth = 1, .ms = 1},
+      {.kind = foreign, .choice = 2, .ms = 384},
+      {.kind = settings, .nth = 11, .choice = 2, .ms = 0},
+      {.kind = acquire, .animal = 1, .ms = 1},
+      {.kind = fate, .animal = 1, .choice = 5},
+      {.kind = acquire, .animal = 13, .nth = 1, .ms = 5},
+      {.kind = elapse, .ms = 10},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation
