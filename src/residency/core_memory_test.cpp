@@ -335,6 +335,21 @@ TEST_F(Admission, TrustIsOnlyForTheMemoryThatWasPromised) {
   EXPECT_THAT(both(70, 100), ElementsAre("reject 2: insufficient_memory"));
 }
 
+TEST_F(Admission, TrustEndsWhenSomebodyElseHasToGo) {
+  have("a", 50, 0, kOff);
+  have("b", 20, 0, kOff);
+  want("c", 80);
+  EXPECT_THAT(house.free(30), ElementsAre("stop a: memory"));
+  house.stopped("a");
+  house.free(30);
+  house.pass(Millis{5000});
+  EXPECT_THAT(house.free(60), ElementsAre("stop b: memory"));
+  house.stopped("b");
+  EXPECT_THAT(house.free(70), IsEmpty());  // b's memory may be on its way still
+  house.pass(Millis{5000});
+  EXPECT_THAT(house.free(70), ElementsAre("start c"));
+}
+
 TEST_F(Admission, WhatAModelOfUnknownNeedsGivesUpForItsSlotCountsAsEnough) {
   house.settings(House::slots(1));
   house.have_idle("unknown");
