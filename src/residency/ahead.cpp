@@ -50,7 +50,8 @@ void Ahead::add(const Server& load, const Room& room) {
   PoolBytes claim = state_.memory.bytes(spec.memory, MemoryPart::all);
   for (const Victim& victim : room.victims) {
     if (!leaves(victim.server)) continue;
-    --projected_[index_of(victim.server->spec->type)];
+    // Who has to go for memory may be another one when it comes to it.
+    if (victim.reason != StopReason::memory) --projected_[index_of(victim.server->spec->type)];
     subtract(claim, state_.memory.held(*victim.server));
   }
   for (const Server* server : room.downsizes) {

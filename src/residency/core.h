@@ -104,6 +104,7 @@ class Core {
   void downsize_ended(ServerId id, bool done, Now now, ActionList& out);
   bool relieve(const std::vector<PoolSample>& seen, Now now, ActionList& out);
   void leave_idle(Millis floor, Now now, ActionList& out);
+  void shrink_idle(Millis floor, Now now, ActionList& out);
   void plan_idle(const Server& server, Now now, ActionList& out);
   void note_relief(const Server& server, bool downsized, bool evicted, ActionList& out);
   void plan_watch(ActionList& out);

@@ -29,6 +29,7 @@ void Core::advance(Now now, ActionList& out) {
   } while (bring_back(turn));
   for (const Victim& victim : turn.victims) drain(*victim.server, victim.reason, false, now, out);
   for (Server* server : turn.downsizes) downsize(*server, out);
+  shrink_idle(state_.settings.idle_floor, now, out);
   if (turn.start != nullptr) start(*turn.start, now, out);
   if (turn.sample && !state_.memory.asked) {
     state_.memory.asked = now.mono;
@@ -60,7 +61,9 @@ Core::Turn Core::decide(Now now) {
     }
     const bool idle = std::ranges::none_of(room.victims, [](const Victim& v) { return is_busy(*v.server); });
     if (may_start && !room.stale && !idle && !load->waits_since) load->waits_since = now.mono;
-    if (may_start && room.settles) load->promise = room.settles;
+    // A promise holds as long as nobody else has to go.
+    const bool others_go = !room.victims.empty() || !room.downsizes.empty();
+    if (may_start && (room.settles || (others_go && !room.stale))) load->promise = room.settles;
     tell(*load, room, may_start && idle, now, turn);
     // Its turn has come, but what is known of the memory is old.
     turn.sample |= may_start && room.stale;

@@ -97,14 +97,17 @@ bool Core::relieve(const std::vector<PoolSample>& seen, Now now, ActionList& out
   return !found.reliefs.empty();
 }
 
-// Idle models whose timeouts have passed.
+// Idle models whose time to go has come.
 void Core::leave_idle(Millis floor, Now now, ActionList& out) {
   for (const auto& [id, server] : state_.servers) {
-    if (is_evict_due(state_, *server, now.mono, floor)) {
-      drain(*server, StopReason::idle, true, now, out);
-    } else if (is_downsize_due(*server, now.mono, floor)) {
-      downsize(*server, out);
-    }
+    if (is_evict_due(state_, *server, now.mono, floor)) drain(*server, StopReason::idle, true, now, out);
+  }
+}
+
+// Those whose time to shrink has come, and who don't go anyway.
+void Core::shrink_idle(Millis floor, Now now, ActionList& out) {
+  for (const auto& [id, server] : state_.servers) {
+    if (is_downsize_due(*server, now.mono, floor)) downsize(*server, out);
   }
 }
 
@@ -117,6 +120,7 @@ void Core::plan_idle(const Server& server, Now now, ActionList& out) {
 void Core::on(const SimulatePressure& event, Now now, ActionList& out) {
   if (event.pct < 0) {
     leave_idle(Millis{0}, now, out);
+    shrink_idle(Millis{0}, now, out);
   } else if (event.pct >= state_.settings.auto_evict_threshold_pct) {
     const auto open = [this](const Server& server) { return server.eviction.auto_evict && !state_.pinned(server); };
     const std::vector<Server*> found = by_score(state_, now.mono, open);

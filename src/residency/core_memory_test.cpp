@@ -307,5 +307,66 @@ TEST_F(Admission, AReloadReckonsWithItsOwnOldServer) {
   EXPECT_THAT(house.free(100), ElementsAre("start a"));
 }
 
+// Found by simulation, as those that follow: what a running load will take was reckoned as gone for good.
+TEST_F(Admission, NobodyIsRefusedInTheMiddleOfALoad) {
+  want("a", 60);
+  house.free(100);
+  want("b", 50);
+  EXPECT_THAT(house.free(30), IsEmpty());
+  EXPECT_THAT(house.fail("a", LoadFault::invalid), ElementsAre("reject 1: Input/output error", "sample"));
+  EXPECT_THAT(house.free(100), ElementsAre("start b"));
+}
+
+TEST_F(Admission, TrustIsOnlyForTheMemoryThatWasPromised) {
+  const auto both = [&](std::uint64_t gpu, std::uint64_t ram) {
+    return house.send(MemorySampled{{{PoolId("gpu0"), 100, gpu}, {PoolId("ram"), 100, ram}}});
+  };
+  house.model("a").memory = {{PoolId("ram"), 50, 0}};
+  house.acquire("a");
+  both(100, 100);
+  house.succeed("a");
+  house.finish(1);
+  house.model("b").memory = {{PoolId("gpu0"), 80, 0}, {PoolId("ram"), 80, 0}};
+  house.acquire("b");
+  EXPECT_THAT(both(100, 50), ElementsAre("stop a: memory"));
+  house.stopped("a");
+  EXPECT_THAT(both(100, 50), IsEmpty());
+  house.pass(Millis{5000});
+  EXPECT_THAT(both(70, 100), ElementsAre("reject 2: insufficient_memory"));
+}
+
+TEST_F(Admission, TrustEndsWhenSomebodyElseHasToGo) {
+  have("a", 50, 0, kOff);
+  have("b", 20, 0, kOff);
+  want("c", 80);
+  EXPECT_THAT(house.free(30), ElementsAre("stop a: memory"));
+  house.stopped("a");
+  house.free(30);
+  house.pass(Millis{5000});
+  EXPECT_THAT(house.free(60), ElementsAre("stop b: memory"));
+  house.stopped("b");
+  EXPECT_THAT(house.free(70), IsEmpty());  // b's memory may be on its way still
+  house.pass(Millis{5000});
+  EXPECT_THAT(house.free(70), ElementsAre("start c"));
+}
+
+TEST_F(Admission, WhatAModelOfUnknownNeedsGivesUpForItsSlotCountsAsEnough) {
+  house.settings(House::slots(1));
+  house.have_idle("unknown");
+  want("b", 60);
+  EXPECT_THAT(house.free(20), ElementsAre("stop unknown: room"));
+  house.stopped("unknown");
+  EXPECT_THAT(house.free(90), ElementsAre("start b"));
+}
+
+TEST_F(Admission, AServerThatGoesWhileItIsDownsizedGivesAllItHolds) {
+  have("a", 60, 20, kOn);
+  house.pass(Millis{60'000});
+  ASSERT_EQ(house.state("a"), ServerState::downsizing);
+  house.needs("a", 90);
+  EXPECT_THAT(house.load("a", 1), ElementsAre("sample"));
+  EXPECT_THAT(house.free(40), ElementsAre("stop a: reload", "watch no more"));
+}
+
 }  // namespace
 }  // namespace corral::residency

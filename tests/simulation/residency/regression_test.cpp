@@ -153,5 +153,104 @@ TEST(ResidencyRegression, MemoryThatIsOnItsWayBackIsNotLentToWhoPasses) {
   });
 }
 
+// mole waited for memory when bee, of another type, passed it and loaded; in the middle of that load, when nobody knows
+// what is free, newt was sent away for mole.
+TEST(ResidencyRegression, NobodyGoesForMemoryInTheMiddleOfALoad) {
+  expect_peace({
+      {.kind = traits, .animal = 1, .nth = 9, .choice = 1, .ms = 1},
+      {.kind = acquire, .animal = 3, .ms = 10},
+      {.kind = elapse, .ms = 271},
+      {.kind = acquire, .animal = 13, .nth = 1, .ms = 1},
+      {.kind = elapse, .ms = 187},
+      {.kind = traits, .animal = 12, .nth = 12, .choice = 1, .ms = 1},
+      {.kind = traits, .animal = 13, .nth = 15, .choice = 1, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 12, .nth = 1, .ms = 1},
+      {.kind = foreign, .choice = 2, .ms = 384},
+      {.kind = settings, .nth = 11, .choice = 2, .ms = 0},
+      {.kind = acquire, .animal = 1, .ms = 1},
+      {.kind = fate, .animal = 1, .choice = 5},
+      {.kind = acquire, .animal = 13, .nth = 1, .ms = 5},
+      {.kind = elapse, .ms = 10},
+  });
+}
+
+// ibis had waited for memory once; much later, when fox had gone for its slot and other programs held the rest, it
+// started at once, in trust.
+TEST(ResidencyRegression, TrustEndsWhenSomebodyElseHasToGo) {
+  expect_peace({
+      {.kind = acquire, .animal = 8, .nth = 1, .ms = 1},
+      {.kind = acquire, .animal = 12, .nth = 1, .choice = 1, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 6, .choice = 1, .ms = 1},
+      {.kind = settings, .animal = 4, .choice = 4, .ms = 0},
+      {.kind = traits, .animal = 5, .nth = 3, .choice = 1, .ms = 1},
+      {.kind = acquire, .animal = 1, .choice = 2, .options = 1, .ms = 1},
+      {.kind = traits, .nth = 11, .choice = 1, .ms = 1},
+      {.kind = acquire, .animal = 5, .choice = 1, .ms = 1},
+      {.kind = elapse, .ms = 1921},
+      {.kind = acquire, .animal = 8, .choice = 1, .options = 1, .ms = 1000},
+      {.kind = acquire, .animal = 12, .choice = 2, .ms = 100},
+      {.kind = traits, .animal = 8, .nth = 13, .choice = 1, .options = 1, .ms = 1},
+      {.kind = traits, .animal = 12, .nth = 10, .choice = 2, .options = 1, .ms = 1},
+      {.kind = traits, .animal = 6, .nth = 14, .choice = 1, .options = 1, .ms = 1},
+      {.kind = elapse, .animal = 7, .choice = 1, .ms = 91},
+      {.kind = unload_all, .animal = 1, .ms = 1},
+      {.kind = elapse, .animal = 2, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 6, .choice = 1, .ms = 1},
+      {.kind = elapse, .animal = 12, .choice = 1, .ms = 47},
+      {.kind = acquire, .choice = 2, .options = 2, .ms = 1},
+      {.kind = elapse, .animal = 8, .nth = 1, .options = 2, .ms = 1088},
+      {.kind = acquire, .animal = 6, .nth = 1, .ms = 505},
+      {.kind = acquire, .animal = 1, .nth = 1, .ms = 1},
+      {.kind = acquire, .animal = 8, .choice = 2, .ms = 1},
+      {.kind = elapse, .animal = 7, .choice = 2, .ms = 388},
+      {.kind = unload, .animal = 6, .choice = 1, .ms = 1},
+      {.kind = acquire, .animal = 6, .nth = 1, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 12, .nth = 1, .choice = 2, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 8, .nth = 1, .choice = 2, .ms = 221},
+      {.kind = unload_all, .animal = 6, .choice = 1, .ms = 1},
+      {.kind = acquire, .nth = 1, .choice = 2, .options = 1, .ms = 1},
+      {.kind = elapse, .ms = 1179},
+      {.kind = acquire, .animal = 5, .choice = 2, .ms = 1},
+      {.kind = elapse, .ms = 1233},
+      {.kind = acquire, .animal = 8, .nth = 1, .choice = 2, .ms = 1},
+      {.kind = elapse, .animal = 12, .choice = 2, .options = 1, .ms = 36},
+      {.kind = foreign, .nth = 1, .ms = 613},
+      {.kind = elapse, .choice = 2, .ms = 100},
+      {.kind = acquire, .animal = 12, .choice = 2, .ms = 1},
+      {.kind = settings, .animal = 7, .choice = 1, .ms = 0},
+  });
+}
+
+// cat's timeout came in the step in which it was sent away for bee: it was downsized first, for nothing.
+TEST(ResidencyRegression, NobodyIsDownsizedWhoGoesAnyway) {
+  expect_peace({
+      {.kind = traits, .animal = 1, .nth = 10, .choice = 1, .ms = 1},
+      {.kind = acquire, .animal = 8, .ms = 1},
+      {.kind = sampler, .ms = 1024},
+      {.kind = acquire, .animal = 2, .ms = 1},
+      {.kind = acquire, .animal = 1, .ms = 1},
+      {.kind = traits, .animal = 2, .nth = 15, .choice = 1, .options = 1, .ms = 512},
+      {.kind = elapse, .ms = 788},
+      {.kind = load, .animal = 2},
+  });
+}
+
+// ibis, blocked itself, was going to send bee away for its memory: bee's slot, which koi ahead needed, was given to
+// dog.
+TEST(ResidencyRegression, TheSlotOfWhoMayGoForMemoryIsNotGivenAway) {
+  expect_peace({
+      {.kind = traits, .animal = 3, .nth = 12, .choice = 1, .ms = 1},
+      {.kind = traits, .animal = 8, .nth = 8, .choice = 1, .ms = 1},
+      {.kind = load, .animal = 1, .choice = 2, .options = 2, .ms = 1},
+      {.kind = acquire, .animal = 9, .ms = 2},
+      {.kind = acquire, .animal = 10, .nth = 1, .ms = 1},
+      {.kind = load, .animal = 8, .nth = 1, .choice = 2, .ms = 1},
+      {.kind = traits, .animal = 9, .nth = 14, .choice = 1, .ms = 1},
+      {.kind = load, .animal = 9, .nth = 1, .choice = 2, .ms = 1},
+      {.kind = acquire, .animal = 3, .nth = 1, .options = 1, .ms = 1},
+      {.kind = settings, .animal = 9, .nth = 1, .choice = 2, .ms = 0},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation

@@ -147,6 +147,8 @@ void Witness::gone(ServerId id, std::optional<LoadFault> fault) {
   if (at == children_.end()) return;
   const Child child = at->second;
   changed(child.holds());
+  if (child.phase == Child::Phase::loading || child.aborted)
+    unexplained_then_.fill(kPoolSize);  // it had taken only part
   std::erase_if(leases_, [&](const auto& lease) { return lease.second == id; });
   children_.erase(at);
   unloading_.erase(id);

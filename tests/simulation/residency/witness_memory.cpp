@@ -220,7 +220,11 @@ void Witness::check_shrink(const Child& child) const {
   const Millis quiet = literal ? timeout : std::max(timeout, settings_.idle_floor);
   const bool due = now_.mono >= child.last_use + quiet;
   const bool old = now_.mono >= child.loaded + settings_.pressure_grace;
-  require(due || is_wanted(child, child.holds()) || (old && is_under_pressure(child, child.holds())) ||
+  Bytes2 keeps = child.holds();  // with those who went after it, under pressure
+  for (ServerId id : told_now_) {
+    if (children_.at(id).reason == StopReason::pressure) keeps = keeps + children_.at(id).holds();
+  }
+  require(due || is_wanted(child, keeps) || (old && is_under_pressure(child, child.holds())) ||
               (sample_ && sample_->blurred),
           "a server is downsized for a cause", "{}", child.kind().name);
 }
@@ -294,6 +298,9 @@ void Witness::check_memory() {
             "{} is downsized", child.kind().name);
   }
   std::erase_if(promised_, [this](const auto& entry) { return !waits(entry.first); });
+  for (const Server* load : state.queue) {
+    if (!load->waits_for.empty()) promised_.erase(animal_named(load->spec->name));
+  }
   const bool all_up = std::ranges::all_of(children_, [](const auto& c) { return c.second.phase == Child::Phase::up; });
   if (all_up && !order_.empty() && sample_ && !sample_->blind && !sample_->blurred && !changed_since_) {
     const Server& first = *state.servers.at(order_.front());
@@ -329,6 +336,7 @@ void Witness::check_relieved(const Child& child) const {
     const Child& later = children_.at(*at);
     if (later.reason != StopReason::memory && later.reason != StopReason::pressure) others = others + later.holds();
   }
+  for (ServerId id : shrunk_now_) others = others + (children_.at(id).holds() - gives(children_.at(id)));
   const Bytes2 keeps = others + gives(child);
   const bool cause = for_load ? is_wanted(child, keeps) : is_under_pressure(child, keeps);
   require(cause || sample_->blurred, "nobody goes for memory who could stay", "{}: {}", child.kind().name,
