@@ -52,6 +52,14 @@ TEST_F(RulebookApi, ARequestDoesNotChangeWhichModelWasLoadedLast) {
   EXPECT_EQ(json::text_or(get("/v1/health").json(), "model_loaded", ""), "tiny-embed");
 }
 
+// Forgot all when the newest left.
+TEST_F(RulebookApi, WhenTheModelLoadedLastHasGoneTheOneBeforeItIsNamed) {
+  have("tiny-llama");
+  have("tiny-embed");
+  EXPECT_EQ(post("/v1/unload", R"({"model_name":"tiny-embed"})").status, 200u);
+  EXPECT_EQ(json::text_or(get("/v1/health").json(), "model_loaded", ""), "tiny-llama");
+}
+
 TEST_F(RulebookApi, LastUseIsWhenARequestBeganOrEnded) {
   have("tiny-llama");
   EXPECT_EQ(last_use("tiny-llama"), now());

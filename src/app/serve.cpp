@@ -162,7 +162,7 @@ class Application {
                  device::gpu_sources(loops_.home().executor(), timers_, spawner_)),
         gauge_(monitor_),
         router_(loops_.home(), timers_, {&engines_}, std::move(options),
-                backends::OptionStore(settings.state_dir / "recipe_options.json")),
+                backends::OptionStore(settings.state_dir / "recipe_options.json"), &gauge_),
         forwarder_(router_, timers_),
         models_(registry_, offload_, timers_),
         context_{router_, forwarder_, models_, timers_, std::string(kVersion), settings.max_body_bytes.value(), &live},

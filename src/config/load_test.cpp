@@ -67,6 +67,15 @@ TEST_F(LoadTest, DefaultsAreValidAndKnowThatTheyAreDefaults) {
   for (const auto& [key, origin] : settings.origins) EXPECT_EQ(origin.source, Source::fallback) << key;
 }
 
+TEST_F(LoadTest, HowModelsLeaveMemoryByDefault) {
+  const ServeSettings settings = load();
+  EXPECT_FALSE(settings.auto_evict);
+  EXPECT_DOUBLE_EQ(settings.auto_evict_threshold_pct, 0.9);
+  EXPECT_EQ(settings.downsize_idle_timeout, Millis(60'000));
+  EXPECT_EQ(settings.evict_idle_timeout, Millis(300'000));
+  EXPECT_DOUBLE_EQ(settings.evict_weight_factor, 1);
+}
+
 TEST_F(LoadTest, FlagBeatsVariableBeatsFileBeatsDefault) {
   write_file("# first line\nport = 1001\n");
   EXPECT_EQ(load().port, 1001);

@@ -58,6 +58,28 @@ stage("a victim out of patience takes no newcomer, who is served after the other
   assert.equal((await third).body.pid, again.pid);
 });
 
+stage("a limit that is lowered takes the idle model at once and the busy one when it has finished", ["a", "b", "c"], [], async (its, server) => {
+  const limit = async (max_loaded_models) => {
+    const answer = await server.post("/internal/set", { max_loaded_models });
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  };
+  await limit(3);
+  const a = await its.have("a");
+  const b = await its.have("b");
+  const c = await its.have("c");
+  await limit(2);
+  await a.gone;
+  const asking = [server.chat("b", "hi"), server.chat("c", "hi")];
+  const working = [await b.request(), await c.request()];
+  await limit(1);
+  working[1].answer();
+  assert.equal((await asking[1]).body.pid, c.pid);
+  await c.gone;
+  working[0].answer();
+  assert.equal((await asking[0]).body.pid, b.pid, "who is within the limit again stays");
+  assert.deepEqual((await server.loaded()).map((entry) => entry.pid), [b.pid]);
+});
+
 stage("a model in memory answers while another one loads", ["a", "b"], slots(2), async (its, server) => {
   const a = await its.have("a");
   const slow = server.chat("b", "1");

@@ -49,6 +49,14 @@ test("a simulated shortage evicts who may be evicted, and nobody else", async ()
   for (const pct of [-2, 1.5, "much", null]) assert.equal((await server.post("/internal/simulate-vram-pressure", { pct })).status, 400, `${pct}`);
 });
 
+// The router was once made without its measurements.
+test("measured pressure evicts an idle model that may be evicted", async () => {
+  const never = ["--downsize-idle-timeout", "never", "--evict-idle-timeout", "never"];
+  server = await Server.start("--auto-evict", "--auto-evict-threshold-pct", "0.001", ...never);
+  assert.equal((await server.post("/v1/load", { model_name: "tiny-llama" })).status, 200);
+  await until(() => entry("tiny-llama"), (one) => one === undefined);
+});
+
 test("what can never fit is refused with need and have, and nobody goes for it", async () => {
   server = await Server.start("--max-loaded-models", "2", "--memory-limit", "300MiB");
   assert.equal((await server.post("/v1/load", { model_name: "tiny-llama", ctx_size: 1024 })).status, 200);
