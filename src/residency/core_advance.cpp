@@ -200,6 +200,7 @@ void Core::start(Server& load, Now now, ActionList& out) {
   load.held_by_memory = false;
   load.eviction = load.spec->eviction;
   state_.memory.take(state_.memory.bytes(load.spec->memory, MemoryPart::all));
+  for (Server* other : state_.queue) other->promise.reset();  // this load takes of it
   load.load_started = now.mono;
   touch(load, now);
   move(load, ServerState::loading);

@@ -252,5 +252,22 @@ TEST(ResidencyRegression, TheSlotOfWhoMayGoForMemoryIsNotGivenAway) {
   });
 }
 
+// elk and lynx both waited for the same memory; lynx loaded in trust and failed, then elk did the same at once.
+TEST(ResidencyRegression, WhatOneLoadTakesIsNoLongerPromisedToAnother) {
+  expect_peace({
+      {.kind = traits, .animal = 4, .nth = 13, .choice = 1, .ms = 1},
+      {.kind = lateness, .animal = 11, .choice = 2, .options = 1, .ms = 8192},
+      {.kind = acquire, .animal = 12, .nth = 1, .choice = 2, .ms = 25},
+      {.kind = load, .animal = 11, .choice = 1, .ms = 1},
+      {.kind = traits, .animal = 11, .nth = 13, .choice = 1, .ms = 1},
+      {.kind = acquire, .animal = 4, .options = 1, .ms = 1},
+      {.kind = elapse, .ms = 5},
+      {.kind = unload, .animal = 4, .choice = 1, .ms = 1},
+      {.kind = elapse, .ms = 10},
+      {.kind = load, .animal = 4, .choice = 1, .options = 2, .ms = 1},
+      {.kind = load, .animal = 11, .ms = 1},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation

@@ -41,7 +41,7 @@ void Witness::see(const StartLoad& action) {
   }
   check_admission(action);
   retrying_.erase(animal);
-  promised_.erase(animal);
+  promised_.clear();
   fitting_.clear();
   for (const Server* load : core_.state().queue) {
     if (fits_now(*load->spec)) fitting_.insert(load->id);
