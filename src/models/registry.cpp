@@ -51,14 +51,14 @@ Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache
   std::vector<KnownFile> known;
   known.reserve(found.files.size());
   for (FoundFile& file : found.files) {
-    std::shared_ptr<const FactsCache::Entry> entry = remembered(cache.get(), file);
+    // The entries outlive `known`: `fresh` holds them. A file that was found twice has one.
+    std::shared_ptr<const FactsCache::Entry>& entry = fresh->entries[file.path.native()];
+    if (!entry) entry = remembered(cache.get(), file);
     if (!entry) {
       ++stats.opened;
       entry = std::make_shared<const FactsCache::Entry>(file.stamp, read_facts(file.path));
     }
-    // The entries outlive `known`: `fresh` holds them.
     known.push_back({std::move(file), &entry->facts});
-    fresh->entries.insert_or_assign(known.back().file.path.native(), std::move(entry));
   }
   auto assembled = assemble(known, std::move(found.problems), options.devices);
   auto catalog = std::make_shared<const Catalog>(add_user_models(std::move(assembled), user));

@@ -27,7 +27,8 @@ test("an idle model is downsized, goes on where it was with the next request, an
   const before = await entry("tiny-llama");
   const full = resident(before.pid);
   await until(() => entry("tiny-llama"), (one) => one.status === "downsized");
-  assert.ok(resident(before.pid) < full, "memory has really been given back");
+  // A sanitizer keeps what was freed for a while.
+  if (!process.env.CORRAL_SANITIZE) assert.ok(resident(before.pid) < full, "memory has really been given back");
   const again = await server.chat("tiny-llama", "Say hello.", { temperature: 0, max_tokens: 8 });
   assert.equal(again.status, 200);
   assert.equal(again.body.choices[0].message.content, expected);
