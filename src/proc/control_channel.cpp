@@ -1,6 +1,8 @@
 #include "proc/control_channel.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <deque>
 
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -35,20 +37,39 @@ Task<void> throw_if_cancelled() {
 
 struct ControlChannel::State {
   State(async::Executor executor, UniqueFd fd)
-      : socket(executor, asio::local::stream_protocol(), fd.get()), writer_left(executor) {
+      : socket(executor, asio::local::stream_protocol(), fd.get()) {
     fd.release();
   }
 
   Socket socket;
   std::string incoming;     // received, not yet given out
   std::size_t scanned = 0;  // of incoming: known to hold no newline
-  bool writing = false;
-  async::Event writer_left;
+
+  // A writer's place in the queue, in the order of the calls. The first one writes.
+  class Turn {
+   public:
+    explicit Turn(State& state) : state_(state), come_(state.socket.get_executor()) {
+      state_.writers.push_back(this);
+      if (state_.writers.front() == this) come_.set();
+    }
+    ~Turn() {
+      std::erase(state_.writers, this);
+      if (!state_.writers.empty()) state_.writers.front()->come_.set();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+    Task<void> wait() { return come_.wait(); }
+
+   private:
+    State& state_;
+    async::Event come_;
+  };
+  std::deque<Turn*> writers;
 
   void close() {
     boost::system::error_code ignored;
     socket.close(ignored);
-    writer_left.set();
   }
 
   std::optional<std::string> take_line() {
@@ -90,17 +111,12 @@ struct ControlChannel::State {
       co_return fail(errc::line_too_long, "a line for the control channel is longer than 1 MiB");
     }
     line += '\n';
-    while (self->writing) {
-      self->writer_left.reset();
-      co_await self->writer_left.wait();
-    }
+    Turn turn(*self);
+    co_await turn.wait();
     if (!self->socket.is_open()) co_return closed();
-    self->writing = true;
     const auto [error, count] = co_await asio::async_write(self->socket, asio::buffer(line), async::as_value);
-    self->writing = false;
     // Half a line would garble the next one.
     if (error && (count > 0 || error != asio::error::operation_aborted)) self->close();
-    self->writer_left.set();
     if (!error) co_return Result<>();
     co_await throw_if_cancelled();
     co_return closed();

@@ -87,6 +87,33 @@ TEST(ControlChannel, OverlappingWritersDontMixTheirLines) {
   for (const auto& [line, count] : seen) EXPECT_EQ(count, 5);
 }
 
+// A writer that comes when one has just left must not go before those that have been waiting.
+TEST(ControlChannel, OverlappingWritersKeepTheirOrder) {
+  async::Loop loop;
+  auto pair = make_socket_pair();
+  ControlChannel one(loop.executor(), std::move(pair->ours)), two(loop.executor(), std::move(pair->theirs));
+  async::TaskGroup group(loop.executor());
+  constexpr int kLines = 60;
+  int next = 0;
+  auto write = [&]() -> Task<void> {
+    while (next < kLines) {
+      // The first ones fill the socket, so that the others have to wait.
+      std::string line(next < 3 ? 300'000 : 1, static_cast<char>('!' + next));
+      ++next;
+      co_await one.write_line(std::move(line));
+    }
+  };
+  auto driver = [&]() -> Task<void> {
+    for (int i = 0; i < 6; ++i) group.spawn("write", write());
+    for (int i = 0; i < kLines; ++i) {
+      const auto line = co_await two.read_line();
+      EXPECT_EQ(line->front(), static_cast<char>('!' + i));
+    }
+    co_await group.join();
+  };
+  async::run_blocking(loop, driver());
+}
+
 TEST(ControlChannel, LinesOfAMebibytePassAndLongerOnesDont) {
   async::Loop loop;
   auto pair = make_socket_pair();

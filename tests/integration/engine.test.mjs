@@ -6,8 +6,12 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { models, program } from "../support/server.mjs";
+
+const engines = [];
+// A test that fails half-way leaves its engine; that must not keep the others' results waiting.
+after(() => engines.forEach((engine) => engine.child.kill("SIGKILL")));
 
 class Engine {
   constructor(args = [], environment = {}) {
@@ -17,6 +21,7 @@ class Engine {
       stdio: ["ignore", "ignore", "ignore", "pipe"],
       env: { ...process.env, CORRAL_CONTROL_FD: "3", ...environment },
     });
+    engines.push(this);
     this.control = this.child.stdio[3];
     this.control.on("error", () => {}); // it ends while we still write
     this.lines = createInterface({ input: this.control })[Symbol.asyncIterator]();
