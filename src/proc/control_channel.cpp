@@ -36,8 +36,7 @@ Task<void> throw_if_cancelled() {
 }  // namespace
 
 struct ControlChannel::State {
-  State(async::Executor executor, UniqueFd fd)
-      : socket(executor, asio::local::stream_protocol(), fd.get()) {
+  State(async::Executor executor, UniqueFd fd) : socket(executor, asio::local::stream_protocol(), fd.get()) {
     fd.release();
   }
 

@@ -6,8 +6,6 @@
 //   (flm)
 #pragma once
 
-#include <string_view>
-
 #include "residency/types.h"
 
 namespace corral::residency {
@@ -16,8 +14,5 @@ inline bool uses_npu(const ModelSpec& spec) { return has(spec.device, Device::np
 
 // True when both can be in memory at a time, as far as the NPU goes.
 bool may_share_npu(const ModelSpec& a, const ModelSpec& b);
-
-// The policy of a recipe on its effective device: none without the NPU, exclusive for recipes that aren't in the table.
-NpuPolicy npu_policy_of(std::string_view recipe, Device effective);
 
 }  // namespace corral::residency

@@ -169,7 +169,7 @@ constexpr std::array kNpuModels{
 };
 
 void settle_in(House& house, const NpuModel& npu) {
-  house.npu(npu.name, npu.recipe, npu_policy_of(npu.recipe, npu.device), npu.type);
+  house.npu(npu.name, npu.recipe, npu_use(npu.recipe, npu.device), npu.type);
   house.model(npu.name).device = npu.device;
 }
 
@@ -193,7 +193,7 @@ TEST(Rulebook, FlmHoldsOneLlmOneTranscriptionAndOneEmbeddingTogether) {
   const ModelType types[] = {ModelType::llm, ModelType::transcription, ModelType::embedding};
   const auto flm = [&](ModelType type, int number) {
     const auto name = fmt::format("{}{}", name_of(type), number);
-    house.npu(name, "flm", npu_policy_of("flm", Device::npu), type);
+    house.npu(name, "flm", npu_use("flm", Device::npu), type);
     return name;
   };
   for (ModelType type : types) house.have_idle(flm(type, 1));

@@ -43,7 +43,7 @@ ModelSpec on_npu(const char* recipe, ModelType type) {
   spec.recipe = recipe;
   spec.type = type;
   spec.device = Device::npu;
-  spec.npu = npu_policy_of(recipe, spec.device);
+  spec.npu = npu_use(recipe, spec.device);
   return spec;
 }
 
@@ -68,15 +68,15 @@ TEST(NpuRule, FlmSharesBetweenOneLlmOneTranscriptionAndOneEmbedding) {
 }
 
 TEST(NpuRule, PolicyFollowsRecipeAndEffectiveDevice) {
-  EXPECT_EQ(npu_policy_of("flm", Device::npu), NpuPolicy::coexist);
-  EXPECT_EQ(npu_policy_of("ryzenai-llm", Device::npu), NpuPolicy::exclusive);
-  EXPECT_EQ(npu_policy_of("oga-npu", Device::npu), NpuPolicy::exclusive);
-  EXPECT_EQ(npu_policy_of("oga-hybrid", Device::gpu | Device::npu), NpuPolicy::exclusive);
-  EXPECT_EQ(npu_policy_of("whispercpp", Device::npu), NpuPolicy::exclusive);
-  EXPECT_EQ(npu_policy_of("whispercpp", Device::cpu), NpuPolicy::none);
-  EXPECT_EQ(npu_policy_of("llamacpp", Device::gpu), NpuPolicy::none);
-  EXPECT_EQ(npu_policy_of("oga-cpu", Device::cpu), NpuPolicy::none);
-  EXPECT_EQ(npu_policy_of("sd-cpp", Device::gpu), NpuPolicy::none);
+  EXPECT_EQ(npu_use("flm", Device::npu), NpuPolicy::coexist);
+  EXPECT_EQ(npu_use("ryzenai-llm", Device::npu), NpuPolicy::exclusive);
+  EXPECT_EQ(npu_use("oga-npu", Device::npu), NpuPolicy::exclusive);
+  EXPECT_EQ(npu_use("oga-hybrid", Device::gpu | Device::npu), NpuPolicy::exclusive);
+  EXPECT_EQ(npu_use("whispercpp", Device::npu), NpuPolicy::exclusive);
+  EXPECT_EQ(npu_use("whispercpp", Device::cpu), NpuPolicy::none);
+  EXPECT_EQ(npu_use("llamacpp", Device::gpu), NpuPolicy::none);
+  EXPECT_EQ(npu_use("oga-cpu", Device::cpu), NpuPolicy::none);
+  EXPECT_EQ(npu_use("sd-cpp", Device::gpu), NpuPolicy::none);
 }
 
 TEST(LeaseTable, AReturnedLeaseIsNeverKnownAgain) {

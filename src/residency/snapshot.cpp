@@ -44,7 +44,8 @@ Snapshot Core::snapshot(Now now) const {
                                      .since = since(server->load_started, now),
                                      .waiters = server->waiters.size(),
                                      .attempt = server->attempt,
-                                     .aborting = server->state == ServerState::evicting};
+                                     .aborting = server->state == ServerState::evicting,
+                                     .leaving = server->leaving};
       continue;
     }
     if (is_resident(server->state) && (recent == nullptr || loaded_at(*recent) < loaded_at(*server)))

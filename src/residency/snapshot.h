@@ -33,7 +33,8 @@ struct LoadingView {
   Millis since{0};
   std::size_t waiters = 0;
   int attempt = 1;
-  bool aborting = false;  // nobody wants it any more, or it took too long: the child is being killed
+  bool aborting = false;                  // nobody wants it any more, or it took too long: the child is being killed
+  StopReason leaving = StopReason::none;  // why it is being killed
 };
 
 struct QueuedView {

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/model_type.h"
 #include "base/named.h"
+#include "base/recipe.h"
 
 namespace corral::residency {
 
@@ -45,8 +46,8 @@ struct EvictionSettings {
   friend bool operator==(const EvictionSettings&, const EvictionSettings&) = default;
 };
 
-// How a model shares the NPU, if its device is one: see npu_rule.h.
-enum class NpuPolicy : std::uint8_t { none, exclusive, coexist };
+// How a model shares the NPU, if its device is one: by the table of recipes, see npu_rule.h.
+using NpuPolicy = NpuUse;
 
 // What the core needs to know of a model to decide. Everything else about it travels beside, in the shell.
 struct ModelSpec {

@@ -100,12 +100,6 @@ const char* name_of(LoadStage stage) {
   return kNames[static_cast<std::size_t>(stage)];
 }
 
-residency::StopReason leaving_of(const residency::Core& core, residency::ServerId server) {
-  const auto& servers = core.state().servers;
-  const auto at = servers.find(server);
-  return at == servers.end() ? residency::StopReason::none : at->second->leaving;
-}
-
 Picture take_picture(const residency::Core& core, residency::Now now, double progress) {
   auto snapshot = core.snapshot(now);
   Picture picture{{}, std::move(snapshot.queue), core.state().settings, snapshot.revision};
@@ -113,7 +107,7 @@ Picture take_picture(const residency::Core& core, residency::Now now, double pro
     picture.servers.push_back({.id = view.id,
                                .spec = view.spec,
                                .state = view.state,
-                               .leaving = leaving_of(core, view.id),
+                               .leaving = view.leaving,
                                .pinned = view.pinned,
                                .leases = view.leases,
                                .load_duration = view.load_duration});
@@ -122,7 +116,7 @@ Picture take_picture(const residency::Core& core, residency::Now now, double pro
     picture.servers.push_back({.id = loading->id,
                                .spec = loading->spec,
                                .state = loading->aborting ? ServerState::evicting : ServerState::loading,
-                               .leaving = leaving_of(core, loading->id),
+                               .leaving = loading->leaving,
                                .loads = true,
                                .attempt = loading->attempt,
                                .progress = progress});

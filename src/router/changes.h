@@ -37,9 +37,6 @@ struct Picture {
   std::uint64_t revision = 0;
 };
 
-// Why the server drains or stops, if it does.
-residency::StopReason leaving_of(const residency::Core& core, residency::ServerId server);
-
 // `progress`: of the load that runs, 0..1.
 Picture take_picture(const residency::Core& core, residency::Now now, double progress);
 

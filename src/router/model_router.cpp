@@ -276,7 +276,7 @@ Result<residency::SpecPtr> ModelRouter::make_spec(const backends::ModelPtr& mode
   spec->type = model->type;
   spec->device = model->devices;
   spec->recipe = model->recipe;
-  spec->npu = residency::npu_policy_of(model->recipe, model->devices);
+  spec->npu = npu_use(model->recipe, model->devices);
   spec->options = backends::fingerprint(resolved->options);
   spec->load_deadline = options_.load_timeout.count() > 0 ? options_.load_timeout : default_deadline(model->size);
   spec->model = model;
@@ -387,7 +387,7 @@ async::Task<Report> ModelRouter::report_here() {
   for (const auto& view : report.snapshot.servers) {
     const auto& spec = LoadSpec::of(view.spec);
     auto options = backends::merge(options_of(view.eviction), spec.load_options);
-    ServerReport entry{view, {}, spec.model, std::move(options), false, leaving_of(core_, view.id)};
+    ServerReport entry{view, {}, spec.model, std::move(options), false};
     if (const auto found = running_.find(view.id); found != running_.end()) {
       entry.facts = found->second->server->facts();
       entry.streaming = found->second->streams > 0;

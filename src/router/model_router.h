@@ -42,8 +42,7 @@ struct ServerReport {
   backends::ServerFacts facts;
   backends::ModelPtr model;
   backends::LoadOptions options;
-  bool streaming = false;                                       // at least one answer of it is a stream
-  residency::StopReason leaving = residency::StopReason::none;  // why it drains or stops
+  bool streaming = false;  // at least one answer of it is a stream
 };
 
 struct Report {

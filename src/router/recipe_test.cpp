@@ -27,20 +27,5 @@ TEST_F(RecipeTest, ALoadOfOneIsRefusedBeforeAnybodyGoes) {
   EXPECT_EQ(backend.servers().size(), 1u);
 }
 
-TEST_F(RecipeTest, TheDecisionCoreKnowsTheSamePolicies) {
-  const std::pair<NpuUse, residency::NpuPolicy> pairs[] = {{NpuUse::none, residency::NpuPolicy::none},
-                                                           {NpuUse::exclusive, residency::NpuPolicy::exclusive},
-                                                           {NpuUse::coexist, residency::NpuPolicy::coexist}};
-  for (const Recipe& recipe : recipes()) {
-    for (const Device device : {Device::cpu, Device::gpu, Device::npu, Device::gpu | Device::npu}) {
-      const auto use = npu_use(recipe.name, device);
-      // An NPU that a recipe can't use is nobody's business.
-      if (has(device, Device::npu) && !has(recipe.possible, Device::npu)) continue;
-      const auto* const expected = std::ranges::find(pairs, use, [](const auto& pair) { return pair.first; });
-      EXPECT_EQ(residency::npu_policy_of(recipe.name, device), expected->second) << recipe.name;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace corral::router

@@ -34,7 +34,7 @@ void write_server(json::Writer& out, const router::ServerReport& server) {
   out.field("backend_url", server.facts.backend_url).field("backend_alive", server.facts.pid > 0);
   out.field("backend_health", health_of(server));
   out.field("pid", server.facts.pid).field("memory_bytes", server.facts.memory_bytes);
-  if (server.leaving != residency::StopReason::none) out.field("leaving", residency::name_of(server.leaving));
+  if (server.view.leaving != residency::StopReason::none) out.field("leaving", residency::name_of(server.view.leaving));
   if (server.facts.predicted) backends::write(out.key("memory"), *server.facts.predicted);
   out.field("max_context_window", server.facts.context_window);
   out.key("launch_command").begin_array();
