@@ -45,7 +45,8 @@ LoadOptions draft_options(const LoadOptions& options, std::uint32_t n_ctx) {
   draft.loras.clear();
   draft.n_ctx = n_ctx;
   // The running ones, and some that pause between two turns.
-  draft.max_sequences = std::min({options.speculative.max_active, options.max_sequences, kMaxSequences / 2}) + 2;
+  draft.max_sequences =
+      std::min({active_beside_draft_model(options.speculative), options.max_sequences, kMaxSequences / 2}) + 2;
   draft.n_batch = std::max(kPiece, draft.max_sequences);
   draft.speculative = {};
   return draft;

@@ -10,9 +10,14 @@
 
 namespace corral::engine {
 
+struct Guess {
+  Token token = kNoToken;
+  double probability = 0;  // that it is right if those before it were
+};
+
 // The pass that guesses would be added to.
 struct GuessBudget {
-  std::uint32_t most = 0;  // guesses
+  std::uint32_t most = 0;  // guesses at one session
   std::uint32_t rows = 1;  // in the pass without them
   const RowCosts& costs;
 };
@@ -20,10 +25,10 @@ struct GuessBudget {
 class Drafter {
  public:
   virtual ~Drafter() = default;
-  // Appends tokens that may follow `history` to `to`; none if there is no good guess or a pass is better without.
-  // Whether earlier guesses were right is seen from the history.
+  // Appends tokens that may follow `history` to `to`; none if there is no guess, or making one takes more than it can
+  // give. Whether earlier guesses were right is seen from the history, whether they were used or not.
   virtual void draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
-                     std::vector<Token>& to) = 0;
+                     std::vector<Guess>& to) = 0;
   // The session ended.
   virtual void forget(SessionId session) = 0;
   // Gives memory back at the cost of computing it again when it is needed.

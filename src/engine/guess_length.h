@@ -5,13 +5,14 @@
 
 #include <concepts>
 #include <cstdint>
+#include <span>
 
 #include "engine/drafter.h"
 
 namespace corral::engine {
 
-// `probability(i)`: that guess i, from 0, is right if those before it were. `each`: what making one takes, in passes of
-// one row. 0: a pass is better without.
+// For one session, where making guesses takes time too. `probability(i)`: that guess i, from 0, is right if those
+// before it were. `each`: what making one takes, in passes of one row. 0: a pass is better without.
 template <std::invocable<std::uint32_t> Probability>
 std::uint32_t guess_length(const GuessBudget& budget, double each, Probability probability) {
   // Without guesses, each row of the pass gives a token.
@@ -29,6 +30,22 @@ std::uint32_t guess_length(const GuessBudget& budget, double each, Probability p
   }
   return best;
 }
+
+// The guesses at one session of a pass.
+struct GuessList {
+  std::span<const Guess> guesses;  // that there are
+  std::uint32_t most = 0;          // rows behind the session's own that its cells have room for
+  std::uint32_t rows = 0;          // result: so many rows; the first guesses, and fillers where there are fewer
+};
+
+struct GuessLimits {
+  std::uint32_t most = 0;  // rows of guesses in the pass
+  bool equal = false;      // each session must have as many rows as the others
+};
+
+// Chooses `rows` of every list, for a pass that has a row for each of them already: the best guesses of all sessions
+// together.
+void choose_guesses(std::span<GuessList> lists, const RowCosts& costs, const GuessLimits& limits);
 
 // How often something is true, recent times counting most.
 class Rate {

@@ -12,6 +12,7 @@
 #include "engine/inference_engine.h"
 #include "engine/inference_engine_impl.h"
 #include "engine/memory_estimate.h"
+#include "engine/model_drafter.h"
 
 namespace corral::engine {
 namespace {
@@ -83,7 +84,8 @@ Result<> InferenceEngine::Impl::add_worker() {
       .foreign_cell_ms = foreign_cell_ms(*model, options),
       .move_cell_ms = static_cast<double>(model->kv_bytes_per_token()) / kMoveBytesPerMs,
       .draft_tokens = options.speculative.max_tokens,
-      .draft_active = options.speculative.max_active,
+      .draft_active = draft_model ? active_beside_draft_model(options.speculative)
+                                  : options.speculative.max_active.value_or(kMaxSequences),
       .measure_rows = options.speculative.measure,
   };
   workers.push_back(std::make_unique<Worker>(WorkerCore::Parts{.tokens = *model,

@@ -33,7 +33,7 @@ ModelDrafter::ModelDrafter(const TokenTable& tokens, std::uint32_t n_vocab, std:
 }
 
 void ModelDrafter::draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
-                         std::vector<Token>& to) {
+                         std::vector<Guess>& to) {
   if (!ensure_memory() || history.size() + budget.most > memory_->n_ctx()) return;
   Followed& followed = follow(session);
   judge(followed, history);
@@ -47,7 +47,7 @@ void ModelDrafter::draft(SessionId session, std::span<const Token> history, cons
     if (followed.guesses.size() == most || tokens_.ends_generation(next.token)) break;
     if (!compute(followed, std::span(&next.token, 1), true)) break;
   }
-  to.insert(to.end(), followed.guesses.begin(), followed.guesses.end());
+  for (const Token token : followed.guesses) to.push_back({token, followed.rate.value()});
   followed.unsure = followed.guesses.empty() ? followed.unsure + 1 : 0;
   if (followed.unsure < kMostUnsure) return;
   followed.unsure = 0;
@@ -128,7 +128,7 @@ bool ModelDrafter::make_room(const Followed& except) {
   return false;
 }
 
-ModelDrafter::Guess ModelDrafter::guess(std::int32_t row) const {
+Guess ModelDrafter::guess(std::int32_t row) const {
   const float* const logits = memory_->logits(row);
   if (logits == nullptr) return {};
   const std::uint32_t best = argmax(logits, n_vocab_);

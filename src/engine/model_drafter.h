@@ -31,7 +31,7 @@ class ModelDrafter final : public Drafter {
                ModelDrafterOptions options);
 
   void draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
-             std::vector<Token>& to) override;
+             std::vector<Guess>& to) override;
   void forget(SessionId session) override;
   void downsize() override;
 
@@ -57,10 +57,7 @@ class ModelDrafter final : public Drafter {
   bool catch_up(Followed& followed, std::span<const Token> history);
   bool compute(Followed& followed, std::span<const Token> tokens, bool output);
   bool make_room(const Followed& except);
-  struct Guess {
-    Token token = kNoToken;
-    float probability = 0;
-  };
+  // Its probability is the draft model's own.
   Guess guess(std::int32_t row) const;
 
   const TokenTable& tokens_;
@@ -79,6 +76,11 @@ inline constexpr const char* kDraftOption = "draft_model";
 // Loads `options.speculative.draft_path` for guessing what `target` says.
 // Errors: as InferenceEngine::load and invalid_argument where the vocabularies differ; all name "draft_model".
 Result<std::shared_ptr<Model>> load_draft_model(const LoadOptions& options, const Model& target);
+
+// Most running sessions beside which a draft model guesses: it takes them one after another.
+inline std::uint32_t active_beside_draft_model(const SpeculativeOptions& options) {
+  return options.max_active.value_or(2);
+}
 
 // The options of the draft model's context beside one of `n_ctx` cells.
 LoadOptions draft_options(const LoadOptions& options, std::uint32_t n_ctx);

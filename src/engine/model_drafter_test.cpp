@@ -35,10 +35,12 @@ class Guesser {
     drafter_.emplace(*model_, model_->size(), std::move(*memory), make, options);
   }
   std::vector<Token> once(std::uint64_t session, const std::vector<Token>& history, std::uint32_t most = 6) {
-    std::vector<Token> guesses;
+    std::vector<Guess> guesses;
     drafter_->draft(SessionId{session}, history, {.most = most, .rows = 1, .costs = costs_}, guesses);
     EXPECT_LE(guesses.size(), most);
-    return guesses;
+    std::vector<Token> tokens;
+    for (const Guess& guess : guesses) tokens.push_back(guess.token);
+    return tokens;
   }
   // Asks until the history is taken in.
   std::vector<Token> operator()(std::uint64_t session, const std::vector<Token>& history, std::uint32_t most = 6) {

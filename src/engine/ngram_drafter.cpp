@@ -33,7 +33,7 @@ void NgramDrafter::judge(Text& text, std::span<const Token> history) {
 }
 
 void NgramDrafter::draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
-                         std::vector<Token>& to) {
+                         std::vector<Guess>& to) {
   Text& text = texts_.try_emplace(session.value(), typical_).first->second;
   for (NgramIndex& index : text.indexes) index.update(history);
   judge(text, history);
@@ -43,12 +43,13 @@ void NgramDrafter::draft(SessionId session, std::span<const Token> history, cons
     if (text.match.length > 0) break;
   }
   if (text.match.length == 0) return;
-  std::uint32_t guesses =
-      guess_length(budget, 0, [&](std::uint32_t i) { return rate_of(text.rates, text.match.length + i).value(); });
   // Beyond the end of the history its own continuation is copied: that is how a loop goes on.
   const std::size_t distance = history.size() - text.match.end;
-  for (std::size_t from = text.match.end; guesses > 0; --guesses, ++from)
-    to.push_back(from < history.size() ? history[from] : to[to.size() - distance]);
+  for (std::uint32_t i = 0; i < budget.most; ++i) {
+    const std::size_t from = text.match.end + i;
+    to.push_back({.token = from < history.size() ? history[from] : to[to.size() - distance].token,
+                  .probability = rate_of(text.rates, text.match.length + i).value()});
+  }
 }
 
 }  // namespace corral::engine

@@ -18,7 +18,7 @@ class NgramDrafter final : public Drafter {
  public:
   NgramDrafter();
   void draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
-             std::vector<Token>& to) override;
+             std::vector<Guess>& to) override;
   void forget(SessionId session) override { texts_.erase(session.value()); }
   void downsize() override { texts_.clear(); }
 

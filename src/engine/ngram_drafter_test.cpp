@@ -20,12 +20,22 @@ RowCosts costs(double each = 0) {
 }
 const RowCosts kFree = costs();
 
+std::vector<Token> tokens_of(std::span<const Guess> guesses) {
+  std::vector<Token> tokens;
+  for (const Guess& guess : guesses) tokens.push_back(guess.token);
+  return tokens;
+}
+
+// The guesses of one session that a pass with nobody else is better with.
 std::vector<Token> draft(NgramDrafter& drafter, const std::vector<Token>& history, std::uint32_t most = 8,
                          SessionId session = kSession, const RowCosts& costs = kFree) {
-  std::vector<Token> guesses;
+  std::vector<Guess> guesses;
   drafter.draft(session, history, {.most = most, .rows = 1, .costs = costs}, guesses);
   EXPECT_LE(guesses.size(), most);
-  return guesses;
+  GuessList list{.guesses = guesses, .most = most};
+  choose_guesses(std::span(&list, 1), costs, {.most = most});
+  guesses.resize(list.rows);
+  return tokens_of(guesses);
 }
 
 // By hand: what NgramIndex::longest finds if it looks everywhere.
@@ -115,9 +125,9 @@ TEST(NgramDrafter, GoesOnWithALoopBeyondTheEndOfTheHistory) {
 
 TEST(NgramDrafter, AppendsBehindOtherGuesses) {
   NgramDrafter drafter;
-  std::vector<Token> guesses = {100, 101};
+  std::vector<Guess> guesses = {{100, 1}, {101, 1}};
   drafter.draft(kSession, std::vector<Token>{4, 5, 4, 5}, {.most = 3, .rows = 1, .costs = kFree}, guesses);
-  EXPECT_THAT(guesses, ElementsAre(100, 101, 4, 5, 4));
+  EXPECT_THAT(tokens_of(guesses), ElementsAre(100, 101, 4, 5, 4));
 }
 
 TEST(NgramDrafter, FollowsAHistoryThatGrowsOrIsCut) {

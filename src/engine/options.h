@@ -40,8 +40,10 @@ struct LoraAdapter {
 
 // Guesses at the next tokens that are checked several in one pass; the answer is the same with and without.
 struct SpeculativeOptions {
-  std::uint32_t max_tokens = 0;    // most guesses of a pass; 0: off
-  std::uint32_t max_active = 2;    // more running sessions than this: the passes are full without guesses
+  std::uint32_t max_tokens = 0;  // most guesses at a session in a pass; 0: off
+  // More running sessions than this: no guesses. None: two for a draft model, any number for looking up, which costs
+  // nothing.
+  std::optional<std::uint32_t> max_active = {};
   std::string draft_path = {};     // a smaller model with the same vocabulary; empty: look the n-gram up in the history
   float draft_probability = 0.5f;  // a guess to which the draft model gives less than this isn't made
   bool measure = true;             // no guesses where passes are faster without; false: wherever one may be right

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Guesses whatever they cost: a test must not depend on how fast the machine is just now.
-SpeculativeOptions by_looking_up(std::uint32_t max_tokens = 8, std::uint32_t max_active = 2) {
+SpeculativeOptions by_looking_up(std::uint32_t max_tokens = 8, std::optional<std::uint32_t> max_active = {}) {
   SpeculativeOptions options;
   options.max_tokens = max_tokens;
   options.max_active = max_active;
@@ -273,6 +273,27 @@ TEST_F(InMidGuess, ASlowReaderLosesNothing) {
   EXPECT_EQ(answer.tokens, generate(*plain_, session_with(*plain_, "go\n"), greedy(300)).tokens);
   for (const StreamChunk& chunk : answer.chunks) EXPECT_LE(chunk.tokens.size(), 4u);
   EXPECT_GT(answer.finish.usage.accepted_tokens, 0u);
+}
+
+// With a part for each, all have equally many rows: where one has no guess, or fewer, fillers stand for them.
+TEST_F(InMidGuess, SideBySideInASplitLayout) {
+  LoadOptions options = load_options("scripted-endless");
+  options.kv_layout = KvLayout::split;
+  options.max_sequences = 3;
+  options.n_ctx = 1536;
+  options.speculative = by_looking_up();
+  const auto service = load(options);
+  // The first knows from the beginning how it goes on, the others learn it one after another.
+  const std::vector<Token> rounds = generate(*plain_, session_with(*plain_, "go\n"), greedy(90)).tokens;
+  const std::vector<std::vector<Token>> prompts = {rounds, {rounds.begin(), rounds.begin() + 40}, {10}};
+  std::vector<StreamHandle> streams;
+  for (std::uint32_t i = 0; i < 3; ++i)
+    streams.push_back(*service->generate_stream(session_with(*service, prompts[i]), greedy(150 + 40 * i)));
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const Answer answer = drain(streams[i]);
+    EXPECT_EQ(answer.tokens, generate(*plain_, session_with(*plain_, prompts[i]), greedy(150 + 40 * i)).tokens) << i;
+    EXPECT_GT(answer.finish.usage.accepted_tokens, 50u) << i;
+  }
 }
 
 TEST_F(InMidGuess, Logprobs) {

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "engine/commands.h"
 #include "engine/drafter.h"
+#include "engine/guess_length.h"
 #include "engine/kv_memory.h"
 #include "engine/layout.h"
 #include "engine/scheduler.h"
@@ -34,7 +35,7 @@ struct WorkerOptions {
   bool park_at_end = false;         // what is in cells is wanted when the worker has gone
   double foreign_cell_ms = 0;       // see LayoutFacts
   double move_cell_ms = 0;
-  std::uint32_t draft_tokens = 0;  // most guesses in a pass; 0: none
+  std::uint32_t draft_tokens = 0;  // most guesses at a session in a pass; 0: none
   std::uint32_t draft_active = 0;  // most running sessions beside which guessing pays
   bool measure_rows = true;        // else every row counts as cheap
 };
@@ -94,6 +95,7 @@ class WorkerCore {
     std::int32_t row = -1;      // batch index of the last pending one, whose logits are wanted; -1: not in this pass
     std::uint32_t drafted = 0;  // guesses behind it, in the rows that follow
     std::uint32_t first_draft = 0;  // in drafts_
+    std::uint32_t fillers = 0;      // rows behind those that only make all sessions' rows equally many
   };
   void compute_pass();
   void plan_pass();
@@ -102,6 +104,7 @@ class WorkerCore {
   double decode_ms(std::uint32_t streams) const;
   const RowCosts& costs() const { return options_.measure_rows ? row_costs_ : cheap_; }
   void add_drafts();
+  std::uint32_t room_behind(const Session& session) const;
   void decode(std::span<PassItem> items);
   std::uint32_t fill_batch(std::span<PassItem> items);
   void take_results(std::span<const PassItem> items);
@@ -150,7 +153,8 @@ class WorkerCore {
   std::vector<std::uint64_t> prefilling_;
   std::vector<PassItem> items_;
   bool measuring_ = false;  // prompts wait until this pass has shown what running streams take
-  std::vector<Token> drafts_;
+  std::vector<Guess> drafts_;
+  std::vector<GuessList> guess_lists_;
   std::string piece_;
   std::vector<Token> by_logit_;
   WorkerStats counters_;

@@ -68,24 +68,42 @@ void WorkerCore::add_drafts() {
   if (measuring_ || !drafter_ || options_.draft_tokens == 0 || !memory_->divisible() ||
       active_.size() > options_.draft_active)
     return;
-  // A split layout computes sequences with different numbers of tokens one after another.
-  if (!shape_.unified() && items_.size() > 1) return;
-  if (std::ranges::any_of(items_, [](const PassItem& item) { return item.tokens != 1; })) return;
-  std::uint32_t room = std::min(options_.draft_tokens, batch_.capacity() - static_cast<std::uint32_t>(items_.size()));
+  const auto decodes = [](const PassItem& item) {
+    return item.tokens == 1 && item.session->pending() == 1 && item.session->generation->usage.completion_tokens > 0;
+  };
+  if (items_.empty() || !std::ranges::all_of(items_, decodes)) return;
+  const auto rows = static_cast<std::uint32_t>(items_.size());
   for (PassItem& item : items_) {
-    const Session& session = *item.session;
-    if (session.generation->usage.completion_tokens == 0 || session.pending() != 1) continue;
-    // The last token of an answer can't be followed by a guess: all in the pass may become part of the answer.
-    const std::uint32_t ends = std::max(1u, session.remaining()) - 1;
-    const std::uint32_t cells = memory_->cells_per_sequence();
-    const std::uint32_t most = std::min({room, ends, cells - std::min(cells, session.in_cache + 1)});
-    if (most == 0) continue;
     item.first_draft = static_cast<std::uint32_t>(drafts_.size());
-    const auto rows = static_cast<std::uint32_t>(items_.size() + drafts_.size());
-    drafter_->draft(session.shared->id, session.history, {.most = most, .rows = rows, .costs = costs()}, drafts_);
+    // The last token of an answer can't be followed by a guess: all in the pass may become part of the answer.
+    const std::uint32_t ends = std::max(1u, item.session->remaining()) - 1;
+    const std::uint32_t most = std::min({options_.draft_tokens, ends, room_behind(*item.session)});
+    if (most > 0)
+      drafter_->draft(item.session->shared->id, item.session->history, {.most = most, .rows = rows, .costs = costs()},
+                      drafts_);
     item.drafted = static_cast<std::uint32_t>(drafts_.size()) - item.first_draft;
-    room -= item.drafted;
   }
+  if (drafts_.empty()) return;
+  guess_lists_.clear();
+  for (const PassItem& item : items_) {
+    guess_lists_.push_back(
+        {.guesses = std::span(drafts_).subspan(item.first_draft, item.drafted), .most = room_behind(*item.session)});
+  }
+  // In all as many as one alone may have, or one for each. A split layout computes sequences with different numbers of
+  // tokens one after another.
+  const std::uint32_t most = std::min(std::max(options_.draft_tokens, rows), batch_.capacity() - rows);
+  choose_guesses(guess_lists_, costs(), {.most = most, .equal = !shape_.unified()});
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const std::uint32_t chosen = guess_lists_[i].rows;
+    items_[i].drafted = std::min(items_[i].drafted, chosen);
+    items_[i].fillers = chosen - items_[i].drafted;
+  }
+}
+
+// Cells that a session may still take, beside the one for its pending token.
+std::uint32_t WorkerCore::room_behind(const Session& session) const {
+  const std::uint32_t cells = memory_->cells_per_sequence();
+  return cells - std::min(cells, session.in_cache + 1);
 }
 
 // Puts the items into the batch; returns how many of its tokens are prefill.
@@ -103,9 +121,11 @@ std::uint32_t WorkerCore::fill_batch(std::span<PassItem> items) {
       const std::int32_t row = batch_.add(session.history[position], position, session.sequence, output);
       if (output) item.row = row;
     }
-    if (item.row < 0) item.drafted = 0;
-    for (std::uint32_t i = 0; i < item.drafted; ++i)
-      batch_.add(drafts_[item.first_draft + i], session.in_cache + item.tokens + i, session.sequence, true);
+    for (std::uint32_t i = 0; i < item.drafted + item.fillers; ++i) {
+      const bool guess = i < item.drafted;
+      batch_.add(guess ? drafts_[item.first_draft + i].token : session.history.back(),
+                 session.in_cache + item.tokens + i, session.sequence, guess);
+    }
     if (item.tokens > 1 || session.generation->usage.completion_tokens == 0) {
       prefill += item.tokens;
       prefilling_.push_back(session.id());
@@ -167,7 +187,7 @@ void WorkerCore::decode(std::span<PassItem> items) {
 // Takes the guesses out of a pass; false if there were none.
 bool WorkerCore::without_drafts(std::span<PassItem> items) {
   bool any = false;
-  for (PassItem& item : items) any |= std::exchange(item.drafted, 0u) > 0;
+  for (PassItem& item : items) any |= std::exchange(item.drafted, 0u) + std::exchange(item.fillers, 0u) > 0;
   return any;
 }
 
@@ -182,7 +202,7 @@ void WorkerCore::decode_apart(std::span<PassItem> items) {
   for (PassItem& item : items) {
     if (item.session->phase != Phase::active) continue;  // put back by one before it
     item.tokens = std::min(item.tokens, item.session->pending());
-    item.drafted = 0;
+    item.drafted = item.fillers = 0;
     decode(std::span(&item, 1));
   }
 }
@@ -213,7 +233,7 @@ void WorkerCore::take_result(const PassItem& item) {
       finish(session, StopReason::error, token.error());
       break;
     }
-    const bool right = i < item.drafted && *token == drafts_[item.first_draft + i];
+    const bool right = i < item.drafted && *token == drafts_[item.first_draft + i].token;
     if (right) {
       ++accepted;
       ++usage.accepted_tokens;
@@ -223,7 +243,7 @@ void WorkerCore::take_result(const PassItem& item) {
     if (!right || session.phase != Phase::active) break;
     sequences_.computed(session, session.in_cache + 1);
   }
-  if (item.drafted == 0) return;
+  if (item.drafted + item.fillers == 0) return;
   counters_.drafted_tokens += item.drafted;
   counters_.accepted_tokens += accepted;
   if (session.sequence >= 0) sequences_.discard_behind(session);

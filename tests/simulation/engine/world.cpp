@@ -38,13 +38,14 @@ class FakePicker final : public TokenPicker {
 class FakeDrafter final : public Drafter {
  public:
   explicit FakeDrafter(std::uint64_t seed) : random_(seed) {}
-  void draft(SessionId, std::span<const Token> history, const GuessBudget& budget, std::vector<Token>& to) override {
+  void draft(SessionId, std::span<const Token> history, const GuessBudget& budget, std::vector<Guess>& to) override {
     std::uint64_t hash = kEmptyHash;
     for (const Token token : history) hash = next_hash(hash, token);
     for (std::uint32_t i = random_() % (budget.most + 1); i > 0; --i) {
       const Token right = answer_to(hash, kVocabulary);
-      to.push_back(random_() % 4 == 0 ? static_cast<Token>(random_() % kVocabulary) : right);
-      hash = next_hash(hash, to.back());
+      const Token token = random_() % 4 == 0 ? static_cast<Token>(random_() % kVocabulary) : right;
+      to.push_back({token, 0.5 + 0.125 * static_cast<double>(random_() % 4)});
+      hash = next_hash(hash, token);
     }
   }
   void forget(SessionId) override {}
