@@ -150,30 +150,6 @@ TEST(Speculative, GoesOnAfterADownsize) {
   }
 }
 
-// Guesses in a nearly full pool: whoever runs keeps its cells.
-TEST(Speculative, NobodyLosesCellsForGuesses) {
-  LoadOptions options = load_options("tiny-llama");
-  options.n_ctx = 512;
-  options.stream_tokens = 24;
-  options.kv_layout = KvLayout::unified;
-  options.speculative = by_looking_up();
-  const auto service = load(options);
-  const auto wide = load(load_options("tiny-llama"));
-  std::vector<StreamHandle> streams;
-  for (std::uint32_t i = 0; i < 2; ++i) {
-    // A text in which this model has long begun to repeat itself.
-    const std::vector<Token> text =
-        some_tokens(12, i + 1) + generate(*wide, session_with(*wide, some_tokens(12, i + 1)), endless(221)).tokens;
-    streams.push_back(*service->generate_stream(session_with(*service, text), endless(100)));
-  }
-  // Until both wait for their readers, 24 tokens later, nothing but guesses can be too much.
-  const auto paused = [](const SessionView& view) { return view.state == SessionState::paused; };
-  while (!std::ranges::all_of(service->sessions(), paused)) {
-  }
-  EXPECT_GT(service->stats().total().drafted_tokens, 0u);
-  EXPECT_EQ(service->stats().total().preemptions, 0u);
-}
-
 TEST(Speculative, TooManyGuessesAreRefused) {
   LoadOptions options = load_options("tiny-llama");
   options.speculative.max_tokens = kMaxGuesses + 1;
