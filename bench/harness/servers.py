@@ -77,7 +77,8 @@ def corral_serve(stage, folder, *arguments, name="corral serve"):
 
 
 def corral_engine(stage, model, name="corral engine", **options):
-    """An engine child as `corral serve` starts it, but with us as its parent, and listening on TCP as well.
+    """An engine child as `corral serve` starts it, but with us as its parent, listening on TCP as well, and without
+    guesses unless they are asked for (`speculative`).
 
     `options` are those of a load (`ctx_size`, `parallel`, `park_dir`, ...). The name must be the only one of its kind
     on this stage."""
