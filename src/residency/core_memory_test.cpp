@@ -98,6 +98,15 @@ TEST_F(Pressure, InOneMemoryLeavesModelsInAnotherAlone) {
   EXPECT_THAT(both(5, 55), ElementsAre("stop a: pressure", "watch no more"));
 }
 
+// What is missing of RAM can't be had; of the device, "b" alone gives enough, though "a" is the more disposable one.
+TEST_F(Pressure, InAMemoryThatNobodyCanRelieveSendsNobodyMoreAwayFromAnother) {
+  have("a", 3, 0, kOn);
+  have("b", 30, 0, kOn);
+  house.pass(Millis{10'000});
+  const std::vector<PoolSample> both = {{PoolId("gpu0"), 100, 5}, {PoolId("ram"), 100, 1}};
+  EXPECT_THAT(house.send(MemorySampled{both}), ElementsAre("stop b: pressure"));
+}
+
 TEST_F(Pressure, AModelOfUnknownNeedsGoesAloneAndTheNextSampleTells) {
   house.model("x").eviction = kOn;
   house.model("y").eviction = kOn;

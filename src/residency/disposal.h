@@ -46,8 +46,8 @@ struct Cover {
   std::vector<Relief> reliefs;
   bool enough = false;  // they give all that was short
 };
-// As many of `choice` as it takes to give `short_by`, in their order, without those that turn out superfluous. All that
-// help when all together don't suffice.
+// As many of `choice` as it takes to give `short_by`, in their order, without those that turn out superfluous. Where
+// all together don't suffice, as few as give all that can be had of every memory.
 Cover cover(const MemoryBooks& books, const PoolBytes& short_by, const std::vector<Relief>& choice);
 
 }  // namespace corral::residency
