@@ -213,11 +213,12 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
   constexpr std::int64_t kSpeculative = 16;
   if (const auto fine = config::check(options); !fine)
     return fail(errc::invalid_option, fine.error().message, fine.error().param);
-  auto resolved = merge(options, LoadOptions{-1, 16, 0, -1, ""});
+  auto resolved = merge(options, LoadOptions{-1, 16, 0, -1, "auto"});
   if (*resolved.ctx_size == 0) resolved.ctx_size = -1;
+  if (resolved.llamacpp_backend == "") resolved.llamacpp_backend = "auto";
   if (resolved.llamacpp_backend == "cpu") {
     resolved.gpu_layers = 0;
-  } else if (resolved.llamacpp_backend != "" && resolved.llamacpp_backend != "auto") {
+  } else if (resolved.llamacpp_backend != "auto") {
     return fail(errc::invalid_option,
                 fmt::format("'llamacpp_backend' must be 'auto' (the best this build has) or 'cpu', not '{}'",
                             *resolved.llamacpp_backend),

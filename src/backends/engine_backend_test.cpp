@@ -436,10 +436,14 @@ TEST_F(EngineBackendTest, OptionsAreFilledInAndChecked) {
   start();
   const auto resolved = backend_->resolve(*model(), {});
   ASSERT_TRUE(resolved);
-  EXPECT_EQ(*resolved, (LoadOptions{-1, 16, 0, -1, "", {}, 16}));
+  EXPECT_EQ(*resolved, (LoadOptions{-1, 16, 0, -1, "auto", {}, 16}));
   LoadOptions zero;
   zero.ctx_size = 0;
   EXPECT_EQ(backend_->resolve(*model(), zero)->ctx_size, -1);
+
+  LoadOptions best;
+  best.llamacpp_backend = "";
+  EXPECT_EQ(fingerprint(*backend_->resolve(*model(), best)), fingerprint(*resolved)) << "no name is auto";
 
   LoadOptions wrong;
   wrong.parallel = 0;
