@@ -165,7 +165,8 @@ class EngineChild {
     }
     engine_ = service;
     signals_.add(SIGTERM);
-    co_await tell(backends::EngineReady{service->facts().n_ctx, engine::cpu_backend_file()});
+    const Device device = service->facts().gpus > 0 ? Device::gpu : Device::cpu;
+    co_await tell(backends::EngineReady{service->facts().n_ctx, engine::cpu_backend_file(), device});
     tasks_.spawn("watch signals", watch_signals());
     co_await parent_gone_.wait();
     engine_ = nullptr;

@@ -63,6 +63,10 @@ std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
 llama_model_params model_params(const LoadOptions& options) {
   llama_model_params params = llama_model_default_params();
   params.n_gpu_layers = options.n_gpu_layers;
+  // Without layers there a GPU would still be opened, and its memory taken, to help with long prompts: 0 means none of
+  // it.
+  static ggml_backend_dev_t no_devices[] = {nullptr};
+  if (options.n_gpu_layers == 0) params.devices = no_devices;
   params.use_extra_bufts = options.repack;
   if (options.mmap != Toggle::automatic || options.mlock) {
     const bool mmap = options.mmap != Toggle::off;

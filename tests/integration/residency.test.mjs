@@ -39,13 +39,14 @@ test(`two models share one slot under 8 clients for ${seconds} s; a model of ano
 test("load, health, models and unload tell the same story", async () => {
   assert.equal((await server.post("/v1/unload", {})).status, 200);
   assert.deepEqual(await server.loaded(), []);
-  const loaded = await server.post("/v1/load", { model_name: "tiny-llama", ctx_size: 2048 });
+  const loaded = await server.post("/v1/load", { model_name: "tiny-llama", ctx_size: 2048, llamacpp_backend: "cpu" });
   assert.deepEqual(loaded.body, { ...loaded.body, status: "success", model_name: "tiny-llama", recipe: "llamacpp" });
   const entry = (await server.loaded())[0];
   assert.equal(entry.model_name, "tiny-llama");
   assert.equal(entry.status, "ready");
   assert.equal(entry.recipe_options.ctx_size, 2048);
   assert.equal(entry.max_context_window, 2048);
+  assert.equal(entry.device, "cpu");
   assert.ok(entry.pid > 0 && entry.memory_bytes > 0 && entry.last_use > 1e12);
   const model = (await server.get("/v1/models/tiny-llama")).body;
   assert.equal(model.status.value, "loaded");

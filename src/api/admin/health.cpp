@@ -21,7 +21,7 @@ void write_server(json::Writer& out, const router::ServerReport& server) {
   out.begin_object();
   out.field("model_name", view.spec->name.value()).field("checkpoint", server.model->checkpoint);
   out.field("type", name_of(view.spec->type))
-      .field("device", name_of(view.spec->device))
+      .field("device", name_of(server.device))
       .field("recipe", view.spec->recipe);
   config::write_members(out.key("recipe_options").begin_object(), server.options, config::Members::all);
   out.end_object();
