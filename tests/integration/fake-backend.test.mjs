@@ -321,6 +321,22 @@ stage("unload and stop wait for nobody who is idle, and leave no process", ["a",
   assert.deepEqual(await server.loaded(), []);
 });
 
+stage("unload of all tells every process to end before any of them has", ["a", "b", "c", "d", "e"], slots(5), async (its, server) => {
+  const engines = [];
+  for (const name of "abcde") engines.push(await its.have(name));
+  let gone = 0;
+  for (const engine of engines) {
+    await engine.ignore("SIGTERM");
+    engine.gone.then(() => ++gone);
+  }
+  const asking = server.post("/v1/unload", {});
+  for (const engine of engines) assert.equal(await engine.signals.take(), "SIGTERM");
+  assert.equal(gone, 0, "one was waited for before another was told");
+  for (const engine of engines) engine.exit(0);
+  assert.deepEqual((await asking).body.unloaded.sort(), ["a", "b", "c", "d", "e"]);
+  assert.deepEqual(await server.loaded(), []);
+});
+
 const watched = [...slots(1), "--watchdog-timeout", "2s"];
 
 for (const [how, hang] of [
