@@ -219,6 +219,7 @@ class FakeWrappedServer final : public WrappedServer {
             .context_window = 2048,
             .memory_bytes = 1024};
   }
+  std::uint64_t work() const override { return server_->work_; }
 
  private:
   const std::shared_ptr<FakeServer> server_;
