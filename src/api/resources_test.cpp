@@ -178,6 +178,27 @@ TEST_F(ApiTest, HealthAnswersWhileModelsLoadAndWait) {
   EXPECT_TRUE(json::find(queued, "waiting_for"));
 }
 
+// Who looks for a model in the list of loaded ones used to find it while its process ended.
+TEST_F(ApiTest, HealthListsAModelThatStopsAsStoppingAndNotAsLoaded) {
+  have("tiny-llama");
+  EXPECT_THAT(strings(json::find(get("/health").json(), "stopping")), IsEmpty());
+  backend.stop_at_once = false;
+  auto unloading = send("POST", "/v1/unload", R"({"model_name":"tiny-llama"})");
+  const auto health = get("/health").json();
+  EXPECT_THAT(strings(json::find(health, "all_models_loaded")), IsEmpty());
+  EXPECT_TRUE(json::find(health, "model_loaded")->is_null());
+  EXPECT_THAT(strings(json::find(health, "stopping"), "model_name"), ElementsAre("tiny-llama"));
+  const auto& server = json::find(health, "stopping")->get_array().at(0);
+  EXPECT_EQ(json::text_or(server, "status", ""), "evicting");
+  EXPECT_EQ(json::text_or(server, "leaving", ""), "unload");
+  EXPECT_EQ(json::text_or(server, "backend_health", ""), "stopping");
+  EXPECT_FALSE(json::bool_or(server, "loaded", true));
+  backend.server("tiny-llama").let_stop();
+  settle();
+  EXPECT_EQ(got(*unloading)->status, 200u);
+  EXPECT_THAT(strings(json::find(get("/health").json(), "stopping")), IsEmpty());
+}
+
 TEST_F(ApiTest, StatsAreOfTheLastRequestAndOfAll) {
   const auto none = get("/v1/stats").json();
   EXPECT_EQ(json::number_or(none, "input_tokens", 7), 0);

@@ -116,7 +116,29 @@ TEST(Parse, ReadsMembersWithDefaults) {
   EXPECT_EQ(number_or(*value, "f", 0), 1.5);
   EXPECT_EQ(number_or(*value, "missing", 7), 7);
   EXPECT_TRUE(bool_or(*value, "b", false));
-  EXPECT_EQ(serialize(*value), R"({"t":"x","n":2,"f":1.5E0,"b":true})");
+  EXPECT_EQ(serialize(*value), R"({"t":"x","n":2,"f":1.5,"b":true})");
+}
+
+// Used to come out as 9E-1.
+TEST(Serialize, WritesFractionsAsPeopleDo) {
+  const Value value = Array{0.9, -0.05, 1.5, 300.0, 0.0, 1e300, 7, "x", nullptr, Object{{"a\n", false}}};
+  EXPECT_EQ(serialize(value), R"([0.9,-0.05,1.5,300.0,0.0,1e+300,7,"x",null,{"a\n":false}])");
+}
+
+TEST(Serialize, ComesBackTheSame) {
+  const Value value = Array{0.1,
+                            1.0 / 3,
+                            2.0,
+                            0.05,
+                            -1e-7,
+                            12345678.9,
+                            5e-324,
+                            1.7976931348623157e308,
+                            std::numeric_limits<std::int64_t>::min(),
+                            std::numeric_limits<std::uint64_t>::max()};
+  const auto again = parse(serialize(value));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, value) << serialize(*again);
 }
 
 TEST(Peek, ReadsEveryKind) {
