@@ -172,6 +172,7 @@ TEST_F(ApiTest, HealthAnswersWhileModelsLoadAndWait) {
   EXPECT_EQ(json::number_or(*loading, "since", 0) + 200, static_cast<double>(epoch_millis(timers.wall_now())));
   const auto& queued = json::find(health, "load_queue")->get_array().at(0);
   EXPECT_EQ(json::text_or(queued, "model", ""), "tiny-qwen3");
+  EXPECT_EQ(json::text_or(queued, "type", ""), "llm");
   EXPECT_EQ(json::number_or(queued, "position", 0), 1);
   EXPECT_EQ(json::number_or(queued, "waiting_ms", 0), 200);
   EXPECT_EQ(json::number_or(queued, "waiters", 0), 1);

@@ -158,6 +158,7 @@ Health health_in(const json::Value& value) {
   });
   for_each(json::find(value, "load_queue"), [&](const json::Value& item) {
     health.queue.push_back({.name = text_of(item, "model"),
+                            .type = text_of(item, "type"),
                             .position = integer_of(item, "position").value_or(0),
                             .waiting_ms = integer_of(item, "waiting_ms").value_or(0),
                             .waiters = integer_of(item, "waiters").value_or(0),

@@ -45,6 +45,7 @@ struct LoadingModel {
 
 struct QueuedLoad {
   std::string name;
+  std::string type;
   std::int64_t position = 0;
   std::int64_t waiting_ms = 0;
   std::int64_t waiters = 0;
