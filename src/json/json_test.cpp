@@ -37,6 +37,14 @@ TEST(Writer, WritesNumbersThatReadBackTheSame) {
   EXPECT_EQ(out, "[0.1,0.1,-9223372036854775808,18446744073709551615,null,null,1e+300,-0]");
 }
 
+TEST(Writer, WritesUsualFractionsWithoutAnExponent) {
+  std::string out;
+  Writer json(out);
+  json.begin_array().value(0.0001).value(0.00001f).value(100000.0).value(-250000.5f).value(123456789.125);
+  json.value(-1e-7).value(1e15).value(2e-7f).end_array();
+  EXPECT_EQ(out, "[0.0001,0.00001,100000,-250000.5,123456789.125,-1e-07,1e+15,2e-07]");
+}
+
 TEST(Writer, EscapesWhatJsonWantsEscaped) {
   EXPECT_EQ(in_quotes("a\"b\\c\n\r\t\b\f\x01\x1f/\x7f"), "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0001\\u001f/\x7f\"");
   EXPECT_EQ(in_quotes("åß∂😀"), "\"åß∂😀\"");
