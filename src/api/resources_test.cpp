@@ -265,14 +265,23 @@ TEST_F(ApiTest, StatusOfAModelFollowsItsLife) {
   EXPECT_EQ(status("tiny-qwen3"), "failed");
 }
 
-// A list used to wait for the scan it caused.
-TEST_F(ApiTest, ListOfModelsWaitsForNoDisk) {
-  ModelFinder by_hand(registry, threads, timers);
-  Context other{router, forwarder, by_hand, timers, "1.2.3"};
-  handler = make_api(other);
-  EXPECT_EQ(get("/v1/models").status, 200u);
-  models::GgufWriter::model("llama").save(dir / "fresh.gguf");
-  timers.advance(3000ms);
+// The disk has been looked at, and later a file is put there.
+class ModelListTest : public ApiTest {
+ protected:
+  void SetUp() override {
+    handler = make_api(other_);
+    EXPECT_THAT(get("/v1/models").text, Not(HasSubstr("fresh")));
+    models::GgufWriter::model("llama").save(dir / "fresh.gguf");
+    timers.advance(3000ms);
+  }
+
+ private:
+  ModelFinder by_hand_{registry, threads, timers};
+  Context other_{router, forwarder, by_hand_, timers, "1.2.3"};
+};
+
+// It used to wait for the scan it caused.
+TEST_F(ModelListTest, WaitsForNoDisk) {
   std::promise<void> disk_answers, scanned;
   threads.post([&] { disk_answers.get_future().wait(); });
   auto asked = send("GET", "/v1/models");
@@ -285,14 +294,7 @@ TEST_F(ApiTest, ListOfModelsWaitsForNoDisk) {
   EXPECT_THAT(get("/v1/models").text, HasSubstr("\"fresh\""));
 }
 
-TEST_F(ApiTest, ListOfModelsShowsWhatIsOnDiskNowIfAsked) {
-  EXPECT_THAT(get("/v1/models").text, Not(HasSubstr("fresh")));
-  ModelFinder by_hand(registry, threads, timers);
-  Context other{router, forwarder, by_hand, timers, "1.2.3"};
-  handler = make_api(other);
-  EXPECT_EQ(get("/v1/models").status, 200u);
-  models::GgufWriter::model("llama").save(dir / "fresh.gguf");
-  timers.advance(3000ms);
+TEST_F(ModelListTest, ShowsWhatIsOnDiskNowIfAsked) {
   EXPECT_THAT(get("/v1/models?rescan=true").text, HasSubstr("\"fresh\""));
 }
 
