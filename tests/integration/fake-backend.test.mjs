@@ -105,7 +105,7 @@ stage("eight clients race for one slot: each gets the model it named, one proces
       const answer = await server.chat(model, "hi");
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
       assert.equal(answer.body.model, model);
-      assert.ok((await server.loaded()).length <= 1);
+      assert.ok((await server.occupying()).length <= 1);
     }
   };
   await Promise.all([...Array(8).keys()].map(client));
