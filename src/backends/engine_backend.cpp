@@ -6,6 +6,7 @@
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "device/process_memory.h"
+#include "device/process_work.h"
 #include "proc/control_channel.h"
 
 namespace corral::backends {
@@ -101,6 +102,8 @@ class EngineProcess final : public WrappedServer {
     facts.predicted = predicted_;
     return facts;
   }
+
+  std::uint64_t work() const override { return started_.child ? device::process_work(started_.child->pid()) : 0; }
 
  private:
   async::Task<Result<>> load_in_child(const Hooks& hooks) {

@@ -220,6 +220,7 @@ class FakeWrappedServer final : public WrappedServer {
             .memory_bytes = 1024,
             .device = server_->computes_on};
   }
+  std::uint64_t work() const override { return server_->work_; }
 
  private:
   const std::shared_ptr<FakeServer> server_;

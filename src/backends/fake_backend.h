@@ -81,6 +81,8 @@ class FakeServer {
 
   // The load, unless the backend loads at once.
   void progress(double fraction);
+  // Its process does something, without a word.
+  void work() { ++work_; }
   void finish_load();
   void fail_load(Error error);
   // Ends by itself, now: a load fails with load_crashed, running requests break off.
@@ -114,6 +116,7 @@ class FakeServer {
   std::string end_;
   std::vector<Millis> stops_;
   std::size_t downsizes_ = 0;
+  std::uint64_t work_ = 0;
   std::vector<std::shared_ptr<FakeRequest>> requests_;
   std::atomic<std::size_t> replies_ = 0;
 };

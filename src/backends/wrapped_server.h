@@ -70,6 +70,8 @@ class WrappedServer {
   // For use on `executor`'s loop only; valid as long as this object.
   virtual http::Target& target(async::Executor executor) = 0;
   virtual ServerFacts facts() const = 0;
+  // A number without a unit that grows while the process does anything at all, even if it says nothing. 0: not known.
+  virtual std::uint64_t work() const = 0;
 };
 
 // Makes servers of one recipe.

@@ -69,7 +69,7 @@ TEST(LoadOptionTable, DurationsAreSecondsInJson) {
   LoadOptions options;
   ASSERT_TRUE(read(*find_load_option("evict_idle_timeout"), 1.5, options));
   EXPECT_EQ(options.evict_idle_timeout, Millis(1500));
-  EXPECT_EQ(json::serialize(to_json(*find_load_option("evict_idle_timeout"), options)), "1.5E0");
+  EXPECT_EQ(json::serialize(to_json(*find_load_option("evict_idle_timeout"), options)), "1.5");
 }
 
 // Who checked them has sent them: an engine is told what it is to do, whatever others may ask of the server.

@@ -132,7 +132,7 @@ void ModelRouter::on(const residency::StartLoad& action) {
   idle_.reset();
   log::info("router", "loading {}{}", spec.name.value(), action.attempt > 1 ? " again, with all memory free" : "");
   if (options_.watchdog_timeout > Millis(0)) {
-    running->watchdog.emplace(options_.watchdog_timeout, spec.model->size);
+    running->watchdog.emplace(options_.watchdog_timeout);
     running->watching.spawn("watchdog", watch(running));
   }
   running->tasks.spawn("load", run_load(running));

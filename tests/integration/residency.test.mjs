@@ -27,8 +27,8 @@ test(`two models share one slot under 8 clients for ${seconds} s; a model of ano
       assert.equal(answer.body.model, model);
       assert.equal(answer.body.choices[0].message.content, expected[model]);
       counts[model] += 1;
-      const loaded = await server.loaded();
-      assert.ok(loaded.filter((entry) => entry.type === "llm").length <= 1, "one slot, at most one model in it");
+      const occupying = await server.occupying();
+      assert.ok(occupying.filter((entry) => entry.type === "llm").length <= 1, "one slot, at most one model in it");
     }
   };
   await Promise.all([...Array(8).keys()].map(client));
