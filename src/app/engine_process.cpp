@@ -260,8 +260,8 @@ int engine_process(int argc, char** argv) {
                stderr);
     return 2;
   }
-  // CUDA would number the fastest GPU first. The monitor numbers them as NVML does, and what a load takes must be looked
-  // for in the right one.
+  // CUDA would number the fastest GPU first. The monitor numbers them as NVML does, and what a load takes must be
+  // looked for in the right one.
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
   EngineChild child(std::move(*arguments), proc::ControlChannel::from_environment);
   return child.run();
