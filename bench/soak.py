@@ -114,7 +114,7 @@ class World:
     def rerank(connection):
         body = {"model": "tiny-rerank", "query": "horse", "documents": ["a horse", "a cow", "nothing"]}
         code, answer = connection.ask("/v1/rerank", json.dumps(body).encode())
-        return code, sorted(row["index"] for row in json.loads(answer)["results"]) if code == 200 else answer
+        return code, [(row["index"], round(row["relevance_score"], 2)) for row in json.loads(answer)["results"]] if code == 200 else answer
 
 
 class Client(threading.Thread):
@@ -266,7 +266,8 @@ def destroy(world, seed):
     choices = random.Random(seed)
     while not world.ended.wait(choices.uniform(0.2, 3)):
         if choices.random() < 0.5:
-            victims = [entry for entry in health(world)["all_models_loaded"] if entry.get("pid")]
+            there = health(world)
+            victims = [entry for entry in there["all_models_loaded"] + there["stopping"] if entry.get("pid")]
             if not victims:
                 continue
             victim = choices.choice(victims)

@@ -119,7 +119,8 @@ ListedModel listed(const json::Value& item) {
 }  // namespace
 
 const LoadedModel* Health::find(std::string_view name) const {
-  const auto found = std::ranges::find(loaded, name, &LoadedModel::name);
+  const auto stays = [name](const LoadedModel& model) { return model.name == name && model.status != "evicting"; };
+  const auto found = std::ranges::find_if(loaded, stays);
   return found == loaded.end() ? nullptr : &*found;
 }
 

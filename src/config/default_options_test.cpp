@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/errors.h"
+#include "config/home_for_tests.h"
 #include "config/live_settings.h"
 
 namespace corral::config {
@@ -11,27 +12,24 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Settings of a server that was started with these flags, in an empty home.
-std::unique_ptr<LiveSettings> started(std::map<std::string, std::vector<std::string>, std::less<>> flags) {
-  log::set_level(log::Level::none);
-  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  const auto home = std::filesystem::path(::testing::TempDir()) / (std::string("corral_defaults_") + test->name());
-  std::filesystem::remove_all(home);
-  Inputs inputs;
-  inputs.environment = [home](std::string_view name) {
-    return name == "HOME" ? std::optional(home.string()) : std::nullopt;
-  };
-  for (auto& [key, texts] : flags) inputs.flags[key] = std::move(texts);
-  auto live = LiveSettings::open(std::move(inputs));
-  EXPECT_TRUE(live) << (live ? "" : live.error().message);
-  return std::move(*live);
-}
+class DefaultOptions : public HomeForTests {
+ protected:
+  // Settings of a server that was started with these flags.
+  std::unique_ptr<LiveSettings> started(std::map<std::string, std::vector<std::string>, std::less<>> flags) {
+    log::set_level(log::Level::none);
+    for (auto& [key, texts] : flags) inputs_.flags[key] = std::move(texts);
+    auto live = LiveSettings::open(inputs_);
+    EXPECT_TRUE(live) << (live ? "" : live.error().message);
+    return std::move(*live);
+  }
+};
+
 LoadOptions defaults_of(const LiveSettings& live) { return default_load_options(*live.in_force()); }
 std::string origin(const LiveSettings& live, std::string_view key) {
   return default_origin(*find_load_option(key), *live.in_force());
 }
 
-TEST(DefaultOptions, SettingsDecideWhatIsLoaded) {
+TEST_F(DefaultOptions, SettingsDecideWhatIsLoaded) {
   const auto options =
       defaults_of(*started({{"parallel", {"3"}}, {"park_mib", {"2"}}, {"evict_idle_timeout", {"7s"}}}));
   EXPECT_EQ(options.ctx_size, 0);
@@ -43,7 +41,7 @@ TEST(DefaultOptions, SettingsDecideWhatIsLoaded) {
   EXPECT_FALSE(options.park_dir);
 }
 
-TEST(DefaultOptions, ASettingThatWasGivenThenArgsThenItsDefault) {
+TEST_F(DefaultOptions, ASettingThatWasGivenThenArgsThenItsDefault) {
   const auto live = started({{"ctx_size", {"1024"}}, {"llamacpp_args", {"-c 4096 -np 2 -ngl 20 -cram 5"}}});
   const auto options = defaults_of(*live);
   EXPECT_EQ(options.ctx_size, 1024);
@@ -59,7 +57,7 @@ TEST(DefaultOptions, ASettingThatWasGivenThenArgsThenItsDefault) {
   EXPECT_EQ(origin(*live, "lora"), "default");
 }
 
-TEST(DefaultOptions, BackendAndArgsAreSetWhileTheServerRunsAndCheckedFirst) {
+TEST_F(DefaultOptions, BackendAndArgsAreSetWhileTheServerRunsAndCheckedFirst) {
   const auto live = started({});
   ASSERT_TRUE(live->set({{"llamacpp_backend", "cpu"}, {"llamacpp_args", "-c 512"}}));
   EXPECT_EQ(defaults_of(*live).llamacpp_backend, "cpu");

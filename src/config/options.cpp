@@ -230,7 +230,8 @@ const std::array kOptions = {
            .field = &S::llamacpp_backend,
            .fallback = "auto",
            .value_name = "NAME",
-           .help = "What models compute with: auto, the best that is there, or cpu, to keep them off the GPU.",
+           .help = "What models compute with: auto, the best that is there, or cpu, to keep them off the GPU whatever "
+                   "a load says of gpu_layers.",
            .right = "auto or cpu",
            .check = check_backend,
            .applies = Applies::next_load},

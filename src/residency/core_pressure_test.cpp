@@ -83,6 +83,12 @@ TEST_F(Pressure, InAMemoryThatNobodyCanRelieveSendsNobodyMoreAwayFromAnother) {
   EXPECT_THAT(both(5, 1), ElementsAre("stop b: pressure"));
 }
 
+TEST_F(Pressure, DownsizesWhereThatIsEnoughThoughAnotherMemoryCannotBeHad) {
+  have("a", 30, 15, kOn);
+  house.pass(Millis{10'000});
+  EXPECT_THAT(both(5, 1), ElementsAre("downsize a"));
+}
+
 TEST_F(Pressure, AModelOfUnknownNeedsGoesAloneAndTheNextSampleTells) {
   house.model("x").eviction = kOn;
   house.model("y").eviction = kOn;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace corral::residency {
 namespace {
@@ -108,6 +109,7 @@ Cover cover(const MemoryBooks& books, const PoolBytes& short_by, const std::vect
     result.reliefs.erase(result.reliefs.begin() + static_cast<std::ptrdiff_t>(i));
     given.erase(given.begin() + static_cast<std::ptrdiff_t>(i));
   }
+  result.left = std::move(left);
   return result;
 }
 

@@ -1,7 +1,6 @@
 #include "router/watchdog.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace corral::router {
 namespace {
@@ -16,7 +15,8 @@ Watchdog::Watchdog(Millis timeout) : timeout_(timeout), pace_(std::max(timeout /
 
 Watchdog::Verdict Watchdog::look(const Seen& seen) {
   if (seen.loading) {
-    const bool worked = std::exchange(work_, seen.work) != seen.work;
+    const bool worked = work_ && *work_ != seen.work;
+    work_ = seen.work;
     silent_ = worked ? 0 : silent_ + 1;
     return silent_ >= kLooks ? Verdict::hung : Verdict::fine;
   }

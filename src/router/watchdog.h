@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
 
@@ -42,8 +43,8 @@ class Watchdog {
  private:
   Millis timeout_;
   Millis pace_;
-  std::int64_t silent_ = 0;  // looks in a row
-  std::uint64_t work_ = 0;   // at the last look
+  std::int64_t silent_ = 0;            // looks in a row
+  std::optional<std::uint64_t> work_;  // at the last look
 };
 
 }  // namespace corral::router
