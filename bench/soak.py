@@ -18,8 +18,13 @@ from harness import client, programs, report, servers
 from harness.processes import stage
 
 LLMS = ("scripted-hello", "scripted-unicode", "scripted-tool-call", "tiny-llama", "tiny-qwen3", "tiny-moe")
-QUESTIONS = ("Say hello.", "What is a corral?", "Count to ten, slowly.")
+QUESTIONS = ("Say hello.", "What is a corral?", "Count to ten, slowly.", "Name a horse.", "Why?", "Is it raining?", "Tell me a story.",
+             "Who goes there?", "Sing.", "How many cows are here?", "Where is the gate?", "Good morning.")
+ASKED = 3  # of them, of each model
 TOKENS = 24
+# At each token of an answer the best one is ahead of the next by so much: what is computed beside others is rounded
+# otherwise, and a model made of random numbers is often of two minds.
+SURE = 0.02
 # A request that was under way within so many seconds of a kill of its model may end with an error: the first replay may
 # have met the next kill, and a model whose loads fail twice cools down for ten seconds.
 AFTERMATH = 15
@@ -33,9 +38,15 @@ def arguments():
     return parser.parse_args()
 
 
-def chat_body(model, question, stream):
+def chat_body(model, question, stream, **more):
     return json.dumps({"model": model, "messages": [{"role": "user", "content": question}], "max_tokens": TOKENS, "temperature": 0,
-                       "stream": stream}).encode()
+                       "stream": stream, **more}).encode()
+
+
+def lead(choice):
+    """How far the best token is ahead of the next, in log probability, where that is least."""
+    tops = [token["top_logprobs"] for token in choice["logprobs"]["content"]]
+    return min(first["logprob"] - second["logprob"] for first, second in tops)
 
 
 def spoken(message):
@@ -49,7 +60,7 @@ class World:
 
     def __init__(self, server):
         self.server = server
-        self.chats, self.vectors, self.ranks = {}, None, None
+        self.questions, self.chats, self.vectors, self.ranks = {}, {}, None, None
         self.kills = collections.defaultdict(list)  # model -> moments
         self.counts = collections.Counter()
         self.failures = []
@@ -74,12 +85,25 @@ class World:
     def learn(self):
         with contextlib.closing(self.connection()) as connection:
             for model in LLMS:
-                for question in QUESTIONS:
+                self.questions[model] = self.sure_questions(connection, model)
+                for question in self.questions[model]:
                     code, body = connection.ask("/v1/chat/completions", chat_body(model, question, False))
                     assert code == 200, body
                     self.chats[model, question] = spoken(json.loads(body)["choices"][0]["message"])
             self.vectors = self.embed(connection)[1]
             self.ranks = self.rerank(connection)[1]
+
+    @staticmethod
+    def sure_questions(connection, model):
+        found = []
+        for question in QUESTIONS:
+            code, body = connection.ask("/v1/chat/completions", chat_body(model, question, False, logprobs=True, top_logprobs=2))
+            assert code == 200, body
+            if lead(json.loads(body)["choices"][0]) >= SURE:
+                found.append(question)
+            if len(found) == ASKED:
+                return found
+        programs.give_up(f"{model} has a sure answer to {found} only")
 
     @staticmethod
     def embed(connection):
@@ -90,7 +114,7 @@ class World:
     def rerank(connection):
         body = {"model": "tiny-rerank", "query": "horse", "documents": ["a horse", "a cow", "nothing"]}
         code, answer = connection.ask("/v1/rerank", json.dumps(body).encode())
-        return code, sorted(row["index"] for row in json.loads(answer)["results"]) if code == 200 else answer
+        return code, [(row["index"], round(row["relevance_score"], 2)) for row in json.loads(answer)["results"]] if code == 200 else answer
 
 
 class Client(threading.Thread):
@@ -115,6 +139,10 @@ class Client(threading.Thread):
                 self.connection = self.world.connection()
         self.connection.close()
 
+    def any_question(self):
+        model = self.random.choice(LLMS)
+        return model, self.random.choice(self.world.questions[model])
+
     def refused(self, what, model, begin, code, body):
         if code in (500, 502, 503) and self.world.excused(model, begin):
             self.world.count("excused by a kill")
@@ -124,7 +152,7 @@ class Client(threading.Thread):
             self.world.fail(f"{what} {model}: {code} {body[:300]!r}")
 
     def ask(self):
-        model, question, begin = self.random.choice(LLMS), self.random.choice(QUESTIONS), time.monotonic()
+        model, question, begin = *self.any_question(), time.monotonic()
         code, body = self.connection.ask("/v1/chat/completions", chat_body(model, question, False))
         if code != 200:
             return self.refused("ask", model, begin, code, body)
@@ -133,7 +161,7 @@ class Client(threading.Thread):
             self.world.fail(f"ask {model} {question!r}: {said!r} instead of {self.world.chats[model, question]!r}")
 
     def stream(self):
-        model, question, begin = self.random.choice(LLMS), self.random.choice(QUESTIONS), time.monotonic()
+        model, question, begin = *self.any_question(), time.monotonic()
         self.connection.reopen_if_closed()
         self.connection.send("POST", "/v1/chat/completions", chat_body(model, question, True))
         code, headers = self.connection.read_head()
@@ -162,7 +190,7 @@ class Client(threading.Thread):
     def leave(self):
         """Goes before the answer has ended, or before it has begun."""
         with contextlib.closing(self.world.connection()) as connection:
-            connection.send("POST", "/v1/chat/completions", chat_body(self.random.choice(LLMS), self.random.choice(QUESTIONS), True))
+            connection.send("POST", "/v1/chat/completions", chat_body(*self.any_question(), True))
             connection.socket.settimeout(self.random.uniform(0.001, 0.05))
             with contextlib.suppress(TimeoutError):
                 connection.socket.recv(300)
@@ -238,7 +266,8 @@ def destroy(world, seed):
     choices = random.Random(seed)
     while not world.ended.wait(choices.uniform(0.2, 3)):
         if choices.random() < 0.5:
-            victims = [entry for entry in health(world)["all_models_loaded"] if entry.get("pid")]
+            there = health(world)
+            victims = [entry for entry in there["all_models_loaded"] + there["stopping"] if entry.get("pid")]
             if not victims:
                 continue
             victim = choices.choice(victims)

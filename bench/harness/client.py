@@ -67,9 +67,9 @@ class Connection:
             code, headers = self.read_head()
         return code, self.read_body(headers)
 
-    def events(self, path, body):
-        """Yields (arrival, object) for each event of a streamed answer; comments and [DONE] are left out."""
-        self.send("POST", path, body)
+    def events(self, path, body=None):
+        """Yields (arrival, object) for each event of a streamed answer; comments and [DONE] are left out. A GET without a body."""
+        self.send("GET" if body is None else "POST", path, body or b"")
         code, headers = self.read_head()
         if code != 200 or "event-stream" not in headers.get("content-type", ""):
             raise RuntimeError(f"no stream but {code}: {self.read_body(headers)[:300]!r}")
@@ -78,8 +78,9 @@ class Connection:
             now = time.perf_counter()
             *events, pending = (pending + piece).split(b"\n\n")
             for event in events:
-                if event.startswith(b"data: {"):
-                    yield now, json.loads(event[6:])
+                data = event.partition(b"data: ")[2]  # names and numbers of events stand before it
+                if data.startswith(b"{"):
+                    yield now, json.loads(data)
 
     def _chunks(self):
         while size := int(self._until(b"\r\n").split(b";")[0], 16):

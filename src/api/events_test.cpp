@@ -77,8 +77,8 @@ TEST_F(EventsApiTest, FirstEventIsHealthsPictureUnderEveryPrefix) {
     const auto events = listener->events();
     ASSERT_EQ(events.size(), 1u);
     EXPECT_EQ(events[0].name, "snapshot");
-    for (const auto* member : {"model_loaded", "checkpoint_loaded", "all_models_loaded", "max_models", "pinned_models",
-                               "loading", "load_queue"}) {
+    for (const auto* member : {"model_loaded", "checkpoint_loaded", "all_models_loaded", "stopping", "max_models",
+                               "pinned_models", "loading", "load_queue"}) {
       ASSERT_TRUE(json::find(events[0].data, member)) << member;
       EXPECT_EQ(*json::find(events[0].data, member), *json::find(health, member)) << member;
     }

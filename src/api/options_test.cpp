@@ -84,7 +84,7 @@ TEST_F(OptionsApiTest, LoadTakesSavesAndMapsOptions) {
   settle();
   EXPECT_EQ(got(*loading)->status, 200u);
   EXPECT_EQ(part(get("/v1/models/tiny-llama/options"), "saved"),
-            R"({"ctx_size":512,"auto_evict":true,"evict_idle_timeout":1.5E0})");
+            R"({"ctx_size":512,"auto_evict":true,"evict_idle_timeout":1.5})");
   EXPECT_EQ(post("/v1/load", R"({"model_name":"tiny-qwen3","llamacpp_args":"--hf-repo x"})").status, 400u);
 }
 

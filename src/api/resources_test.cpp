@@ -172,10 +172,32 @@ TEST_F(ApiTest, HealthAnswersWhileModelsLoadAndWait) {
   EXPECT_EQ(json::number_or(*loading, "since", 0) + 200, static_cast<double>(epoch_millis(timers.wall_now())));
   const auto& queued = json::find(health, "load_queue")->get_array().at(0);
   EXPECT_EQ(json::text_or(queued, "model", ""), "tiny-qwen3");
+  EXPECT_EQ(json::text_or(queued, "type", ""), "llm");
   EXPECT_EQ(json::number_or(queued, "position", 0), 1);
   EXPECT_EQ(json::number_or(queued, "waiting_ms", 0), 200);
   EXPECT_EQ(json::number_or(queued, "waiters", 0), 1);
   EXPECT_TRUE(json::find(queued, "waiting_for"));
+}
+
+// Who looks for a model in the list of loaded ones used to find it while its process ended.
+TEST_F(ApiTest, HealthListsAModelThatStopsAsStoppingAndNotAsLoaded) {
+  have("tiny-llama");
+  EXPECT_THAT(strings(json::find(get("/health").json(), "stopping")), IsEmpty());
+  backend.stop_at_once = false;
+  auto unloading = send("POST", "/v1/unload", R"({"model_name":"tiny-llama"})");
+  const auto health = get("/health").json();
+  EXPECT_THAT(strings(json::find(health, "all_models_loaded")), IsEmpty());
+  EXPECT_TRUE(json::find(health, "model_loaded")->is_null());
+  EXPECT_THAT(strings(json::find(health, "stopping"), "model_name"), ElementsAre("tiny-llama"));
+  const auto& server = json::find(health, "stopping")->get_array().at(0);
+  EXPECT_EQ(json::text_or(server, "status", ""), "evicting");
+  EXPECT_EQ(json::text_or(server, "leaving", ""), "unload");
+  EXPECT_EQ(json::text_or(server, "backend_health", ""), "stopping");
+  EXPECT_FALSE(json::bool_or(server, "loaded", true));
+  backend.server("tiny-llama").let_stop();
+  settle();
+  EXPECT_EQ(got(*unloading)->status, 200u);
+  EXPECT_THAT(strings(json::find(get("/health").json(), "stopping")), IsEmpty());
 }
 
 TEST_F(ApiTest, StatsAreOfTheLastRequestAndOfAll) {
@@ -243,14 +265,23 @@ TEST_F(ApiTest, StatusOfAModelFollowsItsLife) {
   EXPECT_EQ(status("tiny-qwen3"), "failed");
 }
 
-// A list used to wait for the scan it caused.
-TEST_F(ApiTest, ListOfModelsWaitsForNoDisk) {
-  ModelFinder by_hand(registry, threads, timers);
-  Context other{router, forwarder, by_hand, timers, "1.2.3"};
-  handler = make_api(other);
-  EXPECT_EQ(get("/v1/models").status, 200u);
-  models::GgufWriter::model("llama").save(dir / "fresh.gguf");
-  timers.advance(3000ms);
+// The disk has been looked at, and later a file is put there.
+class ModelListTest : public ApiTest {
+ protected:
+  void SetUp() override {
+    handler = make_api(other_);
+    EXPECT_THAT(get("/v1/models").text, Not(HasSubstr("fresh")));
+    models::GgufWriter::model("llama").save(dir / "fresh.gguf");
+    timers.advance(3000ms);
+  }
+
+ private:
+  ModelFinder by_hand_{registry, threads, timers};
+  Context other_{router, forwarder, by_hand_, timers, "1.2.3"};
+};
+
+// It used to wait for the scan it caused.
+TEST_F(ModelListTest, WaitsForNoDisk) {
   std::promise<void> disk_answers, scanned;
   threads.post([&] { disk_answers.get_future().wait(); });
   auto asked = send("GET", "/v1/models");
@@ -263,14 +294,7 @@ TEST_F(ApiTest, ListOfModelsWaitsForNoDisk) {
   EXPECT_THAT(get("/v1/models").text, HasSubstr("\"fresh\""));
 }
 
-TEST_F(ApiTest, ListOfModelsShowsWhatIsOnDiskNowIfAsked) {
-  EXPECT_THAT(get("/v1/models").text, Not(HasSubstr("fresh")));
-  ModelFinder by_hand(registry, threads, timers);
-  Context other{router, forwarder, by_hand, timers, "1.2.3"};
-  handler = make_api(other);
-  EXPECT_EQ(get("/v1/models").status, 200u);
-  models::GgufWriter::model("llama").save(dir / "fresh.gguf");
-  timers.advance(3000ms);
+TEST_F(ModelListTest, ShowsWhatIsOnDiskNowIfAsked) {
   EXPECT_THAT(get("/v1/models?rescan=true").text, HasSubstr("\"fresh\""));
 }
 

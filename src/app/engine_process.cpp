@@ -54,13 +54,21 @@ backends::EngineFailed failure(const Error& error) {
     failed.cause = backends::errc::invalid_option;
   // What the options are called outside.
   if (failed.param == "n_ctx") failed.param = "ctx_size";
-  if (failed.param == "path") failed.param = "model";
+  if (failed.param == "path" || failed.param == "purpose") failed.param = "model";
   return failed;
+}
+
+// What is said of a model counts more than what its file says: a chat model can be asked for embeddings.
+engine::Purpose purpose_of(ModelType type) {
+  if (type == ModelType::embedding) return engine::Purpose::embed;
+  if (type == ModelType::reranking) return engine::Purpose::rerank;
+  return engine::Purpose::automatic;
 }
 
 engine::LoadOptions engine_options(const backends::EngineLoad& load) {
   engine::LoadOptions options;
   options.path = load.path;
+  options.purpose = purpose_of(load.type);
   if (load.options.ctx_size.value_or(-1) > 0) options.n_ctx = static_cast<std::uint32_t>(*load.options.ctx_size);
   if (load.options.parallel.value_or(0) > 0) options.max_sequences = static_cast<std::uint32_t>(*load.options.parallel);
   options.n_threads = static_cast<std::int32_t>(load.options.threads.value_or(0));
@@ -165,7 +173,8 @@ class EngineChild {
     }
     engine_ = service;
     signals_.add(SIGTERM);
-    co_await tell(backends::EngineReady{service->facts().n_ctx, engine::cpu_backend_file()});
+    const Device device = service->facts().gpus > 0 ? Device::gpu : Device::cpu;
+    co_await tell(backends::EngineReady{service->facts().n_ctx, engine::cpu_backend_file(), device});
     tasks_.spawn("watch signals", watch_signals());
     co_await parent_gone_.wait();
     engine_ = nullptr;
@@ -259,6 +268,9 @@ int engine_process(int argc, char** argv) {
                stderr);
     return 2;
   }
+  // CUDA would number the fastest GPU first. The monitor numbers them as NVML does, and what a load takes must be
+  // looked for in the right one.
+  ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
   EngineChild child(std::move(*arguments), proc::ControlChannel::from_environment);
   return child.run();
 }

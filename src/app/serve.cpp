@@ -22,6 +22,7 @@
 #include "async/timer.h"
 #include "backends/engine_backend.h"
 #include "base/log.h"
+#include "config/default_options.h"
 #include "config/load.h"
 #include "device/memory_monitor.h"
 #include "http/server.h"
@@ -68,19 +69,8 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
   options.residency.auto_evict_threshold_pct = settings.auto_evict_threshold_pct;
   options.load_timeout = settings.load_timeout;
   options.watchdog_timeout = settings.watchdog_timeout;
-  options.default_options.ctx_size = settings.ctx_size;
-  options.default_options.threads = settings.threads;
-  options.default_options.parallel = settings.parallel;
-  options.default_options.speculative = settings.speculative;
-  options.default_options.auto_evict = settings.auto_evict;
-  options.default_options.downsize_idle_timeout = settings.downsize_idle_timeout;
-  options.default_options.evict_idle_timeout = settings.evict_idle_timeout;
-  options.default_options.evict_weight_factor = settings.evict_weight_factor;
-  options.default_options.park_bytes = std::int64_t{settings.park_mib} << 20;
-  if (settings.park_on_disk) {
-    options.default_options.park_dir = settings.state_dir / "parked";
-    options.stop_grace = kParkGrace;
-  }
+  options.default_options = config::default_load_options(settings);
+  if (settings.park_on_disk) options.stop_grace = kParkGrace;
   return options;
 }
 

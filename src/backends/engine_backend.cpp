@@ -6,6 +6,7 @@
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "device/process_memory.h"
+#include "device/process_work.h"
 #include "proc/control_channel.h"
 
 namespace corral::backends {
@@ -97,9 +98,12 @@ class EngineProcess final : public WrappedServer {
     facts.backend_url = "unix:" + started_.socket.native();
     facts.context_window = context_window_;
     facts.memory_bytes = device::process_memory(facts.pid).resident;
+    facts.device = device_;
     facts.predicted = predicted_;
     return facts;
   }
+
+  std::uint64_t work() const override { return started_.child ? device::process_work(started_.child->pid()) : 0; }
 
  private:
   async::Task<Result<>> load_in_child(const Hooks& hooks) {
@@ -137,7 +141,9 @@ class EngineProcess final : public WrappedServer {
         if (hooks.progress) hooks.progress(progress->fraction);
       } else if (const auto* ready = std::get_if<EngineReady>(&*event)) {
         context_window_ = ready->context_window;
+        device_ = ready->device;
         backend_.cpu_backend_ = ready->cpu_backend;
+        if (options_.gpu_layers != 0 && device_ != Device::none) backend_.has_gpu_ = has(device_, Device::gpu);
         predicted_ = backend_.predictor_.known(*model_, options_);
         co_return Result<>();
       } else if (const auto* failed = std::get_if<EngineFailed>(&*event)) {
@@ -181,6 +187,7 @@ class EngineProcess final : public WrappedServer {
   EngineBackend::Started started_;
   std::optional<ClientPool> clients_;
   std::uint64_t context_window_ = 0;
+  Device device_ = Device::none;
   std::optional<MemoryEstimate> predicted_;
   bool said_something_ = false;  // the child, since it was told to load
   async::Event downsized_;       // the child has answered, or will never
@@ -209,11 +216,12 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
   constexpr std::int64_t kSpeculative = 16;
   if (const auto fine = config::check(options); !fine)
     return fail(errc::invalid_option, fine.error().message, fine.error().param);
-  auto resolved = merge(options, LoadOptions{-1, 16, 0, -1, ""});
+  auto resolved = merge(options, LoadOptions{-1, 16, 0, -1, "auto"});
   if (*resolved.ctx_size == 0) resolved.ctx_size = -1;
+  if (resolved.llamacpp_backend == "") resolved.llamacpp_backend = "auto";
   if (resolved.llamacpp_backend == "cpu") {
     resolved.gpu_layers = 0;
-  } else if (resolved.llamacpp_backend != "" && resolved.llamacpp_backend != "auto") {
+  } else if (resolved.llamacpp_backend != "auto") {
     return fail(errc::invalid_option,
                 fmt::format("'llamacpp_backend' must be 'auto' (the best this build has) or 'cpu', not '{}'",
                             *resolved.llamacpp_backend),
@@ -240,6 +248,13 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
     }
   }
   return resolved;
+}
+
+// The machine may have a GPU that the engine was built without, and a GPU that shares the machine's memory has none
+// that could be seen: once a child has tried, only that counts.
+Device EngineBackend::device(const models::ModelInfo&, const LoadOptions& options, Device machine) const {
+  const bool has_gpu = has_gpu_.value_or(has(machine, Device::gpu));
+  return options.gpu_layers != 0 && has_gpu ? Device::gpu : Device::cpu;
 }
 
 async::Task<Result<MemoryEstimate>> EngineBackend::estimate(ModelPtr model, LoadOptions options) {

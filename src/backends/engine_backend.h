@@ -41,6 +41,7 @@ class EngineBackend final : public Backend {
 
   std::string_view recipe() const override { return "llamacpp"; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
+  Device device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const override;
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                const LoadOptions& options) const override;
@@ -69,7 +70,8 @@ class EngineBackend final : public Backend {
   proc::Spawner& spawner_;
   const EngineBackendOptions options_;
   MemoryPredictor predictor_;
-  std::string cpu_backend_;  // as the latest child said
+  std::string cpu_backend_;      // as the latest child said
+  std::optional<bool> has_gpu_;  // the engine, as the latest child has shown that might have used one
   std::uint64_t last_number_ = 0;
   std::optional<Started> spare_;
   bool stopping_ = false;

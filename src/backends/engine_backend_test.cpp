@@ -390,16 +390,60 @@ TEST_F(EngineBackendTest, SpareThatCannotBeStartedIsNoMisfortune) {
   EXPECT_TRUE(loaded_ && *loaded_);
 }
 
+// ---- what a load computes on
+
+TEST_F(EngineBackendTest, ALoadComputesOnTheGpuOfTheMachineUnlessItIsKeptOff) {
+  start();
+  const auto on = [this](LoadOptions options, Device machine) {
+    return backend_->device(*model(), *backend_->resolve(*model(), options), machine);
+  };
+  const Device with_gpu = Device::cpu | Device::gpu;
+  LoadOptions no_layers, some_layers, cpu;
+  no_layers.gpu_layers = 0;
+  some_layers.gpu_layers = 7;
+  cpu.llamacpp_backend = "cpu";
+  EXPECT_EQ(on({}, with_gpu), Device::gpu);
+  EXPECT_EQ(on(some_layers, with_gpu), Device::gpu);
+  EXPECT_EQ(on(no_layers, with_gpu), Device::cpu);
+  EXPECT_EQ(on(cpu, with_gpu), Device::cpu);
+  EXPECT_EQ(on({}, Device::cpu), Device::cpu);
+}
+
+TEST_F(EngineBackendTest, WhatTheEngineSaysOfItsDeviceCountsMoreThanWhatTheMachineHas) {
+  start();
+  LoadOptions cpu;
+  cpu.llamacpp_backend = "cpu";
+  const auto load_on = [this](const LoadOptions& options, Device said) {
+    load(*backend_->resolve(*model(), options));
+    say(spawner_.processes().size() - 1, EngineReady{1, "", said});
+  };
+  const auto next = [this](Device machine) {
+    return backend_->device(*model(), *backend_->resolve(*model(), {}), machine);
+  };
+  load_on(cpu, Device::cpu);
+  EXPECT_EQ(server_->facts().device, Device::cpu);
+  EXPECT_EQ(next(Device::cpu | Device::gpu), Device::gpu) << "one that was kept off the GPU says nothing of it";
+  load_on({}, Device::cpu);
+  EXPECT_EQ(next(Device::cpu | Device::gpu), Device::cpu) << "an engine without a GPU's backend";
+  load_on({}, Device::gpu);
+  EXPECT_EQ(server_->facts().device, Device::gpu);
+  EXPECT_EQ(next(Device::cpu), Device::gpu) << "a GPU whose memory nobody sees";
+}
+
 // ---- options
 
 TEST_F(EngineBackendTest, OptionsAreFilledInAndChecked) {
   start();
   const auto resolved = backend_->resolve(*model(), {});
   ASSERT_TRUE(resolved);
-  EXPECT_EQ(*resolved, (LoadOptions{-1, 16, 0, -1, "", {}, 16}));
+  EXPECT_EQ(*resolved, (LoadOptions{-1, 16, 0, -1, "auto", {}, 16}));
   LoadOptions zero;
   zero.ctx_size = 0;
   EXPECT_EQ(backend_->resolve(*model(), zero)->ctx_size, -1);
+
+  LoadOptions best;
+  best.llamacpp_backend = "";
+  EXPECT_EQ(fingerprint(*backend_->resolve(*model(), best)), fingerprint(*resolved)) << "no name is auto";
 
   LoadOptions wrong;
   wrong.parallel = 0;
@@ -424,16 +468,6 @@ TEST_F(EngineBackendTest, AdaptersMustBeFiles) {
   EXPECT_EQ(*backend_->resolve(*model(), options), *backend_->resolve(*model(), {})) << "none is none, however said";
 }
 
-TEST(LoadOptions, AdapterAndItsScale) {
-  EXPECT_EQ(parse_lora("/a/b.gguf").path, "/a/b.gguf");
-  EXPECT_EQ(parse_lora("/a/b.gguf").scale, 1);
-  EXPECT_EQ(parse_lora("/a:b/c.gguf:0.25").path, "/a:b/c.gguf");
-  EXPECT_EQ(parse_lora("/a:b/c.gguf:0.25").scale, 0.25f);
-  EXPECT_EQ(parse_lora("x:-1.5").scale, -1.5f);
-  EXPECT_EQ(parse_lora("x:1y").path, "x:1y");
-  EXPECT_EQ(parse_lora("x:").path, "x:");
-}
-
 TEST_F(EngineBackendTest, ADraftModelIsAFileThatIsThere) {
   start();
   LoadOptions options;
@@ -454,30 +488,6 @@ TEST_F(EngineBackendTest, FileThatIsGoneIsFoundBeforeAnythingIsDone) {
   const auto refused = backend_->resolve(*model(), {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::model_file_not_found);
-}
-
-TEST(LoadOptions, FingerprintsTellOptionsApart) {
-  LoadOptions a, b;
-  EXPECT_EQ(fingerprint(a), fingerprint(b));
-  a.ctx_size = 1;
-  EXPECT_NE(fingerprint(a), fingerprint(b));
-  b.parallel = 1;
-  EXPECT_NE(fingerprint(a), fingerprint(b));
-  EXPECT_EQ(fingerprint(merge(a, b)), fingerprint(merge(b, a)));
-  b = a;
-  b.lora = {"x", "y"};
-  EXPECT_NE(fingerprint(a), fingerprint(b));
-  a.lora = {"xy"};
-  EXPECT_NE(fingerprint(a), fingerprint(b));
-  for (const auto& [field, value] :
-       {std::pair(&LoadOptions::draft_model, "x"), {&LoadOptions::llamacpp_backend, "x"}}) {
-    LoadOptions one = a;
-    one.*field = value;
-    EXPECT_NE(fingerprint(one), fingerprint(a));
-  }
-  LoadOptions guessing = a;
-  guessing.speculative = 0;
-  EXPECT_NE(fingerprint(guessing), fingerprint(a));
 }
 
 }  // namespace

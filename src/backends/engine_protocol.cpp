@@ -119,6 +119,7 @@ std::string to_line(const EngineEvent& event) {
   } else if (const auto* ready = std::get_if<EngineReady>(&event)) {
     out.key("ready").begin_object().field("context_window", ready->context_window);
     if (!ready->cpu_backend.empty()) out.field("cpu_backend", ready->cpu_backend);
+    if (ready->device != Device::none) out.field("device", name_of(ready->device));
     out.end_object();
   } else if (const auto* failed = std::get_if<EngineFailed>(&event)) {
     write_failed(out.key("failed"), *failed);
@@ -162,7 +163,8 @@ Result<EngineEvent> parse_engine_event(std::string_view line) {
   if (json::find(*parsed, "progress"))
     return EngineProgress{std::clamp(json::number_or(*parsed, "progress", 0), 0.0, 1.0)};
   if (const auto* ready = json::find(*parsed, "ready"))
-    return EngineReady{count(*ready, "context_window"), std::string(json::text_or(*ready, "cpu_backend", ""))};
+    return EngineReady{count(*ready, "context_window"), std::string(json::text_or(*ready, "cpu_backend", "")),
+                       parse_device(json::text_or(*ready, "device", "")).value_or(Device::none)};
   if (const auto* failed = json::find(*parsed, "failed")) return read_failed(*failed);
   if (const auto* downsized = json::find(*parsed, "downsized")) {
     const auto* const done = json::find(*downsized, "done");

@@ -38,6 +38,7 @@ struct EngineProgress {
 struct EngineReady {
   std::uint64_t context_window = 0;
   std::string cpu_backend = {};  // the library it computes with; later children start faster when they are told
+  Device device = Device::none;  // that holds its layers
 };
 struct EngineFailed {
   // load_failed, load_out_of_memory, load_never_fits, model_file_not_found or invalid_option

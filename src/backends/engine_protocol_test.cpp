@@ -53,6 +53,8 @@ TEST(EngineProtocol, EventsComeBackAsTheyWent) {
   EXPECT_EQ(round_trip(EngineProgress{0.25}).fraction, 0.25);
   EXPECT_EQ(round_trip(EngineReady{32768}).context_window, 32768u);
   EXPECT_EQ(round_trip(EngineReady{1, "/lib/libggml-cpu-zen4.so"}).cpu_backend, "/lib/libggml-cpu-zen4.so");
+  EXPECT_EQ(round_trip(EngineReady{1, "", Device::gpu}).device, Device::gpu);
+  EXPECT_EQ(round_trip(EngineReady{1}).device, Device::none);
   for (const auto cause : {errc::load_failed, errc::load_out_of_memory, errc::load_never_fits,
                            errc::model_file_not_found, errc::invalid_option}) {
     const auto failed = round_trip(EngineFailed{cause, "why \"so\"\n"});

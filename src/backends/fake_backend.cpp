@@ -217,8 +217,10 @@ class FakeWrappedServer final : public WrappedServer {
             .launch_command = {"fake", server_->model()},
             .backend_url = "fake:" + server_->model(),
             .context_window = 2048,
-            .memory_bytes = 1024};
+            .memory_bytes = 1024,
+            .device = server_->computes_on};
   }
+  std::uint64_t work() const override { return server_->work_; }
 
  private:
   const std::shared_ptr<FakeServer> server_;
@@ -239,7 +241,13 @@ Result<LoadOptions> FakeBackend::resolve(const models::ModelInfo& model, const L
   return merge(options, LoadOptions{-1, 16, 0, -1, ""});
 }
 
+Device FakeBackend::device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const {
+  if (const auto found = devices.find(model.name.value()); found != devices.end()) return found->second;
+  return options.gpu_layers != 0 && has(machine, Device::gpu) ? Device::gpu : Device::cpu;
+}
+
 Task<Result<MemoryEstimate>> FakeBackend::estimate(ModelPtr model, LoadOptions) {
+  ++asked;
   const auto found = estimates.find(model->name.value());
   if (found == estimates.end()) co_return fail(errc::load_failed, "nothing is played for " + model->name.value());
   co_return found->second;
@@ -247,10 +255,10 @@ Task<Result<MemoryEstimate>> FakeBackend::estimate(ModelPtr model, LoadOptions) 
 
 std::optional<MemoryEstimate> FakeBackend::known_estimate(const models::ModelInfo& model, const LoadOptions&) const {
   const auto found = estimates.find(model.name.value());
-  return found == estimates.end() ? std::nullopt : std::optional(found->second);
+  return found == estimates.end() || !knows_estimates ? std::nullopt : std::optional(found->second);
 }
 
-std::uint64_t FakeBackend::rough_bound(const models::ModelInfo&, const LoadOptions&) const { return 0; }
+std::uint64_t FakeBackend::rough_bound(const models::ModelInfo&, const LoadOptions&) const { return bound; }
 
 Task<Result<>> FakeBackend::preflight(ModelPtr model, LoadOptions) {
   const auto found = never_fit.find(model->name.value());

@@ -74,11 +74,15 @@ class FakeServer {
   const LoadOptions& options() const { return options_; }
   State state() const { return state_; }
   bool alive() const { return state_ != State::gone; }
+  // What the process says that it computes on once it is ready.
+  Device computes_on = Device::none;
   // What stop() was told, in order.
   const std::vector<Millis>& stops() const { return stops_; }
 
   // The load, unless the backend loads at once.
   void progress(double fraction);
+  // Its process does something, without a word.
+  void work() { ++work_; }
   void finish_load();
   void fail_load(Error error);
   // Ends by itself, now: a load fails with load_crashed, running requests break off.
@@ -112,6 +116,7 @@ class FakeServer {
   std::string end_;
   std::vector<Millis> stops_;
   std::size_t downsizes_ = 0;
+  std::uint64_t work_ = 0;
   std::vector<std::shared_ptr<FakeRequest>> requests_;
   std::atomic<std::size_t> replies_ = 0;
 };
@@ -134,12 +139,18 @@ class FakeBackend final : public Backend {
   // What preflight() and estimate() say to it.
   std::map<std::string, Error> never_fit;
   std::map<std::string, MemoryEstimate> estimates;
+  bool knows_estimates = true;  // without asking
+  std::uint64_t bound = 0;      // what rough_bound() says
+  std::size_t asked = 0;        // calls of estimate()
+  // What device() says to it; to others as the engine would that has whatever the machine has.
+  std::map<std::string, Device> devices;
 
   // {"model":NAME,"path":PATH,"body":BODY}, BODY as it is.
   static Result<http::Response> echo(const FakeServer& server, const http::RequestHead& head, std::string_view body);
 
   std::string_view recipe() const override { return recipe_; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
+  Device device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const override;
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                const LoadOptions& options) const override;

@@ -68,7 +68,7 @@ TEST_F(StoreTest, WhatIsSavedIsThereForTheNextOne) {
   EXPECT_THAT(second.pins(), ElementsAre(kB));
   EXPECT_EQ(text(),
             "{\n  \"b\": {\"pinned\":true},\n  \"org/a:Q8_0\": "
-            "{\"ctx_size\":2048,\"auto_evict\":true,\"evict_idle_timeout\":1.5E0}\n}\n");
+            "{\"ctx_size\":2048,\"auto_evict\":true,\"evict_idle_timeout\":1.5}\n}\n");
 }
 
 TEST_F(StoreTest, NothingSavedLeavesNoEntry) {

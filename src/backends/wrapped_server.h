@@ -33,6 +33,7 @@ struct ServerFacts {
   std::string backend_url;                       // "unix:/run/.../engine-3.sock", "http://127.0.0.1:8123"
   std::uint64_t context_window = 0;              // tokens one request can use; 0: not known
   std::uint64_t memory_bytes = 0;                // resident, sampled when asked
+  Device device = Device::none;                  // it computes on, by its own account; none: it didn't say
   std::optional<MemoryEstimate> predicted = {};  // if it was known when the load ended
 };
 
@@ -69,6 +70,8 @@ class WrappedServer {
   // For use on `executor`'s loop only; valid as long as this object.
   virtual http::Target& target(async::Executor executor) = 0;
   virtual ServerFacts facts() const = 0;
+  // A number without a unit that grows while the process does anything at all, even if it says nothing. 0: not known.
+  virtual std::uint64_t work() const = 0;
 };
 
 // Makes servers of one recipe.
@@ -78,6 +81,9 @@ class Backend {
   virtual std::string_view recipe() const = 0;
   // What `options` come to for this model once every default is filled in. Errors: invalid_option.
   virtual Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const = 0;
+  // What a load with these resolved options computes on, as far as that can be told before. `machine`: what the memory
+  // of this machine shows it to have; a backend that knows better goes by that.
+  virtual Device device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const = 0;
   // The memory that a load with these resolved options will take; may start a process to find out. Errors: those of the
   // load that can be known before, and load_failed when it can't be told.
   virtual async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) = 0;

@@ -14,7 +14,7 @@ class ConfigCommandTest : public ProgramTest {
     server_.on(
         "GET /internal/config",
         R"({"settings":{"port":{"value":8000,"where":"--port"},"models_dir":{"value":["/a","/b"],"where":"default"},)"
-        R"("auto_evict_threshold_pct":{"value":9E-1,"where":"default","after_restart":5E-1}},"problem":)" +
+        R"("auto_evict_threshold_pct":{"value":0.9,"where":"default","after_restart":0.5}},"problem":)" +
             problem + "}");
   }
 };

@@ -51,10 +51,9 @@ TEST_F(LoadCommandTest, HowAModelLeavesMemoryAndWhatIsSavedReachTheServer) {
   server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
   run({"load", "m", "--auto-evict", "--downsize-idle-timeout", "30", "--evict-idle-timeout", "1.5",
        "--evict-weight-factor", "2", "--llamacpp-args", "-c 512", "--save-options"});
-  EXPECT_THAT(
-      server_.bodies(kLoad),
-      ElementsAre(R"({"model_name":"m","auto_evict":true,"downsize_idle_timeout":30,"evict_idle_timeout":1.5E0,)"
-                  R"("evict_weight_factor":2,"llamacpp_args":"-c 512","save_options":true,"stream":true})"));
+  EXPECT_THAT(server_.bodies(kLoad),
+              ElementsAre(R"({"model_name":"m","auto_evict":true,"downsize_idle_timeout":30,"evict_idle_timeout":1.5,)"
+                          R"("evict_weight_factor":2,"llamacpp_args":"-c 512","save_options":true,"stream":true})"));
   EXPECT_EQ(run({"load", "m", "--no-auto-evict"}), kExitOk);
   EXPECT_EQ(server_.bodies(kLoad).back(), R"({"model_name":"m","auto_evict":false,"stream":true})");
 }

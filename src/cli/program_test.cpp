@@ -206,16 +206,18 @@ TEST_F(ProgramTest, PsShowsLoadedLoadingAndQueued) {
     {"model_name":"e","type":"embedding","status":"ready","device":"cpu","last_use":)" +
                                        last_use + R"(},
     {"model_name":"f","type":"llm","status":"draining","leaving":"room","device":"cpu","active_requests":1,"last_use":1}],
+    "stopping":[{"model_name":"g","type":"llm","status":"evicting","leaving":"room","device":"cpu","active_requests":0}],
     "loading":{"model":"b","type":"llm","progress":0.42},
-    "load_queue":[{"model":"c","position":1,"waiting_ms":2500,"waiters":3,"waiting_for":["a"]}]})");
+    "load_queue":[{"model":"c","type":"llm","position":1,"waiting_ms":2500,"waiters":3,"waiting_for":["a"]}]})");
   EXPECT_EQ(run({"ps"}), kExitOk);
   EXPECT_EQ(out(),
             "NAME  TYPE       STATUS                 DEVICE   MEMORY  CONTEXT  REQUESTS  IDLE  PINNED\n"
             "a     llm        in_use                 cpu     1.5 GiB     4096         2     -  yes\n"
             "e     embedding  ready                  cpu           -        -         0  90 s\n"
             "f     llm        draining (room)        cpu           -        -         1     -\n"
+            "g     llm        evicting (room)        cpu           -        -         0     -\n"
             "b     llm        loading 42 %\n"
-            "c                queued 1, 2.5 s for a                                   3\n");
+            "c     llm        queued 1, 2.5 s for a                                   3\n");
 }
 
 TEST_F(ProgramTest, PsWatchShowsEverySnapshot) {

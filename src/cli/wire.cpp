@@ -119,7 +119,8 @@ ListedModel listed(const json::Value& item) {
 }  // namespace
 
 const LoadedModel* Health::find(std::string_view name) const {
-  const auto found = std::ranges::find(loaded, name, &LoadedModel::name);
+  const auto stays = [name](const LoadedModel& model) { return model.name == name && model.status != "evicting"; };
+  const auto found = std::ranges::find_if(loaded, stays);
   return found == loaded.end() ? nullptr : &*found;
 }
 
@@ -140,7 +141,7 @@ namespace {
 Health health_in(const json::Value& value) {
   Health health;
   health.version = text_of(value, "version");
-  for_each(json::find(value, "all_models_loaded"), [&](const json::Value& item) {
+  const auto in_memory = [&](const json::Value& item) {
     health.loaded.push_back({.name = text_of(item, "model_name"),
                              .type = text_of(item, "type"),
                              .device = text_of(item, "device"),
@@ -151,12 +152,14 @@ Health health_in(const json::Value& value) {
                              .last_use = integer_of(item, "last_use").value_or(0),
                              .active_requests = integer_of(item, "active_requests").value_or(0),
                              .pinned = flag_of(item, "pinned")});
-  });
+  };
+  for (const char* list : {"all_models_loaded", "stopping"}) for_each(json::find(value, list), in_memory);
   for_each(json::find(value, "loading"), [&](const json::Value& item) {
     health.loading.push_back({text_of(item, "model"), text_of(item, "type"), number_of(item, "progress").value_or(0)});
   });
   for_each(json::find(value, "load_queue"), [&](const json::Value& item) {
     health.queue.push_back({.name = text_of(item, "model"),
+                            .type = text_of(item, "type"),
                             .position = integer_of(item, "position").value_or(0),
                             .waiting_ms = integer_of(item, "waiting_ms").value_or(0),
                             .waiters = integer_of(item, "waiters").value_or(0),

@@ -45,6 +45,7 @@ struct LoadingModel {
 
 struct QueuedLoad {
   std::string name;
+  std::string type;
   std::int64_t position = 0;
   std::int64_t waiting_ms = 0;
   std::int64_t waiters = 0;
@@ -53,7 +54,7 @@ struct QueuedLoad {
 
 struct Health {
   std::string version;
-  std::vector<LoadedModel> loaded;
+  std::vector<LoadedModel> loaded;  // those whose process is told to end stand last
   std::vector<LoadingModel> loading;
   std::vector<QueuedLoad> queue;
   std::map<std::string, std::int64_t, std::less<>> max_models;     // by type; -1: unlimited

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "config/errors.h"
+#include "config/home_for_tests.h"
 #include "config/schema.h"
 
 namespace corral::config {
@@ -16,23 +17,10 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class LiveTest : public ::testing::Test {
+class LiveTest : public HomeForTests {
  protected:
-  LiveTest() {
-    log::set_level(log::Level::none);
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    home_ = fs::path(::testing::TempDir()) / (std::string("corral_live_") + test->name());
-    fs::remove_all(home_);
-    fs::create_directories(home_ / ".config/corral");
-    variables_["HOME"] = home_.string();
-    inputs_.environment = [this](std::string_view name) -> std::optional<std::string> {
-      const auto found = variables_.find(name);
-      return found == variables_.end() ? std::nullopt : std::optional(found->second);
-    };
-  }
-  ~LiveTest() override { fs::remove_all(home_); }
+  LiveTest() { log::set_level(log::Level::none); }
 
-  void write_file(const std::string& text) { std::ofstream(home_ / ".config/corral/config.toml") << text; }
   fs::path saved() const { return home_ / ".local/state/corral/settings.json"; }
   std::string saved_text() const {
     std::ifstream stream(saved());
@@ -52,9 +40,6 @@ class LiveTest : public ::testing::Test {
     return done ? "" : done.error().code.message() + ": " + done.error().message;
   }
 
-  fs::path home_;
-  std::map<std::string, std::string, std::less<>> variables_;
-  Inputs inputs_;
   std::unique_ptr<LiveSettings> live_;
   int changes_ = 0;
 };

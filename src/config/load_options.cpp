@@ -135,7 +135,7 @@ struct Reader {
 };
 
 json::Value json_of(std::int64_t value) { return value; }
-// Whole numbers as such: "2", not "2E0".
+// Whole numbers as such: "2", not "2.0".
 json::Value json_of(double value) {
   const auto whole = static_cast<std::int64_t>(value);
   return static_cast<double>(whole) == value ? json::Value(whole) : json::Value(value);

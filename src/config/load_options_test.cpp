@@ -69,7 +69,7 @@ TEST(LoadOptionTable, DurationsAreSecondsInJson) {
   LoadOptions options;
   ASSERT_TRUE(read(*find_load_option("evict_idle_timeout"), 1.5, options));
   EXPECT_EQ(options.evict_idle_timeout, Millis(1500));
-  EXPECT_EQ(json::serialize(to_json(*find_load_option("evict_idle_timeout"), options)), "1.5E0");
+  EXPECT_EQ(json::serialize(to_json(*find_load_option("evict_idle_timeout"), options)), "1.5");
 }
 
 // Who checked them has sent them: an engine is told what it is to do, whatever others may ask of the server.
@@ -88,6 +88,40 @@ TEST(LoadOptionTable, CheckNamesTheOption) {
   EXPECT_EQ(fine.error().message, "'threads' must be between 0 and 1024, not 2000");
   EXPECT_EQ(fine.error().param, "threads");
   EXPECT_EQ(closest_load_option("context_size"), "ctx_size");
+}
+
+TEST(LoadOptions, AdapterAndItsScale) {
+  EXPECT_EQ(parse_lora("/a/b.gguf").path, "/a/b.gguf");
+  EXPECT_EQ(parse_lora("/a/b.gguf").scale, 1);
+  EXPECT_EQ(parse_lora("/a:b/c.gguf:0.25").path, "/a:b/c.gguf");
+  EXPECT_EQ(parse_lora("/a:b/c.gguf:0.25").scale, 0.25f);
+  EXPECT_EQ(parse_lora("x:-1.5").scale, -1.5f);
+  EXPECT_EQ(parse_lora("x:1y").path, "x:1y");
+  EXPECT_EQ(parse_lora("x:").path, "x:");
+}
+
+TEST(LoadOptions, FingerprintsTellOptionsApart) {
+  LoadOptions a, b;
+  EXPECT_EQ(fingerprint(a), fingerprint(b));
+  a.ctx_size = 1;
+  EXPECT_NE(fingerprint(a), fingerprint(b));
+  b.parallel = 1;
+  EXPECT_NE(fingerprint(a), fingerprint(b));
+  EXPECT_EQ(fingerprint(merge(a, b)), fingerprint(merge(b, a)));
+  b = a;
+  b.lora = {"x", "y"};
+  EXPECT_NE(fingerprint(a), fingerprint(b));
+  a.lora = {"xy"};
+  EXPECT_NE(fingerprint(a), fingerprint(b));
+  for (const auto& [field, value] :
+       {std::pair(&LoadOptions::draft_model, "x"), {&LoadOptions::llamacpp_backend, "x"}}) {
+    LoadOptions one = a;
+    one.*field = value;
+    EXPECT_NE(fingerprint(one), fingerprint(a));
+  }
+  LoadOptions guessing = a;
+  guessing.speculative = 0;
+  EXPECT_NE(fingerprint(guessing), fingerprint(a));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "config/errors.h"
+#include "config/home_for_tests.h"
 #include "config/option.h"
 
 namespace corral::config {
@@ -16,22 +17,8 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class LoadTest : public ::testing::Test {
+class LoadTest : public HomeForTests {
  protected:
-  LoadTest() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    home_ = fs::path(::testing::TempDir()) / (std::string("corral_config_") + test->name());
-    fs::remove_all(home_);
-    fs::create_directories(home_ / ".config/corral");
-    variables_["HOME"] = home_.string();
-    inputs_.environment = [this](std::string_view name) -> std::optional<std::string> {
-      const auto found = variables_.find(name);
-      return found == variables_.end() ? std::nullopt : std::optional(found->second);
-    };
-  }
-  ~LoadTest() override { fs::remove_all(home_); }
-
-  void write_file(const std::string& text) { std::ofstream(home_ / ".config/corral/config.toml") << text; }
   ServeSettings load() {
     auto settings = load_serve_settings(inputs_);
     EXPECT_TRUE(settings) << (settings ? "" : settings.error().message);
@@ -42,10 +29,6 @@ class LoadTest : public ::testing::Test {
     EXPECT_FALSE(settings);
     return settings ? Error({}, "no error") : settings.error();
   }
-
-  fs::path home_;
-  std::map<std::string, std::string, std::less<>> variables_;
-  Inputs inputs_;
 };
 
 TEST_F(LoadTest, DefaultsAreValidAndKnowThatTheyAreDefaults) {

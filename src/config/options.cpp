@@ -1,6 +1,8 @@
 // The table. See option.h for what a row yields.
 #include <array>
 
+#include "config/errors.h"
+#include "config/llama_args.h"
 #include "config/option.h"
 #include "residency/limits.h"
 
@@ -16,6 +18,16 @@ constexpr std::int64_t kMiB = 1 << 20;
 Result<> check_limits(const std::string& text) {
   const auto limits = residency::parse_max_loaded_models(text);
   if (!limits) return std::unexpected(limits.error());
+  return {};
+}
+
+Result<> check_backend(const std::string& name) {
+  return name == "auto" || name == "cpu" ? Result<>() : fail(errc::invalid_value, "there are 'auto' and 'cpu'");
+}
+
+Result<> check_args(const std::string& text) {
+  const auto options = parse_llama_args(text);
+  if (!options) return std::unexpected(options.error());
   return {};
 }
 
@@ -212,6 +224,26 @@ const std::array kOptions = {
            .help = "Most tokens guessed ahead from what the text repeats, and checked in one pass; as many as the "
                    "machine gains by. Answers stay the same. 0: none.",
            .range = {0, 64},
+           .applies = Applies::next_load},
+    Option{.key = "llamacpp_backend",
+           .group = Group::engine,
+           .field = &S::llamacpp_backend,
+           .fallback = "auto",
+           .value_name = "NAME",
+           .help = "What models compute with: auto, the best that is there, or cpu, to keep them off the GPU whatever "
+                   "a load says of gpu_layers.",
+           .right = "auto or cpu",
+           .check = check_backend,
+           .applies = Applies::next_load},
+    Option{.key = "llamacpp_args",
+           .group = Group::engine,
+           .field = &S::llamacpp_args,
+           .fallback = "",
+           .value_name = "FLAGS",
+           .help = "Flags of llama.cpp's server for every model, as far as they have an equal here, such as \"-ngl 20 "
+                   "--lora a.gguf\". What a setting of its own says counts more.",
+           .right = "flags such as \"-ngl 20\"",
+           .check = check_args,
            .applies = Applies::next_load},
     Option{.key = "park_mib",
            .group = Group::engine,

@@ -1,10 +1,13 @@
 // What is read from /proc and /sys: RAM, processes, AMD GPUs.
+#include <vector>
+
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "device/amd.h"
 #include "device/files_for_tests.h"
 #include "device/process_memory.h"
+#include "device/process_work.h"
 #include "device/ram.h"
 
 namespace corral::device {
@@ -70,6 +73,22 @@ TEST_F(ProcessMemoryTest, ProportionalShare) {
         "55d0-7ffd ---p 00000000 00:00 0  [rollup]\nRss:  2048 kB\nPss:   1500 kB\nPss_Anon: 1 kB\n");
   EXPECT_EQ(proportional_bytes(10, root_), 1500 * 1024u);
   EXPECT_EQ(proportional_bytes(11, root_), 0u);
+}
+
+using ProcessWorkTest = FilesForTests;
+
+TEST_F(ProcessWorkTest, IsTimeAndFaultsWhateverTheProgramIsCalled) {
+  write("proc/10/stat", "10 (a ) R 1 (b) S 1 10 10 0 -1 4194560 700 9999 20 9999 50 6 9999 9999 20 0 8 0 1 2 3\n");
+  EXPECT_EQ(process_work(10, root_), 776u);
+  EXPECT_EQ(process_work(11, root_), 0u);
+  write("proc/10/stat", "junk\n");
+  EXPECT_EQ(process_work(10, root_), 0u);
+}
+
+TEST(ProcessWork, OfThisProcessGrowsWithWhatItTouches) {
+  const auto before = process_work(::getpid());
+  std::vector<char> memory(64 * kMiB, 'x');
+  EXPECT_GT(process_work(::getpid()), before) << memory.back();
 }
 
 TEST(ProcessMemory, OfThisProcessGrowsWithWhatItTouches) {

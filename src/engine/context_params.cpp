@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "engine/errors.h"
+#include "engine/guess_length.h"
 
 namespace corral::engine {
 namespace {
@@ -43,7 +44,7 @@ constexpr std::uint64_t kOneThreadBytes = 16 << 20;
 
 std::uint32_t output_rows(const Model& model, const LoadOptions& options) {
   if (!model.plain_attention()) return options.max_sequences;  // a wrong guess couldn't be taken back
-  return options.max_sequences + options.speculative.max_tokens;
+  return options.max_sequences + most_guesses(options.max_sequences, options.speculative.max_tokens);
 }
 
 std::uint32_t worker_count(const LoadOptions& options) {
@@ -63,6 +64,10 @@ std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
 llama_model_params model_params(const LoadOptions& options) {
   llama_model_params params = llama_model_default_params();
   params.n_gpu_layers = options.n_gpu_layers;
+  // Without layers there a GPU would still be opened, and its memory taken, to help with long prompts: 0 means none of
+  // it.
+  static ggml_backend_dev_t no_devices[] = {nullptr};
+  if (options.n_gpu_layers == 0) params.devices = no_devices;
   params.use_extra_bufts = options.repack;
   if (options.mmap != Toggle::automatic || options.mlock) {
     const bool mmap = options.mmap != Toggle::off;

@@ -3,6 +3,7 @@
 // A guess counts only if all before it were right, so the k-th gives p1 * ... * pk tokens.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -29,6 +30,13 @@ std::uint32_t guess_length(const GuessBudget& budget, double each, Probability p
     best = guesses;
   }
   return best;
+}
+
+// In a pass with so many sessions, of which one alone may have `each`: as many for all, or one for each session. What
+// more rows than RowCosts knows take, nobody can tell.
+constexpr std::uint32_t most_guesses(std::uint32_t sessions, std::uint32_t each) {
+  const std::uint32_t room = RowCosts::kMostRows - std::min(RowCosts::kMostRows, sessions);
+  return each == 0 ? 0 : std::min(std::max(each, sessions), room);
 }
 
 // The guesses at one session of a pass.

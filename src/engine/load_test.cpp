@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/context_params.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {
@@ -130,6 +131,15 @@ TEST(Load, EmbeddingModelsDoNotGenerateAndTheOtherWayRound) {
   const auto chat = load(load_options("tiny-llama"));
   EXPECT_EQ(chat->embed({{1}}).error().code, errc::unsupported);
   EXPECT_EQ(chat->rerank("q", std::vector<std::string>{"d"}).error().code, errc::unsupported);
+}
+
+TEST(Load, WithoutLayersOnAGpuNoneIsOpened) {
+  LoadOptions options;
+  EXPECT_EQ(model_params(options).devices, nullptr) << "all there are";
+  options.n_gpu_layers = 0;
+  const auto params = model_params(options);
+  ASSERT_NE(params.devices, nullptr);
+  EXPECT_EQ(*params.devices, nullptr);
 }
 
 TEST(Load, BackendsSayWhatTheyAre) {

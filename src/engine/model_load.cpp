@@ -7,6 +7,7 @@
 
 #include "engine/context_params.h"
 #include "engine/errors.h"
+#include "engine/llama_internal.h"
 #include "engine/llama_log.h"
 #include "engine/model.h"
 
@@ -129,6 +130,7 @@ Result<> Model::describe(const LoadOptions& options) {
   facts_.n_vocab = static_cast<std::uint32_t>(llama_vocab_n_tokens(vocab_));
   facts_.n_params = llama_model_n_params(m);
   facts_.model_bytes = llama_model_size(m);
+  facts_.gpus = static_cast<std::uint32_t>(llama_model_n_devices(m));
   if (const char* chat = llama_model_chat_template(m, nullptr)) facts_.chat_template = chat;
   facts_.bos = llama_vocab_bos(vocab_);
   facts_.eos = llama_vocab_eos(vocab_);

@@ -75,6 +75,7 @@ struct ModelFacts {
   bool add_bos = false;  // tokenize(add_special) puts BOS in front
   bool add_eos = false;
   bool recurrent = false;  // no partial removal: a cut means computing again
+  std::uint32_t gpus = 0;  // that it was given
   std::uint32_t workers = 1;
   std::uint32_t max_sequences = 0;  // sessions that can decode at the same time, per worker
 };

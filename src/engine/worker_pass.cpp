@@ -89,9 +89,8 @@ void WorkerCore::add_drafts() {
     guess_lists_.push_back(
         {.guesses = std::span(drafts_).subspan(item.first_draft, item.drafted), .most = room_behind(*item.session)});
   }
-  // In all as many as one alone may have, or one for each. A split layout computes sequences with different numbers of
-  // tokens one after another.
-  const std::uint32_t most = std::min(std::max(options_.draft_tokens, rows), batch_.capacity() - rows);
+  // A split layout computes sequences with different numbers of tokens one after another.
+  const std::uint32_t most = std::min(most_guesses(rows, options_.draft_tokens), batch_.capacity() - rows);
   choose_guesses(guess_lists_, costs(), {.most = most, .equal = !shape_.unified()});
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const std::uint32_t chosen = guess_lists_[i].rows;

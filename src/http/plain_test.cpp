@@ -37,6 +37,19 @@ TEST(SseParser, SplitsWhateverTheCutsAre) {
   }
 }
 
+TEST(SseDoneWatch, KnowsTheLastEventWhateverTheCutsAre) {
+  const std::string stream = "data: [DONE]\n\ndata: 1\n\ndata: [DONE]\n\n";
+  for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
+    SseDoneWatch watch;
+    watch.feed(std::string_view(stream).substr(0, cut));
+    EXPECT_EQ(watch.done(), cut == kSseDone.size() || cut == stream.size()) << cut;
+    watch.feed(std::string_view(stream).substr(cut));
+    EXPECT_TRUE(watch.done()) << cut;
+    watch.feed("\n");
+    EXPECT_FALSE(watch.done());
+  }
+}
+
 class RoutesTest : public ::testing::Test {
  protected:
   static RouteHandler say(std::string name) {

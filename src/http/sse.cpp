@@ -55,4 +55,13 @@ void SseParser::line(std::string_view text) {
   }
 }
 
+void SseDoneWatch::feed(std::string_view bytes) {
+  if (bytes.size() >= kSseDone.size()) {
+    tail_ = bytes.substr(bytes.size() - kSseDone.size());
+    return;
+  }
+  tail_.append(bytes);
+  if (tail_.size() > kSseDone.size()) tail_.erase(0, tail_.size() - kSseDone.size());
+}
+
 }  // namespace corral::http

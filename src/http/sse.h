@@ -38,4 +38,14 @@ class SseParser {
   bool has_data_ = false;
 };
 
+// Watches a byte stream for its last event being kSseDone: what breaks off behind that has lost nothing.
+class SseDoneWatch {
+ public:
+  void feed(std::string_view bytes);
+  bool done() const { return tail_ == kSseDone; }
+
+ private:
+  std::string tail_;  // the latest bytes, as many as kSseDone has
+};
+
 }  // namespace corral::http

@@ -37,6 +37,14 @@ TEST(Writer, WritesNumbersThatReadBackTheSame) {
   EXPECT_EQ(out, "[0.1,0.1,-9223372036854775808,18446744073709551615,null,null,1e+300,-0]");
 }
 
+TEST(Writer, WritesUsualFractionsWithoutAnExponent) {
+  std::string out;
+  Writer json(out);
+  json.begin_array().value(0.0001).value(0.00001f).value(100000.0).value(-250000.5f).value(123456789.125);
+  json.value(-1e-7).value(1e15).value(2e-7f).end_array();
+  EXPECT_EQ(out, "[0.0001,0.00001,100000,-250000.5,123456789.125,-1e-07,1e+15,2e-07]");
+}
+
 TEST(Writer, EscapesWhatJsonWantsEscaped) {
   EXPECT_EQ(in_quotes("a\"b\\c\n\r\t\b\f\x01\x1f/\x7f"), "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0001\\u001f/\x7f\"");
   EXPECT_EQ(in_quotes("åß∂😀"), "\"åß∂😀\"");
@@ -116,7 +124,31 @@ TEST(Parse, ReadsMembersWithDefaults) {
   EXPECT_EQ(number_or(*value, "f", 0), 1.5);
   EXPECT_EQ(number_or(*value, "missing", 7), 7);
   EXPECT_TRUE(bool_or(*value, "b", false));
-  EXPECT_EQ(serialize(*value), R"({"t":"x","n":2,"f":1.5E0,"b":true})");
+  EXPECT_EQ(serialize(*value), R"({"t":"x","n":2,"f":1.5,"b":true})");
+}
+
+// Used to come out as 9E-1.
+TEST(Serialize, WritesFractionsAsPeopleDo) {
+  const Value value = Array{0.9, -0.05, 1.5, 300.0, 0.0, 1e300, 7, "x", nullptr, Object{{"a\n", false}}};
+  EXPECT_EQ(serialize(value), R"([0.9,-0.05,1.5,300.0,0.0,1e+300,7,"x",null,{"a\n":false}])");
+}
+
+TEST(Serialize, ComesBackTheSameOrOneBitBeside) {
+  const Value value = Array{0.1,
+                            1.0 / 3,
+                            2.0,
+                            0.05,
+                            -1e-7,
+                            12345678.9,
+                            5e-324,
+                            1.7976931348623157e308,
+                            std::numeric_limits<std::int64_t>::min(),
+                            std::numeric_limits<std::uint64_t>::max()};
+  const auto again = parse(serialize(value));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, value) << serialize(*again);
+  const double unlucky = 0.9452706955539223;  // read by way of two roundings
+  EXPECT_NEAR(parse(serialize(Value(unlucky)))->get_double(), unlucky, 1e-15);
 }
 
 TEST(Peek, ReadsEveryKind) {

@@ -2,10 +2,10 @@
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parser.hpp>
-#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include "json/errors.h"
+#include "json/writer.h"
 
 namespace corral::json {
 namespace {
@@ -45,6 +45,49 @@ struct Nothing {
   bool on_comment(Text, Code&) { return true; }
 };
 
+void write(Writer& out, const Value& value);
+
+// A fraction that happens to be whole comes back as a fraction.
+void write(Writer& out, double number) {
+  std::string text;
+  Writer(text).value(number);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  out.raw(text);
+}
+
+void write(Writer& out, const Object& object) {
+  out.begin_object();
+  for (const auto& [name, value] : object) write(out.any_key(name), value);
+  out.end_object();
+}
+
+void write(Writer& out, const Array& array) {
+  out.begin_array();
+  for (const auto& value : array) write(out, value);
+  out.end_array();
+}
+
+void write(Writer& out, const Value& value) {
+  switch (value.kind()) {
+    case boost::json::kind::object:
+      return write(out, value.get_object());
+    case boost::json::kind::array:
+      return write(out, value.get_array());
+    case boost::json::kind::string:
+      return void(out.value(std::string_view(value.get_string())));
+    case boost::json::kind::double_:
+      return write(out, value.get_double());
+    case boost::json::kind::int64:
+      return void(out.value(value.get_int64()));
+    case boost::json::kind::uint64:
+      return void(out.value(value.get_uint64()));
+    case boost::json::kind::bool_:
+      return void(out.value(value.get_bool()));
+    case boost::json::kind::null:
+      return void(out.null());
+  }
+}
+
 Error malformed(std::size_t offset, std::string_view reason) {
   return {make_error_code(errc::malformed), fmt::format("not valid JSON: {} at byte {}", reason, offset)};
 }
@@ -71,7 +114,12 @@ Result<Value> parse(std::string_view text) {
   return parser.release();
 }
 
-std::string serialize(const Value& value) { return boost::json::serialize(value); }
+std::string serialize(const Value& value) {
+  std::string text;
+  Writer out(text);
+  write(out, value);
+  return text;
+}
 
 const Value* find(const Value& object, std::string_view name) {
   const auto* members = object.if_object();

@@ -24,6 +24,7 @@ inline constexpr std::size_t kMaxDepth = 256;
 
 // Of two fields of one name the last one counts. Errors: malformed, naming the byte offset.
 Result<Value> parse(std::string_view text);
+// As json::Writer writes; a fraction stays one ("2.0"). parse() may bring one back with its last bit changed.
 std::string serialize(const Value& value);
 
 // The member of that name; null when `object` is no object or has no such member.

@@ -65,8 +65,13 @@ class Writer {
   {
     return digits(number);
   }
-  // As few digits as bring back the same number of the same type.
-  Writer& value(std::floating_point auto number) { return std::isfinite(number) ? digits(number) : null(); }
+  // As few digits as bring back the same number of the same type, as a plain decimal where that isn't mostly zeros.
+  Writer& value(std::floating_point auto number) {
+    if (!std::isfinite(number)) return null();
+    const auto size = std::abs(number);
+    const bool plain = size == 0 || (size >= 1e-6 && size < 1e15);
+    return digits(number, plain ? std::chars_format::fixed : std::chars_format::scientific);
+  }
   Writer& null() { return raw("null"); }
   // A value that is JSON already.
   Writer& raw(std::string_view json) {
@@ -96,10 +101,10 @@ class Writer {
     if (comma_) out_.push_back(',');
     comma_ = true;
   }
-  Writer& digits(auto number) {
+  Writer& digits(auto number, auto... format) {
     separate();
     char buffer[32];
-    const auto end = std::to_chars(buffer, buffer + sizeof buffer, number).ptr;
+    const auto end = std::to_chars(buffer, buffer + sizeof buffer, number, format...).ptr;
     out_.append(buffer, end);
     return *this;
   }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/recipe.h"
 #include "models/errc.h"
 #include "models/found_names.h"
 #include "models/model_names.h"
@@ -60,8 +61,8 @@ std::vector<std::string> labels_of(const ModelInfo& model) {
 
 class Assembler {
  public:
-  Assembler(const std::vector<KnownFile>& files, std::vector<Problem> problems, Device devices)
-      : files_(files), devices_(devices), problems_(std::move(problems)) {}
+  Assembler(const std::vector<KnownFile>& files, std::vector<Problem> problems)
+      : files_(files), problems_(std::move(problems)) {}
 
   Catalog run() {
     find_primaries();
@@ -195,7 +196,7 @@ class Assembler {
     }
     model.traits.parameters = parameters;
     model.checkpoint = shown(model.paths.front());
-    model.devices = devices_;
+    model.devices = find_recipe(model.recipe)->device;
     model.size = Bytes(size);
     model.created = WallTime(
         std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(draft.first().file.stamp.modified)));
@@ -235,7 +236,6 @@ class Assembler {
   }
 
   const std::vector<KnownFile>& files_;
-  const Device devices_;
 
   std::vector<std::size_t> primary_;  // by file: the index of the file it is the same as, often itself
   std::vector<Draft> drafts_;
@@ -248,8 +248,8 @@ class Assembler {
 
 }  // namespace
 
-Catalog assemble(const std::vector<KnownFile>& files, std::vector<Problem> problems, Device devices) {
-  return Assembler(files, std::move(problems), devices).run();
+Catalog assemble(const std::vector<KnownFile>& files, std::vector<Problem> problems) {
+  return Assembler(files, std::move(problems)).run();
 }
 
 }  // namespace corral::models

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/model_type.h"
 #include "models/catalog.h"
 #include "models/file_scan.h"
 #include "models/gguf_facts.h"
@@ -19,6 +18,6 @@ struct KnownFile {
 };
 
 // `files` in the order of the walk; `problems` of the walk are taken over.
-Catalog assemble(const std::vector<KnownFile>& files, std::vector<Problem> problems, Device devices);
+Catalog assemble(const std::vector<KnownFile>& files, std::vector<Problem> problems);
 
 }  // namespace corral::models

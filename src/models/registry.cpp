@@ -60,7 +60,7 @@ Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache
     }
     known.push_back({std::move(file), &entry->facts});
   }
-  auto assembled = assemble(known, std::move(found.problems), options.devices);
+  auto assembled = assemble(known, std::move(found.problems));
   auto catalog = std::make_shared<const Catalog>(add_user_models(std::move(assembled), user));
   return {std::move(catalog), std::move(fresh), stats};
 }

@@ -22,7 +22,6 @@ struct RegistryOptions {
   std::vector<std::filesystem::path> models_dirs;  // searched to all depths; a single .gguf file may stand here too
   std::filesystem::path hub_cache;                 // hub_cache_dir(...); empty or absent: not scanned
   std::filesystem::path user_models = {};          // user_models.json; empty or absent: none
-  Device devices = Device::cpu;                    // what models of recipe llamacpp run on here
   std::size_t max_depth = 16;                      // of directories below a models dir
   std::size_t max_files = 100'000;                 // directory entries looked at in one scan
 

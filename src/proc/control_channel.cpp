@@ -1,6 +1,5 @@
 #include "proc/control_channel.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <deque>
 
@@ -44,7 +43,7 @@ struct ControlChannel::State {
   std::string incoming;     // received, not yet given out
   std::size_t scanned = 0;  // of incoming: known to hold no newline
 
-  // A writer's place in the queue, in the order of the calls. The first one writes.
+  // A writer's place in the queue, in the order in which they begin. The first one writes.
   class Turn {
    public:
     explicit Turn(State& state) : state_(state), come_(state.socket.get_executor()) {

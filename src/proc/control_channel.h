@@ -1,8 +1,8 @@
 // A line protocol between router and child, over a socket pair: text lines both ways, up to 1 MiB each. The child finds
 // its end as descriptor 3. When one side ends, however it ends, the other side learns it at once.
 //
-// Used on one loop. One reader at a time; writers may overlap: their lines go out whole, in the order of the calls.
-// Destroying or closing a channel ends pending reads and writes with errc::channel_closed.
+// Used on one loop. One reader at a time; writers may overlap: their lines go out whole, in the order in which they
+// begin. Destroying or closing a channel ends pending reads and writes with errc::channel_closed.
 #pragma once
 
 #include <memory>

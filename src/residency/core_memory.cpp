@@ -1,11 +1,24 @@
 // What happens without anybody asking for it: idle models shrink and go, and so do the most disposable ones when the
 // memory of the machine runs out.
 #include <algorithm>
+#include <utility>
 
 #include "residency/core.h"
 #include "residency/disposal.h"
 
 namespace corral::residency {
+
+namespace {
+
+// Of some memory, less is missing with `one` than with `other`.
+bool is_short_of_less(const Cover& one, const Cover& other) {
+  for (std::size_t i = 0; i < one.left.size(); ++i) {
+    if (std::max<std::int64_t>(one.left[i], 0) < std::max<std::int64_t>(other.left[i], 0)) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 void Core::downsize(Server& server, ActionList& out) {
   move(server, ServerState::downsizing);
@@ -86,7 +99,11 @@ bool Core::relieve(const std::vector<PoolSample>& seen, Now now, ActionList& out
   }
   choice.insert(choice.end(), pinned.begin(), pinned.end());
   Cover found = cover(state_.memory, excess, shrinking);
-  if (!found.enough) found = cover(state_.memory, excess, choice);
+  if (!found.enough) {
+    // Only where stopping gives more than downsizing does.
+    Cover more = cover(state_.memory, excess, choice);
+    if (is_short_of_less(more, found)) found = std::move(more);
+  }
   for (const Relief& relief : found.reliefs) {
     if (relief.downsize) {
       downsize(*relief.server, out);

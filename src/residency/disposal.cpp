@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace corral::residency {
 namespace {
@@ -13,6 +14,14 @@ bool helps(const PoolBytes& given, const PoolBytes& short_by) {
     if (given[i] > 0 && short_by[i] > 0) return true;
   }
   return false;
+}
+
+// Nowhere would there be more missing than now.
+bool is_superfluous(const PoolBytes& given, const PoolBytes& left) {
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i] > 0 && left[i] + given[i] > 0) return false;
+  }
+  return true;
 }
 
 MonoTime after(MonoTime start, Millis timeout, Millis floor) { return start + std::max(timeout, floor); }
@@ -92,16 +101,15 @@ Cover cover(const MemoryBooks& books, const PoolBytes& short_by, const std::vect
     given.push_back(std::move(gives));
   }
   result.enough = none_left(left);
-  if (!result.enough) return result;
-  // What was taken first may be superfluous by what was taken last. Those worth keeping most stay first.
+  // What was taken first may be superfluous by what was taken last, and one memory that can't be had is no reason to
+  // give up more than is missing of another. Those worth keeping most stay first.
   for (std::size_t i = result.reliefs.size(); i-- > 0;) {
-    PoolBytes without = left;
-    add(without, given[i]);
-    if (!none_left(without)) continue;
-    left = std::move(without);
+    if (!is_superfluous(given[i], left)) continue;
+    add(left, given[i]);
     result.reliefs.erase(result.reliefs.begin() + static_cast<std::ptrdiff_t>(i));
     given.erase(given.begin() + static_cast<std::ptrdiff_t>(i));
   }
+  result.left = std::move(left);
   return result;
 }
 

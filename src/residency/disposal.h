@@ -45,9 +45,10 @@ PoolBytes given_by(const MemoryBooks& books, const Relief& relief);
 struct Cover {
   std::vector<Relief> reliefs;
   bool enough = false;  // they give all that was short
+  PoolBytes left;       // still short, or negative: more than that
 };
-// As many of `choice` as it takes to give `short_by`, in their order, without those that turn out superfluous. All that
-// help when all together don't suffice.
+// As many of `choice` as it takes to give `short_by`, in their order, without those that turn out superfluous. Where
+// all together don't suffice, as few as give all that can be had of every memory.
 Cover cover(const MemoryBooks& books, const PoolBytes& short_by, const std::vector<Relief>& choice);
 
 }  // namespace corral::residency

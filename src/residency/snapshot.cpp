@@ -10,6 +10,7 @@ Millis since(MonoTime begin, Now now) { return std::chrono::duration_cast<Millis
 
 QueuedView view_of_queued(const State& state, const Server& load, std::size_t position, Now now) {
   QueuedView view{.model = load.spec->name,
+                  .type = load.spec->type,
                   .position = position,
                   .waiting = since(load.queued_at, now),
                   .waiters = load.waiters.size(),

@@ -39,6 +39,7 @@ struct LoadingView {
 
 struct QueuedView {
   ModelName model;
+  ModelType type = ModelType::llm;
   std::size_t position = 1;  // 1: the next one
   Millis waiting{0};
   std::size_t waiters = 0;

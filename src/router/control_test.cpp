@@ -194,6 +194,23 @@ TEST_F(ControlTest, UnloadAllNamesWhatWentAndWhatStillDrains) {
   EXPECT_THAT(backend.alive(), IsEmpty());
 }
 
+TEST_F(ControlTest, UnloadAllStopsAllSideBySide) {
+  start(slots(5));
+  const auto names = {"a", "b", "c", "d", "e"};
+  for (const char* name : names) have(name);
+  backend.stop_at_once = false;
+  auto all = run(router->unload_all());
+  for (const char* name : names) EXPECT_THAT(server(name).stops(), SizeIs(1)) << name << " waits for another to end";
+  EXPECT_THAT(backend.alive(), SizeIs(5));
+  for (const char* name : {"e", "c", "a", "b"}) server(name).let_stop();
+  settle();
+  EXPECT_FALSE(all.done());
+  server("d").let_stop();
+  settle();
+  ASSERT_TRUE(all.granted());
+  EXPECT_THAT(all.get()->unloaded, SizeIs(5));
+}
+
 TEST_F(ControlTest, UnloadAllOfNothing) {
   auto all = run(router->unload_all());
   ASSERT_TRUE(all.granted());

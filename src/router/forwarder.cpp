@@ -83,7 +83,7 @@ class ForwardedStream final : public http::BodySource {
     if (std::exchange(ping_first_, false)) co_return http::kSsePing;
     if (ended_) co_return std::string_view();
     while (true) {
-      if (active_->stopped()) co_return end_with(cancelled(request_.id));
+      if (active_->stopped() && !watch_.done()) co_return end_with(cancelled(request_.id));
       if (acquisition_) {
         auto waiting = acquisition_->wait(forwarder_.timers_, kPingInterval);
         auto stop = active_->until_stopped();
@@ -113,10 +113,11 @@ class ForwardedStream final : public http::BodySource {
       }
       const auto piece = co_await next_piece();
       if (piece && !piece->empty()) {
-        started_ = true;
+        passed(*piece);
         co_return *piece;
       }
-      if (piece) break;
+      // Behind [DONE], only the end of the transfer can have been lost.
+      if (piece || watch_.done()) break;
       if (active_->stopped()) continue;
       const bool again = co_await ask_again();
       if (!again) co_return end_with(broken(request_, end_, piece.error()));
@@ -129,7 +130,7 @@ class ForwardedStream final : public http::BodySource {
     if (std::exchange(ping_first_, false)) return http::kSsePing;
     if (ended_ || acquisition_ || !answer_.streaming()) return {};
     const auto piece = answer_.source()->take_ready();
-    started_ = started_ || !piece.empty();
+    passed(piece);
     return piece;
   }
 
@@ -155,6 +156,11 @@ class ForwardedStream final : public http::BodySource {
     lease_.give_back();
     acquisition_ = forwarder_.begin_acquire(executor_, request_.model);
     co_return true;
+  }
+
+  void passed(std::string_view piece) {
+    started_ = started_ || !piece.empty();
+    watch_.feed(piece);
   }
 
   void heed_stops() {
@@ -184,6 +190,7 @@ class ForwardedStream final : public http::BodySource {
   Lease lease_;
   http::Body answer_;
   std::string last_words_;
+  http::SseDoneWatch watch_;
   bool ping_first_ = false;
   bool started_ = false;  // bytes of the answer went to the client
   bool asked_again_ = false;

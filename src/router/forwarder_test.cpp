@@ -304,6 +304,21 @@ TEST_F(ForwarderTest, StreamThatBreaksAfterBytesEndsInOneFramedError) {
   EXPECT_THAT(backend.alive(), IsEmpty());
 }
 
+// A backend was killed between [DONE] and the end of the transfer: an error behind [DONE] would be one too much.
+TEST_F(ForwarderTest, StreamThatBreaksBehindDoneHasLostNothing) {
+  have("a");
+  auto response = forward("a", kStream);
+  request("a").send("data: 1\n\ndata: [DO");
+  settle();
+  auto client = reader(response);
+  request("a").send("NE]\n\n");
+  settle();
+  server("a").die();
+  settle();
+  EXPECT_TRUE(client.ended());
+  EXPECT_THAT(client.pieces(), ElementsAre("data: 1\n\ndata: [DO", "NE]\n\n"));
+}
+
 TEST_F(ForwarderTest, EightStreamsEndAtOnceWhenTheirBackendDies) {
   have("a");
   std::vector<Reader> clients;

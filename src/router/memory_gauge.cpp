@@ -19,7 +19,7 @@ residency::MemorySampled sampled(const device::MemoryPools& pools) {
 // Engines number GPUs as the driver does, behind the name of their interface to it.
 residency::PoolId pool_of(const std::string& device) {
   const auto digits = device.find_first_of("0123456789");
-  if (digits == std::string::npos) return residency::PoolId(device == "cpu" ? "ram" : device);
+  if (digits == std::string::npos) return residency::PoolId(device == "cpu" ? std::string(kHostPool) : device);
   return residency::PoolId("gpu" + device.substr(digits));
 }
 
@@ -27,7 +27,15 @@ residency::PoolId pool_of(const std::string& device) {
 
 async::Task<residency::MemorySampled> MonitorGauge::sample() {
   const auto pools = co_await monitor_.sample();
+  has_gpu_ =
+      has_gpu_ || !std::ranges::all_of(pools, [](const auto& pool) { return pool.kind == device::PoolKind::ram; });
   co_return sampled(pools);
+}
+
+// A GPU that wakes up slowly is late for the first sample, so where none was seen the next question looks again.
+async::Task<Device> MonitorGauge::devices() {
+  if (!has_gpu_) co_await sample();
+  co_return has_gpu_ ? Device::cpu | Device::gpu : Device::cpu;
 }
 
 void MonitorGauge::watch(OnSample on_sample) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "async/task.h"
 #include "base/memory_estimate.h"
@@ -10,6 +11,9 @@
 
 namespace corral::router {
 
+// The machine's own, that every model takes of. Others are of GPUs.
+inline constexpr std::string_view kHostPool = "ram";
+
 class MemoryGauge {
  public:
   using OnSample = std::function<void(residency::MemorySampled)>;
@@ -17,6 +21,8 @@ class MemoryGauge {
 
   // Every memory that can be measured, within milliseconds.
   virtual async::Task<residency::MemorySampled> sample() = 0;
+  // What computes here, as far as its memory shows: cpu, and gpu where samples have one. As quick as a sample.
+  virtual async::Task<Device> devices() = 0;
   // From now on every other second, until unwatch().
   virtual void watch(OnSample on_sample) = 0;
   virtual void unwatch() = 0;
@@ -27,11 +33,13 @@ class MonitorGauge final : public MemoryGauge {
  public:
   explicit MonitorGauge(device::MemoryMonitor& monitor) : monitor_(monitor) {}
   async::Task<residency::MemorySampled> sample() override;
+  async::Task<Device> devices() override;
   void watch(OnSample on_sample) override;
   void unwatch() override { monitor_.unwatch(); }
 
  private:
   device::MemoryMonitor& monitor_;
+  bool has_gpu_ = false;  // one was seen
 };
 
 // What a load takes of each memory, by the names that samples have: "cpu" is "ram", "cuda0" is "gpu0".

@@ -13,8 +13,16 @@ class FakeGauge final : public MemoryGauge {
   void watch(OnSample on_sample) override { watcher = std::move(on_sample); }
   void unwatch() override { watcher = {}; }
 
-  residency::MemorySampled now() const { return {{{residency::PoolId("ram"), 1000, available}}}; }
+  async::Task<Device> devices() override { co_return has_gpu ? Device::cpu | Device::gpu : Device::cpu; }
+
+  residency::MemorySampled now() const {
+    residency::MemorySampled sample{{{residency::PoolId("ram"), 1000, available}}};
+    if (has_gpu) sample.pools.push_back({residency::PoolId("gpu0"), 1000, gpu_available});
+    return sample;
+  }
   std::uint64_t available = 1000;
+  bool has_gpu = false;
+  std::uint64_t gpu_available = 1000;
   OnSample watcher;
 };
 
@@ -110,6 +118,102 @@ TEST_F(MemoryTest, SimulatedPressureTellsWhatItHasDone) {
   ASSERT_FALSE(done.running());
   const auto report = done.get().value();
   EXPECT_EQ(report.downsized.size() + report.evicted.size(), 1u);
+}
+
+TEST_F(MemoryTest, AModelIsOnTheDeviceThatItsOptionsAndTheMachineMakeIt) {
+  const auto device_of = [this](const std::string& name) {
+    for (const auto& server : report().servers) {
+      if (server.view.spec->name.value() == name) return std::pair(server.view.spec->device, server.device);
+    }
+    return std::pair(Device::none, Device::none);
+  };
+  have("a");
+  EXPECT_EQ(device_of("a"), std::pair(Device::cpu, Device::cpu)) << "no GPU in this machine";
+  gauge.has_gpu = true;
+  have("b");
+  EXPECT_EQ(device_of("b"), std::pair(Device::gpu, Device::gpu));
+  backends::LoadOptions none;
+  none.gpu_layers = 0;
+  auto loaded = load("c", none);
+  server("c").finish_load();
+  settle();
+  EXPECT_EQ(device_of("c"), std::pair(Device::cpu, Device::cpu));
+  server("b").computes_on = Device::cpu;
+  EXPECT_EQ(device_of("b").second, Device::cpu) << "what the process says is what is shown";
+}
+
+TEST_F(MemoryTest, AFullGpuIsNoShortageForAModelOfTheCpu) {
+  gauge.has_gpu = true;
+  gauge.gpu_available = 0;
+  backend.knows_estimates = false;
+  backend.bound = 500;
+  backends::LoadOptions none;
+  none.gpu_layers = 0;
+  auto loaded = load("a", none);
+  server("a").finish_load();
+  settle();
+  EXPECT_EQ(backend.asked, 0u);
+  have("b");
+  EXPECT_EQ(backend.asked, 1u);
+}
+
+TEST_F(MemoryTest, TheNpuRuleGoesByTheDeviceOfTheBackendThatWasChosen) {
+  backends::FakeBackend ears(loop.executor(), "whispercpp"), flm(loop.executor(), "flm");
+  ears.load_at_once = flm.load_at_once = true;
+  for (const char* name : {"on-npu", "talker"}) ears.devices[name] = flm.devices[name] = Device::npu;
+  ears.devices["on-cpu"] = Device::cpu;
+  forwarder.reset();
+  run(router->stop(Millis(0)));
+  settle();
+  router.emplace(loop, timers, std::vector<backends::Backend*>{&ears, &flm}, slots(4));
+  const auto take = [this](const char* name, ModelType type, const char* recipe) {
+    auto loaded = run(router->load(backends::fake_model(name, type, recipe), {}, {}));
+    EXPECT_TRUE(loaded.granted()) << name;
+  };
+  take("talker", ModelType::llm, "flm");
+  take("on-cpu", ModelType::transcription, "whispercpp");
+  EXPECT_THAT(resident(), testing::UnorderedElementsAre("talker", "on-cpu"));
+  take("on-npu", ModelType::transcription, "whispercpp");
+  EXPECT_THAT(resident(), testing::UnorderedElementsAre("on-cpu", "on-npu"));
+  auto stopped = run(router->stop(Millis(0)));
+  settle();
+  start_with(slots(4));
+}
+
+// A machine whose GPU shows itself when the test says so.
+class FakeGpu final : public device::PoolSource {
+ public:
+  explicit FakeGpu(const bool& there) : there_(there) {}
+  std::string_view name() const override { return "fake"; }
+  async::Task<Result<device::MemoryPools>> sample() override {
+    device::MemoryPools pools;
+    if (there_) pools.push_back({"gpu0", "fake", device::PoolKind::gpu, 100, 50});
+    co_return pools;
+  }
+
+ private:
+  const bool& there_;
+};
+
+TEST(MonitorGauge, KnowsAGpuOnceItWasSeen) {
+  async::Loop loop;
+  async::ManualTimers timers{loop.executor()};
+  bool there = false;
+  device::PoolSources sources;
+  sources.push_back(std::make_unique<FakeGpu>(there));
+  device::MemoryMonitor monitor(loop.executor(), timers, {}, std::move(sources));
+  MonitorGauge gauge(monitor);
+  const auto devices = [&] {
+    Pending<Device> asked(loop.executor(), gauge.devices());
+    loop.context().restart();
+    loop.context().poll();
+    return asked.get();
+  };
+  EXPECT_EQ(devices(), Device::cpu);
+  there = true;
+  EXPECT_EQ(devices(), Device::cpu | Device::gpu);
+  there = false;
+  EXPECT_EQ(devices(), Device::cpu | Device::gpu);
 }
 
 TEST(MemoryUse, NamesMemoriesAsTheMonitorDoes) {

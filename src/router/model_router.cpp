@@ -132,7 +132,7 @@ void ModelRouter::on(const residency::StartLoad& action) {
   idle_.reset();
   log::info("router", "loading {}{}", spec.name.value(), action.attempt > 1 ? " again, with all memory free" : "");
   if (options_.watchdog_timeout > Millis(0)) {
-    running->watchdog.emplace(options_.watchdog_timeout, spec.model->size);
+    running->watchdog.emplace(options_.watchdog_timeout);
     running->watching.spawn("watchdog", watch(running));
   }
   running->tasks.spawn("load", run_load(running));
@@ -267,16 +267,14 @@ Result<ModelRouter::Resolved> ModelRouter::resolve(const models::ModelInfo& mode
   return Resolved{*backend, std::move(*resolved)};
 }
 
-Result<residency::SpecPtr> ModelRouter::make_spec(const backends::ModelPtr& model,
-                                                  const backends::LoadOptions& options) const {
+Result<std::shared_ptr<LoadSpec>> ModelRouter::make_spec(const backends::ModelPtr& model,
+                                                         const backends::LoadOptions& options) const {
   auto resolved = resolve(*model, backends::merge(options, configured(model->name)));
   if (!resolved) return std::unexpected(resolved.error());
   auto spec = std::make_shared<LoadSpec>();
   spec->name = model->name;
   spec->type = model->type;
-  spec->device = model->devices;
   spec->recipe = model->recipe;
-  spec->npu = npu_use(model->recipe, model->devices);
   spec->options = backends::fingerprint(resolved->options);
   spec->load_deadline = options_.load_timeout.count() > 0 ? options_.load_timeout : default_deadline(model->size);
   spec->model = model;
@@ -291,14 +289,14 @@ async::Task<Result<residency::SpecPtr>> ModelRouter::checked_spec(backends::Mode
                                                                   backends::LoadOptions options) {
   auto made = make_spec(model, options);
   if (!made) co_return std::unexpected(made.error());
-  const auto& spec = LoadSpec::of(*made);
+  LoadSpec& spec = **made;
   const auto possible = co_await spec.backend->preflight(spec.model, spec.load_options);
   if (!possible) co_return std::unexpected(possible.error());
-  auto use = co_await memory_of(spec);
-  if (use.empty()) co_return std::move(*made);
-  const auto measured = std::make_shared<LoadSpec>(spec);
-  measured->memory = std::move(use);
-  co_return measured;
+  const Device machine = gauge_ == nullptr ? Device::cpu : co_await gauge_->devices();
+  spec.device = spec.backend->device(*spec.model, spec.load_options, machine);
+  spec.npu = npu_use(spec.recipe, spec.device);
+  spec.memory = co_await memory_of(spec);
+  co_return std::move(*made);
 }
 
 // ---- requests, on the home loop
@@ -377,7 +375,7 @@ async::Task<Result<MemoryEstimate>> ModelRouter::estimate_here(backends::ModelPt
                                                                backends::LoadOptions options) {
   const auto made = make_spec(model, options);
   if (!made) co_return std::unexpected(made.error());
-  const auto& spec = LoadSpec::of(*made);
+  const LoadSpec& spec = **made;
   co_return co_await spec.backend->estimate(spec.model, spec.load_options);
 }
 
@@ -387,10 +385,11 @@ async::Task<Report> ModelRouter::report_here() {
   for (const auto& view : report.snapshot.servers) {
     const auto& spec = LoadSpec::of(view.spec);
     auto options = backends::merge(options_of(view.eviction), spec.load_options);
-    ServerReport entry{view, {}, spec.model, std::move(options), false};
+    ServerReport entry{view, {}, spec.model, std::move(options), false, spec.device};
     if (const auto found = running_.find(view.id); found != running_.end()) {
       entry.facts = found->second->server->facts();
       entry.streaming = found->second->streams > 0;
+      if (entry.facts.device != Device::none) entry.device = entry.facts.device;
     }
     report.servers.push_back(std::move(entry));
   }

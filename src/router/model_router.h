@@ -42,7 +42,8 @@ struct ServerReport {
   backends::ServerFacts facts;
   backends::ModelPtr model;
   backends::LoadOptions options;
-  bool streaming = false;  // at least one answer of it is a stream
+  bool streaming = false;        // at least one answer of it is a stream
+  Device device = Device::none;  // it computes on: as its process says, before that as was expected of the load
 };
 
 struct Report {
@@ -198,8 +199,10 @@ class ModelRouter {
     backends::LoadOptions options;
   };
   Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
-  Result<residency::SpecPtr> make_spec(const backends::ModelPtr& model, const backends::LoadOptions& options) const;
-  // make_spec(), and whether such a load can succeed on this machine at all.
+  // Without what depends on the machine.
+  Result<std::shared_ptr<LoadSpec>> make_spec(const backends::ModelPtr& model,
+                                              const backends::LoadOptions& options) const;
+  // All of it, and whether such a load can succeed on this machine at all.
   async::Task<Result<residency::SpecPtr>> checked_spec(backends::ModelPtr model, backends::LoadOptions options);
   Lease make_lease(residency::LeaseId id, residency::ServerId server);
   void return_lease(residency::LeaseId lease);

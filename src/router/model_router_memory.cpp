@@ -51,8 +51,10 @@ async::Task<residency::MemoryUse> ModelRouter::memory_of(const LoadSpec& spec) {
   if (const auto known = spec.backend->known_estimate(*spec.model, spec.load_options)) co_return memory_use(*known);
   const auto sample = co_await gauge_->sample();
   const auto bound = spec.backend->rough_bound(*spec.model, spec.load_options);
-  const bool plenty = std::ranges::all_of(sample.pools, [&](const auto& pool) { return pool.available > bound; });
-  if (plenty && !spec.eviction.auto_evict) co_return residency::MemoryUse{};
+  const auto may_be_short = [&](const residency::PoolSample& pool) {
+    return pool.available <= bound && (has(spec.device, Device::gpu) || pool.pool.value() == kHostPool);
+  };
+  if (std::ranges::none_of(sample.pools, may_be_short) && !spec.eviction.auto_evict) co_return residency::MemoryUse{};
   const auto asked = co_await spec.backend->estimate(spec.model, spec.load_options);
   if (asked) co_return memory_use(*asked);
   log::warning("router", "what {} will take isn't known: {}", spec.name.value(), asked.error().message);

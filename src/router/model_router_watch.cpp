@@ -34,7 +34,8 @@ async::Task<void> ModelRouter::watch(std::weak_ptr<Running> watched) {
     if (!running || running->stopping) co_return;
     const auto server = core_.state().servers.find(running->id);
     const bool busy = server != core_.state().servers.end() && server->second->leases > 0;
-    const auto verdict = running->watchdog->look(running->loading, busy);
+    const std::uint64_t work = running->loading ? running->server->work() : 0;
+    const auto verdict = running->watchdog->look({.loading = running->loading, .busy = busy, .work = work});
     if (verdict == Watchdog::Verdict::hung) {
       co_await end_hung(running);
     } else if (verdict == Watchdog::Verdict::ask) {

@@ -1,13 +1,17 @@
 // When a process counts as hung: pure, one object for each process, fed with looks at a steady pace.
 //
+// While a process loads, whatever it does is a sign of life: a large context, adapters or a draft model may take long
+// without a word of progress. One that waits for ever does nothing; one that spins for ever ends with its load's
+// deadline.
+//
 // Silence is counted in looks, not read from a clock: a machine that slept, or a whole server that was stopped for a
 // while, has missed one look, not hundreds.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
-#include "base/named.h"
 
 namespace corral::router {
 
@@ -19,8 +23,14 @@ class Watchdog {
     hung,  // too many looks without a sign of life
   };
 
-  // How long a process may be silent. While it loads `size` bytes, a slow disk may add to that.
-  Watchdog(Millis timeout, Bytes size);
+  struct Seen {
+    bool loading = false;
+    bool busy = false;       // has requests to answer
+    std::uint64_t work = 0;  // of a process that loads, see backends::WrappedServer::work()
+  };
+
+  // How long a process may be silent.
+  explicit Watchdog(Millis timeout);
 
   Millis timeout() const { return timeout_; }
   // Time between two looks, and what an answer may take.
@@ -28,13 +38,13 @@ class Watchdog {
   // Signs of life: progress of the load, its end, an answer.
   void alive() { silent_ = 0; }
   void missed() { ++silent_; }
-  Verdict look(bool loading, bool busy);
+  Verdict look(const Seen& seen);
 
  private:
   Millis timeout_;
   Millis pace_;
-  std::int64_t looks_to_load_;
-  std::int64_t silent_ = 0;  // looks in a row
+  std::int64_t silent_ = 0;            // looks in a row
+  std::optional<std::uint64_t> work_;  // at the last look
 };
 
 }  // namespace corral::router

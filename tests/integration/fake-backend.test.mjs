@@ -105,7 +105,7 @@ stage("eight clients race for one slot: each gets the model it named, one proces
       const answer = await server.chat(model, "hi");
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
       assert.equal(answer.body.model, model);
-      assert.ok((await server.loaded()).length <= 1);
+      assert.ok((await server.occupying()).length <= 1);
     }
   };
   await Promise.all([...Array(8).keys()].map(client));
@@ -321,6 +321,22 @@ stage("unload and stop wait for nobody who is idle, and leave no process", ["a",
   assert.deepEqual(await server.loaded(), []);
 });
 
+stage("unload of all tells every process to end before any of them has", ["a", "b", "c", "d", "e"], slots(5), async (its, server) => {
+  const engines = [];
+  for (const name of "abcde") engines.push(await its.have(name));
+  let gone = 0;
+  for (const engine of engines) {
+    await engine.ignore("SIGTERM");
+    engine.gone.then(() => ++gone);
+  }
+  const asking = server.post("/v1/unload", {});
+  for (const engine of engines) assert.equal(await engine.signals.take(), "SIGTERM");
+  assert.equal(gone, 0, "one was waited for before another was told");
+  for (const engine of engines) engine.exit(0);
+  assert.deepEqual((await asking).body.unloaded.sort(), ["a", "b", "c", "d", "e"]);
+  assert.deepEqual(await server.loaded(), []);
+});
+
 const watched = [...slots(1), "--watchdog-timeout", "2s"];
 
 for (const [how, hang] of [
@@ -342,27 +358,53 @@ for (const [how, hang] of [
   });
 }
 
-stage("a load that is stopped is killed and tried again; the second time its cause is the answer", ["a"], watched, async (its, server) => {
-  const asking = server.chat("a", "hi");
-  for (let attempt = 0; attempt < 2; ++attempt) {
-    const engine = await its.loading("a");
-    await engine.progress(0.5);
-    process.kill(engine.pid, "SIGSTOP");
-    await engine.gone;
-  }
-  const answer = await asking;
-  assert.equal(answer.status, 500);
-  assert.match(answer.body.error.message, /made no progress for 2 s and was killed/);
-});
+for (const [how, hang] of [
+  ["is stopped", (engine) => process.kill(engine.pid, "SIGSTOP")],
+  ["waits for ever", (engine) => engine.hang()],
+]) {
+  stage(`a load that ${how} is killed and tried again; the second time its cause is the answer`, ["a"], watched, async (its, server) => {
+    const asking = server.chat("a", "hi");
+    for (let attempt = 0; attempt < 2; ++attempt) {
+      const engine = await its.loading("a");
+      await engine.progress(0.5);
+      hang(engine);
+      await engine.gone;
+    }
+    const answer = await asking;
+    assert.equal(answer.status, 500);
+    assert.match(answer.body.error.message, /made no progress for 2 s and was killed/);
+  });
+}
 
-stage("a victim that hangs doesn't keep the next model waiting", ["a", "b"], watched, async (its, server) => {
-  const a = await its.have("a");
-  const first = server.events("/v1/chat/completions", { model: "a", ...streaming });
-  const next = first.next();
-  const request = await a.request();
+// A model in memory in the middle of a stream; its events behind the first.
+async function streamOf(its, model) {
+  const engine = await its.have(model);
+  const events = its.server.events("/v1/chat/completions", { model, ...streaming });
+  const next = events.next();
+  const request = await engine.request();
   await request.begin();
   request.send("one");
   await next;
+  return [engine, events];
+}
+
+stage("a load that works without a word is left alone for longer than others may be silent", ["a", "b", "c"], ["--max-loaded-models", "3", "--watchdog-timeout", "2s"], async (its, server) => {
+  const others = [await streamOf(its, "b"), await streamOf(its, "c")];
+  const asking = server.chat("a", "hi");
+  const a = await its.loading("a");
+  await a.work();
+  // Each of these lasts until the watchdog has found it.
+  for (const [other, events] of others) {
+    process.kill(other.pid, "SIGSTOP");
+    assert.match(JSON.parse((await events.next()).value).error.message, /didn't answer for 2 s and was killed/);
+  }
+  a.ready();
+  (await a.request()).answer();
+  assert.equal((await asking).body.pid, a.pid);
+});
+
+stage("a victim that hangs doesn't keep the next model waiting", ["a", "b"], watched, async (its, server) => {
+  const [a, first] = await streamOf(its, "a");
   const second = server.chat("b", "hi");
   await its.health(queued("b"));
   process.kill(a.pid, "SIGSTOP");

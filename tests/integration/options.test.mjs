@@ -75,6 +75,27 @@ test("an edited configuration file counts at once; a broken one changes nothing 
   assert.equal((await health()).configuration_problem, null);
 });
 
+test("what every model runs with: the load, then what is saved for it, then llamacpp_args of the server", async () => {
+  const entry = async () => (await server.loaded())[0];
+  assert.equal((await server.chat("tiny-llama", "hi")).status, 200);
+  const { pid, recipe_options } = await entry();
+  assert.equal(recipe_options.llamacpp_backend, "auto");
+  const set = await server.post("/internal/set", { llamacpp_backend: "cpu", llamacpp_args: "-c 512 -np 3 -ngl 9" });
+  assert.deepEqual(set.body.applies, { llamacpp_args: "next_load", llamacpp_backend: "next_load" });
+  assert.equal((await server.chat("tiny-llama", "hi")).status, 200);
+  assert.equal((await entry()).pid, pid, "what is loaded stays as it is");
+  assert.equal((await server.post("/v1/models/tiny-llama/options", { parallel: 2 })).status, 200);
+  assert.equal((await server.post("/v1/load", { model_name: "tiny-llama", ctx_size: 256 })).status, 200);
+  const { recipe_options: now, device } = await entry();
+  assert.deepEqual([now.ctx_size, now.parallel, now.llamacpp_backend, now.gpu_layers, device], [256, 2, "cpu", 0, "cpu"]);
+  const { sources } = (await server.get("/v1/models/tiny-llama/options")).body;
+  assert.match(sources.ctx_size, /settings\.json/);
+  assert.equal(sources.parallel, "saved");
+  const refused = await server.post("/internal/set", { llamacpp_args: "--port 1" });
+  assert.equal(refused.status, 400);
+  assert.equal(refused.body.error.param, "llamacpp_args");
+});
+
 test("SIGHUP reads the file again", async () => {
   edit("parallel = 3\n");
   await until(() => setting("parallel"), (row) => row.value === 3);

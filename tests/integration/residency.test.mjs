@@ -27,8 +27,8 @@ test(`two models share one slot under 8 clients for ${seconds} s; a model of ano
       assert.equal(answer.body.model, model);
       assert.equal(answer.body.choices[0].message.content, expected[model]);
       counts[model] += 1;
-      const loaded = await server.loaded();
-      assert.ok(loaded.filter((entry) => entry.type === "llm").length <= 1, "one slot, at most one model in it");
+      const occupying = await server.occupying();
+      assert.ok(occupying.filter((entry) => entry.type === "llm").length <= 1, "one slot, at most one model in it");
     }
   };
   await Promise.all([...Array(8).keys()].map(client));
@@ -39,13 +39,14 @@ test(`two models share one slot under 8 clients for ${seconds} s; a model of ano
 test("load, health, models and unload tell the same story", async () => {
   assert.equal((await server.post("/v1/unload", {})).status, 200);
   assert.deepEqual(await server.loaded(), []);
-  const loaded = await server.post("/v1/load", { model_name: "tiny-llama", ctx_size: 2048 });
+  const loaded = await server.post("/v1/load", { model_name: "tiny-llama", ctx_size: 2048, llamacpp_backend: "cpu" });
   assert.deepEqual(loaded.body, { ...loaded.body, status: "success", model_name: "tiny-llama", recipe: "llamacpp" });
   const entry = (await server.loaded())[0];
   assert.equal(entry.model_name, "tiny-llama");
   assert.equal(entry.status, "ready");
   assert.equal(entry.recipe_options.ctx_size, 2048);
   assert.equal(entry.max_context_window, 2048);
+  assert.equal(entry.device, "cpu");
   assert.ok(entry.pid > 0 && entry.memory_bytes > 0 && entry.last_use > 1e12);
   const model = (await server.get("/v1/models/tiny-llama")).body;
   assert.equal(model.status.value, "loaded");

@@ -45,6 +45,8 @@ const kDeeds = {
   hang: () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
   // Takes connections and never answers.
   deafen: () => (deaf = true),
+  // Uses the CPU now and then, and says nothing of it.
+  work: () => setInterval(() => crypto.getRandomValues(new Uint8Array(65536)), 1),
   occupy: ({ bytes }) => kept.push(Buffer.alloc(bytes, 1)),
   answer: ({ id, status, body }) => {
     requests.get(id).writeHead(status, { "content-type": "application/json" });

@@ -104,6 +104,9 @@ class PlayedEngine {
   ignore(signal) {
     return this.tell({ deed: "ignore", signal });
   }
+  work() {
+    return this.tell({ deed: "work" });
+  }
   occupy(bytes) {
     return this.tell({ deed: "occupy", bytes });
   }

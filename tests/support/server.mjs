@@ -103,6 +103,11 @@ export class Server {
   async loaded() {
     return (await this.get("/v1/health")).body.all_models_loaded;
   }
+  // Those that are told to end included.
+  async occupying() {
+    const { all_models_loaded, stopping } = (await this.get("/v1/health")).body;
+    return [...all_models_loaded, ...stopping];
+  }
 }
 
 // llama.cpp's own server on one model: the reference.

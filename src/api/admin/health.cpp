@@ -17,15 +17,14 @@ const char* health_of(const router::ServerReport& server) {
 
 void write_server(json::Writer& out, const router::ServerReport& server) {
   const auto& view = server.view;
-  const bool resident = residency::is_resident(view.state);
   out.begin_object();
   out.field("model_name", view.spec->name.value()).field("checkpoint", server.model->checkpoint);
   out.field("type", name_of(view.spec->type))
-      .field("device", name_of(view.spec->device))
+      .field("device", name_of(server.device))
       .field("recipe", view.spec->recipe);
   config::write_members(out.key("recipe_options").begin_object(), server.options, config::Members::all);
   out.end_object();
-  out.field("status", residency::name_of(view.state)).field("loaded", resident);
+  out.field("status", residency::name_of(view.state)).field("loaded", residency::is_resident(view.state));
   out.field("is_busy", view.leases > 0)
       .field("is_streaming", server.streaming)
       .field("active_requests", view.leases)
@@ -40,6 +39,15 @@ void write_server(json::Writer& out, const router::ServerReport& server) {
   out.key("launch_command").begin_array();
   for (const auto& word : server.facts.launch_command) out.value(word);
   out.end_array().end_object();
+}
+
+// Of the servers that count as loaded, or of those that have been told to end and still occupy memory.
+void write_servers(json::Writer& out, const char* name, const router::Report& report, bool resident) {
+  out.key(name).begin_array();
+  for (const auto& server : report.servers) {
+    if (residency::is_resident(server.view.state) == resident) write_server(out, server);
+  }
+  out.end_array();
 }
 
 void write_loading(json::Writer& out, const router::Report& report) {
@@ -66,7 +74,8 @@ void write_limits(json::Writer& out, const residency::Limits& limits) {
 void write_queue(json::Writer& out, const std::vector<residency::QueuedView>& queue) {
   out.key("load_queue").begin_array();
   for (const auto& queued : queue) {
-    out.begin_object().field("model", queued.model.value()).field("position", queued.position);
+    out.begin_object().field("model", queued.model.value()).field("type", name_of(queued.type));
+    out.field("position", queued.position);
     out.field("waiting_ms", queued.waiting.count()).field("waiters", queued.waiters).key("waiting_for").begin_array();
     for (const auto& model : queued.waiting_for) out.value(model.value());
     out.end_array().end_object();
@@ -84,9 +93,8 @@ void write_residency(json::Writer& out, const router::Report& report) {
   recent ? out.value(recent->view.spec->name.value()) : out.null();
   out.key("checkpoint_loaded");
   recent ? out.value(recent->model->checkpoint) : out.null();
-  out.key("all_models_loaded").begin_array();
-  for (const auto& server : report.servers) write_server(out, server);
-  out.end_array();
+  write_servers(out, "all_models_loaded", report, true);
+  write_servers(out, "stopping", report, false);
   write_limits(out, snapshot.limits);
   out.key("pinned_models").begin_object();
   for (const auto type : kModelTypes) out.field(name_of(type), snapshot.pinned[index_of(type)]);

@@ -186,7 +186,7 @@ void write_servers(MetricsText& out, const router::Report& report) {
     const auto& spec = *server.view.spec;
     const MetricLabel labels[] = {{"model", spec.name.value()},
                                   {"type", std::string(name_of(spec.type))},
-                                  {"device", name_of(spec.device)},
+                                  {"device", name_of(server.device)},
                                   {"recipe", spec.recipe},
                                   {"status", residency::name_of(server.view.state)}};
     out.sample(labels, 1);

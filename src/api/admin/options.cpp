@@ -3,6 +3,7 @@
 
 #include "api/load_body.h"
 #include "api/routes.h"
+#include "config/default_options.h"
 #include "json/value.h"
 #include "protocol/errors.h"
 #include "protocol/http_error.h"
@@ -30,8 +31,8 @@ json::Object sources_of(const router::OptionReport& report, const config::LiveSe
     std::string where = "default";
     if (config::is_set(option, report.saved)) {
       where = "saved";
-    } else if (settings && settings->origins.contains(option.key)) {
-      where = settings->origins.find(option.key)->second.where;
+    } else if (settings) {
+      where = config::default_origin(option, *settings);
     }
     sources[option.key] = where;
   }

@@ -60,7 +60,7 @@ void print_health(const Context& context, const Health& health) {
     table.add({model.name, model.type, "loading " + percent(model.progress)});
   }
   for (const QueuedLoad& load : health.queue) {
-    table.add({load.name, "", queued_text(load), "", "", "", std::to_string(load.waiters)});
+    table.add({load.name, load.type, queued_text(load), "", "", "", std::to_string(load.waiters)});
   }
   table.print(context.terminal);
 }

@@ -58,6 +58,9 @@ void FakeMemory::put(std::int32_t sequence, Token token, std::uint64_t hash) {
 DecodeStatus FakeMemory::decode(const Batch& batch) {
   const llama_batch& raw = batch.raw();
   const auto count = static_cast<std::size_t>(raw.n_tokens);
+  const auto outputs = std::count_if(raw.logits, raw.logits + count, [](auto wanted) { return wanted != 0; });
+  if (outputs > static_cast<std::ptrdiff_t>(options_.most_outputs))
+    broken(fmt::format("{} rows of logits, where there is room for {}", outputs, options_.most_outputs));
   outputs_.clear();
   ++fate_->passes;
   fate_->tokens += count;

@@ -25,6 +25,7 @@ struct FakeMemoryOptions {
   std::uint32_t most_running = 4;  // sequences in one pass
   std::uint32_t vocabulary = 100;
   bool divisible = true;
+  std::uint32_t most_outputs = ~0u;  // rows of logits in one pass
 };
 
 // What happens outside of the memory's rules; shared by all memories of a world.

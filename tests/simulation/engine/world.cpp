@@ -95,6 +95,7 @@ class World {
     options_.move_cell_ms = one_of(0.0, 1e-3);
     options_.draft_tokens = one_of(0u, 0u, 4u);
     options_.draft_active = memory_.most_running;
+    memory_.most_outputs = memory_.most_running + most_guesses(memory_.most_running, options_.draft_tokens);
     stream_tokens_ = one_of(0u, 4u, 64u);
     box_ = std::make_shared<CommandBox>();
     WorkerCore::Parts parts{.tokens = tokens_,

@@ -269,5 +269,27 @@ TEST(ResidencyRegression, WhatOneLoadTakesIsNoLongerPromisedToAnother) {
   });
 }
 
+// RAM was short as well, and nobody could relieve it: so everybody went who had anything of the device, where dog was
+// enough.
+TEST(ResidencyRegression, NobodyGoesInVainForAnotherMemoryThatIsShort) {
+  expect_peace({
+      {.kind = traits, .animal = 3, .nth = 7, .choice = 1, .options = 1, .ms = 16384},
+      {.kind = acquire, .animal = 3, .nth = 1, .options = 1, .ms = 1},
+      {.kind = traits, .animal = 4, .nth = 14, .choice = 1, .ms = 1},
+      {.kind = acquire, .animal = 10, .nth = 1, .choice = 2, .ms = 1},
+      {.kind = traits, .animal = 1, .nth = 1, .choice = 1, .options = 1, .ms = 4096},
+      {.kind = elapse, .ms = 500},
+      {.kind = acquire, .animal = 1, .ms = 1},
+      {.kind = traits, .animal = 12, .nth = 6, .choice = 1, .ms = 1},
+      {.kind = foreign, .animal = 11, .choice = 2, .options = 1, .ms = 706},
+      {.kind = traits, .animal = 2, .nth = 3, .choice = 1, .ms = 1},
+      {.kind = acquire, .animal = 3, .ms = 1},
+      {.kind = settings, .animal = 13},
+      {.kind = acquire, .animal = 2, .nth = 1, .choice = 2, .ms = 1},
+      {.kind = acquire, .animal = 4, .nth = 1, .choice = 2, .options = 2, .ms = 1},
+      {.kind = acquire, .animal = 12, .nth = 1, .ms = 1},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation

@@ -1,113 +1,9 @@
-// Memory: pressure by others on the machine, and loads that start only when what they need is free. The device "gpu0"
-// has 100.
+// Loads that start only when the memory they need is free.
 #include "residency/errc.h"
-#include "residency/house_fixture.h"
+#include "residency/memory_fixture.h"
 
 namespace corral::residency {
 namespace {
-
-constexpr EvictionSettings kOn{.auto_evict = true};
-constexpr EvictionSettings kOff{};
-
-struct Memory : testing::Test {
-  House house{House::slots(-1)};
-
-  // Loaded in `load_time`, idle for `idle` by now, and sampled.
-  void have(const std::string& name, std::uint64_t total, std::uint64_t dynamic, EvictionSettings eviction,
-            Millis load_time = Millis{100}) {
-    house.needs(name, total, dynamic).eviction = eviction;
-    house.acquire(name);
-    house.free(100);
-    house.pass(load_time);
-    house.succeed(name);
-    house.finish(house.last_ticket());
-  }
-};
-
-using Pressure = Memory;
-
-TEST_F(Pressure, EvictsTheMostDisposableUntilItIsWellBelowTheThreshold) {
-  have("a", 3, 0, kOn);
-  have("b", 3, 0, kOn);
-  have("c", 3, 0, kOn);
-  house.pass(Millis{10'000});
-  EXPECT_THAT(house.free(10), IsEmpty());
-  EXPECT_THAT(house.free(9), ElementsAre("stop a: pressure", "stop b: pressure"));
-}
-
-TEST_F(Pressure, ProtectsWhatIsSlowToLoadAndWhatIsWeighted) {
-  have("slow", 10, 0, kOn, Millis{3000});
-  have("dear", 10, 0, {.auto_evict = true, .evict_weight_factor = 100});
-  have("cheap", 10, 0, kOn);
-  house.pass(Millis{10'000});
-  EXPECT_THAT(house.free(9), ElementsAre("stop cheap: pressure"));
-}
-
-TEST_F(Pressure, DownsizesWhereThatIsEnough) {
-  have("a", 30, 2, kOn);
-  have("b", 30, 5, kOn);
-  house.pass(Millis{10'000});
-  EXPECT_THAT(house.free(9), ElementsAre("downsize a", "downsize b"));
-}
-
-TEST_F(Pressure, DownsizesPinnedModelsAndEvictsOthers) {
-  have("a", 30, 1, kOn);
-  have("b", 3, 0, kOn);
-  house.pin("a");
-  house.pass(Millis{10'000});
-  EXPECT_THAT(house.free(5), ElementsAre("stop b: pressure", "downsize a"));
-}
-
-TEST_F(Pressure, SparesBusyModelsOnesThatDidNotOptInAndTheFirstSeconds) {
-  have("off", 10, 0, kOff);
-  have("busy", 10, 0, kOn);
-  have("new", 10, 0, kOn);
-  house.acquire("busy");
-  house.pass(Millis{4999});
-  EXPECT_THAT(house.free(1), IsEmpty());
-  house.pass(Millis{1});
-  EXPECT_THAT(house.free(1), ElementsAre("stop new: pressure"));
-}
-
-TEST_F(Pressure, ReckonsWithWhatIsOnItsWayBack) {
-  have("a", 10, 0, kOn);
-  have("b", 10, 0, kOn);
-  house.pass(Millis{10'000});
-  EXPECT_THAT(house.free(6), ElementsAre("stop a: pressure"));
-  EXPECT_THAT(house.free(6), IsEmpty());
-  house.stopped("a");
-  EXPECT_THAT(house.free(6), IsEmpty());
-  house.pass(Millis{5000});
-  EXPECT_THAT(house.free(6), ElementsAre("stop b: pressure", "watch no more"));
-}
-
-TEST_F(Pressure, InOneMemoryLeavesModelsInAnotherAlone) {
-  have("a", 10, 0, kOn);
-  house.model("a").memory[0].pool = PoolId("ram");
-  house.model("r").memory = {{PoolId("ram"), 50, 0}};
-  house.model("r").eviction = kOn;
-  house.acquire("r");
-  house.free(100);
-  house.succeed("r");
-  house.finish(house.last_ticket());
-  house.pass(Millis{10'000});
-  const auto both = [&](std::uint64_t gpu, std::uint64_t ram) {
-    return house.send(MemorySampled{{{PoolId("gpu0"), 100, gpu}, {PoolId("ram"), 100, ram}}});
-  };
-  EXPECT_THAT(both(50, 5), ElementsAre("stop r: pressure"));
-  EXPECT_THAT(both(5, 55), ElementsAre("stop a: pressure", "watch no more"));
-}
-
-TEST_F(Pressure, AModelOfUnknownNeedsGoesAloneAndTheNextSampleTells) {
-  house.model("x").eviction = kOn;
-  house.model("y").eviction = kOn;
-  house.have_idle("x");
-  house.have_idle("y");
-  house.pass(Millis{10'000});
-  EXPECT_THAT(house.free(5), ElementsAre("stop x: pressure"));
-  house.stopped("x");
-  EXPECT_THAT(house.free(5), ElementsAre("stop y: pressure", "watch no more"));
-}
 
 struct Admission : Memory {
   // Asks for a model of these needs.
@@ -206,17 +102,6 @@ TEST_F(Admission, LoadsInTrustWhenTheMemoryDoesNotShowUpInTime) {
   EXPECT_THAT(house.free(60), IsEmpty());
   house.pass(Millis{250});
   EXPECT_THAT(house.free(60), ElementsAre("start b"));
-}
-
-TEST_F(Admission, EvictsMoreBeforeItTrusts) {
-  have("a", 50, 0, kOff);
-  have("b", 20, 0, kOff);
-  want("c", 80);
-  EXPECT_THAT(house.free(30), ElementsAre("stop a: memory"));
-  house.stopped("a");
-  house.free(60);
-  house.pass(Millis{5000});
-  EXPECT_THAT(house.free(60), ElementsAre("stop b: memory"));
 }
 
 TEST_F(Admission, WaitsForBusyModelsLikeForASlot) {
@@ -318,9 +203,6 @@ TEST_F(Admission, NobodyIsRefusedInTheMiddleOfALoad) {
 }
 
 TEST_F(Admission, TrustIsOnlyForTheMemoryThatWasPromised) {
-  const auto both = [&](std::uint64_t gpu, std::uint64_t ram) {
-    return house.send(MemorySampled{{{PoolId("gpu0"), 100, gpu}, {PoolId("ram"), 100, ram}}});
-  };
   house.model("a").memory = {{PoolId("ram"), 50, 0}};
   house.acquire("a");
   both(100, 100);
