@@ -9,7 +9,9 @@ from harness.prompts import Prompts, completion
 TITLE = "Crowd"
 METHOD = ("All 64 requests are sent at once, though a quarter of them fits. Greedy answers of letters, so that the place of"
           " a difference is counted in tokens. One after another: the same requests to a fresh engine (16 of them: it is a "
-          "rate). llama-server has 16 slots over the same cells, and half of the sessions, which are twice its slots all the same.")
+          "rate). llama-server has 16 slots over the same cells, and half of the sessions, which are twice its slots all the same. "
+          "The model is made of random numbers and so sensitive that another rounding changes its words: llama-server, too, says something "
+          "else from the first token on when it takes the prompt from its cache.")
 SESSIONS, PROMPT, ANSWER, CELLS = 64, 512, 512, 16384
 
 

@@ -79,6 +79,12 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
   }
   options.speculative.max_tokens = static_cast<std::uint32_t>(load.options.speculative.value_or(0));
   options.speculative.draft_path = load.options.draft_model.value_or("");
+  if (load.options.flash_attention == "on") options.flash_attention = engine::Toggle::on;
+  if (load.options.flash_attention == "off") options.flash_attention = engine::Toggle::off;
+  options.cache_type_k = load.options.cache_type_k.value_or(options.cache_type_k);
+  options.cache_type_v = load.options.cache_type_v.value_or(options.cache_type_v);
+  if (load.options.mmap) options.mmap = *load.options.mmap ? engine::Toggle::on : engine::Toggle::off;
+  options.mlock = load.options.mlock.value_or(false);
   if (load.options.park_bytes.value_or(-1) >= 0)
     options.park_bytes = static_cast<std::uint64_t>(*load.options.park_bytes);
   options.park_dir = load.options.park_dir.value_or("");

@@ -235,6 +235,9 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
   }
   if (!resolved.speculative) resolved.speculative = kSpeculative;
   if (resolved.draft_model == "") resolved.draft_model.reset();
+  if (resolved.flash_attention == "auto") resolved.flash_attention.reset();
+  for (auto* type : {&resolved.cache_type_k, &resolved.cache_type_v})
+    if (*type == "f16") type->reset();
   if (std::error_code error; resolved.draft_model && !std::filesystem::is_regular_file(*resolved.draft_model, error))
     return fail(errc::invalid_option, fmt::format("'draft_model' names no file: '{}'", *resolved.draft_model),
                 "draft_model");

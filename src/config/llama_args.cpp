@@ -15,8 +15,9 @@ using L = LoadOptions;
 
 struct Flag {
   std::array<std::string_view, 4> names;
-  // Fills the option; false: the value is none. Null for flags that take none and say what is always so here.
+  // Fills the option; false: the value is none. Null for flags that take none.
   bool (*take)(std::string_view value, L& options) = nullptr;
+  void (*set)(L& options) = nullptr;  // of those; null for what is always so here
 };
 
 constexpr std::int64_t kUnset = std::numeric_limits<std::int64_t>::min();
@@ -53,6 +54,13 @@ bool draft(std::string_view value, L& options) {
   return !value.empty();
 }
 
+// What there is to choose from is check()'s business.
+template <std::optional<std::string> L::* kMember>
+bool choice(std::string_view value, L& options) {
+  options.*kMember = value;
+  return true;
+}
+
 constexpr std::int64_t kMiB = 1 << 20;
 
 constexpr Flag kFlags[] = {
@@ -65,6 +73,12 @@ constexpr Flag kFlags[] = {
     {{"-md", "--model-draft", "--spec-draft-model"}, draft},
     {{"--draft", "--draft-n", "--draft-max", "--spec-draft-n-max"}, whole<&L::speculative, kUnset>},
     {{"-cram", "--cache-ram"}, whole<&L::park_bytes, std::int64_t{1} << 40, kMiB>},
+    {{"-fa", "--flash-attn"}, choice<&L::flash_attention>},
+    {{"-ctk", "--cache-type-k"}, choice<&L::cache_type_k>},
+    {{"-ctv", "--cache-type-v"}, choice<&L::cache_type_v>},
+    {{"--mlock"}, nullptr, [](L& options) { options.mlock = true; }},
+    {{"--mmap"}, nullptr, [](L& options) { options.mmap = true; }},
+    {{"--no-mmap"}, nullptr, [](L& options) { options.mmap = false; }},
     {{"--jinja"}},
     {{"-cb", "--cont-batching"}},
 };
@@ -121,6 +135,7 @@ Result<LoadOptions> parse_llama_args(std::string_view text) {
     if (!flag) return wrong(fmt::format("'{}' has no equal here; what has: {}", name, known_flags()));
     if (!flag->take) {
       if (equals != std::string::npos) return wrong(fmt::format("'{}' takes no value", name));
+      if (flag->set) flag->set(options);
       continue;
     }
     if (equals == std::string::npos && at + 1 == words->size()) return wrong(fmt::format("'{}' needs a value", name));

@@ -33,6 +33,18 @@ TEST(LlamaArgs, KnownFlagsBecomeOptions) {
   EXPECT_EQ(parsed(""), LoadOptions());
 }
 
+TEST(LlamaArgs, HowTheCacheAndTheFileAreKept) {
+  const auto options = parsed("-fa off -ctk q8_0 --cache-type-v=q4_0 --mlock --no-mmap");
+  EXPECT_EQ(options.flash_attention, "off");
+  EXPECT_EQ(options.cache_type_k, "q8_0");
+  EXPECT_EQ(options.cache_type_v, "q4_0");
+  EXPECT_EQ(options.mlock, true);
+  EXPECT_EQ(options.mmap, false);
+  EXPECT_THAT(refused("-fa perhaps"), HasSubstr("'flash_attention' must be one of auto, on, off, not 'perhaps'"));
+  EXPECT_THAT(refused("-ctk q3_k"), HasSubstr("not 'q3_k'"));
+  EXPECT_THAT(refused("--mlock=1"), HasSubstr("takes no value"));
+}
+
 TEST(LlamaArgs, AutomaticStaysAutomatic) {
   const auto options = parsed("--n-gpu-layers all --threads -1 -np -1 -c 0");
   EXPECT_EQ(options.gpu_layers, -1);

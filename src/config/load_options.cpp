@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "config/close_keys.h"
 #include "config/errors.h"
@@ -16,6 +17,9 @@ namespace {
 using L = LoadOptions;
 
 constexpr double kLongestIdle = 365.0 * 24 * 3600;
+
+constexpr std::string_view kToggle[] = {"auto", "on", "off"};
+constexpr std::string_view kCacheTypes[] = {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "iq4_nl", "q5_1"};
 
 const std::array kOptions = {
     LoadOption{.key = "ctx_size",
@@ -62,6 +66,23 @@ const std::array kOptions = {
                .names_files = true,
                .value_name = "FILE",
                .help = "A smaller model with the same vocabulary that guesses"},
+    LoadOption{.key = "flash_attention",
+               .field = &L::flash_attention,
+               .choices = kToggle,
+               .value_name = "auto|on|off",
+               .help = "Attention in one pass over the KV cache; off is slower and takes more memory"},
+    LoadOption{.key = "cache_type_k",
+               .field = &L::cache_type_k,
+               .choices = kCacheTypes,
+               .value_name = "TYPE",
+               .help = "How the KV cache keeps keys: f16, q8_0, q4_0, ..."},
+    LoadOption{.key = "cache_type_v",
+               .field = &L::cache_type_v,
+               .choices = kCacheTypes,
+               .value_name = "TYPE",
+               .help = "How the KV cache keeps values; quantized ones need flash attention"},
+    LoadOption{.key = "mmap", .field = &L::mmap, .help = "Map the file instead of reading it"},
+    LoadOption{.key = "mlock", .field = &L::mlock, .help = "Keep its pages in memory"},
     LoadOption{.key = "park_bytes",
                .field = &L::park_bytes,
                .min = 0,
@@ -199,8 +220,24 @@ void write_members(json::Writer& out, const LoadOptions& options, Members which)
   }
 }
 
+namespace {
+
+// Null unless it is a text, and set.
+const std::string* text_of(const LoadOption& option, const LoadOptions& options) {
+  const auto* const member = std::get_if<std::optional<std::string> L::*>(&option.field);
+  return member && options.**member ? &*(options.**member) : nullptr;
+}
+
+}  // namespace
+
 Result<> check(const LoadOptions& options) {
   for (const LoadOption& option : kOptions) {
+    if (const auto* text = text_of(option, options); text && !option.choices.empty()) {
+      if (std::ranges::find(option.choices, *text) != option.choices.end()) continue;
+      return fail(errc::invalid_value,
+                  fmt::format("'{}' must be one of {}, not '{}'", option.key, fmt::join(option.choices, ", "), *text),
+                  std::string(option.key));
+    }
     const auto number = std::visit([&](auto member) { return number_of(options.*member); }, option.field);
     if (!number || (*number >= option.min && *number <= option.max)) continue;
     return fail(errc::invalid_value,

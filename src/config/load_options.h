@@ -32,6 +32,11 @@ struct LoadOptions {
   std::optional<std::vector<std::string>> lora = {};  // adapters, each "path[:scale]"
   std::optional<std::int64_t> speculative = {};       // most tokens guessed ahead in a pass; 0: none
   std::optional<std::string> draft_model = {};        // file of a smaller model that guesses; empty: the text itself
+  std::optional<std::string> flash_attention = {};    // "auto", "on", "off"
+  std::optional<std::string> cache_type_k = {};       // how keys and values are kept: "f16", "q8_0", ...
+  std::optional<std::string> cache_type_v = {};
+  std::optional<bool> mmap = {};   // the file is mapped, not read; unset: as suits the machine
+  std::optional<bool> mlock = {};  // its pages stay in memory
 
   std::optional<std::int64_t> park_bytes = {};  // host memory for conversations that lost their KV cells
   std::optional<std::string> park_dir = {};     // folder in which they outlive the process; empty: they don't
@@ -55,10 +60,11 @@ struct LoadOption {
   std::string_view key;
   LoadField field;
   double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();  // of numbers
-  bool reloads = true;            // another value is another process
-  bool internal = false;          // the server's business: neither requested nor saved
-  bool names_files = false;       // texts are paths, which the shell and the server may see from different folders
-  std::string_view value_name{};  // for help: "N"; empty for switches
+  bool reloads = true;       // another value is another process
+  bool internal = false;     // the server's business: neither requested nor saved
+  bool names_files = false;  // texts are paths, which the shell and the server may see from different folders
+  std::span<const std::string_view> choices{};  // the only texts that there are; empty: any
+  std::string_view value_name{};                // for help: "N"; empty for switches
   std::string_view help{};
 };
 

@@ -116,11 +116,26 @@ test("an estimate is one answer, and the end", async () => {
   assert.equal(await broken.ended, 1);
 });
 
+test("how the cache and the file are kept is as it was said", async () => {
+  const kv = async (options) => {
+    const engine = new Engine(["--estimate"]);
+    engine.load({ ctx_size: 4096, ...options });
+    return (await engine.events())[0];
+  };
+  const plain = (await kv({})).estimate.devices[0].kv;
+  assert.equal((await kv({ cache_type_k: "f32", cache_type_v: "f32" })).estimate.devices[0].kv, 2 * plain);
+  const engine = new Engine();
+  engine.load({ flash_attention: "off", mmap: false, ctx_size: 1024 });
+  assert.equal((await engine.events()).at(-1).ready.context_window, 1024);
+  engine.control.destroy();
+  assert.equal(await engine.ended, 0);
+});
+
 // One request over the engine's own socket.
-function ask(engine, body) {
+function ask(engine, body, path = "/v1/completions") {
   return new Promise((resolve, reject) => {
     const request = http.request(
-      { socketPath: join(engine.folder, "engine.sock"), path: "/v1/completions", method: "POST", headers: { "content-type": "application/json" } },
+      { socketPath: join(engine.folder, "engine.sock"), path, method: "POST", headers: { "content-type": "application/json" } },
       (response) => {
         let text = "";
         response.on("data", (part) => (text += part)).on("end", () => resolve(JSON.parse(text)));
@@ -132,6 +147,16 @@ function ask(engine, body) {
 }
 const story = Array.from({ length: 300 }, (_, at) => 40 + ((at * 7919) % 500));
 const cachedOf = (answer) => answer.usage.prompt_tokens_details.cached_tokens;
+
+test("a chat model that is said to be for embeddings embeds", async () => {
+  const engine = new Engine();
+  engine.load({ type: "embedding", ctx_size: 1024 });
+  assert.ok((await engine.events()).at(-1).ready);
+  const answer = await ask(engine, { input: "a horse" }, "/v1/embeddings");
+  assert.ok(answer.data[0].embedding.length > 0);
+  engine.control.destroy();
+  await engine.ended;
+});
 
 test("downsized, it goes on where it was", async () => {
   const engine = new Engine();
