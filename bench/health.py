@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """How long health, the model list and a resident model take to answer while another model loads, drains or goes.
 
-One client asks in turn on kept connections, without pause, through three phases: nothing else happens; two models drive each
-other out of one slot; a load waits for a model that is still answering."""
+One client asks in turn on kept connections, without pause, through four phases: nothing else happens; two models drive each
+other out of one slot; a load waits for a model that is still answering; a model is killed whenever it is there."""
 import argparse
 import contextlib
 import json
+import os
+import signal
 import threading
 import time
 
@@ -61,6 +63,26 @@ def draining(server, ended):
     busy.join()
 
 
+def killing(server, ended):
+    """A client asks one model again and again, whose process is killed as soon as it is there."""
+    def keep_killing():
+        with contextlib.closing(client.Connection(server.port)) as connection:
+            while not ended.wait(0.05):
+                connection.send("GET", "/v1/health")
+                _, headers = connection.read_head()
+                for entry in json.loads(connection.read_body(headers))["all_models_loaded"]:
+                    if entry["model_name"] == MODELS[0] and entry.get("pid"):
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(entry["pid"], signal.SIGKILL)
+
+    killer = threading.Thread(target=keep_killing)
+    killer.start()
+    with contextlib.closing(client.Connection(server.port)) as connection:
+        while not ended.is_set():
+            connection.ask(server.path("chat"), chat(MODELS[0], 4))  # may well fail
+    killer.join()
+
+
 def measure(server, work, seconds):
     ended = threading.Event()
     worker = threading.Thread(target=work, args=(server, ended))
@@ -94,7 +116,8 @@ def main():
         server = servers.corral_serve(started, servers.model_folder(started, [made / f"{model}.gguf" for model in MODELS]))
         with contextlib.closing(client.Connection(server.port)) as connection:
             connection.ask("/v1/embeddings", EMBED)
-        for phase, work in (("nothing else", quiet), ("two models in one slot", swapping), ("a load waits for a busy model", draining)):
+        for phase, work in (("nothing else", quiet), ("two models in one slot", swapping), ("a load waits for a busy model", draining),
+                            ("a model is killed again and again", killing)):
             for name, times in measure(server, work, options.seconds).items():
                 numbers = [report.median(times), report.percentile(times, 0.99), max(times)]
                 rows.append([phase, name, len(times), *(f"{number:.2f}" for number in numbers)])
