@@ -45,12 +45,13 @@ double WorkerCore::decode_ms(std::uint32_t streams) const {
 }
 
 // Prompt tokens that go beside `decoding` running streams. Those that wait for a place count: the sooner the prompts
-// are through, the sooner places are free. How long the streams take alone has to be known first.
+// are through, the sooner places are free. How long the streams take alone has to be known first; but where more wait
+// than run, a pass to find that out would hold up more than it is worth.
 std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding) const {
-  if (decoding > 0 && decode_ms(decoding) == 0) return 0;
   const auto all = static_cast<std::uint32_t>(active_.size() + waiting_.size());
-  return pace_.allowance(decoding, decode_ms(decoding), all - std::min(all, decoding), options_.target_step_ms,
-                         batch_.capacity());
+  const std::uint32_t prompts = all - std::min(all, decoding);
+  if (decoding > 0 && decode_ms(decoding) == 0 && prompts <= decoding) return 0;
+  return pace_.allowance(decoding, decode_ms(decoding), prompts, options_.target_step_ms, batch_.capacity());
 }
 
 // Nothing but decoding sessions: those that waited longest go first where not all go at once.
@@ -156,7 +157,9 @@ void WorkerCore::decode(std::span<PassItem> items) {
       if (prefill > 0) {
         const std::uint32_t decoding = batch_.size() - prefill;
         counters_.prompt_ms += ms;
-        pace_.observe({.decoding = decoding, .prefill = prefill, .ms = ms, .decode_ms = decode_ms(decoding)});
+        const double alone = decode_ms(decoding);
+        if (decoding == 0 || alone > 0)
+          pace_.observe({.decoding = decoding, .prefill = prefill, .ms = ms, .decode_ms = alone});
       } else {
         row_costs_.observe(batch_.size(), ms);
       }
