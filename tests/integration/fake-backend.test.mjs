@@ -131,6 +131,25 @@ stage("a failed load drives out everything but pinned models, once, and is then 
   assert.deepEqual((await server.loaded()).map((entry) => entry.model_name), ["pinned"]);
 });
 
+stage("a broken preset next to a healthy model: that one answers at once while the other loads, and stays when it fails", ["healthy", "broken"], slots(2), async (its, server) => {
+  const healthy = await its.have("healthy");
+  const asks = async () => {
+    const meanwhile = server.chat("healthy", "hi");
+    (await healthy.request()).answer();
+    assert.equal((await meanwhile).body.pid, healthy.pid);
+  };
+  for (let i = 0; i < 3; ++i) {
+    const asking = server.chat("broken", "hi");
+    const broken = await its.loading("broken"); // says nothing
+    await asks();
+    broken.fail("invalid_option", "there is no such rope scaling");
+    const answer = await asking;
+    assert.equal(answer.status, 400);
+    assert.match(answer.body.error.message, /rope scaling/);
+    await asks();
+  }
+});
+
 stage("a model that keeps failing cools down, and a healthy one isn't touched meanwhile", ["healthy", "broken"], slots(2), async (its, server) => {
   for (let request = 0; request < 2; ++request) {
     const asking = server.chat("broken", "hi");
