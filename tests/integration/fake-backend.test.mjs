@@ -1,5 +1,8 @@
 // What the router does with processes that load, answer, fail, hang and die as a test tells them to.
 import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { Stage } from "../support/fake-engines.mjs";
 
@@ -185,6 +188,55 @@ stage("too little memory: what is lacking is in the answer, and a model that nev
   again.ready();
   (await again.request()).answer();
   assert.equal((await big).body.pid, again.pid, "there is room once the others have gone");
+});
+
+// A GPU whose memory is what a file says, told by a program in the place of nvidia-smi.
+class PlayedGpu {
+  folder = mkdtempSync(join(tmpdir(), "corral-gpu-"));
+  constructor(used) {
+    this.use(used);
+    writeFileSync(join(this.folder, "nvidia-smi"), `#!/bin/sh\nexec cat '${join(this.folder, "memory")}'\n`, { mode: 0o755 });
+  }
+  // MiB of 1,500.
+  use(used) {
+    const written = join(this.folder, "next");
+    writeFileSync(written, `0, Played GPU, 1500, ${used}, ${1500 - used}\n`);
+    renameSync(written, join(this.folder, "memory"));
+  }
+  get variables() {
+    return { PATH: `${this.folder}:${process.env.PATH}` };
+  }
+}
+
+// A real driver would be asked first.
+const skip = existsSync("/proc/driver/nvidia/version") && "this machine has an NVIDIA driver";
+test("memory that comes back late is waited for, and the load goes on when it is there", { skip }, async () => {
+  const gpu = new PlayedGpu(100);
+  const its = await Stage.startIn(gpu.variables, ["a", "b"], ...slots(2));
+  try {
+    const takes = (mib) => ({ devices: [{ device: "cpu", kv: 1 }, { device: "cuda0", kv: mib * kMiB }], process: 1 });
+    its.estimates = { a: takes(600), b: takes(1000) };
+    for (const model of ["a", "b"]) assert.equal((await its.server.post("/v1/estimate", { model_name: model })).status, 200);
+    const a = await its.have("a");
+    gpu.use(700);
+    const asking = its.server.chat("b", "hi");
+    await a.gone; // but the driver still counts what it held
+    const gone = await its.health((health) => queued("b")(health)?.waiting_for.length === 0);
+    // Long enough to have looked at the memory more than once.
+    await its.health((health) => queued("b")(health)?.waiting_ms > queued("b")(gone).waiting_ms + 600);
+    assert.deepEqual(its.started, ["a"]);
+    gpu.use(100);
+    const b = await its.loading("b");
+    b.ready();
+    (await b.request()).answer();
+    assert.equal((await asking).body.pid, b.pid);
+  } catch (error) {
+    await its.abort();
+    throw error;
+  } finally {
+    rmSync(gpu.folder, { recursive: true });
+  }
+  await its.stop();
 });
 
 stage("a process that dies while it loads: its last words are in the answer", ["a"], slots(1), async (its, server) => {

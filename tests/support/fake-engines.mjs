@@ -11,7 +11,7 @@
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { models, Server } from "./server.mjs";
@@ -72,7 +72,7 @@ class PlayedEngine {
       this.pending.set(request.id, request);
       this.stage.automatic ? request.answer() : this.requests.put(request);
     } else if (event.event === "estimate") {
-      this.tell({ deed: "estimate", estimate: { devices: [], process: 1 } });
+      this.tell({ deed: "estimate", estimate: this.stage.estimates[basename(event.load.path, ".gguf")] ?? { devices: [], process: 1 } });
     } else if (event.event === "signal") {
       this.signals.put(event.signal);
     } else if (event.event === "dropped") {
@@ -134,17 +134,22 @@ class PlayedEngine {
 export class Stage {
   loads = new Map(); // of engines that have got their order, by model
   started = []; // models, in the order of their loads
+  estimates = {}; // what models are predicted to take, by name
   automatic = false; // loads succeed, and requests are answered, at once
 
   // `names`: one chat model each.
-  static async start(names, ...flags) {
+  static start(names, ...flags) {
+    return Stage.startIn({}, names, ...flags);
+  }
+  // With more variables in the server's environment.
+  static async startIn(variables, names, ...flags) {
     const stage = new Stage();
     stage.folder = mkdtempSync(join(tmpdir(), "corral-stage-"));
     for (const name of names) copyFileSync(join(models, "tiny-llama.gguf"), join(stage.folder, `${name}.gguf`));
     const socket = join(stage.folder, "s");
     stage.director = createServer((connection) => new PlayedEngine(stage, connection));
     await new Promise((resolve) => stage.director.listen(socket, resolve));
-    const environment = { CORRAL_ENGINE_PROGRAM: program, CORRAL_FAKE_ENGINES: socket };
+    const environment = { ...variables, CORRAL_ENGINE_PROGRAM: program, CORRAL_FAKE_ENGINES: socket };
     try {
       stage.server = await Server.launch({ modelsDir: stage.folder, environment }, "--no-hub-cache", ...flags);
     } catch (error) {
