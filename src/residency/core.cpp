@@ -82,6 +82,12 @@ void Core::release(LeaseId lease, Now now, ActionList& out) {
 }
 
 void Core::stop(Server& server, Now now, ActionList& out) {
+  // Told to shrink for one reason and to go for another, in the same step: it only goes.
+  const auto shrinks = [&](const Action& action) {
+    const auto* downsize = std::get_if<Downsize>(&action);
+    return downsize != nullptr && downsize->server == server.id;
+  };
+  if (server.downsize_asked && std::erase_if(out, shrinks) > 0) server.downsize_asked = false;
   move(server, ServerState::evicting);
   server.stopping_since = now.mono;
   ++state_.stops[static_cast<std::size_t>(server.leaving)];

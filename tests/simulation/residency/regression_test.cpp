@@ -291,5 +291,39 @@ TEST(ResidencyRegression, NobodyGoesInVainForAnotherMemoryThatIsShort) {
   });
 }
 
+// A load wanted newt to shrink, and the pressure that the same sample told of sent it away.
+TEST(ResidencyRegression, WhoGoesIsNotToldToShrinkInTheSameStep) {
+  expect_peace({
+      {.kind = acquire, .animal = 2, .nth = 1, .choice = 2, .ms = 1},
+      {.kind = crash, .animal = 13, .nth = 1, .choice = 1, .options = 1, .ms = 1},
+      {.kind = settings, .animal = 3, .choice = 4},
+      {.kind = acquire, .animal = 11, .choice = 2, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 10, .nth = 1, .ms = 1},
+      {.kind = traits, .animal = 4, .nth = 11, .choice = 1, .ms = 1},
+      {.kind = elapse, .animal = 13, .nth = 1, .ms = 288},
+      {.kind = acquire, .animal = 11, .nth = 1, .choice = 1, .options = 2, .ms = 1},
+      {.kind = traits, .animal = 2, .nth = 9, .choice = 1, .options = 1, .ms = 1},
+      {.kind = traits, .animal = 11, .nth = 9, .choice = 1, .ms = 1},
+      {.kind = elapse, .animal = 7, .ms = 22},
+      {.kind = traits, .animal = 13, .nth = 3, .choice = 1, .ms = 1},
+      {.kind = cancel, .animal = 12, .choice = 2, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 11, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 10, .ms = 1},
+      {.kind = acquire, .animal = 4, .nth = 1, .choice = 2, .ms = 1},
+      {.kind = elapse, .animal = 0, .ms = 100},
+      {.kind = traits, .animal = 3, .nth = 1, .choice = 1, .ms = 1},
+      {.kind = crash, .animal = 3, .choice = 2, .options = 2, .ms = 1},
+      {.kind = acquire, .animal = 13, .nth = 1, .choice = 2, .ms = 1},
+      {.kind = acquire, .animal = 2, .ms = 1},
+      {.kind = acquire, .animal = 11, .choice = 2, .ms = 1},
+      {.kind = elapse, .animal = 0, .ms = 1455},
+      {.kind = acquire, .animal = 10, .nth = 1, .choice = 1, .options = 1, .ms = 2},
+      {.kind = acquire, .animal = 11, .nth = 1, .choice = 2, .ms = 1},
+      {.kind = acquire, .animal = 3, .choice = 1, .ms = 1},
+      {.kind = traits, .animal = 13, .nth = 2, .choice = 1, .options = 1, .ms = 8192},
+      {.kind = acquire, .animal = 2, .options = 1, .ms = 1},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation
