@@ -28,7 +28,10 @@ void Core::advance(Now now, ActionList& out) {
     turn = decide(now);
   } while (bring_back(turn));
   for (const Victim& victim : turn.victims) drain(*victim.server, victim.reason, false, now, out);
-  for (Server* server : turn.downsizes) downsize(*server, out);
+  for (Server* server : turn.downsizes) {
+    // For one load it has to go, for another it would have shrunk.
+    if (server->state == ServerState::ready) downsize(*server, out);
+  }
   shrink_idle(state_.settings.idle_floor, now, out);
   if (turn.start != nullptr) start(*turn.start, now, out);
   if (turn.sample && !state_.memory.asked) {

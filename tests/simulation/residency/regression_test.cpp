@@ -325,5 +325,30 @@ TEST(ResidencyRegression, WhoGoesIsNotToldToShrinkInTheSameStep) {
   });
 }
 
+// One load wanted ibis to shrink, another one to go, and the core threw.
+TEST(ResidencyRegression, WhoGoesForOneLoadIsNotToldToShrinkForAnother) {
+  expect_peace({
+      {.kind = traits, .animal = 8, .nth = 11, .choice = 1, .options = 2, .ms = 1},
+      {.kind = traits, .animal = 6, .nth = 7, .choice = 1, .ms = 1},
+      {.kind = traits, .animal = 5, .nth = 4, .choice = 1, .ms = 1},
+      {.kind = foreign, .animal = 6, .choice = 2, .options = 2, .ms = 647},
+      {.kind = acquire, .animal = 5, .choice = 1, .ms = 1},
+      {.kind = load, .animal = 6, .choice = 1, .ms = 1},
+      {.kind = elapse, .animal = 0, .ms = 913},
+      {.kind = traits, .animal = 9, .nth = 7, .choice = 1, .ms = 1},
+      {.kind = acquire, .animal = 4, .nth = 1, .choice = 1, .ms = 1},
+      {.kind = elapse, .animal = 8, .choice = 2, .ms = 388},
+      {.kind = acquire, .animal = 4, .choice = 2, .ms = 1},
+      {.kind = acquire, .animal = 5, .nth = 1, .options = 2, .ms = 1},
+      {.kind = foreign, .animal = 13, .nth = 1, .ms = 306},
+      {.kind = unload, .animal = 6, .choice = 2, .ms = 1},
+      {.kind = acquire, .animal = 8, .choice = 1, .ms = 5},
+      {.kind = elapse, .animal = 13, .nth = 1, .ms = 359},
+      {.kind = settings, .animal = 13, .choice = 3, .options = 1, .ms = 5},
+      {.kind = acquire, .animal = 4, .nth = 1, .choice = 2, .ms = 1},
+      {.kind = acquire, .animal = 9, .ms = 1},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation
