@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/mailbox.h"
+#include "engine/prefill_lane.h"
 #include "engine/session.h"
 #include "engine/session_listing.h"
 #include "engine/stats.h"
@@ -47,7 +48,7 @@ struct DescribeSessions {
 };
 
 using Command = std::variant<CreateSession, AppendTokens, StartGeneration, CancelGeneration, EndSession, Downsize,
-                             SetThreads, DescribeSessions>;
+                             SetThreads, DescribeSessions, PrefillResult>;
 using CommandBox = Mailbox<Command>;
 
 }  // namespace corral::engine

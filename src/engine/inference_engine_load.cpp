@@ -13,6 +13,7 @@
 #include "engine/inference_engine_impl.h"
 #include "engine/memory_estimate.h"
 #include "engine/model_drafter.h"
+#include "engine/prefill_thread.h"
 
 namespace corral::engine {
 namespace {
@@ -62,7 +63,37 @@ std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model&
   return store;
 }
 
+SetThreads threads_of(const Model& model, const LoadOptions& options) {
+  const std::int32_t threads = compute_threads(model, options);
+  return {.n_threads = threads, .n_threads_batch = options.n_threads_batch > 0 ? options.n_threads_batch : threads};
+}
+
+// Chunks of the lane: as cheap a token as larger ones, and soon over when it is to use more threads or fewer.
+constexpr std::uint32_t kLaneBatch = 256;
+
 }  // namespace
+
+// Its memory isn't part of what a load is said to take: it comes and goes, and only while much more is free.
+std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_ptr<CommandBox>& box) {
+  if (!options.prefill_lane || on_gpu(options) || !model->plain_attention()) return nullptr;
+  LoadOptions lane = options;
+  lane.n_batch = kLaneBatch;
+  lane.max_sequences = 1;
+  lane.workers = 1;
+  lane.speculative = {};
+  LaneMemoryMaker make = [this, lane = std::move(lane)](
+                             std::uint32_t tokens,
+                             const std::atomic<bool>& abort) mutable -> Result<std::unique_ptr<KvMemory>> {
+    lane.n_ctx = std::max(tokens, kLaneBatch);
+    const auto bytes = context_bound(*model, lane);
+    if (!bytes) return std::unexpected(bytes.error());
+    if (const HostMemory host = read_host_memory(); host.total != 0 && *bytes > host.available / 2)
+      return fail(errc::out_of_memory, "too little memory is free to compute a prompt beside the others");
+    return Context::make(model, lane, abort);
+  };
+  return std::make_unique<PrefillThread>(std::move(make),
+                                         [box](PrefillResult result) { box->post(std::move(result)); });
+}
 
 Result<> InferenceEngine::Impl::add_worker() {
   auto box = std::make_shared<CommandBox>();
@@ -74,12 +105,14 @@ Result<> InferenceEngine::Impl::add_worker() {
   take_facts(**memory);
   auto drafter = make_drafter((*memory)->n_ctx());
   if (!drafter) return std::unexpected(drafter.error());
+  auto lane = make_lane(box);
   const WorkerOptions worker{
       .max_sequences = options.max_sequences,
       .prefix_cache_tokens = std::min(options.prefix_cache_tokens, (*memory)->n_ctx() / 2),
       .target_step_ms = static_cast<double>(options.target_step.count()),
       .layout = layout_of(*model, options, store != nullptr),
       .cell_multiple = kCellMultiple,
+      .threads = threads_of(*model, options),
       .park_at_end = !options.park_dir.empty(),
       .foreign_cell_ms = foreign_cell_ms(*model, options),
       .move_cell_ms = static_cast<double>(model->kv_bytes_per_token()) / kMoveBytesPerMs,
@@ -93,7 +126,8 @@ Result<> InferenceEngine::Impl::add_worker() {
                                                                .make = std::move(make),
                                                                .box = std::move(box),
                                                                .store = store,
-                                                               .drafter = std::move(*drafter)},
+                                                               .drafter = std::move(*drafter),
+                                                               .lane = std::move(lane)},
                                              worker));
   return {};
 }

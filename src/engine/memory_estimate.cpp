@@ -183,9 +183,9 @@ Result<MeasuredContext> measure_context(const Model& model, llama_context_params
   return larger;
 }
 
-// Bytes that contexts hardly exceed, by the shape of the model alone: cells of every layer as wide as the first one's,
-// twice for models whose heads are wider together than the model is, and attention computed without fusing.
-std::uint64_t upper_bound(const Model& model, const llama_context_params& params, const LoadOptions& options) {
+// Cells of every layer as wide as the first one's, twice for models whose heads are wider together than the model is,
+// and attention computed without fusing.
+std::uint64_t bound(const Model& model, const llama_context_params& params, const LoadOptions& options) {
   const auto positive = [](std::int32_t value) { return static_cast<std::uint64_t>(std::max(value, 1)); };
   const llama_model* const m = model.handle();
   const std::uint64_t per_value = params.type_k == GGML_TYPE_F32 || params.type_v == GGML_TYPE_F32 ? 4 : 2;
@@ -275,10 +275,16 @@ Result<MemoryEstimate> estimate_memory(const LoadOptions& options) {
   return estimate;
 }
 
+Result<std::uint64_t> context_bound(const Model& model, const LoadOptions& options) {
+  const auto params = context_params(model, options, {});
+  if (!params) return std::unexpected(params.error());
+  return bound(model, *params, options);
+}
+
 Result<> check_contexts_fit(const Model& model, const LoadOptions& options, const HostMemory& host) {
   const auto params = context_params(model, options, {});
   if (!params) return std::unexpected(params.error());
-  if (host.total == 0 || upper_bound(model, *params, options) <= host.available) return {};
+  if (host.total == 0 || bound(model, *params, options) <= host.available) return {};
   auto estimate = estimate_memory(options);
   if (!estimate) return std::unexpected(estimate.error());
   estimate->process = 0;  // this process has the model already

@@ -24,6 +24,10 @@ Result<MemoryEstimate> estimate_memory(const LoadOptions& options);
 // never_fits (more than there is altogether), out_of_memory (more than there is now), with Error::memory.
 Result<> check_contexts_fit(const Model& model, const LoadOptions& options, const HostMemory& host);
 
+// Bytes that the contexts of a model hardly exceed, by its shape alone: more than they take, and known at once. Errors:
+// as of context_params.
+Result<std::uint64_t> context_bound(const Model& model, const LoadOptions& options);
+
 // A failed load told apart: an out_of_memory of a load that no device could ever hold becomes never_fits, with what is
 // needed and what is there. Other errors stay as they are.
 Error explain_failure(Error error, const LoadOptions& options, const HostMemory& host);

@@ -68,6 +68,9 @@ struct LoadOptions {
   std::string park_dir = {};  // what is parked survives the service here; empty: it doesn't
   std::uint64_t park_disk_bytes = std::uint64_t{8} << 30;  // most of all files in park_dir together
   KvLayout kv_layout = KvLayout::automatic;
+  // A long prompt beside running streams is computed in a memory of its own on half of the threads (prefill_lane.h).
+  // Only on CPUs, with two threads or more, and while twice the memory it takes is free.
+  bool prefill_lane = true;
   std::vector<LoraAdapter> loras = {};
   SpeculativeOptions speculative = {};
   Millis target_step{100};     // most that one prompt beside running streams adds to a step (see StepPace)

@@ -96,6 +96,10 @@ void Sequences::evict(PrefixList::iterator prefix) {
 
 void Sequences::drop(Session& session) {
   index_.erase(owner_of(session));
+  set_aside(session);
+}
+
+void Sequences::set_aside(Session& session) {
   if (session.sequence < 0) return;
   free_id(session.sequence);
   session.sequence = -1;
@@ -159,7 +163,8 @@ Sequences::Source Sequences::best_source(const Session& session, std::span<const
     Session& other = *found->second;
     const std::uint32_t there = std::min(match.length, other.in_cache);
     if (there > best.length) best = {.length = there, .session = &other, .prefix = {}};
-    if (other.phase == Phase::active && other.in_cache < match.length) coming = std::max(coming, match.length);
+    const bool runs = other.phase == Phase::active || other.phase == Phase::aside;
+    if (runs && other.in_cache < match.length) coming = std::max(coming, match.length);
     return false;
   });
   being_computed = coming >= best.length + kWorthWaiting;
@@ -218,6 +223,8 @@ void Sequences::park_saved(const Session& session, std::uint32_t tokens, std::ve
 bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes) {
   if (bytes.empty() && tokens > 0) return false;
   if (!take_id(session)) return false;
+  while (memory_->shape().unified() && used_cells() + tokens > memory_->n_ctx() && reclaim(&session)) {
+  }
   if (tokens == 0 || memory_->restore(session.sequence, bytes)) {
     set_cached(session, tokens);
     if (session.share && sharing() && memory_->divisible()) index_.set(owner_of(session), session.history);

@@ -43,18 +43,21 @@ struct Generation {
 
   std::uint64_t order = 0;  // of all generations of the worker
   Usage usage;
+  bool was_aside = false;  // its prompt has been in the lane, once is enough
   MonoTime posted;
   std::optional<MonoTime> first_pass, first_token;
   MonoTime last_token;
 };
 
 // Where a session stands. A generation moves idle → waiting → active → idle; when its KV cells are taken away for an
-// older one it goes active → waiting (front of the queue), when its reader is slow active → paused → waiting.
+// older one it goes active → waiting (front of the queue), when its reader is slow active → paused → waiting. A long
+// prompt beside running streams goes active → aside → active.
 enum class Phase {
   idle,     // no generation
   waiting,  // has a generation, wants a place in the pass
   active,   // is part of each pass; holds a sequence
   paused,   // its stream is full
+  aside,    // its prompt is computed in the lane; holds no sequence, but a place
 };
 
 struct Session {

@@ -27,6 +27,8 @@ std::span<const StatField> stat_fields() {
       {"layout_ms", "kv_layout_seconds_total", "Time in changes of the KV layout", counter, &W::layout_ms, kMillis},
       {"drafted_tokens", "drafted_tokens_total", "Tokens guessed ahead", counter, &W::drafted_tokens},
       {"accepted_tokens", "accepted_tokens_total", "Guesses that were right", counter, &W::accepted_tokens},
+      {"lane_prompts", "lane_prompts_total", "Long prompts computed beside running streams", counter, &W::lane_prompts},
+      {"lane_tokens", "lane_tokens_total", "Tokens of these", counter, &W::lane_tokens},
       {"decode_ms", "decode_seconds_total", "Time in forward passes", counter, &W::decode_ms, kMillis},
       {"prompt_ms", "prompt_seconds_total", "Time in passes with prompt tokens", counter, &W::prompt_ms, kMillis},
       {"last_batch", nullptr, "Tokens of the latest pass", gauge, &W::last_batch},

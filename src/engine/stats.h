@@ -41,6 +41,8 @@ struct WorkerStats {
   std::uint64_t layout_changes = 0;    // from one KV layout to another
   std::uint64_t drafted_tokens = 0;    // guessed
   std::uint64_t accepted_tokens = 0;   // of these, right
+  std::uint64_t lane_prompts = 0;      // prompts computed in the lane, beside running streams
+  std::uint64_t lane_tokens = 0;       // tokens of these
   double layout_ms = 0;                // time that took
   double decode_ms = 0;                // time in libllama
   double prompt_ms = 0;                // of this, in passes with prefill

@@ -14,10 +14,13 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
       box_(std::move(parts.box)),
       clock_(std::move(parts.clock)),
       drafter_(std::move(parts.drafter)),
+      lane_(std::move(parts.lane)),
       memory_(std::move(parts.memory)),
       shape_(memory_->shape()),
       n_ctx_(memory_->n_ctx()),
       n_batch_(memory_->n_batch()),
+      threads_(options.threads),
+      given_(options.threads),
       sequences_(std::move(parts.store), options.prefix_cache_tokens),
       batch_(n_batch_) {
   sequences_.bind(memory_.get());
@@ -38,6 +41,8 @@ bool WorkerCore::round() {
   resume_paused();
   choose_memory();
   admit();
+  move_aside();
+  share_threads();
   if (active_.empty()) return false;
   compute_pass();
   return true;
@@ -119,7 +124,7 @@ void WorkerCore::apply(EndSession&& command) {
 
 void WorkerCore::apply(Downsize&& command) {
   DownsizeReport report;
-  if (active_.empty() && waiting_.empty() && paused_.empty()) {
+  if (active_.empty() && waiting_.empty() && paused_.empty() && aside_ == nullptr) {
     report.done = true;
     report.sessions = static_cast<std::uint32_t>(
         std::ranges::count_if(sessions_, [](const auto& entry) { return entry.second->sequence >= 0; }));
@@ -137,7 +142,7 @@ void WorkerCore::apply(Downsize&& command) {
 
 void WorkerCore::apply(SetThreads&& command) {
   threads_ = command;
-  if (memory_) memory_->set_threads(command.n_threads, command.n_threads_batch);
+  share_threads();
 }
 
 WorkerStats WorkerCore::stats() const {
@@ -149,7 +154,8 @@ WorkerStats WorkerCore::stats() const {
   stats.restored_bytes = moved.restored_bytes;
   stats.sessions = static_cast<std::uint32_t>(sessions_.size());
   stats.waiting = static_cast<std::uint32_t>(waiting_.size());
-  stats.generating = static_cast<std::uint32_t>(active_.size() + waiting_.size() + paused_.size());
+  const std::size_t generating = active_.size() + waiting_.size() + paused_.size() + (aside_ != nullptr ? 1 : 0);
+  stats.generating = static_cast<std::uint32_t>(generating);
   stats.kv_cells = n_ctx_;
   stats.kv_used = std::min(sequences_.used_cells(), n_ctx_);
   stats.kv_streams = shape_.streams;

@@ -5,6 +5,7 @@
 // thread at a time.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "engine/guess_length.h"
 #include "engine/kv_memory.h"
 #include "engine/layout.h"
+#include "engine/prefill_lane.h"
 #include "engine/scheduler.h"
 #include "engine/sequences.h"
 #include "engine/session.h"
@@ -31,9 +33,11 @@ struct WorkerOptions {
   std::uint32_t prefix_cache_tokens = 0;
   double target_step_ms = 100;
   KvLayout layout = KvLayout::automatic;
-  std::uint32_t cell_multiple = 1;  // see LayoutFacts
-  bool park_at_end = false;         // what is in cells is wanted when the worker has gone
-  double foreign_cell_ms = 0;       // see LayoutFacts
+  std::uint32_t cell_multiple = 1;           // see LayoutFacts
+  SetThreads threads = {1, 1};               // of the memory; with a lane they are shared out
+  std::uint32_t lane_tokens = kLeastInLane;  // of a prompt, from which on it belongs there
+  bool park_at_end = false;                  // what is in cells is wanted when the worker has gone
+  double foreign_cell_ms = 0;                // see LayoutFacts
   double move_cell_ms = 0;
   std::uint32_t draft_tokens = 0;  // most guesses at a session in a pass; 0: none
   std::uint32_t draft_active = 0;  // most running sessions beside which guessing pays
@@ -43,7 +47,8 @@ struct WorkerOptions {
 class WorkerCore {
  public:
   // `box` brings the commands; its abort flag is the one that the memory polls. `memory` is what `make` made with the
-  // shape of one pool. `clock` is asked at each step. `drafter` may be nullptr.
+  // shape of one pool. `clock` is asked at each step. `drafter` and `lane` may be nullptr; the lane's results come
+  // through the box.
   struct Parts {
     const TokenTable& tokens;
     std::unique_ptr<KvMemory> memory;
@@ -51,6 +56,7 @@ class WorkerCore {
     std::shared_ptr<CommandBox> box;
     std::shared_ptr<ParkedStore> store;
     std::unique_ptr<Drafter> drafter;
+    std::unique_ptr<PrefillLane> lane;
     std::function<MonoTime()> clock = [] { return MonoClock::now(); };
   };
   WorkerCore(Parts parts, WorkerOptions options);
@@ -75,6 +81,7 @@ class WorkerCore {
   void apply(Downsize&& command);
   void apply(SetThreads&& command);
   void apply(DescribeSessions&& command);  // worker_view.cpp
+  void apply(PrefillResult&& result);      // worker_lane.cpp
   Session* find(SessionId id);
 
   // worker_memory.cpp: places and cells
@@ -88,6 +95,13 @@ class WorkerCore {
   void back_to_queue(Session& session);
   void preempt(Session& session);
 
+  // worker_lane.cpp: long prompts beside running streams
+  std::uint32_t decoding() const;
+  bool wants_lane(const Session& session) const;
+  void move_aside();
+  void give_up_lane();
+  void share_threads();
+
   // worker_pass.cpp: what goes into a pass, and what to do when it doesn't work out
   struct PassItem {
     Session* session = nullptr;
@@ -99,10 +113,17 @@ class WorkerCore {
   };
   void compute_pass();
   void plan_pass();
-  std::uint32_t prompt_allowance(std::uint32_t decoding) const;
+  // What passes take: with all threads, and with those that the lane leaves.
+  struct Pace {
+    StepPace steps;
+    RowCosts rows;
+  };
+  Pace& pace() { return paces_[lane_busy_ ? 1 : 0]; }
+  const Pace& pace() const { return paces_[lane_busy_ ? 1 : 0]; }
+  std::uint32_t prompt_allowance(std::uint32_t decoding, const Pace& pace) const;
   void take_turns();
-  double decode_ms(std::uint32_t streams) const;
-  const RowCosts& costs() const { return options_.measure_rows ? row_costs_ : cheap_; }
+  static double decode_ms(std::uint32_t streams, const Pace& pace);
+  const RowCosts& costs() const { return options_.measure_rows ? pace().rows : cheap_; }
   void add_drafts();
   std::uint32_t room_behind(const Session& session) const;
   void decode(std::span<PassItem> items);
@@ -127,6 +148,7 @@ class WorkerCore {
   const std::shared_ptr<CommandBox> box_;
   const std::function<MonoTime()> clock_;
   const std::unique_ptr<Drafter> drafter_;
+  const std::unique_ptr<PrefillLane> lane_;
 
   std::unique_ptr<KvMemory> memory_;  // none after a downsize
   KvShape shape_;                     // of memory_, or of the one to make
@@ -134,17 +156,19 @@ class WorkerCore {
   bool no_split_ = false;  // there was no memory for a split layout
   QuietTimes quiet_times_;
   double make_ms_ = 50;  // what a change of the layout takes without moving cells, learnt
-  std::optional<SetThreads> threads_;
+  SetThreads threads_;   // all there are
+  SetThreads given_;     // what the memory was told to use
   Sequences sequences_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   std::vector<Session*> active_;
   std::deque<Session*> waiting_;
   std::vector<Session*> paused_;
-  bool starved_ = false;  // KV cells ran out: nobody new until somebody ends
+  Session* aside_ = nullptr;  // whose prompt is in the lane
+  bool lane_busy_ = false;    // a result is to come, wanted or not
+  bool starved_ = false;      // KV cells ran out: nobody new until somebody ends
   std::uint64_t next_order_ = 1;
   std::uint64_t pass_ = 0;
-  StepPace pace_;
-  RowCosts row_costs_;
+  std::array<Pace, 2> paces_;
   const RowCosts cheap_;
   Batch batch_;
   std::vector<Command> commands_;

@@ -30,7 +30,7 @@ bool WorkerCore::ensure_memory() {
     return false;
   }
   memory_ = std::move(*made);
-  if (threads_) memory_->set_threads(threads_->n_threads, threads_->n_threads_batch);
+  memory_->set_threads(given_.n_threads, given_.n_threads_batch);
   sequences_.bind(memory_.get());
   return true;
 }
@@ -57,11 +57,12 @@ void WorkerCore::choose_memory() {
                                .remaining = session->remaining()});
     };
     std::ranges::for_each(active_, view);
-    std::ranges::for_each(waiting_, view);
+    // Who belongs into the lane won't be computed here.
+    std::ranges::for_each(waiting_ | std::views::filter([this](const Session* s) { return !wants_lane(*s); }), view);
     const auto decoding = static_cast<std::uint32_t>(
         std::ranges::count_if(layout_views_, [](const LayoutView& v) { return v.tokens - v.cached == 1; }));
     constexpr double kUnknownPassMs = 100;
-    const double pass_ms = decode_ms(decoding);
+    const double pass_ms = decode_ms(decoding, pace());
     LayoutFacts facts{.now = shape_,
                       .made = memory_ != nullptr,
                       .cells = n_ctx_,
@@ -72,7 +73,7 @@ void WorkerCore::choose_memory() {
                       .move_cell_ms = options_.move_cell_ms,
                       .make_ms = make_ms_,
                       .pass_ms = pass_ms > 0 ? pass_ms : kUnknownPassMs,
-                      .chunk = prompt_allowance(decoding)};
+                      .chunk = prompt_allowance(decoding, pace())};
     quiet_times_.observe(layout_views_, facts);
     facts.foresight = quiet_times_.foresight();
     wanted = choose_layout(layout_views_, facts);
@@ -119,7 +120,7 @@ void WorkerCore::admit() {
   if (active_.empty()) starved_ = false;
   if (starved_ || waiting_.empty() || !ensure_memory()) return;
   // With parts for each, not more than there are parts.
-  const std::uint32_t places = std::min(options_.max_sequences, memory_->sequence_ids());
+  const std::uint32_t places = std::min(options_.max_sequences, memory_->sequence_ids()) - (aside_ != nullptr ? 1 : 0);
   for (auto it = waiting_.begin(); it != waiting_.end() && active_.size() < places;) {
     Session& session = **it;
     const bool fresh = session.sequence < 0;
@@ -129,17 +130,21 @@ void WorkerCore::admit() {
       ++it;
       continue;
     }
+    Generation& generation = *session.generation;
+    if (!generation.first_pass && fresh) {
+      counters_.cached_tokens += session.in_cache;
+      counters_.prefix_hits += session.in_cache > 0 ? 1 : 0;
+    }
+    if (lane_busy_ && wants_lane(session)) {  // its turn comes
+      ++it;
+      continue;
+    }
     it = waiting_.erase(it);
     session.phase = Phase::active;
     active_.push_back(&session);
     // After a stop string or an even turn everything is in the cache: the last token is computed again for its logits.
     if (session.pending() == 0) sequences_.trim(session, session.in_cache - 1);
-    Generation& generation = *session.generation;
-    if (!generation.first_pass) {
-      generation.usage.cached_tokens = session.in_cache;
-      counters_.cached_tokens += fresh ? session.in_cache : 0;
-      counters_.prefix_hits += fresh && session.in_cache > 0 ? 1 : 0;
-    }
+    if (!generation.first_pass) generation.usage.cached_tokens = session.in_cache;
   }
 }
 

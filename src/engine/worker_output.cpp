@@ -119,6 +119,9 @@ void WorkerCore::leave_queue(Session& session) {
     case Phase::paused:
       std::erase(paused_, &session);
       break;
+    case Phase::aside:
+      give_up_lane();
+      break;
   }
 }
 

@@ -26,7 +26,7 @@ void WorkerCore::plan_pass() {
   }
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
   const BatchLimits limits{
-      .tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompt_allowance(decoding)};
+      .tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompt_allowance(decoding, pace())};
   measuring_ = decoding > 0 && limits.prefill == 0;
   items_.clear();
   for (const BatchItem& item : plan_batch(views_, limits))
@@ -37,21 +37,23 @@ void WorkerCore::plan_pass() {
 }
 
 // What so many running streams take for a token each, without prompts; 0: not known.
-double WorkerCore::decode_ms(std::uint32_t streams) const {
+double WorkerCore::decode_ms(std::uint32_t streams, const Pace& pace) {
   const std::uint32_t rows = std::min(streams, RowCosts::kMostRows);
-  if (rows == 0 || !row_costs_.measured(rows)) return 0;
-  const double together = row_costs_.of(rows);
-  return row_costs_.measured(1) ? std::min(together, rows * row_costs_.of(1)) : together;
+  const RowCosts& known = pace.rows;
+  if (rows == 0 || !known.measured(rows)) return 0;
+  const double together = known.of(rows);
+  return known.measured(1) ? std::min(together, rows * known.of(1)) : together;
 }
 
 // Prompt tokens that go beside `decoding` running streams. Those that wait for a place count: the sooner the prompts
 // are through, the sooner places are free. How long the streams take alone has to be known first; but where more wait
 // than run, a pass to find that out would hold up more than it is worth.
-std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding) const {
+std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding, const Pace& pace) const {
   const auto all = static_cast<std::uint32_t>(active_.size() + waiting_.size());
   const std::uint32_t prompts = all - std::min(all, decoding);
-  if (decoding > 0 && decode_ms(decoding) == 0 && prompts <= decoding) return 0;
-  return pace_.allowance(decoding, decode_ms(decoding), prompts, options_.target_step_ms, batch_.capacity());
+  const double alone = decode_ms(decoding, pace);
+  if (decoding > 0 && alone == 0 && prompts <= decoding) return 0;
+  return pace.steps.allowance(decoding, alone, prompts, options_.target_step_ms, batch_.capacity());
 }
 
 // Nothing but decoding sessions: those that waited longest go first where not all go at once.
@@ -157,11 +159,11 @@ void WorkerCore::decode(std::span<PassItem> items) {
       if (prefill > 0) {
         const std::uint32_t decoding = batch_.size() - prefill;
         counters_.prompt_ms += ms;
-        const double alone = decode_ms(decoding);
+        const double alone = decode_ms(decoding, pace());
         if (decoding == 0 || alone > 0)
-          pace_.observe({.decoding = decoding, .prefill = prefill, .ms = ms, .decode_ms = alone});
+          pace().steps.observe({.decoding = decoding, .prefill = prefill, .ms = ms, .decode_ms = alone});
       } else {
-        row_costs_.observe(batch_.size(), ms);
+        pace().rows.observe(batch_.size(), ms);
       }
       counters_.last_batch = batch_.size();
       counters_.step_tokens.observe(batch_.size());

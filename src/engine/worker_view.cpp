@@ -17,6 +17,8 @@ SessionState state_of(const Session& session) {
       const bool decoding = session.generation->usage.completion_tokens > 0 && session.pending() <= 1;
       return decoding ? SessionState::decoding : SessionState::prefill;
     }
+    case Phase::aside:
+      return SessionState::prefill;
     case Phase::idle:
       break;
   }

@@ -58,16 +58,17 @@ TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
     sum.shared += outcome.shared;
     sum.layout_changes += outcome.layout_changes;
     sum.accepted += outcome.accepted;
+    sum.in_lane += outcome.in_lane;
   }
   // The lives must be eventful, or the rules weren't tried.
-  for (const std::uint64_t count :
-       {sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared, sum.layout_changes, sum.accepted})
+  for (const std::uint64_t count : {sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared,
+                                    sum.layout_changes, sum.accepted, sum.in_lane})
     EXPECT_GT(count, steps / 10'000);
   fmt::print(
       "{} lives, {} passes, {} tokens, {} preemptions, {} parked, {} restored, {} shared, {} changes of layout, {} "
-      "guesses right\n",
+      "guesses right, {} prompts in the lane\n",
       seed, sum.passes, sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared, sum.layout_changes,
-      sum.accepted);
+      sum.accepted, sum.in_lane);
 }
 
 }  // namespace

@@ -55,6 +55,39 @@ class FakeDrafter final : public Drafter {
   std::mt19937_64 random_;
 };
 
+// Takes some rounds, all at once at their end.
+class FakeLane final : public PrefillLane {
+ public:
+  FakeLane(LaneMemoryMaker make, std::shared_ptr<CommandBox> box, std::uint64_t seed)
+      : make_(std::move(make)), box_(std::move(box)), random_(seed) {}
+  void start(PrefillJob job) override {
+    if (job_) twice_ = true;
+    job_ = std::move(job);
+    rounds_ = random_() % 8;
+    stop_ = false;
+  }
+  void stop() override { stop_ = true; }
+  void set_threads(std::int32_t n_threads) override { n_threads_ = n_threads; }
+
+  void round() {
+    if (!job_ || rounds_-- > 0) return;
+    PrefillResult result = run_prefill(std::move(*job_), make_, {.stop = stop_, .n_threads = n_threads_});
+    job_.reset();
+    box_->post(std::move(result));
+  }
+  bool started_twice() const { return twice_; }
+
+ private:
+  const LaneMemoryMaker make_;
+  const std::shared_ptr<CommandBox> box_;
+  std::mt19937_64 random_;
+  std::optional<PrefillJob> job_;
+  std::uint64_t rounds_ = 0;
+  bool twice_ = false;
+  std::atomic<bool> stop_ = false;
+  std::atomic<std::int32_t> n_threads_ = 1;
+};
+
 struct Reader {
   StreamHandle stream;
   std::vector<Token> tokens;
@@ -98,6 +131,11 @@ class World {
     memory_.most_outputs = memory_.most_running + most_guesses(memory_.most_running, options_.draft_tokens);
     stream_tokens_ = one_of(0u, 4u, 64u);
     box_ = std::make_shared<CommandBox>();
+    options_.threads = {4, 4};
+    std::mt19937_64 of_lane(variety + 1);
+    options_.lane_tokens = of_lane() % 2 == 0 ? 20 : 60;
+    auto lane = plain && of_lane() % 2 == 0 ? std::make_unique<FakeLane>(lane_memory(), box_, variety) : nullptr;
+    lane_ = lane.get();
     WorkerCore::Parts parts{.tokens = tokens_,
                             .memory = *make({}),
                             .make = [this](KvShape shape) { return make(shape); },
@@ -110,6 +148,7 @@ class World {
                                                                                 .fingerprint = {},
                                                                                 .folder_bytes = 0}),
                             .drafter = options_.draft_tokens > 0 ? std::make_unique<FakeDrafter>(variety) : nullptr,
+                            .lane = std::move(lane),
                             .clock = [this] { return now_ += std::chrono::microseconds(300 + jitter_() % 3000); }};
     core_ = std::make_unique<WorkerCore>(std::move(parts), options_);
   }
@@ -133,6 +172,16 @@ class World {
       return fail(errc::out_of_memory, "no memory");
     }
     return std::make_unique<FakeMemory>(memory_, shape, fate_);
+  }
+
+  LaneMemoryMaker lane_memory() {
+    return [this](std::uint32_t tokens, const std::atomic<bool>&) -> Result<std::unique_ptr<KvMemory>> {
+      if (tokens % 16 == 0) return fail(errc::out_of_memory, "no memory for the lane");
+      FakeMemoryOptions options = memory_;
+      options.cells = tokens;
+      options.most_running = 1;
+      return std::make_unique<FakeMemory>(options, KvShape{}, fate_);
+    };
   }
 
   bool broken() {
@@ -299,7 +348,11 @@ class World {
   }
 
   // Commands are taken without a pass.
-  void settle() { core_->take_commands(false); }
+  void settle() {
+    if (lane_ != nullptr) lane_->round();
+    core_->take_commands(false);
+    if (lane_ != nullptr && lane_->started_twice()) violate("a second job in the lane");
+  }
 
   void round() {
     settle();
@@ -336,6 +389,7 @@ class World {
     outcome_.shared = stats.prefix_hits;
     outcome_.layout_changes = stats.layout_changes;
     outcome_.accepted = stats.accepted_tokens;
+    outcome_.in_lane = stats.lane_prompts;
     if (fate_->most_batch > memory_.batch) violate("a pass of {} tokens", fate_->most_batch);
     if (!in_flight_.wait_until_empty(MonoTime::min())) violate("a generation is said to run when none does");
     while (!clients_.empty() && !outcome_.violation) end(*clients_.begin()->second);
@@ -357,6 +411,7 @@ class World {
   InFlight in_flight_;
   MonoTime now_{};
   std::unique_ptr<WorkerCore> core_;
+  FakeLane* lane_ = nullptr;  // the core's
   std::map<std::uint64_t, std::unique_ptr<Client>> clients_;
   std::uint64_t next_id_ = 1;
 };

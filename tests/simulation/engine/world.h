@@ -1,6 +1,7 @@
 // A worker's core with sessions, readers and a fake memory, living through a list of steps. After each round it checks:
 //   one terminal item, each token once and in order, no token that the history doesn't ask for (alone, shared, parked,
-//   preempted, restored, guessed ahead), the batch's size, and that at the end everybody gets through.
+//   preempted, restored, guessed ahead, computed in the lane), the batch's size, and that at the end everybody gets
+//   through.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +20,10 @@ struct Outcome {
   std::vector<std::string> trace;  // if asked for
   // What came to pass, so that a test can see that the lives are not too quiet.
   std::uint64_t tokens = 0, preemptions = 0, parked = 0, restored = 0, shared = 0, layout_changes = 0, accepted = 0;
+  std::uint64_t in_lane = 0;
 };
 
-// `variety` picks the world: cells, batch, places, kind of memory, layout, guesses.
+// `variety` picks the world: cells, batch, places, kind of memory, layout, guesses, lane.
 Outcome live(const std::vector<Op>& life, std::uint64_t variety, bool traced = false);
 
 }  // namespace corral::engine::simulation

@@ -1,0 +1,51 @@
+#include "engine/prefill_lane.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/clock.h"
+#include "engine/batch.h"
+#include "engine/scheduler.h"
+
+namespace corral::engine {
+
+PrefillResult run_prefill(PrefillJob job, const LaneMemoryMaker& make, LaneControl control) {
+  const MonoTime begin = MonoClock::now();
+  const auto size = static_cast<std::uint32_t>(job.tokens.size());
+  PrefillResult result{.tokens = job.cached, .computed = 0, .bytes = std::move(job.bytes)};
+  const auto made = make(size, control.stop);
+  if (!made) return result;
+  KvMemory& memory = **made;
+  const std::int32_t sequence = memory.first_sequence();
+  std::uint32_t done = job.cached;
+  if (done > 0 && !memory.restore(sequence, result.bytes)) done = 0;
+
+  Batch batch(memory.n_batch());
+  while (done < size && !control.stop) {
+    const std::int32_t n_threads = control.n_threads;
+    memory.set_threads(n_threads, n_threads);
+    batch.clear();
+    const std::uint32_t chunk = std::min(batch.capacity(), size - done);
+    for (std::uint32_t i = 0; i < chunk; ++i) batch.add(job.tokens[done + i], done + i, sequence, false);
+    if (memory.decode(batch) != DecodeStatus::ok) break;
+    done += chunk;
+  }
+  if (control.stop) return {};
+  if (done > result.tokens) {
+    memory.trim(sequence, done);  // a pass that failed may have left something
+    if (auto bytes = memory.save(sequence); !bytes.empty()) {
+      result.computed = done - result.tokens;
+      result.tokens = done;
+      result.bytes = std::move(bytes);
+    }
+  }
+  result.ms = std::chrono::duration<double, std::milli>(MonoClock::now() - begin).count();
+  return result;
+}
+
+bool belongs_in_lane(const LaneView& view) {
+  return view.decoding > 0 && view.pending >= view.least && view.allowance > 0 && view.allowance < StepPace::kLarge;
+}
+
+}  // namespace corral::engine

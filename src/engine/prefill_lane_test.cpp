@@ -1,0 +1,217 @@
+// Long prompts beside running streams: in the lane they get what they would have got in the passes.
+#include <future>
+
+#include "engine/prefill_thread.h"
+#include "engine/test_support.h"
+
+namespace corral::engine::test {
+namespace {
+
+TEST(PrefillLane, TakesLongPromptsOnlyWhereStreamsRunAndLeaveThemLittle) {
+  constexpr LaneView kTypical{.pending = 8000, .decoding = 7, .allowance = 9};
+  EXPECT_TRUE(belongs_in_lane(kTypical));
+  const auto with = [&](auto change) {
+    LaneView view = kTypical;
+    change(view);
+    return belongs_in_lane(view);
+  };
+  EXPECT_TRUE(with([](LaneView& v) { v.pending = kLeastInLane; }));
+  EXPECT_FALSE(with([](LaneView& v) { v.pending = kLeastInLane - 1; }));
+  EXPECT_FALSE(with([](LaneView& v) { v.decoding = 0; }));
+  EXPECT_FALSE(with([](LaneView& v) { v.allowance = 0; })) << "what fits isn't known yet";
+  EXPECT_TRUE(with([](LaneView& v) { v.allowance = 63; }));
+  EXPECT_FALSE(with([](LaneView& v) { v.allowance = 64; })) << "chunks are large enough there";
+}
+
+// Passes that go on until they are told to stop, or are let through.
+class SlowMemory final : public KvMemory {
+ public:
+  SlowMemory(const std::atomic<bool>& abort, const std::atomic<bool>& go) : abort_(abort), go_(go) {}
+
+  DecodeStatus decode(const Batch& batch) override {
+    while (!go_ && !abort_) std::this_thread::yield();
+    if (abort_) return DecodeStatus::aborted;
+    held_ += batch.size();
+    return DecodeStatus::ok;
+  }
+  const float* logits(std::int32_t) override { return nullptr; }
+  void set_threads(std::int32_t, std::int32_t) override {}
+  KvShape shape() const override { return {}; }
+  std::uint32_t n_ctx() const override { return 1000; }
+  std::uint32_t n_batch() const override { return 10; }
+  std::int32_t first_sequence() const override { return 0; }
+  std::uint32_t sequence_ids() const override { return 1; }
+  bool divisible() const override { return true; }
+  std::uint32_t length(std::int32_t) const override { return held_; }
+  bool trim(std::int32_t, std::uint32_t) override { return true; }
+  void clear(std::int32_t) override { held_ = 0; }
+  bool share(std::int32_t, std::int32_t, std::uint32_t) override { return false; }
+  std::vector<std::uint8_t> save(std::int32_t) override { return std::vector<std::uint8_t>(held_); }
+  bool restore(std::int32_t, std::span<const std::uint8_t> bytes) override {
+    held_ = static_cast<std::uint32_t>(bytes.size());
+    return true;
+  }
+
+ private:
+  const std::atomic<bool>& abort_;
+  const std::atomic<bool>& go_;
+  std::uint32_t held_ = 0;
+};
+
+struct SlowLane {
+  std::atomic<bool> go = false;
+  std::atomic<int> made = 0;
+  std::promise<PrefillResult> result;
+  PrefillThread thread{[this](std::uint32_t, const std::atomic<bool>& abort) -> Result<std::unique_ptr<KvMemory>> {
+                         ++made;
+                         made.notify_all();
+                         return std::make_unique<SlowMemory>(abort, go);
+                       },
+                       [this](PrefillResult done) { result.set_value(std::move(done)); }};
+
+  void start(std::uint32_t tokens, std::uint32_t cached = 0) {
+    thread.start({.tokens = some_tokens(tokens), .cached = cached, .bytes = std::vector<std::uint8_t>(cached)});
+  }
+  PrefillResult wait() {
+    PrefillResult done = result.get_future().get();
+    result = {};
+    return done;
+  }
+};
+
+TEST(PrefillThread, ComputesWhatIsNotThereYet) {
+  SlowLane lane;
+  lane.go = true;
+  lane.start(35, 12);
+  const PrefillResult done = lane.wait();
+  EXPECT_EQ(done.tokens, 35u);
+  EXPECT_EQ(done.computed, 23u);
+  EXPECT_EQ(done.bytes.size(), 35u);
+}
+
+TEST(PrefillThread, WhatIsStoppedGivesNothingAndTheNextJobIsDone) {
+  SlowLane lane;
+  lane.start(35);
+  lane.made.wait(0);
+  lane.thread.stop();
+  const PrefillResult stopped = lane.wait();
+  EXPECT_EQ(stopped.tokens, 0u);
+  EXPECT_TRUE(stopped.bytes.empty());
+  lane.go = true;
+  lane.start(20);
+  EXPECT_EQ(lane.wait().tokens, 20u);
+}
+
+TEST(PrefillThread, EndsInTheMiddleOfAJob) {
+  SlowLane lane;
+  lane.start(35);
+  lane.made.wait(0);
+}
+
+TEST(PrefillThread, WithoutMemoryWhatWasThereComesBack) {
+  std::promise<PrefillResult> result;
+  PrefillThread lane(
+      [](std::uint32_t, const std::atomic<bool>&) -> Result<std::unique_ptr<KvMemory>> {
+        return fail(errc::out_of_memory, "none");
+      },
+      [&](PrefillResult done) { result.set_value(std::move(done)); });
+  lane.start({.tokens = some_tokens(20), .cached = 5, .bytes = std::vector<std::uint8_t>(5)});
+  const PrefillResult done = result.get_future().get();
+  EXPECT_EQ(done.tokens, 5u);
+  EXPECT_EQ(done.computed, 0u);
+  EXPECT_EQ(done.bytes.size(), 5u);
+}
+
+// Two streams that go on, and the smallest steps beside them: whoever comes with a long prompt belongs in the lane.
+class Lane : public ::testing::Test {
+ protected:
+  static LoadOptions options() {
+    LoadOptions options = load_options("tiny-llama");
+    options.n_ctx = 8192;
+    options.n_threads = 2;
+    options.stream_tokens = 100'000;
+    options.target_step = Millis{0};
+    return options;
+  }
+  void SetUp() override {
+    for (std::uint32_t i = 0; i < kRunning; ++i) {
+      streams_.push_back(*engine_->generate_stream(session_with(*engine_, beginning(i)), endless(1500)));
+      answers_.push_back(streams_.back().next()->tokens);
+    }
+  }
+  // They have said what they would have said alone.
+  void TearDown() override {
+    for (std::uint32_t i = 0; i < kRunning; ++i) {
+      streams_[i].cancel();
+      for (const auto& chunk : drain(streams_[i]).chunks) answers_[i] = answers_[i] + chunk.tokens;
+      EXPECT_TRUE(reference_.is_greedy(beginning(i), answers_[i], true));
+    }
+  }
+  static std::vector<Token> beginning(std::uint32_t i) { return some_tokens(30, i + 50); }
+  WorkerStats stats() const { return engine_->stats().total(); }
+
+  static constexpr std::uint32_t kRunning = 2;
+  const std::unique_ptr<InferenceEngine> engine_ = load(options());
+  const Reference reference_{"tiny-llama"};
+  std::vector<StreamHandle> streams_;
+  std::vector<std::vector<Token>> answers_;
+};
+
+TEST_F(Lane, LongPromptBesideStreamsIsGreedyAllTheSame) {
+  const Answer answer = generate(*engine_, session_with(*engine_, some_tokens(700)), endless(20));
+  EXPECT_TRUE(reference_.is_greedy(some_tokens(700), answer.tokens, true));
+  EXPECT_EQ(stats().lane_prompts, 1u);
+  EXPECT_EQ(stats().lane_tokens, 699u);
+  EXPECT_EQ(answer.finish.usage.cached_tokens, 0u);
+  EXPECT_GT(answer.finish.timings.prompt_ms, 0);
+}
+
+TEST_F(Lane, LaterTurnTakesItsBeginningAlong) {
+  const SessionId session = session_with(*engine_, some_tokens(400, 1));
+  const Answer first = generate(*engine_, session, endless(10));
+  ASSERT_TRUE(engine_->append_input(session, some_tokens(500, 2)));
+  const Answer second = generate(*engine_, session, endless(10));
+  EXPECT_TRUE(reference_.is_greedy(some_tokens(400, 1) + first.tokens + some_tokens(500, 2), second.tokens, true));
+  EXPECT_EQ(stats().lane_prompts, 2u);
+  EXPECT_EQ(stats().lane_tokens, 399u + 500u);
+  EXPECT_GE(second.finish.usage.cached_tokens, 400u);
+}
+
+TEST_F(Lane, TheSamePromptTwiceIsComputedOnce) {
+  auto one = engine_->generate_stream(session_with(*engine_, some_tokens(900)), endless(10));
+  auto other = engine_->generate_stream(session_with(*engine_, some_tokens(900)), endless(10));
+  EXPECT_TRUE(reference_.is_greedy(some_tokens(900), drain(*one).tokens, true));
+  const Answer answer = drain(*other);
+  EXPECT_TRUE(reference_.is_greedy(some_tokens(900), answer.tokens, true));
+  EXPECT_GE(answer.finish.usage.cached_tokens, 800u);
+  EXPECT_EQ(stats().lane_prompts, 1u);
+}
+
+TEST_F(Lane, SeveralComeOneAfterTheOther) {
+  std::vector<StreamHandle> newcomers;
+  for (std::uint32_t i = 0; i < 3; ++i)
+    newcomers.push_back(*engine_->generate_stream(session_with(*engine_, some_tokens(600, i + 1)), endless(10)));
+  for (std::uint32_t i = 0; i < 3; ++i)
+    EXPECT_TRUE(reference_.is_greedy(some_tokens(600, i + 1), drain(newcomers[i]).tokens, true)) << i;
+}
+
+TEST_F(Lane, CancelledOnesLeaveItToTheNext) {
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const SessionId session = session_with(*engine_, some_tokens(1500, i + 1));
+    auto stream = engine_->generate_stream(session, endless(10));
+    const auto computes = [&] {
+      const auto views = engine_->sessions();
+      const auto found = std::ranges::find(views, session, &SessionView::id);
+      return found->state != SessionState::waiting;
+    };
+    while (!computes()) std::this_thread::yield();
+    stream->cancel();
+    EXPECT_EQ(drain(*stream).finish.reason, StopReason::cancelled);
+    ASSERT_TRUE(engine_->end_session(session));
+  }
+  const Answer answer = generate(*engine_, session_with(*engine_, some_tokens(700)), endless(10));
+  EXPECT_TRUE(reference_.is_greedy(some_tokens(700), answer.tokens, true));
+}
+
+}  // namespace
+}  // namespace corral::engine::test

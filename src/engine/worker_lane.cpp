@@ -1,0 +1,107 @@
+// Long prompts beside running streams: into the lane and back.
+#include <algorithm>
+#include <utility>
+
+#include "engine/worker_core.h"
+
+namespace corral::engine {
+
+std::uint32_t WorkerCore::decoding() const {
+  return static_cast<std::uint32_t>(std::ranges::count_if(active_, [](const Session* session) {
+    return session->pending() == 1 && session->generation->usage.completion_tokens > 0;
+  }));
+}
+
+// A session that is active or waiting, by what is known of its cells now.
+bool WorkerCore::wants_lane(const Session& session) const {
+  if (!lane_ || session.generation->was_aside || std::min(threads_.n_threads, threads_.n_threads_batch) < 2)
+    return false;
+  // A place of a fixed size is too small, and it is known by then.
+  if (options_.layout == KvLayout::split) return false;
+  const std::uint32_t streams = decoding();
+  std::uint32_t allowance = prompt_allowance(streams, paces_[0]);
+  // While somebody is there, what passes take with all threads isn't measured.
+  if (lane_busy_) allowance = std::max(allowance, 1u);
+  return belongs_in_lane(
+      {.pending = session.pending(), .least = options_.lane_tokens, .decoding = streams, .allowance = allowance});
+}
+
+void WorkerCore::move_aside() {
+  if (!lane_ || lane_busy_) return;
+  const auto found = std::ranges::find_if(active_, [this](const Session* session) { return wants_lane(*session); });
+  if (found == active_.end()) return;
+  Session& session = **found;
+  Generation& generation = *session.generation;
+  PrefillJob job{.tokens = {}, .cached = session.in_cache, .bytes = {}};
+  // The last token is computed here: its logits are what is wanted.
+  job.tokens.assign(session.history.begin(), session.history.end() - 1);
+  if (job.cached > 0) job.bytes = memory_->save(session.sequence);
+  if (job.bytes.empty()) job.cached = 0;
+  generation.was_aside = true;
+  if (!generation.first_pass) {
+    generation.first_pass = clock_();
+    counters_.queue_seconds.observe(seconds_between(generation.posted, *generation.first_pass));
+  }
+  sequences_.set_aside(session);
+  active_.erase(found);
+  session.phase = Phase::aside;
+  aside_ = &session;
+  lane_busy_ = true;
+  if (counters_.lane_prompts == 0) paces_[1] = paces_[0];  // better than nothing
+  share_threads();
+  lane_->start(std::move(job));
+}
+
+// The generation ends before its prompt is computed. The lane's result still comes.
+void WorkerCore::give_up_lane() {
+  lane_->stop();
+  sequences_.drop(*std::exchange(aside_, nullptr));
+}
+
+void WorkerCore::apply(PrefillResult&& result) {
+  lane_busy_ = false;
+  share_threads();
+  if (aside_ == nullptr) return;
+  Session& session = *std::exchange(aside_, nullptr);
+  ++counters_.lane_prompts;
+  counters_.lane_tokens += result.computed;
+  counters_.prompt_tokens += result.computed;
+  counters_.prompt_ms += result.ms;
+
+  session.phase = Phase::waiting;
+  waiting_.push_front(&session);
+  const auto put_back = [&] { return sequences_.put_back(session, result.tokens, result.bytes); };
+  bool is_back = result.tokens < memory_->cells_per_sequence() && put_back();
+  if (!is_back && !shape_.unified()) {
+    change_memory({});
+    if (!session.generation) return;  // there was no memory, and everything has ended
+    is_back = put_back();
+  }
+  if (is_back) {
+    waiting_.pop_front();
+    session.phase = Phase::active;
+    active_.push_back(&session);
+  } else {
+    // The running streams have all cells: it waits until somebody ends, as one that was preempted.
+    sequences_.park_saved(session, result.tokens, std::move(result.bytes));
+    starved_ = true;
+  }
+}
+
+// The lane gets half of the threads while it computes, and all of them when nobody else does.
+void WorkerCore::share_threads() {
+  if (lane_busy_) {
+    const std::int32_t all = threads_.n_threads_batch;
+    lane_->set_threads(active_.empty() ? all : std::max(1, all / 2));
+  }
+  SetThreads give = threads_;
+  if (lane_busy_) {
+    give.n_threads = std::max(1, threads_.n_threads - threads_.n_threads / 2);
+    give.n_threads_batch = std::max(1, threads_.n_threads_batch - threads_.n_threads_batch / 2);
+  }
+  if (give.n_threads == given_.n_threads && give.n_threads_batch == given_.n_threads_batch) return;
+  given_ = give;
+  if (memory_) memory_->set_threads(give.n_threads, give.n_threads_batch);
+}
+
+}  // namespace corral::engine
