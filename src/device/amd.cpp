@@ -22,9 +22,17 @@ std::string line_of(const fs::path& path) {
 }
 
 std::optional<std::uint64_t> number_in(const fs::path& path) {
-  std::ifstream file(path);
+  const auto line = line_of(path);
   std::uint64_t number = 0;
-  return file >> number ? std::optional(number) : std::nullopt;
+  const auto* const end = line.data() + line.size();
+  const auto [stop, error] = std::from_chars(line.data(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
+// The older driver "radeon" and kernels before 5.0 don't say.
+bool tells_memory(const fs::path& card) {
+  std::error_code ignored;
+  return fs::exists(card / "mem_info_vram_total", ignored);
 }
 
 // N of "cardN". The connectors of a card ("card0-DP-1") lie beside it.
@@ -44,7 +52,7 @@ std::vector<fs::path> cards_in(const fs::path& drm) {
   for (fs::directory_iterator entry(drm, ignored), end; entry != end; entry.increment(ignored)) {
     const auto number = card_number(entry->path().filename().native());
     const auto device = entry->path() / "device";
-    if (number && line_of(device / "vendor") == kVendor) found.emplace_back(*number, device);
+    if (number && line_of(device / "vendor") == kVendor && tells_memory(device)) found.emplace_back(*number, device);
   }
   std::ranges::sort(found);
   std::vector<fs::path> cards;
@@ -65,7 +73,7 @@ void add(const fs::path& card, std::string_view memory, MemoryPool pool, MemoryP
 
 Result<MemoryPools> AmdProbe::read() {
   const auto cards = cards_in(options_.root / "sys/class/drm");
-  if (cards.empty()) return fail(errc::absent, "no AMD GPU");
+  if (cards.empty()) return fail(errc::absent, "no AMD GPU that tells its memory");
   MemoryPools pools;
   for (std::size_t index = 0; index < cards.size(); ++index) {
     const auto id = fmt::format("amdgpu{}", index);
@@ -74,7 +82,7 @@ Result<MemoryPools> AmdProbe::read() {
     add(cards[index], "vram", {id, name, PoolKind::gpu}, pools);
     add(cards[index], "gtt", {id + "-gtt", name, PoolKind::shared}, pools);
   }
-  if (pools.empty()) return fail(errc::malformed, "no AMD GPU tells its memory");
+  if (pools.empty()) return fail(errc::malformed, "the memory of no AMD GPU can be read");
   return pools;
 }
 

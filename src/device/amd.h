@@ -16,7 +16,7 @@ class AmdProbe final : public DriverProbe {
  public:
   explicit AmdProbe(AmdOptions options) : options_(std::move(options)) {}
 
-  // Errors: absent without such a GPU, malformed when none of them tells its memory.
+  // Errors: absent without a GPU whose driver tells its memory, malformed when that of none can be read.
   Result<MemoryPools> read() override;
 
  private:

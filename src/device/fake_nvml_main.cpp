@@ -1,5 +1,7 @@
 // A stand-in for libnvidia-ml, loaded by nvml_test. CORRAL_FAKE_NVML says how it behaves, in words:
 //   init=N, count=N        the status of nvmlInit_v2, of nvmlDeviceGetCount_v2
+//   gpus=N                 how many there are: 2 unless said, at most 2
+//   handle0=N, handle1=N   the status of asking for the first, second GPU
 //   memory0=N, memory1=N   the status of the first, second GPU's memory
 //   mig                    the first GPU is divided, and only its parts tell their memory
 //   wait=FD                reading memory first reads a byte from FD
@@ -40,16 +42,38 @@ extern "C" {
 
 int nvmlInit_v2() { return number("init"); }
 int nvmlShutdown() { return kNvmlSuccess; }
-const char* nvmlErrorString(int status) { return status == 15 ? "GPU is lost" : "an error"; }
+// The words of the real library.
+const char* nvmlErrorString(int status) {
+  switch (status) {
+    case kNvmlNotSupported:
+      return "Not Supported";
+    case kNvmlNoPermission:
+      return "Insufficient Permissions";
+    case kNvmlNotFound:
+      return "Not Found";
+    case 9:
+      return "Driver Not Loaded";
+    case 12:
+      return "NVML Shared Library Not Found";
+    case 15:
+      return "GPU is lost";
+    case 16:
+      return "GPU requires restart";
+    case 18:
+      return "Driver/library version mismatch";
+    default:
+      return "Unknown Error";
+  }
+}
 
 int nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = 2;
+  *count = static_cast<unsigned>(number("gpus", 2));
   return number("count");
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, NvmlDevice* device) {
   *device = &g_devices[index];
-  return kNvmlSuccess;
+  return number("handle" + std::to_string(index));
 }
 
 int nvmlDeviceGetName(NvmlDevice device, char* name, unsigned size) {

@@ -1,10 +1,9 @@
-// What is read from /proc and /sys: RAM, processes, AMD GPUs.
+// What is read from /proc: RAM, processes.
 #include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "device/amd.h"
 #include "device/files_for_tests.h"
 #include "device/process_memory.h"
 #include "device/process_work.h"
@@ -102,44 +101,6 @@ TEST(ProcessMemory, OfThisProcessGrowsWithWhatItTouches) {
   EXPECT_GE(tree_memory(::getpid()).own, tree.own + kBytes / 2);
   EXPECT_GE(proportional_bytes(::getpid()), kBytes);
   ::munmap(memory, kBytes);
-}
-
-using AmdTest = FilesForTests;
-
-TEST_F(AmdTest, TellsMemoryOfEachCard) {
-  const std::string drm = "sys/class/drm/";
-  write(drm + "version", "drm 1.1.0 20060810\n");
-  write(drm + "renderD128/device/vendor", "0x1002\n");
-  write(drm + "card0/device/vendor", "0x10de\n");
-  write(drm + "card0-DP-1/device/vendor", "0x1002\n");
-  write(drm + "card10/device/vendor", "0x1002\n");
-  write(drm + "card10/device/device", "0x744c\n");
-  write(drm + "card10/device/mem_info_vram_total", "25753026560\n");
-  write(drm + "card10/device/mem_info_vram_used", "27119616\n");
-  write(drm + "card2/device/vendor", "0x1002\n");
-  write(drm + "card2/device/product_name", "AMD Radeon Graphics\n");
-  write(drm + "card2/device/mem_info_vram_total", "536870912\n");
-  write(drm + "card2/device/mem_info_vram_used", "600000000\n");
-  write(drm + "card2/device/mem_info_gtt_total", "16106127360\n");
-  write(drm + "card2/device/mem_info_gtt_used", "20000000\n");
-  const auto pools = AmdProbe({root_}).read();
-  ASSERT_TRUE(pools) << pools.error().message;
-  EXPECT_EQ(*pools, (MemoryPools{
-                        {"amdgpu0", "AMD Radeon Graphics", PoolKind::gpu, 536870912, 0},
-                        {"amdgpu0-gtt", "AMD Radeon Graphics", PoolKind::shared, 16106127360, 16086127360},
-                        {"amdgpu1", "AMD GPU 0x744c", PoolKind::gpu, 25753026560, 25725906944},
-                    }));
-}
-
-TEST_F(AmdTest, AbsentAndSilentCards) {
-  EXPECT_EQ(AmdProbe({root_}).read().error().code, errc::absent);
-  write("sys/class/drm/card0/device/vendor", "0x8086\n");
-  EXPECT_EQ(AmdProbe({root_}).read().error().code, errc::absent);
-  write("sys/class/drm/card1/device/vendor", "0x1002\n");
-  EXPECT_EQ(AmdProbe({root_}).read().error().code, errc::malformed);
-  write("sys/class/drm/card1/device/mem_info_vram_total", "N/A\n");
-  write("sys/class/drm/card1/device/mem_info_vram_used", "1\n");
-  EXPECT_EQ(AmdProbe({root_}).read().error().code, errc::malformed);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::size_t kCauseLines = 2;  // of the program's output in an error
 constexpr std::string_view kBlank = " \t\r";
+constexpr std::string_view kNoGpu = "No devices were found";
 
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(kBlank);
@@ -35,11 +36,23 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
-// "[N/A]", "[Not Supported]", "[Insufficient Permissions]", "[GPU is lost]", and without brackets in old versions.
-bool is_excuse(std::string_view text) { return text.starts_with('[') || text == "N/A" || text == "Not Supported"; }
+// In place of a number of a GPU without memory of its own. Old versions leave the brackets out.
+bool is_none(std::string_view text) {
+  return text == "[N/A]" || text == "N/A" || text == "[Not Supported]" || text == "Not Supported";
+}
 
-// Adds the GPU of a line, if it has memory to tell of. False for a line of another sort.
-bool add_line(std::string_view line, MemoryPools& pools) {
+// "[GPU is lost]", "[Unknown Error]", "[Insufficient Permissions]", "[GPU requires reset]".
+bool is_trouble(std::string_view text) { return text.starts_with('[') && !is_none(text); }
+
+struct Answer {
+  MemoryPools pools;
+  bool understood = false;   // a line was of the kind that was asked for
+  std::string_view trouble;  // the first GPU's that has some
+  std::string_view strange;  // the first line of another kind
+};
+
+// Takes a line with a GPU. False for a line of another kind.
+bool add_line(std::string_view line, Answer& answer) {
   std::array<std::string_view, 3> fields;  // free, used, total
   for (auto& field : fields) {
     const auto taken = take_last(line);
@@ -49,35 +62,44 @@ bool add_line(std::string_view line, MemoryPools& pools) {
   const auto comma = line.find(',');
   const auto index = number(trim(line.substr(0, comma)));
   if (!index || comma == std::string_view::npos) return false;
-  const auto free = number(fields[0]), used = number(fields[1]), total = number(fields[2]);
-  if (!total) return is_excuse(fields[2]);
-  if (!free && !is_excuse(fields[0])) return false;
-  if (!free && (!used || *used > *total)) return true;
-  pools.push_back({fmt::format("gpu{}", *index), std::string(trim(line.substr(comma + 1))), PoolKind::gpu,
-                   *total * kMiB, free.value_or(*total - used.value_or(0)) * kMiB});
+  std::array<std::optional<std::uint64_t>, 3> numbers;
+  std::string_view trouble;
+  for (std::size_t at = 0; at < fields.size(); ++at) {
+    numbers[at] = number(fields[at]);
+    if (!numbers[at] && !is_none(fields[at]) && !is_trouble(fields[at])) return false;
+    if (is_trouble(fields[at])) trouble = fields[at];
+  }
+  const auto [free, used, total] = numbers;
+  if (total && (free || (used && *used <= *total))) {
+    answer.pools.push_back({fmt::format("gpu{}", *index), std::string(trim(line.substr(comma + 1))), PoolKind::gpu,
+                            *total * kMiB, free.value_or(*total - used.value_or(0)) * kMiB});
+  } else if (answer.trouble.empty()) {
+    answer.trouble = trouble;
+  }
   return true;
 }
 
 }  // namespace
 
 Result<MemoryPools> parse_nvidia_smi(std::string_view output) {
-  MemoryPools pools;
-  bool understood = false;
-  std::string_view strange;
+  Answer answer;
   for (std::size_t at = 0; at < output.size();) {
     const auto end = std::min(output.find('\n', at), output.size());
     const auto line = trim(output.substr(at, end - at));
     at = end + 1;
     if (line.empty()) continue;
-    if (add_line(line, pools)) {
-      understood = true;
-    } else if (strange.empty()) {
-      strange = line;
+    if (add_line(line, answer)) {
+      answer.understood = true;
+    } else if (answer.strange.empty()) {
+      answer.strange = line;
     }
   }
-  if (understood) return pools;
-  if (strange.empty() || strange.starts_with("No devices")) return fail(errc::absent, "no NVIDIA GPU");
-  return fail(errc::malformed, fmt::format("an answer that isn't known: {}", strange));
+  // One GPU that is lost doesn't hide the others.
+  if (answer.pools.empty() && !answer.trouble.empty())
+    return fail(errc::failed, fmt::format("doesn't tell the memory of a GPU: {}", answer.trouble));
+  if (answer.understood) return std::move(answer.pools);
+  if (answer.strange.empty() || answer.strange.starts_with(kNoGpu)) return fail(errc::absent, "no NVIDIA GPU");
+  return fail(errc::malformed, fmt::format("an answer that isn't known: {}", answer.strange));
 }
 
 async::Task<Result<MemoryPools>> NvidiaSmiSource::sample() {
@@ -87,7 +109,7 @@ async::Task<Result<MemoryPools>> NvidiaSmiSource::sample() {
   spec.argv = {options_.program, "--query-gpu=index,name,memory.total,memory.used,memory.free",
                "--format=csv,noheader,nounits"};
   spec.on_line = [&output](const proc::LogLine& line) {
-    if (!line.from_stderr) output.append(line.text).push_back('\n');
+    output.append(line.text).push_back('\n');  // which channel a complaint takes depends on the version
   };
   const auto child = co_await spawner_.spawn(std::move(spec));
   if (!child) {
@@ -97,9 +119,11 @@ async::Task<Result<MemoryPools>> NvidiaSmiSource::sample() {
   auto end = (*child)->wait();
   const auto status = co_await async::with_timeout(timers_, options_.deadline, std::move(end));
   if (!status) co_return fail(errc::hangs, fmt::format("no answer within {} ms", options_.deadline.count()));
-  if (*status != proc::ExitStatus::exited(0))
-    co_return fail(errc::failed, fmt::format("{}: {}", status->describe(), (*child)->log().text(kCauseLines)));
-  co_return parse_nvidia_smi(output);
+  auto pools = parse_nvidia_smi(output);
+  // Where a GPU is lost, or none is there, the program says what it knows and fails.
+  const bool tells = pools ? !pools->empty() : pools.error().code == errc::absent && output.contains(kNoGpu);
+  if (tells || *status == proc::ExitStatus::exited(0)) co_return pools;
+  co_return fail(errc::failed, fmt::format("{}: {}", status->describe(), (*child)->log().text(kCauseLines)));
 }
 
 }  // namespace corral::device

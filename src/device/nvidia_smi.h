@@ -17,7 +17,8 @@ struct NvidiaSmiOptions {
 };
 
 // The program's answer, one GPU in each line: index, name, total, used, free, in MiB. GPUs that don't tell their memory
-// are left out. Errors: malformed when no line is such a line, absent for none.
+// are left out, other lines too. Errors: malformed when no line is such a line, absent for none, failed when only GPUs
+// in trouble are there.
 Result<MemoryPools> parse_nvidia_smi(std::string_view output);
 
 class NvidiaSmiSource final : public PoolSource {

@@ -1,7 +1,9 @@
 #include "device/nvidia_smi.h"
 
+#include <cctype>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
@@ -28,23 +30,36 @@ TEST(NvidiaSmiOutput, NameMayHoldCommasAndFreeMayBeMissing) {
   EXPECT_EQ(*pools, (MemoryPools{{"gpu10", "A name, with a comma", PoolKind::gpu, 1000 * kMiB, 600 * kMiB}}));
 }
 
-// Boards that share the machine's memory, a divided GPU seen from inside a container, a GPU that fell off the bus.
+// What real drivers print for GPUs without memory of their own, and in trouble. `error`: what is said when such a GPU
+// is alone; "" where nothing is wrong.
 TEST(NvidiaSmiOutput, GpuThatDoesNotTellItsMemoryIsLeftOut) {
-  for (const char* line : {
-           "0, NVIDIA GB10, [N/A], [N/A], [N/A]",
-           "0, Orin (nvgpu), [Not Supported], [Not Supported], [Not Supported]",
-           "0, NVIDIA GB10, N/A, N/A, N/A",
-           "0, NVIDIA A100-SXM4-80GB, [Insufficient Permissions], [Insufficient Permissions], [Insufficient "
-           "Permissions]",
-           "0, NVIDIA A100-SXM4-80GB, 81920, [N/A], [N/A]",
-           "0, [GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost]",
-       }) {
-    const auto alone = parse_nvidia_smi(line);
-    ASSERT_TRUE(alone) << line;
-    EXPECT_TRUE(alone->empty()) << line;
-    const auto beside = parse_nvidia_smi(std::string(line) + "\n1, NVIDIA L4, 23034, 4, 22569\n");
+  struct Case {
+    const char* line;
+    const char* error = "";
+  };
+  constexpr Case kCases[] = {
+      {"0, NVIDIA GB10, [N/A], [N/A], [N/A]"},
+      {"0, NVIDIA Thor, [N/A], [N/A], [N/A]"},
+      {"0, Orin (nvgpu), [N/A], [N/A], [N/A]"},
+      {"0, Orin (nvgpu), [Not Supported], [Not Supported], [Not Supported]"},
+      {"0, NVIDIA GB10, N/A, N/A, N/A"},
+      {"0, NVIDIA A100-SXM4-80GB, 81920, [N/A], [N/A]"},
+      {"0, NVIDIA A100-SXM4-80GB, [Insufficient Permissions], [Insufficient Permissions], [Insufficient Permissions]",
+       "doesn't tell the memory of a GPU: [Insufficient Permissions]"},
+      {"0, [GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost]",
+       "doesn't tell the memory of a GPU: [GPU is lost]"},
+      {"0, NVIDIA RTX A4000, [Unknown Error], [Unknown Error], [Unknown Error]",
+       "doesn't tell the memory of a GPU: [Unknown Error]"},
+      {"0, NVIDIA H100 80GB HBM3, 81559, [GPU requires reset], [GPU requires reset]",
+       "doesn't tell the memory of a GPU: [GPU requires reset]"},
+  };
+  for (const auto& now : kCases) {
+    const auto alone = parse_nvidia_smi(now.line);
+    EXPECT_EQ(alone ? "" : alone.error().message, now.error) << now.line;
+    EXPECT_TRUE(alone ? alone->empty() : alone.error().code == errc::failed) << now.line;
+    const auto beside = parse_nvidia_smi(std::string(now.line) + "\n1, NVIDIA L4, 23034, 4, 22569\n");
     ASSERT_TRUE(beside);
-    ASSERT_EQ(beside->size(), 1u) << line;
+    ASSERT_EQ(beside->size(), 1u) << now.line;
     EXPECT_EQ(beside->front().id, "gpu1");
   }
 }
@@ -101,18 +116,86 @@ TEST_F(NvidiaSmiTest, AsksForWhatItUnderstands) {
   EXPECT_EQ(spawner_.processes()[0]->spec().argv, argv);
 }
 
-TEST_F(NvidiaSmiTest, FailureCarriesItsText) {
-  play([](proc::FakeProcess& process) {
-    process.print(
-        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the "
-        "latest NVIDIA driver is installed and running.");
-    process.exit(9);
-  });
-  const auto failed = sample();
-  ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().code, errc::failed);
-  EXPECT_TRUE(failed.error().message.starts_with("exited with code 9: NVIDIA-SMI has failed"))
-      << failed.error().message;
+// Output and exit code of the real program on machines in such a state.
+TEST_F(NvidiaSmiTest, AnswersOfRealDrivers) {
+  struct Case {
+    std::vector<const char*> lines;
+    int code;
+    const char* pools;  // "gpu0:MiB available"
+    const char* error = "";
+    errc cause = errc::failed;
+  };
+  const std::vector<Case> cases = {
+      {{"0, GeForce GTX TITAN X, 12206, 802, 11404", "1, GeForce GTX TITAN X, 12206, 10032, 2174"},
+       0,
+       "gpu0:11404 gpu1:2174"},
+      {{"0, NVIDIA GeForce GTX 1050 Ti, 4096, 1965, 2131", "1, NVIDIA GeForce RTX 3080 Ti, 16384, 384, 16000"},
+       0,
+       "gpu0:2131 gpu1:16000"},
+      {{"0, NVIDIA GB10, [N/A], [N/A], [N/A]"}, 0, ""},
+      // A GPU that fell off the bus: told by a line of its own, or by the number that is missing, with either code.
+      {{"Unable to determine the device handle for GPU1: 0000:04:00.0: Unknown Error",
+        "0, NVIDIA GeForce RTX 3080, 10240, 1, 10007", "2, NVIDIA GeForce RTX 3080, 10240, 1, 10007"},
+       0,
+       "gpu0:10007 gpu2:10007"},
+      {{"0, NVIDIA GeForce RTX 3080, 10240, 1, 10007",
+        "Unable to determine the device handle for GPU1: 0000:04:00.0: Unknown Error"},
+       255,
+       "gpu0:10007"},
+      {{"Unable to determine the device handle for GPU 0000:01:00.0: Unknown Error"},
+       255,
+       "",
+       "exited with code 255: Unable to determine the device handle for GPU 0000:01:00.0: Unknown Error"},
+      {{"0, [GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost]"},
+       15,
+       "",
+       "exited with code 15: 0, [GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost]"},
+      {{"No devices were found"}, 6, "", "no NVIDIA GPU", errc::absent},
+      {{"No devices were found"}, 0, "", "no NVIDIA GPU", errc::absent},
+      {{"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest "
+        "NVIDIA "
+        "driver is installed and running."},
+       9,
+       "",
+       "exited with code 9: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure "
+       "that the latest NVIDIA driver is installed and running."},
+      {{"Failed to initialize NVML: Driver/library version mismatch", "NVML library version: 580.173"},
+       18,
+       "",
+       "exited with code 18: Failed to initialize NVML: Driver/library version mismatch\nNVML library version: "
+       "580.173"},
+      {{"Failed to initialize NVML: Unknown Error"},
+       255,
+       "",
+       "exited with code 255: Failed to initialize NVML: Unknown Error"},
+      {{"NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please make sure that the NVIDIA Display "
+        "Driver is properly installed and present in your system."},
+       12,
+       "",
+       "exited with code 12: NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please make sure that "
+       "the NVIDIA Display Driver is properly installed and present in your system."},
+      {{"Field \"memory.free\" is not a valid field to query."},
+       2,
+       "",
+       "exited with code 2: Field \"memory.free\" is not a valid field to query."},
+      {{}, 1, "", "exited with code 1: "},
+  };
+  for (const bool on_stderr : {false, true}) {
+    for (const auto& now : cases) {
+      SCOPED_TRACE(now.lines.empty() ? "nothing" : now.lines.front());
+      play([&](proc::FakeProcess& process) {
+        for (const char* line : now.lines) process.print(line, on_stderr && !std::isdigit(line[0]));
+        process.exit(now.code);
+      });
+      const auto pools = sample();
+      std::string told;
+      for (const auto& pool : pools.value_or(MemoryPools{}))
+        told += fmt::format("{}{}:{}", told.empty() ? "" : " ", pool.id, pool.available / kMiB);
+      EXPECT_EQ(told, now.pools);
+      EXPECT_EQ(pools ? "" : pools.error().message, now.error);
+      EXPECT_TRUE(pools || pools.error().code == now.cause);
+    }
+  }
 }
 
 TEST_F(NvidiaSmiTest, ProgramThatIsNotThereIsAbsent) {

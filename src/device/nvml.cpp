@@ -106,6 +106,7 @@ Result<MemoryPools> NvmlProbe::read() {
   unsigned count = 0;
   if (const int status = library_->count(&count); status != kNvmlSuccess)
     return give_up("doesn't count its GPUs", status);
+  if (count == 0) return fail(errc::absent, "no NVIDIA GPU");
   MemoryPools pools;
   int trouble = kNvmlSuccess;
   for (unsigned index = 0; index < count; ++index) {

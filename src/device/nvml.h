@@ -22,7 +22,7 @@ class NvmlProbe final : public DriverProbe {
   NvmlProbe(const NvmlProbe&) = delete;
   NvmlProbe& operator=(const NvmlProbe&) = delete;
 
-  // After a failure the library is let go of; the next call begins anew. Errors: absent, failed.
+  // After a failure the library is let go of; the next call begins anew. Errors: absent (library or GPU), failed.
   Result<MemoryPools> read() override;
 
  private:

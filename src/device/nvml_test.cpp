@@ -48,7 +48,7 @@ TEST_F(NvmlTest, StartsAnewAfterAFailure) {
   behave("init=9");
   const auto failed = probe_.read();
   EXPECT_EQ(failed.error().code, errc::failed);
-  EXPECT_EQ(failed.error().message, "NVML doesn't start: an error (9)");
+  EXPECT_EQ(failed.error().message, "NVML doesn't start: Driver Not Loaded (9)");
   behave("count=999");
   EXPECT_EQ(probe_.read().error().code, errc::failed);
   behave("");
@@ -70,6 +70,41 @@ TEST_F(NvmlTest, GpuWithoutMemoryOfItsOwnHasNoPool) {
   const auto pools = probe_.read();
   ASSERT_TRUE(pools);
   EXPECT_TRUE(pools->empty());
+}
+
+// What real drivers answer on machines in such a state. "" for an answer without pools.
+TEST_F(NvmlTest, AnswersOfRealDrivers) {
+  struct Case {
+    const char* machine;
+    const char* behaviour;
+    const char* pools;
+    const char* error = "";
+  };
+  constexpr Case kCases[] = {
+      {"the kernel module isn't loaded", "init=9", "", "NVML doesn't start: Driver Not Loaded (9)"},
+      {"a container without the driver's files", "init=12", "",
+       "NVML doesn't start: NVML Shared Library Not Found (12)"},
+      {"the driver was updated under a loaded module", "init=18", "",
+       "NVML doesn't start: Driver/library version mismatch (18)"},
+      {"a container that lost its devices", "init=999", "", "NVML doesn't start: Unknown Error (999)"},
+      {"a driver without a GPU", "gpus=0", "", "no NVIDIA GPU"},
+      {"memory shared with the CPU, as GB10 and Jetson have it", "gpus=1,memory0=3", ""},
+      {"one fell off the bus", "handle0=15", "gpu1"},
+      {"one can't be reached", "handle1=999", "gpu0"},
+      {"one needs a reset", "memory1=16", "gpu0"},
+      {"the only one is lost", "gpus=1,handle0=15", "", "NVML doesn't tell the memory of a GPU: GPU is lost (15)"},
+      {"a divided GPU that nobody gave us a part of", "gpus=1,memory0=4", "",
+       "NVML doesn't tell the memory of a GPU: Insufficient Permissions (4)"},
+      {"a divided GPU in a container with two parts", "gpus=1,mig", "gpu0-mig0 gpu0-mig1"},
+  };
+  for (const auto& now : kCases) {
+    behave(now.behaviour);
+    const auto pools = NvmlProbe(library("libfake_nvml.so")).read();
+    EXPECT_EQ(pools ? "" : pools.error().message, now.error) << now.machine;
+    std::string ids;
+    for (const auto& pool : pools.value_or(MemoryPools{})) ids += (ids.empty() ? "" : " ") + pool.id;
+    EXPECT_EQ(ids, now.pools) << now.machine;
+  }
 }
 
 TEST_F(NvmlTest, DividedGpuIsSeenAsItsParts) {
