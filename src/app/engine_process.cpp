@@ -42,6 +42,7 @@ constexpr std::pair<engine::errc, backends::errc> kCauses[] = {
     {engine::errc::invalid_argument, backends::errc::invalid_option},
     {engine::errc::invalid_worker_count, backends::errc::invalid_option},
     {engine::errc::unsupported, backends::errc::invalid_option},
+    {engine::errc::backend_not_installed, backends::errc::backend_not_installed},
 };
 
 backends::EngineFailed failure(const Error& error) {
@@ -54,6 +55,7 @@ backends::EngineFailed failure(const Error& error) {
     failed.cause = backends::errc::invalid_option;
   // What the options are called outside.
   if (failed.param == "n_ctx") failed.param = "ctx_size";
+  if (failed.param == "backend") failed.param = "llamacpp_backend";
   if (failed.param == "path" || failed.param == "purpose") failed.param = "model";
   return failed;
 }
@@ -73,6 +75,7 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
   if (load.options.parallel.value_or(0) > 0) options.max_sequences = static_cast<std::uint32_t>(*load.options.parallel);
   options.n_threads = static_cast<std::int32_t>(load.options.threads.value_or(0));
   options.n_gpu_layers = static_cast<std::int32_t>(load.options.gpu_layers.value_or(-1));
+  if (const auto backend = load.options.llamacpp_backend.value_or("auto"); backend != "auto") options.backend = backend;
   for (const std::string& adapter : load.options.lora.value_or(std::vector<std::string>())) {
     const auto [path, scale] = backends::parse_lora(adapter);
     options.loras.push_back({path.native(), scale});

@@ -1,5 +1,7 @@
 #include "backends/engine_backend.h"
 
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "backends/client_pool.h"
@@ -25,6 +27,11 @@ std::uint64_t upper_bound(const models::ModelInfo& model, const LoadOptions& opt
   const std::uint64_t cells = asked > 0 ? static_cast<std::uint64_t>(asked) : std::min(trained, kDefaultContext);
   const std::uint64_t cell = traits.layers * traits.embedding_length * 2 * kKeysAndValues * kBytesPerValue;
   return 2 * model.size.value() + cells * cell + kRest;
+}
+
+bool names_gpu(const LoadOptions& options) {
+  const std::string_view name = options.llamacpp_backend ? std::string_view(*options.llamacpp_backend) : "auto";
+  return name != "" && name != "auto" && name != "cpu";
 }
 
 // A program that isn't there won't be there for the second attempt either; anything else may pass.
@@ -147,6 +154,7 @@ class EngineProcess final : public WrappedServer {
         predicted_ = backend_.predictor_.known(*model_, options_);
         co_return Result<>();
       } else if (const auto* failed = std::get_if<EngineFailed>(&*event)) {
+        if (failed->cause == errc::backend_not_installed) backend_.seen_.erase(options_.llamacpp_backend.value_or(""));
         co_return std::unexpected(failed->error());
       }
     }
@@ -219,14 +227,7 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
   auto resolved = merge(options, LoadOptions{-1, 16, 0, -1, "auto"});
   if (*resolved.ctx_size == 0) resolved.ctx_size = -1;
   if (resolved.llamacpp_backend == "") resolved.llamacpp_backend = "auto";
-  if (resolved.llamacpp_backend == "cpu") {
-    resolved.gpu_layers = 0;
-  } else if (resolved.llamacpp_backend != "auto") {
-    return fail(errc::invalid_option,
-                fmt::format("'llamacpp_backend' must be 'auto' (the best this build has) or 'cpu', not '{}'",
-                            *resolved.llamacpp_backend),
-                "llamacpp_backend");
-  }
+  if (resolved.llamacpp_backend == "cpu") resolved.gpu_layers = 0;
   if (resolved.lora && resolved.lora->empty()) resolved.lora.reset();
   for (const auto& adapter : resolved.lora.value_or(std::vector<std::string>())) {
     std::error_code error;
@@ -235,7 +236,7 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
   }
   if (!resolved.speculative) resolved.speculative = kSpeculative;
   if (resolved.draft_model == "") resolved.draft_model.reset();
-  if (resolved.flash_attention == "auto") resolved.flash_attention.reset();
+  if (resolved.flash_attention == "auto" || resolved.flash_attention == "") resolved.flash_attention.reset();
   for (auto* type : {&resolved.cache_type_k, &resolved.cache_type_v})
     if (*type == "f16") type->reset();
   if (std::error_code error; resolved.draft_model && !std::filesystem::is_regular_file(*resolved.draft_model, error))
@@ -256,7 +257,7 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
 // The machine may have a GPU that the engine was built without, and a GPU that shares the machine's memory has none
 // that could be seen: once a child has tried, only that counts.
 Device EngineBackend::device(const models::ModelInfo&, const LoadOptions& options, Device machine) const {
-  const bool has_gpu = has_gpu_.value_or(has(machine, Device::gpu));
+  const bool has_gpu = names_gpu(options) || has_gpu_.value_or(has(machine, Device::gpu));
   return options.gpu_layers != 0 && has_gpu ? Device::gpu : Device::cpu;
 }
 
@@ -275,15 +276,19 @@ std::uint64_t EngineBackend::rough_bound(const models::ModelInfo& model, const L
 
 async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions options) {
   const HostMemory host = options_.host_memory();
-  if (host.total == 0 || upper_bound(*model, options) <= host.total) co_return Result<>();
-  const auto estimate = co_await predictor_.predict(model, options);
+  // Only a child knows what the engine can compute with; what earlier servers have seen may have gone.
+  const bool new_kind = names_gpu(options) && !seen_.contains(*options.llamacpp_backend);
+  if (!new_kind && (host.total == 0 || upper_bound(*model, options) <= host.total)) co_return Result<>();
+  const auto estimate = co_await predictor_.predict(model, options, new_kind);
   if (!estimate) {
     const auto& error = estimate.error();
-    if (error.code == errc::invalid_option || error.code == errc::model_file_not_found)
+    if (error.code == errc::invalid_option || error.code == errc::model_file_not_found ||
+        error.code == errc::backend_not_installed)
       co_return std::unexpected(error);
     log::warning("backends", "{}; it is tried all the same", error.message);
     co_return Result<>();
   }
+  if (new_kind) seen_.insert(*options.llamacpp_backend);
   auto needs = never_fits(*estimate, host.total);
   if (needs.empty()) co_return Result<>();
   Error error(

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "async/task_group.h"
@@ -72,6 +73,7 @@ class EngineBackend final : public Backend {
   MemoryPredictor predictor_;
   std::string cpu_backend_;      // as the latest child said
   std::optional<bool> has_gpu_;  // the engine, as the latest child has shown that might have used one
+  std::set<std::string> seen_;   // kinds of GPUs that a child has said yes to
   std::uint64_t last_number_ = 0;
   std::optional<Started> spare_;
   bool stopping_ = false;

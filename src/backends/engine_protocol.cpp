@@ -12,9 +12,9 @@ struct Cause {
   errc cause;
 };
 constexpr std::array kCauses = {
-    Cause{"load_failed", errc::load_failed}, Cause{"out_of_memory", errc::load_out_of_memory},
-    Cause{"never_fits", errc::load_never_fits}, Cause{"file_not_found", errc::model_file_not_found},
-    Cause{"invalid_option", errc::invalid_option}};
+    Cause{"load_failed", errc::load_failed},       Cause{"out_of_memory", errc::load_out_of_memory},
+    Cause{"never_fits", errc::load_never_fits},    Cause{"file_not_found", errc::model_file_not_found},
+    Cause{"invalid_option", errc::invalid_option}, Cause{"backend_not_installed", errc::backend_not_installed}};
 
 std::string_view word_of(errc cause) {
   for (const auto& row : kCauses) {

@@ -41,7 +41,7 @@ struct EngineReady {
   Device device = Device::none;  // that holds its layers
 };
 struct EngineFailed {
-  // load_failed, load_out_of_memory, load_never_fits, model_file_not_found or invalid_option
+  // load_failed, load_out_of_memory, load_never_fits, model_file_not_found, backend_not_installed or invalid_option
   errc cause = errc::load_failed;
   std::string message;
   std::string param = {};               // the load option at fault, if one is

@@ -11,7 +11,7 @@ enum class errc {
   load_never_fits,        // more than a device has altogether; need and have are in Error::memory
   load_crashed,           // the process ended while it loaded
   model_file_not_found,   // a file of the model is gone
-  backend_not_installed,  // the program of this recipe isn't on this machine
+  backend_not_installed,  // the program of this recipe, or what it is to compute with, isn't on this machine
   invalid_option,         // a load option out of its range; Error::param names it
   backend_died,           // the process ended while it served
   not_saved,              // the file of saved options can't be written

@@ -62,9 +62,9 @@ std::optional<MemoryEstimate> MemoryPredictor::known(const models::ModelInfo& mo
   return found == answers_.end() ? std::nullopt : std::optional(found->second);
 }
 
-async::Task<Result<MemoryEstimate>> MemoryPredictor::predict(ModelPtr model, LoadOptions options) {
+async::Task<Result<MemoryEstimate>> MemoryPredictor::predict(ModelPtr model, LoadOptions options, bool anew) {
   auto key = key_of(*model, options);
-  if (const auto found = answers_.find(key); found != answers_.end()) co_return found->second;
+  if (const auto found = answers_.find(key); found != answers_.end() && !anew) co_return found->second;
   auto question = questions_[key];
   if (!question) {
     question = questions_[key] = std::make_shared<Question>(home_);

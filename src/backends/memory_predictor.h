@@ -35,7 +35,8 @@ class MemoryPredictor {
 
   // `options` are resolved ones (Backend::resolve). Errors: what the child says (model_file_not_found, invalid_option,
   // load_failed, ...), load_crashed, load_failed for a child that is late.
-  async::Task<Result<MemoryEstimate>> predict(ModelPtr model, LoadOptions options);
+  // `anew`: what was known before doesn't count.
+  async::Task<Result<MemoryEstimate>> predict(ModelPtr model, LoadOptions options, bool anew = false);
   // What is known without asking.
   std::optional<MemoryEstimate> known(const models::ModelInfo& model, const LoadOptions& options) const;
 

@@ -94,7 +94,8 @@ class Backend {
   // nobody need ask.
   virtual std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const = 0;
   // Refuses, before anybody is evicted for it, a load that can never succeed on this machine. Returns at once when that
-  // is plain, else it takes as long as estimate(). Errors: load_never_fits, model_file_not_found, invalid_option.
+  // is plain, else it takes as long as estimate(). Errors: load_never_fits, model_file_not_found, invalid_option,
+  // backend_not_installed.
   virtual async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) = 0;
   virtual std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) = 0;
   // Ends what the backend keeps ready between loads.

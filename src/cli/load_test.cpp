@@ -65,6 +65,14 @@ TEST_F(LoadCommandTest, WhoGuessesReachesTheServer) {
               ElementsAre(R"({"model_name":"m","speculative":4,"draft_model":"/a/b.gguf","stream":true})"));
 }
 
+TEST_F(LoadCommandTest, TheBackendHasAnOlderFlagToo) {
+  server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
+  for (const char* flag : {"--llamacpp", "--llamacpp-backend"}) {
+    EXPECT_EQ(run({"load", "m", flag, "cpu"}), kExitOk);
+    EXPECT_EQ(server_.bodies(kLoad).back(), R"({"model_name":"m","llamacpp_backend":"cpu","stream":true})");
+  }
+}
+
 TEST_F(LoadCommandTest, AdaptersGoByTheirWholePath) {
   server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
   EXPECT_EQ(run({"load", "m", "--lora", "/a/b.gguf:0.5", "--lora", "c.gguf"}), kExitOk);

@@ -1,5 +1,7 @@
 #include "config/assign.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "config/errors.h"
@@ -48,6 +50,7 @@ struct Assigner {
   Result<> operator()(std::string S::* member) const {
     if (text().find_first_of("\r\n") != std::string::npos) return wrong("more than one line");
     if (text().empty() && !option.fallback.empty()) return wrong("empty");
+    if (!option.choices.empty() && std::ranges::find(option.choices, text()) == option.choices.end()) return wrong();
     if (option.check) {
       if (const auto checked = option.check(text()); !checked) return refused(checked.error());
     }

@@ -62,12 +62,14 @@ TEST_F(DefaultOptions, BackendAndArgsAreSetWhileTheServerRunsAndCheckedFirst) {
   ASSERT_TRUE(live->set({{"llamacpp_backend", "cpu"}, {"llamacpp_args", "-c 512"}}));
   EXPECT_EQ(defaults_of(*live).llamacpp_backend, "cpu");
   EXPECT_EQ(defaults_of(*live).ctx_size, 512);
-  for (const auto& [key, value] : {std::pair("llamacpp_backend", "vulkan"), {"llamacpp_args", "--port 1"}}) {
+  for (const auto& [key, value] : {std::pair("llamacpp_backend", "abacus"), {"llamacpp_args", "--port 1"}}) {
     const auto refused = live->set({{key, value}});
     ASSERT_FALSE(refused) << key;
     EXPECT_EQ(refused.error().code, errc::invalid_value);
     EXPECT_EQ(refused.error().param, key);
   }
+  EXPECT_THAT(live->set({{"llamacpp_backend", "abacus"}}).error().message,
+              HasSubstr("'abacus' is not one of auto, cpu, cuda, vulkan, rocm, metal"));
   EXPECT_THAT(live->set({{"llamacpp_args", "--port 1"}}).error().message, HasSubstr("'--port' has no equal here"));
   EXPECT_EQ(defaults_of(*live).ctx_size, 512) << "nothing was set";
 }

@@ -69,7 +69,8 @@ std::string escape(std::string_view text) {
 std::string flag_cell(const Option& option) {
   const std::string flag = flag_of(option);
   if (is_switch(option)) return fmt::format("`{}` `--no-{}`", flag, flag.substr(2));
-  return fmt::format("`{} {}`", flag, option.value_name);
+  const std::string older = option.older_flag.empty() ? "" : fmt::format(" (or `{}`)", option.older_flag);
+  return fmt::format("`{} {}`{}", flag, option.value_name, older);
 }
 
 std::string row(const Option& option) {

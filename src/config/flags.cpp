@@ -28,7 +28,8 @@ void add_valued(CLI::App& app, const Option& option, const std::string& flag, Fl
     const bool one_text = option.several_words;
     values[std::string(option.key)] = one_text ? std::vector{fmt::format("{}", fmt::join(texts, " "))} : texts;
   };
-  auto* added = app.add_option_function<std::vector<std::string>>(flag, store, help_of(option));
+  const std::string names = option.older_flag.empty() ? flag : fmt::format("{},{}", flag, option.older_flag);
+  auto* added = app.add_option_function<std::vector<std::string>>(names, store, help_of(option));
   added->type_name(std::string(option.value_name))->group(std::string(title(option.group)));
   if (option.several_words) {
     added->expected(1, 16);

@@ -48,8 +48,10 @@ const std::array kOptions = {
                .help = "Layers on the GPU; -1 for all that fit"},
     LoadOption{.key = "llamacpp_backend",
                .field = &L::llamacpp_backend,
+               .choices = kComputeBackends,
+               .older_flag = "--llamacpp",
                .value_name = "NAME",
-               .help = "What it computes with: auto, or cpu to keep it off the GPU"},
+               .help = "What it computes with: auto, cpu to keep it off the GPU, cuda, vulkan, rocm or metal"},
     LoadOption{.key = "lora",
                .field = &L::lora,
                .names_files = true,
@@ -233,7 +235,8 @@ const std::string* text_of(const LoadOption& option, const LoadOptions& options)
 Result<> check(const LoadOptions& options) {
   for (const LoadOption& option : kOptions) {
     if (const auto* text = text_of(option, options); text && !option.choices.empty()) {
-      if (std::ranges::find(option.choices, *text) != option.choices.end()) continue;
+      const std::string_view word = text->empty() ? "auto" : std::string_view(*text);
+      if (std::ranges::find(option.choices, word) != option.choices.end()) continue;
       return fail(errc::invalid_value,
                   fmt::format("'{}' must be one of {}, not '{}'", option.key, fmt::join(option.choices, ", "), *text),
                   std::string(option.key));

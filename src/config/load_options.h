@@ -22,13 +22,17 @@
 
 namespace corral::config {
 
+// What a model can be computed with: the best that is there, or one kind of device. Which of them the engine has is its
+// business.
+inline constexpr std::string_view kComputeBackends[] = {"auto", "cpu", "cuda", "vulkan", "rocm", "metal"};
+
 // Unset means: the next source in line decides.
 struct LoadOptions {
   std::optional<std::int64_t> ctx_size;               // tokens of context; -1 or 0: from the model
   std::optional<std::int64_t> parallel;               // requests that run side by side
   std::optional<std::int64_t> threads;                // compute threads; 0: all cores
   std::optional<std::int64_t> gpu_layers;             // layers on the GPU; -1: all
-  std::optional<std::string> llamacpp_backend;        // "cpu": nothing on a GPU; "auto", empty: the best there is
+  std::optional<std::string> llamacpp_backend;        // one of kComputeBackends; empty: auto
   std::optional<std::vector<std::string>> lora = {};  // adapters, each "path[:scale]"
   std::optional<std::int64_t> speculative = {};       // most tokens guessed ahead in a pass; 0: none
   std::optional<std::string> draft_model = {};        // file of a smaller model that guesses; empty: the text itself
@@ -63,7 +67,8 @@ struct LoadOption {
   bool reloads = true;       // another value is another process
   bool internal = false;     // the server's business: neither requested nor saved
   bool names_files = false;  // texts are paths, which the shell and the server may see from different folders
-  std::span<const std::string_view> choices{};  // the only texts that there are; empty: any
+  std::span<const std::string_view> choices{};  // the only texts that there are; none: any. "" is auto
+  std::string_view older_flag{};                // another flag that means the same
   std::string_view value_name{};                // for help: "N"; empty for switches
   std::string_view help{};
 };

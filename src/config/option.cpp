@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "config/close_keys.h"
 #include "config/value.h"
@@ -74,7 +75,9 @@ std::string_view title(Group group) {
 std::string expectation(const Option& option) {
   struct Words {
     const Option& option;
-    std::string operator()(std::string ServeSettings::*) const { return "a text"; }
+    std::string operator()(std::string ServeSettings::*) const {
+      return option.choices.empty() ? "a text" : fmt::format("one of {}", fmt::join(option.choices, ", "));
+    }
     std::string operator()(int ServeSettings::*) const {
       const auto plain = [](std::int64_t value) { return std::to_string(value); };
       return fmt::format("a whole number {}", range_text(option.range, plain));

@@ -49,7 +49,9 @@ struct Option {
   Range range{};
   std::string_view zero_name{};                     // a word that means 0, e.g. "auto"
   std::string_view right{};                         // what a right text is; empty: the words of the kind
+  std::span<const std::string_view> choices{};      // the only right texts; none: any
   Result<> (*check)(const std::string&) = nullptr;  // further rules for texts
+  std::string_view older_flag{};                    // another flag that means the same
   bool several_words = false;  // a flag takes all words behind it as one text: --max-loaded-models 5 2 4
   Applies applies = Applies::at_restart;
   bool settable = true;  // by `corral config set`; false: only where the server is started

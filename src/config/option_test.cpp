@@ -56,6 +56,16 @@ TEST(Options, FlagsFillTheInputs) {
   EXPECT_EQ(inputs.flags.size(), 5u);
 }
 
+TEST(Options, TheOlderNameOfAFlagMeansTheSame) {
+  for (const char* flag : {"--llamacpp cpu", "--llamacpp-backend cpu"}) {
+    CLI::App app;
+    Inputs inputs;
+    add_serve_flags(app, inputs);
+    app.parse(flag);
+    EXPECT_THAT(inputs.flags.at("llamacpp_backend"), ElementsAre("cpu")) << flag;
+  }
+}
+
 TEST(Options, UnlimitedIsNotMistakenForAFlag) {
   CLI::App app;
   Inputs inputs;

@@ -21,10 +21,6 @@ Result<> check_limits(const std::string& text) {
   return {};
 }
 
-Result<> check_backend(const std::string& name) {
-  return name == "auto" || name == "cpu" ? Result<>() : fail(errc::invalid_value, "there are 'auto' and 'cpu'");
-}
-
 Result<> check_args(const std::string& text) {
   const auto options = parse_llama_args(text);
   if (!options) return std::unexpected(options.error());
@@ -230,10 +226,10 @@ const std::array kOptions = {
            .field = &S::llamacpp_backend,
            .fallback = "auto",
            .value_name = "NAME",
-           .help = "What models compute with: auto, the best that is there, or cpu, to keep them off the GPU whatever "
-                   "a load says of gpu_layers.",
-           .right = "auto or cpu",
-           .check = check_backend,
+           .help = "What models compute with: auto, the best that is there; cpu, to keep them off the GPU whatever a "
+                   "load says of gpu_layers; or one kind of GPU, where the engine was built for it.",
+           .choices = kComputeBackends,
+           .older_flag = "--llamacpp",
            .applies = Applies::next_load},
     Option{.key = "llamacpp_args",
            .group = Group::engine,

@@ -59,7 +59,7 @@ struct ServeSettings {
   int threads = 0;               // compute threads of all engines together; 0: all cores
   int parallel = 0;              // sequences that one engine works on at once
   int speculative = 0;           // most tokens guessed ahead; 0: none
-  std::string llamacpp_backend;  // what it computes with: "auto" or "cpu"
+  std::string llamacpp_backend;  // what it computes with, one of kComputeBackends
   std::string llamacpp_args;     // flags of llama.cpp's server for every model
   int park_mib = 0;              // host memory of each model for conversations that lost their KV cells, in MiB
   bool park_on_disk = false;     // they outlive their engine, in state_dir

@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "engine/devices.h"
 #include "engine/errors.h"
 #include "engine/guess_length.h"
 
@@ -49,10 +50,10 @@ std::uint32_t output_rows(const Model& model, const LoadOptions& options) {
 
 std::uint32_t worker_count(const LoadOptions& options) {
   if (options.workers) return *options.workers;
-  std::uint32_t gpus = 0;
-  for (std::size_t i = 0; options.n_gpu_layers != 0 && i < ggml_backend_dev_count(); ++i)
-    gpus += ggml_backend_dev_type(ggml_backend_dev_get(i)) == GGML_BACKEND_DEVICE_TYPE_GPU ? 1 : 0;
-  return std::clamp(gpus, 1u, kMaxWorkers);
+  if (options.n_gpu_layers == 0) return 1;
+  const auto gpus =
+      std::ranges::count(gpus_of(found_devices(), options.backend), GGML_BACKEND_DEVICE_TYPE_GPU, &FoundDevice::type);
+  return std::clamp(static_cast<std::uint32_t>(gpus), 1u, kMaxWorkers);
 }
 
 std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
@@ -61,13 +62,18 @@ std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
   return static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency() / worker_count(options)));
 }
 
-llama_model_params model_params(const LoadOptions& options) {
+llama_model_params model_params(const LoadOptions& options, std::vector<ggml_backend_dev_t>& devices) {
   llama_model_params params = llama_model_default_params();
   params.n_gpu_layers = options.n_gpu_layers;
   // Without layers there a GPU would still be opened, and its memory taken, to help with long prompts: 0 means none of
   // it.
-  static ggml_backend_dev_t no_devices[] = {nullptr};
-  if (options.n_gpu_layers == 0) params.devices = no_devices;
+  if (options.n_gpu_layers == 0 || !options.backend.empty()) {
+    devices.clear();
+    if (options.n_gpu_layers != 0)
+      for (const FoundDevice& gpu : gpus_of(found_devices(), options.backend)) devices.push_back(gpu.handle);
+    devices.push_back(nullptr);
+    params.devices = devices.data();
+  }
   params.use_extra_bufts = options.repack;
   if (options.mmap != Toggle::automatic || options.mlock) {
     const bool mmap = options.mmap != Toggle::off;

@@ -68,6 +68,7 @@ const std::error_category& error_category() {
       {"decode_failed", ErrorKind::internal},
       {"park_failed", ErrorKind::internal},
       {"park_damaged", ErrorKind::internal},
+      {"backend_not_installed", ErrorKind::unprocessable},
   };
   static const TableCategory category("engine", kRows);
   return category;

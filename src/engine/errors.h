@@ -31,6 +31,7 @@ enum class errc {
   decode_failed,         // libllama failed on this session's tokens
   park_failed,           // a file or the folder of parked KV can't be read or written (or the disk is full)
   park_damaged,          // a file of parked KV isn't what was written, or is of another version
+  backend_not_installed,  // no device of the kind that was asked for
 };
 
 // Of context_full: tokens.

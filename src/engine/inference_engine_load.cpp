@@ -23,14 +23,9 @@ constexpr double kMoveBytesPerMs = 1.5e6;
 // What flash attention on a CPU takes to see that a cell is another sequence's, for one head of one layer.
 constexpr double kForeignCellNs = 2.0;
 
-bool on_gpu(const LoadOptions& options) {
-  return options.n_gpu_layers != 0 && (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU) != nullptr ||
-                                       ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_IGPU) != nullptr);
-}
-
 // What a token pays in each pass for a cell of another sequence. A GPU computes on all cells at once: nothing.
 double foreign_cell_ms(const Model& model, const LoadOptions& options) {
-  if (on_gpu(options)) return 0;
+  if (model.facts().gpus > 0) return 0;
   const auto threads = static_cast<double>(compute_threads(model, options));
   return kForeignCellNs * 1e-6 * model.facts().n_layer * llama_model_n_head(model.handle()) / threads;
 }
@@ -75,7 +70,7 @@ constexpr std::uint32_t kLaneBatch = 256;
 
 // Its memory isn't part of what a load is said to take: it comes and goes, and only while much more is free.
 std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_ptr<CommandBox>& box) {
-  if (!options.prefill_lane || on_gpu(options) || !model->plain_attention()) return nullptr;
+  if (!options.prefill_lane || model->facts().gpus > 0 || !model->plain_attention()) return nullptr;
   LoadOptions lane = options;
   lane.n_batch = kLaneBatch;
   lane.max_sequences = 1;

@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <fstream>
 
 #include <gmock/gmock.h>
 
 #include "engine/context_params.h"
+#include "engine/devices.h"
+#include "engine/memory_estimate.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {
@@ -134,12 +137,45 @@ TEST(Load, EmbeddingModelsDoNotGenerateAndTheOtherWayRound) {
 }
 
 TEST(Load, WithoutLayersOnAGpuNoneIsOpened) {
+  ASSERT_TRUE(load_backends());
+  std::vector<ggml_backend_dev_t> devices;
   LoadOptions options;
-  EXPECT_EQ(model_params(options).devices, nullptr) << "all there are";
-  options.n_gpu_layers = 0;
-  const auto params = model_params(options);
-  ASSERT_NE(params.devices, nullptr);
-  EXPECT_EQ(*params.devices, nullptr);
+  EXPECT_EQ(model_params(options, devices).devices, nullptr) << "all there are";
+  for (const auto& [layers, backend] : {std::pair(0, ""), {-1, "cpu"}, {0, "cuda"}}) {
+    options.n_gpu_layers = layers;
+    options.backend = backend;
+    const auto params = model_params(options, devices);
+    ASSERT_NE(params.devices, nullptr);
+    EXPECT_EQ(*params.devices, nullptr) << layers << backend;
+  }
+}
+
+TEST(Load, ComputesOnDevicesOfTheKindThatWasAskedFor) {
+  ASSERT_TRUE(load_backends());
+  LoadOptions options = load_options("tiny-llama");
+  options.backend = "cpu";
+  const auto service = InferenceEngine::load(options);
+  ASSERT_TRUE(service) << service.error().message;
+  EXPECT_EQ((*service)->facts().gpus, 0u);
+  EXPECT_EQ(generate(**service, session_with(**service, some_tokens(10)), endless(5)).tokens.size(), 5u);
+
+  const auto there = backends_of(found_devices());
+  for (const std::string kind : {"cuda", "vulkan", "rocm", "metal"}) {
+    options.backend = kind;
+    const auto loaded = InferenceEngine::load(options);
+    const auto estimated = estimate_memory(options);
+    if (std::ranges::find(there, kind) != there.end()) {
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      EXPECT_EQ((*loaded)->facts().gpus, gpus_of(found_devices(), kind).size());
+    } else {
+      ASSERT_FALSE(loaded) << kind;
+      EXPECT_EQ(loaded.error().code, errc::backend_not_installed);
+      EXPECT_EQ(estimated.error().code, errc::backend_not_installed);
+      EXPECT_THAT(loaded.error().message, testing::HasSubstr("this engine has cpu"));
+    }
+  }
+  options.backend = "abacus";
+  EXPECT_EQ(InferenceEngine::load(options).error().code, errc::invalid_argument);
 }
 
 TEST(Load, BackendsSayWhatTheyAre) {

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "engine/context_params.h"
+#include "engine/devices.h"
 #include "engine/errors.h"
 #include "engine/llama_internal.h"
 #include "engine/llama_log.h"
@@ -41,7 +42,8 @@ Result<std::shared_ptr<Model>> Model::load(const LoadOptions& options, const std
     const std::function<bool(float)>& progress;
     bool cancelled = false;
   } loading{progress};
-  llama_model_params params = model_params(options);
+  std::vector<ggml_backend_dev_t> devices;
+  llama_model_params params = model_params(options, devices);
   if (progress) {
     params.progress_callback_user_data = &loading;
     params.progress_callback = [](float done, void* data) {
@@ -61,7 +63,8 @@ Result<std::shared_ptr<Model>> Model::load(const LoadOptions& options, const std
 }
 
 Result<std::shared_ptr<Model>> Model::load_empty(const LoadOptions& options) {
-  llama_model_params params = model_params(options);
+  std::vector<ggml_backend_dev_t> devices;
+  llama_model_params params = model_params(options, devices);
   params.no_alloc = true;
   params.load_mode = LLAMA_LOAD_MODE_NONE;  // nothing may be mapped; the layout in memory doesn't depend on it
   return open(options, params);
@@ -69,6 +72,7 @@ Result<std::shared_ptr<Model>> Model::load_empty(const LoadOptions& options) {
 
 Result<std::shared_ptr<Model>> Model::open(const LoadOptions& options, const llama_model_params& params) {
   if (auto found = check_file(options.path); !found) return std::unexpected(found.error());
+  if (auto there = check_backend(found_devices(), options.backend); !there) return std::unexpected(there.error());
   const LogCapture log;
   llama_model* const handle = llama_model_load_from_file(options.path.c_str(), params);
   if (handle == nullptr) {

@@ -77,6 +77,7 @@ struct LoadOptions {
   std::int32_t n_threads = 0;  // of each worker; 0: the cores shared out among the workers; 1 for very small models
   std::int32_t n_threads_batch = 0;  // for prefill; 0: like n_threads
   std::int32_t n_gpu_layers = -1;    // -1: all
+  std::string backend = {};          // devices of this kind only (devices.h); empty: the best there are
   Toggle flash_attention = Toggle::automatic;
   Toggle mmap = Toggle::automatic;
   bool mlock = false;

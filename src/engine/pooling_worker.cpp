@@ -9,21 +9,12 @@
 #include "engine/errors.h"
 
 namespace corral::engine {
-namespace {
-
-bool has_gpu() {
-  return ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU) != nullptr ||
-         ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_IGPU) != nullptr;
-}
-
-}  // namespace
-
 PoolingWorker::PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context, ContextMaker make,
                              std::shared_ptr<PoolingBox> box)
     : model_(std::move(model)),
       box_(std::move(box)),
       make_(std::move(make)),
-      limits_{.tokens = context->n_batch(), .inputs = context->sequence_ids(), .alike = !has_gpu()},
+      limits_{.tokens = context->n_batch(), .inputs = context->sequence_ids(), .alike = model_->facts().gpus == 0},
       context_(std::move(context)),
       batch_(context_->n_batch()) {}
 

@@ -153,6 +153,27 @@ test("pins survive a restart, by load and by pin", async () => {
   assert.deepEqual(await names(), ["tiny-qwen3"]);
 });
 
+test("llamacpp_backend names what there is, else the load is refused with what there is and evicts nobody", async () => {
+  const load = (options) => server.post("/v1/load", { model_name: "tiny-llama", ...options });
+  assert.equal((await load({ llamacpp_backend: "cpu" })).status, 200);
+  const { pid, device } = (await server.loaded())[0];
+  assert.equal(device, "cpu");
+  const refused = async (answer) => {
+    assert.equal(answer.status, 422);
+    assert.equal(answer.body.error.code, "backend_not_installed");
+    assert.equal(answer.body.error.param, "llamacpp_backend");
+    assert.match(answer.body.error.message, /'metal' isn't installed.*this engine has .*cpu.*'auto'/);
+    assert.equal((await server.loaded())[0].pid, pid, "who was there stays");
+  };
+  await refused(await load({ llamacpp_backend: "metal" }));
+  await refused(await server.post("/v1/load", { model_name: "tiny-qwen3", llamacpp_backend: "metal" }));
+  assert.equal((await server.post("/internal/set", { llamacpp_backend: "metal" })).status, 200);
+  await refused(await server.chat("tiny-qwen3", "hi"));
+  const unknown = await load({ llamacpp_backend: "abacus" });
+  assert.equal(unknown.status, 400);
+  assert.match(unknown.body.error.message, /auto, cpu, cuda, vulkan, rocm, metal, not 'abacus'/);
+});
+
 test("a model whose backend isn't installed is refused and evicts nobody", async () => {
   assert.equal((await server.post("/v1/load", { model_name: "tiny-llama" })).status, 200);
   writeFileSync(join(folder, "state", "user_models.json"), JSON.stringify({ "npu-chat": { checkpoint: "llama3.2:1b", recipe: "flm" } }));

@@ -48,7 +48,8 @@ struct FlagAdder {
   }
   template <typename T, typename Store>
   CLI::Option* add(const Store& store) const {
-    return app.add_option_function<T>(flag(), store, std::string(option.help))
+    const auto names = option.older_flag.empty() ? flag() : fmt::format("{},{}", flag(), option.older_flag);
+    return app.add_option_function<T>(names, store, std::string(option.help))
         ->type_name(std::string(option.value_name));
   }
 

@@ -1,0 +1,73 @@
+#include "engine/devices.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "engine/errors.h"
+
+namespace corral::engine {
+namespace {
+
+constexpr std::string_view kCpu = "cpu";
+
+// As users name it, as ggml calls its library.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kKinds = {
+    {{kCpu, "CPU"}, {"cuda", "CUDA"}, {"vulkan", "Vulkan"}, {"rocm", "ROCm"}, {"metal", "MTL"}}};
+
+std::string_view library_of(std::string_view backend) {
+  const auto* const row = std::ranges::find(kKinds, backend, &std::pair<std::string_view, std::string_view>::first);
+  return row == kKinds.end() ? std::string_view() : row->second;
+}
+
+bool is_gpu(const FoundDevice& device) {
+  return device.type == GGML_BACKEND_DEVICE_TYPE_GPU || device.type == GGML_BACKEND_DEVICE_TYPE_IGPU;
+}
+
+}  // namespace
+
+std::vector<FoundDevice> found_devices() {
+  std::vector<FoundDevice> devices;
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+    const ggml_backend_dev_t device = ggml_backend_dev_get(i);
+    devices.push_back(
+        {ggml_backend_reg_name(ggml_backend_dev_backend_reg(device)), ggml_backend_dev_type(device), device});
+  }
+  return devices;
+}
+
+std::vector<std::string_view> backends_of(std::span<const FoundDevice> devices) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, library] : kKinds) {
+    if (std::ranges::find(devices, library, &FoundDevice::library) != devices.end()) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<FoundDevice> gpus_of(std::span<const FoundDevice> devices, std::string_view backend) {
+  std::vector<FoundDevice> gpus;
+  const std::string_view library = library_of(backend);
+  for (const FoundDevice& device : devices) {
+    if (is_gpu(device) && (backend.empty() || device.library == library)) gpus.push_back(device);
+  }
+  return gpus;
+}
+
+Result<> check_backend(std::span<const FoundDevice> devices, std::string_view backend) {
+  const auto there = backends_of(devices);
+  if (backend.empty() || std::ranges::find(there, backend) != there.end()) return {};
+  const auto installed = fmt::format("{}", fmt::join(there, ", "));
+  if (library_of(backend).empty())
+    return fail(errc::invalid_argument,
+                fmt::format("there is no compute backend '{}'; this engine has {}", backend, installed), "backend");
+  return fail(errc::backend_not_installed,
+              fmt::format("the compute backend '{}' isn't installed, or finds no device on this machine; this engine "
+                          "has {}. Take one of these or 'auto', or add llama.cpp's library for {} to it",
+                          backend, installed, backend),
+              "backend");
+}
+
+}  // namespace corral::engine
