@@ -8,7 +8,6 @@
 
 #include "config/errors.h"
 #include "config/home_for_tests.h"
-#include "config/schema.h"
 
 namespace corral::config {
 namespace {
@@ -182,12 +181,6 @@ TEST_F(LiveTest, ValuesAsJsonHideSecrets) {
   EXPECT_EQ(shown("ctx_size"), "\"auto\"");
   EXPECT_EQ(shown("auto_evict"), "false");
   EXPECT_EQ(shown("evict_idle_timeout"), "\"5m\"");
-}
-
-TEST(Schema, IsJsonAndKnowsEveryKey) {
-  const auto schema = json::parse(configuration_schema());
-  ASSERT_TRUE(schema);
-  for (const Option& option : options()) EXPECT_TRUE(json::find(*json::find(*schema, "properties"), option.key));
 }
 
 }  // namespace

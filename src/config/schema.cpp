@@ -1,49 +1,96 @@
 #include "config/schema.h"
 
+#include <string_view>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "config/option.h"
+#include "config/value.h"
 #include "json/writer.h"
 
 namespace corral::config {
 namespace {
 
-// What each kind may be in the file; texts stand in for numbers where a unit or a word is possible.
+constexpr std::string_view kNumber = "([0-9]+[.]?[0-9]*|[.][0-9]+)";  // as config/value.cpp reads one
+constexpr std::string_view kDurationUnit = "([mM][sS]|[sS]|[mM]|[hH])?";
+constexpr std::string_view kSizeUnit = "([kKmMgGtT]([iI]?[bB])?|[bB])?";
+
+// What each kind may be in the file: numbers as such, texts where a unit or a word is possible.
 struct Kind {
   json::Writer& out;
   const Option& option;
 
-  void one_or_more_texts(std::string_view type) const {
-    out.key("type").begin_array().value("string");
-    if (!type.empty()) out.value(type);
-    out.value("array").end_array();
-    out.key("items").begin_object().key("type").begin_array().value("string").value("integer").end_array().end_object();
+  void type(std::string_view one, std::string_view other = {}, std::string_view third = {}) const {
+    out.key("type");
+    if (other.empty()) {
+      out.value(one);
+      return;
+    }
+    out.begin_array().value(one).value(other);
+    if (!third.empty()) out.value(third);
+    out.end_array();
   }
-  void number(std::string_view type, double scale) const {
-    out.key("type").begin_array().value(type).value("string").end_array();
+  void items(std::string_view type) const { out.key("items").begin_object().field("type", type).end_object(); }
+  void range(double scale) const {
     out.field("minimum", static_cast<double>(option.range.min) / scale);
-    if (option.range.max < Range{}.max) out.field("maximum", static_cast<double>(option.range.max) / scale);
+    out.field("maximum", static_cast<double>(option.range.max) / scale);
+  }
+  // `text`: the right texts besides the word for 0; none without.
+  void number(std::string_view kind, double scale, const std::string& text) const {
+    std::string pattern = text;
+    if (!option.zero_name.empty())
+      pattern = text.empty() ? std::string(option.zero_name) : fmt::format("({}|{})", option.zero_name, text);
+    type(kind, pattern.empty() ? "" : "string");
+    range(scale);
+    if (!pattern.empty()) out.field("pattern", fmt::format("^{}$", pattern));
+  }
+  void one_of(const auto& texts) const {
+    type("string");
+    out.key("enum").begin_array();
+    for (const std::string_view text : texts) out.value(text);
+    out.end_array();
   }
 
   void operator()(std::string ServeSettings::*) const {
-    if (option.several_words) return one_or_more_texts("integer");
-    out.field("type", "string");
+    if (!option.choices.empty()) return one_of(option.choices);
+    if (!option.several_words) return type("string");
+    type("integer", "string", "array");
+    items("integer");
   }
-  void operator()(int ServeSettings::*) const { number("integer", 1); }
-  void operator()(double ServeSettings::*) const { number("number", 1000); }
-  void operator()(bool ServeSettings::*) const { out.field("type", "boolean"); }
-  void operator()(Millis ServeSettings::*) const { number("number", 1000); }
-  void operator()(Bytes ServeSettings::*) const { number("integer", 1); }
+  void operator()(int ServeSettings::*) const { number("integer", 1, {}); }
+  void operator()(double ServeSettings::*) const { number("number", 1000, {}); }
+  void operator()(bool ServeSettings::*) const { type("boolean"); }
+  void operator()(Millis ServeSettings::*) const { number("number", 1000, with_unit(kDurationUnit)); }
+  void operator()(Bytes ServeSettings::*) const { number("integer", 1, with_unit(kSizeUnit)); }
   void operator()(log::Level ServeSettings::*) const {
-    out.key("enum").begin_array();
-    for (auto level = log::Level::trace; level <= log::Level::none; level = static_cast<log::Level>(int(level) + 1)) {
-      out.value(log::name_of(level));
-    }
-    out.end_array();
+    std::vector<std::string_view> names;
+    for (auto level = log::Level::trace; level <= log::Level::none; level = static_cast<log::Level>(int(level) + 1))
+      names.push_back(log::name_of(level));
+    one_of(names);
   }
-  void operator()(std::filesystem::path ServeSettings::*) const { out.field("type", "string"); }
-  void operator()(std::vector<std::filesystem::path> ServeSettings::*) const { one_or_more_texts(""); }
+  void operator()(std::filesystem::path ServeSettings::*) const { type("string"); }
+  void operator()(std::vector<std::filesystem::path> ServeSettings::*) const {
+    type("string", "array");
+    items("string");
+  }
+
+  static std::string with_unit(std::string_view unit) { return fmt::format(" *{} *{} *", kNumber, unit); }
 };
+
+// The default as a value of the file: a number or a truth where it is one, else the text.
+void write_fallback(json::Writer& out, const Option& option) {
+  if (option.fallback.empty()) return;
+  out.key("default");
+  const bool is_text = std::holds_alternative<std::string ServeSettings::*>(option.field) && !option.several_words;
+  if (const auto flag = parse_bool(option.fallback); flag && is_switch(option)) {
+    out.value(*flag);
+  } else if (const auto number = is_text ? std::nullopt : parse_number(option.fallback)) {
+    out.value(*number);
+  } else {
+    out.value(option.fallback);
+  }
+}
 
 }  // namespace
 
@@ -57,6 +104,7 @@ std::string configuration_schema() {
     text += ",\n";
   };
   line("$schema", "https://json-schema.org/draft/2020-12/schema");
+  line("$id", "urn:corral:config.schema.json");
   line("$comment", "Generated by corral-docs from src/config/options.cpp.");
   line("title", "The configuration file of corral serve");
   text += "  \"type\": \"object\",\n  \"additionalProperties\": false,\n  \"properties\": {";
@@ -66,7 +114,7 @@ std::string configuration_schema() {
     json::Writer out(text);
     out.begin_object().field("description", option.help);
     std::visit(Kind{out, option}, option.field);
-    if (!option.fallback.empty()) out.field("default", option.fallback);
+    write_fallback(out, option);
     out.end_object();
     separator = ",\n";
   }
