@@ -1,5 +1,7 @@
 #include "backends/engine_backend.h"
 
+#include <array>
+#include <fstream>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -27,6 +29,13 @@ std::uint64_t upper_bound(const models::ModelInfo& model, const LoadOptions& opt
   const std::uint64_t cells = asked > 0 ? static_cast<std::uint64_t>(asked) : std::min(trained, kDefaultContext);
   const std::uint64_t cell = traits.layers * traits.embedding_length * 2 * kKeysAndValues * kBytesPerValue;
   return 2 * model.size.value() + cells * cell + kRest;
+}
+
+// The registry has read the header; what was put in the file's place since then shows at its beginning.
+bool is_gguf(const std::filesystem::path& path) {
+  std::array<char, 4> magic{};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(magic.data(), magic.size()) && std::string_view(magic.data(), magic.size()) == "GGUF";
 }
 
 bool names_gpu(const LoadOptions& options) {
@@ -249,6 +258,11 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
     if (!std::filesystem::exists(path, error)) {
       return fail(errc::model_file_not_found,
                   fmt::format("a file of model '{}' is gone: {}", model.name.value(), path.native()), "model");
+    }
+    if (!is_gguf(path)) {
+      return fail(errc::load_failed,
+                  fmt::format("a file of model '{}' isn't GGUF any more: {}", model.name.value(), path.native()),
+                  "model");
     }
   }
   return resolved;

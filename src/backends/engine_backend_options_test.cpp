@@ -207,5 +207,16 @@ TEST_F(EngineBackendTest, FileThatIsGoneIsFoundBeforeAnythingIsDone) {
   EXPECT_EQ(refused.error().code, errc::model_file_not_found);
 }
 
+TEST_F(EngineBackendTest, FileThatIsNoModelAnyMoreIsFoundBeforeAnythingIsDone) {
+  start();
+  for (const char* text : {"", "GG", "<html>not here</html>"}) {
+    std::ofstream(dir_ / "a.gguf", std::ios::trunc) << text;
+    const auto refused = backend_->resolve(*model(), {});
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, errc::load_failed);
+    EXPECT_THAT(refused.error().message, HasSubstr("a.gguf"));
+  }
+}
+
 }  // namespace
 }  // namespace corral::backends

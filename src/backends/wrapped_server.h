@@ -79,7 +79,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view recipe() const = 0;
-  // What `options` come to for this model once every default is filled in. Errors: invalid_option.
+  // What `options` come to for this model once every default is filled in. Errors: invalid_option,
+  // model_file_not_found, load_failed for a file that is no model any more.
   virtual Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const = 0;
   // What a load with these resolved options computes on, as far as that can be told before. `machine`: what the memory
   // of this machine shows it to have; a backend that knows better goes by that.

@@ -1,6 +1,6 @@
 // Rules of docs/residency-rules.md that need the whole program: where settings come from, what stays in memory.
 import assert from "node:assert/strict";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -76,6 +76,26 @@ test("stats are those of the last request, of whatever kind", async () => {
     }
   } finally {
     await server.stop();
+  }
+});
+
+test("a model whose file was overwritten is refused, at once, and evicts nobody", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "corral-test-models-"));
+  copyFileSync(join(models, "tiny-qwen3.gguf"), join(folder, "spoilt.gguf"));
+  const server = await Server.start("--models-dir", folder);
+  try {
+    assert.equal((await server.get("/v1/models/spoilt")).status, 200);
+    await load(server, { model_name: "tiny-llama" });
+    const [{ pid }] = await server.loaded();
+    writeFileSync(join(folder, "spoilt.gguf"), "<html>too many requests</html>");
+    const refused = await server.post("/api/v1/load", { model_name: "spoilt" });
+    assert.equal(refused.status, 500);
+    assert.equal(refused.body.error.code, "model_load_error");
+    assert.match(refused.body.error.message, /isn't GGUF any more/);
+    assert.deepEqual((await server.loaded()).map((entry) => entry.pid), [pid]);
+  } finally {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
   }
 });
 
