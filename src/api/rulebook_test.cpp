@@ -110,6 +110,19 @@ TEST_F(RulebookApi, ALoadMayPinAndAPinReloadsNothing) {
   EXPECT_EQ(backend.loads("tiny-llama"), 1u);
 }
 
+// Not built yet: it must neither count as a use of a model nor load one.
+TEST_F(RulebookApi, ResponsesIsNotThereAndTouchesNobody) {
+  have("tiny-embed");
+  const auto before = last_use("tiny-embed");
+  pass(500ms);
+  for (const auto* model : {"tiny-embed", "tiny-llama"}) {
+    const auto answer = post("/v1/responses", fmt::format(R"({{"model":"{}","input":"x"}})", model));
+    EXPECT_EQ(answer.status, 404u);
+  }
+  EXPECT_EQ(last_use("tiny-embed"), before);
+  EXPECT_THAT(backend.alive(), ElementsAre("tiny-embed"));
+}
+
 TEST_F(RulebookApi, AMissingFileIs404AndEvictsNobody) {
   have("tiny-embed");
   auto loading = send("POST", "/api/v1/load", R"({"model_name":"tiny-llama"})");

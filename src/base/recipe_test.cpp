@@ -20,6 +20,15 @@ TEST(Recipes, RowsAreSound) {
   EXPECT_EQ(find_recipe("nobody"), nullptr);
 }
 
+TEST(Recipes, UseTheDevicesOfTheirDescription) {
+  const std::pair<std::string_view, Device> rows[] = {
+      {"llamacpp", Device::gpu},    {"oga-hybrid", Device::gpu | Device::npu},
+      {"oga-npu", Device::npu},     {"oga-cpu", Device::cpu},
+      {"ryzenai-llm", Device::npu}, {"flm", Device::npu},
+  };
+  for (const auto& [name, device] : rows) EXPECT_EQ(find_recipe(name)->device, device) << name;
+}
+
 TEST(Recipes, TheDeviceThatIsReallyUsedDecides) {
   EXPECT_EQ(npu_use("whispercpp", Device::cpu), NpuUse::none);
   EXPECT_EQ(npu_use("whispercpp", Device::npu), NpuUse::exclusive);

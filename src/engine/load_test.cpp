@@ -1,8 +1,13 @@
 #include <algorithm>
 #include <fstream>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/unique_fd.h"
 #include "engine/context_params.h"
 #include "engine/devices.h"
 #include "engine/memory_estimate.h"
@@ -176,6 +181,39 @@ TEST(Load, ComputesOnDevicesOfTheKindThatWasAskedFor) {
   }
   options.backend = "abacus";
   EXPECT_EQ(InferenceEngine::load(options).error().code, errc::invalid_argument);
+}
+
+// The part of a file that the system keeps in memory.
+double cached_share(const UniqueFd& file) {
+  struct stat facts{};
+  EXPECT_EQ(::fstat(file.get(), &facts), 0);
+  const auto size = static_cast<std::size_t>(facts.st_size);
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages((size + page - 1) / page);
+  void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  EXPECT_NE(mapped, MAP_FAILED);
+  EXPECT_EQ(::mincore(mapped, size, pages.data()), 0);
+  ::munmap(mapped, size);
+  const auto there = std::ranges::count_if(pages, [](unsigned char one) { return (one & 1) != 0; });
+  return static_cast<double>(there) / static_cast<double>(pages.size());
+}
+
+// So the next load needn't wait for the disk.
+TEST(Load, TheFileStaysInThePageCacheWhenTheModelHasGone) {
+  LoadOptions options = load_options("tiny-llama");
+  const std::string path = testing::TempDir() + "page-cache.gguf";
+  std::filesystem::copy_file(options.path, path, std::filesystem::copy_options::overwrite_existing);
+  options.path = path;
+  const UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  for (const Toggle mmap : {Toggle::automatic, Toggle::on, Toggle::off}) {
+    options.mmap = mmap;
+    ASSERT_EQ(::fsync(file.get()), 0);
+    ASSERT_EQ(::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
+    if (cached_share(file) > 0.5) GTEST_SKIP() << "this file system has its files in memory only";
+    EXPECT_NE(load(options), nullptr);
+    EXPECT_GT(cached_share(file), 0.9) << static_cast<int>(mmap);
+  }
+  std::filesystem::remove(path);
 }
 
 TEST(Load, BackendsSayWhatTheyAre) {

@@ -15,6 +15,16 @@ TEST_F(Pressure, EvictsTheMostDisposableUntilItIsWellBelowTheThreshold) {
   EXPECT_THAT(house.free(9), ElementsAre("stop a: pressure", "stop b: pressure"));
 }
 
+TEST_F(Pressure, OfAnotherProgramMakesAModelGiveWayUntilThatProgramHasGone) {
+  have("a", 20, 0, kOn);
+  house.pass(Millis{10'000});
+  EXPECT_THAT(house.free(80), IsEmpty());
+  EXPECT_THAT(house.free(5), ElementsAre("stop a: pressure", "watch no more")) << "75 are somebody else's";
+  house.stopped("a");
+  EXPECT_THAT(house.acquire("a"), ElementsAre("sample"));
+  EXPECT_THAT(house.free(100), ElementsAre("start a", "watch"));
+}
+
 TEST_F(Pressure, ProtectsWhatIsSlowToLoadAndWhatIsWeighted) {
   have("slow", 10, 0, kOn, Millis{3000});
   have("dear", 10, 0, {.auto_evict = true, .evict_weight_factor = 100});

@@ -239,6 +239,32 @@ test("memory that comes back late is waited for, and the load goes on when it is
   await its.stop();
 });
 
+test("another program that fills the GPU makes an idle model give way, and it comes back beside what is left of it", { skip }, async () => {
+  const gpu = new PlayedGpu(100);
+  const never = ["--downsize-idle-timeout", "never", "--evict-idle-timeout", "never"];
+  const its = await Stage.startIn(gpu.variables, ["a"], "--auto-evict", ...never);
+  try {
+    its.estimates = { a: { devices: [{ device: "cpu", kv: 1 }, { device: "cuda0", weights: 600 * kMiB }], process: 1 } };
+    assert.equal((await its.server.post("/v1/estimate", { model_name: "a" })).status, 200);
+    const first = await its.have("a");
+    gpu.use(1450); // a game has begun
+    await first.gone;
+    gpu.use(850); // it needs no more than this
+    const asking = its.server.chat("a", "hi");
+    const again = await its.loading("a");
+    again.ready();
+    (await again.request()).answer();
+    assert.equal((await asking).body.pid, again.pid);
+    assert.deepEqual(its.started, ["a", "a"]);
+  } catch (error) {
+    await its.abort();
+    throw error;
+  } finally {
+    rmSync(gpu.folder, { recursive: true });
+  }
+  await its.stop();
+});
+
 stage("a process that dies while it loads: its last words are in the answer", ["a"], slots(1), async (its, server) => {
   const asking = server.chat("a", "hi");
   for (let attempt = 0; attempt < 2; ++attempt) {
