@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/client_pool.h"
+#include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "device/process_memory.h"
@@ -313,6 +314,7 @@ async::Task<Result<EngineBackend::Started>> EngineBackend::spawn() {
   spec.argv = started.argv;
   spec.control_channel = true;
   spec.binds_itself = true;
+  spec.leftovers = engine_leftovers();
   if (!cpu_backend_.empty()) spec.environment["CORRAL_CPU_BACKEND"] = cpu_backend_;
   if (!options_.log_dir.empty()) spec.log_file = options_.log_dir / (spec.name + ".log");
   auto child = co_await spawner_.spawn(std::move(spec));

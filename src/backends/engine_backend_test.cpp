@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
+#include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "models/temp_dir_for_tests.h"
@@ -136,6 +137,7 @@ TEST_F(EngineBackendTest, ChildIsToldWhatToLoadAndReadyEndsTheLoad) {
   load({2048, 4, 2, -1, ""});
   ASSERT_EQ(spawner_.processes().size(), 1u);
   EXPECT_THAT(process(0).spec().argv, ElementsAre("/usr/bin/corral", "engine", "--socket", HasSubstr("engine-1.sock")));
+  EXPECT_EQ(process(0).spec().leftovers, engine_leftovers());
   const auto order = parse_engine_load(heard_by(0));
   ASSERT_TRUE(order);
   EXPECT_EQ(order->model, "a");

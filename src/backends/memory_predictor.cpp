@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "proc/control_channel.h"
@@ -112,6 +113,7 @@ async::Task<Result<MemoryEstimate>> MemoryPredictor::ask_child(ModelPtr model, L
   spec.argv = {options_.program.native(), "engine", "--estimate"};
   spec.control_channel = true;
   spec.binds_itself = true;
+  spec.leftovers = engine_leftovers();
   auto child = co_await spawner_.spawn(std::move(spec));
   if (!child) co_return fail(errc::load_failed, "the engine can't be started: " + child.error().message);
   auto line = to_line(order(*model, std::move(options)));

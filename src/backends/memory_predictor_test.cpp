@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
+#include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "models/temp_dir_for_tests.h"
@@ -94,6 +95,7 @@ class MemoryPredictorTest : public testing::Test {
 TEST_F(MemoryPredictorTest, AsksAChildOnceAndKeepsItsAnswer) {
   const auto first = ask();
   ASSERT_THAT(spawner_.processes(), SizeIs(1));
+  EXPECT_EQ(process(0).spec().leftovers, engine_leftovers());
   EXPECT_FALSE(*first);
   EXPECT_FALSE(predictor_->known(model_, {}));
   say(0, EngineEvent(some(5)));
