@@ -91,6 +91,20 @@ class LoadEvents final : public http::BodySource {
   bool waited_ = false;
 };
 
+// The load as one of the requests under way, which can be cancelled by their id.
+async::Task<Result<bool>> cancellable(Context& context, RequestId id, backends::ModelPtr model, bool streams,
+                                      async::Task<Result<bool>> load) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  router::RequestView about{.id = std::move(id),
+                            .kind = router::RequestKind::load,
+                            .model = model->name,
+                            .path = "/v1/load",
+                            .stream = streams};
+  const router::ActiveRequest active(context.forwarder.requests(), executor, std::move(about), model->type);
+  auto loading = active.unless_stopped(std::move(load));
+  co_return co_await std::move(loading);
+}
+
 // A load that is refused at once has a status; one that takes its time is told as it goes.
 async::Task<http::Response> load_streamed(Context& context, backends::ModelPtr model, async::Task<Result<bool>> task) {
   const auto executor = co_await async::asio::this_coro::executor;
@@ -121,7 +135,8 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   if (!options) co_return protocol::error_response(options.error());
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
-  auto task = context.router.load(*model, std::move(*options), pin, flag(body, "save_options"));
+  auto task = cancellable(context, request.id, *model, flag(body, "stream"),
+                          context.router.load(*model, std::move(*options), pin, flag(body, "save_options")));
   if (flag(body, "stream")) co_return co_await load_streamed(context, *model, std::move(task));
   const auto loaded = co_await std::move(task);
   if (!loaded) co_return protocol::error_response(loaded.error());
