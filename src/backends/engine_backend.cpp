@@ -203,7 +203,8 @@ EngineBackend::EngineBackend(async::Executor home, async::Timers& timers, proc::
       timers_(timers),
       spawner_(spawner),
       options_(std::move(options)),
-      predictor_(home, timers, spawner,
+      files_(home, timers, options_.files),
+      predictor_(home, timers, spawner, files_,
                  {.program = options_.program,
                   .cache_file = options_.estimates_file,
                   .engine_version = options_.engine_version}),
@@ -213,7 +214,7 @@ EngineBackend::~EngineBackend() = default;
 
 void EngineBackend::start() { want_spare(Millis(0)); }
 
-Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const LoadOptions& options) const {
+Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo&, const LoadOptions& options) const {
   constexpr std::int64_t kSpeculative = 16;
   if (const auto fine = config::check(options); !fine)
     return fail(errc::invalid_option, fine.error().message, fine.error().param);
@@ -229,29 +230,37 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
                 "llamacpp_backend");
   }
   if (resolved.lora && resolved.lora->empty()) resolved.lora.reset();
-  for (const auto& adapter : resolved.lora.value_or(std::vector<std::string>())) {
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(parse_lora(adapter).path, error))
-      return fail(errc::invalid_option, fmt::format("'lora' names no file: '{}'", adapter), "lora");
-  }
   if (!resolved.speculative) resolved.speculative = kSpeculative;
   if (resolved.draft_model == "") resolved.draft_model.reset();
   if (resolved.flash_attention == "auto") resolved.flash_attention.reset();
   for (auto* type : {&resolved.cache_type_k, &resolved.cache_type_v})
     if (*type == "f16") type->reset();
-  if (std::error_code error; resolved.draft_model && !std::filesystem::is_regular_file(*resolved.draft_model, error))
-    return fail(errc::invalid_option, fmt::format("'draft_model' names no file: '{}'", *resolved.draft_model),
-                "draft_model");
-  if (model.paths.empty())
-    return fail(errc::model_file_not_found, fmt::format("model '{}' has no file", model.name.value()));
-  for (const auto& path : model.paths) {
-    std::error_code error;
-    if (!std::filesystem::exists(path, error)) {
-      return fail(errc::model_file_not_found,
-                  fmt::format("a file of model '{}' is gone: {}", model.name.value(), path.native()), "model");
-    }
-  }
   return resolved;
+}
+
+async::Task<Result<>> EngineBackend::check_files(ModelPtr model, LoadOptions options) {
+  auto files = files_of(*model, options);
+  const auto looked = co_await files_.look(std::move(files));
+  if (!looked) co_return std::unexpected(looked.error());
+  const auto is_file = [&](const std::filesystem::path& path) {
+    const auto state = files_.seen(path);
+    return state && state->regular;
+  };
+  for (const auto& adapter : options.lora.value_or(std::vector<std::string>())) {
+    if (!is_file(parse_lora(adapter).path))
+      co_return fail(errc::invalid_option, fmt::format("'lora' names no file: '{}'", adapter), "lora");
+  }
+  if (options.draft_model && !is_file(*options.draft_model))
+    co_return fail(errc::invalid_option, fmt::format("'draft_model' names no file: '{}'", *options.draft_model),
+                   "draft_model");
+  if (model->paths.empty())
+    co_return fail(errc::model_file_not_found, fmt::format("model '{}' has no file", model->name.value()));
+  for (const auto& path : model->paths) {
+    if (!files_.seen(path))
+      co_return fail(errc::model_file_not_found,
+                     fmt::format("a file of model '{}' is gone: {}", model->name.value(), path.native()), "model");
+  }
+  co_return Result<>();
 }
 
 // The machine may have a GPU that the engine was built without, and a GPU that shares the machine's memory has none

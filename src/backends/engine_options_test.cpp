@@ -1,0 +1,130 @@
+// What the engine's recipe makes of load options: devices, defaults, checks, and the files they name.
+#include "backends/engine_backend_fixture.h"
+
+namespace corral::backends {
+namespace {
+
+using EngineOptionsTest = EngineBackendFixture;
+
+// ---- what a load computes on
+
+TEST_F(EngineOptionsTest, ALoadComputesOnTheGpuOfTheMachineUnlessItIsKeptOff) {
+  start();
+  const auto on = [this](LoadOptions options, Device machine) {
+    return backend_->device(*model(), *backend_->resolve(*model(), options), machine);
+  };
+  const Device with_gpu = Device::cpu | Device::gpu;
+  LoadOptions no_layers, some_layers, cpu;
+  no_layers.gpu_layers = 0;
+  some_layers.gpu_layers = 7;
+  cpu.llamacpp_backend = "cpu";
+  EXPECT_EQ(on({}, with_gpu), Device::gpu);
+  EXPECT_EQ(on(some_layers, with_gpu), Device::gpu);
+  EXPECT_EQ(on(no_layers, with_gpu), Device::cpu);
+  EXPECT_EQ(on(cpu, with_gpu), Device::cpu);
+  EXPECT_EQ(on({}, Device::cpu), Device::cpu);
+}
+
+TEST_F(EngineOptionsTest, WhatTheEngineSaysOfItsDeviceCountsMoreThanWhatTheMachineHas) {
+  start();
+  LoadOptions cpu;
+  cpu.llamacpp_backend = "cpu";
+  const auto load_on = [this](const LoadOptions& options, Device said) {
+    load(*backend_->resolve(*model(), options));
+    say(spawner_.processes().size() - 1, EngineReady{1, "", said});
+  };
+  const auto next = [this](Device machine) {
+    return backend_->device(*model(), *backend_->resolve(*model(), {}), machine);
+  };
+  load_on(cpu, Device::cpu);
+  EXPECT_EQ(server_->facts().device, Device::cpu);
+  EXPECT_EQ(next(Device::cpu | Device::gpu), Device::gpu) << "one that was kept off the GPU says nothing of it";
+  load_on({}, Device::cpu);
+  EXPECT_EQ(next(Device::cpu | Device::gpu), Device::cpu) << "an engine without a GPU's backend";
+  load_on({}, Device::gpu);
+  EXPECT_EQ(server_->facts().device, Device::gpu);
+  EXPECT_EQ(next(Device::cpu), Device::gpu) << "a GPU whose memory nobody sees";
+}
+
+// ---- options
+
+TEST_F(EngineOptionsTest, OptionsAreFilledInAndChecked) {
+  start();
+  const auto resolved = backend_->resolve(*model(), {});
+  ASSERT_TRUE(resolved);
+  EXPECT_EQ(*resolved, (LoadOptions{-1, 16, 0, -1, "auto", {}, 16}));
+  LoadOptions zero;
+  zero.ctx_size = 0;
+  EXPECT_EQ(backend_->resolve(*model(), zero)->ctx_size, -1);
+
+  LoadOptions best;
+  best.llamacpp_backend = "";
+  EXPECT_EQ(fingerprint(*backend_->resolve(*model(), best)), fingerprint(*resolved)) << "no name is auto";
+
+  LoadOptions wrong;
+  wrong.parallel = 0;
+  const auto refused = backend_->resolve(*model(), wrong);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_option);
+  EXPECT_EQ(refused.error().param, "parallel");
+}
+
+TEST_F(EngineOptionsTest, AdaptersMustBeFiles) {
+  start();
+  LoadOptions options;
+  options.lora = {(dir_ / "a.gguf").native() + ":0.5"};
+  EXPECT_EQ(backend_->resolve(*model(), options)->lora, options.lora);
+  EXPECT_TRUE(check_files(options).value());
+  options.lora->push_back("/nowhere/b.gguf");
+  const auto refused = check_files(options).value();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_option);
+  EXPECT_EQ(refused.error().param, "lora");
+  EXPECT_THAT(refused.error().message, HasSubstr("/nowhere/b.gguf"));
+  options.lora->clear();
+  EXPECT_EQ(*backend_->resolve(*model(), options), *backend_->resolve(*model(), {})) << "none is none, however said";
+}
+
+TEST_F(EngineOptionsTest, ADraftModelIsAFileThatIsThere) {
+  start();
+  LoadOptions options;
+  options.draft_model = (dir_ / "a.gguf").native();
+  EXPECT_EQ(backend_->resolve(*model(), options)->draft_model, options.draft_model);
+  EXPECT_TRUE(check_files(options).value());
+  for (const auto& wrong : {std::string("/nowhere/b.gguf"), dir_.path().native()}) {
+    options.draft_model = wrong;
+    const auto refused = check_files(options).value();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::invalid_option);
+    EXPECT_EQ(refused.error().param, "draft_model");
+  }
+  options.draft_model = "";
+  EXPECT_FALSE(backend_->resolve(*model(), options)->draft_model) << "none is the same as not set";
+}
+
+TEST_F(EngineOptionsTest, FileThatIsGoneIsFoundBeforeAnythingIsDone) {
+  start();
+  EXPECT_TRUE(check_files().value());
+  std::filesystem::remove(dir_ / "a.gguf");
+  const auto refused = check_files().value();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::model_file_not_found);
+}
+
+// The loop used to hang with the disk.
+TEST_F(EngineOptionsTest, ADiskThatGivesNoAnswerHoldsUpNobodyButWhoAsked) {
+  start();
+  hold_looks_ = true;
+  EXPECT_FALSE(check_files());
+  EXPECT_EQ(held_looks_.size(), 1u);
+  EXPECT_TRUE(backend_->resolve(*model(), {})) << "needs no disk";
+  LoadOptions other;
+  other.lora = {"/nowhere/b.gguf"};
+  EXPECT_FALSE(check_files(other));
+  EXPECT_EQ(held_looks_.size(), 2u) << "nobody looks twice at the same file at once";
+  timers_.advance(std::chrono::seconds(30));
+  settle();
+}
+
+}  // namespace
+}  // namespace corral::backends
