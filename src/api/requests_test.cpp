@@ -124,5 +124,23 @@ TEST_F(RequestsTest, OthersWhoWaitForTheSameLoadKeepIt) {
   settle();
 }
 
+// The server used to hang with the disk.
+TEST_F(RequestsTest, ADiskThatGivesNoAnswerHoldsUpNeitherHealthNorOtherModels) {
+  backend.silent_files = {"tiny-llama"};
+  auto hanging = send("POST", "/v1/load", R"({"model_name":"tiny-llama"})");
+  auto asking = send("POST", "/v1/models/tiny-llama/options", R"({"ctx_size":512,"dry_run":true})");
+  EXPECT_EQ(get("/v1/health").status, 200u);
+  EXPECT_EQ(get("/v1/models").status, 200u);
+  have("tiny-qwen3");
+  EXPECT_FALSE(got(*hanging));
+  EXPECT_FALSE(got(*asking));
+  EXPECT_EQ(backend.loads("tiny-llama"), 0u);
+  EXPECT_EQ(post("/v1/requests/req-7/cancel", "").status, 200u);
+  settle();
+  EXPECT_EQ(got(*hanging)->status, 499u);
+  asking.reset();
+  settle();
+}
+
 }  // namespace
 }  // namespace corral::api

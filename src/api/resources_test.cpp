@@ -179,24 +179,6 @@ TEST_F(ApiTest, HealthAnswersWhileModelsLoadAndWait) {
   EXPECT_TRUE(json::find(queued, "waiting_for"));
 }
 
-// The server used to hang with the disk.
-TEST_F(ApiTest, ADiskThatGivesNoAnswerHoldsUpNeitherHealthNorOtherModels) {
-  backend.silent_files = {"tiny-llama"};
-  auto hanging = send("POST", "/v1/load", R"({"model_name":"tiny-llama"})");
-  auto asking = send("POST", "/v1/models/tiny-llama/options", R"({"ctx_size":512,"dry_run":true})");
-  EXPECT_EQ(get("/v1/health").status, 200u);
-  EXPECT_EQ(get("/v1/models").status, 200u);
-  have("tiny-qwen3");
-  EXPECT_FALSE(got(*hanging));
-  EXPECT_FALSE(got(*asking));
-  EXPECT_EQ(backend.loads("tiny-llama"), 0u);
-  EXPECT_EQ(post("/v1/requests/req-7/cancel", "").status, 200u);
-  settle();
-  EXPECT_EQ(got(*hanging)->status, 499u);
-  asking.reset();
-  settle();
-}
-
 // Who looks for a model in the list of loaded ones used to find it while its process ended.
 TEST_F(ApiTest, HealthListsAModelThatStopsAsStoppingAndNotAsLoaded) {
   have("tiny-llama");
@@ -441,6 +423,16 @@ TEST_F(ApiTest, UnloadByNameAndByOtherNames) {
     EXPECT_EQ(json::text_or(answer.json(), "model_name", ""), "tiny-llama");
     EXPECT_THAT(backend.alive(), IsEmpty());
   }
+}
+
+// It used to unload everything.
+TEST_F(ApiTest, UnloadWithAMisspeltNameUnloadsNobody) {
+  have("tiny-llama");
+  const auto answer = post("/v1/unload", R"({"modelname":"tiny-llama"})");
+  EXPECT_EQ(answer.status, 400u);
+  EXPECT_EQ(answer.error("param"), "modelname");
+  EXPECT_THAT(backend.alive(), ElementsAre("tiny-llama"));
+  EXPECT_EQ(post("/v1/unload", R"({"model_name":"tiny-llama","reason":"done"})").status, 200u) << "it names one";
 }
 
 TEST_F(ApiTest, UnloadWithoutANameUnloadsAllAndSaysWhatStillDrains) {

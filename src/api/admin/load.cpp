@@ -8,6 +8,7 @@
 #include "backends/engine_protocol.h"
 #include "http/sse.h"
 #include "json/writer.h"
+#include "protocol/errors.h"
 #include "protocol/fields.h"
 #include "protocol/http_error.h"
 
@@ -167,6 +168,19 @@ void write_names(json::Writer& out, std::string_view key, const std::vector<Mode
   out.end_array();
 }
 
+// A body that names no model unloads all of them: a member that means nothing may well be a name that was misspelt.
+Result<> means_all(json::View body) {
+  Result<> fine;
+  body.each_member([&](std::string_view name, json::View) {
+    if (table<kUnloadFields>().find(name) != nullptr) return true;
+    fine = fail(protocol::errc::unsupported_value,
+                fmt::format("unload takes 'model_name', or an empty body for all models, not '{}'", name),
+                std::string(name));
+    return false;
+  });
+  return fine;
+}
+
 async::Task<http::Response> unload(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kUnloadFields>(), true);
   if (!peek) co_return protocol::error_response(peek.error());
@@ -183,6 +197,8 @@ async::Task<http::Response> unload(Context& context, http::Request request) {
     out.field("message", "Model unloaded successfully").field("model_name", name).end_object();
     co_return http::Response::json(200, std::move(body));
   }
+  const auto all = means_all(peek->root());
+  if (!all) co_return protocol::error_response(all.error());
   const auto unloaded = co_await context.router.unload_all();
   if (!unloaded) co_return protocol::error_response(unloaded.error());
   out.field("message", unloaded->draining.empty() ? "All models unloaded successfully"
