@@ -142,5 +142,16 @@ TEST_F(RequestsTest, ADiskThatGivesNoAnswerHoldsUpNeitherHealthNorOtherModels) {
   settle();
 }
 
+// As unload and pin do. It used to be refused.
+TEST_F(RequestsTest, LoadAndEstimateTakeModelForTheNameToo) {
+  backend.load_at_once = true;
+  const auto loaded = post("/v1/load", R"({"model":"tiny-llama"})");
+  EXPECT_EQ(loaded.status, 200u) << loaded.text;
+  EXPECT_EQ(json::text_or(loaded.json(), "model_name", ""), "tiny-llama");
+  backend.estimates["tiny-qwen3"] = {};
+  EXPECT_EQ(post("/v1/estimate", R"({"model":"tiny-qwen3"})").status, 200u);
+  EXPECT_EQ(post("/v1/load", R"({"model":""})").error("param"), "model");
+}
+
 }  // namespace
 }  // namespace corral::api

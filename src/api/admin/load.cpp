@@ -44,6 +44,14 @@ std::string model_name(json::View body) {
   return std::string(name.found() && name.is_string() ? name.as_string() : body.find("model").as_string());
 }
 
+async::Task<Result<backends::ModelPtr>> named_model(Context& context, json::View body) {
+  auto name = model_name(body);
+  if (name.empty())
+    co_return fail(protocol::errc::missing_field, "'model_name' is required: the name of a model, see /v1/models",
+                   "model_name");
+  co_return co_await context.models.find(std::move(name));
+}
+
 std::string loaded_body(const models::ModelInfo& model) {
   std::string body;
   json::Writer out(body);
@@ -130,7 +138,7 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return protocol::error_response(peek.error());
   const auto body = peek->root();
-  const auto model = co_await context.models.find(model_name(body));
+  const auto model = co_await named_model(context, body);
   if (!model) co_return protocol::error_response(model.error());
   auto options = load_options_of(body);
   if (!options) co_return protocol::error_response(options.error());
@@ -148,7 +156,7 @@ async::Task<http::Response> load(Context& context, http::Request request) {
 async::Task<http::Response> estimate(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return protocol::error_response(peek.error());
-  const auto model = co_await context.models.find(model_name(peek->root()));
+  const auto model = co_await named_model(context, peek->root());
   if (!model) co_return protocol::error_response(model.error());
   auto options = load_options_of(peek->root());
   if (!options) co_return protocol::error_response(options.error());
