@@ -81,12 +81,12 @@ class ApiTest : public testing::Test {
   }
 
   // Sends a request and doesn't wait. Dropping the result is a client that leaves.
-  std::unique_ptr<Pending> send(std::string method, std::string path, std::string body = {}) {
+  std::unique_ptr<Pending> send(std::string method, std::string path, std::string body = {}, std::string id = "req-7") {
     http::Request request;
     request.head.method = std::move(method);
     request.head.target = std::move(path);
     request.body = http::Body(std::move(body));
-    request.id = RequestId("req-7");
+    request.id = RequestId(std::move(id));
     auto pending = std::make_unique<Pending>(loop.executor(), "request", client(std::move(request)));
     settle();
     return pending;

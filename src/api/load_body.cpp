@@ -22,7 +22,8 @@ protocol::Kinds kinds_of(const config::LoadOption& option) {
 
 std::vector<Field> make_load_fields() {
   std::vector<Field> fields = {
-      {.name = "model_name", .kinds = protocol::kString, .required = true, .min_size = 1},
+      {.name = "model_name", .kinds = protocol::kString, .min_size = 1},
+      {.name = "model", .kinds = protocol::kString, .min_size = 1},
       {.name = "llamacpp_args", .kinds = protocol::kString},
       {.name = "pinned", .kinds = protocol::kBoolean},
       {.name = "save_options", .kinds = protocol::kBoolean},

@@ -10,7 +10,7 @@
 
 namespace corral::api {
 
-// Of POST load: model_name, the load options, llamacpp_args, pinned, save_options, stream.
+// Of POST load: model_name (or model, as elsewhere), the load options, llamacpp_args, pinned, save_options, stream.
 const protocol::FieldTable& load_fields();
 
 // The body of a request, if it fits the table. An empty one may pass for {}.

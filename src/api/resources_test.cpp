@@ -425,6 +425,16 @@ TEST_F(ApiTest, UnloadByNameAndByOtherNames) {
   }
 }
 
+// It used to unload everything.
+TEST_F(ApiTest, UnloadWithAMisspeltNameUnloadsNobody) {
+  have("tiny-llama");
+  const auto answer = post("/v1/unload", R"({"modelname":"tiny-llama"})");
+  EXPECT_EQ(answer.status, 400u);
+  EXPECT_EQ(answer.error("param"), "modelname");
+  EXPECT_THAT(backend.alive(), ElementsAre("tiny-llama"));
+  EXPECT_EQ(post("/v1/unload", R"({"model_name":"tiny-llama","reason":"done"})").status, 200u) << "it names one";
+}
+
 TEST_F(ApiTest, UnloadWithoutANameUnloadsAllAndSaysWhatStillDrains) {
   for (const auto* body : {"", "{}", R"({"model_name":null})"}) {
     have("tiny-embed");

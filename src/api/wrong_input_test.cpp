@@ -55,6 +55,7 @@ const Wrong kWrong[] = {
     {"load", R"({"model_name":"tiny-llama","pinned":"yes"})", 400, "invalid_type", "pinned", "pinned"},
     {"unload", R"({"model_name":["tiny-llama"]})", 400, "invalid_type", "model_name", "model_name"},
     {"unload", R"({"model_name":""})", 400, "invalid_value", "model_name", "model_name"},
+    {"unload", R"({"modelname":"tiny-llama"})", 400, "unsupported_value", "modelname", "model_name"},
     // Models that aren't there, or are something else.
     {"chat/completions", R"({"model":"tiny-lama","messages":[{"role":"user","content":"x"}]})", 404, "model_not_found",
      "", "'tiny-llama'"},

@@ -12,6 +12,7 @@
 
 #include <boost/asio/basic_signal_set.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "app/version.h"
 #include "async/event.h"
@@ -19,6 +20,7 @@
 #include "async/offload.h"
 #include "async/task_group.h"
 #include "async/timer.h"
+#include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "engine/backends.h"
@@ -280,6 +282,8 @@ int engine_process(int argc, char** argv) {
   // CUDA would number the fastest GPU first. The monitor numbers them as NVML does, and what a load takes must be
   // looked for in the right one.
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+  // Left by a process that had our id: its owner was killed as well and couldn't clear up.
+  proc::remove_leftovers(backends::engine_leftovers(), ::getpid());
   EngineChild child(std::move(*arguments), proc::ControlChannel::from_environment);
   return child.run();
 }

@@ -39,6 +39,8 @@ namespace corral::app {
 namespace {
 
 constexpr std::size_t kOffloadThreads = 2;
+// For looks at files of models: as many disks may hang before the others wait as well.
+constexpr std::size_t kFileThreads = 4;
 // For an engine to write its parked conversations before it is forced to end.
 constexpr Millis kParkGrace{15'000};
 constexpr Millis kSpareDelay{200};
@@ -75,7 +77,8 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
 }
 
 backends::EngineBackendOptions engine_options(const config::ServeSettings& settings,
-                                              const std::filesystem::path& runtime_dir) {
+                                              const std::filesystem::path& runtime_dir,
+                                              async::ThreadPool& file_threads) {
   const auto other = environment("CORRAL_ENGINE_PROGRAM");
   return {.program = other.empty() ? proc::own_program() : std::filesystem::path(other),
           .runtime_dir = runtime_dir,
@@ -84,6 +87,7 @@ backends::EngineBackendOptions engine_options(const config::ServeSettings& setti
           .spare_delay = kSpareDelay,
           .estimates_file = settings.state_dir / "memory-estimates.json",
           .engine_version = fmt::format("corral-{}-llama.cpp-{}", kVersion, CORRAL_LLAMA_VERSION),
+          .files = {.offload = [&file_threads](auto work) { file_threads.post(std::move(work)); }},
           .host_memory = [limit = settings.memory_limit.value()] {
             HostMemory host = read_host_memory();
             if (limit > 0) host.total = std::min(host.total, limit);
@@ -144,10 +148,12 @@ class Application {
         signals_(loops_.home().executor(), SIGINT, SIGTERM),
         hang_ups_(loops_.home().executor(), SIGHUP),
         offload_(kOffloadThreads),
+        file_threads_(kFileThreads),
         runtime_dir_(settings.runtime_dir),
         spawner_(timers_, {.own_program = proc::own_program()}),
         registry_(places_),
-        engines_(loops_.home().executor(), timers_, spawner_, engine_options(settings, runtime_dir_.path())),
+        engines_(loops_.home().executor(), timers_, spawner_,
+                 engine_options(settings, runtime_dir_.path(), file_threads_)),
         monitor_(loops_.home().executor(), timers_, {.ram = {.limit = settings.memory_limit.value()}},
                  device::gpu_sources(loops_.home().executor(), timers_, spawner_)),
         gauge_(monitor_),
@@ -168,6 +174,7 @@ class Application {
   ~Application() {
     live_.on_change({});
     offload_.finish();
+    file_threads_.finish();
   }
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
@@ -289,6 +296,7 @@ class Application {
   async::asio::basic_signal_set<async::Executor> hang_ups_;
   async::SystemTimers timers_;
   async::ThreadPool offload_;
+  async::ThreadPool file_threads_;
   RuntimeDir runtime_dir_;
   proc::PosixSpawner spawner_;
   models::RegistryOptions places_ = registry_options(settings_);

@@ -1,12 +1,11 @@
 #include "backends/engine_backend.h"
 
-#include <array>
-#include <fstream>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "backends/client_pool.h"
+#include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "device/process_memory.h"
@@ -29,13 +28,6 @@ std::uint64_t upper_bound(const models::ModelInfo& model, const LoadOptions& opt
   const std::uint64_t cells = asked > 0 ? static_cast<std::uint64_t>(asked) : std::min(trained, kDefaultContext);
   const std::uint64_t cell = traits.layers * traits.embedding_length * 2 * kKeysAndValues * kBytesPerValue;
   return 2 * model.size.value() + cells * cell + kRest;
-}
-
-// The registry has read the header; what was put in the file's place since then shows at its beginning.
-bool is_gguf(const std::filesystem::path& path) {
-  std::array<char, 4> magic{};
-  std::ifstream file(path, std::ios::binary);
-  return file.read(magic.data(), magic.size()) && std::string_view(magic.data(), magic.size()) == "GGUF";
 }
 
 bool names_gpu(const LoadOptions& options) {
@@ -219,7 +211,8 @@ EngineBackend::EngineBackend(async::Executor home, async::Timers& timers, proc::
       timers_(timers),
       spawner_(spawner),
       options_(std::move(options)),
-      predictor_(home, timers, spawner,
+      files_(home, timers, options_.files),
+      predictor_(home, timers, spawner, files_,
                  {.program = options_.program,
                   .cache_file = options_.estimates_file,
                   .engine_version = options_.engine_version}),
@@ -229,7 +222,7 @@ EngineBackend::~EngineBackend() = default;
 
 void EngineBackend::start() { want_spare(Millis(0)); }
 
-Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const LoadOptions& options) const {
+Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo&, const LoadOptions& options) const {
   constexpr std::int64_t kSpeculative = 16;
   if (const auto fine = config::check(options); !fine)
     return fail(errc::invalid_option, fine.error().message, fine.error().param);
@@ -238,34 +231,45 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo& model, const
   if (resolved.llamacpp_backend == "") resolved.llamacpp_backend = "auto";
   if (resolved.llamacpp_backend == "cpu") resolved.gpu_layers = 0;
   if (resolved.lora && resolved.lora->empty()) resolved.lora.reset();
-  for (const auto& adapter : resolved.lora.value_or(std::vector<std::string>())) {
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(parse_lora(adapter).path, error))
-      return fail(errc::invalid_option, fmt::format("'lora' names no file: '{}'", adapter), "lora");
-  }
   if (!resolved.speculative) resolved.speculative = kSpeculative;
   if (resolved.draft_model == "") resolved.draft_model.reset();
   if (resolved.flash_attention == "auto" || resolved.flash_attention == "") resolved.flash_attention.reset();
   for (auto* type : {&resolved.cache_type_k, &resolved.cache_type_v})
     if (*type == "f16") type->reset();
-  if (std::error_code error; resolved.draft_model && !std::filesystem::is_regular_file(*resolved.draft_model, error))
-    return fail(errc::invalid_option, fmt::format("'draft_model' names no file: '{}'", *resolved.draft_model),
-                "draft_model");
-  if (model.paths.empty())
-    return fail(errc::model_file_not_found, fmt::format("model '{}' has no file", model.name.value()));
-  for (const auto& path : model.paths) {
-    std::error_code error;
-    if (!std::filesystem::exists(path, error)) {
-      return fail(errc::model_file_not_found,
-                  fmt::format("a file of model '{}' is gone: {}", model.name.value(), path.native()), "model");
+  return resolved;
+}
+
+async::Task<Result<>> EngineBackend::check_files(ModelPtr model, LoadOptions options) {
+  auto files = files_of(*model, options);
+  const auto looked = co_await files_.look(std::move(files));
+  if (!looked) co_return std::unexpected(looked.error());
+  const auto is_file = [&](const std::filesystem::path& path) {
+    const auto state = files_.seen(path);
+    return state && state->regular;
+  };
+  for (const auto& adapter : options.lora.value_or(std::vector<std::string>())) {
+    if (!is_file(parse_lora(adapter).path))
+      co_return fail(errc::invalid_option, fmt::format("'lora' names no file: '{}'", adapter), "lora");
+  }
+  if (options.draft_model && !is_file(*options.draft_model))
+    co_return fail(errc::invalid_option, fmt::format("'draft_model' names no file: '{}'", *options.draft_model),
+                   "draft_model");
+  if (model->paths.empty())
+    co_return fail(errc::model_file_not_found, fmt::format("model '{}' has no file", model->name.value()));
+  for (const auto& path : model->paths) {
+    const auto state = files_.seen(path);
+    if (!state) {
+      co_return fail(errc::model_file_not_found,
+                     fmt::format("a file of model '{}' is gone: {}", model->name.value(), path.native()), "model");
     }
-    if (!is_gguf(path)) {
-      return fail(errc::load_failed,
-                  fmt::format("a file of model '{}' isn't GGUF any more: {}", model.name.value(), path.native()),
-                  "model");
+    // The registry has read the header; what was put in the file's place since then shows at its beginning.
+    if (!state->gguf) {
+      co_return fail(errc::load_failed,
+                     fmt::format("a file of model '{}' isn't GGUF any more: {}", model->name.value(), path.native()),
+                     "model");
     }
   }
-  return resolved;
+  co_return Result<>();
 }
 
 // The machine may have a GPU that the engine was built without, and a GPU that shares the machine's memory has none
@@ -332,6 +336,7 @@ async::Task<Result<EngineBackend::Started>> EngineBackend::spawn() {
   spec.argv = started.argv;
   spec.control_channel = true;
   spec.binds_itself = true;
+  spec.leftovers = engine_leftovers();
   if (!cpu_backend_.empty()) spec.environment["CORRAL_CPU_BACKEND"] = cpu_backend_;
   if (!options_.log_dir.empty()) spec.log_file = options_.log_dir / (spec.name + ".log");
   auto child = co_await spawner_.spawn(std::move(spec));

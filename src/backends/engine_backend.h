@@ -12,6 +12,7 @@
 
 #include "async/task_group.h"
 #include "async/timer.h"
+#include "backends/files.h"
 #include "backends/memory_predictor.h"
 #include "backends/wrapped_server.h"
 #include "base/host_memory.h"
@@ -28,6 +29,7 @@ struct EngineBackendOptions {
       0};  // from the end of a load to the start of the next spare: its start takes a core from the first answer
   std::filesystem::path estimates_file = {};  // see MemoryPredictorOptions
   std::string engine_version = {};
+  FilesOptions files = {};
   std::function<HostMemory()> host_memory = [] { return read_host_memory(); };
 };
 
@@ -42,6 +44,7 @@ class EngineBackend final : public Backend {
 
   std::string_view recipe() const override { return "llamacpp"; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
+  async::Task<Result<>> check_files(ModelPtr model, LoadOptions options) override;
   Device device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const override;
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
@@ -70,6 +73,7 @@ class EngineBackend final : public Backend {
   async::Timers& timers_;
   proc::Spawner& spawner_;
   const EngineBackendOptions options_;
+  Files files_;
   MemoryPredictor predictor_;
   std::string cpu_backend_;      // as the latest child said
   std::optional<bool> has_gpu_;  // the engine, as the latest child has shown that might have used one

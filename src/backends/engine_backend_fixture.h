@@ -1,38 +1,39 @@
-// The engine's recipe over played processes.
+// For tests of the engine's recipe: it over played processes, on one loop whose turns the test gives.
 #pragma once
 
-#include <filesystem>
 #include <fstream>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
 #include "backends/engine_backend.h"
+#include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "models/temp_dir_for_tests.h"
+#include "proc/errc.h"
 #include "proc/fake_spawner.h"
 
 namespace corral::backends {
 
-class EngineBackendTest : public testing::Test {
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class EngineBackendFixture : public testing::Test {
  protected:
-  EngineBackendTest() {
+  EngineBackendFixture() {
     log::set_level(log::Level::none);
     std::ofstream(dir_ / "a.gguf") << "GGUF";
   }
   // Everything is at rest before what the tasks use goes.
-  ~EngineBackendTest() override {
+  ~EngineBackendFixture() override {
     server_.reset();
     settle();
     if (backend_) wait_for(backend_->stop());
     EXPECT_EQ(spawner_.running(), 0u);
-    EXPECT_THAT(sockets(), testing::IsEmpty());
+    EXPECT_THAT(sockets(), IsEmpty());
     EXPECT_EQ(timers_.sleepers(), 0u);
   }
 
@@ -40,6 +41,7 @@ class EngineBackendTest : public testing::Test {
     EngineBackendOptions options{
         .program = "/usr/bin/corral", .runtime_dir = dir_.path(), .log_dir = {}, .warm_spare = warm_spare};
     options.host_memory = [this] { return host_; };
+    options.files.offload = [this](auto work) { hold_looks_ ? held_looks_.push_back(std::move(work)) : work(); };
     backend_.emplace(loop_.executor(), timers_, spawner_, options);
     backend_->start();
     settle();
@@ -84,6 +86,16 @@ class EngineBackendTest : public testing::Test {
   async::Task<void> run_preflight(LoadOptions options) {
     fits_.emplace(co_await backend_->preflight(model(), std::move(options)));
   }
+  // What check_files() says; none: it waits.
+  std::optional<Result<>> check_files(LoadOptions options = {}) {
+    auto there = std::make_shared<std::optional<Result<>>>();
+    auto check = [](EngineBackend& by, ModelPtr of, LoadOptions with,
+                    std::shared_ptr<std::optional<Result<>>> into) -> async::Task<void> {
+      into->emplace(co_await by.check_files(std::move(of), std::move(with)));
+    };
+    wait_for(check(*backend_, model(), std::move(options), there));
+    return *there;
+  }
   static MemoryEstimate estimate_of(std::uint64_t kv) {
     MemoryEstimate estimate;
     estimate.devices = {{.device = "cpu", .kv = kv}};
@@ -116,6 +128,8 @@ class EngineBackendTest : public testing::Test {
     return names;
   }
 
+  bool hold_looks_ = false;
+  std::vector<std::move_only_function<void()>> held_looks_;
   const models::TempDir dir_;
   async::Loop loop_;
   async::ManualTimers timers_{loop_.executor()};

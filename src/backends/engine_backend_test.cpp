@@ -1,19 +1,17 @@
 // The engine's recipe over played processes: what the child is told, what becomes of what it says, and of its end.
 #include "backends/engine_backend_fixture.h"
-#include "proc/errc.h"
 
 namespace corral::backends {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using EngineBackendTest = EngineBackendFixture;
 
 TEST_F(EngineBackendTest, ChildIsToldWhatToLoadAndReadyEndsTheLoad) {
   start();
   load({2048, 4, 2, -1, ""});
   ASSERT_EQ(spawner_.processes().size(), 1u);
   EXPECT_THAT(process(0).spec().argv, ElementsAre("/usr/bin/corral", "engine", "--socket", HasSubstr("engine-1.sock")));
+  EXPECT_EQ(process(0).spec().leftovers, engine_leftovers());
   const auto order = parse_engine_load(heard_by(0));
   ASSERT_TRUE(order);
   EXPECT_EQ(order->model, "a");
@@ -44,13 +42,63 @@ TEST_F(EngineBackendTest, RequestsAreCountedAndNonsenseBetweenThemIsPassedOver) 
   EXPECT_EQ(stats_[0].input_tokens, 10u);
 }
 
+// ---- memory, before the load
+
+TEST_F(EngineBackendTest, PreflightAsksNobodyWhereEverythingFits) {
+  host_ = {.total = 64ull << 30, .available = 0};
+  start();
+  preflight({8192, 16, 0, -1, ""});
+  ASSERT_TRUE(fits_);
+  EXPECT_TRUE(*fits_);
+  EXPECT_THAT(spawner_.processes(), IsEmpty());
+}
+
+TEST_F(EngineBackendTest, PreflightRefusesWhatNeverFitsWithNeedAndHave) {
+  host_ = {.total = 4ull << 30, .available = 4ull << 30};
+  start();
+  preflight({1 << 24, 16, 0, -1, ""});
+  ASSERT_EQ(spawner_.processes().size(), 1u);
+  EXPECT_THAT(process(0).spec().argv, ElementsAre("/usr/bin/corral", "engine", "--estimate"));
+  EXPECT_EQ(parse_engine_load(heard_by(0))->options.ctx_size, 1 << 24);
+  EXPECT_FALSE(fits_);
+  say(0, EngineEvent(estimate_of(5ull << 30)));
+  ASSERT_TRUE(fits_ && !*fits_);
+  EXPECT_EQ(fits_->error().code, errc::load_never_fits);
+  EXPECT_EQ(fits_->error().param, "ctx_size");
+  EXPECT_THAT(fits_->error().message, HasSubstr("needs 5.0 GiB on cpu, which has 4.0 GiB"));
+  ASSERT_EQ(fits_->error().memory.size(), 1u);
+  EXPECT_EQ(fits_->error().memory[0].need, 5ull << 30);
+  EXPECT_EQ(fits_->error().memory[0].have, 4ull << 30);
+  EXPECT_FALSE(process(0).alive());
+
+  preflight({1 << 24, 16, 0, -1, ""});  // known by now
+  EXPECT_EQ(spawner_.processes().size(), 1u);
+  EXPECT_FALSE(*fits_);
+}
+
+TEST_F(EngineBackendTest, PreflightLetsPassWhatFitsAndWhatCannotBeTold) {
+  host_ = {.total = 4ull << 30, .available = 0};
+  start();
+  preflight({1 << 24, 16, 0, -1, ""});
+  say(0, EngineEvent(estimate_of(3ull << 30)));
+  EXPECT_TRUE(fits_ && *fits_);
+  preflight({1 << 23, 16, 0, -1, ""});
+  process(1).die(SIGSEGV);
+  settle();
+  EXPECT_TRUE(fits_ && *fits_) << "a broken estimate is no reason to refuse";
+  preflight({1 << 22, 16, 0, -1, ""});
+  say(2, EngineFailed{errc::invalid_option, "no such cache type"});
+  ASSERT_TRUE(fits_ && !*fits_);
+  EXPECT_EQ(fits_->error().code, errc::invalid_option);
+}
+
 // ---- loads that fail
 
 TEST_F(EngineBackendTest, EachCauseOfTheChildComesThroughAndTheChildIsGone) {
   start();
   std::size_t number = 0;
   for (const auto cause : {errc::load_failed, errc::load_out_of_memory, errc::load_never_fits,
-                           errc::model_file_not_found, errc::invalid_option, errc::backend_not_installed}) {
+                           errc::model_file_not_found, errc::invalid_option}) {
     load();
     make_socket(number);
     say(number, EngineFailed{cause, "this is why"});

@@ -10,7 +10,7 @@ const std::error_category& error_category() {
       {"insufficient_memory", ErrorKind::unprocessable}, {"model_load_error", ErrorKind::internal},
       {"model_file_not_found", ErrorKind::not_found},    {"backend_not_installed", ErrorKind::unprocessable},
       {"invalid_option", ErrorKind::invalid_request},    {"backend_died", ErrorKind::upstream},
-      {"options_not_saved", ErrorKind::internal},
+      {"options_not_saved", ErrorKind::internal},        {"model_files_unreachable", ErrorKind::unavailable},
   };
   static const TableCategory category("backends", kRows);
   return category;

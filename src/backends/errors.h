@@ -15,6 +15,7 @@ enum class errc {
   invalid_option,         // a load option out of its range; Error::param names it
   backend_died,           // the process ended while it served
   not_saved,              // the file of saved options can't be written
+  files_silent,           // the disk with a file of the load gives no answer
 };
 
 }  // namespace corral::backends

@@ -241,6 +241,12 @@ Result<LoadOptions> FakeBackend::resolve(const models::ModelInfo& model, const L
   return merge(options, LoadOptions{-1, 16, 0, -1, ""});
 }
 
+Task<Result<>> FakeBackend::check_files(ModelPtr model, LoadOptions) {
+  async::Event never(executor_);
+  if (silent_files.contains(model->name.value())) co_await never.wait();
+  co_return Result<>();
+}
+
 Device FakeBackend::device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const {
   if (const auto found = devices.find(model.name.value()); found != devices.end()) return found->second;
   return options.gpu_layers != 0 && has(machine, Device::gpu) ? Device::gpu : Device::cpu;

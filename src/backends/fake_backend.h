@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,8 @@ class FakeBackend final : public Backend {
   Reply reply;
   // What resolve() says to a model of this name.
   std::map<std::string, Error> refused;
+  // Of these models check_files() gets no answer.
+  std::set<std::string> silent_files;
   // What preflight() and estimate() say to it.
   std::map<std::string, Error> never_fit;
   std::map<std::string, MemoryEstimate> estimates;
@@ -150,6 +153,7 @@ class FakeBackend final : public Backend {
 
   std::string_view recipe() const override { return recipe_; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
+  async::Task<Result<>> check_files(ModelPtr model, LoadOptions options) override;
   Device device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const override;
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,

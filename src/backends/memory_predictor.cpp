@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "proc/control_channel.h"
@@ -15,13 +16,6 @@ namespace {
 constexpr int kCacheVersion = 1;
 constexpr std::size_t kMostAnswers = 512;  // in the file; then it is begun anew
 constexpr std::size_t kCauseLines = 6;     // of a dead child's output in the error
-
-std::string identity_of(const std::filesystem::path& path) {
-  std::error_code ignored;
-  const auto size = std::filesystem::file_size(path, ignored);
-  const auto changed = std::filesystem::last_write_time(path, ignored).time_since_epoch().count();
-  return fmt::format("{}#{}#{}", path.native(), size, changed);
-}
 
 // What a child is told. Threads and the public name change nothing about the answer.
 EngineLoad order(const models::ModelInfo& model, LoadOptions options) {
@@ -43,17 +37,32 @@ async::Task<Result<MemoryEstimate>> talk(proc::Child& child, std::string line) {
 
 }  // namespace
 
-MemoryPredictor::MemoryPredictor(async::Executor home, async::Timers& timers, proc::Spawner& spawner,
+std::vector<std::filesystem::path> files_of(const models::ModelInfo& model, const LoadOptions& options) {
+  auto files = model.paths;
+  for (const auto& adapter : options.lora.value_or(std::vector<std::string>()))
+    files.push_back(parse_lora(adapter).path);
+  if (options.draft_model) files.emplace_back(*options.draft_model);
+  return files;
+}
+
+MemoryPredictor::MemoryPredictor(async::Executor home, async::Timers& timers, proc::Spawner& spawner, Files& files,
                                  MemoryPredictorOptions options)
-    : home_(home), timers_(timers), spawner_(spawner), options_(std::move(options)), free_(home), tasks_(home) {
+    : home_(home),
+      timers_(timers),
+      spawner_(spawner),
+      files_(files),
+      options_(std::move(options)),
+      free_(home),
+      tasks_(home) {
   load_cache();
 }
 
 std::string MemoryPredictor::key_of(const models::ModelInfo& model, const LoadOptions& options) const {
   std::string key = options_.engine_version + "|" + to_line(order(model, options));
-  for (const auto& path : model.paths) key += "|" + identity_of(path);
-  for (const auto& adapter : options.lora.value_or(std::vector<std::string>()))
-    key += "|" + identity_of(parse_lora(adapter).path);
+  for (const auto& path : files_of(model, options)) {
+    const auto state = files_.seen(path).value_or(FileState());
+    key += fmt::format("|{}#{}#{}", path.native(), state.size, state.changed);
+  }
   return key;
 }
 
@@ -63,6 +72,9 @@ std::optional<MemoryEstimate> MemoryPredictor::known(const models::ModelInfo& mo
 }
 
 async::Task<Result<MemoryEstimate>> MemoryPredictor::predict(ModelPtr model, LoadOptions options, bool anew) {
+  auto files = files_of(*model, options);
+  const auto looked = co_await files_.look(std::move(files));
+  if (!looked) co_return std::unexpected(looked.error());
   auto key = key_of(*model, options);
   if (const auto found = answers_.find(key); found != answers_.end() && !anew) co_return found->second;
   auto question = questions_[key];
@@ -112,6 +124,7 @@ async::Task<Result<MemoryEstimate>> MemoryPredictor::ask_child(ModelPtr model, L
   spec.argv = {options_.program.native(), "engine", "--estimate"};
   spec.control_channel = true;
   spec.binds_itself = true;
+  spec.leftovers = engine_leftovers();
   auto child = co_await spawner_.spawn(std::move(spec));
   if (!child) co_return fail(errc::load_failed, "the engine can't be started: " + child.error().message);
   auto line = to_line(order(*model, std::move(options)));

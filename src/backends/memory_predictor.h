@@ -11,15 +11,20 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "async/event.h"
 #include "async/task_group.h"
 #include "async/timer.h"
+#include "backends/files.h"
 #include "backends/wrapped_server.h"
 #include "base/memory_estimate.h"
 #include "proc/child.h"
 
 namespace corral::backends {
+
+// All files that a load with these options reads.
+std::vector<std::filesystem::path> files_of(const models::ModelInfo& model, const LoadOptions& options);
 
 struct MemoryPredictorOptions {
   std::filesystem::path program;     // the binary whose `engine --estimate` is the child
@@ -30,14 +35,15 @@ struct MemoryPredictorOptions {
 
 class MemoryPredictor {
  public:
-  // Reads the cache file; one that is missing or broken is an empty one. `timers` and `spawner` must outlive it.
-  MemoryPredictor(async::Executor home, async::Timers& timers, proc::Spawner& spawner, MemoryPredictorOptions options);
+  // Reads the cache file; one that is missing or broken is an empty one. What is referred to must outlive it.
+  MemoryPredictor(async::Executor home, async::Timers& timers, proc::Spawner& spawner, Files& files,
+                  MemoryPredictorOptions options);
 
   // `options` are resolved ones (Backend::resolve). Errors: what the child says (model_file_not_found, invalid_option,
-  // load_failed, ...), load_crashed, load_failed for a child that is late.
+  // load_failed, ...), load_crashed, load_failed for a child that is late, files_silent.
   // `anew`: what was known before doesn't count.
   async::Task<Result<MemoryEstimate>> predict(ModelPtr model, LoadOptions options, bool anew = false);
-  // What is known without asking.
+  // What is known without asking, of the files as they were last seen.
   std::optional<MemoryEstimate> known(const models::ModelInfo& model, const LoadOptions& options) const;
 
   // Ends what runs. Once.
@@ -60,6 +66,7 @@ class MemoryPredictor {
   const async::Executor home_;
   async::Timers& timers_;
   proc::Spawner& spawner_;
+  Files& files_;
   const MemoryPredictorOptions options_;
   std::map<std::string, MemoryEstimate> answers_;
   std::map<std::string, std::shared_ptr<Question>> questions_;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
+#include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "models/temp_dir_for_tests.h"
@@ -38,7 +39,7 @@ class MemoryPredictorTest : public testing::Test {
   }
 
   void start(std::string version = "1") {
-    predictor_.emplace(loop_.executor(), timers_, spawner_,
+    predictor_.emplace(loop_.executor(), timers_, spawner_, files_,
                        MemoryPredictorOptions{.program = "/usr/bin/corral",
                                               .cache_file = dir_ / "state" / "estimates.json",
                                               .engine_version = std::move(version),
@@ -66,6 +67,13 @@ class MemoryPredictorTest : public testing::Test {
   async::Task<void> keep(Answer answer, ModelPtr model, LoadOptions options) {
     answer->emplace(co_await predictor_->predict(std::move(model), std::move(options)));
   }
+  void look(std::vector<std::filesystem::path> paths) {
+    auto looking = [](Files& files, std::vector<std::filesystem::path> at) -> async::Task<void> {
+      EXPECT_TRUE(co_await files.look(std::move(at)));
+    };
+    group_.spawn("look", looking(files_, std::move(paths)));
+    settle();
+  }
   proc::FakeProcess& process(std::size_t number) { return *spawner_.processes().at(number); }
   void say(std::size_t number, std::string line) {
     auto write = [](proc::FakeProcess& to, std::string text) -> async::Task<void> {
@@ -87,6 +95,7 @@ class MemoryPredictorTest : public testing::Test {
   async::Loop loop_;
   async::ManualTimers timers_{loop_.executor()};
   proc::FakeSpawner spawner_{timers_};
+  Files files_{loop_.executor(), timers_, {.offload = [](auto work) { work(); }}};
   std::optional<MemoryPredictor> predictor_;
   async::TaskGroup group_{loop_.executor()};
 };
@@ -94,6 +103,7 @@ class MemoryPredictorTest : public testing::Test {
 TEST_F(MemoryPredictorTest, AsksAChildOnceAndKeepsItsAnswer) {
   const auto first = ask();
   ASSERT_THAT(spawner_.processes(), SizeIs(1));
+  EXPECT_EQ(process(0).spec().leftovers, engine_leftovers());
   EXPECT_FALSE(*first);
   EXPECT_FALSE(predictor_->known(model_, {}));
   say(0, EngineEvent(some(5)));
@@ -167,7 +177,17 @@ TEST_F(MemoryPredictorTest, AnotherFileOrOptionIsAnotherQuestionAndThreadsAreNot
   options.gpu_layers = 0;
   EXPECT_FALSE(predictor_->known(model_, options));
   std::ofstream(dir_ / "a-2.gguf") << "other";
+  look({dir_ / "a-2.gguf"});
   EXPECT_FALSE(predictor_->known(model_, {}));
+
+  options = {};
+  options.draft_model = (dir_ / "a-1.gguf").native();
+  ask(options);
+  say(1, EngineEvent(some(6)));
+  EXPECT_TRUE(predictor_->known(model_, options));
+  std::ofstream(dir_ / "a-1.gguf") << "another draft";
+  look({dir_ / "a-1.gguf"});
+  EXPECT_FALSE(predictor_->known(model_, options));
 }
 
 TEST_F(MemoryPredictorTest, CausesOfTheChildComeThroughAndAreNotKept) {

@@ -79,16 +79,18 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view recipe() const = 0;
-  // What `options` come to for this model once every default is filled in. Errors: invalid_option,
-  // model_file_not_found, load_failed for a file that is no model any more.
+  // What `options` come to for this model once every default is filled in. Looks at no disk. Errors: invalid_option.
   virtual Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const = 0;
+  // Whether the files of the model and of these resolved options are there. Blocks nobody, however slow their disk.
+  // Errors: model_file_not_found, invalid_option, load_failed for a file that is no model any more, files_silent.
+  virtual async::Task<Result<>> check_files(ModelPtr model, LoadOptions options) = 0;
   // What a load with these resolved options computes on, as far as that can be told before. `machine`: what the memory
   // of this machine shows it to have; a backend that knows better goes by that.
   virtual Device device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const = 0;
   // The memory that a load with these resolved options will take; may start a process to find out. Errors: those of the
   // load that can be known before, and load_failed when it can't be told.
   virtual async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) = 0;
-  // The same as far as it is known without asking.
+  // The same as far as it is known without asking, of the files as check_files() saw them.
   virtual std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                        const LoadOptions& options) const = 0;
   // Bytes on any one device that the load hardly exceeds, from the size of the files: where there is more than that,

@@ -20,6 +20,7 @@
 #include "proc/control_channel.h"
 #include "proc/errc.h"
 #include "proc/exit_status.h"
+#include "proc/leftovers.h"
 #include "proc/log_tail.h"
 
 namespace corral::proc {
@@ -40,6 +41,8 @@ struct ChildSpec {
   // The program calls bind_to_parent() itself at its start (exec_mode.h), so it is started directly: one exec instead
   // of two. For our own sub-commands only. argv[0] must be a path.
   bool binds_itself = false;
+  // Removed once it has ended in whatever way, before another process can have its pid.
+  Leftovers leftovers = {};
 
   LogLimits log = {};
   std::filesystem::path log_file = {};               // empty: none; else every line is appended to it

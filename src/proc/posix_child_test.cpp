@@ -226,6 +226,41 @@ TEST_F(PosixChildTest, LinesGoToTheFileToo) {
   std::filesystem::remove(path);
 }
 
+// Also when nobody is left who waits for its end: the file of a pid is gone before the pid is free.
+TEST_F(PosixChildTest, WhatItLeavesBehindIsRemovedHoweverItEnds) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "corral_leftovers_test";
+  std::filesystem::create_directories(folder);
+  const auto leaving = [&](const std::string& then) {
+    auto spec = shell("touch " + (folder / "left-$$-here").native() + "; echo ready; " + then);
+    spec.leftovers = {folder / "left-{pid}-here", folder / "never-there-{pid}"};
+    return spec;
+  };
+  const auto is_left = [&](pid_t pid) {
+    return std::filesystem::exists(folder / ("left-" + std::to_string(pid) + "-here"));
+  };
+  auto driver = [&]() -> Task<void> {
+    auto child = co_await start_ready(leaving("exec sleep 1000"));
+    const auto pid = child->pid();
+    EXPECT_TRUE(is_left(pid));
+    child->kill(SIGKILL);
+    EXPECT_EQ(co_await child->wait(), ExitStatus::killed(SIGKILL));
+    EXPECT_FALSE(is_left(pid));
+    child = co_await start_ready(leaving("exec sleep 1000"));
+    child.reset();
+    while (has_children()) co_await async::asio::post(async::use_task);
+  };
+  async::run_blocking(loop, driver());
+  EXPECT_EQ(run(leaving("exit 0")), ExitStatus::exited(0));
+  {
+    async::Loop short_lived;
+    auto outlived = [&]() -> Task<void> { const auto child = co_await start_ready(leaving("exec sleep 1000")); };
+    async::run_blocking(short_lived, outlived());
+  }
+  EXPECT_FALSE(has_children());
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(PosixChildTest, TwoHundredChildrenLeaveNothingBehind) {
   auto driver = [&](int count) -> Task<void> {
     for (int i = 0; i < count; ++i) {

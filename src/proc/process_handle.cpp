@@ -34,9 +34,9 @@ bool wait_for(int pidfd, int options, siginfo_t& info) {
 
 }  // namespace
 
-Result<ProcessHandle> ProcessHandle::adopt(pid_t pid) {
+Result<ProcessHandle> ProcessHandle::adopt(pid_t pid, Leftovers leftovers) {
   UniqueFd pidfd(pidfd_open(pid));
-  if (pidfd) return ProcessHandle(pid, std::move(pidfd));
+  if (pidfd) return ProcessHandle(pid, std::move(pidfd), std::move(leftovers));
   const int cause = errno;
   ::kill(-pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
@@ -49,6 +49,7 @@ ProcessHandle& ProcessHandle::operator=(ProcessHandle&& other) noexcept {
     kill_and_reap();
     pid_ = std::exchange(other.pid_, 0);
     pidfd_ = std::move(other.pidfd_);
+    leftovers_ = std::move(other.leftovers_);
   }
   return *this;
 }
@@ -68,6 +69,9 @@ bool ProcessHandle::ended() const {
 
 ExitStatus ProcessHandle::reap() {
   siginfo_t info;
+  // Files of its pid are its own while it is there, if only as a zombie.
+  if (pid_ != 0 && !leftovers_.empty() && wait_for(pidfd_.get(), WEXITED | WNOWAIT, info))
+    remove_leftovers(leftovers_, pid_);
   const bool known = pid_ != 0 && wait_for(pidfd_.get(), WEXITED, info);
   pid_ = 0;
   pidfd_.reset();

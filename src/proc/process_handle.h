@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "proc/exit_status.h"
+#include "proc/leftovers.h"
 
 namespace corral::proc {
 
@@ -19,9 +20,10 @@ class ProcessHandle {
  public:
   ProcessHandle() = default;
   // Takes over a direct, unreaped child that leads its own process group. Kills it and fails when the kernel can't
-  // watch it (kernel_too_old, or spawn_failed: out of descriptors).
-  static Result<ProcessHandle> adopt(pid_t pid);
-  ProcessHandle(ProcessHandle&& other) noexcept : pid_(std::exchange(other.pid_, 0)), pidfd_(std::move(other.pidfd_)) {}
+  // watch it (kernel_too_old, or spawn_failed: out of descriptors). `leftovers` are removed when it is reaped.
+  static Result<ProcessHandle> adopt(pid_t pid, Leftovers leftovers = {});
+  ProcessHandle(ProcessHandle&& other) noexcept
+      : pid_(std::exchange(other.pid_, 0)), pidfd_(std::move(other.pidfd_)), leftovers_(std::move(other.leftovers_)) {}
   ProcessHandle& operator=(ProcessHandle&& other) noexcept;
   ~ProcessHandle() { kill_and_reap(); }
 
@@ -32,15 +34,17 @@ class ProcessHandle {
   void send(int signal) const;
   // Whether it has ended. It stays unreaped.
   bool ended() const;
-  // Waits for its end, frees pid and pidfd. Once.
+  // Waits for its end, removes what it left behind, frees pid and pidfd. Once.
   ExitStatus reap();
 
  private:
-  explicit ProcessHandle(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+  ProcessHandle(pid_t pid, UniqueFd pidfd, Leftovers leftovers)
+      : pid_(pid), pidfd_(std::move(pidfd)), leftovers_(std::move(leftovers)) {}
   void kill_and_reap();
 
   pid_t pid_ = 0;  // 0: none, or reaped
   UniqueFd pidfd_;
+  Leftovers leftovers_;
 };
 
 }  // namespace corral::proc

@@ -29,10 +29,6 @@ Error broken(const ForwardRequest& request, const std::optional<std::string>& en
                       end ? "ended" : "broke the connection", end ? *end : cause.message)};
 }
 
-Error cancelled(const RequestId& id) {
-  return {make_error_code(errc::cancelled), fmt::format("request '{}' was cancelled", id.value())};
-}
-
 Outcome outcome_of(unsigned status) {
   if (status < 400) return Outcome::ok;
   return status < 500 ? Outcome::refused : Outcome::failed;
@@ -200,7 +196,11 @@ class ForwardedStream final : public http::BodySource {
 
 async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
   const auto executor = co_await async::asio::this_coro::executor;
-  RequestView about{.id = request.id, .model = request.model->name, .path = request.path, .stream = request.stream};
+  RequestView about{.id = request.id,
+                    .kind = RequestKind::inference,
+                    .model = request.model->name,
+                    .path = request.path,
+                    .stream = request.stream};
   const auto active = std::make_shared<ActiveRequest>(requests_, executor, std::move(about), request.model->type);
   const auto id = request.id;
   auto answering = request.stream ? streamed(std::move(request), active) : whole(std::move(request), active);

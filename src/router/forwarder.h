@@ -35,7 +35,7 @@ class Forwarder {
 
   // On the loop of the client's connection.
   async::Task<http::Response> forward(ForwardRequest request);
-  // Those under way. On any loop.
+  // Those under way, and others that are to be listed beside them. On any loop.
   RequestTable& requests() { return requests_; }
 
  private:

@@ -10,16 +10,25 @@ backends::LoadOptions ModelRouter::configured(const ModelName& model) const {
 }
 
 async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr model, OptionChange change) {
-  OptionReport report;
-  if (!change.unset_all) report.saved = saved_.of(model->name);
-  for (const auto* option : change.unset) config::unset(*option, report.saved);
-  report.saved = backends::merge(change.set, report.saved);
-  report.pinned = core_.state().find(model->name) != nullptr && core_.state().find(model->name)->pinned;
+  const auto saved_then = [&] {
+    backends::LoadOptions saved;
+    if (!change.unset_all) saved = saved_.of(model->name);
+    for (const auto* option : change.unset) config::unset(*option, saved);
+    return backends::merge(change.set, saved);
+  };
+  Result<> there;
+  if (const auto tried = resolve(*model, backends::merge(saved_then(), options_.default_options)))
+    there = co_await tried->backend->check_files(model, tried->options);
 
+  // From here on nothing waits, so nobody else changes what is saved meanwhile.
+  OptionReport report;
+  report.saved = saved_then();
+  report.pinned = core_.state().find(model->name) != nullptr && core_.state().find(model->name)->pinned;
   const auto defaults = resolve(*model, options_.default_options);
   report.defaults = defaults ? defaults->options : options_.default_options;
   const auto wanted = backends::merge(report.saved, options_.default_options);
-  const auto effective = resolve(*model, wanted);
+  auto effective = resolve(*model, wanted);
+  if (effective && !there) effective = std::unexpected(there.error());
   // What is wrong with values that were just given is an answer; what was wrong before is only told.
   if (!effective && change.set != backends::LoadOptions()) co_return std::unexpected(effective.error());
   report.effective = effective ? effective->options : wanted;

@@ -267,10 +267,12 @@ Result<ModelRouter::Resolved> ModelRouter::resolve(const models::ModelInfo& mode
   return Resolved{*backend, std::move(*resolved)};
 }
 
-Result<std::shared_ptr<LoadSpec>> ModelRouter::make_spec(const backends::ModelPtr& model,
-                                                         const backends::LoadOptions& options) const {
+async::Task<Result<std::shared_ptr<LoadSpec>>> ModelRouter::make_spec(backends::ModelPtr model,
+                                                                      backends::LoadOptions options) {
   auto resolved = resolve(*model, backends::merge(options, configured(model->name)));
-  if (!resolved) return std::unexpected(resolved.error());
+  if (!resolved) co_return std::unexpected(resolved.error());
+  const auto there = co_await resolved->backend->check_files(model, resolved->options);
+  if (!there) co_return std::unexpected(there.error());
   auto spec = std::make_shared<LoadSpec>();
   spec->name = model->name;
   spec->type = model->type;
@@ -282,12 +284,12 @@ Result<std::shared_ptr<LoadSpec>> ModelRouter::make_spec(const backends::ModelPt
   spec->eviction = eviction_of(spec->load_options);
   spec->requested = options;
   spec->backend = resolved->backend;
-  return spec;
+  co_return spec;
 }
 
 async::Task<Result<residency::SpecPtr>> ModelRouter::checked_spec(backends::ModelPtr model,
                                                                   backends::LoadOptions options) {
-  auto made = make_spec(model, options);
+  auto made = co_await make_spec(model, options);
   if (!made) co_return std::unexpected(made.error());
   LoadSpec& spec = **made;
   const auto possible = co_await spec.backend->preflight(spec.model, spec.load_options);
@@ -373,7 +375,7 @@ async::Task<Result<PressureReport>> ModelRouter::simulate_pressure_here(double p
 
 async::Task<Result<MemoryEstimate>> ModelRouter::estimate_here(backends::ModelPtr model,
                                                                backends::LoadOptions options) {
-  const auto made = make_spec(model, options);
+  const auto made = co_await make_spec(model, options);
   if (!made) co_return std::unexpected(made.error());
   const LoadSpec& spec = **made;
   co_return co_await spec.backend->estimate(spec.model, spec.load_options);

@@ -199,9 +199,8 @@ class ModelRouter {
     backends::LoadOptions options;
   };
   Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
-  // Without what depends on the machine.
-  Result<std::shared_ptr<LoadSpec>> make_spec(const backends::ModelPtr& model,
-                                              const backends::LoadOptions& options) const;
+  // Without what depends on the machine's memory. Its files are there.
+  async::Task<Result<std::shared_ptr<LoadSpec>>> make_spec(backends::ModelPtr model, backends::LoadOptions options);
   // All of it, and whether such a load can succeed on this machine at all.
   async::Task<Result<residency::SpecPtr>> checked_spec(backends::ModelPtr model, backends::LoadOptions options);
   Lease make_lease(residency::LeaseId id, residency::ServerId server);

@@ -3,11 +3,21 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "router/errors.h"
+
 namespace corral::router {
 
 const char* name_of(Outcome outcome) {
   static constexpr std::array<const char*, kOutcomeCount> kNames{"ok", "refused", "failed", "cancelled"};
   return kNames[static_cast<std::size_t>(outcome)];
+}
+
+const char* name_of(RequestKind kind) { return kind == RequestKind::load ? "load" : "inference"; }
+
+Error cancelled(const RequestId& id) {
+  return {make_error_code(errc::cancelled), fmt::format("request '{}' was cancelled", id.value())};
 }
 
 ActiveRequest::ActiveRequest(RequestTable& table, async::Executor executor, RequestView about, ModelType type)
@@ -28,6 +38,7 @@ ActiveRequest::~ActiveRequest() {
     const std::scoped_lock lock(table_.mutex_);
     table_.requests_.erase(number_);
   }
+  if (about_.kind != RequestKind::inference) return;
   const auto started = started_.load();
   RequestEnd end{about_.model, type_, outcome_, {}};
   if (started != MonoTime::max()) end.waited = started - since_;

@@ -1,4 +1,5 @@
-// The inference requests under way: who they are, where they stand, and a way to end one from outside.
+// The requests under way that may take their time, inference and loads: who they are, where they stand, and a way to
+// end one from outside.
 //
 // On any loop: a lock guards the list and is held for looking through it only. What belongs to one request, its
 // ActiveRequest, is touched on its connection's loop.
@@ -14,7 +15,9 @@
 #include <vector>
 
 #include "async/event.h"
+#include "async/timer.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/model_type.h"
 #include "base/named.h"
 
@@ -30,9 +33,16 @@ enum class Outcome : std::uint8_t {
 inline constexpr std::size_t kOutcomeCount = 4;
 const char* name_of(Outcome outcome);
 
+enum class RequestKind : std::uint8_t { inference, load };
+const char* name_of(RequestKind kind);
+
+// What a request is told that somebody cancelled.
+Error cancelled(const RequestId& id);
+
 // One request as others see it.
 struct RequestView {
   RequestId id;
+  RequestKind kind = RequestKind::inference;
   ModelName model;
   std::string path;
   bool stream = false;
@@ -67,6 +77,14 @@ class ActiveRequest {
   // Somebody wants it to end.
   bool stopped() const { return stop_->is_set(); }
   async::Task<void> until_stopped() const;
+  // The task's result, or errc::cancelled when somebody wanted it to end first; then the task is cancelled.
+  template <typename T>
+  async::Task<Result<T>> unless_stopped(async::Task<Result<T>> task) const {
+    auto stop = until_stopped();
+    auto done = co_await async::race(std::move(task), std::move(stop));
+    if (!done) co_return std::unexpected(cancelled(about_.id));
+    co_return std::move(*done);
+  }
   // Called once when that happens; for what can't wait beside it. Empty: no more.
   void on_stop(std::function<void()> call) { *on_stop_ = std::move(call); }
 
@@ -88,7 +106,7 @@ class ActiveRequest {
 
 class RequestTable {
  public:
-  // `ended` is called with what is left of every request, on the loop where it ends.
+  // `ended` is called with what is left of every inference request, on the loop where it ends.
   RequestTable(const Clock& clock, std::function<void(RequestEnd)> ended) : clock_(clock), ended_(std::move(ended)) {}
 
   std::vector<RequestView> list() const;  // oldest first

@@ -1,6 +1,6 @@
 // Processes die; requests don't hang and nothing is left behind.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Server } from "../support/server.mjs";
 
@@ -36,6 +36,24 @@ test("kill -9 of a child ends each of 8 streams with one framed error, and the n
     const again = await server.chat("scripted-endless", "go");
     assert.equal(again.status, 200);
     assert.notEqual((await server.loaded())[0].pid, child.pid);
+  } finally {
+    await server.stop();
+  }
+});
+
+// A note in shared memory that the OpenMP library takes away in an orderly end only.
+const note = (pid) => `/dev/shm/__KMP_REGISTERED_LIB_${pid}_${process.getuid()}`;
+
+test("kill -9 of a child leaves nothing in shared memory", async () => {
+  const server = await Server.start();
+  try {
+    assert.equal((await server.chat("tiny-llama", "hi")).status, 200);
+    const { pid } = (await server.loaded())[0];
+    assert.ok(existsSync(note(pid)), "an engine that has computed left its note");
+    process.kill(pid, "SIGKILL");
+    assert.equal((await server.chat("tiny-llama", "hi")).status, 200);
+    assert.notEqual((await server.loaded())[0].pid, pid);
+    assert.ok(!existsSync(note(pid)));
   } finally {
     await server.stop();
   }

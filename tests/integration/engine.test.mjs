@@ -14,10 +14,10 @@ const engines = [];
 after(() => engines.forEach((engine) => engine.child.kill("SIGKILL")));
 
 class Engine {
-  constructor(args = [], environment = {}) {
+  constructor(args = [], environment = {}, command = (program, args) => [program, args]) {
     this.folder = mkdtempSync(join(tmpdir(), "corral-engine-"));
     const socket = args.length > 0 ? args : ["--socket", join(this.folder, "engine.sock")];
-    this.child = spawn(program, ["engine", ...socket], {
+    this.child = spawn(...command(program, ["engine", ...socket]), {
       stdio: ["ignore", "ignore", "ignore", "pipe"],
       env: { ...process.env, CORRAL_CONTROL_FD: "3", ...environment },
     });
@@ -156,6 +156,17 @@ test("a chat model that is said to be for embeddings embeds", async () => {
   assert.ok(answer.data[0].embedding.length > 0);
   engine.control.destroy();
   await engine.ended;
+});
+
+// As a killed process of the same id has left it: without the clean-up at its start the engine dies of it with SIGBUS.
+test("a broken note of the OpenMP library under its id does an engine no harm", async () => {
+  const broken = ': > "/dev/shm/__KMP_REGISTERED_LIB_$$_$(id -u)"; exec "$0" "$@"';
+  const engine = new Engine([], {}, (program, args) => ["/bin/sh", ["-c", broken, program, ...args]]);
+  engine.load({ ctx_size: 1024 });
+  assert.ok((await engine.events()).at(-1).ready);
+  assert.equal((await ask(engine, { prompt: "a horse", max_tokens: 2 })).usage.completion_tokens, 2);
+  engine.control.destroy();
+  assert.equal(await engine.ended, 0);
 });
 
 test("downsized, it goes on where it was", async () => {

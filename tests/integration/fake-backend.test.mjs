@@ -100,6 +100,59 @@ stage("a model in memory answers while another one loads", ["a", "b"], slots(2),
   assert.equal((await slow).body.pid, b.pid);
 });
 
+// A load that can be named, and its end.
+const load = (server, model_name, id, more = {}) => server.json("POST", "/v1/load", { model_name, ...more }, { "x-request-id": id });
+const cancel = async (server, id) => {
+  const answer = await server.post(`/v1/requests/${id}/cancel`, {});
+  assert.deepEqual(answer.body, { status: "success", id, cancelled: 1 });
+};
+const listed = async (server) =>
+  (await server.get("/v1/requests")).body.requests.map(({ id, kind, model, status }) => `${id} ${kind} ${model} ${status}`);
+
+stage("cancelled by its id, a load that waits gives up its place, and one that runs its process", ["a", "b"], slots(2), async (its, server) => {
+  const first = load(server, "a", "first");
+  const a = await its.loading("a");
+  const second = load(server, "b", "second");
+  await its.health(queued("b"));
+  assert.deepEqual(await listed(server), ["first load a running", "second load b queued"]);
+  await cancel(server, "second");
+  const refused = await second;
+  assert.equal(refused.status, 499);
+  assert.equal(refused.body.error.code, "cancelled");
+  assert.deepEqual((await server.get("/v1/health")).body.load_queue, []);
+  await cancel(server, "first");
+  assert.equal((await first).body.error.code, "cancelled");
+  await a.gone;
+  assert.deepEqual(await listed(server), []);
+  assert.equal((await server.post("/v1/requests/first/cancel", {})).status, 404);
+  assert.deepEqual(its.started, ["a"]);
+  await its.have("b");
+});
+
+stage("a cancelled load ends its own progress stream with one error, and leaves the load to others who wait for it", ["a"], slots(1), async (its, server) => {
+  const response = await fetch(`${server.url}/v1/load`, {
+    method: "POST",
+    body: JSON.stringify({ model_name: "a", stream: true }),
+    headers: { "x-request-id": "streamed" },
+  });
+  const a = await its.loading("a");
+  const other = load(server, "a", "other");
+  const chat = server.chat("a", "hi");
+  await its.health((health) => health.loading?.waiters === 3);
+  await cancel(server, "streamed");
+  const events = (await response.text()).split("\n\n");
+  assert.equal(events.pop(), "");
+  const [kind, data] = events.pop().split("\n");
+  assert.equal(kind, "event: error");
+  assert.equal(JSON.parse(data.replace(/^data: /, "")).error.code, "cancelled");
+  assert.ok(events.every((event) => event.startsWith("event: progress\n")));
+  a.ready();
+  assert.equal((await other).status, 200);
+  (await a.request()).answer();
+  assert.equal((await chat).body.pid, a.pid);
+  assert.deepEqual(its.started, ["a"]);
+});
+
 stage("eight clients race for one slot: each gets the model it named, one process at a time", ["a", "b", "c"], slots(1), async (its, server) => {
   its.automatic = true;
   const client = async (number) => {

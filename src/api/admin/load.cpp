@@ -8,6 +8,7 @@
 #include "backends/engine_protocol.h"
 #include "http/sse.h"
 #include "json/writer.h"
+#include "protocol/errors.h"
 #include "protocol/fields.h"
 #include "protocol/http_error.h"
 
@@ -41,6 +42,14 @@ const protocol::FieldTable& table() {
 std::string model_name(json::View body) {
   const auto name = body.find("model_name");
   return std::string(name.found() && name.is_string() ? name.as_string() : body.find("model").as_string());
+}
+
+async::Task<Result<backends::ModelPtr>> named_model(Context& context, json::View body) {
+  auto name = model_name(body);
+  if (name.empty())
+    co_return fail(protocol::errc::missing_field, "'model_name' is required: the name of a model, see /v1/models",
+                   "model_name");
+  co_return co_await context.models.find(std::move(name));
 }
 
 std::string loaded_body(const models::ModelInfo& model) {
@@ -91,6 +100,20 @@ class LoadEvents final : public http::BodySource {
   bool waited_ = false;
 };
 
+// The load as one of the requests under way, which can be cancelled by their id.
+async::Task<Result<bool>> cancellable(Context& context, RequestId id, backends::ModelPtr model, bool streams,
+                                      async::Task<Result<bool>> load) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  router::RequestView about{.id = std::move(id),
+                            .kind = router::RequestKind::load,
+                            .model = model->name,
+                            .path = "/v1/load",
+                            .stream = streams};
+  const router::ActiveRequest active(context.forwarder.requests(), executor, std::move(about), model->type);
+  auto loading = active.unless_stopped(std::move(load));
+  co_return co_await std::move(loading);
+}
+
 // A load that is refused at once has a status; one that takes its time is told as it goes.
 async::Task<http::Response> load_streamed(Context& context, backends::ModelPtr model, async::Task<Result<bool>> task) {
   const auto executor = co_await async::asio::this_coro::executor;
@@ -115,13 +138,14 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return protocol::error_response(peek.error());
   const auto body = peek->root();
-  const auto model = co_await context.models.find(model_name(body));
+  const auto model = co_await named_model(context, body);
   if (!model) co_return protocol::error_response(model.error());
   auto options = load_options_of(body);
   if (!options) co_return protocol::error_response(options.error());
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
-  auto task = context.router.load(*model, std::move(*options), pin, flag(body, "save_options"));
+  auto task = cancellable(context, request.id, *model, flag(body, "stream"),
+                          context.router.load(*model, std::move(*options), pin, flag(body, "save_options")));
   if (flag(body, "stream")) co_return co_await load_streamed(context, *model, std::move(task));
   const auto loaded = co_await std::move(task);
   if (!loaded) co_return protocol::error_response(loaded.error());
@@ -132,7 +156,7 @@ async::Task<http::Response> load(Context& context, http::Request request) {
 async::Task<http::Response> estimate(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return protocol::error_response(peek.error());
-  const auto model = co_await context.models.find(model_name(peek->root()));
+  const auto model = co_await named_model(context, peek->root());
   if (!model) co_return protocol::error_response(model.error());
   auto options = load_options_of(peek->root());
   if (!options) co_return protocol::error_response(options.error());
@@ -152,6 +176,19 @@ void write_names(json::Writer& out, std::string_view key, const std::vector<Mode
   out.end_array();
 }
 
+// A body that names no model unloads all of them: a member that means nothing may well be a name that was misspelt.
+Result<> means_all(json::View body) {
+  Result<> fine;
+  body.each_member([&](std::string_view name, json::View) {
+    if (table<kUnloadFields>().find(name) != nullptr) return true;
+    fine = fail(protocol::errc::unsupported_value,
+                fmt::format("unload takes 'model_name', or an empty body for all models, not '{}'", name),
+                std::string(name));
+    return false;
+  });
+  return fine;
+}
+
 async::Task<http::Response> unload(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kUnloadFields>(), true);
   if (!peek) co_return protocol::error_response(peek.error());
@@ -168,6 +205,8 @@ async::Task<http::Response> unload(Context& context, http::Request request) {
     out.field("message", "Model unloaded successfully").field("model_name", name).end_object();
     co_return http::Response::json(200, std::move(body));
   }
+  const auto all = means_all(peek->root());
+  if (!all) co_return protocol::error_response(all.error());
   const auto unloaded = co_await context.router.unload_all();
   if (!unloaded) co_return protocol::error_response(unloaded.error());
   out.field("message", unloaded->draining.empty() ? "All models unloaded successfully"

@@ -167,7 +167,8 @@ void write_house(MetricsText& out, Context& context, const router::Report& repor
               static_cast<double>(snapshot.queue.size()));
   write_gauge(out, "corral_load_queue_waiters", "Requests that wait for these", static_cast<double>(waiters));
   std::array<double, 2> requests{};
-  for (const auto& request : context.forwarder.requests().list()) requests[request.running ? 1 : 0] += 1;
+  for (const auto& request : context.forwarder.requests().list())
+    if (request.kind == router::RequestKind::inference) requests[request.running ? 1 : 0] += 1;
   out.family("corral_requests", MetricType::gauge, "Inference requests under way");
   for (const std::size_t running : {0, 1}) {
     const MetricLabel labels[] = {{"status", running == 1 ? "running" : "queued"}};

@@ -1,4 +1,4 @@
-// The inference requests under way: GET requests, POST requests/{id}/cancel.
+// The requests under way, inference and loads: GET requests, POST requests/{id}/cancel.
 #include <fmt/format.h>
 
 #include "api/errors.h"
@@ -14,9 +14,14 @@ async::Task<http::Response> list(Context& context) {
   json::Writer out(body);
   out.begin_object().key("requests").begin_array();
   for (const auto& request : context.forwarder.requests().list()) {
-    out.begin_object().field("id", request.id.value()).field("model", request.model.value());
-    out.field("path", request.path).field("stream", request.stream);
-    out.field("status", request.running ? "running" : "queued");
+    bool running = request.running;
+    if (request.kind == router::RequestKind::load) {
+      const auto progress = co_await context.router.progress(request.model);
+      running = progress.has_value();
+    }
+    out.begin_object().field("id", request.id.value()).field("kind", name_of(request.kind));
+    out.field("model", request.model.value()).field("path", request.path).field("stream", request.stream);
+    out.field("status", running ? "running" : "queued");
     out.field("age_ms", request.age.count()).field("waited_ms", request.waited.count()).end_object();
   }
   out.end_array().end_object();
@@ -27,7 +32,7 @@ async::Task<http::Response> cancel(Context& context, std::string id) {
   const auto found = context.forwarder.requests().cancel(RequestId(id));
   if (found == 0) {
     const Error error(make_error_code(errc::request_not_found),
-                      fmt::format("no inference request with the id '{}' is under way", id), "id");
+                      fmt::format("no request with the id '{}' is under way", id), "id");
     co_return protocol::error_response(error);
   }
   std::string body;

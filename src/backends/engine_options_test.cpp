@@ -1,64 +1,57 @@
-// The engine's recipe before a load: options filled in and checked, what they compute on, what can never succeed.
+// What the engine's recipe makes of load options: devices, defaults, checks, and the files they name.
 #include "backends/engine_backend_fixture.h"
 
 namespace corral::backends {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using EngineOptionsTest = EngineBackendFixture;
 
-// ---- memory, before the load
+// ---- what a load computes on
 
-TEST_F(EngineBackendTest, PreflightAsksNobodyWhereEverythingFits) {
-  host_ = {.total = 64ull << 30, .available = 0};
+TEST_F(EngineOptionsTest, ALoadComputesOnTheGpuOfTheMachineUnlessItIsKeptOff) {
   start();
-  preflight({8192, 16, 0, -1, ""});
-  ASSERT_TRUE(fits_);
-  EXPECT_TRUE(*fits_);
-  EXPECT_THAT(spawner_.processes(), IsEmpty());
+  const auto on = [this](LoadOptions options, Device machine) {
+    return backend_->device(*model(), *backend_->resolve(*model(), options), machine);
+  };
+  const Device with_gpu = Device::cpu | Device::gpu;
+  LoadOptions no_layers, some_layers, cpu;
+  no_layers.gpu_layers = 0;
+  some_layers.gpu_layers = 7;
+  cpu.llamacpp_backend = "cpu";
+  EXPECT_EQ(on({}, with_gpu), Device::gpu);
+  EXPECT_EQ(on(some_layers, with_gpu), Device::gpu);
+  EXPECT_EQ(on(no_layers, with_gpu), Device::cpu);
+  EXPECT_EQ(on(cpu, with_gpu), Device::cpu);
+  EXPECT_EQ(on({}, Device::cpu), Device::cpu);
+  LoadOptions vulkan = {};
+  vulkan.llamacpp_backend = "vulkan";
+  EXPECT_EQ(on(vulkan, Device::cpu), Device::gpu) << "who is there without memory of its own";
+  vulkan.gpu_layers = 0;
+  EXPECT_EQ(on(vulkan, with_gpu), Device::cpu);
 }
 
-TEST_F(EngineBackendTest, PreflightRefusesWhatNeverFitsWithNeedAndHave) {
-  host_ = {.total = 4ull << 30, .available = 4ull << 30};
+TEST_F(EngineOptionsTest, WhatTheEngineSaysOfItsDeviceCountsMoreThanWhatTheMachineHas) {
   start();
-  preflight({1 << 24, 16, 0, -1, ""});
-  ASSERT_EQ(spawner_.processes().size(), 1u);
-  EXPECT_THAT(process(0).spec().argv, ElementsAre("/usr/bin/corral", "engine", "--estimate"));
-  EXPECT_EQ(parse_engine_load(heard_by(0))->options.ctx_size, 1 << 24);
-  EXPECT_FALSE(fits_);
-  say(0, EngineEvent(estimate_of(5ull << 30)));
-  ASSERT_TRUE(fits_ && !*fits_);
-  EXPECT_EQ(fits_->error().code, errc::load_never_fits);
-  EXPECT_EQ(fits_->error().param, "ctx_size");
-  EXPECT_THAT(fits_->error().message, HasSubstr("needs 5.0 GiB on cpu, which has 4.0 GiB"));
-  ASSERT_EQ(fits_->error().memory.size(), 1u);
-  EXPECT_EQ(fits_->error().memory[0].need, 5ull << 30);
-  EXPECT_EQ(fits_->error().memory[0].have, 4ull << 30);
-  EXPECT_FALSE(process(0).alive());
-
-  preflight({1 << 24, 16, 0, -1, ""});  // known by now
-  EXPECT_EQ(spawner_.processes().size(), 1u);
-  EXPECT_FALSE(*fits_);
+  LoadOptions cpu;
+  cpu.llamacpp_backend = "cpu";
+  const auto load_on = [this](const LoadOptions& options, Device said) {
+    load(*backend_->resolve(*model(), options));
+    say(spawner_.processes().size() - 1, EngineReady{1, "", said});
+  };
+  const auto next = [this](Device machine) {
+    return backend_->device(*model(), *backend_->resolve(*model(), {}), machine);
+  };
+  load_on(cpu, Device::cpu);
+  EXPECT_EQ(server_->facts().device, Device::cpu);
+  EXPECT_EQ(next(Device::cpu | Device::gpu), Device::gpu) << "one that was kept off the GPU says nothing of it";
+  load_on({}, Device::cpu);
+  EXPECT_EQ(next(Device::cpu | Device::gpu), Device::cpu) << "an engine without a GPU's backend";
+  load_on({}, Device::gpu);
+  EXPECT_EQ(server_->facts().device, Device::gpu);
+  EXPECT_EQ(next(Device::cpu), Device::gpu) << "a GPU whose memory nobody sees";
 }
 
-TEST_F(EngineBackendTest, PreflightLetsPassWhatFitsAndWhatCannotBeTold) {
-  host_ = {.total = 4ull << 30, .available = 0};
-  start();
-  preflight({1 << 24, 16, 0, -1, ""});
-  say(0, EngineEvent(estimate_of(3ull << 30)));
-  EXPECT_TRUE(fits_ && *fits_);
-  preflight({1 << 23, 16, 0, -1, ""});
-  process(1).die(SIGSEGV);
-  settle();
-  EXPECT_TRUE(fits_ && *fits_) << "a broken estimate is no reason to refuse";
-  preflight({1 << 22, 16, 0, -1, ""});
-  say(2, EngineFailed{errc::invalid_option, "no such cache type"});
-  ASSERT_TRUE(fits_ && !*fits_);
-  EXPECT_EQ(fits_->error().code, errc::invalid_option);
-}
-
-TEST_F(EngineBackendTest, AKindOfGpuThatTheEngineHasNotIsRefusedBeforeTheLoad) {
+TEST_F(EngineOptionsTest, AKindOfGpuThatTheEngineHasNotIsRefusedBeforeTheLoad) {
   host_ = {.total = 64ull << 30, .available = 0};
   start();
   LoadOptions options;
@@ -88,54 +81,9 @@ TEST_F(EngineBackendTest, AKindOfGpuThatTheEngineHasNotIsRefusedBeforeTheLoad) {
   EXPECT_EQ(fits_->error().code, errc::backend_not_installed);
 }
 
-// ---- what a load computes on
-
-TEST_F(EngineBackendTest, ALoadComputesOnTheGpuOfTheMachineUnlessItIsKeptOff) {
-  start();
-  const auto on = [this](LoadOptions options, Device machine) {
-    return backend_->device(*model(), *backend_->resolve(*model(), options), machine);
-  };
-  const Device with_gpu = Device::cpu | Device::gpu;
-  LoadOptions no_layers, some_layers, cpu;
-  no_layers.gpu_layers = 0;
-  some_layers.gpu_layers = 7;
-  cpu.llamacpp_backend = "cpu";
-  EXPECT_EQ(on({}, with_gpu), Device::gpu);
-  EXPECT_EQ(on(some_layers, with_gpu), Device::gpu);
-  EXPECT_EQ(on(no_layers, with_gpu), Device::cpu);
-  EXPECT_EQ(on(cpu, with_gpu), Device::cpu);
-  EXPECT_EQ(on({}, Device::cpu), Device::cpu);
-  LoadOptions vulkan = {};
-  vulkan.llamacpp_backend = "vulkan";
-  EXPECT_EQ(on(vulkan, Device::cpu), Device::gpu) << "who is there without memory of its own";
-  vulkan.gpu_layers = 0;
-  EXPECT_EQ(on(vulkan, with_gpu), Device::cpu);
-}
-
-TEST_F(EngineBackendTest, WhatTheEngineSaysOfItsDeviceCountsMoreThanWhatTheMachineHas) {
-  start();
-  LoadOptions cpu;
-  cpu.llamacpp_backend = "cpu";
-  const auto load_on = [this](const LoadOptions& options, Device said) {
-    load(*backend_->resolve(*model(), options));
-    say(spawner_.processes().size() - 1, EngineReady{1, "", said});
-  };
-  const auto next = [this](Device machine) {
-    return backend_->device(*model(), *backend_->resolve(*model(), {}), machine);
-  };
-  load_on(cpu, Device::cpu);
-  EXPECT_EQ(server_->facts().device, Device::cpu);
-  EXPECT_EQ(next(Device::cpu | Device::gpu), Device::gpu) << "one that was kept off the GPU says nothing of it";
-  load_on({}, Device::cpu);
-  EXPECT_EQ(next(Device::cpu | Device::gpu), Device::cpu) << "an engine without a GPU's backend";
-  load_on({}, Device::gpu);
-  EXPECT_EQ(server_->facts().device, Device::gpu);
-  EXPECT_EQ(next(Device::cpu), Device::gpu) << "a GPU whose memory nobody sees";
-}
-
 // ---- options
 
-TEST_F(EngineBackendTest, OptionsAreFilledInAndChecked) {
+TEST_F(EngineOptionsTest, OptionsAreFilledInAndChecked) {
   start();
   const auto resolved = backend_->resolve(*model(), {});
   ASSERT_TRUE(resolved);
@@ -170,13 +118,14 @@ TEST_F(EngineBackendTest, OptionsAreFilledInAndChecked) {
   EXPECT_EQ(refused.error().param, "parallel");
 }
 
-TEST_F(EngineBackendTest, AdaptersMustBeFiles) {
+TEST_F(EngineOptionsTest, AdaptersMustBeFiles) {
   start();
   LoadOptions options;
   options.lora = {(dir_ / "a.gguf").native() + ":0.5"};
   EXPECT_EQ(backend_->resolve(*model(), options)->lora, options.lora);
+  EXPECT_TRUE(check_files(options).value());
   options.lora->push_back("/nowhere/b.gguf");
-  const auto refused = backend_->resolve(*model(), options);
+  const auto refused = check_files(options).value();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::invalid_option);
   EXPECT_EQ(refused.error().param, "lora");
@@ -185,37 +134,56 @@ TEST_F(EngineBackendTest, AdaptersMustBeFiles) {
   EXPECT_EQ(*backend_->resolve(*model(), options), *backend_->resolve(*model(), {})) << "none is none, however said";
 }
 
-TEST_F(EngineBackendTest, ADraftModelIsAFileThatIsThere) {
+TEST_F(EngineOptionsTest, ADraftModelIsAFileThatIsThere) {
   start();
   LoadOptions options;
   options.draft_model = (dir_ / "a.gguf").native();
   EXPECT_EQ(backend_->resolve(*model(), options)->draft_model, options.draft_model);
-  options.draft_model = "/nowhere/b.gguf";
-  const auto refused = backend_->resolve(*model(), options);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, errc::invalid_option);
-  EXPECT_EQ(refused.error().param, "draft_model");
+  EXPECT_TRUE(check_files(options).value());
+  for (const auto& wrong : {std::string("/nowhere/b.gguf"), dir_.path().native()}) {
+    options.draft_model = wrong;
+    const auto refused = check_files(options).value();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::invalid_option);
+    EXPECT_EQ(refused.error().param, "draft_model");
+  }
   options.draft_model = "";
   EXPECT_FALSE(backend_->resolve(*model(), options)->draft_model) << "none is the same as not set";
 }
 
-TEST_F(EngineBackendTest, FileThatIsGoneIsFoundBeforeAnythingIsDone) {
+TEST_F(EngineOptionsTest, FileThatIsGoneIsFoundBeforeAnythingIsDone) {
   start();
+  EXPECT_TRUE(check_files().value());
   std::filesystem::remove(dir_ / "a.gguf");
-  const auto refused = backend_->resolve(*model(), {});
+  const auto refused = check_files().value();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::model_file_not_found);
 }
 
-TEST_F(EngineBackendTest, FileThatIsNoModelAnyMoreIsFoundBeforeAnythingIsDone) {
+TEST_F(EngineOptionsTest, FileThatIsNoModelAnyMoreIsFoundBeforeAnythingIsDone) {
   start();
   for (const char* text : {"", "GG", "<html>not here</html>"}) {
     std::ofstream(dir_ / "a.gguf", std::ios::trunc) << text;
-    const auto refused = backend_->resolve(*model(), {});
+    const auto refused = check_files().value();
     ASSERT_FALSE(refused) << text;
     EXPECT_EQ(refused.error().code, errc::load_failed);
     EXPECT_THAT(refused.error().message, HasSubstr("a.gguf"));
   }
+}
+
+// The loop used to hang with the disk.
+TEST_F(EngineOptionsTest, ADiskThatGivesNoAnswerHoldsUpNobodyButWhoAsked) {
+  start();
+  hold_looks_ = true;
+  EXPECT_FALSE(check_files());
+  EXPECT_EQ(held_looks_.size(), 1u);
+  EXPECT_TRUE(backend_->resolve(*model(), {})) << "needs no disk";
+  LoadOptions other;
+  other.lora = {"/nowhere/b.gguf"};
+  EXPECT_FALSE(check_files(other));
+  EXPECT_EQ(held_looks_.size(), 2u) << "nobody looks twice at the same file at once";
+  timers_.advance(std::chrono::seconds(30));
+  settle();
 }
 
 }  // namespace

@@ -1,0 +1,59 @@
+// Looks at files of models without blocking the loop: a disk that is gone (a network mount, say) answers no stat() for
+// hours. The looking is done where it may block; here only waits who asked.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "async/event.h"
+#include "async/timer.h"
+#include "base/error.h"
+
+namespace corral::backends {
+
+// What tells one state of a file from another.
+struct FileState {
+  bool regular = false;
+  bool gguf = false;  // begins as one
+  std::uint64_t size = 0;
+  std::int64_t changed = 0;  // in ticks of the file system's clock
+  bool operator==(const FileState&) const = default;
+};
+
+struct FilesOptions {
+  // Runs work where it may block for long.
+  std::function<void(std::move_only_function<void()>)> offload;
+  Millis patience{30'000};  // with a file that gives no answer
+};
+
+// On the home loop.
+class Files {
+ public:
+  // What `timers` and `offload` use must outlive the answers: nobody waits for a look under way when this ends.
+  Files(async::Executor home, async::Timers& timers, FilesOptions options);
+
+  // Looks at all of them; those that somebody looks at already are looked at once. Error: files_silent, when one gives
+  // no answer. May be cancelled at any time.
+  async::Task<Result<>> look(std::vector<std::filesystem::path> paths);
+  // As of the last look that got an answer. None: it wasn't there.
+  std::optional<FileState> seen(const std::filesystem::path& path) const;
+
+ private:
+  struct State {
+    std::map<std::filesystem::path, FileState> seen;
+    std::map<std::filesystem::path, std::shared_ptr<async::Event>> looking;
+  };
+  std::shared_ptr<async::Event> start(const std::filesystem::path& path);
+
+  const async::Executor home_;
+  async::Timers& timers_;
+  const FilesOptions options_;
+  const std::shared_ptr<State> state_;  // an answer that comes too late finds nobody
+};
+
+}  // namespace corral::backends
