@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/recipe.h"
 #include "models/errc.h"
 #include "models/found_names.h"
 #include "models/model_names.h"
@@ -196,7 +195,6 @@ class Assembler {
     }
     model.traits.parameters = parameters;
     model.checkpoint = shown(model.paths.front());
-    model.devices = find_recipe(model.recipe)->device;
     model.size = Bytes(size);
     model.created = WallTime(
         std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(draft.first().file.stamp.modified)));

@@ -43,8 +43,6 @@ struct ModelInfo {
   std::string recipe = "llamacpp";           // which back end serves it
   std::vector<std::string> labels;           // "chat", "embeddings", "reranking"; "vision", "tool-calling", "reasoning"
   ModelType type = ModelType::llm;
-  // What its recipe usually runs on; what a load runs on, its backend says.
-  Device devices = Device::gpu;
   Bytes size;        // all files, projector included
   WallTime created;  // modification time of the first file
   ModelTraits traits;

@@ -54,7 +54,6 @@ ModelInfo foreign(const UserModel& user) {
   ModelInfo info;
   info.recipe = user.recipe;
   info.checkpoint = user.checkpoint;
-  info.devices = recipe.device;
   info.type = recipe.types.front();
   if (fs::path(user.checkpoint).is_absolute()) info.paths = {user.checkpoint};
   return info;
