@@ -103,6 +103,16 @@ TEST(Sampling, AFileMayLookBackOverTheWholeContext) {
   EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), generation).tokens.size(), 10u);
 }
 
+// A file may bring an order of samplers; what has a name that nobody knows is left out.
+TEST(Sampling, AFileMaySayTheOrder) {
+  LoadOptions options = load_options("tiny-llama");
+  options.path = with_meta("tiny-llama", "order", [](gguf_context* to) {
+    gguf_set_val_str(to, "general.sampling.sequence", "temperature;no_such;top-k");
+  });
+  EXPECT_THAT(load(options)->default_sampling().samplers,
+              ::testing::ElementsAre(SamplerKind::temperature, SamplerKind::top_k));
+}
+
 TEST(Sampling, GrammarIsFollowed) {
   const auto service = load(alike("tiny-llama"));
   GenerateOptions options = greedy(50);
@@ -173,6 +183,8 @@ TEST(Sampling, WhatWouldAbortLibllamaIsRefused) {
   EXPECT_EQ(refused(with([](auto& o) { o.sampling.frequency_penalty = INFINITY; })), "frequency_penalty");
   EXPECT_EQ(refused(with([](auto& o) { o.sampling.mirostat = 3; })), "mirostat");
   EXPECT_EQ(refused(with([](auto& o) { o.sampling.min_keep = -1; })), "min_keep");
+  EXPECT_EQ(refused(with([](auto& o) { o.sampling.adaptive_target = 2; })), "adaptive_target");
+  EXPECT_EQ(refused(with([](auto& o) { o.sampling.adaptive_decay = 1; })), "adaptive_decay");
   EXPECT_EQ(refused(with([](auto& o) { o.sampling.logit_bias = {{-5, 1.0f}}; })), "logit_bias");
   EXPECT_EQ(refused(with([](auto& o) { o.sampling.logit_bias = {{1 << 30, 1.0f}}; })), "logit_bias");
   const auto grammar = [&](std::string gbnf) {
@@ -204,6 +216,9 @@ TEST(Sampling, EveryOptionAtOnceStillAnswers) {
   s.presence_penalty = 0.1f;
   s.dry_multiplier = 0.8f;
   s.min_keep = 2;
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), options).tokens.size(), 30u);
+  s.samplers.push_back(SamplerKind::adaptive_p);
+  s.adaptive_target = 0.3f;
   EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), options).tokens.size(), 30u);
   for (const int mirostat : {1, 2}) {
     s.mirostat = mirostat;

@@ -41,6 +41,9 @@ engine::SamplingOptions sampling_of(const InferenceEngine& service, const protoc
   assign(sampling.dry_allowed_length, given.dry_allowed_length);
   assign(sampling.dry_penalty_last_n, given.dry_penalty_last_n);
   assign(sampling.dry_sequence_breakers, given.dry_sequence_breakers);
+  assign(sampling.samplers, given.samplers);
+  assign(sampling.adaptive_target, given.adaptive_target);
+  assign(sampling.adaptive_decay, given.adaptive_decay);
   assign(sampling.mirostat, given.mirostat);
   assign(sampling.mirostat_tau, given.mirostat_tau);
   assign(sampling.mirostat_eta, given.mirostat_eta);

@@ -66,6 +66,19 @@ TEST(Requests, SchemasComeFromEveryPlace) {
   EXPECT_THAT(schema(R"("json_schema":{},"grammar":"root ::= x")"), HasSubstr("'grammar'"));
 }
 
+TEST(Requests, SamplersByNameOrLetter) {
+  const auto order = [](const std::string& samplers) {
+    const auto request = parse_completion_request(R"({"prompt":"x","samplers":)" + samplers + "}");
+    EXPECT_TRUE(request);
+    return request->sampling.samplers;
+  };
+  using enum SamplerKind;
+  EXPECT_EQ(order(R"(["top-k","temperature","typ_p"])"), (std::vector{top_k, temperature, typical_p}));
+  EXPECT_EQ(order(R"("kty")"), (std::vector{top_k, temperature, typical_p}));
+  EXPECT_EQ(order("[]"), std::vector<SamplerKind>());
+  EXPECT_EQ(order("null"), std::nullopt);
+}
+
 TEST(Requests, GrammarsThatNestTooDeepAreRefused) {
   const auto parsed_with = [](const std::string& grammar) {
     return parse_completion_request(R"({"prompt":"a","grammar":")" + grammar + R"("})");

@@ -35,6 +35,8 @@ constexpr FloatRow kFloats[] = {
     {"presence_penalty", &Sampling::presence_penalty},
     {"dry_multiplier", &Sampling::dry_multiplier},
     {"dry_base", &Sampling::dry_base},
+    {"adaptive_target", &Sampling::adaptive_target},
+    {"adaptive_decay", &Sampling::adaptive_decay},
     {"mirostat_tau", &Sampling::mirostat_tau},
     {"mirostat_eta", &Sampling::mirostat_eta},
 };
@@ -92,6 +94,18 @@ std::vector<Input> inputs(View value) {
   return all;
 }
 
+// Names in an array, or letters in a string; the table has seen that all are known.
+std::vector<SamplerKind> sampler_order(View value) {
+  std::vector<SamplerKind> order;
+  for (const char letter : value.as_string()) {
+    if (const auto kind = sampler_lettered(letter)) order.push_back(*kind);
+  }
+  value.each_element([&](View name) {
+    if (const auto kind = sampler_named(name.as_string())) order.push_back(*kind);
+  });
+  return order;
+}
+
 std::vector<TokenBias> token_biases(View value) {
   constexpr float kForbidden = -std::numeric_limits<float>::infinity();
   const auto bias_of = [](View bias) {
@@ -147,6 +161,7 @@ void fill_sampling(Sampling& sampling, View body) {
     for (const auto& row : kIntegers) {
       if (row.name == name) sampling.*row.member = static_cast<std::int32_t>(value.as_integer());
     }
+    if (name == "samplers") sampling.samplers = sampler_order(value);
     if (name == "dry_sequence_breakers") sampling.dry_sequence_breakers = strings(value);
     if (name == "seed" && value.as_integer() != -1) sampling.seed = static_cast<std::uint32_t>(value.as_integer());
   });

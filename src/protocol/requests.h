@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/sampler_kind.h"
 
 namespace corral::protocol {
 
@@ -20,11 +21,12 @@ namespace corral::protocol {
 struct Sampling {
   std::optional<float> temperature, top_p, min_p, typical_p, top_n_sigma, xtc_probability, xtc_threshold;
   std::optional<float> dynatemp_range, dynatemp_exponent, repeat_penalty, frequency_penalty, presence_penalty;
-  std::optional<float> dry_multiplier, dry_base, mirostat_tau, mirostat_eta;
+  std::optional<float> dry_multiplier, dry_base, adaptive_target, adaptive_decay, mirostat_tau, mirostat_eta;
   // repeat_last_n and dry_penalty_last_n: -1 is the whole context.
   std::optional<std::int32_t> top_k, repeat_last_n, dry_allowed_length, dry_penalty_last_n, mirostat, min_keep;
   std::optional<std::vector<std::string>> dry_sequence_breakers;
-  std::optional<std::uint32_t> seed;  // the low 32 bits of what was given; none for -1
+  std::optional<std::vector<SamplerKind>> samplers;  // their order
+  std::optional<std::uint32_t> seed;                 // the low 32 bits of what was given; none for -1
 };
 
 // A text (to be tokenised) or a list of tokens.

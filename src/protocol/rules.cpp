@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/sampler_kind.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"
 
@@ -243,6 +244,24 @@ Result<> check_logit_bias(json::View bias, const Path& path) {
       fine = fine && (at++ == 0 ? token : fits(value));
     });
     return fine || wrong(pair);
+  });
+  return result;
+}
+
+Result<> check_samplers(json::View samplers, const Path& path) {
+  Result<> result;
+  const auto unknown = [&](std::string_view text, std::string where) {
+    auto message = fmt::format("'{}' must be a sampler, not \"{}\"; there are: {}", where, text, sampler_list());
+    result = fail(errc::bad_value, std::move(message), std::move(where));
+    return false;
+  };
+  for (const char letter : samplers.as_string()) {
+    if (!sampler_lettered(letter) && !unknown({&letter, 1}, path.text())) break;
+  }
+  std::size_t at = 0;
+  samplers.each_element([&](json::View name) {
+    const Path place{&path, {}, at++};
+    return sampler_named(name.as_string()) || unknown(name.as_string(), place.text());
   });
   return result;
 }

@@ -14,6 +14,7 @@ Result<> check_response_format(json::View format, const Path& path);
 Result<> check_suffix(json::View suffix, const Path& path);
 Result<> check_stream_options(json::View options, const Path& path);
 Result<> check_logit_bias(json::View bias, const Path& path);
+Result<> check_samplers(json::View samplers, const Path& path);
 Result<> check_prompt(json::View prompt,
                       const Path& path);  // a text, texts, tokens, or lists of tokens: never mixed
 Result<> check_documents(json::View documents, const Path& path);
