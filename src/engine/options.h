@@ -147,7 +147,8 @@ struct GenerateOptions {
   SamplingOptions sampling = {};
   std::optional<GrammarOptions> grammar = {};
   std::vector<std::string> stop = {};        // the text ends before the first of these
-  std::uint32_t n_probs = 0;                 // for each token, log probabilities of the n most likely (before sampling)
+  std::uint32_t n_probs = 0;                 // for each token, log probabilities of the n most likely
+  bool post_sampling_probs = false;          // as they were drawn from; false: before sampling options changed them
   bool render_special = false;               // control tokens appear in the text
   std::vector<Token> preserved_tokens = {};  // control tokens that appear in the text all the same
   bool supersede = false;  // end a generation that runs on the session instead of failing with session_busy

@@ -213,7 +213,7 @@ bool Sampler::fill_short(const float* logits) {
   return true;
 }
 
-Result<Token> Sampler::sample_greedy(const float* logits) const {
+Result<Token> Sampler::sample_greedy(const float* logits) {
   auto best = static_cast<Token>(argmax(logits, n_vocab_));
   if (std::ranges::binary_search(biased_, best)) {  // rare: the best of the others
     float largest = -std::numeric_limits<float>::infinity();
@@ -225,7 +225,7 @@ Result<Token> Sampler::sample_greedy(const float* logits) const {
     }
     if (best == kNoToken) return fail(errc::decode_failed, "the sampling options leave no token to choose from");
   }
-  if (std::isfinite(logits[best])) return best;
+  if (std::isfinite(logits[best])) return largest_ = best;
   return fail(errc::decode_failed, "the model's output is not a number");
 }
 
@@ -236,6 +236,22 @@ Result<Token> Sampler::sample(const float* logits) {
   } catch (const std::exception& thrown) {  // a grammar's inner contradiction
     return fail(errc::decode_failed, fmt::format("sampling failed: {}", thrown.what()));
   }
+}
+
+Drawn Sampler::drawn(std::uint32_t n) {
+  if (plain_greedy_) return {.probability = 1, .top = {{largest_, 1}}};
+  // The last step of every chain has left the probabilities with the candidates.
+  std::vector<TokenProbability> all;
+  for (std::size_t i = 0; i < array_.size; ++i) {
+    if (array_.data[i].p > 0) all.push_back({array_.data[i].id, array_.data[i].p});
+  }
+  const auto shown = std::min<std::size_t>(n, all.size());
+  std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(shown),
+                            [](const TokenProbability& a, const TokenProbability& b) {
+                              return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
+                            });
+  all.resize(shown);
+  return {.probability = array_.data[array_.selected].p, .top = std::move(all)};
 }
 
 // The chain's choice among the candidates; none if they are all forbidden.

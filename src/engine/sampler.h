@@ -33,12 +33,13 @@ class Sampler final : public TokenPicker {
   // One token from n_vocab logits. Errors: decode_failed (logits that are no numbers, or a grammar that allows
   // nothing).
   Result<Token> sample(const float* logits) override;
+  Drawn drawn(std::uint32_t n) override;
 
   bool plain_greedy() const { return plain_greedy_; }
 
  private:
   explicit Sampler(std::uint32_t n_vocab) : n_vocab_(n_vocab) {}
-  Result<Token> sample_greedy(const float* logits) const;
+  Result<Token> sample_greedy(const float* logits);
   Result<Token> sample_chain(const float* logits);
   bool fill(const float* logits);
   bool fill_short(const float* logits);
@@ -46,6 +47,7 @@ class Sampler final : public TokenPicker {
 
   const std::uint32_t n_vocab_;
   bool plain_greedy_ = false;
+  Token largest_ = kNoToken;  // what plain greedy decoding gave last
   std::vector<LogitBias> biases_;
   std::vector<Token> biased_;     // their tokens, sorted, each once
   std::uint32_t short_list_ = 0;  // the chain begins by keeping so many of the largest; 0: it wants the whole row

@@ -163,6 +163,46 @@ TEST(Sampling, LogprobsAreOfTheRawDistribution) {
             service->facts().n_vocab);
 }
 
+// After sampling: what the token was drawn from, so the token is one of the few that were left, and they are all there
+// is.
+TEST(Sampling, ProbabilitiesAfterSamplingAreThoseOfTheChain) {
+  const auto service = load(alike("tiny-llama"));
+  GenerateOptions options = seeded(5, 20);
+  options.sampling.top_k = 3;
+  options.sampling.temperature = 2;
+  options.n_probs = 10;
+  options.post_sampling_probs = true;
+  const Answer answer = generate(*service, session_with(*service, some_tokens(20)), options);
+  ASSERT_EQ(answer.logprobs.size(), answer.tokens.size());
+  for (std::size_t i = 0; i < answer.tokens.size(); ++i) {
+    const TokenLogprob& entry = answer.logprobs[i];
+    EXPECT_EQ(entry.token, answer.tokens[i]);
+    EXPECT_LE(entry.top.size(), 3u);
+    EXPECT_TRUE(std::ranges::is_sorted(entry.top, std::greater<>{}, &TopToken::logprob));
+    const auto chosen = std::ranges::find(entry.top, entry.token, &TopToken::token);
+    ASSERT_NE(chosen, entry.top.end());
+    EXPECT_EQ(chosen->logprob, entry.logprob);
+    double sum = 0;
+    for (const TopToken& top : entry.top) sum += std::exp(top.logprob);
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+  options.post_sampling_probs = false;
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), options).tokens, answer.tokens)
+      << "asking for probabilities changed the answer";
+
+  GenerateOptions certain = endless(3);
+  certain.n_probs = 10;
+  certain.post_sampling_probs = true;
+  for (const bool short_cut : {true, false}) {
+    if (!short_cut) certain.sampling.logit_bias = {{5, 0.0f}};  // the chain, at temperature 0
+    for (const TokenLogprob& entry : generate(*service, session_with(*service, some_tokens(20)), certain).logprobs) {
+      EXPECT_EQ(entry.logprob, 0);
+      ASSERT_EQ(entry.top.size(), 1u);
+      EXPECT_EQ(entry.top[0].token, entry.token);
+    }
+  }
+}
+
 TEST(Sampling, WhatWouldAbortLibllamaIsRefused) {
   const auto service = load(alike("tiny-llama"));
   const SessionId session = session_with(*service, some_tokens(5));

@@ -36,6 +36,7 @@ struct Generation {
   std::unique_ptr<TokenPicker> sampler;
   std::uint32_t max_new_tokens = 0;
   std::uint32_t n_probs = 0;
+  bool post_sampling_probs = false;
   bool render_special = false;
   std::vector<Token> preserved_tokens;
   TextCutter cutter;

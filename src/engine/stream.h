@@ -24,9 +24,10 @@ struct TopToken {
   float logprob = 0;
 };
 
-// The probabilities a token was drawn from, before sampling options changed them.
+// The probabilities of a token and of its rivals, before or after sampling options changed them
+// (GenerateOptions::post_sampling_probs).
 struct TokenLogprob : TopToken {
-  std::vector<TopToken> top;     // the n_probs most likely ones, most likely first
+  std::vector<TopToken> top;     // the n_probs most likely ones, most likely first; after sampling perhaps fewer
   bool ends_generation = false;  // the model's own end: no part of the answer
 };
 

@@ -139,7 +139,8 @@ class WorkerCore {
               std::string stop_string = {});
   void release(Session& session, const TextCutter::Cut& cut);
   void leave_queue(Session& session);
-  TokenLogprob logprob(std::uint32_t n_probs, Token token, const float* logits);
+  TokenLogprob logprob(Generation& generation, Token token, const float* logits);
+  TopToken top_token(Token token, float logprob) const;
   void pause(Session& session);
 
   const TokenTable& tokens_;

@@ -1,6 +1,7 @@
 // From a sampled token to the stream's reader, and the end of a generation.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -37,7 +38,7 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
   ++counters_.predicted_tokens;
   session.history.push_back(token);
   ++session.shared->tokens;
-  if (generation.n_probs > 0) generation.held_logprobs.push_back(logprob(generation.n_probs, token, logits));
+  if (generation.n_probs > 0) generation.held_logprobs.push_back(logprob(generation, token, logits));
 
   piece_.clear();
   const bool special = generation.render_special ||
@@ -133,19 +134,27 @@ void WorkerCore::pause(Session& session) {
   starved_ = false;
 }
 
-TokenLogprob WorkerCore::logprob(std::uint32_t n_probs, Token token, const float* logits) {
-  const std::span row(logits, tokens_.size());
-  most_likely(row, n_probs, by_logit_);
-  const float log_sum = log_sum_exp(row, logits[by_logit_.front()]);
-  const auto entry = [&](Token one) {
-    TopToken entry{.token = one, .piece = {}, .logprob = logits[one] - log_sum};
-    tokens_.append_piece(one, true, entry.piece);
-    return entry;
-  };
+TopToken WorkerCore::top_token(Token token, float logprob) const {
+  TopToken entry{.token = token, .piece = {}, .logprob = logprob};
+  tokens_.append_piece(token, true, entry.piece);
+  return entry;
+}
+
+TokenLogprob WorkerCore::logprob(Generation& generation, Token token, const float* logits) {
   TokenLogprob result;
-  static_cast<TopToken&>(result) = entry(token);
+  TopToken& chosen = result;
+  if (generation.post_sampling_probs) {
+    const Drawn drawn = generation.sampler->drawn(generation.n_probs);
+    chosen = top_token(token, std::log(drawn.probability));
+    for (const TokenProbability& one : drawn.top) result.top.push_back(top_token(one.token, std::log(one.probability)));
+  } else {
+    const std::span row(logits, tokens_.size());
+    most_likely(row, generation.n_probs, by_logit_);
+    const float log_sum = log_sum_exp(row, logits[by_logit_.front()]);
+    chosen = top_token(token, logits[token] - log_sum);
+    for (const Token one : by_logit_) result.top.push_back(top_token(one, logits[one] - log_sum));
+  }
   result.ends_generation = tokens_.ends_generation(token);
-  for (const Token one : by_logit_) result.top.push_back(entry(one));
   return result;
 }
 

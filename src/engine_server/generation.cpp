@@ -141,6 +141,7 @@ void fill_options(const InferenceEngine& service, const protocol::GenerationRequ
   options.sampling.ignore_eos = request.ignore_eos;
   options.stop.insert(options.stop.end(), request.stop.begin(), request.stop.end());
   options.n_probs = request.logprobs ? std::max(1u, request.n_probs) : 0;
+  options.post_sampling_probs = request.post_sampling_probs;
   prepared.session.share_prefix = request.cache_prompt;
 }
 

@@ -50,6 +50,7 @@ constexpr auto kGeneration = std::to_array<Field>({
     {.name = "max_completion_tokens", .kinds = kInteger, .min = -1, .max = kMaxUint32},
     {.name = "n_predict", .kinds = kInteger, .min = -1, .max = kMaxUint32},
     {.name = "n_probs", .kinds = kInteger, .min = 0, .max = 100},
+    {.name = "post_sampling_probs", .kinds = kBoolean},
     {.name = "logit_bias", .kinds = kObject | kArray, .elements = kArray, .inside = check_logit_bias},
     {.name = "ignore_eos", .kinds = kBoolean},
     {.name = "grammar", .kinds = kString, .max_size = 256 * 1024},

@@ -230,6 +230,7 @@ Result<> fill_generation(GenerationRequest& request, View body) {
     request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
     request.logprobs = request.n_probs > 0;
   }
+  request.post_sampling_probs = body.find("post_sampling_probs").as_bool();
   return check_grammar(request);
 }
 

@@ -47,10 +47,12 @@ struct GenerationRequest {
   Sampling sampling;
   std::vector<TokenBias> logit_bias;
   bool ignore_eos = false;
-  bool logprobs = false;      // wanted in the answer
-  std::uint32_t n_probs = 0;  // most likely tokens listed for each token
-  std::string grammar;        // GBNF
-  std::string json_schema;    // JSON text; empty: none
+  bool logprobs = false;             // wanted in the answer
+  std::uint32_t n_probs = 0;         // most likely tokens listed for each token
+  bool legacy_logprobs = false;      // asked for as completions do, with a number in `logprobs`
+  bool post_sampling_probs = false;  // probabilities as they are after all sampling options
+  std::string grammar;               // GBNF
+  std::string json_schema;           // JSON text; empty: none
   bool return_tokens = false;
   bool cache_prompt = true;  // false: the prompt's KV is neither taken from others nor left to them
   std::uint32_t n = 1;       // answers to each prompt; a seed counts up from one to the next
@@ -78,9 +80,8 @@ struct ChatRequest : GenerationRequest {
 };
 
 struct CompletionRequest : GenerationRequest {
-  std::vector<Input> prompts;    // at least one
-  bool legacy_logprobs = false;  // `logprobs` was given, not n_probs
-  bool echo = false;             // the prompt stands before the answer
+  std::vector<Input> prompts;  // at least one
+  bool echo = false;           // the prompt stands before the answer
 };
 
 struct EmbeddingRequest {

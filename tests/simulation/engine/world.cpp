@@ -32,6 +32,7 @@ class FakePicker final : public TokenPicker {
  public:
   void prime(std::span<const Token>) override {}
   Result<Token> sample(const float* logits) override { return static_cast<Token>(*logits); }
+  Drawn drawn(std::uint32_t) override { return {}; }
 };
 
 // Right, wrong or silent, as it happens.
