@@ -141,6 +141,38 @@ TEST(Sampling, LazyGrammarWaitsForItsTrigger) {
   EXPECT_EQ(answer.text, "Hello! I am a scripted!!");
 }
 
+// The line that is being written is still finished; where no line ends, nothing does.
+TEST(Sampling, ATimeLimitEndsTheAnswerWithItsLine) {
+  const auto service = load(alike("tiny-llama"));
+  GenerateOptions options = endless(1500);
+  options.max_predict = Millis(1);  // 1,500 tokens take longer anywhere
+  options.grammar.emplace().gbnf = R"(root ::= ("a" "\n")+)";
+  const Answer lines = generate(*service, session_with(*service, some_tokens(20)), options);
+  EXPECT_EQ(lines.finish.reason, StopReason::length);
+  EXPECT_LT(lines.tokens.size(), 1500u);
+  EXPECT_TRUE(lines.text.ends_with("a\n"));
+  options.grammar->gbnf = R"(root ::= "a"+)";
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), options).tokens.size(), 1500u);
+}
+
+// The last of each chunk: as many tokens as have come until then.
+TEST(Sampling, ChunksSayHowFarTheyAre) {
+  const auto service = load(alike("tiny-llama"));
+  GenerateOptions options = endless(20);
+  EXPECT_FALSE(generate(*service, session_with(*service, some_tokens(20)), options).chunks.front().progress);
+  options.progress = true;
+  const Answer answer = generate(*service, session_with(*service, some_tokens(20)), options);
+  std::uint32_t tokens = 0;
+  for (const StreamChunk& chunk : answer.chunks) {
+    if (chunk.finish) continue;
+    tokens += static_cast<std::uint32_t>(chunk.tokens.size());
+    ASSERT_TRUE(chunk.progress);
+    EXPECT_GE(chunk.progress->usage.completion_tokens, tokens);  // some may be held back as half a character
+    EXPECT_EQ(chunk.progress->usage.prompt_tokens, 20u);
+  }
+  EXPECT_EQ(tokens, 20u);
+}
+
 TEST(Sampling, LogprobsAreOfTheRawDistribution) {
   const auto service = load(alike("tiny-llama"));
   GenerateOptions options = endless(5);

@@ -38,6 +38,8 @@ struct Generation {
   std::uint32_t n_probs = 0;
   bool post_sampling_probs = false;
   bool render_special = false;
+  bool report_progress = false;
+  Millis max_predict{0};
   std::vector<Token> preserved_tokens;
   TextCutter cutter;
   std::vector<TokenLogprob> held_logprobs;  // of the tokens the cutter holds

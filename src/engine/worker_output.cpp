@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "engine/errors.h"
@@ -21,6 +22,12 @@ Timings timings(const Generation& generation, MonoTime now) {
   t.prompt_ms = ms_between(*generation.first_pass, generation.first_token.value_or(now));
   if (generation.first_token) t.predicted_ms = ms_between(*generation.first_token, generation.last_token);
   return t;
+}
+
+// A line ends, and the time for the answer is over.
+bool ends_late(const Generation& generation, std::string_view piece) {
+  return generation.max_predict.count() > 0 && piece.contains('\n') &&
+         generation.last_token - *generation.first_token > generation.max_predict;
 }
 
 }  // namespace
@@ -54,7 +61,7 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
     finish(session, StopReason::stop, std::nullopt, std::move(cut.stop));
   } else if (tokens_.ends_generation(token)) {
     finish(session, StopReason::stop);
-  } else if (generation.usage.completion_tokens >= generation.max_new_tokens) {
+  } else if (generation.usage.completion_tokens >= generation.max_new_tokens || ends_late(generation, piece_)) {
     finish(session, StopReason::length);
   } else if (session.history.size() >= session.shared->n_ctx) {
     const std::uint64_t held = session.history.size();
@@ -79,6 +86,7 @@ void WorkerCore::release(Session& session, const TextCutter::Cut& cut) {
     chunk.logprobs.assign(std::make_move_iterator(generation.held_logprobs.begin()), std::make_move_iterator(end));
     generation.held_logprobs.erase(generation.held_logprobs.begin(), end);
   }
+  if (generation.report_progress) chunk.progress = {generation.usage, timings(generation, clock_())};
   generation.stream->push(std::move(chunk));
 }
 

@@ -36,6 +36,7 @@ protocol::LogprobShape logprob_shape(const protocol::GenerationRequest& request)
 StreamOptions stream_options(const EngineServerOptions& server, const protocol::GenerationRequest& request,
                              MonoClock::duration before_engine) {
   return {.include_usage = request.include_usage,
+          .return_tokens = request.return_tokens,
           .logprobs = request.logprobs,
           .logprob_shape = logprob_shape(request),
           .shown_probs = request.n_probs,
@@ -128,6 +129,7 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   if (chat->request.stream) {
     auto streaming = stream_options(options, chat->request, before_engine);
     streaming.shape = protocol::ChunkWriter::Shape::chat;
+    streaming.return_tokens = false;
     co_return Response::event_stream(
         std::make_unique<AnswerStream>(executor, timers, std::move(chat->choices), head, std::move(streaming)));
   }

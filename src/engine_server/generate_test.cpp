@@ -179,6 +179,48 @@ TEST(Completion, TakesEveryShapeOfPrompt) {
   EXPECT_EQ(streamed.events().back(), "[DONE]");
 }
 
+TEST(Completion, AGrammarMayWaitForItsTrigger) {
+  Fixture server("scripted-hello");
+  const std::string begin =
+      R"({"prompt":"Hi\n","temperature":0,"max_tokens":60,"grammar":"root ::= \"scripted\" \"!!\"")";
+  const std::string triggers = R"(,"grammar_triggers":[{"type":1,"value":"scripted"}])";
+  const auto text = [&](const std::string& more) {
+    const auto answer = server.post("/v1/completions", begin + more + "}");
+    EXPECT_EQ(answer.status, 200u) << answer.body;
+    return std::string(answer.choice().at("text").as_string());
+  };
+  EXPECT_EQ(text(""), "scripted!!");
+  EXPECT_EQ(text(triggers), "scripted!!") << "without grammar_lazy they mean nothing";
+  EXPECT_THAT(text(R"(,"grammar_lazy":true)" + triggers), testing::EndsWith("scripted!!"));
+  EXPECT_THAT(text(R"(,"grammar_lazy":true)" + triggers), testing::StartsWith("Hello! I am a "));
+  const auto none = server.post("/v1/completions", begin + R"(,"grammar_lazy":true})");
+  EXPECT_EQ(none.status, 400u);
+  EXPECT_THAT(none.body, HasSubstr("grammar_triggers"));
+  const auto unknown =
+      server.post("/v1/completions",
+                  begin + R"(,"grammar_lazy":true,"grammar_triggers":[{"type":0,"value":"","token":99999999}]})");
+  EXPECT_EQ(unknown.status, 400u);
+  EXPECT_THAT(unknown.body, HasSubstr("99999999"));
+}
+
+TEST(Completion, EventsMayHaveTimingsAndTokens) {
+  Fixture server("tiny-llama");
+  const std::string body = R"({"prompt":"x","temperature":0,"max_tokens":9,"ignore_eos":true,"return_tokens":true)";
+  const auto whole = server.post("/v1/completions", body + "}").choice().at("tokens");
+  ASSERT_EQ(whole.as_array().size(), 9u);
+  const auto streamed = server.post("/v1/completions", body + R"(,"stream":true,"timings_per_token":true})");
+  json::Array tokens;
+  for (const auto& event : streamed.events()) {
+    const auto value = json::parse(event);
+    if (!value) continue;
+    const auto* listed = json::find(value->at("choices").at(0), "tokens");
+    if (listed == nullptr) continue;
+    EXPECT_TRUE(json::find(*value, "timings")) << event;
+    for (const auto& token : listed->as_array()) tokens.push_back(token);
+  }
+  EXPECT_EQ(json::serialize(json::Value(tokens)), json::serialize(whole));
+}
+
 // Such a grammar once met an end where it wanted more, and libllama ended the process.
 TEST(Chat, BegunAnswerThatHasEndedIsRefusedUnderAGrammar) {
   Fixture server("tiny-llama");

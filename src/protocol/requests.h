@@ -37,6 +37,13 @@ struct TokenBias {
   float bias = 0;                                 // -infinity forbids
 };
 
+// What makes a lazy grammar begin; types as llama-server counts them.
+struct Trigger {
+  std::uint32_t type = 0;  // 0 a token, 1 a word, 2 a pattern, 3 a pattern of the whole answer so far
+  std::string value;
+  std::int32_t token = -1;  // for type 0
+};
+
 // What chat/completions and completions have in common.
 struct GenerationRequest {
   std::string model;  // as asked for; empty: not given
@@ -52,7 +59,12 @@ struct GenerationRequest {
   bool legacy_logprobs = false;      // asked for as completions do, with a number in `logprobs`
   bool post_sampling_probs = false;  // probabilities as they are after all sampling options
   std::string grammar;               // GBNF
-  std::string json_schema;           // JSON text; empty: none
+  bool grammar_lazy = false;         // it counts from the first trigger on
+  std::vector<Trigger> grammar_triggers;
+  std::vector<std::string> preserved_tokens;  // control tokens that appear in the text all the same
+  bool timings_per_token = false;             // in each event of a stream
+  std::uint32_t max_predict_ms = 0;           // no new line begins after this time; 0: no limit
+  std::string json_schema;                    // JSON text; empty: none
   bool return_tokens = false;
   bool cache_prompt = true;  // false: the prompt's KV is neither taken from others nor left to them
   std::uint32_t n = 1;       // answers to each prompt; a seed counts up from one to the next

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/sampler_kind.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"
 
@@ -203,14 +202,6 @@ Result<> check_response_format(json::View format, const Path& path) {
   }
   return {};
 }
-Result<> check_suffix(json::View suffix, const Path& path) {
-  if (suffix.as_string().empty()) return {};
-  auto where = path.text();
-  auto message =
-      fmt::format("'{}' must be left out, not {}: filling a gap is not supported, only going on behind 'prompt'", where,
-                  suffix.excerpt());
-  return fail(errc::unsupported_value, std::move(message), std::move(where));
-}
 Result<> check_stream_options(json::View options, const Path& path) {
   static constexpr Field kFields[] = {{.name = "include_usage", .kinds = kBoolean}};
   static const FieldTable table(kFields);
@@ -248,23 +239,6 @@ Result<> check_logit_bias(json::View bias, const Path& path) {
   return result;
 }
 
-Result<> check_samplers(json::View samplers, const Path& path) {
-  Result<> result;
-  const auto unknown = [&](std::string_view text, std::string where) {
-    auto message = fmt::format("'{}' must be a sampler, not \"{}\"; there are: {}", where, text, sampler_list());
-    result = fail(errc::bad_value, std::move(message), std::move(where));
-    return false;
-  };
-  for (const char letter : samplers.as_string()) {
-    if (!sampler_lettered(letter) && !unknown({&letter, 1}, path.text())) break;
-  }
-  std::size_t at = 0;
-  samplers.each_element([&](json::View name) {
-    const Path place{&path, {}, at++};
-    return sampler_named(name.as_string()) || unknown(name.as_string(), place.text());
-  });
-  return result;
-}
 namespace {
 // A text, texts, one list of tokens, lists of tokens. Kinds don't mix.
 }  // namespace

@@ -98,7 +98,7 @@ describe("samplers", () => {
     {}, { temperature: 0 }, { top_k: 3 }, { top_p: 0.5 }, { min_p: 0.3 }, { typical_p: 0.5 }, { top_n_sigma: 1 },
     { xtc_probability: 1, xtc_threshold: 0.02 }, { repeat_penalty: 1.5, repeat_last_n: 8 }, { dry_multiplier: 2, dry_allowed_length: 1 },
     { dynatemp_range: 0.7, dynatemp_exponent: 1.5 }, { mirostat: 1 }, { mirostat: 2, mirostat_tau: 3 }, { logit_bias: [[5, 3], [6, false]] },
-    { samplers: [] }, { samplers: ["top_k"], top_k: 5 }, { samplers: "tkp", top_p: 0.6, temperature: 3 }, { samplers: "pkt", top_p: 0.6, temperature: 3 },
+    { samplers: [] }, { samplers: ["top_k"], top_k: 5 }, { samplers: "tkp", top_p: 0.6, temperature: 2 }, { samplers: "pkt", top_p: 0.6, temperature: 2 },
     { samplers: ["min_p", "adaptive_p"], adaptive_target: 0.3 }, { samplers: "ka", adaptive_target: 0.05, adaptive_decay: 0.5 },
     all, { ...all, samplers: "txmpyksde" },
   ];
