@@ -119,8 +119,9 @@ SamplerChain make_chain(const SamplerVocab& vocab, const SamplingOptions& o) {
   const auto look_back = [&](std::int32_t tokens) {
     made.window = std::max(made.window, static_cast<std::uint32_t>(tokens));
   };
-  // LLAMA_DEFAULT_SEED asks libllama for a random one.
-  const std::uint32_t seed = o.seed.value_or(LLAMA_DEFAULT_SEED);
+  // LLAMA_DEFAULT_SEED asks libllama for a random one. Who gives that very number wants a seed like any other.
+  const std::uint32_t given = o.seed.value_or(LLAMA_DEFAULT_SEED);
+  const std::uint32_t seed = o.seed && given == LLAMA_DEFAULT_SEED ? 0 : given;
 
   if (o.mirostat != 0) {
     add(llama_sampler_init_temp(o.temperature));

@@ -211,6 +211,22 @@ TEST(Sampler, OrderMatters) {
   EXPECT_THAT(drawn({SamplerKind::temperature, SamplerKind::top_p}), ::testing::Contains(::testing::Ne(7)));
 }
 
+// libllama takes this seed for the wish for a random one; the last of several answers may come to it by counting up.
+TEST(Sampler, TheLargestSeedIsASeedToo) {
+  const SamplerVocab vocab{.n_vocab = 1000, .end_tokens = {}};
+  SamplingOptions options;
+  options.seed = 0xFFFFFFFF;
+  options.top_k = 0;
+  const std::vector<float> logits(vocab.n_vocab, 0.0f);
+  const auto drawn = [&] {
+    const auto sampler = Sampler::make(vocab, options, std::nullopt, 100);
+    std::vector<Token> tokens;
+    for (int i = 0; i < 10; ++i) tokens.push_back(*(*sampler)->sample(logits.data()));
+    return tokens;
+  };
+  EXPECT_EQ(drawn(), drawn());
+}
+
 TEST(Sampler, RowsThatAreNoNumbersAreAnError) {
   const SamplerVocab vocab{.n_vocab = 1000, .end_tokens = {}};
   for (const std::int32_t top_k : {40, 0}) {
