@@ -76,11 +76,16 @@ void WorkerCore::add_drafts() {
   };
   if (items_.empty() || !std::ranges::all_of(items_, decodes)) return;
   const auto rows = static_cast<std::uint32_t>(items_.size());
+  // In a pool guesses take what is free when everybody has a cell for its own token: a pass that doesn't fit would be
+  // refused first, and computed without them then.
+  const std::uint32_t free = shape_.unified() ? memory_->free_cells() : batch_.capacity() + rows;
+  const std::uint32_t room = free - std::min(free, rows);
+  if (room == 0) return;
   for (PassItem& item : items_) {
     item.first_draft = static_cast<std::uint32_t>(drafts_.size());
     // The last token of an answer can't be followed by a guess: all in the pass may become part of the answer.
     const std::uint32_t ends = std::max(1u, item.session->remaining()) - 1;
-    const std::uint32_t most = std::min({options_.draft_tokens, ends, room_behind(*item.session)});
+    const std::uint32_t most = std::min({options_.draft_tokens, ends, room, room_behind(*item.session)});
     if (most > 0)
       drafter_->draft(item.session->shared->id, item.session->history, {.most = most, .rows = rows, .costs = costs()},
                       drafts_);
@@ -93,7 +98,7 @@ void WorkerCore::add_drafts() {
         {.guesses = std::span(drafts_).subspan(item.first_draft, item.drafted), .most = room_behind(*item.session)});
   }
   // A split layout computes sequences with different numbers of tokens one after another.
-  const std::uint32_t most = std::min(most_guesses(rows, options_.draft_tokens), batch_.capacity() - rows);
+  const std::uint32_t most = std::min({most_guesses(rows, options_.draft_tokens), batch_.capacity() - rows, room});
   choose_guesses(guess_lists_, costs(), {.most = most, .equal = !shape_.unified()});
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const std::uint32_t chosen = guess_lists_[i].rows;

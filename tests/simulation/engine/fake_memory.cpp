@@ -79,9 +79,10 @@ DecodeStatus FakeMemory::decode(const Batch& batch) {
   std::size_t all = 0;
   for (const auto& [sequence, tokens] : more) {
     all += tokens;
-    if (!shape_.unified() && !room_for(sequence, tokens)) return DecodeStatus::no_room;
+    if (!shape_.unified() && !room_for(sequence, tokens))
+      return no_room(more.size(), static_cast<std::size_t>(outputs));
   }
-  if (shape_.unified() && used_ + all > options_.cells) return DecodeStatus::no_room;
+  if (shape_.unified() && used_ + all > options_.cells) return no_room(more.size(), static_cast<std::size_t>(outputs));
 
   const bool aborted = fate_->abort_in > 0 && --fate_->abort_in == 0;
   for (std::size_t i = 0; i < (aborted ? count / 2 : count); ++i) {
@@ -93,6 +94,12 @@ DecodeStatus FakeMemory::decode(const Batch& batch) {
       outputs_[static_cast<std::int32_t>(i)] = static_cast<float>(answer_to(hash, options_.vocabulary));
   }
   return aborted ? DecodeStatus::aborted : DecodeStatus::ok;
+}
+
+// Only guesses make more rows of logits than there are sequences.
+DecodeStatus FakeMemory::no_room(std::size_t sequences, std::size_t outputs) {
+  if (outputs > sequences) broken("a pass with guesses that doesn't fit");
+  return DecodeStatus::no_room;
 }
 
 const float* FakeMemory::logits(std::int32_t row) {

@@ -3,6 +3,7 @@
 // else than its history asks for, and the world notices.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -58,7 +59,7 @@ class FakeMemory final : public KvMemory {
   std::vector<std::uint8_t> save(std::int32_t sequence) override;
   bool restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) override;
 
-  std::uint32_t used() const { return used_; }
+  std::uint32_t free_cells() const override { return options_.cells - std::min(options_.cells, used_); }
 
  private:
   struct Cell {
@@ -69,6 +70,7 @@ class FakeMemory final : public KvMemory {
   using Cells = std::vector<std::shared_ptr<Cell>>;
 
   void broken(std::string rule);
+  DecodeStatus no_room(std::size_t sequences, std::size_t outputs);
   Cells& at(std::int32_t sequence);
   void forget(Cells& cells, std::size_t from);
   bool room_for(std::int32_t sequence, std::size_t more);
