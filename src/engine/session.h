@@ -83,6 +83,8 @@ struct Session {
   std::vector<Token> appended;  // came while a generation ran; goes behind it
   std::int32_t sequence = -1;   // KV sequence; -1: none
   std::uint32_t in_cache = 0;   // so many tokens of the history are in the KV cache; 0 without a sequence
+  // A pass with others failed: up to here its history is computed in passes of its own, so that the one to blame shows.
+  std::uint32_t suspect_until = 0;
   std::uint64_t last_used = 0;  // pass number: who goes first when cells are needed
   std::optional<Generation> generation;
   // When somebody last appended to it, or its generation ended.

@@ -131,7 +131,8 @@ class WorkerCore {
   void take_results(std::span<const PassItem> items);
   void take_result(const PassItem& item);
   static bool without_drafts(std::span<PassItem> items);
-  void decode_apart(std::span<PassItem> items);
+  void find_blame(std::span<const PassItem> items);
+  Session* next_suspect() const;
 
   // worker_output.cpp: tokens to streams
   void on_token(Session& session, Token token, const float* logits);

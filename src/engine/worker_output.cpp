@@ -99,6 +99,7 @@ void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error
   session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
   session.appended.clear();
   session.last_used = pass_;
+  session.suspect_until = 0;
   sequences_.settle(session);
   session.touched = clock_();
   starved_ = false;  // its cells can be had now

@@ -29,9 +29,13 @@ struct FakeMemoryOptions {
   std::uint32_t most_outputs = ~0u;  // rows of logits in one pass
 };
 
+// A token that no pass can be computed with; nothing the fake model says.
+inline constexpr Token kPoison = 1'000'000;
+
 // What happens outside of the memory's rules; shared by all memories of a world.
 struct Fate {
   std::uint32_t abort_in = 0;     // passes until one is aborted halfway; 0: never
+  std::uint32_t fail_in = 0;      // passes of several sequences until one fails, for no lasting reason; 0: never
   std::uint32_t refuse_make = 0;  // so many makes fail
   std::string violation;          // the first rule that a caller broke
   std::uint64_t passes = 0, tokens = 0;
@@ -70,6 +74,7 @@ class FakeMemory final : public KvMemory {
   using Cells = std::vector<std::shared_ptr<Cell>>;
 
   void broken(std::string rule);
+  void compute(const llama_batch& batch, std::size_t count);
   DecodeStatus no_room(std::size_t sequences, std::size_t outputs);
   Cells& at(std::int32_t sequence);
   void forget(Cells& cells, std::size_t from);
