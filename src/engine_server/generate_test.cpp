@@ -97,6 +97,23 @@ TEST(Chat, CallsToolsWholeAndStreamed) {
   EXPECT_EQ(reason, "tool_calls");
 }
 
+// However early an answer is cut, by itself or in a call that is required: what there is is given, and streams end
+// well.
+TEST(Chat, ACutOffBeginningOfACallIsNoError) {
+  Fixture server("scripted-tool-call");
+  const std::string tools =
+      R"(,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}])";
+  for (int most = 0; most < 30; ++most) {
+    for (const std::string choice : {"", R"(,"tool_choice":"required")"}) {
+      const std::string limit = tools + choice + R"(,"max_tokens":)" + std::to_string(most);
+      const auto whole = server.chat("hi", limit);
+      ASSERT_EQ(whole.status, 200u) << most << whole.body;
+      const auto streamed = server.chat("hi", limit + R"(,"stream":true)");
+      EXPECT_EQ(streamed.events().back(), "[DONE]") << most << streamed.body;
+    }
+  }
+}
+
 TEST(Chat, ObeysLimitsStopsAndFormats) {
   Fixture server("scripted-hello");
   const auto limited = server.chat("hi", R"(,"max_tokens":3)");

@@ -152,6 +152,20 @@ TEST(Requests, AllowedToolsAreTheOnlyOnes) {
   EXPECT_EQ(with("required", R"({"type":"mcp","server_label":"s"})").error().param, "tool_choice");
 }
 
+// Once a call was required of nothing, and the answer was text.
+TEST(Requests, ACallOfNothingCantBeRequired) {
+  for (const std::string tools : {"", R"(,"tools":[])", R"(,"tools":[{"type":"web_search"}])"}) {
+    const auto request =
+        parse_chat_request(R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"required")" + tools + "}");
+    ASSERT_FALSE(request) << tools;
+    EXPECT_EQ(request.error().param, "tool_choice");
+    EXPECT_TRUE(
+        parse_chat_request(R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"auto")" + tools + "}"));
+    EXPECT_TRUE(
+        parse_chat_request(R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"none")" + tools + "}"));
+  }
+}
+
 TEST(Requests, LimitsBiasesAndDocuments) {
   EXPECT_FALSE(parse_completion_request(R"({"prompt":"a","max_tokens":-1})")->max_tokens);
   EXPECT_EQ(parse_completion_request(R"({"prompt":"a","max_tokens":3,"n_predict":4})")->max_tokens, 4u);

@@ -318,6 +318,10 @@ Result<> fill_tools(ChatRequest& request, View body) {
                 "tool_choice");
   }
   request.tools = function_tools(tools, names);
+  if (request.tool_choice == ToolChoice::required && request.tools.empty()) {
+    return fail(errc::bad_value, "'tool_choice' requires a call, but 'tools' has no function to call: add one",
+                "tool_choice");
+  }
   request.parallel_tool_calls = flag(body.find("parallel_tool_calls"));
   if (!request.tools.empty() && request.tool_choice != ToolChoice::none && !request.grammar.empty()) {
     return fail(
