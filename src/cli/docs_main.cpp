@@ -8,6 +8,7 @@
 #include "cli/docs.h"
 #include "config/docs.h"
 #include "config/schema.h"
+#include "protocol/docs.h"
 
 namespace {
 
@@ -17,6 +18,7 @@ struct Page {
 };
 constexpr Page kPages[] = {{"configuration.md", corral::config::configuration_page},
                            {"config.schema.json", corral::config::configuration_schema},
+                           {"requests.md", corral::protocol::requests_page},
                            {"cli.md", corral::cli::cli_page}};
 
 std::string read(const std::filesystem::path& path) {

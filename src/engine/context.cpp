@@ -63,6 +63,10 @@ DecodeStatus Context::decode(const Batch& batch) {
   if (batch.size() > n_batch()) return DecodeStatus::failed;
   const std::int32_t status = llama_decode(handle_.get(), batch.raw());
   llama_synchronize(handle_.get());  // a GPU computes on after the call; how long the pass took must be known
+  const llama_batch& raw = batch.raw();
+  for (std::int32_t i = 0; i < raw.n_tokens; ++i) {
+    if (i == 0 || raw.seq_id[i][0] != raw.seq_id[i - 1][0]) recount(raw.seq_id[i][0]);
+  }
   switch (status) {
     case 0:
       return DecodeStatus::ok;
@@ -73,6 +77,10 @@ DecodeStatus Context::decode(const Batch& batch) {
     default:
       return DecodeStatus::failed;
   }
+}
+
+void Context::recount(std::int32_t sequence) {
+  if (shape_.unified()) cells_.set(sequence, length(sequence));
 }
 
 std::uint32_t Context::length(std::int32_t sequence) const {
@@ -89,17 +97,21 @@ bool Context::trim(std::int32_t sequence, std::uint32_t keep) {
     trimmed = llama_memory_seq_pos_min(memory_, sequence) <= window_start && length(sequence) == keep;
   }
   if (!trimmed) clear(sequence);
+  recount(sequence);
   return trimmed;
 }
 
 void Context::clear(std::int32_t sequence) {
-  if (memory_ != nullptr) llama_memory_seq_rm(memory_, sequence, -1, -1);
+  if (memory_ == nullptr) return;
+  llama_memory_seq_rm(memory_, sequence, -1, -1);
+  recount(sequence);
 }
 
 bool Context::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
   if (memory_ == nullptr) return true;
   if (shape_.unified()) {
     llama_memory_seq_cp(memory_, from, to, 0, static_cast<llama_pos>(shared));
+    cells_.share(from, to, shared);
     return true;
   }
   const std::vector<std::uint8_t> copy = save(from);
@@ -146,6 +158,7 @@ bool Context::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes
     bytes = framed;
   }
   const std::size_t taken = llama_state_seq_set_data(handle_.get(), bytes.data(), bytes.size(), sequence);
+  recount(sequence);
   if (taken == bytes.size()) return true;
   clear(sequence);
   return false;
@@ -153,6 +166,7 @@ bool Context::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes
 
 void Context::clear_all() {
   if (memory_ != nullptr) llama_memory_clear(memory_, false);
+  cells_ = {};
 }
 
 }  // namespace corral::engine

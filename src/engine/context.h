@@ -2,12 +2,14 @@
 // What libllama would abort on (more tokens than a batch holds, ids out of range) can't be said through this interface.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
 #include <llama.h>
 
 #include "base/error.h"
+#include "engine/cell_count.h"
 #include "engine/kv_memory.h"
 #include "engine/model.h"
 
@@ -29,6 +31,7 @@ class Context final : public KvMemory {
   KvShape shape() const override { return shape_; }
   std::uint32_t n_ctx() const override { return llama_n_ctx(handle_.get()); }
   std::uint32_t n_batch() const override { return llama_n_batch(handle_.get()); }
+  std::uint32_t free_cells() const override { return n_ctx() - std::min(n_ctx(), cells_.used()); }
   std::int32_t first_sequence() const override { return spare_ids_ ? 1 : 0; }
   std::uint32_t sequence_ids() const override { return sequence_ids_; }
 
@@ -44,6 +47,8 @@ class Context final : public KvMemory {
  private:
   Context(std::shared_ptr<const Model> model, llama_context* handle, KvShape shape, std::uint32_t slots);
 
+  void recount(std::int32_t sequence);
+
   struct Free {
     void operator()(llama_context* handle) const { llama_free(handle); }
   };
@@ -53,6 +58,7 @@ class Context final : public KvMemory {
   const KvShape shape_;
   const bool spare_ids_;  // more ids than may run at a time; the first is where a sequence goes to be saved
   const std::uint32_t sequence_ids_;
+  CellCount cells_;  // of a pool
 };
 
 }  // namespace corral::engine

@@ -158,6 +158,9 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
   generation.sampler = std::move(*sampler);
   generation.max_new_tokens = options.max_new_tokens;
   generation.n_probs = options.n_probs;
+  generation.post_sampling_probs = options.post_sampling_probs;
+  generation.report_progress = options.progress;
+  generation.max_predict = options.max_predict;
   generation.render_special = options.render_special;
   generation.preserved_tokens = std::move(options.preserved_tokens);
   generation.cutter = TextCutter(std::move(options.stop));

@@ -43,6 +43,8 @@ class KvMemory {
   virtual KvShape shape() const = 0;
   virtual std::uint32_t n_ctx() const = 0;  // cells of all sequences together
   virtual std::uint32_t n_batch() const = 0;
+  // Cells of a pool that no sequence has; in parts, see cells_per_sequence().
+  virtual std::uint32_t free_cells() const = 0;
   // Sequence ids that may be used: first_sequence() .. first_sequence() + sequence_ids() - 1.
   virtual std::int32_t first_sequence() const = 0;
   virtual std::uint32_t sequence_ids() const = 0;

@@ -60,6 +60,7 @@ class Model final : public TokenTable {
   Result<> describe(const LoadOptions& options);
   Result<> add_adapters(const std::vector<LoraAdapter>& loras);
   void read_default_sampling();
+  void read_sampler_order();
 
   struct Free {
     void operator()(llama_model* model) const { llama_model_free(model); }

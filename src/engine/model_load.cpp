@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <ranges>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -208,9 +210,20 @@ void Model::read_default_sampling() {
   read(LLAMA_MODEL_META_KEY_SAMPLING_PENALTY_LAST_N, s.penalty_last_n);
   s.penalty_last_n = std::max(s.penalty_last_n, -1);
   read(LLAMA_MODEL_META_KEY_SAMPLING_PENALTY_REPEAT, s.repeat_penalty);
+  read_sampler_order();
   read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT, s.mirostat);
   read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT_TAU, s.mirostat_tau);
   read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT_ETA, s.mirostat_eta);
+}
+
+// "top_k;top_p;temperature". Names nobody knows are left out, as llama.cpp does.
+void Model::read_sampler_order() {
+  const std::string text = meta(llama_model_meta_key_str(LLAMA_MODEL_META_KEY_SAMPLING_SEQUENCE));
+  if (text.empty()) return;
+  default_sampling_.samplers.clear();
+  for (const auto name : std::views::split(text, ';')) {
+    if (const auto kind = sampler_named(std::string_view(name))) default_sampling_.samplers.push_back(*kind);
+  }
 }
 
 std::uint64_t Model::kv_bytes_per_token() const {

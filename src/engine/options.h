@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/sampler_kind.h"
 #include "engine/types.h"
 
 namespace corral::engine {
@@ -96,9 +97,12 @@ struct LogitBias {
   float bias = 0;  // added to the logit; -infinity forbids the token
 };
 
-// A sampling chain, applied in this order: logit bias, penalties, DRY, top-n-sigma, top-k, typical-p, top-p, min-p,
-// XTC, temperature. The default values switch on what llama-server switches on.
+// A sampling chain: logit bias first, then `samplers` in their order, then the draw. The default values switch on what
+// llama-server switches on.
 struct SamplingOptions {
+  // A step that isn't named has no part in it, whatever its option says; adaptive_p draws, so it comes last wherever it
+  // stands.
+  std::vector<SamplerKind> samplers = {default_samplers().begin(), default_samplers().end()};
   float temperature = 0.8f;  // 0 or less: greedy
   std::int32_t top_k = 40;   // 0 or less: the whole vocabulary
   float top_p = 0.95f;
@@ -118,7 +122,9 @@ struct SamplingOptions {
   std::int32_t dry_allowed_length = 2;
   std::int32_t dry_penalty_last_n = 64;  // as penalty_last_n
   std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
-  std::int32_t mirostat = 0;  // 1 or 2: instead of the chain from top-k on
+  float adaptive_target = -1.0f;  // of adaptive_p: likelihood the drawn tokens should have; negative: any
+  float adaptive_decay = 0.9f;    // how long it remembers: about 1 / (1 - decay) tokens
+  std::int32_t mirostat = 0;      // 1 or 2: with the temperature, instead of all `samplers`
   float mirostat_tau = 5.0f;
   float mirostat_eta = 0.1f;
   std::int32_t min_keep = 0;
@@ -141,9 +147,13 @@ struct GenerateOptions {
   SamplingOptions sampling = {};
   std::optional<GrammarOptions> grammar = {};
   std::vector<std::string> stop = {};        // the text ends before the first of these
-  std::uint32_t n_probs = 0;                 // for each token, log probabilities of the n most likely (before sampling)
+  std::uint32_t n_probs = 0;                 // for each token, log probabilities of the n most likely
+  bool post_sampling_probs = false;          // as they were drawn from; false: before sampling options changed them
   bool render_special = false;               // control tokens appear in the text
   std::vector<Token> preserved_tokens = {};  // control tokens that appear in the text all the same
+  bool progress = false;                     // each chunk says how far the generation is
+  // From the first token on; the first line that ends later is the last one (`length`). 0: no limit.
+  Millis max_predict{0};
   bool supersede = false;  // end a generation that runs on the session instead of failing with session_busy
 };
 

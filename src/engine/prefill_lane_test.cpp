@@ -39,6 +39,7 @@ class SlowMemory final : public KvMemory {
   KvShape shape() const override { return {}; }
   std::uint32_t n_ctx() const override { return 1000; }
   std::uint32_t n_batch() const override { return 10; }
+  std::uint32_t free_cells() const override { return n_ctx() - held_; }
   std::int32_t first_sequence() const override { return 0; }
   std::uint32_t sequence_ids() const override { return 1; }
   bool divisible() const override { return true; }

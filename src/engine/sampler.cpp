@@ -51,6 +51,8 @@ Result<> check(const SamplerVocab& vocab, const SamplingOptions& o) {
       {"presence_penalty", o.presence_penalty, -kAny, kAny},
       {"dry_multiplier", o.dry_multiplier, 0, kAny},
       {"dry_base", o.dry_base, -kAny, kAny},
+      {"adaptive_target", o.adaptive_target, -kAny, 1},
+      {"adaptive_decay", o.adaptive_decay, 0, 0.99f},
       {"mirostat_tau", o.mirostat_tau, -kAny, kAny},
       {"mirostat_eta", o.mirostat_eta, -kAny, kAny},
       {"repeat_last_n", static_cast<float>(o.penalty_last_n), -1, kAny},
@@ -80,21 +82,6 @@ Result<> check(const SamplerVocab& vocab, const SamplingOptions& o) {
   return {};
 }
 
-bool penalizes(const SamplingOptions& o) {
-  return o.penalty_last_n != 0 &&
-         (o.repeat_penalty != 1.0f || o.frequency_penalty != 0.0f || o.presence_penalty != 0.0f);
-}
-
-bool uses_dry(const SamplingOptions& o) {
-  return o.dry_multiplier != 0.0f && o.dry_base >= 1.0f && o.dry_penalty_last_n != 0;
-}
-
-// With these options the chain ends in the largest logit whatever it does on the way.
-bool is_plain_greedy(const SamplingOptions& o) {
-  return o.temperature <= 0 && o.dynatemp_range <= 0 && o.mirostat == 0 && o.typical_p >= 1.0f &&
-         o.xtc_probability <= 0 && !penalizes(o) && !uses_dry(o);
-}
-
 std::vector<LogitBias> biases(const SamplerVocab& vocab, const SamplingOptions& o) {
   std::vector<LogitBias> list = o.logit_bias;
   constexpr float kNever = -std::numeric_limits<float>::infinity();
@@ -103,14 +90,6 @@ std::vector<LogitBias> biases(const SamplerVocab& vocab, const SamplingOptions& 
   }
   for (const Token token : vocab.suppressed) list.push_back({token, kNever});
   return list;
-}
-
-// The chain only asks what is largest until it has cut the row down to top-k tokens.
-std::uint32_t short_list(const SamplerVocab& vocab, const SamplingOptions& o) {
-  const bool cuts_first = o.top_k > 0 && o.mirostat == 0 && o.top_n_sigma <= 0;
-  // Beyond that the short list would hardly be shorter.
-  return cuts_first && static_cast<std::uint32_t>(o.top_k) <= vocab.n_vocab / 8 ? static_cast<std::uint32_t>(o.top_k)
-                                                                                : 0;
 }
 
 // How many tokens an option that looks back sees: -1 is as far as there is something.
@@ -192,49 +171,13 @@ Result<std::unique_ptr<Sampler>> Sampler::make(const SamplerVocab& vocab, const 
   const bool only_forbids = std::ranges::all_of(
       sampler->biases_, [](const LogitBias& one) { return one.bias == -std::numeric_limits<float>::infinity(); });
   sampler->plain_greedy_ = is_plain_greedy(o) && only_forbids && !sampler->grammar_;
-  if (!sampler->plain_greedy_) sampler->build_chain(vocab, o);
+  if (!sampler->plain_greedy_) {
+    SamplerChain made = make_chain(vocab, o);
+    sampler->chain_ = std::move(made.chain);
+    sampler->short_list_ = made.keeps;
+    sampler->window_ = TokenWindow(made.window);
+  }
   return sampler;
-}
-
-void Sampler::build_chain(const SamplerVocab& vocab, const SamplingOptions& o) {
-  llama_sampler_chain_params params = llama_sampler_chain_default_params();
-  params.no_perf = true;
-  chain_.reset(llama_sampler_chain_init(params));
-  const auto add = [&](llama_sampler* one) { llama_sampler_chain_add(chain_.get(), one); };
-  const auto n_vocab = static_cast<std::int32_t>(n_vocab_);
-  const auto keep = static_cast<std::size_t>(o.min_keep);
-  // LLAMA_DEFAULT_SEED asks libllama for a random one.
-  const std::uint32_t seed = o.seed.value_or(LLAMA_DEFAULT_SEED);
-
-  short_list_ = short_list(vocab, o);
-  if (o.mirostat != 0) {
-    add(llama_sampler_init_temp(o.temperature));
-    add(o.mirostat == 1 ? llama_sampler_init_mirostat(n_vocab, seed, o.mirostat_tau, o.mirostat_eta, 100)
-                        : llama_sampler_init_mirostat_v2(seed, o.mirostat_tau, o.mirostat_eta));
-    return;
-  }
-  std::int32_t window = 0;
-  if (penalizes(o)) {
-    add(llama_sampler_init_penalties(n_vocab, o.penalty_last_n, o.repeat_penalty, o.frequency_penalty,
-                                     o.presence_penalty));
-    window = o.penalty_last_n;
-  }
-  if (uses_dry(o)) {
-    std::vector<const char*> breakers;
-    for (const std::string& text : o.dry_sequence_breakers) breakers.push_back(text.c_str());
-    add(llama_sampler_init_dry(vocab.vocab, o.dry_multiplier, o.dry_base, o.dry_allowed_length, o.dry_penalty_last_n,
-                               breakers.data(), breakers.size()));
-    window = std::max(window, o.dry_penalty_last_n);
-  }
-  window_ = TokenWindow(static_cast<std::uint32_t>(window));
-  add(llama_sampler_init_top_n_sigma(o.top_n_sigma));
-  add(llama_sampler_init_top_k(o.top_k));
-  add(llama_sampler_init_typical(o.typical_p, keep));
-  add(llama_sampler_init_top_p(o.top_p, keep));
-  add(llama_sampler_init_min_p(o.min_p, keep));
-  add(llama_sampler_init_xtc(o.xtc_probability, o.xtc_threshold, keep, seed));
-  add(llama_sampler_init_temp_ext(o.temperature, o.dynatemp_range, o.dynatemp_exponent));
-  add(llama_sampler_init_dist(seed));
 }
 
 void Sampler::prime(std::span<const Token> history) {
@@ -270,7 +213,7 @@ bool Sampler::fill_short(const float* logits) {
   return true;
 }
 
-Result<Token> Sampler::sample_greedy(const float* logits) const {
+Result<Token> Sampler::sample_greedy(const float* logits) {
   auto best = static_cast<Token>(argmax(logits, n_vocab_));
   if (std::ranges::binary_search(biased_, best)) {  // rare: the best of the others
     float largest = -std::numeric_limits<float>::infinity();
@@ -282,7 +225,7 @@ Result<Token> Sampler::sample_greedy(const float* logits) const {
     }
     if (best == kNoToken) return fail(errc::decode_failed, "the sampling options leave no token to choose from");
   }
-  if (std::isfinite(logits[best])) return best;
+  if (std::isfinite(logits[best])) return largest_ = best;
   return fail(errc::decode_failed, "the model's output is not a number");
 }
 
@@ -293,6 +236,22 @@ Result<Token> Sampler::sample(const float* logits) {
   } catch (const std::exception& thrown) {  // a grammar's inner contradiction
     return fail(errc::decode_failed, fmt::format("sampling failed: {}", thrown.what()));
   }
+}
+
+Drawn Sampler::drawn(std::uint32_t n) {
+  if (plain_greedy_) return {.probability = 1, .top = {{largest_, 1}}};
+  // The last step of every chain has left the probabilities with the candidates.
+  std::vector<TokenProbability> all;
+  for (std::size_t i = 0; i < array_.size; ++i) {
+    if (array_.data[i].p > 0) all.push_back({array_.data[i].id, array_.data[i].p});
+  }
+  const auto shown = std::min<std::size_t>(n, all.size());
+  std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(shown),
+                            [](const TokenProbability& a, const TokenProbability& b) {
+                              return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
+                            });
+  all.resize(shown);
+  return {.probability = array_.data[array_.selected].p, .top = std::move(all)};
 }
 
 // The chain's choice among the candidates; none if they are all forbidden.

@@ -13,18 +13,11 @@
 #include "engine/logits.h"
 #include "engine/model.h"
 #include "engine/options.h"
+#include "engine/sampler_chain.h"
 #include "engine/token_table.h"
 #include "engine/token_window.h"
 
 namespace corral::engine {
-
-// What a sampler wants to know of a model.
-struct SamplerVocab {
-  std::uint32_t n_vocab = 0;
-  const llama_vocab* vocab = nullptr;      // for grammars and DRY only
-  std::span<const Token> end_tokens;       // forbidden by ignore_eos
-  std::span<const Token> suppressed = {};  // never sampled
-};
 
 class Sampler final : public TokenPicker {
  public:
@@ -40,31 +33,27 @@ class Sampler final : public TokenPicker {
   // One token from n_vocab logits. Errors: decode_failed (logits that are no numbers, or a grammar that allows
   // nothing).
   Result<Token> sample(const float* logits) override;
+  Drawn drawn(std::uint32_t n) override;
 
   bool plain_greedy() const { return plain_greedy_; }
 
  private:
   explicit Sampler(std::uint32_t n_vocab) : n_vocab_(n_vocab) {}
-  void build_chain(const SamplerVocab& vocab, const SamplingOptions& options);
-  Result<Token> sample_greedy(const float* logits) const;
+  Result<Token> sample_greedy(const float* logits);
   Result<Token> sample_chain(const float* logits);
   bool fill(const float* logits);
   bool fill_short(const float* logits);
   std::optional<Token> pick();
 
-  struct Free {
-    void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
-  };
-  using Owned = std::unique_ptr<llama_sampler, Free>;
-
   const std::uint32_t n_vocab_;
   bool plain_greedy_ = false;
+  Token largest_ = kNoToken;  // what plain greedy decoding gave last
   std::vector<LogitBias> biases_;
   std::vector<Token> biased_;     // their tokens, sorted, each once
   std::uint32_t short_list_ = 0;  // the chain begins by keeping so many of the largest; 0: it wants the whole row
   TokenWindow window_;            // of the history, as far back as the chain looks
-  Owned chain_;                   // none if plain_greedy_
-  Owned grammar_;
+  OwnedSampler chain_;            // none if plain_greedy_
+  OwnedSampler grammar_;
   PreselectScratch scratch_;
   std::vector<Token> changed_;  // biased_ and the window's together
   std::vector<llama_token_data> candidates_;

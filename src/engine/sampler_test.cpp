@@ -1,6 +1,7 @@
 // The sampler against libllama's own chain over the whole vocabulary, built here by hand.
 #include "engine/sampler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -20,20 +21,42 @@ class WholeChain {
     for (const LogitBias& bias : o.logit_bias) biases.push_back({bias.token, bias.bias});
     const auto keep = static_cast<std::size_t>(o.min_keep);
     add(llama_sampler_init_logit_bias(n_vocab, static_cast<std::int32_t>(biases.size()), biases.data()));
-    add(llama_sampler_init_penalties(n_vocab, o.penalty_last_n, o.repeat_penalty, o.frequency_penalty,
-                                     o.presence_penalty));
     std::vector<const char*> breakers;
     for (const std::string& text : o.dry_sequence_breakers) breakers.push_back(text.c_str());
-    add(llama_sampler_init_dry(vocab, o.dry_multiplier, o.dry_base, o.dry_allowed_length, o.dry_penalty_last_n,
-                               breakers.data(), breakers.size()));
-    add(llama_sampler_init_top_n_sigma(o.top_n_sigma));
-    add(llama_sampler_init_top_k(o.top_k));
-    add(llama_sampler_init_typical(o.typical_p, keep));
-    add(llama_sampler_init_top_p(o.top_p, keep));
-    add(llama_sampler_init_min_p(o.min_p, keep));
-    add(llama_sampler_init_xtc(o.xtc_probability, o.xtc_threshold, keep, *o.seed));
-    add(llama_sampler_init_temp_ext(o.temperature, o.dynatemp_range, o.dynatemp_exponent));
-    add(llama_sampler_init_dist(*o.seed));
+    const auto step = [&](SamplerKind kind) -> llama_sampler* {
+      switch (kind) {
+        case SamplerKind::penalties:
+          return llama_sampler_init_penalties(n_vocab, o.penalty_last_n, o.repeat_penalty, o.frequency_penalty,
+                                              o.presence_penalty);
+        case SamplerKind::dry:
+          return llama_sampler_init_dry(vocab, o.dry_multiplier, o.dry_base, o.dry_allowed_length, o.dry_penalty_last_n,
+                                        breakers.data(), breakers.size());
+        case SamplerKind::top_n_sigma:
+          return llama_sampler_init_top_n_sigma(o.top_n_sigma);
+        case SamplerKind::top_k:
+          return llama_sampler_init_top_k(o.top_k);
+        case SamplerKind::typical_p:
+          return llama_sampler_init_typical(o.typical_p, keep);
+        case SamplerKind::top_p:
+          return llama_sampler_init_top_p(o.top_p, keep);
+        case SamplerKind::min_p:
+          return llama_sampler_init_min_p(o.min_p, keep);
+        case SamplerKind::xtc:
+          return llama_sampler_init_xtc(o.xtc_probability, o.xtc_threshold, keep, *o.seed);
+        case SamplerKind::temperature:
+          return llama_sampler_init_temp_ext(o.temperature, o.dynatemp_range, o.dynatemp_exponent);
+        case SamplerKind::adaptive_p:
+          break;
+      }
+      return nullptr;
+    };
+    bool adaptive = false;
+    for (const SamplerKind kind : o.samplers) {
+      adaptive |= kind == SamplerKind::adaptive_p;
+      if (kind != SamplerKind::adaptive_p) add(step(kind));
+    }
+    add(adaptive ? llama_sampler_init_adaptive_p(o.adaptive_target, o.adaptive_decay, *o.seed)
+                 : llama_sampler_init_dist(*o.seed));
   }
 
   void prime(const std::vector<Token>& history) {
@@ -82,6 +105,15 @@ SamplingOptions random_options(std::mt19937& random, std::uint32_t n_vocab) {
     o.logit_bias.push_back({token, chance(30) ? -std::numeric_limits<float>::infinity() : between(-5, 5)});
     if (chance(10)) o.logit_bias.push_back({token, between(-5, 5)});
   }
+  if (chance(50)) {  // another order, with steps left out
+    std::ranges::shuffle(o.samplers, random);
+    o.samplers.resize(random() % (o.samplers.size() + 1));
+  }
+  if (chance(20)) {
+    o.samplers.insert(o.samplers.begin(), SamplerKind::adaptive_p);
+    o.adaptive_target = chance(30) ? -1 : between(0, 1);
+    o.adaptive_decay = between(0, 0.99f);
+  }
   return o;
 }
 
@@ -91,7 +123,7 @@ TEST(Sampler, EqualsTheChainOverTheWholeVocabulary) {
   ASSERT_LT(service->facts().n_vocab, n_vocab);
   std::mt19937 random(4);
   std::normal_distribution<float> normal;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 600; ++round) {
     const SamplingOptions options = random_options(random, n_vocab);
     const auto sampler =
         Sampler::make({.n_vocab = n_vocab, .vocab = service->vocab(), .end_tokens = {}}, options, std::nullopt, 4096);
@@ -114,6 +146,85 @@ TEST(Sampler, EqualsTheChainOverTheWholeVocabulary) {
       ASSERT_EQ(*token, reference.sample(logits)) << "round " << round << ", step " << step;
     }
   }
+}
+
+// Each option does nothing where its step isn't in the order, and something where it is.
+TEST(Sampler, StepsThatAreLeftOutHaveNoPart) {
+  const SamplerVocab vocab{.n_vocab = 1000, .end_tokens = {}};
+  std::vector<float> logits(vocab.n_vocab);
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = -0.001f * static_cast<float>(i);
+  const auto drawn = [&](SamplingOptions options, std::vector<SamplerKind> samplers) {
+    options.samplers = std::move(samplers);
+    options.seed = 1;
+    const auto sampler = Sampler::make(vocab, options, std::nullopt, 100);
+    EXPECT_TRUE(sampler);
+    (*sampler)->prime(std::vector<Token>(10, 0));
+    std::vector<Token> tokens;
+    for (int i = 0; i < 50; ++i) tokens.push_back(*(*sampler)->sample(logits.data()));
+    return tokens;
+  };
+  SamplingOptions nothing;
+  nothing.temperature = 1;
+  const auto everything = drawn(nothing, {});
+  EXPECT_GT(*std::ranges::max_element(everything), 500);
+  struct Row {
+    SamplerKind kind;
+    void (*set)(SamplingOptions&);
+  };
+  const Row rows[] = {
+      {SamplerKind::penalties, [](SamplingOptions& o) { o.presence_penalty = 3; }},
+      {SamplerKind::top_n_sigma, [](SamplingOptions& o) { o.top_n_sigma = 0.5f; }},
+      {SamplerKind::top_k, [](SamplingOptions& o) { o.top_k = 5; }},
+      {SamplerKind::typical_p, [](SamplingOptions& o) { o.typical_p = 0.1f; }},
+      {SamplerKind::top_p, [](SamplingOptions& o) { o.top_p = 0.1f; }},
+      {SamplerKind::min_p, [](SamplingOptions& o) { o.min_p = 0.9f; }},
+      {SamplerKind::temperature, [](SamplingOptions& o) { o.temperature = 0.01f; }},
+      {SamplerKind::adaptive_p, [](SamplingOptions& o) { o.adaptive_target = 0.5f; }},
+  };
+  for (const Row& row : rows) {
+    SamplingOptions options = nothing;
+    row.set(options);
+    EXPECT_EQ(drawn(options, {}), everything) << static_cast<int>(row.kind);
+    EXPECT_NE(drawn(options, {row.kind}), everything) << static_cast<int>(row.kind);
+  }
+}
+
+// Of a row in which one token has nearly everything, a high temperature makes an even one: top-p before it keeps one
+// token, behind it nearly all.
+TEST(Sampler, OrderMatters) {
+  const SamplerVocab vocab{.n_vocab = 1000, .end_tokens = {}};
+  SamplingOptions options;
+  options.seed = 3;
+  options.temperature = 100;
+  options.top_p = 0.9f;
+  std::vector<float> logits(vocab.n_vocab, 0.0f);
+  logits[7] = 20;
+  const auto drawn = [&](std::vector<SamplerKind> samplers) {
+    options.samplers = std::move(samplers);
+    const auto sampler = Sampler::make(vocab, options, std::nullopt, 100);
+    EXPECT_TRUE(sampler);
+    std::vector<Token> tokens;
+    for (int i = 0; i < 20; ++i) tokens.push_back(*(*sampler)->sample(logits.data()));
+    return tokens;
+  };
+  EXPECT_THAT(drawn({SamplerKind::top_p, SamplerKind::temperature}), ::testing::Each(7));
+  EXPECT_THAT(drawn({SamplerKind::temperature, SamplerKind::top_p}), ::testing::Contains(::testing::Ne(7)));
+}
+
+// libllama takes this seed for the wish for a random one; the last of several answers may come to it by counting up.
+TEST(Sampler, TheLargestSeedIsASeedToo) {
+  const SamplerVocab vocab{.n_vocab = 1000, .end_tokens = {}};
+  SamplingOptions options;
+  options.seed = 0xFFFFFFFF;
+  options.top_k = 0;
+  const std::vector<float> logits(vocab.n_vocab, 0.0f);
+  const auto drawn = [&] {
+    const auto sampler = Sampler::make(vocab, options, std::nullopt, 100);
+    std::vector<Token> tokens;
+    for (int i = 0; i < 10; ++i) tokens.push_back(*(*sampler)->sample(logits.data()));
+    return tokens;
+  };
+  EXPECT_EQ(drawn(), drawn());
 }
 
 TEST(Sampler, RowsThatAreNoNumbersAreAnError) {

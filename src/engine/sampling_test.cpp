@@ -103,6 +103,16 @@ TEST(Sampling, AFileMayLookBackOverTheWholeContext) {
   EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), generation).tokens.size(), 10u);
 }
 
+// A file may bring an order of samplers; what has a name that nobody knows is left out.
+TEST(Sampling, AFileMaySayTheOrder) {
+  LoadOptions options = load_options("tiny-llama");
+  options.path = with_meta("tiny-llama", "order", [](gguf_context* to) {
+    gguf_set_val_str(to, "general.sampling.sequence", "temperature;no_such;top-k");
+  });
+  EXPECT_THAT(load(options)->default_sampling().samplers,
+              ::testing::ElementsAre(SamplerKind::temperature, SamplerKind::top_k));
+}
+
 TEST(Sampling, GrammarIsFollowed) {
   const auto service = load(alike("tiny-llama"));
   GenerateOptions options = greedy(50);
@@ -131,6 +141,38 @@ TEST(Sampling, LazyGrammarWaitsForItsTrigger) {
   EXPECT_EQ(answer.text, "Hello! I am a scripted!!");
 }
 
+// The line that is being written is still finished; where no line ends, nothing does.
+TEST(Sampling, ATimeLimitEndsTheAnswerWithItsLine) {
+  const auto service = load(alike("tiny-llama"));
+  GenerateOptions options = endless(1500);
+  options.max_predict = Millis(1);  // 1,500 tokens take longer anywhere
+  options.grammar.emplace().gbnf = R"(root ::= ("a" "\n")+)";
+  const Answer lines = generate(*service, session_with(*service, some_tokens(20)), options);
+  EXPECT_EQ(lines.finish.reason, StopReason::length);
+  EXPECT_LT(lines.tokens.size(), 1500u);
+  EXPECT_TRUE(lines.text.ends_with("a\n"));
+  options.grammar->gbnf = R"(root ::= "a"+)";
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), options).tokens.size(), 1500u);
+}
+
+// The last of each chunk: as many tokens as have come until then.
+TEST(Sampling, ChunksSayHowFarTheyAre) {
+  const auto service = load(alike("tiny-llama"));
+  GenerateOptions options = endless(20);
+  EXPECT_FALSE(generate(*service, session_with(*service, some_tokens(20)), options).chunks.front().progress);
+  options.progress = true;
+  const Answer answer = generate(*service, session_with(*service, some_tokens(20)), options);
+  std::uint32_t tokens = 0;
+  for (const StreamChunk& chunk : answer.chunks) {
+    if (chunk.finish) continue;
+    tokens += static_cast<std::uint32_t>(chunk.tokens.size());
+    ASSERT_TRUE(chunk.progress);
+    EXPECT_GE(chunk.progress->usage.completion_tokens, tokens);  // some may be held back as half a character
+    EXPECT_EQ(chunk.progress->usage.prompt_tokens, 20u);
+  }
+  EXPECT_EQ(tokens, 20u);
+}
+
 TEST(Sampling, LogprobsAreOfTheRawDistribution) {
   const auto service = load(alike("tiny-llama"));
   GenerateOptions options = endless(5);
@@ -153,6 +195,46 @@ TEST(Sampling, LogprobsAreOfTheRawDistribution) {
             service->facts().n_vocab);
 }
 
+// After sampling: what the token was drawn from, so the token is one of the few that were left, and they are all there
+// is.
+TEST(Sampling, ProbabilitiesAfterSamplingAreThoseOfTheChain) {
+  const auto service = load(alike("tiny-llama"));
+  GenerateOptions options = seeded(5, 20);
+  options.sampling.top_k = 3;
+  options.sampling.temperature = 2;
+  options.n_probs = 10;
+  options.post_sampling_probs = true;
+  const Answer answer = generate(*service, session_with(*service, some_tokens(20)), options);
+  ASSERT_EQ(answer.logprobs.size(), answer.tokens.size());
+  for (std::size_t i = 0; i < answer.tokens.size(); ++i) {
+    const TokenLogprob& entry = answer.logprobs[i];
+    EXPECT_EQ(entry.token, answer.tokens[i]);
+    EXPECT_LE(entry.top.size(), 3u);
+    EXPECT_TRUE(std::ranges::is_sorted(entry.top, std::greater<>{}, &TopToken::logprob));
+    const auto chosen = std::ranges::find(entry.top, entry.token, &TopToken::token);
+    ASSERT_NE(chosen, entry.top.end());
+    EXPECT_EQ(chosen->logprob, entry.logprob);
+    double sum = 0;
+    for (const TopToken& top : entry.top) sum += std::exp(top.logprob);
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+  options.post_sampling_probs = false;
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), options).tokens, answer.tokens)
+      << "asking for probabilities changed the answer";
+
+  GenerateOptions certain = endless(3);
+  certain.n_probs = 10;
+  certain.post_sampling_probs = true;
+  for (const bool short_cut : {true, false}) {
+    if (!short_cut) certain.sampling.logit_bias = {{5, 0.0f}};  // the chain, at temperature 0
+    for (const TokenLogprob& entry : generate(*service, session_with(*service, some_tokens(20)), certain).logprobs) {
+      EXPECT_EQ(entry.logprob, 0);
+      ASSERT_EQ(entry.top.size(), 1u);
+      EXPECT_EQ(entry.top[0].token, entry.token);
+    }
+  }
+}
+
 TEST(Sampling, WhatWouldAbortLibllamaIsRefused) {
   const auto service = load(alike("tiny-llama"));
   const SessionId session = session_with(*service, some_tokens(5));
@@ -173,6 +255,8 @@ TEST(Sampling, WhatWouldAbortLibllamaIsRefused) {
   EXPECT_EQ(refused(with([](auto& o) { o.sampling.frequency_penalty = INFINITY; })), "frequency_penalty");
   EXPECT_EQ(refused(with([](auto& o) { o.sampling.mirostat = 3; })), "mirostat");
   EXPECT_EQ(refused(with([](auto& o) { o.sampling.min_keep = -1; })), "min_keep");
+  EXPECT_EQ(refused(with([](auto& o) { o.sampling.adaptive_target = 2; })), "adaptive_target");
+  EXPECT_EQ(refused(with([](auto& o) { o.sampling.adaptive_decay = 1; })), "adaptive_decay");
   EXPECT_EQ(refused(with([](auto& o) { o.sampling.logit_bias = {{-5, 1.0f}}; })), "logit_bias");
   EXPECT_EQ(refused(with([](auto& o) { o.sampling.logit_bias = {{1 << 30, 1.0f}}; })), "logit_bias");
   const auto grammar = [&](std::string gbnf) {
@@ -204,6 +288,9 @@ TEST(Sampling, EveryOptionAtOnceStillAnswers) {
   s.presence_penalty = 0.1f;
   s.dry_multiplier = 0.8f;
   s.min_keep = 2;
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), options).tokens.size(), 30u);
+  s.samplers.push_back(SamplerKind::adaptive_p);
+  s.adaptive_target = 0.3f;
   EXPECT_EQ(generate(*service, session_with(*service, some_tokens(20)), options).tokens.size(), 30u);
   for (const int mirostat : {1, 2}) {
     s.mirostat = mirostat;

@@ -36,7 +36,10 @@ struct Generation {
   std::unique_ptr<TokenPicker> sampler;
   std::uint32_t max_new_tokens = 0;
   std::uint32_t n_probs = 0;
+  bool post_sampling_probs = false;
   bool render_special = false;
+  bool report_progress = false;
+  Millis max_predict{0};
   std::vector<Token> preserved_tokens;
   TextCutter cutter;
   std::vector<TokenLogprob> held_logprobs;  // of the tokens the cutter holds
@@ -80,6 +83,8 @@ struct Session {
   std::vector<Token> appended;  // came while a generation ran; goes behind it
   std::int32_t sequence = -1;   // KV sequence; -1: none
   std::uint32_t in_cache = 0;   // so many tokens of the history are in the KV cache; 0 without a sequence
+  // A pass with others failed: up to here its history is computed in passes of its own, so that the one to blame shows.
+  std::uint32_t suspect_until = 0;
   std::uint64_t last_used = 0;  // pass number: who goes first when cells are needed
   std::optional<Generation> generation;
   // When somebody last appended to it, or its generation ended.

@@ -24,9 +24,10 @@ struct TopToken {
   float logprob = 0;
 };
 
-// The probabilities a token was drawn from, before sampling options changed them.
+// The probabilities of a token and of its rivals, before or after sampling options changed them
+// (GenerateOptions::post_sampling_probs).
 struct TokenLogprob : TopToken {
-  std::vector<TopToken> top;     // the n_probs most likely ones, most likely first
+  std::vector<TopToken> top;     // the n_probs most likely ones, most likely first; after sampling perhaps fewer
   bool ends_generation = false;  // the model's own end: no part of the answer
 };
 
@@ -43,6 +44,7 @@ struct StreamChunk {
   std::string text;                    // whole UTF-8 characters; invalid bytes are U+FFFD
   std::vector<Token> tokens;           // the session's history is what was appended plus these, in order
   std::vector<TokenLogprob> logprobs;  // one per token where n_probs > 0
+  std::optional<Progress> progress;    // with its last token, if GenerateOptions::progress
   std::optional<Finish> finish;        // the terminal item
 };
 

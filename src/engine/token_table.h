@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/types.h"
@@ -21,6 +22,15 @@ class TokenTable {
   virtual bool ends_generation(Token token) const = 0;
 };
 
+struct TokenProbability {
+  Token token = kNoToken;
+  float probability = 0;
+};
+struct Drawn {
+  float probability = 1;
+  std::vector<TokenProbability> top = {};
+};
+
 // Picks the next token of one generation. Used on one thread at a time.
 class TokenPicker {
  public:
@@ -29,6 +39,9 @@ class TokenPicker {
   virtual void prime(std::span<const Token> history) = 0;
   // One token from the logits of the whole vocabulary. Errors: decode_failed.
   virtual Result<Token> sample(const float* logits) = 0;
+  // What the token sampled last was drawn from, after all sampling options: its probability, and the n likeliest
+  // candidates, likeliest first. Candidates without a chance are left out.
+  virtual Drawn drawn(std::uint32_t n) = 0;
 };
 
 }  // namespace corral::engine

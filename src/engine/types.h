@@ -45,6 +45,12 @@ struct Timings {
   double predicted_ms = 0;  // from the first sampled token to the last
 };
 
+// How far a generation is.
+struct Progress {
+  Usage usage;
+  Timings timings;
+};
+
 // What a model is for, by its own metadata.
 enum class ModelKind { generative, embedding, reranker };
 const char* to_string(ModelKind kind);

@@ -131,7 +131,8 @@ class WorkerCore {
   void take_results(std::span<const PassItem> items);
   void take_result(const PassItem& item);
   static bool without_drafts(std::span<PassItem> items);
-  void decode_apart(std::span<PassItem> items);
+  void find_blame(std::span<const PassItem> items);
+  Session* next_suspect() const;
 
   // worker_output.cpp: tokens to streams
   void on_token(Session& session, Token token, const float* logits);
@@ -139,7 +140,8 @@ class WorkerCore {
               std::string stop_string = {});
   void release(Session& session, const TextCutter::Cut& cut);
   void leave_queue(Session& session);
-  TokenLogprob logprob(std::uint32_t n_probs, Token token, const float* logits);
+  TokenLogprob logprob(Generation& generation, Token token, const float* logits);
+  TopToken top_token(Token token, float logprob) const;
   void pause(Session& session);
 
   const TokenTable& tokens_;

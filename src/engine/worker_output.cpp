@@ -1,7 +1,9 @@
 // From a sampled token to the stream's reader, and the end of a generation.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "engine/errors.h"
@@ -22,6 +24,12 @@ Timings timings(const Generation& generation, MonoTime now) {
   return t;
 }
 
+// A line ends, and the time for the answer is over.
+bool ends_late(const Generation& generation, std::string_view piece) {
+  return generation.max_predict.count() > 0 && piece.contains('\n') &&
+         generation.last_token - *generation.first_token > generation.max_predict;
+}
+
 }  // namespace
 
 void WorkerCore::on_token(Session& session, Token token, const float* logits) {
@@ -37,7 +45,7 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
   ++counters_.predicted_tokens;
   session.history.push_back(token);
   ++session.shared->tokens;
-  if (generation.n_probs > 0) generation.held_logprobs.push_back(logprob(generation.n_probs, token, logits));
+  if (generation.n_probs > 0) generation.held_logprobs.push_back(logprob(generation, token, logits));
 
   piece_.clear();
   const bool special = generation.render_special ||
@@ -53,7 +61,7 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
     finish(session, StopReason::stop, std::nullopt, std::move(cut.stop));
   } else if (tokens_.ends_generation(token)) {
     finish(session, StopReason::stop);
-  } else if (generation.usage.completion_tokens >= generation.max_new_tokens) {
+  } else if (generation.usage.completion_tokens >= generation.max_new_tokens || ends_late(generation, piece_)) {
     finish(session, StopReason::length);
   } else if (session.history.size() >= session.shared->n_ctx) {
     const std::uint64_t held = session.history.size();
@@ -78,6 +86,7 @@ void WorkerCore::release(Session& session, const TextCutter::Cut& cut) {
     chunk.logprobs.assign(std::make_move_iterator(generation.held_logprobs.begin()), std::make_move_iterator(end));
     generation.held_logprobs.erase(generation.held_logprobs.begin(), end);
   }
+  if (generation.report_progress) chunk.progress = {generation.usage, timings(generation, clock_())};
   generation.stream->push(std::move(chunk));
 }
 
@@ -90,6 +99,7 @@ void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error
   session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
   session.appended.clear();
   session.last_used = pass_;
+  session.suspect_until = 0;
   sequences_.settle(session);
   session.touched = clock_();
   starved_ = false;  // its cells can be had now
@@ -133,19 +143,27 @@ void WorkerCore::pause(Session& session) {
   starved_ = false;
 }
 
-TokenLogprob WorkerCore::logprob(std::uint32_t n_probs, Token token, const float* logits) {
-  const std::span row(logits, tokens_.size());
-  most_likely(row, n_probs, by_logit_);
-  const float log_sum = log_sum_exp(row, logits[by_logit_.front()]);
-  const auto entry = [&](Token one) {
-    TopToken entry{.token = one, .piece = {}, .logprob = logits[one] - log_sum};
-    tokens_.append_piece(one, true, entry.piece);
-    return entry;
-  };
+TopToken WorkerCore::top_token(Token token, float logprob) const {
+  TopToken entry{.token = token, .piece = {}, .logprob = logprob};
+  tokens_.append_piece(token, true, entry.piece);
+  return entry;
+}
+
+TokenLogprob WorkerCore::logprob(Generation& generation, Token token, const float* logits) {
   TokenLogprob result;
-  static_cast<TopToken&>(result) = entry(token);
+  TopToken& chosen = result;
+  if (generation.post_sampling_probs) {
+    const Drawn drawn = generation.sampler->drawn(generation.n_probs);
+    chosen = top_token(token, std::log(drawn.probability));
+    for (const TokenProbability& one : drawn.top) result.top.push_back(top_token(one.token, std::log(one.probability)));
+  } else {
+    const std::span row(logits, tokens_.size());
+    most_likely(row, generation.n_probs, by_logit_);
+    const float log_sum = log_sum_exp(row, logits[by_logit_.front()]);
+    chosen = top_token(token, logits[token] - log_sum);
+    for (const Token one : by_logit_) result.top.push_back(top_token(one, logits[one] - log_sum));
+  }
   result.ends_generation = tokens_.ends_generation(token);
-  for (const Token one : by_logit_) result.top.push_back(entry(one));
   return result;
 }
 

@@ -17,6 +17,12 @@ void WorkerCore::compute_pass() {
 }
 
 void WorkerCore::plan_pass() {
+  items_.clear();
+  measuring_ = false;
+  if (Session* const suspect = next_suspect()) {
+    items_.push_back({.session = suspect, .tokens = std::min(suspect->pending(), batch_.capacity())});
+    return;
+  }
   views_.clear();
   for (const Session* session : active_) {
     const Generation& generation = *session->generation;
@@ -28,7 +34,6 @@ void WorkerCore::plan_pass() {
   const BatchLimits limits{
       .tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompt_allowance(decoding, pace())};
   measuring_ = decoding > 0 && limits.prefill == 0;
-  items_.clear();
   for (const BatchItem& item : plan_batch(views_, limits))
     items_.push_back({.session = active_[item.index], .tokens = item.tokens});
   if (decoding == views_.size()) take_turns();
@@ -74,13 +79,18 @@ void WorkerCore::add_drafts() {
   const auto decodes = [](const PassItem& item) {
     return item.tokens == 1 && item.session->pending() == 1 && item.session->generation->usage.completion_tokens > 0;
   };
-  if (items_.empty() || !std::ranges::all_of(items_, decodes)) return;
+  if (items_.empty() || next_suspect() != nullptr || !std::ranges::all_of(items_, decodes)) return;
   const auto rows = static_cast<std::uint32_t>(items_.size());
+  // In a pool guesses take what is free when everybody has a cell for its own token: a pass that doesn't fit would be
+  // refused first, and computed without them then.
+  const std::uint32_t free = shape_.unified() ? memory_->free_cells() : batch_.capacity() + rows;
+  const std::uint32_t room = free - std::min(free, rows);
+  if (room == 0) return;
   for (PassItem& item : items_) {
     item.first_draft = static_cast<std::uint32_t>(drafts_.size());
     // The last token of an answer can't be followed by a guess: all in the pass may become part of the answer.
     const std::uint32_t ends = std::max(1u, item.session->remaining()) - 1;
-    const std::uint32_t most = std::min({options_.draft_tokens, ends, room_behind(*item.session)});
+    const std::uint32_t most = std::min({options_.draft_tokens, ends, room, room_behind(*item.session)});
     if (most > 0)
       drafter_->draft(item.session->shared->id, item.session->history, {.most = most, .rows = rows, .costs = costs()},
                       drafts_);
@@ -93,7 +103,7 @@ void WorkerCore::add_drafts() {
         {.guesses = std::span(drafts_).subspan(item.first_draft, item.drafted), .most = room_behind(*item.session)});
   }
   // A split layout computes sequences with different numbers of tokens one after another.
-  const std::uint32_t most = std::min(most_guesses(rows, options_.draft_tokens), batch_.capacity() - rows);
+  const std::uint32_t most = std::min({most_guesses(rows, options_.draft_tokens), batch_.capacity() - rows, room});
   choose_guesses(guess_lists_, costs(), {.most = most, .equal = !shape_.unified()});
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const std::uint32_t chosen = guess_lists_[i].rows;
@@ -182,8 +192,13 @@ void WorkerCore::decode(std::span<PassItem> items) {
       for (const PassItem& item : items) sequences_.resync(*item.session);
       break;
     case DecodeStatus::failed:
-      for (const PassItem& item : items) sequences_.resync(*item.session);
-      decode_apart(items);
+      // Nobody answers for a guess.
+      if (items.size() == 1 && without_drafts(items)) {
+        sequences_.resync(*items.front().session);
+        items.front().tokens = std::min(items.front().tokens, items.front().session->pending());
+        return decode(items);
+      }
+      find_blame(items);
       break;
   }
 }
@@ -195,26 +210,36 @@ bool WorkerCore::without_drafts(std::span<PassItem> items) {
   return any;
 }
 
-// A pass failed: find out whose tokens are to blame, so that only this one fails.
-void WorkerCore::decode_apart(std::span<PassItem> items) {
-  if (items.size() == 1) {
-    Session& session = *items.front().session;
-    finish(session, StopReason::error, Error(errc::decode_failed, "libllama failed on this session's tokens"));
-    sequences_.drop(session);
-    return;
+// A pass failed. Whose tokens are to blame shows when each session computes its own alone, in the passes to come. Not
+// only once each: a state that can't be cut back is computed anew from the start, and would get no further than before.
+void WorkerCore::find_blame(std::span<const PassItem> items) {
+  for (const PassItem& item : items) {
+    Session& session = *item.session;
+    const std::uint32_t wanted = session.in_cache + item.tokens;
+    sequences_.resync(session);
+    if (items.size() > 1) session.suspect_until = wanted;
   }
-  for (PassItem& item : items) {
-    if (item.session->phase != Phase::active) continue;  // put back by one before it
-    item.tokens = std::min(item.tokens, item.session->pending());
-    item.drafted = item.fillers = 0;
-    decode(std::span(&item, 1));
+  if (items.size() > 1) return;
+  Session& session = *items.front().session;
+  finish(session, StopReason::error, Error(errc::decode_failed, "libllama failed on this session's tokens"));
+  sequences_.drop(session);
+}
+
+// The oldest generation that has to compute alone; nullptr: none.
+Session* WorkerCore::next_suspect() const {
+  Session* oldest = nullptr;
+  for (Session* session : active_) {
+    if (session->in_cache >= session->suspect_until) continue;
+    if (oldest == nullptr || session->generation->order < oldest->generation->order) oldest = session;
   }
+  return oldest;
 }
 
 void WorkerCore::take_results(std::span<const PassItem> items) {
   for (const PassItem& item : items) {
     Session& session = *item.session;
     sequences_.computed(session, session.in_cache + item.tokens);
+    if (session.in_cache >= session.suspect_until) session.suspect_until = 0;
     session.last_used = pass_;
     if (item.row >= 0) take_result(item);
   }

@@ -12,14 +12,14 @@
 
 namespace corral::engine_server {
 
-protocol::Timings timings_of(const engine::Finish& finish) {
-  return {.cache_n = finish.usage.cached_tokens,
-          .prompt_n = finish.usage.prompt_tokens - finish.usage.cached_tokens,
-          .prompt_ms = finish.timings.prompt_ms,
-          .predicted_n = finish.usage.completion_tokens,
-          .predicted_ms = finish.timings.predicted_ms,
-          .draft_n = finish.usage.drafted_tokens,
-          .draft_n_accepted = finish.usage.accepted_tokens};
+protocol::Timings timings_of(const engine::Usage& usage, const engine::Timings& timings) {
+  return {.cache_n = usage.cached_tokens,
+          .prompt_n = usage.prompt_tokens - usage.cached_tokens,
+          .prompt_ms = timings.prompt_ms,
+          .predicted_n = usage.completion_tokens,
+          .predicted_ms = timings.predicted_ms,
+          .draft_n = usage.drafted_tokens,
+          .draft_n_accepted = usage.accepted_tokens};
 }
 
 void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::duration before_engine) {
@@ -29,7 +29,7 @@ void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::du
   }
   usage.completion_tokens += finish.usage.completion_tokens;
 
-  const auto more = timings_of(finish);
+  const auto more = timings_of(finish.usage, finish.timings);
   timings.cache_n += more.cache_n;
   timings.prompt_n += more.prompt_n;
   timings.prompt_ms += more.prompt_ms;

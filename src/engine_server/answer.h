@@ -25,7 +25,7 @@ struct RequestRecord {
 };
 using RequestDone = std::function<void(const RequestRecord&)>;
 
-protocol::Timings timings_of(const engine::Finish& finish);
+protocol::Timings timings_of(const engine::Usage& usage, const engine::Timings& timings);
 // "stop" or "length"; an error for a generation that was cut off.
 Result<std::string_view> finish_reason_of(const engine::Finish& finish);
 

@@ -75,26 +75,35 @@ void AnswerStream::start_message(Part& part) {
 
 void AnswerStream::render(Part& part, engine::StreamChunk chunk) {
   if (options_.logprobs) part.reader.read(std::move(chunk.logprobs), part.logprobs);
+  if (options_.return_tokens) part.tokens.insert(part.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+  std::optional<protocol::Timings> timings;
+  if (chunk.progress) timings = timings_of(chunk.progress->usage, chunk.progress->timings);
   if (!chunk.text.empty()) {
     start_message(part);
     if (part.parser) {
       part.parser->push(chunk.text, deltas_);
-      write_deltas(part);
+      write_deltas(part, timings ? &*timings : nullptr);
     } else {
-      part.writer.text(out_, chunk.text, part.logprobs);
-      part.logprobs.clear();
+      write_text(part, chunk.text, timings ? &*timings : nullptr);
     }
   }
   if (chunk.finish) render_end(part, *chunk.finish);
 }
 
-void AnswerStream::write_deltas(Part& part) {
+void AnswerStream::write_text(Part& part, std::string_view text, const protocol::Timings* timings) {
+  part.writer.text(out_, text, part.logprobs, timings, part.tokens);
+  part.logprobs.clear();
+  part.tokens.clear();
+}
+
+void AnswerStream::write_deltas(Part& part, const protocol::Timings* timings) {
   for (std::size_t i = 0; i < deltas_.size(); ++i) {
     part.calls_tools = part.calls_tools || deltas_[i].tool_index.has_value();
     const bool last = i + 1 == deltas_.size();
     part.writer.delta(
         out_, deltas_[i],
-        last ? std::span<const protocol::TokenLogprob>(part.logprobs) : std::span<const protocol::TokenLogprob>());
+        last ? std::span<const protocol::TokenLogprob>(part.logprobs) : std::span<const protocol::TokenLogprob>(),
+        last ? timings : nullptr);
     if (last) part.logprobs.clear();
   }
   deltas_.clear();
@@ -116,11 +125,12 @@ void AnswerStream::render_end(Part& part, const engine::Finish& finish) {
   start_message(part);
   if (part.parser) {
     const auto read = part.parser->finish(deltas_, *reason == "length");
-    write_deltas(part);
+    write_deltas(part, nullptr);
     if (!read) return fail_stream(read.error());
     if (part.calls_tools && *reason == "stop") reason = "tool_calls";
   }
-  const auto timings = timings_of(finish);
+  if (!part.tokens.empty()) write_text(part, {}, nullptr);  // of which there was nothing to see
+  const auto timings = timings_of(finish.usage, finish.timings);
   part.writer.finish(out_, *reason, part.logprobs, options_.include_usage ? nullptr : &timings);
   if (running_ > 0) return;
   if (options_.done) options_.done(totals_.record);

@@ -17,6 +17,7 @@ namespace corral::engine_server {
 struct StreamOptions {
   protocol::ChunkWriter::Shape shape = protocol::ChunkWriter::Shape::text;
   bool include_usage = false;
+  bool return_tokens = false;  // completions only
   bool logprobs = false;
   protocol::LogprobShape logprob_shape = protocol::LogprobShape::content;
   std::uint32_t shown_probs = 0;
@@ -46,6 +47,7 @@ class AnswerStream final : public http::BodySource {
     LogprobReader reader;
     std::optional<ChatParser> parser = std::nullopt;    // for chats
     std::vector<protocol::TokenLogprob> logprobs = {};  // not sent yet
+    std::vector<std::int32_t> tokens = {};              // not sent yet
     bool started = false;
     bool calls_tools = false;
     bool ended = false;
@@ -53,7 +55,8 @@ class AnswerStream final : public http::BodySource {
 
   void render(Part& part, engine::StreamChunk chunk);
   void render_end(Part& part, const engine::Finish& finish);
-  void write_deltas(Part& part);
+  void write_deltas(Part& part, const protocol::Timings* timings);
+  void write_text(Part& part, std::string_view text, const protocol::Timings* timings);
   void start_message(Part& part);
   void fail_stream(const Error& error);
   std::string_view collect_ready();

@@ -19,6 +19,34 @@ std::string text_of(const json::Value& choice) {
   return std::string(choice.at("text").as_string());
 }
 
+TEST(Logprobs, AfterSamplingTheyAreProbabilities) {
+  Fixture server("tiny-llama");
+  const std::string wanted =
+      R"({"prompt":"x","seed":3,"top_k":4,"temperature":2,"max_tokens":3,"post_sampling_probs":true)";
+  for (const std::string more : {R"(,"n_probs":9)", R"(,"logprobs":9)"}) {
+    const auto listed = server.post("/v1/completions", wanted + more + "}").choice().at("logprobs").at("content");
+    ASSERT_EQ(listed.as_array().size(), 3u);
+    for (const auto& token : listed.as_array()) {
+      double sum = 0;
+      bool chosen = false;
+      for (const auto& top : token.at("top_probs").as_array()) {
+        sum += top.at("prob").to_number<double>();
+        chosen = chosen || (top.at("id") == token.at("id") && top.at("prob") == token.at("prob"));
+      }
+      EXPECT_LE(token.at("top_probs").as_array().size(), 4u);
+      EXPECT_NEAR(sum, 1, 1e-4);
+      EXPECT_TRUE(chosen);
+    }
+  }
+  const std::string chat =
+      R"(,"top_logprobs":3,"logprobs":true,"max_tokens":2,"post_sampling_probs":true,"stream":true)";
+  for (const auto& choice : server.chat("hi", chat).streamed_choices()) {
+    const auto* logprobs = json::find(choice, "logprobs");
+    if (!logprobs) continue;
+    for (const auto& token : logprobs->at("content").as_array()) EXPECT_EQ(token.at("prob").to_number<double>(), 1);
+  }
+}
+
 TEST(Choices, SeveralAnswersCountUpTheSeed) {
   Fixture server("tiny-llama", 2048, engine::Toggle::off);  // flash attention rounds by how many run together
   const auto ask = [&](int seed, const std::string& more) {

@@ -27,10 +27,18 @@ Result<Begun<Request>> begin(const std::shared_ptr<engine::InferenceEngine>& ser
   return Begun<Request>{std::move(request), std::move(*choices), at};
 }
 
+protocol::LogprobShape logprob_shape(const protocol::GenerationRequest& request) {
+  // OpenAI's own shapes have no place for probabilities.
+  if (request.post_sampling_probs) return protocol::LogprobShape::probabilities;
+  return request.legacy_logprobs ? protocol::LogprobShape::legacy : protocol::LogprobShape::content;
+}
+
 StreamOptions stream_options(const EngineServerOptions& server, const protocol::GenerationRequest& request,
                              MonoClock::duration before_engine) {
   return {.include_usage = request.include_usage,
+          .return_tokens = request.return_tokens,
           .logprobs = request.logprobs,
+          .logprob_shape = logprob_shape(request),
           .shown_probs = request.n_probs,
           .ping_after = server.ping_after,
           .before_engine = before_engine,
@@ -60,12 +68,9 @@ Result<protocol::ChatAnswer> chat_answer(const protocol::ChatRequest& request, c
   answer.message = parser.message();
   answer.finish_reason = !answer.message.tool_calls.empty() && *reason == "stop" ? "tool_calls" : *reason;
   answer.has_logprobs = request.logprobs;
+  answer.logprob_shape = logprob_shape(request);
   if (answer.has_logprobs) answer.logprobs = logprobs_of(std::move(all.logprobs), request.n_probs);
   return answer;
-}
-
-protocol::LogprobShape logprob_shape(const protocol::CompletionRequest& request) {
-  return request.legacy_logprobs ? protocol::LogprobShape::legacy : protocol::LogprobShape::content;
 }
 
 Result<protocol::TextAnswer> text_answer(const protocol::CompletionRequest& request, const Choice& choice,
@@ -124,6 +129,7 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   if (chat->request.stream) {
     auto streaming = stream_options(options, chat->request, before_engine);
     streaming.shape = protocol::ChunkWriter::Shape::chat;
+    streaming.return_tokens = false;
     co_return Response::event_stream(
         std::make_unique<AnswerStream>(executor, timers, std::move(chat->choices), head, std::move(streaming)));
   }
@@ -156,7 +162,6 @@ async::Task<Response> EngineServer::Impl::complete(http::Request request) {
   const auto executor = co_await async::asio::this_coro::executor;
   if (completion->request.stream) {
     auto streaming = stream_options(options, completion->request, before_engine);
-    streaming.logprob_shape = logprob_shape(completion->request);
     co_return Response::event_stream(
         std::make_unique<AnswerStream>(executor, timers, std::move(completion->choices), head, std::move(streaming)));
   }

@@ -97,6 +97,23 @@ TEST(Chat, CallsToolsWholeAndStreamed) {
   EXPECT_EQ(reason, "tool_calls");
 }
 
+// However early an answer is cut, by itself or in a call that is required: what there is is given, and streams end
+// well.
+TEST(Chat, ACutOffBeginningOfACallIsNoError) {
+  Fixture server("scripted-tool-call");
+  const std::string tools =
+      R"(,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}])";
+  for (int most = 0; most < 30; ++most) {
+    for (const std::string choice : {"", R"(,"tool_choice":"required")"}) {
+      const std::string limit = tools + choice + R"(,"max_tokens":)" + std::to_string(most);
+      const auto whole = server.chat("hi", limit);
+      ASSERT_EQ(whole.status, 200u) << most << whole.body;
+      const auto streamed = server.chat("hi", limit + R"(,"stream":true)");
+      EXPECT_EQ(streamed.events().back(), "[DONE]") << most << streamed.body;
+    }
+  }
+}
+
 TEST(Chat, ObeysLimitsStopsAndFormats) {
   Fixture server("scripted-hello");
   const auto limited = server.chat("hi", R"(,"max_tokens":3)");
@@ -177,6 +194,48 @@ TEST(Completion, TakesEveryShapeOfPrompt) {
       server.post("/v1/completions", R"({"max_tokens":8,"temperature":0,"stream":true,"prompt":"Once upon"})");
   EXPECT_EQ(streamed.streamed(), expected);
   EXPECT_EQ(streamed.events().back(), "[DONE]");
+}
+
+TEST(Completion, AGrammarMayWaitForItsTrigger) {
+  Fixture server("scripted-hello");
+  const std::string begin =
+      R"({"prompt":"Hi\n","temperature":0,"max_tokens":60,"grammar":"root ::= \"scripted\" \"!!\"")";
+  const std::string triggers = R"(,"grammar_triggers":[{"type":1,"value":"scripted"}])";
+  const auto text = [&](const std::string& more) {
+    const auto answer = server.post("/v1/completions", begin + more + "}");
+    EXPECT_EQ(answer.status, 200u) << answer.body;
+    return std::string(answer.choice().at("text").as_string());
+  };
+  EXPECT_EQ(text(""), "scripted!!");
+  EXPECT_EQ(text(triggers), "scripted!!") << "without grammar_lazy they mean nothing";
+  EXPECT_THAT(text(R"(,"grammar_lazy":true)" + triggers), testing::EndsWith("scripted!!"));
+  EXPECT_THAT(text(R"(,"grammar_lazy":true)" + triggers), testing::StartsWith("Hello! I am a "));
+  const auto none = server.post("/v1/completions", begin + R"(,"grammar_lazy":true})");
+  EXPECT_EQ(none.status, 400u);
+  EXPECT_THAT(none.body, HasSubstr("grammar_triggers"));
+  const auto unknown =
+      server.post("/v1/completions",
+                  begin + R"(,"grammar_lazy":true,"grammar_triggers":[{"type":0,"value":"","token":99999999}]})");
+  EXPECT_EQ(unknown.status, 400u);
+  EXPECT_THAT(unknown.body, HasSubstr("99999999"));
+}
+
+TEST(Completion, EventsMayHaveTimingsAndTokens) {
+  Fixture server("tiny-llama");
+  const std::string body = R"({"prompt":"x","temperature":0,"max_tokens":9,"ignore_eos":true,"return_tokens":true)";
+  const auto whole = server.post("/v1/completions", body + "}").choice().at("tokens");
+  ASSERT_EQ(whole.as_array().size(), 9u);
+  const auto streamed = server.post("/v1/completions", body + R"(,"stream":true,"timings_per_token":true})");
+  json::Array tokens;
+  for (const auto& event : streamed.events()) {
+    const auto value = json::parse(event);
+    if (!value) continue;
+    const auto* listed = json::find(value->at("choices").at(0), "tokens");
+    if (listed == nullptr) continue;
+    EXPECT_TRUE(json::find(*value, "timings")) << event;
+    for (const auto& token : listed->as_array()) tokens.push_back(token);
+  }
+  EXPECT_EQ(json::serialize(json::Value(tokens)), json::serialize(whole));
 }
 
 // Such a grammar once met an end where it wanted more, and libllama ended the process.

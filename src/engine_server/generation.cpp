@@ -41,6 +41,9 @@ engine::SamplingOptions sampling_of(const InferenceEngine& service, const protoc
   assign(sampling.dry_allowed_length, given.dry_allowed_length);
   assign(sampling.dry_penalty_last_n, given.dry_penalty_last_n);
   assign(sampling.dry_sequence_breakers, given.dry_sequence_breakers);
+  assign(sampling.samplers, given.samplers);
+  assign(sampling.adaptive_target, given.adaptive_target);
+  assign(sampling.adaptive_decay, given.adaptive_decay);
   assign(sampling.mirostat, given.mirostat);
   assign(sampling.mirostat_tau, given.mirostat_tau);
   assign(sampling.mirostat_eta, given.mirostat_eta);
@@ -107,6 +110,27 @@ void add_trigger(const InferenceEngine& service, const GrammarTrigger& trigger, 
   }
 }
 
+// What the request itself says of when its grammar begins to count.
+Result<> add_triggers(const InferenceEngine& service, const protocol::GenerationRequest& request,
+                      engine::GrammarOptions& grammar) {
+  static constexpr GrammarTrigger::Kind kKinds[] = {GrammarTrigger::Kind::token, GrammarTrigger::Kind::word,
+                                                    GrammarTrigger::Kind::pattern, GrammarTrigger::Kind::full_pattern};
+  if (!request.grammar_lazy || request.grammar.empty()) return {};
+  grammar.lazy = true;
+  for (const auto& trigger : request.grammar_triggers) {
+    const auto kind = kKinds[trigger.type];
+    if (kind == GrammarTrigger::Kind::token &&
+        (trigger.token < 0 || static_cast<std::uint32_t>(trigger.token) >= service.facts().n_vocab)) {
+      return fail(protocol::errc::bad_value,
+                  fmt::format("'grammar_triggers' has the token {}, but this model's vocabulary ends at {}",
+                              trigger.token, service.facts().n_vocab - 1),
+                  "grammar_triggers");
+    }
+    add_trigger(service, {.kind = kind, .text = trigger.value, .token = trigger.token}, grammar);
+  }
+  return {};
+}
+
 // The generation prompt's tokens, which the grammar has seen already; without the space that some tokenizers put in
 // front of a special token.
 std::vector<Token> prefill_of(const InferenceEngine& service, const std::string& generation_prompt) {
@@ -138,6 +162,12 @@ void fill_options(const InferenceEngine& service, const protocol::GenerationRequ
   options.sampling.ignore_eos = request.ignore_eos;
   options.stop.insert(options.stop.end(), request.stop.begin(), request.stop.end());
   options.n_probs = request.logprobs ? std::max(1u, request.n_probs) : 0;
+  options.progress = request.timings_per_token;
+  options.max_predict = Millis(request.max_predict_ms);
+  for (const auto& text : request.preserved_tokens) {
+    if (const auto token = single_token(service, text)) options.preserved_tokens.push_back(*token);
+  }
+  options.post_sampling_probs = request.post_sampling_probs;
   prepared.session.share_prefix = request.cache_prompt;
 }
 
@@ -194,6 +224,10 @@ Result<Prepared> prepare_chat(const InferenceEngine& service, const ChatTemplate
   prepared.prompt = std::move(*prompt);
   fill_options(service, request, prepared);
   prepared.options.grammar = grammar_of(service, *chat);
+  if (prepared.options.grammar) {
+    if (auto fine = add_triggers(service, request, *prepared.options.grammar); !fine)
+      return std::unexpected(std::move(fine.error()));
+  }
   for (auto& stop : chat->stops) prepared.options.stop.push_back(std::move(stop));
   for (const auto& text : chat->preserved_tokens) {
     if (const auto token = single_token(service, text)) prepared.options.preserved_tokens.push_back(*token);
@@ -222,7 +256,11 @@ Result<std::vector<Prepared>> prepare_completion(const InferenceEngine& service,
     prepared.prompt = std::move(*tokens);
     fill_options(service, request, prepared);
     if (request.echo) prepared.echo = text_of(service, input);
-    if (!grammar.empty()) prepared.options.grammar.emplace().gbnf = grammar;
+    if (!grammar.empty()) {
+      prepared.options.grammar.emplace().gbnf = grammar;
+      if (auto fine = add_triggers(service, request, *prepared.options.grammar); !fine)
+        return std::unexpected(std::move(fine.error()));
+    }
   }
   return all;
 }

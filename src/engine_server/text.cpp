@@ -14,7 +14,16 @@ std::string tokens_with_pieces(const engine::InferenceEngine& service, const std
   json::Writer out(text);
   out.begin_object().key("tokens").begin_array();
   for (const auto token : tokens) {
-    out.begin_object().field("id", token).field("piece", service.piece(token, true)).end_object();
+    const auto piece = service.piece(token, true);
+    out.begin_object().field("id", token).key("piece");
+    if (json::is_utf8(piece)) {
+      out.value(piece);
+    } else {  // half a character: its bytes, as llama-server gives them
+      out.begin_array();
+      for (const char c : piece) out.value(static_cast<unsigned>(static_cast<unsigned char>(c)));
+      out.end_array();
+    }
+    out.end_object();
   }
   out.end_array().end_object();
   return text;

@@ -1,6 +1,7 @@
 #include "protocol/answer_parts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -11,21 +12,30 @@ void write_rate(json::Writer& out, const char* per_token, const char* per_second
   out.field(per_token, count > 0 ? ms / count : 0.0).field(per_second, ms > 0 ? 1000.0 * count / ms : 0.0);
 }
 
-void write_token(json::Writer& out, const TopLogprob& token) {
+// The two shapes that list objects differ in how they say how likely one is.
+struct Words {
+  const char* value;
+  const char* top;
+  bool as_probability;
+};
+constexpr Words kLogarithms{"logprob", "top_logprobs", false};
+constexpr Words kProbabilities{"prob", "top_probs", true};
+
+void write_token(json::Writer& out, const TopLogprob& token, const Words& words) {
   out.field("id", token.id).field("token", token.token).key("bytes").begin_array();
   for (const char c : token.token) out.value(static_cast<unsigned>(static_cast<unsigned char>(c)));
-  out.end_array().field("logprob", token.logprob);
+  out.end_array().key(words.value).value(words.as_probability ? std::exp(token.logprob) : token.logprob);
 }
 
-void write_content(json::Writer& out, std::span<const TokenLogprob> tokens) {
+void write_content(json::Writer& out, std::span<const TokenLogprob> tokens, const Words& words) {
   out.begin_object().key("content").begin_array();
   for (const auto& token : tokens) {
     out.begin_object();
-    write_token(out, token);
-    out.key("top_logprobs").begin_array();
+    write_token(out, token, words);
+    out.key(words.top).begin_array();
     for (const auto& top : token.top) {
       out.begin_object();
-      write_token(out, top);
+      write_token(out, top, words);
       out.end_object();
     }
     out.end_array().end_object();
@@ -99,7 +109,8 @@ void write_timings(json::Writer& out, const Timings& timings) {
 }
 
 void write_logprobs(json::Writer& out, std::span<const TokenLogprob> tokens, LogprobShape shape) {
-  shape == LogprobShape::legacy ? write_legacy(out, tokens) : write_content(out, tokens);
+  if (shape == LogprobShape::legacy) return write_legacy(out, tokens);
+  write_content(out, tokens, shape == LogprobShape::probabilities ? kProbabilities : kLogarithms);
 }
 
 }  // namespace corral::protocol

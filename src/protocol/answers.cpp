@@ -38,7 +38,7 @@ std::string chat_completion(const AnswerHead& head, std::span<const ChatAnswer> 
     out.begin_object().field("index", index++).key("message");
     write_message(out, answer.message);
     out.key("logprobs");
-    answer.has_logprobs ? write_logprobs(out, answer.logprobs, LogprobShape::content) : void(out.null());
+    answer.has_logprobs ? write_logprobs(out, answer.logprobs, answer.logprob_shape) : void(out.null());
     out.field("finish_reason", answer.finish_reason).end_object();
   }
   out.end_array().key("usage");

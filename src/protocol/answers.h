@@ -46,8 +46,9 @@ struct TokenLogprob : TopLogprob {
   std::uint32_t text_offset = 0;  // characters (code points) of the answer before it
 };
 // content: {"content":[{"token",...,"top_logprobs"}]}, as chats have it.
+// probabilities: the same with "prob" and "top_probs", from 0 to 1, as llama-server gives those after sampling.
 // legacy: {"tokens","token_logprobs","top_logprobs","text_offset"}, as completions have it.
-enum class LogprobShape { content, legacy };
+enum class LogprobShape { content, probabilities, legacy };
 
 struct ToolCall {
   std::string id = {}, name = {}, arguments = {};
@@ -73,6 +74,7 @@ struct ChatAnswer {
   std::string_view finish_reason = {};
   std::vector<TokenLogprob> logprobs = {};
   bool has_logprobs = false;
+  LogprobShape logprob_shape = LogprobShape::content;
 };
 struct TextAnswer {
   std::string text = {};

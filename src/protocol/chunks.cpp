@@ -55,10 +55,11 @@ void ChunkWriter::delta(std::string& out, const ChatDelta& delta, std::span<cons
 }
 
 void ChunkWriter::text(std::string& out, std::string_view text, std::span<const TokenLogprob> logprobs,
-                       const Timings* timings) const {
+                       const Timings* timings, std::span<const std::int32_t> tokens) const {
   out.append(begin_).append(R"(,"text":)");
   json::append_quoted(out, text);
   out.push_back(',');
+  if (!tokens.empty()) out.append(R"("tokens":)").append(tokens_answer(tokens)).push_back(',');
   close(out, {}, logprobs, timings);
 }
 

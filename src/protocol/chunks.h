@@ -24,7 +24,7 @@ class ChunkWriter {
   void delta(std::string& out, const ChatDelta& delta, std::span<const TokenLogprob> logprobs = {},
              const Timings* timings = nullptr) const;
   void text(std::string& out, std::string_view text, std::span<const TokenLogprob> logprobs = {},
-            const Timings* timings = nullptr) const;
+            const Timings* timings = nullptr, std::span<const std::int32_t> tokens = {}) const;
   // `logprobs`: of tokens that no text came after.
   void finish(std::string& out, std::string_view reason, std::span<const TokenLogprob> logprobs = {},
               const Timings* timings = nullptr) const;

@@ -79,20 +79,6 @@ std::string string_name(const Field& rule) {
   return rule.min_size > 0 && overlap(rule.kinds, kString) ? "a non-empty string" : "a string";
 }
 
-// "a number between 0 and 2", "a string or an array of strings"
-std::string expectation(const Field& rule) {
-  std::vector<std::string> names;
-  if (overlap(rule.kinds, kBoolean)) names.emplace_back("true or false");
-  if (overlap(rule.kinds, kInteger | kNumber)) names.push_back(number_name(rule));
-  if (overlap(rule.kinds, kString)) names.push_back(string_name(rule));
-  if (overlap(rule.kinds, kArray)) {
-    const auto* empty = rule.min_size > 0 ? "a non-empty array" : "an array";
-    names.push_back(rule.elements == kAny ? empty : fmt::format("{} of {}", empty, element_names(rule.elements)));
-  }
-  if (overlap(rule.kinds, kObject)) names.emplace_back("an object");
-  return join_or(names);
-}
-
 bool is_choice(std::string_view choices, std::string_view text) {
   while (!choices.empty()) {
     const auto end = std::min(choices.find('|'), choices.size());
@@ -136,6 +122,19 @@ Result<> check_elements(json::View array, const Field& rule, const Path& path) {
 }
 
 }  // namespace
+
+std::string expectation(const Field& rule) {
+  std::vector<std::string> names;
+  if (overlap(rule.kinds, kBoolean)) names.emplace_back("true or false");
+  if (overlap(rule.kinds, kInteger | kNumber)) names.push_back(number_name(rule));
+  if (overlap(rule.kinds, kString)) names.push_back(string_name(rule));
+  if (overlap(rule.kinds, kArray)) {
+    const auto* empty = rule.min_size > 0 ? "a non-empty array" : "an array";
+    names.push_back(rule.elements == kAny ? empty : fmt::format("{} of {}", empty, element_names(rule.elements)));
+  }
+  if (overlap(rule.kinds, kObject)) names.emplace_back("an object");
+  return join_or(names);
+}
 
 std::string Path::text() const {
   if (root()) return {};

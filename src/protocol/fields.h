@@ -57,7 +57,11 @@ struct Field {
   std::string_view choices = {};  // the allowed strings, "float|base64"; empty: any
   // Rules of the inside.
   Result<> (*inside)(json::View value, const Path& path) = nullptr;
+  std::string_view about = {};  // for docs/requests.md
 };
+
+// What a value must be: "a number between 0 and 2".
+std::string expectation(const Field& rule);
 
 // Rules for one value.
 Result<> check_value(json::View value, const Field& rule, const Path& path);

@@ -66,6 +66,19 @@ TEST(Requests, SchemasComeFromEveryPlace) {
   EXPECT_THAT(schema(R"("json_schema":{},"grammar":"root ::= x")"), HasSubstr("'grammar'"));
 }
 
+TEST(Requests, SamplersByNameOrLetter) {
+  const auto order = [](const std::string& samplers) {
+    const auto request = parse_completion_request(R"({"prompt":"x","samplers":)" + samplers + "}");
+    EXPECT_TRUE(request);
+    return request->sampling.samplers;
+  };
+  using enum SamplerKind;
+  EXPECT_EQ(order(R"(["top-k","temperature","typ_p"])"), (std::vector{top_k, temperature, typical_p}));
+  EXPECT_EQ(order(R"("kty")"), (std::vector{top_k, temperature, typical_p}));
+  EXPECT_EQ(order("[]"), std::vector<SamplerKind>());
+  EXPECT_EQ(order("null"), std::nullopt);
+}
+
 TEST(Requests, GrammarsThatNestTooDeepAreRefused) {
   const auto parsed_with = [](const std::string& grammar) {
     return parse_completion_request(R"({"prompt":"a","grammar":")" + grammar + R"("})");
@@ -137,6 +150,20 @@ TEST(Requests, AllowedToolsAreTheOnlyOnes) {
   // Tools of other types are not for us.
   EXPECT_EQ(with("auto", R"({"type":"mcp","server_label":"s"})")->tools, "");
   EXPECT_EQ(with("required", R"({"type":"mcp","server_label":"s"})").error().param, "tool_choice");
+}
+
+// Once a call was required of nothing, and the answer was text.
+TEST(Requests, ACallOfNothingCantBeRequired) {
+  for (const std::string tools : {"", R"(,"tools":[])", R"(,"tools":[{"type":"web_search"}])"}) {
+    const auto request =
+        parse_chat_request(R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"required")" + tools + "}");
+    ASSERT_FALSE(request) << tools;
+    EXPECT_EQ(request.error().param, "tool_choice");
+    EXPECT_TRUE(
+        parse_chat_request(R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"auto")" + tools + "}"));
+    EXPECT_TRUE(
+        parse_chat_request(R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"none")" + tools + "}"));
+  }
 }
 
 TEST(Requests, LimitsBiasesAndDocuments) {

@@ -35,6 +35,8 @@ constexpr FloatRow kFloats[] = {
     {"presence_penalty", &Sampling::presence_penalty},
     {"dry_multiplier", &Sampling::dry_multiplier},
     {"dry_base", &Sampling::dry_base},
+    {"adaptive_target", &Sampling::adaptive_target},
+    {"adaptive_decay", &Sampling::adaptive_decay},
     {"mirostat_tau", &Sampling::mirostat_tau},
     {"mirostat_eta", &Sampling::mirostat_eta},
 };
@@ -92,6 +94,18 @@ std::vector<Input> inputs(View value) {
   return all;
 }
 
+// Names in an array, or letters in a string; the table has seen that all are known.
+std::vector<SamplerKind> sampler_order(View value) {
+  std::vector<SamplerKind> order;
+  for (const char letter : value.as_string()) {
+    if (const auto kind = sampler_lettered(letter)) order.push_back(*kind);
+  }
+  value.each_element([&](View name) {
+    if (const auto kind = sampler_named(name.as_string())) order.push_back(*kind);
+  });
+  return order;
+}
+
 std::vector<TokenBias> token_biases(View value) {
   constexpr float kForbidden = -std::numeric_limits<float>::infinity();
   const auto bias_of = [](View bias) {
@@ -126,6 +140,17 @@ std::vector<TokenBias> token_biases(View value) {
   return all;
 }
 
+std::vector<Trigger> triggers(View value) {
+  std::vector<Trigger> all;
+  value.each_element([&](View trigger) {
+    const auto token = trigger.find("token");
+    all.push_back({.type = static_cast<std::uint32_t>(trigger.find("type").as_integer()),
+                   .value = std::string(trigger.find("value").as_string()),
+                   .token = token.is_null() ? -1 : static_cast<std::int32_t>(token.as_integer())});
+  });
+  return all;
+}
+
 std::optional<bool> flag(View value) { return value.is_null() ? std::nullopt : std::optional(value.as_bool()); }
 
 std::optional<std::uint32_t> token_limit(View body) {
@@ -147,6 +172,7 @@ void fill_sampling(Sampling& sampling, View body) {
     for (const auto& row : kIntegers) {
       if (row.name == name) sampling.*row.member = static_cast<std::int32_t>(value.as_integer());
     }
+    if (name == "samplers") sampling.samplers = sampler_order(value);
     if (name == "dry_sequence_breakers") sampling.dry_sequence_breakers = strings(value);
     if (name == "seed" && value.as_integer() != -1) sampling.seed = static_cast<std::uint32_t>(value.as_integer());
   });
@@ -210,11 +236,25 @@ Result<> fill_generation(GenerationRequest& request, View body) {
   request.json_schema = schema_text(body);
   request.return_tokens = body.find("return_tokens").as_bool();
   request.cache_prompt = flag(body.find("cache_prompt")).value_or(request.cache_prompt);
-  if (const auto n = body.find("n"); !n.is_null()) request.n = static_cast<std::uint32_t>(n.as_integer());
+  for (const auto* name : {"n", "n_cmpl"}) {
+    if (const auto n = body.find(name); !n.is_null()) request.n = static_cast<std::uint32_t>(n.as_integer());
+  }
   if (const auto wanted = body.find("n_probs"); !wanted.is_null()) {
     request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
     request.logprobs = request.n_probs > 0;
   }
+  request.timings_per_token = body.find("timings_per_token").as_bool();
+  request.max_predict_ms =
+      static_cast<std::uint32_t>(std::max<std::int64_t>(0, body.find("t_max_predict_ms").as_integer()));
+  request.preserved_tokens = strings(body.find("preserved_tokens"));
+  request.grammar_lazy = body.find("grammar_lazy").as_bool();
+  request.grammar_triggers = triggers(body.find("grammar_triggers"));
+  if (request.grammar_lazy && !request.grammar.empty() && request.grammar_triggers.empty()) {
+    return fail(errc::bad_value,
+                "'grammar_lazy' needs 'grammar_triggers': without one the grammar would never count, so name one",
+                "grammar_triggers");
+  }
+  request.post_sampling_probs = body.find("post_sampling_probs").as_bool();
   return check_grammar(request);
 }
 
@@ -278,6 +318,10 @@ Result<> fill_tools(ChatRequest& request, View body) {
                 "tool_choice");
   }
   request.tools = function_tools(tools, names);
+  if (request.tool_choice == ToolChoice::required && request.tools.empty()) {
+    return fail(errc::bad_value, "'tool_choice' requires a call, but 'tools' has no function to call: add one",
+                "tool_choice");
+  }
   request.parallel_tool_calls = flag(body.find("parallel_tool_calls"));
   if (!request.tools.empty() && request.tool_choice != ToolChoice::none && !request.grammar.empty()) {
     return fail(

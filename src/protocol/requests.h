@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/sampler_kind.h"
 
 namespace corral::protocol {
 
@@ -20,11 +21,12 @@ namespace corral::protocol {
 struct Sampling {
   std::optional<float> temperature, top_p, min_p, typical_p, top_n_sigma, xtc_probability, xtc_threshold;
   std::optional<float> dynatemp_range, dynatemp_exponent, repeat_penalty, frequency_penalty, presence_penalty;
-  std::optional<float> dry_multiplier, dry_base, mirostat_tau, mirostat_eta;
+  std::optional<float> dry_multiplier, dry_base, adaptive_target, adaptive_decay, mirostat_tau, mirostat_eta;
   // repeat_last_n and dry_penalty_last_n: -1 is the whole context.
   std::optional<std::int32_t> top_k, repeat_last_n, dry_allowed_length, dry_penalty_last_n, mirostat, min_keep;
   std::optional<std::vector<std::string>> dry_sequence_breakers;
-  std::optional<std::uint32_t> seed;  // the low 32 bits of what was given; none for -1
+  std::optional<std::vector<SamplerKind>> samplers;  // their order
+  std::optional<std::uint32_t> seed;                 // the low 32 bits of what was given; none for -1
 };
 
 // A text (to be tokenised) or a list of tokens.
@@ -33,6 +35,13 @@ using Input = std::variant<std::string, std::vector<std::int32_t>>;
 struct TokenBias {
   std::variant<std::int32_t, std::string> token;  // a number, or a text whose tokens are all meant
   float bias = 0;                                 // -infinity forbids
+};
+
+// What makes a lazy grammar begin; types as llama-server counts them.
+struct Trigger {
+  std::uint32_t type = 0;  // 0 a token, 1 a word, 2 a pattern, 3 a pattern of the whole answer so far
+  std::string value;
+  std::int32_t token = -1;  // for type 0
 };
 
 // What chat/completions and completions have in common.
@@ -45,10 +54,17 @@ struct GenerationRequest {
   Sampling sampling;
   std::vector<TokenBias> logit_bias;
   bool ignore_eos = false;
-  bool logprobs = false;      // wanted in the answer
-  std::uint32_t n_probs = 0;  // most likely tokens listed for each token
-  std::string grammar;        // GBNF
-  std::string json_schema;    // JSON text; empty: none
+  bool logprobs = false;             // wanted in the answer
+  std::uint32_t n_probs = 0;         // most likely tokens listed for each token
+  bool legacy_logprobs = false;      // asked for as completions do, with a number in `logprobs`
+  bool post_sampling_probs = false;  // probabilities as they are after all sampling options
+  std::string grammar;               // GBNF
+  bool grammar_lazy = false;         // it counts from the first trigger on
+  std::vector<Trigger> grammar_triggers;
+  std::vector<std::string> preserved_tokens;  // control tokens that appear in the text all the same
+  bool timings_per_token = false;             // in each event of a stream
+  std::uint32_t max_predict_ms = 0;           // no new line begins after this time; 0: no limit
+  std::string json_schema;                    // JSON text; empty: none
   bool return_tokens = false;
   bool cache_prompt = true;  // false: the prompt's KV is neither taken from others nor left to them
   std::uint32_t n = 1;       // answers to each prompt; a seed counts up from one to the next
@@ -76,9 +92,8 @@ struct ChatRequest : GenerationRequest {
 };
 
 struct CompletionRequest : GenerationRequest {
-  std::vector<Input> prompts;    // at least one
-  bool legacy_logprobs = false;  // `logprobs` was given, not n_probs
-  bool echo = false;             // the prompt stands before the answer
+  std::vector<Input> prompts;  // at least one
+  bool echo = false;           // the prompt stands before the answer
 };
 
 struct EmbeddingRequest {

@@ -202,14 +202,6 @@ Result<> check_response_format(json::View format, const Path& path) {
   }
   return {};
 }
-Result<> check_suffix(json::View suffix, const Path& path) {
-  if (suffix.as_string().empty()) return {};
-  auto where = path.text();
-  auto message =
-      fmt::format("'{}' must be left out, not {}: filling a gap is not supported, only going on behind 'prompt'", where,
-                  suffix.excerpt());
-  return fail(errc::unsupported_value, std::move(message), std::move(where));
-}
 Result<> check_stream_options(json::View options, const Path& path) {
   static constexpr Field kFields[] = {{.name = "include_usage", .kinds = kBoolean}};
   static const FieldTable table(kFields);
@@ -246,6 +238,7 @@ Result<> check_logit_bias(json::View bias, const Path& path) {
   });
   return result;
 }
+
 namespace {
 // A text, texts, one list of tokens, lists of tokens. Kinds don't mix.
 }  // namespace

@@ -14,6 +14,14 @@ Result<> check_response_format(json::View format, const Path& path);
 Result<> check_suffix(json::View suffix, const Path& path);
 Result<> check_stream_options(json::View options, const Path& path);
 Result<> check_logit_bias(json::View bias, const Path& path);
+Result<> check_samplers(json::View samplers, const Path& path);
+Result<> check_triggers(json::View triggers, const Path& path);
+Result<> check_modalities(json::View modalities, const Path& path);
+// Fields that mean something elsewhere and can't be had here; a value that asks for nothing passes.
+Result<> decline_lora(json::View lora, const Path& path);
+Result<> decline_indent(json::View indent, const Path& path);
+Result<> decline_budget(json::View budget, const Path& path);
+Result<> decline_functions(json::View functions, const Path& path);
 Result<> check_prompt(json::View prompt,
                       const Path& path);  // a text, texts, tokens, or lists of tokens: never mixed
 Result<> check_documents(json::View documents, const Path& path);

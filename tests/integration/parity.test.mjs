@@ -82,6 +82,52 @@ for (const { model, exact } of [
   });
 }
 
+// Seeded sampling, every option on its own and all together: the same tokens, and the same probabilities to have drawn them with.
+describe("samplers", () => {
+  let reference;
+  before(async () => {
+    reference = await Reference.start("tiny-llama.gguf");
+  });
+  after(() => reference.stop());
+
+  const all = {
+    top_k: 30, top_p: 0.9, min_p: 0.02, typical_p: 0.9, top_n_sigma: 2, xtc_probability: 0.5, xtc_threshold: 0.05, repeat_penalty: 1.2,
+    presence_penalty: 0.3, frequency_penalty: 0.2, dry_multiplier: 0.8, dynatemp_range: 0.4, min_keep: 2,
+  };
+  const options = [
+    {}, { temperature: 0 }, { top_k: 3 }, { top_p: 0.5 }, { min_p: 0.3 }, { typical_p: 0.5 }, { top_n_sigma: 1 },
+    { xtc_probability: 1, xtc_threshold: 0.02 }, { repeat_penalty: 1.5, repeat_last_n: 8 }, { dry_multiplier: 2, dry_allowed_length: 1 },
+    { dynatemp_range: 0.7, dynatemp_exponent: 1.5 }, { mirostat: 1 }, { mirostat: 2, mirostat_tau: 3 }, { logit_bias: [[5, 3], [6, false]] },
+    { samplers: [] }, { samplers: ["top_k"], top_k: 5 }, { samplers: "tkp", top_p: 0.6, temperature: 2 }, { samplers: "pkt", top_p: 0.6, temperature: 2 },
+    { samplers: ["min_p", "adaptive_p"], adaptive_target: 0.3 }, { samplers: "ka", adaptive_target: 0.05, adaptive_decay: 0.5 },
+    all, { ...all, samplers: "txmpyksde" },
+  ];
+  for (const option of options) {
+    test(JSON.stringify(option), async () => {
+      const body = {
+        model: "tiny-llama", prompt: "The quick brown fox", temperature: 1, seed: 42, max_tokens: 16, ignore_eos: true, n_probs: 5,
+        cache_prompt: false, post_sampling_probs: true, ...option,
+      };
+      const [ours, theirs] = [await server.post("/v1/completions", body), await reference.post("/v1/completions", body)];
+      assert.equal(ours.status, 200, JSON.stringify(ours.body));
+      assert.equal(theirs.status, 200, JSON.stringify(theirs.body));
+      const [mine, other] = [ours, theirs].map((answer) => answer.body.choices[0].logprobs.content);
+      assert.deepEqual(mine.map((token) => token.id), other.map((token) => token.id));
+      for (const [i, token] of mine.entries()) {
+        const sum = token.top_probs.reduce((total, top) => total + top.prob, 0);
+        assert.ok(sum <= 1 + 1e-5, `token ${i}: ${sum}`);
+        assert.ok(Math.abs(token.prob - other[i].prob) < 1e-3, `token ${i}: ${token.prob} and ${other[i].prob}`);
+        // After adaptive_p llama-server lists candidates as they stood before it, we by their probability: other ones, then.
+        const listed = other[i].top_probs;
+        if (listed.some((top, k) => k > 0 && top.prob > listed[k - 1].prob)) continue;
+        // Candidates as good as equally likely may stand in either order.
+        token.top_probs.forEach((top, k) => assert.ok(Math.abs(top.prob - listed[k].prob) < 1e-3, `token ${i}, candidate ${k}`));
+        assert.equal(token.top_probs.length, listed.length, `token ${i}`);
+      }
+    });
+  }
+});
+
 describe("embeddings", () => {
   let reference;
   before(async () => {

@@ -79,12 +79,25 @@ DecodeStatus FakeMemory::decode(const Batch& batch) {
   std::size_t all = 0;
   for (const auto& [sequence, tokens] : more) {
     all += tokens;
-    if (!shape_.unified() && !room_for(sequence, tokens)) return DecodeStatus::no_room;
+    if (!shape_.unified() && !room_for(sequence, tokens))
+      return no_room(more.size(), static_cast<std::size_t>(outputs));
   }
-  if (shape_.unified() && used_ + all > options_.cells) return DecodeStatus::no_room;
+  if (shape_.unified() && used_ + all > options_.cells) return no_room(more.size(), static_cast<std::size_t>(outputs));
 
+  const auto poison = static_cast<std::size_t>(std::find(raw.token, raw.token + count, kPoison) - raw.token);
+  if (poison < count || (more.size() > 1 && fate_->fail_in > 0 && --fate_->fail_in == 0)) {
+    // A bad batch changes nothing; where computing goes wrong, what was finished stays.
+    if (fate_->passes % 2 == 0) compute(raw, std::min(poison, count / 2));
+    outputs_.clear();
+    return DecodeStatus::failed;
+  }
   const bool aborted = fate_->abort_in > 0 && --fate_->abort_in == 0;
-  for (std::size_t i = 0; i < (aborted ? count / 2 : count); ++i) {
+  compute(raw, aborted ? count / 2 : count);
+  return aborted ? DecodeStatus::aborted : DecodeStatus::ok;
+}
+
+void FakeMemory::compute(const llama_batch& raw, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
     const std::int32_t sequence = raw.seq_id[i][0];
     const Cells& cells = at(sequence);
     const std::uint64_t hash = next_hash(cells.empty() ? kEmptyHash : cells.back()->hash, raw.token[i]);
@@ -92,7 +105,12 @@ DecodeStatus FakeMemory::decode(const Batch& batch) {
     if (raw.logits[i] != 0)
       outputs_[static_cast<std::int32_t>(i)] = static_cast<float>(answer_to(hash, options_.vocabulary));
   }
-  return aborted ? DecodeStatus::aborted : DecodeStatus::ok;
+}
+
+// Only guesses make more rows of logits than there are sequences.
+DecodeStatus FakeMemory::no_room(std::size_t sequences, std::size_t outputs) {
+  if (outputs > sequences) broken("a pass with guesses that doesn't fit");
+  return DecodeStatus::no_room;
 }
 
 const float* FakeMemory::logits(std::int32_t row) {

@@ -3,6 +3,7 @@
 // else than its history asks for, and the world notices.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,9 +29,13 @@ struct FakeMemoryOptions {
   std::uint32_t most_outputs = ~0u;  // rows of logits in one pass
 };
 
+// A token that no pass can be computed with; nothing the fake model says.
+inline constexpr Token kPoison = 1'000'000;
+
 // What happens outside of the memory's rules; shared by all memories of a world.
 struct Fate {
   std::uint32_t abort_in = 0;     // passes until one is aborted halfway; 0: never
+  std::uint32_t fail_in = 0;      // passes of several sequences until one fails, for no lasting reason; 0: never
   std::uint32_t refuse_make = 0;  // so many makes fail
   std::string violation;          // the first rule that a caller broke
   std::uint64_t passes = 0, tokens = 0;
@@ -58,7 +63,7 @@ class FakeMemory final : public KvMemory {
   std::vector<std::uint8_t> save(std::int32_t sequence) override;
   bool restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) override;
 
-  std::uint32_t used() const { return used_; }
+  std::uint32_t free_cells() const override { return options_.cells - std::min(options_.cells, used_); }
 
  private:
   struct Cell {
@@ -69,6 +74,8 @@ class FakeMemory final : public KvMemory {
   using Cells = std::vector<std::shared_ptr<Cell>>;
 
   void broken(std::string rule);
+  void compute(const llama_batch& batch, std::size_t count);
+  DecodeStatus no_room(std::size_t sequences, std::size_t outputs);
   Cells& at(std::int32_t sequence);
   void forget(Cells& cells, std::size_t from);
   bool room_for(std::int32_t sequence, std::size_t more);

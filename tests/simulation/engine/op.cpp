@@ -8,10 +8,10 @@
 namespace corral::engine::simulation {
 namespace {
 
-constexpr std::array kNames = {"create", "append", "generate", "cancel", "end",
-                               "read",   "rounds", "downsize", "abort",  "no_memory"};
+constexpr std::array kNames = {"create", "append",   "generate", "cancel",    "end",    "read",
+                               "rounds", "downsize", "abort",    "no_memory", "poison", "fail"};
 // How often each kind comes.
-constexpr std::array kWeights = {10, 14, 16, 3, 5, 14, 30, 1, 2, 1};
+constexpr std::array kWeights = {10, 14, 16, 3, 5, 14, 30, 1, 2, 1, 1, 2};
 
 }  // namespace
 

@@ -19,6 +19,8 @@ struct Op {
     downsize,
     abort,      // a pass to come stops halfway
     no_memory,  // the next memory can't be made
+    poison,     // as append, but one of the tokens can't be computed
+    fail,       // a pass of several sessions to come fails once
   };
   Kind kind = Kind::rounds;
   std::uint32_t session = 0;  // of those alive, counted modulo their number

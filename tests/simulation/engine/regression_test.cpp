@@ -38,6 +38,47 @@ TEST(EngineRegression, NobodyLosesCellsForGuesses) {
   }
 }
 
+// Eight sessions in a pass, and one of them holds what can't be computed: in its prompt or, later, in what is appended
+// to it. It fails, the others say what they would have said (the world checks each token).
+TEST(EngineRegression, OneFailingSessionOfAMixedPassFailsAlone) {
+  std::vector<Op> life;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    life.push_back({.kind = create});
+    life.push_back({.kind = i == 3 ? poison : append, .session = i, .size = 20 + i, .which = i});
+    life.push_back({.kind = generate, .session = i, .size = 40});
+  }
+  life.push_back({.kind = rounds, .size = 11});
+  life.push_back({.kind = poison, .session = 5, .size = 9, .which = 4});
+  for (int i = 0; i < 8; ++i) life.push_back({.kind = rounds, .size = 11});
+  for (std::uint32_t i = 0; i < 8; ++i) life.push_back({.kind = read, .session = i});
+  for (std::uint32_t i = 0; i < 8; ++i) life.push_back({.kind = generate, .session = i, .size = 10});
+  for (std::uint64_t variety = 1; variety <= 40; ++variety) {
+    const Outcome outcome = live(life, variety);
+    EXPECT_EQ(outcome.violation, std::nullopt) << variety;
+    EXPECT_GE(outcome.failed, 2u) << variety;
+    EXPECT_GT(outcome.tokens, 0u) << variety;
+  }
+}
+
+// A pass that fails once, for no reason that lasts: nobody is to blame, nobody fails.
+TEST(EngineRegression, APassThatFailsOnceHarmsNobody) {
+  std::vector<Op> life;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    life.push_back({.kind = create});
+    life.push_back({.kind = append, .session = i, .size = 20 + i, .which = i});
+    life.push_back({.kind = generate, .session = i, .size = 30});
+  }
+  for (std::uint32_t i = 0; i < 12; ++i) {
+    life.push_back({.kind = fail, .size = i});
+    life.push_back({.kind = rounds, .size = 2});
+  }
+  for (std::uint64_t variety = 1; variety <= 40; ++variety) {
+    const Outcome outcome = live(life, variety);
+    EXPECT_EQ(outcome.violation, std::nullopt) << variety;
+    EXPECT_EQ(outcome.failed, 0u) << variety;
+  }
+}
+
 TEST(EngineRegression, AnEmptyLifeEndsWell) { EXPECT_EQ(live({}, 1).violation, std::nullopt); }
 
 }  // namespace

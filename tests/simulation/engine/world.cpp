@@ -32,6 +32,7 @@ class FakePicker final : public TokenPicker {
  public:
   void prime(std::span<const Token>) override {}
   Result<Token> sample(const float* logits) override { return static_cast<Token>(*logits); }
+  Drawn drawn(std::uint32_t) override { return {}; }
 };
 
 // Right, wrong or silent, as it happens.
@@ -95,6 +96,7 @@ struct Reader {
   std::optional<Finish> finish;
   std::uint32_t most = 0;
   std::vector<std::string> stops;
+  bool poisoned = false;                    // what it is to continue can't be computed
   std::uint64_t history_hash = kEmptyHash;  // of the session's history when the generation started
 };
 
@@ -209,6 +211,10 @@ class World {
       fate_->abort_in = 1 + op.size % 4;
       return;
     }
+    if (op.kind == Op::Kind::fail) {
+      fate_->fail_in = 1 + op.size % 4;
+      return;
+    }
     if (op.kind == Op::Kind::no_memory) {
       fate_->refuse_make = op.size % 8 == 0 ? 1 : 0;
       return;
@@ -217,6 +223,7 @@ class World {
     if (client == nullptr) return;
     switch (op.kind) {
       case Op::Kind::append:
+      case Op::Kind::poison:
         append(*client, op);
         break;
       case Op::Kind::generate:
@@ -251,6 +258,7 @@ class World {
     std::mt19937_64 random(fresh ? op.which % 4 : op.which * 1000 + op.size);
     for (std::uint32_t i = 0; i < op.size; ++i) tokens.push_back(static_cast<Token>(random() % (kVocabulary - 1)));
     if (fresh && op.size > 10 && op.which % 3 == 0) tokens.back() = static_cast<Token>(op.which % (kVocabulary - 1));
+    if (op.kind == Op::Kind::poison && !tokens.empty()) tokens[op.which % tokens.size()] = kPoison;
     if (tokens.empty() || client.shared->tokens + tokens.size() >= client.shared->n_ctx) return;
     client.shared->tokens += static_cast<std::uint32_t>(tokens.size());
     auto& to = client.reader ? client.appended : client.history;
@@ -267,6 +275,7 @@ class World {
     if (op.which % 4 == 2)
       reader.stops = {
           fmt::format("{}{}", static_cast<char>('A' + op.which % 60), static_cast<char>('A' + op.size % 60))};
+    reader.poisoned = std::ranges::find(client.history, kPoison) != client.history.end();
     for (const Token token : client.history) reader.history_hash = next_hash(reader.history_hash, token);
     auto self = std::make_shared<const StreamState*>(nullptr);
     auto stream = std::make_shared<StreamState>(
@@ -325,6 +334,14 @@ class World {
       violate("session {}: stopped without a reason", client.id.value());
     if (finish.reason == StopReason::error && !finish.error)
       violate("session {}: an error without a cause", client.id.value());
+    // Only the one to blame fails, whoever it shared the pass with; it always does.
+    const bool failed = finish.error && finish.error->code == errc::decode_failed;
+    if (failed && !reader.poisoned) violate("session {}: failed for another's tokens", client.id.value());
+    if (reader.poisoned && !reader.tokens.empty())
+      violate("session {}: says something to what can't be computed", client.id.value());
+    if (reader.poisoned && reader.most > 0 && finish.reason == StopReason::length)
+      violate("session {}: got through with what can't be computed", client.id.value());
+    outcome_.failed += failed ? 1 : 0;
     outcome_.tokens += reader.tokens.size();
     client.history.insert(client.history.end(), reader.tokens.begin(), reader.tokens.end());
     client.history.insert(client.history.end(), client.appended.begin(), client.appended.end());
@@ -365,7 +382,7 @@ class World {
     for (auto& [id, client] : clients_) {
       if (client->reader) work += 3 * (client->history.size() + client->reader->most + 10);
     }
-    fate_->abort_in = fate_->refuse_make = 0;
+    fate_->abort_in = fate_->fail_in = fate_->refuse_make = 0;
     for (std::uint64_t i = 0; i < work && !broken(); ++i) {
       bool open = false;
       for (auto& [id, client] : clients_) {

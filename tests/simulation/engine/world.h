@@ -1,7 +1,7 @@
 // A worker's core with sessions, readers and a fake memory, living through a list of steps. After each round it checks:
 //   one terminal item, each token once and in order, no token that the history doesn't ask for (alone, shared, parked,
-//   preempted, restored, guessed ahead, computed in the lane), the batch's size, and that at the end everybody gets
-//   through.
+//   preempted, restored, guessed ahead, computed in the lane, beside one that fails), failing only for its own tokens,
+//   the batch's size, and that at the end everybody gets through.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ struct Outcome {
   // What came to pass, so that a test can see that the lives are not too quiet.
   std::uint64_t tokens = 0, preemptions = 0, parked = 0, restored = 0, shared = 0, layout_changes = 0, accepted = 0;
   std::uint64_t in_lane = 0;
+  std::uint64_t failed = 0;  // generations, for tokens that can't be computed
 };
 
 // `variety` picks the world: cells, batch, places, kind of memory, layout, guesses, lane.

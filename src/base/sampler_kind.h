@@ -1,0 +1,37 @@
+// The steps a sampling chain can be made of, with the names and letters that llama-server 0.5.0 knows them by: requests
+// and model files spell an order with them. Its "infill" isn't here: it belongs to an endpoint there isn't, and it
+// compares every token with every other. Immutable; safe on every thread.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace corral {
+
+enum class SamplerKind {
+  penalties,
+  dry,
+  top_n_sigma,
+  top_k,
+  typical_p,
+  top_p,
+  min_p,
+  xtc,
+  temperature,
+  adaptive_p,
+};
+
+// The order of a request that gives none.
+std::span<const SamplerKind> default_samplers();
+
+// By its name ("top_k") or another spelling of it ("top-k", "TopK", "nucleus"); nothing for other texts.
+std::optional<SamplerKind> sampler_named(std::string_view name);
+// By its letter: 'k' is top_k.
+std::optional<SamplerKind> sampler_lettered(char letter);
+
+// For messages: "penalties (e), dry (d), ..."
+std::string sampler_list();
+
+}  // namespace corral

@@ -1,0 +1,59 @@
+#include "engine/cell_count.h"
+
+#include <algorithm>
+
+namespace corral::engine {
+
+void CellCount::enter(const Part& part) {
+  used_ -= part.run->taken();
+  ++part.run->users[part.cells];
+  used_ += part.run->taken();
+}
+
+void CellCount::leave(const Part& part) {
+  used_ -= part.run->taken();
+  const auto place = part.run->users.find(part.cells);
+  if (--place->second == 0) part.run->users.erase(place);
+  used_ += part.run->taken();
+}
+
+void CellCount::set(std::int32_t sequence, std::uint32_t length) {
+  std::vector<Part>& parts = sequences_[sequence];
+  std::uint32_t before = 0;
+  for (const Part& part : parts) before += part.cells;
+  while (before > length) {
+    Part& last = parts.back();
+    const std::uint32_t cut = std::min(before - length, last.cells);
+    leave(last);
+    last.cells -= cut;
+    before -= cut;
+    if (last.cells == 0) {
+      parts.pop_back();
+    } else {
+      enter(last);
+    }
+  }
+  if (before == length) return;
+  // A run goes on only where nobody shares it.
+  const bool alone = !parts.empty() && parts.back().run.use_count() == 1;
+  if (alone) {
+    leave(parts.back());
+    parts.back().cells += length - before;
+  } else {
+    parts.push_back({std::make_shared<Run>(), length - before});
+  }
+  enter(parts.back());
+}
+
+void CellCount::share(std::int32_t from, std::int32_t to, std::uint32_t length) {
+  const std::vector<Part> source = sequences_[from];
+  std::vector<Part>& parts = sequences_[to];
+  for (const Part& part : source) {
+    if (length == 0) break;
+    parts.push_back({part.run, std::min(part.cells, length)});
+    enter(parts.back());
+    length -= parts.back().cells;
+  }
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,92 @@
+// Rules for the options of generating: samplers, triggers, and what is refused on purpose.
+#include <fmt/format.h>
+
+#include "base/sampler_kind.h"
+#include "protocol/errors.h"
+#include "protocol/rules.h"
+
+namespace corral::protocol {
+namespace {
+
+std::unexpected<Error> decline(json::View value, const Path& path, std::string_view reason) {
+  auto where = path.text();
+  auto message = fmt::format("'{}' must be left out, not {}: {}", where, value.excerpt(), reason);
+  return fail(errc::unsupported_value, std::move(message), std::move(where));
+}
+
+Result<> check_trigger(json::View trigger, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "type", .kinds = kInteger, .required = true, .min = 0, .max = 3},
+      {.name = "value", .kinds = kString, .required = true},
+      {.name = "token", .kinds = kInteger, .min = 0, .max = 2147483647.0},
+  };
+  static const FieldTable table(kFields);
+  if (auto fine = table.check(trigger, path); !fine) return fine;
+  if (trigger.find("type").as_integer() != 0 || !trigger.find("token").is_null()) return {};
+  auto where = Path{&path, "token"}.text();
+  return fail(errc::missing_field, fmt::format("'{}' is required: a trigger of type 0 is a token", where), where);
+}
+
+}  // namespace
+
+Result<> check_samplers(json::View samplers, const Path& path) {
+  Result<> result;
+  const auto unknown = [&](std::string_view text, std::string where) {
+    auto message = fmt::format("'{}' must be a sampler, not \"{}\"; there are: {}", where, text, sampler_list());
+    result = fail(errc::bad_value, std::move(message), std::move(where));
+    return false;
+  };
+  for (const char letter : samplers.as_string()) {
+    if (!sampler_lettered(letter) && !unknown({&letter, 1}, path.text())) break;
+  }
+  std::size_t at = 0;
+  samplers.each_element([&](json::View name) {
+    const Path place{&path, {}, at++};
+    return sampler_named(name.as_string()) || unknown(name.as_string(), place.text());
+  });
+  return result;
+}
+
+Result<> check_triggers(json::View triggers, const Path& path) {
+  Result<> result;
+  std::size_t at = 0;
+  triggers.each_element([&](json::View trigger) {
+    result = check_trigger(trigger, Path{&path, {}, at++});
+    return result.has_value();
+  });
+  return result;
+}
+
+Result<> check_modalities(json::View modalities, const Path& path) {
+  Result<> result;
+  modalities.each_element([&](json::View one) {
+    if (one.as_string() != "text") result = decline(modalities, path, "answers are text");
+  });
+  return result;
+}
+
+Result<> check_suffix(json::View suffix, const Path& path) {
+  if (suffix.as_string().empty()) return {};
+  return decline(suffix, path, "filling a gap is not supported, only going on behind 'prompt'");
+}
+
+Result<> decline_lora(json::View lora, const Path& path) {
+  return decline(lora, path, "adapters are chosen when a model is loaded, with its option 'lora'");
+}
+
+Result<> decline_indent(json::View indent, const Path& path) {
+  if (indent.as_integer() == 0) return {};
+  return decline(indent, path, "lines are not cut by their indentation here, use 'stop' or a grammar");
+}
+
+Result<> decline_budget(json::View budget, const Path& path) {
+  if (budget.as_integer() < 0) return {};
+  return decline(budget, path, "thinking can't be cut short, only switched off with 'enable_thinking'");
+}
+
+Result<> decline_functions(json::View functions, const Path& path) {
+  if (functions.empty()) return {};
+  return decline(functions, path, "give functions in 'tools'");
+}
+
+}  // namespace corral::protocol
