@@ -28,7 +28,7 @@ bool Ahead::blocks_by_memory(const Server& load, const Room& room) const {
   PoolBytes missing = state_.memory.bytes(load.spec->memory, MemoryPart::all);
   const PoolBytes need = missing;
   subtract(missing, free_);
-  for (const Victim& victim : room.victims) subtract(missing, state_.memory.held(*victim.server));
+  for (const Victim& victim : room.victims) subtract(missing, state_.memory.surely_held(*victim.server));
   for (std::size_t i = 0; i < missing.size(); ++i) {
     if (need[i] > 0 && missing[i] > 0) return true;
   }
@@ -52,10 +52,12 @@ void Ahead::add(const Server& load, const Room& room) {
     if (!leaves(victim.server)) continue;
     // Who has to go for memory may be another one when it comes to it.
     if (victim.reason != StopReason::memory) --projected_[index_of(victim.server->spec->type)];
-    subtract(claim, state_.memory.held(*victim.server));
+    subtract(claim, state_.memory.surely_held(*victim.server));
   }
   for (const Server* server : room.downsizes) {
-    if (leaves(server)) subtract(claim, state_.memory.bytes(server->spec->memory, MemoryPart::dynamic));
+    // What was told to downsize may have done so already, and the sample has shown it.
+    if (leaves(server) && !server->downsize_asked)
+      subtract(claim, state_.memory.bytes(server->spec->memory, MemoryPart::dynamic));
   }
   // What its victims give besides isn't lent: they may be long in going.
   for (std::size_t i = 0; i < claim.size(); ++i) free_[i] -= std::max<std::int64_t>(0, claim[i]);

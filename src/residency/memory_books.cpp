@@ -69,6 +69,12 @@ PoolBytes MemoryBooks::held(const Server& server) const {
   return result;
 }
 
+PoolBytes MemoryBooks::surely_held(const Server& server) const {
+  PoolBytes result = held(server);
+  if (server.downsize_asked && !server.shrunk) subtract(result, bytes(server.spec->memory, MemoryPart::dynamic));
+  return result;
+}
+
 void add(PoolBytes& to, const PoolBytes& more) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += more[i];
 }

@@ -49,6 +49,9 @@ class MemoryBooks {
   PoolBytes bytes(const MemoryUse& use, MemoryPart part) const;
   // What `server` gives up when it goes.
   PoolBytes held(const Server& server) const;
+  // The part of it that a sample can't have shown as free already: a server that was told to downsize may have done so
+  // before it says so.
+  PoolBytes surely_held(const Server& server) const;
 
  private:
   std::vector<Pool> pools_;

@@ -350,5 +350,31 @@ TEST(ResidencyRegression, WhoGoesForOneLoadIsNotToldToShrinkForAnother) {
   });
 }
 
+// fox had shrunk but not said so when it was told to go for its own reload: what it gives was counted twice, and cat
+// took what the reload needed.
+TEST(ResidencyRegression, WhatAModelGaveUpUnansweredIsNotExpectedOnceMore) {
+  expect_peace({
+      {.kind = traits, .animal = 9, .nth = 11, .choice = 1, .options = 0, .ms = 1},
+      {.kind = acquire, .animal = 5, .nth = 0, .choice = 1, .options = 1, .ms = 1},
+      {.kind = traits, .animal = 5, .nth = 10, .choice = 1, .options = 2, .ms = 1},
+      {.kind = traits, .animal = 13, .nth = 3, .choice = 1, .options = 0, .ms = 1},
+      {.kind = traits, .animal = 2, .nth = 8, .choice = 1, .options = 0, .ms = 1},
+      {.kind = elapse, .animal = 5, .nth = 0, .choice = 0, .options = 2, .ms = 566},
+      {.kind = load, .animal = 9, .nth = 1, .choice = 0, .options = 2, .ms = 1},
+      {.kind = traits, .animal = 9, .nth = 0, .choice = 2, .options = 2, .ms = 1},
+      {.kind = elapse, .animal = 9, .nth = 1, .choice = 2, .options = 2, .ms = 1000},
+      {.kind = load, .animal = 13, .nth = 0, .choice = 0, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 5, .nth = 0, .choice = 0, .options = 0, .ms = 1},
+      {.kind = acquire, .animal = 2, .nth = 0, .choice = 0, .options = 0, .ms = 1},
+      {.kind = traits, .animal = 9, .nth = 8, .choice = 1, .options = 1, .ms = 2048},
+      {.kind = elapse, .animal = 5, .nth = 0, .choice = 0, .options = 0, .ms = 287},
+      {.kind = acquire, .animal = 9, .nth = 1, .choice = 2, .options = 0, .ms = 1},
+      {.kind = elapse, .animal = 5, .nth = 1, .choice = 1, .options = 1, .ms = 350},
+      {.kind = load, .animal = 5, .nth = 1, .choice = 2, .options = 1, .ms = 1},
+      {.kind = crash, .animal = 5, .nth = 8, .choice = 2, .options = 2, .ms = 1},
+      {.kind = acquire, .animal = 2, .nth = 0, .choice = 0, .options = 2, .ms = 1},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation

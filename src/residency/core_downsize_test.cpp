@@ -1,0 +1,33 @@
+// What is known of the memory of a server that was told to downsize, before it has answered and when it goes meanwhile.
+#include "residency/memory_fixture.h"
+
+namespace corral::residency {
+namespace {
+
+constexpr Millis kMinute{60'000};
+
+// "a" takes 60, was told to downsize by 20, and 40 are free.
+struct MidDownsize : Memory {
+  void SetUp() override {
+    house.model("b", ModelType::embedding);
+    have("a", 60, 20, kOn);
+    house.pass(kMinute);
+    ASSERT_EQ(house.state("a"), ServerState::downsizing);
+  }
+};
+
+// Found by simulation. It has shrunk already, 60 are free, and goes for its own reload: the place of that reload is
+// what it gives now and 20 of those 60.
+TEST_F(MidDownsize, WhatItMayHaveGivenUpAlreadyIsNotLentToWhoPassesItsReload) {
+  house.load("a", 1);
+  EXPECT_THAT(house.free(60), ElementsAre("stop a: reload", "watch no more"));
+  house.needs("b", 50);
+  EXPECT_THAT(house.acquire("b"), IsEmpty());
+  EXPECT_THAT(house.pass(Millis{500}), ElementsAre("sample"));
+  EXPECT_THAT(house.free(60), IsEmpty());
+  house.stopped("a");
+  EXPECT_THAT(house.free(100), ElementsAre("start a", "watch"));
+}
+
+}  // namespace
+}  // namespace corral::residency
