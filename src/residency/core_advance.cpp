@@ -17,7 +17,7 @@ void Core::advance(Now now, ActionList& out) {
   }
   // A monitor that hangs holds up nobody for ever: nothing is known then.
   const std::optional<MonoTime> asked = state_.memory.asked;
-  if (asked && now.mono - *asked >= state_.settings.memory_wait) state_.memory.sample({}, false, now.mono);
+  if (asked && now.mono - *asked >= state_.settings.memory_wait) state_.memory.sample({}, {}, now.mono);
   // First all that may change a decision, then the decisions, then the deeds.
   Turn turn;
   do {

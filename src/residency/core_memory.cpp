@@ -51,7 +51,8 @@ void Core::downsize_ended(ServerId id, bool done, Now now, ActionList& out) {
 }
 
 void Core::on(const MemorySampled& event, Now now, ActionList& out) {
-  state_.memory.sample(event.pools, state_.loader != nullptr, now.mono);
+  const Server* loader = state_.loader;
+  state_.memory.sample(event.pools, loader == nullptr ? MemoryUse{} : loader->spec->memory, now.mono);
   // First who goes for other reasons, then who has to go besides.
   advance(now, out);
   if (relieve(event.pools, now, out)) advance(now, out);

@@ -13,7 +13,7 @@ std::int64_t bytes_of(const PoolUse& use, MemoryPart part) {
 
 }  // namespace
 
-void MemoryBooks::sample(const std::vector<PoolSample>& pools, bool loading, MonoTime now) {
+void MemoryBooks::sample(const std::vector<PoolSample>& pools, const MemoryUse& loading, MonoTime now) {
   std::vector<Pool> next;
   for (const PoolSample& seen : pools) {
     Pool pool{.id = seen.pool,
@@ -23,7 +23,9 @@ void MemoryBooks::sample(const std::vector<PoolSample>& pools, bool loading, Mon
               .back_by = {}};
     const auto before = std::ranges::find(pools_, seen.pool, &Pool::id);
     const bool known = before != pools_.end();
-    if (known && loading) pool.available = std::min(pool.available, before->available);
+    const bool taken_in_part =
+        std::ranges::any_of(loading, [&](const PoolUse& use) { return use.pool == seen.pool && use.total > 0; });
+    if (known && taken_in_part) pool.available = std::min(pool.available, before->available);
     pool.expected = pool.available;
     if (known && now < before->back_by && before->expected > pool.expected) {
       pool.expected = std::min(before->expected, pool.total);

@@ -28,9 +28,9 @@ class MemoryBooks {
     MonoTime back_by;            // what hasn't come back by then counts no more
   };
 
-  // A sample came. Replaces everything but what is still expected back; while a load runs, which has taken only part of
-  // what it needs, it can't say that more is available.
-  void sample(const std::vector<PoolSample>& pools, bool loading, MonoTime now);
+  // A sample came. Replaces everything but what is still expected back. `loading`: what a load that runs needs, of
+  // which it has taken only part; so of these memories the sample can't say that more is available.
+  void sample(const std::vector<PoolSample>& pools, const MemoryUse& loading, MonoTime now);
   // Bytes that are taken from now on, or were given up and come back until `back_by`.
   void take(const PoolBytes& bytes);
   void give_up(const PoolBytes& bytes, MonoTime back_by);

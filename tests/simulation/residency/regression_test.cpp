@@ -376,5 +376,30 @@ TEST(ResidencyRegression, WhatAModelGaveUpUnansweredIsNotExpectedOnceMore) {
   });
 }
 
+// koi, whose needs nobody knows, was loading, and what had been free a second before was believed rather than the
+// sample: fox went where its downsizing was enough.
+TEST(ResidencyRegression, PressureInTheMiddleOfALoadOfUnknownNeedsIsReadFromTheSample) {
+  expect_peace({
+      {.kind = traits, .animal = 5, .nth = 7, .choice = 1, .options = 0, .ms = 1},
+      {.kind = acquire, .animal = 9, .nth = 0, .choice = 2, .options = 0, .ms = 1},
+      {.kind = acquire, .animal = 5, .nth = 1, .choice = 2, .options = 0, .ms = 1},
+      {.kind = acquire, .animal = 13, .nth = 1, .choice = 0, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 10, .nth = 0, .choice = 1, .options = 0, .ms = 2873},
+      {.kind = crash, .animal = 10, .nth = 0, .choice = 0, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 11, .nth = 0, .choice = 0, .options = 0, .ms = 1851},
+      {.kind = elapse, .animal = 0, .nth = 0, .choice = 0, .options = 0, .ms = 2},
+      {.kind = traits, .animal = 5, .nth = 14, .choice = 1, .options = 2, .ms = 4096},
+      {.kind = elapse, .animal = 0, .nth = 0, .choice = 0, .options = 0, .ms = 1111},
+      {.kind = acquire, .animal = 9, .nth = 0, .choice = 1, .options = 0, .ms = 967},
+      {.kind = elapse, .animal = 0, .nth = 0, .choice = 0, .options = 0, .ms = 2447},
+      {.kind = foreign, .animal = 11, .nth = 0, .choice = 0, .options = 0, .ms = 471},
+      {.kind = acquire, .animal = 5, .nth = 1, .choice = 0, .options = 0, .ms = 1},
+      {.kind = elapse, .animal = 0, .nth = 0, .choice = 0, .options = 0, .ms = 2311},
+      {.kind = acquire, .animal = 10, .nth = 1, .choice = 2, .options = 2, .ms = 1},
+      {.kind = elapse, .animal = 0, .nth = 0, .choice = 0, .options = 0, .ms = 131},
+      {.kind = crash, .animal = 12, .nth = 2, .choice = 0, .options = 1, .ms = 1},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation
