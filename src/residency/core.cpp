@@ -53,6 +53,7 @@ std::optional<Core::Lease> Core::try_acquire(const ModelName& model, Now now) {
 // One more request. A downsized child takes its memory back by itself.
 void Core::begin_use(Server& server, Now now) {
   if (server.leases++ == 0) move(server, ServerState::in_use);
+  server.downsize_crossed = server.downsize_asked;
   if (server.shrunk) {
     server.shrunk = false;
     state_.memory.take(state_.memory.bytes(server.spec->memory, MemoryPart::dynamic));

@@ -29,5 +29,47 @@ TEST_F(MidDownsize, WhatItMayHaveGivenUpAlreadyIsNotLentToWhoPassesItsReload) {
   EXPECT_THAT(house.free(100), ElementsAre("start a", "watch"));
 }
 
+TEST_F(MidDownsize, WhatItGaveUpOnItsWayOutIsNotLentToWhoPassesItsReload) {
+  house.load("a", 1);
+  house.free(60);
+  house.needs("b", 50);
+  house.acquire("b");
+  house.pass(Millis{500});
+  EXPECT_THAT(house.downsized("a"), IsEmpty());
+  EXPECT_THAT(house.free(60), IsEmpty());
+}
+
+TEST_F(MidDownsize, WhatItGaveUpOnItsWayOutIsNotExpectedOfItsEnd) {
+  house.free(20);  // others took 20
+  house.unload("a");
+  house.downsized("a");
+  house.free(40);
+  house.stopped("a");
+  house.needs("b", 90);
+  house.acquire("b");
+  EXPECT_THAT(house.free(80), ElementsAre("reject 3: insufficient_memory"));
+}
+
+TEST_F(MidDownsize, ARequestThatCameBetweenMakesItWholeAlsoOnItsWayOut) {
+  house.free(20);
+  house.acquire("a");
+  const auto request = house.last_ticket();
+  house.unload("a");
+  house.finish(request);
+  ASSERT_EQ(house.state("a"), ServerState::evicting);
+  house.downsized("a");
+  house.free(40);
+  house.stopped("a");
+  house.needs("b", 90);
+  house.acquire("b");
+  EXPECT_THAT(house.free(80), IsEmpty());
+}
+
+TEST_F(MidDownsize, APassThatSendsItAwayEndsWhenItIsGone) {
+  EXPECT_THAT(house.simulate(0.99), ElementsAre("stop a: pressure", "watch no more"));
+  EXPECT_THAT(house.downsized("a"), IsEmpty());
+  EXPECT_THAT(house.stopped("a"), ElementsAre("relieved 2: downsized  evicted a"));
+}
+
 }  // namespace
 }  // namespace corral::residency

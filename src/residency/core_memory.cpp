@@ -23,30 +23,32 @@ bool is_short_of_less(const Cover& one, const Cover& other) {
 void Core::downsize(Server& server, ActionList& out) {
   move(server, ServerState::downsizing);
   server.downsize_asked = true;
+  server.downsize_crossed = false;
   out.push_back(Downsize{server.id});
 }
 
 void Core::on(const Downsized& event, Now now, ActionList& out) { downsize_ended(event.server, true, now, out); }
 void Core::on(const DownsizeFailed& event, Now now, ActionList& out) { downsize_ended(event.server, false, now, out); }
 
-// A request that came meanwhile has moved the server on; then nobody knows what the child did first, and it counts as
-// whole.
+// After a request that came meanwhile it counts as whole. One that was told to go meanwhile has shrunk all the same,
+// and gives only the rest when it is gone.
 void Core::downsize_ended(ServerId id, bool done, Now now, ActionList& out) {
   Server* server = find(id);
   if (server == nullptr || !server->downsize_asked) return;
   server->downsize_asked = false;
-  const bool counts = server->state == ServerState::downsizing;
-  if (counts && done) {
-    move(*server, ServerState::downsized);
+  const bool stays = server->state == ServerState::downsizing;
+  if (done && !server->downsize_crossed) {
+    if (stays) move(*server, ServerState::downsized);
     server->shrunk = true;
     ++state_.downsizes;
     const PoolBytes freed = state_.memory.bytes(server->spec->memory, MemoryPart::dynamic);
     state_.memory.give_up(freed, now.mono + state_.settings.memory_wait);
-  } else if (counts) {
+  } else if (stays) {
     move(*server, ServerState::ready);
     server->downsize_refused = server->used_nth;
   }
-  note_relief(*server, counts && done, false, out);
+  // Who waits for one that goes waits for its end.
+  if (server->state != ServerState::evicting) note_relief(*server, stays && done, false, out);
   advance(now, out);
 }
 

@@ -59,7 +59,7 @@ void Witness::note(const Downsized& event) {
   if (at == children_.end()) return;
   Child& child = at->second;
   child.shrinking = false;
-  if (child.interrupted || child.phase != Child::Phase::up || is_leaving(child.id)) return;
+  if (child.interrupted) return;
   child.shrunk = true;
   changed(child.footprint.dynamic);
 }
@@ -294,8 +294,7 @@ void Witness::check_memory() {
   });
   require(watching_ == wanted, "the memory is watched exactly while somebody opted in", "{}", watching_);
   for (const auto& [id, child] : children_) {
-    require(state.servers.at(id)->shrunk == child.shrunk || child.phase != Child::Phase::up, "books agree",
-            "{} is downsized", child.kind().name);
+    require(state.servers.at(id)->shrunk == child.shrunk, "books agree", "{} is downsized", child.kind().name);
   }
   std::erase_if(promised_, [this](const auto& entry) { return !waits(entry.first); });
   for (const Server* load : state.queue) {
