@@ -147,7 +147,7 @@ bool Core::settle(Server& load, Now now, ActionList& out) {
   const bool same = !load.explicit_options || load.spec->options == current->spec->options;
   serve_waiters(load, *current, !same, now, out);
   if (!load.waiters.empty()) return false;
-  if (same && load.explicit_options) current->eviction = load.spec->eviction;
+  if (same && load.explicit_options) current->eviction = load.eviction;
   if (same && load.pin) set_pin(load.spec->name, *load.pin, std::nullopt, out);
   remove(load, ServerState::gone, now, out);
   return true;
@@ -201,7 +201,6 @@ void Core::start(Server& load, Now now, ActionList& out) {
   load.waits_since.reset();
   load.waits_for.clear();
   load.held_by_memory = false;
-  load.eviction = load.spec->eviction;
   state_.memory.take(state_.memory.bytes(load.spec->memory, MemoryPart::all));
   for (Server* other : state_.queue) other->promise.reset();  // this load takes of it
   load.load_started = now.mono;

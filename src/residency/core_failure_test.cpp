@@ -44,6 +44,14 @@ TEST(SecondAttempt, ItsFailureIsTheAnswer) {
   EXPECT_THAT(house.fail("b"), ElementsAre("reject 1: Input/output error", "reject 2: Input/output error"));
 }
 
+TEST(SecondAttempt, KeepsTheEvictionSettingsThatChangedDuringTheFirst) {
+  House house;
+  house.acquire("b");
+  EXPECT_THAT(house.evictable("b", {.auto_evict = true}), ElementsAre("watch"));
+  EXPECT_THAT(house.fail("b"), ElementsAre("start again b"));
+  EXPECT_TRUE(house.core().state().find(ModelName("b"))->current->eviction.auto_evict);
+}
+
 TEST(SecondAttempt, SparesPinnedModels) {
   House house(House::slots(3), {ModelName("a")});
   house.have_idle("a");

@@ -68,7 +68,6 @@ void Core::on(const Load& event, Now now, ActionList& out) {
   if (as_it_is && can_be_joined(*current)) {
     if (load != nullptr) absorb(*load, *current, now, out);
     load = current;
-    load->eviction = spec.eviction;
   }
   // The newest wish wins: it changes a load that is queued already, and what is known of the old options counts no
   // more.
@@ -81,6 +80,7 @@ void Core::on(const Load& event, Now now, ActionList& out) {
     load->first_to_go.clear();
   }
   if (load->state == ServerState::queued) load->spec = event.spec;
+  load->eviction = spec.eviction;
   load->explicit_options = true;
   if (event.pin) load->pin = event.pin;
   add_waiter(*load, {event.ticket, false});
@@ -114,6 +114,7 @@ Server& Core::enqueue(const SpecPtr& spec, Now now) {
   auto server = std::make_unique<Server>();
   server->id = id;
   server->spec = spec;
+  server->eviction = spec->eviction;
   server->queued_at = now.mono;
   Server& load = *server;
   state_.servers.emplace(id, std::move(server));
@@ -243,6 +244,7 @@ void Core::retry(Server& failed, Now now) {
   if (newer_wish) return;
 
   next.queued_at = failed.queued_at;
+  next.eviction = failed.eviction;  // may have changed since
   next.explicit_options = failed.explicit_options;
   next.attempt = failed.attempt + 1;
   for (const auto& [id, server] : state_.servers) {
