@@ -104,6 +104,18 @@ TEST_F(Admission, LoadsInTrustWhenTheMemoryDoesNotShowUpInTime) {
   EXPECT_THAT(house.free(60), ElementsAre("start b"));
 }
 
+TEST_F(Admission, WhatWasPromisedToALoadIsNotPromisedToItWithOtherOptions) {
+  have("a", 50, 0, kOff);
+  want("b", 80);
+  house.free(30);  // others took 20
+  house.stopped("a");
+  house.free(30);
+  house.pass(Millis{5000});
+  house.needs("b", 95);
+  EXPECT_THAT(house.load("b", 1), IsEmpty());
+  EXPECT_THAT(house.free(60), ElementsAre("reject 2: insufficient_memory", "reject 3: insufficient_memory"));
+}
+
 TEST_F(Admission, WaitsForBusyModelsLikeForASlot) {
   have("a", 50, 0, kOff);
   house.acquire("a");

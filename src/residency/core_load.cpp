@@ -79,7 +79,10 @@ void Core::on(const Load& event, Now now, ActionList& out) {
     load->attempt = 1;
     load->first_to_go.clear();
   }
-  if (load->state == ServerState::queued) load->spec = event.spec;
+  if (load->state == ServerState::queued) {
+    if (load->spec->memory != spec.memory) load->promise.reset();  // it was for other needs
+    load->spec = event.spec;
+  }
   load->eviction = spec.eviction;
   load->explicit_options = true;
   if (event.pin) load->pin = event.pin;

@@ -37,7 +37,12 @@ void Witness::before(const Event& event, Now now) {
   for (const Server* load : core_.state().queue) queued_[animal_named(load->spec->name)] = load->spec;
   if (const auto* wanted = std::get_if<Acquire>(&event))
     queued_.try_emplace(animal_named(wanted->spec->name), wanted->spec);
-  if (const auto* wanted = std::get_if<Load>(&event)) queued_[animal_named(wanted->spec->name)] = wanted->spec;
+  if (const auto* wanted = std::get_if<Load>(&event)) {
+    const std::size_t animal = animal_named(wanted->spec->name);
+    const auto before = queued_.find(animal);  // what was promised to it was for those needs
+    if (before != queued_.end() && before->second->memory != wanted->spec->memory) promised_.erase(animal);
+    queued_[animal] = wanted->spec;
+  }
   std::visit([this](const auto& e) { note(e); }, event);
 }
 
