@@ -401,5 +401,26 @@ TEST(ResidencyRegression, PressureInTheMiddleOfALoadOfUnknownNeedsIsReadFromTheS
   });
 }
 
+// newt's memory was on its way back when other memory came back of which nobody had been told, and the core took it
+// for newt's. hen then took just as much, so that the Witness thought all was known, and hen was not to go.
+TEST(ResidencyRegression, WhatHidThatMemoryWasOnItsWayIsNotMadeUpForByChance) {
+  expect_peace({
+      {.kind = load, .animal = 11, .nth = 1, .choice = 1, .options = 0, .ms = 1},
+      {.kind = lateness, .animal = 12, .nth = 0, .choice = 2, .options = 2, .ms = 10},
+      {.kind = traits, .animal = 3, .nth = 11, .choice = 1, .options = 0, .ms = 1},
+      {.kind = acquire, .animal = 13, .nth = 0, .choice = 0, .options = 0, .ms = 1},
+      {.kind = elapse, .animal = 0, .nth = 1, .choice = 2, .options = 2, .ms = 50},
+      {.kind = foreign, .animal = 8, .nth = 0, .choice = 1, .options = 0, .ms = 778},
+      {.kind = traits, .animal = 13, .nth = 0, .choice = 1, .options = 0, .ms = 1},
+      {.kind = load, .animal = 13, .nth = 1, .choice = 2, .options = 1, .ms = 1},
+      {.kind = elapse, .animal = 0, .nth = 0, .choice = 0, .options = 2, .ms = 505},
+      {.kind = unload_all, .animal = 12, .nth = 0, .choice = 1, .options = 0, .ms = 1},
+      {.kind = elapse, .animal = 0, .nth = 1, .choice = 2, .options = 0, .ms = 10},
+      {.kind = load, .animal = 3, .nth = 1, .choice = 1, .options = 1, .ms = 1},
+      {.kind = acquire, .animal = 7, .nth = 0, .choice = 2, .options = 0, .ms = 1},
+      {.kind = load, .animal = 13, .nth = 0, .choice = 2, .options = 0, .ms = 1},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation

@@ -226,7 +226,7 @@ class Witness {
   std::optional<MonoTime> asked_;  // for a sample
   bool watching_ = false;
   std::array<MonoTime, kPoolCount> given_{};                      // when children gave up memory last
-  std::array<bool, kPoolCount> overdue_{};                        // some of it hadn't come back in time
+  std::array<bool, kPoolCount> doubtful_{};                       // whether all of it has come back: until it has
   Bytes2 unexplained_then_{};                                     // and what was unexplained by the sample before
   std::map<std::size_t, SpecPtr> queued_;                         // loads that waited before this step
   std::vector<ServerId> shrunk_now_;                              // told to downsize in this step

@@ -84,10 +84,10 @@ void Witness::note(const MemorySampled& event) {
   for (std::size_t i = 0; i < kPoolCount; ++i) {
     const bool in_time = now_.mono < given_[i] + settings_.memory_wait;
     if (in_time) sample.unexplained[i] -= memory_.promised()[i];
-    overdue_[i] = memory_.promised()[i] > 0 && (overdue_[i] || !in_time);
-    sample.blurred |= overdue_[i];
     if (books_are_empty_ || sample.blind) unexplained_then_[i] = kPoolSize;
-    sample.blurred |= memory_.promised()[i] > 0 && sample.unexplained[i] != unexplained_then_[i];
+    const bool told = in_time && sample.unexplained[i] == unexplained_then_[i];
+    doubtful_[i] = memory_.promised()[i] > 0 && (doubtful_[i] || !told);
+    sample.blurred |= doubtful_[i];
     sample.blurred |= memory_.available()[i] < 0;  // more is used than the sample can say
   }
   sample_ = sample;
