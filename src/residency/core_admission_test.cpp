@@ -184,6 +184,22 @@ TEST_F(Admission, ASecondAttemptWaitsForTheMemoryOfThoseWhoWentButIsNotRefused) 
   EXPECT_THAT(house.free(20), ElementsAre("start again b"));
 }
 
+TEST_F(Admission, ASecondAttemptWaitsForTheMemoryOfThoseWhoWentAlsoWhereItIsNotEnough) {
+  have("a", 30, 0, kOff);
+  house.acquire("a");
+  const auto request = house.last_ticket();
+  want("b", 60);
+  house.free(70);
+  house.fail("b", LoadFault::out_of_memory);
+  house.pass(Millis{6000});
+  house.free(20);  // others hold 50
+  EXPECT_THAT(house.finish(request), ElementsAre("stop a: evict_all"));
+  house.stopped("a");
+  EXPECT_THAT(house.free(20), IsEmpty());
+  EXPECT_THAT(house.pass(Millis{250}), ElementsAre("sample"));
+  EXPECT_THAT(house.free(50), ElementsAre("start again b"));
+}
+
 TEST_F(Admission, ALoadPassesOneThatWaitsForMemoryOnlyIfItFitsBeside) {
   have("a", 50, 0, kOff);
   house.acquire("a");

@@ -46,7 +46,7 @@ class MemoryRule {
     }
     for (const Victim& victim : room_.victims) subtract(missing, given_by_end_of(books_, *victim.server));
     if (none_left(missing)) return settle();
-    if (load_.attempt > 1) return;  // everybody goes anyway
+    if (load_.attempt > 1) return settle();  // everybody goes anyway, and nobody is refused
     const std::vector<Relief> leaving = under_way();
     if (take(cover(books_, missing, with_downsizes(leaving)))) return;
     if (take(cover(books_, missing, with_stops(leaving)))) return;
@@ -65,12 +65,12 @@ class MemoryRule {
     return true;
   }
 
-  // Enough once all has come back that was given up.
+  // Nothing is left to do but to wait for what was given up.
   void settle() {
     if (!room_.victims.empty()) return;
     for (std::size_t i = 0; i < need_.size(); ++i) {
       const MemoryBooks::Pool& pool = books_.pools()[i];
-      if (need_[i] == 0 || need_[i] <= pool.available) continue;
+      if (need_[i] == 0 || need_[i] <= pool.available || pool.expected <= pool.available) continue;
       if (!room_.settles) room_.settles.emplace();
       room_.settles->pools.push_back(pool.id);
       room_.settles->until = std::max(room_.settles->until, pool.back_by);
