@@ -65,6 +65,9 @@ void Core::on(const Pin& event, Now now, ActionList& out) {
     out.push_back(Rejected{event.ticket, not_loaded(event.model)});
     return;
   }
+  // The newest wish wins, also over that of a load which hasn't ended yet.
+  model->current->pin.reset();
+  if (model->pending != nullptr) model->pending->pin.reset();
   set_pin(event.model, event.pinned, event.ticket, out);
   advance(now, out);
 }

@@ -62,6 +62,19 @@ TEST(Pins, ALoweredLimitSparesPinnedModels) {
   EXPECT_THAT(house.settings(House::slots(1)), ElementsAre("stop b: limit"));
 }
 
+TEST(Pins, TheNewestWishWinsOverThatOfALoadThatHasNotEnded) {
+  House house;
+  EXPECT_THAT(house.load("a", 0, true), ElementsAre("start a"));
+  EXPECT_THAT(house.pin("a", false), ElementsAre("unpin a"));
+  EXPECT_THAT(house.succeed("a"), ElementsAre("loaded 1 a"));
+  house.acquire("a");
+  EXPECT_THAT(house.load("a", 1, false), IsEmpty());  // a reload, for which its request has to end
+  EXPECT_THAT(house.pin("a"), ElementsAre("pin a"));
+  EXPECT_THAT(house.finish(3), ElementsAre("stop a: reload"));
+  EXPECT_THAT(house.stopped("a"), ElementsAre("start a"));
+  EXPECT_THAT(house.succeed("a"), ElementsAre("loaded 4 a"));
+}
+
 TEST(Npu, AnExclusiveNewcomerEvictsEveryHolder) {
   House house(House::slots(5));
   house.npu("chat", "flm", kCoexist, ModelType::llm);
