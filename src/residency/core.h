@@ -100,7 +100,8 @@ class Core {
   void end(Server& server, Now now, ActionList& out);
 
   // core_memory.cpp: what idleness and pressure do.
-  void downsize(Server& server, ActionList& out);
+  void downsize(Server& server, Now now, ActionList& out);
+  void give_up_downsizes(Now now, ActionList& out);
   void downsize_ended(ServerId id, bool done, Now now, ActionList& out);
   bool relieve(const std::vector<PoolSample>& seen, Now now, ActionList& out);
   void leave_idle(Millis floor, Now now, ActionList& out);

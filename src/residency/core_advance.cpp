@@ -18,6 +18,7 @@ void Core::advance(Now now, ActionList& out) {
   // A monitor that hangs holds up nobody for ever: nothing is known then.
   const std::optional<MonoTime> asked = state_.memory.asked;
   if (asked && now.mono - *asked >= state_.settings.memory_wait) state_.memory.sample({}, {}, now.mono);
+  give_up_downsizes(now, out);
   // First all that may change a decision, then the decisions, then the deeds.
   Turn turn;
   do {
@@ -30,7 +31,7 @@ void Core::advance(Now now, ActionList& out) {
   for (const Victim& victim : turn.victims) drain(*victim.server, victim.reason, false, now, out);
   for (Server* server : turn.downsizes) {
     // For one load it has to go, for another it would have shrunk.
-    if (server->state == ServerState::ready) downsize(*server, out);
+    if (server->state == ServerState::ready) downsize(*server, now, out);
   }
   shrink_idle(state_.settings.idle_floor, now, out);
   if (turn.start != nullptr) start(*turn.start, now, out);
@@ -228,6 +229,8 @@ void Core::plan_wake(Now now, ActionList& out) {
     if (const auto due = idle_due(state_, *server, now.mono)) consider(*due);
     const bool holds = server->state == ServerState::evicting && !state_.queue.empty();
     if (holds) consider(server->stopping_since + state_.settings.stop_grace);
+    const bool shrinks = server->state == ServerState::downsizing && !(state_.queue.empty() && state_.reliefs.empty());
+    if (shrinks) consider(server->downsize_told + state_.settings.memory_wait);
   }
   if (wake == wake_) return;
   wake_ = wake;

@@ -65,6 +65,33 @@ TEST_F(MidDownsize, ARequestThatCameBetweenMakesItWholeAlsoOnItsWayOut) {
   EXPECT_THAT(house.free(80), IsEmpty());
 }
 
+// A load that waits for its memory would wait for ever, and with it all others.
+TEST_F(MidDownsize, AServerThatDoesNotAnswerGoesAfterAWhile) {
+  house.needs("b", 60);
+  house.acquire("b");
+  EXPECT_THAT(house.free(40), IsEmpty());
+  EXPECT_THAT(house.pass(Millis{4999}), ElementsAre("sample"));
+  EXPECT_THAT(house.free(40), IsEmpty());
+  EXPECT_EQ(house.wake_in(), Millis{1});
+  EXPECT_THAT(house.pass(Millis{1}), ElementsAre("stop a: memory", "watch no more"));
+}
+
+TEST_F(MidDownsize, APassDoesNotWaitForEverForAServerThatDoesNotAnswer) {
+  EXPECT_THAT(house.simulate(-1), IsEmpty());
+  EXPECT_EQ(house.wake_in(), Millis{5000});
+  EXPECT_THAT(house.pass(Millis{5000}), ElementsAre("relieved 2: downsized  evicted "));
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_THAT(house.downsized("a"), IsEmpty());  // late, but it has shrunk
+  EXPECT_EQ(house.state("a"), ServerState::downsized);
+}
+
+TEST_F(MidDownsize, ALateNoIsANo) {
+  house.simulate(-1);
+  house.pass(Millis{5000});
+  EXPECT_THAT(house.not_downsized("a"), IsEmpty());
+  EXPECT_THAT(house.simulate(-1), ElementsAre("relieved 3: downsized  evicted "));
+}
+
 TEST_F(MidDownsize, APassThatSendsItAwayEndsWhenItIsGone) {
   EXPECT_THAT(house.simulate(0.99), ElementsAre("stop a: pressure", "watch no more"));
   EXPECT_THAT(house.downsized("a"), IsEmpty());

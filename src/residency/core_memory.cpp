@@ -20,11 +20,23 @@ bool is_short_of_less(const Cover& one, const Cover& other) {
 
 }  // namespace
 
-void Core::downsize(Server& server, ActionList& out) {
+void Core::downsize(Server& server, Now now, ActionList& out) {
   move(server, ServerState::downsizing);
   server.downsize_asked = true;
+  server.downsize_told = now.mono;
   server.downsize_crossed = false;
   out.push_back(Downsize{server.id});
+}
+
+// A child that hangs holds up nobody for ever.
+void Core::give_up_downsizes(Now now, ActionList& out) {
+  for (const auto& [id, server] : state_.servers) {
+    if (server->state != ServerState::downsizing) continue;
+    if (now.mono - server->downsize_told < state_.settings.memory_wait) continue;
+    move(*server, ServerState::ready);
+    server->downsize_refused = server->used_nth;
+    note_relief(*server, false, false, out);
+  }
 }
 
 void Core::on(const Downsized& event, Now now, ActionList& out) { downsize_ended(event.server, true, now, out); }
@@ -36,15 +48,16 @@ void Core::downsize_ended(ServerId id, bool done, Now now, ActionList& out) {
   Server* server = find(id);
   if (server == nullptr || !server->downsize_asked) return;
   server->downsize_asked = false;
-  const bool stays = server->state == ServerState::downsizing;
+  const bool stays = serves(server->state) && !server->downsize_crossed;
   if (done && !server->downsize_crossed) {
+    if (server->state == ServerState::ready) move(*server, ServerState::downsizing);  // it had been given up
     if (stays) move(*server, ServerState::downsized);
     server->shrunk = true;
     ++state_.downsizes;
     const PoolBytes freed = state_.memory.bytes(server->spec->memory, MemoryPart::dynamic);
     state_.memory.give_up(freed, now.mono + state_.settings.memory_wait);
   } else if (stays) {
-    move(*server, ServerState::ready);
+    if (server->state == ServerState::downsizing) move(*server, ServerState::ready);
     server->downsize_refused = server->used_nth;
   }
   // Who waits for one that goes waits for its end.
@@ -109,7 +122,7 @@ bool Core::relieve(const std::vector<PoolSample>& seen, Now now, ActionList& out
   }
   for (const Relief& relief : found.reliefs) {
     if (relief.downsize) {
-      downsize(*relief.server, out);
+      downsize(*relief.server, now, out);
     } else {
       drain(*relief.server, StopReason::pressure, true, now, out);
     }
@@ -127,7 +140,7 @@ void Core::leave_idle(Millis floor, Now now, ActionList& out) {
 // Those whose time to shrink has come, and who don't go anyway.
 void Core::shrink_idle(Millis floor, Now now, ActionList& out) {
   for (const auto& [id, server] : state_.servers) {
-    if (is_downsize_due(*server, now.mono, floor)) downsize(*server, out);
+    if (is_downsize_due(*server, now.mono, floor)) downsize(*server, now, out);
   }
 }
 

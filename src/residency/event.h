@@ -25,7 +25,7 @@ struct ReturnLease {
 struct Load {
   TicketId ticket;
   SpecPtr spec;
-  std::optional<bool> pin;  // applied when the load succeeds; nothing: the pin stays as it is
+  std::optional<bool> pin;  // applied when the load succeeds, unless a Pin came since; nothing: no change
 };
 // An explicit unload: waits for the requests that run. Ends in Unloaded or, when the model isn't loaded, Rejected.
 struct Unload {
@@ -66,7 +66,8 @@ struct ServerStopped {
   ServerId server;
 };
 
-// Answers to Downsize: exactly one of these, also when a request has come between and the answer no longer matters.
+// Answers to Downsize: exactly one of these, also when a request has come between and the answer no longer matters. A
+// child that takes longer than `memory_wait` counts as one that can't, until it says otherwise.
 struct Downsized {
   ServerId server;
 };

@@ -35,7 +35,7 @@ struct Settings {
   // So long after its load a model doesn't go for the sake of others: what has just been loaded is wanted.
   Millis pressure_grace{5000};
   // Memory that a server gave up comes back late on some devices: so long a load waits for it. Also how long the
-  // answer to SampleMemory may take.
+  // answers to SampleMemory and Downsize may take.
   Millis memory_wait{5000};
   // How old a sample of the memory may be for a decision, and how often a load that waits for memory looks again.
   Millis memory_poll{250};

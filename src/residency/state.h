@@ -47,6 +47,7 @@ struct Server {
   EvictionSettings eviction;
   bool shrunk = false;                 // its dynamic part isn't in memory
   bool downsize_asked = false;         // Downsize is still to be answered
+  MonoTime downsize_told;              // since when
   bool downsize_crossed = false;       // a request has come since: nobody knows what the child did first
   std::uint64_t downsize_refused = 0;  // the use after which it couldn't be downsized
 

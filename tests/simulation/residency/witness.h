@@ -49,7 +49,8 @@ struct Child {
   MonoTime last_use{};
   MonoTime loaded{};
   Millis load_time{0};
-  bool shrinking = false;    // told to downsize, not yet answered
+  bool shrinking = false;  // told to downsize, not yet answered
+  MonoTime shrink_told{};
   bool interrupted = false;  // by a request, since it was told
   bool shrunk = false;
   bool was_busy = false;  // when it was told to go: it drained
@@ -141,6 +142,7 @@ class Witness {
   // witness_memory.cpp: memory, idleness, pressure, the cap of the queue.
   void changed(const Bytes2& given);
   Bytes2 gives(const Child& child) const;
+  bool is_shrinking(const Child& child) const;
   bool could_shrink(const Child& child) const;
   bool may_shrink(const Child& child) const;
   Bytes2 claimed(const Child* but = nullptr) const;

@@ -98,10 +98,14 @@ void Witness::note(const MemorySampled& event) {
 
 // ---- what is asked in several rules
 
+// As far as anybody may count on it: who doesn't answer for long may never do so.
+bool Witness::is_shrinking(const Child& child) const {
+  return child.shrinking && !child.interrupted && now_.mono < child.shrink_told + settings_.memory_wait;
+}
+
 // What it gives up when it goes, besides what it gives up already.
 Bytes2 Witness::gives(const Child& child) const {
-  const bool shrinks = child.shrinking && !child.interrupted && !child.shrunk;
-  return shrinks ? child.footprint.whole - child.footprint.dynamic : child.holds();
+  return is_shrinking(child) ? child.footprint.whole - child.footprint.dynamic : child.holds();
 }
 
 // What children are predicted to hold that don't stop, without what they are about to give up.
@@ -208,6 +212,7 @@ void Witness::see(const Downsize& action) {
   require(child.refused_at != child.used_nth, "a server that can't be downsized isn't asked again", "{}",
           child.kind().name);
   child.shrinking = true;
+  child.shrink_told = now_.mono;
   child.interrupted = false;
   shrunk_now_.push_back(child.id);
 }
@@ -312,9 +317,9 @@ void Witness::check_memory() {
     }
   }
   // Whoever is first, and waits for nobody who is busy, loads or is refused after a while.
-  const bool quiet = std::ranges::all_of(children_, [](const auto& entry) {
+  const bool quiet = std::ranges::all_of(children_, [this](const auto& entry) {
     const Child& child = entry.second;
-    return child.phase == Child::Phase::up && child.leases == 0 && (!child.shrinking || child.interrupted);
+    return child.phase == Child::Phase::up && child.leases == 0 && !is_shrinking(child);
   });
   if (!quiet || order_.empty()) {
     stuck_since_.reset();
