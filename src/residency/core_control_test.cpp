@@ -125,6 +125,26 @@ TEST(Unload, OfALoadingModelServesItsWaitersFirst) {
   EXPECT_THAT(house.stopped("a"), ElementsAre("unloaded 2: a"));
 }
 
+TEST(Unload, OfALoadingModelIsNotTheEndOfALoadThatIsAskedForLater) {
+  House house;
+  house.load("a");
+  house.unload("a");
+  EXPECT_THAT(house.load("a"), IsEmpty());
+  EXPECT_THAT(house.succeed("a"), ElementsAre("loaded 1 a", "stop a: unload"));
+  EXPECT_THAT(house.stopped("a"), ElementsAre("unloaded 2: a", "start a"));
+  EXPECT_THAT(house.succeed("a"), ElementsAre("loaded 3 a"));
+}
+
+TEST(Unload, OfALoadingModelThatFailsIsTheAnswerToALoadThatWasAskedForLater) {
+  House house;
+  house.load("a");
+  house.unload("a");
+  house.load("a");
+  EXPECT_THAT(house.fail("a"),
+              ElementsAre("reject 1: Input/output error", "reject 3: Input/output error", "unloaded 2: a"));
+  EXPECT_EQ(house.state("a"), ServerState::gone);
+}
+
 TEST(Unload, MayTakeAPinnedModelAndItsPinWaitsForTheNextLoad) {
   House house({}, {ModelName("a")});
   house.have_idle("a");

@@ -65,7 +65,8 @@ void Core::on(const Load& event, Now now, ActionList& out) {
     return advance(now, out);
   }
   if (refuse_newcomer(event.ticket, out)) return;
-  if (as_it_is && can_be_joined(*current)) {
+  // One that is to be unloaded when it has loaded won't do: it comes again then.
+  if (as_it_is && can_be_joined(*current) && !current->unload_when_loaded) {
     if (load != nullptr) absorb(*load, *current, now, out);
     load = current;
   }
@@ -234,6 +235,11 @@ void Core::end_failed_load(Server& load, LoadFault fault, const Error& error, No
       note_failure(model.failure, state_.settings, load.spec->options, error.message, now.mono);
     }
     reject_waiters(load, error, out);
+    Server* again = model.pending;  // was asked for after the unload
+    if (again != nullptr && again->spec->options == load.spec->options) {
+      reject_waiters(*again, error, out);
+      remove(*again, ServerState::gone, now, out);
+    }
   }
   remove(load, ServerState::failed, now, out);
 }
