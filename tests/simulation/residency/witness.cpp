@@ -108,6 +108,11 @@ void Witness::note(const Acquire& event) {
   if (model->current->state == ServerState::draining) must_wait_ = {event.ticket, model->current->id};
 }
 
+void Witness::note(const Load& event) {
+  tickets_.at(event.ticket).after_unload = std::ranges::any_of(
+      unloading_, [&](ServerId id) { return children_.at(id).kind().name == event.spec->name.value(); });
+}
+
 void Witness::note(const CancelTicket& event) { tickets_.erase(event.ticket); }
 
 void Witness::note(const Unload& event) {

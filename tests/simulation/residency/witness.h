@@ -68,6 +68,7 @@ struct Ticket {
   std::size_t animal = 0;
   std::uint64_t options = 0;
   Millis hold{0};
+  bool after_unload = false;  // the child that loads is to be unloaded: this asks for another one
 };
 
 class Witness {
@@ -98,6 +99,7 @@ class Witness {
   void note(const ServerStopped& event);
   void note(const ChangeSettings& event);
   void note(const Acquire& event);
+  void note(const Load& event);
   void note(const Downsized& event);
   void note(const DownsizeFailed& event);
   void note(const MemorySampled& event);

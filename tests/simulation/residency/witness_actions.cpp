@@ -63,7 +63,8 @@ void Witness::see(const AbortLoad& action) {
   require(child.phase == Child::Phase::loading, "only running loads are aborted", "{}", child.kind().name);
   if (action.reason == StopReason::cancelled) {
     for (const auto& [id, ticket] : tickets_) {
-      require(ticket.animal != child.animal || ticket.options != child.options || ticket.kind != Ticket::Kind::load,
+      require(ticket.animal != child.animal || ticket.options != child.options || ticket.kind != Ticket::Kind::load ||
+                  ticket.after_unload,
               "a load that is wanted isn't aborted", "{}", child.kind().name);
     }
   }
