@@ -229,7 +229,7 @@ void Core::plan_wake(Now now, ActionList& out) {
     if (const auto due = idle_due(state_, *server, now.mono)) consider(*due);
     const bool holds = server->state == ServerState::evicting && !state_.queue.empty();
     if (holds) consider(server->stopping_since + state_.settings.stop_grace);
-    const bool shrinks = server->state == ServerState::downsizing && !(state_.queue.empty() && state_.reliefs.empty());
+    const bool shrinks = server->downsize_asked && !(state_.queue.empty() && state_.reliefs.empty());
     if (shrinks) consider(server->downsize_told + state_.settings.memory_wait);
   }
   if (wake == wake_) return;

@@ -85,6 +85,12 @@ TEST_F(MidDownsize, APassDoesNotWaitForEverForAServerThatDoesNotAnswer) {
   EXPECT_EQ(house.state("a"), ServerState::downsized);
 }
 
+TEST_F(MidDownsize, APassDoesNotWaitForEverForTheAnswerThatARequestHasCrossed) {
+  house.simulate(-1);
+  house.acquire("a");
+  EXPECT_THAT(house.pass(Millis{5000}), ElementsAre("relieved 2: downsized  evicted "));
+}
+
 TEST_F(MidDownsize, ALateNoIsANo) {
   house.simulate(-1);
   house.pass(Millis{5000});

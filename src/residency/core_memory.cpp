@@ -31,11 +31,12 @@ void Core::downsize(Server& server, Now now, ActionList& out) {
 // A child that hangs holds up nobody for ever.
 void Core::give_up_downsizes(Now now, ActionList& out) {
   for (const auto& [id, server] : state_.servers) {
-    if (server->state != ServerState::downsizing) continue;
-    if (now.mono - server->downsize_told < state_.settings.memory_wait) continue;
-    move(*server, ServerState::ready);
-    server->downsize_refused = server->used_nth;
-    note_relief(*server, false, false, out);
+    if (!server->downsize_asked || now.mono - server->downsize_told < state_.settings.memory_wait) continue;
+    if (server->state == ServerState::downsizing) {
+      move(*server, ServerState::ready);
+      server->downsize_refused = server->used_nth;
+    }
+    if (server->state != ServerState::evicting) note_relief(*server, false, false, out);
   }
 }
 

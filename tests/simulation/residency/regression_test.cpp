@@ -422,5 +422,36 @@ TEST(ResidencyRegression, WhatHidThatMemoryWasOnItsWayIsNotMadeUpForByChance) {
   });
 }
 
+// fox was to be unloaded once it had loaded, and was asked for again; then nobody waited for its load any more, and it
+// was aborted: rightly, the later wish is for another one.
+TEST(ResidencyRegression, ALoadAskedForAfterAnUnloadDoesNotKeepTheOneThatLoads) {
+  expect_peace({
+      {.kind = acquire, .animal = 5, .nth = 1, .choice = 0, .options = 0, .ms = 1},
+      {.kind = acquire, .animal = 7, .nth = 1, .choice = 1, .options = 0, .ms = 1},
+      {.kind = acquire, .animal = 7, .nth = 1, .choice = 1, .options = 0, .ms = 1},
+      {.kind = acquire, .animal = 5, .nth = 0, .choice = 1, .options = 0, .ms = 1},
+      {.kind = cancel, .animal = 6, .nth = 0, .choice = 2, .options = 0, .ms = 1},
+      {.kind = unload_all, .animal = 0, .nth = 1, .choice = 2, .options = 2, .ms = 1},
+      {.kind = load, .animal = 5, .nth = 0, .choice = 1, .options = 0, .ms = 1},
+      {.kind = cancel, .animal = 0, .nth = 2, .choice = 0, .options = 1, .ms = 1},
+  });
+}
+
+// mole hung when it was told to shrink by a simulated pass, and a request came: the pass waited for ever.
+TEST(ResidencyRegression, APassEndsThoughAChildHangsInItsDownsizeAndARequestHasCome) {
+  expect_peace({
+      {.kind = acquire, .animal = 12, .nth = 0, .choice = 1, .options = 2, .ms = 1},
+      {.kind = acquire, .animal = 6, .nth = 1, .choice = 1, .options = 0, .ms = 1},
+      {.kind = elapse, .animal = 6, .nth = 1, .choice = 0, .options = 0, .ms = 5},
+      {.kind = load, .animal = 12, .nth = 1, .choice = 0, .options = 0, .ms = 1},
+      {.kind = elapse, .animal = 7, .nth = 1, .choice = 0, .options = 0, .ms = 14},
+      {.kind = pin, .animal = 12, .nth = 1, .choice = 1, .options = 1, .ms = 1},
+      {.kind = elapse, .animal = 12, .nth = 1, .choice = 1, .options = 0, .ms = 100},
+      {.kind = traits, .animal = 12, .nth = 3, .choice = 1, .options = 2, .ms = 1},
+      {.kind = simulate, .animal = 12, .nth = 0, .choice = 0, .options = 2, .ms = 1},
+      {.kind = acquire, .animal = 12, .nth = 1, .choice = 0, .options = 0, .ms = 1},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation
