@@ -58,15 +58,21 @@ async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& re
   co_return std::move(*peek);
 }
 
-Result<config::LoadOptions> load_options_of(json::View body) {
+Result<router::OptionWish> option_wish_of(json::View body) {
   const auto object = json::parse(body.text());
   if (!object) return std::unexpected(object.error());
-  const auto options = config::read_load_options(*object);
+  router::OptionWish wish(config::read_load_options(*object));
+  body.each_member([&](std::string_view name, json::View value) {
+    const auto* option = config::find_load_option(name);
+    if (option && !option->internal && value.is_null()) wish.unset.push_back(option);
+    return true;
+  });
   const auto* args = json::find(*object, "llamacpp_args");
-  if (!args || args->is_null()) return options;
+  if (!args || args->is_null()) return wish;
   const auto from_args = config::parse_llama_args(json::text_or(*object, "llamacpp_args", ""));
   if (!from_args) return std::unexpected(from_args.error());
-  return config::merge(options, *from_args);
+  wish.set = config::merge(wish.set, *from_args);
+  return wish;
 }
 
 }  // namespace corral::api

@@ -7,6 +7,7 @@
 #include "http/handler.h"
 #include "json/peek.h"
 #include "protocol/fields.h"
+#include "router/option_wish.h"
 
 namespace corral::api {
 
@@ -17,8 +18,8 @@ const protocol::FieldTable& load_fields();
 async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& request,
                                              const protocol::FieldTable& fields, bool may_be_empty = false);
 
-// What a checked body says of load options. Single options count more than what llamacpp_args says. Errors:
-// config::errc::invalid_value, for llamacpp_args.
-Result<config::LoadOptions> load_options_of(json::View body);
+// What a checked body says of load options: values, and null for those where what is saved shall not count. Single
+// options count more than what llamacpp_args says. Errors: config::errc::invalid_value, for llamacpp_args.
+Result<router::OptionWish> option_wish_of(json::View body);
 
 }  // namespace corral::api

@@ -88,5 +88,16 @@ TEST_F(OptionsApiTest, LoadTakesSavesAndMapsOptions) {
   EXPECT_EQ(post("/v1/load", R"({"model_name":"tiny-qwen3","llamacpp_args":"--hf-repo x"})").status, 400u);
 }
 
+TEST_F(OptionsApiTest, NullInALoadLeavesOutWhatIsSaved) {
+  EXPECT_EQ(post("/v1/models/tiny-llama/options", R"({"ctx_size":512,"parallel":3})").status, 200u);
+  auto loading = send("POST", "/v1/load", R"({"model_name":"tiny-llama","ctx_size":null})");
+  EXPECT_EQ(backend.server("tiny-llama").options().ctx_size, -1);
+  EXPECT_EQ(backend.server("tiny-llama").options().parallel, 3);
+  backend.server("tiny-llama").finish_load();
+  settle();
+  EXPECT_EQ(got(*loading)->status, 200u);
+  EXPECT_EQ(part(get("/v1/models/tiny-llama/options"), "saved"), R"({"ctx_size":512,"parallel":3})");
+}
+
 }  // namespace
 }  // namespace corral::api

@@ -5,16 +5,15 @@
 
 namespace corral::router {
 
-backends::LoadOptions ModelRouter::configured(const ModelName& model) const {
-  return backends::merge(saved_.of(model), options_.default_options);
+backends::LoadOptions ModelRouter::wanted(const ModelName& model, const OptionWish& wish) const {
+  return backends::merge(wish.over(saved_.of(model)), options_.default_options);
 }
 
 async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr model, OptionChange change) {
   const auto saved_then = [&] {
     backends::LoadOptions saved;
     if (!change.unset_all) saved = saved_.of(model->name);
-    for (const auto* option : change.unset) config::unset(*option, saved);
-    return backends::merge(change.set, saved);
+    return change.wish.over(std::move(saved));
   };
   Result<> there;
   if (const auto tried = resolve(*model, backends::merge(saved_then(), options_.default_options)))
@@ -26,12 +25,12 @@ async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr m
   report.pinned = core_.state().find(model->name) != nullptr && core_.state().find(model->name)->pinned;
   const auto defaults = resolve(*model, options_.default_options);
   report.defaults = defaults ? defaults->options : options_.default_options;
-  const auto wanted = backends::merge(report.saved, options_.default_options);
-  auto effective = resolve(*model, wanted);
+  const auto given = backends::merge(report.saved, options_.default_options);
+  auto effective = resolve(*model, given);
   if (effective && !there) effective = std::unexpected(there.error());
   // What is wrong with values that were just given is an answer; what was wrong before is only told.
-  if (!effective && change.set != backends::LoadOptions()) co_return std::unexpected(effective.error());
-  report.effective = effective ? effective->options : wanted;
+  if (!effective && change.wish.set != backends::LoadOptions()) co_return std::unexpected(effective.error());
+  report.effective = effective ? effective->options : given;
   if (!effective) report.problem = effective.error().message;
   for (const auto& view : core_.snapshot(now()).servers) {
     if (view.spec->name != model->name) continue;
@@ -45,7 +44,7 @@ async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr m
   co_return report;
 }
 
-void ModelRouter::remember_request(const ModelName& model, const backends::LoadOptions& requested) {
+void ModelRouter::remember_request(const ModelName& model, const OptionWish& requested) {
   for (const auto& [id, running] : running_) {
     if (running->spec->name == model && !running->stopping) running->requested = requested;
   }
@@ -56,13 +55,13 @@ void ModelRouter::update_eviction() {
   for (const auto& [id, running] : running_) {
     const auto& name = running->spec->name;
     if (running->stopping) continue;
-    changes.push_back({name, eviction_of(backends::merge(running->requested, configured(name)))});
+    changes.push_back({name, eviction_of(wanted(name, running->requested))});
   }
   for (auto& change : changes) dispatch(std::move(change));
 }
 
-Result<> ModelRouter::save_loaded(const ModelName& model, const backends::LoadOptions& requested) {
-  return saved_.save(model, backends::merge(requested, saved_.of(model)));
+Result<> ModelRouter::save_loaded(const ModelName& model, const OptionWish& requested) {
+  return saved_.save(model, requested.over(saved_.of(model)));
 }
 
 void ModelRouter::save_pin(const ModelName& model, bool pinned) {

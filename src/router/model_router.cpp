@@ -267,9 +267,8 @@ Result<ModelRouter::Resolved> ModelRouter::resolve(const models::ModelInfo& mode
   return Resolved{*backend, std::move(*resolved)};
 }
 
-async::Task<Result<std::shared_ptr<LoadSpec>>> ModelRouter::make_spec(backends::ModelPtr model,
-                                                                      backends::LoadOptions options) {
-  auto resolved = resolve(*model, backends::merge(options, configured(model->name)));
+async::Task<Result<std::shared_ptr<LoadSpec>>> ModelRouter::make_spec(backends::ModelPtr model, OptionWish options) {
+  auto resolved = resolve(*model, wanted(model->name, options));
   if (!resolved) co_return std::unexpected(resolved.error());
   const auto there = co_await resolved->backend->check_files(model, resolved->options);
   if (!there) co_return std::unexpected(there.error());
@@ -287,8 +286,7 @@ async::Task<Result<std::shared_ptr<LoadSpec>>> ModelRouter::make_spec(backends::
   co_return spec;
 }
 
-async::Task<Result<residency::SpecPtr>> ModelRouter::checked_spec(backends::ModelPtr model,
-                                                                  backends::LoadOptions options) {
+async::Task<Result<residency::SpecPtr>> ModelRouter::checked_spec(backends::ModelPtr model, OptionWish options) {
   auto made = co_await make_spec(model, options);
   if (!made) co_return std::unexpected(made.error());
   LoadSpec& spec = **made;
@@ -323,8 +321,8 @@ async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model) {
   }
 }
 
-async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, backends::LoadOptions options,
-                                                 std::optional<bool> pin, bool save) {
+async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin,
+                                                 bool save) {
   const auto spec = co_await checked_spec(model, options);
   if (!spec) co_return std::unexpected(spec.error());
   Ticket ticket(*this);
@@ -373,8 +371,7 @@ async::Task<Result<PressureReport>> ModelRouter::simulate_pressure_here(double p
   co_return PressureReport{std::move(relieved.downsized), std::move(relieved.evicted)};
 }
 
-async::Task<Result<MemoryEstimate>> ModelRouter::estimate_here(backends::ModelPtr model,
-                                                               backends::LoadOptions options) {
+async::Task<Result<MemoryEstimate>> ModelRouter::estimate_here(backends::ModelPtr model, OptionWish options) {
   const auto made = co_await make_spec(model, options);
   if (!made) co_return std::unexpected(made.error());
   const LoadSpec& spec = **made;

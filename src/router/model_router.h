@@ -130,9 +130,9 @@ class ModelRouter {
   Lease try_acquire(const ModelName& model);
 
   // Loads as told (or touches what is loaded just so); what `options` leave open is decided by what is saved for the
-  // model, then by the configuration. True: it was in memory already. `save`: once it is loaded, `options` are saved
-  // for it, over what was saved before.
-  async::Task<Result<bool>> load(backends::ModelPtr model, backends::LoadOptions options, std::optional<bool> pin,
+  // model (except for what they say shall not count), then by the configuration. True: it was in memory already.
+  // `save`: once it is loaded, `options` are saved for it, over what was saved before.
+  async::Task<Result<bool>> load(backends::ModelPtr model, OptionWish options, std::optional<bool> pin,
                                  bool save = false);
   async::Task<Result<>> unload(ModelName model);
   async::Task<Result<UnloadReport>> unload_all();
@@ -141,7 +141,7 @@ class ModelRouter {
   // not_saved.
   async::Task<Result<OptionReport>> options(backends::ModelPtr model, OptionChange change);
   // The memory that load() with these options would take. Loads and evicts nothing.
-  async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, backends::LoadOptions options);
+  async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, OptionWish options);
   // One pass of what idleness and pressure do by themselves, see residency::SimulatePressure.
   async::Task<Result<PressureReport>> simulate_pressure(double pct);
 
@@ -200,9 +200,9 @@ class ModelRouter {
   };
   Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
   // Without what depends on the machine's memory. Its files are there.
-  async::Task<Result<std::shared_ptr<LoadSpec>>> make_spec(backends::ModelPtr model, backends::LoadOptions options);
+  async::Task<Result<std::shared_ptr<LoadSpec>>> make_spec(backends::ModelPtr model, OptionWish options);
   // All of it, and whether such a load can succeed on this machine at all.
-  async::Task<Result<residency::SpecPtr>> checked_spec(backends::ModelPtr model, backends::LoadOptions options);
+  async::Task<Result<residency::SpecPtr>> checked_spec(backends::ModelPtr model, OptionWish options);
   Lease make_lease(residency::LeaseId id, residency::ServerId server);
   void return_lease(residency::LeaseId lease);
   async::Task<void> run_load(std::shared_ptr<Running> running);
@@ -213,17 +213,17 @@ class ModelRouter {
   async::Task<void> wake(MonoTime when);
 
   async::Task<Result<Lease>> acquire_here(backends::ModelPtr model);
-  async::Task<Result<bool>> load_here(backends::ModelPtr model, backends::LoadOptions options, std::optional<bool> pin,
-                                      bool save);
+  async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin, bool save);
   async::Task<Result<>> unload_here(ModelName model);
   async::Task<Result<UnloadReport>> unload_all_here();
   async::Task<Result<>> pin_here(ModelName model, bool pinned);
   // model_options.cpp
   async::Task<Result<OptionReport>> options_here(backends::ModelPtr model, OptionChange change);
-  backends::LoadOptions configured(const ModelName& model) const;
-  Result<> save_loaded(const ModelName& model, const backends::LoadOptions& requested);
+  // The options of a load that says this, not resolved yet.
+  backends::LoadOptions wanted(const ModelName& model, const OptionWish& wish) const;
+  Result<> save_loaded(const ModelName& model, const OptionWish& requested);
   void save_pin(const ModelName& model, bool pinned);
-  void remember_request(const ModelName& model, const backends::LoadOptions& requested);
+  void remember_request(const ModelName& model, const OptionWish& requested);
   // Tells the core how models in memory leave it by themselves, after what is saved or configured has changed.
   void update_eviction();
   // model_router_memory.cpp
@@ -231,7 +231,7 @@ class ModelRouter {
   async::Task<void> downsize(std::shared_ptr<Running> running);
   async::Task<residency::MemoryUse> memory_of(const LoadSpec& spec);
   async::Task<Result<PressureReport>> simulate_pressure_here(double pct);
-  async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, backends::LoadOptions options);
+  async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, OptionWish options);
   async::Task<Report> report_here();
   async::Task<std::optional<double>> progress_here(ModelName model);
   async::Task<Totals> totals_here();

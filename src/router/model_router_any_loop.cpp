@@ -8,8 +8,8 @@ async::Task<Result<Lease>> ModelRouter::acquire(backends::ModelPtr model) {
   co_return co_await async::run_on(home_.executor(), std::move(task));
 }
 
-async::Task<Result<bool>> ModelRouter::load(backends::ModelPtr model, backends::LoadOptions options,
-                                            std::optional<bool> pin, bool save) {
+async::Task<Result<bool>> ModelRouter::load(backends::ModelPtr model, OptionWish options, std::optional<bool> pin,
+                                            bool save) {
   auto task = load_here(std::move(model), std::move(options), pin, save);
   co_return co_await async::run_on(home_.executor(), std::move(task));
 }
@@ -29,7 +29,7 @@ async::Task<Result<>> ModelRouter::pin(ModelName model, bool pinned) {
   co_return co_await async::run_on(home_.executor(), std::move(task));
 }
 
-async::Task<Result<MemoryEstimate>> ModelRouter::estimate(backends::ModelPtr model, backends::LoadOptions options) {
+async::Task<Result<MemoryEstimate>> ModelRouter::estimate(backends::ModelPtr model, OptionWish options) {
   auto task = estimate_here(std::move(model), std::move(options));
   co_return co_await async::run_on(home_.executor(), std::move(task));
 }

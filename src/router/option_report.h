@@ -2,9 +2,9 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "backends/load_options.h"
+#include "router/option_wish.h"
 
 namespace corral::router {
 
@@ -18,12 +18,10 @@ struct OptionReport {
   std::string problem;        // why such a load is refused; empty: it isn't
 };
 
-// Applied in this order: unset, then set.
 struct OptionChange {
-  backends::LoadOptions set = {};
-  std::vector<const config::LoadOption*> unset = {};
-  bool unset_all = false;
-  bool dry_run = false;  // only say what would be
+  OptionWish wish = {};
+  bool unset_all = false;  // before the wish
+  bool dry_run = false;    // only say what would be
 };
 
 }  // namespace corral::router

@@ -18,7 +18,7 @@ class OptionsTest : public RouterTest {
   Result<OptionReport> options(const std::string& name, OptionChange change = {.dry_run = true}) {
     return std::move(run(router->options(model(name), std::move(change))).get());
   }
-  auto load_and_save(const std::string& name, backends::LoadOptions wanted) {
+  auto load_and_save(const std::string& name, OptionWish wanted) {
     return run(router->load(model(name), std::move(wanted), {}, true));
   }
 };
@@ -43,7 +43,7 @@ TEST_F(OptionsTest, RequestThenSavedThenConfiguredThenBuiltIn) {
 }
 
 TEST_F(OptionsTest, ARequestLoadsWithWhatIsSaved) {
-  ASSERT_TRUE(options("a", {.set = context_of(64)}));
+  ASSERT_TRUE(options("a", {.wish = context_of(64)}));
   auto lease = acquire("a");
   EXPECT_EQ(server("a").options().ctx_size, 64);
   server("a").finish_load();
@@ -71,9 +71,27 @@ TEST_F(OptionsTest, ALoadSavesWhatItWasToldWhenItHasSucceeded) {
   EXPECT_EQ(options("a")->saved.parallel, 2);
 }
 
+TEST_F(OptionsTest, ALoadCanLeaveOutWhatIsSaved) {
+  backends::LoadOptions both = context_of(64);
+  both.parallel = 2;
+  ASSERT_TRUE(options("a", {.wish = both}));
+  const OptionWish without_context({}, {config::find_load_option("ctx_size")});
+  auto loading = run(router->load(model("a"), without_context, {}));
+  EXPECT_EQ(server("a").options().ctx_size, -1);
+  EXPECT_EQ(server("a").options().parallel, 2);
+  server("a").finish_load();
+  settle();
+  EXPECT_EQ(options("a")->saved, both) << "for this load only";
+  auto again = load_and_save("a", without_context);
+  settle();
+  ASSERT_TRUE(again.granted());
+  EXPECT_EQ(options("a")->saved.ctx_size, std::nullopt) << "and for good when it is saved";
+  EXPECT_EQ(options("a")->saved.parallel, 2);
+}
+
 TEST_F(OptionsTest, ADryRunSaysWhatWouldBeAndChangesNothing) {
   have("a");
-  const auto report = options("a", {.set = context_of(64), .dry_run = true});
+  const auto report = options("a", {.wish = context_of(64), .dry_run = true});
   ASSERT_TRUE(report);
   EXPECT_EQ(report->effective.ctx_size, 64);
   EXPECT_EQ(report->defaults.ctx_size, -1);
@@ -87,8 +105,8 @@ TEST_F(OptionsTest, ADryRunSaysWhatWouldBeAndChangesNothing) {
 TEST_F(OptionsTest, ChangesAddUpAndAreTakenBackOneByOneOrAll) {
   backends::LoadOptions both = context_of(64);
   both.parallel = 2;
-  ASSERT_TRUE(options("a", {.set = both}));
-  ASSERT_TRUE(options("a", {.set = context_of(65), .unset = {config::find_load_option("parallel")}}));
+  ASSERT_TRUE(options("a", {.wish = both}));
+  ASSERT_TRUE(options("a", {.wish = {context_of(65), {config::find_load_option("parallel")}}}));
   EXPECT_EQ(options("a")->saved, context_of(65));
   ASSERT_TRUE(options("a", {.unset_all = true}));
   EXPECT_EQ(options("a")->saved, backends::LoadOptions());
@@ -99,7 +117,7 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryNeedsNoReload) {
   backends::LoadOptions evict;
   evict.auto_evict = true;
   evict.evict_idle_timeout = Millis(1000);
-  EXPECT_FALSE(options("a", {.set = evict})->needs_reload);
+  EXPECT_FALSE(options("a", {.wish = evict})->needs_reload);
   auto again = load("a", evict);
   ASSERT_TRUE(again.granted());
   EXPECT_TRUE(again.get().value());
@@ -123,7 +141,7 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsRequestSavedAndConfigured) {
   EXPECT_EQ(report().servers.at(0).options.evict_idle_timeout, 10s);
   backends::LoadOptions saved;
   saved.evict_idle_timeout = 20s;
-  ASSERT_TRUE(options("a", {.set = saved}));
+  ASSERT_TRUE(options("a", {.wish = saved}));
   EXPECT_EQ(eviction().evict_idle_timeout, 20s);
   backends::LoadOptions requested;
   requested.evict_idle_timeout = 30s;
@@ -140,7 +158,7 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsRequestSavedAndConfigured) {
 
 TEST_F(OptionsTest, ValuesThatTheBackendRefusesAreNotSaved) {
   backend.refused.emplace("a", Error(make_error_code(backends::errc::invalid_option), "no such file", "lora"));
-  const auto refused = options("a", {.set = context_of(64)});
+  const auto refused = options("a", {.wish = context_of(64)});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().param, "lora");
   EXPECT_FALSE(options("a")->saved.ctx_size);

@@ -10,6 +10,7 @@
 #include "async/task_group.h"
 #include "backends/wrapped_server.h"
 #include "residency/types.h"
+#include "router/option_wish.h"
 #include "router/watchdog.h"
 
 namespace corral::router {
@@ -18,7 +19,7 @@ namespace corral::router {
 struct LoadSpec : residency::ModelSpec {
   backends::ModelPtr model;
   backends::LoadOptions load_options;  // resolved
-  backends::LoadOptions requested;     // what the load itself said
+  OptionWish requested;                // what the load itself said
   backends::Backend* backend = nullptr;
 
   static const LoadSpec& of(const residency::SpecPtr& spec) { return static_cast<const LoadSpec&>(*spec); }
@@ -38,8 +39,8 @@ struct Running {
   const residency::SpecPtr spec;
   const async::Executor home;
   std::unique_ptr<backends::WrappedServer> server;
-  backends::LoadOptions requested;  // by the latest load of it
-  double progress = 0;              // of the load, 0..1
+  OptionWish requested;  // by the latest load of it
+  double progress = 0;   // of the load, 0..1
   bool loading = true;
   bool stopping = false;         // told to stop or to give up its load: its end is no crash
   std::atomic<int> streams = 0;  // leases whose answers stream

@@ -140,7 +140,7 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   const auto body = peek->root();
   const auto model = co_await named_model(context, body);
   if (!model) co_return protocol::error_response(model.error());
-  auto options = load_options_of(body);
+  auto options = option_wish_of(body);
   if (!options) co_return protocol::error_response(options.error());
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
@@ -158,7 +158,7 @@ async::Task<http::Response> estimate(Context& context, http::Request request) {
   if (!peek) co_return protocol::error_response(peek.error());
   const auto model = co_await named_model(context, peek->root());
   if (!model) co_return protocol::error_response(model.error());
-  auto options = load_options_of(peek->root());
+  auto options = option_wish_of(peek->root());
   if (!options) co_return protocol::error_response(options.error());
   const auto estimated = co_await context.router.estimate(*model, std::move(*options));
   if (!estimated) co_return protocol::error_response(estimated.error());

@@ -75,20 +75,19 @@ Error no_option(std::string_view name) {
 Result<router::OptionChange> read_change(json::View body) {
   router::OptionChange wanted;
   Result<> fine;
-  body.each_member([&](std::string_view name, json::View value) {
+  body.each_member([&](std::string_view name, json::View) {
     if (std::ranges::find(kOtherFields, name) != std::end(kOtherFields)) return true;
     const auto* option = config::find_load_option(name);
     if (!option || option->internal) {
       fine = std::unexpected(no_option(name));
       return false;
     }
-    if (value.is_null()) wanted.unset.push_back(option);
     return true;
   });
   if (!fine) return std::unexpected(fine.error());
-  auto set = load_options_of(body);
-  if (!set) return std::unexpected(set.error());
-  wanted.set = std::move(*set);
+  auto wish = option_wish_of(body);
+  if (!wish) return std::unexpected(wish.error());
+  wanted.wish = std::move(*wish);
   wanted.dry_run = body.find("dry_run").as_bool();
   return wanted;
 }

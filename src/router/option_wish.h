@@ -1,0 +1,25 @@
+// What one load says about options. Plain values.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "backends/load_options.h"
+
+namespace corral::router {
+
+struct OptionWish {
+  OptionWish(backends::LoadOptions values = {}, std::vector<const config::LoadOption*> without = {})
+      : set(std::move(values)), unset(std::move(without)) {}
+
+  // Instead of what is saved for the model: first without `unset`, then with `set`.
+  backends::LoadOptions over(backends::LoadOptions saved) const {
+    for (const auto* option : unset) config::unset(*option, saved);
+    return backends::merge(set, saved);
+  }
+
+  backends::LoadOptions set;
+  std::vector<const config::LoadOption*> unset;
+};
+
+}  // namespace corral::router
