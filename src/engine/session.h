@@ -80,6 +80,7 @@ struct Session {
   std::vector<Token> appended;  // came while a generation ran; goes behind it
   std::int32_t sequence = -1;   // KV sequence; -1: none
   std::uint32_t in_cache = 0;   // so many tokens of the history are in the KV cache; 0 without a sequence
+  std::uint32_t borrowed = 0;   // of these, so many were another's when it came and needed no cells in a pool
   std::uint64_t last_used = 0;  // pass number: who goes first when cells are needed
   std::optional<Generation> generation;
   // When somebody last appended to it, or its generation ended.

@@ -32,6 +32,7 @@ struct FakeMemoryOptions {
 struct Fate {
   std::uint32_t abort_in = 0;     // passes until one is aborted halfway; 0: never
   std::uint32_t refuse_make = 0;  // so many makes fail
+  std::uint32_t refuse_save = 0;  // so many times a sequence can't be saved
   std::string violation;          // the first rule that a caller broke
   std::uint64_t passes = 0, tokens = 0;
   std::uint32_t most_batch = 0;
