@@ -43,6 +43,7 @@ struct Generation {
 
   std::uint64_t order = 0;  // of all generations of the worker
   Usage usage;
+  bool counted = false;    // what it found in cells when it came is in the statistics
   bool was_aside = false;  // its prompt has been in the lane, once is enough
   MonoTime posted;
   std::optional<MonoTime> first_pass, first_token;

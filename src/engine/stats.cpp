@@ -30,7 +30,7 @@ std::span<const StatField> stat_fields() {
       {"lane_prompts", "lane_prompts_total", "Long prompts computed beside running streams", counter, &W::lane_prompts},
       {"lane_tokens", "lane_tokens_total", "Tokens of these", counter, &W::lane_tokens},
       {"decode_ms", "decode_seconds_total", "Time in forward passes", counter, &W::decode_ms, kMillis},
-      {"prompt_ms", "prompt_seconds_total", "Time in passes with prompt tokens", counter, &W::prompt_ms, kMillis},
+      {"prompt_ms", "prompt_seconds_total", "Time in passes with prompt tokens, and in the lane", counter, &W::prompt_ms, kMillis},
       {"last_batch", nullptr, "Tokens of the latest pass", gauge, &W::last_batch},
       {"max_batch", nullptr, "Tokens of the largest pass", peak, &W::max_batch},
       {"sessions", "sessions", "Sessions alive", gauge, &W::sessions},

@@ -131,7 +131,7 @@ void WorkerCore::admit() {
       continue;
     }
     Generation& generation = *session.generation;
-    if (!generation.first_pass && fresh) {
+    if (!generation.first_pass && fresh && !std::exchange(generation.counted, true)) {
       counters_.cached_tokens += session.in_cache;
       counters_.prefix_hits += session.in_cache > 0 ? 1 : 0;
     }

@@ -275,6 +275,27 @@ TEST_F(LaneInCore, TheSamePromptTwiceBehindAnotherIsComputedOnce) {
   EXPECT_EQ(core_->stats().lane_tokens, 199u + 149u);
 }
 
+// The streams take the pool for themselves, so that it loses what it found, and finds it again.
+TEST_F(LaneInCore, WhatIsFoundWhileItWaitsForTheLaneCountsOnce) {
+  memory_.cells = 512;
+  start();
+  const std::vector<Token> beginning = some(50, 5);
+  Chat& first = chat(beginning, 1);
+  rounds(10);
+  ASSERT_TRUE(is_through(first));
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
+  rounds(30);
+  chat(some(100, 6), 5);
+  std::vector<Token> prompt = beginning;
+  for (const Token token : some(100, 7)) prompt.push_back(token);
+  chat(prompt, 5);
+  rounds(240);
+  ASSERT_TRUE(lane_->busy());
+  EXPECT_EQ(core_->stats().waiting, 1u);
+  EXPECT_GT(core_->stats().parked, 0u) << "nothing was lost: the test is of no use";
+  EXPECT_EQ(core_->stats().prefix_hits, 1u);
+}
+
 // It comes back to a memory of parts that are too small, and a stream that can't be saved when the pool is made.
 TEST_F(LaneInCore, WhoGoesBackToTheQueueForTheOneFromTheLaneGetsOn) {
   start(kSplit);
