@@ -32,8 +32,8 @@ class InferenceEngine::Impl {
   // While loading.
   Result<> add_worker();
   Result<> load_draft();
-  std::unique_ptr<PrefillLane> make_lane(const std::shared_ptr<CommandBox>& box);  // nullptr: none
-  Result<std::unique_ptr<Drafter>> make_drafter(std::uint32_t n_ctx);              // nullptr: no guesses
+  std::unique_ptr<PrefillLane> make_lane(const std::shared_ptr<CommandBox>& box, std::uint32_t n_ctx);  // nullptr: none
+  Result<std::unique_ptr<Drafter>> make_drafter(std::uint32_t n_ctx);  // nullptr: no guesses
   bool may_guess() const;
   Result<> add_pooler();
   void take_facts(const KvMemory& memory);

@@ -30,9 +30,11 @@ double foreign_cell_ms(const Model& model, const LoadOptions& options) {
   return kForeignCellNs * 1e-6 * model.facts().n_layer * llama_model_n_head(model.handle()) / threads;
 }
 
-// A change of the layout takes everybody's cells: where nothing can be parked, idle sessions would pay for it.
-KvLayout layout_of(const Model& model, const LoadOptions& options, bool parks) {
-  const bool may_change = model.plain_attention() && (parks || options.kv_layout == KvLayout::split);
+// A change of the layout takes everybody's cells: where nothing can be parked, idle sessions would pay for it. And the
+// cells of a part must be worth as much in a pool of `n_ctx`.
+KvLayout layout_of(const Model& model, const LoadOptions& options, bool parks, std::uint32_t n_ctx) {
+  const bool movable = parks && !model.has_long_rope(n_ctx);
+  const bool may_change = model.plain_attention() && (movable || options.kv_layout == KvLayout::split);
   return may_change ? options.kv_layout : KvLayout::unified;
 }
 
@@ -69,8 +71,10 @@ constexpr std::uint32_t kLaneBatch = 256;
 }  // namespace
 
 // Its memory isn't part of what a load is said to take: it comes and goes, and only while much more is free.
-std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_ptr<CommandBox>& box) {
+std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_ptr<CommandBox>& box,
+                                                              std::uint32_t n_ctx) {
   if (!options.prefill_lane || model->facts().gpus > 0 || !model->plain_attention()) return nullptr;
+  if (model->has_long_rope(n_ctx)) return nullptr;
   LoadOptions lane = options;
   lane.n_batch = kLaneBatch;
   lane.max_sequences = 1;
@@ -100,12 +104,12 @@ Result<> InferenceEngine::Impl::add_worker() {
   take_facts(**memory);
   auto drafter = make_drafter((*memory)->n_ctx());
   if (!drafter) return std::unexpected(drafter.error());
-  auto lane = make_lane(box);
+  auto lane = make_lane(box, (*memory)->n_ctx());
   const WorkerOptions worker{
       .max_sequences = options.max_sequences,
       .prefix_cache_tokens = std::min(options.prefix_cache_tokens, (*memory)->n_ctx() / 2),
       .target_step_ms = static_cast<double>(options.target_step.count()),
-      .layout = layout_of(*model, options, store != nullptr),
+      .layout = layout_of(*model, options, store != nullptr, (*memory)->n_ctx()),
       .cell_multiple = kCellMultiple,
       .threads = threads_of(*model, options),
       .park_at_end = !options.park_dir.empty(),

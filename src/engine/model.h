@@ -46,6 +46,10 @@ class Model final : public TokenTable {
   // A part of a sequence's cells can be removed at any place, and cells can be shared between sequences.
   bool plain_attention() const { return plain_attention_; }
 
+  // The file has RoPE factors for short contexts and for long ones, and those of `n_ctx` tokens are long: in a smaller
+  // one the same tokens get other KV.
+  bool has_long_rope(std::uint32_t n_ctx) const;
+
   // Of f16 cells; a guess for unusual architectures.
   std::uint64_t kv_bytes_per_token() const;
   // Adds the LoRA adapters of the load to a new context of this model.

@@ -226,6 +226,16 @@ void Model::read_sampler_order() {
   }
 }
 
+// As llama.cpp 0.5.0 chooses between them.
+bool Model::has_long_rope(std::uint32_t n_ctx) const {
+  const std::string scaling = facts_.architecture + ".rope.scaling.";
+  const std::string type = meta(scaling + "type"), original = meta(scaling + "original_context_length");
+  const bool two_sets = type == "longrope" || (type.empty() && !original.empty());
+  std::uint32_t short_ones = facts_.n_ctx_train;
+  std::from_chars(original.data(), original.data() + original.size(), short_ones);
+  return two_sets && n_ctx > short_ones;
+}
+
 std::uint64_t Model::kv_bytes_per_token() const {
   const llama_model* const m = model_.get();
   const auto heads = static_cast<std::uint64_t>(std::max(1, llama_model_n_head(m)));

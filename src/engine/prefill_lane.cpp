@@ -31,7 +31,7 @@ PrefillResult run_prefill(PrefillJob job, const LaneMemoryMaker& make, LaneContr
     if (memory.decode(batch) != DecodeStatus::ok) break;
     done += chunk;
   }
-  if (control.stop) return {};
+  if (control.stop) return result;
   if (done > result.tokens) {
     memory.trim(sequence, done);  // a pass that failed may have left something
     if (auto bytes = memory.save(sequence); !bytes.empty()) {

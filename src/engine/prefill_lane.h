@@ -35,7 +35,7 @@ class PrefillLane {
  public:
   virtual ~PrefillLane() = default;
   virtual void start(PrefillJob job) = 0;
-  // The result is no longer wanted: it comes soon, and empty.
+  // No more is to be computed: the result comes soon, with what the job brought along.
   virtual void stop() = 0;
   // From the next chunk on.
   virtual void set_threads(std::int32_t n_threads) = 0;

@@ -214,5 +214,43 @@ TEST_F(Lane, CancelledOnesLeaveItToTheNext) {
   EXPECT_TRUE(reference_.is_greedy(some_tokens(700), answer.tokens, true));
 }
 
+// A copy of tiny-llama with one set of RoPE factors for contexts of up to 1,024 tokens and another for larger ones.
+std::string with_long_rope() {
+  constexpr std::int64_t kFactors = 8;
+  ggml_context* const factors = ggml_init({.mem_size = 1 << 14, .mem_buffer = nullptr, .no_alloc = false});
+  const std::string path = with_meta("tiny-llama", "long-rope", [&](gguf_context* to) {
+    gguf_set_val_str(to, "llama.rope.scaling.type", "longrope");
+    gguf_set_val_u32(to, "llama.rope.scaling.original_context_length", 1024);
+    for (const bool large : {false, true}) {
+      ggml_tensor* const tensor = ggml_new_tensor_1d(factors, GGML_TYPE_F32, kFactors);
+      ggml_set_name(tensor, large ? "rope_factors_long.weight" : "rope_factors_short.weight");
+      std::ranges::fill(std::span(static_cast<float*>(tensor->data), kFactors), large ? 3.0F : 1.0F);
+      gguf_add_tensor(to, tensor);
+    }
+  });
+  ggml_free(factors);
+  return path;
+}
+
+TEST(LongRope, NothingIsComputedForAContextOfAnotherSize) {
+  for (const KvLayout layout : {KvLayout::unified, KvLayout::automatic}) {
+    LoadOptions options = load_options("tiny-llama");
+    options.path = with_long_rope();
+    options.n_threads = 2;
+    options.stream_tokens = 100'000;
+    options.target_step = Millis{0};
+    options.kv_layout = layout;
+    const auto engine = load(options);
+    const Reference reference(std::filesystem::path(options.path).replace_extension().string());
+    auto stream = *engine->generate_stream(session_with(*engine, some_tokens(30, 50)), endless(1500));
+    const std::vector<Token> first = stream.next()->tokens;
+    const Answer answer = generate(*engine, session_with(*engine, some_tokens(600)), endless(30));
+    EXPECT_TRUE(reference.is_greedy(some_tokens(600), answer.tokens, true));
+    stream.cancel();
+    EXPECT_TRUE(reference.is_greedy(some_tokens(30, 50), first + drain(stream).tokens, true));
+    EXPECT_EQ(engine->stats().total().kv_streams, 0u);
+  }
+}
+
 }  // namespace
 }  // namespace corral::engine::test

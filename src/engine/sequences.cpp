@@ -36,6 +36,7 @@ void Sequences::remove(Session& session) {
 void Sequences::set_cached(Session& session, std::uint32_t tokens) {
   in_sessions_ += tokens - session.in_cache;
   session.in_cache = tokens;
+  session.borrowed = std::min(session.borrowed, tokens);
 }
 
 void Sequences::free_id(std::int32_t sequence) {
@@ -145,6 +146,21 @@ Sequences::Attach Sequences::attach(Session& session) {
   return Attach::done;
 }
 
+// A beginning that another session is on the way to. From the lane it comes with all the rest, or from the queue before
+// it: then much of that should be of use.
+bool Sequences::worth_waiting(const Session& other, std::uint32_t beginning) {
+  switch (other.phase) {
+    case Phase::active:
+      return true;
+    case Phase::aside:
+      return beginning * 2 >= other.history.size();
+    case Phase::waiting:
+      return other.sequence >= 0 && beginning * 2 >= other.history.size();
+    default:
+      return false;
+  }
+}
+
 // The sequence with the longest common beginning. `being_computed`: a running session will soon have a longer one.
 Sequences::Source Sequences::best_source(const Session& session, std::span<const Token> wanted, bool& being_computed) {
   Source best;
@@ -163,8 +179,7 @@ Sequences::Source Sequences::best_source(const Session& session, std::span<const
     Session& other = *found->second;
     const std::uint32_t there = std::min(match.length, other.in_cache);
     if (there > best.length) best = {.length = there, .session = &other, .prefix = {}};
-    const bool runs = other.phase == Phase::active || other.phase == Phase::aside;
-    if (runs && other.in_cache < match.length) coming = std::max(coming, match.length);
+    if (other.in_cache < match.length && worth_waiting(other, match.length)) coming = std::max(coming, match.length);
     return false;
   });
   being_computed = coming >= best.length + kWorthWaiting;
@@ -180,6 +195,7 @@ void Sequences::share(Session& session, const Source& source) {
   }
   ++counters_.shared;
   set_cached(session, source.length);
+  session.borrowed = source.length;
 }
 
 // Takes a kept prefix over instead of sharing it, when little of it would be lost.
@@ -216,8 +232,12 @@ bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
 }
 
 void Sequences::park_saved(const Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
-  if (!store_ || !session.share || !sharing() || tokens < kLeastParked || bytes.empty()) return;
-  store_->put({.tokens = {session.history.begin(), session.history.begin() + tokens}, .bytes = std::move(bytes)});
+  if (session.share) park_saved({session.history.begin(), session.history.begin() + tokens}, std::move(bytes));
+}
+
+void Sequences::park_saved(std::vector<Token> tokens, std::vector<std::uint8_t> bytes) {
+  if (!store_ || !sharing() || tokens.size() < kLeastParked || bytes.empty()) return;
+  store_->put({.tokens = std::move(tokens), .bytes = std::move(bytes)});
 }
 
 bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes) {

@@ -46,6 +46,7 @@ struct Generation {
 
   std::uint64_t order = 0;  // of all generations of the worker
   Usage usage;
+  bool counted = false;    // what it found in cells when it came is in the statistics
   bool was_aside = false;  // its prompt has been in the lane, once is enough
   MonoTime posted;
   std::optional<MonoTime> first_pass, first_token;
@@ -83,6 +84,7 @@ struct Session {
   std::vector<Token> appended;  // came while a generation ran; goes behind it
   std::int32_t sequence = -1;   // KV sequence; -1: none
   std::uint32_t in_cache = 0;   // so many tokens of the history are in the KV cache; 0 without a sequence
+  std::uint32_t borrowed = 0;   // of these, so many were another's when it came and needed no cells in a pool
   // A pass with others failed: up to here its history is computed in passes of its own, so that the one to blame shows.
   std::uint32_t suspect_until = 0;
   std::uint64_t last_used = 0;  // pass number: who goes first when cells are needed

@@ -44,8 +44,8 @@ struct WorkerStats {
   std::uint64_t lane_prompts = 0;      // prompts computed in the lane, beside running streams
   std::uint64_t lane_tokens = 0;       // tokens of these
   double layout_ms = 0;                // time that took
-  double decode_ms = 0;                // time in libllama
-  double prompt_ms = 0;                // of this, in passes with prefill
+  double decode_ms = 0;                // time in passes of the running sessions
+  double prompt_ms = 0;                // in those with prefill, and in the lane, which computes at the same time
   std::uint32_t last_batch = 0;        // tokens of the latest pass
   std::uint32_t max_batch = 0;
   std::uint32_t sessions = 0;         // alive

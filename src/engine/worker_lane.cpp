@@ -18,12 +18,19 @@ bool WorkerCore::wants_lane(const Session& session) const {
     return false;
   // A place of a fixed size is too small, and it is known by then.
   if (options_.layout == KvLayout::split) return false;
+  // It comes back with cells of its own for all: shared ones are worth more than what it gains.
+  if (shape_.unified() && session.borrowed > session.pending()) return false;
   const std::uint32_t streams = decoding();
   std::uint32_t allowance = prompt_allowance(streams, paces_[0]);
   // While somebody is there, what passes take with all threads isn't measured.
   if (lane_busy_) allowance = std::max(allowance, 1u);
   return belongs_in_lane(
       {.pending = session.pending(), .least = options_.lane_tokens, .decoding = streams, .allowance = allowance});
+}
+
+// Of those that are active: one goes at a time.
+bool WorkerCore::somebody_wants_lane() const {
+  return std::ranges::any_of(active_, [this](const Session* session) { return wants_lane(*session); });
 }
 
 void WorkerCore::move_aside() {
@@ -55,13 +62,22 @@ void WorkerCore::move_aside() {
 // The generation ends before its prompt is computed. The lane's result still comes.
 void WorkerCore::give_up_lane() {
   lane_->stop();
-  sequences_.drop(*std::exchange(aside_, nullptr));
+  Session& session = *std::exchange(aside_, nullptr);
+  given_up_.clear();
+  if (session.share) given_up_ = session.history;
+  sequences_.drop(session);
 }
 
 void WorkerCore::apply(PrefillResult&& result) {
   lane_busy_ = false;
   share_threads();
-  if (aside_ == nullptr) return;
+  if (aside_ == nullptr) {
+    // What its session had in cells before is worth as much as ever.
+    given_up_.resize(std::min<std::size_t>(given_up_.size(), result.tokens));
+    if (given_up_.size() == result.tokens) sequences_.park_saved(std::move(given_up_), std::move(result.bytes));
+    given_up_ = {};
+    return;
+  }
   Session& session = *std::exchange(aside_, nullptr);
   ++counters_.lane_prompts;
   counters_.lane_tokens += result.computed;
@@ -78,7 +94,7 @@ void WorkerCore::apply(PrefillResult&& result) {
     is_back = put_back();
   }
   if (is_back) {
-    waiting_.pop_front();
+    std::erase(waiting_, &session);  // others may have been put before it
     session.phase = Phase::active;
     active_.push_back(&session);
   } else {

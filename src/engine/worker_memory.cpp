@@ -119,8 +119,8 @@ void WorkerCore::change_memory(KvShape shape) {
 void WorkerCore::admit() {
   if (active_.empty()) starved_ = false;
   if (starved_ || waiting_.empty() || !ensure_memory()) return;
-  // With parts for each, not more than there are parts.
-  const std::uint32_t places = std::min(options_.max_sequences, memory_->sequence_ids()) - (aside_ != nullptr ? 1 : 0);
+  // With parts for each, not more than there are parts. Who is in the lane has a place, but no part until it is back.
+  const std::uint32_t places = std::min(options_.max_sequences - (aside_ != nullptr ? 1 : 0), memory_->sequence_ids());
   for (auto it = waiting_.begin(); it != waiting_.end() && active_.size() < places;) {
     Session& session = **it;
     const bool fresh = session.sequence < 0;
@@ -131,11 +131,11 @@ void WorkerCore::admit() {
       continue;
     }
     Generation& generation = *session.generation;
-    if (!generation.first_pass && fresh) {
+    if (!generation.first_pass && fresh && !std::exchange(generation.counted, true)) {
       counters_.cached_tokens += session.in_cache;
       counters_.prefix_hits += session.in_cache > 0 ? 1 : 0;
     }
-    if (lane_busy_ && wants_lane(session)) {  // its turn comes
+    if (wants_lane(session) && (lane_busy_ || somebody_wants_lane())) {  // its turn comes
       ++it;
       continue;
     }

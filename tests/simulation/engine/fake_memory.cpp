@@ -151,6 +151,10 @@ bool FakeMemory::share(std::int32_t from, std::int32_t to, std::uint32_t shared)
 
 std::vector<std::uint8_t> FakeMemory::save(std::int32_t sequence) {
   std::vector<std::uint8_t> bytes;
+  if (fate_->refuse_save > 0) {
+    --fate_->refuse_save;
+    return bytes;
+  }
   for (const auto& cell : at(sequence)) {
     const std::size_t end = bytes.size();
     bytes.resize(end + sizeof cell->token + sizeof cell->hash);

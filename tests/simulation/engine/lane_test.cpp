@@ -1,0 +1,316 @@
+// Long prompts in the lane, and what goes on beside them: a lane that works when it is told to.
+#include <gtest/gtest.h>
+
+#include "engine/worker_core.h"
+#include "simulation/engine/fake_memory.h"
+
+namespace corral::engine::simulation {
+namespace {
+
+constexpr std::uint32_t kVocabulary = 61;
+
+class Tokens final : public TokenTable {
+ public:
+  std::uint32_t size() const override { return kVocabulary; }
+  void append_piece(Token token, bool, std::string& to) const override { to.push_back(static_cast<char>('A' + token)); }
+  bool ends_generation(Token) const override { return false; }
+};
+
+class Picker final : public TokenPicker {
+ public:
+  void prime(std::span<const Token>) override {}
+  Result<Token> sample(const float* logits) override { return static_cast<Token>(*logits); }
+  Drawn drawn(std::uint32_t) override { return {}; }
+};
+
+class HeldLane final : public PrefillLane {
+ public:
+  HeldLane(LaneMemoryMaker make, std::shared_ptr<CommandBox> box) : make_(std::move(make)), box_(std::move(box)) {}
+  void start(PrefillJob job) override {
+    job_ = std::move(job);
+    stop_ = false;
+  }
+  void stop() override { stop_ = true; }
+  void set_threads(std::int32_t) override {}
+
+  bool busy() const { return job_.has_value(); }
+  void work() {
+    box_->post(run_prefill(*std::exchange(job_, std::nullopt), make_, {.stop = stop_, .n_threads = n_threads_}));
+  }
+
+ private:
+  const LaneMemoryMaker make_;
+  const std::shared_ptr<CommandBox> box_;
+  std::optional<PrefillJob> job_;
+  std::atomic<bool> stop_ = false;
+  const std::atomic<std::int32_t> n_threads_ = 1;
+};
+
+std::vector<Token> some(std::uint32_t count, std::uint32_t from) {
+  std::vector<Token> tokens;
+  for (std::uint32_t i = 0; i < count; ++i)
+    tokens.push_back(static_cast<Token>(next_hash(from * 1000 + i, 7) % kVocabulary));
+  return tokens;
+}
+
+struct Chat {
+  std::shared_ptr<SessionShared> shared;
+  std::vector<Token> history = {};
+  StreamHandle stream = {};
+  std::vector<Token> said = {};
+  std::optional<Finish> finish = {};
+};
+
+class LaneInCore : public ::testing::Test {
+ protected:
+  void start(WorkerOptions options = {}) {
+    options.max_sequences = 8;
+    options.prefix_cache_tokens = 512;
+    options.threads = {4, 4};
+    options.lane_tokens = 60;
+    auto lane = std::make_unique<HeldLane>(
+        [this](std::uint32_t tokens, const std::atomic<bool>&) -> Result<std::unique_ptr<KvMemory>> {
+          FakeMemoryOptions one = memory_;
+          one.cells = tokens;
+          return std::make_unique<FakeMemory>(one, KvShape{}, fate_);
+        },
+        box_);
+    lane_ = lane.get();
+    const KvMaker make = [this](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
+      return std::make_unique<FakeMemory>(memory_, shape, fate_);
+    };
+    core_ = std::make_unique<WorkerCore>(
+        WorkerCore::Parts{
+            .tokens = tokens_,
+            .memory = *make({}),
+            .make = make,
+            .box = box_,
+            .store = std::make_shared<ParkedStore>(ParkedStoreOptions{
+                .memory_bytes = 1 << 20, .whole_only = false, .folder = {}, .fingerprint = {}, .folder_bytes = 0}),
+            .drafter = nullptr,
+            .lane = std::move(lane),
+            .clock = [this] { return now_ += Millis{1}; }},
+        options);
+  }
+  // Everybody has said what the fake model says.
+  void TearDown() override {
+    for (std::uint32_t i = 0; i < 1000; ++i) {
+      if (lane_->busy()) lane_->work();
+      rounds(1);
+    }
+    for (const auto& chat : chats_) {
+      read(*chat);
+      EXPECT_TRUE(chat->finish) << chat->shared->id.value();
+    }
+    EXPECT_EQ(fate_->violation, "");
+  }
+
+  Chat& chat(std::vector<Token> prompt, std::uint32_t most) {
+    Chat& chat = *chats_.emplace_back(std::make_unique<Chat>());
+    chat.shared = std::make_shared<SessionShared>(SessionId(chats_.size()), 400);
+    box_->post(CreateSession{chat.shared, true});
+    go_on(chat, std::move(prompt), most);
+    return chat;
+  }
+  void go_on(Chat& chat, std::vector<Token> prompt, std::uint32_t most) {
+    chat.history.insert(chat.history.end(), prompt.begin(), prompt.end());
+    chat.said.clear();
+    chat.finish.reset();
+    box_->post(AppendTokens{chat.shared->id, std::move(prompt)});
+    auto stream = std::make_shared<StreamState>(
+        0, StreamState::Owner{.drained = [] {},
+                              .cancelled = [box = box_, id = chat.shared->id] { box->post(CancelGeneration{id}); }});
+    chat.stream = StreamHandle(stream);
+    Generation generation;
+    generation.stream = std::move(stream);
+    generation.ticket = *in_flight_.enter();
+    generation.sampler = std::make_unique<Picker>();
+    generation.max_new_tokens = most;
+    generation.posted = now_;
+    ++chat.shared->generations;
+    box_->post(StartGeneration{chat.shared->id, std::move(generation)});
+  }
+  void rounds(std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      core_->take_commands(false);
+      core_->round();
+    }
+  }
+  void read(Chat& chat) {
+    while (auto chunk = chat.stream.try_next()) {
+      for (const Token token : chunk->tokens) {
+        std::uint64_t hash = kEmptyHash;
+        for (const Token before : chat.history) hash = next_hash(hash, before);
+        EXPECT_EQ(token, answer_to(hash, kVocabulary));
+        chat.history.push_back(token);
+        chat.said.push_back(token);
+      }
+      if (chunk->finish) chat.finish = std::move(chunk->finish);
+    }
+  }
+  bool is_through(Chat& chat) {
+    read(chat);
+    return chat.finish.has_value();
+  }
+
+  FakeMemoryOptions memory_ = {
+      .cells = 1024, .batch = 32, .most_running = 8, .vocabulary = kVocabulary, .divisible = true};
+  const Tokens tokens_;
+  const std::shared_ptr<Fate> fate_ = std::make_shared<Fate>();
+  const std::shared_ptr<CommandBox> box_ = std::make_shared<CommandBox>();
+  InFlight in_flight_;
+  MonoTime now_{};
+  std::unique_ptr<WorkerCore> core_;
+  HeldLane* lane_ = nullptr;  // the core's
+  std::vector<std::unique_ptr<Chat>> chats_;
+};
+
+// Parts for those that run, and for one more.
+constexpr WorkerOptions kSplit = {.layout = KvLayout::automatic, .foreign_cell_ms = 0.1};
+
+TEST_F(LaneInCore, AShortPromptDoesNotWaitForTheLaneWhereAllHaveParts) {
+  start(kSplit);
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(100, i), 290);
+  rounds(30);
+  ASSERT_EQ(core_->stats().kv_streams, 3u);
+  chat(some(150, 7), 5);
+  rounds(5);
+  ASSERT_TRUE(lane_->busy());
+  Chat& little = chat(some(10, 8), 5);
+  rounds(40);
+  EXPECT_TRUE(lane_->busy());
+  EXPECT_TRUE(is_through(little));
+}
+
+TEST_F(LaneInCore, WhoSharesLittleWithTheOneInTheLaneDoesNotWaitForIt) {
+  start();
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
+  rounds(30);
+  std::vector<Token> prompt = some(40, 5);
+  std::vector<Token> longer = prompt;
+  for (const Token token : some(250, 6)) longer.push_back(token);
+  chat(longer, 5);
+  rounds(5);
+  ASSERT_TRUE(lane_->busy());
+  for (const Token token : some(10, 8)) prompt.push_back(token);
+  Chat& little = chat(prompt, 5);
+  rounds(40);
+  EXPECT_TRUE(lane_->busy());
+  EXPECT_TRUE(is_through(little));
+}
+
+TEST_F(LaneInCore, CancelledInTheLaneKeepsWhatWasThereBefore) {
+  start();
+  Chat& talk = chat(some(100, 5), 5);
+  rounds(30);
+  ASSERT_TRUE(is_through(talk));
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
+  rounds(30);
+  go_on(talk, some(80, 6), 5);
+  rounds(5);
+  ASSERT_TRUE(lane_->busy());
+  talk.stream.cancel();
+  rounds(2);
+  ASSERT_TRUE(is_through(talk));
+  lane_->work();
+  go_on(talk, some(10, 7), 5);
+  rounds(60);
+  if (lane_->busy()) lane_->work();
+  rounds(10);
+  ASSERT_TRUE(is_through(talk));
+  EXPECT_GE(talk.finish->usage.cached_tokens, 100u);
+}
+
+TEST_F(LaneInCore, SharedCellsStayShared) {
+  start();
+  const std::vector<Token> beginning = some(300, 5);
+  Chat& first = chat(beginning, 1);
+  rounds(30);
+  ASSERT_TRUE(is_through(first));
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 200);
+  rounds(30);
+  std::vector<Chat*> others;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    std::vector<Token> prompt = beginning;
+    for (const Token token : some(65, i + 10)) prompt.push_back(token);
+    others.push_back(&chat(prompt, 30));
+  }
+  for (std::uint32_t i = 0; i < 70; ++i) {
+    rounds(1);
+    if (lane_->busy()) lane_->work();
+  }
+  for (Chat* other : others) EXPECT_TRUE(is_through(*other));
+  EXPECT_EQ(core_->stats().parked, 0u) << "somebody lost cells, where there was room for all";
+}
+
+TEST_F(LaneInCore, OneGoesAtATimeAlsoWhereTwoComeTogether) {
+  start();
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
+  rounds(30);
+  for (std::uint32_t i = 0; i < 3; ++i) chat(some(100, i + 5), 5);
+  rounds(30);
+  EXPECT_EQ(core_->stats().waiting, 2u);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(lane_->busy());
+    lane_->work();
+    rounds(3);
+  }
+  EXPECT_EQ(core_->stats().lane_prompts, 3u);
+  EXPECT_EQ(core_->stats().lane_tokens, 3 * 99u);
+}
+
+TEST_F(LaneInCore, TheSamePromptTwiceBehindAnotherIsComputedOnce) {
+  start();
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
+  rounds(30);
+  chat(some(200, 5), 5);
+  rounds(3);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    chat(some(150, 6), 5);
+    rounds(3);
+  }
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    rounds(1);
+    if (lane_->busy()) lane_->work();
+  }
+  EXPECT_EQ(core_->stats().lane_tokens, 199u + 149u);
+}
+
+// The streams take the pool for themselves, so that it loses what it found, and finds it again.
+TEST_F(LaneInCore, WhatIsFoundWhileItWaitsForTheLaneCountsOnce) {
+  memory_.cells = 512;
+  start();
+  const std::vector<Token> beginning = some(50, 5);
+  Chat& first = chat(beginning, 1);
+  rounds(10);
+  ASSERT_TRUE(is_through(first));
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
+  rounds(30);
+  chat(some(100, 6), 5);
+  std::vector<Token> prompt = beginning;
+  for (const Token token : some(100, 7)) prompt.push_back(token);
+  chat(prompt, 5);
+  rounds(240);
+  ASSERT_TRUE(lane_->busy());
+  EXPECT_EQ(core_->stats().waiting, 1u);
+  EXPECT_GT(core_->stats().parked, 0u) << "nothing was lost: the test is of no use";
+  EXPECT_EQ(core_->stats().prefix_hits, 1u);
+}
+
+// It comes back to a memory of parts that are too small, and a stream that can't be saved when the pool is made.
+TEST_F(LaneInCore, WhoGoesBackToTheQueueForTheOneFromTheLaneGetsOn) {
+  start(kSplit);
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(100, i), 290);
+  rounds(30);
+  ASSERT_EQ(core_->stats().kv_streams, 3u);
+  chat(some(380, 7), 5);
+  rounds(5);
+  ASSERT_TRUE(lane_->busy());
+  lane_->work();
+  fate_->refuse_save = 1;
+  core_->take_commands(false);
+  EXPECT_EQ(fate_->refuse_save, 0u);
+}
+
+}  // namespace
+}  // namespace corral::engine::simulation
