@@ -197,9 +197,11 @@ Result<std::uint32_t> InferenceEngine::worker_of(SessionId session) const {
 bool InferenceEngine::has_session(SessionId session) const { return impl_->entry(session).has_value(); }
 
 void InferenceEngine::sessions(std::move_only_function<void(std::vector<SessionView>)> done) const {
-  const auto listing = std::make_shared<SessionListing>(std::move(done));
-  for (std::uint32_t i = 0; i < impl_->workers.size(); ++i)
-    impl_->workers[i]->box()->post(DescribeSessions{listing, i});
+  auto listing = std::make_shared<SessionListing>(std::move(done));
+  const auto workers = static_cast<std::uint32_t>(impl_->workers.size());
+  // With the last one goes the last reference: a quick worker mustn't leave `done` to this thread.
+  for (std::uint32_t i = 0; i < workers; ++i)
+    impl_->workers[i]->box()->post(DescribeSessions{i + 1 < workers ? listing : std::move(listing), i});
 }
 
 std::vector<SessionView> InferenceEngine::sessions() const {

@@ -104,7 +104,7 @@ class InferenceEngine {
   Result<std::uint32_t> worker_of(SessionId session) const;
   bool has_session(SessionId session) const;
   // What each session is doing, by id. The workers tell it between two passes; `done` is called once, on a worker's
-  // thread or on this one, and must not block. The other form waits for it: at most one pass.
+  // thread (on this one where none runs), and must not block. The other form waits for it: at most one pass.
   void sessions(std::move_only_function<void(std::vector<SessionView>)> done) const;
   std::vector<SessionView> sessions() const;
 

@@ -38,7 +38,8 @@ KvLayout layout_of(const Model& model, const LoadOptions& options, bool parks, s
   return may_change ? options.kv_layout : KvLayout::unified;
 }
 
-// Parked KV is of use only to the same weights, cache types and adapters under the same libllama.
+// Parked KV is of use only to the same weights, cache types and adapters under the same libllama, with the same factors
+// of RoPE.
 std::string fingerprint(const LoadOptions& options, const Model& model) {
   std::error_code none;
   const auto changed = std::filesystem::last_write_time(options.path, none).time_since_epoch().count();
@@ -46,6 +47,8 @@ std::string fingerprint(const LoadOptions& options, const Model& model) {
                                  changed, model.facts().model_bytes, model.facts().n_params, options.cache_type_k,
                                  options.cache_type_v, running_llama_version());
   text += options.flash_attention == Toggle::off ? " no-fa" : "";
+  if (const auto params = context_params(model, options, {}); params && model.has_long_rope(params->n_ctx))
+    text += " long-rope";
   return text + " " + model.facts().adapters;
 }
 

@@ -1,6 +1,8 @@
 // What sessions() tells of each session.
 #include <algorithm>
+#include <future>
 #include <optional>
+#include <thread>
 
 #include "engine/test_held_worker.h"
 #include "engine/test_support.h"
@@ -60,6 +62,16 @@ TEST(SessionViews, TellPausedAndParked) {
   EXPECT_EQ(view_of(held.views(), displaced).state, SessionState::parked);
   EXPECT_EQ(view_of(held.views(), displaced).cached_tokens, 0u);
   EXPECT_EQ(view_of(held.views(), displaced).tokens, 301u);
+}
+
+// A worker that was quicker than the one who asked used to leave the answer to that thread, now and then.
+TEST(SessionViews, AreToldOnAWorkersThread) {
+  const auto engine = load(load_options("tiny-llama"));
+  for (int i = 0; i < 200; ++i) {
+    std::promise<std::thread::id> told_on;
+    engine->sessions([&](const Views&) { told_on.set_value(std::this_thread::get_id()); });
+    EXPECT_NE(told_on.get_future().get(), std::this_thread::get_id());
+  }
 }
 
 TEST(SessionViews, OfAllWorkersInOneList) {
