@@ -1,6 +1,10 @@
 #include "api/load_body.h"
 
+#include <fmt/format.h>
+
+#include "config/close_keys.h"
 #include "config/llama_args.h"
+#include "protocol/errors.h"
 
 namespace corral::api {
 namespace {
@@ -56,6 +60,24 @@ async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& re
   const auto fine = protocol::check(peek->root(), fields);
   if (!fine) co_return std::unexpected(fine.error());
   co_return std::move(*peek);
+}
+
+Result<> check_spelling(json::View body) {
+  static const auto known = [] {
+    std::vector<std::string_view> names;
+    for (const Field& field : load_fields().fields()) names.push_back(field.name);
+    return names;
+  }();
+  Result<> fine;
+  body.each_member([&](std::string_view name, json::View) {
+    if (load_fields().find(name) != nullptr) return true;
+    const auto meant = config::misspelt(name, known);
+    if (meant.empty()) return true;
+    fine = fail(protocol::errc::unsupported_value,
+                fmt::format("there is no option '{}'; did you mean '{}'?", name, meant), std::string(name));
+    return false;
+  });
+  return fine;
 }
 
 Result<router::OptionWish> option_wish_of(json::View body) {

@@ -18,6 +18,10 @@ const protocol::FieldTable& load_fields();
 async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& request,
                                              const protocol::FieldTable& fields, bool may_be_empty = false);
 
+// Members that nobody knows are other recipes' options, and pass; but not one that is nearly a name that is known.
+// Error: protocol::errc::unsupported_value.
+Result<> check_spelling(json::View body);
+
 // What a checked body says of load options: values, and null for those where what is saved shall not count. Single
 // options count more than what llamacpp_args says. Errors: config::errc::invalid_value, for llamacpp_args.
 Result<router::OptionWish> option_wish_of(json::View body);

@@ -99,5 +99,27 @@ TEST_F(OptionsApiTest, NullInALoadLeavesOutWhatIsSaved) {
   EXPECT_EQ(part(get("/v1/models/tiny-llama/options"), "saved"), R"({"ctx_size":512,"parallel":3})");
 }
 
+TEST_F(OptionsApiTest, AMisspeltOptionOfALoadIsNotPassedOver) {
+  for (const auto* path : {"/v1/load", "/v1/estimate"}) {
+    for (const std::string name : {"ctxsize", "ctx-size", "ctxSize", "ctx_sise", "save_option"}) {
+      const auto refused = post(path, R"({"model_name":"tiny-llama",")" + name + R"(":1})");
+      EXPECT_EQ(refused.status, 400u) << name;
+      EXPECT_THAT(refused.text, HasSubstr("'" + name + "'"));
+      EXPECT_THAT(refused.text, HasSubstr("did you mean"));
+    }
+  }
+  expect_untouched();
+}
+
+TEST_F(OptionsApiTest, OtherRecipesOptionsPass) {
+  auto loading =
+      send("POST", "/v1/load",
+           R"({"model_name":"tiny-llama","whispercpp_backend":"cpu","steps":4,"cfg_scale":1,"merge_args":true,)"
+           R"("flm_args":"","recipe":"llamacpp","checkpoint":"x:y"})");
+  backend.server("tiny-llama").finish_load();
+  settle();
+  EXPECT_EQ(got(*loading)->status, 200u);
+}
+
 }  // namespace
 }  // namespace corral::api

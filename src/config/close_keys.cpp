@@ -23,7 +23,24 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
+// How it sounds: "ctxSize", "ctx-size" and "ctx_size" are one.
+std::string spoken(std::string_view key) {
+  std::string letters;
+  for (const unsigned char c : key) {
+    if (c != '-' && c != '_') letters.push_back(static_cast<char>(std::tolower(c)));
+  }
+  return letters;
+}
+
 }  // namespace
+
+std::string_view misspelt(std::string_view key, const std::vector<std::string_view>& keys) {
+  const std::string said = spoken(key);
+  const auto same = std::ranges::find_if(keys, [&](std::string_view candidate) {
+    return edit_distance(said, spoken(candidate)) <= (said.size() > 4 ? 1 : 0);
+  });
+  return same == keys.end() ? std::string_view() : *same;
+}
 
 std::string_view closest_of(std::string_view key, const std::vector<std::string_view>& keys) {
   std::string plain(key);

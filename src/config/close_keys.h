@@ -7,6 +7,10 @@
 
 namespace corral::config {
 
+// The one that differs by its dashes, capitals or a single letter only; "" when none does. For where unknown keys are
+// allowed.
+std::string_view misspelt(std::string_view key, const std::vector<std::string_view>& keys);
+
 // "" when none is close.
 std::string_view closest_of(std::string_view key, const std::vector<std::string_view>& keys);
 

@@ -138,6 +138,8 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return protocol::error_response(peek.error());
   const auto body = peek->root();
+  const auto spelling = check_spelling(body);
+  if (!spelling) co_return protocol::error_response(spelling.error());
   const auto model = co_await named_model(context, body);
   if (!model) co_return protocol::error_response(model.error());
   auto options = option_wish_of(body);
@@ -156,6 +158,8 @@ async::Task<http::Response> load(Context& context, http::Request request) {
 async::Task<http::Response> estimate(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return protocol::error_response(peek.error());
+  const auto spelling = check_spelling(peek->root());
+  if (!spelling) co_return protocol::error_response(spelling.error());
   const auto model = co_await named_model(context, peek->root());
   if (!model) co_return protocol::error_response(model.error());
   auto options = option_wish_of(peek->root());
