@@ -129,6 +129,9 @@ void ModelRouter::on(const residency::StartLoad& action) {
   running->server = spec.backend->create(spec.model, spec.load_options);
   running->requested = spec.requested;
   running_[action.server] = running;
+  // What was changed while it was queued counts too.
+  if (const auto eviction = eviction_of(wanted(spec.name, spec.requested)); eviction != spec.eviction)
+    dispatch(residency::ChangeEviction{spec.name, eviction});
   idle_.reset();
   log::info("router", "loading {}{}", spec.name.value(), action.attempt > 1 ? " again, with all memory free" : "");
   if (options_.watchdog_timeout > Millis(0)) {

@@ -156,6 +156,25 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsRequestSavedAndConfigured) {
   EXPECT_EQ(backend.loads("a"), 1u);
 }
 
+TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsChangesMadeWhileItsLoadIsQueued) {
+  auto before = load("b", {});
+  auto queued = load("a", {});
+  backends::LoadOptions saved;
+  saved.auto_evict = true;
+  saved.evict_idle_timeout = 20s;
+  ASSERT_TRUE(options("a", {.wish = saved}));
+  server("b").finish_load();
+  settle();
+  server("a").finish_load();
+  settle();
+  ASSERT_TRUE(queued.granted());
+  const auto all = report();
+  const auto found = std::ranges::find(all.servers, ModelName("a"), [](const auto& s) { return s.view.spec->name; });
+  ASSERT_NE(found, all.servers.end());
+  EXPECT_TRUE(found->view.eviction.auto_evict);
+  EXPECT_EQ(found->view.eviction.evict_idle_timeout, 20s);
+}
+
 TEST_F(OptionsTest, ValuesThatTheBackendRefusesAreNotSaved) {
   backend.refused.emplace("a", Error(make_error_code(backends::errc::invalid_option), "no such file", "lora"));
   const auto refused = options("a", {.wish = context_of(64)});
