@@ -100,6 +100,7 @@ class WorkerCore {
   bool wants_lane(const Session& session) const;
   bool somebody_wants_lane() const;
   void move_aside();
+  void start_lane(Session& session);
   void give_up_lane();
   void share_threads();
 

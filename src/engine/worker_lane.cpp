@@ -1,5 +1,8 @@
 // Long prompts beside running streams: into the lane and back.
 #include <algorithm>
+#include <iterator>
+#include <ranges>
+#include <span>
 #include <utility>
 
 #include "engine/worker_core.h"
@@ -34,10 +37,21 @@ bool WorkerCore::somebody_wants_lane() const {
 }
 
 void WorkerCore::move_aside() {
-  if (!lane_ || lane_busy_) return;
-  const auto found = std::ranges::find_if(active_, [this](const Session* session) { return wants_lane(*session); });
-  if (found == active_.end()) return;
-  Session& session = **found;
+  if (!lane_) return;
+  std::vector<Session*> wanting;
+  std::ranges::copy_if(active_, std::back_inserter(wanting), [this](const Session* one) { return wants_lane(*one); });
+  if (wanting.empty()) return;
+  std::ranges::sort(wanting, {}, [](const Session* session) { return session->generation->order; });
+  auto rest = std::span(wanting);
+  if (!lane_busy_) {
+    start_lane(*wanting.front());
+    rest = rest.subspan(1);
+  }
+  // The others wait for it with what they have in cells: in small chunks they would get nowhere and slow the streams.
+  for (Session* session : rest | std::views::reverse) back_to_queue(*session);
+}
+
+void WorkerCore::start_lane(Session& session) {
   Generation& generation = *session.generation;
   PrefillJob job{.tokens = {}, .cached = session.in_cache, .bytes = {}};
   // The last token is computed here: its logits are what is wanted.
@@ -50,7 +64,7 @@ void WorkerCore::move_aside() {
     counters_.queue_seconds.observe(seconds_between(generation.posted, *generation.first_pass));
   }
   sequences_.set_aside(session);
-  active_.erase(found);
+  std::erase(active_, &session);
   session.phase = Phase::aside;
   aside_ = &session;
   lane_busy_ = true;

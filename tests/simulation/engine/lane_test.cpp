@@ -259,6 +259,27 @@ TEST_F(LaneInCore, OneGoesAtATimeAlsoWhereTwoComeTogether) {
   EXPECT_EQ(core_->stats().lane_tokens, 3 * 99u);
 }
 
+// What three streams take isn't known when they come, so nobody can say at once where they belong.
+TEST_F(LaneInCore, OneGoesAtATimeAlsoWhereThatShowsLater) {
+  start();
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
+  rounds(30);
+  chat(some(10, 4), 290);
+  rounds(1);
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(100, i + 5), 5);
+  rounds(1);
+  ASSERT_EQ(core_->stats().waiting, 0u);
+  rounds(20);
+  EXPECT_EQ(core_->stats().waiting, 1u);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(lane_->busy());
+    lane_->work();
+    rounds(3);
+  }
+  EXPECT_EQ(core_->stats().lane_prompts, 2u);
+  EXPECT_EQ(core_->stats().lane_tokens, 2 * 99u);
+}
+
 TEST_F(LaneInCore, TheSamePromptTwiceBehindAnotherIsComputedOnce) {
   start();
   for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
