@@ -47,8 +47,8 @@ std::shared_ptr<async::Event> Files::start(const std::filesystem::path& path) {
   if (looking) return looking;
   const auto done = looking = std::make_shared<async::Event>(home_);
   options_.offload([home = home_, path, weak = std::weak_ptr(state_)] {
-    auto found = look_at(path);
-    async::asio::post(home, [path, weak, found = std::move(found)] {
+    const auto found = look_at(path);
+    async::asio::post(home, [path, weak, found] {
       const auto state = weak.lock();
       if (!state) return;
       if (found) {
@@ -64,6 +64,7 @@ std::shared_ptr<async::Event> Files::start(const std::filesystem::path& path) {
 
 async::Task<Result<>> Files::look(std::vector<std::filesystem::path> paths) {
   std::vector<std::shared_ptr<async::Event>> events;
+  events.reserve(paths.size());
   for (const auto& path : paths) events.push_back(start(path));
   auto answers = all_of(events);
   const auto answered = co_await async::with_timeout(timers_, options_.patience, std::move(answers));

@@ -56,6 +56,7 @@ std::vector<fs::path> cards_in(const fs::path& drm) {
   }
   std::ranges::sort(found);
   std::vector<fs::path> cards;
+  cards.reserve(found.size());
   for (auto& [number, path] : found) cards.push_back(std::move(path));
   return cards;
 }

@@ -114,6 +114,7 @@ Result<llama_sampler*> make_grammar(const SamplerVocab& vocab, const GrammarOpti
       // libllama would leak its grammar with the exception of a bad pattern.
       for (const std::string& pattern : o.trigger_patterns) std::regex checked(pattern);
       std::vector<const char*> patterns;
+      patterns.reserve(o.trigger_patterns.size());
       for (const std::string& pattern : o.trigger_patterns) patterns.push_back(pattern.c_str());
       grammar =
           llama_sampler_init_grammar_lazy_patterns(vocab.vocab, o.gbnf.c_str(), "root", patterns.data(),

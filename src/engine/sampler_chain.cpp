@@ -59,6 +59,7 @@ std::uint32_t keeps(const SamplerVocab& vocab, const SamplingOptions& o) {
 
 llama_sampler* make_dry(const SamplerVocab& vocab, const SamplingOptions& o) {
   std::vector<const char*> breakers;
+  breakers.reserve(o.dry_sequence_breakers.size());
   for (const std::string& text : o.dry_sequence_breakers) breakers.push_back(text.c_str());
   return llama_sampler_init_dry(vocab.vocab, o.dry_multiplier, o.dry_base, o.dry_allowed_length, o.dry_penalty_last_n,
                                 breakers.data(), breakers.size());

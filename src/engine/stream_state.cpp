@@ -23,7 +23,7 @@ void StreamState::push(StreamChunk chunk) {
       unread_.text += chunk.text;
       append(unread_.tokens, std::move(chunk.tokens));
       append(unread_.logprobs, std::move(chunk.logprobs));
-      unread_.progress = std::move(chunk.progress);
+      unread_.progress = chunk.progress;
     } else {
       unread_ = std::move(chunk);
       has_unread_ = true;

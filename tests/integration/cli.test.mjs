@@ -15,6 +15,7 @@ function corral(args, input = "") {
     const child = execFile(program, [...args, "--port", server.port], (error, stdout, stderr) => {
       resolve({ code: error ? error.code : 0, stdout, stderr });
     });
+    child.stdin.on("error", () => {}); // who reads nothing may have ended by now
     child.stdin.end(input);
   });
 }
