@@ -9,6 +9,7 @@
 #include "engine/errors.h"
 
 namespace corral::engine {
+
 PoolingWorker::PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context, ContextMaker make,
                              std::shared_ptr<PoolingBox> box)
     : model_(std::move(model)),

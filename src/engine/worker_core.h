@@ -98,7 +98,6 @@ class WorkerCore {
   // worker_lane.cpp: long prompts beside running streams
   std::uint32_t decoding() const;
   bool wants_lane(const Session& session) const;
-  bool somebody_wants_lane() const;
   void move_aside();
   void start_lane(Session& session);
   void give_up_lane();

@@ -31,11 +31,6 @@ bool WorkerCore::wants_lane(const Session& session) const {
       {.pending = session.pending(), .least = options_.lane_tokens, .decoding = streams, .allowance = allowance});
 }
 
-// Of those that are active: one goes at a time.
-bool WorkerCore::somebody_wants_lane() const {
-  return std::ranges::any_of(active_, [this](const Session* session) { return wants_lane(*session); });
-}
-
 void WorkerCore::move_aside() {
   if (!lane_) return;
   std::vector<Session*> wanting;

@@ -135,7 +135,7 @@ void WorkerCore::admit() {
       counters_.cached_tokens += session.in_cache;
       counters_.prefix_hits += session.in_cache > 0 ? 1 : 0;
     }
-    if (wants_lane(session) && (lane_busy_ || somebody_wants_lane())) {  // its turn comes
+    if (lane_busy_ && wants_lane(session)) {  // its turn comes
       ++it;
       continue;
     }
