@@ -62,6 +62,12 @@ async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& re
   co_return std::move(*peek);
 }
 
+Error no_option(std::string_view name, std::string_view meant) {
+  const auto hint = meant.empty() ? std::string() : fmt::format("; did you mean '{}'?", meant);
+  return {make_error_code(protocol::errc::unsupported_value), fmt::format("there is no option '{}'{}", name, hint),
+          std::string(name)};
+}
+
 Result<> check_spelling(json::View body) {
   static const auto known = [] {
     std::vector<std::string_view> names;
@@ -73,8 +79,7 @@ Result<> check_spelling(json::View body) {
     if (load_fields().find(name) != nullptr) return true;
     const auto meant = config::misspelt(name, known);
     if (meant.empty()) return true;
-    fine = fail(protocol::errc::unsupported_value,
-                fmt::format("there is no option '{}'; did you mean '{}'?", name, meant), std::string(name));
+    fine = std::unexpected(no_option(name, meant));
     return false;
   });
   return fine;

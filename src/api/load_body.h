@@ -18,6 +18,9 @@ const protocol::FieldTable& load_fields();
 async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& request,
                                              const protocol::FieldTable& fields, bool may_be_empty = false);
 
+// `meant`: what was probably meant, or "".
+Error no_option(std::string_view name, std::string_view meant);
+
 // Members that nobody knows are other recipes' options, and pass; but not one that is nearly a name that is known.
 // Error: protocol::errc::unsupported_value.
 Result<> check_spelling(json::View body);

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "config/close_keys.h"
+
 namespace corral::config {
 namespace {
 
@@ -78,6 +80,14 @@ TEST(LoadOptionTable, ReadingIsNotChecking) {
   ASSERT_TRUE(read(*find_load_option("ctx_size"), 1 << 30, options));
   EXPECT_EQ(options.ctx_size, 1 << 30);
   EXPECT_FALSE(check(options));
+}
+
+TEST(CloseKeys, AMisspeltOneDiffersByDashesCapitalsOrALetter) {
+  const std::vector<std::string_view> known = {"ctx_size", "model", "mmap"};
+  for (const auto* key : {"ctxsize", "ctxSize", "ctx-size", "CTX_SIZE", "ctx_sise", "ctx_siz"})
+    EXPECT_EQ(misspelt(key, known), "ctx_size") << key;
+  EXPECT_EQ(misspelt("models", known), "model");
+  for (const auto* key : {"mode", "mmaq", "context_size", "steps", ""}) EXPECT_EQ(misspelt(key, known), "") << key;
 }
 
 TEST(LoadOptionTable, CheckNamesTheOption) {

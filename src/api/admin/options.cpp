@@ -61,14 +61,11 @@ async::Task<http::Response> change(Context& context, std::string id, router::Opt
   co_return answer(context, **model, *report);
 }
 
-Error no_option(std::string_view name) {
+Error refusal(std::string_view name) {
   if (name == "pinned")
     return {make_error_code(protocol::errc::unsupported_value),
             "'pinned' is no option of a load: use /internal/pin, or 'pinned' of load", "pinned"};
-  const auto close = config::closest_load_option(name);
-  const auto hint = close.empty() ? std::string() : fmt::format("; did you mean '{}'?", close);
-  return {make_error_code(protocol::errc::unsupported_value), fmt::format("there is no option '{}'{}", name, hint),
-          std::string(name)};
+  return no_option(name, config::closest_load_option(name));
 }
 
 // Every member is an option to set, or null for one to take back.
@@ -79,7 +76,7 @@ Result<router::OptionChange> read_change(json::View body) {
     if (std::ranges::find(kOtherFields, name) != std::end(kOtherFields)) return true;
     const auto* option = config::find_load_option(name);
     if (!option || option->internal) {
-      fine = std::unexpected(no_option(name));
+      fine = std::unexpected(refusal(name));
       return false;
     }
     return true;
