@@ -2,32 +2,34 @@
 
 namespace corral::api {
 
-bool ModelFinder::scan_if_stale(MonoTime asked) {
+void ModelFinder::scan_since(MonoTime asked) {
   const std::scoped_lock lock(scanning_);
-  if (last_scan_.load() > asked) return true;  // made while this call waited its turn
+  if (last_scan_.load() > asked) return;  // made while this call waited its turn
   registry_.rescan();
   last_scan_.store(timers_.now());
-  return true;
 }
 
-bool ModelFinder::is_stale() const {
+bool ModelFinder::is_stale(MonoTime now) const {
   const auto last = last_scan_.load();
-  return last == MonoTime::min() || timers_.now() - last >= kRescanInterval;
+  return last == MonoTime::min() || now - last >= kRescanInterval;
 }
 
-void ModelFinder::refresh_beside() {
+void ModelFinder::refresh_beside(MonoTime now) {
   if (refreshing_.exchange(true)) return;
-  pool_.post([this, now = timers_.now()] {
-    scan_if_stale(now);
+  pool_.post([this, now] {
+    scan_since(now);
     refreshing_.store(false);
   });
 }
 
-async::Task<bool> ModelFinder::refresh() {
-  if (!is_stale()) co_return false;
+async::Task<void> ModelFinder::refresh() {
   const auto now = timers_.now();
-  auto scan = [this, now] { return scan_if_stale(now); };
-  co_return co_await pool_.run(scan);
+  if (!is_stale(now)) co_return;
+  auto scan = [this, now] {
+    scan_since(now);
+    return true;
+  };
+  co_await pool_.run(scan);
 }
 
 async::Task<void> ModelFinder::rescan() {
@@ -43,15 +45,16 @@ async::Task<void> ModelFinder::rescan() {
 async::Task<Result<models::Catalog::Model>> ModelFinder::find(std::string name) {
   auto known = find_known(name);
   if (known) co_return known;
-  const bool scanned = co_await refresh();
-  if (scanned) co_return find_known(name);
-  co_return known;
+  co_await refresh();
+  // Also when there was nothing to do: a scan may have ended since the first look.
+  co_return find_known(name);
 }
 
 async::Task<std::shared_ptr<const models::Catalog>> ModelFinder::catalog() {
   // Before the first scan there is nothing to answer with.
   if (last_scan_.load() == MonoTime::min()) co_return co_await fresh_catalog();
-  if (is_stale()) refresh_beside();
+  const auto now = timers_.now();
+  if (is_stale(now)) refresh_beside(now);
   co_return registry_.catalog();
 }
 

@@ -34,12 +34,12 @@ class ModelFinder {
   Result<models::Catalog::Model> find_known(std::string_view name) const { return registry_.catalog()->find(name); }
 
  private:
-  bool is_stale() const;
-  void refresh_beside();
-  // Returns once a scan that is no older than the interval is there; true when it is newer than the call.
-  async::Task<bool> refresh();
-  // The same, blocking.
-  bool scan_if_stale(MonoTime asked);
+  bool is_stale(MonoTime now) const;
+  void refresh_beside(MonoTime now);
+  // Returns once a scan that is no older than the interval is there.
+  async::Task<void> refresh();
+  // Returns once a scan is there that ended after `asked`. Blocks.
+  void scan_since(MonoTime asked);
 
   models::Registry& registry_;
   async::ThreadPool& pool_;

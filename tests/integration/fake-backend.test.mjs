@@ -9,17 +9,18 @@ import { Stage } from "../support/fake-engines.mjs";
 const kMiB = 2 ** 20;
 
 // A test on a stage of its own, which is taken down whatever happens.
-function stage(name, models, flags, play) {
-  test(name, async () => {
-    const its = await Stage.start(models, ...flags);
-    try {
-      await play(its, its.server);
-    } catch (error) {
-      await its.abort(); // what still runs would be waited for
-      throw error;
-    }
-    await its.stop();
-  });
+function stage(name, models, flags, acts) {
+  test(name, () => onStage({}, models, flags, acts));
+}
+async function onStage(variables, models, flags, acts) {
+  const its = await Stage.startIn(variables, models, ...flags);
+  try {
+    await its.play(acts);
+  } catch (error) {
+    await its.abort(); // what still runs would be waited for
+    throw error;
+  }
+  await its.stop();
 }
 const slots = (count) => ["--max-loaded-models", `${count}`];
 const queued = (model) => (health) => health.load_queue.find((entry) => entry.model === model);
@@ -263,59 +264,50 @@ class PlayedGpu {
 
 // A real driver would be asked first.
 const skip = existsSync("/proc/driver/nvidia/version") && "this machine has an NVIDIA driver";
-test("memory that comes back late is waited for, and the load goes on when it is there", { skip }, async () => {
-  const gpu = new PlayedGpu(100);
-  const its = await Stage.startIn(gpu.variables, ["a", "b"], ...slots(2));
-  try {
-    const takes = (mib) => ({ devices: [{ device: "cpu", kv: 1 }, { device: "cuda0", kv: mib * kMiB }], process: 1 });
-    its.estimates = { a: takes(600), b: takes(1000) };
-    for (const model of ["a", "b"]) assert.equal((await its.server.post("/v1/estimate", { model_name: model })).status, 200);
-    const a = await its.have("a");
-    gpu.use(700);
-    const asking = its.server.chat("b", "hi");
-    await a.gone; // but the driver still counts what it held
-    const gone = await its.health((health) => queued("b")(health)?.waiting_for.length === 0);
-    // Long enough to have looked at the memory more than once.
-    await its.health((health) => queued("b")(health)?.waiting_ms > queued("b")(gone).waiting_ms + 600);
-    assert.deepEqual(its.started, ["a"]);
-    gpu.use(100);
-    const b = await its.loading("b");
-    b.ready();
-    (await b.request()).answer();
-    assert.equal((await asking).body.pid, b.pid);
-  } catch (error) {
-    await its.abort();
-    throw error;
-  } finally {
-    rmSync(gpu.folder, { recursive: true });
-  }
-  await its.stop();
+function stageWithGpu(name, models, flags, acts) {
+  test(name, { skip }, async () => {
+    const gpu = new PlayedGpu(100);
+    try {
+      await onStage(gpu.variables, models, flags, (its, server) => acts(its, server, gpu));
+    } finally {
+      rmSync(gpu.folder, { recursive: true });
+    }
+  });
+}
+
+stageWithGpu("memory that comes back late is waited for, and the load goes on when it is there", ["a", "b"], slots(2), async (its, server, gpu) => {
+  const takes = (mib) => ({ devices: [{ device: "cpu", kv: 1 }, { device: "cuda0", kv: mib * kMiB }], process: 1 });
+  its.estimates = { a: takes(600), b: takes(1000) };
+  for (const model of ["a", "b"]) assert.equal((await server.post("/v1/estimate", { model_name: model })).status, 200);
+  const a = await its.have("a");
+  gpu.use(700);
+  const asking = server.chat("b", "hi");
+  await a.gone; // but the driver still counts what it held
+  const gone = await its.health((health) => queued("b")(health)?.waiting_for.length === 0);
+  // Long enough to have looked at the memory more than once.
+  await its.health((health) => queued("b")(health)?.waiting_ms > queued("b")(gone).waiting_ms + 600);
+  assert.deepEqual(its.started, ["a"]);
+  gpu.use(100);
+  const b = await its.loading("b");
+  b.ready();
+  (await b.request()).answer();
+  assert.equal((await asking).body.pid, b.pid);
 });
 
-test("another program that fills the GPU makes an idle model give way, and it comes back beside what is left of it", { skip }, async () => {
-  const gpu = new PlayedGpu(100);
-  const never = ["--downsize-idle-timeout", "never", "--evict-idle-timeout", "never"];
-  const its = await Stage.startIn(gpu.variables, ["a"], "--auto-evict", ...never);
-  try {
-    its.estimates = { a: { devices: [{ device: "cpu", kv: 1 }, { device: "cuda0", weights: 600 * kMiB }], process: 1 } };
-    assert.equal((await its.server.post("/v1/estimate", { model_name: "a" })).status, 200);
-    const first = await its.have("a");
-    gpu.use(1450); // a game has begun
-    await first.gone;
-    gpu.use(850); // it needs no more than this
-    const asking = its.server.chat("a", "hi");
-    const again = await its.loading("a");
-    again.ready();
-    (await again.request()).answer();
-    assert.equal((await asking).body.pid, again.pid);
-    assert.deepEqual(its.started, ["a", "a"]);
-  } catch (error) {
-    await its.abort();
-    throw error;
-  } finally {
-    rmSync(gpu.folder, { recursive: true });
-  }
-  await its.stop();
+const evictsForOthers = ["--auto-evict", "--downsize-idle-timeout", "never", "--evict-idle-timeout", "never"];
+stageWithGpu("another program that fills the GPU makes an idle model give way, and it comes back beside what is left of it", ["a"], evictsForOthers, async (its, server, gpu) => {
+  its.estimates = { a: { devices: [{ device: "cpu", kv: 1 }, { device: "cuda0", weights: 600 * kMiB }], process: 1 } };
+  assert.equal((await server.post("/v1/estimate", { model_name: "a" })).status, 200);
+  const first = await its.have("a");
+  gpu.use(1450); // a game has begun
+  await first.gone;
+  gpu.use(850); // it needs no more than this
+  const asking = server.chat("a", "hi");
+  const again = await its.loading("a");
+  again.ready();
+  (await again.request()).answer();
+  assert.equal((await asking).body.pid, again.pid);
+  assert.deepEqual(its.started, ["a", "a"]);
 });
 
 stage("a process that dies while it loads: its last words are in the answer", ["a"], slots(1), async (its, server) => {

@@ -1,13 +1,16 @@
 // A real `corral serve` whose engines are played by the test: each process (fake-engine.mjs) loads, answers, fails,
 // hangs and dies when it is told to. No time passes but what the router itself takes.
 //
-//   const stage = await Stage.start(["a", "b"], "--max-loaded-models", "1");
-//   const asking = stage.server.chat("a", "hi");
-//   const engine = await stage.loading("a");   // its process has got the order
-//   engine.ready();
-//   (await engine.request()).answer();
-//   await asking;
+//   const stage = await Stage.startIn({}, ["a", "b"], "--max-loaded-models", "1");
+//   await stage.play(async (its, server) => {
+//     const asking = server.chat("a", "hi");
+//     const engine = await its.loading("a"); // its process has got the order
+//     engine.ready();
+//     (await engine.request()).answer();
+//     await asking;
+//   });
 //   await stage.stop();
+import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -16,6 +19,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { models, Server } from "./server.mjs";
 
+const kHung = 60_000; // ms
 const program = fileURLToPath(new URL("fake-engine.mjs", import.meta.url));
 
 // What came and nobody asked for yet, or who asks for what hasn't come yet.
@@ -28,6 +32,13 @@ class Queue {
   take() {
     return this.items.length > 0 ? Promise.resolve(this.items.shift()) : new Promise((resolve) => this.takers.push(resolve));
   }
+}
+
+// Rejects when a request is refused.
+async function refusal(asking) {
+  const { status, body } = await asking;
+  if (status !== 200) throw new Error(`refused with ${status}: ${JSON.stringify(body)}`);
+  return new Promise(() => {});
 }
 
 class PlayedRequest {
@@ -137,11 +148,7 @@ export class Stage {
   estimates = {}; // what models are predicted to take, by name
   automatic = false; // loads succeed, and requests are answered, at once
 
-  // `names`: one chat model each.
-  static start(names, ...flags) {
-    return Stage.startIn({}, names, ...flags);
-  }
-  // With more variables in the server's environment.
+  // `names`: one chat model each. `variables`: more of them for the server's environment.
   static async startIn(variables, names, ...flags) {
     const stage = new Stage();
     stage.folder = mkdtempSync(join(tmpdir(), "corral-stage-"));
@@ -157,6 +164,25 @@ export class Stage {
       throw error;
     }
     return stage;
+  }
+  // The test itself; when it hangs, an error that says how things stand.
+  async play(acts) {
+    const acting = acts(this, this.server);
+    acting.catch(() => {}); // also when it fails behind its time
+    let timer;
+    const hanging = new Promise((resolve) => (timer = setTimeout(resolve, kHung, "hangs")));
+    const end = await Promise.race([acting, hanging]).finally(() => clearTimeout(timer));
+    if (end === "hangs") throw new Error(await this.report());
+  }
+  // What the router knows, what it said, and which processes are there.
+  async report() {
+    const answers = ["/v1/health", "/v1/requests"].map((path) =>
+      fetch(this.server.url + path, { signal: AbortSignal.timeout(kHung / 4) }).then((answer) => answer.text(), String),
+    );
+    const processes = spawnSync("ps", ["-e", "-o", "pid,ppid,stat,wchan,args"]).stdout.toString();
+    const ours = processes.split("\n").filter((line) => line.includes(this.folder) || line.includes(this.server.state));
+    const log = this.server.lines;
+    return ["the test hangs", ...(await Promise.all(answers)), `started: ${this.started}`, ...ours, ...log].join("\n");
   }
   async stop() {
     try {
@@ -191,7 +217,7 @@ export class Stage {
   // A model in memory, idle.
   async have(model, options = {}) {
     const asking = this.server.post("/v1/load", { model_name: model, ...options });
-    const engine = await this.loading(model);
+    const engine = await Promise.race([this.loading(model), refusal(asking)]);
     engine.ready();
     await asking;
     return engine;
