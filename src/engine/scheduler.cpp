@@ -18,20 +18,14 @@ std::vector<std::uint32_t> share_prefill(const std::vector<std::uint32_t>& pendi
   share[0] = std::min(pending[0], std::max(budget / 2, pending.size() == 1 ? budget : 1));
   budget -= share[0];
 
-  // Equal parts, smallest need first, so that what a small one leaves is shared by all that follow.
   std::vector<std::size_t> by_need;
   for (std::size_t i = 1; i < pending.size(); ++i) by_need.push_back(i);
   std::ranges::sort(by_need, {}, [&](std::size_t i) { return std::pair(pending[i], i); });
-  for (std::size_t k = 0; k < by_need.size(); ++k) {
-    const auto left = static_cast<std::uint32_t>(by_need.size() - k);
-    share[by_need[k]] = std::min(pending[by_need[k]], budget / left);
-    budget -= share[by_need[k]];
+  for (const std::size_t i : by_need) {
+    share[i] = std::min(pending[i], budget);
+    budget -= share[i];
   }
-  for (std::size_t i = 0; i < pending.size() && budget > 0; ++i) {
-    const std::uint32_t more = std::min(pending[i] - share[i], budget);
-    share[i] += more;
-    budget -= more;
-  }
+  share[0] += std::min(pending[0] - share[0], budget);
   return share;
 }
 
@@ -68,6 +62,11 @@ std::vector<BatchItem> plan_batch(std::span<const RunnableView> sessions, const 
     plan.push_back({prompts[k], amount, output});
   }
   return plan;
+}
+
+bool wants_even_steps(std::span<const RunnableView> sessions, std::uint32_t long_prompt) {
+  return std::ranges::any_of(
+      sessions, [&](const RunnableView& session) { return session.settled || session.pending >= long_prompt; });
 }
 
 std::uint32_t sessions_per_pass(std::uint32_t running, const RowCosts& costs) {

@@ -1,9 +1,9 @@
 // What goes into the next forward pass: a pure function over a snapshot of the sessions that may run.
 //
 // Every decoding session's next token goes first, so that running streams advance at each step. Prompts share what is
-// left of the budget: the oldest one gets up to half of it (so that the first to come is the first to answer), the
-// others share the rest in equal parts, small ones whole (so that a short prompt doesn't wait behind a long one); what
-// a prompt doesn't need goes to the older of the rest. No budget is left unused while a prompt waits for it.
+// left of the budget: the oldest one gets up to half of it (so that the first to come is the first to answer), and the
+// others follow in the order of what they still need (so that a short prompt doesn't wait behind a long one, and of
+// many that come at once the first are through early). No budget is left unused while a prompt waits for it.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ namespace corral::engine {
 struct RunnableView {
   std::uint32_t pending = 0;  // tokens of its history not in the KV cache yet, at least 1
   bool decoding = false;      // its pending token (exactly 1) was just sampled
+  bool settled = false;       // decoding, and kSettledAfter tokens into its answer
   std::uint64_t order = 0;    // smaller: asked earlier
 };
 
@@ -35,6 +36,14 @@ struct BatchItem {
 
 // Decoding sessions in snapshot order, then prompts, oldest first; each session at most once.
 std::vector<BatchItem> plan_batch(std::span<const RunnableView> sessions, const BatchLimits& limits);
+
+// A stream wants even steps from this token of its answer on.
+inline constexpr std::uint32_t kSettledAfter = 8;
+
+// Whether prompts are held back for the sake of even steps. Where all streams have just begun they are not: those that
+// came together wait for each other's prompts, which is over after a few passes, and large passes are quicker for all.
+// Not for prompts of `long_prompt` tokens and more.
+bool wants_even_steps(std::span<const RunnableView> sessions, std::uint32_t long_prompt);
 
 // How many of `running` decoding sessions to take into a pass when nothing else is to be done: all, or one at a time
 // where that is quicker. On CPUs with fast code for a single row, two or three rows can take longer together than one

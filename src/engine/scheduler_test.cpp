@@ -52,10 +52,24 @@ TEST(PlanBatch, TheOldestPromptGetsHalfAndAShortOneIsDoneAtOnce) {
               ElementsAre(BatchItem{0, 50, false}, BatchItem{1, 45, false}, BatchItem{2, 5, true}));
 }
 
+TEST(PlanBatch, OfManyThatComeAtOnceTheFirstAreThroughEarly) {
+  const std::vector<RunnableView> sessions = {prompt(40, 1), prompt(40, 2), prompt(40, 3), prompt(39, 4)};
+  EXPECT_THAT(plan_batch(sessions, kLimits),
+              ElementsAre(BatchItem{0, 40, true}, BatchItem{1, 21, false}, BatchItem{3, 39, true}));
+}
+
 TEST(PlanBatch, WithoutRoomForLogitsAPromptStopsOneShort) {
   const std::vector<RunnableView> sessions = {decoding(1), decoding(2), prompt(10, 3)};
   EXPECT_THAT(plan_batch(sessions, {.tokens = 100, .outputs = 2, .prefill = 40}),
               ElementsAre(BatchItem{0, 1, true}, BatchItem{1, 1, true}, BatchItem{2, 9, false}));
+}
+
+TEST(PlanBatch, StreamsThatHaveJustBegunWaitForShortPrompts) {
+  RunnableView settled = decoding(1);
+  settled.settled = true;
+  EXPECT_FALSE(wants_even_steps(std::vector{decoding(1), decoding(2), prompt(255, 3)}, 256));
+  EXPECT_TRUE(wants_even_steps(std::vector{decoding(1), decoding(2), prompt(256, 3)}, 256));
+  EXPECT_TRUE(wants_even_steps(std::vector{settled, decoding(2), prompt(255, 3)}, 256));
 }
 
 // Seeded: any mix of sessions, run to the end.

@@ -26,13 +26,18 @@ void WorkerCore::plan_pass() {
   views_.clear();
   for (const Session* session : active_) {
     const Generation& generation = *session->generation;
+    const std::uint32_t generated = generation.usage.completion_tokens;
+    const bool decoding = session->pending() == 1 && generated > 0;
     views_.push_back({.pending = session->pending(),
-                      .decoding = session->pending() == 1 && generation.usage.completion_tokens > 0,
+                      .decoding = decoding,
+                      .settled = decoding && generated >= kSettledAfter,
                       .order = generation.order});
   }
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
-  const BatchLimits limits{
-      .tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompt_allowance(decoding, pace())};
+  const bool even = wants_even_steps(views_, options_.lane_tokens);
+  const BatchLimits limits{.tokens = batch_.capacity(),
+                           .outputs = options_.max_sequences,
+                           .prefill = even ? prompt_allowance(decoding, pace()) : batch_.capacity()};
   measuring_ = decoding > 0 && limits.prefill == 0;
   for (const BatchItem& item : plan_batch(views_, limits))
     items_.push_back({.session = active_[item.index], .tokens = item.tokens});
