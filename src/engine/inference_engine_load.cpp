@@ -89,7 +89,9 @@ std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_
     lane.n_ctx = std::max(tokens, kLaneBatch);
     const auto bytes = context_bound(*model, lane);
     if (!bytes) return std::unexpected(bytes.error());
-    if (const HostMemory host = read_host_memory(); host.total != 0 && *bytes > host.available / 2)
+    // Memory is taken as it is written to: the lanes of all workers may see the same bytes free.
+    const std::uint64_t lanes = worker_count(options);
+    if (const HostMemory host = read_host_memory(); host.total != 0 && *bytes > host.available / (lanes + 1))
       return fail(errc::out_of_memory, "too little memory is free to compute a prompt beside the others");
     return Context::make(model, lane, abort);
   };

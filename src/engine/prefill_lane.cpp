@@ -13,13 +13,14 @@ namespace corral::engine {
 PrefillResult run_prefill(PrefillJob job, const LaneMemoryMaker& make, LaneControl control) {
   const MonoTime begin = MonoClock::now();
   const auto size = static_cast<std::uint32_t>(job.tokens.size());
-  PrefillResult result{.tokens = job.cached, .computed = 0, .bytes = std::move(job.bytes)};
+  PrefillResult result;
   const auto made = make(size, control.stop);
   if (!made) return result;
   KvMemory& memory = **made;
   const std::int32_t sequence = memory.first_sequence();
   std::uint32_t done = job.cached;
-  if (done > 0 && !memory.restore(sequence, result.bytes)) done = 0;
+  if (done > 0 && !memory.restore(sequence, *job.bytes)) done = 0;
+  job.bytes.reset();
 
   Batch batch(memory.n_batch());
   while (done < size && !control.stop) {
@@ -32,10 +33,10 @@ PrefillResult run_prefill(PrefillJob job, const LaneMemoryMaker& make, LaneContr
     done += chunk;
   }
   if (control.stop) return result;
-  if (done > result.tokens) {
+  if (done > job.cached) {
     memory.trim(sequence, done);  // a pass that failed may have left something
     if (auto bytes = memory.save(sequence); !bytes.empty()) {
-      result.computed = done - result.tokens;
+      result.computed = done - job.cached;
       result.tokens = done;
       result.bytes = std::move(bytes);
     }

@@ -17,14 +17,19 @@
 
 namespace corral::engine {
 
+// As KvMemory::save gives them.
+using KvBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
+
 struct PrefillJob {
-  std::vector<Token> tokens;        // from the beginning of the history on
-  std::uint32_t cached = 0;         // of these, in `bytes`
-  std::vector<std::uint8_t> bytes;  // as KvMemory::save gives them
+  std::vector<Token> tokens;  // from the beginning of the history on
+  std::uint32_t cached = 0;   // of these, in `bytes`
+  KvBytes bytes;              // may be null if nothing is cached
 };
 
 struct PrefillResult {
-  std::uint32_t tokens = 0;    // of the job's, in `bytes`; fewer than all if there was no memory or a pass failed
+  // Of the job's, in `bytes`. Fewer than all if a pass failed; none if nothing was computed: there was no memory, the
+  // first pass failed, or it was told to stop.
+  std::uint32_t tokens = 0;
   std::uint32_t computed = 0;  // of these, by this job
   std::vector<std::uint8_t> bytes;
   double ms = 0;  // that took
@@ -35,7 +40,7 @@ class PrefillLane {
  public:
   virtual ~PrefillLane() = default;
   virtual void start(PrefillJob job) = 0;
-  // No more is to be computed: the result comes soon, with what the job brought along.
+  // No more is to be computed: the result comes soon, with nothing in it.
   virtual void stop() = 0;
   // From the next chunk on.
   virtual void set_threads(std::int32_t n_threads) = 0;

@@ -232,12 +232,8 @@ bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
 }
 
 void Sequences::park_saved(const Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
-  if (session.share) park_saved({session.history.begin(), session.history.begin() + tokens}, std::move(bytes));
-}
-
-void Sequences::park_saved(std::vector<Token> tokens, std::vector<std::uint8_t> bytes) {
-  if (!store_ || !sharing() || tokens.size() < kLeastParked || bytes.empty()) return;
-  store_->put({.tokens = std::move(tokens), .bytes = std::move(bytes)});
+  if (!session.share || !store_ || !sharing() || tokens < kLeastParked || bytes.empty()) return;
+  store_->put({.tokens = {session.history.begin(), session.history.begin() + tokens}, .bytes = std::move(bytes)});
 }
 
 bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes) {

@@ -47,7 +47,6 @@ class Sequences {
   bool put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes);
   // Parks what was saved of a session that has no sequence.
   void park_saved(const Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
-  void park_saved(std::vector<Token> tokens, std::vector<std::uint8_t> bytes);
   // The session's cells are wanted no longer, but it will have all of its history in the cache again.
   void set_aside(Session& session);
   // As detach, without parking: the cells hold nothing of value.

@@ -166,10 +166,14 @@ class WorkerCore {
   std::vector<Session*> active_;
   std::deque<Session*> waiting_;
   std::vector<Session*> paused_;
-  Session* aside_ = nullptr;     // whose prompt is in the lane
-  bool lane_busy_ = false;       // a result is to come, wanted or not
-  std::vector<Token> given_up_;  // history of who was in the lane, if the result is to be kept for others
-  bool starved_ = false;         // KV cells ran out: nobody new until somebody ends
+  Session* aside_ = nullptr;  // whose prompt is in the lane
+  bool lane_busy_ = false;    // a result is to come, wanted or not
+  struct Brought {
+    std::uint32_t tokens = 0;
+    KvBytes bytes;
+  };
+  Brought brought_;       // what it had in cells before
+  bool starved_ = false;  // KV cells ran out: nobody new until somebody ends
   std::uint64_t next_order_ = 1;
   std::uint64_t pass_ = 0;
   std::array<Pace, 2> paces_;

@@ -48,11 +48,15 @@ void WorkerCore::move_aside() {
 
 void WorkerCore::start_lane(Session& session) {
   Generation& generation = *session.generation;
-  PrefillJob job{.tokens = {}, .cached = session.in_cache, .bytes = {}};
+  brought_ = {};
+  if (session.in_cache > 0) {
+    if (auto bytes = memory_->save(session.sequence); !bytes.empty())
+      brought_ = {.tokens = session.in_cache,
+                  .bytes = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes))};
+  }
+  PrefillJob job{.tokens = {}, .cached = brought_.tokens, .bytes = brought_.bytes};
   // The last token is computed here: its logits are what is wanted.
   job.tokens.assign(session.history.begin(), session.history.end() - 1);
-  if (job.cached > 0) job.bytes = memory_->save(session.sequence);
-  if (job.bytes.empty()) job.cached = 0;
   generation.was_aside = true;
   if (!generation.first_pass) {
     generation.first_pass = clock_();
@@ -68,24 +72,24 @@ void WorkerCore::start_lane(Session& session) {
   lane_->start(std::move(job));
 }
 
-// The generation ends before its prompt is computed. The lane's result still comes.
+// The generation ends before its prompt is computed. The lane's result still comes, and nobody wants it.
 void WorkerCore::give_up_lane() {
   lane_->stop();
   Session& session = *std::exchange(aside_, nullptr);
-  given_up_.clear();
-  if (session.share) given_up_ = session.history;
+  // What it had in cells before is worth as much as ever.
+  if (brought_.tokens > 0) sequences_.park_saved(session, brought_.tokens, *brought_.bytes);
+  brought_ = {};
   sequences_.drop(session);
 }
 
 void WorkerCore::apply(PrefillResult&& result) {
   lane_busy_ = false;
   share_threads();
-  if (aside_ == nullptr) {
-    // What its session had in cells before is worth as much as ever.
-    given_up_.resize(std::min<std::size_t>(given_up_.size(), result.tokens));
-    if (given_up_.size() == result.tokens) sequences_.park_saved(std::move(given_up_), std::move(result.bytes));
-    given_up_ = {};
-    return;
+  const Brought brought = std::exchange(brought_, {});
+  if (aside_ == nullptr) return;
+  if (result.tokens == 0 && brought.tokens > 0) {
+    result.tokens = brought.tokens;
+    result.bytes = *brought.bytes;
   }
   Session& session = *std::exchange(aside_, nullptr);
   ++counters_.lane_prompts;

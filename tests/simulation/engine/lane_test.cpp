@@ -79,18 +79,15 @@ class LaneInCore : public ::testing::Test {
     const KvMaker make = [this](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
       return std::make_unique<FakeMemory>(memory_, shape, fate_);
     };
-    core_ = std::make_unique<WorkerCore>(
-        WorkerCore::Parts{
-            .tokens = tokens_,
-            .memory = *make({}),
-            .make = make,
-            .box = box_,
-            .store = std::make_shared<ParkedStore>(ParkedStoreOptions{
-                .memory_bytes = 1 << 20, .whole_only = false, .folder = {}, .fingerprint = {}, .folder_bytes = 0}),
-            .drafter = nullptr,
-            .lane = std::move(lane),
-            .clock = [this] { return now_ += Millis{1}; }},
-        options);
+    core_ = std::make_unique<WorkerCore>(WorkerCore::Parts{.tokens = tokens_,
+                                                           .memory = *make({}),
+                                                           .make = make,
+                                                           .box = box_,
+                                                           .store = store_,
+                                                           .drafter = nullptr,
+                                                           .lane = std::move(lane),
+                                                           .clock = [this] { return now_ += Millis{1}; }},
+                                         options);
   }
   // Everybody has said what the fake model says.
   void TearDown() override {
@@ -158,6 +155,8 @@ class LaneInCore : public ::testing::Test {
   const Tokens tokens_;
   const std::shared_ptr<Fate> fate_ = std::make_shared<Fate>();
   const std::shared_ptr<CommandBox> box_ = std::make_shared<CommandBox>();
+  const std::shared_ptr<ParkedStore> store_ = std::make_shared<ParkedStore>(ParkedStoreOptions{
+      .memory_bytes = 1 << 20, .whole_only = false, .folder = {}, .fingerprint = {}, .folder_bytes = 0});
   InFlight in_flight_;
   MonoTime now_{};
   std::unique_ptr<WorkerCore> core_;
@@ -219,6 +218,23 @@ TEST_F(LaneInCore, CancelledInTheLaneKeepsWhatWasThereBefore) {
   rounds(10);
   ASSERT_TRUE(is_through(talk));
   EXPECT_GE(talk.finish->usage.cached_tokens, 100u);
+}
+
+// They used to be lost with the engine.
+TEST_F(LaneInCore, WhoIsInTheLaneAtTheEndKeepsWhatWasThereBefore) {
+  start({.park_at_end = true});
+  Chat& talk = chat(some(100, 5), 5);
+  rounds(30);
+  ASSERT_TRUE(is_through(talk));
+  const std::vector<Token> before(talk.history.begin(), talk.history.begin() + 100);
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
+  rounds(30);
+  go_on(talk, some(80, 6), 5);
+  rounds(5);
+  ASSERT_TRUE(lane_->busy());
+  EXPECT_FALSE(store_->covers(before));
+  core_->shut_down();
+  EXPECT_TRUE(store_->covers(before));
 }
 
 TEST_F(LaneInCore, SharedCellsStayShared) {
