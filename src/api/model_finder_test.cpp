@@ -57,7 +57,7 @@ class ModelFinderTest : public testing::Test {
   ModelFinder finder_{registry_, threads_, timers_};
 };
 
-// It answered that there is no such model: of the first scan it saw only that it had just been made.
+// A request could see the catalog as it was before a scan, and then that the scan had just been made.
 TEST_F(ModelFinderTest, AScanThatEndsBetweenTwoLooksIsLookedAt) {
   models::GgufWriter::model("llama").save(dir_ / "a.gguf");
   timers_.at_now = [this] { scan(); };

@@ -70,11 +70,13 @@ struct LoadOptions {
   std::uint64_t park_disk_bytes = std::uint64_t{8} << 30;  // most of all files in park_dir together
   KvLayout kv_layout = KvLayout::automatic;
   // A long prompt beside running streams is computed in a memory of its own on half of the threads (prefill_lane.h).
-  // Only on CPUs, with two threads or more, and while twice the memory it takes is free.
+  // Only on CPUs, with two threads or more, and while twice the memory it takes is free (more with several
+  // workers).
   bool prefill_lane = true;
   std::vector<LoraAdapter> loras = {};
   SpeculativeOptions speculative = {};
-  Millis target_step{100};     // most that one prompt beside running streams adds to a step (see StepPace)
+  // Most that one prompt adds to a step of running streams, once they have said a few tokens.
+  Millis target_step{100};
   std::int32_t n_threads = 0;  // of each worker; 0: the cores shared out among the workers; 1 for very small models
   std::int32_t n_threads_batch = 0;  // for prefill; 0: like n_threads
   std::int32_t n_gpu_layers = -1;    // -1: all

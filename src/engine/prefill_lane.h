@@ -27,8 +27,8 @@ struct PrefillJob {
 };
 
 struct PrefillResult {
-  // Of the job's, in `bytes`. Fewer than all if a pass failed; none if nothing was computed: there was no memory, the
-  // first pass failed, or it was told to stop.
+  // Of the job's, in `bytes`. Fewer than all if a pass failed; none if nothing was won: there was no memory, the first
+  // pass failed, what was computed couldn't be saved, or it was told to stop.
   std::uint32_t tokens = 0;
   std::uint32_t computed = 0;  // of these, by this job
   std::vector<std::uint8_t> bytes;
@@ -40,7 +40,7 @@ class PrefillLane {
  public:
   virtual ~PrefillLane() = default;
   virtual void start(PrefillJob job) = 0;
-  // No more is to be computed: the result comes soon, with nothing in it.
+  // No more is to be computed: the result comes soon, with nothing in it unless it was there already.
   virtual void stop() = 0;
   // From the next chunk on.
   virtual void set_threads(std::int32_t n_threads) = 0;

@@ -2,6 +2,7 @@
 #include <future>
 
 #include "engine/prefill_thread.h"
+#include "engine/scheduler.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {
@@ -167,6 +168,16 @@ TEST_F(Lane, LongPromptBesideStreamsIsGreedyAllTheSame) {
   EXPECT_EQ(stats().lane_tokens, 699u);
   EXPECT_EQ(answer.finish.usage.cached_tokens, 0u);
   EXPECT_GT(answer.finish.timings.prompt_ms, 0);
+}
+
+TEST_F(Lane, AShortPromptIsHeldBackForStreamsThatHaveSettled) {
+  for (std::uint32_t i = 0; i < kRunning; ++i) {
+    while (answers_[i].size() < kSettledAfter) answers_[i] = answers_[i] + streams_[i].next()->tokens;
+  }
+  const Answer answer = generate(*engine_, session_with(*engine_, some_tokens(200)), endless(5));
+  EXPECT_TRUE(reference_.is_greedy(some_tokens(200), answer.tokens, true));
+  EXPECT_EQ(stats().lane_prompts, 0u);
+  EXPECT_LT(stats().max_batch, 100u);
 }
 
 TEST_F(Lane, LaterTurnTakesItsBeginningAlong) {

@@ -42,7 +42,7 @@ inline constexpr std::uint32_t kSettledAfter = 8;
 
 // Whether prompts are held back for the sake of even steps. Where all streams have just begun they are not: those that
 // came together wait for each other's prompts, which is over after a few passes, and large passes are quicker for all.
-// Not for prompts of `long_prompt` tokens and more.
+// Not for prompts of which `long_prompt` tokens and more are left.
 bool wants_even_steps(std::span<const RunnableView> sessions, std::uint32_t long_prompt);
 
 // How many of `running` decoding sessions to take into a pass when nothing else is to be done: all, or one at a time

@@ -122,6 +122,8 @@ class WorkerCore {
   Pace& pace() { return paces_[lane_busy_ ? 1 : 0]; }
   const Pace& pace() const { return paces_[lane_busy_ ? 1 : 0]; }
   std::uint32_t prompt_allowance(std::uint32_t decoding, const Pace& pace) const;
+  std::uint32_t prompt_limit(std::span<const RunnableView> sessions) const;
+  static RunnableView view_of(const Session& session);
   void take_turns();
   static double decode_ms(std::uint32_t streams, const Pace& pace);
   const RowCosts& costs() const { return options_.measure_rows ? pace().rows : cheap_; }

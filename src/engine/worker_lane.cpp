@@ -77,7 +77,7 @@ void WorkerCore::give_up_lane() {
   lane_->stop();
   Session& session = *std::exchange(aside_, nullptr);
   // What it had in cells before is worth as much as ever.
-  if (brought_.tokens > 0) sequences_.park_saved(session, brought_.tokens, *brought_.bytes);
+  if (brought_.tokens > 0 && session.share) sequences_.park_saved(session, brought_.tokens, *brought_.bytes);
   brought_ = {};
   sequences_.drop(session);
 }
@@ -85,12 +85,13 @@ void WorkerCore::give_up_lane() {
 void WorkerCore::apply(PrefillResult&& result) {
   lane_busy_ = false;
   share_threads();
-  const Brought brought = std::exchange(brought_, {});
+  Brought brought = std::exchange(brought_, {});
   if (aside_ == nullptr) return;
   if (result.tokens == 0 && brought.tokens > 0) {
     result.tokens = brought.tokens;
     result.bytes = *brought.bytes;
   }
+  brought = {};
   Session& session = *std::exchange(aside_, nullptr);
   ++counters_.lane_prompts;
   counters_.lane_tokens += result.computed;

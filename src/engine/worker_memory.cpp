@@ -51,7 +51,9 @@ void WorkerCore::choose_memory() {
     wanted = {.streams = options_.max_sequences};
   } else if (options_.layout == KvLayout::automatic && options_.foreign_cell_ms > 0) {
     layout_views_.clear();
+    views_.clear();
     const auto view = [this](const Session* session) {
+      views_.push_back(view_of(*session));
       layout_views_.push_back({.tokens = static_cast<std::uint32_t>(session->history.size()),
                                .cached = session->in_cache,
                                .remaining = session->remaining()});
@@ -73,7 +75,7 @@ void WorkerCore::choose_memory() {
                       .move_cell_ms = options_.move_cell_ms,
                       .make_ms = make_ms_,
                       .pass_ms = pass_ms > 0 ? pass_ms : kUnknownPassMs,
-                      .chunk = prompt_allowance(decoding, pace())};
+                      .chunk = prompt_limit(views_)};
     quiet_times_.observe(layout_views_, facts);
     facts.foresight = quiet_times_.foresight();
     wanted = choose_layout(layout_views_, facts);

@@ -24,26 +24,33 @@ void WorkerCore::plan_pass() {
     return;
   }
   views_.clear();
-  for (const Session* session : active_) {
-    const Generation& generation = *session->generation;
-    const std::uint32_t generated = generation.usage.completion_tokens;
-    const bool decoding = session->pending() == 1 && generated > 0;
-    views_.push_back({.pending = session->pending(),
-                      .decoding = decoding,
-                      .settled = decoding && generated >= kSettledAfter,
-                      .order = generation.order});
-  }
+  for (const Session* session : active_) views_.push_back(view_of(*session));
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
-  const bool even = wants_even_steps(views_, options_.lane_tokens);
-  const BatchLimits limits{.tokens = batch_.capacity(),
-                           .outputs = options_.max_sequences,
-                           .prefill = even ? prompt_allowance(decoding, pace()) : batch_.capacity()};
+  const BatchLimits limits{
+      .tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompt_limit(views_)};
   measuring_ = decoding > 0 && limits.prefill == 0;
   for (const BatchItem& item : plan_batch(views_, limits))
     items_.push_back({.session = active_[item.index], .tokens = item.tokens});
   if (decoding == views_.size()) take_turns();
   // A split layout wants its sequences in order: each gap or step back would cost a pass of its own.
   std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->sequence; });
+}
+
+RunnableView WorkerCore::view_of(const Session& session) {
+  const Generation& generation = *session.generation;
+  const std::uint32_t generated = generation.usage.completion_tokens;
+  const bool decoding = session.pending() == 1 && generated > 0;
+  return {.pending = session.pending(),
+          .decoding = decoding,
+          .settled = decoding && generated >= kSettledAfter,
+          .order = generation.order};
+}
+
+// Prompt tokens that go into a pass beside the running streams of these.
+std::uint32_t WorkerCore::prompt_limit(std::span<const RunnableView> sessions) const {
+  if (!wants_even_steps(sessions, options_.lane_tokens)) return batch_.capacity();
+  const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(sessions, &RunnableView::decoding));
+  return prompt_allowance(decoding, pace());
 }
 
 // What so many running streams take for a token each, without prompts; 0: not known.

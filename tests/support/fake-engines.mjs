@@ -177,7 +177,9 @@ export class Stage {
   // What the router knows, what it said, and which processes are there.
   async report() {
     const answers = ["/v1/health", "/v1/requests"].map((path) =>
-      fetch(this.server.url + path, { signal: AbortSignal.timeout(kHung / 4) }).then((answer) => answer.text(), String),
+      fetch(this.server.url + path, { signal: AbortSignal.timeout(kHung / 4) })
+        .then((answer) => answer.text())
+        .catch(String),
     );
     const processes = spawnSync("ps", ["-e", "-o", "pid,ppid,stat,wchan,args"]).stdout.toString();
     const ours = processes.split("\n").filter((line) => line.includes(this.folder) || line.includes(this.server.state));
