@@ -80,11 +80,14 @@ void Sequences::keep(Session& session) {
 
 void Sequences::park(std::int32_t sequence, std::span<const Token> tokens) {
   if (!store_ || tokens.size() < kLeastParked || store_->covers(tokens)) return;
-  std::vector<std::uint8_t> bytes = memory_->save(sequence);
-  if (bytes.empty()) return;
+  store(tokens, memory_->save(sequence));
+}
+
+void Sequences::store(std::span<const Token> tokens, std::vector<std::uint8_t> bytes) {
+  const std::size_t size = bytes.size();
+  if (size == 0 || !store_->put({.tokens = {tokens.begin(), tokens.end()}, .bytes = std::move(bytes)})) return;
   ++counters_.parked;
-  counters_.parked_bytes += bytes.size();
-  store_->put({.tokens = {tokens.begin(), tokens.end()}, .bytes = std::move(bytes)});
+  counters_.parked_bytes += size;
 }
 
 void Sequences::evict(PrefixList::iterator prefix) {
@@ -232,8 +235,8 @@ bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
 }
 
 void Sequences::park_saved(const Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
-  if (!session.share || !store_ || !sharing() || tokens < kLeastParked || bytes.empty()) return;
-  store_->put({.tokens = {session.history.begin(), session.history.begin() + tokens}, .bytes = std::move(bytes)});
+  if (!session.share || !store_ || !sharing() || tokens < kLeastParked) return;
+  store(std::span(session.history).first(tokens), std::move(bytes));
 }
 
 bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes) {

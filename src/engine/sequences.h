@@ -109,6 +109,7 @@ class Sequences {
   bool restore(Session& session, const ParkedStore::Hit& hit);
   void keep(Session& session);
   void park(std::int32_t sequence, std::span<const Token> tokens);
+  void store(std::span<const Token> tokens, std::vector<std::uint8_t> bytes);
   void evict(PrefixList::iterator prefix);
   void free_id(std::int32_t sequence);
   void set_cached(Session& session, std::uint32_t tokens);

@@ -9,9 +9,9 @@ namespace corral::engine::simulation {
 
 struct Op {
   enum class Kind {
-    create,    // a session; size odd: it shares nothing
+    create,    // a session; size % 8 == 7: it shares nothing
     append,    // tokens: `size` of them; which & 3: of which common beginning, if the session is empty
-    generate,  // most tokens: size; which: stop strings, superseding
+    generate,  // most tokens: size; which: stop strings
     cancel,
     end,
     read,    // what a stream has
