@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/test_support.h"
 #include "engine_server/test_support.h"
 
 namespace corral::engine_server {
@@ -64,6 +65,52 @@ TEST(ChatTemplate, BothWaysRenderTheSame) {
         EXPECT_EQ(first.message().reasoning_content, second.message().reasoning_content);
       }
     }
+  }
+}
+
+// Knows reasoning, as the templates of Qwen's models do.
+constexpr const char* kThinking = R"({%- for m in messages %}
+{{- '<|im_start|>' + m.role + '\n' }}
+{%- if m.role == 'assistant' and m.reasoning_content %}{{- '<think>\n' + m.reasoning_content + '\n</think>\n\n' }}{%- endif %}
+{{- m.content + '<|im_end|>\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}
+{%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\n\n</think>\n\n' }}{%- endif %}
+{%- endif %})";
+
+// Also when it comes in pieces.
+TEST(ChatParser, ReasoningStandsApartFromTheAnswer) {
+  engine::LoadOptions options;
+  options.path = engine::test::with_meta(
+      "tiny-qwen3", "thinking", [](gguf_context* to) { gguf_set_val_str(to, "tokenizer.chat_template", kThinking); });
+  options.n_ctx = 256;
+  options.n_threads = 1;
+  const auto service = engine::test::load(options);
+  const auto chat_template = ChatTemplate::load(service->model());
+  ASSERT_TRUE(chat_template);
+  const auto rendered = (*chat_template)->render(request_of(kMessages[0]));
+  ASSERT_TRUE(rendered);
+  EXPECT_TRUE(rendered->prompt.ends_with("<|im_start|>assistant\n")) << rendered->prompt;
+  const auto quiet = (*chat_template)->render(request_of(kMessages[0], kExtras[3]));
+  ASSERT_TRUE(quiet);
+  EXPECT_TRUE(quiet->prompt.ends_with("<think>\n\n</think>\n\n")) << quiet->prompt;
+  const std::string answer = "<think>\nTwo  words,\nor three.\n</think>\n\nIt is <fine>.";
+  for (const std::size_t step : {1u, 3u, 7u, 1000u}) {
+    ChatParser pieces(rendered->parser, true);
+    std::vector<protocol::ChatDelta> deltas;
+    for (std::size_t at = 0; at < answer.size(); at += step)
+      pieces.push(std::string_view(answer).substr(at, step), deltas);
+    ASSERT_TRUE(pieces.finish(deltas));
+    std::string reasoning, content;
+    for (const auto& delta : deltas) {
+      EXPECT_TRUE(delta.reasoning_content.empty() || content.empty()) << "reasoning comes first";
+      reasoning += delta.reasoning_content;
+      content += delta.content;
+    }
+    EXPECT_EQ(reasoning, "Two  words,\nor three.\n") << step;
+    EXPECT_EQ(content, "It is <fine>.") << step;
+    EXPECT_EQ(pieces.message().reasoning_content, reasoning);
+    EXPECT_EQ(pieces.message().content, content);
   }
 }
 
