@@ -161,9 +161,10 @@ inline std::vector<Token> operator+(std::vector<Token> a, const std::vector<Toke
 // libllama with one sequence and no cleverness: what the greedy continuation of a token list is.
 //
 // Exact equality would ask for too much: ggml's attention rounds differently for passes of 1, of 2 to 63 and of 64 or
-// more tokens, and with the place of the cells in the cache, by about a thousandth of the logits' spread. Where two
-// tokens are as close as that, either is right. So an answer is checked token by token against the logits of its own
-// history: a lost, doubled or foreign token shows all the same, because the logits after it are others altogether.
+// more tokens, and with the place of the cells in the cache, by about a thousandth of the logits' spread (on some
+// CPUs perhaps more: kNoise leaves room). Where two tokens are as close as that, either is right. So an answer is
+// checked token by token against the logits of its own history: a lost, doubled or foreign token shows all the same,
+// because the logits after it are others altogether.
 class Reference {
  public:
   explicit Reference(const std::string& model) {
@@ -178,14 +179,14 @@ class Reference {
   // `tokens` is a greedy continuation of `history`. ignore_end: of all tokens but those that end a generation.
   ::testing::AssertionResult is_greedy(const std::vector<Token>& history, const std::vector<Token>& tokens,
                                        bool ignore_end = false) const {
-    std::size_t i = 0, outside = 0;
+    std::size_t i = 0;
     auto result = ::testing::AssertionSuccess();
     const auto checked = each_logits(history, tokens, [&](const float* logits) {
       const Token best = argmax_of(logits, ignore_end), token = tokens[i++];
       double mean = 0;
       for (Token one = 0; one < n_vocab(); ++one) mean += logits[one] / n_vocab();
       const double behind = (logits[best] - logits[token]) / (logits[best] - mean);
-      if (behind < kNoise || ++outside <= tokens.size() / 10 || !result) return;
+      if (behind < kNoise || !result) return;
       result = ::testing::AssertionFailure()
                << "token " << i - 1 << " of " << tokens.size() << " is " << token << ", but greedy would be " << best
                << " (behind by " << behind << " of the spread)";
@@ -233,7 +234,7 @@ class Reference {
   }
 
  private:
-  static constexpr double kNoise = 0.03;
+  static constexpr double kNoise = 0.01;
 
   std::unique_ptr<llama_context, decltype(&llama_free)> make_context() const {
     llama_context_params params = llama_context_default_params();
