@@ -114,6 +114,21 @@ TEST(Batching, SharedPrefixIsReusedAndChangesNothing) {
   EXPECT_EQ(ask(2), 209u);  // all but the last token, which is computed for its logits
 }
 
+TEST(Batching, SharedCellsCountOnce) {
+  LoadOptions options = load_options("tiny-llama");
+  options.kv_layout = KvLayout::unified;
+  const auto service = load(options);
+  std::vector<SessionId> sessions;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    sessions.push_back(session_with(*service, some_tokens(200) + some_tokens(10, i)));
+    generate(*service, sessions.back(), endless(5));
+  }
+  service->sessions();  // behind the last pass
+  const std::uint32_t used = service->stats().total().kv_used;
+  EXPECT_GE(used, 200u + 3 * 14);
+  EXPECT_LE(used, 200u + 3 * 15);
+}
+
 TEST(Batching, PrefixOfALivingSessionIsSharedToo) {
   const auto service = load(load_options("tiny-llama"));
   const std::vector<Token> system = some_tokens(100);

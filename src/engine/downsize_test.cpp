@@ -35,16 +35,21 @@ TEST_P(Downsizing, ASessionGoesOnWithoutComputingAnything) {
   EXPECT_EQ(engine->stats().total().restored, 1u);
 }
 
+// A conversation of 220 tokens and the downsizing behind it.
+DownsizeReport downsize_behind(InferenceEngine& engine, SessionId session) {
+  generate(engine, session, endless(20));
+  const DownsizeReport report = engine.downsize();
+  EXPECT_TRUE(report.done);
+  return report;
+}
+
 // What doesn't fit is gone, and nobody is told otherwise.
 TEST(Downsize, WhatCannotBeKeptIsNotSaidToBe) {
   LoadOptions options = load_options("tiny-llama");
   options.park_bytes = 1000;
   const auto engine = load(options);
   const SessionId session = session_with(*engine, some_tokens(200));
-  generate(*engine, session, endless(20));
-  const DownsizeReport report = engine->downsize();
-  EXPECT_TRUE(report.done);
-  EXPECT_EQ(report.parked_bytes, 0u);
+  EXPECT_EQ(downsize_behind(*engine, session).parked_bytes, 0u);
   EXPECT_EQ(engine->stats().total().parked, 0u);
   EXPECT_EQ(generate(*engine, session, endless(5)).finish.usage.cached_tokens, 0u);
 }
@@ -56,10 +61,7 @@ TEST_F(DownsizeToFolder, ConversationsDoNotStayInMemory) {
   options.park_dir = folder_;
   const auto engine = load(options);
   const SessionId session = session_with(*engine, some_tokens(200));
-  generate(*engine, session, endless(20));
-  const DownsizeReport report = engine->downsize();
-  EXPECT_TRUE(report.done);
-  EXPECT_EQ(report.parked_bytes, 0u);
+  EXPECT_EQ(downsize_behind(*engine, session).parked_bytes, 0u);
   EXPECT_EQ(files().size(), 1u);
   EXPECT_EQ(generate(*engine, session, endless(5)).finish.usage.cached_tokens, 219u);
 }

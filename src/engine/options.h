@@ -70,8 +70,8 @@ struct LoadOptions {
   std::uint64_t park_disk_bytes = std::uint64_t{8} << 30;  // most of all files in park_dir together
   KvLayout kv_layout = KvLayout::automatic;
   // A long prompt beside running streams is computed in a memory of its own on half of the threads (prefill_lane.h).
-  // Only on CPUs, with two threads or more, and while twice the memory it takes is free (more with several
-  // workers).
+  // Only on CPUs, with two threads or more, and while twice the memory it takes is free, more with several
+  // workers.
   bool prefill_lane = true;
   std::vector<LoraAdapter> loras = {};
   SpeculativeOptions speculative = {};

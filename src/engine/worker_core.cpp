@@ -159,7 +159,7 @@ WorkerStats WorkerCore::stats() const {
   stats.kv_cells = n_ctx_;
   // In a pool a cell that several share counts once.
   const bool pool = memory_ != nullptr && shape_.unified();
-  stats.kv_used = pool ? n_ctx_ - std::min(n_ctx_, memory_->free_cells()) : std::min(sequences_.used_cells(), n_ctx_);
+  stats.kv_used = pool ? memory_->n_ctx() - memory_->free_cells() : std::min(sequences_.used_cells(), n_ctx_);
   stats.kv_streams = shape_.streams;
   stats.downsized = memory_ == nullptr ? 1 : 0;
   stats.cached_prefixes = static_cast<std::uint32_t>(sequences_.kept_prefixes());

@@ -181,7 +181,7 @@ export class Stage {
         .then((answer) => answer.text())
         .catch(String),
     );
-    const processes = spawnSync("ps", ["-e", "-o", "pid,ppid,stat,wchan,args"]).stdout.toString();
+    const processes = String(spawnSync("ps", ["-e", "-o", "pid,ppid,stat,wchan,args"]).stdout ?? "no ps here");
     const ours = processes.split("\n").filter((line) => line.includes(this.folder) || line.includes(this.server.state));
     const log = this.server.lines;
     return ["the test hangs", ...(await Promise.all(answers)), `started: ${this.started}`, ...ours, ...log].join("\n");
