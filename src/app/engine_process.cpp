@@ -75,6 +75,7 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
   options.purpose = purpose_of(load.type);
   if (load.options.ctx_size.value_or(-1) > 0) options.n_ctx = static_cast<std::uint32_t>(*load.options.ctx_size);
   if (load.options.parallel.value_or(0) > 0) options.max_sequences = static_cast<std::uint32_t>(*load.options.parallel);
+  if (load.options.workers.value_or(0) > 0) options.workers = static_cast<std::uint32_t>(*load.options.workers);
   options.n_threads = static_cast<std::int32_t>(load.options.threads.value_or(0));
   options.n_gpu_layers = static_cast<std::int32_t>(load.options.gpu_layers.value_or(-1));
   if (const auto backend = load.options.llamacpp_backend.value_or("auto"); backend != "auto") options.backend = backend;

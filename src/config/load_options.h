@@ -39,8 +39,9 @@ struct LoadOptions {
   std::optional<std::string> flash_attention = {};    // "auto", "on", "off"
   std::optional<std::string> cache_type_k = {};       // how keys and values are kept: "f16", "q8_0", ...
   std::optional<std::string> cache_type_v = {};
-  std::optional<bool> mmap = {};   // the file is mapped, not read; unset: as suits the machine
-  std::optional<bool> mlock = {};  // its pages stay in memory
+  std::optional<bool> mmap = {};             // the file is mapped, not read; unset: as suits the machine
+  std::optional<bool> mlock = {};            // its pages stay in memory
+  std::optional<std::int64_t> workers = {};  // contexts on the same weights, each with its own cells; 0: automatic
 
   std::optional<std::int64_t> park_bytes = {};  // host memory for conversations that lost their KV cells
   std::optional<std::string> park_dir = {};     // folder in which they outlive the process; empty: they don't

@@ -193,6 +193,32 @@ TEST(Batching, RoundRobinOverWorkersIsObservable) {
   EXPECT_EQ(stats.workers.size(), 2u);
 }
 
+// Each turn is a session of its own, as it is for clients that send the whole conversation each time.
+TEST(Batching, AConversationComesBackToTheWorkerThatComputedIt) {
+  LoadOptions options = load_options("tiny-llama");
+  options.workers = 2;
+  const auto service = load(options);
+  const Reference reference("tiny-llama");
+  std::vector<std::vector<Token>> talks = {some_tokens(150, 1), some_tokens(150, 2), some_tokens(150, 3)};
+  std::vector<std::uint32_t> workers(talks.size());
+  for (int turn = 0; turn < 4; ++turn) {
+    for (std::size_t i = 0; i < talks.size(); ++i) {
+      const SessionId session = *service->create_session(talks[i]);
+      if (turn == 0) workers[i] = *service->worker_of(session);
+      EXPECT_EQ(*service->worker_of(session), workers[i]);
+      const Answer answer = generate(*service, session, endless(8));
+      EXPECT_TRUE(reference.is_greedy(talks[i], answer.tokens, true));
+      // All that the last turn left in the cells; its last token was sampled and never computed.
+      EXPECT_EQ(answer.finish.usage.cached_tokens, turn == 0 ? 0 : talks[i].size() - 5 - 1) << turn;
+      EXPECT_TRUE(service->end_session(session));
+      talks[i] = talks[i] + answer.tokens + some_tokens(5, 10);
+    }
+  }
+  EXPECT_NE(workers[0], workers[1]) << "nothing known, nobody busy: in turn";
+  EXPECT_EQ(service->create_session(std::vector<Token>(options.n_ctx, 40)).error().code, errc::context_full);
+  EXPECT_TRUE(service->sessions().empty());
+}
+
 // A reader that doesn't read: its session pauses, the others don't, and nothing of its text is lost.
 TEST(Batching, SlowReaderPausesOnlyItsOwnSession) {
   LoadOptions options = load_options("tiny-llama");

@@ -47,6 +47,10 @@ class InFlight {
     ++state_->count;
     return Ticket(state_);
   }
+  std::uint32_t count() const {
+    const std::scoped_lock lock(state_->mutex);
+    return state_->count;
+  }
   // Nobody enters any more.
   void close() {
     const std::scoped_lock lock(state_->mutex);

@@ -76,15 +76,43 @@ Result<SessionId> InferenceEngine::create_session(SessionOptions options) {
   if (impl_->workers.empty()) {
     return fail(errc::unsupported, fmt::format("this is an {} model: it can't generate text", to_string(facts().kind)));
   }
-  const std::uint32_t limit = options.n_ctx == 0 ? facts().n_ctx : std::min(options.n_ctx, facts().n_ctx);
   const std::scoped_lock lock(impl_->mutex);
-  const std::uint32_t worker = impl_->next_worker;
-  if (impl_->workers[worker]->in_flight().closed()) return going_away();
-  auto shared = std::make_shared<SessionShared>(SessionId(impl_->ids->fetch_add(1)), limit);
+  return impl_->create_session(impl_->next_worker, options);
+}
+
+Result<SessionId> InferenceEngine::create_session(std::span<const Token> tokens, SessionOptions options) {
+  if (impl_->workers.size() < 2) {
+    const auto session = create_session(options);
+    return session ? filled(*session, tokens) : session;
+  }
+  std::vector<std::uint32_t> busy;
+  for (const auto& worker : impl_->workers) busy.push_back(worker->in_flight().count());
+  Result<SessionId> session;
+  {
+    const std::scoped_lock lock(impl_->mutex);
+    const auto worker =
+        impl_->placement.choose(options.share_prefix ? tokens : std::span<const Token>(), busy, impl_->next_worker);
+    session = impl_->create_session(worker, options);
+  }
+  return session ? filled(*session, tokens) : session;
+}
+
+Result<SessionId> InferenceEngine::filled(SessionId session, std::span<const Token> tokens) {
+  auto appended = append_input(session, tokens);
+  if (appended) return session;
+  (void)end_session(session);
+  return std::unexpected(std::move(appended.error()));
+}
+
+Result<SessionId> InferenceEngine::Impl::create_session(std::uint32_t worker, const SessionOptions& wanted) {
+  if (workers[worker]->in_flight().closed()) return going_away();
+  const std::uint32_t most = model->facts().n_ctx;
+  const std::uint32_t limit = wanted.n_ctx == 0 ? most : std::min(wanted.n_ctx, most);
+  auto shared = std::make_shared<SessionShared>(SessionId(ids->fetch_add(1)), limit);
   // Under the lock, so that sessions arrive at their workers before anything that is asked of them.
-  if (!impl_->workers[worker]->box()->post(CreateSession{shared, options.share_prefix})) return going_away();
-  impl_->next_worker = (worker + 1) % static_cast<std::uint32_t>(impl_->workers.size());
-  impl_->sessions.emplace(shared->id.value(), Impl::Entry{shared, worker});
+  if (!workers[worker]->box()->post(CreateSession{shared, wanted.share_prefix})) return going_away();
+  next_worker = (worker + 1) % static_cast<std::uint32_t>(workers.size());
+  sessions.emplace(shared->id.value(), Entry{shared, worker});
   return shared->id;
 }
 

@@ -89,6 +89,9 @@ class InferenceEngine {
 
   // Errors: unsupported (not a generative model), worker_shutdown.
   Result<SessionId> create_session(SessionOptions options = {});
+  // A session that holds these tokens, on the worker that has computed most of them already unless it is much busier
+  // than another. Errors: those of both.
+  Result<SessionId> create_session(std::span<const Token> tokens, SessionOptions options = {});
   // The first text of a session gets BOS where the vocabulary asks for it; special tokens in it are text unless
   // parse_special. An empty text or list is fine and does nothing.
   // Errors: session_not_found, tokenize_failed, context_full, invalid_argument (a token outside the vocabulary).
@@ -126,6 +129,8 @@ class InferenceEngine {
  private:
   class Impl;
   explicit InferenceEngine(std::unique_ptr<Impl> impl);
+  // The session with the tokens in it; where they don't fit the session ends.
+  Result<SessionId> filled(SessionId session, std::span<const Token> tokens);
   std::unique_ptr<Impl> impl_;
 };
 

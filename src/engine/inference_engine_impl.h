@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/inference_engine.h"
+#include "engine/placement.h"
 #include "engine/pooling_worker.h"
 #include "engine/worker.h"
 
@@ -40,6 +41,7 @@ class InferenceEngine::Impl {
 
   void close();  // nothing new starts
   void stop();
+  Result<SessionId> create_session(std::uint32_t worker, const SessionOptions& wanted);  // under the mutex
   Result<> append(const Entry& entry, std::vector<Token> tokens);
   Result<PooledHandle> pool(PooledState::Job job);
 
@@ -58,6 +60,7 @@ class InferenceEngine::Impl {
   mutable std::mutex mutex;  // guards all below
   std::unordered_map<std::uint64_t, Entry> sessions;
   std::uint32_t next_worker = 0;
+  Placement placement;
   std::uint32_t next_pooler = 0;
 };
 

@@ -16,17 +16,14 @@ std::unexpected<Error> no_model() { return fail(errc::model_not_loaded, "no mode
 
 Result<StreamHandle> start_inference(const std::shared_ptr<InferenceEngine>& engine, std::string_view prompt,
                                      const InferenceOptions& options) {
-  const auto session = engine->create_session(options.session);
+  const auto tokens = engine->tokenize(prompt, true, options.parse_special);
+  if (!tokens) return std::unexpected(tokens.error());
+  const auto session = engine->create_session(*tokens, options.session);
   if (!session) return std::unexpected(session.error());
   auto end = [weak = std::weak_ptr(engine), id = *session] {
     if (const auto alive = weak.lock()) (void)alive->end_session(id);
   };
-  Result<StreamHandle> stream;
-  if (auto appended = engine->append_input(*session, prompt, options.parse_special); !appended) {
-    stream = std::unexpected(std::move(appended.error()));
-  } else {
-    stream = engine->generate_stream(*session, options.generate);
-  }
+  auto stream = engine->generate_stream(*session, options.generate);
   if (stream) {
     stream->when_over(std::move(end));
   } else {

@@ -267,12 +267,9 @@ Result<std::vector<Prepared>> prepare_completion(const InferenceEngine& service,
 
 Result<Generation> Generation::start(const std::shared_ptr<InferenceEngine>& service, std::span<const Token> prompt,
                                      engine::SessionOptions session_options, engine::GenerateOptions options) {
-  const auto session = service->create_session(session_options);
+  const auto session = service->create_session(prompt, session_options);
   if (!session) return std::unexpected(session.error());
   Generation generation(service, *session);
-  if (auto appended = service->append_input(*session, prompt); !appended) {
-    return std::unexpected(std::move(appended.error()));
-  }
   auto stream = service->generate_stream(*session, std::move(options));
   if (!stream) return std::unexpected(std::move(stream.error()));
   generation.stream_ = std::move(*stream);

@@ -131,20 +131,22 @@ test("how the cache and the file are kept is as it was said", async () => {
   assert.equal(await engine.ended, 0);
 });
 
-// One request over the engine's own socket.
-function ask(engine, body, path = "/v1/completions") {
+// One request over the engine's own socket; the answer's text.
+function fetchText(engine, path, method, body) {
   return new Promise((resolve, reject) => {
     const request = http.request(
-      { socketPath: join(engine.folder, "engine.sock"), path, method: "POST", headers: { "content-type": "application/json" } },
+      { socketPath: join(engine.folder, "engine.sock"), path, method, headers: { "content-type": "application/json" } },
       (response) => {
         let text = "";
-        response.on("data", (part) => (text += part)).on("end", () => resolve(JSON.parse(text)));
+        response.on("data", (part) => (text += part)).on("end", () => resolve(text));
       },
     );
     request.on("error", reject);
-    request.end(JSON.stringify({ model: "m", temperature: 0, ...body }));
+    request.end(body);
   });
 }
+const ask = async (engine, body, path = "/v1/completions") =>
+  JSON.parse(await fetchText(engine, path, "POST", JSON.stringify({ model: "m", temperature: 0, ...body })));
 const story = Array.from({ length: 300 }, (_, at) => 40 + ((at * 7919) % 500));
 const cachedOf = (answer) => answer.usage.prompt_tokens_details.cached_tokens;
 
@@ -156,6 +158,29 @@ test("a chat model that is said to be for embeddings embeds", async () => {
   assert.ok(answer.data[0].embedding.length > 0);
   engine.control.destroy();
   await engine.ended;
+});
+
+test("with several workers each turn finds what the one before has computed", async () => {
+  const engine = new Engine();
+  engine.load({ workers: 2, ctx_size: 1024 });
+  assert.ok((await engine.events()).at(-1).ready);
+  const talks = [story, story.toReversed()];
+  for (const turn of [1, 2, 3]) {
+    const answers = await Promise.all(talks.map((prompt) => ask(engine, { prompt, max_tokens: 4 })));
+    for (const [at, answer] of answers.entries()) {
+      assert.equal(cachedOf(answer), turn === 1 ? 0 : talks[at].length - 1);
+      assert.equal(answer.usage.completion_tokens, 4);
+    }
+  }
+  const text = await fetchText(engine, "/metrics", "GET");
+  for (const worker of [0, 1]) assert.match(text, new RegExp(`generations_total{[^}]*worker="${worker}"[^}]*} 3\\n`));
+  engine.control.destroy();
+  assert.equal(await engine.ended, 0);
+
+  const wrong = new Engine();
+  wrong.load({ workers: 65 });
+  const { failed } = (await wrong.events()).at(-1);
+  assert.deepEqual([failed.cause, failed.param], ["invalid_option", "workers"]);
 });
 
 // As a killed process of the same id has left it: without the clean-up at its start the engine dies of it with SIGBUS.
