@@ -43,12 +43,22 @@ def machine():
             f"load average at the start {os.getloadavg()[0]:.1f}")
 
 
+def _markers(name):
+    return f"<!-- bench:{name} -->", f"<!-- /bench:{name} -->"
+
+
+def section(name, document):
+    """What stands between the markers of `name` in a document; empty when there are none."""
+    begin, end = _markers(name)
+    return document.partition(begin)[2].partition(end)[0]
+
+
 def publish(name, text, write):
     """Prints the section; with `write` it also replaces what stands between the markers of `name` in the document."""
     print(f"{text}\n", flush=True)
     if not write:
         return
-    begin, end = f"<!-- bench:{name} -->", f"<!-- /bench:{name} -->"
+    begin, end = _markers(name)
     document = DOCUMENT.read_text()
     if begin not in document:
         document += f"\n{begin}\n{end}\n"
