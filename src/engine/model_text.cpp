@@ -1,5 +1,6 @@
 // Text to tokens and back.
 #include <array>
+#include <exception>
 #include <limits>
 
 #include <fmt/core.h>
@@ -15,21 +16,26 @@ Result<std::vector<Token>> Model::tokenize(std::string_view text, bool add_speci
     return fail(errc::tokenize_failed,
                 fmt::format("a text of {} bytes is too long to tokenize (limit {})", text.size(), kMost));
   }
-  // A token stands for at least one byte, save for BOS, EOS and a space put in front.
+  // Mostly a token stands for at least one byte, save for BOS, EOS and a space put in front.
   std::vector<Token> tokens(text.size() + 4);
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    const std::int32_t count =
-        llama_tokenize(vocab_, text.data(), static_cast<std::int32_t>(text.size()), tokens.data(),
-                       static_cast<std::int32_t>(tokens.size()), add_special, parse_special);
-    if (count >= 0) {
-      tokens.resize(static_cast<std::size_t>(count));
-      return tokens;
+  std::string why;
+  try {
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      const std::int32_t count =
+          llama_tokenize(vocab_, text.data(), static_cast<std::int32_t>(text.size()), tokens.data(),
+                         static_cast<std::int32_t>(tokens.size()), add_special, parse_special);
+      if (count >= 0) {
+        tokens.resize(static_cast<std::size_t>(count));
+        return tokens;
+      }
+      if (count == std::numeric_limits<std::int32_t>::min()) break;
+      tokens.resize(static_cast<std::size_t>(-count));
     }
-    if (count == std::numeric_limits<std::int32_t>::min()) break;
-    tokens.resize(static_cast<std::size_t>(-count));
+  } catch (const std::exception& thrown) {  // a byte that this vocabulary has no token for
+    why = fmt::format(" ({})", thrown.what());
   }
   return fail(errc::tokenize_failed,
-              fmt::format("a text of {} bytes has no token list in this vocabulary", text.size()));
+              fmt::format("a text of {} bytes has no token list in this vocabulary{}", text.size(), why));
 }
 
 void Model::append_piece(Token token, bool render_special, std::string& to) const {
