@@ -3,6 +3,7 @@
 
 #include "engine/prefill_thread.h"
 #include "engine/scheduler.h"
+#include "engine/test_compute_hook.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {
@@ -225,6 +226,20 @@ TEST_F(Lane, CancelledOnesLeaveItToTheNext) {
   }
   const Answer answer = generate(*engine_, session_with(*engine_, some_tokens(700)), endless(10));
   EXPECT_TRUE(reference_.is_greedy(some_tokens(700), answer.tokens, true));
+}
+
+// The first chunk is all that the lane gets through with; the streams take no chunks as large as its own.
+TEST_F(Lane, WhatFailsThereIsComputedBesideTheStreams) {
+  std::atomic<std::uint32_t> large = 0;
+  const ComputeHook hook([&](std::span<const Token> tokens) -> std::optional<ggml_status> {
+    return tokens.size() > 128 && ++large > 1 ? std::optional(GGML_STATUS_FAILED) : std::nullopt;
+  });
+  const Answer answer = generate(*engine_, session_with(*engine_, some_tokens(700)), endless(20));
+  EXPECT_EQ(answer.finish.reason, StopReason::length);
+  EXPECT_TRUE(reference_.is_greedy(some_tokens(700), answer.tokens, true));
+  EXPECT_EQ(large, 2u);
+  EXPECT_EQ(stats().lane_prompts, 1u);
+  EXPECT_EQ(stats().lane_tokens, 256u);
 }
 
 // A copy of tiny-llama with one set of RoPE factors for contexts of up to 1,024 tokens and another for larger ones.
