@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 
 #include "engine/model.h"
+#include "engine/pooling_worker.h"
+#include "engine/test_compute_hook.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {
@@ -138,6 +140,86 @@ TEST(Embed, ShutdownFailsWhatIsNotComputed) {
     const auto result = handle.get();
     if (!result) EXPECT_EQ(result.error().code, errc::worker_shutdown);
   }
+}
+
+// A worker that begins when all requests are there, so that what shares a pass doesn't depend on when they come.
+class PoolingPasses : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(load_backends());
+    const LoadOptions options = load_options("tiny-embed");
+    const std::shared_ptr<const Model> model = *Model::load(options, {});
+    const auto box = std::make_shared<PoolingBox>();
+    const auto make = [=] { return Context::make(model, options, box->abort_flag()); };
+    worker_ = std::make_unique<PoolingWorker>(model, *make(), make, box);
+  }
+  // A request of one input.
+  PooledHandle ask(std::vector<Token> input) {
+    const auto state =
+        std::make_shared<PooledState>(PooledState::Job{.inputs = {std::move(input)}}, *worker_->in_flight().enter());
+    EXPECT_TRUE(worker_->box().post(state));
+    return PooledHandle(state);
+  }
+  // Of all that was asked, each time.
+  WorkerStats stats() {
+    worker_->stop();
+    return worker_->stats();
+  }
+
+  std::unique_ptr<PoolingWorker> worker_;
+};
+
+TEST_F(PoolingPasses, RequestsShareOneUpTo63Tokens) {
+  const std::vector<std::uint32_t> lengths = {15, 15, 33, 30, 40, 500};
+  std::vector<PooledHandle> handles;
+  for (const std::uint32_t length : lengths) handles.push_back(ask(some_tokens(length, length)));
+  worker_->start();
+  std::vector<PooledResult> results;
+  for (PooledHandle& handle : handles) results.push_back(handle.get().value());
+  const WorkerStats seen = stats();
+  EXPECT_EQ(seen.steps, 4u) << "three together, then each alone";
+  EXPECT_EQ(seen.pooled_inputs, 6u);
+  EXPECT_EQ(seen.batch_tokens, 633u);
+  const auto alone = load(load_options("tiny-embed"));
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    EXPECT_EQ(results[i].tokens, lengths[i]);
+    expect_near(results[i].values.at(0), alone->embed({some_tokens(lengths[i], lengths[i])})->get()->values[0]);
+  }
+}
+
+TEST_F(PoolingPasses, WhoeverLeavesInTimeTakesNoPartInThem) {
+  std::vector<PooledHandle> handles;
+  for (std::uint32_t i = 0; i < 3; ++i) handles.push_back(ask(some_tokens(10, i)));
+  handles[1] = {};
+  worker_->start();
+  EXPECT_TRUE(handles[0].get());
+  EXPECT_TRUE(handles[2].get());
+  EXPECT_EQ(stats().batch_tokens, 20u);
+}
+
+TEST_F(PoolingPasses, OneThatFailsOnceHarmsNobody) {
+  int passes = 0;
+  const ComputeHook hook([&](auto) { return passes++ == 0 ? std::optional(GGML_STATUS_FAILED) : std::nullopt; });
+  std::vector<PooledHandle> handles;
+  for (std::uint32_t i = 0; i < 3; ++i) handles.push_back(ask(some_tokens(10, i)));
+  worker_->start();
+  for (PooledHandle& handle : handles) EXPECT_TRUE(handle.get());
+  EXPECT_EQ(passes, 4) << "one together, then each alone";
+}
+
+TEST_F(PoolingPasses, OnlyTheInputToBlameFails) {
+  constexpr Token kPoison = 1000;
+  const ComputeHook hook([&](std::span<const Token> tokens) {
+    const bool fails = std::ranges::find(tokens, kPoison) != tokens.end();
+    return fails ? std::optional(GGML_STATUS_ALLOC_FAILED) : std::nullopt;
+  });
+  auto good = ask(some_tokens(10, 1)), bad = ask({5, kPoison}), other = ask(some_tokens(10, 2));
+  worker_->start();
+  EXPECT_TRUE(good.get());
+  EXPECT_EQ(bad.get().error().code, errc::decode_failed);
+  EXPECT_TRUE(other.get());
+  EXPECT_EQ(ask({kPoison}).get().error().code, errc::decode_failed) << "alone as well";
+  EXPECT_TRUE(ask(some_tokens(10, 3)).get());
 }
 
 TEST(Rerank, ScoresEachDocument) {
