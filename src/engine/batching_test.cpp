@@ -174,6 +174,41 @@ TEST(Batching, ThousandIdleSessionsLiveSideBySideAndGoOn) {
   }
 }
 
+// Readers that don't read at first: so all are in the middle of their answers at the same time.
+TEST(Batching, MoreGenerationsThanSequenceIdsAreUnderWayAtOnce) {
+  constexpr std::uint32_t kCount = 300;
+  static_assert(kCount > kMaxSequences);
+  LoadOptions options = load_options("tiny-llama");
+  options.n_ctx = 8192;
+  options.max_sequences = kMaxSequences;
+  options.stream_tokens = 4;
+  const auto service = load(options);
+  const Reference reference("tiny-llama");
+  const auto prompt = [](std::uint32_t i) { return some_tokens(20, i + 1); };
+  std::vector<StreamHandle> streams;
+  for (std::uint32_t i = 0; i < kCount; ++i)
+    streams.push_back(*service->generate_stream(session_with(*service, prompt(i)), endless(20)));
+  std::vector<Answer> answers(kCount);
+  for (std::uint32_t i = 0; i < kCount; ++i) answers[i].tokens = streams[i].next()->tokens;
+  const auto views = service->sessions();
+  EXPECT_EQ(views.size(), kCount);
+  for (const SessionView& view : views) {
+    EXPECT_GT(view.generated, 0u);
+    EXPECT_LT(view.generated, 20u);
+  }
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    answers[i] = drain(streams[i], std::move(answers[i]));
+    EXPECT_EQ(answers[i].finish.reason, StopReason::length) << i;
+    EXPECT_EQ(answers[i].tokens.size(), 20u) << i;
+  }
+  for (const std::uint32_t i : {0u, 100u, 254u, 255u, 256u, 299u})
+    EXPECT_TRUE(reference.is_greedy(prompt(i), answers[i].tokens, true)) << i;
+  (void)service->sessions();  // behind the last pass
+  const WorkerStats stats = service->stats().total();
+  EXPECT_EQ(stats.generating, 0u);
+  EXPECT_GT(stats.max_batch, 100u) << "they hardly shared passes";
+}
+
 TEST(Batching, RoundRobinOverWorkersIsObservable) {
   LoadOptions options = load_options("tiny-llama");
   options.workers = 2;

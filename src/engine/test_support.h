@@ -97,9 +97,8 @@ struct Answer {
   int terminals = 0;
 };
 
-// Reads a stream to its end.
-inline Answer drain(StreamHandle& stream) {
-  Answer answer;
+// Reads a stream to its end; `answer` is what was read of it before.
+inline Answer drain(StreamHandle& stream, Answer answer = {}) {
   while (auto chunk = stream.next()) {
     if (chunk->finish) {
       ++answer.terminals;
