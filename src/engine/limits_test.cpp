@@ -208,8 +208,8 @@ TEST(Text, TokenizeAndDetokenizeAreInverse) {
 
 // A copy of tiny-llama whose vocabulary is taken for a SentencePiece one, in which text is spelled with "▁" for a
 // space. It has no such token; where `bytes`, each single byte is one.
-std::string with_pieces(bool bytes) {
-  return with_meta("tiny-llama", bytes ? "pieces" : "no-bytes", [bytes](gguf_context* to) {
+std::string with_pieces(const std::string& suffix, bool bytes) {
+  return with_meta("tiny-llama", suffix, [bytes](gguf_context* to) {
     const char* const kTokens = "tokenizer.ggml.tokens";
     gguf_set_val_str(to, "tokenizer.ggml.model", "llama");
     gguf_set_val_bool(to, "tokenizer.ggml.add_space_prefix", false);
@@ -227,7 +227,7 @@ std::string with_pieces(bool bytes) {
 // libllama threw, and so did the engine.
 TEST(Text, WhatTheVocabularyCannotSpellIsAnError) {
   LoadOptions options = load_options("tiny-llama");
-  options.path = with_pieces(false);
+  options.path = with_pieces("no-bytes", false);
   const auto service = load(options);
   const SessionId session = *service->create_session();
   for (const std::string text : {"two words", "\xE4\xBD\xA0", "\x01"}) {
@@ -243,9 +243,25 @@ TEST(Text, WhatTheVocabularyCannotSpellIsAnError) {
             service->tokenize("words", false, false)->size());
 }
 
+// The exception left the session busy for good.
+TEST(Text, BreakersTheVocabularyCannotSpellAreRefused) {
+  LoadOptions options = load_options("tiny-llama");
+  options.path = with_pieces("breakers", false);
+  const auto service = load(options);
+  const SessionId session = session_with(*service, "words");
+  GenerateOptions dry = endless(5);
+  dry.sampling.dry_multiplier = 1;
+  dry.sampling.dry_sequence_breakers = {"d b"};  // behind a token that ends in "d" comes what can't be spelled
+  const auto refused = service->generate_stream(session, dry);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_argument);
+  EXPECT_EQ(refused.error().param, "dry_sequence_breakers");
+  EXPECT_EQ(generate(*service, session, endless(5)).tokens.size(), 5u);
+}
+
 TEST(Text, MayHaveMoreTokensThanBytes) {
   LoadOptions options = load_options("tiny-llama");
-  options.path = with_pieces(true);
+  options.path = with_pieces("bytes", true);
   const auto service = load(options);
   const auto tokens = service->tokenize(std::string(40, ' '), false, false);
   ASSERT_TRUE(tokens);

@@ -172,11 +172,16 @@ Result<std::unique_ptr<Sampler>> Sampler::make(const SamplerVocab& vocab, const 
   const bool only_forbids = std::ranges::all_of(
       sampler->biases_, [](const LogitBias& one) { return one.bias == -std::numeric_limits<float>::infinity(); });
   sampler->plain_greedy_ = is_plain_greedy(o) && only_forbids && !sampler->grammar_;
-  if (!sampler->plain_greedy_) {
+  if (sampler->plain_greedy_) return sampler;
+  try {
     SamplerChain made = make_chain(vocab, o);
     sampler->chain_ = std::move(made.chain);
     sampler->short_list_ = made.keeps;
     sampler->window_ = TokenWindow(made.window);
+  } catch (const std::exception& thrown) {  // libllama tokenises the breakers, and not every vocabulary has all bytes
+    return fail(errc::invalid_argument,
+                fmt::format("'dry_sequence_breakers' have no token list in this vocabulary ({})", thrown.what()),
+                "dry_sequence_breakers");
   }
   return sampler;
 }
