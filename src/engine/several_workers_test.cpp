@@ -1,4 +1,8 @@
 // Several workers on one model: each has sessions, cells and a lane of its own, what is parked belongs to all.
+#include <thread>
+
+#include "engine/errors.h"
+#include "engine/test_compute_hook.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {
@@ -143,6 +147,29 @@ TEST_F(SeveralWorkers, WhoGeneratesIsNotDownsized) {
   EXPECT_EQ(now[2].downsized, 1u);
   EXPECT_TRUE(reference_.is_greedy(prompt(1), drain(stream).tokens, true));
   EXPECT_TRUE(engine_->downsize().done);
+}
+
+// The device of one worker is lost: its generations end, those of the others don't notice.
+TEST_F(SeveralWorkers, WhatFailsOnOneDoesNotReachTheOthers) {
+  constexpr Token kOnlyThere = 1000;
+  std::thread::id lost;
+  const ComputeHook hook([&](std::span<const Token> tokens) {
+    if (std::ranges::find(tokens, kOnlyThere) != tokens.end()) lost = std::this_thread::get_id();
+    return std::this_thread::get_id() == lost ? std::optional(GGML_STATUS_FAILED) : std::nullopt;
+  });
+  const auto all = sessions(2 * kWorkers);
+  EXPECT_TRUE(engine_->append_input(all[0], std::vector{kOnlyThere}));
+  auto streams = start(all, 20);
+  for (std::uint32_t i = 0; i < streams.size(); ++i) {
+    const Answer answer = drain(streams[i]);
+    if (i % kWorkers == 0) {
+      ASSERT_TRUE(answer.finish.error) << i;
+      EXPECT_EQ(answer.finish.error->code, errc::decode_failed);
+    } else {
+      EXPECT_EQ(answer.finish.reason, StopReason::length);
+      EXPECT_TRUE(reference_.is_greedy(prompt(i), answer.tokens, true)) << i;
+    }
+  }
 }
 
 // A long prompt on each at the same time, beside two streams each.
