@@ -276,6 +276,7 @@ Stats InferenceEngine::stats() const {
   Stats stats;
   for (const auto& worker : impl_->workers) stats.workers.push_back(worker->stats());
   for (const auto& pooler : impl_->poolers) stats.workers.push_back(pooler->stats());
+  if (impl_->store) stats.parked = impl_->store->stats();
   return stats;
 }
 

@@ -102,8 +102,12 @@ ParkedStats ParkedStore::stats() const {
   const std::scoped_lock lock(mutex_);
   ParkedStats stats = counts_;
   stats.entries = entries_.size();
-  for (const auto& [id, entry] : entries_) stats.on_disk_only += entry.parked == nullptr ? 1 : 0;
+  for (const auto& [id, entry] : entries_) {
+    stats.on_disk_only += entry.parked == nullptr ? 1 : 0;
+    stats.disk_bytes += entry.file.empty() ? 0 : entry.file_bytes;
+  }
   stats.memory_bytes = memory_;
+  stats.memory_limit = options_.memory_bytes;
   return stats;
 }
 

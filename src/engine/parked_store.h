@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "engine/parked_file.h"
 #include "engine/radix_index.h"
+#include "engine/stats.h"
 
 namespace corral::engine {
 
@@ -34,16 +35,6 @@ struct ParkedStoreOptions {
   std::filesystem::path folder = {};  // may be shared with other processes and models; empty: nothing is saved
   std::string fingerprint = {};       // files with another one are not for this store
   std::uint64_t folder_bytes = 0;     // of all files there, whatever their fingerprint; least recently used go first
-};
-
-struct ParkedStats {
-  std::size_t entries = 0;
-  std::size_t on_disk_only = 0;    // of these, the ones that have to be read first
-  std::uint64_t memory_bytes = 0;  // of the others
-  std::uint64_t hits = 0;
-  std::uint64_t loads = 0;  // of the hits, the ones that read a file
-  std::uint64_t misses = 0;
-  std::uint64_t evictions = 0;  // from memory
 };
 
 class ParkedStore {
@@ -100,6 +91,7 @@ class ParkedStore {
   struct Entry {
     std::shared_ptr<const Parked> parked;
     std::filesystem::path file;
+    std::uint64_t file_bytes = 0;
     Time used;
   };
   // What competes for room in the folder: a file there is (whose entry may be known), or an entry to be written.
@@ -123,7 +115,7 @@ class ParkedStore {
   void remember(Entry& entry, std::shared_ptr<const Parked> parked, Freed& freed);
   void release(Entry& entry, Freed& freed);
   void drop(Id id, Freed& freed);
-  void set_file(Entry& entry, std::filesystem::path file);
+  void set_file(Entry& entry, std::filesystem::path file, std::uint64_t bytes);
   void file_gone(Id id);
   Time now();
 

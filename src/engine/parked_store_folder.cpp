@@ -54,7 +54,7 @@ Result<> ParkedStore::open() {
     if (!id) {
       stale_.push_back(std::move(file.path));
     } else if (Entry& entry = entries_.at(*id); entry.file.empty()) {
-      set_file(entry, std::move(file.path));
+      set_file(entry, std::move(file.path), file.bytes);
     }
   }
   return {};
@@ -154,17 +154,18 @@ Result<> ParkedStore::write(const Candidate& candidate) {
   fs::last_write_time(file, candidate.used, ignored);
   const std::scoped_lock lock(mutex_);
   if (const auto found = entries_.find(candidate.id); found != entries_.end()) {
-    set_file(found->second, file);
+    set_file(found->second, file, candidate.bytes);
   } else {
     stale_.push_back(file);  // replaced meanwhile
   }
   return {};
 }
 
-void ParkedStore::set_file(Entry& entry, fs::path file) {
+void ParkedStore::set_file(Entry& entry, fs::path file, std::uint64_t bytes) {
   // An entry with the same tokens may have been replaced a moment ago: its file is this one's now.
   std::erase(stale_, file);
   entry.file = std::move(file);
+  entry.file_bytes = bytes;
 }
 
 }  // namespace corral::engine

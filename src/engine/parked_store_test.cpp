@@ -145,6 +145,7 @@ TEST_F(ParkedStoreFolderTest, OutlivesTheStore) {
   EXPECT_EQ(store.stats().entries, 2u);
   EXPECT_EQ(store.stats().on_disk_only, 2u);
   EXPECT_EQ(store.stats().memory_bytes, 0u);
+  EXPECT_EQ(store.stats().disk_bytes, file_bytes(3) + file_bytes(2));
   const auto hit = store.best(Tokens{1, 2, 9}, 1);
   ASSERT_TRUE(hit);
   EXPECT_EQ(hit->length, 2u);
@@ -183,7 +184,9 @@ TEST_F(ParkedStoreFolderTest, WhatIsSavedNeedNotStayInMemory) {
   ParkedStore store(options());
   store.put(parked({1, 2}));
   EXPECT_EQ(store.let_go_of_saved(), 0u) << "there is no file yet";
+  EXPECT_EQ(store.stats().disk_bytes, 0u);
   save(store);
+  EXPECT_EQ(store.stats().disk_bytes, file_bytes(2));
   store.put(parked({7, 8, 9}));
   EXPECT_EQ(store.let_go_of_saved(), cost(2, 100));
   EXPECT_EQ(store.stats().memory_bytes, cost(3, 100));

@@ -4,11 +4,11 @@
 
 namespace corral::engine {
 
-std::span<const StatField> stat_fields() {
+std::span<const StatField<WorkerStats>> stat_fields() {
   using W = WorkerStats;
-  using enum StatField::Kind;
+  using enum StatKind;
   static constexpr double kMillis = 0.001;
-  static constexpr StatField kFields[] = {
+  static constexpr StatField<W> kFields[] = {
       {"steps", nullptr, "Forward passes", counter, &W::steps},
       {"batch_tokens", nullptr, "Tokens of all passes", counter, &W::batch_tokens},
       {"prompt_tokens", "prompt_tokens_total", "Prompt tokens computed", counter, &W::prompt_tokens},
@@ -46,6 +46,24 @@ std::span<const StatField> stat_fields() {
   return kFields;
 }
 
+std::span<const StatField<ParkedStats>> parked_fields() {
+  using P = ParkedStats;
+  using enum StatKind;
+  static constexpr StatField<P> kFields[] = {
+      {"parked_entries", "parked_entries", "Conversations kept out of the cells", gauge, &P::entries},
+      {"parked_on_disk_only", "parked_entries_on_disk_only", "Of these, the ones that have to be read first", gauge,
+       &P::on_disk_only},
+      {"parked_memory_bytes", "parked_memory_bytes", "Host memory of parked KV", gauge, &P::memory_bytes},
+      {"parked_memory_limit", "parked_memory_limit_bytes", "Most host memory for parked KV", gauge, &P::memory_limit},
+      {"parked_disk_bytes", "parked_disk_bytes", "Files of parked KV", gauge, &P::disk_bytes},
+      {"parked_hits", "parked_hits_total", "Times parked KV was found", counter, &P::hits},
+      {"parked_loads", "parked_loads_total", "Of these, the ones that read a file", counter, &P::loads},
+      {"parked_misses", "parked_misses_total", "Times parked KV was looked for in vain", counter, &P::misses},
+      {"parked_evictions", "parked_evictions_total", "Parked KV that had to leave host memory", counter, &P::evictions},
+  };
+  return kFields;
+}
+
 std::span<const HistogramField> histogram_fields() {
   using W = WorkerStats;
   static constexpr HistogramField kFields[] = {
@@ -61,10 +79,10 @@ std::span<const HistogramField> histogram_fields() {
 WorkerStats Stats::total() const {
   WorkerStats sum;
   for (const WorkerStats& worker : workers) {
-    for (const StatField& field : stat_fields()) {
+    for (const auto& field : stat_fields()) {
       std::visit(
           [&](auto member) {
-            const bool largest = field.kind == StatField::Kind::peak;
+            const bool largest = field.kind == StatKind::peak;
             sum.*member = largest ? std::max(sum.*member, worker.*member) : sum.*member + worker.*member;
           },
           field.member);

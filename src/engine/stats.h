@@ -1,9 +1,10 @@
-// A snapshot of what the engine has done and holds; the counters only grow. What exists stands in two tables, from
-// which every report is made: a new number is a member and a row.
+// A snapshot of what the engine has done and holds; the counters only grow. What exists stands in tables, from which
+// every report is made: a new number is a member and a row.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -64,27 +65,43 @@ struct WorkerStats {
   Histogram step_sessions{kSizeBounds};          // sessions, or pooled inputs, of a pass
 };
 
+// KV that was taken out of the cells and is kept for later (parked_store.h): one store for all workers.
+struct ParkedStats {
+  std::uint64_t entries = 0;       // conversations, or their beginnings
+  std::uint64_t on_disk_only = 0;  // of these, the ones that have to be read first
+  std::uint64_t memory_bytes = 0;  // of the others
+  std::uint64_t memory_limit = 0;  // most that these may be, in bytes
+  std::uint64_t disk_bytes = 0;    // of the files of entries
+  std::uint64_t hits = 0;
+  std::uint64_t loads = 0;  // of the hits, the ones that read a file
+  std::uint64_t misses = 0;
+  std::uint64_t evictions = 0;  // from memory
+};
+
 struct Stats {
   std::vector<WorkerStats> workers;
+  std::optional<ParkedStats> parked;  // none: this model parks nothing
   WorkerStats total() const;
 };
 
-// One number of WorkerStats.
-struct StatField {
-  enum class Kind {
-    counter,  // only grows
-    gauge,    // that of several workers is the sum
-    peak,     // that of several workers is the largest
-  };
+enum class StatKind {
+  counter,  // only grows
+  gauge,    // that of several workers is the sum
+  peak,     // that of several workers is the largest
+};
 
+// One number of WorkerStats or ParkedStats.
+template <typename Counts>
+struct StatField {
   const char* name;    // in JSON
   const char* metric;  // in Prometheus, without the program's prefix; nullptr: a histogram says it already
   const char* help;
-  Kind kind;
-  std::variant<std::uint64_t WorkerStats::*, std::uint32_t WorkerStats::*, double WorkerStats::*> member;
+  StatKind kind;
+  std::variant<std::uint64_t Counts::*, std::uint32_t Counts::*, double Counts::*> member;
   double scale = 1;  // from the member's unit to the metric's
 };
-std::span<const StatField> stat_fields();
+std::span<const StatField<WorkerStats>> stat_fields();
+std::span<const StatField<ParkedStats>> parked_fields();
 
 struct HistogramField {
   const char* metric;

@@ -25,14 +25,40 @@ TEST(Numbers, HistogramsCountWhatHappened) {
   EXPECT_EQ(stats.cached_tokens, 99u);
 }
 
+TEST(Numbers, WhatIsParkedIsCounted) {
+  const auto engine = load(load_options("tiny-llama"));
+  const SessionId session = session_with(*engine, some_tokens(200));
+  generate(*engine, session, endless(20));
+  engine->downsize();
+  const auto after = engine->stats();
+  ASSERT_TRUE(after.parked);
+  EXPECT_EQ(after.parked->entries, 1u);
+  EXPECT_EQ(after.parked->on_disk_only, 0u);
+  EXPECT_GE(after.parked->memory_bytes, after.total().parked_bytes);
+  EXPECT_EQ(after.parked->memory_limit, LoadOptions().park_bytes);
+  EXPECT_EQ(after.parked->disk_bytes, 0u);
+  EXPECT_EQ(after.parked->hits, 0u);
+  generate(*engine, session, endless(5));
+  EXPECT_EQ(engine->stats().parked->hits, 1u);
+}
+
+TEST(Numbers, WhereNothingIsParkedNothingIsSaidOfIt) {
+  LoadOptions options = load_options("tiny-llama");
+  options.park_bytes = 0;
+  EXPECT_FALSE(load(options)->stats().parked);
+  EXPECT_FALSE(load(load_options("tiny-embed"))->stats().parked);
+}
+
 TEST(Numbers, TablesNameEveryNumberOnce) {
   std::set<std::string> names, metrics;
-  for (const StatField& field : stat_fields()) {
+  const auto insert = [&](const auto& field) {
     EXPECT_TRUE(names.insert(field.name).second) << field.name;
-    if (field.metric == nullptr) continue;
+    if (field.metric == nullptr) return;
     EXPECT_TRUE(metrics.insert(field.metric).second) << field.metric;
-    EXPECT_EQ(std::string_view(field.metric).ends_with("_total"), field.kind == StatField::Kind::counter);
-  }
+    EXPECT_EQ(std::string_view(field.metric).ends_with("_total"), field.kind == StatKind::counter);
+  };
+  for (const auto& field : stat_fields()) insert(field);
+  for (const auto& field : parked_fields()) insert(field);
   for (const HistogramField& field : histogram_fields()) EXPECT_TRUE(metrics.insert(field.metric).second);
 }
 

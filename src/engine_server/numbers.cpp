@@ -1,4 +1,6 @@
 // What the engine counts and holds: stats, metrics, slots.
+#include <span>
+
 #include <fmt/format.h>
 
 #include "engine_server/engine_server_impl.h"
@@ -17,6 +19,27 @@ std::vector<protocol::MetricLabel> labels_of(const std::string& model, std::size
   return {{"model", model}, {"worker", std::to_string(worker)}};
 }
 
+template <typename Counts>
+void write_fields(json::Writer& out, std::span<const engine::StatField<Counts>> fields, const Counts& counts) {
+  for (const auto& field : fields)
+    std::visit([&](auto member) { out.field(field.name, counts.*member); }, field.member);
+}
+
+// The head of a metric in one of the engine's tables; false if it has none.
+template <typename Counts>
+bool begin_family(protocol::MetricsText& out, const engine::StatField<Counts>& field) {
+  if (field.metric == nullptr) return false;
+  const bool counter = field.kind == engine::StatKind::counter;
+  out.family(fmt::format("{}{}", kPrefix, field.metric),
+             counter ? protocol::MetricType::counter : protocol::MetricType::gauge, field.help);
+  return true;
+}
+
+template <typename Counts>
+double value_of(const engine::StatField<Counts>& field, const Counts& counts) {
+  return std::visit([&](auto member) { return static_cast<double>(counts.*member) * field.scale; }, field.member);
+}
+
 void write_session(json::Writer& out, const engine::SessionView& session) {
   using enum engine::SessionState;
   out.begin_object().field("id", session.id.value()).field("worker", session.worker);
@@ -30,12 +53,12 @@ void write_session(json::Writer& out, const engine::SessionView& session) {
 }  // namespace
 
 Response EngineServer::Impl::stats() const {
-  const engine::WorkerStats total = service.stats().total();
+  const auto now = service.stats();
   std::string text;
   json::Writer out(text);
   out.begin_object();
-  for (const auto& field : engine::stat_fields())
-    std::visit([&](auto member) { out.field(field.name, total.*member); }, field.member);
+  write_fields(out, engine::stat_fields(), now.total());
+  if (now.parked) write_fields(out, engine::parked_fields(), *now.parked);
   out.end_object();
   return Response::json(200, std::move(text));
 }
@@ -45,25 +68,25 @@ Response EngineServer::Impl::metrics() const {
   std::string text;
   protocol::MetricsText out(text);
   const auto name_of = [](const char* metric) { return fmt::format("{}{}", kPrefix, metric); };
-  const auto each_worker = [&](auto&& value_of) {
+  const auto each_worker = [&](auto&& say) {
     for (std::size_t i = 0; i < now.workers.size(); ++i)
-      out.sample(labels_of(options.model_name, i), value_of(now.workers[i]));
+      out.sample(labels_of(options.model_name, i), say(now.workers[i]));
   };
   for (const auto& field : engine::stat_fields()) {
-    if (field.metric == nullptr) continue;
-    const bool counter = field.kind == engine::StatField::Kind::counter;
-    out.family(name_of(field.metric), counter ? protocol::MetricType::counter : protocol::MetricType::gauge,
-               field.help);
-    each_worker([&](const engine::WorkerStats& worker) {
-      return std::visit([&](auto member) { return static_cast<double>(worker.*member) * field.scale; }, field.member);
-    });
+    if (begin_family(out, field))
+      each_worker([&](const engine::WorkerStats& worker) { return value_of(field, worker); });
   }
   for (const auto& field : engine::histogram_fields()) {
     out.family(name_of(field.metric), protocol::MetricType::histogram, field.help);
     each_worker([&](const engine::WorkerStats& worker) -> const Histogram& { return worker.*field.member; });
   }
-  out.family(name_of("model_bytes"), protocol::MetricType::gauge, "Size of the weights in bytes");
   const protocol::MetricLabel model[] = {{"model", options.model_name}};
+  if (now.parked) {
+    for (const auto& field : engine::parked_fields()) {
+      if (begin_family(out, field)) out.sample(model, value_of(field, *now.parked));
+    }
+  }
+  out.family(name_of("model_bytes"), protocol::MetricType::gauge, "Size of the weights in bytes");
   out.sample(model, static_cast<double>(service.facts().model_bytes));
   return Response::text(200, protocol::kMetricsContentType, std::move(text));
 }

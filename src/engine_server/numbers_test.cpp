@@ -7,6 +7,7 @@ namespace corral::engine_server::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Numbers, SlotsAreTheSessionsThereAre) {
   Fixture server("scripted-endless");
@@ -37,7 +38,8 @@ TEST(Numbers, StatsNameEveryCounter) {
   const auto stats = server.ask("GET", "/stats").json();
   EXPECT_EQ(stats.at("generations").as_int64(), 1);
   EXPECT_GT(stats.at("predicted_tokens").as_int64(), 10);
-  EXPECT_EQ(stats.as_object().size(), engine::stat_fields().size());
+  EXPECT_EQ(stats.at("parked_entries").as_int64(), 0);
+  EXPECT_EQ(stats.as_object().size(), engine::stat_fields().size() + engine::parked_fields().size());
 }
 
 TEST(Numbers, MetricsInPrometheusForm) {
@@ -60,11 +62,26 @@ TEST(Numbers, MetricsInPrometheusForm) {
   EXPECT_EQ(server.ask("GET", "/v1/metrics").status, 200u);
 }
 
+TEST(Numbers, MetricsTellWhatIsParked) {
+  Fixture server("tiny-llama");
+  server.chat("Tell me of a horse that goes home alone, through the night and the rain, and who waits for it there.");
+  ASSERT_TRUE(server.service->downsize().done);
+  const std::string body = server.ask("GET", "/metrics").body;
+  const std::string label = R"({model="tiny-llama"})";
+  EXPECT_THAT(body,
+              HasSubstr("# TYPE corral_engine_parked_entries gauge\ncorral_engine_parked_entries" + label + " 1\n"));
+  EXPECT_THAT(body, HasSubstr("\ncorral_engine_parked_memory_limit_bytes" + label + " 1073741824\n"));
+  EXPECT_THAT(body, Not(HasSubstr("\ncorral_engine_parked_memory_bytes" + label + " 0\n")));
+  EXPECT_THAT(body, HasSubstr("\ncorral_engine_parked_evictions_total" + label + " 0\n"));
+}
+
 TEST(Numbers, AnEmbeddingModelHasNumbersButNoSlots) {
   Fixture server("tiny-embed", 512);
   server.post("/v1/embeddings", R"({"input":["a","b"]})");
   EXPECT_EQ(server.ask("GET", "/slots").body, "[]");
-  EXPECT_THAT(server.ask("GET", "/metrics").body, HasSubstr("corral_engine_step_sessions_count"));
+  const std::string body = server.ask("GET", "/metrics").body;
+  EXPECT_THAT(body, HasSubstr("corral_engine_step_sessions_count"));
+  EXPECT_THAT(body, Not(HasSubstr("corral_engine_parked_entries")));
 }
 
 }  // namespace

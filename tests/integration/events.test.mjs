@@ -171,6 +171,7 @@ test("metrics parse strictly, and counters add up with what was asked", async ()
   assert.equal(value(found, "corral_engine_up", of), 1);
   assert.equal(value(found, "corral_engine_predicted_tokens_total", of), asked.output);
   assert.ok(value(found, "corral_engine_kv_cells", of) > 0);
+  assert.equal(value(found, "corral_engine_parked_memory_limit_bytes", of), 2 ** 30);
   const stats = (await server.get("/v1/stats")).body;
   assert.equal(stats.prompt_tokens_total - before.prompt_tokens_total, asked.input + embedded);
   assert.equal(stats.output_tokens_total - before.output_tokens_total, asked.output);
