@@ -1,6 +1,5 @@
 // From options to running workers.
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include <fmt/core.h>
@@ -41,11 +40,9 @@ KvLayout layout_of(const Model& model, const LoadOptions& options, bool parks, s
 // Parked KV is of use only to the same weights, cache types and adapters under the same libllama, with the same factors
 // of RoPE.
 std::string fingerprint(const LoadOptions& options, const Model& model) {
-  std::error_code none;
-  const auto changed = std::filesystem::last_write_time(options.path, none).time_since_epoch().count();
-  std::string text = fmt::format("{} {} {} {} {} {} {}", std::filesystem::absolute(options.path, none).string(),
-                                 changed, model.facts().model_bytes, model.facts().n_params, options.cache_type_k,
-                                 options.cache_type_v, running_llama_version());
+  std::string text =
+      fmt::format("{} {} {} {} {} {}", model.identity(), model.facts().model_bytes, model.facts().n_params,
+                  options.cache_type_k, options.cache_type_v, running_llama_version());
   text += options.flash_attention == Toggle::off ? " no-fa" : "";
   if (const auto params = context_params(model, options, {}); params && model.has_long_rope(params->n_ctx))
     text += " long-rope";

@@ -81,32 +81,17 @@ bool maps_file(const llama_model* model, const LoadOptions& options) {
   return true;
 }
 
-// The files of a split set, or the one.
-std::vector<std::string> parts_of(const std::string& path, const gguf_context* first) {
-  const std::int64_t key = gguf_find_key(first, "split.count");
-  const int count = key < 0 ? 1 : gguf_get_val_u16(first, key);
-  char prefix[4096], part[4096];
-  if (count <= 1 || llama_split_prefix(prefix, sizeof prefix, path.c_str(), 0, count) <= 0) return {path};
-  std::vector<std::string> paths;
-  for (int i = 0; i < count; ++i) {
-    if (llama_split_path(part, sizeof part, prefix, i, count) > 0) paths.emplace_back(part);
-  }
-  return paths;
-}
-
 // A loader that maps the file keeps, of each part, the pages from the first to the last weight that is used in place:
 // weights in plain host memory. Weights that lie between and were copied elsewhere stay mapped as well.
-void add_mapping(const llama_model* model, const std::string& path, MemoryEstimate& estimate) {
+void add_mapping(const Model& model, MemoryEstimate& estimate) {
   std::unordered_map<std::string, const ggml_tensor*> in_place;
-  for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
+  for (const auto& [name, tensor] : llama_internal_get_tensor_map(model.handle())) {
     if (tensor->buffer != nullptr && ggml_backend_buft_is_host(ggml_backend_buffer_get_type(tensor->buffer)))
       in_place.emplace(name, tensor);
   }
-  const GgufPtr first = open_gguf(path);
-  if (!first) return;  // it could be read a moment ago
-  for (const std::string& part : parts_of(path, first.get())) {
-    const GgufPtr file = open_gguf(part);
-    if (!file) continue;
+  for (const std::string& path : model.files()) {
+    const GgufPtr file = open_gguf(path);
+    if (!file) continue;  // it could be read a moment ago
     std::uint64_t begin = ~0ull, end = 0;
     for (std::int64_t i = 0; i < gguf_get_n_tensors(file.get()); ++i) {
       if (!in_place.contains(gguf_get_tensor_name(file.get(), i))) continue;
@@ -235,7 +220,7 @@ Result<MemoryEstimate> estimate_model(const LoadOptions& options, std::uint32_t 
   const std::uint32_t rows = std::max(params->n_seq_max, generative ? params->n_outputs_max : 0);
   sum.estimate().devices.front().compute += row * rows * workers;
   for (const LoraAdapter& lora : options.loras) add_adapter((*model)->handle(), lora.path, sum);
-  if (maps_file((*model)->handle(), options)) add_mapping((*model)->handle(), options.path, sum.estimate());
+  if (maps_file((*model)->handle(), options)) add_mapping(**model, sum.estimate());
   return std::move(sum.estimate());
 }
 

@@ -55,6 +55,11 @@ class Model final : public TokenTable {
   // Adds the LoRA adapters of the load to a new context of this model.
   void apply_adapters(llama_context* context) const;
 
+  // What it was loaded from: one file, or all parts of a split set.
+  std::vector<std::string> files() const;
+  // Tells this state of these files from any other, by their paths, sizes and times, as they are now.
+  std::string identity() const;
+
   // A metadata value of the file, empty if there is none.
   std::string meta(const std::string& key) const;
 

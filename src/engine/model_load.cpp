@@ -243,6 +243,27 @@ std::uint64_t Model::kv_bytes_per_token() const {
   return std::uint64_t{2} * 2 * facts_.n_layer * static_cast<std::uint64_t>(llama_model_n_head_kv(m)) * per_head;
 }
 
+std::vector<std::string> Model::files() const {
+  const std::string parts = meta("split.count");
+  int count = 1;
+  std::from_chars(parts.data(), parts.data() + parts.size(), count);
+  char prefix[4096], part[4096];
+  if (count <= 1 || llama_split_prefix(prefix, sizeof prefix, facts_.path.c_str(), 0, count) <= 0) return {facts_.path};
+  std::vector<std::string> files;
+  for (int i = 0; i < count; ++i) {
+    if (llama_split_path(part, sizeof part, prefix, i, count) > 0) files.emplace_back(part);
+  }
+  return files;
+}
+
+std::string Model::identity() const {
+  std::string text;
+  std::error_code ignored;
+  for (const std::string& file : files())
+    text += (text.empty() ? "" : "|") + identity_of(std::filesystem::absolute(file, ignored).string());
+  return text;
+}
+
 std::string Model::meta(const std::string& key) const {
   char small[256];
   const std::int32_t length = llama_model_meta_val_str(model_.get(), key.c_str(), small, sizeof small);
