@@ -35,6 +35,32 @@ TEST_P(Downsizing, ASessionGoesOnWithoutComputingAnything) {
   EXPECT_EQ(engine->stats().total().restored, 1u);
 }
 
+// It used to compute everything again.
+TEST_P(Downsizing, ASessionThatSharesNothingGoesOnToo) {
+  const auto engine = load(load_options(GetParam()));
+  const Reference reference(GetParam());
+  const std::vector<Token> prompt = some_tokens(200);
+  const SessionId session = *engine->create_session({.share_prefix = false});
+  ASSERT_TRUE(engine->append_input(session, prompt));
+  const Answer first = generate(*engine, session, endless(20));
+  EXPECT_GT(engine->downsize().parked_bytes, 0u);
+
+  const SessionId other = session_with(*engine, prompt + first.tokens);
+  EXPECT_EQ(generate(*engine, other, endless(5)).finish.usage.cached_tokens, 0u) << "nobody else finds it";
+  ASSERT_TRUE(engine->end_session(other));
+  EXPECT_TRUE(engine->downsize().done);
+  const Answer second = generate(*engine, session, endless(20));
+  EXPECT_EQ(second.finish.usage.cached_tokens, 219u);
+  EXPECT_TRUE(reference.is_greedy(prompt + first.tokens, second.tokens, true));
+  EXPECT_EQ(engine->stats().parked->entries, 1u) << "the other's; its own is in cells again";
+
+  EXPECT_TRUE(engine->downsize().done);
+  EXPECT_EQ(engine->stats().parked->entries, 2u);
+  ASSERT_TRUE(engine->end_session(session));
+  (void)engine->sessions();
+  EXPECT_EQ(engine->stats().parked->entries, 1u) << "it went with its session";
+}
+
 // A conversation of 220 tokens and the downsizing behind it.
 DownsizeReport downsize_behind(InferenceEngine& engine, SessionId session) {
   generate(engine, session, endless(20));
@@ -64,6 +90,37 @@ TEST_F(DownsizeToFolder, ConversationsDoNotStayInMemory) {
   EXPECT_EQ(downsize_behind(*engine, session).parked_bytes, 0u);
   EXPECT_EQ(files().size(), 1u);
   EXPECT_EQ(generate(*engine, session, endless(5)).finish.usage.cached_tokens, 219u);
+}
+
+TEST_F(DownsizeToFolder, WhatIsNotSharedIsNotWritten) {
+  LoadOptions options = load_options("tiny-llama");
+  options.park_dir = folder_;
+  auto engine = load(options);
+  const SessionId session = *engine->create_session({.share_prefix = false});
+  ASSERT_TRUE(engine->append_input(session, some_tokens(200)));
+  EXPECT_GT(downsize_behind(*engine, session).parked_bytes, 0u) << "it stays in memory";
+  EXPECT_EQ(generate(*engine, session, endless(5)).finish.usage.cached_tokens, 219u);
+  engine.reset();
+  EXPECT_TRUE(files().empty());
+}
+
+// There is room for one of the two: for the one that somebody may ask for again.
+TEST_F(DownsizeToFolder, WhatEndsWithItsSessionTakesNobodysPlaceAtTheEnd) {
+  LoadOptions options = load_options("tiny-llama");
+  options.park_dir = folder_;
+  {
+    const auto engine = load(load_options("tiny-llama"));
+    options.park_bytes = downsize_behind(*engine, session_with(*engine, some_tokens(200))).parked_bytes * 3 / 2;
+  }
+  auto engine = load(options);
+  const SessionId over = session_with(*engine, some_tokens(200));
+  generate(*engine, over, endless(20));
+  ASSERT_TRUE(engine->end_session(over));
+  const SessionId alone = *engine->create_session({.share_prefix = false});
+  ASSERT_TRUE(engine->append_input(alone, some_tokens(200, 5)));
+  generate(*engine, alone, endless(20));
+  engine.reset();
+  EXPECT_EQ(files().size(), 1u);
 }
 
 TEST(Downsize, WaitsForNobodyAndInterruptsNobody) {

@@ -90,8 +90,10 @@ struct LoadOptions {
 };
 
 struct SessionOptions {
-  std::uint32_t n_ctx = 0;   // most tokens of this session; 0 or more than the service has: what it has
-  bool share_prefix = true;  // take over KV that others computed for the same beginning, and leave it to others
+  std::uint32_t n_ctx = 0;  // most tokens of this session; 0 or more than the service has: what it has
+  // Take over KV that others computed for the same beginning, and leave it to others. False: what is parked of the
+  // session is found by nobody else and gone with it.
+  bool share_prefix = true;
 };
 
 struct LogitBias {

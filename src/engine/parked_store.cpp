@@ -24,6 +24,38 @@ bool ParkedStore::put(Parked parked) {
   return true;
 }
 
+std::optional<ParkedStore::Id> ParkedStore::put_own(Parked parked, Id former) {
+  if (parked.tokens.empty() || memory_bytes(parked) > options_.memory_bytes) return std::nullopt;
+  auto shared = std::make_shared<const Parked>(std::move(parked));
+  Freed freed;
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = entries_.find(former); found != entries_.end()) {
+    if (common_prefix(found->second.parked->tokens, shared->tokens) == shared->tokens.size()) return former;
+    drop(former, freed);
+  }
+  const Id id = ++last_id_;
+  Entry& entry = entries_[id];
+  entry.own = true;
+  remember(entry, std::move(shared), freed);
+  return id;
+}
+
+std::optional<ParkedStore::Hit> ParkedStore::own(Id id, std::span<const Token> wanted) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(id);
+  if (found != entries_.end()) {
+    const auto& parked = found->second.parked;
+    const auto length = static_cast<std::uint32_t>(common_prefix(parked->tokens, wanted));
+    if (length > 0 && (!options_.whole_only || length == parked->tokens.size())) {
+      found->second.used = now();
+      ++counts_.hits;
+      return Hit{id, length, parked};
+    }
+  }
+  ++counts_.misses;
+  return std::nullopt;
+}
+
 bool ParkedStore::covers(std::span<const Token> tokens) const {
   bool found = false;
   const std::scoped_lock lock(mutex_);

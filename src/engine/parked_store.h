@@ -61,6 +61,12 @@ class ParkedStore {
   // file; a damaged one is removed and the next best entry taken.
   std::optional<Hit> best(std::span<const Token> wanted, std::uint32_t least);
 
+  // Keeps the entry for whoever knows its id: nobody else finds it, and no file is made of it. It takes the place of
+  // the owner's `former` one (0: none), unless that is as long or longer and begins with it. Nothing: there is no room.
+  std::optional<Id> put_own(Parked parked, Id former);
+  // An entry of put_own, if it is still there and of use for `wanted`.
+  std::optional<Hit> own(Id id, std::span<const Token> wanted);
+
   // Forgets the entry and its file, for one that turned out to be of no use.
   void erase(Id id);
 
@@ -92,6 +98,7 @@ class ParkedStore {
     std::shared_ptr<const Parked> parked;
     std::filesystem::path file;
     std::uint64_t file_bytes = 0;
+    bool own = false;  // not in the index, never in a file
     Time used;
   };
   // What competes for room in the folder: a file there is (whose entry may be known), or an entry to be written.

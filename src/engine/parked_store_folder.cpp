@@ -137,7 +137,7 @@ Result<std::vector<ParkedStore::Candidate>> ParkedStore::candidates(Saved& saved
     // The rest of them another process removed.
     for (const auto& [file, id] : known) file_gone(id);
     for (const auto& [id, entry] : entries_) {
-      if (!entry.file.empty()) continue;
+      if (entry.own || !entry.file.empty()) continue;
       all.push_back({parked_file_bytes(options_.fingerprint, *entry.parked), entry.used, id, {}, entry.parked});
     }
   }

@@ -104,6 +104,58 @@ TEST(ParkedStore, ForgetsWhatIsErased) {
   EXPECT_EQ(store.stats().memory_bytes, 0u);
 }
 
+TEST(ParkedStore, WhatIsOnesOwnIsFoundByItsIdAlone) {
+  ParkedStore store({.memory_bytes = kPlenty});
+  const auto id = store.put_own(parked({1, 2, 3}), 0);
+  ASSERT_TRUE(id);
+  EXPECT_FALSE(store.best(Tokens{1, 2, 3}, 1));
+  EXPECT_FALSE(store.covers(Tokens{1, 2}));
+  EXPECT_EQ(store.own(*id, Tokens{1, 2, 3, 4})->length, 3u);
+  EXPECT_EQ(store.own(*id, Tokens{1, 2, 7})->length, 2u);
+  EXPECT_FALSE(store.own(*id, Tokens{7}));
+  EXPECT_EQ(store.stats().entries, 1u);
+  store.put(parked({1, 2, 3}));
+  store.put(parked({1, 2, 3, 4}));
+  EXPECT_EQ(store.stats().entries, 2u) << "it is replaced by nobody's longer one";
+  store.erase(*id);
+  EXPECT_FALSE(store.own(*id, Tokens{1, 2, 3}));
+  EXPECT_EQ(store.stats().memory_bytes, cost(4, 100));
+}
+
+TEST(ParkedStore, AnOwnEntryTakesThePlaceOfTheFormerOneIfItSaysMore) {
+  ParkedStore store({.memory_bytes = kPlenty});
+  const auto first = store.put_own(parked({1, 2, 3}), 0);
+  EXPECT_EQ(store.put_own(parked({1, 2}), *first), first);
+  const auto other = store.put_own(parked({1, 5}), *first);
+  EXPECT_NE(other, first);
+  const auto longer = store.put_own(parked({1, 5, 6}), *other);
+  EXPECT_NE(longer, other);
+  EXPECT_EQ(store.stats().entries, 1u);
+  EXPECT_EQ(store.own(*longer, Tokens{1, 5, 6})->parked->bytes, bytes_of(Tokens{1, 5, 6}, 100));
+}
+
+TEST(ParkedStore, OwnEntriesLeaveLikeOthers) {
+  ParkedStore store({.memory_bytes = 2 * cost(2, 100)});
+  EXPECT_FALSE(store.put_own(parked({1, 1}, kPlenty), 0));
+  const auto id = store.put_own(parked({1, 1}), 0);
+  store.put(parked({2, 2}));
+  store.own(*id, Tokens{1, 1});
+  store.put(parked({3, 3}));
+  EXPECT_FALSE(store.best(Tokens{2, 2}, 1));
+  EXPECT_TRUE(store.own(*id, Tokens{1, 1}));
+  store.put(parked({4, 4}));
+  store.put(parked({5, 5}));
+  EXPECT_FALSE(store.own(*id, Tokens{1, 1}));
+  EXPECT_NE(store.put_own(parked({1, 1, 1}), *id), id);
+}
+
+TEST(ParkedStore, OwnEntriesThatCannotBeCutMatchAsAWholeOnly) {
+  ParkedStore store({.memory_bytes = kPlenty, .whole_only = true});
+  const auto id = store.put_own(parked({1, 2}), 0);
+  EXPECT_FALSE(store.own(*id, Tokens{1, 3}));
+  EXPECT_TRUE(store.own(*id, Tokens{1, 2, 3}));
+}
+
 TEST(ParkedStore, WithoutAFolderNothingIsSaved) {
   ParkedStore store({.memory_bytes = kPlenty});
   store.put(parked({1, 2}));

@@ -29,6 +29,7 @@ void Sequences::add(Session& session) { sessions_.emplace(session.id(), &session
 
 void Sequences::remove(Session& session) {
   keep(session);
+  forget_own(session);
   index_.erase(owner_of(session));
   sessions_.erase(session.id());
 }
@@ -48,7 +49,7 @@ void Sequences::free_id(std::int32_t sequence) {
 // An ended session's cells become a prefix for others, if they are of use to anybody.
 void Sequences::keep(Session& session) {
   if (session.sequence < 0) return;
-  const bool worth = sharing() && session.share && session.in_cache >= kLeastShared;
+  const bool worth = shares(session) && session.in_cache >= kLeastShared;
   if (!worth || !memory_->divisible() || session.in_cache > most_prefix_tokens_) {
     if (!worth) {
       drop(session);
@@ -90,6 +91,21 @@ void Sequences::store(std::span<const Token> tokens, std::vector<std::uint8_t> b
   counters_.parked_bytes += size;
 }
 
+void Sequences::store_own(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
+  const std::size_t size = bytes.size();
+  if (size == 0) return;
+  const auto begin = session.history.begin();
+  const auto kept = store_->put_own({.tokens = {begin, begin + tokens}, .bytes = std::move(bytes)}, session.parked);
+  if (!kept || *kept == session.parked) return;
+  session.parked = *kept;
+  ++counters_.parked;
+  counters_.parked_bytes += size;
+}
+
+void Sequences::forget_own(Session& session) {
+  if (session.parked != 0) store_->erase(std::exchange(session.parked, 0));
+}
+
 void Sequences::evict(PrefixList::iterator prefix) {
   park(prefix->sequence, prefix->tokens);
   prefix_tokens_ -= static_cast<std::uint32_t>(prefix->tokens.size());
@@ -111,8 +127,11 @@ void Sequences::set_aside(Session& session) {
 }
 
 void Sequences::detach(Session& session) {
-  if (session.sequence >= 0 && session.share && sharing())
+  if (session.sequence >= 0 && shares(session)) {
     park(session.sequence, std::span(session.history).first(session.in_cache));
+  } else if (session.sequence >= 0 && store_ && session.in_cache >= kLeastParked) {
+    store_own(session, session.in_cache, memory_->save(session.sequence));
+  }
   drop(session);
 }
 
@@ -127,7 +146,11 @@ bool Sequences::take_id(Session& session) {
 
 Sequences::Attach Sequences::attach(Session& session) {
   if (session.sequence >= 0) return Attach::done;
-  if (!session.share || !sharing()) return take_id(session) ? Attach::done : Attach::no_place;
+  if (!shares(session)) {
+    if (!take_id(session)) return Attach::no_place;
+    restore_own(session);
+    return Attach::done;
+  }
   // The last token is always computed: its logits are what the session is here for.
   const auto wanted = std::span<const Token>(session.history).first(session.history.size() - 1);
   bool being_computed = false;
@@ -234,9 +257,20 @@ bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
   return session.in_cache > 0;
 }
 
-void Sequences::park_saved(const Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
-  if (!session.share || !store_ || !sharing() || tokens < kLeastParked) return;
-  store(std::span(session.history).first(tokens), std::move(bytes));
+// What was parked of a session that doesn't share is in its cells again, or of no more use: then the bytes go.
+void Sequences::restore_own(Session& session) {
+  if (session.parked == 0) return;
+  const auto hit = store_->own(session.parked, std::span(session.history).first(session.history.size() - 1));
+  if (!hit || restore(session, *hit)) forget_own(session);
+}
+
+void Sequences::park_saved(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
+  if (!store_ || tokens < kLeastParked) return;
+  if (shares(session)) {
+    store(std::span(session.history).first(tokens), std::move(bytes));
+  } else {
+    store_own(session, tokens, std::move(bytes));
+  }
 }
 
 bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes) {
@@ -246,7 +280,7 @@ bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const
   }
   if (tokens == 0 || memory_->restore(session.sequence, bytes)) {
     set_cached(session, tokens);
-    if (session.share && sharing() && memory_->divisible()) index_.set(owner_of(session), session.history);
+    if (shares(session) && memory_->divisible()) index_.set(owner_of(session), session.history);
     return true;
   }
   drop(session);
@@ -276,7 +310,7 @@ void Sequences::resync(Session& session) {
 }
 
 void Sequences::settle(Session& session) {
-  if (session.sequence >= 0 && session.share && sharing() && memory_->divisible())
+  if (session.sequence >= 0 && shares(session) && memory_->divisible())
     index_.set(owner_of(session), std::span<const Token>(session.history).first(session.in_cache));
 }
 

@@ -2,7 +2,8 @@
 //
 // A session that needs KV gets the longest beginning of its history that exists already: in another sequence (shared,
 // or taken over from an ended session), or parked in host memory. What loses its cells is parked; a session always
-// keeps its tokens, so at the worst they are computed again.
+// keeps its tokens, so at the worst they are computed again. A session that doesn't share gets only what was parked of
+// itself, and nobody else finds that.
 //
 // Order of taking back: kept prefixes of ended sessions, then sessions that don't run (idle, paused), least recently
 // used first.
@@ -23,7 +24,7 @@ namespace corral::engine {
 
 class Sequences {
  public:
-  // prefix_tokens: most tokens of ended sessions to keep in cells; 0: nothing is shared, kept or found parked.
+  // prefix_tokens: most tokens of ended sessions to keep in cells; 0: nothing is shared or kept.
   // `store` (shared by the workers of a model) may be nullptr: then nothing is parked.
   Sequences(std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens);
 
@@ -46,7 +47,7 @@ class Sequences {
   // Gives a session without a sequence one with saved cells. False if that isn't possible: it has none then.
   bool put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes);
   // Parks what was saved of a session that has no sequence.
-  void park_saved(const Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
+  void park_saved(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
   // The session's cells are wanted no longer, but it will have all of its history in the cache again.
   void set_aside(Session& session);
   // As detach, without parking: the cells hold nothing of value.
@@ -110,10 +111,14 @@ class Sequences {
   void keep(Session& session);
   void park(std::int32_t sequence, std::span<const Token> tokens);
   void store(std::span<const Token> tokens, std::vector<std::uint8_t> bytes);
+  void store_own(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
+  void restore_own(Session& session);
+  void forget_own(Session& session);
   void evict(PrefixList::iterator prefix);
   void free_id(std::int32_t sequence);
   void set_cached(Session& session, std::uint32_t tokens);
   bool sharing() const { return most_prefix_tokens_ > 0; }
+  bool shares(const Session& session) const { return session.share && sharing(); }
 
   const std::shared_ptr<ParkedStore> store_;
   const std::uint32_t most_prefix_tokens_;

@@ -78,13 +78,14 @@ struct Session {
   }
 
   const std::shared_ptr<SessionShared> shared;
-  const bool share;  // takes KV over from others and leaves it to them
+  const bool share;  // takes KV over from others and leaves it to them; else what is parked of it is its own
   Phase phase = Phase::idle;
   std::vector<Token> history;   // everything appended and generated, in order
   std::vector<Token> appended;  // came while a generation ran; goes behind it
   std::int32_t sequence = -1;   // KV sequence; -1: none
   std::uint32_t in_cache = 0;   // so many tokens of the history are in the KV cache; 0 without a sequence
   std::uint32_t borrowed = 0;   // of these, so many were another's when it came and needed no cells in a pool
+  std::uint64_t parked = 0;     // what the store of parked KV keeps for this session alone; 0: nothing
   // A pass with others failed: up to here its history is computed in passes of its own, so that the one to blame shows.
   std::uint32_t suspect_until = 0;
   std::uint64_t last_used = 0;  // pass number: who goes first when cells are needed

@@ -52,7 +52,12 @@ void WorkerCore::shut_down() {
   for (auto& [id, session] : sessions_) {
     if (session->generation) finish(*session, StopReason::shutdown);
   }
-  if (options_.park_at_end) sequences_.park_all();
+  if (!options_.park_at_end) return;
+  // What is of use to nobody else ends with its session; to park it would cost others their place.
+  for (auto& [id, session] : sessions_) {
+    if (!session->share) sequences_.remove(*session);
+  }
+  sequences_.park_all();
 }
 
 Session* WorkerCore::find(SessionId id) {

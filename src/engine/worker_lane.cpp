@@ -77,7 +77,7 @@ void WorkerCore::give_up_lane() {
   lane_->stop();
   Session& session = *std::exchange(aside_, nullptr);
   // What it had in cells before is worth as much as ever.
-  if (brought_.tokens > 0 && session.share) sequences_.park_saved(session, brought_.tokens, *brought_.bytes);
+  if (brought_.tokens > 0) sequences_.park_saved(session, brought_.tokens, *brought_.bytes);
   brought_ = {};
   sequences_.drop(session);
 }
