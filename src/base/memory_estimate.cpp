@@ -26,22 +26,27 @@ std::uint64_t MemoryEstimate::total() const {
 std::uint64_t MemoryEstimate::resident() const { return host_buffers(*this) + mapped + process; }
 std::uint64_t MemoryEstimate::unreclaimable() const { return host_buffers(*this) + process; }
 
-std::vector<MemoryNeed> never_fits(const MemoryEstimate& estimate, std::uint64_t host_total) {
+std::vector<MemoryNeed> needs_of(const MemoryEstimate& estimate, std::optional<std::uint64_t> host_have) {
   std::vector<MemoryNeed> needs;
   for (std::size_t i = 0; i < estimate.devices.size(); ++i) {
     const DeviceMemory& device = estimate.devices[i];
-    const std::uint64_t need = i == 0 ? estimate.unreclaimable() : device.total();
-    const std::uint64_t have = i == 0 ? host_total : device.have;
-    if (have != 0 && need > have) needs.push_back({device.device, need, have});
+    if (i == 0 && host_have) needs.push_back({device.device, estimate.unreclaimable(), *host_have});
+    if (i > 0 && device.have != 0) needs.push_back({device.device, device.total(), device.have});
   }
   return needs;
 }
 
-std::string in_words(const std::vector<MemoryNeed>& needs) {
+std::vector<MemoryNeed> never_fits(const MemoryEstimate& estimate, std::uint64_t host_total) {
+  auto needs = needs_of(estimate, host_total != 0 ? std::optional(host_total) : std::nullopt);
+  std::erase_if(needs, [](const MemoryNeed& need) { return need.need <= need.have; });
+  return needs;
+}
+
+std::string in_words(const std::vector<MemoryNeed>& needs, Have have) {
   std::string text;
   for (const auto& need : needs) {
-    fmt::format_to(std::back_inserter(text), "{}{} on {}, which has {}", text.empty() ? "needs " : "; ",
-                   readable(need.need), need.device, readable(need.have));
+    fmt::format_to(std::back_inserter(text), "{}{} on {}, which has {}{}", text.empty() ? "needs " : "; ",
+                   readable(need.need), need.device, readable(need.have), have == Have::free ? " free" : "");
   }
   return text;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,10 +45,16 @@ struct MemoryEstimate {
   friend bool operator==(const MemoryEstimate&, const MemoryEstimate&) = default;
 };
 
+// What `estimate` needs on each device of which it is known what it has: the host `host_have`, others their
+// DeviceMemory::have.
+std::vector<MemoryNeed> needs_of(const MemoryEstimate& estimate, std::optional<std::uint64_t> host_have);
 // The devices on which `estimate` needs more than the device has altogether: it never fits. `host_total` is the memory
-// of this machine, or what a limit leaves of it. Empty: it fits into the empty machine.
+// of this machine, or what a limit leaves of it; 0: not known. Empty: it fits into the empty machine.
 std::vector<MemoryNeed> never_fits(const MemoryEstimate& estimate, std::uint64_t host_total);
-// "needs 12.5 GiB on cpu, which has 8.0 GiB"; for error messages.
-std::string in_words(const std::vector<MemoryNeed>& needs);
+
+// What MemoryNeed::have tells of a device.
+enum class Have { altogether, free };
+// "needs 12.5 GiB on cpu, which has 8.0 GiB", or "... 8.0 GiB free"; for error messages.
+std::string in_words(const std::vector<MemoryNeed>& needs, Have have = Have::altogether);
 
 }  // namespace corral

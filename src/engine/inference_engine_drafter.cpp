@@ -4,6 +4,7 @@
 #include "engine/context.h"
 #include "engine/context_params.h"
 #include "engine/inference_engine_impl.h"
+#include "engine/memory_estimate.h"
 #include "engine/model_drafter.h"
 #include "engine/ngram_drafter.h"
 
@@ -16,7 +17,8 @@ bool InferenceEngine::Impl::may_guess() const {
 Result<> InferenceEngine::Impl::load_draft() {
   if (!may_guess() || options.speculative.draft_path.empty()) return {};
   auto loaded = load_draft_model(options, *model);
-  if (!loaded) return std::unexpected(loaded.error());
+  if (!loaded)
+    return std::unexpected(explain_failure(loaded.error(), draft_options(options, options.n_ctx), read_host_memory()));
   draft_model = std::move(*loaded);
   return {};
 }
@@ -30,7 +32,7 @@ Result<std::unique_ptr<Drafter>> InferenceEngine::Impl::make_drafter(std::uint32
     return Context::make(draft_model, draft, go_on, shape);
   };
   auto memory = make({});
-  if (!memory) return std::unexpected(memory.error());
+  if (!memory) return std::unexpected(explain_failure(memory.error(), draft, read_host_memory(), FailedPart::context));
   const double size = static_cast<double>(draft_model->facts().model_bytes);
   const ModelDrafterOptions how{.sessions = draft.max_sequences,
                                 .least_probability = options.speculative.draft_probability,

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/context.h"
 #include "engine/inference_engine.h"
 #include "engine/placement.h"
 #include "engine/pooling_worker.h"
@@ -30,6 +31,8 @@ class InferenceEngine::Impl {
     if (found == sessions.end()) return std::unexpected(session_not_found(session));
     return found->second;
   }
+  // A worker's memory; also from its thread, behind a downsize.
+  Result<std::unique_ptr<Context>> make_context(const std::atomic<bool>& abort, KvShape shape);
   // While loading.
   Result<> add_worker();
   Result<> load_draft();

@@ -96,13 +96,20 @@ std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_
                                          [box](PrefillResult result) { box->post(std::move(result)); });
 }
 
+Result<std::unique_ptr<Context>> InferenceEngine::Impl::make_context(const std::atomic<bool>& abort, KvShape shape) {
+  auto made = Context::make(model, options, abort, shape);
+  // Parts are only tried: where there is no memory for a pool either, that says why.
+  if (made || !shape.unified()) return made;
+  return std::unexpected(explain_failure(std::move(made.error()), options, read_host_memory(), FailedPart::context));
+}
+
 Result<> InferenceEngine::Impl::add_worker() {
   auto box = std::make_shared<CommandBox>();
   KvMaker make = [this, box](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
-    return Context::make(model, options, box->abort_flag(), shape);
+    return make_context(box->abort_flag(), shape);
   };
   auto memory = make({});
-  if (!memory) return std::unexpected(explain_failure(memory.error(), options, read_host_memory()));
+  if (!memory) return std::unexpected(std::move(memory.error()));
   take_facts(**memory);
   auto drafter = make_drafter((*memory)->n_ctx());
   if (!drafter) return std::unexpected(drafter.error());
@@ -135,9 +142,9 @@ Result<> InferenceEngine::Impl::add_worker() {
 
 Result<> InferenceEngine::Impl::add_pooler() {
   auto box = std::make_shared<PoolingBox>();
-  auto make = [this, box] { return Context::make(model, options, box->abort_flag()); };
+  auto make = [this, box] { return make_context(box->abort_flag(), {}); };
   auto context = make();
-  if (!context) return std::unexpected(explain_failure(context.error(), options, read_host_memory()));
+  if (!context) return std::unexpected(std::move(context.error()));
   take_facts(**context);
   poolers.push_back(std::make_unique<PoolingWorker>(model, std::move(*context), std::move(make), std::move(box)));
   return {};

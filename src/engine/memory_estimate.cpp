@@ -10,6 +10,7 @@
 
 #include "engine/backends.h"
 #include "engine/context_params.h"
+#include "engine/devices.h"
 #include "engine/errors.h"
 #include "engine/llama_internal.h"
 #include "engine/llama_log.h"
@@ -45,6 +46,12 @@ ggml_backend_dev_t device_of(ggml_backend_buffer_type_t type) {
   return kind == GGML_BACKEND_DEVICE_TYPE_GPU || kind == GGML_BACKEND_DEVICE_TYPE_IGPU ? device : nullptr;
 }
 
+std::string name_of(ggml_backend_dev_t device) {
+  std::string name = ggml_backend_dev_name(device);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
 // The estimate while it is added up.
 class Sum {
  public:
@@ -55,11 +62,9 @@ class Sum {
     if (device == nullptr) return estimate_.devices.front();
     const auto [place, is_new] = places_.emplace(device, estimate_.devices.size());
     if (is_new) {
-      std::string name = ggml_backend_dev_name(device);
-      std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
       std::size_t free = 0, total = 0;
       ggml_backend_dev_memory(device, &free, &total);
-      estimate_.devices.push_back({.device = std::move(name), .have = total});
+      estimate_.devices.push_back({.device = name_of(device), .have = total});
     }
     return estimate_.devices[place->second];
   }
@@ -187,8 +192,15 @@ std::uint64_t bound(const Model& model, const llama_context_params& params, cons
 Error too_little(errc cause, const LoadOptions& options, std::uint32_t n_ctx, std::vector<MemoryNeed> needs) {
   Error error(make_error_code(cause),
               fmt::format("'{}' with a context of {} tokens {}: take a smaller context{}", options.path, n_ctx,
-                          in_words(needs), cause == errc::never_fits ? "" : " or unload something"),
+                          in_words(needs, cause == errc::never_fits ? Have::altogether : Have::free),
+                          cause == errc::never_fits ? "" : " or unload something"),
               "n_ctx");
+  error.memory = std::move(needs);
+  return error;
+}
+
+Error with_needs(Error error, std::vector<MemoryNeed> needs, Have have) {
+  error.message += " (it " + in_words(needs, have) + ")";
   error.memory = std::move(needs);
   return error;
 }
@@ -282,17 +294,34 @@ Result<> check_contexts_fit(const Model& model, const LoadOptions& options, cons
       too_little(errc::out_of_memory, options, params->n_ctx, {{on_host.device, more, host.available}}));
 }
 
-Error explain_failure(Error error, const LoadOptions& options, const HostMemory& host) {
+Error explain_failure(Error error, const LoadOptions& options, const HostMemory& host, FailedPart part) {
   if (error.code != errc::out_of_memory || !error.memory.empty()) return error;
   auto estimate = estimate_memory(options);
   if (!estimate) return error;
-  estimate->process = 0;
-  auto needs = never_fits(*estimate, host.total);
-  if (needs.empty()) return error;
-  error.code = make_error_code(errc::never_fits);
-  error.message += " (it " + in_words(needs) + ")";
-  error.memory = std::move(needs);
-  return error;
+  estimate->process = 0;  // it is here already
+  if (auto needs = never_fits(*estimate, host.total); !needs.empty()) {
+    error.code = make_error_code(errc::never_fits);
+    return with_needs(std::move(error), std::move(needs), Have::altogether);
+  }
+  if (part == FailedPart::context) {
+    LoadOptions one = options;
+    one.workers = 1;
+    one.speculative = {};
+    estimate = estimate_memory(one);
+    if (!estimate) return error;
+    estimate->process = estimate->in_place = 0;
+    for (DeviceMemory& device : estimate->devices) device.weights = 0;
+  }
+  for (const FoundDevice& found : found_devices()) {
+    const auto device = std::ranges::find(estimate->devices, name_of(found.handle), &DeviceMemory::device);
+    std::size_t free = 0, total = 0;
+    ggml_backend_dev_memory(found.handle, &free, &total);
+    if (device != estimate->devices.end()) device->have = free;
+  }
+  auto needs = needs_of(*estimate, host.total != 0 ? std::optional(host.available) : std::nullopt);
+  const auto fits = [](const MemoryNeed& need) { return need.need <= need.have; };
+  if (!std::ranges::all_of(needs, fits)) std::erase_if(needs, fits);
+  return needs.empty() ? error : with_needs(std::move(error), std::move(needs), Have::free);
 }
 
 }  // namespace corral::engine

@@ -28,8 +28,13 @@ Result<> check_contexts_fit(const Model& model, const LoadOptions& options, cons
 // as of context_params.
 Result<std::uint64_t> context_bound(const Model& model, const LoadOptions& options);
 
-// A failed load told apart: an out_of_memory of a load that no device could ever hold becomes never_fits, with what is
-// needed and what is there. Other errors stay as they are.
-Error explain_failure(Error error, const LoadOptions& options, const HostMemory& host);
+// What of a load failed: all of it, or a context of one worker beside weights that are in memory.
+enum class FailedPart { all, context };
+
+// An out_of_memory of libllama's, which says no numbers, with what the failed part needs and what is free: on the
+// devices that have too little, or on all where that doesn't show. A load that no device could ever hold becomes
+// never_fits, with what the device has altogether. Takes a dry run or two. Other errors stay as they are.
+Error explain_failure(Error error, const LoadOptions& options, const HostMemory& host,
+                      FailedPart part = FailedPart::all);
 
 }  // namespace corral::engine

@@ -163,13 +163,43 @@ TEST(LoadCause, ContextThatDoesNotFitNowIsOutOfMemory) {
 TEST(LoadCause, AllocationThatFailedIsToldApartAfterwards) {
   const LoadOptions options = load_options("tiny-llama");
   const Error failed(make_error_code(errc::out_of_memory), "failed to allocate buffer");
-  EXPECT_EQ(explain_failure(failed, options, {.total = 1ull << 40, .available = 0}).code, errc::out_of_memory);
   const Error never = explain_failure(failed, options, {.total = 1 << 20, .available = 0});
   EXPECT_EQ(never.code, errc::never_fits);
   EXPECT_THAT(never.message, HasSubstr("failed to allocate buffer"));
   EXPECT_FALSE(never.memory.empty());
   const Error other(make_error_code(errc::load_failed), "bad file");
   EXPECT_EQ(explain_failure(other, options, {.total = 1, .available = 0}).code, errc::load_failed);
+}
+
+// libllama names no numbers; these used to be missing.
+TEST(LoadCause, AllocationThatFailedForNowSaysWhatWasNeededAndWhatIsFree) {
+  LoadOptions options = load_options("tiny-llama");
+  options.mmap = Toggle::off;
+  const DeviceMemory host = estimate_memory(options)->devices[0];
+  const Error failed(make_error_code(errc::out_of_memory), "failed to allocate buffer");
+  const HostMemory scarce{.total = 1ull << 40, .available = 3 << 20};
+  const Error all = explain_failure(failed, options, scarce);
+  EXPECT_EQ(all.code, errc::out_of_memory);
+  EXPECT_THAT(all.message, HasSubstr("failed to allocate buffer"));
+  EXPECT_THAT(all.message, HasSubstr("MiB on cpu, which has 3 MiB free)"));
+  ASSERT_EQ(all.memory.size(), 1u);
+  EXPECT_EQ(all.memory[0].device, "cpu");
+  EXPECT_EQ(all.memory[0].need, host.total());
+  EXPECT_EQ(all.memory[0].have, 3u << 20);
+
+  // The context of one worker, where the weights are there.
+  options.workers = 2;
+  const Error context = explain_failure(failed, options, scarce, FailedPart::context);
+  EXPECT_EQ(context.code, errc::out_of_memory);
+  ASSERT_EQ(context.memory.size(), 1u);
+  EXPECT_EQ(context.memory[0].need, host.kv + host.compute);
+
+  // A limit of another kind: the numbers are told all the same.
+  const Error limit = explain_failure(failed, options, {.total = 1ull << 40, .available = 1ull << 40});
+  ASSERT_EQ(limit.memory.size(), 1u);
+  EXPECT_EQ(limit.memory[0].have, 1ull << 40);
+  EXPECT_TRUE(explain_failure(failed, options, {.total = 0, .available = 0}).memory.empty()) << "not known";
+  EXPECT_EQ(explain_failure(all, options, {.total = 1 << 20, .available = 0}).message, all.message) << "it says it";
 }
 
 TEST(LoadCause, OptionsAModelCannotHaveAreNoLackOfMemory) {
