@@ -46,8 +46,9 @@ struct Generation {
 
   std::uint64_t order = 0;  // of all generations of the worker
   Usage usage;
-  bool counted = false;    // what it found in cells when it came is in the statistics
-  bool was_aside = false;  // its prompt has been in the lane, once is enough
+  bool counted = false;      // what it found in cells when it came is in the statistics
+  bool was_aside = false;    // its prompt has been in the lane, once is enough
+  bool awaits_lane = false;  // it had a place, and waits until the lane is free
   MonoTime posted;
   std::optional<MonoTime> first_pass, first_token;
   MonoTime last_token;

@@ -43,7 +43,10 @@ void WorkerCore::move_aside() {
     rest = rest.subspan(1);
   }
   // The others wait for it with what they have in cells: in small chunks they would get nowhere and slow the streams.
-  for (Session* session : rest | std::views::reverse) back_to_queue(*session);
+  for (Session* session : rest | std::views::reverse) {
+    session->generation->awaits_lane = true;
+    back_to_queue(*session);
+  }
 }
 
 void WorkerCore::start_lane(Session& session) {

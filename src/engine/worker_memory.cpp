@@ -125,19 +125,25 @@ void WorkerCore::admit() {
   const std::uint32_t places = std::min(options_.max_sequences - (aside_ != nullptr ? 1 : 0), memory_->sequence_ids());
   for (auto it = waiting_.begin(); it != waiting_.end() && active_.size() < places;) {
     Session& session = **it;
+    Generation& generation = *session.generation;
     const bool fresh = session.sequence < 0;
+    // Others needed its cells: it would only lose them again before its turn.
+    if (fresh && lane_busy_ && generation.awaits_lane && wants_lane(session)) {
+      ++it;
+      continue;
+    }
     const Sequences::Attach attached = sequences_.attach(session);
     if (attached == Sequences::Attach::no_place) break;
     if (attached == Sequences::Attach::later) {
       ++it;
       continue;
     }
-    Generation& generation = *session.generation;
     if (!generation.first_pass && fresh && !std::exchange(generation.counted, true)) {
       counters_.cached_tokens += session.in_cache;
       counters_.prefix_hits += session.in_cache > 0 ? 1 : 0;
     }
-    if (lane_busy_ && wants_lane(session)) {  // its turn comes
+    generation.awaits_lane = lane_busy_ && wants_lane(session);
+    if (generation.awaits_lane) {  // its turn comes
       ++it;
       continue;
     }

@@ -327,11 +327,40 @@ TEST_F(LaneInCore, WhatIsFoundWhileItWaitsForTheLaneCountsOnce) {
   std::vector<Token> prompt = beginning;
   for (const Token token : some(100, 7)) prompt.push_back(token);
   chat(prompt, 5);
-  rounds(240);
+  rounds(185);
   ASSERT_TRUE(lane_->busy());
   EXPECT_EQ(core_->stats().waiting, 1u);
   EXPECT_GT(core_->stats().parked, 0u) << "nothing was lost: the test is of no use";
   EXPECT_EQ(core_->stats().prefix_hits, 1u);
+  chats_[1]->stream.cancel();  // one of the streams
+  lane_->work();
+  rounds(5);
+  EXPECT_GT(core_->stats().restored, 0u);
+  EXPECT_EQ(core_->stats().prefix_hits, 1u);
+}
+
+// It used to be put back into the pool each round, to lose its cells to the streams in the same.
+TEST_F(LaneInCore, WhoLostItsCellsWaitsForTheLaneWithoutThem) {
+  memory_.cells = 512;
+  start();
+  Chat& talk = chat(some(150, 5), 5);
+  rounds(30);
+  ASSERT_TRUE(is_through(talk));
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
+  rounds(30);
+  chat(some(100, 6), 5);
+  rounds(5);
+  ASSERT_TRUE(lane_->busy());
+  go_on(talk, some(100, 7), 5);
+  rounds(160);
+  ASSERT_TRUE(lane_->busy());
+  EXPECT_EQ(core_->stats().waiting, 1u);
+  EXPECT_EQ(core_->stats().parked, 1u) << "the streams needed its cells, or the test is of no use";
+  EXPECT_EQ(core_->stats().restored, 0u);
+  chats_[1]->stream.cancel();  // one of the streams
+  lane_->work();
+  rounds(5);
+  EXPECT_EQ(core_->stats().restored, 1u) << "it has them when its turn comes";
 }
 
 // It comes back to a memory of parts that are too small, and a stream that can't be saved when the pool is made.
