@@ -18,9 +18,11 @@ std::uint64_t next_hash(std::uint64_t before, Token token) {
 Token answer_to(std::uint64_t hash, std::uint32_t vocabulary) { return static_cast<Token>((hash >> 11) % vocabulary); }
 
 FakeMemory::FakeMemory(FakeMemoryOptions options, KvShape shape, std::shared_ptr<Fate> fate)
-    : options_(options), shape_(shape), fate_(std::move(fate)) {}
+    : options_(options), shape_(shape), fate_(std::move(fate)) {
+  ++fate_->memories;
+}
 
-FakeMemory::~FakeMemory() = default;
+FakeMemory::~FakeMemory() { --fate_->memories; }
 
 void FakeMemory::broken(std::string rule) {
   if (fate_->violation.empty()) fate_->violation = std::move(rule);

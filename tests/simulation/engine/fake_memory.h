@@ -41,6 +41,7 @@ struct Fate {
   std::string violation;          // the first rule that a caller broke
   std::uint64_t passes = 0, tokens = 0;
   std::uint32_t most_batch = 0;
+  std::uint32_t memories = 0;  // that there are now
 };
 
 class FakeMemory final : public KvMemory {

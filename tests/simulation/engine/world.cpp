@@ -169,6 +169,8 @@ class World {
 
  private:
   Result<std::unique_ptr<KvMemory>> make(KvShape shape) {
+    // A machine may have room for one only.
+    if (fate_->memories > 0) violate("a memory is made beside the one there is");
     if (fate_->refuse_make > 0) {
       --fate_->refuse_make;
       return fail(errc::out_of_memory, "no memory");
