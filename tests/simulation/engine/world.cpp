@@ -126,6 +126,8 @@ class World {
     options_.prefix_cache_tokens = random() % 4 == 0 ? 0 : memory_.cells / 2;
     const bool plain = memory_.divisible;
     options_.layout = !plain ? KvLayout::unified : one_of(KvLayout::automatic, KvLayout::automatic, KvLayout::unified);
+    std::mt19937_64 of_layout(variety + 2);
+    if (plain && of_layout() % 8 == 0) options_.layout = KvLayout::split;
     options_.foreign_cell_ms = one_of(0.0, 1e-3, 1e-1);
     options_.move_cell_ms = one_of(0.0, 1e-3);
     options_.draft_tokens = one_of(0u, 0u, 4u);
@@ -308,6 +310,12 @@ class World {
     if (reader.finish) check(client);
   }
 
+  // A session is as long as its part at the most, where parts are wanted whatever comes.
+  std::uint32_t most_tokens(const Client& client) const {
+    const std::uint32_t part = memory_.cells / options_.max_sequences;
+    return options_.layout == KvLayout::split ? std::min(client.shared->n_ctx, part) : client.shared->n_ctx;
+  }
+
   // What a stream said is exactly what the fake model says to the history, from its first token to its last.
   void check(Client& client) {
     Reader& reader = *client.reader;
@@ -332,6 +340,9 @@ class World {
     if (finish.reason == StopReason::stop && finish.stop_string.empty() &&
         (reader.tokens.empty() || reader.tokens.back() != kEndToken))
       violate("session {}: stopped without a reason", client.id.value());
+    if (finish.reason == StopReason::context_full && client.shared->tokens < most_tokens(client))
+      violate("session {}: full at {} tokens, with room for {}", client.id.value(), client.shared->tokens.load(),
+              most_tokens(client));
     if (finish.reason == StopReason::error && !finish.error)
       violate("session {}: an error without a cause", client.id.value());
     // Only the one to blame fails, whoever it shared the pass with; it always does.
@@ -407,6 +418,7 @@ class World {
     outcome_.layout_changes = stats.layout_changes;
     outcome_.accepted = stats.accepted_tokens;
     outcome_.in_lane = stats.lane_prompts;
+    if (options_.layout == KvLayout::split) outcome_.in_parts = stats.predicted_tokens;
     if (fate_->most_batch > memory_.batch) violate("a pass of {} tokens", fate_->most_batch);
     if (!in_flight_.wait_until_empty(MonoTime::min())) violate("a generation is said to run when none does");
     while (!clients_.empty() && !outcome_.violation) end(*clients_.begin()->second);

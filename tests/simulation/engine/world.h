@@ -21,7 +21,8 @@ struct Outcome {
   // What came to pass, so that a test can see that the lives are not too quiet.
   std::uint64_t tokens = 0, preemptions = 0, parked = 0, restored = 0, shared = 0, layout_changes = 0, accepted = 0;
   std::uint64_t in_lane = 0;
-  std::uint64_t failed = 0;  // generations, for tokens that can't be computed
+  std::uint64_t in_parts = 0;  // tokens where parts are wanted whatever comes
+  std::uint64_t failed = 0;    // generations, for tokens that can't be computed
 };
 
 // `variety` picks the world: cells, batch, places, kind of memory, layout, guesses, lane.
