@@ -22,10 +22,6 @@ FakeMemory::FakeMemory(FakeMemoryOptions options, KvShape shape, std::shared_ptr
 
 FakeMemory::~FakeMemory() = default;
 
-void FakeMemory::broken(std::string rule) {
-  if (fate_->violation.empty()) fate_->violation = std::move(rule);
-}
-
 std::uint32_t FakeMemory::sequence_ids() const {
   if (!shape_.unified()) return shape_.streams;
   return options_.divisible ? 40 : options_.most_running;
@@ -161,6 +157,7 @@ std::vector<std::uint8_t> FakeMemory::save(std::int32_t sequence) {
     std::memcpy(bytes.data() + end, &cell->token, sizeof cell->token);
     std::memcpy(bytes.data() + end + sizeof cell->token, &cell->hash, sizeof cell->hash);
   }
+  if (!bytes.empty() && options_.worker > 0) bytes.push_back(static_cast<std::uint8_t>(options_.worker));
   return bytes;
 }
 
@@ -168,6 +165,7 @@ bool FakeMemory::restore(std::int32_t sequence, std::span<const std::uint8_t> by
   if (!at(sequence).empty()) broken("restoring into a sequence that isn't empty");
   constexpr std::size_t kCell = sizeof(Token) + sizeof(std::uint64_t);
   if (!room_for(sequence, bytes.size() / kCell)) return false;
+  if (options_.worker != (bytes.size() % kCell == 0 ? 0 : bytes.back())) ++fate_->crossed;
   for (std::size_t i = 0; i + kCell <= bytes.size(); i += kCell) {
     Token token = 0;
     std::uint64_t hash = 0;

@@ -27,6 +27,7 @@ struct FakeMemoryOptions {
   std::uint32_t vocabulary = 100;
   bool divisible = true;
   std::uint32_t most_outputs = ~0u;  // rows of logits in one pass
+  std::uint32_t worker = 0;          // whose memory it is; saved bytes tell, but for those of worker 0
 };
 
 // A token that no pass can be computed with; nothing the fake model says.
@@ -40,7 +41,12 @@ struct Fate {
   std::uint32_t refuse_save = 0;  // so many times a sequence can't be saved
   std::string violation;          // the first rule that a caller broke
   std::uint64_t passes = 0, tokens = 0;
+  std::uint64_t crossed = 0;  // times that a worker put back what another one had saved
   std::uint32_t most_batch = 0;
+
+  void broken(std::string rule) {
+    if (violation.empty()) violation = std::move(rule);
+  }
 };
 
 class FakeMemory final : public KvMemory {
@@ -74,7 +80,7 @@ class FakeMemory final : public KvMemory {
   };
   using Cells = std::vector<std::shared_ptr<Cell>>;
 
-  void broken(std::string rule);
+  void broken(std::string rule) { fate_->broken(std::move(rule)); }
   void compute(const llama_batch& batch, std::size_t count);
   DecodeStatus no_room(std::size_t sequences, std::size_t outputs);
   Cells& at(std::int32_t sequence);
