@@ -18,7 +18,7 @@ std::uint64_t next_hash(std::uint64_t before, Token token) {
 Token answer_to(std::uint64_t hash, std::uint32_t vocabulary) { return static_cast<Token>((hash >> 11) % vocabulary); }
 
 FakeMemory::FakeMemory(FakeMemoryOptions options, KvShape shape, std::shared_ptr<Fate> fate)
-    : options_(options), shape_(shape), fate_(std::move(fate)) {}
+    : options_(std::move(options)), shape_(shape), fate_(std::move(fate)) {}
 
 FakeMemory::~FakeMemory() = default;
 
@@ -52,6 +52,12 @@ void FakeMemory::put(std::int32_t sequence, Token token, std::uint64_t hash) {
 }
 
 DecodeStatus FakeMemory::decode(const Batch& batch) {
+  const DecodeStatus status = run(batch);
+  if (options_.watch) options_.watch(batch, status);
+  return status;
+}
+
+DecodeStatus FakeMemory::run(const Batch& batch) {
   const llama_batch& raw = batch.raw();
   const auto count = static_cast<std::size_t>(raw.n_tokens);
   const auto outputs = std::count_if(raw.logits, raw.logits + count, [](auto wanted) { return wanted != 0; });

@@ -28,6 +28,7 @@ struct FakeMemoryOptions {
   bool divisible = true;
   std::uint32_t most_outputs = ~0u;  // rows of logits in one pass
   std::uint32_t worker = 0;          // whose memory it is; saved bytes tell, but for those of worker 0
+  std::function<void(const Batch&, DecodeStatus)> watch = {};  // hears of each pass, before the worker does
 };
 
 // A token that no pass can be computed with; nothing the fake model says.
@@ -81,6 +82,7 @@ class FakeMemory final : public KvMemory {
   using Cells = std::vector<std::shared_ptr<Cell>>;
 
   void broken(std::string rule) { fate_->broken(std::move(rule)); }
+  DecodeStatus run(const Batch& batch);
   void compute(const llama_batch& batch, std::size_t count);
   DecodeStatus no_room(std::size_t sequences, std::size_t outputs);
   Cells& at(std::int32_t sequence);

@@ -3,12 +3,16 @@
 #include <utility>
 
 #include "engine/errors.h"
+#include "simulation/engine/pass_rules.h"
 
 namespace corral::engine::simulation {
 
 SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
     : fate_(std::move(common.fate)), memory_(common.setting.memory) {
   memory_.worker = number;
+  memory_.watch = [this](const Batch& batch, DecodeStatus) {
+    if (auto rule = broken_rule(core_->pass(), batch)) fate_->broken(std::move(*rule));
+  };
   const std::uint64_t seed = common.variety + number;
   const Setting& setting = common.setting;
   auto lane = setting.lane ? std::make_unique<FakeLane>(lane_memory(), box_, seed) : nullptr;
@@ -38,6 +42,7 @@ LaneMemoryMaker SimulatedWorker::lane_memory() {
     FakeMemoryOptions options = memory_;
     options.cells = tokens;
     options.most_running = 1;
+    options.watch = nullptr;
     return std::make_unique<FakeMemory>(options, KvShape{}, fate_);
   };
 }
