@@ -28,6 +28,7 @@ struct Reader {
 struct Client {
   SessionId id;
   std::size_t worker = 0;
+  bool shares = true;
   std::shared_ptr<SessionShared> shared;
   std::vector<Token> history;   // what it appended and what the streams said, in this order
   std::vector<Token> appended;  // while a generation ran

@@ -10,6 +10,7 @@
 #include "simulation/engine/fake_memory.h"
 #include "simulation/engine/fake_parts.h"
 #include "simulation/engine/setting.h"
+#include "simulation/engine/waits.h"
 
 namespace corral::engine::simulation {
 
@@ -22,6 +23,7 @@ class SimulatedWorker {
     std::shared_ptr<Fate> fate;
     std::shared_ptr<ParkedStore> store;
     std::function<MonoTime()> clock;
+    std::function<bool(SessionId)> shares_beginning;  // see Waits::Rules
   };
   SimulatedWorker(Common common, std::uint32_t number);
 
@@ -29,6 +31,7 @@ class SimulatedWorker {
   InFlight& in_flight() { return in_flight_; }
   WorkerStats stats() const { return core_->stats(); }
 
+  void start(SessionId session, Generation generation);
   // Commands are taken without a pass.
   void settle();
   // False: there was nothing to compute.
@@ -37,6 +40,7 @@ class SimulatedWorker {
  private:
   Result<std::unique_ptr<KvMemory>> make(KvShape shape);
   LaneMemoryMaker lane_memory();
+  Waits::Moment look();
 
   const std::shared_ptr<Fate> fate_;
   FakeMemoryOptions memory_;
@@ -44,6 +48,11 @@ class SimulatedWorker {
   const std::shared_ptr<CommandBox> box_ = std::make_shared<CommandBox>();
   InFlight in_flight_;
   FakeLane* lane_ = nullptr;  // the core's
+  std::function<MonoTime()> clock_;
+  MonoTime now_{};
+  bool looking_ = false;  // which takes no time
+  std::uint64_t memories_ = 0;
+  Waits waits_;
   std::unique_ptr<WorkerCore> core_;
 };
 

@@ -29,9 +29,12 @@ class World {
   World(std::uint64_t variety, bool traced)
       : traced_(traced), setting_(pick_setting(variety)), jitter_(variety), turn_(variety) {
     const SimulatedWorker::Common common{
-        .setting = setting_, .variety = variety, .fate = fate_, .store = make_store(setting_), .clock = [this] {
-          return now_ += std::chrono::microseconds(300 + jitter_() % 3000);
-        }};
+        .setting = setting_,
+        .variety = variety,
+        .fate = fate_,
+        .store = make_store(setting_),
+        .clock = [this] { return now_ += std::chrono::microseconds(300 + jitter_() % 3000); },
+        .shares_beginning = [this](SessionId session) { return shares_beginning(*clients_.at(session.value())); }};
     for (std::uint32_t i = 0; i < setting_.workers; ++i)
       workers_.push_back(std::make_unique<SimulatedWorker>(common, i));
   }
@@ -111,10 +114,24 @@ class World {
   void create(bool share) {
     auto client = std::make_unique<Client>();
     client->worker = next_id_ % workers_.size();
+    client->shares = share;
     client->id = SessionId(next_id_++);
     client->shared = std::make_shared<SessionShared>(client->id, std::min(kSessionTokens, setting_.memory.cells));
     worker_of(*client).box()->post(CreateSession{client->shared, share});
     clients_.emplace(client->id.value(), std::move(client));
+  }
+
+  // With another one of its worker that has a generation, as far as can be known: what streams have said and nobody has
+  // read may be the same too.
+  bool shares_beginning(const Client& one) const {
+    if (!one.shares || setting_.worker.prefix_cache_tokens == 0 || !setting_.memory.divisible) return false;
+    return std::ranges::any_of(clients_, [&](const auto& entry) {
+      const Client& other = *entry.second;
+      if (&other == &one || other.worker != one.worker || !other.shares || !other.reader) return false;
+      const auto end = std::ranges::mismatch(one.history, other.history);
+      return end.in1 - one.history.begin() >= Sequences::kWorthWaiting || end.in1 == one.history.end() ||
+             end.in2 == other.history.end();
+    });
   }
 
   void append(Client& client, const Op& op) {
@@ -157,10 +174,8 @@ class World {
     generation.sampler = std::make_unique<FakePicker>();
     generation.max_new_tokens = reader.most;
     generation.cutter = TextCutter(reader.stops);
-    generation.posted = now_;
     ++client.shared->generations;
-    generation.ticket = *worker.in_flight().enter();
-    worker.box()->post(StartGeneration{client.id, std::move(generation)});
+    worker.start(client.id, std::move(generation));
   }
 
   void read(Client& client) {

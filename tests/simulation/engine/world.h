@@ -2,7 +2,8 @@
 // is:
 //   one terminal item, each token once and in order, no token that the history doesn't ask for (alone, shared, parked,
 //   preempted, restored, guessed ahead, computed in the lane, beside one that fails), failing only for its own tokens,
-//   that each pass keeps the scheduler's rules and budget (pass_rules.h), and that at the end everybody gets through.
+//   that each pass keeps the scheduler's rules and budget (pass_rules.h), that nobody waits longer than those who were
+//   there can explain (waits.h), and that at the end everybody gets through.
 #pragma once
 
 #include <cstdint>
