@@ -28,7 +28,7 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
   memory_.watch = [this](const Batch& batch, DecodeStatus status) {
     PassView pass = core_->pass();
     if (auto rule = broken_rule(pass, batch)) fate_->broken(std::move(*rule));
-    waits_.pass(std::move(pass), status);
+    waits_.pass(std::move(pass), status, memories_);
   };
   const std::uint64_t seed = common.variety + number;
   const Setting& setting = common.setting;
@@ -51,6 +51,7 @@ Result<std::unique_ptr<KvMemory>> SimulatedWorker::make(KvShape shape) {
     return fail(errc::out_of_memory, "no memory");
   }
   ++memories_;
+  parts_ = shape.streams;
   return std::make_unique<FakeMemory>(memory_, shape, fate_);
 }
 
@@ -80,8 +81,10 @@ void SimulatedWorker::settle() {
 
 Waits::Moment SimulatedWorker::look() {
   looking_ = true;
-  Waits::Moment moment{
-      .sessions = core_->sessions(0), .lane_busy = lane_ != nullptr && lane_->busy(), .memories = memories_};
+  Waits::Moment moment{.sessions = core_->sessions(0),
+                       .lane_busy = lane_ != nullptr && lane_->busy(),
+                       .memories = memories_,
+                       .parts = parts_};
   looking_ = false;
   return moment;
 }

@@ -50,8 +50,9 @@ class SimulatedWorker {
   FakeLane* lane_ = nullptr;  // the core's
   std::function<MonoTime()> clock_;
   MonoTime now_{};
-  bool looking_ = false;  // which takes no time
-  std::uint64_t memories_ = 0;
+  bool looking_ = false;        // which takes no time
+  std::uint64_t memories_ = 0;  // made so far
+  std::uint32_t parts_ = 0;     // of the latest; 0: a pool
   Waits waits_;
   std::unique_ptr<WorkerCore> core_;
 };

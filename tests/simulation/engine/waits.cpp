@@ -17,73 +17,65 @@ void Waits::Work::add(const Work& other) {
 
 bool Waits::Waiter::runs() const { return is.state != SessionState::idle && is.state != SessionState::parked; }
 
+// What has cells and a place keeps them, or it is counted again.
 Waits::Work Waits::Waiter::own() const {
-  return {.answers = most - std::min(most, is.generated), .prompt = is.tokens, .prompts = 1};
+  const std::uint64_t answer = most - std::min(most, is.generated);
+  const bool keeps = has_place && is.state != SessionState::waiting && is.state != SessionState::paused;
+  if (!keeps) return {.answers = answer, .prompt = is.tokens, .prompts = 1};
+  if (is.state == SessionState::decoding) return {.answers = answer};
+  return {.answers = answer, .prompt = is.tokens - std::min(is.tokens, is.cached_tokens), .prompts = 1};
+}
+
+Waits::Waiter* Waits::find(SessionId session) {
+  const auto found = waiters_.find(session.value());
+  return found == waiters_.end() ? nullptr : &found->second;
 }
 
 void Waits::started(SessionId session, std::uint32_t most) {
   Waiter& waiter = waiters_[session.value()] = {};
   waiter.number = ++last_number_;
   waiter.most = most;
+  waiter.ticket = ++last_ticket_;
+}
+
+void Waits::sum_up() {
+  all_ = {};
+  for (const auto& [id, waiter] : waiters_) {
+    if (waiter.runs()) all_.add(waiter.own());
+  }
 }
 
 void Waits::begin(Waiter& waiter) {
+  waiter.began = passes_;
   waiter.there = last_number_;
   waiter.passed_by.clear();
   waiter.work = all_;
-  waiter.passes = 0;
-  waiter.half = 0;
-  waiter.began = passes_;
+  waiter.halves = waiter.largest_half = waiter.others = 0;
 }
 
 void Waits::before(const Moment& moment) {
   moment_ = moment;
   pass_.reset();
-  for (auto& [id, waiter] : waiters_) waiter.is = {};  // it may have ended
+  for (auto& [id, waiter] : waiters_) waiter.was = std::exchange(waiter.is, {});  // it may have ended
   for (const SessionView& view : moment.sessions) {
-    const auto found = waiters_.find(view.id.value());
-    if (found != waiters_.end()) found->second.was = found->second.is = view;
+    if (Waiter* const waiter = find(view.id)) waiter->is = view;
   }
-  all_ = {};
-  std::erase_if(waiters_, [](const auto& entry) { return !entry.second.runs(); });
-  for (const auto& [id, waiter] : waiters_) all_.add(waiter.own());
+  note_moved_back();
+  note_cells(moment);
+  note_left();
+  for (auto& [id, waiter] : waiters_) waiter.was = waiter.is;
+  // Where somebody has ended there may be cells for others now, who come and find too few.
+  if (std::erase_if(waiters_, [](const auto& entry) { return !entry.second.runs(); }) > 0) in_vain_ = 0;
+  sum_up();
   for (auto& [id, waiter] : waiters_) {
     if (std::exchange(waiter.fresh, false)) begin(waiter);
   }
 }
 
-void Waits::pass(PassView pass, DecodeStatus status) {
+void Waits::pass(PassView pass, DecodeStatus status, std::uint64_t memory) {
   pass_ = std::move(pass);
   status_ = status;
-}
-
-// Who has a place in this pass.
-void Waits::note_places() {
-  for (auto& [id, waiter] : waiters_) waiter.had_place = std::exchange(waiter.has_place, false);
-  for (const PassView::Row& row : pass_->sessions) waiters_.at(row.session.value()).has_place = true;
-  for (auto& [id, waiter] : waiters_) {
-    if (waiter.had_place && !waiter.has_place) waiter.left_at = passes_;
-  }
-}
-
-bool Waits::may_be_passed(const Waiter& waiter, bool lane_busy) const {
-  if (lane_busy && rules_.lane_tokens && waiter.was.tokens >= *rules_.lane_tokens) return true;
-  return rules_.shares_beginning(waiter.was.id);
-}
-
-// Nobody gets a place, or into the lane, before somebody who stood before him.
-Waits::Rule Waits::overtaken(bool lane_busy) const {
-  for (const auto& [id, one] : waiters_) {
-    if (one.has_place || one.was.state != SessionState::waiting || one.is.state != SessionState::waiting) continue;
-    for (const auto& [other_id, other] : waiters_) {
-      const bool behind = other.was.state == SessionState::paused ||
-                          (other.was.state == SessionState::waiting && other.was.queue_place > one.was.queue_place);
-      const bool aside = !other.has_place && other.is.state == SessionState::prefill;
-      if (!behind || (!other.has_place && !aside)) continue;
-      if (!may_be_passed(one, lane_busy)) return fmt::format("session {} is passed over for session {}", id, other_id);
-    }
-  }
-  return std::nullopt;
+  memory_ = memory;
 }
 
 // Those who have a place while it has none.
@@ -93,7 +85,7 @@ void Waits::count_those_before() {
     for (const auto& [other_id, other] : waiters_) {
       if (!other.has_place || one.counts(other)) continue;
       one.passed_by.insert(other.number);
-      one.work.add(other.own());
+      one.work.add({.answers = other.most, .prompt = other.was.tokens, .prompts = 1});
     }
   }
 }
@@ -111,47 +103,40 @@ void Waits::count_lost(bool everything) {
     }
     if (!everything) continue;
     for (const auto& [other_id, other] : waiters_) {
-      // Once alone, to see who is to blame, and once more.
-      if (other.has_place) one.work.add({.prompt = 2ull * other.is.tokens, .prompts = 2});
+      if (other.has_place) one.work.add({.prompt = other.was.tokens, .prompts = 1});
     }
+    if (one.has_place) most_alone_ += 2 * (one.was.tokens / pass_->limits.tokens + 1);
   }
-}
-
-std::uint64_t Waits::bound(const Waiter& waiter) const {
-  const Work& work = waiter.work;
-  const std::uint64_t prefill = waiter.half > 0 ? work.prompt / waiter.half + work.prompts : 0;
-  return work.answers + prefill + rules_.places;
 }
 
 // A pass that did something.
 Waits::Rule Waits::count_pass() {
   const PassSum sum = sum_of(*pass_);
-  all_ = {};
-  for (const auto& [id, waiter] : waiters_) {
-    if (waiter.runs()) all_.add(waiter.own());
-  }
-  const bool prompts = pass_->alone || sum.wanting > 0;
-  const std::uint32_t half = pass_->alone ? pass_->limits.tokens : sum.half();
+  if (auto rule = count_uncounted(sum)) return rule;
+  sum_up();
   for (auto& [id, one] : waiters_) {
     if (!one.runs()) continue;
-    const bool paused = one.was.state == SessionState::paused || one.is.state == SessionState::paused;
-    if (paused || one.is.generated > one.was.generated) {
+    if (one.paused() || one.is.generated > one.was.generated) {
       begin(one);
-      continue;
+    } else if (!pass_->alone && sum.wanting > 0) {
+      one.halves += sum.half();
+      one.largest_half = std::max<std::uint64_t>(one.largest_half, sum.half());
+      if (one.halves > one.work.prompt + one.work.prompts * one.largest_half)
+        return fmt::format(
+            "session {} waits: half of the room was {} tokens, those who were there had {}, in {} prompts", id,
+            one.halves, one.work.prompt, one.work.prompts);
+    } else if (!pass_->alone && ++one.others > one.work.answers) {
+      return fmt::format("session {} waits: {} passes without prompts, those who were there had {} tokens to say", id,
+                         one.others, one.work.answers);
     }
-    if (!pass_->alone && sum.held()) continue;
-    if (prompts) one.half = one.half == 0 ? half : std::min(one.half, half);
-    if (++one.passes > bound(one))
-      return fmt::format("session {} has waited for {} passes, where {} are enough for all that was there", id,
-                         one.passes, bound(one));
   }
-  return pass_->alone ? std::nullopt : count_held(sum);
+  return std::nullopt;
 }
 
-// Running sessions that don't go all at once take turns: nobody goes twice while another stands still.
+// Running sessions that don't go all at once.
 Waits::Rule Waits::count_turns() {
   for (const PassView::Row& still : pass_->sessions) {
-    std::set<std::uint64_t>& gone = waiters_.at(still.session.value()).gone;
+    std::set<std::uint64_t>& gone = find(still.session)->gone;
     if (!still.state.decoding || still.tokens > 0) {
       gone.clear();
       continue;
@@ -165,42 +150,44 @@ Waits::Rule Waits::count_turns() {
   return std::nullopt;
 }
 
-// With all threads and with those that the lane leaves.
-Waits::Rule Waits::count_held(const PassSum& sum) {
-  if (!sum.held()) return std::nullopt;
-  ++held_;
+// Those that hold prompts back, with all threads and with those that the lane leaves; and those of one alone.
+Waits::Rule Waits::count_uncounted(const PassSum& sum) {
+  if (pass_->alone && ++alone_ > most_alone_) return fmt::format("{} passes of one alone", alone_);
+  if (pass_->alone || !sum.held()) return std::nullopt;
   const std::uint64_t most = 2 * rules_.places * (1 + good_passes_ / RowCosts::kForgotten);
-  if (held_ <= most) return std::nullopt;
-  return fmt::format("prompts were held back in {} of {} passes", held_, good_passes_);
+  if (++held_ > most) return fmt::format("prompts were held back in {} of {} passes", held_, good_passes_);
+  return std::nullopt;
 }
 
 // Somebody always gets on, or comes to an end.
 Waits::Rule Waits::progress(const Moment& moment, bool computed) {
   if (computed) {
-    const bool ended = std::ranges::any_of(waiters_, [](const auto& entry) { return !entry.second.runs(); });
-    in_vain_ = status_ == DecodeStatus::ok || ended ? 0 : in_vain_ + 1;
-    const std::uint32_t most = rules_.sequences + rules_.places + 2;
-    if (in_vain_ > most) return fmt::format("{} passes in a row got nowhere", in_vain_);
+    in_vain_ = status_ == DecodeStatus::ok ? 0 : in_vain_ + 1;
+    if (in_vain_ > rules_.sequences + rules_.places + 2) return fmt::format("{} passes in a row got nowhere", in_vain_);
     return std::nullopt;
   }
   if (moment_.lane_busy || moment.lane_busy) return std::nullopt;
   for (const auto& [id, one] : waiters_) {
-    if (one.was.state == SessionState::waiting && one.is.state == SessionState::waiting)
-      return fmt::format("session {} waits, and nobody runs", id);
+    if (one.waits()) return fmt::format("session {} waits, and nobody runs", id);
   }
   return std::nullopt;
 }
 
 Waits::Rule Waits::after(const Moment& moment, bool computed) {
   for (const SessionView& view : moment.sessions) {
-    const auto found = waiters_.find(view.id.value());
-    if (found != waiters_.end()) found->second.is = view;
+    if (Waiter* const waiter = find(view.id)) waiter->is = view;
   }
   if (auto rule = progress(moment, computed)) return rule;
-  if (!pass_) return std::nullopt;
-  ++passes_;
+  const bool lane_busy = moment_.lane_busy || moment.lane_busy;
+  passes_ += pass_ ? 1 : 0;
   note_places();
-  if (auto rule = overtaken(moment_.lane_busy || moment.lane_busy)) return rule;
+  note_resumed();
+  if (auto rule = overtaken(lane_busy)) return rule;
+  if (auto rule = displaced(moment)) return rule;
+  note_moved_back();
+  if (auto rule = empty_place(moment)) return rule;
+  note_cells(moment);
+  if (!pass_) return std::nullopt;
   count_those_before();
   count_lost(status_ == DecodeStatus::aborted || status_ == DecodeStatus::failed ||
              moment.memories != moment_.memories);
