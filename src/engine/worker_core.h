@@ -20,6 +20,7 @@
 #include "engine/guess_length.h"
 #include "engine/kv_memory.h"
 #include "engine/layout.h"
+#include "engine/pass_view.h"
 #include "engine/prefill_lane.h"
 #include "engine/scheduler.h"
 #include "engine/sequences.h"
@@ -70,6 +71,10 @@ class WorkerCore {
   void shut_down();
 
   WorkerStats stats() const;
+  // What each session is doing, at the worker with this number.
+  std::vector<SessionView> sessions(std::uint32_t worker) const;
+  // The pass that is being computed: to be asked by the memory that computes it.
+  PassView pass() const;
 
  private:
   // worker_core.cpp: commands
@@ -185,6 +190,7 @@ class WorkerCore {
   std::vector<RunnableView> views_;
   std::vector<LayoutView> layout_views_;
   std::vector<std::uint64_t> prefilling_;
+  BatchLimits limits_;  // of the latest pass
   std::vector<PassItem> items_;
   bool measuring_ = false;  // prompts wait until this pass has shown what running streams take
   std::vector<Guess> drafts_;

@@ -26,10 +26,9 @@ void WorkerCore::plan_pass() {
   views_.clear();
   for (const Session* session : active_) views_.push_back(view_of(*session));
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
-  const BatchLimits limits{
-      .tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompt_limit(views_)};
-  measuring_ = decoding > 0 && limits.prefill == 0;
-  for (const BatchItem& item : plan_batch(views_, limits))
+  limits_ = {.tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompt_limit(views_)};
+  measuring_ = decoding > 0 && limits_.prefill == 0;
+  for (const BatchItem& item : plan_batch(views_, limits_))
     items_.push_back({.session = active_[item.index], .tokens = item.tokens});
   if (decoding == views_.size()) take_turns();
   // A split layout wants its sequences in order: each gap or step back would cost a pass of its own.

@@ -28,13 +28,15 @@ SessionState state_of(const Session& session) {
 
 }  // namespace
 
-void WorkerCore::apply(DescribeSessions&& command) {
+void WorkerCore::apply(DescribeSessions&& command) { command.to->add(sessions(command.worker)); }
+
+std::vector<SessionView> WorkerCore::sessions(std::uint32_t worker) const {
   const MonoTime now = clock_();
   std::vector<SessionView> views;
   for (const auto& [id, session] : sessions_) {
     SessionView& view = views.emplace_back();
     view.id = session->shared->id;
-    view.worker = command.worker;
+    view.worker = worker;
     view.state = state_of(*session);
     view.n_ctx = session->shared->n_ctx;
     view.tokens = static_cast<std::uint32_t>(session->history.size() + session->appended.size());
@@ -49,7 +51,21 @@ void WorkerCore::apply(DescribeSessions&& command) {
       view.queue_place = static_cast<std::uint32_t>(place) + 1;
     }
   }
-  command.to->add(views);
+  return views;
+}
+
+PassView WorkerCore::pass() const {
+  PassView view{.sessions = {}, .limits = limits_, .alone = next_suspect() != nullptr};
+  for (const Session* session : active_) {
+    PassView::Row& row = view.sessions.emplace_back();
+    row.session = session->shared->id;
+    row.state = view_of(*session);
+    const auto item = std::ranges::find(items_, session, &PassItem::session);
+    if (item == items_.end()) continue;
+    row.tokens = item->tokens;
+    row.guesses = item->drafted + item->fillers;
+  }
+  return view;
 }
 
 }  // namespace corral::engine

@@ -18,15 +18,9 @@ std::uint64_t next_hash(std::uint64_t before, Token token) {
 Token answer_to(std::uint64_t hash, std::uint32_t vocabulary) { return static_cast<Token>((hash >> 11) % vocabulary); }
 
 FakeMemory::FakeMemory(FakeMemoryOptions options, KvShape shape, std::shared_ptr<Fate> fate)
-    : options_(options), shape_(shape), fate_(std::move(fate)) {
-  ++fate_->memories;
-}
+    : options_(std::move(options)), shape_(shape), fate_(std::move(fate)) {}
 
-FakeMemory::~FakeMemory() { --fate_->memories; }
-
-void FakeMemory::broken(std::string rule) {
-  if (fate_->violation.empty()) fate_->violation = std::move(rule);
-}
+FakeMemory::~FakeMemory() = default;
 
 std::uint32_t FakeMemory::sequence_ids() const {
   if (!shape_.unified()) return shape_.streams;
@@ -58,6 +52,12 @@ void FakeMemory::put(std::int32_t sequence, Token token, std::uint64_t hash) {
 }
 
 DecodeStatus FakeMemory::decode(const Batch& batch) {
+  const DecodeStatus status = run(batch);
+  if (options_.watch) options_.watch(batch, status);
+  return status;
+}
+
+DecodeStatus FakeMemory::run(const Batch& batch) {
   const llama_batch& raw = batch.raw();
   const auto count = static_cast<std::size_t>(raw.n_tokens);
   const auto outputs = std::count_if(raw.logits, raw.logits + count, [](auto wanted) { return wanted != 0; });
@@ -163,6 +163,7 @@ std::vector<std::uint8_t> FakeMemory::save(std::int32_t sequence) {
     std::memcpy(bytes.data() + end, &cell->token, sizeof cell->token);
     std::memcpy(bytes.data() + end + sizeof cell->token, &cell->hash, sizeof cell->hash);
   }
+  if (!bytes.empty() && options_.worker > 0) bytes.push_back(static_cast<std::uint8_t>(options_.worker));
   return bytes;
 }
 
@@ -170,6 +171,7 @@ bool FakeMemory::restore(std::int32_t sequence, std::span<const std::uint8_t> by
   if (!at(sequence).empty()) broken("restoring into a sequence that isn't empty");
   constexpr std::size_t kCell = sizeof(Token) + sizeof(std::uint64_t);
   if (!room_for(sequence, bytes.size() / kCell)) return false;
+  if (options_.worker != (bytes.size() % kCell == 0 ? 0 : bytes.back())) ++fate_->crossed;
   for (std::size_t i = 0; i + kCell <= bytes.size(); i += kCell) {
     Token token = 0;
     std::uint64_t hash = 0;

@@ -27,6 +27,9 @@ struct FakeMemoryOptions {
   std::uint32_t vocabulary = 100;
   bool divisible = true;
   std::uint32_t most_outputs = ~0u;  // rows of logits in one pass
+  std::uint32_t worker = 0;          // whose memory it is; saved bytes tell, but for those of worker 0
+  std::shared_ptr<const void> alive = {};  // how often it is held tells how many memories there are
+  std::function<void(const Batch&, DecodeStatus)> watch = {};  // hears of each pass, before the worker does
 };
 
 // A token that no pass can be computed with; nothing the fake model says.
@@ -40,8 +43,12 @@ struct Fate {
   std::uint32_t refuse_save = 0;  // so many times a sequence can't be saved
   std::string violation;          // the first rule that a caller broke
   std::uint64_t passes = 0, tokens = 0;
+  std::uint64_t crossed = 0;  // times that a worker put back what another one had saved
   std::uint32_t most_batch = 0;
-  std::uint32_t memories = 0;  // that there are now
+
+  void broken(std::string rule) {
+    if (violation.empty()) violation = std::move(rule);
+  }
 };
 
 class FakeMemory final : public KvMemory {
@@ -75,7 +82,8 @@ class FakeMemory final : public KvMemory {
   };
   using Cells = std::vector<std::shared_ptr<Cell>>;
 
-  void broken(std::string rule);
+  void broken(std::string rule) { fate_->broken(std::move(rule)); }
+  DecodeStatus run(const Batch& batch);
   void compute(const llama_batch& batch, std::size_t count);
   DecodeStatus no_room(std::size_t sequences, std::size_t outputs);
   Cells& at(std::int32_t sequence);

@@ -3,24 +3,17 @@
 
 #include "engine/worker_core.h"
 #include "simulation/engine/fake_memory.h"
+#include "simulation/engine/fake_parts.h"
 
 namespace corral::engine::simulation {
 namespace {
 
-constexpr std::uint32_t kVocabulary = 61;
-
+// An answer ends with its length only.
 class Tokens final : public TokenTable {
  public:
   std::uint32_t size() const override { return kVocabulary; }
   void append_piece(Token token, bool, std::string& to) const override { to.push_back(static_cast<char>('A' + token)); }
   bool ends_generation(Token) const override { return false; }
-};
-
-class Picker final : public TokenPicker {
- public:
-  void prime(std::span<const Token>) override {}
-  Result<Token> sample(const float* logits) override { return static_cast<Token>(*logits); }
-  Drawn drawn(std::uint32_t) override { return {}; }
 };
 
 class HeldLane final : public PrefillLane {
@@ -121,7 +114,7 @@ class LaneInCore : public ::testing::Test {
     Generation generation;
     generation.stream = std::move(stream);
     generation.ticket = *in_flight_.enter();
-    generation.sampler = std::make_unique<Picker>();
+    generation.sampler = std::make_unique<FakePicker>();
     generation.max_new_tokens = most;
     generation.posted = now_;
     ++chat.shared->generations;

@@ -13,6 +13,34 @@ constexpr std::array kNames = {"create", "append",   "generate", "cancel",    "e
 // How often each kind comes.
 constexpr std::array kWeights = {10, 14, 16, 3, 5, 14, 30, 1, 2, 1, 1, 2};
 
+// Arrivals without end, faster than they can be served: most of them short, and now and then one with a long prompt,
+// which must not wait for all of them.
+std::vector<Op> rush(std::mt19937_64& random, std::size_t steps) {
+  using enum Op::Kind;
+  const auto up_to = [&](std::uint32_t most) { return static_cast<std::uint32_t>(random() % most); };
+  std::vector<Op> life;
+  std::uint32_t alive = 0;
+  while (life.size() < steps) {
+    const std::uint32_t kind = up_to(8);
+    if (kind < 4) {
+      const bool large = up_to(16) == 0;
+      life.push_back({.kind = create, .size = up_to(4) == 0 ? 0u : 7u});
+      life.push_back(
+          {.kind = append, .session = alive, .size = large ? 100 + up_to(140) : 5 + up_to(40), .which = up_to(64)});
+      life.push_back(
+          {.kind = generate, .session = alive, .size = large ? up_to(60) : 1 + up_to(3), .which = up_to(64)});
+      ++alive;
+    } else if (kind < 7) {
+      life.push_back({.kind = rounds, .size = up_to(3)});
+      life.push_back({.kind = read, .session = up_to(64)});
+    } else if (alive > 16) {
+      life.push_back({.kind = end, .session = up_to(8)});
+      --alive;
+    }
+  }
+  return life;
+}
+
 }  // namespace
 
 std::string to_string(const Op& op) {
@@ -27,6 +55,7 @@ std::string as_code(const Op& op) {
 
 std::vector<Op> random_life(std::uint64_t seed, std::size_t steps) {
   std::mt19937_64 random(seed);
+  if (seed % 6 == 5) return rush(random, steps);
   std::discrete_distribution<int> kind(kWeights.begin(), kWeights.end());
   std::vector<Op> life;
   for (std::size_t i = 0; i < steps; ++i) {

@@ -1,7 +1,9 @@
-// A worker's core with sessions, readers and a fake memory, living through a list of steps. After each round it checks:
+// The cores of one worker or of some with sessions, readers and fake memories, living through a list of steps. Checked
+// is:
 //   one terminal item, each token once and in order, no token that the history doesn't ask for (alone, shared, parked,
 //   preempted, restored, guessed ahead, computed in the lane, beside one that fails), failing only for its own tokens,
-//   the batch's size, and that at the end everybody gets through.
+//   that each pass keeps the scheduler's rules and budget (pass_rules.h), that nobody waits longer than those who were
+//   there can explain (waits.h), and that at the end everybody gets through.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +23,12 @@ struct Outcome {
   // What came to pass, so that a test can see that the lives are not too quiet.
   std::uint64_t tokens = 0, preemptions = 0, parked = 0, restored = 0, shared = 0, layout_changes = 0, accepted = 0;
   std::uint64_t in_lane = 0;
-  std::uint64_t failed = 0;  // generations, for tokens that can't be computed
+  std::uint64_t in_parts = 0;  // tokens where parts are wanted whatever comes
+  std::uint64_t crossed = 0;   // times that a worker took what another one had parked
+  std::uint64_t failed = 0;    // generations, for tokens that can't be computed
 };
 
-// `variety` picks the world: cells, batch, places, kind of memory, layout, guesses, lane.
+// `variety` picks the world: cells, batch, places, kind of memory, layout, guesses, lane, workers.
 Outcome live(const std::vector<Op>& life, std::uint64_t variety, bool traced = false);
 
 }  // namespace corral::engine::simulation

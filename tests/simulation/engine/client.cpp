@@ -1,0 +1,76 @@
+#include "simulation/engine/client.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/errors.h"
+#include "simulation/engine/fake_parts.h"
+
+namespace corral::engine::simulation {
+namespace {
+
+// What a stream said is exactly what the fake model says to the history, from its first token to its last.
+std::optional<std::string> wrong_tokens(const Reader& reader) {
+  std::uint64_t hash = reader.history_hash;
+  std::string text;
+  for (const Token token : reader.tokens) {
+    const Token expected = answer_to(hash, kVocabulary);
+    if (token != expected)
+      return fmt::format("token {} of {} should be {}", &token - reader.tokens.data(), token, expected);
+    FakeTokens().append_piece(token, false, text);
+    hash = next_hash(hash, token);
+  }
+  if (text != reader.text) return "the text isn't that of the tokens";
+  if (reader.tokens.size() > reader.most) return "more tokens than asked for";
+  for (const std::string& stop : reader.stops) {
+    if (reader.text.contains(stop)) return fmt::format("the text goes on behind '{}'", stop);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> wrong_end(const Reader& reader, std::uint32_t tokens, std::uint32_t most_tokens) {
+  const Finish& finish = *reader.finish;
+  if (finish.reason == StopReason::length && reader.tokens.size() != reader.most)
+    return fmt::format("{} tokens instead of {}", reader.tokens.size(), reader.most);
+  if (finish.reason == StopReason::stop && finish.stop_string.empty() &&
+      (reader.tokens.empty() || reader.tokens.back() != kEndToken))
+    return "stopped without a reason";
+  if (finish.reason == StopReason::context_full && tokens < most_tokens)
+    return fmt::format("full at {} tokens, with room for {}", tokens, most_tokens);
+  if (finish.reason == StopReason::error && !finish.error) return "an error without a cause";
+  // Only the one to blame fails, whoever it shared the pass with; it always does.
+  if (finish.error && finish.error->code == errc::decode_failed && !reader.poisoned)
+    return "failed for another's tokens";
+  if (reader.poisoned && !reader.tokens.empty()) return "says something to what can't be computed";
+  if (reader.poisoned && reader.most > 0 && finish.reason == StopReason::length)
+    return "got through with what can't be computed";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> Client::read(std::uint32_t most_tokens) {
+  std::optional<std::string> broken;
+  while (auto chunk = reader->stream.try_next()) {
+    if (reader->finish) broken = "something behind the terminal item";
+    reader->tokens.insert(reader->tokens.end(), chunk->tokens.begin(), chunk->tokens.end());
+    reader->text += chunk->text;
+    if (chunk->finish) reader->finish = std::move(chunk->finish);
+  }
+  if (reader->finish && !broken) broken = wrong_tokens(*reader);
+  if (reader->finish && !broken) broken = wrong_end(*reader, shared->tokens, most_tokens);
+  if (broken) broken = fmt::format("session {}: {}", id.value(), *broken);
+  return broken;
+}
+
+void Client::go_on() {
+  history.insert(history.end(), reader->tokens.begin(), reader->tokens.end());
+  history.insert(history.end(), appended.begin(), appended.end());
+  appended.clear();
+  reader.reset();
+}
+
+bool Client::failed() const { return reader->finish->error && reader->finish->error->code == errc::decode_failed; }
+
+}  // namespace corral::engine::simulation

@@ -1,0 +1,44 @@
+// Sessions as their clients see them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/session.h"
+#include "engine/stream.h"
+#include "simulation/engine/fake_memory.h"
+
+namespace corral::engine::simulation {
+
+// Of one generation.
+struct Reader {
+  StreamHandle stream;
+  std::vector<Token> tokens;
+  std::string text;
+  std::optional<Finish> finish;
+  std::uint32_t most = 0;
+  std::vector<std::string> stops;
+  bool poisoned = false;                    // what it is to continue can't be computed
+  std::uint64_t history_hash = kEmptyHash;  // of the session's history when the generation started
+};
+
+struct Client {
+  SessionId id;
+  std::size_t worker = 0;
+  bool shares = true;
+  std::shared_ptr<SessionShared> shared;
+  std::vector<Token> history;   // what it appended and what the streams said, in this order
+  std::vector<Token> appended;  // while a generation ran
+  std::optional<Reader> reader;
+
+  // Takes what the stream has. The rule that this breaks, if any. `most_tokens`: that the session may hold.
+  std::optional<std::string> read(std::uint32_t most_tokens);
+  // The generation is over and read: what it said is part of the history.
+  void go_on();
+  bool failed() const;  // for tokens that can't be computed
+};
+
+}  // namespace corral::engine::simulation

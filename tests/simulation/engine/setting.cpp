@@ -1,0 +1,50 @@
+#include "simulation/engine/setting.h"
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "simulation/engine/fake_parts.h"
+
+namespace corral::engine::simulation {
+
+std::uint32_t Setting::most_tokens(std::uint32_t n_ctx) const {
+  return worker.layout == KvLayout::split ? std::min(n_ctx, memory.cells / worker.max_sequences) : n_ctx;
+}
+
+// What came later has random numbers of its own, so that the worlds of regression tests stay what they were.
+Setting pick_setting(std::uint64_t variety) {
+  Setting setting;
+  FakeMemoryOptions& memory = setting.memory;
+  WorkerOptions& worker = setting.worker;
+  std::mt19937_64 random(variety), of_lane(variety + 1), of_layout(variety + 2), of_workers(variety + 3);
+  const auto one_of = [&](auto... values) {
+    const std::array all{values...};
+    return all[random() % sizeof...(values)];
+  };
+  memory.cells = one_of(128u, 256u, 512u, 1024u);
+  memory.batch = one_of(16u, 32u, 64u);
+  memory.most_running = one_of(2u, 4u, 8u);
+  memory.vocabulary = kVocabulary;
+  memory.divisible = random() % 5 != 0;
+  const bool plain = memory.divisible;
+  worker.max_sequences = memory.most_running;
+  worker.prefix_cache_tokens = random() % 4 == 0 ? 0 : memory.cells / 2;
+  worker.layout = !plain ? KvLayout::unified : one_of(KvLayout::automatic, KvLayout::automatic, KvLayout::unified);
+  if (plain && of_layout() % 8 == 0) worker.layout = KvLayout::split;
+  worker.foreign_cell_ms = one_of(0.0, 1e-3, 1e-1);
+  worker.move_cell_ms = one_of(0.0, 1e-3);
+  worker.draft_tokens = one_of(0u, 0u, 4u);
+  worker.draft_active = memory.most_running;
+  memory.most_outputs = memory.most_running + most_guesses(memory.most_running, worker.draft_tokens);
+  setting.stream_tokens = one_of(0u, 4u, 64u);
+  worker.threads = {4, 4};
+  worker.lane_tokens = of_lane() % 2 == 0 ? 20 : 60;
+  setting.lane = plain && of_lane() % 2 == 0;
+  if (random() % 3 != 0) setting.park_bytes = one_of(2000u, 100'000u);
+  constexpr std::array kWorkers = {2u, 1u, 1u, 1u, 1u, 2u, 1u, 3u};
+  setting.workers = kWorkers[of_workers() % kWorkers.size()];
+  return setting;
+}
+
+}  // namespace corral::engine::simulation

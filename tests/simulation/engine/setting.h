@@ -1,0 +1,28 @@
+// What a world consists of, picked by a number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "engine/worker_core.h"
+#include "simulation/engine/fake_memory.h"
+
+namespace corral::engine::simulation {
+
+inline constexpr std::uint32_t kSessionTokens = 400;
+
+struct Setting {
+  FakeMemoryOptions memory;
+  WorkerOptions worker;
+  std::uint32_t workers = 1;
+  std::uint32_t stream_tokens = 0;
+  bool lane = false;
+  std::optional<std::uint64_t> park_bytes;  // none: nothing is parked
+
+  // A session is as long as its part at the most, where parts are wanted whatever comes.
+  std::uint32_t most_tokens(std::uint32_t n_ctx) const;
+};
+
+Setting pick_setting(std::uint64_t variety);
+
+}  // namespace corral::engine::simulation

@@ -1,0 +1,104 @@
+#include "simulation/engine/simulated_worker.h"
+
+#include <utility>
+
+#include "engine/errors.h"
+#include "simulation/engine/pass_rules.h"
+
+namespace corral::engine::simulation {
+namespace {
+
+Waits::Rules rules_of(const Setting& setting, std::function<bool(SessionId)> shares_beginning) {
+  Waits::Rules rules{.places = setting.worker.max_sequences,
+                     .sequences = FakeMemory(setting.memory, {}, nullptr).sequence_ids(),
+                     .lane_tokens = std::nullopt,
+                     .shares_beginning = std::move(shares_beginning)};
+  if (setting.lane) rules.lane_tokens = setting.worker.lane_tokens;
+  return rules;
+}
+
+}  // namespace
+
+SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
+    : fate_(std::move(common.fate)),
+      memory_(common.setting.memory),
+      clock_(std::move(common.clock)),
+      waits_(rules_of(common.setting, std::move(common.shares_beginning))) {
+  memory_.worker = number;
+  memory_.alive = std::make_shared<char>();
+  memory_.watch = [this](const Batch& batch, DecodeStatus status) {
+    PassView pass = core_->pass();
+    if (auto rule = broken_rule(pass, batch)) fate_->broken(std::move(*rule));
+    waits_.pass(std::move(pass), status, memories_);
+  };
+  const std::uint64_t seed = common.variety + number;
+  const Setting& setting = common.setting;
+  auto lane = setting.lane ? std::make_unique<FakeLane>(lane_memory(), box_, seed) : nullptr;
+  lane_ = lane.get();
+  WorkerCore::Parts parts{.tokens = tokens_,
+                          .memory = *make({}),
+                          .make = [this](KvShape shape) { return make(shape); },
+                          .box = box_,
+                          .store = std::move(common.store),
+                          .drafter = setting.worker.draft_tokens > 0 ? std::make_unique<FakeDrafter>(seed) : nullptr,
+                          .lane = std::move(lane),
+                          .clock = [this] { return looking_ ? now_ : now_ = clock_(); }};
+  core_ = std::make_unique<WorkerCore>(std::move(parts), setting.worker);
+}
+
+Result<std::unique_ptr<KvMemory>> SimulatedWorker::make(KvShape shape) {
+  // A machine may have room for one only.
+  if (memory_.alive.use_count() > 1) fate_->broken("a memory is made beside the one there is");
+  if (fate_->refuse_make > 0) {
+    --fate_->refuse_make;
+    return fail(errc::out_of_memory, "no memory");
+  }
+  ++memories_;
+  parts_ = shape.streams;
+  return std::make_unique<FakeMemory>(memory_, shape, fate_);
+}
+
+LaneMemoryMaker SimulatedWorker::lane_memory() {
+  return [this](std::uint32_t tokens, const std::atomic<bool>&) -> Result<std::unique_ptr<KvMemory>> {
+    if (tokens % 16 == 0) return fail(errc::out_of_memory, "no memory for the lane");
+    FakeMemoryOptions options = memory_;
+    options.cells = tokens;
+    options.most_running = 1;
+    options.watch = nullptr;
+    options.alive = nullptr;
+    return std::make_unique<FakeMemory>(options, KvShape{}, fate_);
+  };
+}
+
+void SimulatedWorker::start(SessionId session, Generation generation) {
+  generation.ticket = *in_flight_.enter();
+  generation.posted = now_;
+  waits_.started(session, generation.max_new_tokens);
+  box_->post(StartGeneration{session, std::move(generation)});
+}
+
+void SimulatedWorker::settle() {
+  if (lane_ != nullptr) lane_->round();
+  core_->take_commands(false);
+  if (lane_ != nullptr && lane_->started_twice()) fate_->broken("a second job in the lane");
+}
+
+Waits::Moment SimulatedWorker::look() {
+  looking_ = true;
+  Waits::Moment moment{.sessions = core_->sessions(0),
+                       .lane_busy = lane_ != nullptr && lane_->busy(),
+                       .memories = memories_,
+                       .parts = parts_};
+  looking_ = false;
+  return moment;
+}
+
+bool SimulatedWorker::round() {
+  settle();
+  waits_.before(look());
+  const bool computed = core_->round();
+  if (auto rule = waits_.after(look(), computed)) fate_->broken(std::move(*rule));
+  return computed;
+}
+
+}  // namespace corral::engine::simulation
