@@ -22,6 +22,13 @@ protocol::Timings timings_of(const engine::Usage& usage, const engine::Timings& 
           .draft_n_accepted = usage.accepted_tokens};
 }
 
+protocol::PromptProgress progress_of(const engine::PromptProgress& progress) {
+  return {.total = progress.total,
+          .cache = progress.cached,
+          .processed = progress.processed,
+          .time_ms = progress.ms};
+}
+
 void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::duration before_engine) {
   if (counts_prompt) {
     usage.prompt_tokens += finish.usage.prompt_tokens;

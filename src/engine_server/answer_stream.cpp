@@ -76,6 +76,10 @@ void AnswerStream::start_message(Part& part) {
 void AnswerStream::render(Part& part, engine::StreamChunk chunk) {
   if (options_.logprobs) part.reader.read(std::move(chunk.logprobs), part.logprobs);
   if (options_.return_tokens) part.tokens.insert(part.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+  if (chunk.prompt) {
+    start_message(part);
+    part.writer.progress(out_, progress_of(*chunk.prompt));
+  }
   std::optional<protocol::Timings> timings;
   if (chunk.progress) timings = timings_of(chunk.progress->usage, chunk.progress->timings);
   if (!chunk.text.empty()) {

@@ -238,6 +238,63 @@ TEST(Completion, EventsMayHaveTimingsAndTokens) {
   EXPECT_EQ(json::serialize(json::Value(tokens)), json::serialize(whole));
 }
 
+// The prompt_progress of each event that has one.
+std::vector<json::Value> progress_in(const test::Answer& answer) {
+  std::vector<json::Value> all;
+  for (const auto& event : answer.events()) {
+    const auto value = json::parse(event);
+    if (!value) continue;
+    if (const auto* progress = json::find(*value, "prompt_progress")) all.push_back(*progress);
+  }
+  return all;
+}
+
+TEST(Chat, StreamsSayHowFarThePromptIs) {
+  Fixture server("tiny-llama");
+  std::string longer;
+  for (int i = 0; i < 300; ++i) longer += "word ";
+  const std::string more = R"(,"max_tokens":5,"ignore_eos":true,"stream":true)";
+  EXPECT_TRUE(progress_in(server.chat(longer, more + R"(,"cache_prompt":false)")).empty());
+  const auto first = server.chat(longer, more + R"(,"return_progress":true)");
+  const auto progress = progress_in(first);
+  ASSERT_FALSE(progress.empty()) << first.body;
+  const auto& last = progress.back();
+  EXPECT_EQ(last.at("processed"), last.at("total"));
+  EXPECT_GT(last.at("total").as_int64(), 300);
+  EXPECT_EQ(last.at("cache").as_int64(), 0);
+  EXPECT_GE(last.at("time_ms").as_int64(), 0);
+  EXPECT_EQ(first.streamed(), server.chat(longer, more).streamed());
+  // One message, whatever its first event is for; and what was there already is said.
+  const auto again = server.chat(longer, more + R"(,"return_progress":true,"n":2)");
+  std::size_t roles = 0;
+  for (const auto& choice : again.streamed_choices()) {
+    EXPECT_TRUE(choice.at("delta").is_object());
+    if (json::find(choice.at("delta"), "role")) ++roles;
+  }
+  EXPECT_EQ(roles, 1u);
+  ASSERT_FALSE(progress_in(again).empty());
+  EXPECT_GT(progress_in(again).back().at("cache").as_int64(), 300);
+  const auto whole = server.chat(longer, R"(,"max_tokens":1,"return_progress":true)");
+  EXPECT_EQ(whole.status, 200u);
+  EXPECT_THAT(whole.body, testing::Not(HasSubstr("prompt_progress")));
+}
+
+TEST(Completion, StreamsSayHowFarEachPromptIs) {
+  Fixture server("tiny-llama");
+  const auto answer = server.post(
+      "/v1/completions",
+      R"({"prompt":["one two three","four"],"max_tokens":3,"ignore_eos":true,"stream":true,"return_progress":true})");
+  std::vector<std::int64_t> told;
+  for (const auto& event : answer.events()) {
+    const auto value = json::parse(event);
+    if (!value || !json::find(*value, "prompt_progress")) continue;
+    EXPECT_EQ(value->at("choices").at(0).at("text").as_string(), "");
+    if (value->at("prompt_progress").at("processed") != value->at("prompt_progress").at("total")) continue;
+    told.push_back(value->at("choices").at(0).at("index").as_int64());
+  }
+  EXPECT_THAT(told, testing::UnorderedElementsAre(0, 1)) << answer.body;
+}
+
 // Such a grammar once met an end where it wanted more, and libllama ended the process.
 TEST(Chat, BegunAnswerThatHasEndedIsRefusedUnderAGrammar) {
   Fixture server("tiny-llama");

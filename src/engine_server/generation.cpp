@@ -163,6 +163,7 @@ void fill_options(const InferenceEngine& service, const protocol::GenerationRequ
   options.stop.insert(options.stop.end(), request.stop.begin(), request.stop.end());
   options.n_probs = request.logprobs ? std::max(1u, request.n_probs) : 0;
   options.progress = request.timings_per_token;
+  options.prompt_progress = request.stream && request.return_progress;
   options.max_predict = Millis(request.max_predict_ms);
   for (const auto& text : request.preserved_tokens) {
     if (const auto token = single_token(service, text)) options.preserved_tokens.push_back(*token);
@@ -283,6 +284,7 @@ Result<std::vector<Choice>> start_choices(const std::shared_ptr<InferenceEngine>
     for (std::uint32_t i = 0; i < n; ++i) {
       auto options = prompt.options;
       if (options.sampling.seed) *options.sampling.seed += i;
+      options.prompt_progress = options.prompt_progress && i == 0;
       auto generation = Generation::start(service, prompt.prompt, prompt.session, std::move(options));
       if (!generation) return std::unexpected(std::move(generation.error()));
       choices.push_back({std::move(*generation), i == 0, prompt.echo, prompt.parser});

@@ -108,6 +108,12 @@ void write_timings(json::Writer& out, const Timings& timings) {
   out.end_object();
 }
 
+void write_progress(json::Writer& out, const PromptProgress& progress) {
+  out.begin_object().field("total", progress.total).field("cache", progress.cache);
+  out.field("processed", progress.processed);
+  out.field("time_ms", static_cast<std::int64_t>(progress.time_ms)).end_object();
+}
+
 void write_logprobs(json::Writer& out, std::span<const TokenLogprob> tokens, LogprobShape shape) {
   if (shape == LogprobShape::legacy) return write_legacy(out, tokens);
   write_content(out, tokens, shape == LogprobShape::probabilities ? kProbabilities : kLogarithms);

@@ -36,6 +36,14 @@ struct Timings {
   std::uint32_t draft_n_accepted = 0;  // of these, right
 };
 
+// How far a prompt is, as llama-server tells it in streams.
+struct PromptProgress {
+  std::uint32_t total = 0;      // its tokens
+  std::uint32_t cache = 0;      // of these, the ones that were there already
+  std::uint32_t processed = 0;  // of these, done by now, those of `cache` included
+  double time_ms = 0;           // since computing began
+};
+
 struct TopLogprob {
   std::int32_t id = 0;
   std::string token = {};  // its bytes, perhaps half a character

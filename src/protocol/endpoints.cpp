@@ -171,6 +171,10 @@ constexpr auto kGeneration = std::to_array<Field>({
      .max = kMaxInt32,
      .about = "time from the first token after which the answer ends with its line; 0 or -1: no limit"},
     {.name = "timings_per_token", .kinds = kBoolean, .about = "each event of a stream has `timings`"},
+    {.name = "return_progress",
+     .kinds = kBoolean,
+     .about = "events of a stream say how far the prompt is before the answer begins: `prompt_progress` with `total`, "
+              "`cache` (tokens that were there already), `processed` (with these) and `time_ms`"},
     {.name = "preserved_tokens",
      .kinds = kArray,
      .max_size = 1024,
