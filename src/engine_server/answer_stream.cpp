@@ -38,7 +38,8 @@ AnswerStream::AnswerStream(async::Executor executor, async::Timers& timers, std:
     part.choice.generation.stream().set_waker(waker_of(signal_));
   }
   signal_->last_sent = timers_.now();
-  pinger_.spawn("ping", ping(timers_, signal_, options_.ping_after));
+  if (options_.ping_after > MonoClock::duration::zero())
+    pinger_.spawn("ping", ping(timers_, signal_, options_.ping_after));
 }
 
 async::Task<Result<std::string_view>> AnswerStream::read() {

@@ -21,7 +21,7 @@ struct StreamOptions {
   bool logprobs = false;
   protocol::LogprobShape logprob_shape = protocol::LogprobShape::content;
   std::uint32_t shown_probs = 0;
-  MonoClock::duration ping_after{};
+  MonoClock::duration ping_after{};     // 0: no pings
   MonoClock::duration before_engine{};  // from the arrival of the request to the start of the generations
   RequestDone done;
 };

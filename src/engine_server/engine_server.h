@@ -24,7 +24,7 @@ namespace corral::engine_server {
 struct EngineServerOptions {
   std::string model_name;                      // named in answers to requests that name none
   std::string fingerprint = "corral";          // "system_fingerprint" of answers
-  std::chrono::milliseconds ping_after{1000};  // of silence in a stream
+  std::chrono::milliseconds ping_after{1000};  // of silence in a stream whose request doesn't say
   std::uint64_t max_body_bytes = 256ull << 20;
   // Bodies above this are parsed and tokenised on the pool, which takes longer than a loop's other work may wait.
   // What makes prompts, grammars or many texts runs there always.

@@ -40,7 +40,7 @@ StreamOptions stream_options(const EngineServerOptions& server, const protocol::
           .logprobs = request.logprobs,
           .logprob_shape = logprob_shape(request),
           .shown_probs = request.n_probs,
-          .ping_after = server.ping_after,
+          .ping_after = request.ping_interval.value_or(server.ping_after),
           .before_engine = before_engine,
           .done = server.request_done};
 }

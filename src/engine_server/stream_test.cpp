@@ -94,9 +94,10 @@ struct Played {
       std::make_shared<engine::StreamState>(0, engine::StreamState::Owner{[] {}, [] {}});
   std::unique_ptr<AnswerStream> stream;
 
-  Played(async::Executor executor, async::Timers& timers, RequestDone done = {}) {
+  Played(async::Executor executor, async::Timers& timers, RequestDone done = {},
+         MonoClock::duration ping_after = std::chrono::seconds(1)) {
     StreamOptions options;
-    options.ping_after = std::chrono::seconds(1);
+    options.ping_after = ping_after;
     options.done = std::move(done);
     const protocol::AnswerHead head{.id = "x", .model = "m"};
     std::vector<Choice> choices;
@@ -148,6 +149,22 @@ TEST(Stream, PingsWhileNothingComes) {
     EXPECT_THAT(std::string(*piece), testing::HasSubstr("[DONE]"));
     piece = co_await stream.read();
     EXPECT_EQ(*piece, "");
+  };
+  async::run_blocking(time.loop, use());
+}
+
+TEST(Stream, WithoutPingsNothingBreaksTheSilence) {
+  HandDriven time;
+  auto& timers = time.timers;
+  const auto use = [&]() -> async::Task<void> {
+    const auto executor = co_await async::asio::this_coro::executor;
+    Played played(executor, timers, {}, MonoClock::duration::zero());
+    for (int turn = 0; turn < 5; ++turn) co_await async::asio::post(executor, async::use_task);
+    EXPECT_EQ(timers.sleepers(), 0u);
+    EXPECT_EQ(played.stream->take_ready(), "");
+    played.end(engine::StopReason::stop);
+    const auto piece = co_await played.stream->read();
+    EXPECT_THAT(std::string(*piece), testing::HasSubstr("[DONE]"));
   };
   async::run_blocking(time.loop, use());
 }

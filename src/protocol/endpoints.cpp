@@ -171,6 +171,12 @@ constexpr auto kGeneration = std::to_array<Field>({
      .max = kMaxInt32,
      .about = "time from the first token after which the answer ends with its line; 0 or -1: no limit"},
     {.name = "timings_per_token", .kinds = kBoolean, .about = "each event of a stream has `timings`"},
+    {.name = "sse_ping_interval",
+     .kinds = kInteger,
+     .min = -1,
+     .max = kMaxInt32,
+     .about = "seconds of silence after which a stream gets a comment (`: ping`), also while its model loads; 0 or -1: "
+              "never; the default is 1"},
     {.name = "return_progress",
      .kinds = kBoolean,
      .about = "events of a stream say how far the prompt is before the answer begins: `prompt_progress` with `total`, "

@@ -218,6 +218,12 @@ Result<> FieldTable::check(json::View object, const Path& path) const {
   return {};
 }
 
+std::optional<Millis> ping_interval(json::View seconds) {
+  if (seconds.is_null()) return std::nullopt;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return std::chrono::seconds(std::clamp<std::int64_t>(seconds.as_integer(), 0, kMost));
+}
+
 Result<Peeked> check(json::View body, const FieldTable& table) {
   if (auto fine = table.check(body); !fine) return std::unexpected(std::move(fine.error()));
   Peeked peeked;
@@ -225,6 +231,7 @@ Result<Peeked> check(json::View body, const FieldTable& table) {
     if (name == "model") peeked.model = value.as_string();
     if (name == "stream") peeked.stream = value.as_bool();
     if (name == "stream_options") peeked.include_usage = value.find("include_usage").as_bool();
+    if (name == "sse_ping_interval") peeked.ping_interval = ping_interval(value);
   });
   return peeked;
 }

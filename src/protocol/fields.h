@@ -11,10 +11,12 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "json/peek.h"
 
@@ -91,7 +93,12 @@ struct Peeked {
   std::string model;  // empty: not given
   bool stream = false;
   bool include_usage = false;  // stream_options.include_usage
+  // sse_ping_interval: silence in a stream after which a comment is due; 0: never; none: not said.
+  std::optional<Millis> ping_interval = {};
 };
+
+// What sse_ping_interval says.
+std::optional<Millis> ping_interval(json::View seconds);
 
 // Errors: json::errc::malformed; errc::missing_field, wrong_type, bad_value, unsupported_value with Error::param set.
 Result<Peeked> check(const std::string& body, const FieldTable& table);

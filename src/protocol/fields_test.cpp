@@ -27,6 +27,17 @@ TEST(Fields, PeeksWhatARouterWants) {
   EXPECT_TRUE(peeked->include_usage);
 }
 
+TEST(Fields, PingsAreCountedInSecondsAndMayBeLeftOut) {
+  const auto interval = [](const std::string& more) { return check(chat(more), chat_fields())->ping_interval; };
+  EXPECT_EQ(interval(""), std::nullopt);
+  EXPECT_EQ(interval(R"(,"sse_ping_interval":null)"), std::nullopt);
+  EXPECT_EQ(interval(R"(,"sse_ping_interval":15)"), Millis(15'000));
+  EXPECT_EQ(interval(R"(,"sse_ping_interval":2147483647)"), Millis(2'147'483'647'000));
+  EXPECT_EQ(interval(R"(,"sse_ping_interval":0)"), Millis(0));
+  EXPECT_EQ(interval(R"(,"sse_ping_interval":-1)"), Millis(0));
+  EXPECT_EQ(parse_chat_request(chat(R"(,"sse_ping_interval":15)"))->ping_interval, Millis(15'000));
+}
+
 TEST(Fields, NullMeansNotGivenAndUnknownFieldsPass) {
   const auto peeked =
       check(chat(R"(,"stream":null,"temperature":null,"stop":null,"tools":null,"n":null,"model":null,"zzz":{"a":[1]})"),
@@ -74,6 +85,9 @@ TEST(Fields, ChatBodiesThatAreRefused) {
           {chat(R"(,"max_tokens":99999999999)"), errc::bad_value, "max_tokens", "not 99999999999"},
           {chat(R"(,"stream":"yes")"), errc::wrong_type, "stream", "'stream' must be true or false, not \"yes\""},
           {chat(R"(,"stream":1)"), errc::wrong_type, "stream", "not 1"},
+          {chat(R"(,"sse_ping_interval":-2)"), errc::bad_value, "sse_ping_interval", "between -1 and"},
+          {chat(R"(,"sse_ping_interval":0.5)"), errc::wrong_type, "sse_ping_interval", "an integer"},
+          {chat(R"(,"return_progress":"yes")"), errc::wrong_type, "return_progress", "true or false"},
           {chat(R"(,"model":7)"), errc::wrong_type, "model", "a non-empty string, not 7"},
           {chat(R"(,"model":"")"), errc::bad_value, "model", "it is empty"},
           {chat(R"(,"n":33)"), errc::bad_value, "n", "'n' must be an integer between 1 and 32, not 33"},

@@ -244,6 +244,7 @@ Result<> fill_generation(GenerationRequest& request, View body) {
     request.logprobs = request.n_probs > 0;
   }
   request.timings_per_token = body.find("timings_per_token").as_bool();
+  request.ping_interval = ping_interval(body.find("sse_ping_interval"));
   request.return_progress = body.find("return_progress").as_bool();
   request.max_predict_ms =
       static_cast<std::uint32_t>(std::max<std::int64_t>(0, body.find("t_max_predict_ms").as_integer()));

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/sampler_kind.h"
 
@@ -64,6 +65,7 @@ struct GenerationRequest {
   std::vector<std::string> preserved_tokens;  // control tokens that appear in the text all the same
   bool timings_per_token = false;             // in each event of a stream
   bool return_progress = false;               // of the prompt, in events of their own
+  std::optional<Millis> ping_interval;        // sse_ping_interval; 0: no pings
   std::uint32_t max_predict_ms = 0;           // no new line begins after this time; 0: no limit
   std::string json_schema;                    // JSON text; empty: none
   bool return_tokens = false;

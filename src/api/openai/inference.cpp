@@ -51,7 +51,7 @@ async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, ht
     co_return protocol::error_response(wrong_type(**model, endpoint));
   const bool streams = peeked->stream && endpoint.fields().find("stream") != nullptr;
   router::ForwardRequest forward{std::move(*model), std::string(endpoint.backend_path), std::move(*body), streams,
-                                 request.id};
+                                 request.id, peeked->ping_interval};
   co_return co_await context.forwarder.forward(std::move(forward));
 }
 
