@@ -1,5 +1,6 @@
 // embeddings and rerank.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -110,12 +111,16 @@ async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
   if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
 
   std::vector<protocol::RankedDocument> ranked;
-  for (std::uint32_t i = 0; i < result->values.size(); ++i) ranked.push_back({i, result->values[i].front()});
+  for (std::uint32_t i = 0; i < result->values.size(); ++i) {
+    const float score = result->values[i].front();
+    ranked.push_back({i, asked->raw_scores ? score : 1 / (1 + std::exp(-score))});
+  }
   std::ranges::sort(ranked, [](const protocol::RankedDocument& a, const protocol::RankedDocument& b) {
     return a.score != b.score ? a.score > b.score : a.index < b.index;
   });
   if (asked->top_n && *asked->top_n < ranked.size()) ranked.resize(*asked->top_n);
   if (!asked->return_documents) asked->documents.clear();
+  if (asked->as_list) co_return Response::json(200, protocol::ranked_list(ranked, asked->documents));
   co_return Response::json(200,
                            protocol::reranking(shown_name(asked->model), ranked, asked->documents, result->tokens));
 }

@@ -83,6 +83,30 @@ TEST(Rerank, SortsByScore) {
   EXPECT_FALSE(top.json().at("results").at(0).as_object().contains("document"));
 }
 
+TEST(Rerank, TextsAreAnsweredWithAList) {
+  Fixture server("tiny-rerank");
+  const std::string texts = R"(["dogs","a cat sat","rain"])";
+  const auto results =
+      server.post("/v1/rerank", R"({"query":"a cat","documents":)" + texts + "}").json().at("results").as_array();
+  const auto list = server.post("/rerank", R"({"query":"a cat","texts":)" + texts + "}").json().as_array();
+  const auto with_text =
+      server.post("/rerank", R"({"query":"a cat","return_text":true,"raw_scores":false,"top_n":2,"texts":)" + texts + "}")
+          .json()
+          .as_array();
+  ASSERT_EQ(list.size(), 3u);
+  ASSERT_EQ(with_text.size(), 2u);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(list[i].at("index"), results[i].at("index"));
+    const auto score = list[i].at("score").to_number<double>();
+    EXPECT_NEAR(score, results[i].at("relevance_score").to_number<double>(), 1e-3);
+    EXPECT_FALSE(json::find(list[i], "text"));
+    if (i == 2) break;
+    EXPECT_EQ(with_text[i].at("index"), list[i].at("index"));
+    EXPECT_NEAR(with_text[i].at("score").to_number<double>(), 1 / (1 + std::exp(-score)), 1e-3);
+    if (list[i].at("index").as_int64() == 1) EXPECT_EQ(with_text[i].at("text").as_string(), "a cat sat");
+  }
+}
+
 TEST(Text, TokensThereAndBack) {
   Fixture server("tiny-llama");
   const auto tokens = server.post("/tokenize", R"({"content":"Größe 日本"})").json();

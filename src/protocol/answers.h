@@ -109,6 +109,9 @@ struct RankedDocument {
 std::string reranking(std::string_view model, std::span<const RankedDocument> ranked,
                       std::span<const std::string> documents, std::uint32_t tokens);
 
+// The same as text-embeddings-inference has it: a list of {"index", "score"[, "text"]}.
+std::string ranked_list(std::span<const RankedDocument> ranked, std::span<const std::string> documents);
+
 // GET models of an engine that has one model.
 struct ModelEntry {
   std::string id;

@@ -336,15 +336,25 @@ const FieldTable& rerank_fields() {
       {.name = "query", .kinds = kString, .required = true, .min_size = 1, .about = "what documents are compared with"},
       {.name = "documents",
        .kinds = kArray,
-       .required = true,
        .min_size = 1,
        .elements = kString | kObject,
        .inside = check_documents,
-       .about = "texts, or objects with `text`"},
+       .about = "texts, or objects with `text`; required unless there are `texts`"},
+      {.name = "texts",
+       .kinds = kArray,
+       .min_size = 1,
+       .elements = kString,
+       .about = "instead of `documents`, as for text-embeddings-inference: the answer is a list of objects with "
+                "`index` and `score`"},
       {.name = "top_n", .kinds = kInteger, .min = 1, .max = kMaxInt32, .about = "only so many, best first"},
       {.name = "return_documents", .kinds = kBoolean, .about = "the texts come back with their scores"},
+      {.name = "return_text", .kinds = kBoolean, .about = "the same"},
+      {.name = "raw_scores",
+       .kinds = kBoolean,
+       .about = "false: scores between 0 and 1 (their logistic function); else as the model gives them"},
+      {.name = "truncate", .kinds = kBoolean, .inside = decline_truncate, .about = "refused but for false"},
   };
-  static const FieldTable table(kFields);
+  static const FieldTable table(kFields, check_documents_or_texts);
   return table;
 }
 

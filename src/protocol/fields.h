@@ -71,8 +71,11 @@ Result<> check_value(json::View value, const Field& rule, const Path& path);
 // The fields of one kind of object, found by name in constant time.
 class FieldTable {
  public:
+  // Rules between fields; called when each for itself is right.
+  using Across = Result<> (*)(json::View object);
+
   // `fields` must outlive the table; names must differ; at most 127.
-  explicit FieldTable(std::span<const Field> fields);
+  explicit FieldTable(std::span<const Field> fields, Across across = nullptr);
 
   const Field* find(std::string_view name) const;
   std::span<const Field> fields() const { return fields_; }
@@ -85,6 +88,7 @@ class FieldTable {
   static std::size_t slot(std::string_view name);
 
   std::span<const Field> fields_;
+  Across across_;
   std::array<std::uint8_t, kSlots> index_{};  // field number + 1, 0: free; open addressing
 };
 

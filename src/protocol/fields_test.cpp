@@ -193,7 +193,11 @@ TEST(Fields, OtherBodiesThatAreRefused) {
                   {R"({"query":"a"})", errc::missing_field, "documents", "required"},
                   {R"({"query":"a","documents":[]})", errc::bad_value, "documents", "empty"},
                   {R"({"query":"a","documents":[{}]})", errc::missing_field, "documents[0].text", "required"},
-                  {R"({"query":"a","documents":["b"],"top_n":0})", errc::bad_value, "top_n", "not 0"}},
+                  {R"({"query":"a","documents":["b"],"top_n":0})", errc::bad_value, "top_n", "not 0"},
+                  {R"({"query":"a","texts":[]})", errc::bad_value, "texts", "empty"},
+                  {R"({"query":"a","texts":[{"text":"b"}]})", errc::wrong_type, "texts[0]", "array of strings"},
+                  {R"({"query":"a","texts":["b"],"documents":["c"]})", errc::bad_value, "texts", "leave"},
+                  {R"({"query":"a","texts":["b"],"truncate":true})", errc::unsupported_value, "truncate", "shorten"}},
                  rerank_fields());
   expect_refused({{"{}", errc::missing_field, "content", "required"}}, tokenize_fields());
   expect_refused({{R"({"tokens":["a"]})", errc::wrong_type, "tokens[0]", ""}}, detokenize_fields());

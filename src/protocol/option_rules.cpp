@@ -84,6 +84,11 @@ Result<> decline_budget(json::View budget, const Path& path) {
   return decline(budget, path, "thinking can't be cut short, only switched off with 'enable_thinking'");
 }
 
+Result<> decline_truncate(json::View truncate, const Path& path) {
+  if (!truncate.as_bool()) return {};
+  return decline(truncate, path, "texts are never cut here, shorten those that are too long");
+}
+
 Result<> decline_functions(json::View functions, const Path& path) {
   if (functions.empty()) return {};
   return decline(functions, path, "give functions in 'tools'");

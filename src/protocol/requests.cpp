@@ -445,13 +445,16 @@ Result<RerankRequest> parse_rerank_request(const std::string& text) {
   RerankRequest request;
   request.model = body.find("model").as_string();
   request.query = body.find("query").as_string();
-  body.find("documents").each_element([&](View document) {
+  const auto texts = body.find("texts");
+  request.as_list = !texts.is_null();
+  (request.as_list ? texts : body.find("documents")).each_element([&](View document) {
     request.documents.emplace_back(document.is_object() ? document.find("text").as_string() : document.as_string());
   });
   if (const auto top = body.find("top_n"); !top.is_null()) {
     request.top_n = static_cast<std::uint32_t>(top.as_integer());
   }
-  request.return_documents = body.find("return_documents").as_bool();
+  request.return_documents = body.find("return_documents").as_bool() || body.find("return_text").as_bool();
+  request.raw_scores = flag(body.find("raw_scores")).value_or(request.raw_scores);
   return request;
 }
 

@@ -112,6 +112,8 @@ struct RerankRequest {
   std::vector<std::string> documents;  // at least one
   std::optional<std::uint32_t> top_n;
   bool return_documents = false;
+  bool raw_scores = true;
+  bool as_list = false;  // documents came as `texts`: the answer is a list, as from text-embeddings-inference
 };
 
 struct TokenizeRequest {
