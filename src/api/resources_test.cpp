@@ -2,7 +2,6 @@
 #include <future>
 
 #include "api/api_fixture.h"
-#include "http/sse.h"
 
 namespace corral::api {
 namespace {
@@ -58,6 +57,7 @@ TEST_F(ApiTest, EveryInferencePathReachesTheBackend) {
       {"rerank", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
       {"reranking", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
       {"reranker", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
+      {"completion", R"({"model":"tiny-llama","prompt":"x"})", "tiny-llama", "/v1/completion"},
       {"tokenize", R"({"model":"tiny-embed","content":"x"})", "tiny-embed", "/v1/tokenize"},
       {"detokenize", R"({"model":"TINY-LLAMA","tokens":[1]})", "tiny-llama", "/v1/detokenize"},
   };
@@ -83,26 +83,6 @@ TEST_F(ApiTest, StreamFieldOfAnEndpointThatDoesNotStreamIsIgnored) {
   const auto answer = got(*embed);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->text, "{}");
-}
-
-TEST_F(ApiTest, AStreamThatWaitsPingsAsOftenAsItsRequestSays) {
-  const auto pings = [&](const std::string& more) {
-    auto chat = send("POST", "/v1/chat/completions",
-                     R"({"model":"tiny-llama","stream":true,"messages":[{"role":"user","content":"x"}])" + more + "}");
-    pass(4500ms);
-    backend.server("tiny-llama").finish_load();
-    settle();
-    backend.server("tiny-llama").request().send("data: [DONE]\n\n");
-    backend.server("tiny-llama").request().end();
-    settle();
-    const auto text = got(*chat)->text;
-    EXPECT_TRUE(text.ends_with("data: [DONE]\n\n")) << text;
-    EXPECT_EQ(post("/v1/unload", "{}").status, 200u);
-    return (text.size() - std::string_view("data: [DONE]\n\n").size()) / http::kSsePing.size();
-  };
-  EXPECT_EQ(pings(""), 4u);
-  EXPECT_EQ(pings(R"(,"sse_ping_interval":2)"), 2u);
-  EXPECT_EQ(pings(R"(,"sse_ping_interval":-1)"), 0u);
 }
 
 TEST_F(ApiTest, ClientThatLeavesWhileItsModelLoadsAbortsTheLoad) {

@@ -46,8 +46,8 @@ struct StreamChunk {
   std::vector<TokenLogprob> logprobs;  // one per token where n_probs > 0
   // How far the prompt was before the text of this chunk, the latest; if GenerateOptions::prompt_progress.
   std::optional<PromptProgress> prompt;
-  std::optional<Progress> progress;    // with its last token, if GenerateOptions::progress
-  std::optional<Finish> finish;        // the terminal item
+  std::optional<Progress> progress;  // with its last token, if GenerateOptions::progress
+  std::optional<Finish> finish;      // the terminal item
 };
 
 class StreamState;  // shared with the decode thread

@@ -68,6 +68,7 @@ http::RouteTable EngineServer::Impl::make_routes() {
   static constexpr Ask kAsks[] = {
       {"POST", "/chat/completions", &Impl::chat},
       {"POST", "/completions", &Impl::complete},
+      {"POST", "/completion", &Impl::complete_native},
       {"POST", "/embeddings", &Impl::embed},
       {"POST", "/rerank", &Impl::rerank},
       {"POST", "/reranking", &Impl::rerank},

@@ -1,8 +1,8 @@
 // The HTTP face of an engine: one model, reached as an http::Handler. Runs in the engine's own process, behind a socket
 // that only the router knows, or in any program that has an InferenceEngine.
 //
-//   POST chat/completions, completions, embeddings, rerank (reranking, reranker), tokenize, detokenize
-//   GET health, models, props, slots, stats, metrics      each with and without /v1
+//   POST chat/completions, completions, completion (llama-server's own shape), embeddings, rerank (reranking,
+//   reranker), tokenize, detokenize GET health, models, props, slots, stats, metrics      each with and without /v1
 //
 // Handlers run on the loop of their connection; parsing, rendering, tokenising and starting generations go to the pool.
 // Safe on several loops at once.

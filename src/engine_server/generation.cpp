@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine_server/errors.h"
+#include "engine_server/settings.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {
@@ -262,6 +263,14 @@ Result<std::vector<Prepared>> prepare_completion(const InferenceEngine& service,
       if (auto fine = add_triggers(service, request, *prepared.options.grammar); !fine)
         return std::unexpected(std::move(fine.error()));
     }
+    if (request.native) {
+      prepared.options.progress = request.stream;  // its events count tokens
+      prepared.native = std::make_shared<const NativeFacts>(
+          NativeFacts{.prompt = service.detokenize(prepared.prompt, true),
+                      .settings = settings_text(prepared.options, request, service.facts().n_ctx),
+                      .response_fields = request.response_fields,
+                      .with_timings = request.timings_per_token});
+    }
   }
   return all;
 }
@@ -287,7 +296,7 @@ Result<std::vector<Choice>> start_choices(const std::shared_ptr<InferenceEngine>
       options.prompt_progress = options.prompt_progress && i == 0;
       auto generation = Generation::start(service, prompt.prompt, prompt.session, std::move(options));
       if (!generation) return std::unexpected(std::move(generation.error()));
-      choices.push_back({std::move(*generation), i == 0, prompt.echo, prompt.parser});
+      choices.push_back({std::move(*generation), i == 0, prompt.echo, prompt.parser, prompt.native});
     }
   }
   return choices;

@@ -90,7 +90,8 @@ TEST(Rerank, TextsAreAnsweredWithAList) {
       server.post("/v1/rerank", R"({"query":"a cat","documents":)" + texts + "}").json().at("results").as_array();
   const auto list = server.post("/rerank", R"({"query":"a cat","texts":)" + texts + "}").json().as_array();
   const auto with_text =
-      server.post("/rerank", R"({"query":"a cat","return_text":true,"raw_scores":false,"top_n":2,"texts":)" + texts + "}")
+      server
+          .post("/rerank", R"({"query":"a cat","return_text":true,"raw_scores":false,"top_n":2,"texts":)" + texts + "}")
           .json()
           .as_array();
   ASSERT_EQ(list.size(), 3u);

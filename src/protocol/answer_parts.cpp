@@ -27,8 +27,8 @@ void write_token(json::Writer& out, const TopLogprob& token, const Words& words)
   out.end_array().key(words.value).value(words.as_probability ? std::exp(token.logprob) : token.logprob);
 }
 
-void write_content(json::Writer& out, std::span<const TokenLogprob> tokens, const Words& words) {
-  out.begin_object().key("content").begin_array();
+void write_list(json::Writer& out, std::span<const TokenLogprob> tokens, const Words& words) {
+  out.begin_array();
   for (const auto& token : tokens) {
     out.begin_object();
     write_token(out, token, words);
@@ -40,7 +40,11 @@ void write_content(json::Writer& out, std::span<const TokenLogprob> tokens, cons
     }
     out.end_array().end_object();
   }
-  out.end_array().end_object();
+  out.end_array();
+}
+
+const Words& words_of(LogprobShape shape) {
+  return shape == LogprobShape::probabilities ? kProbabilities : kLogarithms;
 }
 
 // The legacy shape has no place for bytes: half a character is spelled "bytes:\xe2\x82", as OpenAI does.
@@ -116,7 +120,13 @@ void write_progress(json::Writer& out, const PromptProgress& progress) {
 
 void write_logprobs(json::Writer& out, std::span<const TokenLogprob> tokens, LogprobShape shape) {
   if (shape == LogprobShape::legacy) return write_legacy(out, tokens);
-  write_content(out, tokens, shape == LogprobShape::probabilities ? kProbabilities : kLogarithms);
+  out.begin_object().key("content");
+  write_list(out, tokens, words_of(shape));
+  out.end_object();
+}
+
+void write_probabilities(json::Writer& out, std::span<const TokenLogprob> tokens, LogprobShape shape) {
+  write_list(out, tokens, words_of(shape));
 }
 
 }  // namespace corral::protocol

@@ -17,7 +17,7 @@ range is answered with 400 and a message that names the field, the value and wha
 A field that no table has passes and has no effect: clients of OpenAI send `user`, `metadata`, `store`, `service_tier`, `prediction`,
 `verbosity` and more with every request. The same goes for those of llama-server's fields that only say how it does its work or talk to
 itself: `backend_sampling`, `cache_reuse`, `chat_format`, `chat_parser`, `generation_prompt`, `id_slot`, `n_cache_reuse`, `n_discard`,
-`n_keep` (nothing is ever cut out of a full context), `parse_tool_calls`, `reasoning_control`, `response_fields`, `verbose`. What would change the answer and can't be had is refused, with the reason: those fields are in the tables.
+`n_keep` (nothing is ever cut out of a full context), `parse_tool_calls`, `reasoning_control`, `verbose`. What would change the answer and can't be had is refused, with the reason: those fields are in the tables.
 
 Defaults are the model's own where its file has them, else llama-server's.
 )";
@@ -27,9 +27,9 @@ struct Page {
   const FieldTable& (*table)();
 };
 constexpr Page kPages[] = {
-    {"POST chat/completions", chat_fields}, {"POST completions", completion_fields},
-    {"POST embeddings", embedding_fields},  {"POST rerank", rerank_fields},
-    {"POST tokenize", tokenize_fields},     {"POST detokenize", detokenize_fields},
+    {"POST chat/completions", chat_fields}, {"POST completions", completion_fields}, {"POST completion", native_fields},
+    {"POST embeddings", embedding_fields},  {"POST rerank", rerank_fields},          {"POST tokenize", tokenize_fields},
+    {"POST detokenize", detokenize_fields},
 };
 
 // A bar would end the cell.

@@ -220,6 +220,13 @@ constexpr auto kGeneration = std::to_array<Field>({
      .about = "`text`, `json_object` (with `schema`) or `json_schema`"},
 });
 
+constexpr Field kPrompt = {.name = "prompt",
+                           .kinds = kString | kArray,
+                           .required = true,
+                           .elements = kString | kInteger | kArray,
+                           .inside = check_prompt,
+                           .about = "a text, tokens, or a list of such: one answer (or `n`) to each"};
+
 template <std::size_t N, std::size_t M>
 constexpr auto operator+(const std::array<Field, N>& a, const std::array<Field, M>& b) {
   std::array<Field, N + M> all{};
@@ -291,12 +298,7 @@ const FieldTable& completion_fields() {
   static constexpr auto kFields =
       kGeneration +
       std::to_array<Field>({
-          {.name = "prompt",
-           .kinds = kString | kArray,
-           .required = true,
-           .elements = kString | kInteger | kArray,
-           .inside = check_prompt,
-           .about = "a text, tokens, or a list of such: one answer (or `n`) to each"},
+          kPrompt,
           {.name = "logprobs",
            .kinds = kInteger,
            .min = 0,
@@ -305,6 +307,23 @@ const FieldTable& completion_fields() {
           {.name = "echo", .kinds = kBoolean, .about = "the prompt stands before the answer; not with `logprobs`"},
           {.name = "suffix", .kinds = kString, .inside = check_suffix, .about = "refused but for an empty one"},
           {.name = "best_of", .kinds = kInteger, .min = 1, .max = kMaxAnswers, .about = "must be `n`"},
+      });
+  static const FieldTable table(kFields);
+  return table;
+}
+
+const FieldTable& native_fields() {
+  static constexpr auto kFields =
+      kGeneration +
+      std::to_array<Field>({
+          kPrompt,
+          {.name = "logprobs", .kinds = kInteger, .min = 0, .max = 100, .about = "the same as `n_probs`"},
+          {.name = "response_fields",
+           .kinds = kArray,
+           .max_size = 256,
+           .elements = kString,
+           .about = "only these members of the answer; `a/b`: the member `b` of `a`, under that name. What "
+                    "there isn't is left out; in a stream they count for the last event"},
       });
   static const FieldTable table(kFields);
   return table;

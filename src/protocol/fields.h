@@ -111,6 +111,7 @@ Result<Peeked> check(json::View body, const FieldTable& table);
 
 const FieldTable& chat_fields();        // POST chat/completions
 const FieldTable& completion_fields();  // POST completions
+const FieldTable& native_fields();      // POST completion
 const FieldTable& embedding_fields();   // POST embeddings
 const FieldTable& rerank_fields();      // POST rerank
 const FieldTable& tokenize_fields();    // POST tokenize

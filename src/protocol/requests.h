@@ -95,8 +95,10 @@ struct ChatRequest : GenerationRequest {
 };
 
 struct CompletionRequest : GenerationRequest {
-  std::vector<Input> prompts;  // at least one
-  bool echo = false;           // the prompt stands before the answer
+  std::vector<Input> prompts;                // at least one
+  bool echo = false;                         // the prompt stands before the answer
+  bool native = false;                       // the answer is to have llama-server's own shape
+  std::vector<std::string> response_fields;  // of that: only these members; empty: all
 };
 
 struct EmbeddingRequest {
@@ -129,6 +131,7 @@ struct DetokenizeRequest {
 
 Result<ChatRequest> parse_chat_request(const std::string& body);
 Result<CompletionRequest> parse_completion_request(const std::string& body);
+Result<CompletionRequest> parse_native_request(const std::string& body);  // of POST completion
 Result<EmbeddingRequest> parse_embedding_request(const std::string& body);
 Result<RerankRequest> parse_rerank_request(const std::string& body);
 Result<TokenizeRequest> parse_tokenize_request(const std::string& body);

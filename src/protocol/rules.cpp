@@ -291,10 +291,11 @@ Result<> check_documents(json::View documents, const Path& path) { return check_
 Result<> check_documents_or_texts(json::View body) {
   const auto texts = body.find("texts");
   if (!texts.is_null() && !body.find("documents").is_null()) {
-    return fail(errc::bad_value,
-                fmt::format("'texts' can't stand beside 'documents', it is {}: they mean the same, leave one of them out",
-                            texts.excerpt()),
-                "texts");
+    return fail(
+        errc::bad_value,
+        fmt::format("'texts' can't stand beside 'documents', it is {}: they mean the same, leave one of them out",
+                    texts.excerpt()),
+        "texts");
   }
   if (texts.is_null() && body.find("documents").is_null()) {
     return fail(errc::missing_field,

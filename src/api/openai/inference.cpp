@@ -23,6 +23,7 @@ struct Endpoint {
 constexpr Endpoint kEndpoints[] = {
     {"chat/completions", "/v1/chat/completions", protocol::chat_fields, ModelType::llm},
     {"completions", "/v1/completions", protocol::completion_fields, ModelType::llm},
+    {"completion", "/v1/completion", protocol::native_fields, ModelType::llm},
     {"embeddings", "/v1/embeddings", protocol::embedding_fields, ModelType::embedding},
     {"rerank", "/v1/rerank", protocol::rerank_fields, ModelType::reranking},
     {"reranking", "/v1/rerank", protocol::rerank_fields, ModelType::reranking},
@@ -50,8 +51,9 @@ async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, ht
   if (endpoint.type && (*model)->type != *endpoint.type)
     co_return protocol::error_response(wrong_type(**model, endpoint));
   const bool streams = peeked->stream && endpoint.fields().find("stream") != nullptr;
-  router::ForwardRequest forward{std::move(*model), std::string(endpoint.backend_path), std::move(*body), streams,
-                                 request.id, peeked->ping_interval};
+  router::ForwardRequest forward{std::move(*model), std::string(endpoint.backend_path),
+                                 std::move(*body),  streams,
+                                 request.id,        peeked->ping_interval};
   co_return co_await context.forwarder.forward(std::move(forward));
 }
 
