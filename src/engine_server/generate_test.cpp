@@ -177,6 +177,26 @@ TEST(Chat, BigBodiesTakeTheOtherWayToTheSameAnswer) {
   EXPECT_EQ(answer.choice().at("message").at("content").as_string(), kHello);
 }
 
+TEST(Chat, GoesOnWithABegunAnswer) {
+  Fixture server("tiny-llama");
+  const auto ask = [&](const std::string& more) {
+    return server.post(
+        "/v1/chat/completions",
+        R"({"temperature":0,"max_tokens":6,"ignore_eos":true,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"Once upon"}])" +
+            more + "}");
+  };
+  const std::string whole(ask("").choice().at("message").at("content").as_string());
+  ASSERT_TRUE(whole.starts_with("Once upon")) << whole;
+  const std::string stream = R"(,"stream":true)";
+  const std::string said = R"(,"continue_final_message":true)";
+  EXPECT_EQ(ask(stream).streamed(), whole);
+  EXPECT_EQ(ask(stream + R"(,"continue_final_message":false)").streamed(), whole);
+  EXPECT_EQ("Once upon" + ask(stream + said).streamed(), whole) << "only what is new";
+  EXPECT_EQ("Once upon" + ask(stream + R"(,"continue_final_message":"content")").streamed(), whole);
+  EXPECT_EQ(ask(stream + said + R"(,"echo":true)").streamed(), whole);
+  EXPECT_EQ(ask(said).choice().at("message").at("content").as_string(), whole);
+}
+
 TEST(Completion, TakesEveryShapeOfPrompt) {
   Fixture server("tiny-llama");
   const auto text = [&](const std::string& prompt, std::size_t index = 0) {

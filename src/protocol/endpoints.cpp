@@ -267,6 +267,15 @@ const FieldTable& chat_fields() {
            .about = "so many alternatives to each token; needs `logprobs`"},
           {.name = "chat_template_kwargs", .kinds = kObject, .about = "further variables of the chat template"},
           {.name = "add_generation_prompt", .kinds = kBoolean, .about = "false: the prompt ends with the last message"},
+          {.name = "continue_final_message",
+           .kinds = kBoolean | kString,
+           .choices = "content|reasoning_content",
+           .about =
+               "a last message of the assistant is gone on with anyway; where it is said, a stream holds only what "
+               "is new. `content`, `reasoning_content`: this part of it; true: the part that is there"},
+          {.name = "echo",
+           .kinds = kBoolean,
+           .about = "with `continue_final_message`: a stream begins with what it goes on with"},
           {.name = "reasoning_effort",
            .kinds = kString,
            .about = "for templates that know it; `none` switches thinking off"},
@@ -290,7 +299,7 @@ const FieldTable& chat_fields() {
            .about = "anything but `text` is refused"},
           {.name = "functions", .kinds = kArray, .inside = decline_functions, .about = "refused; use `tools`"},
       });
-  static const FieldTable table(kFields);
+  static const FieldTable table(kFields, check_continuation);
   return table;
 }
 

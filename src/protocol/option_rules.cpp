@@ -94,4 +94,22 @@ Result<> decline_functions(json::View functions, const Path& path) {
   return decline(functions, path, "give functions in 'tools'");
 }
 
+Result<> check_continuation(json::View body) {
+  const auto wanted = body.find("continue_final_message");
+  if (!wanted.is_string() && !wanted.as_bool()) return {};
+  const auto refuse = [&](std::string_view reason) {
+    return fail(errc::bad_value, fmt::format("'continue_final_message' can't be {}: {}", wanted.excerpt(), reason),
+                "continue_final_message");
+  };
+  json::View last;
+  body.find("messages").each_element([&](json::View message) { last = message; });
+  if (last.find("role").as_string() != "assistant") {
+    return refuse("the last of 'messages' is not the assistant's, so there is nothing to go on with; leave it out");
+  }
+  if (body.find("add_generation_prompt").as_bool()) {
+    return refuse("'add_generation_prompt' is true, which begins a new message; leave one of them out");
+  }
+  return {};
+}
+
 }  // namespace corral::protocol

@@ -263,6 +263,12 @@ Result<> fill_tools(ChatRequest& request, View body) {
   return {};
 }
 
+Continuation continuation(View value) {
+  if (value.as_string() == "content") return Continuation::content;
+  if (value.as_string() == "reasoning_content") return Continuation::reasoning;
+  return value.as_bool() ? Continuation::automatic : Continuation::unsaid;
+}
+
 bool has_media(View messages) {
   bool found = false;
   messages.each_element([&](View message) {
@@ -299,6 +305,8 @@ Result<ChatRequest> parse_chat_request(const std::string& text) {
     request.template_kwargs.emplace_back(std::string(name), value.text());
   });
   request.add_generation_prompt = flag(body.find("add_generation_prompt"));
+  request.continuation = continuation(body.find("continue_final_message"));
+  request.echo = body.find("echo").as_bool();
   request.enable_thinking = flag(body.find("enable_thinking"));
   request.reasoning_effort = body.find("reasoning_effort").as_string();
   request.reasoning_format = body.find("reasoning_format").as_string();

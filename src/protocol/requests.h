@@ -78,6 +78,9 @@ inline constexpr std::uint32_t kMaxRequestAnswers = 1024;
 
 enum class ToolChoice { automatic, none, required };
 
+// Which part of a last message of the assistant is gone on with. unsaid: the part that is there, and streams repeat it.
+enum class Continuation { unsaid, automatic, content, reasoning };
+
 struct ChatRequest : GenerationRequest {
   std::string messages;    // JSON text of the array
   bool has_media = false;  // a part that is no text
@@ -89,6 +92,8 @@ struct ChatRequest : GenerationRequest {
   std::optional<bool> parallel_tool_calls;
   std::vector<std::pair<std::string, std::string>> template_kwargs;  // name and JSON text
   std::optional<bool> add_generation_prompt;
+  Continuation continuation = Continuation::unsaid;
+  bool echo = false;  // with a continuation that is said: streams repeat what they go on with
   std::optional<bool> enable_thinking;
   std::string reasoning_effort;
   std::string reasoning_format;  // none, auto, deepseek, deepseek-legacy; empty: not given

@@ -28,4 +28,5 @@ Result<> check_documents(json::View documents, const Path& path);
 Result<> decline_truncate(json::View truncate, const Path& path);
 Result<> check_documents_or_texts(json::View body);
 
+Result<> check_continuation(json::View body);
 }  // namespace corral::protocol
