@@ -30,6 +30,20 @@ RequestRecord record_of(const engine::PooledResult& result, MonoClock::duration 
   return {.input_tokens = result.tokens, .first_token_ms = std::chrono::duration<double, std::milli>(took).count()};
 }
 
+constexpr std::int32_t kEuclidean = 2;  // which the engine does
+
+// Divides by the norm of this number; see protocol::EmbeddingRequest::norm.
+void normalize(std::vector<float>& values, std::int32_t norm) {
+  constexpr double kLargest = 32760;  // fits 16 bits
+  double sum = 0;
+  for (const float value : values) {
+    const double size = std::abs(value);
+    sum = norm == 0 ? std::max(sum, size / kLargest) : sum + std::pow(size, norm);
+  }
+  if (norm > 0) sum = std::pow(sum, 1.0 / norm);
+  for (float& value : values) value = sum > 0 ? static_cast<float>(value / sum) : 0;
+}
+
 struct PreparedEmbedding {
   protocol::EmbeddingRequest request;
   std::vector<std::vector<engine::Token>> inputs;
@@ -82,11 +96,15 @@ async::Task<Response> EngineServer::Impl::embed(http::Request request) {
   auto prepared = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
   if (!prepared) co_return error_response(prepared.error());
 
-  auto handle = service.embed(std::move(prepared->inputs));
+  const auto norm = prepared->request.norm;
+  auto handle = service.embed(std::move(prepared->inputs), norm == kEuclidean);
   if (!handle) co_return error_response(handle.error());
-  const auto result = co_await wait_for(std::move(*handle));
+  auto result = co_await wait_for(std::move(*handle));
   if (!result) co_return error_response(result.error());
   if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
+  if (norm >= 0 && norm != kEuclidean) {
+    for (auto& values : result->values) normalize(values, norm);
+  }
   co_return Response::json(200, protocol::embeddings(shown_name(prepared->request.model), result->values,
                                                      prepared->request.base64, result->tokens));
 }

@@ -46,6 +46,34 @@ TEST(Embeddings, Base64HoldsTheSameFloats) {
   EXPECT_EQ(text.at("data").at(0).at("embedding").as_string(), protocol::base64(bytes));
 }
 
+TEST(Embeddings, AreNormalizedAsItIsAskedFor) {
+  Fixture server("tiny-embed");
+  const auto values = [&](const std::string& more) {
+    std::vector<double> all;
+    const auto answer = server.post("/v1/embeddings", R"({"input":"some text")" + more + "}").json();
+    for (const auto& one : answer.at("data").at(0).at("embedding").as_array()) all.push_back(one.to_number<double>());
+    return all;
+  };
+  const auto raw = values(R"(,"embd_normalize":-1)");
+  const auto expect_divided_by = [&](const std::vector<double>& scaled, double norm) {
+    ASSERT_EQ(scaled.size(), raw.size());
+    for (std::size_t i = 0; i < raw.size(); ++i) EXPECT_NEAR(scaled[i], raw[i] / norm, 1e-4 * std::abs(raw[i] / norm));
+  };
+  double largest = 0, sum = 0, squares = 0, cubes = 0;
+  for (const double value : raw) {
+    largest = std::max(largest, std::abs(value));
+    sum += std::abs(value);
+    squares += value * value;
+    cubes += std::pow(std::abs(value), 3);
+  }
+  EXPECT_GT(std::abs(squares - 1), 1e-3) << "this model's vectors are of length 1 anyway: the test is of no use";
+  expect_divided_by(values(""), std::sqrt(squares));
+  expect_divided_by(values(R"(,"embd_normalize":2)"), std::sqrt(squares));
+  expect_divided_by(values(R"(,"embd_normalize":0)"), largest / 32760);
+  expect_divided_by(values(R"(,"embd_normalize":1)"), sum);
+  expect_divided_by(values(R"(,"embd_normalize":3)"), std::cbrt(cubes));
+}
+
 TEST(Embeddings, RefuseWhatMakesNoSense) {
   Fixture server("tiny-embed");
   const auto refused = [&](const std::string& body, const std::string& said) {
@@ -56,6 +84,7 @@ TEST(Embeddings, RefuseWhatMakesNoSense) {
   refused(R"({"input":["a",""]})", "'input[1]' is empty");
   refused(R"({"input":"a","dimensions":3})", "'dimensions' must be");
   refused(R"({"input":[[999999]]})", "vocabulary");
+  refused(R"({"input":"a","embd_normalize":-2})", "'embd_normalize' must be an integer between -1 and 64");
   std::string longer;
   for (int i = 0; i < 5000; ++i) longer += "word ";
   refused(R"({"input":")" + longer + R"("})", "context_length_exceeded");

@@ -353,6 +353,12 @@ const FieldTable& embedding_fields() {
        .choices = "float|base64",
        .about = "numbers, or 32-bit floats in base64"},
       {.name = "dimensions", .kinds = kInteger, .min = 1, .max = kMaxInt32, .about = "only as many as the model has"},
+      {.name = "embd_normalize",
+       .kinds = kInteger,
+       .min = -1,
+       .max = 64,
+       .about = "-1: as the model gives them; 0: the largest becomes 32760; 1, 2, …: this norm becomes 1. The default "
+                "is 2"},
   };
   static const FieldTable table(kFields);
   return table;

@@ -396,6 +396,9 @@ Result<EmbeddingRequest> parse_embedding_request(const std::string& text) {
   if (const auto dimensions = body.find("dimensions"); !dimensions.is_null()) {
     request.dimensions = static_cast<std::uint32_t>(dimensions.as_integer());
   }
+  if (const auto norm = body.find("embd_normalize"); !norm.is_null()) {
+    request.norm = static_cast<std::int32_t>(norm.as_integer());
+  }
   return request;
 }
 

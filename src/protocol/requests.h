@@ -111,6 +111,7 @@ struct EmbeddingRequest {
   std::vector<Input> inputs;  // at least one
   bool base64 = false;
   std::optional<std::uint32_t> dimensions;
+  std::int32_t norm = 2;  // embd_normalize; -1: none, 0: by the largest
 };
 
 struct RerankRequest {
