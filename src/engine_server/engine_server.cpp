@@ -75,6 +75,7 @@ http::RouteTable EngineServer::Impl::make_routes() {
       {"POST", "/reranker", &Impl::rerank},
       {"POST", "/tokenize", &Impl::tokenize},
       {"POST", "/detokenize", &Impl::detokenize},
+      {"POST", "/apply-template", &Impl::apply_template},
       {"GET", "/slots", &Impl::slots},
   };
   static constexpr Get kGets[] = {{"/health", &Impl::health},

@@ -47,6 +47,7 @@ struct EngineServer::Impl {
   // text.cpp
   async::Task<http::Response> tokenize(http::Request request);
   async::Task<http::Response> detokenize(http::Request request);
+  async::Task<http::Response> apply_template(http::Request request);
   http::Response health() const;
   http::Response models() const;
   http::Response props() const;

@@ -211,11 +211,15 @@ Result<std::vector<Token>> tokens_of(const InferenceEngine& service, const proto
               param);
 }
 
-Result<Prepared> prepare_chat(const InferenceEngine& service, const ChatTemplate& chat_template,
-                              const protocol::ChatRequest& request) {
+Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protocol::ChatRequest& request) {
   if (request.has_media)
     return fail(errc::no_media, "'messages' must be text for this model: leave out images and audio", "messages");
-  auto chat = chat_template.render(request);
+  return chat_template.render(request);
+}
+
+Result<Prepared> prepare_chat(const InferenceEngine& service, const ChatTemplate& chat_template,
+                              const protocol::ChatRequest& request) {
+  auto chat = render_chat(chat_template, request);
   if (!chat) return std::unexpected(std::move(chat.error()));
   auto prompt = service.tokenize(chat->prompt, true, true);
   if (!prompt) return std::unexpected(std::move(prompt.error()));

@@ -31,6 +31,8 @@ struct Prepared {
   std::shared_ptr<const NativeFacts> native;  // if its answer is to be of that shape
 };
 
+// Errors: no_media, and those of ChatTemplate::render.
+Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protocol::ChatRequest& request);
 // Errors: context_length_exceeded, bad_value, no_media, render_failed, and those of tokenising.
 Result<Prepared> prepare_chat(const engine::InferenceEngine& service, const ChatTemplate& chat_template,
                               const protocol::ChatRequest& request);

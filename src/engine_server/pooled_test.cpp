@@ -162,12 +162,33 @@ TEST(Text, TokensThereAndBack) {
   EXPECT_EQ(server.post("/detokenize", R"({"tokens":[-1]})").status, 400u);
 }
 
+TEST(Text, TheTemplateIsAppliedWithoutAnAnswer) {
+  Fixture server("tiny-llama");
+  const std::string messages = R"("messages":[{"role":"user","content":"hi there"}])";
+  const auto applied = server.post("/apply-template", "{" + messages + "}");
+  ASSERT_EQ(applied.status, 200u) << applied.body;
+  const std::string prompt(applied.json().at("prompt").as_string());
+  EXPECT_THAT(prompt, HasSubstr("hi there"));
+  // It is the prompt that a chat is answered to.
+  const std::string more = R"(,"temperature":0,"max_tokens":6,"ignore_eos":true})";
+  const auto chat = server.post("/v1/chat/completions", "{" + messages + more);
+  const auto completion =
+      server.post("/completion", R"({"prompt":)" + json::serialize(json::Value(prompt)) + more).json();
+  EXPECT_EQ(completion.at("tokens_evaluated"), chat.json().at("usage").at("prompt_tokens"));
+  EXPECT_EQ(completion.at("content"), chat.choice().at("message").at("content"));
+  const auto refused = server.post("/v1/apply-template", R"({"messages":"hi"})");
+  EXPECT_EQ(refused.status, 400u);
+  EXPECT_THAT(refused.body, HasSubstr("messages"));
+  EXPECT_EQ(Fixture("tiny-embed").post("/apply-template", "{" + messages + "}").status, 400u);
+}
+
 TEST(Text, TellsAboutItself) {
   Fixture server("tiny-llama");
   EXPECT_EQ(server.ask("GET", "/health").body, R"({"status":"ok"})");
   EXPECT_EQ(server.ask("GET", "/v1/models").json().at("data").at(0).at("id").as_string(), "tiny-llama");
   const auto props = server.ask("GET", "/props").json();
   EXPECT_EQ(props.at("default_generation_settings").at("n_ctx").as_int64(), 2048);
+  EXPECT_EQ(props.at("default_generation_settings").at("params").at("top_k").as_int64(), 40);
   EXPECT_THAT(std::string(props.at("chat_template").as_string()), HasSubstr("messages"));
   EXPECT_EQ(server.ask("GET", "/stats").json().at("generating").as_int64(), 0);
 }
