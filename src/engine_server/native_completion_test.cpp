@@ -69,7 +69,7 @@ TEST(NativeCompletion, AFullContextIsToldAsTruncated) {
 TEST(NativeCompletion, StreamsEndWithAllThatIsKnown) {
   Fixture server("tiny-llama");
   const std::string body =
-      R"({"prompt":"Once upon","temperature":0,"max_tokens":9,"ignore_eos":true,"n_probs":2,"return_tokens":true)";
+      R"({"prompt":"Once upon","temperature":0,"max_tokens":9,"ignore_eos":true,"n_probs":2,"return_tokens":true,"cache_prompt":false)";
   const auto whole = server.post("/completion", body + "}").json();
   ASSERT_EQ(whole.at("completion_probabilities").as_array().size(), 9u);
   EXPECT_EQ(whole.at("completion_probabilities").at(0).at("top_logprobs").as_array().size(), 2u);
@@ -121,7 +121,8 @@ TEST(NativeCompletion, GivesTheFieldsThatAreAskedFor) {
 
 TEST(NativeCompletion, SeveralAnswersAreAList) {
   Fixture server("tiny-llama");
-  const std::string body = R"({"temperature":0,"n_predict":4,"ignore_eos":true,"prompt":["one","two"],"n":2)";
+  const std::string body =
+      R"({"temperature":0,"n_predict":4,"ignore_eos":true,"cache_prompt":false,"prompt":["one","two"],"n":2)";
   const auto all = server.post("/completion", body + "}").json();
   ASSERT_EQ(all.as_array().size(), 4u);
   for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(all.at(static_cast<std::size_t>(i)).at("index").as_int64(), i);

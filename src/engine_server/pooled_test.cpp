@@ -170,7 +170,7 @@ TEST(Text, TheTemplateIsAppliedWithoutAnAnswer) {
   const std::string prompt(applied.json().at("prompt").as_string());
   EXPECT_THAT(prompt, HasSubstr("hi there"));
   // It is the prompt that a chat is answered to.
-  const std::string more = R"(,"temperature":0,"max_tokens":6,"ignore_eos":true})";
+  const std::string more = R"(,"temperature":0,"max_tokens":6,"ignore_eos":true,"cache_prompt":false})";
   const auto chat = server.post("/v1/chat/completions", "{" + messages + more);
   const auto completion =
       server.post("/completion", R"({"prompt":)" + json::serialize(json::Value(prompt)) + more).json();
