@@ -1,5 +1,6 @@
-// Loads among the requests under way: listed with their kind, and ended by their id.
+// Requests and loads under way: what a stream hears while it waits, listing with their kind, and ending by id.
 #include "api/api_fixture.h"
+#include "http/sse.h"
 
 namespace corral::api {
 namespace {
@@ -50,6 +51,26 @@ TEST_F(RequestsTest, LoadsAreListedWithTheirKindAndWhetherTheirsIsTheOneThatRuns
   settle();
   EXPECT_THAT(listed(), IsEmpty());
   EXPECT_EQ(got(*waiting)->status, 200u);
+}
+
+TEST_F(RequestsTest, AStreamThatWaitsPingsAsOftenAsItsRequestSays) {
+  const auto pings = [&](const std::string& more) {
+    auto chat = send("POST", "/v1/chat/completions",
+                     R"({"model":"tiny-llama","stream":true,"messages":[{"role":"user","content":"x"}])" + more + "}");
+    pass(4500ms);
+    backend.server("tiny-llama").finish_load();
+    settle();
+    backend.server("tiny-llama").request().send("data: [DONE]\n\n");
+    backend.server("tiny-llama").request().end();
+    settle();
+    const auto text = got(*chat)->text;
+    EXPECT_TRUE(text.ends_with("data: [DONE]\n\n")) << text;
+    EXPECT_EQ(post("/v1/unload", "{}").status, 200u);
+    return (text.size() - std::string_view("data: [DONE]\n\n").size()) / http::kSsePing.size();
+  };
+  EXPECT_EQ(pings(""), 4u);
+  EXPECT_EQ(pings(R"(,"sse_ping_interval":2)"), 2u);
+  EXPECT_EQ(pings(R"(,"sse_ping_interval":-1)"), 0u);
 }
 
 TEST_F(RequestsTest, CancelEndsALoadThatRuns) {

@@ -57,6 +57,8 @@ TEST_F(ApiTest, EveryInferencePathReachesTheBackend) {
       {"rerank", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
       {"reranking", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
       {"reranker", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
+      {"completion", R"({"model":"tiny-llama","prompt":"x"})", "tiny-llama", "/v1/completion"},
+      {"apply-template", kChat, "tiny-llama", "/v1/apply-template"},
       {"tokenize", R"({"model":"tiny-embed","content":"x"})", "tiny-embed", "/v1/tokenize"},
       {"detokenize", R"({"model":"TINY-LLAMA","tokens":[1]})", "tiny-llama", "/v1/detokenize"},
   };

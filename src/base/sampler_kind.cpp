@@ -47,6 +47,8 @@ std::string plain(std::string_view name) {
 
 std::span<const SamplerKind> default_samplers() { return kDefault; }
 
+std::string_view name_of(SamplerKind kind) { return std::ranges::find(kRows, kind, &Row::kind)->name; }
+
 std::optional<SamplerKind> sampler_named(std::string_view name) {
   const std::string wanted = plain(name);
   for (const Row& row : kRows) {

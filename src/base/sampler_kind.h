@@ -26,6 +26,9 @@ enum class SamplerKind {
 // The order of a request that gives none.
 std::span<const SamplerKind> default_samplers();
 
+// "top_k".
+std::string_view name_of(SamplerKind kind);
+
 // By its name ("top_k") or another spelling of it ("top-k", "TopK", "nucleus"); nothing for other texts.
 std::optional<SamplerKind> sampler_named(std::string_view name);
 // By its letter: 'k' is top_k.

@@ -48,7 +48,7 @@ struct DescribeSessions {
 };
 
 using Command = std::variant<CreateSession, AppendTokens, StartGeneration, CancelGeneration, EndSession, Downsize,
-                             SetThreads, DescribeSessions, PrefillResult>;
+                             SetThreads, DescribeSessions, PrefillStep, PrefillResult>;
 using CommandBox = Mailbox<Command>;
 
 }  // namespace corral::engine

@@ -188,6 +188,7 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
   generation.n_probs = options.n_probs;
   generation.post_sampling_probs = options.post_sampling_probs;
   generation.report_progress = options.progress;
+  generation.report_prompt = options.prompt_progress;
   generation.max_predict = options.max_predict;
   generation.render_special = options.render_special;
   generation.preserved_tokens = std::move(options.preserved_tokens);

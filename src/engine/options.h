@@ -156,6 +156,7 @@ struct GenerateOptions {
   bool render_special = false;               // control tokens appear in the text
   std::vector<Token> preserved_tokens = {};  // control tokens that appear in the text all the same
   bool progress = false;                     // each chunk says how far the generation is
+  bool prompt_progress = false;              // chunks without text say how far the prompt is
   // From the first token on; the first line that ends later is the last one (`length`). 0: no limit.
   Millis max_predict{0};
   bool supersede = false;  // end a generation that runs on the session instead of failing with session_busy

@@ -31,6 +31,7 @@ PrefillResult run_prefill(PrefillJob job, const LaneMemoryMaker& make, LaneContr
     for (std::uint32_t i = 0; i < chunk; ++i) batch.add(job.tokens[done + i], done + i, sequence, false);
     if (memory.decode(batch) != DecodeStatus::ok) break;
     done += chunk;
+    if (job.computed) job.computed(done);
   }
   if (control.stop) return result;
   if (done > job.cached) {

@@ -24,6 +24,12 @@ struct PrefillJob {
   std::vector<Token> tokens;  // from the beginning of the history on
   std::uint32_t cached = 0;   // of these, in `bytes`
   KvBytes bytes;              // may be null if nothing is cached
+  // Hears after each chunk how many of the tokens are computed or cached, on the lane's thread; may be empty.
+  std::function<void(std::uint32_t done)> computed = {};
+};
+// A chunk of the job is done.
+struct PrefillStep {
+  std::uint32_t done = 0;  // as PrefillJob::computed says it
 };
 
 struct PrefillResult {

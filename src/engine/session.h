@@ -39,6 +39,7 @@ struct Generation {
   bool post_sampling_probs = false;
   bool render_special = false;
   bool report_progress = false;
+  bool report_prompt = false;
   Millis max_predict{0};
   std::vector<Token> preserved_tokens;
   TextCutter cutter;

@@ -44,8 +44,10 @@ struct StreamChunk {
   std::string text;                    // whole UTF-8 characters; invalid bytes are U+FFFD
   std::vector<Token> tokens;           // the session's history is what was appended plus these, in order
   std::vector<TokenLogprob> logprobs;  // one per token where n_probs > 0
-  std::optional<Progress> progress;    // with its last token, if GenerateOptions::progress
-  std::optional<Finish> finish;        // the terminal item
+  // How far the prompt was before the text of this chunk, the latest; if GenerateOptions::prompt_progress.
+  std::optional<PromptProgress> prompt;
+  std::optional<Progress> progress;  // with its last token, if GenerateOptions::progress
+  std::optional<Finish> finish;      // the terminal item
 };
 
 class StreamState;  // shared with the decode thread

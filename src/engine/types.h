@@ -51,6 +51,14 @@ struct Progress {
   Timings timings;
 };
 
+// How far a prompt is.
+struct PromptProgress {
+  std::uint32_t total = 0;      // its tokens
+  std::uint32_t cached = 0;     // of these, the ones that were in the KV cache already
+  std::uint32_t processed = 0;  // cached or computed by now; fewer than before when cells were taken away meanwhile
+  double ms = 0;                // since the first pass with one of its tokens began
+};
+
 // What a model is for, by its own metadata.
 enum class ModelKind { generative, embedding, reranker };
 const char* to_string(ModelKind kind);

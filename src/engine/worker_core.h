@@ -86,6 +86,7 @@ class WorkerCore {
   void apply(Downsize&& command);
   void apply(SetThreads&& command);
   void apply(DescribeSessions&& command);  // worker_view.cpp
+  void apply(PrefillStep&& step);          // worker_lane.cpp
   void apply(PrefillResult&& result);      // worker_lane.cpp
   Session* find(SessionId id);
 
@@ -147,6 +148,7 @@ class WorkerCore {
   void finish(Session& session, StopReason reason, std::optional<Error> error = std::nullopt,
               std::string stop_string = {});
   void release(Session& session, const TextCutter::Cut& cut);
+  void tell_prompt(const Session& session, std::uint32_t processed);
   void leave_queue(Session& session);
   TokenLogprob logprob(Generation& generation, Token token, const float* logits);
   TopToken top_token(Token token, float logprob) const;

@@ -64,7 +64,9 @@ void WorkerCore::start_lane(Session& session) {
   if (!generation.first_pass) {
     generation.first_pass = clock_();
     counters_.queue_seconds.observe(seconds_between(generation.posted, *generation.first_pass));
+    tell_prompt(session, session.in_cache);
   }
+  if (generation.report_prompt) job.computed = [box = box_](std::uint32_t done) { box->post(PrefillStep{done}); };
   sequences_.set_aside(session);
   std::erase(active_, &session);
   session.phase = Phase::aside;
@@ -83,6 +85,11 @@ void WorkerCore::give_up_lane() {
   if (brought_.tokens > 0) sequences_.park_saved(session, brought_.tokens, *brought_.bytes);
   brought_ = {};
   sequences_.drop(session);
+}
+
+// Those of a job come before its result, so this is about the session that is there now, if one is.
+void WorkerCore::apply(PrefillStep&& step) {
+  if (aside_ != nullptr) tell_prompt(*aside_, step.done);
 }
 
 void WorkerCore::apply(PrefillResult&& result) {

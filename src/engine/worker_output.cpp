@@ -90,6 +90,18 @@ void WorkerCore::release(Session& session, const TextCutter::Cut& cut) {
   generation.stream->push(std::move(chunk));
 }
 
+// Of a session whose answer hasn't begun.
+void WorkerCore::tell_prompt(const Session& session, std::uint32_t processed) {
+  const Generation& generation = *session.generation;
+  if (!generation.report_prompt || generation.first_token) return;
+  StreamChunk chunk;
+  chunk.prompt = {.total = generation.usage.prompt_tokens,
+                  .cached = generation.usage.cached_tokens,
+                  .processed = processed,
+                  .ms = ms_between(*generation.first_pass, clock_())};
+  generation.stream->push(std::move(chunk));
+}
+
 // The one way a generation ends.
 void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error> error, std::string stop_string) {
   release(session, session.generation->cutter.flush());

@@ -22,6 +22,10 @@ protocol::Timings timings_of(const engine::Usage& usage, const engine::Timings& 
           .draft_n_accepted = usage.accepted_tokens};
 }
 
+protocol::PromptProgress progress_of(const engine::PromptProgress& progress) {
+  return {.total = progress.total, .cache = progress.cached, .processed = progress.processed, .time_ms = progress.ms};
+}
+
 void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::duration before_engine) {
   if (counts_prompt) {
     usage.prompt_tokens += finish.usage.prompt_tokens;
@@ -70,6 +74,27 @@ Result<std::string_view> finish_reason_of(const engine::Finish& finish) {
       break;
   }
   return cut_off(protocol::errc::remote_internal);
+}
+
+Result<protocol::NativeAnswer> native_end(const NativeFacts& facts, const engine::Finish& finish) {
+  const auto reason = finish_reason_of(finish);
+  if (!reason) return std::unexpected(reason.error());
+  protocol::NativeAnswer answer{.settings = facts.settings,
+                                .prompt = facts.prompt,
+                                .truncated = finish.reason == engine::StopReason::context_full,
+                                .stop_type = "limit",
+                                .stopping_word = finish.stop_string,
+                                .usage = {.prompt_tokens = finish.usage.prompt_tokens,
+                                          .cached_tokens = finish.usage.cached_tokens,
+                                          .completion_tokens = finish.usage.completion_tokens},
+                                .timings = timings_of(finish.usage, finish.timings)};
+  if (finish.reason == engine::StopReason::stop) answer.stop_type = finish.stop_string.empty() ? "eos" : "word";
+  return answer;
+}
+
+std::string native_text(const NativeFacts& facts, const protocol::NativeAnswer& answer) {
+  auto text = protocol::native_answer(answer);
+  return facts.response_fields.empty() ? text : protocol::select_fields(text, facts.response_fields);
 }
 
 void LogprobReader::read(std::vector<engine::TokenLogprob> tokens, std::vector<protocol::TokenLogprob>& to) {

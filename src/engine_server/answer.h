@@ -12,6 +12,7 @@
 #include "engine_server/generation.h"
 #include "engine_server/signal.h"
 #include "protocol/answers.h"
+#include "protocol/native.h"
 
 namespace corral::engine_server {
 
@@ -26,8 +27,15 @@ struct RequestRecord {
 using RequestDone = std::function<void(const RequestRecord&)>;
 
 protocol::Timings timings_of(const engine::Usage& usage, const engine::Timings& timings);
+protocol::PromptProgress progress_of(const engine::PromptProgress& progress);
 // "stop" or "length"; an error for a generation that was cut off.
 Result<std::string_view> finish_reason_of(const engine::Finish& finish);
+
+// What the end of a generation says in llama-server's own shape; the text is the caller's. An error for one that was
+// cut off.
+Result<protocol::NativeAnswer> native_end(const NativeFacts& facts, const engine::Finish& finish);
+// As JSON, only the members that were asked for.
+std::string native_text(const NativeFacts& facts, const protocol::NativeAnswer& answer);
 
 // What the answers to one request add up to. Prompts count once, however many answers they have.
 struct Totals {

@@ -35,10 +35,13 @@ AnswerStream::AnswerStream(async::Executor executor, async::Timers& timers, std:
                                  .writer = protocol::ChunkWriter(options_.shape, head, index, options_.logprob_shape),
                                  .reader = LogprobReader(options_.shown_probs)});
     if (part.choice.parser) part.parser.emplace(part.choice.parser, true);
+    if (const auto& native = part.choice.native)
+      part.native.emplace(index, options_.logprob_shape, native->with_timings);
     part.choice.generation.stream().set_waker(waker_of(signal_));
   }
   signal_->last_sent = timers_.now();
-  pinger_.spawn("ping", ping(timers_, signal_, options_.ping_after));
+  if (options_.ping_after > MonoClock::duration::zero())
+    pinger_.spawn("ping", ping(timers_, signal_, options_.ping_after));
 }
 
 async::Task<Result<std::string_view>> AnswerStream::read() {
@@ -76,6 +79,11 @@ void AnswerStream::start_message(Part& part) {
 void AnswerStream::render(Part& part, engine::StreamChunk chunk) {
   if (options_.logprobs) part.reader.read(std::move(chunk.logprobs), part.logprobs);
   if (options_.return_tokens) part.tokens.insert(part.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+  if (chunk.prompt) {
+    start_message(part);
+    const auto progress = progress_of(*chunk.prompt);
+    part.native ? part.native->progress(out_, progress) : part.writer.progress(out_, progress);
+  }
   std::optional<protocol::Timings> timings;
   if (chunk.progress) timings = timings_of(chunk.progress->usage, chunk.progress->timings);
   if (!chunk.text.empty()) {
@@ -91,7 +99,12 @@ void AnswerStream::render(Part& part, engine::StreamChunk chunk) {
 }
 
 void AnswerStream::write_text(Part& part, std::string_view text, const protocol::Timings* timings) {
-  part.writer.text(out_, text, part.logprobs, timings, part.tokens);
+  part.has_new_line = part.has_new_line || text.contains('\n');
+  if (part.native) {
+    part.native->text(out_, text, part.tokens, timings ? *timings : protocol::Timings(), part.logprobs);
+  } else {
+    part.writer.text(out_, text, part.logprobs, timings, part.tokens);
+  }
   part.logprobs.clear();
   part.tokens.clear();
 }
@@ -129,15 +142,29 @@ void AnswerStream::render_end(Part& part, const engine::Finish& finish) {
     if (!read) return fail_stream(read.error());
     if (part.calls_tools && *reason == "stop") reason = "tool_calls";
   }
-  if (!part.tokens.empty()) write_text(part, {}, nullptr);  // of which there was nothing to see
   const auto timings = timings_of(finish.usage, finish.timings);
-  part.writer.finish(out_, *reason, part.logprobs, options_.include_usage ? nullptr : &timings);
+  if (part.native) {
+    write_native_end(part, finish);
+  } else {
+    if (!part.tokens.empty()) write_text(part, {}, nullptr);  // of which there was nothing to see
+    part.writer.finish(out_, *reason, part.logprobs, options_.include_usage ? nullptr : &timings);
+  }
   if (running_ > 0) return;
   if (options_.done) options_.done(totals_.record);
   pinger_.cancel();
+  ended_ = true;
+  if (part.native) return;
   if (options_.include_usage) part.writer.usage(out_, totals_.usage, &totals_.timings);
   protocol::ChunkWriter::done(out_);
-  ended_ = true;
+}
+
+void AnswerStream::write_native_end(Part& part, const engine::Finish& finish) {
+  auto answer = native_end(*part.choice.native, finish);
+  if (!part.tokens.empty() || !part.logprobs.empty()) write_text(part, {}, &answer->timings);
+  answer->index = static_cast<std::uint32_t>(&part - parts_.data());
+  answer->model = options_.model;
+  answer->has_new_line = part.has_new_line;
+  protocol::NativeWriter::finish(out_, native_text(*part.choice.native, *answer));
 }
 
 }  // namespace corral::engine_server

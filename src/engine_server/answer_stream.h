@@ -19,9 +19,10 @@ struct StreamOptions {
   bool include_usage = false;
   bool return_tokens = false;  // completions only
   bool logprobs = false;
+  std::string model = {};  // told by answers of llama-server's own shape
   protocol::LogprobShape logprob_shape = protocol::LogprobShape::content;
   std::uint32_t shown_probs = 0;
-  MonoClock::duration ping_after{};
+  MonoClock::duration ping_after{};     // 0: no pings
   MonoClock::duration before_engine{};  // from the arrival of the request to the start of the generations
   RequestDone done;
 };
@@ -45,11 +46,13 @@ class AnswerStream final : public http::BodySource {
     Choice choice;
     protocol::ChunkWriter writer;
     LogprobReader reader;
-    std::optional<ChatParser> parser = std::nullopt;    // for chats
-    std::vector<protocol::TokenLogprob> logprobs = {};  // not sent yet
-    std::vector<std::int32_t> tokens = {};              // not sent yet
+    std::optional<ChatParser> parser = std::nullopt;              // for chats
+    std::optional<protocol::NativeWriter> native = std::nullopt;  // instead of `writer`
+    std::vector<protocol::TokenLogprob> logprobs = {};            // not sent yet
+    std::vector<std::int32_t> tokens = {};                        // not sent yet
     bool started = false;
     bool calls_tools = false;
+    bool has_new_line = false;
     bool ended = false;
   };
 
@@ -57,6 +60,7 @@ class AnswerStream final : public http::BodySource {
   void render_end(Part& part, const engine::Finish& finish);
   void write_deltas(Part& part, const protocol::Timings* timings);
   void write_text(Part& part, std::string_view text, const protocol::Timings* timings);
+  void write_native_end(Part& part, const engine::Finish& finish);
   void start_message(Part& part);
   void fail_stream(const Error& error);
   std::string_view collect_ready();

@@ -57,6 +57,16 @@ void quieten() {
 
 }  // namespace
 
+namespace {
+
+common_chat_continuation to_continuation(protocol::Continuation continuation) {
+  if (continuation == protocol::Continuation::content) return COMMON_CHAT_CONTINUATION_CONTENT;
+  if (continuation == protocol::Continuation::reasoning) return COMMON_CHAT_CONTINUATION_REASONING;
+  return COMMON_CHAT_CONTINUATION_AUTO;
+}
+
+}  // namespace
+
 struct ChatTemplate::Impl {
   const llama_model* model;
   std::string source;
@@ -132,7 +142,7 @@ common_chat_templates_inputs ChatTemplate::Impl::inputs_of(const protocol::ChatR
     if (!inputs.messages.back().tool_calls.empty()) {
       throw std::invalid_argument("an assistant message with tool calls can't be continued");
     }
-    inputs.continue_final_message = COMMON_CHAT_CONTINUATION_AUTO;
+    inputs.continue_final_message = to_continuation(request.continuation);
     inputs.add_generation_prompt = false;
   }
   inputs.reasoning_format = request.reasoning_format.empty()
@@ -175,6 +185,8 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
     if (!made.parser.empty()) spec->params.parser.load(made.parser);
     spec->has_tools = !inputs.tools.empty() && inputs.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
     spec->params.parse_tool_calls = spec->has_tools;
+    spec->params.is_continuation = request.continuation != protocol::Continuation::unsaid;
+    spec->params.echo = request.echo;
     spec->end_tags = made.thinking_end_tags;
     spec->legacy_reasoning = inputs.reasoning_format == COMMON_REASONING_FORMAT_DEEPSEEK_LEGACY;
     chat.parser = std::move(spec);

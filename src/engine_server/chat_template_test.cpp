@@ -114,6 +114,29 @@ TEST(ChatParser, ReasoningStandsApartFromTheAnswer) {
   }
 }
 
+TEST(ChatTemplate, GoesOnWithThePartThatIsNamed) {
+  engine::LoadOptions options;
+  options.path = engine::test::with_meta(
+      "tiny-qwen3", "going-on", [](gguf_context* to) { gguf_set_val_str(to, "tokenizer.chat_template", kThinking); });
+  options.n_ctx = 256;
+  options.n_threads = 1;
+  const auto service = engine::test::load(options);
+  const auto chat_template = ChatTemplate::load(service->model());
+  ASSERT_TRUE(chat_template);
+  const auto prompt = [&](const std::string& last, const std::string& more) {
+    const auto rendered =
+        (*chat_template)
+            ->render(request_of(R"([{"role":"user","content":"hello"},{"role":"assistant",)" + last + "}]",
+                                R"(,"continue_final_message":)" + more));
+    return rendered ? rendered->prompt : rendered.error().message;
+  };
+  const std::string both = R"("reasoning_content":"Hm","content":"It is")";
+  EXPECT_THAT(prompt(both, "true"), testing::EndsWith("It is"));
+  EXPECT_THAT(prompt(both, R"("content")"), testing::EndsWith("It is"));
+  EXPECT_THAT(prompt(both, R"("reasoning_content")"), testing::EndsWith("Hm"));
+  EXPECT_THAT(prompt(R"("reasoning_content":"Hm","content":"")", "true"), testing::EndsWith("Hm"));
+}
+
 // However an answer is cut into pieces, the deltas add up to the message.
 TEST(ChatParser, DeltasAddUp) {
   const auto service = test::load("tiny-llama");

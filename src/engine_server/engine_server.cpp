@@ -68,12 +68,14 @@ http::RouteTable EngineServer::Impl::make_routes() {
   static constexpr Ask kAsks[] = {
       {"POST", "/chat/completions", &Impl::chat},
       {"POST", "/completions", &Impl::complete},
+      {"POST", "/completion", &Impl::complete_native},
       {"POST", "/embeddings", &Impl::embed},
       {"POST", "/rerank", &Impl::rerank},
       {"POST", "/reranking", &Impl::rerank},
       {"POST", "/reranker", &Impl::rerank},
       {"POST", "/tokenize", &Impl::tokenize},
       {"POST", "/detokenize", &Impl::detokenize},
+      {"POST", "/apply-template", &Impl::apply_template},
       {"GET", "/slots", &Impl::slots},
   };
   static constexpr Get kGets[] = {{"/health", &Impl::health},

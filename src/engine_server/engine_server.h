@@ -1,8 +1,9 @@
 // The HTTP face of an engine: one model, reached as an http::Handler. Runs in the engine's own process, behind a socket
 // that only the router knows, or in any program that has an InferenceEngine.
 //
-//   POST chat/completions, completions, embeddings, rerank (reranking, reranker), tokenize, detokenize
-//   GET health, models, props, slots, stats, metrics      each with and without /v1
+//   POST chat/completions, completions, completion (llama-server's own shape), embeddings, rerank (reranking,
+//   reranker), tokenize, detokenize, apply-template GET health, models, props, slots, stats, metrics      each with and
+//   without /v1
 //
 // Handlers run on the loop of their connection; parsing, rendering, tokenising and starting generations go to the pool.
 // Safe on several loops at once.
@@ -24,7 +25,7 @@ namespace corral::engine_server {
 struct EngineServerOptions {
   std::string model_name;                      // named in answers to requests that name none
   std::string fingerprint = "corral";          // "system_fingerprint" of answers
-  std::chrono::milliseconds ping_after{1000};  // of silence in a stream
+  std::chrono::milliseconds ping_after{1000};  // of silence in a stream whose request doesn't say
   std::uint64_t max_body_bytes = 256ull << 20;
   // Bodies above this are parsed and tokenised on the pool, which takes longer than a loop's other work may wait.
   // What makes prompts, grammars or many texts runs there always.

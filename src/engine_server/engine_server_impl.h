@@ -38,12 +38,16 @@ struct EngineServer::Impl {
   // generate.cpp
   async::Task<http::Response> chat(http::Request request);
   async::Task<http::Response> complete(http::Request request);
+  async::Task<http::Response> complete_native(http::Request request);
+  enum class CompletionShape { openai, native };
+  async::Task<http::Response> complete_as(http::Request request, CompletionShape shape);
   // pooled.cpp
   async::Task<http::Response> embed(http::Request request);
   async::Task<http::Response> rerank(http::Request request);
   // text.cpp
   async::Task<http::Response> tokenize(http::Request request);
   async::Task<http::Response> detokenize(http::Request request);
+  async::Task<http::Response> apply_template(http::Request request);
   http::Response health() const;
   http::Response models() const;
   http::Response props() const;

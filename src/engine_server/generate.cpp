@@ -1,4 +1,4 @@
-// chat/completions and completions.
+// chat/completions, completions and completion.
 #include "engine_server/answer_stream.h"
 #include "engine_server/engine_server_impl.h"
 #include "http/handler.h"
@@ -40,7 +40,7 @@ StreamOptions stream_options(const EngineServerOptions& server, const protocol::
           .logprobs = request.logprobs,
           .logprob_shape = logprob_shape(request),
           .shown_probs = request.n_probs,
-          .ping_after = server.ping_after,
+          .ping_after = request.ping_interval.value_or(server.ping_after),
           .before_engine = before_engine,
           .done = server.request_done};
 }
@@ -85,6 +85,27 @@ Result<protocol::TextAnswer> text_answer(const protocol::CompletionRequest& requ
   if (answer.has_logprobs) answer.logprobs = logprobs_of(std::move(all.logprobs), request.n_probs);
   if (request.return_tokens) answer.tokens = std::move(all.tokens);
   return answer;
+}
+
+// In llama-server's own shape.
+Result<std::vector<std::string>> native_answers_of(const Begun<protocol::CompletionRequest>& begun,
+                                                   const std::string& model, std::vector<Collected> all) {
+  std::vector<std::string> answers;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& facts = *begun.choices[i].native;
+    auto answer = native_end(facts, all[i].finish);
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    answer->index = static_cast<std::uint32_t>(i);
+    answer->model = model;
+    answer->has_new_line = all[i].text.contains('\n');
+    answer->content = std::move(all[i].text);
+    if (begun.request.return_tokens) answer->tokens = std::move(all[i].tokens);
+    answer->has_logprobs = begun.request.logprobs;
+    answer->logprob_shape = logprob_shape(begun.request);
+    if (answer->has_logprobs) answer->logprobs = logprobs_of(std::move(all[i].logprobs), begun.request.n_probs);
+    answers.push_back(native_text(facts, *answer));
+  }
+  return answers;
 }
 
 // `answer_of` each choice, or the first error.
@@ -142,13 +163,23 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
 }
 
 async::Task<Response> EngineServer::Impl::complete(http::Request request) {
+  return complete_as(std::move(request), CompletionShape::openai);
+}
+
+async::Task<Response> EngineServer::Impl::complete_native(http::Request request) {
+  return complete_as(std::move(request), CompletionShape::native);
+}
+
+async::Task<Response> EngineServer::Impl::complete_as(http::Request request, CompletionShape shape) {
   const auto arrived = timers.now();
-  if (auto fits = require(engine::ModelKind::generative, "completions"); !fits) co_return error_response(fits.error());
+  const bool native = shape == CompletionShape::native;
+  const auto* const endpoint = native ? "completion" : "completions";
+  if (auto fits = require(engine::ModelKind::generative, endpoint); !fits) co_return error_response(fits.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
 
-  auto work = [this](const std::string& text) -> Result<Begun<protocol::CompletionRequest>> {
-    auto parsed = protocol::parse_completion_request(text);
+  auto work = [this, native](const std::string& text) -> Result<Begun<protocol::CompletionRequest>> {
+    auto parsed = native ? protocol::parse_native_request(text) : protocol::parse_completion_request(text);
     if (!parsed) return std::unexpected(std::move(parsed.error()));
     auto prompts = prepare_completion(service, *parsed);
     if (!prompts) return std::unexpected(std::move(prompts.error()));
@@ -162,12 +193,19 @@ async::Task<Response> EngineServer::Impl::complete(http::Request request) {
   const auto executor = co_await async::asio::this_coro::executor;
   if (completion->request.stream) {
     auto streaming = stream_options(options, completion->request, before_engine);
+    streaming.return_tokens = streaming.return_tokens || native;
+    streaming.model = head.model;
     co_return Response::event_stream(
         std::make_unique<AnswerStream>(executor, timers, std::move(completion->choices), head, std::move(streaming)));
   }
   auto all = co_await collect(completion->choices, std::make_shared<Signal>(executor));
   const auto totals = total(completion->choices, all, before_engine);
   if (options.request_done) options.request_done(totals.record);
+  if (native) {
+    const auto answers = native_answers_of(*completion, head.model, std::move(all));
+    if (!answers) co_return error_response(answers.error());
+    co_return Response::json(200, protocol::native_answers(*answers));
+  }
   const auto answers = answers_of(*completion, std::move(all), text_answer);
   if (!answers) co_return error_response(answers.error());
   co_return Response::json(200, text_completion(head, *answers, totals.usage, totals.timings));

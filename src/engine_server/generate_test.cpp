@@ -177,6 +177,26 @@ TEST(Chat, BigBodiesTakeTheOtherWayToTheSameAnswer) {
   EXPECT_EQ(answer.choice().at("message").at("content").as_string(), kHello);
 }
 
+TEST(Chat, GoesOnWithABegunAnswer) {
+  Fixture server("tiny-llama");
+  const auto ask = [&](const std::string& more) {
+    return server.post(
+        "/v1/chat/completions",
+        R"({"temperature":0,"max_tokens":6,"ignore_eos":true,"cache_prompt":false,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"Once upon"}])" +
+            more + "}");
+  };
+  const std::string whole(ask("").choice().at("message").at("content").as_string());
+  ASSERT_TRUE(whole.starts_with("Once upon")) << whole;
+  const std::string stream = R"(,"stream":true)";
+  const std::string said = R"(,"continue_final_message":true)";
+  EXPECT_EQ(ask(stream).streamed(), whole);
+  EXPECT_EQ(ask(stream + R"(,"continue_final_message":false)").streamed(), whole);
+  EXPECT_EQ("Once upon" + ask(stream + said).streamed(), whole) << "only what is new";
+  EXPECT_EQ("Once upon" + ask(stream + R"(,"continue_final_message":"content")").streamed(), whole);
+  EXPECT_EQ(ask(stream + said + R"(,"echo":true)").streamed(), whole);
+  EXPECT_EQ(ask(said).choice().at("message").at("content").as_string(), whole);
+}
+
 TEST(Completion, TakesEveryShapeOfPrompt) {
   Fixture server("tiny-llama");
   const auto text = [&](const std::string& prompt, std::size_t index = 0) {
@@ -236,6 +256,64 @@ TEST(Completion, EventsMayHaveTimingsAndTokens) {
     for (const auto& token : listed->as_array()) tokens.push_back(token);
   }
   EXPECT_EQ(json::serialize(json::Value(tokens)), json::serialize(whole));
+}
+
+// The prompt_progress of each event that has one.
+std::vector<json::Value> progress_in(const test::Answer& answer) {
+  std::vector<json::Value> all;
+  for (const auto& event : answer.events()) {
+    const auto value = json::parse(event);
+    if (!value) continue;
+    if (const auto* progress = json::find(*value, "prompt_progress")) all.push_back(*progress);
+  }
+  return all;
+}
+
+TEST(Chat, StreamsSayHowFarThePromptIs) {
+  Fixture server("tiny-llama");
+  std::string longer;
+  for (int i = 0; i < 300; ++i) longer += "word ";
+  const std::string more = R"(,"max_tokens":5,"ignore_eos":true,"stream":true)";
+  const auto plain = server.chat(longer, more + R"(,"cache_prompt":false)");
+  EXPECT_TRUE(progress_in(plain).empty());
+  const auto first = server.chat(longer, more + R"(,"return_progress":true)");
+  const auto progress = progress_in(first);
+  ASSERT_FALSE(progress.empty()) << first.body;
+  const auto& last = progress.back();
+  EXPECT_EQ(last.at("processed"), last.at("total"));
+  EXPECT_GT(last.at("total").as_int64(), 300);
+  EXPECT_EQ(last.at("cache").as_int64(), 0);
+  EXPECT_GE(last.at("time_ms").as_int64(), 0);
+  EXPECT_EQ(first.streamed(), plain.streamed());
+  // One message, whatever its first event is for; and what was there already is said.
+  const auto again = server.chat(longer, more + R"(,"return_progress":true,"n":2)");
+  std::size_t roles = 0;
+  for (const auto& choice : again.streamed_choices()) {
+    EXPECT_TRUE(choice.at("delta").is_object());
+    if (json::find(choice.at("delta"), "role")) ++roles;
+  }
+  EXPECT_EQ(roles, 1u);
+  ASSERT_FALSE(progress_in(again).empty());
+  EXPECT_GT(progress_in(again).back().at("cache").as_int64(), 300);
+  const auto whole = server.chat(longer, R"(,"max_tokens":1,"return_progress":true)");
+  EXPECT_EQ(whole.status, 200u);
+  EXPECT_THAT(whole.body, testing::Not(HasSubstr("prompt_progress")));
+}
+
+TEST(Completion, StreamsSayHowFarEachPromptIs) {
+  Fixture server("tiny-llama");
+  const auto answer = server.post(
+      "/v1/completions",
+      R"({"prompt":["one two three","four"],"max_tokens":3,"ignore_eos":true,"stream":true,"return_progress":true})");
+  std::vector<std::int64_t> told;
+  for (const auto& event : answer.events()) {
+    const auto value = json::parse(event);
+    if (!value || !json::find(*value, "prompt_progress")) continue;
+    EXPECT_EQ(value->at("choices").at(0).at("text").as_string(), "");
+    if (value->at("prompt_progress").at("processed") != value->at("prompt_progress").at("total")) continue;
+    told.push_back(value->at("choices").at(0).at("index").as_int64());
+  }
+  EXPECT_THAT(told, testing::UnorderedElementsAre(0, 1)) << answer.body;
 }
 
 // Such a grammar once met an end where it wanted more, and libllama ended the process.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine_server/errors.h"
+#include "engine_server/settings.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {
@@ -163,6 +164,7 @@ void fill_options(const InferenceEngine& service, const protocol::GenerationRequ
   options.stop.insert(options.stop.end(), request.stop.begin(), request.stop.end());
   options.n_probs = request.logprobs ? std::max(1u, request.n_probs) : 0;
   options.progress = request.timings_per_token;
+  options.prompt_progress = request.stream && request.return_progress;
   options.max_predict = Millis(request.max_predict_ms);
   for (const auto& text : request.preserved_tokens) {
     if (const auto token = single_token(service, text)) options.preserved_tokens.push_back(*token);
@@ -209,11 +211,15 @@ Result<std::vector<Token>> tokens_of(const InferenceEngine& service, const proto
               param);
 }
 
-Result<Prepared> prepare_chat(const InferenceEngine& service, const ChatTemplate& chat_template,
-                              const protocol::ChatRequest& request) {
+Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protocol::ChatRequest& request) {
   if (request.has_media)
     return fail(errc::no_media, "'messages' must be text for this model: leave out images and audio", "messages");
-  auto chat = chat_template.render(request);
+  return chat_template.render(request);
+}
+
+Result<Prepared> prepare_chat(const InferenceEngine& service, const ChatTemplate& chat_template,
+                              const protocol::ChatRequest& request) {
+  auto chat = render_chat(chat_template, request);
   if (!chat) return std::unexpected(std::move(chat.error()));
   auto prompt = service.tokenize(chat->prompt, true, true);
   if (!prompt) return std::unexpected(std::move(prompt.error()));
@@ -261,6 +267,14 @@ Result<std::vector<Prepared>> prepare_completion(const InferenceEngine& service,
       if (auto fine = add_triggers(service, request, *prepared.options.grammar); !fine)
         return std::unexpected(std::move(fine.error()));
     }
+    if (request.native) {
+      prepared.options.progress = request.stream;  // its events count tokens
+      prepared.native = std::make_shared<const NativeFacts>(
+          NativeFacts{.prompt = service.detokenize(prepared.prompt, true),
+                      .settings = settings_text(prepared.options, request, service.facts().n_ctx),
+                      .response_fields = request.response_fields,
+                      .with_timings = request.timings_per_token});
+    }
   }
   return all;
 }
@@ -283,9 +297,10 @@ Result<std::vector<Choice>> start_choices(const std::shared_ptr<InferenceEngine>
     for (std::uint32_t i = 0; i < n; ++i) {
       auto options = prompt.options;
       if (options.sampling.seed) *options.sampling.seed += i;
+      options.prompt_progress = options.prompt_progress && i == 0;
       auto generation = Generation::start(service, prompt.prompt, prompt.session, std::move(options));
       if (!generation) return std::unexpected(std::move(generation.error()));
-      choices.push_back({std::move(*generation), i == 0, prompt.echo, prompt.parser});
+      choices.push_back({std::move(*generation), i == 0, prompt.echo, prompt.parser, prompt.native});
     }
   }
   return choices;

@@ -13,15 +13,26 @@
 
 namespace corral::engine_server {
 
+// What an answer in llama-server's own shape says of its request.
+struct NativeFacts {
+  std::string prompt;    // as the model sees it
+  std::string settings;  // JSON text
+  std::vector<std::string> response_fields;
+  bool with_timings = false;  // in each event
+};
+
 // A prompt and everything the engine needs to continue it. Made on any thread.
 struct Prepared {
   std::vector<engine::Token> prompt;
   engine::SessionOptions session;
   engine::GenerateOptions options;
-  std::string echo;                          // stands before the answer
-  std::shared_ptr<const ParserSpec> parser;  // for chats
+  std::string echo;                           // stands before the answer
+  std::shared_ptr<const ParserSpec> parser;   // for chats
+  std::shared_ptr<const NativeFacts> native;  // if its answer is to be of that shape
 };
 
+// Errors: no_media, and those of ChatTemplate::render.
+Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protocol::ChatRequest& request);
 // Errors: context_length_exceeded, bad_value, no_media, render_failed, and those of tokenising.
 Result<Prepared> prepare_chat(const engine::InferenceEngine& service, const ChatTemplate& chat_template,
                               const protocol::ChatRequest& request);
@@ -63,6 +74,7 @@ struct Choice {
   bool counts_prompt = true;  // in sums over all answers: false for the second and later ones to the same prompt
   std::string echo = {};
   std::shared_ptr<const ParserSpec> parser = {};
+  std::shared_ptr<const NativeFacts> native = {};
 };
 
 // Starts n answers to each prompt, those of one prompt side by side; a given seed counts up. Builds grammars and

@@ -1,5 +1,6 @@
 // embeddings and rerank.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -27,6 +28,20 @@ async::Task<Result<engine::PooledResult>> wait_for(engine::PooledHandle handle) 
 
 RequestRecord record_of(const engine::PooledResult& result, MonoClock::duration took) {
   return {.input_tokens = result.tokens, .first_token_ms = std::chrono::duration<double, std::milli>(took).count()};
+}
+
+constexpr std::int32_t kEuclidean = 2;  // which the engine does
+
+// Divides by the norm of this number; see protocol::EmbeddingRequest::norm.
+void normalize(std::vector<float>& values, std::int32_t norm) {
+  constexpr double kLargest = 32760;  // fits 16 bits
+  double sum = 0;
+  for (const float value : values) {
+    const double size = std::abs(value);
+    sum = norm == 0 ? std::max(sum, size / kLargest) : sum + std::pow(size, norm);
+  }
+  if (norm > 0) sum = std::pow(sum, 1.0 / norm);
+  for (float& value : values) value = sum > 0 ? static_cast<float>(value / sum) : 0;
 }
 
 struct PreparedEmbedding {
@@ -81,11 +96,15 @@ async::Task<Response> EngineServer::Impl::embed(http::Request request) {
   auto prepared = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
   if (!prepared) co_return error_response(prepared.error());
 
-  auto handle = service.embed(std::move(prepared->inputs));
+  const auto norm = prepared->request.norm;
+  auto handle = service.embed(std::move(prepared->inputs), norm == kEuclidean);
   if (!handle) co_return error_response(handle.error());
-  const auto result = co_await wait_for(std::move(*handle));
+  auto result = co_await wait_for(std::move(*handle));
   if (!result) co_return error_response(result.error());
   if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
+  if (norm >= 0 && norm != kEuclidean) {
+    for (auto& values : result->values) normalize(values, norm);
+  }
   co_return Response::json(200, protocol::embeddings(shown_name(prepared->request.model), result->values,
                                                      prepared->request.base64, result->tokens));
 }
@@ -110,12 +129,16 @@ async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
   if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
 
   std::vector<protocol::RankedDocument> ranked;
-  for (std::uint32_t i = 0; i < result->values.size(); ++i) ranked.push_back({i, result->values[i].front()});
+  for (std::uint32_t i = 0; i < result->values.size(); ++i) {
+    const float score = result->values[i].front();
+    ranked.push_back({i, asked->raw_scores ? score : 1 / (1 + std::exp(-score))});
+  }
   std::ranges::sort(ranked, [](const protocol::RankedDocument& a, const protocol::RankedDocument& b) {
     return a.score != b.score ? a.score > b.score : a.index < b.index;
   });
   if (asked->top_n && *asked->top_n < ranked.size()) ranked.resize(*asked->top_n);
   if (!asked->return_documents) asked->documents.clear();
+  if (asked->as_list) co_return Response::json(200, protocol::ranked_list(ranked, asked->documents));
   co_return Response::json(200,
                            protocol::reranking(shown_name(asked->model), ranked, asked->documents, result->tokens));
 }

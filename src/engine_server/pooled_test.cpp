@@ -46,6 +46,34 @@ TEST(Embeddings, Base64HoldsTheSameFloats) {
   EXPECT_EQ(text.at("data").at(0).at("embedding").as_string(), protocol::base64(bytes));
 }
 
+TEST(Embeddings, AreNormalizedAsItIsAskedFor) {
+  Fixture server("tiny-embed");
+  const auto values = [&](const std::string& more) {
+    std::vector<double> all;
+    const auto answer = server.post("/v1/embeddings", R"({"input":"some text")" + more + "}").json();
+    for (const auto& one : answer.at("data").at(0).at("embedding").as_array()) all.push_back(one.to_number<double>());
+    return all;
+  };
+  const auto raw = values(R"(,"embd_normalize":-1)");
+  const auto expect_divided_by = [&](const std::vector<double>& scaled, double norm) {
+    ASSERT_EQ(scaled.size(), raw.size());
+    for (std::size_t i = 0; i < raw.size(); ++i) EXPECT_NEAR(scaled[i], raw[i] / norm, 1e-4 * std::abs(raw[i] / norm));
+  };
+  double largest = 0, sum = 0, squares = 0, cubes = 0;
+  for (const double value : raw) {
+    largest = std::max(largest, std::abs(value));
+    sum += std::abs(value);
+    squares += value * value;
+    cubes += std::pow(std::abs(value), 3);
+  }
+  EXPECT_GT(std::abs(squares - 1), 1e-3) << "this model's vectors are of length 1 anyway: the test is of no use";
+  expect_divided_by(values(""), std::sqrt(squares));
+  expect_divided_by(values(R"(,"embd_normalize":2)"), std::sqrt(squares));
+  expect_divided_by(values(R"(,"embd_normalize":0)"), largest / 32760);
+  expect_divided_by(values(R"(,"embd_normalize":1)"), sum);
+  expect_divided_by(values(R"(,"embd_normalize":3)"), std::cbrt(cubes));
+}
+
 TEST(Embeddings, RefuseWhatMakesNoSense) {
   Fixture server("tiny-embed");
   const auto refused = [&](const std::string& body, const std::string& said) {
@@ -56,6 +84,7 @@ TEST(Embeddings, RefuseWhatMakesNoSense) {
   refused(R"({"input":["a",""]})", "'input[1]' is empty");
   refused(R"({"input":"a","dimensions":3})", "'dimensions' must be");
   refused(R"({"input":[[999999]]})", "vocabulary");
+  refused(R"({"input":"a","embd_normalize":-2})", "'embd_normalize' must be an integer between -1 and 64");
   std::string longer;
   for (int i = 0; i < 5000; ++i) longer += "word ";
   refused(R"({"input":")" + longer + R"("})", "context_length_exceeded");
@@ -83,6 +112,31 @@ TEST(Rerank, SortsByScore) {
   EXPECT_FALSE(top.json().at("results").at(0).as_object().contains("document"));
 }
 
+TEST(Rerank, TextsAreAnsweredWithAList) {
+  Fixture server("tiny-rerank");
+  const std::string texts = R"(["dogs","a cat sat","rain"])";
+  const auto results =
+      server.post("/v1/rerank", R"({"query":"a cat","documents":)" + texts + "}").json().at("results").as_array();
+  const auto list = server.post("/rerank", R"({"query":"a cat","texts":)" + texts + "}").json().as_array();
+  const auto with_text =
+      server
+          .post("/rerank", R"({"query":"a cat","return_text":true,"raw_scores":false,"top_n":2,"texts":)" + texts + "}")
+          .json()
+          .as_array();
+  ASSERT_EQ(list.size(), 3u);
+  ASSERT_EQ(with_text.size(), 2u);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(list[i].at("index"), results[i].at("index"));
+    const auto score = list[i].at("score").to_number<double>();
+    EXPECT_NEAR(score, results[i].at("relevance_score").to_number<double>(), 1e-3);
+    EXPECT_FALSE(json::find(list[i], "text"));
+    if (i == 2) break;
+    EXPECT_EQ(with_text[i].at("index"), list[i].at("index"));
+    EXPECT_NEAR(with_text[i].at("score").to_number<double>(), 1 / (1 + std::exp(-score)), 1e-3);
+    if (list[i].at("index").as_int64() == 1) EXPECT_EQ(with_text[i].at("text").as_string(), "a cat sat");
+  }
+}
+
 TEST(Text, TokensThereAndBack) {
   Fixture server("tiny-llama");
   const auto tokens = server.post("/tokenize", R"({"content":"Größe 日本"})").json();
@@ -108,12 +162,33 @@ TEST(Text, TokensThereAndBack) {
   EXPECT_EQ(server.post("/detokenize", R"({"tokens":[-1]})").status, 400u);
 }
 
+TEST(Text, TheTemplateIsAppliedWithoutAnAnswer) {
+  Fixture server("tiny-llama");
+  const std::string messages = R"("messages":[{"role":"user","content":"hi there"}])";
+  const auto applied = server.post("/apply-template", "{" + messages + "}");
+  ASSERT_EQ(applied.status, 200u) << applied.body;
+  const std::string prompt(applied.json().at("prompt").as_string());
+  EXPECT_THAT(prompt, HasSubstr("hi there"));
+  // It is the prompt that a chat is answered to.
+  const std::string more = R"(,"temperature":0,"max_tokens":6,"ignore_eos":true,"cache_prompt":false})";
+  const auto chat = server.post("/v1/chat/completions", "{" + messages + more);
+  const auto completion =
+      server.post("/completion", R"({"prompt":)" + json::serialize(json::Value(prompt)) + more).json();
+  EXPECT_EQ(completion.at("tokens_evaluated"), chat.json().at("usage").at("prompt_tokens"));
+  EXPECT_EQ(completion.at("content"), chat.choice().at("message").at("content"));
+  const auto refused = server.post("/v1/apply-template", R"({"messages":"hi"})");
+  EXPECT_EQ(refused.status, 400u);
+  EXPECT_THAT(refused.body, HasSubstr("messages"));
+  EXPECT_EQ(Fixture("tiny-embed").post("/apply-template", "{" + messages + "}").status, 400u);
+}
+
 TEST(Text, TellsAboutItself) {
   Fixture server("tiny-llama");
   EXPECT_EQ(server.ask("GET", "/health").body, R"({"status":"ok"})");
   EXPECT_EQ(server.ask("GET", "/v1/models").json().at("data").at(0).at("id").as_string(), "tiny-llama");
   const auto props = server.ask("GET", "/props").json();
   EXPECT_EQ(props.at("default_generation_settings").at("n_ctx").as_int64(), 2048);
+  EXPECT_EQ(props.at("default_generation_settings").at("params").at("top_k").as_int64(), 40);
   EXPECT_THAT(std::string(props.at("chat_template").as_string()), HasSubstr("messages"));
   EXPECT_EQ(server.ask("GET", "/stats").json().at("generating").as_int64(), 0);
 }

@@ -94,9 +94,10 @@ struct Played {
       std::make_shared<engine::StreamState>(0, engine::StreamState::Owner{[] {}, [] {}});
   std::unique_ptr<AnswerStream> stream;
 
-  Played(async::Executor executor, async::Timers& timers, RequestDone done = {}) {
+  Played(async::Executor executor, async::Timers& timers, RequestDone done = {},
+         MonoClock::duration ping_after = std::chrono::seconds(1)) {
     StreamOptions options;
-    options.ping_after = std::chrono::seconds(1);
+    options.ping_after = ping_after;
     options.done = std::move(done);
     const protocol::AnswerHead head{.id = "x", .model = "m"};
     std::vector<Choice> choices;
@@ -152,6 +153,22 @@ TEST(Stream, PingsWhileNothingComes) {
   async::run_blocking(time.loop, use());
 }
 
+TEST(Stream, WithoutPingsNothingBreaksTheSilence) {
+  HandDriven time;
+  auto& timers = time.timers;
+  const auto use = [&]() -> async::Task<void> {
+    const auto executor = co_await async::asio::this_coro::executor;
+    Played played(executor, timers, {}, MonoClock::duration::zero());
+    for (int turn = 0; turn < 5; ++turn) co_await async::asio::post(executor, async::use_task);
+    EXPECT_EQ(timers.sleepers(), 0u);
+    EXPECT_EQ(played.stream->take_ready(), "");
+    played.end(engine::StopReason::stop);
+    const auto piece = co_await played.stream->read();
+    EXPECT_THAT(std::string(*piece), testing::HasSubstr("[DONE]"));
+  };
+  async::run_blocking(time.loop, use());
+}
+
 TEST(Stream, WhatIsThereTogetherGoesOutTogether) {
   HandDriven time;
   auto& timers = time.timers;
@@ -166,6 +183,33 @@ TEST(Stream, WhatIsThereTogetherGoesOutTogether) {
     EXPECT_EQ(answer.streamed(), "ab");
     EXPECT_EQ(answer.events().back(), "[DONE]");
     EXPECT_EQ(records, 1u);
+    co_return;
+  };
+  async::run_blocking(time.loop, use());
+}
+
+TEST(Stream, ProgressOfThePromptIsAnEventOfItsOwnInFrontOfTheText) {
+  HandDriven time;
+  auto& timers = time.timers;
+  const auto use = [&]() -> async::Task<void> {
+    const auto executor = co_await async::asio::this_coro::executor;
+    Played played(executor, timers);
+    engine::StreamChunk chunk;
+    chunk.prompt = {.total = 30, .cached = 10, .processed = 20, .ms = 7.9};
+    played.state->push(chunk);
+    const std::string first(played.stream->take_ready());
+    EXPECT_THAT(first, testing::HasSubstr(R"("prompt_progress":{"total":30,"cache":10,"processed":20,"time_ms":7}})"));
+    // Unread, it is joined with what comes behind it.
+    chunk.prompt->processed = 30;
+    played.state->push(chunk);
+    played.say("a");
+    const test::Answer second{200, "", std::string(played.stream->take_ready())};
+    const auto events = second.events();
+    EXPECT_EQ(events.size(), 2u);
+    EXPECT_THAT(events.front(), testing::HasSubstr(R"("processed":30)"));
+    EXPECT_THAT(events.back(), testing::HasSubstr(R"("text":"a")"));
+    EXPECT_THAT(events.back(), testing::Not(testing::HasSubstr("prompt_progress")));
+    played.end(engine::StopReason::stop);
     co_return;
   };
   async::run_blocking(time.loop, use());

@@ -1,5 +1,6 @@
-// tokenize, detokenize, and what the engine says about itself.
+// tokenize, detokenize, apply-template, and what the engine says about itself.
 #include "engine_server/engine_server_impl.h"
+#include "engine_server/settings.h"
 #include "json/writer.h"
 
 namespace corral::engine_server {
@@ -73,6 +74,28 @@ async::Task<Response> EngineServer::Impl::detokenize(http::Request request) {
   co_return Response::json(200, std::move(*answer));
 }
 
+// The prompt that a chat request comes to.
+async::Task<Response> EngineServer::Impl::apply_template(http::Request request) {
+  if (auto fits = require(engine::ModelKind::generative, "apply-template"); !fits) {
+    co_return error_response(fits.error());
+  }
+  if (!chat_template) co_return error_response(chat_template.error());
+  auto body = co_await request.body.read_all(options.max_body_bytes);
+  if (!body) co_return error_response(body.error());
+  auto work = [this](const std::string& text) -> Result<std::string> {
+    const auto asked = protocol::parse_chat_request(text);
+    if (!asked) return std::unexpected(asked.error());
+    const auto chat = render_chat(**chat_template, *asked);
+    if (!chat) return std::unexpected(chat.error());
+    std::string answer;
+    json::Writer(answer).begin_object().field("prompt", chat->prompt).end_object();
+    return answer;
+  };
+  auto answer = co_await parse(std::move(*body), Parsing::heavy, std::move(work));
+  if (!answer) co_return error_response(answer.error());
+  co_return Response::json(200, std::move(*answer));
+}
+
 Response EngineServer::Impl::health() const { return Response::json(200, R"({"status":"ok"})"); }
 
 Response EngineServer::Impl::models() const {
@@ -85,7 +108,10 @@ Response EngineServer::Impl::props() const {
   const auto& facts = service.facts();
   std::string text;
   json::Writer out(text);
-  out.begin_object().key("default_generation_settings").begin_object().field("n_ctx", facts.n_ctx).end_object();
+  out.begin_object().key("default_generation_settings").begin_object().field("n_ctx", facts.n_ctx);
+  engine::GenerateOptions defaults;
+  defaults.sampling = service.default_sampling();
+  out.key("params").raw(settings_text(defaults, {}, facts.n_ctx)).end_object();
   out.field("total_slots", facts.workers * facts.max_sequences).field("model_path", facts.path);
   out.field("model_alias", options.model_name);
   out.field("chat_template", chat_template ? std::string_view((*chat_template)->source()) : std::string_view());

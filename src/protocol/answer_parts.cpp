@@ -27,8 +27,8 @@ void write_token(json::Writer& out, const TopLogprob& token, const Words& words)
   out.end_array().key(words.value).value(words.as_probability ? std::exp(token.logprob) : token.logprob);
 }
 
-void write_content(json::Writer& out, std::span<const TokenLogprob> tokens, const Words& words) {
-  out.begin_object().key("content").begin_array();
+void write_list(json::Writer& out, std::span<const TokenLogprob> tokens, const Words& words) {
+  out.begin_array();
   for (const auto& token : tokens) {
     out.begin_object();
     write_token(out, token, words);
@@ -40,7 +40,11 @@ void write_content(json::Writer& out, std::span<const TokenLogprob> tokens, cons
     }
     out.end_array().end_object();
   }
-  out.end_array().end_object();
+  out.end_array();
+}
+
+const Words& words_of(LogprobShape shape) {
+  return shape == LogprobShape::probabilities ? kProbabilities : kLogarithms;
 }
 
 // The legacy shape has no place for bytes: half a character is spelled "bytes:\xe2\x82", as OpenAI does.
@@ -108,9 +112,21 @@ void write_timings(json::Writer& out, const Timings& timings) {
   out.end_object();
 }
 
+void write_progress(json::Writer& out, const PromptProgress& progress) {
+  out.begin_object().field("total", progress.total).field("cache", progress.cache);
+  out.field("processed", progress.processed);
+  out.field("time_ms", static_cast<std::int64_t>(progress.time_ms)).end_object();
+}
+
 void write_logprobs(json::Writer& out, std::span<const TokenLogprob> tokens, LogprobShape shape) {
   if (shape == LogprobShape::legacy) return write_legacy(out, tokens);
-  write_content(out, tokens, shape == LogprobShape::probabilities ? kProbabilities : kLogarithms);
+  out.begin_object().key("content");
+  write_list(out, tokens, words_of(shape));
+  out.end_object();
+}
+
+void write_probabilities(json::Writer& out, std::span<const TokenLogprob> tokens, LogprobShape shape) {
+  write_list(out, tokens, words_of(shape));
 }
 
 }  // namespace corral::protocol

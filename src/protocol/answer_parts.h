@@ -14,6 +14,9 @@ void write_head(json::Writer& out, const AnswerHead& head, std::string_view obje
 // Each writes one object.
 void write_usage(json::Writer& out, const Usage& usage);
 void write_timings(json::Writer& out, const Timings& timings);
+void write_progress(json::Writer& out, const PromptProgress& progress);
 void write_logprobs(json::Writer& out, std::span<const TokenLogprob> tokens, LogprobShape shape);
+// The list alone, of LogprobShape::content or probabilities.
+void write_probabilities(json::Writer& out, std::span<const TokenLogprob> tokens, LogprobShape shape);
 
 }  // namespace corral::protocol

@@ -113,6 +113,19 @@ std::string reranking(std::string_view model, std::span<const RankedDocument> ra
   return text;
 }
 
+std::string ranked_list(std::span<const RankedDocument> ranked, std::span<const std::string> documents) {
+  std::string text;
+  json::Writer out(text);
+  out.begin_array();
+  for (const auto& entry : ranked) {
+    out.begin_object().field("index", entry.index).field("score", entry.score);
+    if (entry.index < documents.size()) out.field("text", documents[entry.index]);
+    out.end_object();
+  }
+  out.end_array();
+  return text;
+}
+
 std::string model_entry(const ModelEntry& entry) {
   std::string text;
   json::Writer out(text);

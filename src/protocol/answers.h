@@ -36,6 +36,14 @@ struct Timings {
   std::uint32_t draft_n_accepted = 0;  // of these, right
 };
 
+// How far a prompt is, as llama-server tells it in streams.
+struct PromptProgress {
+  std::uint32_t total = 0;      // its tokens
+  std::uint32_t cache = 0;      // of these, the ones that were there already
+  std::uint32_t processed = 0;  // of these, done by now, those of `cache` included
+  double time_ms = 0;           // since computing began
+};
+
 struct TopLogprob {
   std::int32_t id = 0;
   std::string token = {};  // its bytes, perhaps half a character
@@ -100,6 +108,9 @@ struct RankedDocument {
 // `ranked` in the order to be written; `documents` is empty unless their texts are to be given back.
 std::string reranking(std::string_view model, std::span<const RankedDocument> ranked,
                       std::span<const std::string> documents, std::uint32_t tokens);
+
+// The same as text-embeddings-inference has it: a list of {"index", "score"[, "text"]}.
+std::string ranked_list(std::span<const RankedDocument> ranked, std::span<const std::string> documents);
 
 // GET models of an engine that has one model.
 struct ModelEntry {

@@ -27,6 +27,14 @@ void ChunkWriter::role(std::string& out) const {
                             "\n\n");
 }
 
+void ChunkWriter::progress(std::string& out, const PromptProgress& progress) const {
+  out.append(begin_).append(shape_ == Shape::chat ? R"(,"delta":{},)" : R"(,"text":"",)");
+  out.append(R"("finish_reason":null}],"prompt_progress":)");
+  json::Writer writer(out);
+  write_progress(writer, progress);
+  out.append("}\n\n");
+}
+
 void ChunkWriter::delta(std::string& out, const ChatDelta& delta, std::span<const TokenLogprob> logprobs,
                         const Timings* timings) const {
   out.append(begin_).append(R"(,"delta":{)");

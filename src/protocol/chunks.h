@@ -21,6 +21,7 @@ class ChunkWriter {
 
   // Each appends one "data: {...}\n\n". `timings` may be null.
   void role(std::string& out) const;  // chat: the first event
+  void progress(std::string& out, const PromptProgress& progress) const;
   void delta(std::string& out, const ChatDelta& delta, std::span<const TokenLogprob> logprobs = {},
              const Timings* timings = nullptr) const;
   void text(std::string& out, std::string_view text, std::span<const TokenLogprob> logprobs = {},

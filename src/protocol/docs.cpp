@@ -14,11 +14,24 @@ constexpr std::string_view kIntro = R"(# Requests
 What may stand in the body of an inference request. A body is checked before a model is loaded for it: a value of another type or out of its
 range is answered with 400 and a message that names the field, the value and what is right. `null` means "not given".
 
+`POST apply-template` takes what chat/completions takes and answers with the prompt that it comes to, `{"prompt": …}`.
+
 A field that no table has passes and has no effect: clients of OpenAI send `user`, `metadata`, `store`, `service_tier`, `prediction`,
-`verbosity` and more with every request. The same goes for those of llama-server's fields that only say how it does its work or talk to
-itself: `backend_sampling`, `cache_reuse`, `chat_format`, `chat_parser`, `generation_prompt`, `id_slot`, `n_cache_reuse`, `n_discard`,
-`n_keep` (nothing is ever cut out of a full context), `parse_tool_calls`, `reasoning_control`, `response_fields`, `return_progress`,
-`sse_ping_interval`, `verbose`. What would change the answer and can't be had is refused, with the reason: those fields are in the tables.
+`verbosity` and more with every request. What would change the answer and can't be had is refused, with the reason: those fields are in the
+tables. These fields of llama-server have no effect:
+
+| field | because |
+|---|---|
+| `id_slot` | there are no slots: whatever holds the beginning of the prompt is found by itself |
+| `n_keep`, `n_discard` | nothing is ever cut out of a full context, the answer ends there |
+| `n_cache_reuse`, `cache_reuse` | only beginnings are shared; pieces behind a difference are computed again |
+| `backend_sampling`, `speculative.*` | how it is computed is chosen when a model is loaded |
+| `parse_tool_calls` | calls are looked for where there are `tools`, and only there |
+| `reasoning_control`, `reasoning_budget_message`, `reasoning_budget_start_tag`, `reasoning_budget_end_tag`, `reasoning_budget_end_tags` | they belong to a budget for thoughts, which is refused |
+| `chat_format`, `chat_parser`, `generation_prompt`, `grammar_type`, `message_delimiters` | it sends them to itself, made from the chat template |
+| `response_fields` | chooses from the answers of `completion`, nowhere else |
+| `stream_options` at `completion` | its last event counts tokens anyway |
+| `verbose` | adds its debugging output |
 
 Defaults are the model's own where its file has them, else llama-server's.
 )";
@@ -28,9 +41,9 @@ struct Page {
   const FieldTable& (*table)();
 };
 constexpr Page kPages[] = {
-    {"POST chat/completions", chat_fields}, {"POST completions", completion_fields},
-    {"POST embeddings", embedding_fields},  {"POST rerank", rerank_fields},
-    {"POST tokenize", tokenize_fields},     {"POST detokenize", detokenize_fields},
+    {"POST chat/completions", chat_fields}, {"POST completions", completion_fields}, {"POST completion", native_fields},
+    {"POST embeddings", embedding_fields},  {"POST rerank", rerank_fields},          {"POST tokenize", tokenize_fields},
+    {"POST detokenize", detokenize_fields},
 };
 
 // A bar would end the cell.

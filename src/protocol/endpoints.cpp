@@ -171,6 +171,16 @@ constexpr auto kGeneration = std::to_array<Field>({
      .max = kMaxInt32,
      .about = "time from the first token after which the answer ends with its line; 0 or -1: no limit"},
     {.name = "timings_per_token", .kinds = kBoolean, .about = "each event of a stream has `timings`"},
+    {.name = "sse_ping_interval",
+     .kinds = kInteger,
+     .min = -1,
+     .max = kMaxInt32,
+     .about = "seconds of silence after which a stream gets a comment (`: ping`), also while its model loads; 0 or -1: "
+              "never; the default is 1"},
+    {.name = "return_progress",
+     .kinds = kBoolean,
+     .about = "events of a stream say how far the prompt is before the answer begins: `prompt_progress` with `total`, "
+              "`cache` (tokens that were there already), `processed` (with these) and `time_ms`"},
     {.name = "preserved_tokens",
      .kinds = kArray,
      .max_size = 1024,
@@ -209,6 +219,13 @@ constexpr auto kGeneration = std::to_array<Field>({
      .inside = check_response_format,
      .about = "`text`, `json_object` (with `schema`) or `json_schema`"},
 });
+
+constexpr Field kPrompt = {.name = "prompt",
+                           .kinds = kString | kArray,
+                           .required = true,
+                           .elements = kString | kInteger | kArray,
+                           .inside = check_prompt,
+                           .about = "a text, tokens, or a list of such: one answer (or `n`) to each"};
 
 template <std::size_t N, std::size_t M>
 constexpr auto operator+(const std::array<Field, N>& a, const std::array<Field, M>& b) {
@@ -250,6 +267,15 @@ const FieldTable& chat_fields() {
            .about = "so many alternatives to each token; needs `logprobs`"},
           {.name = "chat_template_kwargs", .kinds = kObject, .about = "further variables of the chat template"},
           {.name = "add_generation_prompt", .kinds = kBoolean, .about = "false: the prompt ends with the last message"},
+          {.name = "continue_final_message",
+           .kinds = kBoolean | kString,
+           .choices = "content|reasoning_content",
+           .about =
+               "a last message of the assistant is gone on with anyway; where it is said, a stream holds only what "
+               "is new. `content`, `reasoning_content`: this part of it; true: the part that is there"},
+          {.name = "echo",
+           .kinds = kBoolean,
+           .about = "with `continue_final_message`: a stream begins with what it goes on with"},
           {.name = "reasoning_effort",
            .kinds = kString,
            .about = "for templates that know it; `none` switches thinking off"},
@@ -273,7 +299,7 @@ const FieldTable& chat_fields() {
            .about = "anything but `text` is refused"},
           {.name = "functions", .kinds = kArray, .inside = decline_functions, .about = "refused; use `tools`"},
       });
-  static const FieldTable table(kFields);
+  static const FieldTable table(kFields, check_continuation);
   return table;
 }
 
@@ -281,12 +307,7 @@ const FieldTable& completion_fields() {
   static constexpr auto kFields =
       kGeneration +
       std::to_array<Field>({
-          {.name = "prompt",
-           .kinds = kString | kArray,
-           .required = true,
-           .elements = kString | kInteger | kArray,
-           .inside = check_prompt,
-           .about = "a text, tokens, or a list of such: one answer (or `n`) to each"},
+          kPrompt,
           {.name = "logprobs",
            .kinds = kInteger,
            .min = 0,
@@ -295,6 +316,23 @@ const FieldTable& completion_fields() {
           {.name = "echo", .kinds = kBoolean, .about = "the prompt stands before the answer; not with `logprobs`"},
           {.name = "suffix", .kinds = kString, .inside = check_suffix, .about = "refused but for an empty one"},
           {.name = "best_of", .kinds = kInteger, .min = 1, .max = kMaxAnswers, .about = "must be `n`"},
+      });
+  static const FieldTable table(kFields);
+  return table;
+}
+
+const FieldTable& native_fields() {
+  static constexpr auto kFields =
+      kGeneration +
+      std::to_array<Field>({
+          kPrompt,
+          {.name = "logprobs", .kinds = kInteger, .min = 0, .max = 100, .about = "the same as `n_probs`"},
+          {.name = "response_fields",
+           .kinds = kArray,
+           .max_size = 256,
+           .elements = kString,
+           .about = "only these members of the answer; `a/b`: the member `b` of `a`, under that name. What "
+                    "there isn't is left out; in a stream they count for the last event"},
       });
   static const FieldTable table(kFields);
   return table;
@@ -315,6 +353,12 @@ const FieldTable& embedding_fields() {
        .choices = "float|base64",
        .about = "numbers, or 32-bit floats in base64"},
       {.name = "dimensions", .kinds = kInteger, .min = 1, .max = kMaxInt32, .about = "only as many as the model has"},
+      {.name = "embd_normalize",
+       .kinds = kInteger,
+       .min = -1,
+       .max = 64,
+       .about = "-1: as the model gives them; 0: the largest becomes 32760; 1, 2, …: this norm becomes 1. The default "
+                "is 2"},
   };
   static const FieldTable table(kFields);
   return table;
@@ -326,15 +370,25 @@ const FieldTable& rerank_fields() {
       {.name = "query", .kinds = kString, .required = true, .min_size = 1, .about = "what documents are compared with"},
       {.name = "documents",
        .kinds = kArray,
-       .required = true,
        .min_size = 1,
        .elements = kString | kObject,
        .inside = check_documents,
-       .about = "texts, or objects with `text`"},
+       .about = "texts, or objects with `text`; required unless there are `texts`"},
+      {.name = "texts",
+       .kinds = kArray,
+       .min_size = 1,
+       .elements = kString,
+       .about = "instead of `documents`, as for text-embeddings-inference: the answer is a list of objects with "
+                "`index` and `score`"},
       {.name = "top_n", .kinds = kInteger, .min = 1, .max = kMaxInt32, .about = "only so many, best first"},
       {.name = "return_documents", .kinds = kBoolean, .about = "the texts come back with their scores"},
+      {.name = "return_text", .kinds = kBoolean, .about = "the same"},
+      {.name = "raw_scores",
+       .kinds = kBoolean,
+       .about = "false: scores between 0 and 1 (their logistic function); else as the model gives them"},
+      {.name = "truncate", .kinds = kBoolean, .inside = decline_truncate, .about = "refused but for false"},
   };
-  static const FieldTable table(kFields);
+  static const FieldTable table(kFields, check_documents_or_texts);
   return table;
 }
 

@@ -164,7 +164,7 @@ Result<> check_value(json::View value, const Field& rule, const Path& path) {
   return rule.inside ? rule.inside(value, path) : Result<>();
 }
 
-FieldTable::FieldTable(std::span<const Field> fields) : fields_(fields) {
+FieldTable::FieldTable(std::span<const Field> fields, Across across) : fields_(fields), across_(across) {
   if (fields.size() > 127) throw std::logic_error("a field table holds at most 127 fields");
   for (std::size_t i = 0; i < fields.size(); ++i) {
     auto at = slot(fields[i].name);
@@ -215,7 +215,13 @@ Result<> FieldTable::check(json::View object, const Path& path) const {
     auto message = fmt::format("'{}' is required: {}", where, expectation(fields_[i]));
     return fail(errc::missing_field, std::move(message), std::move(where));
   }
-  return {};
+  return across_ ? across_(object) : Result<>();
+}
+
+std::optional<Millis> ping_interval(json::View seconds) {
+  if (seconds.is_null()) return std::nullopt;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return std::chrono::seconds(std::clamp<std::int64_t>(seconds.as_integer(), 0, kMost));
 }
 
 Result<Peeked> check(json::View body, const FieldTable& table) {
@@ -225,6 +231,7 @@ Result<Peeked> check(json::View body, const FieldTable& table) {
     if (name == "model") peeked.model = value.as_string();
     if (name == "stream") peeked.stream = value.as_bool();
     if (name == "stream_options") peeked.include_usage = value.find("include_usage").as_bool();
+    if (name == "sse_ping_interval") peeked.ping_interval = ping_interval(value);
   });
   return peeked;
 }

@@ -11,10 +11,12 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "json/peek.h"
 
@@ -69,8 +71,11 @@ Result<> check_value(json::View value, const Field& rule, const Path& path);
 // The fields of one kind of object, found by name in constant time.
 class FieldTable {
  public:
+  // Rules between fields; called when each for itself is right.
+  using Across = Result<> (*)(json::View object);
+
   // `fields` must outlive the table; names must differ; at most 127.
-  explicit FieldTable(std::span<const Field> fields);
+  explicit FieldTable(std::span<const Field> fields, Across across = nullptr);
 
   const Field* find(std::string_view name) const;
   std::span<const Field> fields() const { return fields_; }
@@ -83,6 +88,7 @@ class FieldTable {
   static std::size_t slot(std::string_view name);
 
   std::span<const Field> fields_;
+  Across across_;
   std::array<std::uint8_t, kSlots> index_{};  // field number + 1, 0: free; open addressing
 };
 
@@ -91,7 +97,12 @@ struct Peeked {
   std::string model;  // empty: not given
   bool stream = false;
   bool include_usage = false;  // stream_options.include_usage
+  // sse_ping_interval: silence in a stream after which a comment is due; 0: never; none: not said.
+  std::optional<Millis> ping_interval = {};
 };
+
+// What sse_ping_interval says.
+std::optional<Millis> ping_interval(json::View seconds);
 
 // Errors: json::errc::malformed; errc::missing_field, wrong_type, bad_value, unsupported_value with Error::param set.
 Result<Peeked> check(const std::string& body, const FieldTable& table);
@@ -100,6 +111,7 @@ Result<Peeked> check(json::View body, const FieldTable& table);
 
 const FieldTable& chat_fields();        // POST chat/completions
 const FieldTable& completion_fields();  // POST completions
+const FieldTable& native_fields();      // POST completion
 const FieldTable& embedding_fields();   // POST embeddings
 const FieldTable& rerank_fields();      // POST rerank
 const FieldTable& tokenize_fields();    // POST tokenize

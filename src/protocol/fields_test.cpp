@@ -27,6 +27,17 @@ TEST(Fields, PeeksWhatARouterWants) {
   EXPECT_TRUE(peeked->include_usage);
 }
 
+TEST(Fields, PingsAreCountedInSecondsAndMayBeLeftOut) {
+  const auto interval = [](const std::string& more) { return check(chat(more), chat_fields())->ping_interval; };
+  EXPECT_EQ(interval(""), std::nullopt);
+  EXPECT_EQ(interval(R"(,"sse_ping_interval":null)"), std::nullopt);
+  EXPECT_EQ(interval(R"(,"sse_ping_interval":15)"), Millis(15'000));
+  EXPECT_EQ(interval(R"(,"sse_ping_interval":2147483647)"), Millis(2'147'483'647'000));
+  EXPECT_EQ(interval(R"(,"sse_ping_interval":0)"), Millis(0));
+  EXPECT_EQ(interval(R"(,"sse_ping_interval":-1)"), Millis(0));
+  EXPECT_EQ(parse_chat_request(chat(R"(,"sse_ping_interval":15)"))->ping_interval, Millis(15'000));
+}
+
 TEST(Fields, NullMeansNotGivenAndUnknownFieldsPass) {
   const auto peeked =
       check(chat(R"(,"stream":null,"temperature":null,"stop":null,"tools":null,"n":null,"model":null,"zzz":{"a":[1]})"),
@@ -74,6 +85,15 @@ TEST(Fields, ChatBodiesThatAreRefused) {
           {chat(R"(,"max_tokens":99999999999)"), errc::bad_value, "max_tokens", "not 99999999999"},
           {chat(R"(,"stream":"yes")"), errc::wrong_type, "stream", "'stream' must be true or false, not \"yes\""},
           {chat(R"(,"stream":1)"), errc::wrong_type, "stream", "not 1"},
+          {chat(R"(,"sse_ping_interval":-2)"), errc::bad_value, "sse_ping_interval", "between -1 and"},
+          {chat(R"(,"sse_ping_interval":0.5)"), errc::wrong_type, "sse_ping_interval", "an integer"},
+          {chat(R"(,"continue_final_message":"tools")"), errc::bad_value, "continue_final_message",
+           "\"content\" or \"reasoning_content\""},
+          {chat(R"(,"continue_final_message":true)"), errc::bad_value, "continue_final_message", "not the assistant's"},
+          {chat(R"(,"continue_final_message":true,"add_generation_prompt":true)",
+                R"([{"role":"assistant","content":"a"}])"),
+           errc::bad_value, "continue_final_message", "leave one of them out"},
+          {chat(R"(,"return_progress":"yes")"), errc::wrong_type, "return_progress", "true or false"},
           {chat(R"(,"model":7)"), errc::wrong_type, "model", "a non-empty string, not 7"},
           {chat(R"(,"model":"")"), errc::bad_value, "model", "it is empty"},
           {chat(R"(,"n":33)"), errc::bad_value, "n", "'n' must be an integer between 1 and 32, not 33"},
@@ -179,7 +199,11 @@ TEST(Fields, OtherBodiesThatAreRefused) {
                   {R"({"query":"a"})", errc::missing_field, "documents", "required"},
                   {R"({"query":"a","documents":[]})", errc::bad_value, "documents", "empty"},
                   {R"({"query":"a","documents":[{}]})", errc::missing_field, "documents[0].text", "required"},
-                  {R"({"query":"a","documents":["b"],"top_n":0})", errc::bad_value, "top_n", "not 0"}},
+                  {R"({"query":"a","documents":["b"],"top_n":0})", errc::bad_value, "top_n", "not 0"},
+                  {R"({"query":"a","texts":[]})", errc::bad_value, "texts", "empty"},
+                  {R"({"query":"a","texts":[{"text":"b"}]})", errc::wrong_type, "texts[0]", "array of strings"},
+                  {R"({"query":"a","texts":["b"],"documents":["c"]})", errc::bad_value, "texts", "leave"},
+                  {R"({"query":"a","texts":["b"],"truncate":true})", errc::unsupported_value, "truncate", "shorten"}},
                  rerank_fields());
   expect_refused({{"{}", errc::missing_field, "content", "required"}}, tokenize_fields());
   expect_refused({{R"({"tokens":["a"]})", errc::wrong_type, "tokens[0]", ""}}, detokenize_fields());

@@ -10,56 +10,12 @@
 #include "json/writer.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"
+#include "protocol/request_parts.h"
 
 namespace corral::protocol {
 namespace {
 
 using json::View;
-
-struct FloatRow {
-  std::string_view name;
-  std::optional<float> Sampling::* member;
-};
-constexpr FloatRow kFloats[] = {
-    {"temperature", &Sampling::temperature},
-    {"top_p", &Sampling::top_p},
-    {"min_p", &Sampling::min_p},
-    {"typical_p", &Sampling::typical_p},
-    {"top_n_sigma", &Sampling::top_n_sigma},
-    {"xtc_probability", &Sampling::xtc_probability},
-    {"xtc_threshold", &Sampling::xtc_threshold},
-    {"dynatemp_range", &Sampling::dynatemp_range},
-    {"dynatemp_exponent", &Sampling::dynatemp_exponent},
-    {"repeat_penalty", &Sampling::repeat_penalty},
-    {"frequency_penalty", &Sampling::frequency_penalty},
-    {"presence_penalty", &Sampling::presence_penalty},
-    {"dry_multiplier", &Sampling::dry_multiplier},
-    {"dry_base", &Sampling::dry_base},
-    {"adaptive_target", &Sampling::adaptive_target},
-    {"adaptive_decay", &Sampling::adaptive_decay},
-    {"mirostat_tau", &Sampling::mirostat_tau},
-    {"mirostat_eta", &Sampling::mirostat_eta},
-};
-
-struct IntegerRow {
-  std::string_view name;
-  std::optional<std::int32_t> Sampling::* member;
-};
-constexpr IntegerRow kIntegers[] = {
-    {"top_k", &Sampling::top_k},
-    {"repeat_last_n", &Sampling::repeat_last_n},
-    {"dry_allowed_length", &Sampling::dry_allowed_length},
-    {"dry_penalty_last_n", &Sampling::dry_penalty_last_n},
-    {"mirostat", &Sampling::mirostat},
-    {"min_keep", &Sampling::min_keep},
-};
-
-std::vector<std::string> strings(View value) {
-  std::vector<std::string> all;
-  if (value.is_string()) all.emplace_back(value.as_string());
-  value.each_element([&](View element) { all.emplace_back(element.as_string()); });
-  return all;
-}
 
 std::vector<std::int32_t> integers(View value) {
   std::vector<std::int32_t> all;
@@ -92,18 +48,6 @@ std::vector<Input> inputs(View value) {
     }
   });
   return all;
-}
-
-// Names in an array, or letters in a string; the table has seen that all are known.
-std::vector<SamplerKind> sampler_order(View value) {
-  std::vector<SamplerKind> order;
-  for (const char letter : value.as_string()) {
-    if (const auto kind = sampler_lettered(letter)) order.push_back(*kind);
-  }
-  value.each_element([&](View name) {
-    if (const auto kind = sampler_named(name.as_string())) order.push_back(*kind);
-  });
-  return order;
 }
 
 std::vector<TokenBias> token_biases(View value) {
@@ -161,21 +105,6 @@ std::optional<std::uint32_t> token_limit(View body) {
     return limit < 0 ? std::nullopt : std::optional(static_cast<std::uint32_t>(limit));
   }
   return std::nullopt;
-}
-
-void fill_sampling(Sampling& sampling, View body) {
-  body.each_member([&](std::string_view name, View value) {
-    if (value.is_null()) return;
-    for (const auto& row : kFloats) {
-      if (row.name == name) sampling.*row.member = static_cast<float>(value.as_number());
-    }
-    for (const auto& row : kIntegers) {
-      if (row.name == name) sampling.*row.member = static_cast<std::int32_t>(value.as_integer());
-    }
-    if (name == "samplers") sampling.samplers = sampler_order(value);
-    if (name == "dry_sequence_breakers") sampling.dry_sequence_breakers = strings(value);
-    if (name == "seed" && value.as_integer() != -1) sampling.seed = static_cast<std::uint32_t>(value.as_integer());
-  });
 }
 
 // The schema the answer must follow, from json_schema or response_format; "" for none.
@@ -244,6 +173,8 @@ Result<> fill_generation(GenerationRequest& request, View body) {
     request.logprobs = request.n_probs > 0;
   }
   request.timings_per_token = body.find("timings_per_token").as_bool();
+  request.ping_interval = ping_interval(body.find("sse_ping_interval"));
+  request.return_progress = body.find("return_progress").as_bool();
   request.max_predict_ms =
       static_cast<std::uint32_t>(std::max<std::int64_t>(0, body.find("t_max_predict_ms").as_integer()));
   request.preserved_tokens = strings(body.find("preserved_tokens"));
@@ -332,6 +263,12 @@ Result<> fill_tools(ChatRequest& request, View body) {
   return {};
 }
 
+Continuation continuation(View value) {
+  if (value.as_string() == "content") return Continuation::content;
+  if (value.as_string() == "reasoning_content") return Continuation::reasoning;
+  return value.as_bool() ? Continuation::automatic : Continuation::unsaid;
+}
+
 bool has_media(View messages) {
   bool found = false;
   messages.each_element([&](View message) {
@@ -368,6 +305,8 @@ Result<ChatRequest> parse_chat_request(const std::string& text) {
     request.template_kwargs.emplace_back(std::string(name), value.text());
   });
   request.add_generation_prompt = flag(body.find("add_generation_prompt"));
+  request.continuation = continuation(body.find("continue_final_message"));
+  request.echo = body.find("echo").as_bool();
   request.enable_thinking = flag(body.find("enable_thinking"));
   request.reasoning_effort = body.find("reasoning_effort").as_string();
   request.reasoning_format = body.find("reasoning_format").as_string();
@@ -385,12 +324,10 @@ Result<ChatRequest> parse_chat_request(const std::string& text) {
   return request;
 }
 
-Result<CompletionRequest> parse_completion_request(const std::string& text) {
-  const auto peek = open(text, completion_fields());
-  if (!peek) return std::unexpected(peek.error());
-  const auto body = peek->root();
-  CompletionRequest request;
-  if (auto fine = fill_generation(request, body); !fine) return std::unexpected(std::move(fine.error()));
+namespace {
+
+Result<> fill_completion(CompletionRequest& request, View body) {
+  if (auto fine = fill_generation(request, body); !fine) return fine;
   request.prompts = inputs(body.find("prompt"));
   if (request.prompts.empty()) {
     return fail(errc::bad_value, "'prompt' must be a string or a non-empty array, not []: give at least one prompt",
@@ -403,6 +340,32 @@ Result<CompletionRequest> parse_completion_request(const std::string& text) {
                             request.prompts.size(), request.n, kMaxRequestAnswers),
                 "prompt");
   }
+  return {};
+}
+
+}  // namespace
+
+Result<CompletionRequest> parse_native_request(const std::string& text) {
+  const auto peek = open(text, native_fields());
+  if (!peek) return std::unexpected(peek.error());
+  const auto body = peek->root();
+  CompletionRequest request;
+  request.native = true;
+  if (auto fine = fill_completion(request, body); !fine) return std::unexpected(std::move(fine.error()));
+  if (const auto wanted = body.find("logprobs"); body.find("n_probs").is_null() && !wanted.is_null()) {
+    request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
+    request.logprobs = request.n_probs > 0;
+  }
+  request.response_fields = strings(body.find("response_fields"));
+  return request;
+}
+
+Result<CompletionRequest> parse_completion_request(const std::string& text) {
+  const auto peek = open(text, completion_fields());
+  if (!peek) return std::unexpected(peek.error());
+  const auto body = peek->root();
+  CompletionRequest request;
+  if (auto fine = fill_completion(request, body); !fine) return std::unexpected(std::move(fine.error()));
   if (const auto best = body.find("best_of"); !best.is_null() && best.as_integer() != request.n) {
     return fail(errc::unsupported_value,
                 fmt::format("'best_of' must be 'n' ({}) or left out, not {}: answers are not ranked here, ask for "
@@ -433,6 +396,9 @@ Result<EmbeddingRequest> parse_embedding_request(const std::string& text) {
   if (const auto dimensions = body.find("dimensions"); !dimensions.is_null()) {
     request.dimensions = static_cast<std::uint32_t>(dimensions.as_integer());
   }
+  if (const auto norm = body.find("embd_normalize"); !norm.is_null()) {
+    request.norm = static_cast<std::int32_t>(norm.as_integer());
+  }
   return request;
 }
 
@@ -443,13 +409,16 @@ Result<RerankRequest> parse_rerank_request(const std::string& text) {
   RerankRequest request;
   request.model = body.find("model").as_string();
   request.query = body.find("query").as_string();
-  body.find("documents").each_element([&](View document) {
+  const auto texts = body.find("texts");
+  request.as_list = !texts.is_null();
+  (request.as_list ? texts : body.find("documents")).each_element([&](View document) {
     request.documents.emplace_back(document.is_object() ? document.find("text").as_string() : document.as_string());
   });
   if (const auto top = body.find("top_n"); !top.is_null()) {
     request.top_n = static_cast<std::uint32_t>(top.as_integer());
   }
-  request.return_documents = body.find("return_documents").as_bool();
+  request.return_documents = body.find("return_documents").as_bool() || body.find("return_text").as_bool();
+  request.raw_scores = flag(body.find("raw_scores")).value_or(request.raw_scores);
   return request;
 }
 

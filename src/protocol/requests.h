@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/sampler_kind.h"
 
@@ -63,6 +64,8 @@ struct GenerationRequest {
   std::vector<Trigger> grammar_triggers;
   std::vector<std::string> preserved_tokens;  // control tokens that appear in the text all the same
   bool timings_per_token = false;             // in each event of a stream
+  bool return_progress = false;               // of the prompt, in events of their own
+  std::optional<Millis> ping_interval;        // sse_ping_interval; 0: no pings
   std::uint32_t max_predict_ms = 0;           // no new line begins after this time; 0: no limit
   std::string json_schema;                    // JSON text; empty: none
   bool return_tokens = false;
@@ -75,6 +78,9 @@ inline constexpr std::uint32_t kMaxRequestAnswers = 1024;
 
 enum class ToolChoice { automatic, none, required };
 
+// Which part of a last message of the assistant is gone on with. unsaid: the part that is there, and streams repeat it.
+enum class Continuation { unsaid, automatic, content, reasoning };
+
 struct ChatRequest : GenerationRequest {
   std::string messages;    // JSON text of the array
   bool has_media = false;  // a part that is no text
@@ -86,14 +92,18 @@ struct ChatRequest : GenerationRequest {
   std::optional<bool> parallel_tool_calls;
   std::vector<std::pair<std::string, std::string>> template_kwargs;  // name and JSON text
   std::optional<bool> add_generation_prompt;
+  Continuation continuation = Continuation::unsaid;
+  bool echo = false;  // with a continuation that is said: streams repeat what they go on with
   std::optional<bool> enable_thinking;
   std::string reasoning_effort;
   std::string reasoning_format;  // none, auto, deepseek, deepseek-legacy; empty: not given
 };
 
 struct CompletionRequest : GenerationRequest {
-  std::vector<Input> prompts;  // at least one
-  bool echo = false;           // the prompt stands before the answer
+  std::vector<Input> prompts;                // at least one
+  bool echo = false;                         // the prompt stands before the answer
+  bool native = false;                       // the answer is to have llama-server's own shape
+  std::vector<std::string> response_fields;  // of that: only these members; empty: all
 };
 
 struct EmbeddingRequest {
@@ -101,6 +111,7 @@ struct EmbeddingRequest {
   std::vector<Input> inputs;  // at least one
   bool base64 = false;
   std::optional<std::uint32_t> dimensions;
+  std::int32_t norm = 2;  // embd_normalize; -1: none, 0: by the largest
 };
 
 struct RerankRequest {
@@ -109,6 +120,8 @@ struct RerankRequest {
   std::vector<std::string> documents;  // at least one
   std::optional<std::uint32_t> top_n;
   bool return_documents = false;
+  bool raw_scores = true;
+  bool as_list = false;  // documents came as `texts`: the answer is a list, as from text-embeddings-inference
 };
 
 struct TokenizeRequest {
@@ -124,6 +137,7 @@ struct DetokenizeRequest {
 
 Result<ChatRequest> parse_chat_request(const std::string& body);
 Result<CompletionRequest> parse_completion_request(const std::string& body);
+Result<CompletionRequest> parse_native_request(const std::string& body);  // of POST completion
 Result<EmbeddingRequest> parse_embedding_request(const std::string& body);
 Result<RerankRequest> parse_rerank_request(const std::string& body);
 Result<TokenizeRequest> parse_tokenize_request(const std::string& body);

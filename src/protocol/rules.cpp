@@ -288,4 +288,21 @@ Result<> check_document(json::View document, const Path& path) {
 }  // namespace
 Result<> check_documents(json::View documents, const Path& path) { return check_each(documents, path, check_document); }
 
+Result<> check_documents_or_texts(json::View body) {
+  const auto texts = body.find("texts");
+  if (!texts.is_null() && !body.find("documents").is_null()) {
+    return fail(
+        errc::bad_value,
+        fmt::format("'texts' can't stand beside 'documents', it is {}: they mean the same, leave one of them out",
+                    texts.excerpt()),
+        "texts");
+  }
+  if (texts.is_null() && body.find("documents").is_null()) {
+    return fail(errc::missing_field,
+                "'documents' is required: a non-empty array of strings or objects (or 'texts', an array of strings)",
+                "documents");
+  }
+  return {};
+}
+
 }  // namespace corral::protocol

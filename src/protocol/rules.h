@@ -25,5 +25,9 @@ Result<> decline_functions(json::View functions, const Path& path);
 Result<> check_prompt(json::View prompt,
                       const Path& path);  // a text, texts, tokens, or lists of tokens: never mixed
 Result<> check_documents(json::View documents, const Path& path);
+Result<> decline_truncate(json::View truncate, const Path& path);
+// Between fields of a body.
+Result<> check_documents_or_texts(json::View body);
+Result<> check_continuation(json::View body);
 
 }  // namespace corral::protocol

@@ -10,9 +10,17 @@ namespace corral::router {
 namespace {
 
 constexpr Millis kPingInterval{1'000};
+// Nothing is waited for that long.
+constexpr Millis kNoPing = std::chrono::hours(24 * 365);
 // How long a broken connection may take to turn out as a dead process.
 constexpr Millis kDeathNotice{2'000};
 constexpr std::uint64_t kLargestAnswer = 1ull << 30;
+
+// How long a stream that waits is silent.
+Millis silence(const ForwardRequest& request) {
+  const Millis interval = request.ping_interval.value_or(kPingInterval);
+  return interval.count() > 0 ? interval : kNoPing;
+}
 
 http::RequestHead backend_head(const ForwardRequest& request) {
   http::RequestHead head{"POST", request.path, {}};
@@ -48,7 +56,7 @@ async::Task<Result<http::Response>> with_error_text(Result<http::Response> answe
 // The answer to a streaming request, through waiting, asking, reading and, if need be, asking again.
 class ForwardedStream final : public http::BodySource {
  public:
-  // Still waiting for its model: the client has heard nothing for kPingInterval, so a ping comes first.
+  // Still waiting for its model: the client has heard nothing for as long as it wants to, so a ping comes first.
   ForwardedStream(Forwarder& forwarder, async::Executor executor, ForwardRequest request, Forwarder::Active active,
                   std::unique_ptr<Forwarder::Acquisition> acquisition, bool asked_again)
       : forwarder_(forwarder),
@@ -81,7 +89,7 @@ class ForwardedStream final : public http::BodySource {
     while (true) {
       if (active_->stopped() && !watch_.done()) co_return end_with(cancelled(request_.id));
       if (acquisition_) {
-        auto waiting = acquisition_->wait(forwarder_.timers_, kPingInterval);
+        auto waiting = acquisition_->wait(forwarder_.timers_, silence(request_));
         auto stop = active_->until_stopped();
         const auto acquired = co_await async::race(std::move(waiting), std::move(stop));
         if (!acquired) continue;
@@ -254,7 +262,7 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
     auto lease = router_.try_acquire(request.model->name);
     if (!lease) {
       auto acquisition = begin_acquire(executor, request.model);
-      const bool in_time = co_await acquisition->wait(timers_, kPingInterval);
+      const bool in_time = co_await acquisition->wait(timers_, silence(request));
       if (!in_time) {
         co_return http::Response::event_stream(std::make_unique<ForwardedStream>(
             *this, executor, std::move(request), std::move(active), std::move(acquisition), again));

@@ -1,13 +1,14 @@
 // Takes a checked request to the backend of its model and brings the answer back.
 //
 //   - The body passes untouched both ways.
-//   - A stream that must wait for a load answers ": ping" from the first second on; what fails after that is one framed
-//     error event without [DONE]. What fails before has a status.
+//   - A stream that must wait for a load answers ": ping" from the first second on, or as its request wants it; what
+//     fails after that is one framed error event without [DONE]. What fails before has a status.
 //   - Requests are listed while they are under way, and can be cancelled by their id; that answers 499, or ends a
 //     stream with one framed error event.
 //   - A backend that dies before a byte of the answer reached the client is replaced and asked again, once.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "async/beside.h"
@@ -23,6 +24,7 @@ struct ForwardRequest {
   std::string body;
   bool stream = false;
   RequestId id;
+  std::optional<Millis> ping_interval = {};  // of a stream that waits; 0: no pings; none: a second
 };
 
 class Forwarder {

@@ -100,6 +100,43 @@ TEST_F(ForwarderTest, LongLoadPingsEverySecondFromTheFirstOn) {
   EXPECT_EQ(client.text(), ": ping\n\n: ping\n\n: ping\n\ndata: 1\n\n");
 }
 
+TEST_F(ForwarderTest, PingsComeAsOftenAsTheRequestWantsThem) {
+  auto response = forward("a", kStream, "{}", 3000ms);
+  pass(2900ms);
+  EXPECT_FALSE(response.done());
+  pass(100ms);
+  ASSERT_TRUE(response.done());
+  auto client = reader(response);
+  pass(5900ms);
+  EXPECT_THAT(client.pieces(), SizeIs(2));
+  pass(100ms);
+  EXPECT_EQ(client.text(), ": ping\n\n: ping\n\n: ping\n\n");
+}
+
+TEST_F(ForwarderTest, ARequestThatWantsNoPingsWaitsForItsStatus) {
+  auto response = forward("a", kStream, "{}", 0ms);
+  pass(60'000ms, 1000ms);
+  EXPECT_FALSE(response.done());
+  server("a").fail_load({make_error_code(backends::errc::model_file_not_found), "the file is gone"});
+  settle();
+  ASSERT_TRUE(response.done());
+  EXPECT_EQ(response.get().head.status, 404u);
+}
+
+// Whatever an engine sends to keep a stream alive.
+TEST_F(ForwarderTest, CommentsOfTheBackendPassUntouched) {
+  have("a");
+  auto response = forward("a", kStream);
+  request("a").send(": ping\n\n");
+  settle();
+  ASSERT_TRUE(response.done());
+  auto client = reader(response);
+  request("a").send(":\n\ndata: 1\n\n");
+  request("a").end();
+  settle();
+  EXPECT_EQ(client.text(), ": ping\n\n:\n\ndata: 1\n\n");
+}
+
 TEST_F(ForwarderTest, FailureBeforeTheFirstByteHasAStatus) {
   for (const bool stream : {false, true}) {
     auto response = forward("a", stream);

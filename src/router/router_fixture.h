@@ -191,8 +191,10 @@ class RouterTest : public testing::Test {
     settle();
   }
 
-  auto forward(const std::string& name, bool stream = false, std::string body = "{}") {
-    ForwardRequest request{model(name), "/v1/chat/completions", std::move(body), stream, RequestId("req-1")};
+  auto forward(const std::string& name, bool stream = false, std::string body = "{}",
+               std::optional<Millis> ping_interval = {}) {
+    ForwardRequest request{model(name), "/v1/chat/completions", std::move(body),
+                           stream,      RequestId("req-1"),     ping_interval};
     return run(forwarder->forward(std::move(request)));
   }
   Reader reader(Pending<http::Response>& response) {

@@ -51,6 +51,18 @@ test("a stream gives the same text as the whole answer, then its usage", async (
   assert.equal(usage.completion_tokens, 24);
 });
 
+test("a stream that tells how far its prompt is stays one message", async () => {
+  const request = { model: "tiny-llama", messages, max_tokens: 12, temperature: 0 };
+  const whole = await client.chat.completions.create(request);
+  let told;
+  const stream = client.chat.completions.stream({ ...request, return_progress: true, sse_ping_interval: 1 });
+  stream.on("chunk", (chunk) => (told = chunk.prompt_progress ?? told));
+  const { message } = (await stream.finalChatCompletion()).choices[0];
+  assert.equal(message.role, "assistant");
+  assert.equal(message.content, whole.choices[0].message.content);
+  assert.equal(told.processed, told.total);
+});
+
 test("two models answer side by side, each with its own text", async () => {
   const ask = (model) => client.chat.completions.create({ model, messages, max_tokens: 16, temperature: 0 });
   const alone = [await ask("tiny-llama"), await ask("tiny-qwen3")];

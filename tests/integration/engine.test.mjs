@@ -150,6 +150,16 @@ const ask = async (engine, body, path = "/v1/completions") =>
 const story = Array.from({ length: 300 }, (_, at) => 40 + ((at * 7919) % 500));
 const cachedOf = (answer) => answer.usage.prompt_tokens_details.cached_tokens;
 
+test("answers in llama-server's own shape give the fields that are asked for", async () => {
+  const engine = new Engine();
+  engine.load({ ctx_size: 1024 });
+  assert.ok((await engine.events()).at(-1).ready);
+  const answer = await ask(engine, { prompt: story, n_predict: 3, ignore_eos: true, response_fields: ["tokens_predicted", "generation_settings/n_ctx"] }, "/completion");
+  assert.deepEqual(answer, { tokens_predicted: 3, "generation_settings/n_ctx": 1024 });
+  engine.control.destroy();
+  await engine.ended;
+});
+
 test("a chat model that is said to be for embeddings embeds", async () => {
   const engine = new Engine();
   engine.load({ type: "embedding", ctx_size: 1024 });

@@ -18,11 +18,14 @@ struct Endpoint {
   std::string_view backend_path;  // at the engine
   const protocol::FieldTable& (*fields)();
   std::optional<ModelType> type;  // of model it needs; none: any
+  bool streams = false;           // where the body says so
 };
 
 constexpr Endpoint kEndpoints[] = {
-    {"chat/completions", "/v1/chat/completions", protocol::chat_fields, ModelType::llm},
-    {"completions", "/v1/completions", protocol::completion_fields, ModelType::llm},
+    {"chat/completions", "/v1/chat/completions", protocol::chat_fields, ModelType::llm, true},
+    {"completions", "/v1/completions", protocol::completion_fields, ModelType::llm, true},
+    {"completion", "/v1/completion", protocol::native_fields, ModelType::llm, true},
+    {"apply-template", "/v1/apply-template", protocol::chat_fields, ModelType::llm},
     {"embeddings", "/v1/embeddings", protocol::embedding_fields, ModelType::embedding},
     {"rerank", "/v1/rerank", protocol::rerank_fields, ModelType::reranking},
     {"reranking", "/v1/rerank", protocol::rerank_fields, ModelType::reranking},
@@ -49,9 +52,10 @@ async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, ht
   if (!model) co_return protocol::error_response(model.error());
   if (endpoint.type && (*model)->type != *endpoint.type)
     co_return protocol::error_response(wrong_type(**model, endpoint));
-  const bool streams = peeked->stream && endpoint.fields().find("stream") != nullptr;
-  router::ForwardRequest forward{std::move(*model), std::string(endpoint.backend_path), std::move(*body), streams,
-                                 request.id};
+  const bool streams = peeked->stream && endpoint.streams;
+  router::ForwardRequest forward{std::move(*model), std::string(endpoint.backend_path),
+                                 std::move(*body),  streams,
+                                 request.id,        peeked->ping_interval};
   co_return co_await context.forwarder.forward(std::move(forward));
 }
 

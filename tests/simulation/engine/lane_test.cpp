@@ -51,6 +51,7 @@ struct Chat {
   std::vector<Token> history = {};
   StreamHandle stream = {};
   std::vector<Token> said = {};
+  std::vector<PromptProgress> progress = {};
   std::optional<Finish> finish = {};
 };
 
@@ -105,6 +106,7 @@ class LaneInCore : public ::testing::Test {
   void go_on(Chat& chat, std::vector<Token> prompt, std::uint32_t most) {
     chat.history.insert(chat.history.end(), prompt.begin(), prompt.end());
     chat.said.clear();
+    chat.progress.clear();
     chat.finish.reset();
     box_->post(AppendTokens{chat.shared->id, std::move(prompt)});
     auto stream = std::make_shared<StreamState>(
@@ -116,6 +118,7 @@ class LaneInCore : public ::testing::Test {
     generation.ticket = *in_flight_.enter();
     generation.sampler = std::make_unique<FakePicker>();
     generation.max_new_tokens = most;
+    generation.report_prompt = true;
     generation.posted = now_;
     ++chat.shared->generations;
     box_->post(StartGeneration{chat.shared->id, std::move(generation)});
@@ -128,6 +131,7 @@ class LaneInCore : public ::testing::Test {
   }
   void read(Chat& chat) {
     while (auto chunk = chat.stream.try_next()) {
+      if (chunk->prompt) chat.progress.push_back(*chunk->prompt);
       for (const Token token : chunk->tokens) {
         std::uint64_t hash = kEmptyHash;
         for (const Token before : chat.history) hash = next_hash(hash, before);
@@ -156,6 +160,65 @@ class LaneInCore : public ::testing::Test {
   HeldLane* lane_ = nullptr;  // the core's
   std::vector<std::unique_ptr<Chat>> chats_;
 };
+
+TEST_F(LaneInCore, EachPassTellsHowFarThePromptIs) {
+  start();
+  Chat& talk = chat(some(100, 5), 5);
+  const auto told = [&] {
+    std::vector<std::uint32_t> processed;
+    while (!is_through(talk)) rounds(1);
+    for (const PromptProgress& one : talk.progress) processed.push_back(one.processed);
+    return processed;
+  };
+  EXPECT_EQ(told(), (std::vector<std::uint32_t>{32, 64, 96, 100})) << "passes of 32 tokens, and nothing behind them";
+  EXPECT_EQ(talk.progress.back().total, 100u);
+  EXPECT_EQ(talk.progress.back().cached, 0u);
+  EXPECT_GT(talk.progress.back().ms, talk.progress.front().ms);
+  go_on(talk, some(50, 6), 5);
+  EXPECT_EQ(told(), (std::vector<std::uint32_t>{136, 155}));
+  EXPECT_EQ(talk.progress.front().total, 155u);
+  EXPECT_EQ(talk.progress.front().cached, 104u) << "all but the last token that was said";
+}
+
+TEST_F(LaneInCore, TheLaneTellsHowFarThePromptIs) {
+  start();
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
+  rounds(30);
+  Chat& talk = chat(some(150, 7), 5);
+  rounds(5);
+  ASSERT_TRUE(lane_->busy());
+  read(talk);
+  ASSERT_EQ(talk.progress.size(), 1u);
+  EXPECT_EQ(talk.progress.back().processed, 0u);
+  lane_->work();
+  core_->take_commands(false);
+  read(talk);
+  EXPECT_EQ(talk.progress.back().processed, 149u) << "all that is computed there";
+  rounds(20);
+  ASSERT_TRUE(is_through(talk));
+  EXPECT_EQ(talk.progress.back().processed, 150u);
+  EXPECT_EQ(talk.progress.back().total, 150u);
+}
+
+// What is told of a prompt that nobody waits for any more is nobody's.
+TEST_F(LaneInCore, WhatTheLaneTellsOfACancelledPromptIsNotHeard) {
+  start();
+  for (std::uint32_t i = 0; i < 2; ++i) chat(some(20, i), 290);
+  rounds(30);
+  Chat& talk = chat(some(150, 7), 5);
+  rounds(5);
+  ASSERT_TRUE(lane_->busy());
+  Chat& next = chat(some(150, 8), 5);
+  rounds(2);
+  talk.stream.cancel();
+  rounds(1);
+  ASSERT_TRUE(is_through(talk));
+  lane_->work();
+  core_->take_commands(false);
+  read(next);
+  EXPECT_TRUE(next.progress.empty());
+  EXPECT_TRUE(is_through(talk));
+}
 
 // Parts for those that run, and for one more.
 constexpr WorkerOptions kSplit = {.layout = KvLayout::automatic, .foreign_cell_ms = 0.1};

@@ -1,0 +1,85 @@
+#include "engine_server/settings.h"
+
+#include "base/sampler_kind.h"
+#include "json/writer.h"
+
+namespace corral::engine_server {
+namespace {
+
+using engine::SamplingOptions;
+
+template <typename T>
+struct Row {
+  const char* name;
+  T SamplingOptions::* member;
+};
+constexpr Row<float> kFloats[] = {
+    {"temperature", &SamplingOptions::temperature},
+    {"dynatemp_range", &SamplingOptions::dynatemp_range},
+    {"dynatemp_exponent", &SamplingOptions::dynatemp_exponent},
+    {"top_p", &SamplingOptions::top_p},
+    {"min_p", &SamplingOptions::min_p},
+    {"top_n_sigma", &SamplingOptions::top_n_sigma},
+    {"xtc_probability", &SamplingOptions::xtc_probability},
+    {"xtc_threshold", &SamplingOptions::xtc_threshold},
+    {"typical_p", &SamplingOptions::typical_p},
+    {"repeat_penalty", &SamplingOptions::repeat_penalty},
+    {"presence_penalty", &SamplingOptions::presence_penalty},
+    {"frequency_penalty", &SamplingOptions::frequency_penalty},
+    {"dry_multiplier", &SamplingOptions::dry_multiplier},
+    {"dry_base", &SamplingOptions::dry_base},
+    {"mirostat_tau", &SamplingOptions::mirostat_tau},
+    {"mirostat_eta", &SamplingOptions::mirostat_eta},
+    {"adaptive_target", &SamplingOptions::adaptive_target},
+    {"adaptive_decay", &SamplingOptions::adaptive_decay},
+};
+constexpr Row<std::int32_t> kIntegers[] = {
+    {"top_k", &SamplingOptions::top_k},
+    {"repeat_last_n", &SamplingOptions::penalty_last_n},
+    {"dry_allowed_length", &SamplingOptions::dry_allowed_length},
+    {"dry_penalty_last_n", &SamplingOptions::dry_penalty_last_n},
+    {"mirostat", &SamplingOptions::mirostat},
+    {"min_keep", &SamplingOptions::min_keep},
+};
+
+// llama-server's words for "a random one" and "no limit".
+constexpr std::uint32_t kRandomSeed = 0xFFFFFFFF;
+constexpr std::int64_t kNoLimit = -1;
+
+void write_texts(json::Writer& out, const char* name, const std::vector<std::string>& texts) {
+  out.key(name).begin_array();
+  for (const auto& text : texts) out.value(text);
+  out.end_array();
+}
+
+}  // namespace
+
+std::string settings_text(const engine::GenerateOptions& options, const protocol::GenerationRequest& request,
+                          std::uint32_t n_ctx) {
+  const auto& sampling = options.sampling;
+  std::string text;
+  json::Writer out(text);
+  out.begin_object().field("n_ctx", n_ctx).field("seed", sampling.seed.value_or(kRandomSeed));
+  for (const auto& row : kFloats) out.field(row.name, sampling.*row.member);
+  for (const auto& row : kIntegers) out.field(row.name, sampling.*row.member);
+  write_texts(out, "dry_sequence_breakers", sampling.dry_sequence_breakers);
+  write_texts(out, "stop", options.stop);
+  for (const auto* name : {"max_tokens", "n_predict"})
+    out.field(name, request.max_tokens ? std::int64_t{*request.max_tokens} : kNoLimit);
+  out.field("ignore_eos", sampling.ignore_eos).field("stream", request.stream).key("logit_bias").begin_array();
+  for (const auto& bias : sampling.logit_bias) {
+    out.begin_object().field("bias", bias.bias).field("token", bias.token).end_object();
+  }
+  out.end_array().field("n_probs", options.n_probs);
+  out.field("grammar", options.grammar ? options.grammar->gbnf : std::string());
+  out.field("grammar_lazy", options.grammar && options.grammar->lazy);
+  out.key("preserved_tokens").begin_array();
+  for (const auto token : options.preserved_tokens) out.value(token);
+  out.end_array().key("samplers").begin_array();
+  for (const auto kind : sampling.samplers) out.value(name_of(kind));
+  out.end_array().field("timings_per_token", request.timings_per_token);
+  out.field("post_sampling_probs", options.post_sampling_probs).end_object();
+  return text;
+}
+
+}  // namespace corral::engine_server
