@@ -4,6 +4,7 @@
 //   - Who comes later stands behind it in the queue, and gets no place before it. It is passed over only while another
 //     session computes the beginning that both share, or while it waits for the lane; who has a place before it then
 //     counts with those who were there. Who loses his place for want of cells is the newest, and goes to the front.
+//     Those who wait for the lane stand there by age.
 //   - No place stays empty while somebody could have it, unless cells have run out and nobody has ended since.
 //   - Where prompts are computed, the oldest gets half of the room in the pass, and that is never a later one's.
 //   - Where none is, each pass brings somebody a token; of running sessions that take turns nobody goes twice while
@@ -73,6 +74,7 @@ class Waits {
     std::uint32_t most = 0;
     std::int64_t ticket = 0;  // its place in the queue, if it waits: smaller is earlier
     bool fresh = true;
+    bool wanted_lane = false;   // and may have been put back for it, behind older ones and before all others
     SessionView was, is;        // before the round and after it
     bool has_place = false;     // in the latest pass
     bool had_place = false;     // in the one before
@@ -106,7 +108,7 @@ class Waits {
   void note_cells(const Moment& moment);
   bool may_want_lane(const Waiter& waiter, bool lane_busy) const;
   bool may_be_passed(const Waiter& waiter, bool lane_busy) const;
-  Rule overtaken(bool lane_busy) const;
+  Rule overtaken(bool lane_busy);
   bool lost_for_cells(const Moment& moment) const;
   Rule displaced(const Moment& moment) const;
   Rule empty_place(const Moment& moment) const;

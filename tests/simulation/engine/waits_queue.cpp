@@ -81,11 +81,12 @@ bool Waits::may_be_passed(const Waiter& waiter, bool lane_busy) const {
 }
 
 // Nobody gets a place, or into the lane, before somebody who stood before him.
-Waits::Rule Waits::overtaken(bool lane_busy) const {
+Waits::Rule Waits::overtaken(bool lane_busy) {
+  for (auto& [id, one] : waiters_) one.wanted_lane |= one.waits() && may_want_lane(one, lane_busy);
   for (const auto& [id, one] : waiters_) {
     if (one.has_place || !one.waits()) continue;
     for (const auto& [other_id, other] : waiters_) {
-      if (other.ticket <= one.ticket || active(other.was)) continue;
+      if (other.ticket <= one.ticket || other.wanted_lane || active(other.was)) continue;
       const bool aside = !other.has_place && other.is.state == SessionState::prefill;
       if (!other.has_place && !aside) continue;
       if (!may_be_passed(one, lane_busy)) return fmt::format("session {} is passed over for session {}", id, other_id);
