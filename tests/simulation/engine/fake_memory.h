@@ -26,8 +26,8 @@ struct FakeMemoryOptions {
   std::uint32_t most_running = 4;  // sequences in one pass
   std::uint32_t vocabulary = 100;
   bool divisible = true;
-  std::uint32_t most_outputs = ~0u;  // rows of logits in one pass
-  std::uint32_t worker = 0;          // whose memory it is; saved bytes tell, but for those of worker 0
+  std::uint32_t most_outputs = ~0u;        // rows of logits in one pass
+  std::uint32_t worker = 0;                // whose memory it is; saved bytes tell, but for those of worker 0
   std::shared_ptr<const void> alive = {};  // how often it is held tells how many memories there are
   std::function<void(const Batch&, DecodeStatus)> watch = {};  // hears of each pass, before the worker does
 };
