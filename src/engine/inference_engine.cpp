@@ -86,13 +86,14 @@ Result<SessionId> InferenceEngine::create_session(std::span<const Token> tokens,
     return session ? filled(*session, tokens) : session;
   }
   std::vector<std::uint32_t> busy;
-  for (const auto& worker : impl_->workers) busy.push_back(worker->in_flight().count());
+  for (const auto& worker : impl_->workers) busy.push_back(worker->load());
+  // Only where who has computed them keeps them in cells, and may share them.
+  const bool stays = options.share_prefix && impl_->options.prefix_cache_tokens > 0 && impl_->model->plain_attention();
+  const auto known = stays && tokens.size() < facts().n_ctx ? tokens : std::span<const Token>();
   Result<SessionId> session;
   {
     const std::scoped_lock lock(impl_->mutex);
-    const auto worker =
-        impl_->placement.choose(options.share_prefix ? tokens : std::span<const Token>(), busy, impl_->next_worker);
-    session = impl_->create_session(worker, options);
+    session = impl_->create_session(impl_->placement.choose(known, busy, impl_->next_worker), options);
   }
   return session ? filled(*session, tokens) : session;
 }

@@ -16,7 +16,9 @@ std::unexpected<Error> no_model() { return fail(errc::model_not_loaded, "no mode
 
 Result<StreamHandle> start_inference(const std::shared_ptr<InferenceEngine>& engine, std::string_view prompt,
                                      const InferenceOptions& options) {
-  const auto tokens = engine->tokenize(prompt, true, options.parse_special);
+  // Nothing isn't a beginning, also where each text begins with BOS.
+  const auto tokens =
+      prompt.empty() ? Result<std::vector<Token>>() : engine->tokenize(prompt, true, options.parse_special);
   if (!tokens) return std::unexpected(tokens.error());
   const auto session = engine->create_session(*tokens, options.session);
   if (!session) return std::unexpected(session.error());

@@ -1,6 +1,7 @@
 #include "engine/memory_estimate.h"
 
 #include <algorithm>
+#include <exception>
 #include <fstream>
 #include <unordered_map>
 
@@ -294,7 +295,9 @@ Result<> check_contexts_fit(const Model& model, const LoadOptions& options, cons
       too_little(errc::out_of_memory, options, params->n_ctx, {{on_host.device, more, host.available}}));
 }
 
-Error explain_failure(Error error, const LoadOptions& options, const HostMemory& host, FailedPart part) {
+namespace {
+
+Error with_facts(Error error, const LoadOptions& options, const HostMemory& host, FailedPart part) {
   if (error.code != errc::out_of_memory || !error.memory.empty()) return error;
   auto estimate = estimate_memory(options);
   if (!estimate) return error;
@@ -314,14 +317,25 @@ Error explain_failure(Error error, const LoadOptions& options, const HostMemory&
   }
   for (const FoundDevice& found : found_devices()) {
     const auto device = std::ranges::find(estimate->devices, name_of(found.handle), &DeviceMemory::device);
+    if (device == estimate->devices.end()) continue;  // to ask a GPU what is free takes memory there
     std::size_t free = 0, total = 0;
     ggml_backend_dev_memory(found.handle, &free, &total);
-    if (device != estimate->devices.end()) device->have = free;
+    device->have = free;
   }
   auto needs = needs_of(*estimate, host.total != 0 ? std::optional(host.available) : std::nullopt);
   const auto fits = [](const MemoryNeed& need) { return need.need <= need.have; };
   if (!std::ranges::all_of(needs, fits)) std::erase_if(needs, fits);
   return needs.empty() ? error : with_needs(std::move(error), std::move(needs), Have::free);
+}
+
+}  // namespace
+
+Error explain_failure(Error error, const LoadOptions& options, const HostMemory& host, FailedPart part) {
+  try {
+    return with_facts(error, options, host, part);
+  } catch (const std::exception&) {  // no memory for an explanation either
+    return error;
+  }
 }
 
 }  // namespace corral::engine

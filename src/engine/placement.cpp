@@ -1,5 +1,6 @@
 #include "engine/placement.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/options.h"
@@ -35,19 +36,20 @@ Placement::Workers& Placement::of(std::uint64_t hash) {
 std::uint32_t Placement::choose(std::span<const Token> tokens, std::span<const std::uint32_t> busy,
                                 std::uint32_t next) {
   const auto workers = static_cast<std::uint32_t>(busy.size());
-  if (workers == 1) return 0;
   const auto hashes = block_hashes(tokens);
-  std::vector<std::int64_t> worth(workers);
-  for (std::uint32_t i = 0; i < workers; ++i) worth[i] = -std::int64_t{kWorthOfOne} * busy[i];
+  std::vector<std::uint32_t> known(workers);
   Workers still = ~Workers{0};  // those that know everything so far
   for (const std::uint64_t hash : hashes) {
     still &= of(hash);
-    for (std::uint32_t i = 0; i < workers; ++i) worth[i] += (still >> i & 1) != 0 ? kBlock : 0;
+    for (std::uint32_t i = 0; i < workers; ++i) known[i] += (still >> i & 1) != 0 ? kBlock : 0;
   }
+  const auto worth = [&](std::uint32_t worker) {
+    return std::int64_t{std::min(known[worker], kMostWorth)} - std::int64_t{kWorthOfOne} * busy[worker];
+  };
   std::uint32_t best = next;
   for (std::uint32_t i = 1; i < workers; ++i) {
     const std::uint32_t candidate = (next + i) % workers;
-    if (worth[candidate] > worth[best]) best = candidate;
+    if (worth(candidate) > worth(best)) best = candidate;
   }
   for (const std::uint64_t hash : hashes) of(hash) |= Workers{1} << best;
   return best;

@@ -53,6 +53,15 @@ TEST(Placement, KnownTokensMakeGoodForSoManyGenerations) {
   EXPECT_EQ(placement.choose(talk, too_busy, 1), 1u);
 }
 
+// However long what all have in common is, it isn't a reason to leave a worker idle.
+TEST(Placement, ALongCommonBeginningComesToAllWorkers) {
+  Placement placement;
+  const auto system = some_tokens(100 * Placement::kWorthOfOne);
+  std::uint32_t busy[] = {0, 0, 0};
+  for (std::uint32_t i = 0; i < 30; ++i) ++busy[placement.choose(system + some_tokens(100, i + 2), busy, i % 3)];
+  for (const std::uint32_t of_one : busy) EXPECT_GE(of_one, 8u);
+}
+
 TEST(Placement, WhatIsUsedIsRememberedWhateverElseComes) {
   Placement placement;
   const auto kept = some_tokens(256, 1), dropped = some_tokens(256, 2);

@@ -27,6 +27,7 @@ struct PrefillJob {
   // Hears after each chunk how many of the tokens are computed or cached, on the lane's thread; may be empty.
   std::function<void(std::uint32_t done)> computed = {};
 };
+
 // A chunk of the job is done.
 struct PrefillStep {
   std::uint32_t done = 0;  // as PrefillJob::computed says it

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <regex>
+#include <stdexcept>
 #include <string>
 
 #include <fmt/core.h>
@@ -178,7 +179,8 @@ Result<std::unique_ptr<Sampler>> Sampler::make(const SamplerVocab& vocab, const 
     sampler->chain_ = std::move(made.chain);
     sampler->short_list_ = made.keeps;
     sampler->window_ = TokenWindow(made.window);
-  } catch (const std::exception& thrown) {  // libllama tokenises the breakers, and not every vocabulary has all bytes
+  } catch (
+      const std::out_of_range& thrown) {  // libllama tokenises the breakers, and not every vocabulary has all bytes
     return fail(errc::invalid_argument,
                 fmt::format("'dry_sequence_breakers' have no token list in this vocabulary ({})", thrown.what()),
                 "dry_sequence_breakers");

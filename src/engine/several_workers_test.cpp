@@ -172,6 +172,21 @@ TEST_F(SeveralWorkers, WhatFailsOnOneDoesNotReachTheOthers) {
   }
 }
 
+// It would look like the one with least to do.
+TEST_F(SeveralWorkers, NewPromptsKeepAwayFromOneThatFails) {
+  constexpr Token kOnlyThere = 1000;
+  std::thread::id lost;
+  const ComputeHook hook([&](std::span<const Token> tokens) {
+    if (std::ranges::find(tokens, kOnlyThere) != tokens.end()) lost = std::this_thread::get_id();
+    return std::this_thread::get_id() == lost ? std::optional(GGML_STATUS_FAILED) : std::nullopt;
+  });
+  const auto ask = [&](const std::vector<Token>& tokens) {
+    return generate(*engine_, *engine_->create_session(tokens), endless(2)).finish;
+  };
+  EXPECT_TRUE(ask(std::vector{kOnlyThere}).error);
+  for (std::uint32_t i = 0; i < 3 * kWorkers; ++i) EXPECT_EQ(ask(prompt(i)).reason, StopReason::length) << i;
+}
+
 // A long prompt on each at the same time, beside two streams each.
 TEST_F(SeveralWorkers, EachHasALaneOfItsOwn) {
   LoadOptions with_lane = options();

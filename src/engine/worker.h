@@ -23,6 +23,9 @@ class Worker {
   WorkerStats stats() const;
   // Generations that are started and not ended.
   InFlight& in_flight() { return in_flight_; }
+  // How much there is to do, for who has the choice: generations under way, and more where the last ones failed, which
+  // makes a broken worker look idle.
+  std::uint32_t load() const { return in_flight_.count() + core_.failed_in_row(); }
 
  private:
   void run();

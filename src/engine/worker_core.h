@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -73,6 +74,8 @@ class WorkerCore {
   WorkerStats stats() const;
   // What each session is doing, at the worker with this number.
   std::vector<SessionView> sessions(std::uint32_t worker) const;
+  // Generations that ended with an error since one got through, up to a few; on any thread.
+  std::uint32_t failed_in_row() const { return failed_in_row_; }
   // The pass that is being computed: to be asked by the memory that computes it.
   PassView pass() const;
 
@@ -145,6 +148,7 @@ class WorkerCore {
 
   // worker_output.cpp: tokens to streams
   void on_token(Session& session, Token token, const float* logits);
+  void count_end(StopReason reason);
   void finish(Session& session, StopReason reason, std::optional<Error> error = std::nullopt,
               std::string stop_string = {});
   void release(Session& session, const TextCutter::Cut& cut);
@@ -200,6 +204,7 @@ class WorkerCore {
   std::string piece_;
   std::vector<Token> by_logit_;
   WorkerStats counters_;
+  std::atomic<std::uint32_t> failed_in_row_ = 0;
 };
 
 }  // namespace corral::engine

@@ -13,6 +13,9 @@
 namespace corral::engine {
 namespace {
 
+// Enough to make others be preferred, little enough that it is tried again beside busy ones.
+constexpr std::uint32_t kMostFailures = 8;
+
 double ms_between(MonoTime from, MonoTime to) { return std::chrono::duration<double, std::milli>(to - from).count(); }
 
 Timings timings(const Generation& generation, MonoTime now) {
@@ -102,9 +105,16 @@ void WorkerCore::tell_prompt(const Session& session, std::uint32_t processed) {
   generation.stream->push(std::move(chunk));
 }
 
+// What a client ends says nothing about the worker.
+void WorkerCore::count_end(StopReason reason) {
+  if (reason == StopReason::stop || reason == StopReason::length) failed_in_row_ = 0;
+  if (reason == StopReason::error && failed_in_row_ < kMostFailures) ++failed_in_row_;
+}
+
 // The one way a generation ends.
 void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error> error, std::string stop_string) {
   release(session, session.generation->cutter.flush());
+  count_end(reason);
   leave_queue(session);
   Generation generation = std::move(*session.generation);
   session.generation.reset();

@@ -213,6 +213,7 @@ TEST_F(LaneInCore, WhatTheLaneTellsOfACancelledPromptIsNotHeard) {
   talk.stream.cancel();
   rounds(1);
   ASSERT_TRUE(is_through(talk));
+  box_->post(PrefillStep{64});  // of a chunk that was under way
   lane_->work();
   core_->take_commands(false);
   read(next);
