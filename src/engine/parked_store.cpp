@@ -30,7 +30,9 @@ std::optional<ParkedStore::Id> ParkedStore::put_own(Parked parked, Id former) {
   Freed freed;
   const std::scoped_lock lock(mutex_);
   if (const auto found = entries_.find(former); found != entries_.end()) {
-    if (common_prefix(found->second.parked->tokens, shared->tokens) == shared->tokens.size()) return former;
+    const auto& kept = found->second.parked->tokens;
+    const bool covers = common_prefix(kept, shared->tokens) == shared->tokens.size();
+    if (covers && (!options_.whole_only || kept.size() == shared->tokens.size())) return former;
     drop(former, freed);
   }
   const Id id = ++last_id_;

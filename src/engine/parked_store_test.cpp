@@ -154,6 +154,9 @@ TEST(ParkedStore, OwnEntriesThatCannotBeCutMatchAsAWholeOnly) {
   const auto id = store.put_own(parked({1, 2}), 0);
   EXPECT_FALSE(store.own(*id, Tokens{1, 3}));
   EXPECT_TRUE(store.own(*id, Tokens{1, 2, 3}));
+  EXPECT_EQ(store.put_own(parked({1, 2}), *id), id);
+  const auto shorter = store.put_own(parked({1}), *id);
+  EXPECT_TRUE(store.own(*shorter, Tokens{1, 3})) << "of no use to what was cut is the longer one";
 }
 
 TEST(ParkedStore, WithoutAFolderNothingIsSaved) {
