@@ -48,6 +48,37 @@ const Wrong kWrong[] = {
     {"embeddings", R"({"model":"tiny-embed"})", 400, "missing_required_parameter", "input", "input"},
     {"rerank", R"({"model":"tiny-rerank","query":"x"})", 400, "missing_required_parameter", "documents", "documents"},
     {"tokenize", R"({"model":"tiny-llama"})", 400, "missing_required_parameter", "content", "content"},
+    // Fields that don't go together, or hold nothing.
+    {"completions", R"({"model":"tiny-llama","prompt":[]})", 400, "invalid_value", "prompt", "at least one prompt"},
+    {"completion", R"({"model":"tiny-llama","prompt":[]})", 400, "invalid_value", "prompt", "at least one prompt"},
+    {"completions", R"({"model":"tiny-llama","prompt":"x","best_of":2})", 400, "unsupported_value", "best_of", "'n'"},
+    {"completions", R"({"model":"tiny-llama","prompt":"x","echo":true,"logprobs":1})", 400, "unsupported_value", "echo",
+     "'logprobs'"},
+    {"completion", R"({"model":"tiny-llama","prompt":"x","grammar":"root ::= \"a\"","json_schema":{}})", 400,
+     "invalid_value", "grammar", "JSON schema"},
+    {"completion", R"({"model":"tiny-llama","prompt":"x","grammar":"root ::= \"a\"","grammar_lazy":true})", 400,
+     "invalid_value", "grammar_triggers", "'grammar_lazy'"},
+    {"chat/completions", R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}],"top_logprobs":2})", 400,
+     "invalid_value", "top_logprobs", "'logprobs'"},
+    {"chat/completions",
+     R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}],"grammar":"root ::= \"a\"","tools":[{"type":"function","function":{"name":"f"}}]})",
+     400, "invalid_value", "grammar", "'tools'"},
+    {"chat/completions",
+     R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"function","function":{"name":"f"}}})",
+     400, "invalid_value", "tool_choice", "\"f\""},
+    {"chat/completions",
+     R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}],"tool_choice":"required"})", 400,
+     "invalid_value", "tool_choice", "no function to call"},
+    {"chat/completions",
+     R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}],"chat_template_kwargs":{"enable_thinking":3}})",
+     400, "invalid_type", "chat_template_kwargs.enable_thinking", "true or false"},
+    {"apply-template",
+     R"({"model":"tiny-llama","messages":[{"role":"assistant","content":"x"},{"role":"assistant","content":"y"}]})",
+     400, "invalid_value", "messages", "two assistant messages"},
+    {"chat/completions",
+     R"({"model":"tiny-llama","messages":[{"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}]})",
+     400, "invalid_value", "messages", "tool calls"},
+    {"embeddings", R"({"model":"tiny-embed","input":["a",""]})", 400, "invalid_value", "input[1]", "leave it out"},
     {"load", R"({})", 400, "missing_required_parameter", "model_name", "model_name"},
     {"load", R"({"model_name":5})", 400, "invalid_type", "model_name", "model_name"},
     {"load", R"({"model_name":"tiny-llama","ctx_size":"big"})", 400, "invalid_type", "ctx_size", "ctx_size"},
@@ -97,6 +128,18 @@ TEST_F(ApiTest, WrongInputEvictsNobody) {
   }
   EXPECT_THAT(backend.alive(), ElementsAre("tiny-llama"));
   EXPECT_EQ(backend.servers().size(), 1u);
+}
+
+// 33 prompts with 32 answers each: more than one request gives.
+TEST_F(ApiTest, TooManyAnswersStartNoModel) {
+  std::string prompts = R"("x")";
+  for (int i = 0; i < 32; ++i) prompts += R"(,"x")";
+  for (const auto* path : {"/v1/completions", "/v1/completion"}) {
+    const auto answer = post(path, R"({"model":"tiny-llama","n":32,"prompt":[)" + prompts + "]}");
+    EXPECT_EQ(answer.status, 400u);
+    EXPECT_EQ(answer.error("param"), "prompt");
+  }
+  expect_untouched();
 }
 
 TEST_F(ApiTest, BodyOverTheLimitIs413) {

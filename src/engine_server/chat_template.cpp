@@ -55,10 +55,6 @@ void quieten() {
   (void)done;
 }
 
-}  // namespace
-
-namespace {
-
 common_chat_continuation to_continuation(protocol::Continuation continuation) {
   if (continuation == protocol::Continuation::content) return COMMON_CHAT_CONTINUATION_CONTENT;
   if (continuation == protocol::Continuation::reasoning) return COMMON_CHAT_CONTINUATION_REASONING;
@@ -136,12 +132,6 @@ common_chat_templates_inputs ChatTemplate::Impl::inputs_of(const protocol::ChatR
   inputs.parallel_tool_calls = request.parallel_tool_calls.value_or(parallel_calls);
   inputs.add_generation_prompt = request.add_generation_prompt.value_or(true);
   if (!inputs.messages.empty() && inputs.messages.back().role == "assistant") {  // the answer was begun: go on with it
-    if (inputs.messages.size() >= 2 && inputs.messages[inputs.messages.size() - 2].role == "assistant") {
-      throw std::invalid_argument("two assistant messages stand at the end, at most one can be continued");
-    }
-    if (!inputs.messages.back().tool_calls.empty()) {
-      throw std::invalid_argument("an assistant message with tool calls can't be continued");
-    }
     inputs.continue_final_message = to_continuation(request.continuation);
     inputs.add_generation_prompt = false;
   }
@@ -151,9 +141,7 @@ common_chat_templates_inputs ChatTemplate::Impl::inputs_of(const protocol::ChatR
   inputs.enable_thinking = request.enable_thinking.value_or(thinks);
   for (const auto& [name, value] : request.template_kwargs) {
     inputs.chat_template_kwargs[name] = value;
-    if (name != "enable_thinking") continue;
-    if (value != "true" && value != "false") throw std::invalid_argument("'enable_thinking' must be true or false");
-    inputs.enable_thinking = value == "true";
+    if (name == "enable_thinking") inputs.enable_thinking = value == "true";
   }
   if (request.reasoning_effort == "none") {
     inputs.enable_thinking = false;

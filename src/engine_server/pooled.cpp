@@ -68,8 +68,7 @@ Result<PreparedEmbedding> prepare_embedding(const engine::InferenceEngine& servi
   for (const auto& input : prepared.request.inputs) {
     auto tokens = tokens_of(service, input, "input");
     if (!tokens) return std::unexpected(std::move(tokens.error()));
-    const bool empty_text = std::holds_alternative<std::string>(input) && std::get<std::string>(input).empty();
-    if (tokens->empty() || empty_text) {
+    if (tokens->empty()) {
       return fail(protocol::errc::bad_value,
                   fmt::format("'input[{}]' is empty, there is nothing to embed: leave it out", prepared.inputs.size()),
                   "input");

@@ -137,6 +137,20 @@ TEST(Rerank, TextsAreAnsweredWithAList) {
   }
 }
 
+// `truncate` is taken because clients send it with everything; nothing is cut for it.
+TEST(Rerank, TextsThatAreTooLongAreRefusedNotCut) {
+  Fixture server("tiny-rerank");
+  std::string longer;
+  for (int i = 0; i < 5000; ++i) longer += "word ";
+  for (const std::string more : {"", R"(,"truncate":false)", R"(,"truncate":true)"}) {
+    EXPECT_EQ(server.post("/rerank", R"({"query":"a cat","texts":["dogs"])" + more + "}").status, 200u);
+    const auto refused =
+        server.post("/rerank", R"({"query":"a cat","texts":["dogs",")" + longer + R"("])" + more + "}");
+    EXPECT_EQ(refused.status, 400u) << refused.body;
+    EXPECT_THAT(refused.body, HasSubstr("input_too_long"));
+  }
+}
+
 TEST(Text, TokensThereAndBack) {
   Fixture server("tiny-llama");
   const auto tokens = server.post("/tokenize", R"({"content":"Größe 日本"})").json();

@@ -265,7 +265,10 @@ const FieldTable& chat_fields() {
            .min = 0,
            .max = 20,
            .about = "so many alternatives to each token; needs `logprobs`"},
-          {.name = "chat_template_kwargs", .kinds = kObject, .about = "further variables of the chat template"},
+          {.name = "chat_template_kwargs",
+           .kinds = kObject,
+           .inside = check_template_kwargs,
+           .about = "further variables of the chat template"},
           {.name = "add_generation_prompt", .kinds = kBoolean, .about = "false: the prompt ends with the last message"},
           {.name = "continue_final_message",
            .kinds = kBoolean | kString,
@@ -299,7 +302,7 @@ const FieldTable& chat_fields() {
            .about = "anything but `text` is refused"},
           {.name = "functions", .kinds = kArray, .inside = decline_functions, .about = "refused; use `tools`"},
       });
-  static const FieldTable table(kFields, check_continuation);
+  static const FieldTable table(kFields, check_chat);
   return table;
 }
 
@@ -317,7 +320,7 @@ const FieldTable& completion_fields() {
           {.name = "suffix", .kinds = kString, .inside = check_suffix, .about = "refused but for an empty one"},
           {.name = "best_of", .kinds = kInteger, .min = 1, .max = kMaxAnswers, .about = "must be `n`"},
       });
-  static const FieldTable table(kFields);
+  static const FieldTable table(kFields, check_completion);
   return table;
 }
 
@@ -334,7 +337,7 @@ const FieldTable& native_fields() {
            .about = "only these members of the answer; `a/b`: the member `b` of `a`, under that name. What "
                     "there isn't is left out; in a stream they count for the last event"},
       });
-  static const FieldTable table(kFields);
+  static const FieldTable table(kFields, check_native);
   return table;
 }
 
@@ -346,7 +349,7 @@ const FieldTable& embedding_fields() {
        .required = true,
        .min_size = 1,
        .elements = kString | kInteger | kArray,
-       .inside = check_prompt,
+       .inside = check_texts_to_embed,
        .about = "a text, tokens, or a list of such"},
       {.name = "encoding_format",
        .kinds = kString,
@@ -386,7 +389,7 @@ const FieldTable& rerank_fields() {
       {.name = "raw_scores",
        .kinds = kBoolean,
        .about = "false: scores between 0 and 1 (their logistic function); else as the model gives them"},
-      {.name = "truncate", .kinds = kBoolean, .inside = decline_truncate, .about = "refused but for false"},
+      {.name = "truncate", .kinds = kBoolean, .about = "texts are never cut; one that is too long is refused"},
   };
   static const FieldTable table(kFields, check_documents_or_texts);
   return table;
@@ -411,7 +414,7 @@ const FieldTable& detokenize_fields() {
        .kinds = kArray,
        .required = true,
        .elements = kInteger,
-       .inside = check_prompt,
+       .inside = check_inputs,
        .about = "token numbers"},
   };
   static const FieldTable table(kFields);

@@ -84,32 +84,17 @@ Result<> decline_budget(json::View budget, const Path& path) {
   return decline(budget, path, "thinking can't be cut short, only switched off with 'enable_thinking'");
 }
 
-Result<> decline_truncate(json::View truncate, const Path& path) {
-  if (!truncate.as_bool()) return {};
-  return decline(truncate, path, "texts are never cut here, shorten those that are too long");
-}
-
 Result<> decline_functions(json::View functions, const Path& path) {
   if (functions.empty()) return {};
   return decline(functions, path, "give functions in 'tools'");
 }
 
-Result<> check_continuation(json::View body) {
-  const auto wanted = body.find("continue_final_message");
-  if (!wanted.is_string() && !wanted.as_bool()) return {};
-  const auto refuse = [&](std::string_view reason) {
-    return fail(errc::bad_value, fmt::format("'continue_final_message' can't be {}: {}", wanted.excerpt(), reason),
-                "continue_final_message");
-  };
-  json::View last;
-  body.find("messages").each_element([&](json::View message) { last = message; });
-  if (last.find("role").as_string() != "assistant") {
-    return refuse("the last of 'messages' is not the assistant's, so there is nothing to go on with; leave it out");
-  }
-  if (body.find("add_generation_prompt").as_bool()) {
-    return refuse("'add_generation_prompt' is true, which begins a new message; leave one of them out");
-  }
-  return {};
+Result<> check_template_kwargs(json::View kwargs, const Path& path) {
+  const auto thinking = kwargs.find("enable_thinking");
+  if (!thinking.found() || thinking.kind() == json::Kind::boolean) return {};
+  auto where = Path{&path, "enable_thinking"}.text();
+  auto message = fmt::format("'{}' must be true or false, not {}", where, thinking.excerpt());
+  return fail(errc::wrong_type, std::move(message), std::move(where));
 }
 
 }  // namespace corral::protocol

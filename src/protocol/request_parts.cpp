@@ -64,6 +64,65 @@ std::vector<std::string> strings(View value) {
   return all;
 }
 
+bool is_token_list(View array) {
+  View first;
+  array.each_element([&](View element) {
+    first = element;
+    return false;
+  });
+  return first.kind() == json::Kind::integer;
+}
+
+std::size_t input_count(View prompt) { return prompt.is_string() || is_token_list(prompt) ? 1 : prompt.size(); }
+
+std::uint32_t answers_to_each(View body) {
+  std::uint32_t answers = 1;
+  for (const auto* name : {"n", "n_cmpl"}) {
+    if (const auto n = body.find(name); !n.is_null()) answers = static_cast<std::uint32_t>(n.as_integer());
+  }
+  return answers;
+}
+
+std::string schema_text(View body) {
+  auto schema = body.find("json_schema");
+  const auto format = body.find("response_format");
+  const auto type = format.find("type").as_string();
+  bool wanted = !schema.is_null();
+  if (type == "json_object") {
+    wanted = true;
+    if (!format.find("schema").is_null()) schema = format.find("schema");
+  } else if (type == "json_schema") {
+    wanted = true;
+    schema = format.find("json_schema").find("schema");
+  }
+  if (!wanted) return {};
+  return schema.is_null() || schema.empty() ? R"({"type":"object"})" : schema.text();
+}
+
+std::optional<std::string_view> function_name(View tool) {
+  if (tool.find("type").as_string() != "function") return std::nullopt;
+  return tool.find("function").find("name").as_string();
+}
+
+ChosenTools chosen_tools(View choice) {
+  ChosenTools chosen;
+  auto mode = choice.as_string();
+  if (choice.is_object()) {
+    auto& names = chosen.names.emplace();
+    const auto add = [&](View tool) {
+      if (const auto name = function_name(tool)) names.push_back(*name);
+    };
+    add(choice);
+    chosen.forced = !names.empty();
+    const auto allowed = choice.find("allowed_tools");
+    if (!chosen.forced) allowed.find("tools").each_element(add);
+    mode = chosen.forced ? "required" : allowed.find("mode").as_string();
+  }
+  if (mode == "none") chosen.mode = ToolChoice::none;
+  if (mode == "required") chosen.mode = ToolChoice::required;
+  return chosen;
+}
+
 void fill_sampling(Sampling& sampling, View body) {
   body.each_member([&](std::string_view name, View value) {
     if (value.is_null()) return;

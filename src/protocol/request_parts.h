@@ -1,7 +1,11 @@
 // Parts of requests. Internal to protocol/.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "json/peek.h"
@@ -11,6 +15,25 @@ namespace corral::protocol {
 
 // One string, or those of an array.
 std::vector<std::string> strings(json::View value);
+// Whether an array holds the tokens of one text, not several texts.
+bool is_token_list(json::View array);
+// How many texts a prompt has.
+std::size_t input_count(json::View prompt);
+// How many answers to each: "n" or "n_cmpl".
+std::uint32_t answers_to_each(json::View body);
+// The schema the answer must follow, from json_schema or response_format; "" for none.
+std::string schema_text(json::View body);
+// Of a tool that is a function; none for other types.
+std::optional<std::string_view> function_name(json::View tool);
+
+// What tool_choice says. Names are views into the body.
+struct ChosenTools {
+  ToolChoice mode = ToolChoice::automatic;
+  std::optional<std::vector<std::string_view>> names;  // only these functions; none: all
+  bool forced = false;                                 // the only one of `names` must be called
+};
+ChosenTools chosen_tools(json::View choice);
+
 // What a body that was checked says of sampling.
 void fill_sampling(Sampling& sampling, json::View body);
 

@@ -8,7 +8,6 @@
 
 #include "json/peek.h"
 #include "json/writer.h"
-#include "protocol/errors.h"
 #include "protocol/fields.h"
 #include "protocol/request_parts.h"
 
@@ -30,12 +29,7 @@ std::vector<Input> inputs(View value) {
     all.emplace_back(std::string(value.as_string()));
     return all;
   }
-  View first;
-  value.each_element([&](View element) {
-    first = element;
-    return false;
-  });
-  if (first.kind() == json::Kind::integer) {
+  if (is_token_list(value)) {
     all.emplace_back(integers(value));
     return all;
   }
@@ -107,51 +101,7 @@ std::optional<std::uint32_t> token_limit(View body) {
   return std::nullopt;
 }
 
-// The schema the answer must follow, from json_schema or response_format; "" for none.
-std::string schema_text(View body) {
-  auto schema = body.find("json_schema");
-  const auto format = body.find("response_format");
-  const auto type = format.find("type").as_string();
-  bool wanted = !schema.is_null();
-  if (type == "json_object") {
-    wanted = true;
-    if (!format.find("schema").is_null()) schema = format.find("schema");
-  } else if (type == "json_schema") {
-    wanted = true;
-    schema = format.find("json_schema").find("schema");
-  }
-  if (!wanted) return {};
-  return schema.is_null() || schema.empty() ? R"({"type":"object"})" : schema.text();
-}
-
-// How deep parentheses nest. What reads grammars goes as deep, on its stack.
-std::size_t nesting(std::string_view text) {
-  std::size_t depth = 0, deepest = 0;
-  for (const char c : text) {
-    if (c == '(') deepest = std::max(deepest, ++depth);
-    if (c == ')' && depth > 0) --depth;
-  }
-  return deepest;
-}
-
-Result<> check_grammar(const GenerationRequest& request) {
-  constexpr std::size_t kMaxNesting = 256;
-  if (!request.grammar.empty() && !request.json_schema.empty()) {
-    return fail(errc::bad_value, "'grammar' can't be used together with a JSON schema: leave one of them out",
-                "grammar");
-  }
-  for (const auto* text : {&request.grammar, &request.json_schema}) {
-    if (nesting(*text) <= kMaxNesting) continue;
-    const auto* name = text == &request.grammar ? "grammar" : "json_schema";
-    return fail(errc::bad_value,
-                fmt::format("'{}' nests parentheses {} deep, at most {} are taken: use rules instead", name,
-                            nesting(*text), kMaxNesting),
-                name);
-  }
-  return {};
-}
-
-Result<> fill_generation(GenerationRequest& request, View body) {
+void fill_generation(GenerationRequest& request, View body) {
   request.model = body.find("model").as_string();
   request.stream = body.find("stream").as_bool();
   request.include_usage = body.find("stream_options").find("include_usage").as_bool();
@@ -165,9 +115,7 @@ Result<> fill_generation(GenerationRequest& request, View body) {
   request.json_schema = schema_text(body);
   request.return_tokens = body.find("return_tokens").as_bool();
   request.cache_prompt = flag(body.find("cache_prompt")).value_or(request.cache_prompt);
-  for (const auto* name : {"n", "n_cmpl"}) {
-    if (const auto n = body.find(name); !n.is_null()) request.n = static_cast<std::uint32_t>(n.as_integer());
-  }
+  request.n = answers_to_each(body);
   if (const auto wanted = body.find("n_probs"); !wanted.is_null()) {
     request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
     request.logprobs = request.n_probs > 0;
@@ -180,27 +128,18 @@ Result<> fill_generation(GenerationRequest& request, View body) {
   request.preserved_tokens = strings(body.find("preserved_tokens"));
   request.grammar_lazy = body.find("grammar_lazy").as_bool();
   request.grammar_triggers = triggers(body.find("grammar_triggers"));
-  if (request.grammar_lazy && !request.grammar.empty() && request.grammar_triggers.empty()) {
-    return fail(errc::bad_value,
-                "'grammar_lazy' needs 'grammar_triggers': without one the grammar would never count, so name one",
-                "grammar_triggers");
-  }
   request.post_sampling_probs = body.find("post_sampling_probs").as_bool();
-  return check_grammar(request);
 }
 
-using Names = std::vector<std::string>;
-
 // The function tools of a request as JSON text, only the `chosen` ones if there is a choice; "" for none.
-std::string function_tools(View tools, const std::optional<Names>& chosen) {
+std::string function_tools(View tools, const std::optional<std::vector<std::string_view>>& chosen) {
   std::string text;
   json::Writer out(text);
   bool any = false;
   out.begin_array();
   tools.each_element([&](View tool) {
-    if (tool.find("type").as_string() != "function") return;
-    const auto name = tool.find("function").find("name").as_string();
-    if (chosen && std::ranges::find(*chosen, name) == chosen->end()) return;
+    const auto name = function_name(tool);
+    if (!name || (chosen && std::ranges::find(*chosen, *name) == chosen->end())) return;
     any = true;
     out.raw(tool.text());
   });
@@ -208,59 +147,12 @@ std::string function_tools(View tools, const std::optional<Names>& chosen) {
   return any ? text : std::string();
 }
 
-bool has_function(View tools, std::string_view name) {
-  bool found = false;
-  tools.each_element([&](View tool) { found = found || tool.find("function").find("name").as_string() == name; });
-  return found;
-}
-
-// The functions that an object as tool_choice leaves over.
-std::optional<Names> chosen_functions(View choice) {
-  if (!choice.is_object()) return std::nullopt;
-  Names names;
-  const auto add = [&](View tool) {
-    if (tool.find("type").as_string() == "function") names.emplace_back(tool.find("function").find("name").as_string());
-  };
-  add(choice);
-  choice.find("allowed_tools").find("tools").each_element(add);
-  return names;
-}
-
-Result<> fill_tools(ChatRequest& request, View body) {
-  const auto choice = body.find("tool_choice");
-  const auto names = chosen_functions(choice);
-  const auto mode = names ? choice.find("allowed_tools").find("mode").as_string() : choice.as_string();
-  if (mode == "none") request.tool_choice = ToolChoice::none;
-  if (mode == "required") request.tool_choice = ToolChoice::required;
-  if (names && choice.find("type").as_string() == "function") {
-    request.tool_choice = ToolChoice::required;
-    request.forced_function = names->front();
-  }
-  const auto tools = body.find("tools");
-  for (const auto& name : names.value_or(Names())) {
-    if (has_function(tools, name)) continue;
-    return fail(errc::bad_value,
-                fmt::format("'tool_choice' names the function \"{}\", which is not in 'tools': add it there", name),
-                "tool_choice");
-  }
-  if (names && names->empty() && request.tool_choice == ToolChoice::required) {
-    return fail(errc::bad_value,
-                "'tool_choice' requires a call but allows no function: name one in 'tool_choice.allowed_tools.tools'",
-                "tool_choice");
-  }
-  request.tools = function_tools(tools, names);
-  if (request.tool_choice == ToolChoice::required && request.tools.empty()) {
-    return fail(errc::bad_value, "'tool_choice' requires a call, but 'tools' has no function to call: add one",
-                "tool_choice");
-  }
+void fill_tools(ChatRequest& request, View body) {
+  const auto chosen = chosen_tools(body.find("tool_choice"));
+  request.tool_choice = chosen.mode;
+  if (chosen.forced) request.forced_function = chosen.names->front();
+  request.tools = function_tools(body.find("tools"), chosen.names);
   request.parallel_tool_calls = flag(body.find("parallel_tool_calls"));
-  if (!request.tools.empty() && request.tool_choice != ToolChoice::none && !request.grammar.empty()) {
-    return fail(
-        errc::bad_value,
-        "'grammar' can't be used together with 'tools', which bring a grammar of their own: leave one of them out",
-        "grammar");
-  }
-  return {};
 }
 
 Continuation continuation(View value) {
@@ -295,8 +187,8 @@ Result<ChatRequest> parse_chat_request(const std::string& text) {
   if (!peek) return std::unexpected(peek.error());
   const auto body = peek->root();
   ChatRequest request;
-  if (auto fine = fill_generation(request, body); !fine) return std::unexpected(std::move(fine.error()));
-  if (auto fine = fill_tools(request, body); !fine) return std::unexpected(std::move(fine.error()));
+  fill_generation(request, body);
+  fill_tools(request, body);
 
   const auto messages = body.find("messages");
   request.messages = messages.text();
@@ -310,40 +202,12 @@ Result<ChatRequest> parse_chat_request(const std::string& text) {
   request.enable_thinking = flag(body.find("enable_thinking"));
   request.reasoning_effort = body.find("reasoning_effort").as_string();
   request.reasoning_format = body.find("reasoning_format").as_string();
-  const auto top = body.find("top_logprobs");
   if (body.find("logprobs").as_bool()) {
     request.logprobs = true;
-    request.n_probs = top.is_null() ? 0 : static_cast<std::uint32_t>(top.as_integer());
-  } else if (!top.is_null() && top.as_integer() > 0) {
-    return fail(
-        errc::bad_value,
-        fmt::format("'top_logprobs' is {}, which needs 'logprobs' to be true: add it, or leave 'top_logprobs' out",
-                    top.as_integer()),
-        "top_logprobs");
+    request.n_probs = static_cast<std::uint32_t>(body.find("top_logprobs").as_integer());
   }
   return request;
 }
-
-namespace {
-
-Result<> fill_completion(CompletionRequest& request, View body) {
-  if (auto fine = fill_generation(request, body); !fine) return fine;
-  request.prompts = inputs(body.find("prompt"));
-  if (request.prompts.empty()) {
-    return fail(errc::bad_value, "'prompt' must be a string or a non-empty array, not []: give at least one prompt",
-                "prompt");
-  }
-  if (request.prompts.size() * request.n > kMaxRequestAnswers) {
-    return fail(errc::bad_value,
-                fmt::format("'prompt' has {} prompts with 'n' {} answers each, but one request gives at most {}: send "
-                            "several requests",
-                            request.prompts.size(), request.n, kMaxRequestAnswers),
-                "prompt");
-  }
-  return {};
-}
-
-}  // namespace
 
 Result<CompletionRequest> parse_native_request(const std::string& text) {
   const auto peek = open(text, native_fields());
@@ -351,7 +215,8 @@ Result<CompletionRequest> parse_native_request(const std::string& text) {
   const auto body = peek->root();
   CompletionRequest request;
   request.native = true;
-  if (auto fine = fill_completion(request, body); !fine) return std::unexpected(std::move(fine.error()));
+  fill_generation(request, body);
+  request.prompts = inputs(body.find("prompt"));
   if (const auto wanted = body.find("logprobs"); body.find("n_probs").is_null() && !wanted.is_null()) {
     request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
     request.logprobs = request.n_probs > 0;
@@ -365,23 +230,13 @@ Result<CompletionRequest> parse_completion_request(const std::string& text) {
   if (!peek) return std::unexpected(peek.error());
   const auto body = peek->root();
   CompletionRequest request;
-  if (auto fine = fill_completion(request, body); !fine) return std::unexpected(std::move(fine.error()));
-  if (const auto best = body.find("best_of"); !best.is_null() && best.as_integer() != request.n) {
-    return fail(errc::unsupported_value,
-                fmt::format("'best_of' must be 'n' ({}) or left out, not {}: answers are not ranked here, ask for "
-                            "several with 'n' and choose",
-                            request.n, best.as_integer()),
-                "best_of");
-  }
+  fill_generation(request, body);
+  request.prompts = inputs(body.find("prompt"));
   if (const auto wanted = body.find("logprobs"); !wanted.is_null()) {
     request.logprobs = request.legacy_logprobs = true;
     request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
   }
   request.echo = body.find("echo").as_bool();
-  if (request.echo && request.logprobs) {
-    return fail(errc::unsupported_value,
-                "'echo' must be false together with 'logprobs': the tokens of a prompt have none here", "echo");
-  }
   return request;
 }
 

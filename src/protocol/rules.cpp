@@ -239,16 +239,13 @@ Result<> check_logit_bias(json::View bias, const Path& path) {
   return result;
 }
 
-namespace {
-// A text, texts, one list of tokens, lists of tokens. Kinds don't mix.
-}  // namespace
-Result<> check_prompt(json::View prompt, const Path& path) {
-  if (!prompt.is_array()) return {};
+Result<> check_inputs(json::View inputs, const Path& path) {
+  if (!inputs.is_array()) return {};
   static constexpr Field kTokens{.name = "", .kinds = kArray, .min_size = 1, .elements = kInteger};
   Result<> result;
   std::optional<json::Kind> first;
   std::size_t at = 0;
-  prompt.each_element([&](json::View element) {
+  inputs.each_element([&](json::View element) {
     const Path place{&path, {}, at};
     const auto where = [&] { return place.text(); };
     const auto kind = element.kind();
@@ -273,6 +270,25 @@ Result<> check_prompt(json::View prompt, const Path& path) {
     }
     ++at;
     return result.has_value();
+  });
+  return result;
+}
+
+Result<> check_prompt(json::View prompt, const Path& path) {
+  if (!prompt.is_array() || !prompt.empty()) return check_inputs(prompt, path);
+  return fail(errc::bad_value, "'prompt' must be a string or a non-empty array, not []: give at least one prompt",
+              "prompt");
+}
+
+Result<> check_texts_to_embed(json::View input, const Path& path) {
+  auto result = check_inputs(input, path);
+  std::size_t at = 0;
+  input.each_element([&](json::View text) {
+    const auto number = at++;
+    if (!result || !text.is_string() || !text.as_string().empty()) return result.has_value();
+    auto where = Path{&path, {}, number}.text();
+    result = fail(errc::bad_value, fmt::format("'{}' is empty, there is nothing to embed: leave it out", where), where);
+    return false;
   });
   return result;
 }

@@ -22,12 +22,15 @@ Result<> decline_lora(json::View lora, const Path& path);
 Result<> decline_indent(json::View indent, const Path& path);
 Result<> decline_budget(json::View budget, const Path& path);
 Result<> decline_functions(json::View functions, const Path& path);
-Result<> check_prompt(json::View prompt,
-                      const Path& path);  // a text, texts, tokens, or lists of tokens: never mixed
+Result<> check_inputs(json::View inputs, const Path& path);  // a text, texts, tokens, or lists of tokens: never mixed
+Result<> check_prompt(json::View prompt, const Path& path);  // the same, at least one
+Result<> check_texts_to_embed(json::View input, const Path& path);  // the same, and no empty text
+Result<> check_template_kwargs(json::View kwargs, const Path& path);
 Result<> check_documents(json::View documents, const Path& path);
-Result<> decline_truncate(json::View truncate, const Path& path);
 // Between fields of a body.
 Result<> check_documents_or_texts(json::View body);
-Result<> check_continuation(json::View body);
+Result<> check_chat(json::View body);
+Result<> check_completion(json::View body);
+Result<> check_native(json::View body);
 
 }  // namespace corral::protocol
