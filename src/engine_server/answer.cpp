@@ -76,11 +76,11 @@ Result<std::string_view> finish_reason_of(const engine::Finish& finish) {
   return cut_off(protocol::errc::remote_internal);
 }
 
-Result<protocol::NativeAnswer> native_end(const NativeFacts& facts, const engine::Finish& finish) {
+Result<protocol::NativeAnswer> native_end(const Choice& choice, const engine::Finish& finish) {
   const auto reason = finish_reason_of(finish);
   if (!reason) return std::unexpected(reason.error());
-  protocol::NativeAnswer answer{.settings = facts.settings,
-                                .prompt = facts.prompt,
+  protocol::NativeAnswer answer{.settings = choice.native->settings->with_seed(choice.seed),
+                                .prompt = choice.native->prompt,
                                 .truncated = finish.reason == engine::StopReason::context_full,
                                 .stop_type = "limit",
                                 .stopping_word = finish.stop_string,

@@ -31,9 +31,9 @@ protocol::PromptProgress progress_of(const engine::PromptProgress& progress);
 // "stop" or "length"; an error for a generation that was cut off.
 Result<std::string_view> finish_reason_of(const engine::Finish& finish);
 
-// What the end of a generation says in llama-server's own shape; the text is the caller's. An error for one that was
-// cut off.
-Result<protocol::NativeAnswer> native_end(const NativeFacts& facts, const engine::Finish& finish);
+// What the end of a choice with `native` facts says in llama-server's own shape; the text is the caller's. An error for
+// one that was cut off.
+Result<protocol::NativeAnswer> native_end(const Choice& choice, const engine::Finish& finish);
 // As JSON, only the members that were asked for.
 std::string native_text(const NativeFacts& facts, const protocol::NativeAnswer& answer);
 

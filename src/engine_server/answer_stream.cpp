@@ -24,6 +24,7 @@ AnswerStream::AnswerStream(async::Executor executor, async::Timers& timers, std:
                            const protocol::AnswerHead& head, StreamOptions options)
     : timers_(timers),
       options_(std::move(options)),
+      model_(head.model),
       signal_(std::make_shared<Signal>(executor)),
       pinger_(executor),
       running_(choices.size()) {
@@ -159,10 +160,10 @@ void AnswerStream::render_end(Part& part, const engine::Finish& finish) {
 }
 
 void AnswerStream::write_native_end(Part& part, const engine::Finish& finish) {
-  auto answer = native_end(*part.choice.native, finish);
+  auto answer = native_end(part.choice, finish);
   if (!part.tokens.empty() || !part.logprobs.empty()) write_text(part, {}, &answer->timings);
   answer->index = static_cast<std::uint32_t>(&part - parts_.data());
-  answer->model = options_.model;
+  answer->model = model_;
   answer->has_new_line = part.has_new_line;
   protocol::NativeWriter::finish(out_, native_text(*part.choice.native, *answer));
 }

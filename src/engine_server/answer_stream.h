@@ -17,9 +17,8 @@ namespace corral::engine_server {
 struct StreamOptions {
   protocol::ChunkWriter::Shape shape = protocol::ChunkWriter::Shape::text;
   bool include_usage = false;
-  bool return_tokens = false;  // completions only
+  bool return_tokens = false;  // never of chats
   bool logprobs = false;
-  std::string model = {};  // told by answers of llama-server's own shape
   protocol::LogprobShape logprob_shape = protocol::LogprobShape::content;
   std::uint32_t shown_probs = 0;
   MonoClock::duration ping_after{};     // 0: no pings
@@ -67,6 +66,7 @@ class AnswerStream final : public http::BodySource {
 
   async::Timers& timers_;
   StreamOptions options_;
+  std::string model_;  // told by answers of llama-server's own shape
   std::vector<Part> parts_;
   std::shared_ptr<Signal> signal_;
   async::TaskGroup pinger_;

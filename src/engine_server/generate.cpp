@@ -93,7 +93,7 @@ Result<std::vector<std::string>> native_answers_of(const Begun<protocol::Complet
   std::vector<std::string> answers;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& facts = *begun.choices[i].native;
-    auto answer = native_end(facts, all[i].finish);
+    auto answer = native_end(begun.choices[i], all[i].finish);
     if (!answer) return std::unexpected(std::move(answer.error()));
     answer->index = static_cast<std::uint32_t>(i);
     answer->model = model;
@@ -194,7 +194,6 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
   if (completion->request.stream) {
     auto streaming = stream_options(options, completion->request, before_engine);
     streaming.return_tokens = streaming.return_tokens || native;
-    streaming.model = head.model;
     co_return Response::event_stream(
         std::make_unique<AnswerStream>(executor, timers, std::move(completion->choices), head, std::move(streaming)));
   }

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "engine_server/errors.h"
-#include "engine_server/settings.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {
@@ -251,6 +250,7 @@ Result<std::vector<Prepared>> prepare_completion(const InferenceEngine& service,
     grammar = std::move(*made);
   }
   std::vector<Prepared> all;
+  std::shared_ptr<const SettingsText> settings;
   for (const auto& input : request.prompts) {
     auto& prepared = all.emplace_back();
     const auto name = request.prompts.size() == 1 ? "prompt" : fmt::format("prompt[{}]", all.size() - 1);
@@ -269,11 +269,12 @@ Result<std::vector<Prepared>> prepare_completion(const InferenceEngine& service,
     }
     if (request.native) {
       prepared.options.progress = request.stream;  // its events count tokens
-      prepared.native = std::make_shared<const NativeFacts>(
-          NativeFacts{.prompt = service.detokenize(prepared.prompt, true),
-                      .settings = settings_text(prepared.options, request, service.facts().n_ctx),
-                      .response_fields = request.response_fields,
-                      .with_timings = request.timings_per_token});
+      if (!settings) settings = std::make_shared<SettingsText>(prepared.options, request, service.facts().n_ctx);
+      prepared.native =
+          std::make_shared<const NativeFacts>(NativeFacts{.prompt = service.detokenize(prepared.prompt, true),
+                                                          .settings = settings,
+                                                          .response_fields = request.response_fields,
+                                                          .with_timings = request.timings_per_token});
     }
   }
   return all;
@@ -298,9 +299,10 @@ Result<std::vector<Choice>> start_choices(const std::shared_ptr<InferenceEngine>
       auto options = prompt.options;
       if (options.sampling.seed) *options.sampling.seed += i;
       options.prompt_progress = options.prompt_progress && i == 0;
+      const auto seed = options.sampling.seed;
       auto generation = Generation::start(service, prompt.prompt, prompt.session, std::move(options));
       if (!generation) return std::unexpected(std::move(generation.error()));
-      choices.push_back({std::move(*generation), i == 0, prompt.echo, prompt.parser, prompt.native});
+      choices.push_back({std::move(*generation), i == 0, prompt.echo, prompt.parser, prompt.native, seed});
     }
   }
   return choices;

@@ -1,7 +1,9 @@
 // From a checked request to a running generation of the engine.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,14 +11,15 @@
 #include "base/error.h"
 #include "engine/inference_engine.h"
 #include "engine_server/chat_template.h"
+#include "engine_server/settings.h"
 #include "protocol/requests.h"
 
 namespace corral::engine_server {
 
 // What an answer in llama-server's own shape says of its request.
 struct NativeFacts {
-  std::string prompt;    // as the model sees it
-  std::string settings;  // JSON text
+  std::string prompt;                            // as the model sees it
+  std::shared_ptr<const SettingsText> settings;  // the same of all prompts of a request
   std::vector<std::string> response_fields;
   bool with_timings = false;  // in each event
 };
@@ -75,6 +78,7 @@ struct Choice {
   std::string echo = {};
   std::shared_ptr<const ParserSpec> parser = {};
   std::shared_ptr<const NativeFacts> native = {};
+  std::optional<std::uint32_t> seed = {};  // its own
 };
 
 // Starts n answers to each prompt, those of one prompt side by side; a given seed counts up. Builds grammars and

@@ -138,6 +138,26 @@ TEST(NativeCompletion, SeveralAnswersAreAList) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(streamed[i], text_of(all.at(i), "content"));
 }
 
+// The settings once told the first answer's seed of all.
+TEST(NativeCompletion, EachAnswerTellsItsOwnSeed) {
+  Fixture server("tiny-llama");
+  const auto seed_of = [](const json::Value& answer) { return answer.at("generation_settings").at("seed").as_int64(); };
+  const std::string body = R"({"n_predict":2,"prompt":["one","two"],"n":2,"seed":7)";
+  const auto all = server.post("/completion", body + "}").json();
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(seed_of(all.at(i)), i % 2 == 0 ? 7 : 8) << i;
+  std::size_t ends = 0;
+  for (const auto& event : server.post("/completion", body + R"(,"stream":true})").events()) {
+    const auto value = *json::parse(event);
+    if (!value.at("stop").as_bool()) continue;
+    ++ends;
+    EXPECT_EQ(seed_of(value), value.at("index").as_int64() % 2 == 0 ? 7 : 8);
+  }
+  EXPECT_EQ(ends, 4u);
+  const auto alone = server.post("/completion", R"({"n_predict":2,"prompt":"two"})").json();
+  EXPECT_EQ(seed_of(alone), 4294967295);
+  EXPECT_EQ(alone.at("generation_settings").at("n_ctx").as_int64(), 2048);
+}
+
 TEST(NativeCompletion, RefusesWhatTheOtherRefuses) {
   Fixture server("tiny-llama", 256);
   const auto refused = [&](const std::string& body, const std::string& said) {

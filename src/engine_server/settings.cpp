@@ -1,5 +1,7 @@
 #include "engine_server/settings.h"
 
+#include <fmt/format.h>
+
 #include "base/sampler_kind.h"
 #include "json/writer.h"
 
@@ -54,12 +56,12 @@ void write_texts(json::Writer& out, const char* name, const std::vector<std::str
 
 }  // namespace
 
-std::string settings_text(const engine::GenerateOptions& options, const protocol::GenerationRequest& request,
-                          std::uint32_t n_ctx) {
+SettingsText::SettingsText(const engine::GenerateOptions& options, const protocol::GenerationRequest& request,
+                           std::uint32_t n_ctx)
+    : before_(fmt::format(R"({{"n_ctx":{},"seed":)", n_ctx)) {
   const auto& sampling = options.sampling;
-  std::string text;
-  json::Writer out(text);
-  out.begin_object().field("n_ctx", n_ctx).field("seed", sampling.seed.value_or(kRandomSeed));
+  json::Writer out(after_);
+  out.begin_object();
   for (const auto& row : kFloats) out.field(row.name, sampling.*row.member);
   for (const auto& row : kIntegers) out.field(row.name, sampling.*row.member);
   write_texts(out, "dry_sequence_breakers", sampling.dry_sequence_breakers);
@@ -79,7 +81,11 @@ std::string settings_text(const engine::GenerateOptions& options, const protocol
   for (const auto kind : sampling.samplers) out.value(name_of(kind));
   out.end_array().field("timings_per_token", request.timings_per_token);
   out.field("post_sampling_probs", options.post_sampling_probs).end_object();
-  return text;
+  after_.front() = ',';  // goes on with the object that `before_` begins
+}
+
+std::string SettingsText::with_seed(std::optional<std::uint32_t> seed) const {
+  return fmt::format("{}{}{}", before_, seed.value_or(kRandomSeed), after_);
 }
 
 }  // namespace corral::engine_server

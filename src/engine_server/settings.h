@@ -1,6 +1,8 @@
 // What a request came to, as llama-server tells it: "generation_settings". Internal to engine_server/.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "engine/options.h"
@@ -8,8 +10,17 @@
 
 namespace corral::engine_server {
 
-// JSON text. `n_ctx`: of the model.
-std::string settings_text(const engine::GenerateOptions& options, const protocol::GenerationRequest& request,
-                          std::uint32_t n_ctx);
+// The settings as JSON text, but for the seed, in which the answers to one request differ. Immutable.
+class SettingsText {
+ public:
+  // `n_ctx`: of the model. The seed of `options` doesn't count.
+  SettingsText(const engine::GenerateOptions& options, const protocol::GenerationRequest& request, std::uint32_t n_ctx);
+
+  // None: a random one.
+  std::string with_seed(std::optional<std::uint32_t> seed) const;
+
+ private:
+  std::string before_, after_;  // what stands around the seed
+};
 
 }  // namespace corral::engine_server

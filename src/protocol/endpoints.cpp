@@ -1,5 +1,5 @@
 // The tables of the inference endpoints. Ranges are those of the OpenAI reference where it has the field, those of
-// llama-server 0.5.0 for the fields it adds.
+// llama-server 0.5.0 for the fields it adds and for its own endpoint, completion.
 #include <algorithm>
 
 #include "protocol/fields.h"
@@ -11,7 +11,6 @@ namespace {
 
 constexpr double kMaxUint32 = 4294967295.0;
 constexpr double kMaxInt32 = 2147483647.0;
-constexpr double kLarge = 1e6;  // for numbers without a meaningful limit: fits every float
 
 // The fields that every generating endpoint takes.
 constexpr auto kGeneration = std::to_array<Field>({
@@ -206,9 +205,7 @@ constexpr auto kGeneration = std::to_array<Field>({
     {.name = "cache_prompt",
      .kinds = kBoolean,
      .about = "false: nothing computed for others is used, and nothing left to others"},
-    {.name = "return_tokens",
-     .kinds = kBoolean,
-     .about = "`tokens`: the numbers of the answer's tokens; completions only"},
+    {.name = "return_tokens", .kinds = kBoolean, .about = "`tokens`: the numbers of the answer's tokens; not of chats"},
     {.name = "n",
      .kinds = kInteger,
      .min = 1,
@@ -219,6 +216,20 @@ constexpr auto kGeneration = std::to_array<Field>({
      .inside = check_response_format,
      .about = "`text`, `json_object` (with `schema`) or `json_schema`"},
 });
+
+// llama-server's own endpoint takes more than OpenAI's reference has.
+constexpr auto kNativeGeneration = [] {
+  auto fields = kGeneration;
+  const auto field = [&](std::string_view name) -> Field& { return *std::ranges::find(fields, name, &Field::name); };
+  field("temperature").max = kLarge;
+  field("repeat_penalty").max = kLarge;
+  for (const auto* name : {"frequency_penalty", "presence_penalty"}) {
+    field(name).min = -kLarge;
+    field(name).max = kLarge;
+  }
+  field("logit_bias").inside = check_wide_logit_bias;
+  return fields;
+}();
 
 constexpr Field kPrompt = {.name = "prompt",
                            .kinds = kString | kArray,
@@ -326,7 +337,7 @@ const FieldTable& completion_fields() {
 
 const FieldTable& native_fields() {
   static constexpr auto kFields =
-      kGeneration +
+      kNativeGeneration +
       std::to_array<Field>({
           kPrompt,
           {.name = "logprobs", .kinds = kInteger, .min = 0, .max = 100, .about = "the same as `n_probs`"},

@@ -250,6 +250,36 @@ TEST(Fields, OtherBodiesThatPass) {
   EXPECT_TRUE(check(R"({"input":[[1],[2]]})", embedding_fields()));
 }
 
+TEST(Fields, LlamaServersOwnEndpointHasWiderRanges) {
+  for (const std::string more :
+       {R"("temperature":3)", R"("frequency_penalty":-5)", R"("presence_penalty":2.5)", R"("repeat_penalty":12)",
+        R"("logit_bias":{"5":-1000})", R"("logit_bias":[[5,1000]])"}) {
+    const auto body = R"({"prompt":"a",)" + more + "}";
+    EXPECT_TRUE(check(body, native_fields())) << body;
+    EXPECT_FALSE(check(body, completion_fields())) << body;
+  }
+  EXPECT_FALSE(check(R"({"prompt":"a","temperature":-1})", native_fields()));
+  EXPECT_FALSE(check(R"({"prompt":"a","logit_bias":{"5":1e7}})", native_fields()));
+}
+
+TEST(Fields, BiasesAreCounted) {
+  const auto listed = [](std::size_t count) {
+    std::string pairs = "[1,1]";
+    for (std::size_t i = 1; i < count; ++i) pairs += ",[1,1]";
+    return check(chat(R"(,"logit_bias":[)" + pairs + "]"), chat_fields());
+  };
+  EXPECT_TRUE(listed(65536));
+  ASSERT_FALSE(listed(65537));
+  EXPECT_EQ(listed(65537).error().param, "logit_bias");
+  EXPECT_THAT(listed(65537).error().message, HasSubstr("is for 65537 tokens (a text counts its bytes), at most 65536"));
+  // A text is several tokens, a number that is written as text is one.
+  const auto named = [](const std::string& name) {
+    return check(chat(R"(,"logit_bias":{"123456":1,")" + name + R"(":1})"), chat_fields());
+  };
+  EXPECT_TRUE(named(std::string(65535, 'x')));
+  EXPECT_FALSE(named(std::string(65536, 'x')));
+}
+
 TEST(Fields, NotJsonNamesTheByte) {
   const auto checked = check(R"({"messages":[}")", chat_fields());
   ASSERT_FALSE(checked);

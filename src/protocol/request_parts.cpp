@@ -1,5 +1,7 @@
 #include "protocol/request_parts.h"
 
+#include <charconv>
+
 namespace corral::protocol {
 namespace {
 
@@ -97,6 +99,13 @@ std::string schema_text(View body) {
   }
   if (!wanted) return {};
   return schema.is_null() || schema.empty() ? R"({"type":"object"})" : schema.text();
+}
+
+std::optional<std::int32_t> token_number(std::string_view name) {
+  std::int32_t token = 0;
+  const auto* end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data(), end, token);
+  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(token) : std::nullopt;
 }
 
 std::optional<std::string_view> function_name(View tool) {

@@ -1,7 +1,6 @@
 #include "protocol/requests.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include <fmt/format.h>
@@ -51,11 +50,8 @@ std::vector<TokenBias> token_biases(View value) {
   };
   std::vector<TokenBias> all;
   value.each_member([&](std::string_view name, View bias) {
-    std::int32_t token = 0;
-    const auto* end = name.data() + name.size();
-    const auto parsed = std::from_chars(name.data(), end, token);
-    if (parsed.ec == std::errc() && parsed.ptr == end) {
-      all.push_back({token, bias_of(bias)});
+    if (const auto token = token_number(name)) {
+      all.push_back({*token, bias_of(bias)});
     } else {
       all.push_back({std::string(name), bias_of(bias)});
     }

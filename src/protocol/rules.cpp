@@ -1,7 +1,6 @@
 // Rules for what stands inside the fields of a body: messages, tools, formats, prompts.
 #include "protocol/rules.h"
 
-#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -207,36 +206,8 @@ Result<> check_stream_options(json::View options, const Path& path) {
   static const FieldTable table(kFields);
   return table.check(options, path);
 }
-// Token numbers are 32 bits wide in the engine; a larger one would come out as another token.
-static bool is_token(json::View value) {
+bool is_token(json::View value) {
   return value.as_integer() >= 0 && value.as_integer() <= std::numeric_limits<std::int32_t>::max();
-}
-
-Result<> check_logit_bias(json::View bias, const Path& path) {
-  Result<> result;
-  const auto wrong = [&](json::View value) {
-    auto where = path.text();
-    auto message = fmt::format("'{}' must map tokens to numbers between -100 and 100 (or false), not to {}", where,
-                               value.excerpt());
-    result = fail(errc::bad_value, std::move(message), std::move(where));
-    return false;
-  };
-  const auto fits = [](json::View value) {
-    const auto kind = value.kind();
-    if (kind == json::Kind::boolean) return !value.as_bool();
-    return (kind == json::Kind::integer || kind == json::Kind::number) && std::abs(value.as_number()) <= 100;
-  };
-  bias.each_member([&](std::string_view, json::View value) { return fits(value) || wrong(value); });
-  bias.each_element([&](json::View pair) {
-    std::size_t at = 0;
-    bool fine = pair.size() == 2;
-    pair.each_element([&](json::View value) {
-      const bool token = value.is_string() || (value.kind() == json::Kind::integer && is_token(value));
-      fine = fine && (at++ == 0 ? token : fits(value));
-    });
-    return fine || wrong(pair);
-  });
-  return result;
 }
 
 Result<> check_inputs(json::View inputs, const Path& path) {

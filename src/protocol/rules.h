@@ -7,6 +7,11 @@
 
 namespace corral::protocol {
 
+inline constexpr double kLarge = 1e6;  // for numbers without a meaningful limit: fits every float
+
+// Token numbers are 32 bits wide in the engine; a larger one would come out as another token.
+bool is_token(json::View integer);
+
 Result<> check_messages(json::View messages, const Path& path);
 Result<> check_tools(json::View tools, const Path& path);  // tools of unknown types pass
 Result<> check_tool_choice(json::View choice, const Path& path);
@@ -14,6 +19,7 @@ Result<> check_response_format(json::View format, const Path& path);
 Result<> check_suffix(json::View suffix, const Path& path);
 Result<> check_stream_options(json::View options, const Path& path);
 Result<> check_logit_bias(json::View bias, const Path& path);
+Result<> check_wide_logit_bias(json::View bias, const Path& path);  // beyond 100, too
 Result<> check_samplers(json::View samplers, const Path& path);
 Result<> check_triggers(json::View triggers, const Path& path);
 Result<> check_modalities(json::View modalities, const Path& path);
