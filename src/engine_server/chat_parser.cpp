@@ -101,7 +101,12 @@ ChatParser::ChatParser(std::shared_ptr<const ParserSpec> spec, bool stream) : im
   impl_->params = spec->params;
   impl_->params.reasoning_in_content = stream && spec->legacy_reasoning;
   impl_->spec = std::move(spec);
-  if (impl_->params.is_continuation && !impl_->params.echo) impl_->known = common_chat_parse("", true, impl_->params);
+  if (!impl_->params.is_continuation || impl_->params.echo) return;
+  try {
+    impl_->known = common_chat_parse("", true, impl_->params);
+  } catch (const std::exception&) {
+    // As in push(): nothing is known yet.
+  }
 }
 ChatParser::~ChatParser() = default;
 ChatParser::ChatParser(ChatParser&&) noexcept = default;

@@ -1,4 +1,4 @@
-// The one header of this folder that spells llama-common; for chat_template.cpp and chat_parser.cpp only.
+// The one header of this folder that spells llama-common; for chat_template.cpp, chat_parser.cpp and their tests only.
 #pragma once
 
 #include <chat.h>

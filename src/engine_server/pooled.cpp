@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine_server/engine_server_impl.h"
+#include "engine_server/ranking.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {
@@ -127,15 +128,9 @@ async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
   if (!result) co_return error_response(result.error());
   if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
 
-  std::vector<protocol::RankedDocument> ranked;
-  for (std::uint32_t i = 0; i < result->values.size(); ++i) {
-    const float score = result->values[i].front();
-    ranked.push_back({i, asked->raw_scores ? score : 1 / (1 + std::exp(-score))});
-  }
-  std::ranges::sort(ranked, [](const protocol::RankedDocument& a, const protocol::RankedDocument& b) {
-    return a.score != b.score ? a.score > b.score : a.index < b.index;
-  });
-  if (asked->top_n && *asked->top_n < ranked.size()) ranked.resize(*asked->top_n);
+  std::vector<float> scores;
+  for (const auto& values : result->values) scores.push_back(values.front());
+  const auto ranked = rank(scores, asked->top_n, asked->raw_scores);
   if (!asked->return_documents) asked->documents.clear();
   if (asked->as_list) co_return Response::json(200, protocol::ranked_list(ranked, asked->documents));
   co_return Response::json(200,
