@@ -2,8 +2,11 @@
 // that only the router knows, or in any program that has an InferenceEngine.
 //
 //   POST chat/completions, completions, completion (llama-server's own shape), embeddings, rerank (reranking,
-//   reranker), tokenize, detokenize, apply-template GET health, models, props, slots, stats, metrics      each with and
-//   without /v1
+//   reranker), tokenize, detokenize, apply-template
+//
+//   GET health, models, props, slots, stats, metrics
+//
+// Each with and without /v1.
 //
 // Handlers run on the loop of their connection; parsing, rendering, tokenising and starting generations go to the pool.
 // Safe on several loops at once.

@@ -169,6 +169,42 @@ TEST(Stream, WithoutPingsNothingBreaksTheSilence) {
   async::run_blocking(time.loop, use());
 }
 
+// The clock goes on by a second whenever there is nothing to read.
+TEST(Stream, RequestsSayWhetherThereArePings) {
+  HandDriven time;
+  const auto service = test::load("scripted-endless");
+  async::ThreadPool pool{1};
+  EngineServer server(*service, time.timers, pool, EngineServerOptions());
+  const auto told = [&](const std::string& more) {
+    std::string text;
+    const auto use = [&]() -> async::Task<void> {
+      const auto executor = co_await async::asio::this_coro::executor;
+      http::Request request;
+      request.head.method = "POST";
+      request.head.target = "/v1/completions";
+      request.body = http::Body(R"({"prompt":"hi","max_tokens":200,"ignore_eos":true,"stream":true)" + more + "}");
+      auto response = co_await server.handle(std::move(request));
+      EXPECT_EQ(response.head.status, 200u);
+      auto* const source = response.body.source();
+      while (source && !text.contains("[DONE]") && !text.contains("error")) {
+        text += source->take_ready();
+        time.timers.advance(std::chrono::seconds(1));
+        for (int turn = 0; turn < 3; ++turn) co_await async::asio::post(executor, async::use_task);
+      }
+    };
+    async::run_blocking(time.loop, use());
+    EXPECT_THAT(text, testing::HasSubstr("[DONE]"));
+    return text;
+  };
+  const auto pings = testing::HasSubstr(": ping\n\n");
+  EXPECT_THAT(told(""), pings);
+  EXPECT_THAT(told(R"(,"sse_ping_interval":null)"), pings);
+  EXPECT_THAT(told(R"(,"sse_ping_interval":1)"), pings);
+  EXPECT_THAT(told(R"(,"sse_ping_interval":1000000)"), testing::Not(pings));
+  EXPECT_THAT(told(R"(,"sse_ping_interval":0)"), testing::Not(pings));
+  EXPECT_THAT(told(R"(,"sse_ping_interval":-1)"), testing::Not(pings));
+}
+
 TEST(Stream, WhatIsThereTogetherGoesOutTogether) {
   HandDriven time;
   auto& timers = time.timers;

@@ -30,8 +30,9 @@ tables. These fields of llama-server have no effect:
 | `reasoning_control`, `reasoning_budget_message`, `reasoning_budget_start_tag`, `reasoning_budget_end_tag`, `reasoning_budget_end_tags` | they belong to a budget for thoughts, which is refused |
 | `chat_format`, `chat_parser`, `generation_prompt`, `grammar_type`, `message_delimiters` | it sends them to itself, made from the chat template |
 | `response_fields` | chooses from the answers of `completion`, nowhere else |
-| `stream_options` at `completion` | its last event counts tokens anyway |
 | `verbose` | adds its debugging output |
+
+Ranges are those of OpenAI's reference, and llama-server's for what it adds; `completion`, which is its own, takes wider ones.
 
 Defaults are the model's own where its file has them, else llama-server's.
 )";

@@ -228,6 +228,7 @@ constexpr auto kNativeGeneration = [] {
     field(name).max = kLarge;
   }
   field("logit_bias").inside = check_wide_logit_bias;
+  field("stream_options").about = "no effect: the last event counts tokens anyway";
   return fields;
 }();
 

@@ -12,6 +12,9 @@ after(() => server.stop());
 const near = (a, b, most = 1e-4) => assert.ok(Math.abs(a - b) <= most * Math.max(1, Math.abs(b)), `${a} and ${b}`);
 const messages = [{ role: "user", content: "Say hello." }];
 
+// Settings that only llama-server has: what it sends to itself, and what is chosen here when a model is loaded.
+const onlyTheirs = ["backend_sampling", "chat_format", "generation_prompt", "grammar_triggers", "lora", "n_discard", "n_keep", "reasoning_format", "reasoning_in_content", "speculative.types"];
+
 async function events(from, path, body) {
   const all = [];
   for await (const data of Server.prototype.events.call(from, path, body)) all.push(data);
@@ -39,6 +42,7 @@ describe("generating", () => {
       for (const name of ["index", "content", "tokens", "stop", "tokens_predicted", "tokens_evaluated", "prompt", "has_new_line", "truncated", "stop_type", "stopping_word"]) {
         assert.deepEqual(mine[name], other[name], name);
       }
+      assert.deepEqual(Object.keys(other.generation_settings).filter((name) => !(name in mine.generation_settings)).sort(), onlyTheirs);
       for (const [name, value] of Object.entries(mine.generation_settings)) {
         const its = other.generation_settings[name];
         if (its === undefined) assert.equal(name, "n_ctx");
