@@ -25,6 +25,8 @@ class Verdict:
     def row(self):
         met = self.measured <= self.goal if self.at_most else self.measured >= self.goal
         digits = 0 if self.measured % 1 == 0 else 3 if self.goal < 0.1 else 2
+        while not met and float(f"{self.measured:.{digits}f}") == self.goal:
+            digits += 1  # else it would look met
         wanted = f"{'≤' if self.at_most else '≥'} {self.goal:g}"
         return [self.what, f"{self.measured:.{digits}f}", wanted, "yes" if met else "**no**"]
 

@@ -41,8 +41,9 @@ def first_difference(one, other):
 
 
 def compare(together, alone):
-    """How many texts are the same, and that in words."""
-    differences = [first_difference(a.text, b.text) for a, b in zip(together.streams, alone.streams)]
+    """How many of the texts that were finished both times are the same, and that in words."""
+    differences = [first_difference(a.text, b.text) for a, b in zip(together.streams, alone.streams)
+                   if a.tokens == b.tokens == ANSWER]
     equal = differences.count(None)
     places = sorted(at for at in differences if at is not None)
     parted = f" (the others part after {', '.join(map(str, places))} of {ANSWER} tokens)" if places else ""
