@@ -158,6 +158,16 @@ TEST(NativeCompletion, EachAnswerTellsItsOwnSeed) {
   EXPECT_EQ(alone.at("generation_settings").at("n_ctx").as_int64(), 2048);
 }
 
+TEST(NativeCompletion, TakesMoreThanTheOther) {
+  Fixture server("tiny-llama");
+  const std::string body =
+      R"({"prompt":"x","n_predict":2,"temperature":3,"repeat_penalty":12,"frequency_penalty":-5,"logit_bias":{"5":-1000}})";
+  const auto answer = server.post("/completion", body);
+  ASSERT_EQ(answer.status, 200u) << answer.body;
+  EXPECT_EQ(answer.json().at("generation_settings").at("temperature").to_number<double>(), 3);
+  EXPECT_EQ(server.post("/v1/completions", body).status, 400u);
+}
+
 TEST(NativeCompletion, RefusesWhatTheOtherRefuses) {
   Fixture server("tiny-llama", 256);
   const auto refused = [&](const std::string& body, const std::string& said) {
