@@ -28,20 +28,20 @@ inline constexpr std::string_view kComputeBackends[] = {"auto", "cpu", "cuda", "
 
 // Unset means: the next source in line decides.
 struct LoadOptions {
-  std::optional<std::int64_t> ctx_size;         // tokens of context; -1 or 0: from the model
-  std::optional<std::int64_t> parallel;         // requests that run side by side
-  std::optional<std::int64_t> threads;          // compute threads; 0: all cores
-  std::optional<std::int64_t> gpu_layers;       // layers on the GPU; -1: all
-  std::optional<std::string> llamacpp_backend;  // one of kComputeBackends; empty: auto
-  std::optional<std::int64_t> workers = {};     // contexts on the same weights, each with its own cells; 0: automatic
+  std::optional<std::int64_t> ctx_size;               // tokens of context; -1 or 0: from the model
+  std::optional<std::int64_t> parallel;               // requests that run side by side
+  std::optional<std::int64_t> threads;                // compute threads; 0: all cores
+  std::optional<std::int64_t> gpu_layers;             // layers on the GPU; -1: all
+  std::optional<std::string> llamacpp_backend;        // one of kComputeBackends; empty: auto
   std::optional<std::vector<std::string>> lora = {};  // adapters, each "path[:scale]"
   std::optional<std::int64_t> speculative = {};       // most tokens guessed ahead in a pass; 0: none
   std::optional<std::string> draft_model = {};        // file of a smaller model that guesses; empty: the text itself
   std::optional<std::string> flash_attention = {};    // "auto", "on", "off"
   std::optional<std::string> cache_type_k = {};       // how keys and values are kept: "f16", "q8_0", ...
   std::optional<std::string> cache_type_v = {};
-  std::optional<bool> mmap = {};   // the file is mapped, not read; unset: as suits the machine
-  std::optional<bool> mlock = {};  // its pages stay in memory
+  std::optional<bool> mmap = {};             // the file is mapped, not read; unset: as suits the machine
+  std::optional<bool> mlock = {};            // its pages stay in memory
+  std::optional<std::int64_t> workers = {};  // contexts on the same weights, each with its own cells; 0: automatic
 
   std::optional<std::int64_t> park_bytes = {};  // host memory for conversations that lost their KV cells
   std::optional<std::string> park_dir = {};     // folder in which they outlive the process; empty: they don't
