@@ -55,6 +55,26 @@ void SseParser::line(std::string_view text) {
   }
 }
 
+std::string_view SseEventCutter::feed(std::string_view bytes) {
+  constexpr std::string_view kEnd = "\n\n";
+  const auto cut_behind = [kEnd](std::string_view text) {
+    const auto last = text.rfind(kEnd);
+    return last == std::string_view::npos ? 0 : last + kEnd.size();
+  };
+  if (rest_.empty()) {  // as a rule events come whole
+    const auto cut = cut_behind(bytes);
+    rest_ = bytes.substr(cut);
+    return bytes.substr(0, cut);
+  }
+  const auto before = rest_.size() - 1;  // the end may have come in two
+  rest_.append(bytes);
+  const auto cut = cut_behind(std::string_view(rest_).substr(before));
+  if (cut == 0) return {};
+  whole_.assign(rest_, 0, before + cut);
+  rest_.erase(0, before + cut);
+  return whole_;
+}
+
 void SseDoneWatch::feed(std::string_view bytes) {
   if (bytes.size() >= kSseDone.size()) {
     tail_ = bytes.substr(bytes.size() - kSseDone.size());

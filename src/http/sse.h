@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "async/timer.h"
 #include "http/body.h"
@@ -36,6 +37,19 @@ class SseParser {
   std::string event_;
   std::string data_;
   bool has_data_ = false;
+};
+
+// Cuts a byte stream behind whole events, so that an event of somebody else can follow what was given out.
+class SseEventCutter {
+ public:
+  // The events that are whole by now and weren't given out; valid until the next call.
+  std::string_view feed(std::string_view bytes);
+  // What has come of the next one.
+  std::string take_rest() { return std::exchange(rest_, {}); }
+
+ private:
+  std::string rest_;
+  std::string whole_;
 };
 
 // Watches a byte stream for its last event being kSseDone: what breaks off behind that has lost nothing.

@@ -117,8 +117,9 @@ class ForwardedStream final : public http::BodySource {
       }
       const auto piece = co_await next_piece();
       if (piece && !piece->empty()) {
-        passed(*piece);
-        co_return *piece;
+        const auto events = passed(*piece);
+        if (events.empty()) continue;
+        co_return events;
       }
       // Behind [DONE], only the end of the transfer can have been lost.
       if (piece || watch_.done()) break;
@@ -127,15 +128,14 @@ class ForwardedStream final : public http::BodySource {
       if (!again) co_return end_with(broken(request_, end_, piece.error()));
     }
     finish(Outcome::ok);
-    co_return std::string_view();
+    last_words_ = cutter_.take_rest();
+    co_return last_words_;
   }
 
   std::string_view take_ready() override {
     if (std::exchange(ping_first_, false)) return http::kSsePing;
     if (ended_ || acquisition_ || !answer_.streaming()) return {};
-    const auto piece = answer_.source()->take_ready();
-    passed(piece);
-    return piece;
+    return passed(answer_.source()->take_ready());
   }
 
  private:
@@ -157,14 +157,18 @@ class ForwardedStream final : public http::BodySource {
     if (!end_ || started_ || asked_again_) co_return false;
     asked_again_ = true;
     answer_ = {};
+    (void)cutter_.take_rest();
     lease_.give_back();
     acquisition_ = forwarder_.begin_acquire(executor_, request_.model);
     co_return true;
   }
 
-  void passed(std::string_view piece) {
-    started_ = started_ || !piece.empty();
-    watch_.feed(piece);
+  // What goes to the client of a piece: whole events, so that an error can come behind them at any time.
+  std::string_view passed(std::string_view piece) {
+    const auto events = cutter_.feed(piece);
+    started_ = started_ || !events.empty();
+    watch_.feed(events);
+    return events;
   }
 
   void heed_stops() {
@@ -194,6 +198,7 @@ class ForwardedStream final : public http::BodySource {
   Lease lease_;
   http::Body answer_;
   std::string last_words_;
+  http::SseEventCutter cutter_;
   http::SseDoneWatch watch_;
   bool ping_first_ = false;
   bool started_ = false;  // bytes of the answer went to the client

@@ -353,7 +353,39 @@ TEST_F(ForwarderTest, StreamThatBreaksBehindDoneHasLostNothing) {
   server("a").die();
   settle();
   EXPECT_TRUE(client.ended());
-  EXPECT_THAT(client.pieces(), ElementsAre("data: 1\n\ndata: [DO", "NE]\n\n"));
+  EXPECT_THAT(client.pieces(), ElementsAre("data: 1\n\n", "data: [DONE]\n\n"));
+}
+
+// The bytes of an event may come in two reads.
+TEST_F(ForwarderTest, AnErrorNeverStandsInTheMiddleOfAnEvent) {
+  have("a");
+  auto response = forward("a", kStream);
+  request("a").send("data: 1\n\ndata: {\"id\":\"x");
+  settle();
+  auto client = reader(response);
+  request("a").send("y\"}\n");
+  settle();
+  request("a").send("\ndata: {\"id\"");
+  settle();
+  server("a").die();
+  settle();
+  EXPECT_TRUE(client.ended());
+  ASSERT_THAT(client.pieces(), SizeIs(3));
+  EXPECT_EQ(client.pieces()[0], "data: 1\n\n");
+  EXPECT_EQ(client.pieces()[1], "data: {\"id\":\"xy\"}\n\n");
+  EXPECT_TRUE(is_error_event(client.pieces()[2]));
+}
+
+TEST_F(ForwarderTest, WhatEndsWithoutTheEndOfAnEventIsPassedOn) {
+  have("a");
+  auto response = forward("a", kStream);
+  request("a").send("data: 1\n\ndata: 2\n");
+  settle();
+  auto client = reader(response);
+  request("a").end();
+  settle();
+  EXPECT_TRUE(client.ended());
+  EXPECT_EQ(client.text(), "data: 1\n\ndata: 2\n");
 }
 
 TEST_F(ForwarderTest, EightStreamsEndAtOnceWhenTheirBackendDies) {
