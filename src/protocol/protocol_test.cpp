@@ -43,7 +43,6 @@ TEST(Requests, ChatIsFilled) {
   EXPECT_EQ(request->n_probs, 3u);
   EXPECT_EQ(request->tools, R"([{"type":"function","function":{"name":"g"}}])");
   EXPECT_EQ(request->tool_choice, ToolChoice::required);
-  EXPECT_EQ(request->forced_function, "g");
   EXPECT_EQ(request->parallel_tool_calls, false);
   EXPECT_EQ(request->template_kwargs.at(0), (std::pair<std::string, std::string>("enable_thinking", "false")));
   EXPECT_EQ(request->template_kwargs.at(1).second, "\"b\"");
@@ -144,7 +143,6 @@ TEST(Requests, AllowedToolsAreTheOnlyOnes) {
   ASSERT_TRUE(two) << two.error().message;
   EXPECT_EQ(two->tools, R"([{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"h"}}])");
   EXPECT_EQ(two->tool_choice, ToolChoice::automatic);
-  EXPECT_EQ(two->forced_function, "");
   EXPECT_EQ(with("required", R"({"type":"function","function":{"name":"f"}})")->tool_choice, ToolChoice::required);
   EXPECT_THAT(with("auto", R"({"type":"function","function":{"name":"z"}})").error().message, HasSubstr("\"z\""));
   // Tools of other types are not for us.

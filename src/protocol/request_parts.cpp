@@ -122,10 +122,10 @@ ChosenTools chosen_tools(View choice) {
       if (const auto name = function_name(tool)) names.push_back(*name);
     };
     add(choice);
-    chosen.forced = !names.empty();
+    const bool forced = !names.empty();
     const auto allowed = choice.find("allowed_tools");
-    if (!chosen.forced) allowed.find("tools").each_element(add);
-    mode = chosen.forced ? "required" : allowed.find("mode").as_string();
+    if (!forced) allowed.find("tools").each_element(add);
+    mode = forced ? "required" : allowed.find("mode").as_string();
   }
   if (mode == "none") chosen.mode = ToolChoice::none;
   if (mode == "required") chosen.mode = ToolChoice::required;

@@ -32,7 +32,6 @@ std::optional<std::string_view> function_name(json::View tool);
 struct ChosenTools {
   ToolChoice mode = ToolChoice::automatic;
   std::optional<std::vector<std::string_view>> names;  // only these functions; none: all
-  bool forced = false;                                 // the only one of `names` must be called
 };
 ChosenTools chosen_tools(json::View choice);
 

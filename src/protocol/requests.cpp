@@ -146,7 +146,6 @@ std::string function_tools(View tools, const std::optional<std::vector<std::stri
 void fill_tools(ChatRequest& request, View body) {
   const auto chosen = chosen_tools(body.find("tool_choice"));
   request.tool_choice = chosen.mode;
-  if (chosen.forced) request.forced_function = chosen.names->front();
   request.tools = function_tools(body.find("tools"), chosen.names);
   request.parallel_tool_calls = flag(body.find("parallel_tool_calls"));
 }

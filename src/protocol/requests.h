@@ -88,7 +88,6 @@ struct ChatRequest : GenerationRequest {
   // out; empty: none
   std::string tools;
   ToolChoice tool_choice = ToolChoice::automatic;
-  std::string forced_function;  // tool_choice named this one; `tools` holds only it then
   std::optional<bool> parallel_tool_calls;
   std::vector<std::pair<std::string, std::string>> template_kwargs;  // name and JSON text
   std::optional<bool> add_generation_prompt;
