@@ -108,7 +108,6 @@ class WorkerCore {
   std::uint32_t decoding() const;
   bool wants_lane(const Session& session) const;
   void move_aside();
-  void queue_for_lane(Session& session);
   void start_lane(Session& session);
   void give_up_lane();
   void share_threads();

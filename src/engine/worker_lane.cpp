@@ -1,6 +1,7 @@
 // Long prompts beside running streams: into the lane and back.
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -42,20 +43,10 @@ void WorkerCore::move_aside() {
     rest = rest.subspan(1);
   }
   // The others wait for it with what they have in cells: in small chunks they would get nowhere and slow the streams.
-  for (Session* session : rest) queue_for_lane(*session);
-}
-
-// In front of the queue, but behind older ones that wait for the lane: they may have lost their cells, and don't come
-// by here any more.
-void WorkerCore::queue_for_lane(Session& session) {
-  const auto older = [order = session.generation->order](const Session* one) {
-    return one->generation->awaits_lane && one->generation->order < order;
-  };
-  const auto last = std::find_if(waiting_.rbegin(), waiting_.rend(), older);
-  session.generation->awaits_lane = true;
-  std::erase(active_, &session);
-  session.phase = Phase::waiting;
-  waiting_.insert(last.base(), &session);
+  for (Session* session : rest | std::views::reverse) {
+    session->generation->awaits_lane = true;
+    back_to_queue(*session);
+  }
 }
 
 void WorkerCore::start_lane(Session& session) {
