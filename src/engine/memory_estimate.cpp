@@ -317,7 +317,7 @@ Error with_facts(Error error, const LoadOptions& options, const HostMemory& host
   }
   for (const FoundDevice& found : found_devices()) {
     const auto device = std::ranges::find(estimate->devices, name_of(found.handle), &DeviceMemory::device);
-    if (device == estimate->devices.end()) continue;  // to ask a GPU what is free takes memory there
+    if (device == estimate->devices.end()) continue;  // asking opens a GPU that the load leaves alone
     std::size_t free = 0, total = 0;
     ggml_backend_dev_memory(found.handle, &free, &total);
     device->have = free;

@@ -12,7 +12,7 @@ namespace corral::engine {
 namespace {
 
 static_assert(kMaxWorkers <= 64, "a bit for each");
-constexpr std::size_t kBlocks = 1 << 15;  // of each generation: two million tokens, about a megabyte
+constexpr std::size_t kBlocks = 1 << 15;  // of each generation: two million tokens
 
 std::vector<std::uint64_t> block_hashes(std::span<const Token> tokens) {
   std::vector<std::uint64_t> hashes;

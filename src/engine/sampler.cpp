@@ -174,13 +174,12 @@ Result<std::unique_ptr<Sampler>> Sampler::make(const SamplerVocab& vocab, const 
       sampler->biases_, [](const LogitBias& one) { return one.bias == -std::numeric_limits<float>::infinity(); });
   sampler->plain_greedy_ = is_plain_greedy(o) && only_forbids && !sampler->grammar_;
   if (sampler->plain_greedy_) return sampler;
-  try {
+  try {  // libllama tokenises DRY's breakers, and not every vocabulary has all bytes
     SamplerChain made = make_chain(vocab, o);
     sampler->chain_ = std::move(made.chain);
     sampler->short_list_ = made.keeps;
     sampler->window_ = TokenWindow(made.window);
-  } catch (
-      const std::out_of_range& thrown) {  // libllama tokenises the breakers, and not every vocabulary has all bytes
+  } catch (const std::out_of_range& thrown) {
     return fail(errc::invalid_argument,
                 fmt::format("'dry_sequence_breakers' have no token list in this vocabulary ({})", thrown.what()),
                 "dry_sequence_breakers");

@@ -49,7 +49,7 @@ struct Generation {
   Usage usage;
   bool counted = false;      // what it found in cells when it came is in the statistics
   bool was_aside = false;    // its prompt has been in the lane, once is enough
-  bool awaits_lane = false;  // it had a place, and waits until the lane is free
+  bool awaits_lane = false;  // its prompt is for the lane, which another has
   MonoTime posted;
   std::optional<MonoTime> first_pass, first_token;
   MonoTime last_token;
