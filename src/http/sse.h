@@ -39,7 +39,8 @@ class SseParser {
   bool has_data_ = false;
 };
 
-// Cuts a byte stream behind whole events, so that an event of somebody else can follow what was given out.
+// Cuts a byte stream behind whole events (which end with "\n\n", as all here), so that an event of somebody else can
+// follow what was given out.
 class SseEventCutter {
  public:
   // The events that are whole by now and weren't given out; valid until the next call.
