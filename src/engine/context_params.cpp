@@ -12,6 +12,7 @@
 #include "engine/devices.h"
 #include "engine/errors.h"
 #include "engine/guess_length.h"
+#include "engine/pass_rows.h"
 
 namespace corral::engine {
 namespace {
@@ -45,7 +46,7 @@ constexpr std::uint64_t kOneThreadBytes = 16 << 20;
 
 std::uint32_t output_rows(const Model& model, const LoadOptions& options) {
   if (!model.plain_attention()) return options.max_sequences;  // a wrong guess couldn't be taken back
-  return options.max_sequences + most_guesses(options.max_sequences, options.speculative.max_tokens);
+  return options.max_sequences + most_guesses(options.max_sequences, options.speculative.max_tokens) + kMostFillers;
 }
 
 std::uint32_t worker_count(const LoadOptions& options) {

@@ -18,7 +18,8 @@ struct PassView {
   };
   std::vector<Row> sessions;  // all that have a place
   BatchLimits limits;
-  bool alone = false;  // a pass failed, and one of those in it computes by itself: no limit of `limits` counts
+  std::uint32_t fillers = 0;  // rows that nobody wants (pass_rows.h)
+  bool alone = false;         // a pass failed, and one of those in it computes by itself: no limit of `limits` counts
 };
 
 }  // namespace corral::engine

@@ -3,6 +3,9 @@
 // A second row may cost a twentieth of a pass (a GPU waits for the weights anyway) or two passes (a CPU that has fast
 // code for one row only), and eight rows less than seven: nothing but measuring tells. What wasn't measured, or not for
 // long, is taken to be cheap, so that it is tried where that promises something.
+//
+// Passes get dearer as the histories of their sessions grow, for all numbers of rows alike: so each pass also tells
+// something about those that didn't occur lately.
 #pragma once
 
 #include <array>
@@ -16,8 +19,14 @@ class RowCosts {
   void observe(std::uint32_t rows, double ms);
   // What one would take now; in passes of one row as long as nothing was observed. `rows` is at least 1.
   double of(std::uint32_t rows) const;
-  // That many rows were measured, and not too long ago.
+  // That many rows were measured, and not too long ago. At most kMostRows.
   bool measured(std::uint32_t rows) const { return known(rows); }
+  // More than once: a single pass may have been disturbed.
+  bool tried(std::uint32_t rows) const { return known(rows) && seen_[rows].often; }
+
+  // What is known here is known of other conditions, which make all passes dearer or cheaper alike: the next pass shows
+  // by how much. But for passes of one row, of which nothing is known there.
+  RowCosts elsewhere() const;
 
   static constexpr std::uint32_t kMostRows = 128;  // more count as so many
   // Measured passes after which a number of rows that didn't occur in them is unknown again.
@@ -25,12 +34,18 @@ class RowCosts {
 
  private:
   struct Seen {
-    double ms = 0;
+    double part = 0;       // of level_
     std::uint64_t at = 0;  // 0: never
+    bool often = false;
   };
+  double ms(std::uint32_t rows) const { return seen_[rows].part * level_; }
+  void set_level(double level);
   bool known(std::uint32_t rows) const { return seen_[rows].at != 0 && seen_[rows].at + kForgotten > passes_; }
 
   std::array<Seen, kMostRows + 1> seen_ = {};
+  double level_ = 1;         // ms; what all numbers of rows have in common
+  bool level_known_ = true;  // else the next pass of a number of rows that was measured elsewhere tells
+  std::uint64_t here_since_ = 0;
   std::uint64_t passes_ = 0;
 };
 

@@ -40,6 +40,61 @@ TEST(RowCosts, ADearPassIsForgottenInTime) {
   EXPECT_LT(costs.of(8), 30);
 }
 
+TEST(RowCosts, ASinglePassMayHaveBeenDisturbed) {
+  RowCosts costs;
+  costs.observe(7, 300);
+  EXPECT_TRUE(costs.measured(7));
+  EXPECT_FALSE(costs.tried(7));
+  costs.observe(7, 90);
+  EXPECT_TRUE(costs.tried(7));
+  EXPECT_DOUBLE_EQ(costs.of(7), 90);
+  costs.observe(8, 70);
+  costs.observe(8, 200);
+  EXPECT_DOUBLE_EQ(costs.of(8), 70);
+}
+
+// What lies behind: seven rows were seen when histories were short, and must not look quicker than eight later on.
+TEST(RowCosts, WhatGrowsForSomeGrowsForAll) {
+  RowCosts costs;
+  for (int i = 0; i < 2; ++i) costs.observe(7, 90);
+  for (int i = 0; i < 2; ++i) costs.observe(8, 75);
+  for (int i = 0; i < 400; ++i) costs.observe(8, 75 + 0.1 * i);
+  EXPECT_NEAR(costs.of(8), 115, 2);
+  EXPECT_GT(costs.of(7), costs.of(8) * 1.05);
+}
+
+TEST(RowCosts, ADisturbedPassTellsLittle) {
+  RowCosts costs;
+  for (int i = 0; i < 10; ++i) costs.observe(8, 75);
+  costs.observe(8, 7500);
+  EXPECT_LT(costs.of(8), 85);
+}
+
+TEST(RowCosts, ElsewhereOnlyTheLevelDiffers) {
+  RowCosts here;
+  for (int i = 0; i < 2; ++i) {
+    here.observe(7, 90);
+    here.observe(8, 75);
+    here.observe(1, 16);
+  }
+  RowCosts there = here.elsewhere();
+  EXPECT_FALSE(there.measured(1)) << "one row is another matter: it may not gain from more threads";
+  there.observe(8, 150);
+  EXPECT_NEAR(there.of(8), 150, 1e-6);
+  EXPECT_NEAR(there.of(7), 180, 1e-6);
+  EXPECT_NEAR(here.of(8), 75, 1e-6);
+}
+
+TEST(RowCosts, ElsewhereTheFirstPassesMayBeOfWhatWasntKnown) {
+  RowCosts here;
+  for (int i = 0; i < 2; ++i) here.observe(8, 75);
+  RowCosts there = here.elsewhere();
+  for (int i = 0; i < 4; ++i) there.observe(1, 21);
+  there.observe(8, 150);
+  EXPECT_NEAR(there.of(1), 21, 1e-6);
+  EXPECT_NEAR(there.of(8), 150, 1e-6);
+}
+
 TEST(RowCosts, AnyNumberOfRowsIsFine) {
   RowCosts costs;
   costs.observe(5000, 7);

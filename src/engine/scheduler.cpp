@@ -69,12 +69,6 @@ bool wants_even_steps(std::span<const RunnableView> sessions, std::uint32_t long
       sessions, [&](const RunnableView& session) { return session.settled || session.pending >= long_prompt; });
 }
 
-std::uint32_t sessions_per_pass(std::uint32_t running, const RowCosts& costs) {
-  if (running < 2 || running > RowCosts::kMostRows || !costs.measured(running)) return running;
-  if (!costs.measured(1)) return 1;
-  return costs.of(1) * running < costs.of(running) ? 1 : running;
-}
-
 void StepPace::observe(const Pass& pass) {
   const auto learn = [](double& known, double sample) { known = known == 0 ? sample : 0.8 * known + 0.2 * sample; };
   // A few tokens tell little: the pass reads all weights anyway.

@@ -10,8 +10,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/row_costs.h"
-
 namespace corral::engine {
 
 // A session that holds a sequence and wants to run.
@@ -44,11 +42,6 @@ inline constexpr std::uint32_t kSettledAfter = 8;
 // came together wait for each other's prompts, which is over after a few passes, and large passes are quicker for all.
 // Not for prompts of which `long_prompt` tokens and more are left.
 bool wants_even_steps(std::span<const RunnableView> sessions, std::uint32_t long_prompt);
-
-// How many of `running` decoding sessions to take into a pass when nothing else is to be done: all, or one at a time
-// where that is quicker. On CPUs with fast code for a single row, two or three rows can take longer together than one
-// after another. What one row takes is tried out once if it isn't known.
-std::uint32_t sessions_per_pass(std::uint32_t running, const RowCosts& costs);
 
 // How many prompt tokens fit beside running streams, learnt from the passes so far: so many that a step takes about
 // kStretch times as long as without them. Then each stream keeps half of its speed while a prompt comes, and the prompt

@@ -199,19 +199,6 @@ TEST(StepPace, FillsWholeTiles) {
   }
 }
 
-TEST(SessionsPerPass, OneAtATimeWhereThatIsQuicker) {
-  RowCosts costs;
-  EXPECT_EQ(sessions_per_pass(2, costs), 2u) << "nothing is known";
-  costs.observe(2, 47);
-  EXPECT_EQ(sessions_per_pass(2, costs), 1u) << "one row is tried";
-  costs.observe(1, 16);
-  EXPECT_EQ(sessions_per_pass(2, costs), 1u);
-  costs.observe(8, 74);
-  EXPECT_EQ(sessions_per_pass(8, costs), 8u);
-  EXPECT_EQ(sessions_per_pass(1, costs), 1u);
-  EXPECT_EQ(sessions_per_pass(500, costs), 500u);
-}
-
 TEST(StepPace, PromptsAloneTeachWhatATokenCosts) {
   StepPace pace;
   for (int i = 0; i < 50; ++i) pace.observe({.decoding = 0, .prefill = 512, .ms = 1024});

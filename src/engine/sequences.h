@@ -70,6 +70,17 @@ class Sequences {
   // With a split layout, gives the running sessions the lowest ids, without gaps: each gap costs a pass of its own.
   void compact();
 
+  // Where rows that nobody wants can go in a pass of `rows` rows, one of each of the `running` sessions; up to `most`.
+  // Compact before.
+  struct SpareRow {
+    std::int32_t sequence = -1;
+    std::uint32_t position = 0;
+  };
+  void find_spare_rows(std::uint32_t rows, std::uint32_t running, std::uint32_t most,
+                       std::vector<SpareRow>& found) const;
+  // They have been computed: nothing of them stays.
+  void clear_spare_rows(std::span<const SpareRow> rows);
+
   std::uint32_t used_cells() const { return in_sessions_ + prefix_tokens_; }
   // Cells of sessions and prefixes that don't run: every running session's attention passes over them.
   std::uint32_t idle_cells() const;

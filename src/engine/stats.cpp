@@ -27,6 +27,7 @@ std::span<const StatField<WorkerStats>> stat_fields() {
       {"layout_ms", "kv_layout_seconds_total", "Time in changes of the KV layout", counter, &W::layout_ms, kMillis},
       {"drafted_tokens", "drafted_tokens_total", "Tokens guessed ahead", counter, &W::drafted_tokens},
       {"accepted_tokens", "accepted_tokens_total", "Guesses that were right", counter, &W::accepted_tokens},
+      {"filler_rows", "filler_rows_total", "Rows computed to fill up a pass", counter, &W::filler_rows},
       {"lane_prompts", "lane_prompts_total", "Long prompts computed beside running streams", counter, &W::lane_prompts},
       {"lane_tokens", "lane_tokens_total", "Tokens of these", counter, &W::lane_tokens},
       {"decode_ms", "decode_seconds_total", "Time in forward passes", counter, &W::decode_ms, kMillis},

@@ -134,7 +134,7 @@ class WorkerCore {
   std::uint32_t prompt_limit(std::span<const RunnableView> sessions) const;
   static RunnableView view_of(const Session& session);
   void take_turns();
-  static double decode_ms(std::uint32_t streams, const Pace& pace);
+  void add_fillers();
   const RowCosts& costs() const { return options_.measure_rows ? pace().rows : cheap_; }
   void add_drafts();
   std::uint32_t room_behind(const Session& session) const;
@@ -142,7 +142,8 @@ class WorkerCore {
   std::uint32_t fill_batch(std::span<PassItem> items);
   void take_results(std::span<const PassItem> items);
   void take_result(const PassItem& item);
-  static bool without_drafts(std::span<PassItem> items);
+  static bool streams_only(std::span<const PassItem> items);
+  bool without_extras(std::span<PassItem> items);
   void find_blame(std::span<const PassItem> items);
   Session* next_suspect() const;
 
@@ -198,7 +199,9 @@ class WorkerCore {
   std::vector<std::uint64_t> prefilling_;
   BatchLimits limits_;  // of the latest pass
   std::vector<PassItem> items_;
-  bool measuring_ = false;  // prompts wait until this pass has shown what running streams take
+  std::vector<Sequences::SpareRow> spare_rows_;  // of the latest pass, behind those of its items
+  bool in_turns_ = false;                        // the running streams compute one at a time
+  bool measuring_ = false;                       // prompts wait until this pass has shown what running streams take
   std::vector<Guess> drafts_;
   std::vector<GuessList> guess_lists_;
   std::string piece_;

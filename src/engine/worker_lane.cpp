@@ -72,7 +72,7 @@ void WorkerCore::start_lane(Session& session) {
   session.phase = Phase::aside;
   aside_ = &session;
   lane_busy_ = true;
-  if (counters_.lane_prompts == 0) paces_[1] = paces_[0];  // better than nothing
+  if (counters_.lane_prompts == 0) paces_[1] = {.steps = paces_[0].steps, .rows = paces_[0].rows.elsewhere()};
   share_threads();
   lane_->start(std::move(job));
 }

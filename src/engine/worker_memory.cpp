@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/errors.h"
+#include "engine/pass_rows.h"
 #include "engine/worker_core.h"
 
 namespace corral::engine {
@@ -64,7 +65,7 @@ void WorkerCore::choose_memory() {
     const auto decoding = static_cast<std::uint32_t>(
         std::ranges::count_if(layout_views_, [](const LayoutView& v) { return v.tokens - v.cached == 1; }));
     constexpr double kUnknownPassMs = 100;
-    const double pass_ms = decode_ms(decoding, pace());
+    const double pass_ms = streams_ms(decoding, pace().rows);
     LayoutFacts facts{.now = shape_,
                       .made = memory_ != nullptr,
                       .cells = n_ctx_,

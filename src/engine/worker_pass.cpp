@@ -4,20 +4,35 @@
 #include <utility>
 
 #include "engine/errors.h"
+#include "engine/pass_rows.h"
 #include "engine/worker_core.h"
 
 namespace corral::engine {
+namespace {
+
+constexpr Token kFillerToken = 0;
+
+}  // namespace
 
 void WorkerCore::compute_pass() {
   sequences_.compact();
   plan_pass();
   add_drafts();
+  add_fillers();
   ++pass_;
   decode(items_);
 }
 
+// Each of the pass's sessions has sampled the token that it computes.
+bool WorkerCore::streams_only(std::span<const PassItem> items) {
+  return std::ranges::all_of(items, [](const PassItem& item) {
+    return item.tokens == 1 && item.session->pending() == 1 && item.session->generation->usage.completion_tokens > 0;
+  });
+}
+
 void WorkerCore::plan_pass() {
   items_.clear();
+  spare_rows_.clear();
   measuring_ = false;
   if (Session* const suspect = next_suspect()) {
     items_.push_back({.session = suspect, .tokens = std::min(suspect->pending(), batch_.capacity())});
@@ -52,22 +67,13 @@ std::uint32_t WorkerCore::prompt_limit(std::span<const RunnableView> sessions) c
   return prompt_allowance(decoding, pace());
 }
 
-// What so many running streams take for a token each, without prompts; 0: not known.
-double WorkerCore::decode_ms(std::uint32_t streams, const Pace& pace) {
-  const std::uint32_t rows = std::min(streams, RowCosts::kMostRows);
-  const RowCosts& known = pace.rows;
-  if (rows == 0 || !known.measured(rows)) return 0;
-  const double together = known.of(rows);
-  return known.measured(1) ? std::min(together, rows * known.of(1)) : together;
-}
-
 // Prompt tokens that go beside `decoding` running streams. Those that wait for a place count: the sooner the prompts
 // are through, the sooner places are free. How long the streams take alone has to be known first; but where more wait
 // than run, a pass to find that out would hold up more than it is worth.
 std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding, const Pace& pace) const {
   const auto all = static_cast<std::uint32_t>(active_.size() + waiting_.size());
   const std::uint32_t prompts = all - std::min(all, decoding);
-  const double alone = decode_ms(decoding, pace);
+  const double alone = streams_ms(decoding, pace.rows);
   if (decoding > 0 && alone == 0 && prompts <= decoding) return 0;
   return pace.steps.allowance(decoding, alone, prompts, options_.target_step_ms, batch_.capacity());
 }
@@ -75,10 +81,26 @@ std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding, const Pace& p
 // Nothing but decoding sessions: those that waited longest go first where not all go at once.
 void WorkerCore::take_turns() {
   const auto running = static_cast<std::uint32_t>(items_.size());
-  const std::uint32_t at_once = sessions_per_pass(running, costs());
-  if (at_once == running) return;
+  sequences_.find_spare_rows(running, running, kMostFillers, spare_rows_);
+  const auto fillers = static_cast<std::uint32_t>(spare_rows_.size());
+  const std::uint32_t at_once =
+      sessions_per_pass({.running = running, .fillers = fillers, .in_turns = in_turns_}, costs());
+  in_turns_ = at_once < running;
+  spare_rows_.clear();
+  if (!in_turns_) return;
   std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->last_used; });
   items_.resize(at_once);
+}
+
+// Rows that nobody wants, where the running streams are quicker with them.
+void WorkerCore::add_fillers() {
+  const auto running = static_cast<std::uint32_t>(items_.size());
+  if (running < 2 || running < active_.size() || !streams_only(items_)) return;
+  std::uint32_t rows = 0;
+  for (const PassItem& item : items_) rows += item.tokens + item.drafted + item.fillers;
+  const std::uint32_t room = batch_.capacity() - std::min(batch_.capacity(), rows);
+  sequences_.find_spare_rows(rows, running, std::min(kMostFillers, room), spare_rows_);
+  spare_rows_.resize(filled_rows(rows, static_cast<std::uint32_t>(spare_rows_.size()), costs()) - rows);
 }
 
 // Guesses behind the tokens of decoding sessions, where a pass isn't full without them.
@@ -87,10 +109,7 @@ void WorkerCore::add_drafts() {
   if (measuring_ || !drafter_ || options_.draft_tokens == 0 || !memory_->divisible() ||
       active_.size() > options_.draft_active)
     return;
-  const auto decodes = [](const PassItem& item) {
-    return item.tokens == 1 && item.session->pending() == 1 && item.session->generation->usage.completion_tokens > 0;
-  };
-  if (items_.empty() || next_suspect() != nullptr || !std::ranges::all_of(items_, decodes)) return;
+  if (items_.empty() || next_suspect() != nullptr || !streams_only(items_)) return;
   const auto rows = static_cast<std::uint32_t>(items_.size());
   // In a pool guesses take what is free when everybody has a cell for its own token: a pass that doesn't fit would be
   // refused first, and computed without them then.
@@ -154,6 +173,8 @@ std::uint32_t WorkerCore::fill_batch(std::span<PassItem> items) {
       prefilling_.push_back(session.id());
     }
   }
+  // With logits: the last matrix is computed for whole tiles, too.
+  for (const Sequences::SpareRow& row : spare_rows_) batch_.add(kFillerToken, row.position, row.sequence, true);
   return prefill;
 }
 
@@ -170,32 +191,37 @@ void WorkerCore::decode(std::span<PassItem> items) {
   box_->begin_pass(prefilling_);
   const DecodeStatus status = memory_->decode(batch_);
   box_->end_pass();
+  sequences_.clear_spare_rows(spare_rows_);
   const double ms = std::chrono::duration<double, std::milli>(clock_() - begin).count();
   counters_.decode_ms += ms;
 
   switch (status) {
-    case DecodeStatus::ok:
+    case DecodeStatus::ok: {
+      const auto fillers = static_cast<std::uint32_t>(spare_rows_.size());
+      const std::uint32_t tokens = batch_.size() - fillers;
       ++counters_.steps;
-      counters_.batch_tokens += batch_.size();
+      counters_.batch_tokens += tokens;
+      counters_.filler_rows += fillers;
       counters_.prompt_tokens += prefill;
       if (prefill > 0) {
-        const std::uint32_t decoding = batch_.size() - prefill;
+        const std::uint32_t decoding = tokens - prefill;
         counters_.prompt_ms += ms;
-        const double alone = decode_ms(decoding, pace());
+        const double alone = streams_ms(decoding, pace().rows);
         if (decoding == 0 || alone > 0)
           pace().steps.observe({.decoding = decoding, .prefill = prefill, .ms = ms, .decode_ms = alone});
       } else {
         pace().rows.observe(batch_.size(), ms);
       }
-      counters_.last_batch = batch_.size();
-      counters_.step_tokens.observe(batch_.size());
+      counters_.last_batch = tokens;
+      counters_.step_tokens.observe(tokens);
       counters_.step_sessions.observe(static_cast<double>(items.size()));
-      counters_.max_batch = std::max(counters_.max_batch, batch_.size());
+      counters_.max_batch = std::max(counters_.max_batch, tokens);
       take_results(items);
       break;
+    }
     case DecodeStatus::no_room:
-      // Guesses are never worth anybody's cells.
-      if (without_drafts(items)) return decode(items);
+      // Guesses are never worth anybody's cells, and rows that nobody wants even less.
+      if (without_extras(items)) return decode(items);
       make_room();
       break;
     case DecodeStatus::aborted:
@@ -205,7 +231,7 @@ void WorkerCore::decode(std::span<PassItem> items) {
       break;
     case DecodeStatus::failed:
       // Nobody answers for a guess.
-      if (items.size() == 1 && without_drafts(items)) {
+      if (items.size() == 1 && without_extras(items)) {
         sequences_.resync(*items.front().session);
         items.front().tokens = std::min(items.front().tokens, items.front().session->pending());
         return decode(items);
@@ -215,9 +241,10 @@ void WorkerCore::decode(std::span<PassItem> items) {
   }
 }
 
-// Takes the guesses out of a pass; false if there were none.
-bool WorkerCore::without_drafts(std::span<PassItem> items) {
-  bool any = false;
+// Takes what nobody waits for out of a pass, guesses and rows that fill it up; false if there was nothing.
+bool WorkerCore::without_extras(std::span<PassItem> items) {
+  bool any = !spare_rows_.empty();
+  spare_rows_.clear();
   for (PassItem& item : items) any |= std::exchange(item.drafted, 0u) + std::exchange(item.fillers, 0u) > 0;
   return any;
 }

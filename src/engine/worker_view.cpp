@@ -55,7 +55,10 @@ std::vector<SessionView> WorkerCore::sessions(std::uint32_t worker) const {
 }
 
 PassView WorkerCore::pass() const {
-  PassView view{.sessions = {}, .limits = limits_, .alone = next_suspect() != nullptr};
+  PassView view{.sessions = {},
+                .limits = limits_,
+                .fillers = static_cast<std::uint32_t>(spare_rows_.size()),
+                .alone = next_suspect() != nullptr};
   for (const Session* session : active_) {
     PassView::Row& row = view.sessions.emplace_back();
     row.session = session->shared->id;

@@ -19,11 +19,13 @@ PassView::Row prompt(std::uint64_t session, std::uint32_t pending, std::uint32_t
 }
 
 // Of a pass for 40 tokens, 20 of prompts beside running streams.
-std::optional<std::string> rule(std::vector<PassView::Row> rows, bool alone = false) {
-  const PassView pass{
-      .sessions = std::move(rows), .limits = {.tokens = 40, .outputs = 4, .prefill = 20}, .alone = alone};
+std::optional<std::string> rule(std::vector<PassView::Row> rows, bool alone = false, std::uint32_t fillers = 0) {
+  const PassView pass{.sessions = std::move(rows),
+                      .limits = {.tokens = 40, .outputs = 4, .prefill = 20},
+                      .fillers = fillers,
+                      .alone = alone};
   Batch batch(40);
-  for (std::uint32_t i = 0; i < sum_of(pass).tokens; ++i) batch.add(1, i, 0, false);
+  for (std::uint32_t i = 0; i < sum_of(pass).tokens + fillers; ++i) batch.add(1, i, 0, false);
   return broken_rule(pass, batch);
 }
 
@@ -32,6 +34,7 @@ TEST(PassRules, AFairPassBreaksNone) {
   EXPECT_EQ(rule({prompt(2, 100, 35), prompt(3, 5, 5)}), std::nullopt);
   EXPECT_EQ(rule({stream(1, 0), stream(2)}), std::nullopt) << "streams may take turns";
   EXPECT_EQ(rule({stream(1, 0), prompt(2, 100, 40)}, true), std::nullopt);
+  EXPECT_EQ(rule({stream(1), stream(2), stream(3)}, false, 1), std::nullopt) << "whole tiles";
 }
 
 TEST(PassRules, TellWhatIsUnfair) {
@@ -40,6 +43,7 @@ TEST(PassRules, TellWhatIsUnfair) {
   EXPECT_THAT(rule({stream(1), prompt(2, 100, 19)}), Optional(HasSubstr("and 100 wait")));
   EXPECT_THAT(rule({stream(1), prompt(2, 100, 9), prompt(3, 11, 11)}), Optional(HasSubstr("the oldest prompt")));
   EXPECT_THAT(rule({prompt(2, 41, 41)}), Optional(HasSubstr("a pass of")));
+  EXPECT_THAT(rule({stream(1), stream(2), prompt(3, 20, 20)}, false, 1), Optional(HasSubstr("nobody wants")));
   EXPECT_THAT(rule({stream(1), prompt(2, 10, 10)}, true), Optional(HasSubstr("who is to blame")));
 }
 

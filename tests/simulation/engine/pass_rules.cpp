@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/pass_rows.h"
+
 namespace corral::engine::simulation {
 namespace {
 
@@ -48,8 +50,10 @@ PassSum sum_of(const PassView& pass) {
 
 std::optional<std::string> broken_rule(const PassView& pass, const Batch& batch) {
   const PassSum sum = sum_of(pass);
-  if (sum.tokens != batch.size())
-    return fmt::format("a pass of {} tokens, where {} were planned", batch.size(), sum.tokens);
+  if (sum.tokens + pass.fillers != batch.size())
+    return fmt::format("a pass of {} tokens, where {} and {} were planned", batch.size(), sum.tokens, pass.fillers);
+  if (pass.fillers > 0 && (sum.prompts > 0 || pass.alone || pass.fillers > kMostFillers))
+    return fmt::format("{} rows that nobody wants", pass.fillers);
   if (batch.size() > batch.capacity()) return fmt::format("a pass of {} tokens", batch.size());
   for (const PassView::Row& row : pass.sessions) {
     if (row.tokens > row.state.pending)

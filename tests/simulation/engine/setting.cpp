@@ -4,6 +4,7 @@
 #include <array>
 #include <random>
 
+#include "engine/pass_rows.h"
 #include "simulation/engine/fake_parts.h"
 
 namespace corral::engine::simulation {
@@ -36,7 +37,7 @@ Setting pick_setting(std::uint64_t variety) {
   worker.move_cell_ms = one_of(0.0, 1e-3);
   worker.draft_tokens = one_of(0u, 0u, 4u);
   worker.draft_active = memory.most_running;
-  memory.most_outputs = memory.most_running + most_guesses(memory.most_running, worker.draft_tokens);
+  memory.most_outputs = memory.most_running + most_guesses(memory.most_running, worker.draft_tokens) + kMostFillers;
   setting.stream_tokens = one_of(0u, 4u, 64u);
   worker.threads = {4, 4};
   worker.lane_tokens = of_lane() % 2 == 0 ? 20 : 60;

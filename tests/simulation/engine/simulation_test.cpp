@@ -62,18 +62,19 @@ TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
     sum.in_parts += outcome.in_parts;
     sum.crossed += outcome.crossed;
     sum.failed += outcome.failed;
+    sum.fillers += outcome.fillers;
   }
   // The lives must be eventful, or the rules weren't tried.
   for (const std::uint64_t count :
        {sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared, sum.layout_changes, sum.accepted,
-        sum.in_lane, sum.in_parts, sum.crossed, sum.failed})
+        sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers})
     EXPECT_GT(count, steps / 10'000);
   fmt::print(
       "{} lives, {} passes, {} tokens, {} preemptions, {} parked, {} restored, {} shared, {} changes of layout, {} "
       "guesses right, {} prompts in the lane, {} tokens in parts, {} parked by one worker and put back by another, {} "
-      "failed\n",
+      "failed, {} rows to fill up passes\n",
       seed, sum.passes, sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared, sum.layout_changes,
-      sum.accepted, sum.in_lane, sum.in_parts, sum.crossed, sum.failed);
+      sum.accepted, sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers);
 }
 
 }  // namespace

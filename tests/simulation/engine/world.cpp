@@ -245,6 +245,7 @@ class World {
       outcome_.layout_changes += stats.layout_changes;
       outcome_.accepted += stats.accepted_tokens;
       outcome_.in_lane += stats.lane_prompts;
+      outcome_.fillers += stats.filler_rows;
       if (setting_.worker.layout == KvLayout::split) outcome_.in_parts += stats.predicted_tokens;
       if (!worker->in_flight().wait_until_empty(MonoTime::min())) violate("a generation is said to run when none does");
     }

@@ -26,6 +26,7 @@ struct Outcome {
   std::uint64_t in_parts = 0;  // tokens where parts are wanted whatever comes
   std::uint64_t crossed = 0;   // times that a worker took what another one had parked
   std::uint64_t failed = 0;    // generations, for tokens that can't be computed
+  std::uint64_t fillers = 0;   // rows that nobody wanted
 };
 
 // `variety` picks the world: cells, batch, places, kind of memory, layout, guesses, lane, workers.

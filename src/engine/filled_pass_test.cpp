@@ -1,0 +1,74 @@
+// Rows that fill up a pass (pass_rows.h) show nowhere: not in the answers, and not in anybody's cells. Each number of
+// rows is tried, so that some passes are filled up on any machine.
+#include "engine/test_support.h"
+
+namespace corral::engine::test {
+namespace {
+
+constexpr std::uint32_t kTokens = 60;
+
+std::vector<Token> prompt(std::uint32_t i) { return some_tokens(20 + i, i + 1); }
+
+LoadOptions options_for(const std::string& model, KvLayout layout) {
+  LoadOptions options = load_options(model);
+  options.max_sequences = 4;
+  options.kv_layout = layout;
+  options.speculative.max_tokens = 0;
+  return options;
+}
+
+class FilledPass : public ::testing::TestWithParam<KvLayout> {};
+INSTANTIATE_TEST_SUITE_P(Layouts, FilledPass, ::testing::Values(KvLayout::unified, KvLayout::split),
+                         [](const auto& info) { return info.param == KvLayout::split ? "parts" : "pool"; });
+
+TEST_P(FilledPass, ShowsInNoAnswerAndInNoCells) {
+  const auto engine = load(options_for("tiny-llama", GetParam()));
+  const Reference reference("tiny-llama");
+  // In parts, the rows go behind what this one has computed.
+  const SessionId idle = session_with(*engine, some_tokens(40, 9));
+  const std::vector<Token> said = generate(*engine, idle, endless(5)).tokens;
+  std::vector<SessionId> sessions;
+  std::vector<StreamHandle> streams;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    sessions.push_back(session_with(*engine, prompt(i)));
+    streams.push_back(*engine->generate_stream(sessions[i], endless(kTokens)));
+  }
+  for (std::uint32_t i = 0; i < 3; ++i)
+    EXPECT_TRUE(reference.is_greedy(prompt(i), drain(streams[i]).tokens, true)) << i;
+  const WorkerStats stats = engine->stats().total();
+  EXPECT_GT(stats.filler_rows, 0u);
+  EXPECT_EQ(stats.batch_tokens, stats.prompt_tokens + stats.predicted_tokens - 4) << "the first ones follow prompts";
+  EXPECT_EQ(stats.step_tokens.sum(), static_cast<double>(stats.batch_tokens));
+
+  const Answer more = generate(*engine, idle, endless(20));
+  EXPECT_EQ(more.finish.usage.cached_tokens, 40u + 4);
+  EXPECT_TRUE(reference.is_greedy(some_tokens(40, 9) + said, more.tokens, true));
+  sessions.push_back(idle);
+  for (const SessionId session : sessions) EXPECT_TRUE(engine->end_session(session));
+  engine->downsize();
+  EXPECT_EQ(engine->stats().total().kv_used, 0u);
+}
+
+TEST(FilledPasses, WhatCannotBeCutBackIsNotFilledUp) {
+  const auto engine = load(options_for("tiny-mamba", KvLayout::unified));
+  std::vector<StreamHandle> streams;
+  for (std::uint32_t i = 0; i < 3; ++i)
+    streams.push_back(*engine->generate_stream(session_with(*engine, prompt(i)), endless(kTokens)));
+  for (auto& stream : streams) drain(stream);
+  EXPECT_EQ(engine->stats().total().filler_rows, 0u);
+}
+
+// All cells are somebody's: the streams get on as without.
+TEST(FilledPasses, NobodyLosesCellsForIt) {
+  LoadOptions options = options_for("tiny-llama", KvLayout::unified);
+  options.n_ctx = 256;
+  const auto engine = load(options);
+  std::vector<StreamHandle> streams;
+  for (std::uint32_t i = 0; i < 3; ++i)
+    streams.push_back(*engine->generate_stream(session_with(*engine, some_tokens(20, i + 1)), endless(65)));
+  for (auto& stream : streams) EXPECT_EQ(drain(stream).finish.reason, StopReason::length);
+  EXPECT_EQ(engine->stats().total().preemptions, 0u) << "255 tokens in 256 cells";
+}
+
+}  // namespace
+}  // namespace corral::engine::test
