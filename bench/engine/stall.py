@@ -6,10 +6,11 @@ from harness.prompts import Prompts, completion
 
 TITLE = "Stall"
 METHOD = ("Seven streams of letters (each token is seen as a piece of text). Undisturbed: the times between two pieces "
-          "while all seven run. Disturbed: the times that reach into the stretch from the newcomer's request to its first "
-          "token. The seven go on until the newcomer has its answer.")
+          "while all seven run, for as many tokens as they make beside the newcomer: steps get longer as answers do. Disturbed: "
+          "the times that reach into the stretch from the newcomer's request to its first token. The seven go on until "
+          "the newcomer has its answer.")
 RUNNING, PROMPT, NEWCOMER = 7, 32, 8000
-UNDISTURBED, LONGEST = 200, 1000  # tokens of the seven
+LEAST, LONGEST = 200, 1000  # tokens of the seven
 CELLS = 16384
 
 
@@ -23,21 +24,22 @@ def running(prompts, tokens, **conditions):
     return [load.request(f"running {number}", completion(prompts.tokens(PROMPT), tokens), **conditions) for number in range(RUNNING)]
 
 
-def undisturbed(server, prompts):
-    streams = load.run(server, running(prompts, UNDISTURBED)).streams
+def undisturbed(server, prompts, tokens):
+    streams = load.run(server, running(prompts, tokens)).streams
     begin, end = max(stream.pieces[0] for stream in streams), min(stream.pieces[-1] for stream in streams)
     return [gap for stream in streams for gap in stream.gaps(begin, end)]
 
 
 def disturbed(server, prompts):
-    """The gaps of the seven and the newcomer's time to its first token."""
+    """The gaps of the seven, the newcomer's time to its first token, and how many tokens each of the seven had by then."""
     newcomer = load.request("newcomer", completion(prompts.tokens(NEWCOMER), 4), after_events=8)
     done = load.run(server, [*running(prompts, LONGEST, background=True), newcomer])
     came, = done.named("newcomer")
     streams = done.named("running")
     if any(stream.ended >= 0 and stream.ended < came.pieces[0] for stream in streams):
         report.note("  a running stream ended before the newcomer's first token: the prompt took long")
-    return [gap for stream in streams for gap in stream.gaps(came.began, came.pieces[0])], came.first_token()
+    tokens = max(sum(piece <= came.pieces[0] for piece in stream.pieces) for stream in streams)
+    return [gap for stream in streams for gap in stream.gaps(came.began, came.pieces[0])], came.first_token(), tokens
 
 
 def one_server(server, rounds):
@@ -45,8 +47,8 @@ def one_server(server, rounds):
     load.run(server, running(prompts, 8))
     quiet, pairs = [], []
     for _ in range(rounds):
-        quiet.append(p99(undisturbed(server, prompts)))
-        gaps, first_token = disturbed(server, prompts)
+        gaps, first_token, tokens = disturbed(server, prompts)
+        quiet.append(p99(undisturbed(server, prompts, max(LEAST, tokens))))
         pairs.append((p99(gaps), max(gaps), report.median(gaps), first_token))
     columns = [report.median(column) for column in zip(*pairs)]
     return report.median(quiet), *columns

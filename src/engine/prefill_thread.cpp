@@ -2,7 +2,22 @@
 
 #include <utility>
 
+#include <sys/resource.h>
+
 namespace corral::engine {
+namespace {
+
+// Who sends the streams' tokens needs a core for a moment, too, and where both are computing it is taken from one of
+// them: from the lane, so that the streams' steps stay even. Also for the compute threads that the lane starts.
+constexpr int kNice = 5;
+
+void step_back() {
+#ifdef __linux__
+  setpriority(PRIO_PROCESS, 0, kNice);  // of this thread only; elsewhere it would be the process
+#endif
+}
+
+}  // namespace
 
 PrefillThread::PrefillThread(LaneMemoryMaker make, std::function<void(PrefillResult)> deliver)
     : make_(std::move(make)), deliver_(std::move(deliver)) {}
@@ -28,6 +43,7 @@ void PrefillThread::start(PrefillJob job) {
 }
 
 void PrefillThread::run() {
+  step_back();
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return job_ || closed_; });
