@@ -28,13 +28,20 @@ TEST(Endings, LengthAtMaxNewTokens) {
   EXPECT_GT(answer.finish.timings.prompt_ms, 0);
 }
 
-TEST(Endings, MaxNewTokensZeroEndsAtOnceWithLength) {
+TEST(Endings, MaxNewTokensZeroComputesWhatIsThereAndNoMore) {
   const auto service = load(load_options("tiny-llama"));
-  const SessionId session = session_with(*service, some_tokens(10));
+  const SessionId session = session_with(*service, some_tokens(100));
   const Answer nothing = generate(*service, session, endless(0));
   EXPECT_EQ(nothing.finish.reason, StopReason::length);
   EXPECT_TRUE(nothing.tokens.empty());
-  EXPECT_TRUE(Reference("tiny-llama").is_greedy(some_tokens(10), generate(*service, session, endless(5)).tokens, true));
+  EXPECT_EQ(nothing.finish.usage.completion_tokens, 0u);
+  service->sessions();  // behind the pass
+  EXPECT_EQ(service->stats().total().prompt_tokens, 100u);
+  EXPECT_EQ(service->stats().total().predicted_tokens, 0u);
+
+  const Answer answer = generate(*service, session, endless(5));
+  EXPECT_EQ(answer.finish.usage.cached_tokens, 99u) << "all but the last one, for its logits";
+  EXPECT_TRUE(Reference("tiny-llama").is_greedy(some_tokens(100), answer.tokens, true));
 }
 
 TEST(Endings, NothingPendingIsAnError) {

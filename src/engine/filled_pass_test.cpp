@@ -5,9 +5,9 @@
 namespace corral::engine::test {
 namespace {
 
-constexpr std::uint32_t kTokens = 60;
+constexpr std::uint32_t kTokens = 200;
 
-std::vector<Token> prompt(std::uint32_t i) { return some_tokens(20 + i, i + 1); }
+std::vector<Token> prompt(std::uint32_t i) { return some_tokens(60 + i, i + 1); }
 
 LoadOptions options_for(const std::string& model, KvLayout layout) {
   LoadOptions options = load_options(model);
@@ -24,15 +24,16 @@ INSTANTIATE_TEST_SUITE_P(Layouts, FilledPass, ::testing::Values(KvLayout::unifie
 TEST_P(FilledPass, ShowsInNoAnswerAndInNoCells) {
   const auto engine = load(options_for("tiny-llama", GetParam()));
   const Reference reference("tiny-llama");
-  // In parts, the rows go behind what this one has computed.
-  const SessionId idle = session_with(*engine, some_tokens(40, 9));
-  const std::vector<Token> said = generate(*engine, idle, endless(5)).tokens;
   std::vector<SessionId> sessions;
   std::vector<StreamHandle> streams;
   for (std::uint32_t i = 0; i < 3; ++i) {
     sessions.push_back(session_with(*engine, prompt(i)));
     streams.push_back(*engine->generate_stream(sessions[i], endless(kTokens)));
   }
+  // In parts it has the last one, and the rows go behind what it has computed. A single pass of four isn't enough to
+  // know what four rows take.
+  const SessionId idle = session_with(*engine, some_tokens(40, 9));
+  const std::vector<Token> said = generate(*engine, idle, endless(2)).tokens;
   for (std::uint32_t i = 0; i < 3; ++i)
     EXPECT_TRUE(reference.is_greedy(prompt(i), drain(streams[i]).tokens, true)) << i;
   const WorkerStats stats = engine->stats().total();
@@ -41,8 +42,9 @@ TEST_P(FilledPass, ShowsInNoAnswerAndInNoCells) {
   EXPECT_EQ(stats.step_tokens.sum(), static_cast<double>(stats.batch_tokens));
 
   const Answer more = generate(*engine, idle, endless(20));
-  EXPECT_EQ(more.finish.usage.cached_tokens, 40u + 4);
+  EXPECT_EQ(more.finish.usage.cached_tokens, 40u + 1);
   EXPECT_TRUE(reference.is_greedy(some_tokens(40, 9) + said, more.tokens, true));
+  EXPECT_EQ(engine->stats().total().restored, 0u) << "it lost its cells: the test is of no use";
   sessions.push_back(idle);
   for (const SessionId session : sessions) EXPECT_TRUE(engine->end_session(session));
   engine->downsize();
@@ -56,18 +58,6 @@ TEST(FilledPasses, WhatCannotBeCutBackIsNotFilledUp) {
     streams.push_back(*engine->generate_stream(session_with(*engine, prompt(i)), endless(kTokens)));
   for (auto& stream : streams) drain(stream);
   EXPECT_EQ(engine->stats().total().filler_rows, 0u);
-}
-
-// All cells are somebody's: the streams get on as without.
-TEST(FilledPasses, NobodyLosesCellsForIt) {
-  LoadOptions options = options_for("tiny-llama", KvLayout::unified);
-  options.n_ctx = 256;
-  const auto engine = load(options);
-  std::vector<StreamHandle> streams;
-  for (std::uint32_t i = 0; i < 3; ++i)
-    streams.push_back(*engine->generate_stream(session_with(*engine, some_tokens(20, i + 1)), endless(65)));
-  for (auto& stream : streams) EXPECT_EQ(drain(stream).finish.reason, StopReason::length);
-  EXPECT_EQ(engine->stats().total().preemptions, 0u) << "255 tokens in 256 cells";
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ class KvMemory {
   // Sequence ids that may be used: first_sequence() .. first_sequence() + sequence_ids() - 1.
   virtual std::int32_t first_sequence() const = 0;
   virtual std::uint32_t sequence_ids() const = 0;
-  // An id below these, empty, for what doesn't outlast a pass; -1: there is none.
+  // An id below these for what doesn't outlast a call (save() may use it) or a pass: empty otherwise; -1: there is
+  // none.
   std::int32_t spare_sequence() const { return first_sequence() - 1; }
   // Most tokens that one sequence can hold.
   std::uint32_t cells_per_sequence() const { return shape().unified() ? n_ctx() : n_ctx() / shape().streams; }

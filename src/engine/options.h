@@ -147,7 +147,7 @@ struct GrammarOptions {
 };
 
 struct GenerateOptions {
-  std::uint32_t max_new_tokens = 0xFFFFFFFF;  // 0 ends at once with `length`
+  std::uint32_t max_new_tokens = 0xFFFFFFFF;  // 0: only computes what is there
   SamplingOptions sampling = {};
   std::optional<GrammarOptions> grammar = {};
   std::vector<std::string> stop = {};        // the text ends before the first of these

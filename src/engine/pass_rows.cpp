@@ -15,6 +15,10 @@ constexpr double kChange = 0.08;
 
 std::uint32_t whole_tiles(std::uint32_t rows, std::uint32_t tile) { return (rows + tile - 1) / tile * tile; }
 
+bool may_fill(std::uint32_t rows, std::uint32_t fillers, std::uint32_t whole) {
+  return whole > rows && whole <= rows + std::min(rows, fillers) && whole <= RowCosts::kMostRows;
+}
+
 }  // namespace
 
 std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers, const RowCosts& costs) {
@@ -24,7 +28,7 @@ std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers, const RowCo
   double best_ms = costs.of(rows) * (1 - kLeastGain);
   for (const std::uint32_t tile : kTiles) {
     const std::uint32_t whole = whole_tiles(rows, tile);
-    if (whole == rows || whole > rows + fillers || whole > RowCosts::kMostRows) continue;
+    if (!may_fill(rows, fillers, whole)) continue;
     if (!costs.tried(whole)) return whole;
     if (costs.of(whole) >= best_ms) continue;
     best = whole;
@@ -33,32 +37,34 @@ std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers, const RowCo
   return best;
 }
 
-double streams_ms(std::uint32_t streams, const RowCosts& costs) {
-  const std::uint32_t rows = std::min(streams, RowCosts::kMostRows);
-  if (rows == 0) return 0;
+double streams_ms(const StreamsView& streams, const RowCosts& costs) {
+  const std::uint32_t rows = std::min(streams.running, RowCosts::kMostRows);
+  // What was measured once and then not for long was filled up or went in turns since.
+  if (rows == 0 || !costs.met(rows)) return 0;
   double least = 0;
   const auto consider = [&](std::uint32_t computed, std::uint32_t passes) {
-    if (computed > RowCosts::kMostRows || !costs.measured(computed)) return;
+    if (!costs.measured(computed)) return;
     const double ms = passes * costs.of(computed);
     if (least == 0 || ms < least) least = ms;
   };
   consider(rows, 1);
-  if (rows > 1) {
-    for (const std::uint32_t tile : kTiles) consider(whole_tiles(rows, tile), 1);
-    if (least > 0) consider(1, rows);
+  for (const std::uint32_t tile : kTiles) {
+    const std::uint32_t whole = whole_tiles(rows, tile);
+    if (may_fill(rows, streams.fillers, whole)) consider(whole, 1);
   }
+  consider(1, rows);
   return least;
 }
 
-std::uint32_t sessions_per_pass(const StreamsView& streams, const RowCosts& costs) {
+Turn sessions_per_pass(const StreamsView& streams, const RowCosts& costs) {
   const std::uint32_t running = streams.running;
-  if (running < 2 || running > RowCosts::kMostRows) return running;
+  if (running < 2 || running > RowCosts::kMostRows) return {.sessions = running};
   const std::uint32_t filled = filled_rows(running, streams.fillers, costs);
-  if (!costs.tried(filled)) return running;
-  if (!costs.tried(1)) return 1;
+  if (!costs.tried(filled)) return {.sessions = running, .trial = true};
+  if (!costs.tried(1)) return {.sessions = 1, .trial = true};
   const double in_turns = costs.of(1) * running, together = costs.of(filled);
   const double margin = streams.in_turns ? 1 + kChange : 1 - kChange;
-  return in_turns < together * margin ? 1 : running;
+  return {.sessions = in_turns < together * margin ? 1 : running};
 }
 
 }  // namespace corral::engine

@@ -15,21 +15,26 @@ namespace corral::engine {
 // Rows that may be added to a pass.
 inline constexpr std::uint32_t kMostFillers = 7;
 
-// How many rows to compute where `rows` are wanted and up to `fillers` more may be added. A number that promises
-// something and was never measured is tried.
+// How many rows to compute where `rows` are wanted and up to `fillers` more may be added. Whole tiles that weren't
+// measured are tried, but not where more than half of the rows would be for nobody.
 std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers, const RowCosts& costs);
-
-// What so many running streams take for a token each, in ms, without prompts; 0: not known.
-double streams_ms(std::uint32_t streams, const RowCosts& costs);
 
 struct StreamsView {
   std::uint32_t running = 0;  // sessions, each with a row
   std::uint32_t fillers = 0;  // rows that may be added
-  bool in_turns = false;      // they went one at a time by now
+  bool in_turns = false;      // so many went one at a time so far
+};
+
+// What running streams take for a token each, in ms, without prompts; 0: not known, or so many never ran.
+double streams_ms(const StreamsView& streams, const RowCosts& costs);
+
+struct Turn {
+  std::uint32_t sessions = 0;
+  bool trial = false;  // to find out what so many take
 };
 // How many of the running streams go into a pass when nothing else is to be done: all, or one at a time where that is
 // quicker. What one row takes is tried out if it isn't known. Going from one to the other makes a token late, so it has
 // to be clearly worth it.
-std::uint32_t sessions_per_pass(const StreamsView& streams, const RowCosts& costs);
+Turn sessions_per_pass(const StreamsView& streams, const RowCosts& costs);
 
 }  // namespace corral::engine

@@ -11,6 +11,7 @@ constexpr double kLevelWeight = 0.15;
 constexpr double kWeight = 0.05;
 // A pass that took so many times as long as it should, or as short, was disturbed.
 constexpr double kMostChange = 1.5;
+constexpr std::uint32_t kLevelPasses = 2;
 constexpr double kUnseen = 0.05;  // of a row that was never measured, in passes of one
 
 double guess(std::uint32_t rows) { return 1 + kUnseen * (rows - 1); }
@@ -18,6 +19,7 @@ double guess(std::uint32_t rows) { return 1 + kUnseen * (rows - 1); }
 }  // namespace
 
 void RowCosts::observe(std::uint32_t rows, double ms) {
+  if (!(ms > 0)) return;  // a clock that stands still tells nothing
   rows = std::clamp(rows, 1u, kMostRows);
   ++passes_;
   Seen& seen = seen_[rows];
@@ -25,35 +27,31 @@ void RowCosts::observe(std::uint32_t rows, double ms) {
     seen = {.part = ms / level_, .at = passes_};
     return;
   }
-  const bool from_elsewhere = seen.at <= here_since_;
   seen.at = passes_;
-  if (!level_known_ && from_elsewhere) {
-    set_level(ms / seen.part);
-    return;
-  }
+  if (seen.elsewhere && level_passes_ > 0) return learn_level(ms / seen.part);
   if (!std::exchange(seen.often, true)) {  // one of the two may have been disturbed
     seen.part = std::min(seen.part, ms / level_);
     return;
   }
-  if (!level_known_) return;
   const double change = std::clamp(ms / this->ms(rows), 1 / kMostChange, kMostChange) - 1;
-  level_ *= 1 + kLevelWeight * change;
-  seen.part *= 1 + kWeight * change;
+  const bool level_known = level_passes_ == 0;
+  level_ *= 1 + (level_known ? kLevelWeight * change : 0);
+  seen.part *= 1 + (level_known ? kWeight : kLevelWeight + kWeight) * change;
 }
 
-// What was measured here stays what it is.
-void RowCosts::set_level(double level) {
+// Of two passes that tell it, one may have been disturbed. What was measured here stays what it is.
+void RowCosts::learn_level(double level) {
+  if (level_passes_-- < kLevelPasses) level = std::min(level, level_);
   for (Seen& seen : seen_) {
-    if (seen.at > here_since_ && seen.at != passes_) seen.part *= level_ / level;
+    if (!seen.elsewhere) seen.part *= level_ / level;
   }
   level_ = level;
-  level_known_ = true;
 }
 
 RowCosts RowCosts::elsewhere() const {
   RowCosts there = *this;
-  there.level_known_ = false;
-  there.here_since_ = passes_;
+  there.level_passes_ = kLevelPasses;
+  for (Seen& seen : there.seen_) seen.elsewhere = true;
   there.seen_[1] = {};
   return there;
 }

@@ -23,7 +23,8 @@ class RowCosts {
   bool measured(std::uint32_t rows) const { return known(rows); }
   // More than once: a single pass may have been disturbed.
   bool tried(std::uint32_t rows) const { return known(rows) && seen_[rows].often; }
-
+  // At any time.
+  bool met(std::uint32_t rows) const { return seen_[rows].at != 0; }
   // What is known here is known of other conditions, which make all passes dearer or cheaper alike: the next pass shows
   // by how much. But for passes of one row, of which nothing is known there.
   RowCosts elsewhere() const;
@@ -34,18 +35,19 @@ class RowCosts {
 
  private:
   struct Seen {
-    double part = 0;       // of level_
-    std::uint64_t at = 0;  // 0: never
-    bool often = false;
+    double part = 0;         // of level_
+    std::uint64_t at = 0;    // 0: never
+    bool often = false;      // more than once
+    bool elsewhere = false;  // and not here
   };
   double ms(std::uint32_t rows) const { return seen_[rows].part * level_; }
-  void set_level(double level);
   bool known(std::uint32_t rows) const { return seen_[rows].at != 0 && seen_[rows].at + kForgotten > passes_; }
+  void learn_level(double level);
 
   std::array<Seen, kMostRows + 1> seen_ = {};
-  double level_ = 1;         // ms; what all numbers of rows have in common
-  bool level_known_ = true;  // else the next pass of a number of rows that was measured elsewhere tells
-  std::uint64_t here_since_ = 0;
+  double level_ = 1;  // ms; what all numbers of rows have in common
+  // Passes that are still to tell it, of rows that were measured elsewhere.
+  std::uint32_t level_passes_ = 0;
   std::uint64_t passes_ = 0;
 };
 

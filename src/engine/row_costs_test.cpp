@@ -85,6 +85,15 @@ TEST(RowCosts, ElsewhereOnlyTheLevelDiffers) {
   EXPECT_NEAR(here.of(8), 75, 1e-6);
 }
 
+TEST(RowCosts, ElsewhereTheFirstPassMayBeDisturbed) {
+  RowCosts here;
+  for (int i = 0; i < 2; ++i) here.observe(8, 75);
+  RowCosts there = here.elsewhere();
+  there.observe(8, 400);
+  there.observe(8, 150);
+  EXPECT_NEAR(there.of(8), 150, 1e-6);
+}
+
 TEST(RowCosts, ElsewhereTheFirstPassesMayBeOfWhatWasntKnown) {
   RowCosts here;
   for (int i = 0; i < 2; ++i) here.observe(8, 75);
@@ -93,6 +102,22 @@ TEST(RowCosts, ElsewhereTheFirstPassesMayBeOfWhatWasntKnown) {
   there.observe(8, 150);
   EXPECT_NEAR(there.of(1), 21, 1e-6);
   EXPECT_NEAR(there.of(8), 150, 1e-6);
+}
+
+// A chat alone, and a long prompt comes: nothing that was known before ever tells the level.
+TEST(RowCosts, ElsewhereWhereNothingIsKnownItIsLearntAsAnywhere) {
+  RowCosts here;
+  for (int i = 0; i < 2; ++i) here.observe(1, 16);
+  RowCosts there = here.elsewhere();
+  for (int i = 0; i < 2; ++i) there.observe(1, 20);
+  for (int i = 0; i < 200; ++i) there.observe(1, 60);
+  EXPECT_NEAR(there.of(1), 60, 1);
+}
+
+TEST(RowCosts, AClockThatStandsStillTellsNothing) {
+  RowCosts costs;
+  for (int i = 0; i < 3; ++i) costs.observe(4, 0);
+  EXPECT_FALSE(costs.measured(4));
 }
 
 TEST(RowCosts, AnyNumberOfRowsIsFine) {

@@ -26,7 +26,7 @@ inline constexpr std::array kSizeBounds = {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0,
 
 struct WorkerStats {
   std::uint64_t steps = 0;             // forward passes
-  std::uint64_t batch_tokens = 0;      // tokens in them, all together, without filler_rows
+  std::uint64_t batch_tokens = 0;      // tokens in them, guesses too, without filler_rows
   std::uint64_t prompt_tokens = 0;     // of these, prefill
   std::uint64_t predicted_tokens = 0;  // sampled
   std::uint64_t cached_tokens = 0;     // prompt tokens that needed no prefill

@@ -99,8 +99,6 @@ void WorkerCore::apply(StartGeneration&& command) {
   if (session->history.empty()) {
     finish(*session, StopReason::error,
            Error(errc::invalid_argument, "there is nothing to go on from: append input first"));
-  } else if (generation.max_new_tokens == 0) {
-    finish(*session, StopReason::length);
   } else if (session->history.size() >= limit) {
     finish(*session, StopReason::context_full,
            context_full({.needed = session->history.size() + 1, .n_past = session->history.size(), .n_ctx = limit}));

@@ -119,7 +119,7 @@ class WorkerCore {
     std::int32_t row = -1;      // batch index of the last pending one, whose logits are wanted; -1: not in this pass
     std::uint32_t drafted = 0;  // guesses behind it, in the rows that follow
     std::uint32_t first_draft = 0;  // in drafts_
-    std::uint32_t fillers = 0;      // rows behind those that only make all sessions' rows equally many
+    std::uint32_t padding = 0;      // rows behind those that only make all sessions' rows equally many
   };
   void compute_pass();
   void plan_pass();
@@ -134,7 +134,9 @@ class WorkerCore {
   std::uint32_t prompt_limit(std::span<const RunnableView> sessions) const;
   static RunnableView view_of(const Session& session);
   void take_turns();
+  void find_fillers(std::uint32_t rows);
   void add_fillers();
+  double decode_ms(std::uint32_t streams, const Pace& pace) const;
   const RowCosts& costs() const { return options_.measure_rows ? pace().rows : cheap_; }
   void add_drafts();
   std::uint32_t room_behind(const Session& session) const;
@@ -199,9 +201,9 @@ class WorkerCore {
   std::vector<std::uint64_t> prefilling_;
   BatchLimits limits_;  // of the latest pass
   std::vector<PassItem> items_;
-  std::vector<Sequences::SpareRow> spare_rows_;  // of the latest pass, behind those of its items
-  bool in_turns_ = false;                        // the running streams compute one at a time
-  bool measuring_ = false;                       // prompts wait until this pass has shown what running streams take
+  std::vector<Sequences::FillerRow> fillers_;  // of the latest pass, behind those of its items
+  std::uint32_t in_turns_ = 0;                 // so many running streams compute one at a time; 0: all at once
+  bool measuring_ = false;                     // this pass is to show what running streams take
   std::vector<Guess> drafts_;
   std::vector<GuessList> guess_lists_;
   std::string piece_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/errors.h"
-#include "engine/pass_rows.h"
 #include "engine/worker_core.h"
 
 namespace corral::engine {
@@ -65,7 +64,7 @@ void WorkerCore::choose_memory() {
     const auto decoding = static_cast<std::uint32_t>(
         std::ranges::count_if(layout_views_, [](const LayoutView& v) { return v.tokens - v.cached == 1; }));
     constexpr double kUnknownPassMs = 100;
-    const double pass_ms = streams_ms(decoding, pace().rows);
+    const double pass_ms = decode_ms(decoding, pace());
     LayoutFacts facts{.now = shape_,
                       .made = memory_ != nullptr,
                       .cells = n_ctx_,

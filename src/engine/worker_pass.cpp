@@ -32,7 +32,7 @@ bool WorkerCore::streams_only(std::span<const PassItem> items) {
 
 void WorkerCore::plan_pass() {
   items_.clear();
-  spare_rows_.clear();
+  fillers_.clear();
   measuring_ = false;
   if (Session* const suspect = next_suspect()) {
     items_.push_back({.session = suspect, .tokens = std::min(suspect->pending(), batch_.capacity())});
@@ -73,34 +73,54 @@ std::uint32_t WorkerCore::prompt_limit(std::span<const RunnableView> sessions) c
 std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding, const Pace& pace) const {
   const auto all = static_cast<std::uint32_t>(active_.size() + waiting_.size());
   const std::uint32_t prompts = all - std::min(all, decoding);
-  const double alone = streams_ms(decoding, pace.rows);
+  const double alone = decode_ms(decoding, pace);
   if (decoding > 0 && alone == 0 && prompts <= decoding) return 0;
   return pace.steps.allowance(decoding, alone, prompts, options_.target_step_ms, batch_.capacity());
+}
+
+// What so many running streams take for a token each, without prompts; 0: not known.
+double WorkerCore::decode_ms(std::uint32_t streams, const Pace& pace) const {
+  const bool filled_up = options_.measure_rows && memory_ != nullptr && memory_->divisible();
+  return streams_ms({.running = streams, .fillers = filled_up ? kMostFillers : 0}, pace.rows);
 }
 
 // Nothing but decoding sessions: those that waited longest go first where not all go at once.
 void WorkerCore::take_turns() {
   const auto running = static_cast<std::uint32_t>(items_.size());
-  sequences_.find_spare_rows(running, running, kMostFillers, spare_rows_);
-  const auto fillers = static_cast<std::uint32_t>(spare_rows_.size());
-  const std::uint32_t at_once =
-      sessions_per_pass({.running = running, .fillers = fillers, .in_turns = in_turns_}, costs());
-  in_turns_ = at_once < running;
-  spare_rows_.clear();
-  if (!in_turns_) return;
+  find_fillers(running);
+  const auto fillers = static_cast<std::uint32_t>(fillers_.size());
+  fillers_.clear();
+  const Turn turn =
+      sessions_per_pass({.running = running, .fillers = fillers, .in_turns = in_turns_ == running}, costs());
+  if (!turn.trial) in_turns_ = turn.sessions < running ? running : 0;
+  if (turn.sessions == running) return;
+  measuring_ = turn.trial;
   std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->last_used; });
-  items_.resize(at_once);
+  items_.resize(turn.sessions);
+}
+
+// Where rows that nobody wants can go, in a pass of so many rows.
+void WorkerCore::find_fillers(std::uint32_t rows) {
+  fillers_.clear();
+  // In parts, those of a pass have no gap between them.
+  if (items_.size() < active_.size()) return;
+  std::uint32_t longest = 0;
+  for (const PassItem& item : items_) longest = std::max(longest, item.session->in_cache);
+  const std::uint32_t room = batch_.capacity() - std::min(batch_.capacity(), rows);
+  sequences_.find_filler_rows({.rows = rows,
+                               .sessions = static_cast<std::uint32_t>(items_.size()),
+                               .longest = longest,
+                               .most = std::min(kMostFillers, room)},
+                              fillers_);
 }
 
 // Rows that nobody wants, where the running streams are quicker with them.
 void WorkerCore::add_fillers() {
-  const auto running = static_cast<std::uint32_t>(items_.size());
-  if (running < 2 || running < active_.size() || !streams_only(items_)) return;
+  if (items_.size() < 2 || !streams_only(items_)) return;
   std::uint32_t rows = 0;
-  for (const PassItem& item : items_) rows += item.tokens + item.drafted + item.fillers;
-  const std::uint32_t room = batch_.capacity() - std::min(batch_.capacity(), rows);
-  sequences_.find_spare_rows(rows, running, std::min(kMostFillers, room), spare_rows_);
-  spare_rows_.resize(filled_rows(rows, static_cast<std::uint32_t>(spare_rows_.size()), costs()) - rows);
+  for (const PassItem& item : items_) rows += item.tokens + item.drafted + item.padding;
+  find_fillers(rows);
+  fillers_.resize(filled_rows(rows, static_cast<std::uint32_t>(fillers_.size()), costs()) - rows);
 }
 
 // Guesses behind the tokens of decoding sessions, where a pass isn't full without them.
@@ -138,7 +158,7 @@ void WorkerCore::add_drafts() {
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const std::uint32_t chosen = guess_lists_[i].rows;
     items_[i].drafted = std::min(items_[i].drafted, chosen);
-    items_[i].fillers = chosen - items_[i].drafted;
+    items_[i].padding = chosen - items_[i].drafted;
   }
 }
 
@@ -163,7 +183,7 @@ std::uint32_t WorkerCore::fill_batch(std::span<PassItem> items) {
       const std::int32_t row = batch_.add(session.history[position], position, session.sequence, output);
       if (output) item.row = row;
     }
-    for (std::uint32_t i = 0; i < item.drafted + item.fillers; ++i) {
+    for (std::uint32_t i = 0; i < item.drafted + item.padding; ++i) {
       const bool guess = i < item.drafted;
       batch_.add(guess ? drafts_[item.first_draft + i].token : session.history.back(),
                  session.in_cache + item.tokens + i, session.sequence, guess);
@@ -174,7 +194,7 @@ std::uint32_t WorkerCore::fill_batch(std::span<PassItem> items) {
     }
   }
   // With logits: the last matrix is computed for whole tiles, too.
-  for (const Sequences::SpareRow& row : spare_rows_) batch_.add(kFillerToken, row.position, row.sequence, true);
+  for (const Sequences::FillerRow& row : fillers_) batch_.add(kFillerToken, row.position, row.sequence, true);
   return prefill;
 }
 
@@ -191,13 +211,13 @@ void WorkerCore::decode(std::span<PassItem> items) {
   box_->begin_pass(prefilling_);
   const DecodeStatus status = memory_->decode(batch_);
   box_->end_pass();
-  sequences_.clear_spare_rows(spare_rows_);
+  sequences_.clear_filler_rows(fillers_);
   const double ms = std::chrono::duration<double, std::milli>(clock_() - begin).count();
   counters_.decode_ms += ms;
 
   switch (status) {
     case DecodeStatus::ok: {
-      const auto fillers = static_cast<std::uint32_t>(spare_rows_.size());
+      const auto fillers = static_cast<std::uint32_t>(fillers_.size());
       const std::uint32_t tokens = batch_.size() - fillers;
       ++counters_.steps;
       counters_.batch_tokens += tokens;
@@ -206,7 +226,7 @@ void WorkerCore::decode(std::span<PassItem> items) {
       if (prefill > 0) {
         const std::uint32_t decoding = tokens - prefill;
         counters_.prompt_ms += ms;
-        const double alone = streams_ms(decoding, pace().rows);
+        const double alone = decode_ms(decoding, pace());
         if (decoding == 0 || alone > 0)
           pace().steps.observe({.decoding = decoding, .prefill = prefill, .ms = ms, .decode_ms = alone});
       } else {
@@ -243,9 +263,9 @@ void WorkerCore::decode(std::span<PassItem> items) {
 
 // Takes what nobody waits for out of a pass, guesses and rows that fill it up; false if there was nothing.
 bool WorkerCore::without_extras(std::span<PassItem> items) {
-  bool any = !spare_rows_.empty();
-  spare_rows_.clear();
-  for (PassItem& item : items) any |= std::exchange(item.drafted, 0u) + std::exchange(item.fillers, 0u) > 0;
+  bool any = !fillers_.empty();
+  fillers_.clear();
+  for (PassItem& item : items) any |= std::exchange(item.drafted, 0u) + std::exchange(item.padding, 0u) > 0;
   return any;
 }
 
@@ -288,6 +308,7 @@ void WorkerCore::take_results(std::span<const PassItem> items) {
 // The token after the last pending one; and as long as the guess behind it was that token, the one after it as well.
 void WorkerCore::take_result(const PassItem& item) {
   Session& session = *item.session;
+  if (session.generation->max_new_tokens == 0) return finish(session, StopReason::length);
   Usage& usage = session.generation->usage;
   usage.drafted_tokens += item.drafted;
   std::uint32_t accepted = 0;
@@ -312,7 +333,7 @@ void WorkerCore::take_result(const PassItem& item) {
     if (!right || session.phase != Phase::active) break;
     sequences_.computed(session, session.in_cache + 1);
   }
-  if (item.drafted + item.fillers == 0) return;
+  if (item.drafted + item.padding == 0) return;
   counters_.drafted_tokens += item.drafted;
   counters_.accepted_tokens += accepted;
   if (session.sequence >= 0) sequences_.discard_behind(session);

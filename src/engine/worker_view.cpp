@@ -57,7 +57,7 @@ std::vector<SessionView> WorkerCore::sessions(std::uint32_t worker) const {
 PassView WorkerCore::pass() const {
   PassView view{.sessions = {},
                 .limits = limits_,
-                .fillers = static_cast<std::uint32_t>(spare_rows_.size()),
+                .fillers = static_cast<std::uint32_t>(fillers_.size()),
                 .alone = next_suspect() != nullptr};
   for (const Session* session : active_) {
     PassView::Row& row = view.sessions.emplace_back();
@@ -66,7 +66,7 @@ PassView WorkerCore::pass() const {
     const auto item = std::ranges::find(items_, session, &PassItem::session);
     if (item == items_.end()) continue;
     row.tokens = item->tokens;
-    row.guesses = item->drafted + item->fillers;
+    row.guesses = item->drafted + item->padding;
   }
   return view;
 }

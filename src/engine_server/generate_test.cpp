@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -214,6 +215,23 @@ TEST(Completion, TakesEveryShapeOfPrompt) {
       server.post("/v1/completions", R"({"max_tokens":8,"temperature":0,"stream":true,"prompt":"Once upon"})");
   EXPECT_EQ(streamed.streamed(), expected);
   EXPECT_EQ(streamed.events().back(), "[DONE]");
+}
+
+TEST(Completion, NoTokensButThePromptForTheNextRequest) {
+  Fixture server("tiny-llama");
+  const auto ask = [&](int tokens) {
+    return server
+        .post("/v1/completions",
+              fmt::format(R"({{"prompt":"Once upon a time there was a small boat","max_tokens":{}}})", tokens))
+        .json();
+  };
+  const auto warmed = ask(0);
+  EXPECT_EQ(warmed.at("choices").at(0).at("text").as_string(), "");
+  EXPECT_EQ(warmed.at("choices").at(0).at("finish_reason").as_string(), "length");
+  const auto usage = warmed.at("usage");
+  EXPECT_EQ(usage.at("completion_tokens").to_number<int>(), 0);
+  const int prompt = usage.at("prompt_tokens").to_number<int>();
+  EXPECT_EQ(ask(1).at("usage").at("prompt_tokens_details").at("cached_tokens").to_number<int>(), prompt - 1);
 }
 
 TEST(Completion, AGrammarMayWaitForItsTrigger) {

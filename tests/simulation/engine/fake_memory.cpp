@@ -84,9 +84,10 @@ DecodeStatus FakeMemory::run(const Batch& batch) {
   for (const auto& [sequence, tokens] : more) {
     all += tokens;
     if (!shape_.unified() && !room_for(sequence, tokens))
-      return no_room(more.size(), static_cast<std::size_t>(outputs));
+      return no_room(more.size() - spare, static_cast<std::size_t>(outputs));
   }
-  if (shape_.unified() && used_ + all > options_.cells) return no_room(more.size(), static_cast<std::size_t>(outputs));
+  if (shape_.unified() && used_ + all > options_.cells)
+    return no_room(more.size() - spare, static_cast<std::size_t>(outputs));
 
   const auto poison = static_cast<std::size_t>(std::find(raw.token, raw.token + count, kPoison) - raw.token);
   if (poison < count || (more.size() > 1 && fate_->fail_in > 0 && --fate_->fail_in == 0)) {
@@ -111,9 +112,9 @@ void FakeMemory::compute(const llama_batch& raw, std::size_t count) {
   }
 }
 
-// Only guesses make more rows of logits than there are sequences.
+// Only guesses and fillers make more rows of logits than there are sequences.
 DecodeStatus FakeMemory::no_room(std::size_t sequences, std::size_t outputs) {
-  if (outputs > sequences) broken("a pass with guesses that doesn't fit");
+  if (outputs > sequences) broken("a pass with guesses or fillers that doesn't fit");
   return DecodeStatus::no_room;
 }
 
