@@ -28,20 +28,42 @@ TEST(Endings, LengthAtMaxNewTokens) {
   EXPECT_GT(answer.finish.timings.prompt_ms, 0);
 }
 
+// The last token is left to whoever goes on, who needs its logits: a state that can't be cut back is of use as well.
 TEST(Endings, MaxNewTokensZeroComputesWhatIsThereAndNoMore) {
-  const auto service = load(load_options("tiny-llama"));
-  const SessionId session = session_with(*service, some_tokens(100));
-  const Answer nothing = generate(*service, session, endless(0));
-  EXPECT_EQ(nothing.finish.reason, StopReason::length);
-  EXPECT_TRUE(nothing.tokens.empty());
-  EXPECT_EQ(nothing.finish.usage.completion_tokens, 0u);
-  service->sessions();  // behind the pass
-  EXPECT_EQ(service->stats().total().prompt_tokens, 100u);
-  EXPECT_EQ(service->stats().total().predicted_tokens, 0u);
+  for (const char* model : {"tiny-llama", "tiny-mamba"}) {
+    SCOPED_TRACE(model);
+    const auto service = load(load_options(model));
+    const SessionId session = session_with(*service, some_tokens(100));
+    for (int time = 0; time < 2; ++time) {
+      const Answer nothing = generate(*service, session, endless(0));
+      EXPECT_EQ(nothing.finish.reason, StopReason::length);
+      EXPECT_TRUE(nothing.tokens.empty());
+      EXPECT_EQ(nothing.finish.usage.completion_tokens, 0u);
+      service->sessions();  // behind the pass
+      EXPECT_EQ(service->stats().total().prompt_tokens, 99u);
+      EXPECT_EQ(service->stats().total().predicted_tokens, 0u);
+    }
+    const Answer answer = generate(*service, session, endless(5));
+    EXPECT_EQ(answer.finish.usage.cached_tokens, 99u);
+    EXPECT_TRUE(Reference(model).is_greedy(some_tokens(100), answer.tokens, true));
+  }
+}
 
-  const Answer answer = generate(*service, session, endless(5));
-  EXPECT_EQ(answer.finish.usage.cached_tokens, 99u) << "all but the last one, for its logits";
-  EXPECT_TRUE(Reference("tiny-llama").is_greedy(some_tokens(100), answer.tokens, true));
+// All is computed after this answer, and so it stays.
+TEST(Endings, MaxNewTokensZeroWhereNothingIsLeft) {
+  for (const char* model : {"tiny-llama", "tiny-mamba"}) {
+    SCOPED_TRACE(model);
+    const auto service = load(load_options(model));
+    const SessionId session = session_with(*service, some_tokens(100));
+    const Answer first = generate(*service, session, endless(5));
+    EXPECT_TRUE(service->append_input(session, some_tokens(1, 9)));
+    EXPECT_EQ(generate(*service, session, endless(0)).finish.reason, StopReason::length);
+    EXPECT_EQ(generate(*service, session, endless(0)).finish.reason, StopReason::length);
+    const std::vector<Token> history = some_tokens(100) + first.tokens + some_tokens(1, 9);
+    EXPECT_TRUE(Reference(model).is_greedy(history, generate(*service, session, endless(5)).tokens, true));
+    service->sessions();
+    EXPECT_EQ(service->stats().total().prompt_tokens, 100u + 2) << "nothing was computed twice";
+  }
 }
 
 TEST(Endings, NothingPendingIsAnError) {

@@ -147,7 +147,7 @@ struct GrammarOptions {
 };
 
 struct GenerateOptions {
-  std::uint32_t max_new_tokens = 0xFFFFFFFF;  // 0: only computes what is there
+  std::uint32_t max_new_tokens = 0xFFFFFFFF;  // 0: computes what is there but for the last token
   SamplingOptions sampling = {};
   std::optional<GrammarOptions> grammar = {};
   std::vector<std::string> stop = {};        // the text ends before the first of these

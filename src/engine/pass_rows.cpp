@@ -39,7 +39,7 @@ std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers, const RowCo
 
 double streams_ms(const StreamsView& streams, const RowCosts& costs) {
   const std::uint32_t rows = std::min(streams.running, RowCosts::kMostRows);
-  // What was measured once and then not for long was filled up or went in turns since.
+  // Where so many weren't measured for long, they were filled up since, or in turns, or didn't occur.
   if (rows == 0 || !costs.met(rows)) return 0;
   double least = 0;
   const auto consider = [&](std::uint32_t computed, std::uint32_t passes) {
@@ -52,7 +52,7 @@ double streams_ms(const StreamsView& streams, const RowCosts& costs) {
     const std::uint32_t whole = whole_tiles(rows, tile);
     if (may_fill(rows, streams.fillers, whole)) consider(whole, 1);
   }
-  consider(1, rows);
+  if (least > 0) consider(1, rows);
   return least;
 }
 

@@ -82,6 +82,8 @@ TEST(StreamsMs, SoManyMustHaveRun) {
   EXPECT_FALSE(filled.measured(7));
   EXPECT_NEAR(streams_ms({.running = 7, .fillers = 7}, filled), 71, 1);
   EXPECT_EQ(streams_ms({.running = 7, .fillers = 0}, filled), 0);
+  filled.observe(1, 16);
+  EXPECT_EQ(streams_ms({.running = 7, .fillers = 0}, filled), 0) << "one row says nothing about seven";
 }
 
 TEST(SessionsPerPass, OneAtATimeWhereThatIsQuicker) {

@@ -34,12 +34,11 @@ void RowCosts::observe(std::uint32_t rows, double ms) {
     return;
   }
   const double change = std::clamp(ms / this->ms(rows), 1 / kMostChange, kMostChange) - 1;
-  const bool level_known = level_passes_ == 0;
-  level_ *= 1 + (level_known ? kLevelWeight * change : 0);
-  seen.part *= 1 + (level_known ? kWeight : kLevelWeight + kWeight) * change;
+  level_ *= 1 + kLevelWeight * change;
+  seen.part *= 1 + kWeight * change;
 }
 
-// Of two passes that tell it, one may have been disturbed. What was measured here stays what it is.
+// Of two passes that tell it, one may have been disturbed. What was measured only here stays what it is.
 void RowCosts::learn_level(double level) {
   if (level_passes_-- < kLevelPasses) level = std::min(level, level_);
   for (Seen& seen : seen_) {

@@ -25,8 +25,8 @@ class RowCosts {
   bool tried(std::uint32_t rows) const { return known(rows) && seen_[rows].often; }
   // At any time.
   bool met(std::uint32_t rows) const { return seen_[rows].at != 0; }
-  // What is known here is known of other conditions, which make all passes dearer or cheaper alike: the next pass shows
-  // by how much. But for passes of one row, of which nothing is known there.
+  // The same for other conditions, which make all passes dearer or cheaper alike: the next ones show by how much. Of
+  // passes of one row nothing is known there.
   RowCosts elsewhere() const;
 
   static constexpr std::uint32_t kMostRows = 128;  // more count as so many
@@ -38,7 +38,7 @@ class RowCosts {
     double part = 0;         // of level_
     std::uint64_t at = 0;    // 0: never
     bool often = false;      // more than once
-    bool elsewhere = false;  // and not here
+    bool elsewhere = false;  // measured before elsewhere() was asked
   };
   double ms(std::uint32_t rows) const { return seen_[rows].part * level_; }
   bool known(std::uint32_t rows) const { return seen_[rows].at != 0 && seen_[rows].at + kForgotten > passes_; }

@@ -109,9 +109,13 @@ TEST(RowCosts, ElsewhereWhereNothingIsKnownItIsLearntAsAnywhere) {
   RowCosts here;
   for (int i = 0; i < 2; ++i) here.observe(1, 16);
   RowCosts there = here.elsewhere();
-  for (int i = 0; i < 2; ++i) there.observe(1, 20);
+  for (int i = 0; i < 2; ++i) {
+    there.observe(1, 20);
+    there.observe(8, 100);
+  }
   for (int i = 0; i < 200; ++i) there.observe(1, 60);
   EXPECT_NEAR(there.of(1), 60, 1);
+  EXPECT_GT(there.of(8), 200) << "what grows for some grows for all";
 }
 
 TEST(RowCosts, AClockThatStandsStillTellsNothing) {

@@ -72,6 +72,10 @@ struct Session {
   std::uint64_t id() const { return shared->id.value(); }
   std::uint32_t pending() const { return static_cast<std::uint32_t>(history.size()) - in_cache; }
 
+  // Of these, the ones that its generation computes before it samples or ends: one that samples nothing leaves the last
+  // token to whoever goes on, who computes it for its logits.
+  std::uint32_t to_compute() const { return generation->max_new_tokens > 0 ? pending() : std::max(pending(), 1u) - 1; }
+
   // Most tokens its generation will still add; 0 without one.
   std::uint32_t remaining() const {
     if (!generation) return 0;

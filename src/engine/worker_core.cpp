@@ -41,11 +41,24 @@ bool WorkerCore::round() {
   resume_paused();
   choose_memory();
   admit();
+  while (end_computed()) admit();
   move_aside();
   share_threads();
   if (active_.empty()) return false;
   compute_pass();
   return true;
+}
+
+// Those that sample nothing, when all is computed. True: somebody's place is free.
+bool WorkerCore::end_computed() {
+  const std::size_t before = active_.size();
+  for (std::size_t i = 0; i < active_.size();) {
+    if (active_[i]->to_compute() > 0)
+      ++i;
+    else
+      finish(*active_[i], StopReason::length);
+  }
+  return active_.size() < before;
 }
 
 void WorkerCore::shut_down() {
@@ -99,7 +112,7 @@ void WorkerCore::apply(StartGeneration&& command) {
   if (session->history.empty()) {
     finish(*session, StopReason::error,
            Error(errc::invalid_argument, "there is nothing to go on from: append input first"));
-  } else if (session->history.size() >= limit) {
+  } else if (session->history.size() >= limit && generation.max_new_tokens > 0) {
     finish(*session, StopReason::context_full,
            context_full({.needed = session->history.size() + 1, .n_past = session->history.size(), .n_ctx = limit}));
   } else {

@@ -92,6 +92,7 @@ class WorkerCore {
   void apply(PrefillStep&& step);          // worker_lane.cpp
   void apply(PrefillResult&& result);      // worker_lane.cpp
   Session* find(SessionId id);
+  bool end_computed();
 
   // worker_memory.cpp: places and cells
   void resume_paused();

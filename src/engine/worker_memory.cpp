@@ -151,7 +151,7 @@ void WorkerCore::admit() {
     session.phase = Phase::active;
     active_.push_back(&session);
     // After a stop string or an even turn everything is in the cache: the last token is computed again for its logits.
-    if (session.pending() == 0) sequences_.trim(session, session.in_cache - 1);
+    if (session.pending() == 0 && generation.max_new_tokens > 0) sequences_.trim(session, session.in_cache - 1);
     if (!generation.first_pass) generation.usage.cached_tokens = session.in_cache;
   }
 }

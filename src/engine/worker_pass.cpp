@@ -35,7 +35,7 @@ void WorkerCore::plan_pass() {
   fillers_.clear();
   measuring_ = false;
   if (Session* const suspect = next_suspect()) {
-    items_.push_back({.session = suspect, .tokens = std::min(suspect->pending(), batch_.capacity())});
+    items_.push_back({.session = suspect, .tokens = std::min(suspect->to_compute(), batch_.capacity())});
     return;
   }
   views_.clear();
@@ -54,7 +54,7 @@ RunnableView WorkerCore::view_of(const Session& session) {
   const Generation& generation = *session.generation;
   const std::uint32_t generated = generation.usage.completion_tokens;
   const bool decoding = session.pending() == 1 && generated > 0;
-  return {.pending = session.pending(),
+  return {.pending = session.to_compute(),
           .decoding = decoding,
           .settled = decoding && generated >= kSettledAfter,
           .order = generation.order};
@@ -78,7 +78,7 @@ std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding, const Pace& p
   return pace.steps.allowance(decoding, alone, prompts, options_.target_step_ms, batch_.capacity());
 }
 
-// What so many running streams take for a token each, without prompts; 0: not known.
+// What so many running streams take for a token each, without prompts, if there is room for fillers; 0: not known.
 double WorkerCore::decode_ms(std::uint32_t streams, const Pace& pace) const {
   const bool filled_up = options_.measure_rows && memory_ != nullptr && memory_->divisible();
   return streams_ms({.running = streams, .fillers = filled_up ? kMostFillers : 0}, pace.rows);
@@ -92,9 +92,9 @@ void WorkerCore::take_turns() {
   fillers_.clear();
   const Turn turn =
       sessions_per_pass({.running = running, .fillers = fillers, .in_turns = in_turns_ == running}, costs());
+  measuring_ = turn.trial && options_.measure_rows;
   if (!turn.trial) in_turns_ = turn.sessions < running ? running : 0;
   if (turn.sessions == running) return;
-  measuring_ = turn.trial;
   std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->last_used; });
   items_.resize(turn.sessions);
 }
@@ -253,7 +253,7 @@ void WorkerCore::decode(std::span<PassItem> items) {
       // Nobody answers for a guess.
       if (items.size() == 1 && without_extras(items)) {
         sequences_.resync(*items.front().session);
-        items.front().tokens = std::min(items.front().tokens, items.front().session->pending());
+        items.front().tokens = std::min(items.front().tokens, items.front().session->to_compute());
         return decode(items);
       }
       find_blame(items);
@@ -308,7 +308,6 @@ void WorkerCore::take_results(std::span<const PassItem> items) {
 // The token after the last pending one; and as long as the guess behind it was that token, the one after it as well.
 void WorkerCore::take_result(const PassItem& item) {
   Session& session = *item.session;
-  if (session.generation->max_new_tokens == 0) return finish(session, StopReason::length);
   Usage& usage = session.generation->usage;
   usage.drafted_tokens += item.drafted;
   std::uint32_t accepted = 0;

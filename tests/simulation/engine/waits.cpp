@@ -15,6 +15,7 @@ void Waits::Work::add(const Work& other) {
   prompts += other.prompts;
 }
 
+bool Waits::Waiter::ran() const { return was.state != SessionState::idle && was.state != SessionState::parked; }
 bool Waits::Waiter::runs() const { return is.state != SessionState::idle && is.state != SessionState::parked; }
 
 // What has cells and a place keeps them, or it is counted again.

@@ -90,6 +90,7 @@ class Waits {
     std::uint64_t others = 0;        // passes without
     std::set<std::uint64_t> gone;    // sessions that had their turn since its own
 
+    bool ran() const;
     bool runs() const;
     bool waits() const { return was.state == SessionState::waiting && is.state == SessionState::waiting; }
     bool paused() const { return was.state == SessionState::paused || is.state == SessionState::paused; }

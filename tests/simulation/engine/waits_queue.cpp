@@ -66,7 +66,8 @@ void Waits::note_cells(const Moment& moment) {
   for (const auto& [id, waiter] : waiters_) {
     const bool waits = waiter.is.state == SessionState::waiting;
     const bool paused = waiter.is.state == SessionState::paused && waiter.was.state != SessionState::paused;
-    gave_up = gave_up || !waiter.runs() || paused;
+    const bool ended = waiter.ran() && !waiter.runs();
+    gave_up = gave_up || ended || paused;
     ran_out = ran_out || (waits && (pass_ ? lost && waiter.has_place : active(waiter.was)));
   }
   cells_ran_out_ = ran_out || (cells_ran_out_ && !gave_up);
@@ -111,6 +112,8 @@ Waits::Rule Waits::displaced(const Moment& moment) const {
 // When places were given: who had one then may be in the lane now, or wait for it.
 Waits::Rule Waits::empty_place(const Moment& moment) const {
   if (cells_ran_out_ || !pass_) return std::nullopt;
+  // It may have been parts for this round only: then nobody can say how many.
+  if (moment.memories > moment_.memories + 1) return std::nullopt;
   const bool lane_busy = moment_.lane_busy || moment.lane_busy;
   std::uint32_t places = rules_.places - (lane_busy ? 1 : 0);
   for (const std::uint32_t parts : {moment_.parts, moment.parts}) {
