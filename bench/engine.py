@@ -7,13 +7,13 @@ import argparse
 import itertools
 import pathlib
 
-from engine import crowd, downsize, idle, prefix, resume, slow_reader, stall, throughput
+from engine import between, crowd, downsize, idle, prefix, resume, slow_reader, stall, throughput
 from engine.common import Setting, verdict_table
 from harness import programs, report
 
-ROWS = {"throughput": throughput, "stall": stall, "prefix": prefix, "return": resume, "crowd": crowd, "idle": idle,
+ROWS = {"throughput": throughput, "between": between, "stall": stall, "prefix": prefix, "return": resume, "crowd": crowd, "idle": idle,
         "slow-reader": slow_reader, "downsize": downsize}
-ON_EVERY_MODEL = ("throughput",)
+ON_EVERY_MODEL = ("throughput", "between")
 
 
 def arguments():
