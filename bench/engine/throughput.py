@@ -87,13 +87,15 @@ def rates_row(results):
 
 
 def compare(rows, streams, mine, theirs):
-    """Adds the lines of one number of streams to a table; yields each peer's name with ours over its decode and whole rates."""
+    """Adds the lines of one number of streams to a table. Returns each peer's name with ours over its decode and whole rates."""
+    ratios = []
     rows.append([streams, "**corral engine**", *rates_row(mine), "", ""])
     for name, pairs in theirs.items():
         decode, whole = median_ratio(pairs, lambda rates: rates.decode), median_ratio(pairs, lambda rates: rates.whole)
         rows.append([streams, name, *rates_row([other for other, _ in pairs]), f"{decode:.2f}", f"{whole:.2f}"])
         report.note(f"  {streams}: decode {decode:.2f}, whole {whole:.2f} of {name}")
-        yield name, decode, whole
+        ratios.append((name, decode, whole))
+    return ratios
 
 
 def measure(setting):

@@ -6,7 +6,7 @@
 namespace corral::engine {
 namespace {
 
-// Rows that kernels compute together: those of ggml for quantised weights on x86 and ARM.
+// Rows that kernels may compute together. Whether that pays is measured.
 constexpr std::array kTiles = {4u, 8u};
 // What rows that nobody wants must win at least, of the pass.
 constexpr double kLeastGain = 0.03;
@@ -39,7 +39,7 @@ std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers, const RowCo
 
 double streams_ms(const StreamsView& streams, const RowCosts& costs) {
   const std::uint32_t rows = std::min(streams.running, RowCosts::kMostRows);
-  // Where so many weren't measured for long, they were filled up since, or in turns, or didn't occur.
+  // So many were seen, if not lately: what they take filled up counts then, but not what one row says about them.
   if (rows == 0 || !costs.met(rows)) return 0;
   double least = 0;
   const auto consider = [&](std::uint32_t computed, std::uint32_t passes) {

@@ -1,9 +1,9 @@
 // How many rows a pass of running streams has: which of them go at once, and how far the pass is filled up. Pure.
 //
-// Fewer rows aren't always quicker. Kernels of CPUs compute rows in tiles of four or eight, and what is left over row
-// by row: seven rows can take a fifth longer than eight. So a pass is filled up with rows that nobody wants where that
-// was measured to be quicker (table in docs/modules/engine.md, "What goes into a pass"). And there may be fast code for
-// a single row, so that two or three take longer together than one after another.
+// Fewer rows aren't always quicker: kernels of CPUs compute rows in tiles, and seven rows can take a fifth longer than
+// eight. So a pass is filled up with rows that nobody wants where that was measured to be quicker (table in
+// docs/modules/engine.md, "What goes into a pass"). And there may be fast code for a single row, so that two or three
+// take longer together than one after another.
 #pragma once
 
 #include <cstdint>
