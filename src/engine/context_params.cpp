@@ -75,7 +75,6 @@ llama_model_params model_params(const LoadOptions& options, std::vector<ggml_bac
     devices.push_back(nullptr);
     params.devices = devices.data();
   }
-  params.use_extra_bufts = options.repack;
   if (options.mmap != Toggle::automatic || options.mlock) {
     const bool mmap = options.mmap != Toggle::off;
     params.load_mode = options.mlock ? (mmap ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK)

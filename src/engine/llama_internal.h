@@ -25,3 +25,9 @@ LLAMA_API ggml_backend_dev_t llama_model_get_device(const llama_model* model, in
 // Every weight by name; tied ones stand there once for each place they are used in.
 LLAMA_API const std::vector<std::pair<std::string, ggml_tensor*>>& llama_internal_get_tensor_map(
     const llama_model* model);
+
+// What kinds of memory an architecture has, by its name in the file.
+enum llm_arch : unsigned int;
+LLAMA_API llm_arch llm_arch_from_string(const std::string& name);
+LLAMA_API bool llm_arch_is_recurrent(const llm_arch& arch);
+LLAMA_API bool llm_arch_is_hybrid(const llm_arch& arch);

@@ -65,7 +65,7 @@ class Model final : public TokenTable {
 
  private:
   Model(llama_model* model, const LoadOptions& options);
-  static Result<std::shared_ptr<Model>> open(const LoadOptions& options, const llama_model_params& params);
+  static Result<std::shared_ptr<Model>> open(const LoadOptions& options, llama_model_params params);
   Result<> describe(const LoadOptions& options);
   Result<> add_adapters(const std::vector<LoraAdapter>& loras);
   void read_default_sampling();

@@ -13,6 +13,7 @@
 #include "engine/llama_internal.h"
 #include "engine/llama_log.h"
 #include "engine/model.h"
+#include "engine/weight_layout.h"
 
 namespace corral::engine {
 namespace {
@@ -72,9 +73,10 @@ Result<std::shared_ptr<Model>> Model::load_empty(const LoadOptions& options) {
   return open(options, params);
 }
 
-Result<std::shared_ptr<Model>> Model::open(const LoadOptions& options, const llama_model_params& params) {
+Result<std::shared_ptr<Model>> Model::open(const LoadOptions& options, llama_model_params params) {
   if (auto found = check_file(options.path); !found) return std::unexpected(found.error());
   if (auto there = check_backend(found_devices(), options.backend); !there) return std::unexpected(there.error());
+  params.use_extra_bufts = may_repack(options, weight_facts(options.path));
   const LogCapture log;
   llama_model* const handle = llama_model_load_from_file(options.path.c_str(), params);
   if (handle == nullptr) {

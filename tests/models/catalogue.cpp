@@ -9,8 +9,10 @@
 #include "decoder.h"
 #include "encoder.h"
 #include "manifest.h"
+#include "recurrent.h"
 #include "reranker.h"
 #include "scripted.h"
+#include "sliding.h"
 #include "special.h"
 #include "vocabulary.h"
 
@@ -79,6 +81,21 @@ std::vector<Recipe> small_models() {
       {.name = "tiny-mamba",
        .type = "llm",
        .make = [](const Sources& from) { return make_mamba("tiny-mamba", "Tiny Mamba", from.bpe, from.seed); }},
+      {.name = "tiny-jamba",
+       .type = "llm",
+       .make = [](const Sources& from) { return make_jamba("tiny-jamba", "Tiny Jamba", from.bpe, from.seed); }},
+      {.name = "tiny-gemma3",
+       .type = "llm",
+       .make =
+           [=](const Sources& from) { return make_gemma3("tiny-gemma3", "Tiny Gemma 3", llama, from.bpe, from.seed); }},
+      {.name = "tiny-gpt-oss",
+       .type = "llm",
+       .make =
+           [](const Sources& from) {
+             return make_gpt_oss("tiny-gpt-oss", "Tiny GPT-OSS",
+                                 {.matrices = GGML_TYPE_F32, .ffn = 32, .experts = 4, .experts_used = 2}, from.bpe,
+                                 from.seed);
+           }},
       {.name = "tiny-llama-lora",
        .type = "lora",
        .make = [=](const Sources& from) { return make_lora("tiny-llama-lora", "Tiny Llama LoRA", llama, from.seed); }},

@@ -8,9 +8,9 @@
 #include "chat_template.h"
 
 namespace corral::test_models {
-namespace {
 
-void describe(Metadata& metadata, const DecoderShape& shape, const std::string& title, const Vocabulary& vocabulary) {
+void describe_decoder(Metadata& metadata, const DecoderShape& shape, const std::string& title,
+                      const Vocabulary& vocabulary) {
   const std::string& arch = shape.architecture;
   describe_model(metadata, arch, title, file_type(shape.matrices));
   metadata.set(arch + ".block_count", shape.layers);
@@ -33,8 +33,6 @@ void describe(Metadata& metadata, const DecoderShape& shape, const std::string& 
   vocabulary.describe(metadata);
   metadata.set("tokenizer.chat_template", kChatTemplate);
 }
-
-}  // namespace
 
 Tensor plain_text_output(const Weights& weights, ggml_type type, std::int64_t width, float logits,
                          const Vocabulary& vocabulary) {
@@ -71,7 +69,7 @@ Model make_decoder(const std::string& name, const std::string& title, const Deco
   const float projected = normed ? 1.0F : side;
 
   Model model;
-  describe(model.metadata, shape, title, vocabulary);
+  describe_decoder(model.metadata, shape, title, vocabulary);
   std::vector<Tensor>& out = model.tensors;
   out.push_back(weights.normal("token_embd.weight", type, {width, vocabulary.size()}, 1.0F));
   for (std::uint32_t layer = 0; layer < shape.layers; ++layer) {

@@ -36,6 +36,10 @@ struct DecoderShape {
 Model make_decoder(const std::string& name, const std::string& title, const DecoderShape& shape,
                    const Vocabulary& vocabulary, std::uint64_t seed);
 
+// What the file says of such a model; `shape` names the architecture.
+void describe_decoder(Metadata& metadata, const DecoderShape& shape, const std::string& title,
+                      const Vocabulary& vocabulary);
+
 // The output matrix of a random model, with logits of this standard deviation. Rows of tokens that must not be said are
 // zero: among a thousand random logits the greatest is well above.
 Tensor plain_text_output(const Weights& weights, ggml_type type, std::int64_t width, float logits,

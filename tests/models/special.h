@@ -1,4 +1,4 @@
-// The rest of the catalogue: an adapter, a recurrent model, a set in two files, and the models of real size.
+// The rest of the catalogue: an adapter, a set in two files, and the models of real size.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,6 @@ namespace corral::test_models {
 
 // A LoRA of rank 4 for a dense decoder of this shape, strong enough to change every greedy text.
 Model make_lora(const std::string& name, const std::string& title, const DecoderShape& shape, std::uint64_t seed);
-
-// Mamba: no KV cache but a state per sequence, from which single tokens cannot be taken back (a partial
-// llama_memory_seq_rm is refused).
-Model make_mamba(const std::string& name, const std::string& title, const Vocabulary& vocabulary, std::uint64_t seed);
 
 // One model cut into `count` files, the metadata in the first, as llama.cpp's splitter does.
 std::vector<Model> split(Model model, std::uint16_t count);

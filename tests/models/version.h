@@ -4,6 +4,6 @@
 
 namespace corral::test_models {
 
-inline constexpr int kGeneratorVersion = 4;
+inline constexpr int kGeneratorVersion = 5;
 
 }  // namespace corral::test_models

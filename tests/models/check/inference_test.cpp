@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "../sliding.h"
 #include "models_fixture.h"
 #include "probe.h"
 
@@ -52,8 +53,8 @@ class RandomModel : public testing::TestWithParam<const char*> {
   std::filesystem::path file() const { return model(GetParam()); }
 };
 INSTANTIATE_TEST_SUITE_P(, RandomModel,
-                         testing::Values("tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-mamba", "tiny-llama-q8_0",
-                                         "tiny-split-00001-of-00002"),
+                         testing::Values("tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-mamba", "tiny-jamba",
+                                         "tiny-gemma3", "tiny-gpt-oss", "tiny-llama-q8_0", "tiny-split-00001-of-00002"),
                          [](const auto& run) {
                            std::string name = run.param;
                            std::ranges::replace(name, '-', '_');
@@ -88,7 +89,9 @@ TEST_P(RandomModel, OneEarlyWordChangesTheAnswer) {
 
 TEST_P(RandomModel, BatchingChangesNothing) {
   // Activations rounded to F16 or Q8_0 may fall on the other side once in some hundred answers, on whichever processor.
-  const bool exact = std::set<std::string>{"tiny-llama", "tiny-qwen3"}.contains(GetParam());
+  const bool exact =
+      std::set<std::string>{"tiny-llama", "tiny-qwen3", "tiny-gemma3", "tiny-gpt-oss", "tiny-jamba"}.contains(
+          GetParam());
   const std::size_t allowed = exact ? 0 : 1;
   Probe alone(file(), {.threads = 1});
   Probe together(file(), {.sequences = static_cast<std::uint32_t>(kPrompts.size())});
@@ -120,6 +123,22 @@ TEST(Recurrent, RefusesToForgetSingleTokens) {
   llama_memory_t memory = llama_get_memory(probe.context());
   EXPECT_FALSE(llama_memory_seq_rm(memory, 0, 3, -1));
   EXPECT_TRUE(llama_memory_seq_rm(memory, 0, -1, -1));
+}
+
+TEST(Hybrid, RefusesToForgetSingleTokens) {
+  Probe probe(model("tiny-jamba"));
+  EXPECT_TRUE(llama_model_is_hybrid(probe.model()));
+  EXPECT_FALSE(llama_model_is_recurrent(probe.model()));
+  probe.greedy("once upon a time", 4);
+  llama_memory_t memory = llama_get_memory(probe.context());
+  EXPECT_FALSE(llama_memory_seq_rm(memory, 0, 3, -1));
+  EXPECT_TRUE(llama_memory_seq_rm(memory, 0, -1, -1));
+}
+
+TEST(SlidingWindow, TheFilesSayHowLongItIs) {
+  EXPECT_EQ(llama_model_n_swa(Probe(model("tiny-gemma3")).model()), static_cast<std::int32_t>(kGemmaWindow));
+  EXPECT_EQ(llama_model_n_swa(Probe(model("tiny-gpt-oss")).model()), static_cast<std::int32_t>(kGptOssWindow));
+  EXPECT_EQ(llama_model_n_swa(Probe(model("tiny-llama")).model()), 0);
 }
 
 TEST(Lora, ChangesTheAnswer) {

@@ -57,7 +57,9 @@ void start_backend() {
 
 Probe::Probe(const std::filesystem::path& file, const ProbeOptions& options) : options_(options) {
   start_backend();
-  model_.reset(llama_model_load_from_file(file.c_str(), llama_model_default_params()));
+  llama_model_params weights = llama_model_default_params();
+  weights.use_extra_bufts = false;  // AMX's layout gives wrong products where a state is computed for several sequences
+  model_.reset(llama_model_load_from_file(file.c_str(), weights));
   if (!model_) throw std::runtime_error(fmt::format("cannot load {}", file.string()));
   llama_context_params params = llama_context_default_params();
   params.n_ctx = 512 * std::max(1U, options.sequences);
