@@ -51,6 +51,22 @@ void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::du
   record.output_ms = std::max(record.output_ms, finish.timings.predicted_ms);
 }
 
+namespace {
+
+// There was no memory for more cells, or others have them: nothing of an answer came.
+Error no_cells(const engine::Finish& finish) {
+  const auto* full = finish.error->fact<engine::ContextFull>();
+  if (full == nullptr) return *finish.error;
+  return protocol::context_exceeded(
+      {.n_prompt_tokens = finish.usage.prompt_tokens, .n_ctx = full->n_ctx},
+      fmt::format("the prompt has {} tokens, with an answer it needs a context of at least {}, but there is memory for "
+                  "one of {} now: shorten it, unload another model, or load this one with a larger ctx_size",
+                  finish.usage.prompt_tokens, full->needed, full->n_ctx),
+      {});
+}
+
+}  // namespace
+
 Result<std::string_view> finish_reason_of(const engine::Finish& finish) {
   const auto cut_off = [&](protocol::errc cause) {
     if (finish.error) return Result<std::string_view>(std::unexpected(*finish.error));
@@ -62,7 +78,7 @@ Result<std::string_view> finish_reason_of(const engine::Finish& finish) {
     case engine::StopReason::length:
       return "length";
     case engine::StopReason::context_full:
-      if (finish.usage.completion_tokens == 0 && finish.error) return std::unexpected(*finish.error);
+      if (finish.usage.completion_tokens == 0 && finish.error) return std::unexpected(no_cells(finish));
       return "length";
     case engine::StopReason::cancelled:
     case engine::StopReason::session_ended:

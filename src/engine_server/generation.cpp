@@ -179,19 +179,20 @@ std::string text_of(const InferenceEngine& service, const protocol::Input& input
 
 // A prompt must leave room for at least one token of the answer.
 Result<> check_length(const InferenceEngine& service, std::size_t tokens, const std::string& param) {
-  const auto limit = service.facts().n_ctx;
+  const auto limit = service.facts().n_ctx, trained = service.facts().n_ctx_train;
   if (tokens == 0) {
     return fail(protocol::errc::bad_value,
                 fmt::format("'{}' has no tokens, so there is nothing to continue: give at least one", param), param);
   }
   if (tokens < limit) return {};
-  return fail(
-      protocol::errc::context_length_exceeded,
-      fmt::format(
-          "'{}' makes a prompt of {} tokens, with an answer it needs at least {}, but this model's context holds "
-          "{}: shorten it or load the model with a larger ctx_size",
-          param, tokens, tokens + 1, limit),
-      param);
+  const auto way_out = limit < trained
+                           ? fmt::format("shorten it or load the model with a larger ctx_size, up to {}", trained)
+                           : std::string("the model was trained with no more, so shorten it");
+  auto text = fmt::format(
+      "'{}' makes a prompt of {} tokens, with an answer it needs at least {}, but this model's context holds {}: {}",
+      param, tokens, tokens + 1, limit, way_out);
+  return std::unexpected(
+      protocol::context_exceeded({.n_prompt_tokens = tokens, .n_ctx = limit}, std::move(text), param));
 }
 
 }  // namespace

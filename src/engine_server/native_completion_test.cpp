@@ -182,6 +182,7 @@ TEST(NativeCompletion, RefusesWhatTheOtherRefuses) {
   std::string longer;
   for (int i = 0; i < 400; ++i) longer += "word ";
   refused(R"({"prompt":")" + longer + R"("})", "context_length_exceeded");
+  refused(R"({"prompt":")" + longer + R"("})", R"("n_ctx":256)");
 }
 
 }  // namespace

@@ -75,10 +75,10 @@ Result<PreparedEmbedding> prepare_embedding(const engine::InferenceEngine& servi
                   "input");
     }
     if (tokens->size() > service.facts().n_batch) {
-      return fail(protocol::errc::context_length_exceeded,
-                  fmt::format("'input[{}]' has {} tokens, this model takes at most {} at once: split it",
-                              prepared.inputs.size(), tokens->size(), service.facts().n_batch),
-                  "input");
+      auto why = fmt::format("'input[{}]' has {} tokens, this model takes at most {} at once: split it",
+                             prepared.inputs.size(), tokens->size(), service.facts().n_batch);
+      return std::unexpected(protocol::context_exceeded(
+          {.n_prompt_tokens = tokens->size(), .n_ctx = service.facts().n_batch}, std::move(why), "input"));
     }
     prepared.inputs.push_back(std::move(*tokens));
   }

@@ -32,4 +32,10 @@ const std::error_category& error_category() {
   return category;
 }
 
+Error context_exceeded(ContextNumbers numbers, std::string message, std::string param) {
+  Error error(make_error_code(errc::context_length_exceeded), std::move(message), std::move(param));
+  error.facts = numbers;
+  return error;
+}
+
 }  // namespace corral::protocol

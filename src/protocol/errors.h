@@ -1,6 +1,9 @@
 // What can be wrong with a request before any model sees it, and what another server said.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "base/error.h"
 
 namespace corral::protocol {
@@ -29,6 +32,13 @@ enum class errc {
   remote_timeout,
   remote_cancelled,
 };
+
+// Of context_length_exceeded: tokens. They stand beside `message` in the error's body, as llama-server has them.
+struct ContextNumbers {
+  std::uint64_t n_prompt_tokens = 0;
+  std::uint64_t n_ctx = 0;  // the context there is
+};
+Error context_exceeded(ContextNumbers numbers, std::string message, std::string param);
 
 }  // namespace corral::protocol
 

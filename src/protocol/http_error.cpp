@@ -57,6 +57,8 @@ void write_openai(json::Writer& out, const Error& error) {
   out.begin_object().key("error").begin_object();
   out.field("message", error.message).field("type", row.openai_type).field("code", error.code.message()).key("param");
   error.param.empty() ? out.null() : out.value(error.param);
+  if (const auto* numbers = error.fact<ContextNumbers>())
+    out.field("n_prompt_tokens", numbers->n_prompt_tokens).field("n_ctx", numbers->n_ctx);
   if (!error.memory.empty() || error.retry_after) {
     out.key("details").begin_object();
     if (error.retry_after) out.field("retry_after", error.retry_after->count());
@@ -143,6 +145,9 @@ Error parse_error_body(unsigned status, std::string_view body) {
   if (message.empty()) return foreign();
   Error error(cause_of(kind, json::text_or(*inner, "code", {})), std::string(message),
               std::string(json::text_or(*inner, "param", {})));
+  const auto tokens = json::number_or(*inner, "n_prompt_tokens", -1), context = json::number_or(*inner, "n_ctx", -1);
+  if (error.code == errc::context_length_exceeded && tokens >= 0 && context >= 0 && tokens < 1e15 && context < 1e15)
+    error.facts = ContextNumbers{static_cast<std::uint64_t>(tokens), static_cast<std::uint64_t>(context)};
   if (const auto* details = json::find(*inner, "details")) {
     const auto seconds = json::number_or(*details, "retry_after", -1);
     if (seconds >= 0 && seconds < 1e9) error.retry_after = std::chrono::seconds(static_cast<std::int64_t>(seconds));

@@ -5,7 +5,7 @@
 //   anthropic  {"type":"error","error":{"type","message"}}
 //   ollama     {"error":"text"}
 // An OpenAI error carries "details" {"memory":[{"device","need","have"}], "retry_after"} where there are any (bytes,
-// seconds).
+// seconds), and "n_prompt_tokens" and "n_ctx" where a context is too small.
 #pragma once
 
 #include <span>

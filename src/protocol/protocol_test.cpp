@@ -365,6 +365,26 @@ TEST(HttpError, ComesBackTheSame) {
 
   const Error full(make_error_code(errc::context_length_exceeded), "too long");
   EXPECT_EQ(parse_error_body(400, error_body(full)).code, errc::context_length_exceeded);
+  EXPECT_EQ(parse_error_body(400, error_body(full)).fact<ContextNumbers>(), nullptr);
+}
+
+TEST(HttpError, AContextThatIsTooSmallTellsItsNumbers) {
+  const auto body = error_body(context_exceeded({.n_prompt_tokens = 24'794, .n_ctx = 8'192}, "too long", "messages"));
+  EXPECT_EQ(body, R"({"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded",)"
+                  R"("param":"messages","n_prompt_tokens":24794,"n_ctx":8192}})");
+  const auto back = parse_error_body(400, body);
+  ASSERT_NE(back.fact<ContextNumbers>(), nullptr);
+  EXPECT_EQ(back.fact<ContextNumbers>()->n_prompt_tokens, 24'794u);
+  EXPECT_EQ(back.fact<ContextNumbers>()->n_ctx, 8'192u);
+  EXPECT_EQ(error_body(back), body) << "also where a stream is framed by the router";
+  // Numbers of another server that make no sense are left out.
+  for (const char* wrong :
+       {R"("n_prompt_tokens":-1,"n_ctx":5)", R"("n_prompt_tokens":1e300,"n_ctx":5)", R"("n_ctx":5)"})
+    EXPECT_EQ(parse_error_body(
+                  400, std::string(R"({"error":{"message":"m","code":"context_length_exceeded",)") + wrong + "}}")
+                  .fact<ContextNumbers>(),
+              nullptr)
+        << wrong;
 }
 
 TEST(HttpError, ForeignBodiesBecomeMessages) {
