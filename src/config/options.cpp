@@ -191,7 +191,8 @@ const std::array kOptions = {
            .field = &S::ctx_size,
            .fallback = "auto",
            .value_name = "N",
-           .help = "Context of a model in tokens. auto (also 0 or -1): what the model was trained with, at most 8192.",
+           .help = "Context of a model in tokens. auto (also 0 or -1): what the model was trained with, as far as "
+                   "memory allows.",
            .range = {-1, std::numeric_limits<std::int32_t>::max()},
            .zero_name = "auto",
            .applies = Applies::next_load},

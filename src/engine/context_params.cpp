@@ -93,8 +93,10 @@ Result<llama_context_params> context_params(const Model& model, const LoadOption
                 type_k ? "cache_type_v" : "cache_type_k");
   }
   llama_context_params params = llama_context_default_params();
-  const std::uint32_t trained = facts.n_ctx_train == 0 ? kDefaultContextCap : facts.n_ctx_train;
-  params.n_ctx = options.n_ctx != 0 ? options.n_ctx : std::min(trained, kDefaultContextCap);
+  const std::uint32_t trained = facts.n_ctx_train == 0 ? kUnknownContext : facts.n_ctx_train;
+  params.n_ctx = shape.cells != 0     ? shape.cells
+                 : options.n_ctx != 0 ? options.n_ctx
+                                      : std::min(trained, options.first_ctx);
   // libllama rounds a pool up, and each part. Parts of the rounded pool, taken down: together never more than the pool.
   if (shape.streams > 0) {
     const std::uint32_t pool = (params.n_ctx + kCellMultiple - 1) / kCellMultiple * kCellMultiple;

@@ -40,7 +40,10 @@ class InferenceEngine::Impl {
   Result<std::unique_ptr<Drafter>> make_drafter(std::uint32_t n_ctx);  // nullptr: no guesses
   bool may_guess() const;
   Result<> add_pooler();
-  void take_facts(const KvMemory& memory);
+  // Its pool begins small and becomes larger when a session needs it.
+  bool grows() const;
+  void take_facts(const Context& context);
+  std::uint32_t most_context(const Context& context) const;
 
   void close();  // nothing new starts
   void stop();

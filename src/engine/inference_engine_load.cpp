@@ -100,7 +100,9 @@ Result<std::unique_ptr<Context>> InferenceEngine::Impl::make_context(const std::
   auto made = Context::make(model, options, abort, shape);
   // Parts are only tried: where there is no memory for a pool either, that says why.
   if (made || !shape.unified()) return made;
-  return std::unexpected(explain_failure(std::move(made.error()), options, read_host_memory(), FailedPart::context));
+  LoadOptions asked = options;
+  if (shape.cells != 0) asked.n_ctx = shape.cells;
+  return std::unexpected(explain_failure(std::move(made.error()), asked, read_host_memory(), FailedPart::context));
 }
 
 Result<> InferenceEngine::Impl::add_worker() {
@@ -108,15 +110,22 @@ Result<> InferenceEngine::Impl::add_worker() {
   KvMaker make = [this, box](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
     return make_context(box->abort_flag(), shape);
   };
-  auto memory = make({});
+  auto memory = make_context(box->abort_flag(), {});
   if (!memory) return std::unexpected(std::move(memory.error()));
   take_facts(**memory);
+  KvGrowth growth = [this](const KvMemory& now, std::uint32_t needed) {
+    const auto* const handle = static_cast<const Context&>(now).handle();
+    const auto free = context_memory(*model, options, handle, 1, read_host_memory());
+    return free.empty() ? now.n_ctx() : grown_context(now.n_ctx(), needed, model->facts().n_ctx, free);
+  };
   auto drafter = make_drafter((*memory)->n_ctx());
   if (!drafter) return std::unexpected(drafter.error());
   auto lane = make_lane(box, (*memory)->n_ctx());
   const WorkerOptions worker{
       .max_sequences = options.max_sequences,
       .prefix_cache_tokens = std::min(options.prefix_cache_tokens, (*memory)->n_ctx() / 2),
+      .most_prefix_cache_tokens = options.prefix_cache_tokens,
+      .most_cells = grows() ? model->facts().n_ctx : 0,
       .target_step_ms = static_cast<double>(options.target_step.count()),
       .layout = layout_of(*model, options, store != nullptr, (*memory)->n_ctx()),
       .cell_multiple = kCellMultiple,
@@ -132,6 +141,7 @@ Result<> InferenceEngine::Impl::add_worker() {
   workers.push_back(std::make_unique<Worker>(WorkerCore::Parts{.tokens = *model,
                                                                .memory = std::move(*memory),
                                                                .make = std::move(make),
+                                                               .growth = std::move(growth),
                                                                .box = std::move(box),
                                                                .store = store,
                                                                .drafter = std::move(*drafter),
@@ -150,11 +160,28 @@ Result<> InferenceEngine::Impl::add_pooler() {
   return {};
 }
 
-void InferenceEngine::Impl::take_facts(const KvMemory& memory) {
+bool InferenceEngine::Impl::grows() const {
+  return options.n_ctx == 0 && model->facts().kind == ModelKind::generative && options.kv_layout != KvLayout::split;
+}
+
+// What its contexts may grow to, by the memory that is free beside the first of them.
+std::uint32_t InferenceEngine::Impl::most_context(const Context& context) const {
+  const std::uint32_t first = context.n_ctx();
+  const auto free = context_memory(*model, options, context.handle(), worker_count(options), read_host_memory());
+  std::uint32_t most = automatic_context(model->facts().n_ctx_train, free);
+  // Cells that were computed with the factors of RoPE for short contexts are of no use with those for long ones.
+  while (most > first && model->has_long_rope(most) && !model->has_long_rope(first)) most = std::max(first, most / 2);
+  return most;
+}
+
+void InferenceEngine::Impl::take_facts(const Context& context) {
   ModelFacts& facts = model->mutable_facts();
-  const std::uint32_t cells = memory.n_ctx();
-  facts.n_ctx = facts.n_ctx_train != 0 ? std::min(cells, facts.n_ctx_train) : cells;
-  facts.n_batch = memory.n_batch();
+  facts.n_batch = context.n_batch();
+  if (!grows()) {
+    facts.n_ctx = facts.n_ctx_train != 0 ? std::min(context.n_ctx(), facts.n_ctx_train) : context.n_ctx();
+  } else if (workers.empty()) {
+    facts.n_ctx = most_context(context);
+  }
 }
 
 Result<> InferenceEngine::check(const LoadOptions& options) {

@@ -16,6 +16,7 @@ namespace corral::engine {
 // The layout of the KV cells.
 struct KvShape {
   std::uint32_t streams = 0;  // 0: one pool for all sequences; else so many equal parts, one sequence each
+  std::uint32_t cells = 0;    // of all together; 0: as many as the load began with
   bool unified() const { return streams == 0; }
   bool operator==(const KvShape&) const = default;
 };
@@ -72,5 +73,9 @@ class KvMemory {
 
 // Makes a worker's memory anew. Errors: out_of_memory.
 using KvMaker = std::function<Result<std::unique_ptr<KvMemory>>(KvShape)>;
+
+// How many cells a pool in the place of this one may have, to hold `needed`: grown_context() (base/context_size.h) with
+// what memory is free now. As many as it has: no more.
+using KvGrowth = std::function<std::uint32_t(const KvMemory& now, std::uint32_t needed)>;
 
 }  // namespace corral::engine

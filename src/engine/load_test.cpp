@@ -51,7 +51,7 @@ TEST(Load, ContextDefaultsToWhatWasTrainedButNotEndless) {
   LoadOptions options = load_options("tiny-llama");
   options.n_ctx = 0;
   const auto service = load(options);
-  EXPECT_EQ(service->facts().n_ctx, std::min(service->facts().n_ctx_train, kDefaultContextCap));
+  EXPECT_EQ(service->facts().n_ctx, std::min(service->facts().n_ctx_train, kFirstContext));
 }
 
 errc cause(const LoadOptions& options, const InferenceEngine::Progress& progress = {}) {

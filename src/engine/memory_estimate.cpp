@@ -279,6 +279,31 @@ Result<std::uint64_t> context_bound(const Model& model, const LoadOptions& optio
   return bound(model, *params, options);
 }
 
+std::vector<ContextMemory> context_memory(const Model& model, const LoadOptions& options, const llama_context* context,
+                                          std::uint32_t contexts, const HostMemory& host) {
+  if (host.total == 0) return {};
+  const bool maps = maps_file(model.handle(), options);
+  std::unordered_map<ggml_backend_dev_t, std::uint64_t> own;
+  std::uint64_t mapped = 0;
+  for (const auto& [type, bytes] : llama_get_memory_breakdown(context)) {
+    own[device_of(type)] += bytes.context + bytes.compute;
+    if (maps && ggml_backend_buft_is_host(type)) mapped += bytes.model;
+  }
+  std::vector<ContextMemory> memory;
+  const std::uint64_t cells = llama_n_ctx(context);
+  for (const auto& [device, bytes] : own) {
+    std::uint64_t free = host.available - std::min(host.available, mapped);
+    if (device != nullptr) {
+      std::size_t there = 0, total = 0;
+      ggml_backend_dev_memory(device, &there, &total);
+      free = there;
+    }
+    // All of a context is in proportion to its cells, or doesn't grow at all.
+    memory.push_back({.per_token = (bytes + cells - 1) / cells * contexts, .free = free + bytes});
+  }
+  return memory;
+}
+
 Result<> check_contexts_fit(const Model& model, const LoadOptions& options, const HostMemory& host) {
   const auto params = context_params(model, options, {});
   if (!params) return std::unexpected(params.error());

@@ -8,6 +8,9 @@
 // Not counted: parked conversations (LoadOptions::park_bytes), what requests need while they run.
 #pragma once
 
+#include <vector>
+
+#include "base/context_size.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/memory_estimate.h"
@@ -27,6 +30,12 @@ Result<> check_contexts_fit(const Model& model, const LoadOptions& options, cons
 // Bytes that the contexts of a model hardly exceed, by its shape alone: more than they take, and known at once. Errors:
 // as of context_params.
 Result<std::uint64_t> context_bound(const Model& model, const LoadOptions& options);
+
+// What a token more takes of each memory in `contexts` contexts like this one, and what is free for them besides:
+// measured on this one, and never too little. Pages of the weights that are mapped don't count as free. Microseconds.
+// Empty: nothing is known of the host's memory.
+std::vector<ContextMemory> context_memory(const Model& model, const LoadOptions& options, const llama_context* context,
+                                          std::uint32_t contexts, const HostMemory& host);
 
 // What of a load failed: all of it, or a context of one worker beside weights that are in memory.
 enum class FailedPart { all, context };

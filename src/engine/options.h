@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/context_size.h"
 #include "base/sampler_kind.h"
 #include "engine/types.h"
 
@@ -20,8 +21,8 @@ inline constexpr std::uint32_t kMaxWorkers = 64;
 // Sequence ids of one libllama context (LLAMA_MAX_SEQ).
 inline constexpr std::uint32_t kMaxSequences = 256;
 inline constexpr std::uint32_t kMaxGuesses = 64;
-// Context when none is asked for: what the model was trained with, but not more than this.
-inline constexpr std::uint32_t kDefaultContextCap = 8192;
+// Taken for what a model was trained with that doesn't say.
+inline constexpr std::uint32_t kUnknownContext = kFirstContext;
 
 enum class Purpose { automatic, generate, embed, rerank };
 enum class Toggle { automatic, off, on };
@@ -56,7 +57,10 @@ struct LoadOptions {
   std::optional<Pooling> pooling = {};   // instead of the file's
   // Contexts with a decode thread each; the weights are shared. None: one for each GPU that computes, at least one.
   std::optional<std::uint32_t> workers = {};
-  std::uint32_t n_ctx = 0;            // KV cells of a worker, shared by its sessions; 0: min(trained, cap)
+  // KV cells of a worker, shared by its sessions. 0: min(trained, first_ctx) to begin with; a model that generates gets
+  // more when a session needs them, up to ModelFacts::n_ctx, which is found at the load (automatic_context()).
+  std::uint32_t n_ctx = 0;
+  std::uint32_t first_ctx = kFirstContext;
   std::uint32_t n_batch = 0;          // tokens per forward pass; 0: 512, for embedding models min(n_ctx, 2048)
   std::uint32_t max_sequences = 16;   // sessions of one worker that can decode at the same time
   std::uint32_t max_queue = 1024;     // generations of one worker that may wait for their turn

@@ -9,6 +9,7 @@
 // used first.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -30,6 +31,8 @@ class Sequences {
 
   // The memory to use from now on, empty; nullptr: none. Nothing may hold a sequence of the one before.
   void bind(KvMemory* memory);
+  // Most tokens of ended sessions from now on; nothing changes where nothing was to be shared from the beginning.
+  void limit_prefixes(std::uint32_t tokens) { most_prefix_tokens_ = sharing() ? std::max(tokens, 1u) : 0; }
 
   void add(Session& session);
   // The session ends: its cells are kept as a prefix or freed.
@@ -136,7 +139,7 @@ class Sequences {
   bool shares(const Session& session) const { return session.share && sharing(); }
 
   const std::shared_ptr<ParkedStore> store_;
-  const std::uint32_t most_prefix_tokens_;
+  std::uint32_t most_prefix_tokens_;
   KvMemory* memory_ = nullptr;
   RadixIndex index_;     // histories that are in cells, or on their way there
   PrefixList prefixes_;  // least recently used first

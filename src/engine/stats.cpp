@@ -24,6 +24,7 @@ std::span<const StatField<WorkerStats>> stat_fields() {
       {"parked_bytes", "parked_bytes_total", "Bytes of KV saved", counter, &W::parked_bytes},
       {"restored_bytes", "restored_bytes_total", "Bytes of KV put back", counter, &W::restored_bytes},
       {"layout_changes", "kv_layout_changes_total", "Changes of the KV layout", counter, &W::layout_changes},
+      {"growths", "kv_growths_total", "Times the pool of KV cells became larger", counter, &W::growths},
       {"layout_ms", "kv_layout_seconds_total", "Time in changes of the KV layout", counter, &W::layout_ms, kMillis},
       {"drafted_tokens", "drafted_tokens_total", "Tokens guessed ahead", counter, &W::drafted_tokens},
       {"accepted_tokens", "accepted_tokens_total", "Guesses that were right", counter, &W::accepted_tokens},

@@ -40,6 +40,7 @@ struct WorkerStats {
   std::uint64_t parked_bytes = 0;      // saved so far
   std::uint64_t restored_bytes = 0;    // put back so far
   std::uint64_t layout_changes = 0;    // from one KV layout to another
+  std::uint64_t growths = 0;           // of the pool of KV cells
   std::uint64_t drafted_tokens = 0;    // guessed
   std::uint64_t accepted_tokens = 0;   // of these, right
   std::uint64_t filler_rows = 0;       // computed for nobody, because a pass is quicker with them

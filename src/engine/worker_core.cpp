@@ -11,6 +11,7 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
     : tokens_(parts.tokens),
       options_(options),
       make_(std::move(parts.make)),
+      growth_(std::move(parts.growth)),
       box_(std::move(parts.box)),
       clock_(std::move(parts.clock)),
       drafter_(std::move(parts.drafter)),
@@ -18,6 +19,7 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
       memory_(std::move(parts.memory)),
       shape_(memory_->shape()),
       n_ctx_(memory_->n_ctx()),
+      first_n_ctx_(n_ctx_),
       n_batch_(memory_->n_batch()),
       threads_(options.threads),
       given_(options.threads),
@@ -149,8 +151,10 @@ void WorkerCore::apply(Downsize&& command) {
     sequences_.bind(nullptr);
     memory_.reset();
     no_split_ = false;
+    no_growth_.reset();
     if (drafter_) drafter_->downsize();
     shape_ = {};
+    n_ctx_ = first_n_ctx_;
     report.parked_bytes = sequences_.counters().parked_bytes - before;
   }
   command.done(report);

@@ -32,7 +32,9 @@ namespace corral::engine {
 
 struct WorkerOptions {
   std::uint32_t max_sequences = 16;
-  std::uint32_t prefix_cache_tokens = 0;
+  std::uint32_t prefix_cache_tokens = 0;         // in the memory that the worker begins with; more in a larger one
+  std::uint32_t most_prefix_cache_tokens = ~0u;  // in any
+  std::uint32_t most_cells = 0;                  // that a pool may grow to; 0: it doesn't
   double target_step_ms = 100;
   KvLayout layout = KvLayout::automatic;
   std::uint32_t cell_multiple = 1;           // see LayoutFacts
@@ -50,11 +52,12 @@ class WorkerCore {
  public:
   // `box` brings the commands; its abort flag is the one that the memory polls. `memory` is what `make` made with the
   // shape of one pool. `clock` is asked at each step. `drafter` and `lane` may be nullptr; the lane's results come
-  // through the box.
+  // through the box. `growth`: needed where WorkerOptions::most_cells is.
   struct Parts {
     const TokenTable& tokens;
     std::unique_ptr<KvMemory> memory;
     KvMaker make;
+    KvGrowth growth = {};
     std::shared_ptr<CommandBox> box;
     std::shared_ptr<ParkedStore> store;
     std::unique_ptr<Drafter> drafter;
@@ -100,6 +103,9 @@ class WorkerCore {
   bool ensure_memory();
   void choose_memory();
   void change_memory(KvShape shape);
+  KvShape pool() const { return {.cells = shape_.cells}; }
+  bool grow(std::uint32_t needed);
+  void provide_cells();
   void out_of_memory(const Error& error);
   void make_room();
   void back_to_queue(Session& session);
@@ -165,6 +171,7 @@ class WorkerCore {
   const TokenTable& tokens_;
   const WorkerOptions options_;
   const KvMaker make_;
+  const KvGrowth growth_;
   const std::shared_ptr<CommandBox> box_;
   const std::function<MonoTime()> clock_;
   const std::unique_ptr<Drafter> drafter_;
@@ -172,8 +179,14 @@ class WorkerCore {
 
   std::unique_ptr<KvMemory> memory_;  // none after a downsize
   KvShape shape_;                     // of memory_, or of the one to make
-  const std::uint32_t n_ctx_, n_batch_;
+  std::uint32_t n_ctx_;               // cells of a pool, now or when it is made
+  const std::uint32_t first_n_ctx_, n_batch_;
   bool no_split_ = false;  // there was no memory for a split layout
+  struct NoGrowth {
+    std::uint32_t from;  // there was none for a pool of so many cells
+    MonoTime until;      // then it is tried again
+  };
+  std::optional<NoGrowth> no_growth_;
   QuietTimes quiet_times_;
   double make_ms_ = 50;  // what a change of the layout takes without moving cells, learnt
   SetThreads threads_;   // all there are

@@ -113,7 +113,7 @@ void WorkerCore::apply(PrefillResult&& result) {
   const auto put_back = [&] { return sequences_.put_back(session, result.tokens, result.bytes); };
   bool is_back = result.tokens < memory_->cells_per_sequence() && put_back();
   if (!is_back && !shape_.unified()) {
-    change_memory({});
+    change_memory(pool());
     if (!session.generation) return;  // there was no memory, and everything has ended
     is_back = put_back();
   }

@@ -23,8 +23,10 @@ bool WorkerCore::ensure_memory() {
   auto made = make_(shape_);
   if (!made && !shape_.unified()) {
     no_split_ = true;
-    made = make_(shape_ = {});
+    made = make_(shape_ = pool());
   }
+  // There was enough when it grew, but not any more.
+  if (!made && shape_.cells != 0) made = make_(shape_ = {});
   if (!made) {
     out_of_memory(made.error());
     return false;
@@ -32,6 +34,11 @@ bool WorkerCore::ensure_memory() {
   memory_ = std::move(*made);
   memory_->set_threads(given_.n_threads, given_.n_threads_batch);
   sequences_.bind(memory_.get());
+  // A part of a split layout says nothing of the pool.
+  n_ctx_ = shape_.cells == 0 ? first_n_ctx_ : shape_.cells;
+  const std::uint64_t kept = std::uint64_t{options_.prefix_cache_tokens} * n_ctx_ / first_n_ctx_;
+  sequences_.limit_prefixes(
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(kept, options_.most_prefix_cache_tokens)));
   return true;
 }
 
@@ -80,11 +87,50 @@ void WorkerCore::choose_memory() {
     facts.foresight = quiet_times_.foresight();
     wanted = choose_layout(layout_views_, facts);
   }
+  wanted.cells = shape_.cells;
   if (wanted != shape_) change_memory(wanted);
+}
+
+// A larger pool, for at least so many cells, if there may be one and there is memory for it. True: the memory was made
+// anew, so that nothing is as it was; n_ctx_ tells whether it is larger.
+bool WorkerCore::grow(std::uint32_t needed) {
+  if (!memory_ || !shape_.unified() || options_.most_cells <= n_ctx_ || options_.layout == KvLayout::split)
+    return false;
+  const std::uint32_t before = n_ctx_, cells = growth_(*memory_, needed);
+  if (cells <= before || (no_growth_ && cells >= no_growth_->from && clock_() < no_growth_->until)) return false;
+  change_memory({.cells = cells});
+  if (n_ctx_ > before) {
+    ++counters_.growths;
+  } else {
+    constexpr Millis kAgain{10'000};
+    no_growth_ = {.from = cells, .until = clock_() + kAgain};
+  }
+  return true;
+}
+
+// Cells for those that come next, and a little ahead of them. Who can't have them is told before anything is computed:
+// others would give up theirs for nothing.
+void WorkerCore::provide_cells() {
+  constexpr std::uint32_t kAhead = 512;
+  if (options_.most_cells <= first_n_ctx_) return;
+  const auto places = std::min<std::size_t>(waiting_.size(), options_.max_sequences);
+  const std::vector<Session*> next(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(places));
+  for (Session* session : next) {
+    if (!session->generation) continue;  // there was no memory, and everything has ended
+    const auto held = static_cast<std::uint32_t>(session->history.size());
+    const std::uint32_t wanted = held + std::min(session->remaining(), kAhead);
+    if (wanted <= n_ctx_ || !memory_) continue;
+    if (!shape_.unified()) change_memory(pool());
+    grow(wanted);
+    if (held > n_ctx_) grow(held + 1);
+    if (held <= n_ctx_ || !session->generation) continue;
+    finish(*session, StopReason::context_full, context_full({.needed = held + 1, .n_past = held, .n_ctx = n_ctx_}));
+  }
 }
 
 // Running sessions keep their turn; what they have computed moves with them.
 void WorkerCore::change_memory(KvShape shape) {
+  const bool other_layout = shape.streams != shape_.streams;
   shape_ = shape;
   if (!memory_) return;
   const MonoTime begin = clock_();
@@ -104,7 +150,7 @@ void WorkerCore::change_memory(KvShape shape) {
   memory_.reset();
   if (!ensure_memory()) return;
   const MonoTime made = clock_();
-  ++counters_.layout_changes;
+  counters_.layout_changes += other_layout ? 1 : 0;
   // Backwards, so that those that go back to the queue stand there in their order.
   for (Moved& one : std::views::reverse(moved)) {
     if (!sequences_.put_back(*one.session, one.tokens, one.bytes)) {
@@ -121,6 +167,8 @@ void WorkerCore::change_memory(KvShape shape) {
 void WorkerCore::admit() {
   if (active_.empty()) starved_ = false;
   if (starved_ || waiting_.empty() || !ensure_memory()) return;
+  provide_cells();
+  if (!memory_) return;
   // With parts for each, not more than there are parts. Who is in the lane has a place, but no part until it is back.
   const std::uint32_t places = std::min(options_.max_sequences - (aside_ != nullptr ? 1 : 0), memory_->sequence_ids());
   for (auto it = waiting_.begin(); it != waiting_.end() && active_.size() < places;) {
@@ -160,10 +208,11 @@ void WorkerCore::admit() {
 void WorkerCore::make_room() {
   // A part of a split layout is never larger than the pool: there, everybody's cells are for all.
   if (!shape_.unified() && options_.layout != KvLayout::split) {
-    change_memory({});
+    change_memory(pool());
     return;
   }
   if (shape_.unified() && sequences_.reclaim()) return;
+  if (grow(n_ctx_ + 1)) return;
   Session& newest =
       **std::ranges::max_element(active_, {}, [](const Session* session) { return session->generation->order; });
   if (shape_.unified() && active_.size() > 1) {

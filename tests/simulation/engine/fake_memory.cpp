@@ -17,8 +17,17 @@ std::uint64_t next_hash(std::uint64_t before, Token token) {
 
 Token answer_to(std::uint64_t hash, std::uint32_t vocabulary) { return static_cast<Token>((hash >> 11) % vocabulary); }
 
+namespace {
+
+FakeMemoryOptions with_cells(FakeMemoryOptions options, std::uint32_t cells) {
+  if (cells != 0) options.cells = cells;
+  return options;
+}
+
+}  // namespace
+
 FakeMemory::FakeMemory(FakeMemoryOptions options, KvShape shape, std::shared_ptr<Fate> fate)
-    : options_(std::move(options)), shape_(shape), fate_(std::move(fate)) {}
+    : options_(with_cells(std::move(options), shape.cells)), shape_(shape), fate_(std::move(fate)) {}
 
 FakeMemory::~FakeMemory() = default;
 

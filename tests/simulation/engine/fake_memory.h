@@ -40,6 +40,7 @@ struct Fate {
   std::uint32_t abort_in = 0;     // passes until one is aborted halfway; 0: never
   std::uint32_t fail_in = 0;      // passes of several sequences until one fails, for no lasting reason; 0: never
   std::uint32_t refuse_make = 0;  // so many makes fail
+  std::uint32_t refused = 0;      // and have failed
   std::uint32_t refuse_save = 0;  // so many times a sequence can't be saved
   std::string violation;          // the first rule that a caller broke
   std::uint64_t passes = 0, tokens = 0;

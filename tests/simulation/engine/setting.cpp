@@ -18,7 +18,8 @@ Setting pick_setting(std::uint64_t variety) {
   Setting setting;
   FakeMemoryOptions& memory = setting.memory;
   WorkerOptions& worker = setting.worker;
-  std::mt19937_64 random(variety), of_lane(variety + 1), of_layout(variety + 2), of_workers(variety + 3);
+  std::mt19937_64 random(variety), of_lane(variety + 1), of_layout(variety + 2), of_workers(variety + 3),
+      of_growth(variety + 4);
   const auto one_of = [&](auto... values) {
     const std::array all{values...};
     return all[random() % sizeof...(values)];
@@ -45,6 +46,12 @@ Setting pick_setting(std::uint64_t variety) {
   if (random() % 3 != 0) setting.park_bytes = one_of(2000u, 100'000u);
   constexpr std::array kWorkers = {2u, 1u, 1u, 1u, 1u, 2u, 1u, 3u};
   setting.workers = kWorkers[of_workers() % kWorkers.size()];
+  if (worker.layout != KvLayout::split && of_growth() % 4 == 0) {
+    worker.most_cells = memory.cells;
+    memory.cells /= of_growth() % 2 == 0 ? 2 : 4;
+    worker.most_prefix_cache_tokens = worker.prefix_cache_tokens;
+    worker.prefix_cache_tokens = std::min(worker.prefix_cache_tokens, memory.cells / 2);
+  }
   return setting;
 }
 

@@ -1,6 +1,7 @@
 // What a world consists of, picked by a number.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -21,6 +22,8 @@ struct Setting {
 
   // A session is as long as its part at the most, where parts are wanted whatever comes.
   std::uint32_t most_tokens(std::uint32_t n_ctx) const;
+  // That a pool has, or may grow to.
+  std::uint32_t most_cells() const { return std::max(memory.cells, worker.most_cells); }
 };
 
 Setting pick_setting(std::uint64_t variety);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/context_size.h"
 #include "engine/errors.h"
 #include "simulation/engine/pass_rules.h"
 
@@ -35,14 +36,17 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
   const Setting& setting = common.setting;
   auto lane = setting.lane ? std::make_unique<FakeLane>(lane_memory(), box_, seed) : nullptr;
   lane_ = lane.get();
-  WorkerCore::Parts parts{.tokens = tokens_,
-                          .memory = *make({}),
-                          .make = [this](KvShape shape) { return make(shape); },
-                          .box = box_,
-                          .store = std::move(common.store),
-                          .drafter = setting.worker.draft_tokens > 0 ? std::make_unique<FakeDrafter>(seed) : nullptr,
-                          .lane = std::move(lane),
-                          .clock = [this] { return looking_ ? now_ : now_ = clock_(); }};
+  WorkerCore::Parts parts{
+      .tokens = tokens_,
+      .memory = *make({}),
+      .make = [this](KvShape shape) { return make(shape); },
+      .growth = [most = setting.worker.most_cells](
+                    const KvMemory& now, std::uint32_t needed) { return grown_context(now.n_ctx(), needed, most, {}); },
+      .box = box_,
+      .store = std::move(common.store),
+      .drafter = setting.worker.draft_tokens > 0 ? std::make_unique<FakeDrafter>(seed) : nullptr,
+      .lane = std::move(lane),
+      .clock = [this] { return looking_ ? now_ : now_ = clock_(); }};
   core_ = std::make_unique<WorkerCore>(std::move(parts), setting.worker);
 }
 
@@ -51,6 +55,7 @@ Result<std::unique_ptr<KvMemory>> SimulatedWorker::make(KvShape shape) {
   if (memory_.alive.use_count() > 1) fate_->broken("a memory is made beside the one there is");
   if (fate_->refuse_make > 0) {
     --fate_->refuse_make;
+    ++fate_->refused;
     return fail(errc::out_of_memory, "no memory");
   }
   ++memories_;

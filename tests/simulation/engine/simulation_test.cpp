@@ -57,6 +57,7 @@ TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
     sum.restored += outcome.restored;
     sum.shared += outcome.shared;
     sum.layout_changes += outcome.layout_changes;
+    sum.growths += outcome.growths;
     sum.accepted += outcome.accepted;
     sum.in_lane += outcome.in_lane;
     sum.in_parts += outcome.in_parts;
@@ -67,14 +68,14 @@ TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
   // The lives must be eventful, or the rules weren't tried.
   for (const std::uint64_t count :
        {sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared, sum.layout_changes, sum.accepted,
-        sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers})
+        sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers, sum.growths})
     EXPECT_GT(count, steps / 10'000);
   fmt::print(
       "{} lives, {} passes, {} tokens, {} preemptions, {} parked, {} restored, {} shared, {} changes of layout, {} "
       "guesses right, {} prompts in the lane, {} tokens in parts, {} parked by one worker and put back by another, {} "
-      "failed, {} rows to fill up passes\n",
+      "failed, {} rows to fill up passes, {} pools grown\n",
       seed, sum.passes, sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared, sum.layout_changes,
-      sum.accepted, sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers);
+      sum.accepted, sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers, sum.growths);
 }
 
 }  // namespace

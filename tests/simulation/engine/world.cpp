@@ -116,7 +116,7 @@ class World {
     client->worker = next_id_ % workers_.size();
     client->shares = share;
     client->id = SessionId(next_id_++);
-    client->shared = std::make_shared<SessionShared>(client->id, std::min(kSessionTokens, setting_.memory.cells));
+    client->shared = std::make_shared<SessionShared>(client->id, std::min(kSessionTokens, setting_.most_cells()));
     worker_of(*client).box()->post(CreateSession{client->shared, share});
     clients_.emplace(client->id.value(), std::move(client));
   }
@@ -180,7 +180,9 @@ class World {
 
   void read(Client& client) {
     if (!client.reader) return;
-    if (auto rule = client.read(setting_.most_tokens(client.shared->n_ctx))) return fate_->broken(std::move(*rule));
+    // A pool that couldn't grow is full sooner.
+    const std::uint32_t most = std::min(client.shared->n_ctx, fate_->refused > 0 ? setting_.memory.cells : ~0u);
+    if (auto rule = client.read(setting_.most_tokens(most))) return fate_->broken(std::move(*rule));
     if (!client.reader->finish) return;
     outcome_.failed += client.failed() ? 1 : 0;
     outcome_.tokens += client.reader->tokens.size();
@@ -243,6 +245,7 @@ class World {
       outcome_.restored += stats.restored;
       outcome_.shared += stats.prefix_hits;
       outcome_.layout_changes += stats.layout_changes;
+      outcome_.growths += stats.growths;
       outcome_.accepted += stats.accepted_tokens;
       outcome_.in_lane += stats.lane_prompts;
       outcome_.fillers += stats.filler_rows;

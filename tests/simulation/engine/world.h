@@ -22,6 +22,7 @@ struct Outcome {
   std::vector<std::string> trace;  // if asked for
   // What came to pass, so that a test can see that the lives are not too quiet.
   std::uint64_t tokens = 0, preemptions = 0, parked = 0, restored = 0, shared = 0, layout_changes = 0, accepted = 0;
+  std::uint64_t growths = 0;
   std::uint64_t in_lane = 0;
   std::uint64_t in_parts = 0;  // tokens where parts are wanted whatever comes
   std::uint64_t crossed = 0;   // times that a worker took what another one had parked
