@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "backends/client_pool.h"
+#include "backends/context_guess.h"
 #include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
@@ -21,11 +22,8 @@ constexpr std::size_t kCauseLines = 6;  // of a dead child's output in the error
 // every layer twice as wide as the model, and room for the rest. Only what is above the machine is worth a question.
 std::uint64_t upper_bound(const models::ModelInfo& model, const LoadOptions& options) {
   constexpr std::uint64_t kBytesPerValue = 2, kKeysAndValues = 2, kRest = std::uint64_t{1} << 30;
-  constexpr std::uint64_t kDefaultContext = 8192;
   const auto& traits = model.traits;
-  const std::uint64_t trained = traits.context_length == 0 ? kDefaultContext : traits.context_length;
-  const auto asked = options.ctx_size.value_or(-1);
-  const std::uint64_t cells = asked > 0 ? static_cast<std::uint64_t>(asked) : std::min(trained, kDefaultContext);
+  const std::uint64_t cells = first_cells(model, options);
   const std::uint64_t cell = traits.layers * traits.embedding_length * 2 * kKeysAndValues * kBytesPerValue;
   return 2 * model.size.value() + cells * cell + kRest;
 }
@@ -286,6 +284,11 @@ async::Task<Result<MemoryEstimate>> EngineBackend::estimate(ModelPtr model, Load
 std::optional<MemoryEstimate> EngineBackend::known_estimate(const models::ModelInfo& model,
                                                             const LoadOptions& options) const {
   return predictor_.known(model, options);
+}
+
+std::uint64_t EngineBackend::context(const models::ModelInfo& model, const LoadOptions& options,
+                                     std::uint64_t free) const {
+  return predicted_context(model, options, predictor_.known(model, options), free);
 }
 
 std::uint64_t EngineBackend::rough_bound(const models::ModelInfo& model, const LoadOptions& options) const {

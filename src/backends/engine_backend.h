@@ -49,6 +49,7 @@ class EngineBackend final : public Backend {
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                const LoadOptions& options) const override;
+  std::uint64_t context(const models::ModelInfo& model, const LoadOptions& options, std::uint64_t free) const override;
   std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;

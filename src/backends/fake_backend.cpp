@@ -216,7 +216,7 @@ class FakeWrappedServer final : public WrappedServer {
     return {.pid = 4711,
             .launch_command = {"fake", server_->model()},
             .backend_url = "fake:" + server_->model(),
-            .context_window = 2048,
+            .context_window = server_->backend_.context(*server_->model_, server_->options_, 0),
             .memory_bytes = 1024,
             .device = server_->computes_on};
   }
@@ -262,6 +262,14 @@ Task<Result<MemoryEstimate>> FakeBackend::estimate(ModelPtr model, LoadOptions) 
 std::optional<MemoryEstimate> FakeBackend::known_estimate(const models::ModelInfo& model, const LoadOptions&) const {
   const auto found = estimates.find(model.name.value());
   return found == estimates.end() || !knows_estimates ? std::nullopt : std::optional(found->second);
+}
+
+std::uint64_t FakeBackend::context(const models::ModelInfo& model, const LoadOptions& options, std::uint64_t) const {
+  const auto tokens = options.ctx_size.value_or(-1);
+  if (tokens <= 0) return usual_context;
+  const auto trained = model.traits.context_length;
+  const auto most = std::min(most_context, trained == 0 ? most_context : trained);
+  return std::min(static_cast<std::uint64_t>(tokens), most);
 }
 
 std::uint64_t FakeBackend::rough_bound(const models::ModelInfo&, const LoadOptions&) const { return bound; }

@@ -144,7 +144,10 @@ class FakeBackend final : public Backend {
   std::map<std::string, MemoryEstimate> estimates;
   bool knows_estimates = true;  // without asking
   std::uint64_t bound = 0;      // what rough_bound() says
-  std::size_t asked = 0;        // calls of estimate()
+  // What context() says, and its processes have, where no ctx_size is asked for.
+  std::uint64_t usual_context = 2048;
+  std::uint64_t most_context = ~0ull;  // that any has
+  std::size_t asked = 0;               // calls of estimate()
   // What device() says to it; to others as the engine would that has whatever the machine has.
   std::map<std::string, Device> devices;
 
@@ -158,6 +161,7 @@ class FakeBackend final : public Backend {
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                const LoadOptions& options) const override;
+  std::uint64_t context(const models::ModelInfo& model, const LoadOptions& options, std::uint64_t free) const override;
   std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;

@@ -93,6 +93,10 @@ class Backend {
   // The same as far as it is known without asking, of the files as check_files() saw them.
   virtual std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                        const LoadOptions& options) const = 0;
+  // Tokens that one conversation could have after a load with these resolved options, with so many bytes `free` on what
+  // it computes on (0: not known). Quick: from what is known of its memory, or else from what its file says.
+  virtual std::uint64_t context(const models::ModelInfo& model, const LoadOptions& options,
+                                std::uint64_t free) const = 0;
   // Bytes on any one device that the load hardly exceeds, from the size of the files: where there is more than that,
   // nobody need ask.
   virtual std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const = 0;

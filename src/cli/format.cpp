@@ -38,6 +38,11 @@ std::string or_unknown(const std::optional<std::int64_t>& number) {
   return number ? std::to_string(*number) : std::string(kUnknown);
 }
 
+std::string context_or_unknown(const std::optional<std::int64_t>& usable, const std::optional<std::int64_t>& trained) {
+  if (!usable || !trained || *trained <= *usable) return or_unknown(usable);
+  return std::to_string(*usable) + "/" + std::to_string(*trained);
+}
+
 std::string size_or_unknown(const std::optional<std::uint64_t>& bytes) {
   return bytes ? human_bytes(*bytes) : std::string(kUnknown);
 }

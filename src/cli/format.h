@@ -18,6 +18,8 @@ std::string percent(double share);             // 0.4 -> "40 %"
 inline constexpr std::string_view kUnknown = "-";
 std::string or_unknown(const std::string& text);
 std::string or_unknown(const std::optional<std::int64_t>& number);
+// Tokens of context: "32768/131072" where the model was trained with more than a conversation may have.
+std::string context_or_unknown(const std::optional<std::int64_t>& usable, const std::optional<std::int64_t>& trained);
 std::string size_or_unknown(const std::optional<std::uint64_t>& bytes);
 
 }  // namespace corral::cli

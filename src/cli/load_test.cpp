@@ -31,6 +31,18 @@ TEST_F(LoadCommandTest, ShowsProgressAndThenTheOutcome) {
   EXPECT_THAT(server_.bodies(kLoad), ElementsAre(R"({"model_name":"m","ctx_size":4096,"pinned":true,"stream":true})"));
 }
 
+TEST_F(LoadCommandTest, TellsTheContextAndWhatIsToBeKnownOfIt) {
+  server_.on(kLoad, Scripted{.events = {{"complete", R"({"context_length":32768,"max_context_length":131072})"}}});
+  EXPECT_EQ(run({"load", "m"}), kExitOk);
+  EXPECT_THAT(out(), HasSubstr("32768/131072 tokens of context"));
+  server_.on(kLoad,
+             Scripted{.events = {{"complete",
+                                  R"({"context_length":2048,"max_context_length":2048,"warnings":["too much"]})"}}});
+  EXPECT_EQ(run({"load", "m", "--ctx-size", "4096"}), kExitOk);
+  EXPECT_THAT(out(), HasSubstr(", 2048 tokens of context)"));
+  EXPECT_THAT(err(), HasSubstr("warning: too much\n"));
+}
+
 TEST_F(LoadCommandTest, NoBarWhereNobodyWatches) {
   pipe_everything();
   server_.on(kLoad, Scripted{.events = {{"progress", R"({"progress":0.5})"}, {"complete", "{}"}}});

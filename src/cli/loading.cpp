@@ -19,14 +19,14 @@ std::string model_path(const std::string& model) {
   return path;
 }
 
-Result<> load_with_progress(const Context& context, const LoadOptions& options) {
+Result<LoadOutcome> load_with_progress(const Context& context, const LoadOptions& options) {
   ProgressBar bar(context.terminal, "Loading " + options.model);
   bar.show(0, "");
   std::optional<std::string> failure;
-  bool complete = false;
+  std::optional<std::string> complete;
   const auto on_event = [&](std::string_view event, std::string_view data) {
     if (event == "complete") {
-      complete = true;
+      complete = data;
     } else if (event == "error" || (event.empty() && error_in(data))) {
       failure = error_in(data).value_or(std::string(data));
     } else if (event == "progress") {
@@ -43,7 +43,10 @@ Result<> load_with_progress(const Context& context, const LoadOptions& options) 
     return fail(errc::bad_answer,
                 fmt::format("{} closed the connection before '{}' was loaded", context.api.url(), options.model));
   }
-  return {};
+  auto outcome = parse_load_outcome(complete ? *complete : reply->body);
+  if (!outcome) return LoadOutcome();  // another kind of server, which has loaded it all the same
+  for (const auto& warning : outcome->warnings) context.terminal.err << "warning: " << warning << '\n';
+  return outcome;
 }
 
 void warn_if_pinned_full(const Context& context, const std::string& model) {

@@ -7,7 +7,7 @@
 namespace corral::cli {
 
 // Loads and shows progress until the model is ready. Errors: those of ServerApi, and request_failed.
-Result<> load_with_progress(const Context& context, const LoadOptions& options);
+Result<LoadOutcome> load_with_progress(const Context& context, const LoadOptions& options);
 
 // Warns when every slot of the model's type is taken by a pinned model, so that the load is bound to fail. Says nothing
 // when the server can't be asked: the load itself will tell.

@@ -153,14 +153,14 @@ TEST_F(ProgramTest, SomethingElseOnThePort) {
 TEST_F(ProgramTest, ListShowsWhatIsKnown) {
   server_.on("GET /api/v1/models?rescan=true", R"({"data":[
     {"id":"tiny-llama","type":"llm","recipe":"llamacpp","size":0.00075,"size_bytes":750000,"context_length":2048,"quantization":"F16","status":{"value":"loaded"}},
-    {"id":"org/repo:Q4_K_M","type":"llm","size":4.1,"context_length":131072,"status":{"value":"unloaded"}},
+    {"id":"org/repo:Q4_K_M","type":"llm","size":4.1,"context_length":32768,"max_context_length":131072,"status":{"value":"unloaded"}},
     {"id":"odd"}]})");
   EXPECT_EQ(run({"list"}), kExitOk);
   EXPECT_EQ(out(),
-            "NAME             TYPE  RECIPE       SIZE  CONTEXT  QUANT   STATE\n"
-            "tiny-llama       llm   llamacpp  732 KiB     2048  F16     loaded\n"
-            "org/repo:Q4_K_M  llm   -         3.8 GiB   131072  Q4_K_M  unloaded\n"
-            "odd              -     -               -        -  -       -\n");
+            "NAME             TYPE  RECIPE       SIZE       CONTEXT  QUANT   STATE\n"
+            "tiny-llama       llm   llamacpp  732 KiB          2048  F16     loaded\n"
+            "org/repo:Q4_K_M  llm   -         3.8 GiB  32768/131072  Q4_K_M  unloaded\n"
+            "odd              -     -               -             -  -       -\n");
   EXPECT_EQ(run({"list", "repo"}), kExitOk);
   EXPECT_THAT(out(), Not(HasSubstr("tiny-llama")));
 }

@@ -113,6 +113,7 @@ ListedModel listed(const json::Value& item) {
                                    : bytes_of(item, "size");
   }
   model.context = integer_of(item, "context_length");
+  model.max_context = integer_of(item, "max_context_length");
   return model;
 }
 
@@ -149,6 +150,7 @@ Health health_in(const json::Value& value) {
                              .leaving = text_of(item, "leaving"),
                              .memory = bytes_of(item, "memory_bytes"),
                              .context = integer_of(item, "max_context_window"),
+                             .max_context = integer_of(item, "max_context_length"),
                              .last_use = integer_of(item, "last_use").value_or(0),
                              .active_requests = integer_of(item, "active_requests").value_or(0),
                              .pinned = flag_of(item, "pinned")});
@@ -218,6 +220,14 @@ Result<LoadProgress> parse_load_progress(std::string_view text) {
   return parse_as(text, [](const json::Value& value) {
     const double progress = number_of(value, "progress").value_or(0);
     return LoadProgress{std::clamp(progress, 0.0, 1.0), text_of(value, "stage")};
+  });
+}
+
+Result<LoadOutcome> parse_load_outcome(std::string_view text) {
+  return parse_as(text, [](const json::Value& value) {
+    return LoadOutcome{.context = integer_of(value, "context_length"),
+                       .max_context = integer_of(value, "max_context_length"),
+                       .warnings = names_of(value, "warnings")};
   });
 }
 

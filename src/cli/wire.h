@@ -18,10 +18,11 @@ struct ListedModel {
   std::string name;
   std::string type;
   std::string recipe;
-  std::string state;                    // "unloaded", "loaded", …
-  std::string quantization;             // "Q8_0"; from the name when the server doesn't say
-  std::optional<std::uint64_t> size;    // bytes
-  std::optional<std::int64_t> context;  // tokens
+  std::string state;                        // "unloaded", "loaded", …
+  std::string quantization;                 // "Q8_0"; from the name when the server doesn't say
+  std::optional<std::uint64_t> size;        // bytes
+  std::optional<std::int64_t> context;      // tokens that a conversation may have, now or after a load
+  std::optional<std::int64_t> max_context;  // that the model was trained with
 };
 
 struct LoadedModel {
@@ -32,6 +33,7 @@ struct LoadedModel {
   std::string leaving;                  // why it has to go, if it has to
   std::optional<std::uint64_t> memory;  // bytes
   std::optional<std::int64_t> context;
+  std::optional<std::int64_t> max_context;
   std::int64_t last_use = 0;  // epoch milliseconds; 0: unknown
   std::int64_t active_requests = 0;
   bool pinned = false;
@@ -111,6 +113,13 @@ struct LoadProgress {
   std::string stage;
 };
 Result<LoadProgress> parse_load_progress(std::string_view text);
+
+// What a load came to.
+struct LoadOutcome {
+  std::optional<std::int64_t> context, max_context;
+  std::vector<std::string> warnings;
+};
+Result<LoadOutcome> parse_load_outcome(std::string_view text);
 
 // Bytes that a model would take.
 struct EstimatedMemory {

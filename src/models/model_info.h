@@ -26,6 +26,7 @@ struct ModelTraits {
   std::uint64_t embedding_length = 0;       // width of an output vector; 0 = not said
   std::uint64_t layers = 0;                 // 0 = not said
   std::uint64_t vocabulary = 0;             // tokens; 0 = not said
+  std::uint64_t cache_values = 0;           // most numbers that a token has in the KV cache, all layers; 0 = none
   Pooling pooling = Pooling::unspecified;
   bool chat_template = false;
   bool tools = false;     // the chat template speaks of tools

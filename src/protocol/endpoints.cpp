@@ -12,9 +12,18 @@ namespace {
 constexpr double kMaxUint32 = 4294967295.0;
 constexpr double kMaxInt32 = 2147483647.0;
 
+constexpr Field kContext = {.name = "ctx_size",
+                            .kinds = kInteger,
+                            .min = -1,
+                            .max = 1 << 26,
+                            .about =
+                                "tokens that the model's context must have at least: it is loaded so, or loaded anew "
+                                "if it has fewer; 0 or -1: whatever it has"};
+
 // The fields that every generating endpoint takes.
 constexpr auto kGeneration = std::to_array<Field>({
     {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512, .about = "which model answers; see `models`"},
+    kContext,
     {.name = "stream", .kinds = kBoolean, .about = "the answer comes in events"},
     {.name = "stream_options",
      .kinds = kObject,
@@ -356,6 +365,7 @@ const FieldTable& native_fields() {
 const FieldTable& embedding_fields() {
   static constexpr Field kFields[] = {
       {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512, .about = "which model answers; see `models`"},
+      kContext,
       {.name = "input",
        .kinds = kString | kArray,
        .required = true,
@@ -382,6 +392,7 @@ const FieldTable& embedding_fields() {
 const FieldTable& rerank_fields() {
   static constexpr Field kFields[] = {
       {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512, .about = "which model answers; see `models`"},
+      kContext,
       {.name = "query", .kinds = kString, .required = true, .min_size = 1, .about = "what documents are compared with"},
       {.name = "documents",
        .kinds = kArray,

@@ -232,6 +232,7 @@ Result<Peeked> check(json::View body, const FieldTable& table) {
     if (name == "stream") peeked.stream = value.as_bool();
     if (name == "stream_options") peeked.include_usage = value.find("include_usage").as_bool();
     if (name == "sse_ping_interval") peeked.ping_interval = ping_interval(value);
+    if (name == "ctx_size") peeked.context = static_cast<std::uint64_t>(std::max<std::int64_t>(value.as_integer(), 0));
   });
   return peeked;
 }

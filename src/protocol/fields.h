@@ -99,6 +99,7 @@ struct Peeked {
   bool include_usage = false;  // stream_options.include_usage
   // sse_ping_interval: silence in a stream after which a comment is due; 0: never; none: not said.
   std::optional<Millis> ping_interval = {};
+  std::uint64_t context = 0;  // ctx_size: tokens that the model's context must have; 0: whatever it has
 };
 
 // What sse_ping_interval says.

@@ -232,7 +232,7 @@ TEST(Fields, BodiesThatPass) {
       chat("", R"([{"role":"assistant","reasoning_content":"hm"},{"role":"tool","tool_call_id":"1","content":"4"}])"),
       chat(R"(,"tools":[{"type":"web_search"},{"type":"function","function":{"name":"f"}}],"tool_choice":"auto")"),
       chat(R"(,"logit_bias":{"5":-100,"hello":false},"seed":18446744073709551615)"),
-      chat(R"(,"n":32,"ctx_size":"unknown fields pass")"),
+      chat(R"(,"n":32,"unheard_of":"unknown fields pass")"),
       chat(R"(,"repeat_last_n":-1,"dry_penalty_last_n":-1)"),
       chat(R"(,"logit_bias":[[5,1.5],["x",false]],"stop":["a","b"],"temperature":0,"top_k":-1)"),
   };

@@ -159,7 +159,7 @@ class ForwardedStream final : public http::BodySource {
     answer_ = {};
     (void)cutter_.take_rest();
     lease_.give_back();
-    acquisition_ = forwarder_.begin_acquire(executor_, request_.model);
+    acquisition_ = forwarder_.begin_acquire(executor_, request_);
     co_return true;
   }
 
@@ -225,14 +225,14 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
   co_return std::move(*response);
 }
 
-async::Task<Result<Lease>> Forwarder::acquire(const backends::ModelPtr& model) {
-  if (auto lease = router_.try_acquire(model->name)) co_return lease;
-  co_return co_await router_.acquire(model);
+async::Task<Result<Lease>> Forwarder::acquire(const ForwardRequest& request) {
+  if (auto lease = router_.try_acquire(request.model->name, request.context)) co_return lease;
+  co_return co_await router_.acquire(request.model, request.context);
 }
 
 std::unique_ptr<Forwarder::Acquisition> Forwarder::begin_acquire(async::Executor executor,
-                                                                 const backends::ModelPtr& model) {
-  return std::make_unique<Acquisition>(executor, "acquire", router_.acquire(model));
+                                                                 const ForwardRequest& request) {
+  return std::make_unique<Acquisition>(executor, "acquire", router_.acquire(request.model, request.context));
 }
 
 async::Task<std::optional<std::string>> Forwarder::died(const Lease& lease) {
@@ -245,7 +245,7 @@ async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active acti
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
   for (bool again = false;; again = true) {
-    const auto lease = co_await acquire(request.model);
+    const auto lease = co_await acquire(request);
     if (!lease) co_return protocol::error_response(lease.error());
     active->start();
     auto answer = co_await lease->target(executor).send(head, request.body);
@@ -264,9 +264,9 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
   for (bool again = false;; again = true) {
-    auto lease = router_.try_acquire(request.model->name);
+    auto lease = router_.try_acquire(request.model->name, request.context);
     if (!lease) {
-      auto acquisition = begin_acquire(executor, request.model);
+      auto acquisition = begin_acquire(executor, request);
       const bool in_time = co_await acquisition->wait(timers_, silence(request));
       if (!in_time) {
         co_return http::Response::event_stream(std::make_unique<ForwardedStream>(

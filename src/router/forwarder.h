@@ -25,6 +25,7 @@ struct ForwardRequest {
   bool stream = false;
   RequestId id;
   std::optional<Millis> ping_interval = {};  // of a stream that waits; 0: no pings; none: a second
+  std::uint64_t context = 0;                 // tokens that its conversation must be able to have; 0: whatever there is
 };
 
 class Forwarder {
@@ -48,9 +49,9 @@ class Forwarder {
 
   async::Task<http::Response> whole(ForwardRequest request, Active active);
   async::Task<http::Response> streamed(ForwardRequest request, Active active);
-  async::Task<Result<Lease>> acquire(const backends::ModelPtr& model);
+  async::Task<Result<Lease>> acquire(const ForwardRequest& request);
   // Dropping it gives up the place in the queue, or gives the lease back.
-  std::unique_ptr<Acquisition> begin_acquire(async::Executor executor, const backends::ModelPtr& model);
+  std::unique_ptr<Acquisition> begin_acquire(async::Executor executor, const ForwardRequest& request);
   // How it ended, when the backend behind the lease turns out dead, so that asking again makes sense.
   async::Task<std::optional<std::string>> died(const Lease& lease);
 

@@ -29,6 +29,8 @@ void Lease::give_back() {
 
 http::Target& Lease::target(async::Executor executor) const { return running_->server->target(executor); }
 
+std::uint64_t Lease::context_window() const { return running_->context_window; }
+
 async::Task<std::string> Lease::until_gone() const {
   const auto running = running_;
   auto wait = [](std::shared_ptr<Running> on) -> async::Task<std::string> {

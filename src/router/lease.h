@@ -1,6 +1,7 @@
 // A request's hold on a loaded model. While it lives the model can't be evicted.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -26,6 +27,8 @@ class Lease {
   explicit operator bool() const { return running_ != nullptr; }
   // Where to send the request. For use on `executor`'s loop.
   http::Target& target(async::Executor executor) const;
+  // Tokens that a conversation with it may have; 0: not known.
+  std::uint64_t context_window() const;
   // Returns when the process behind it has ended (on any loop).
   async::Task<std::string> until_gone() const;
   // The request's answer streams: shown in health as long as the lease lives.

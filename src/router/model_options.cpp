@@ -19,6 +19,7 @@ async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr m
   if (const auto tried = resolve(*model, backends::merge(saved_then(), options_.default_options)))
     there = co_await tried->backend->check_files(model, tried->options);
 
+  co_await refresh_free();
   // From here on nothing waits, so nobody else changes what is saved meanwhile.
   OptionReport report;
   report.saved = saved_then();
@@ -37,6 +38,9 @@ async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr m
     report.loaded = residency::is_resident(view.state);
     report.needs_reload = report.loaded && effective && view.spec->options != backends::fingerprint(report.effective);
   }
+  const Running* const running = resident(model->name);
+  report.window = predicted(*model, given, 0);
+  if (running != nullptr && !report.needs_reload) report.window.usable = running->context_window;
   if (change.dry_run) co_return report;
   const auto kept = saved_.save(model->name, report.saved);
   if (!kept) co_return std::unexpected(kept.error());

@@ -202,12 +202,19 @@ async::Task<void> ModelRouter::run_load(std::shared_ptr<Running> running) {
     co_return;
   }
   running->loading = false;
+  running->context_window = running->server->facts().context_window;
   running->hung.clear();
   if (running->watchdog) running->watchdog->alive();
   auto& counted = metrics_of(*running->spec);
   counted.loads[static_cast<std::size_t>(LoadOutcome::loaded)] += 1;
   counted.load_seconds.observe(seconds_between(begin, timers_.now()));
-  log::info("router", "{} is ready", running->spec->name.value());
+  const auto& spec = LoadSpec::of(running->spec);
+  const ModelContext context{.usable = running->context_window,
+                             .trained = spec.model->traits.context_length,
+                             .asked = spec.load_options.ctx_size.value_or(-1)};
+  log::info("router", "{} is ready, with a context of {} tokens", spec.name.value(), context.usable);
+  if (const auto warning = warning_of(context); !warning.empty())
+    log::warning("router", "{}: {}", spec.name.value(), warning);
   dispatch(residency::LoadSucceeded{running->id});
   running->end = co_await running->server->until_gone();
   if (running->stopping) co_return;  // StopServer answers for it
@@ -252,8 +259,12 @@ void ModelRouter::return_lease(residency::LeaseId lease) {
   }
 }
 
-Lease ModelRouter::try_acquire(const ModelName& model) {
+Lease ModelRouter::try_acquire(const ModelName& model, std::uint64_t context) {
   if (!home_.executor().running_in_this_thread()) return {};
+  if (context > 0) {
+    const Running* running = resident(model);
+    if (running == nullptr || running->context_window < context) return {};
+  }
   const auto lease = core_.try_acquire(model, now());
   if (lease) hub_.stepped(core_.revision());
   return lease ? make_lease(lease->id, lease->server) : Lease();
@@ -304,10 +315,15 @@ async::Task<Result<residency::SpecPtr>> ModelRouter::checked_spec(backends::Mode
 
 // ---- requests, on the home loop
 
-async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model) {
+async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, std::uint64_t context) {
+  if (context > 0) co_return co_await acquire_with(std::move(model), context);
+  co_return co_await acquire_new(std::move(model), OptionWish());
+}
+
+async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, OptionWish options) {
   for (bool again = false;; again = true) {
     if (auto lease = try_acquire(model->name)) co_return lease;
-    const auto spec = co_await checked_spec(model, {});
+    const auto spec = co_await checked_spec(model, options);
     if (!spec) co_return std::unexpected(spec.error());
     Ticket ticket(*this);
     dispatch(residency::Acquire{ticket.id, *spec});

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@
 #include "router/lease.h"
 #include "router/memory_gauge.h"
 #include "router/metrics.h"
+#include "router/model_context.h"
 #include "router/option_report.h"
 #include "router/running.h"
 
@@ -125,9 +127,11 @@ class ModelRouter {
 
   // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue; a load nobody else
   // waits for is aborted. Errors: those of residency and backends.
-  async::Task<Result<Lease>> acquire(backends::ModelPtr model);
+  // `context`: tokens that the request wants its conversation to have (0: whatever there is). A model that has fewer is
+  // loaded anew with so many, as load() would do it; invalid_option where that can't be.
+  async::Task<Result<Lease>> acquire(backends::ModelPtr model, std::uint64_t context = 0);
   // Only if the model can take the request at once and this is the home loop; else an empty lease.
-  Lease try_acquire(const ModelName& model);
+  Lease try_acquire(const ModelName& model, std::uint64_t context = 0);
 
   // Loads as told (or touches what is loaded just so); what `options` leave open is decided by what is saved for the
   // model (except for what they say shall not count), then by the configuration. True: it was in memory already.
@@ -142,6 +146,8 @@ class ModelRouter {
   async::Task<Result<OptionReport>> options(backends::ModelPtr model, OptionChange change);
   // The memory that load() with these options would take. Loads and evicts nothing.
   async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, OptionWish options);
+  // What conversations with these models may have, in their order: there, or as a load would give it now.
+  async::Task<std::vector<ModelContext>> contexts(std::vector<backends::ModelPtr> models);
   // One pass of what idleness and pressure do by themselves, see residency::SimulatePressure.
   async::Task<Result<PressureReport>> simulate_pressure(double pct);
 
@@ -212,7 +218,9 @@ class ModelRouter {
   void forget(const std::shared_ptr<Running>& running);
   async::Task<void> wake(MonoTime when);
 
-  async::Task<Result<Lease>> acquire_here(backends::ModelPtr model);
+  async::Task<Result<Lease>> acquire_here(backends::ModelPtr model, std::uint64_t context);
+  // Loads it, if need be, with what `options` say of such a load.
+  async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionWish options);
   async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin, bool save);
   async::Task<Result<>> unload_here(ModelName model);
   async::Task<Result<UnloadReport>> unload_all_here();
@@ -226,6 +234,15 @@ class ModelRouter {
   void remember_request(const ModelName& model, const OptionWish& requested);
   // Tells the core how models in memory leave it by themselves, after what is saved or configured has changed.
   void update_eviction();
+  // model_router_context.cpp
+  async::Task<Result<Lease>> acquire_with(backends::ModelPtr model, std::uint64_t tokens);
+  std::optional<OptionWish> wish_for(const backends::ModelPtr& model, std::uint64_t tokens) const;
+  const Running* resident(const ModelName& model) const;
+  async::Task<void> refresh_free();
+  std::map<ModelType, std::uint64_t> comes_back() const;
+  ModelContext predicted(const models::ModelInfo& model, const backends::LoadOptions& options,
+                         std::uint64_t comes_back) const;
+  async::Task<std::vector<ModelContext>> contexts_here(std::vector<backends::ModelPtr> models);
   // model_router_memory.cpp
   async::Task<void> sample_memory();
   async::Task<void> downsize(std::shared_ptr<Running> running);
@@ -251,7 +268,9 @@ class ModelRouter {
   // Owned by the home loop.
   RouterOptions options_;
   backends::OptionStore saved_;
-  MemoryGauge* const gauge_;  // may be nullptr
+  MemoryGauge* const gauge_;       // may be nullptr
+  residency::MemorySampled free_;  // as of free_at_
+  std::optional<MonoTime> free_at_;
   residency::Core core_;
   std::unordered_map<residency::ServerId, std::shared_ptr<Running>> running_;
   std::unordered_map<residency::TicketId, Ticket*> tickets_;

@@ -3,8 +3,8 @@
 
 namespace corral::router {
 
-async::Task<Result<Lease>> ModelRouter::acquire(backends::ModelPtr model) {
-  auto task = acquire_here(std::move(model));
+async::Task<Result<Lease>> ModelRouter::acquire(backends::ModelPtr model, std::uint64_t context) {
+  auto task = acquire_here(std::move(model), context);
   co_return co_await async::run_on(home_.executor(), std::move(task));
 }
 

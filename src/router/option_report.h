@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backends/load_options.h"
+#include "router/model_context.h"
 #include "router/option_wish.h"
 
 namespace corral::router {
@@ -12,6 +13,7 @@ struct OptionReport {
   backends::LoadOptions saved;
   backends::LoadOptions defaults;   // what a load without any would come to if nothing were saved
   backends::LoadOptions effective;  // what it comes to
+  ModelContext window = {};         // that it has as it is loaded, or as such a load would give it
   bool pinned = false;
   bool loaded = false;
   bool needs_reload = false;  // it is loaded, with options that only another process could change to these

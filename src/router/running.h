@@ -40,7 +40,9 @@ struct Running {
   const async::Executor home;
   std::unique_ptr<backends::WrappedServer> server;
   OptionWish requested;  // by the latest load of it
-  double progress = 0;   // of the load, 0..1
+  // Tokens that a conversation may have, once it is ready; 0: not known. Set before the first lease.
+  std::uint64_t context_window = 0;
+  double progress = 0;  // of the load, 0..1
   bool loading = true;
   bool stopping = false;         // told to stop or to give up its load: its end is no crash
   std::atomic<int> streams = 0;  // leases whose answers stream

@@ -36,6 +36,7 @@ void write_server(json::Writer& out, const router::ServerReport& server) {
   if (server.view.leaving != residency::StopReason::none) out.field("leaving", residency::name_of(server.view.leaving));
   if (server.facts.predicted) backends::write(out.key("memory"), *server.facts.predicted);
   out.field("max_context_window", server.facts.context_window);
+  out.field("max_context_length", server.model->traits.context_length);
   out.key("launch_command").begin_array();
   for (const auto& word : server.facts.launch_command) out.value(word);
   out.end_array().end_object();

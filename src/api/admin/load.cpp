@@ -52,12 +52,20 @@ async::Task<Result<backends::ModelPtr>> named_model(Context& context, json::View
   co_return co_await context.models.find(std::move(name));
 }
 
-std::string loaded_body(const models::ModelInfo& model) {
+// With what it has come to, which may not be what somebody thought who asked for it.
+async::Task<std::string> loaded_body(Context& context, backends::ModelPtr model) {
+  const std::vector<backends::ModelPtr> one = {model};
+  const auto windows = co_await context.router.contexts(one);
+  const auto& window = windows.front();
   std::string body;
   json::Writer out(body);
-  out.begin_object().field("status", "success").field("model_name", model.name.value());
-  out.field("checkpoint", model.checkpoint).field("recipe", model.recipe).end_object();
-  return body;
+  out.begin_object().field("status", "success").field("model_name", model->name.value());
+  out.field("checkpoint", model->checkpoint).field("recipe", model->recipe);
+  out.field("context_length", window.usable).field("max_context_length", window.trained);
+  out.key("warnings").begin_array();
+  if (const auto warning = router::warning_of(window); !warning.empty()) out.value(warning);
+  out.end_array().end_object();
+  co_return body;
 }
 
 using Loading = async::Beside<Result<bool>>;
@@ -79,8 +87,12 @@ class LoadEvents final : public http::BodySource {
     }
     const auto result = loading_->take();
     loading_.reset();
-    text_ = result ? http::sse_event("complete", loaded_body(*model_))
-                   : http::sse_event("error", protocol::error_body(result.error()));
+    if (result) {
+      const auto body = co_await loaded_body(context_, model_);
+      text_ = http::sse_event("complete", body);
+    } else {
+      text_ = http::sse_event("error", protocol::error_body(result.error()));
+    }
     co_return text_;
   }
 
@@ -123,7 +135,8 @@ async::Task<http::Response> load_streamed(Context& context, backends::ModelPtr m
     const auto result = loading->take();
     if (!result) co_return protocol::error_response(result.error());
     auto response = http::Response::event_stream(nullptr);
-    response.body = http::Body(http::sse_event("complete", loaded_body(*model)));
+    const auto body = co_await loaded_body(context, model);
+    response.body = http::Body(http::sse_event("complete", body));
     co_return response;
   }
   co_return http::Response::event_stream(std::make_unique<LoadEvents>(context, std::move(model), std::move(loading)));
@@ -151,7 +164,8 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   if (flag(body, "stream")) co_return co_await load_streamed(context, *model, std::move(task));
   const auto loaded = co_await std::move(task);
   if (!loaded) co_return protocol::error_response(loaded.error());
-  co_return http::Response::json(200, loaded_body(**model));
+  auto done = co_await loaded_body(context, *model);
+  co_return http::Response::json(200, std::move(done));
 }
 
 // What load with this body would take; nothing is loaded.

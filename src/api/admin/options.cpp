@@ -39,6 +39,12 @@ json::Object sources_of(const router::OptionReport& report, const config::LiveSe
   return sources;
 }
 
+json::Array warnings_of(const router::OptionReport& report) {
+  json::Array warnings;
+  if (const auto warning = router::warning_of(report.window); !warning.empty()) warnings.emplace_back(warning);
+  return warnings;
+}
+
 http::Response answer(const Context& context, const models::ModelInfo& model, const router::OptionReport& report) {
   const json::Object body{{"model_name", model.name.value()},
                           {"recipe", model.recipe},
@@ -46,6 +52,9 @@ http::Response answer(const Context& context, const models::ModelInfo& model, co
                           {"effective", object_of(report.effective)},
                           {"defaults", object_of(report.defaults)},
                           {"sources", sources_of(report, context.settings)},
+                          {"context_length", report.window.usable},
+                          {"max_context_length", report.window.trained},
+                          {"warnings", warnings_of(report)},
                           {"pinned", report.pinned},
                           {"loaded", report.loaded},
                           {"needs_reload", report.needs_reload},

@@ -55,7 +55,8 @@ async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, ht
   const bool streams = peeked->stream && endpoint.streams;
   router::ForwardRequest forward{std::move(*model), std::string(endpoint.backend_path),
                                  std::move(*body),  streams,
-                                 request.id,        peeked->ping_interval};
+                                 request.id,        peeked->ping_interval,
+                                 peeked->context};
   co_return co_await context.forwarder.forward(std::move(forward));
 }
 

@@ -1,6 +1,7 @@
 // The models there are, with what is known of each and whether it is in memory.
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "api/routes.h"
 #include "json/writer.h"
@@ -40,7 +41,8 @@ States states_of(const router::Report& report) {
   return states;
 }
 
-void write_model(json::Writer& out, const models::ModelInfo& model, const States& states) {
+void write_model(json::Writer& out, const models::ModelInfo& model, const States& states,
+                 const router::ModelContext& window) {
   const auto state = states.find(model.name);
   out.begin_object();
   out.field("id", model.name.value()).field("object", "model");
@@ -48,7 +50,9 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const States
   out.field("checkpoint", model.checkpoint).field("recipe", model.recipe).field("type", name_of(model.type));
   out.field("downloaded", true);
   out.field("size", static_cast<double>(model.size.value()) / 1e9).field("size_bytes", model.size.value());
-  out.field("context_length", model.traits.context_length).field("max_context_window", model.traits.context_length);
+  // What a conversation may have, now or after a load; and what the model was trained with.
+  out.field("context_length", window.usable).field("max_context_length", window.trained);
+  out.field("max_context_window", window.trained);
   out.field("architecture", model.traits.architecture).field("quantization", model.traits.quantisation);
   if (model.traits.parameters) out.field("parameters", *model.traits.parameters);
   out.key("labels").begin_array();
@@ -73,10 +77,13 @@ async::Task<http::Response> list(Context& context, http::Request request) {
   const auto catalog = co_await std::move(looking);
   const auto report = co_await context.router.report();
   const auto states = states_of(report);
+  const std::vector<backends::ModelPtr> all(catalog->models().begin(), catalog->models().end());
+  const auto windows = co_await context.router.contexts(all);
   std::string body;
   json::Writer out(body);
   out.begin_object().field("object", "list").key("data").begin_array();
-  for (const auto& model : catalog->models()) write_model(out, *model, states);
+  std::size_t number = 0;
+  for (const auto& model : all) write_model(out, *model, states, windows[number++]);
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
 }
@@ -85,9 +92,11 @@ async::Task<http::Response> one(Context& context, std::string id) {
   const auto model = co_await context.models.find(std::move(id));
   if (!model) co_return protocol::error_response(model.error());
   const auto report = co_await context.router.report();
+  const std::vector<backends::ModelPtr> all = {*model};
+  const auto windows = co_await context.router.contexts(all);
   std::string body;
   json::Writer out(body);
-  write_model(out, **model, states_of(report));
+  write_model(out, **model, states_of(report), windows.front());
   co_return http::Response::json(200, std::move(body));
 }
 

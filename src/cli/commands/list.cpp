@@ -27,7 +27,8 @@ Result<int> list(const std::string& filter, Context& context) {
   for (const ListedModel& model : *models) {
     if (model.name.find(filter) == std::string::npos) continue;
     table.add({model.name, or_unknown(model.type), or_unknown(model.recipe), size_or_unknown(model.size),
-               or_unknown(model.context), or_unknown(model.quantization), or_unknown(model.state)});
+               context_or_unknown(model.context, model.max_context), or_unknown(model.quantization),
+               or_unknown(model.state)});
   }
   table.print(context.terminal);
   return kExitOk;

@@ -22,9 +22,13 @@ Result<int> load(const LoadOptions& options, Context& context) {
     return print_json(context, *text);
   }
   const MonoTime start = context.clock.now();
-  if (const auto loaded = load_with_progress(context, options); !loaded) return std::unexpected(loaded.error());
+  const auto loaded = load_with_progress(context, options);
+  if (!loaded) return std::unexpected(loaded.error());
   const auto took = std::chrono::duration_cast<Millis>(context.clock.now() - start);
-  context.terminal.out << fmt::format("{} is loaded ({})\n", options.model, human_duration(took));
+  const auto with =
+      loaded->context ? fmt::format(", {} tokens of context", context_or_unknown(loaded->context, loaded->max_context))
+                      : "";
+  context.terminal.out << fmt::format("{} is loaded ({}{})\n", options.model, human_duration(took), with);
   return kExitOk;
 }
 

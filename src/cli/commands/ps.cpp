@@ -52,8 +52,8 @@ void print_health(const Context& context, const Health& health) {
   const std::int64_t now = epoch_millis(context.clock.wall_now());
   for (const LoadedModel& model : health.loaded) {
     table.add({model.name, or_unknown(model.type), status_text(model, health), or_unknown(model.device),
-               size_or_unknown(model.memory), or_unknown(model.context), std::to_string(model.active_requests),
-               idle_text(model, now), model.pinned ? "yes" : ""});
+               size_or_unknown(model.memory), context_or_unknown(model.context, model.max_context),
+               std::to_string(model.active_requests), idle_text(model, now), model.pinned ? "yes" : ""});
   }
   for (const LoadingModel& model : health.loading) {
     if (health.find(model.name)) continue;  // listed above, with more

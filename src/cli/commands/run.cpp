@@ -45,7 +45,9 @@ Result<> make_ready(const Context& context, const LoadOptions& options) {
     if (health && health->find(options.model)) return {};
   }
   warn_if_pinned_full(context, options.model);
-  return load_with_progress(context, options);
+  const auto loaded = load_with_progress(context, options);
+  if (!loaded) return std::unexpected(loaded.error());
+  return {};
 }
 
 // The dialogue at a terminal.

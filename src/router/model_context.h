@@ -1,0 +1,18 @@
+// How many tokens a conversation with a model may have. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace corral::router {
+
+struct ModelContext {
+  std::uint64_t usable = 0;   // now, where it is in memory; else as a load would give it now
+  std::uint64_t trained = 0;  // 0: its file doesn't say
+  std::int64_t asked = -1;    // ctx_size of the load, after all sources; not above 0: automatic
+};
+
+// What whoever asked for the context should know of it; empty: nothing.
+std::string warning_of(const ModelContext& context);
+
+}  // namespace corral::router
