@@ -6,6 +6,8 @@
 set -euo pipefail; shopt -s inherit_errexit
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
+# CPU code comes in variants, of which llama.cpp takes the best one for the machine at run time. A build for this machine needs that one
+# only (a twentieth of the time); CORRAL_LLAMA_CPU=all builds every one, as a package for other machines needs them.
 libs=(llama llama-common ggml ggml-rpc)
 tools=(llama-server llama-completion llama-tokenize llama-batched-bench llama-bench llama-quantize ggml-rpc-server)
 
@@ -26,6 +28,34 @@ fetch_source() {
   printf '%s' "$src"
 }
 
+# The variants to build: what llama.cpp's own table offers for this architecture, less what this CPU can't run, and of these the best
+# one by llama.cpp's own scores (ggml/src/ggml-cpu/arch/x86/cpu-feats.cpp). All of them where that isn't known.
+cpu_variants() {  # cpu_variants SOURCE
+  [ "${CORRAL_LLAMA_CPU:-}" = all ] || [ "$(uname -m)" != x86_64 ] || [ ! -r /proc/cpuinfo ] || {
+    local best; best=$(sed -n 's/^ *ggml_add_cpu_backend_variant(\([a-z0-9_]*\) *\([A-Z0-9_ ]*\))$/\1 \2/p' "$1/ggml/src/CMakeLists.txt" \
+      | awk -v flags=" $(sed -n 's/^flags[^:]*: //p;T;q' /proc/cpuinfo) " '
+        BEGIN {
+          n = split("FMA F16C SSE42 BMI2 AVX AVX2 AVX_VNNI AVX512 AVX512_VBMI AVX512_BF16 AVX512_VNNI AMX_INT8", names, " ")
+          for (i = 1; i <= n; ++i) worth[names[i]] = 2 ^ (i - 1)
+          words["SSE42"] = "sse4_2"; words["AVX512"] = "avx512f avx512cd avx512vl avx512dq avx512bw"; words["AVX512_VBMI"] = "avx512vbmi"
+          words["AMX_TILE"] = "amx_tile"; top = 0
+        }
+        {
+          score = 1
+          for (i = 2; i <= NF; ++i) {
+            if ($i != "AMX_TILE" && !($i in worth)) next  # of another architecture
+            m = split($i in words ? words[$i] : tolower($i), wanted, " ")
+            for (j = 1; j <= m; ++j) if (!index(flags, " " wanted[j] " ")) next
+            score += worth[$i]
+          }
+          if (score > top) { top = score; best = $1 }
+        }
+        END { print best }')
+    [ -z "$best" ] || { printf '%s' "$best"; return; }
+  }
+  printf 'all'
+}
+
 build() {  # build STAGE TARGET...
   local stage=$1; shift
   [ -e "$llama_prefix/.$stage" ] && return
@@ -37,8 +67,10 @@ build() {  # build STAGE TARGET...
   cmake -S "$src" -B "$dir" -G Ninja "${llama_cmake_flags[@]}" "${launcher[@]}" >"$llama_prefix/configure.log" 2>&1 \
     || { tail -n 30 "$llama_prefix/configure.log" >&2; die "llama.cpp: configure failed"; }
   local targets=("$@")
-  # The CPU variants are modules that nothing links to: name them, whichever this architecture has.
-  mapfile -t -O "${#targets[@]}" targets < <(ninja -C "$dir" -t targets all | sed -n 's/^\(ggml-cpu-[a-z0-9_]*\|ggml-cuda\|ggml-vulkan\): phony$/\1/p' | grep -v feats)
+  # CPU variants and GPU backends are modules that nothing links to: name them.
+  local modules='ggml-cuda\|ggml-vulkan'
+  if [ "$variant" = all ]; then modules+='\|ggml-cpu-[a-z0-9_]*'; else modules+="\\|ggml-cpu-$variant"; fi
+  mapfile -t -O "${#targets[@]}" targets < <(ninja -C "$dir" -t targets all | sed -n "s/^\\($modules\\): phony\$/\\1/p" | grep -v feats)
   ninja -C "$dir" "${targets[@]}" >"$llama_prefix/$stage.log" 2>&1 \
     || { tail -n 40 "$llama_prefix/$stage.log" >&2; die "llama.cpp: build failed"; }
   mkdir -p "$llama_prefix/include/llama-common"
@@ -47,13 +79,14 @@ build() {  # build STAGE TARGET...
   (cd "$src/common" && find . \( -name '*.h' -o -name '*.hpp' \) -exec cp --parents -t "$llama_prefix/include/llama-common" {} +)
   mkdir -p "$llama_prefix/include/llama-common/nlohmann"
   cp "$src"/vendor/nlohmann/*.hpp "$llama_prefix/include/llama-common/nlohmann/"
-  touch "$llama_prefix/.$stage"
+  touch "$llama_prefix/.$stage" "$llama_prefix/.libs"  # CMake asks for the second one
 }
 
 stage=${1:-libs}
 mkdir -p "$llama_prefix"
 exec 9>"$llama_prefix/.lock"
-flock 9
-build libs "${libs[@]}"
+flock -n 9 || { say "Another run builds llama.cpp ($llama_prefix): waiting for it"; flock 9; }
+[ -e "$llama_prefix/.libs-all" ] && variant=all || variant=$(cpu_variants "$(fetch_source)")
+build "libs-$variant" "${libs[@]}"
 [ "$stage" = tools ] && build tools "${tools[@]}"
 printf '%s\n' "$llama_prefix"
