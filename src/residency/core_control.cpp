@@ -61,12 +61,14 @@ void Core::on(const UnloadAll& event, Now now, ActionList& out) {
 
 void Core::on(const Pin& event, Now now, ActionList& out) {
   const Model* model = state_.find(event.model);
-  if (model == nullptr || model->current == nullptr) {
+  const bool loaded = model != nullptr && model->current != nullptr;
+  const bool taken_off = model != nullptr && model->pinned && !event.pinned;
+  if (!loaded && !taken_off) {
     out.push_back(Rejected{event.ticket, not_loaded(event.model)});
     return;
   }
   // The newest wish wins, also over that of a load which hasn't ended yet.
-  model->current->pin.reset();
+  if (loaded) model->current->pin.reset();
   if (model->pending != nullptr) model->pending->pin.reset();
   set_pin(event.model, event.pinned, event.ticket, out);
   advance(now, out);

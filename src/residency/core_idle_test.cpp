@@ -74,12 +74,29 @@ TEST_F(Idle, AServerThatCantBeDownsizedIsAskedAgainAfterItsNextUse) {
   EXPECT_THAT(house.pass(kMinute), ElementsAre("downsize a"));
 }
 
-TEST_F(Idle, APinnedModelIsDownsizedButNotEvicted) {
+TEST_F(Idle, APinnedModelIsNeitherDownsizedNorEvicted) {
   house.pin("a");
-  EXPECT_THAT(house.pass(kMinute), ElementsAre("downsize a"));
-  house.downsized("a");
+  EXPECT_EQ(house.wake_in(), std::nullopt);
   EXPECT_THAT(house.pass(kMinute * 10), IsEmpty());
+  EXPECT_THAT(house.simulate(-1), ElementsAre("relieved 3: downsized  evicted "));
+  EXPECT_THAT(house.simulate(0.99), ElementsAre("relieved 4: downsized  evicted "));
   EXPECT_THAT(house.pin("a", false), ElementsAre("unpin a", "stop a: idle", "watch no more"));
+}
+
+TEST_F(Idle, UnpinnedItIsDownsizedWhenItsTimeIsOver) {
+  house.pin("a");
+  house.pass(kMinute);
+  EXPECT_THAT(house.pin("a", false), ElementsAre("unpin a", "downsize a"));
+}
+
+TEST_F(Idle, APinLeavesADownsizedModelAsItIs) {
+  house.pass(kMinute);
+  house.downsized("a");
+  house.pin("a");
+  EXPECT_EQ(house.state("a"), ServerState::downsized);
+  EXPECT_THAT(house.acquire("a"), ElementsAre("grant 3 on a"));
+  house.finish(3);
+  EXPECT_THAT(house.pass(kMinute * 10), IsEmpty());
 }
 
 TEST_F(Idle, ARequestToAModelThatStopsWaitsForANewLoad) {

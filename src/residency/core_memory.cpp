@@ -75,7 +75,7 @@ void Core::on(const MemorySampled& event, Now now, ActionList& out) {
 }
 
 // A memory is used above the threshold, even with all that is on its way back: idle models give up what brings it well
-// below. Downsizing is tried first, where it suffices; pinned ones only shrink.
+// below. Downsizing is tried first, where it suffices; pinned ones stay as they are.
 bool Core::relieve(const std::vector<PoolSample>& seen, Now now, ActionList& out) {
   const Settings& settings = state_.settings;
   const auto is_above = [&](std::uint64_t total, std::int64_t available) {
@@ -101,20 +101,14 @@ bool Core::relieve(const std::vector<PoolSample>& seen, Now now, ActionList& out
 
   const auto open = [&](const Server& server) {
     const MonoTime loaded = server.load_started + server.load_duration;
-    return server.eviction.auto_evict && now.mono - loaded >= settings.pressure_grace;
+    return server.eviction.auto_evict && !state_.pinned(server) && now.mono - loaded >= settings.pressure_grace;
   };
   std::vector<Relief> shrinking;
   std::vector<Relief> choice;
-  std::vector<Relief> pinned;
   for (Server* server : by_score(state_, now.mono, open)) {
-    if (may_downsize(*server)) shrinking.push_back({server, true});
-    if (!state_.pinned(*server)) {
-      choice.push_back({server, false});
-    } else if (may_downsize(*server)) {
-      pinned.push_back({server, true});
-    }
+    if (may_downsize(state_, *server)) shrinking.push_back({server, true});
+    choice.push_back({server, false});
   }
-  choice.insert(choice.end(), pinned.begin(), pinned.end());
   Cover found = cover(state_.memory, excess, shrinking);
   if (!found.enough) {
     // Only where stopping gives more than downsizing does.
@@ -141,7 +135,7 @@ void Core::leave_idle(Millis floor, Now now, ActionList& out) {
 // Those whose time to shrink has come, and who don't go anyway.
 void Core::shrink_idle(Millis floor, Now now, ActionList& out) {
   for (const auto& [id, server] : state_.servers) {
-    if (is_downsize_due(*server, now.mono, floor)) downsize(*server, now, out);
+    if (is_downsize_due(state_, *server, now.mono, floor)) downsize(*server, now, out);
   }
 }
 

@@ -55,6 +55,25 @@ TEST(Pins, AreIdempotentAndOnlyForLoadedModels) {
   EXPECT_THAT(house.pin("a"), ElementsAre("pin a"));
 }
 
+TEST(Pins, APinOfAModelThatIsNotLoadedCanBeTakenOff) {
+  House house({}, {ModelName("a")});
+  EXPECT_THAT(house.pin("a"), ElementsAre("reject 1: model_not_loaded"));
+  EXPECT_THAT(house.pin("a", false), ElementsAre("unpin a"));
+  EXPECT_THAT(house.pin("a", false), ElementsAre("reject 3: model_not_loaded"));
+  house.have_idle("a");
+  EXPECT_THAT(house.acquire("b"), ElementsAre("stop a: room"));
+}
+
+TEST(Pins, APinOfALoadThatWaitsCanBeTakenOff) {
+  House house({}, {ModelName("b")});
+  house.have_busy("a");
+  EXPECT_THAT(house.load("b", 0, true), IsEmpty());
+  EXPECT_THAT(house.pin("b", false), ElementsAre("unpin b"));
+  house.finish(1);
+  EXPECT_THAT(house.stopped("a"), ElementsAre("start b"));
+  EXPECT_THAT(house.succeed("b"), ElementsAre(testing::StartsWith("loaded")));
+}
+
 TEST(Pins, ALoweredLimitSparesPinnedModels) {
   House house(House::slots(2), {ModelName("a")});
   house.have_idle("a");

@@ -47,9 +47,9 @@ double eviction_score(const Server& server, MonoTime now) {
   return idle / (load * std::max(server.eviction.evict_weight_factor, 1e-9));
 }
 
-bool may_downsize(const Server& server) {
+bool may_downsize(const State& state, const Server& server) {
   return server.state == ServerState::ready && server.eviction.auto_evict && !server.downsize_asked &&
-         server.downsize_refused != server.used_nth;
+         server.downsize_refused != server.used_nth && !state.pinned(server);
 }
 
 bool is_evict_due(const State& state, const Server& server, MonoTime now, Millis floor) {
@@ -58,9 +58,9 @@ bool is_evict_due(const State& state, const Server& server, MonoTime now, Millis
          now >= after(server.last_use, wish.evict_idle_timeout, floor);
 }
 
-bool is_downsize_due(const Server& server, MonoTime now, Millis floor) {
+bool is_downsize_due(const State& state, const Server& server, MonoTime now, Millis floor) {
   const Millis timeout = server.eviction.downsize_idle_timeout;
-  return may_downsize(server) && timeout >= Millis{0} && now >= after(server.last_use, timeout, floor);
+  return may_downsize(state, server) && timeout >= Millis{0} && now >= after(server.last_use, timeout, floor);
 }
 
 std::optional<MonoTime> idle_due(const State& state, const Server& server, MonoTime now) {
@@ -72,7 +72,7 @@ std::optional<MonoTime> idle_due(const State& state, const Server& server, MonoT
     const MonoTime time = after(server.last_use, timeout, state.settings.idle_floor);
     if (time > now && (!due || time < *due)) due = time;
   };
-  if (may_downsize(server)) consider(wish.downsize_idle_timeout);
+  if (may_downsize(state, server)) consider(wish.downsize_idle_timeout);
   if (!state.pinned(server)) consider(wish.evict_idle_timeout);
   return due;
 }

@@ -16,15 +16,15 @@ double eviction_score(const Server& server, MonoTime now);
 // True for a server on which nothing runs and that isn't on its way out.
 inline bool is_idle(const Server& server) { return serves(server.state) && server.leases == 0; }
 
-// True when asking it to downsize makes sense: it is idle, its model opted in, and it hasn't said no since its last
-// use.
-bool may_downsize(const Server& server);
+// True when asking it to downsize makes sense: it is idle, its model opted in and isn't pinned, and it hasn't said no
+// since its last use.
+bool may_downsize(const State& state, const Server& server);
 
 // When an idle server wants to be looked at next for its timeouts; nothing: never.
 std::optional<MonoTime> idle_due(const State& state, const Server& server, MonoTime now);
 // True when its timeout for this has passed; it has been left alone for at least `floor`.
 bool is_evict_due(const State& state, const Server& server, MonoTime now, Millis floor);
-bool is_downsize_due(const Server& server, MonoTime now, Millis floor);
+bool is_downsize_due(const State& state, const Server& server, MonoTime now, Millis floor);
 
 // One way to free memory.
 struct Relief {

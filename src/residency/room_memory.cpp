@@ -103,25 +103,19 @@ class MemoryRule {
   }
 
   std::vector<Relief> with_downsizes(std::vector<Relief> choice) const {
-    const auto wanted = [this](const Server& server) { return may_downsize(server) && !is_victim(server); };
+    const auto wanted = [this](const Server& server) { return may_downsize(state_, server) && !is_victim(server); };
     for (Server* server : by_score(state_, now_, wanted)) choice.push_back({server, true});
     return choice;
   }
 
-  // Everybody who isn't pinned goes if need be; pinned ones are downsized.
+  // Everybody who isn't pinned goes if need be.
   std::vector<Relief> with_stops(std::vector<Relief> choice) const {
-    const auto open = [this](const Server& server) { return !is_victim(server); };
-    const std::vector<Server*> idle = by_score(state_, now_, open);
-    for (Server* server : idle) {
-      if (!state_.is_protected(*server)) choice.push_back({server, false});
-    }
-    for (Server* server : idle) {
-      if (state_.is_protected(*server) && may_downsize(*server)) choice.push_back({server, true});
-    }
+    const auto open = [this](const Server& server) { return !is_victim(server) && !state_.is_protected(server); };
+    for (Server* server : by_score(state_, now_, open)) choice.push_back({server, false});
     std::vector<Server*> busy;
     for (const auto& [id, server] : state_.servers) {
       const bool goes = takes_slot(server->state) && server->state != ServerState::evicting && !is_idle(*server);
-      if (goes && open(*server) && !state_.is_protected(*server)) busy.push_back(server.get());
+      if (goes && open(*server)) busy.push_back(server.get());
     }
     std::ranges::sort(busy, {}, [](const Server* server) {
       const bool drains = server->state == ServerState::draining;

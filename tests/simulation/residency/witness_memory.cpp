@@ -122,7 +122,7 @@ bool Witness::opted_in(const Child& child) const { return core_.state().servers.
 
 bool Witness::could_shrink(const Child& child) const {
   return child.phase == Child::Phase::up && child.leases == 0 && opted_in(child) && !child.shrunk && !child.shrinking &&
-         child.refused_at != child.used_nth;
+         child.refused_at != child.used_nth && !pins_.contains(ModelName(child.kind().name));
 }
 
 bool Witness::may_shrink(const Child& child) const { return could_shrink(child) && !is_leaving(child.id); }
@@ -207,6 +207,7 @@ void Witness::check_admission(const StartLoad& action) const {
 void Witness::see(const Downsize& action) {
   Child& child = children_.at(action.server);
   require(opted_in(child), "without auto_evict nothing happens by itself", "{} is downsized", child.kind().name);
+  require(!pins_.contains(ModelName(child.kind().name)), "no pinned server is downsized", "{}", child.kind().name);
   require(is_idle(child) && !child.shrunk && !child.shrinking, "only idle and whole servers are downsized, once", "{}",
           child.kind().name);
   require(child.refused_at != child.used_nth, "a server that can't be downsized isn't asked again", "{}",
