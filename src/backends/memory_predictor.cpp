@@ -1,13 +1,11 @@
 #include "backends/memory_predictor.h"
 
-#include <fstream>
-#include <iterator>
-
 #include <fmt/format.h>
 
 #include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
+#include "base/state_file.h"
 #include "proc/control_channel.h"
 
 namespace corral::backends {
@@ -149,9 +147,9 @@ async::Task<void> MemoryPredictor::stop() {
 }
 
 void MemoryPredictor::load_cache() {
-  std::ifstream file(options_.cache_file);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto parsed = json::parse(text);
+  if (options_.cache_file.empty()) return;
+  const auto text = read_state_file(options_.cache_file).value_or(std::nullopt);
+  const auto parsed = json::parse(text.value_or(""));
   if (!parsed || json::number_or(*parsed, "version", 0) != kCacheVersion) return;
   const auto* const entries = json::find(*parsed, "answers");
   if (!entries || !entries->is_array()) return;
@@ -171,15 +169,8 @@ void MemoryPredictor::save_cache() const {
     out.end_object();
   }
   out.end_array().end_object();
-  // Moved into place whole: who is killed in between leaves the old one.
-  const auto work = options_.cache_file.native() + ".new";
-  std::error_code failed;
-  std::filesystem::create_directories(options_.cache_file.parent_path(), failed);
-  std::ofstream(work, std::ios::trunc) << text << '\n';
-  std::filesystem::rename(work, options_.cache_file, failed);
-  if (failed)
-    log::warning("backends", "estimates of memory can't be kept in {}: {}", options_.cache_file.native(),
-                 failed.message());
+  const auto written = write_state_file(options_.cache_file, text + '\n');
+  if (!written) log::warning("backends", "estimates of memory can't be kept: {}", written.error().message);
 }
 
 }  // namespace corral::backends

@@ -2,10 +2,10 @@
 #include <atomic>
 #include <thread>
 
+#include "base/utf8.h"
 #include "engine/context.h"
 #include "engine/sampler.h"
 #include "engine/test_support.h"
-#include "engine/utf8.h"
 
 namespace corral::engine::test {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <array>
 
+#include "base/utf8.h"
+
 namespace corral::json {
 namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 enum : std::uint8_t { kPlain, kEscape, kHigh };
 
@@ -48,31 +48,6 @@ void append_control(std::string& out, unsigned char c) {
   out.append(escape, sizeof escape);
 }
 
-struct Sequence {
-  std::size_t length;  // bytes to skip; at least 1
-  bool valid;
-};
-
-// The character that begins with the high byte at text[0]; if it is none, the part that could have been the start of
-// one (Unicode 15, table 3-7 and "substitution of maximal subparts").
-Sequence sequence_at(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4) return {1, false};
-  unsigned low = 0x80, high = 0xBF;
-  if (lead == 0xE0) low = 0xA0;
-  if (lead == 0xED) high = 0x9F;
-  if (lead == 0xF0) low = 0x90;
-  if (lead == 0xF4) high = 0x8F;
-  for (std::size_t i = 1; i < length; ++i) {
-    if (i >= text.size() || byte(i) < low || byte(i) > high) return {i, false};
-    low = 0x80;
-    high = 0xBF;
-  }
-  return {length, true};
-}
-
 }  // namespace
 
 void append_escaped(std::string& out, std::string_view text) {
@@ -86,7 +61,7 @@ void append_escaped(std::string& out, std::string_view text) {
     }
     std::size_t length = 1;
     if (kind == kHigh) {
-      const auto sequence = sequence_at(text.substr(at));
+      const auto sequence = utf8_step(text.substr(at));
       length = sequence.length;
       if (sequence.valid) {
         at += length;
@@ -95,7 +70,7 @@ void append_escaped(std::string& out, std::string_view text) {
     }
     out.append(text, from, at - from);
     if (kind == kHigh) {
-      out.append(kReplacement);
+      out.append(kReplacementCharacter);
     } else {
       append_control(out, c);
     }
@@ -111,7 +86,7 @@ bool is_utf8(std::string_view text) {
       ++at;
       continue;
     }
-    const auto sequence = sequence_at(text.substr(at));
+    const auto sequence = utf8_step(text.substr(at));
     if (!sequence.valid) return false;
     at += sequence.length;
   }

@@ -169,7 +169,11 @@ class Assembler {
       model.name = ModelName(names[i]);
       if (!drafts_[i].first().file.repo.empty()) model.checkpoint = names[i];
       if (names[i] != wanted[i].brief) model.aliases.emplace_back(wanted[i].brief);
-      if (!drafts_[i].first().file.repo.empty()) model.aliases.emplace_back(printable(drafts_[i].stem));
+      if (!drafts_[i].first().file.repo.empty()) {
+        for (const std::string& name : {printable(drafts_[i].stem), wanted[i].exact, wanted[i].explicit_}) {
+          if (name != names[i]) model.aliases.emplace_back(name);
+        }
+      }
       const bool only = model.type == ModelType::llm && families[scope_of(drafts_[i].first().file)].size() == 1;
       attach_projector(model, drafts_[i], only);
       model.labels = labels_of(model);

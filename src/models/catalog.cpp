@@ -1,7 +1,6 @@
 #include "models/catalog.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -9,26 +8,37 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/close_names.h"
+#include "base/close_names.h"
 #include "models/errc.h"
+#include "models/model_names.h"
 #include "models/text.h"
 
 namespace corral::models {
 namespace {
 
 constexpr std::string_view kLatest = ":latest";
-constexpr std::array<std::string_view, 3> kPrefixes{"user.", "extra.", "builtin."};
+constexpr std::string_view kFileEnding = ".gguf";
 
-// The name as given, then with the decorations taken away that other servers' clients add.
+bool ends_in(std::string_view name, std::string_view ending) {
+  return name.size() > ending.size() && equal_folded(name.substr(name.size() - ending.size()), ending);
+}
+
+// "org/repo:big-00001-of-00002.gguf" -> "org/repo:big", as files are named.
+std::string_view without_ending(std::string_view name) {
+  const std::string_view stem = name.substr(0, name.size() - kFileEnding.size());
+  const auto shard = parse_shard(stem);
+  return shard ? shard->set : stem;
+}
+
+// The name as given, then with the decorations taken away that other servers' clients add, then as that of a file.
 std::vector<std::string_view> spellings(std::string_view name) {
   std::vector<std::string_view> all{name};
-  if (name.size() > kLatest.size() && equal_folded(name.substr(name.size() - kLatest.size()), kLatest)) {
-    all.push_back(name.substr(0, name.size() - kLatest.size()));
+  if (ends_in(name, kLatest)) all.push_back(name.substr(0, name.size() - kLatest.size()));
+  for (std::size_t i = 0, plain = all.size(); i < plain; ++i) {
+    if (const auto bare = without_prefix(all[i]); bare != all[i]) all.push_back(bare);
   }
   for (std::size_t i = 0, plain = all.size(); i < plain; ++i) {
-    for (const std::string_view prefix : kPrefixes) {
-      if (all[i].starts_with(prefix)) all.push_back(all[i].substr(prefix.size()));
-    }
+    if (ends_in(all[i], kFileEnding)) all.push_back(without_ending(all[i]));
   }
   return all;
 }
@@ -77,7 +87,10 @@ Result<Catalog::Model> Catalog::find(std::string_view name) const {
   for (const std::string_view spelling : names) {
     const Problem* problem = find_problem(problems_, spelling);
     if (!problem) problem = find_problem(not_models_, spelling);
-    if (problem) return std::unexpected(problem->cause);
+    if (!problem) continue;
+    Error cause = problem->cause;
+    if (cause.param.empty()) cause.param = "model";
+    return std::unexpected(std::move(cause));
   }
   std::string message = fmt::format("no model '{}'", printable(name));
   const std::vector<ModelName> close = close_names(names.back());
@@ -88,14 +101,14 @@ Result<Catalog::Model> Catalog::find(std::string_view name) const {
     for (const ModelName& other : close) quoted.push_back(fmt::format("'{}'", other.value()));
     message += fmt::format(": did you mean {}?", fmt::join(quoted, " or "));
   }
-  return fail(errc::model_not_found, std::move(message));
+  return fail(errc::model_not_found, std::move(message), "model");
 }
 
 std::vector<ModelName> Catalog::close_names(std::string_view name, std::size_t limit) const {
   std::vector<std::string> candidates;
   for (const Model& model : models_) candidates.push_back(model->name.value());
   std::vector<ModelName> names;
-  for (std::string& close : models::close_names(name, candidates, limit)) names.emplace_back(std::move(close));
+  for (std::string& close : corral::close_names(name, candidates, limit)) names.emplace_back(std::move(close));
   return names;
 }
 

@@ -39,10 +39,10 @@ class Catalog {
   // Sound files that aren't models on their own (adapters, draft models, vocabularies, unused projectors); by path.
   std::span<const Problem> not_models() const { return not_models_; }
 
-  // By name, then by alias; exact case first, then any case. A ":latest" at the end and one of the prefixes "user.",
-  // "extra.", "builtin." are taken away when the name as given isn't there.
+  // By name, then by alias; exact case first, then any case. A ":latest" at the end and one of kNamePrefixes are taken
+  // away when the name as given isn't there, then a ".gguf" with the number of a shard.
   // Errors: errc::model_not_found with up to three close names in the message, or, when the name belongs to a problem
-  // or to something that is no model, that cause.
+  // or to something that is no model, that cause. Error::param is "model".
   Result<Model> find(std::string_view name) const;
   // Up to `limit` names that a person may have meant, best first.
   std::vector<ModelName> close_names(std::string_view name, std::size_t limit = 3) const;

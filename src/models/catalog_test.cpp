@@ -51,6 +51,17 @@ TEST(Catalog, FindsByAliasAndDecoratedNames) {
   EXPECT_EQ(name_of(catalog.find("user.odd")), "user.odd");
 }
 
+TEST(Catalog, FindsAFileByItsName) {
+  const Catalog catalog(
+      {model("tiny"), model("org/repo:Q8_0", {"org/repo:file-Q8_0"}), model("big"), model("odd.gguf")}, {}, {});
+  EXPECT_EQ(name_of(catalog.find("tiny.gguf")), "tiny");
+  EXPECT_EQ(name_of(catalog.find("org/repo:file-Q8_0.gguf")), "org/repo:Q8_0");
+  EXPECT_EQ(name_of(catalog.find("user.org/repo:file-Q8_0.GGUF")), "org/repo:Q8_0");
+  EXPECT_EQ(name_of(catalog.find("big-00001-of-00003.gguf")), "big");
+  EXPECT_EQ(name_of(catalog.find("odd.gguf")), "odd.gguf");
+  EXPECT_EQ(catalog.find(".gguf").error().code, errc::model_not_found);
+}
+
 TEST(Catalog, AliasesNeverHideNames) {
   const Catalog catalog({model("a", {"b", "c"}), model("b", {"c", "b"})}, {}, {});
   EXPECT_EQ(name_of(catalog.find("b")), "b");
@@ -64,6 +75,8 @@ TEST(Catalog, UnknownNamesGetCloseOnes) {
   const auto found = catalog.find("tiny-lama");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, errc::model_not_found);
+  EXPECT_EQ(found.error().param, "model");
+  EXPECT_EQ(Catalog({}, {problem("x", errc::truncated)}, {}).find("x").error().param, "model");
   EXPECT_EQ(found.error().message, "no model 'tiny-lama': did you mean 'tiny-llama'?");
   EXPECT_EQ(catalog.find("gpt").error().message, "no model 'gpt'");
   EXPECT_THAT(Catalog().find("gpt").error().message, HasSubstr("--models-dir"));

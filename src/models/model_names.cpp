@@ -25,6 +25,13 @@ std::optional<std::uint64_t> parse_digits(std::string_view text) {
 
 }  // namespace
 
+std::string_view without_prefix(std::string_view name) {
+  for (const std::string_view prefix : kNamePrefixes) {
+    if (name.size() > prefix.size() && name.starts_with(prefix)) return name.substr(prefix.size());
+  }
+  return name;
+}
+
 std::optional<ShardName> parse_shard(std::string_view stem) {
   if (stem.size() <= kShardTail) return std::nullopt;
   const std::string_view tail = stem.substr(stem.size() - kShardTail);

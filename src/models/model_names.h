@@ -1,6 +1,7 @@
 // How file names become model names: shards, quantisations, and names that several files would like to have. Pure.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,11 @@
 #include <vector>
 
 namespace corral::models {
+
+// What other servers put before the names of models, to say where they come from: no part of the name here.
+inline constexpr std::array<std::string_view, 3> kNamePrefixes{"user.", "extra.", "builtin."};
+// The name without one of them, if it has one and something is left.
+std::string_view without_prefix(std::string_view name);
 
 // "big-00002-of-00005" -> {"big", 2, 5}. Nothing for other stems.
 struct ShardName {

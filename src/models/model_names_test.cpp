@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/close_names.h"
 #include "models/projectors.h"
 #include "models/text.h"
 
@@ -66,23 +65,6 @@ TEST(Projectors, WithoutANameGoToTheOnlyFamily) {
   EXPECT_EQ(choose_projector("gemma-Q4_0", true, {{"mmproj-model-bf16"}, {"mmproj-F16"}}), 1U);
   EXPECT_EQ(choose_projector("gemma-Q4_0", false, {{"mmproj-model-f16"}}), std::nullopt);
   EXPECT_EQ(choose_projector("gemma-Q4_0", true, {}), std::nullopt);
-}
-
-TEST(CloseNames, CountsEdits) {
-  EXPECT_EQ(edit_distance("", ""), 0U);
-  EXPECT_EQ(edit_distance("abc", ""), 3U);
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
-  EXPECT_EQ(edit_distance("ab", "ba"), 1U) << "a swap";
-  EXPECT_EQ(edit_distance("tiny-llama", "tiny-lama"), 1U);
-}
-
-TEST(CloseNames, GivesTheBestFirst) {
-  const std::vector<std::string> names = {"tiny-llama", "tiny-llama-2", "tiny-moe", "tiny-qwen3", "org/Repo:Q8_0"};
-  EXPECT_THAT(close_names("tiny-lama", names, 3), ElementsAre("tiny-llama", "tiny-llama-2"));
-  EXPECT_THAT(close_names("TINY", names, 3), testing::SizeIs(3));
-  EXPECT_THAT(close_names("repo", names, 3), ElementsAre("org/Repo:Q8_0"));
-  EXPECT_THAT(close_names("gpt-4o", names, 3), testing::IsEmpty());
-  EXPECT_THAT(close_names(std::string(1'000'000, 'x'), names, 3), testing::IsEmpty());
 }
 
 TEST(Text, IsMadePrintable) {

@@ -228,6 +228,14 @@ TEST_F(RegistryTest, FindsTheHubsModels) {
   ASSERT_TRUE(q8);
   EXPECT_EQ((*q8)->checkpoint, "org/Tiny-GGUF:Q8_0");
   EXPECT_THAT((*q8)->paths, ElementsAre(dir_ / repo / "snapshots/new/tiny-q8_0.gguf")) << "of the revision in use";
+  for (const auto* file : {"org/Tiny-GGUF:tiny-q8_0.gguf", "user.org/tiny-gguf:TINY-Q8_0.gguf", "tiny-q8_0.gguf"}) {
+    const auto by_file = catalog->find(file);
+    ASSERT_TRUE(by_file) << file;
+    EXPECT_EQ(*by_file, *q8);
+  }
+  const auto in_folder = catalog->find("org/Tiny-GGUF:Q4_K_M/tiny.gguf");
+  ASSERT_TRUE(in_folder);
+  EXPECT_EQ((*in_folder)->paths, catalog->find("org/Tiny-GGUF:Q4_K_M").value()->paths);
   EXPECT_EQ((*q8)->mmproj, dir_ / repo / "snapshots/new/mmproj-model-f16.gguf");
   EXPECT_EQ((*catalog->find("org/Tiny-GGUF"))->name, ModelName("org/Tiny-GGUF:Q4_K_M"));
   EXPECT_EQ((*catalog->find("tiny-q8_0"))->name, ModelName("org/Tiny-GGUF:Q8_0"));

@@ -10,6 +10,7 @@
 #include "base/state_file.h"
 #include "json/value.h"
 #include "models/errc.h"
+#include "models/model_names.h"
 #include "models/text.h"
 
 namespace corral::models {
@@ -137,7 +138,7 @@ UserModels read_user_models(const fs::path& file) {
     return user;
   }
   for (const auto& [name, entry] : *entries) {
-    UserModel model{printable(std::string(name)),
+    UserModel model{printable(without_prefix(name)),
                     checkpoint_of(entry),
                     std::string(json::text_or(entry, "recipe", kOwnRecipe)),
                     {}};
@@ -145,7 +146,10 @@ UserModels read_user_models(const fs::path& file) {
     for (const auto& label : labels && labels->is_array() ? labels->get_array() : json::Array()) {
       if (const auto* word = label.if_string()) model.labels.emplace_back(*word);
     }
-    if (auto reason = wrong(model); !reason.empty()) {
+    auto reason = wrong(model);
+    const auto same = [&model](const UserModel& other) { return other.name == model.name; };
+    if (std::ranges::any_of(user.models, same)) reason = "there is another entry of this name";
+    if (!reason.empty()) {
       user.problems.push_back(problem(file, model.name, fmt::format("'{}': {}", model.name, reason)));
     } else {
       user.models.push_back(std::move(model));

@@ -3,9 +3,10 @@
 //   {"my-chat": {"checkpoint": "/srv/models/chat.gguf"},
 //    "npu-chat": {"checkpoint": "llama3.2:1b", "recipe": "flm", "labels": ["tool-calling"]}}
 //
-//   checkpoint   or "checkpoints": {"main": ...}: a GGUF file, the name of a model that was found, or, for other
-//   recipes,
-//                whatever their program understands
+// A name may have the prefix "user.", as other servers write it; it is no part of it.
+//
+//   checkpoint   or "checkpoints": {"main": ...}: a GGUF file, the name of a model that was found or of
+//                its file ("org/repo:FILE.gguf"), or, for other recipes, whatever their program understands
 //   recipe       which backend serves it (base/recipe.h); llamacpp when missing
 //   labels       those that stand for a type ("embeddings", "reranking", "image", ...) decide it
 //

@@ -55,6 +55,21 @@ TEST_F(UserModelsTest, AFileGetsTheUsersNameAndKeepsItsOwnAsAnAlias) {
   EXPECT_EQ((*catalog->find("far"))->type, ModelType::embedding);
 }
 
+// As other servers write their names.
+TEST_F(UserModelsTest, APrefixIsNoPartOfAName) {
+  write(R"({"user.mine":{"checkpoint":"extra.chat"},"builtin.other":{"checkpoint":"chat.gguf"}})");
+  const auto catalog = scanned();
+  EXPECT_THAT(names(*catalog), ElementsAre("mine", "other"));
+  for (const auto* name : {"mine", "user.mine", "extra.mine:latest", "chat"}) EXPECT_TRUE(catalog->find(name)) << name;
+}
+
+TEST_F(UserModelsTest, TwoEntriesOfOneNameAreAProblem) {
+  write(R"({"mine":{"checkpoint":"chat"},"user.mine":{"checkpoint":"chat"}})");
+  EXPECT_THAT(names(*scanned()), ElementsAre("mine"));
+  ASSERT_EQ(scanned()->problems().size(), 1u);
+  EXPECT_THAT(scanned()->problems()[0].cause.message, HasSubstr("there is another entry of this name"));
+}
+
 TEST_F(UserModelsTest, OneFileMayBeSeveralModels) {
   write(R"({"long":{"checkpoint":"chat"},"short":{"checkpoint":")" + path("models/chat.gguf") + R"("}})");
   const auto catalog = scanned();

@@ -1,44 +1,15 @@
 #include "proc/log_tail.h"
 
 #include <algorithm>
-#include <cstdint>
+
+#include "base/utf8.h"
 
 namespace corral::proc {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-constexpr std::string_view kEllipsis = "\xE2\x80\xA6";     // …
-
-unsigned char byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
-
-// Length of the well-formed UTF-8 character at `i`, 0 if there is none (Unicode 15, table 3-7).
-std::size_t utf8_length(std::string_view text, std::size_t i) {
-  const auto lead = byte_at(text, i);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || i + length > text.size()) return 0;
-  // The second byte has the narrower ranges: no overlong forms, no surrogates, nothing past U+10FFFF.
-  const auto second = byte_at(text, i + 1);
-  const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  if (second < low || second > high) return 0;
-  for (std::size_t k = 2; k < length; ++k) {
-    if ((byte_at(text, i + k) & 0xC0) != 0x80) return 0;
-  }
-  return length;
-}
+constexpr std::string_view kEllipsis = "\xE2\x80\xA6";  // …
 
 bool is_control(unsigned char byte) { return (byte < 0x20 && byte != '\t') || byte == 0x7F; }
-
-// Bytes at the end that begin a character without ending it (a cut went through it).
-std::size_t broken_end(std::string_view text) {
-  for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
-    const auto byte = byte_at(text, text.size() - back);
-    if ((byte & 0xC0) == 0x80) continue;
-    return byte >= 0xC2 && utf8_length(text, text.size() - back) == 0 ? back : 0;
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -46,13 +17,13 @@ std::string clean_text(std::string_view bytes) {
   std::string clean;
   clean.reserve(bytes.size());
   for (std::size_t i = 0; i < bytes.size();) {
-    const auto length = utf8_length(bytes, i);
-    if (length == 0 || is_control(byte_at(bytes, i))) {
-      clean += kReplacement;
+    const Utf8Step step = utf8_step(bytes.substr(i));
+    if (!step.valid || is_control(static_cast<unsigned char>(bytes[i]))) {
+      clean += kReplacementCharacter;
       ++i;
     } else {
-      clean.append(bytes, i, length);
-      i += length;
+      clean.append(bytes, i, step.length);
+      i += step.length;
     }
   }
   return clean;
@@ -110,7 +81,7 @@ void LineSplitter::keep(std::string_view part) {
 std::string LineSplitter::take_line() {
   std::string_view line = pending_;
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (cut_) line.remove_suffix(broken_end(line));
+  if (cut_) line = line.substr(0, complete_utf8_length(line));
   auto clean = clean_text(line);
   if (cut_) clean += kEllipsis;
   pending_.clear();

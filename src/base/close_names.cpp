@@ -1,17 +1,21 @@
-#include "models/close_names.h"
+#include "base/close_names.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "models/text.h"
-
-namespace corral::models {
+namespace corral {
 namespace {
 
-constexpr std::size_t kMaxLength = 256;  // names come from clients: the work per candidate must stay small
+constexpr std::size_t kMaxLength = 256;
 constexpr std::size_t kMinContained = 3;
 
-std::string fold(std::string_view text) { return to_lower(text.substr(0, kMaxLength)); }
+constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string fold(std::string_view text) {
+  std::string folded(text.substr(0, kMaxLength));
+  std::ranges::transform(folded, folded.begin(), lower);
+  return folded;
+}
 
 }  // namespace
 
@@ -54,4 +58,4 @@ std::vector<std::string> close_names(std::string_view name, std::span<const std:
   return names;
 }
 
-}  // namespace corral::models
+}  // namespace corral

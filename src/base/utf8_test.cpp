@@ -1,8 +1,8 @@
-#include "engine/utf8.h"
+#include "base/utf8.h"
 
 #include <gtest/gtest.h>
 
-namespace corral::engine {
+namespace corral {
 namespace {
 
 TEST(Utf8, CompleteLengthStopsBeforeAnOpenCharacter) {
@@ -33,4 +33,4 @@ TEST(Utf8, InvalidBytesBecomeReplacementCharacters) {
 }
 
 }  // namespace
-}  // namespace corral::engine
+}  // namespace corral
