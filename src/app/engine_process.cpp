@@ -241,7 +241,7 @@ class EngineChild {
   }
 
   void report(const engine_server::RequestRecord& record) {
-    const double rate = record.output_ms > 0 ? static_cast<double>(record.output_tokens) * 1000 / record.output_ms : 0;
+    const double rate = record.output_ms > 0 ? static_cast<double>(record.output_steps) * 1000 / record.output_ms : 0;
     tasks_.spawn("report", tell(backends::RequestStats{record.input_tokens, record.output_tokens, record.cached_tokens,
                                                        record.first_token_ms / 1000, rate}));
   }

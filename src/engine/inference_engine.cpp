@@ -50,6 +50,8 @@ void InferenceEngine::Impl::stop() {
 
 const ModelFacts& InferenceEngine::facts() const { return impl_->model->facts(); }
 const SamplingOptions& InferenceEngine::default_sampling() const { return impl_->model->default_sampling(); }
+
+std::span<const Token> InferenceEngine::end_tokens() const { return impl_->model->end_tokens(); }
 const llama_model* InferenceEngine::model() const { return impl_->model->handle(); }
 const llama_vocab* InferenceEngine::vocab() const { return impl_->model->vocab(); }
 

@@ -86,6 +86,8 @@ class InferenceEngine {
   // One token's bytes; empty for a control token unless render_special.
   std::string piece(Token token, bool render_special = false) const;
   bool is_end_of_generation(Token token) const;
+  // All of them, in their order; valid as long as the engine.
+  std::span<const Token> end_tokens() const;
 
   // Errors: unsupported (not a generative model), worker_shutdown.
   Result<SessionId> create_session(SessionOptions options = {});

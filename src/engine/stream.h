@@ -44,8 +44,9 @@ struct StreamChunk {
   std::string text;                    // whole UTF-8 characters; invalid bytes are U+FFFD
   std::vector<Token> tokens;           // the session's history is what was appended plus these, in order
   std::vector<TokenLogprob> logprobs;  // one per token where n_probs > 0
-  // How far the prompt was before the text of this chunk, the latest; if GenerateOptions::prompt_progress.
-  std::optional<PromptProgress> prompt;
+  // How far the prompt was before the text of this chunk; if GenerateOptions::prompt_progress. Of what is unread the
+  // first (a generation's first tells what was there already) and the latest.
+  std::vector<PromptProgress> prompt;
   std::optional<Progress> progress;  // with its last token, if GenerateOptions::progress
   std::optional<Finish> finish;      // the terminal item
 };

@@ -14,7 +14,7 @@ void append(std::vector<T>& to, std::vector<T>&& from) {
 }  // namespace
 
 void StreamState::push(StreamChunk chunk) {
-  if (chunk.text.empty() && chunk.tokens.empty() && !chunk.prompt) return;
+  if (chunk.text.empty() && chunk.tokens.empty() && chunk.prompt.empty()) return;
   bool wake = false;
   {
     const std::scoped_lock lock(mutex_);
@@ -24,7 +24,10 @@ void StreamState::push(StreamChunk chunk) {
       append(unread_.tokens, std::move(chunk.tokens));
       append(unread_.logprobs, std::move(chunk.logprobs));
       unread_.progress = chunk.progress;
-      if (chunk.prompt) unread_.prompt = chunk.prompt;
+      for (const PromptProgress& progress : chunk.prompt) {
+        if (unread_.prompt.size() > 1) unread_.prompt.pop_back();
+        unread_.prompt.push_back(progress);
+      }
     } else {
       unread_ = std::move(chunk);
       has_unread_ = true;

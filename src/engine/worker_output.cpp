@@ -98,10 +98,10 @@ void WorkerCore::tell_prompt(const Session& session, std::uint32_t processed) {
   const Generation& generation = *session.generation;
   if (!generation.report_prompt || generation.first_token) return;
   StreamChunk chunk;
-  chunk.prompt = {.total = generation.usage.prompt_tokens,
-                  .cached = generation.usage.cached_tokens,
-                  .processed = processed,
-                  .ms = ms_between(*generation.first_pass, clock_())};
+  chunk.prompt = {{.total = generation.usage.prompt_tokens,
+                   .cached = generation.usage.cached_tokens,
+                   .processed = processed,
+                   .ms = ms_between(*generation.first_pass, clock_())}};
   generation.stream->push(std::move(chunk));
 }
 

@@ -18,6 +18,7 @@ protocol::Timings timings_of(const engine::Usage& usage, const engine::Timings& 
           .prompt_ms = timings.prompt_ms,
           .predicted_n = usage.completion_tokens,
           .predicted_ms = timings.predicted_ms,
+          .predicted_steps = usage.completion_tokens > 0 ? usage.completion_tokens - 1 : 0,
           .draft_n = usage.drafted_tokens,
           .draft_n_accepted = usage.accepted_tokens};
 }
@@ -39,6 +40,7 @@ void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::du
   timings.prompt_ms += more.prompt_ms;
   timings.predicted_n += more.predicted_n;
   timings.predicted_ms += more.predicted_ms;
+  timings.predicted_steps += more.predicted_steps;
   timings.draft_n += more.draft_n;
   timings.draft_n_accepted += more.draft_n_accepted;
 
@@ -47,6 +49,7 @@ void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::du
   record.input_tokens = usage.prompt_tokens;
   record.cached_tokens = usage.cached_tokens;
   record.output_tokens = usage.completion_tokens;
+  record.output_steps = timings.predicted_steps;
   record.first_token_ms = std::exchange(any_, true) ? std::min(record.first_token_ms, first_token) : first_token;
   record.output_ms = std::max(record.output_ms, finish.timings.predicted_ms);
 }

@@ -21,8 +21,9 @@ struct RequestRecord {
   std::uint64_t input_tokens = 0;
   std::uint64_t cached_tokens = 0;  // of the input, not computed again
   std::uint64_t output_tokens = 0;
-  double first_token_ms = 0;  // from the arrival of the request to the first token, waiting included
-  double output_ms = 0;       // from the first token to the last
+  double first_token_ms = 0;       // from the arrival of the request to the first token, waiting included
+  double output_ms = 0;            // from the first token to the last
+  std::uint64_t output_steps = 0;  // output tokens that came in it: all but the first of each answer
 };
 using RequestDone = std::function<void(const RequestRecord&)>;
 

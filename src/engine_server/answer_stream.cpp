@@ -80,9 +80,9 @@ void AnswerStream::start_message(Part& part) {
 void AnswerStream::render(Part& part, engine::StreamChunk chunk) {
   if (options_.logprobs) part.reader.read(std::move(chunk.logprobs), part.logprobs);
   if (options_.return_tokens) part.tokens.insert(part.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
-  if (chunk.prompt) {
+  for (const auto& prompt : chunk.prompt) {
     start_message(part);
-    const auto progress = progress_of(*chunk.prompt);
+    const auto progress = progress_of(prompt);
     part.native ? part.native->progress(out_, progress) : part.writer.progress(out_, progress);
   }
   std::optional<protocol::Timings> timings;

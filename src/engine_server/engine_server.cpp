@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "base/model_type.h"
 #include "engine_server/engine_server_impl.h"
 #include "engine_server/errors.h"
 #include "protocol/errors.h"
+#include "protocol/fields.h"
 
 namespace corral::engine_server {
 namespace {
@@ -19,16 +21,16 @@ std::string random_id(std::string_view prefix) {
   return id;
 }
 
-std::string_view with_article(engine::ModelKind kind) {
+ModelType type_of(engine::ModelKind kind) {
   switch (kind) {
     case engine::ModelKind::embedding:
-      return "an embedding model";
+      return ModelType::embedding;
     case engine::ModelKind::reranker:
-      return "a reranking model";
+      return ModelType::reranking;
     case engine::ModelKind::generative:
       break;
   }
-  return "a text generating model";
+  return ModelType::llm;
 }
 
 }  // namespace
@@ -70,6 +72,7 @@ http::RouteTable EngineServer::Impl::make_routes() {
       {"POST", "/completions", &Impl::complete},
       {"POST", "/completion", &Impl::complete_native},
       {"POST", "/embeddings", &Impl::embed},
+      {"POST", "/embedding", &Impl::embed_native},
       {"POST", "/rerank", &Impl::rerank},
       {"POST", "/reranking", &Impl::rerank},
       {"POST", "/reranker", &Impl::rerank},
@@ -105,10 +108,7 @@ http::RouteTable EngineServer::Impl::make_routes() {
 Result<> EngineServer::Impl::require(engine::ModelKind kind, std::string_view endpoint) const {
   const auto have = service.facts().kind;
   if (have == kind) return {};
-  return fail(protocol::errc::wrong_model_type,
-              fmt::format("'{}' is {}, but {} needs {}: name another 'model', see /v1/models", options.model_name,
-                          with_article(have), endpoint, with_article(kind)),
-              "model");
+  return std::unexpected(protocol::wrong_model_type(options.model_name, type_of(have), endpoint, type_of(kind)));
 }
 
 protocol::AnswerHead EngineServer::Impl::head_of(const std::string& asked_model, std::string_view id_prefix) const {

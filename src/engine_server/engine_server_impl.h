@@ -43,6 +43,9 @@ struct EngineServer::Impl {
   async::Task<http::Response> complete_as(http::Request request, CompletionShape shape);
   // pooled.cpp
   async::Task<http::Response> embed(http::Request request);
+  async::Task<http::Response> embed_native(http::Request request);
+  enum class EmbeddingShape { openai, native };
+  async::Task<http::Response> embed_as(http::Request request, EmbeddingShape shape);
   async::Task<http::Response> rerank(http::Request request);
   // text.cpp
   async::Task<http::Response> tokenize(http::Request request);

@@ -299,6 +299,7 @@ TEST(Chat, StreamsSayHowFarThePromptIs) {
   ASSERT_FALSE(progress.empty()) << first.body;
   const auto& last = progress.back();
   EXPECT_EQ(last.at("processed"), last.at("total"));
+  EXPECT_EQ(progress.front().at("processed").as_int64(), 0);
   EXPECT_GT(last.at("total").as_int64(), 300);
   EXPECT_EQ(last.at("cache").as_int64(), 0);
   EXPECT_GE(last.at("time_ms").as_int64(), 0);
@@ -312,6 +313,8 @@ TEST(Chat, StreamsSayHowFarThePromptIs) {
   }
   EXPECT_EQ(roles, 1u);
   ASSERT_FALSE(progress_in(again).empty());
+  // However quickly the rest is computed, the first event is the one of what was there already.
+  EXPECT_EQ(progress_in(again).front().at("processed"), progress_in(again).front().at("cache"));
   EXPECT_GT(progress_in(again).back().at("cache").as_int64(), 300);
   const auto whole = server.chat(longer, R"(,"max_tokens":1,"return_progress":true)");
   EXPECT_EQ(whole.status, 200u);

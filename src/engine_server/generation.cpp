@@ -270,7 +270,9 @@ Result<std::vector<Prepared>> prepare_completion(const InferenceEngine& service,
     }
     if (request.native) {
       prepared.options.progress = request.stream;  // its events count tokens
-      if (!settings) settings = std::make_shared<SettingsText>(prepared.options, request, service.facts().n_ctx);
+      if (!settings)
+        settings =
+            std::make_shared<SettingsText>(prepared.options, request, service.facts().n_ctx, service.end_tokens());
       prepared.native =
           std::make_shared<const NativeFacts>(NativeFacts{.prompt = service.detokenize(prepared.prompt, true),
                                                           .settings = settings,

@@ -45,6 +45,40 @@ TEST(NativeCompletion, SaysTheSameAsTheOtherShapeAndMore) {
   EXPECT_FALSE(json::find(plain, "completion_probabilities"));
 }
 
+TEST(NativeCompletion, EndsThatAreIgnoredAreBiases) {
+  Fixture server("tiny-llama");
+  const auto answer =
+      server
+          .post("/completion",
+                R"({"prompt":"Hi","temperature":0,"n_predict":2,"ignore_eos":true,"logit_bias":[[7,1.5]]})")
+          .json();
+  const auto& biases = answer.at("generation_settings").at("logit_bias").as_array();
+  ASSERT_GE(biases.size(), 2u);
+  EXPECT_EQ(json::serialize(biases.front()), R"({"bias":1.5,"token":7})");
+  EXPECT_TRUE(biases.back().at("bias").is_null()) << "as llama-server writes minus infinity";
+  const auto plain = server.post("/completion", R"({"prompt":"Hi","n_predict":2})").json();
+  EXPECT_TRUE(plain.at("generation_settings").at("logit_bias").as_array().empty());
+}
+
+// The first token of an answer comes with the prompt, so the rate is that of the others.
+TEST(NativeCompletion, RatesLeaveTheFirstTokenOut) {
+  Fixture server("tiny-llama");
+  const auto timings = [&](const char* tokens) {
+    return server.post("/completion", std::string(R"({"prompt":"Hi","ignore_eos":true,"n_predict":)") + tokens + "}")
+        .json()
+        .at("timings");
+  };
+  const auto three = timings("3");
+  const auto ms = three.at("predicted_ms").to_number<double>();
+  EXPECT_EQ(three.at("predicted_n").as_int64(), 3);
+  EXPECT_NEAR(three.at("predicted_per_second").to_number<double>() * ms, 2000, 1e-6);
+  EXPECT_NEAR(three.at("predicted_per_token_ms").to_number<double>() * 2, ms, 1e-9);
+  EXPECT_EQ(timings("1").at("predicted_per_second").to_number<double>(), 0);
+  ASSERT_EQ(server.records.size(), 2u);
+  EXPECT_EQ(server.records[0].output_steps, 2u);
+  EXPECT_EQ(server.records[1].output_steps, 0u);
+}
+
 TEST(NativeCompletion, TellsWhyItStopped) {
   Fixture server("scripted-hello");
   const auto ask = [&](const std::string& more) {

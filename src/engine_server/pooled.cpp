@@ -55,8 +55,10 @@ struct BegunReranking {
   engine::PooledHandle handle;
 };
 
-Result<PreparedEmbedding> prepare_embedding(const engine::InferenceEngine& service, const std::string& text) {
-  auto request = protocol::parse_embedding_request(text);
+Result<PreparedEmbedding> prepare_embedding(const engine::InferenceEngine& service, const std::string& text,
+                                            bool native_shape) {
+  auto request =
+      native_shape ? protocol::parse_native_embedding_request(text) : protocol::parse_embedding_request(text);
   if (!request) return std::unexpected(std::move(request.error()));
   const auto native = service.facts().n_embd;
   if (request->dimensions && *request->dimensions != native) {
@@ -88,11 +90,20 @@ Result<PreparedEmbedding> prepare_embedding(const engine::InferenceEngine& servi
 }  // namespace
 
 async::Task<Response> EngineServer::Impl::embed(http::Request request) {
+  return embed_as(std::move(request), EmbeddingShape::openai);
+}
+
+async::Task<Response> EngineServer::Impl::embed_native(http::Request request) {
+  return embed_as(std::move(request), EmbeddingShape::native);
+}
+
+async::Task<Response> EngineServer::Impl::embed_as(http::Request request, EmbeddingShape shape) {
+  const bool native = shape == EmbeddingShape::native;
   const auto arrived = timers.now();
   if (auto fits = require(engine::ModelKind::embedding, "embeddings"); !fits) co_return error_response(fits.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
-  auto work = [this](const std::string& text) { return prepare_embedding(service, text); };
+  auto work = [this, native](const std::string& text) { return prepare_embedding(service, text, native); };
   auto prepared = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
   if (!prepared) co_return error_response(prepared.error());
 
@@ -105,6 +116,7 @@ async::Task<Response> EngineServer::Impl::embed(http::Request request) {
   if (norm >= 0 && norm != kEuclidean) {
     for (auto& values : result->values) normalize(values, norm);
   }
+  if (native) co_return Response::json(200, protocol::native_embeddings(result->values, prepared->request.base64));
   co_return Response::json(200, protocol::embeddings(shown_name(prepared->request.model), result->values,
                                                      prepared->request.base64, result->tokens));
 }

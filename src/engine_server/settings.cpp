@@ -1,5 +1,7 @@
 #include "engine_server/settings.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "base/sampler_kind.h"
@@ -57,7 +59,7 @@ void write_texts(json::Writer& out, const char* name, const std::vector<std::str
 }  // namespace
 
 SettingsText::SettingsText(const engine::GenerateOptions& options, const protocol::GenerationRequest& request,
-                           std::uint32_t n_ctx)
+                           std::uint32_t n_ctx, std::span<const engine::Token> end_tokens)
     : before_(fmt::format(R"({{"n_ctx":{},"seed":)", n_ctx)) {
   const auto& sampling = options.sampling;
   json::Writer out(after_);
@@ -69,7 +71,10 @@ SettingsText::SettingsText(const engine::GenerateOptions& options, const protoco
   for (const auto* name : {"max_tokens", "n_predict"})
     out.field(name, request.max_tokens ? std::int64_t{*request.max_tokens} : kNoLimit);
   out.field("ignore_eos", sampling.ignore_eos).field("stream", request.stream).key("logit_bias").begin_array();
-  for (const auto& bias : sampling.logit_bias) {
+  auto biases = sampling.logit_bias;
+  for (const auto token : sampling.ignore_eos ? end_tokens : std::span<const engine::Token>())
+    biases.push_back({token, -std::numeric_limits<float>::infinity()});
+  for (const auto& bias : biases) {
     out.begin_object().field("bias", bias.bias).field("token", bias.token).end_object();
   }
   out.end_array().field("n_probs", options.n_probs);

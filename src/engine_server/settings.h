@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "engine/options.h"
+#include "engine/types.h"
 #include "protocol/requests.h"
 
 namespace corral::engine_server {
@@ -13,8 +15,9 @@ namespace corral::engine_server {
 // The settings as JSON text, but for the seed, in which the answers to one request differ. Immutable.
 class SettingsText {
  public:
-  // `n_ctx`: of the model. The seed of `options` doesn't count.
-  SettingsText(const engine::GenerateOptions& options, const protocol::GenerationRequest& request, std::uint32_t n_ctx);
+  // `n_ctx`, `end_tokens`: of the model. The seed of `options` doesn't count.
+  SettingsText(const engine::GenerateOptions& options, const protocol::GenerationRequest& request, std::uint32_t n_ctx,
+               std::span<const engine::Token> end_tokens);
 
   // None: a random one.
   std::string with_seed(std::optional<std::uint32_t> seed) const;

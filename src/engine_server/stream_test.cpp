@@ -231,18 +231,21 @@ TEST(Stream, ProgressOfThePromptIsAnEventOfItsOwnInFrontOfTheText) {
     const auto executor = co_await async::asio::this_coro::executor;
     Played played(executor, timers);
     engine::StreamChunk chunk;
-    chunk.prompt = {.total = 30, .cached = 10, .processed = 20, .ms = 7.9};
+    chunk.prompt = {{.total = 30, .cached = 10, .processed = 20, .ms = 7.9}};
     played.state->push(chunk);
     const std::string first(played.stream->take_ready());
     EXPECT_THAT(first, testing::HasSubstr(R"("prompt_progress":{"total":30,"cache":10,"processed":20,"time_ms":7}})"));
-    // Unread, it is joined with what comes behind it.
-    chunk.prompt->processed = 30;
-    played.state->push(chunk);
+    // Unread, it is joined with what comes behind it, but for the first: that is the one of what was there already.
+    for (const std::uint32_t processed : {21, 25, 30}) {
+      chunk.prompt[0].processed = processed;
+      played.state->push(chunk);
+    }
     played.say("a");
     const test::Answer second{200, "", std::string(played.stream->take_ready())};
     const auto events = second.events();
-    EXPECT_EQ(events.size(), 2u);
-    EXPECT_THAT(events.front(), testing::HasSubstr(R"("processed":30)"));
+    EXPECT_EQ(events.size(), 3u);
+    EXPECT_THAT(events.front(), testing::HasSubstr(R"("processed":21)"));
+    EXPECT_THAT(events[1], testing::HasSubstr(R"("processed":30)"));
     EXPECT_THAT(events.back(), testing::HasSubstr(R"("text":"a")"));
     EXPECT_THAT(events.back(), testing::Not(testing::HasSubstr("prompt_progress")));
     played.end(engine::StopReason::stop);

@@ -111,7 +111,9 @@ Response EngineServer::Impl::props() const {
   out.begin_object().key("default_generation_settings").begin_object().field("n_ctx", facts.n_ctx);
   engine::GenerateOptions defaults;
   defaults.sampling = service.default_sampling();
-  out.key("params").raw(SettingsText(defaults, {}, facts.n_ctx).with_seed(defaults.sampling.seed)).end_object();
+  out.key("params")
+      .raw(SettingsText(defaults, {}, facts.n_ctx, service.end_tokens()).with_seed(defaults.sampling.seed))
+      .end_object();
   out.field("total_slots", facts.workers * facts.max_sequences).field("model_path", facts.path);
   out.field("model_alias", options.model_name);
   out.field("chat_template", chat_template ? std::string_view((*chat_template)->source()) : std::string_view());

@@ -107,7 +107,7 @@ void write_timings(json::Writer& out, const Timings& timings) {
   out.field("prompt_n", timings.prompt_n).field("prompt_ms", timings.prompt_ms);
   write_rate(out, "prompt_per_token_ms", "prompt_per_second", timings.prompt_ms, timings.prompt_n);
   out.field("predicted_n", timings.predicted_n).field("predicted_ms", timings.predicted_ms);
-  write_rate(out, "predicted_per_token_ms", "predicted_per_second", timings.predicted_ms, timings.predicted_n);
+  write_rate(out, "predicted_per_token_ms", "predicted_per_second", timings.predicted_ms, timings.predicted_steps);
   if (timings.draft_n > 0) out.field("draft_n", timings.draft_n).field("draft_n_accepted", timings.draft_n_accepted);
   out.end_object();
 }

@@ -72,6 +72,35 @@ std::string text_completion(const AnswerHead& head, std::span<const TextAnswer> 
   return text;
 }
 
+namespace {
+
+void write_vector(json::Writer& out, const std::vector<float>& vector, bool as_base64) {
+  if (as_base64) {
+    const auto* bytes = reinterpret_cast<const char*>(vector.data());  // little-endian floats, as OpenAI sends them
+    out.raw('"' + base64({bytes, vector.size() * sizeof(float)}) + '"');
+    return;
+  }
+  out.begin_array();
+  for (const float number : vector) out.value(number);
+  out.end_array();
+}
+
+}  // namespace
+
+std::string native_embeddings(std::span<const std::vector<float>> vectors, bool as_base64) {
+  std::string text;
+  json::Writer out(text);
+  out.begin_array();
+  std::uint32_t index = 0;
+  for (const auto& vector : vectors) {
+    out.begin_object().field("index", index++).key("embedding").begin_array();
+    write_vector(out, vector, as_base64);
+    out.end_array().end_object();
+  }
+  out.end_array();
+  return text;
+}
+
 std::string embeddings(std::string_view model, std::span<const std::vector<float>> vectors, bool as_base64,
                        std::uint32_t tokens) {
   std::string text;
@@ -81,14 +110,7 @@ std::string embeddings(std::string_view model, std::span<const std::vector<float
   std::uint32_t index = 0;
   for (const auto& vector : vectors) {
     out.begin_object().field("object", "embedding").field("index", index++).key("embedding");
-    if (as_base64) {
-      const auto* bytes = reinterpret_cast<const char*>(vector.data());  // little-endian floats, as OpenAI sends them
-      out.raw('"' + base64({bytes, vector.size() * sizeof(float)}) + '"');
-    } else {
-      out.begin_array();
-      for (const float number : vector) out.value(number);
-      out.end_array();
-    }
+    write_vector(out, vector, as_base64);
     out.end_object();
   }
   out.end_array().key("usage").begin_object();

@@ -31,7 +31,10 @@ struct Timings {
   std::uint32_t prompt_n = 0;  // prompt tokens that were computed
   double prompt_ms = 0;
   std::uint32_t predicted_n = 0;
+  // From the first token of an answer to its last, and the tokens that came in it: all but the first, which comes with
+  // the prompt. Rates are reckoned with these, as llama-server does.
   double predicted_ms = 0;
+  std::uint32_t predicted_steps = 0;
   std::uint32_t draft_n = 0;           // tokens guessed ahead; with none, the answer doesn't speak of guesses
   std::uint32_t draft_n_accepted = 0;  // of these, right
 };
@@ -100,6 +103,9 @@ std::string text_completion(const AnswerHead& head, std::span<const TextAnswer> 
 
 std::string embeddings(std::string_view model, std::span<const std::vector<float>> vectors, bool base64,
                        std::uint32_t tokens);
+
+// In llama-server's own shape: a list of {"index", "embedding": [[...]]}.
+std::string native_embeddings(std::span<const std::vector<float>> vectors, bool base64);
 
 struct RankedDocument {
   std::uint32_t index = 0;

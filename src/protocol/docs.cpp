@@ -42,9 +42,10 @@ struct Page {
   const FieldTable& (*table)();
 };
 constexpr Page kPages[] = {
-    {"POST chat/completions", chat_fields}, {"POST completions", completion_fields}, {"POST completion", native_fields},
-    {"POST embeddings", embedding_fields},  {"POST rerank", rerank_fields},          {"POST tokenize", tokenize_fields},
-    {"POST detokenize", detokenize_fields},
+    {"POST chat/completions", chat_fields},      {"POST completions", completion_fields},
+    {"POST completion", native_fields},          {"POST embeddings", embedding_fields},
+    {"POST embedding", native_embedding_fields}, {"POST rerank", rerank_fields},
+    {"POST tokenize", tokenize_fields},          {"POST detokenize", detokenize_fields},
 };
 
 // A bar would end the cell.

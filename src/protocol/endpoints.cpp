@@ -2,6 +2,7 @@
 // llama-server 0.5.0 for the fields it adds and for its own endpoint, completion.
 #include <algorithm>
 
+#include "protocol/errors.h"
 #include "protocol/fields.h"
 #include "protocol/requests.h"
 #include "protocol/rules.h"
@@ -362,30 +363,60 @@ const FieldTable& native_fields() {
   return table;
 }
 
+namespace {
+
+constexpr Field kTextsToEmbed{.name = "input",
+                              .kinds = kString | kArray,
+                              .min_size = 1,
+                              .elements = kString | kInteger | kArray,
+                              .inside = check_texts_to_embed,
+                              .about = "a text, tokens, or a list of such"};
+constexpr auto kEmbedding = std::to_array<Field>({
+    {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512, .about = "which model answers; see `models`"},
+    kContext,
+    {.name = "encoding_format",
+     .kinds = kString,
+     .choices = "float|base64",
+     .about = "numbers, or 32-bit floats in base64"},
+    {.name = "dimensions", .kinds = kInteger, .min = 1, .max = kMaxInt32, .about = "only as many as the model has"},
+    {.name = "embd_normalize",
+     .kinds = kInteger,
+     .min = -1,
+     .max = 64,
+     .about = "-1: as the model gives them; 0: the largest becomes 32760; 1, 2, …: this norm becomes 1. The default "
+              "is 2"},
+});
+
+constexpr Field named(Field field, std::string_view name, std::string_view about) {
+  field.name = name;
+  field.about = about;
+  return field;
+}
+
+constexpr Field required(Field field) {
+  field.required = true;
+  return field;
+}
+
+Result<> check_native_embedding(json::View body) {
+  const bool given = !body.find("input").is_null() || !body.find("content").is_null();
+  if (given) return {};
+  return fail(errc::missing_field, "'content' is required: a text, tokens, or a list of such", "content");
+}
+
+}  // namespace
+
 const FieldTable& embedding_fields() {
-  static constexpr Field kFields[] = {
-      {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512, .about = "which model answers; see `models`"},
-      kContext,
-      {.name = "input",
-       .kinds = kString | kArray,
-       .required = true,
-       .min_size = 1,
-       .elements = kString | kInteger | kArray,
-       .inside = check_texts_to_embed,
-       .about = "a text, tokens, or a list of such"},
-      {.name = "encoding_format",
-       .kinds = kString,
-       .choices = "float|base64",
-       .about = "numbers, or 32-bit floats in base64"},
-      {.name = "dimensions", .kinds = kInteger, .min = 1, .max = kMaxInt32, .about = "only as many as the model has"},
-      {.name = "embd_normalize",
-       .kinds = kInteger,
-       .min = -1,
-       .max = 64,
-       .about = "-1: as the model gives them; 0: the largest becomes 32760; 1, 2, …: this norm becomes 1. The default "
-                "is 2"},
-  };
+  static constexpr auto kFields = kEmbedding + std::to_array<Field>({required(kTextsToEmbed)});
   static const FieldTable table(kFields);
+  return table;
+}
+
+const FieldTable& native_embedding_fields() {
+  static constexpr auto kFields =
+      kEmbedding +
+      std::to_array<Field>({kTextsToEmbed, named(kTextsToEmbed, "content", "the same as `input`, which counts first")});
+  static const FieldTable table(kFields, check_native_embedding);
   return table;
 }
 

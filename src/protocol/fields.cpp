@@ -58,6 +58,7 @@ std::string number_name(const Field& rule) {
   const bool whole = !overlap(rule.kinds, kNumber);
   const std::string_view noun = whole ? "an integer" : "a number";
   if (rule.min == rule.max) return fmt::format("{}", rule.min);
+  if (rule.min == kAboveZero) return fmt::format("{} above 0", noun);
   if (rule.min > -kUnbounded && rule.max < kUnbounded) {
     return fmt::format("{} between {} and {}", noun, rule.min, rule.max);
   }
@@ -245,6 +246,13 @@ Result<Peeked> check(const std::string& body, const FieldTable& table) {
 
 Error missing_model() {
   return {make_error_code(errc::missing_field), "'model' is required: the name of a model, see /v1/models", "model"};
+}
+
+Error wrong_model_type(std::string_view model, ModelType type, std::string_view endpoint, ModelType needed) {
+  return {make_error_code(errc::wrong_model_type),
+          fmt::format("'{}' is of type {}, but {} needs a model of type {}: name another 'model', see /v1/models",
+                      model, name_of(type), endpoint, name_of(needed)),
+          "model"};
 }
 
 }  // namespace corral::protocol

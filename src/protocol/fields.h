@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/model_type.h"
 #include "json/peek.h"
 
 namespace corral::protocol {
@@ -47,6 +48,8 @@ struct Path {
 };
 
 inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+// As `min`: 0 itself is none.
+inline constexpr double kAboveZero = std::numeric_limits<double>::denorm_min();
 
 struct Field {
   std::string_view name;
@@ -110,15 +113,18 @@ Result<Peeked> check(const std::string& body, const FieldTable& table);
 // For those who look into the body anyway.
 Result<Peeked> check(json::View body, const FieldTable& table);
 
-const FieldTable& chat_fields();        // POST chat/completions
-const FieldTable& completion_fields();  // POST completions
-const FieldTable& native_fields();      // POST completion
-const FieldTable& embedding_fields();   // POST embeddings
-const FieldTable& rerank_fields();      // POST rerank
-const FieldTable& tokenize_fields();    // POST tokenize
-const FieldTable& detokenize_fields();  // POST detokenize
+const FieldTable& chat_fields();              // POST chat/completions
+const FieldTable& completion_fields();        // POST completions
+const FieldTable& native_fields();            // POST completion
+const FieldTable& embedding_fields();         // POST embeddings
+const FieldTable& native_embedding_fields();  // POST embedding
+const FieldTable& rerank_fields();            // POST rerank
+const FieldTable& tokenize_fields();          // POST tokenize
+const FieldTable& detokenize_fields();        // POST detokenize
 
 // For an endpoint that needs a model and got a body without one.
 Error missing_model();
+// For one that needs a model of another type.
+Error wrong_model_type(std::string_view model, ModelType type, std::string_view endpoint, ModelType needed);
 
 }  // namespace corral::protocol

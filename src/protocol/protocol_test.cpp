@@ -186,8 +186,9 @@ TEST(Answers, ChatCompletion) {
                                  .logprobs = {{{1, "h\xff", -0.5f}, {{2, "i", -1.0f}}}},
                                  .has_logprobs = true},
                                 {.message = {.content = "ho"}, .finish_reason = "length"}};
-  const auto text = chat_completion(kHead, answers, {.prompt_tokens = 3, .cached_tokens = 1, .completion_tokens = 2},
-                                    {.prompt_n = 2, .prompt_ms = 4, .predicted_n = 2, .predicted_ms = 1});
+  const auto text =
+      chat_completion(kHead, answers, {.prompt_tokens = 3, .cached_tokens = 1, .completion_tokens = 2},
+                      {.prompt_n = 2, .prompt_ms = 4, .predicted_n = 3, .predicted_ms = 1, .predicted_steps = 2});
   const auto answer = parsed(text);
   EXPECT_EQ(answer.at("model").as_string(), "a \"model\"");
   EXPECT_EQ(answer.at("object").as_string(), "chat.completion");
@@ -195,6 +196,9 @@ TEST(Answers, ChatCompletion) {
   EXPECT_EQ(answer.at("usage").at("total_tokens").as_int64(), 5);
   EXPECT_EQ(answer.at("usage").at("prompt_tokens_details").at("cached_tokens").as_int64(), 1);
   EXPECT_EQ(answer.at("timings").at("prompt_per_token_ms").to_number<double>(), 2);
+  // Three tokens, of which the first came with the prompt: two in a millisecond.
+  EXPECT_EQ(answer.at("timings").at("predicted_per_second").to_number<double>(), 2000);
+  EXPECT_EQ(answer.at("timings").at("predicted_per_token_ms").to_number<double>(), 0.5);
   const auto& second = answer.at("choices").at(1);
   EXPECT_EQ(second.at("index").as_int64(), 1);
   EXPECT_EQ(second.at("message").at("content").as_string(), "ho");

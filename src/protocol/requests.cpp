@@ -235,13 +235,13 @@ Result<CompletionRequest> parse_completion_request(const std::string& text) {
   return request;
 }
 
-Result<EmbeddingRequest> parse_embedding_request(const std::string& text) {
-  const auto peek = open(text, embedding_fields());
-  if (!peek) return std::unexpected(peek.error());
-  const auto body = peek->root();
+namespace {
+
+EmbeddingRequest embedding_of(json::View body) {
   EmbeddingRequest request;
+  const auto input = body.find("input");
   request.model = body.find("model").as_string();
-  request.inputs = inputs(body.find("input"));
+  request.inputs = inputs(input.is_null() ? body.find("content") : input);
   request.base64 = body.find("encoding_format").as_string() == "base64";
   if (const auto dimensions = body.find("dimensions"); !dimensions.is_null()) {
     request.dimensions = static_cast<std::uint32_t>(dimensions.as_integer());
@@ -250,6 +250,20 @@ Result<EmbeddingRequest> parse_embedding_request(const std::string& text) {
     request.norm = static_cast<std::int32_t>(norm.as_integer());
   }
   return request;
+}
+
+}  // namespace
+
+Result<EmbeddingRequest> parse_embedding_request(const std::string& text) {
+  const auto peek = open(text, embedding_fields());
+  if (!peek) return std::unexpected(peek.error());
+  return embedding_of(peek->root());
+}
+
+Result<EmbeddingRequest> parse_native_embedding_request(const std::string& text) {
+  const auto peek = open(text, native_embedding_fields());
+  if (!peek) return std::unexpected(peek.error());
+  return embedding_of(peek->root());
 }
 
 Result<RerankRequest> parse_rerank_request(const std::string& text) {

@@ -138,6 +138,7 @@ Result<ChatRequest> parse_chat_request(const std::string& body);
 Result<CompletionRequest> parse_completion_request(const std::string& body);
 Result<CompletionRequest> parse_native_request(const std::string& body);  // of POST completion
 Result<EmbeddingRequest> parse_embedding_request(const std::string& body);
+Result<EmbeddingRequest> parse_native_embedding_request(const std::string& body);
 Result<RerankRequest> parse_rerank_request(const std::string& body);
 Result<TokenizeRequest> parse_tokenize_request(const std::string& body);
 Result<DetokenizeRequest> parse_detokenize_request(const std::string& body);
