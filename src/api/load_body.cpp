@@ -28,7 +28,6 @@ std::vector<Field> make_load_fields() {
   std::vector<Field> fields = {
       {.name = "model_name", .kinds = protocol::kString, .min_size = 1},
       {.name = "model", .kinds = protocol::kString, .min_size = 1},
-      {.name = "llamacpp_args", .kinds = protocol::kString},
       {.name = "pinned", .kinds = protocol::kBoolean},
       {.name = "save_options", .kinds = protocol::kBoolean},
       {.name = "stream", .kinds = protocol::kBoolean},
@@ -62,24 +61,22 @@ async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& re
   co_return std::move(*peek);
 }
 
-Error no_option(std::string_view name, std::string_view meant) {
-  const auto hint = meant.empty() ? std::string() : fmt::format("; did you mean '{}'?", meant);
-  return {make_error_code(protocol::errc::unsupported_value), fmt::format("there is no option '{}'{}", name, hint),
-          std::string(name)};
-}
+namespace {
 
-Result<> check_spelling(json::View body) {
-  static const auto known = [] {
-    std::vector<std::string_view> names;
-    for (const Field& field : load_fields().fields()) names.push_back(field.name);
-    return names;
-  }();
+constexpr std::size_t kShownName = 64;  // bytes of a name that a client made up
+
+}  // namespace
+
+Result<> check_members(json::View body, const protocol::FieldTable& fields) {
   Result<> fine;
   body.each_member([&](std::string_view name, json::View) {
-    if (load_fields().find(name) != nullptr) return true;
-    const auto meant = config::misspelt(name, known);
-    if (meant.empty()) return true;
-    fine = std::unexpected(no_option(name, meant));
+    if (fields.find(name) != nullptr) return true;
+    std::vector<std::string_view> known;
+    for (const Field& field : fields.fields()) known.push_back(field.name);
+    const auto shown = name.substr(0, kShownName);
+    const auto hint = config::did_you_mean(config::closest_of(shown, known));
+    fine = fail(protocol::errc::unsupported_value, fmt::format("there is no option '{}'{}", shown, hint),
+                std::string(shown));
     return false;
   });
   return fine;
@@ -94,11 +91,9 @@ Result<router::OptionWish> option_wish_of(json::View body) {
     if (option && !option->internal && value.is_null()) wish.unset.push_back(option);
     return true;
   });
-  const auto* args = json::find(*object, "llamacpp_args");
-  if (!args || args->is_null()) return wish;
-  const auto from_args = config::parse_llama_args(json::text_or(*object, "llamacpp_args", ""));
-  if (!from_args) return std::unexpected(from_args.error());
-  wish.set = config::merge(wish.set, *from_args);
+  if (!wish.set.llamacpp_args) return wish;
+  const auto said = config::parse_llama_args(*wish.set.llamacpp_args);
+  if (!said) return std::unexpected(said.error());
   return wish;
 }
 

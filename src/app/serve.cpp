@@ -72,6 +72,7 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
   options.load_timeout = settings.load_timeout;
   options.watchdog_timeout = settings.watchdog_timeout;
   options.default_options = config::default_load_options(settings);
+  options.defaults_without_args = config::default_load_options_without_args(settings);
   if (settings.park_on_disk) options.stop_grace = kParkGrace;
   return options;
 }

@@ -5,13 +5,12 @@
 #include "backends/errors.h"
 #include "base/log.h"
 #include "base/state_file.h"
-#include "config/llama_args.h"
+#include "models/model_names.h"
 
 namespace corral::backends {
 namespace {
 
 constexpr std::string_view kPinned = "pinned";
-constexpr std::string_view kLlamaArgs = "llamacpp_args";
 
 std::string text_of(const json::Object& entries) {
   std::string text = "{";
@@ -67,23 +66,32 @@ OptionStore::Entry OptionStore::read_entry(const std::string& model, const json:
     } else {
       log::warning("backends", "saved option {} of '{}' doesn't count: {} is no value for it", key, model,
                    json::serialize(value));
-    }
-  }
-  if (const auto* args = entry.others.if_contains(kLlamaArgs); args && args->is_string()) {
-    const auto options = config::parse_llama_args(args->get_string());
-    if (options) {
-      entry.options = merge(entry.options, *options);
-      entry.others.erase(kLlamaArgs);
-    } else {
-      log::warning("backends", "saved for '{}': {}", model, options.error().message);
+      entry.others[key] = value;
     }
   }
   return entry;
 }
 
+OptionStore::Entries::const_iterator OptionStore::find(const ModelName& model) const {
+  auto found = entries_.find(model.value());
+  for (const std::string_view prefix : models::kNamePrefixes) {
+    if (found == entries_.end()) found = entries_.find(std::string(prefix) + model.value());
+  }
+  return found;
+}
+
 OptionStore::Entry OptionStore::entry(const ModelName& model) const {
-  const auto found = entries_.find(model.value());
+  const auto found = find(model);
   return found == entries_.end() ? Entry() : found->second;
+}
+
+OptionStore::All OptionStore::all() const {
+  All options;
+  for (const auto& [name, entry] : entries_) {
+    for (const ModelName& model : {ModelName(name), ModelName(std::string(models::without_prefix(name)))})
+      options.emplace(model, of(model));
+  }
+  return options;
 }
 
 LoadOptions OptionStore::of(const ModelName& model) const { return entry(model).options; }
@@ -93,7 +101,9 @@ bool OptionStore::pinned(const ModelName& model) const { return entry(model).pin
 std::set<ModelName> OptionStore::pins() const {
   std::set<ModelName> names;
   for (const auto& [name, entry] : entries_) {
-    if (entry.pinned) names.emplace(name);
+    if (!entry.pinned) continue;
+    names.emplace(name);
+    names.emplace(std::string(models::without_prefix(name)));
   }
   return names;
 }
@@ -103,6 +113,7 @@ Result<> OptionStore::save(const ModelName& model, const LoadOptions& options) {
   changed.options = options;
   for (const auto& option : config::load_options()) {
     if (option.internal) config::unset(option, changed.options);
+    changed.others.erase(option.key);  // a value that was none
   }
   return replace(model, std::move(changed));
 }
@@ -116,11 +127,8 @@ Result<> OptionStore::pin(const ModelName& model, bool pinned) {
 
 Result<> OptionStore::replace(const ModelName& model, Entry entry) {
   Entries next = entries_;
-  if (entry.empty()) {
-    next.erase(model.value());
-  } else {
-    next[model.value()] = std::move(entry);
-  }
+  if (const auto before = find(model); before != entries_.end()) next.erase(before->first);
+  if (!entry.empty()) next[model.value()] = std::move(entry);
   if (!file_.empty()) {
     json::Object models;
     for (const auto& [name, saved] : next) {

@@ -3,8 +3,9 @@
 //
 //   {"tiny-llama": {"ctx_size": 2048, "auto_evict": true, "pinned": true}}
 //
-// Sparse: only what somebody has saved. Keys that are none of ours are kept as they are. "llamacpp_args", which other
-// servers save, is read like a `load` that says it.
+// Sparse: only what somebody has saved, as it was given. Keys that are none of ours are kept as they are. A model may
+// stand under its name with one of models::kNamePrefixes, as other servers write it; what is saved for it from then on
+// stands under its name alone.
 //
 // Reads the file once, when it is made; one that isn't JSON is put aside, and the log says where. Each change writes
 // it, whole, before it counts; that takes a fraction of a millisecond. Used on one loop.
@@ -25,6 +26,8 @@ class OptionStore {
   // An empty path: everything is forgotten at the end.
   explicit OptionStore(std::filesystem::path file = {});
 
+  using All = std::map<ModelName, LoadOptions>;
+  All all() const;
   // Nothing set where nothing is saved.
   LoadOptions of(const ModelName& model) const;
   // Errors: errc::not_saved; then nothing has changed.
@@ -46,6 +49,7 @@ class OptionStore {
 
   void read();
   static Entry read_entry(const std::string& model, const json::Object& members);
+  Entries::const_iterator find(const ModelName& model) const;
   Result<> replace(const ModelName& model, Entry entry);
   Entry entry(const ModelName& model) const;
 

@@ -85,13 +85,40 @@ TEST_F(StoreTest, WhatOthersSavedIsReadAndKept) {
   write(
       R"({"b": {"llamacpp_args": "-c 512 -np 2", "ctx_size": 1024, "flm_args": "x", "threads": "many", "speculative": 99}, "c": 1})");
   auto saved = store();
-  EXPECT_EQ(saved.of(kB).ctx_size, 1024) << "single options count more";
-  EXPECT_EQ(saved.of(kB).parallel, 2);
+  EXPECT_EQ(saved.of(kB).ctx_size, 1024);
+  EXPECT_EQ(saved.of(kB).llamacpp_args, "-c 512 -np 2") << "as it was given";
   EXPECT_FALSE(saved.of(kB).threads);
   EXPECT_FALSE(saved.of(kB).speculative);
   ASSERT_TRUE(saved.pin(kB, true));
   EXPECT_THAT(text(), HasSubstr(R"("flm_args":"x")"));
+  EXPECT_THAT(text(), HasSubstr(R"("llamacpp_args":"-c 512 -np 2")"));
   EXPECT_EQ(store().of(kB), saved.of(kB));
+}
+
+TEST_F(StoreTest, FlagsWithoutAnEqualDontCountAndStayUntilOthersAreSaved) {
+  write(R"({"b": {"llamacpp_args": "--rope-scale 2"}})");
+  auto saved = store();
+  EXPECT_EQ(saved.of(kB), LoadOptions());
+  ASSERT_TRUE(saved.pin(kB, true));
+  EXPECT_THAT(text(), HasSubstr("--rope-scale"));
+  ASSERT_TRUE(saved.save(kB, {}));
+  EXPECT_EQ(text(), "{\n  \"b\": {\"pinned\":true}\n}\n");
+}
+
+TEST_F(StoreTest, AModelMayStandUnderItsNameAsOtherServersWriteIt) {
+  write(
+      R"({"user.b": {"ctx_size": 64}, "builtin.org/a:Q8_0": {"pinned": true}, "extra.c": {"ctx_size": 1}, "c": {"ctx_size": 2}})");
+  auto saved = store();
+  EXPECT_EQ(saved.of(kB).ctx_size, 64);
+  EXPECT_TRUE(saved.pinned(kA));
+  EXPECT_THAT(saved.pins(), testing::Contains(kA));
+  EXPECT_EQ(saved.of(ModelName("c")).ctx_size, 2) << "its own name goes before";
+  EXPECT_EQ(saved.of(ModelName("extra.c")).ctx_size, 1);
+  EXPECT_EQ(saved.all().at(kB).ctx_size, 64);
+  ASSERT_TRUE(saved.save(kB, context_of(65)));
+  ASSERT_TRUE(saved.pin(kA, false));
+  EXPECT_EQ(text(), "{\n  \"b\": {\"ctx_size\":65},\n  \"c\": {\"ctx_size\":2},\n  \"extra.c\": {\"ctx_size\":1}\n}\n");
+  EXPECT_THAT(store().pins(), testing::IsEmpty());
 }
 
 TEST_F(StoreTest, AFileThatIsNoJsonIsPutAside) {

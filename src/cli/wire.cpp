@@ -346,7 +346,6 @@ std::string load_body(const LoadOptions& options, bool stream) {
   for (const auto& option : config::load_options()) {
     if (config::is_set(option, options.values)) body[option.key] = config::to_json(option, options.values);
   }
-  if (!options.llamacpp_args.empty()) body["llamacpp_args"] = options.llamacpp_args;
   if (options.pinned) body["pinned"] = *options.pinned;
   if (options.save) body["save_options"] = true;
   if (stream) body["stream"] = true;

@@ -179,11 +179,10 @@ std::string set_body(const std::vector<std::pair<std::string, std::string>>& val
 struct LoadOptions {
   std::string model;
   config::LoadOptions values = {};
-  std::string llamacpp_args = {};
   std::optional<bool> pinned = {};
   bool save = false;
 
-  bool any() const { return values != config::LoadOptions() || !llamacpp_args.empty() || pinned || save; }
+  bool any() const { return values != config::LoadOptions() || pinned || save; }
 };
 std::string load_body(const LoadOptions& options, bool stream);
 std::string pin_body(const std::string& model, bool pinned);

@@ -42,8 +42,9 @@ struct Assigner {
   }
   bool in_range(std::int64_t value) const { return value >= option.range.min && value <= option.range.max; }
   bool in_range(double value) const {
-    return value * 1000 >= static_cast<double>(option.range.min) &&
-           value * 1000 <= static_cast<double>(option.range.max);
+    const auto& [min, max, above] = option.range;
+    const double least = static_cast<double>(min) / 1000;
+    return (above ? value > least : value >= least) && (max >= Range{}.max || value <= static_cast<double>(max) / 1000);
   }
   bool means_zero() const { return !option.zero_name.empty() && text() == option.zero_name; }
 
@@ -76,6 +77,10 @@ struct Assigner {
     return {};
   }
   Result<> operator()(Millis S::* member) const {
+    if (!option.never_name.empty() && (text() == option.never_name || text() == "-1")) {
+      settings.*member = kNever;
+      return {};
+    }
     const auto value = means_zero() ? Millis(0) : parse_duration(text());
     if (!value || !in_range(value->count())) return wrong();
     settings.*member = *value;

@@ -2,24 +2,24 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace corral::config {
 
-// The one that differs by its dashes, capitals or a single letter only; "" when none does. For where unknown keys are
-// allowed.
-std::string_view misspelt(std::string_view key, const std::vector<std::string_view>& keys);
-
-// "" when none is close.
-std::string_view closest_of(std::string_view key, const std::vector<std::string_view>& keys);
+// "" when none is close. Dashes and dots are underscores in a key.
+std::string closest_of(std::string_view key, const std::vector<std::string_view>& keys);
 
 // The same for the rows of a table.
 template <typename Row>
-std::string_view closest_row(std::string_view key, std::span<const Row> rows) {
+std::string closest_row(std::string_view key, std::span<const Row> rows) {
   std::vector<std::string_view> keys;
   for (const Row& row : rows) keys.push_back(row.key);
   return closest_of(key, keys);
 }
+
+// "; did you mean 'x'?" behind a message, if something is close.
+std::string did_you_mean(const std::string& close);
 
 }  // namespace corral::config

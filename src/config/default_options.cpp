@@ -45,15 +45,21 @@ const Origin* given(std::string_view setting, const S& settings) {
 // Only what passed the check of its row gets into settings.
 L options_of_args(const S& settings) { return parse_llama_args(settings.llamacpp_args).value_or(L()); }
 
-}  // namespace
-
-LoadOptions default_load_options(const ServeSettings& settings) {
+L defaults_with(const S& settings, const L& args) {
   L said, otherwise;
   for (const Default& row : kDefaults) row.take(settings, given(row.setting, settings) ? said : otherwise);
-  auto options = merge(said, merge(options_of_args(settings), otherwise));
+  auto options = merge(said, merge(args, otherwise));
   if (settings.park_on_disk) options.park_dir = (settings.state_dir / "parked").native();
   return options;
 }
+
+}  // namespace
+
+LoadOptions default_load_options(const ServeSettings& settings) {
+  return defaults_with(settings, options_of_args(settings));
+}
+
+LoadOptions default_load_options_without_args(const ServeSettings& settings) { return defaults_with(settings, L()); }
 
 std::string default_origin(const LoadOption& option, const ServeSettings& settings) {
   const auto row = std::ranges::find(kDefaults, option.key, &Default::key);

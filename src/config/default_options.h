@@ -12,6 +12,8 @@
 namespace corral::config {
 
 LoadOptions default_load_options(const ServeSettings& settings);
+// The same, as if the settings had no llamacpp_args: for models whose own stand instead of them.
+LoadOptions default_load_options_without_args(const ServeSettings& settings);
 // Where the value of one of them comes from: "default", "/etc/corral.toml:3", "--llamacpp-args", ...
 std::string default_origin(const LoadOption& option, const ServeSettings& settings);
 

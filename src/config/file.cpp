@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "config/close_keys.h"
 #include "config/errors.h"
 
 namespace corral::config {
@@ -40,8 +41,7 @@ std::optional<std::vector<std::string>> texts_of(const Option& option, const tom
 }
 
 std::unexpected<Error> unknown_key(const std::string& where, std::string_view key) {
-  const std::string_view close = closest_key(key);
-  const std::string hint = close.empty() ? std::string() : fmt::format("; did you mean '{}'?", close);
+  const auto hint = did_you_mean(closest_key(key));
   return fail(errc::unknown_key, fmt::format("{}: there is no setting '{}'{}", where, key, hint), std::string(key));
 }
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/state_file.h"
 #include "config/assign.h"
+#include "config/close_keys.h"
 #include "config/errors.h"
 
 namespace corral::config {
@@ -14,10 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kShownKey = 64;  // bytes of a key that a client made up
+
 Error unknown(std::string_view key) {
-  const std::string_view close = closest_key(key);
-  const std::string hint = close.empty() ? std::string() : fmt::format("; did you mean '{}'?", close);
-  return {make_error_code(errc::unknown_key), fmt::format("there is no setting '{}'{}", key, hint), std::string(key)};
+  std::string shown(key.substr(0, kShownKey));
+  const auto hint = did_you_mean(closest_key(shown));
+  return {make_error_code(errc::unknown_key), fmt::format("there is no setting '{}'{}", shown, hint), std::move(shown)};
 }
 
 Result<> check_settable(const Option& option, const ServeSettings& settings) {
@@ -167,12 +170,21 @@ bool LiveSettings::reread(Gone gone) {
   return changed;
 }
 
+json::Value LiveSettings::shown(const Option& option, const ServeSettings& settings) const {
+  const std::lock_guard lock(mutex_);
+  const auto set = sources_.set.find(option.key);
+  const bool counts = set != sources_.set.end() && settings.origins.at(std::string(option.key)).source == Source::set &&
+                      same_value(option, settings, *wanted_);
+  const bool keeps_its_kind = counts && (set->second.is_number() || (option.several_words && set->second.is_array()));
+  return keeps_its_kind && !option.secret ? set->second : to_json(option, settings);
+}
+
 json::Value to_json(const Option& option, const ServeSettings& settings) {
   const auto texts = value_texts(option, settings);
   if (is_list(option)) return json::Array(texts.begin(), texts.end());
   const std::string& text = texts.front();
   if (std::holds_alternative<bool ServeSettings::*>(option.field)) return text == "true";
-  const bool number = std::holds_alternative<int ServeSettings::*>(option.field) ||
+  const bool number = option.several_words || std::holds_alternative<int ServeSettings::*>(option.field) ||
                       std::holds_alternative<double ServeSettings::*>(option.field);
   if (!number || text == option.zero_name) return json::Value(text);
   return json::parse(text).value_or(json::Value(text));

@@ -47,6 +47,9 @@ class LiveSettings {
   // value changed. `gone`: what a missing file means, if it may be missing at all.
   bool reread(Gone gone);
 
+  // A value of one of the two above as to_json() gives it; a number that was set for what has a unit stays a number.
+  json::Value shown(const Option& option, const ServeSettings& settings) const;
+
   // Called after every change that counts at once, on the thread that made it. Set it before anybody else may call.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
 
@@ -69,7 +72,8 @@ class LiveSettings {
   std::string problem_;
 };
 
-// A value in JSON: numbers and switches as such, everything else as its text.
+// A value in JSON: numbers and switches as such, everything else as its text. A number where a text would do
+// (max_loaded_models) is a number.
 json::Value to_json(const Option& option, const ServeSettings& settings);
 
 }  // namespace corral::config

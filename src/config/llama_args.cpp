@@ -146,4 +146,9 @@ Result<LoadOptions> parse_llama_args(std::string_view text) {
   return options;
 }
 
+LoadOptions with_args(const LoadOptions& options) {
+  if (!options.llamacpp_args) return options;
+  return merge(options, parse_llama_args(*options.llamacpp_args).value_or(L()));
+}
+
 }  // namespace corral::config

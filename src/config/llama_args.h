@@ -13,4 +13,8 @@ namespace corral::config {
 // kind keep a word together. Errors: invalid_value, with Error::param "llamacpp_args".
 Result<LoadOptions> parse_llama_args(std::string_view text);
 
+// `options`, and where they leave something open what their llamacpp_args say. Flags that can't be read say nothing:
+// check() refuses them.
+LoadOptions with_args(const LoadOptions& options);
+
 }  // namespace corral::config

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "config/close_keys.h"
 #include "config/errors.h"
+#include "config/llama_args.h"
 
 namespace corral::config {
 namespace {
@@ -107,21 +107,30 @@ const std::array kOptions = {
                .max = kLongestIdle,
                .reloads = false,
                .value_name = "SECONDS",
-               .help = "Idle time after which it gives back its KV cache; 0 for never"},
+               .help = "Idle time after which it gives back its KV cache; 0 for at once, -1 for never"},
     LoadOption{.key = "evict_idle_timeout",
                .field = &L::evict_idle_timeout,
                .min = -1,
                .max = kLongestIdle,
                .reloads = false,
                .value_name = "SECONDS",
-               .help = "Idle time after which it is unloaded; 0 for never"},
+               .help = "Idle time after which it is unloaded; 0 for at once, -1 for never"},
     LoadOption{.key = "evict_weight_factor",
                .field = &L::evict_weight_factor,
-               .min = 0.001,
-               .max = 1000,
+               .min = kAboveZero,
+               .max = std::numeric_limits<double>::max(),
                .reloads = false,
                .value_name = "X",
                .help = "The higher, the later it has to go when memory is scarce"},
+    LoadOption{.key = "llamacpp_args",
+               .field = &L::llamacpp_args,
+               .reloads = false,
+               .value_name = "FLAGS",
+               .help = "Flags of llama.cpp's server that have an equal here, in one word"},
+    LoadOption{.key = "merge_args",
+               .field = &L::merge_args,
+               .reloads = false,
+               .help = "The server's own llamacpp_args count beside these; without, these stand instead of them"},
 };
 
 // One value from JSON, as the kind of the member.
@@ -183,6 +192,11 @@ std::optional<double> number_of(const std::optional<Millis>& value) {
 }
 std::optional<double> number_of(const auto&) { return std::nullopt; }
 
+std::string range_text(const LoadOption& option) {
+  if (option.min == kAboveZero) return "above 0";
+  return fmt::format("between {} and {}", option.min, option.max);
+}
+
 }  // namespace
 
 std::span<const LoadOption> load_options() { return kOptions; }
@@ -191,8 +205,6 @@ const LoadOption* find_load_option(std::string_view key) {
   const auto found = std::ranges::find(kOptions, key, &LoadOption::key);
   return found == kOptions.end() ? nullptr : &*found;
 }
-
-std::string_view closest_load_option(std::string_view key) { return closest_row(key, load_options()); }
 
 bool is_set(const LoadOption& option, const LoadOptions& options) {
   return std::visit([&](auto member) { return (options.*member).has_value(); }, option.field);
@@ -249,11 +261,12 @@ Result<> check(const LoadOptions& options) {
     }
     const auto number = std::visit([&](auto member) { return number_of(options.*member); }, option.field);
     if (!number || (*number >= option.min && *number <= option.max)) continue;
-    return fail(errc::invalid_value,
-                fmt::format("'{}' must be between {} and {}, not {}", option.key, option.min, option.max, *number),
+    return fail(errc::invalid_value, fmt::format("'{}' must be {}, not {}", option.key, range_text(option), *number),
                 std::string(option.key));
   }
-  return {};
+  if (!options.llamacpp_args) return {};
+  const auto said = parse_llama_args(*options.llamacpp_args);
+  return said ? Result<>() : std::unexpected(said.error());
 }
 
 LoadOptions merge(const LoadOptions& first, const LoadOptions& second) {

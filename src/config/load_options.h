@@ -26,6 +26,9 @@ namespace corral::config {
 // business.
 inline constexpr std::string_view kComputeBackends[] = {"auto", "cpu", "cuda", "vulkan", "rocm", "metal"};
 
+// As the least value of a number: 0 itself is none.
+inline constexpr double kAboveZero = std::numeric_limits<double>::denorm_min();
+
 // Unset means: the next source in line decides.
 struct LoadOptions {
   std::optional<std::int64_t> ctx_size;               // tokens of context; -1 or 0: from the model
@@ -48,9 +51,14 @@ struct LoadOptions {
 
   // How it leaves memory by itself. These need no reload.
   std::optional<bool> auto_evict = {};
-  std::optional<Millis> downsize_idle_timeout = {};  // 0 or less: never
+  std::optional<Millis> downsize_idle_timeout = {};  // 0: at once; below 0: never
   std::optional<Millis> evict_idle_timeout = {};
-  std::optional<double> evict_weight_factor = {};
+  std::optional<double> evict_weight_factor = {};  // any above 0
+
+  // Flags of llama.cpp's server, as they were given (config/llama_args.h). What they say counts less than the options
+  // above where both were given together, and is worked in by with_args(), not here.
+  std::optional<std::string> llamacpp_args = {};
+  std::optional<bool> merge_args = {};  // false: instead of the server's own flags, not beside them
 
   friend bool operator==(const LoadOptions&, const LoadOptions&) = default;
 };
@@ -77,8 +85,6 @@ struct LoadOption {
 // All options, in the order of the help.
 std::span<const LoadOption> load_options();
 const LoadOption* find_load_option(std::string_view key);
-// "" or the key that `key` was probably meant to be.
-std::string_view closest_load_option(std::string_view key);
 
 bool is_set(const LoadOption& option, const LoadOptions& options);
 void unset(const LoadOption& option, LoadOptions& options);
@@ -92,7 +98,7 @@ json::Value to_json(const LoadOption& option, const LoadOptions& options);
 // The members of an object that is open already: all that are set, or those that the process of the model must know.
 enum class Members { all, of_the_process };
 void write_members(json::Writer& out, const LoadOptions& options, Members which);
-// Numbers within their ranges. Errors: invalid_value, with Error::param set.
+// Numbers within their ranges, texts that can be read. Errors: invalid_value, with Error::param set.
 Result<> check(const LoadOptions& options);
 
 // `first` where it is set, else `second`.

@@ -59,6 +59,29 @@ TEST_F(LoadTest, HowModelsLeaveMemoryByDefault) {
   EXPECT_DOUBLE_EQ(settings.evict_weight_factor, 1);
 }
 
+TEST_F(LoadTest, IdleTimeoutsMayBeNoneAndNever) {
+  for (const auto& [text, time] : {std::pair("0", Millis(0)), {"0s", Millis(0)}, {"never", kNever}, {"-1", kNever}}) {
+    inputs_.flags["downsize_idle_timeout"] = {text};
+    inputs_.flags["evict_idle_timeout"] = {text};
+    EXPECT_EQ(load().downsize_idle_timeout, time) << text;
+    EXPECT_EQ(load().evict_idle_timeout, time) << text;
+  }
+  EXPECT_THAT(value_texts(*find_option("evict_idle_timeout"), load()), ElementsAre("never"));
+  inputs_.flags["evict_idle_timeout"] = {"-2"};
+  EXPECT_THAT(load_error().message, HasSubstr("or never"));
+}
+
+TEST_F(LoadTest, AnyWeightAboveZeroWill) {
+  for (const auto& [text, weight] : {std::pair("0.0000001", 1e-7), {"100000000000", 1e11}}) {
+    inputs_.flags["evict_weight_factor"] = {text};
+    EXPECT_DOUBLE_EQ(load().evict_weight_factor, weight);
+  }
+  for (const auto* text : {"0", "-1", "inf"}) {
+    inputs_.flags["evict_weight_factor"] = {text};
+    EXPECT_EQ(load_error().message, "--evict-weight-factor: '" + std::string(text) + "' is not a number above 0");
+  }
+}
+
 TEST_F(LoadTest, FlagBeatsVariableBeatsFileBeatsDefault) {
   write_file("# first line\nport = 1001\n");
   EXPECT_EQ(load().port, 1001);

@@ -13,6 +13,7 @@ namespace corral::config {
 namespace {
 
 std::string range_text(const Range& range, const auto& render) {
+  if (range.above) return fmt::format("above {}", render(range.min));
   if (range.max >= Range{}.max) return fmt::format("of at least {}", render(range.min));
   return fmt::format("from {} to {}", render(range.min), render(range.max));
 }
@@ -24,7 +25,7 @@ const Option* find_option(std::string_view key) {
   return found == options().end() ? nullptr : &*found;
 }
 
-std::string_view closest_key(std::string_view key) { return closest_row(key, options()); }
+std::string closest_key(std::string_view key) { return closest_row(key, options()); }
 
 std::string flag_of(const Option& option) {
   std::string flag = fmt::format("--{}", option.key);
@@ -102,7 +103,9 @@ std::string expectation(const Option& option) {
     std::string operator()(std::vector<std::filesystem::path> ServeSettings::*) const { return "one or more paths"; }
   };
   std::string text = option.right.empty() ? std::visit(Words{option}, option.field) : std::string(option.right);
-  if (!option.zero_name.empty()) text += fmt::format(", or {}", option.zero_name);
+  for (const auto word : {option.zero_name, option.never_name}) {
+    if (!word.empty()) text += fmt::format(", or {}", word);
+  }
   return text;
 }
 
@@ -126,6 +129,7 @@ std::vector<std::string> value_texts(const Option& option, const ServeSettings& 
     Many operator()(double ServeSettings::* member) const { return {fmt::format("{}", settings.*member)}; }
     Many operator()(bool ServeSettings::* member) const { return {settings.*member ? "true" : "false"}; }
     Many operator()(Millis ServeSettings::* member) const {
+      if (settings.*member == kNever) return {std::string(option.never_name)};
       return unless_zero(settings.*member == Millis(0), to_text(settings.*member));
     }
     Many operator()(Bytes ServeSettings::* member) const { return {to_text(settings.*member)}; }

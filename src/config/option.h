@@ -36,7 +36,8 @@ std::string_view name_of(Applies applies);
 // Inclusive; milliseconds for durations, bytes for sizes, thousandths for fractions.
 struct Range {
   std::int64_t min = 0;
-  std::int64_t max = std::numeric_limits<std::int32_t>::max();
+  std::int64_t max = std::numeric_limits<std::int32_t>::max();  // fractions have no end beyond it
+  bool above = false;                                           // fractions only: `min` itself is out
 };
 
 struct Option {
@@ -48,6 +49,7 @@ struct Option {
   std::string_view help{};        // one or two sentences; the first one starts the line of --help
   Range range{};
   std::string_view zero_name{};                     // a word that means 0, e.g. "auto"
+  std::string_view never_name{};                    // of a duration: a word that means kNever; so does "-1"
   std::string_view right{};                         // what a right text is; empty: the words of the kind
   std::span<const std::string_view> choices{};      // the only right texts; none: any
   Result<> (*check)(const std::string&) = nullptr;  // further rules for texts
@@ -58,12 +60,15 @@ struct Option {
   bool secret = false;   // never printed
 };
 
+// As the value of a duration that may be one of these.
+inline constexpr Millis kNever{-1000};
+
 // All options, in the order of the documentation.
 std::span<const Option> options();
 // The row of a key; nullptr for none.
 const Option* find_option(std::string_view key);
 // "" or the key that `key` was probably meant to be.
-std::string_view closest_key(std::string_view key);
+std::string closest_key(std::string_view key);
 
 std::string flag_of(const Option& option);
 std::string variable_of(const Option& option);

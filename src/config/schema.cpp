@@ -33,14 +33,15 @@ struct Kind {
   }
   void items(std::string_view type) const { out.key("items").begin_object().field("type", type).end_object(); }
   void range(double scale) const {
-    out.field("minimum", static_cast<double>(option.range.min) / scale);
-    out.field("maximum", static_cast<double>(option.range.max) / scale);
+    const double least = option.never_name.empty() ? static_cast<double>(option.range.min) / scale : -1;
+    out.field(option.range.above ? "exclusiveMinimum" : "minimum", least);
+    if (!option.range.above) out.field("maximum", static_cast<double>(option.range.max) / scale);
   }
-  // `text`: the right texts besides the word for 0; none without.
+  // `text`: the right texts besides the word for 0 or for never; none without.
   void number(std::string_view kind, double scale, const std::string& text) const {
     std::string pattern = text;
-    if (!option.zero_name.empty())
-      pattern = text.empty() ? std::string(option.zero_name) : fmt::format("({}|{})", option.zero_name, text);
+    const auto word = option.zero_name.empty() ? option.never_name : option.zero_name;
+    if (!word.empty()) pattern = text.empty() ? std::string(word) : fmt::format("({}|{})", word, text);
     type(kind, pattern.empty() ? "" : "string");
     range(scale);
     if (!pattern.empty()) out.field("pattern", fmt::format("^{}$", pattern));

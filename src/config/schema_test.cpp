@@ -52,6 +52,8 @@ std::string fault(const json::Value& value, const json::Value& schema) {
       if (std::ranges::find(rule.get_array(), value) == rule.get_array().end()) return "enum";
     } else if (name == "minimum") {
       if (value.is_number() && value.to_number<double>() < rule.to_number<double>()) return "minimum";
+    } else if (name == "exclusiveMinimum") {
+      if (value.is_number() && value.to_number<double>() <= rule.to_number<double>()) return "exclusiveMinimum";
     } else if (name == "maximum") {
       if (value.is_number() && value.to_number<double>() > rule.to_number<double>()) return "maximum";
     } else if (name == "pattern") {
@@ -148,6 +150,7 @@ TEST_F(Schema, WhatIsWrongInAFileIsFound) {
       {"max_body_bytes = \"64 MiBs\"", "max_body_bytes: pattern"},
       {"max_body_bytes = 1.5", "max_body_bytes: type"},
       {"auto_evict_threshold_pct = 90", "auto_evict_threshold_pct: maximum"},
+      {"evict_weight_factor = 0", "evict_weight_factor: exclusiveMinimum"},
       {"llamacpp_backend = \"abacus\"", "llamacpp_backend: enum"},
       {"log_level = \"loud\"", "log_level: enum"},
       {"max_loaded_models = true", "max_loaded_models: type"},

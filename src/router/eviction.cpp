@@ -1,13 +1,12 @@
 #include "router/eviction.h"
 
-#include <algorithm>
-
 namespace corral::router {
 namespace {
 
-constexpr Millis kNever{-1};
+// In options a duration is seconds: -1 there.
+constexpr Millis kNever{-1000};
 
-Millis timeout_of(Millis time) { return time > Millis(0) ? time : kNever; }
+Millis timeout_of(Millis time) { return time < Millis(0) ? kNever : time; }
 
 }  // namespace
 
@@ -23,8 +22,8 @@ residency::EvictionSettings eviction_of(const backends::LoadOptions& options) {
 backends::LoadOptions options_of(const residency::EvictionSettings& eviction) {
   backends::LoadOptions options;
   options.auto_evict = eviction.auto_evict;
-  options.downsize_idle_timeout = std::max(eviction.downsize_idle_timeout, Millis(0));
-  options.evict_idle_timeout = std::max(eviction.evict_idle_timeout, Millis(0));
+  options.downsize_idle_timeout = timeout_of(eviction.downsize_idle_timeout);
+  options.evict_idle_timeout = timeout_of(eviction.evict_idle_timeout);
   options.evict_weight_factor = eviction.evict_weight_factor;
   return options;
 }

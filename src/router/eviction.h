@@ -7,9 +7,9 @@
 
 namespace corral::router {
 
-// What isn't set is as the core has it by itself. Timeouts of 0 or less: never.
+// What isn't set is as the core has it by itself. Timeouts below 0: never; 0: at once.
 residency::EvictionSettings eviction_of(const backends::LoadOptions& options);
-// The same as options; 0 for never.
+// The same as options; -1 s for never.
 backends::LoadOptions options_of(const residency::EvictionSettings& eviction);
 
 }  // namespace corral::router

@@ -6,7 +6,14 @@
 namespace corral::router {
 
 backends::LoadOptions ModelRouter::wanted(const ModelName& model, const OptionWish& wish) const {
-  return backends::merge(wish.over(saved_.of(model)), options_.default_options);
+  return with_defaults(wish.over(saved_.of(model)));
+}
+
+backends::LoadOptions ModelRouter::with_defaults(const backends::LoadOptions& said) const {
+  const bool instead = said.llamacpp_args && !said.merge_args.value_or(true);
+  const auto& configured =
+      instead && options_.defaults_without_args ? *options_.defaults_without_args : options_.default_options;
+  return backends::merge(config::with_args(said), configured);
 }
 
 async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr model, OptionChange change) {
@@ -16,17 +23,18 @@ async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr m
     return change.wish.over(std::move(saved));
   };
   Result<> there;
-  if (const auto tried = resolve(*model, backends::merge(saved_then(), options_.default_options)))
+  if (const auto tried = resolve(*model, with_defaults(saved_then())))
     there = co_await tried->backend->check_files(model, tried->options);
 
   co_await refresh_free();
   // From here on nothing waits, so nobody else changes what is saved meanwhile.
   OptionReport report;
-  report.saved = saved_then();
+  report.wanted = saved_then();
+  report.saved = change.dry_run ? saved_.of(model->name) : report.wanted;
   report.pinned = core_.state().find(model->name) != nullptr && core_.state().find(model->name)->pinned;
   const auto defaults = resolve(*model, options_.default_options);
   report.defaults = defaults ? defaults->options : options_.default_options;
-  const auto given = backends::merge(report.saved, options_.default_options);
+  const auto given = with_defaults(report.wanted);
   auto effective = resolve(*model, given);
   if (effective && !there) effective = std::unexpected(there.error());
   // What is wrong with values that were just given is an answer; what was wrong before is only told.
@@ -42,7 +50,7 @@ async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr m
   report.window = predicted(*model, given, 0);
   if (running != nullptr && !report.needs_reload) report.window.usable = running->context_window;
   if (change.dry_run) co_return report;
-  const auto kept = saved_.save(model->name, report.saved);
+  const auto kept = saved_.save(model->name, report.wanted);
   if (!kept) co_return std::unexpected(kept.error());
   update_eviction();
   co_return report;
@@ -71,6 +79,10 @@ Result<> ModelRouter::save_loaded(const ModelName& model, const OptionWish& requ
 void ModelRouter::save_pin(const ModelName& model, bool pinned) {
   const auto kept = saved_.pin(model, pinned);
   if (!kept) log::error("router", "the pin counts until the server ends: {}", kept.error().message);
+}
+
+async::Task<SavedOptions> ModelRouter::saved_options() {
+  co_return co_await async::run_on(home_.executor(), saved_options_here());
 }
 
 async::Task<Result<OptionReport>> ModelRouter::options(backends::ModelPtr model, OptionChange change) {

@@ -33,9 +33,11 @@ namespace corral::router {
 struct RouterOptions {
   residency::Settings residency;
   backends::LoadOptions default_options;  // from the configuration
-  Millis load_timeout{0};                 // 0: from the size of the model
-  Millis stop_grace{5'000};               // between asking a backend to end and forcing it
-  Millis watchdog_timeout{0};             // of silence, then a backend counts as hung; 0: nobody watches
+  // The same without the server's own llamacpp_args; unset: it has none.
+  std::optional<backends::LoadOptions> defaults_without_args = {};
+  Millis load_timeout{0};      // 0: from the size of the model
+  Millis stop_grace{5'000};    // between asking a backend to end and forcing it
+  Millis watchdog_timeout{0};  // of silence, then a backend counts as hung; 0: nobody watches
 };
 
 // One loaded or loading model with what is known of its process.
@@ -100,6 +102,8 @@ struct Update {
   bool ended = false;  // nothing will follow
 };
 
+using SavedOptions = backends::OptionStore::All;
+
 class ModelRouter;
 
 // Somebody who wants to know what changes. On one loop; dropping it ends the interest.
@@ -144,6 +148,8 @@ class ModelRouter {
   // What is saved for the model, after this change. Errors: invalid_option and the like for values that were set,
   // not_saved.
   async::Task<Result<OptionReport>> options(backends::ModelPtr model, OptionChange change);
+  // Of all models for which something is saved.
+  async::Task<SavedOptions> saved_options();
   // The memory that load() with these options would take. Loads and evicts nothing.
   async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, OptionWish options);
   // What conversations with these models may have, in their order: there, or as a load would give it now.
@@ -229,6 +235,9 @@ class ModelRouter {
   async::Task<Result<OptionReport>> options_here(backends::ModelPtr model, OptionChange change);
   // The options of a load that says this, not resolved yet.
   backends::LoadOptions wanted(const ModelName& model, const OptionWish& wish) const;
+  // What a model and a load say, with what the configuration says behind it.
+  backends::LoadOptions with_defaults(const backends::LoadOptions& said) const;
+  async::Task<SavedOptions> saved_options_here() { co_return saved_.all(); }
   Result<> save_loaded(const ModelName& model, const OptionWish& requested);
   void save_pin(const ModelName& model, bool pinned);
   void remember_request(const ModelName& model, const OptionWish& requested);

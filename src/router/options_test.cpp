@@ -1,4 +1,6 @@
 // What is saved for a model, and what it does to loads.
+#include <fstream>
+
 #include "router/router_fixture.h"
 
 namespace corral::router {
@@ -137,12 +139,15 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsRequestSavedAndConfigured) {
   settle();
   EXPECT_TRUE(eviction().auto_evict) << "models in memory follow";
   EXPECT_EQ(eviction().evict_idle_timeout, 10s);
-  EXPECT_LT(eviction().downsize_idle_timeout, 0s) << "0 is never";
+  EXPECT_EQ(eviction().downsize_idle_timeout, 0s) << "0 is at once";
   EXPECT_EQ(report().servers.at(0).options.evict_idle_timeout, 10s);
   backends::LoadOptions saved;
   saved.evict_idle_timeout = 20s;
+  saved.downsize_idle_timeout = -1s;
   ASSERT_TRUE(options("a", {.wish = saved}));
   EXPECT_EQ(eviction().evict_idle_timeout, 20s);
+  EXPECT_LT(eviction().downsize_idle_timeout, 0s) << "below 0 is never";
+  EXPECT_EQ(report().servers.at(0).options.downsize_idle_timeout, -1s);
   backends::LoadOptions requested;
   requested.evict_idle_timeout = 30s;
   requested.evict_weight_factor = 2;
@@ -182,6 +187,40 @@ TEST_F(OptionsTest, ValuesThatTheBackendRefusesAreNotSaved) {
   EXPECT_EQ(refused.error().param, "lora");
   EXPECT_FALSE(options("a")->saved.ctx_size);
   EXPECT_EQ(options("a")->problem, "no such file");
+}
+
+TEST_F(OptionsTest, TheServersFlagsCountBesideAModelsOwnUnlessToldOtherwise) {
+  RouterOptions configured;
+  configured.default_options.threads = 3;  // by its own flags
+  configured.default_options.parallel = 4;
+  configured.defaults_without_args.emplace().parallel = 4;
+  start_with(configured, backends::OptionStore());
+  const auto threads = [this](backends::LoadOptions wanted) {
+    return options("a", {.wish = wanted, .dry_run = true})->effective.threads;
+  };
+  backends::LoadOptions wanted;
+  EXPECT_EQ(threads(wanted), 3);
+  wanted.llamacpp_args = "-c 99";
+  EXPECT_EQ(threads(wanted), 3);
+  wanted.merge_args = false;
+  EXPECT_EQ(threads(wanted), 0);
+  EXPECT_EQ(options("a", {.wish = wanted, .dry_run = true})->effective.parallel, 4) << "settings are no flags";
+  wanted.llamacpp_args = "";
+  EXPECT_EQ(threads(wanted), 0);
+  wanted.llamacpp_args.reset();
+  EXPECT_EQ(threads(wanted), 3) << "nothing stands instead of them";
+}
+
+TEST_F(OptionsTest, APinOfAModelThatIsNotLoadedCanBeTakenOff) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "corral_router_saved_pin.json";
+  std::ofstream(file) << R"({"user.a": {"pinned": true}})";
+  start_with({}, backends::OptionStore(file));
+  auto unpinned = run(router->pin(ModelName("a"), false));
+  EXPECT_TRUE(unpinned.granted());
+  EXPECT_FALSE(backends::OptionStore(file).pinned(ModelName("a")));
+  have("a");
+  EXPECT_FALSE(report().servers.at(0).view.pinned);
+  std::filesystem::remove(file);
 }
 
 TEST_F(OptionsTest, PinsOutliveTheRouter) {

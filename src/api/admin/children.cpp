@@ -27,11 +27,9 @@ async::Task<void> ask_in_time(async::Timers& timers, router::Resident child, std
   if (text) (*answers)[place].text = std::move(*text);
 }
 
-}  // namespace
-
-async::Task<std::vector<ChildAnswer>> ask_children(Context& context, std::string path, Millis patience) {
+async::Task<std::vector<ChildAnswer>> ask_all(Context& context, std::vector<router::Resident> residents,
+                                              std::string path, Millis patience) {
   const auto executor = co_await async::asio::this_coro::executor;
-  const auto residents = co_await context.router.residents();
   const auto answers = std::make_shared<std::vector<ChildAnswer>>();
   for (const auto& resident : residents) answers->push_back({resident.model, std::nullopt});
   async::TaskGroup asking(executor);
@@ -39,6 +37,22 @@ async::Task<std::vector<ChildAnswer>> ask_children(Context& context, std::string
     asking.spawn("ask child", ask_in_time(context.timers, residents[i], path, patience, answers, i));
   co_await asking.join();
   co_return std::move(*answers);
+}
+
+}  // namespace
+
+async::Task<std::vector<ChildAnswer>> ask_children(Context& context, std::string path, Millis patience) {
+  auto residents = co_await context.router.residents();
+  co_return co_await ask_all(context, std::move(residents), std::move(path), patience);
+}
+
+async::Task<std::optional<ChildAnswer>> ask_child(Context& context, ModelName model, std::string path,
+                                                  Millis patience) {
+  auto residents = co_await context.router.residents();
+  std::erase_if(residents, [&model](const router::Resident& resident) { return resident.model != model; });
+  if (residents.empty()) co_return std::nullopt;
+  auto answers = co_await ask_all(context, std::move(residents), std::move(path), patience);
+  co_return std::move(answers.back());
 }
 
 }  // namespace corral::api

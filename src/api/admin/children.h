@@ -17,4 +17,7 @@ struct ChildAnswer {
 // many hang; loads, wakes and keeps nothing.
 async::Task<std::vector<ChildAnswer>> ask_children(Context& context, std::string path, Millis patience);
 
+// The same of one; nothing: it isn't in memory.
+async::Task<std::optional<ChildAnswer>> ask_child(Context& context, ModelName model, std::string path, Millis patience);
+
 }  // namespace corral::api

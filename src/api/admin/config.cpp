@@ -1,5 +1,6 @@
 // The settings of the running server: GET /internal/config, GET /internal/config/defaults, POST /internal/set.
 #include "api/routes.h"
+#include "config/flat_values.h"
 #include "json/value.h"
 #include "protocol/errors.h"
 #include "protocol/http_error.h"
@@ -17,14 +18,15 @@ std::string_view name_of(config::Source source) {
 
 http::Response answer(const json::Object& body) { return http::Response::json(200, json::serialize(body)); }
 
-json::Object describe(const Option& option, const config::ServeSettings& now, const config::ServeSettings& wanted) {
+json::Object describe(const LiveSettings& settings, const Option& option, const config::ServeSettings& now,
+                      const config::ServeSettings& wanted) {
   const auto& origin = now.origins.at(std::string(option.key));
-  json::Object row{{"value", config::to_json(option, now)},
+  json::Object row{{"value", settings.shown(option, now)},
                    {"source", name_of(origin.source)},
                    {"where", origin.where},
                    {"default", option.fallback},
                    {"applies", config::name_of(option.applies)}};
-  if (!config::same_value(option, now, wanted)) row["after_restart"] = config::to_json(option, wanted);
+  if (!config::same_value(option, now, wanted)) row["after_restart"] = settings.shown(option, wanted);
   return row;
 }
 
@@ -32,7 +34,7 @@ async::Task<http::Response> show(LiveSettings& settings) {
   const auto now = settings.in_force();
   const auto wanted = settings.wanted();
   json::Object rows;
-  for (const Option& option : config::options()) rows[option.key] = describe(option, *now, *wanted);
+  for (const Option& option : config::options()) rows[option.key] = describe(settings, option, *now, *wanted);
   const auto problem = settings.problem();
   json::Object body{{"settings", std::move(rows)},
                     {"file", settings.file().native()},
@@ -58,15 +60,15 @@ async::Task<http::Response> set(Context& context, http::Request request) {
                       "the body must be an object of settings and their new values; null takes one back");
     co_return protocol::error_response(error);
   }
-  config::SetValues values;
-  for (const auto& [key, value] : *object) values[std::string(key)] = value;
+  const auto values = config::flat_values(*object);
+  if (!values) co_return protocol::error_response(values.error());
   LiveSettings& settings = *context.settings;
-  const auto rows = settings.set(values);
+  const auto rows = settings.set(*values);
   if (!rows) co_return protocol::error_response(rows.error());
   const auto wanted = settings.wanted();
   json::Object updated, applies;
   for (const Option* option : *rows) {
-    updated[option->key] = config::to_json(*option, *wanted);
+    updated[option->key] = settings.shown(*option, *wanted);
     applies[option->key] = config::name_of(option->applies);
   }
   const json::Object done{{"status", "success"}, {"updated", std::move(updated)}, {"applies", std::move(applies)}};

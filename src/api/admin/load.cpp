@@ -151,7 +151,7 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return protocol::error_response(peek.error());
   const auto body = peek->root();
-  const auto spelling = check_spelling(body);
+  const auto spelling = check_members(body, load_fields());
   if (!spelling) co_return protocol::error_response(spelling.error());
   const auto model = co_await named_model(context, body);
   if (!model) co_return protocol::error_response(model.error());
@@ -172,7 +172,7 @@ async::Task<http::Response> load(Context& context, http::Request request) {
 async::Task<http::Response> estimate(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return protocol::error_response(peek.error());
-  const auto spelling = check_spelling(peek->root());
+  const auto spelling = check_members(peek->root(), load_fields());
   if (!spelling) co_return protocol::error_response(spelling.error());
   const auto model = co_await named_model(context, peek->root());
   if (!model) co_return protocol::error_response(model.error());
@@ -244,7 +244,8 @@ async::Task<http::Response> pin(Context& context, http::Request request) {
   const bool pinned = peek->root().find("pinned").as_bool();
   const auto done = co_await context.router.pin(ModelName(name), pinned);
   if (!done) {
-    auto response = protocol::error_response(done.error());
+    const auto known = co_await context.models.find(name);
+    auto response = protocol::error_response(known ? done.error() : known.error());
     response.head.status = 400;  // not loaded is a bad request here, as clients of this endpoint expect
     co_return response;
   }

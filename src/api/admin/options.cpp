@@ -1,18 +1,14 @@
 // What is saved for a model, and what it would be loaded with: GET, POST and DELETE models/{id}/options.
-#include <fmt/format.h>
-
 #include "api/load_body.h"
 #include "api/routes.h"
 #include "config/default_options.h"
+#include "config/llama_args.h"
 #include "json/value.h"
 #include "protocol/errors.h"
 #include "protocol/http_error.h"
 
 namespace corral::api {
 namespace {
-
-// Fields of the body beside the options themselves. Clients of other servers send the name again.
-constexpr std::string_view kOtherFields[] = {"llamacpp_args", "dry_run", "model_name"};
 
 json::Object object_of(const config::LoadOptions& options) {
   json::Object object;
@@ -22,15 +18,17 @@ json::Object object_of(const config::LoadOptions& options) {
   return object;
 }
 
-// Where each effective value comes from: saved for the model, a place of the server's settings, or the default.
+// Where each effective value comes from: the request (of a dry run), what is saved for the model, a place of the
+// server's settings, or the default.
 json::Object sources_of(const router::OptionReport& report, const config::LiveSettings* live) {
   json::Object sources;
   const auto settings = live ? live->in_force() : nullptr;
+  const auto saved = config::with_args(report.saved), wanted = config::with_args(report.wanted);
   for (const auto& option : config::load_options()) {
     if (option.internal || !config::is_set(option, report.effective)) continue;
     std::string where = "default";
-    if (config::is_set(option, report.saved)) {
-      where = "saved";
+    if (config::is_set(option, wanted)) {
+      where = config::to_json(option, wanted) == config::to_json(option, saved) ? "saved" : "request";
     } else if (settings) {
       where = config::default_origin(option, *settings);
     }
@@ -45,16 +43,24 @@ json::Array warnings_of(const router::OptionReport& report) {
   return warnings;
 }
 
+// What can be sent to load as it is.
+json::Object load_body_of(const models::ModelInfo& model, const config::LoadOptions& options) {
+  auto body = object_of(options);
+  body["model_name"] = model.name.value();
+  return body;
+}
+
 http::Response answer(const Context& context, const models::ModelInfo& model, const router::OptionReport& report) {
   const json::Object body{{"model_name", model.name.value()},
                           {"recipe", model.recipe},
                           {"saved", object_of(report.saved)},
-                          {"effective", object_of(report.effective)},
+                          {"effective", load_body_of(model, report.effective)},
                           {"defaults", object_of(report.defaults)},
                           {"sources", sources_of(report, context.settings)},
                           {"context_length", report.window.usable},
                           {"max_context_length", report.window.trained},
                           {"warnings", warnings_of(report)},
+                          {"resolved_ctx_size", report.window.usable},
                           {"pinned", report.pinned},
                           {"loaded", report.loaded},
                           {"needs_reload", report.needs_reload},
@@ -70,45 +76,30 @@ async::Task<http::Response> change(Context& context, std::string id, router::Opt
   co_return answer(context, **model, *report);
 }
 
-Error refusal(std::string_view name) {
-  if (name == "pinned")
-    return {make_error_code(protocol::errc::unsupported_value),
-            "'pinned' is no option of a load: use /internal/pin, or 'pinned' of load", "pinned"};
-  return no_option(name, config::closest_load_option(name));
-}
-
-// Every member is an option to set, or null for one to take back.
-Result<router::OptionChange> read_change(json::View body) {
-  router::OptionChange wanted;
-  Result<> fine;
-  body.each_member([&](std::string_view name, json::View) {
-    if (std::ranges::find(kOtherFields, name) != std::end(kOtherFields)) return true;
-    const auto* option = config::find_load_option(name);
-    if (!option || option->internal) {
-      fine = std::unexpected(refusal(name));
-      return false;
-    }
-    return true;
-  });
-  if (!fine) return std::unexpected(fine.error());
-  auto wish = option_wish_of(body);
-  if (!wish) return std::unexpected(wish.error());
-  wanted.wish = std::move(*wish);
-  wanted.dry_run = body.find("dry_run").as_bool();
-  return wanted;
-}
-
+// Clients of other servers send the name again.
 const protocol::FieldTable& option_fields() {
   static const auto fields = [] {
-    std::vector<protocol::Field> rows = {{.name = "dry_run", .kinds = protocol::kBoolean}};
-    for (auto row : load_fields().fields()) {
-      row.required = false;
-      if (row.name != "stream") rows.push_back(row);
+    std::vector<protocol::Field> rows = {{.name = "dry_run", .kinds = protocol::kBoolean},
+                                         {.name = "model_name", .kinds = protocol::kString}};
+    for (const auto& row : load_fields().fields()) {
+      if (config::find_load_option(row.name) != nullptr) rows.push_back(row);
     }
     return rows;
   }();
   static const protocol::FieldTable table(fields);
   return table;
+}
+
+// Every member is an option to set, or null for one to take back.
+Result<router::OptionChange> read_change(json::View body) {
+  if (body.find("pinned").found())
+    return fail(protocol::errc::unsupported_value,
+                "'pinned' is no option of a load: use /internal/pin, or 'pinned' of load", "pinned");
+  if (auto fine = check_members(body, option_fields()); !fine) return std::unexpected(fine.error());
+  auto wish = option_wish_of(body);
+  if (!wish) return std::unexpected(wish.error());
+  const auto dry_run = body.find("dry_run");
+  return router::OptionChange{.wish = std::move(*wish), .dry_run = dry_run.found() && dry_run.as_bool()};
 }
 
 async::Task<http::Response> post(Context& context, http::Request request, std::string id) {

@@ -90,9 +90,6 @@ void declare_load_options(CLI::App& app, LoadOptions& options) {
   for (const auto& option : config::load_options()) {
     if (!option.internal) std::visit(FlagAdder{app, option, options.values}, option.field);
   }
-  app.add_option("--llamacpp-args", options.llamacpp_args,
-                 "Flags of llama.cpp's server that have an equal here, in one word")
-      ->type_name("FLAGS");
 }
 
 Action declare_load(CLI::App& app) {

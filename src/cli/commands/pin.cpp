@@ -19,7 +19,9 @@ Result<int> pin(const std::string& model, bool pinned, Context& context) {
 
 Action declare(CLI::App& app, bool pinned) {
   const auto model = std::make_shared<std::string>();
-  app.add_option("MODEL", *model, "Name of a model in memory")->required()->type_name("");
+  app.add_option("MODEL", *model, pinned ? "Name of a model in memory" : "Name of the model")
+      ->required()
+      ->type_name("");
   return [model, pinned](Context& context) { return pin(*model, pinned, context); };
 }
 
