@@ -6,9 +6,9 @@ namespace corral::api {
 
 const std::error_category& error_category() {
   static constexpr ErrorRow kRows[] = {
-      {"invalid_api_key", ErrorKind::unauthorized},  {"forbidden_origin", ErrorKind::forbidden},
-      {"forbidden_host", ErrorKind::forbidden},      {"wrong_model_type", ErrorKind::invalid_request},
-      {"invalid_value", ErrorKind::invalid_request}, {"request_not_found", ErrorKind::not_found},
+      {"invalid_api_key", ErrorKind::unauthorized}, {"forbidden_origin", ErrorKind::forbidden},
+      {"forbidden_host", ErrorKind::forbidden},     {"invalid_value", ErrorKind::invalid_request},
+      {"request_not_found", ErrorKind::not_found},
   };
   static const TableCategory category("api", kRows);
   return category;

@@ -9,8 +9,7 @@ enum class errc {
   invalid_api_key = 1,
   forbidden_origin,
   forbidden_host,
-  wrong_model_type,  // e.g. a chat request for an embedding model
-  unknown_view,      // of events
+  unknown_view,  // of events
   request_not_found,
 };
 

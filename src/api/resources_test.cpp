@@ -54,6 +54,7 @@ TEST_F(ApiTest, EveryInferencePathReachesTheBackend) {
       {"chat/completions", kChat, "tiny-llama", "/v1/chat/completions"},
       {"completions", R"({"model":"tiny-qwen3","prompt":"x"})", "tiny-qwen3", "/v1/completions"},
       {"embeddings", R"({"model":"tiny-embed","input":["x"]})", "tiny-embed", "/v1/embeddings"},
+      {"embedding", R"({"model":"tiny-embed","content":"x"})", "tiny-embed", "/v1/embedding"},
       {"rerank", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
       {"reranking", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
       {"reranker", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
@@ -481,6 +482,17 @@ TEST_F(ApiTest, PinThatMakesNoSenseIs400) {
                            R"({"model":"tiny-llama","pinned":"yes"})", R"({"model":"tiny-qwen3","pinned":true})"}) {
     EXPECT_EQ(post("/internal/pin", body).status, 400u) << body;
   }
+}
+
+TEST_F(ApiTest, APinOfWhatIsNotThereSaysSo) {
+  for (const auto* pinned : {"true", "false"}) {
+    const auto answer = post("/internal/pin", std::string(R"({"model":"tiny-lama","pinned":)") + pinned + "}");
+    EXPECT_EQ(answer.status, 400u);
+    EXPECT_EQ(answer.error("code"), "model_not_found");
+    EXPECT_EQ(answer.error("param"), "model");
+    EXPECT_THAT(answer.error("message"), HasSubstr("did you mean 'tiny-llama'?"));
+  }
+  EXPECT_EQ(post("/internal/pin", R"({"model":"tiny-llama","pinned":true})").error("code"), "model_not_loaded");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ std::unique_ptr<http::Handler> make_api(Context& context) {
   std::vector<http::Route> routes;
   add_inference(routes, context);
   add_models(routes, context);
+  add_root(routes, context);
   add_health(routes, context);
   add_load(routes, context);
   add_events(routes, context);

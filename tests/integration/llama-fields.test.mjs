@@ -46,7 +46,6 @@ describe("generating", () => {
       for (const [name, value] of Object.entries(mine.generation_settings)) {
         const its = other.generation_settings[name];
         if (its === undefined) assert.equal(name, "n_ctx");
-        else if (name === "logit_bias" && more.ignore_eos) assert.deepEqual(value, []); // it lists the ends it forbids
         else if (typeof value === "number") near(value, its);
         else assert.deepEqual(value, its, name);
       }

@@ -21,7 +21,7 @@ const messages = [{ role: "user", content: "hi" }];
 // path, body, status, code, param
 const rows = [
   [chat, "", 400], [chat, "{", 400], [chat, "nonsense", 400], [chat, "[]", 400], [chat, '{"model":"tiny-qwen3","messages":', 400],
-  [chat, { messages }, 400, undefined, "model"],
+  ["/v1/embeddings", { input: "x" }, 400, undefined, "model"], // of its type none is loaded
   [chat, { model: 5, messages }, 400, undefined, "model"],
   [chat, { model: "tiny-qwen3" }, 400, undefined, "messages"],
   [chat, { model: "tiny-qwen3", messages: "hi" }, 400, undefined, "messages"],

@@ -52,7 +52,7 @@ test("a lowered limit that was set evicts the idle model used longest ago, and h
   for (const model of ["tiny-llama", "tiny-qwen3"]) assert.equal((await server.chat(model, "hi")).status, 200);
   assert.deepEqual(await names(), ["tiny-llama", "tiny-qwen3"]);
   const answer = await server.post("/internal/set", { max_loaded_models: 1 });
-  assert.deepEqual(answer.body, { status: "success", updated: { max_loaded_models: "1" }, applies: { max_loaded_models: "now" } });
+  assert.deepEqual(answer.body, { status: "success", updated: { max_loaded_models: 1 }, applies: { max_loaded_models: "now" } });
   await until(names, (left) => left.length === 1 && left[0] === "tiny-qwen3");
   await server.post("/internal/set", { max_loaded_models: "llm=3,*=1" });
   await restart();
@@ -62,7 +62,7 @@ test("a lowered limit that was set evicts the idle model used longest ago, and h
 
 test("an edited configuration file counts at once; a broken one changes nothing and health says so", async () => {
   edit("max_loaded_models = 2\n");
-  await until(() => setting("max_loaded_models"), (row) => row.value === "2");
+  await until(() => setting("max_loaded_models"), (row) => row.value === 2);
   for (const model of ["tiny-llama", "tiny-qwen3"]) assert.equal((await server.chat(model, "hi")).status, 200);
   edit('max_loaded_models = 1\nlog_level = "lound"\n');
   const health = async () => (await server.get("/v1/health")).body;
@@ -110,7 +110,7 @@ test("config and config set show and change what the server is set to", async ()
   assert.equal(stdout, "ctx_size is 1024 for models that are loaded from now on\nmax_loaded_models is 2 from now on\n");
   assert.match((await corral("config")).stdout, /max_loaded_models +2 +settings\.json/);
   await assert.rejects(corral("config", "set", "max_loaded_models=0"), /max_loaded_models/);
-  assert.equal((await setting("max_loaded_models")).value, "2");
+  assert.equal((await setting("max_loaded_models")).value, 2);
 });
 
 test("saved options are what later loads begin with, also after a restart", async () => {
@@ -122,7 +122,7 @@ test("saved options are what later loads begin with, also after a restart", asyn
   assert.equal(entry.max_context_window, 1024);
   assert.deepEqual(entry.recipe_options, { ...entry.recipe_options, ctx_size: 1024, parallel: 2, evict_idle_timeout: 90 });
   const options = (await server.get("/v1/models/tiny-llama/options")).body;
-  assert.deepEqual(options.saved, { ctx_size: 1024, parallel: 2, evict_idle_timeout: 90 });
+  assert.deepEqual(options.saved, { ctx_size: 1024, evict_idle_timeout: 90, llamacpp_args: "-np 2" });
   assert.equal(options.sources.ctx_size, "saved");
   assert.equal(options.needs_reload, false);
   assert.deepEqual((await server.json("DELETE", "/v1/models/tiny-llama/options")).body.saved, {});

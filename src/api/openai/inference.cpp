@@ -1,10 +1,9 @@
 // Inference endpoints: check the body, find the model, hand the request to the forwarder. Nothing here depends on which
 // endpoint it is beyond the rows of one table.
+#include <algorithm>
 #include <optional>
 
-#include <fmt/format.h>
-
-#include "api/errors.h"
+#include "api/loaded_model.h"
 #include "api/routes.h"
 #include "base/model_type.h"
 #include "protocol/fields.h"
@@ -27,6 +26,7 @@ constexpr Endpoint kEndpoints[] = {
     {"completion", "/v1/completion", protocol::native_fields, ModelType::llm, true},
     {"apply-template", "/v1/apply-template", protocol::chat_fields, ModelType::llm},
     {"embeddings", "/v1/embeddings", protocol::embedding_fields, ModelType::embedding},
+    {"embedding", "/v1/embedding", protocol::native_embedding_fields, ModelType::embedding},
     {"rerank", "/v1/rerank", protocol::rerank_fields, ModelType::reranking},
     {"reranking", "/v1/rerank", protocol::rerank_fields, ModelType::reranking},
     {"reranker", "/v1/rerank", protocol::rerank_fields, ModelType::reranking},
@@ -34,24 +34,41 @@ constexpr Endpoint kEndpoints[] = {
     {"detokenize", "/v1/detokenize", protocol::detokenize_fields, std::nullopt},
 };
 
-Error wrong_type(const models::ModelInfo& model, const Endpoint& endpoint) {
-  return {make_error_code(errc::wrong_model_type),
-          fmt::format("'{}' is of type {}; {} needs a model of type {}", model.name.value(), name_of(model.type),
-                      endpoint.path, name_of(*endpoint.type)),
-          "model"};
-}
+// llama-server has these without a prefix. Its "/completions" isn't OpenAI's.
+struct RootPath {
+  std::string_view path;
+  std::string_view endpoint;  // the path of its row
+};
+constexpr RootPath kRootPaths[] = {
+    {"/chat/completions", "chat/completions"},
+    {"/completion", "completion"},
+    {"/completions", "completion"},
+    {"/apply-template", "apply-template"},
+    {"/embedding", "embedding"},
+    {"/embeddings", "embedding"},
+    {"/rerank", "rerank"},
+    {"/reranking", "reranking"},
+    {"/tokenize", "tokenize"},
+    {"/detokenize", "detokenize"},
+};
 
 async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, http::Request request) {
   auto body = co_await request.body.read_all(context.max_body_bytes);
   if (!body) co_return protocol::error_response(body.error());
   const auto peeked = protocol::check(*body, endpoint.fields());
   if (!peeked) co_return protocol::error_response(peeked.error());
-  if (peeked->model.empty()) co_return protocol::error_response(protocol::missing_model());
   auto model = context.models.find_known(peeked->model);
-  if (!model) model = co_await context.models.find(peeked->model);
+  if (peeked->model.empty()) {
+    model = co_await only_loaded_now(context, endpoint.type);
+  } else if (!model) {
+    model = co_await context.models.find(peeked->model);
+  }
   if (!model) co_return protocol::error_response(model.error());
-  if (endpoint.type && (*model)->type != *endpoint.type)
-    co_return protocol::error_response(wrong_type(**model, endpoint));
+  if (endpoint.type && (*model)->type != *endpoint.type) {
+    const models::ModelInfo& info = **model;
+    co_return protocol::error_response(
+        protocol::wrong_model_type(info.name.value(), info.type, endpoint.path, *endpoint.type));
+  }
   const bool streams = peeked->stream && endpoint.streams;
   router::ForwardRequest forward{std::move(*model), std::string(endpoint.backend_path),
                                  std::move(*body),  streams,
@@ -67,6 +84,12 @@ void add_inference(std::vector<http::Route>& routes, Context& context) {
     add_core(routes, "POST", endpoint.path, [&context, &endpoint](http::Request request, http::PathParams) {
       return infer(context, endpoint, std::move(request));
     });
+  }
+  for (const auto& root : kRootPaths) {
+    const auto* const row = std::ranges::find(kEndpoints, root.endpoint, &Endpoint::path);
+    routes.push_back({"POST", std::string(root.path), [&context, row](http::Request request, http::PathParams) {
+                        return infer(context, *row, std::move(request));
+                      }});
   }
 }
 

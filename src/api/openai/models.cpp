@@ -41,8 +41,21 @@ States states_of(const router::Report& report) {
   return states;
 }
 
-void write_model(json::Writer& out, const models::ModelInfo& model, const States& states,
+// What a model's members don't say of themselves: how it is, and what is saved for it.
+struct House {
+  States states;
+  router::SavedOptions saved;
+};
+
+async::Task<House> look(Context& context) {
+  const auto report = co_await context.router.report();
+  auto saved = co_await context.router.saved_options();
+  co_return House{states_of(report), std::move(saved)};
+}
+
+void write_model(json::Writer& out, const models::ModelInfo& model, const House& house,
                  const router::ModelContext& window) {
+  const States& states = house.states;
   const auto state = states.find(model.name);
   out.begin_object();
   out.field("id", model.name.value()).field("object", "model");
@@ -67,6 +80,10 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const States
       .begin_object()
       .field("value", state == states.end() ? std::string_view("unloaded") : state->second)
       .end_object();
+  const auto saved = house.saved.find(model.name);
+  out.key("recipe_options").begin_object();
+  if (saved != house.saved.end()) config::write_members(out, saved->second, config::Members::all);
+  out.end_object();
   out.end_object();
 }
 
@@ -75,15 +92,14 @@ async::Task<http::Response> list(Context& context, http::Request request) {
   const bool rescan = http::query_value(request.head.query(), "rescan") == "true";
   auto looking = rescan ? context.models.fresh_catalog() : context.models.catalog();
   const auto catalog = co_await std::move(looking);
-  const auto report = co_await context.router.report();
-  const auto states = states_of(report);
+  const auto house = co_await look(context);
   const std::vector<backends::ModelPtr> all(catalog->models().begin(), catalog->models().end());
   const auto windows = co_await context.router.contexts(all);
   std::string body;
   json::Writer out(body);
   out.begin_object().field("object", "list").key("data").begin_array();
   std::size_t number = 0;
-  for (const auto& model : all) write_model(out, *model, states, windows[number++]);
+  for (const auto& model : all) write_model(out, *model, house, windows[number++]);
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
 }
@@ -91,20 +107,23 @@ async::Task<http::Response> list(Context& context, http::Request request) {
 async::Task<http::Response> one(Context& context, std::string id) {
   const auto model = co_await context.models.find(std::move(id));
   if (!model) co_return protocol::error_response(model.error());
-  const auto report = co_await context.router.report();
+  const auto house = co_await look(context);
   const std::vector<backends::ModelPtr> all = {*model};
   const auto windows = co_await context.router.contexts(all);
   std::string body;
   json::Writer out(body);
-  write_model(out, **model, states_of(report), windows.front());
+  write_model(out, **model, house, windows.front());
   co_return http::Response::json(200, std::move(body));
 }
 
 }  // namespace
 
 void add_models(std::vector<http::Route>& routes, Context& context) {
-  add_core(routes, "GET", "models",
-           [&context](http::Request request, http::PathParams) { return list(context, std::move(request)); });
+  const http::RouteHandler on_list = [&context](http::Request request, http::PathParams) {
+    return list(context, std::move(request));
+  };
+  add_core(routes, "GET", "models", on_list);
+  routes.push_back({"GET", "/models", on_list});
   add_core(routes, "GET", "models/{id...}",
            [&context](http::Request, http::PathParams params) { return one(context, std::move(params["id"])); });
 }

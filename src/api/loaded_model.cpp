@@ -1,0 +1,56 @@
+#include "api/loaded_model.h"
+
+#include <fmt/format.h>
+
+#include "protocol/errors.h"
+#include "residency/server_state.h"
+
+namespace corral::api {
+namespace {
+
+constexpr std::size_t kMostNames = 5;
+
+std::string names_of(std::span<const backends::ModelPtr> models) {
+  std::string text;
+  for (const auto& model : models.first(std::min(models.size(), kMostNames)))
+    fmt::format_to(std::back_inserter(text), "{}'{}'", text.empty() ? "" : ", ", model->name.value());
+  if (models.size() > kMostNames) text += ", ...";
+  return text;
+}
+
+std::string kind_of(std::optional<ModelType> type) {
+  return type ? fmt::format("model of type {}", name_of(*type)) : std::string("model");
+}
+
+}  // namespace
+
+Result<backends::ModelPtr> only_loaded(const router::Report& report, const models::Catalog& catalog,
+                                       std::optional<ModelType> type) {
+  const auto fits = [&](const models::ModelInfo& model) { return !type || model.type == *type; };
+  std::vector<backends::ModelPtr> loaded, known;
+  for (const auto& server : report.servers) {
+    const bool stays = server.view.leaving == residency::StopReason::none;
+    if (residency::is_resident(server.view.state) && stays && fits(*server.model)) loaded.push_back(server.model);
+  }
+  if (loaded.size() == 1) return loaded.front();
+  for (const auto& model : catalog.models()) {
+    if (fits(*model)) known.push_back(model);
+  }
+  std::string text = fmt::format("'model' is required: ");
+  if (!loaded.empty()) {
+    text += fmt::format("more than one {} is loaded: {}", kind_of(type), names_of(loaded));
+  } else if (!known.empty()) {
+    text += fmt::format("no {} is loaded; there are {}", kind_of(type), names_of(known));
+  } else {
+    text += fmt::format("there is no {}", kind_of(type));
+  }
+  return fail(protocol::errc::missing_field, std::move(text), "model");
+}
+
+async::Task<Result<backends::ModelPtr>> only_loaded_now(Context& context, std::optional<ModelType> type) {
+  const auto catalog = co_await context.models.catalog();
+  const auto report = co_await context.router.report();
+  co_return only_loaded(report, *catalog, type);
+}
+
+}  // namespace corral::api

@@ -1,0 +1,17 @@
+// Which model a request means that names none.
+#pragma once
+
+#include <optional>
+
+#include "api/context.h"
+
+namespace corral::api {
+
+// The only one that is loaded, of this type or of any. One that is on its way out doesn't count. Pure. Errors:
+// protocol::errc::missing_field, which lists names to choose from.
+Result<backends::ModelPtr> only_loaded(const router::Report& report, const models::Catalog& catalog,
+                                       std::optional<ModelType> type);
+// The same of how things stand now.
+async::Task<Result<backends::ModelPtr>> only_loaded_now(Context& context, std::optional<ModelType> type);
+
+}  // namespace corral::api

@@ -1,0 +1,117 @@
+// Paths without a prefix, and requests that name no model.
+#include "api/api_fixture.h"
+#include "api/loaded_model.h"
+
+namespace corral::api {
+namespace {
+
+using RootTest = ApiTest;
+
+constexpr const char* kChat = R"({"messages":[{"role":"user","content":"x"}]})";
+
+TEST_F(RootTest, ThePathsOfLlamaServerReachTheEngine) {
+  backend.load_at_once = true;
+  backend.reply = backends::FakeBackend::echo;
+  const struct {
+    const char* path;
+    const char* body;
+    const char* model;
+    const char* backend_path;
+  } kRequests[] = {
+      {"/chat/completions", R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}]})", "tiny-llama",
+       "/v1/chat/completions"},
+      {"/completion", R"({"model":"tiny-llama","prompt":"x"})", "tiny-llama", "/v1/completion"},
+      {"/completions", R"({"model":"tiny-llama","prompt":"x"})", "tiny-llama", "/v1/completion"},
+      {"/apply-template", R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}]})", "tiny-llama",
+       "/v1/apply-template"},
+      {"/embedding", R"({"model":"tiny-embed","content":"x"})", "tiny-embed", "/v1/embedding"},
+      {"/embeddings", R"({"model":"tiny-embed","input":["x"]})", "tiny-embed", "/v1/embedding"},
+      {"/rerank", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
+      {"/reranking", R"({"model":"tiny-rerank","query":"x","documents":["y"]})", "tiny-rerank", "/v1/rerank"},
+      {"/tokenize", R"({"model":"tiny-embed","content":"x"})", "tiny-embed", "/v1/tokenize"},
+      {"/detokenize", R"({"model":"tiny-llama","tokens":[1]})", "tiny-llama", "/v1/detokenize"},
+  };
+  for (const auto& [path, body, model, backend_path] : kRequests) {
+    const auto answer = post(path, body);
+    EXPECT_EQ(answer.status, 200u) << path << answer.text;
+    EXPECT_EQ(json::text_or(answer.json(), "model", ""), model) << path;
+    EXPECT_EQ(json::text_or(answer.json(), "path", ""), backend_path);
+    EXPECT_EQ(get(path).status, 405u) << path;
+  }
+  EXPECT_EQ(get("/models").text, get("/v1/models").text);
+}
+
+TEST_F(RootTest, SaysThatItRuns) {
+  for (const auto* method : {"GET", "HEAD"}) EXPECT_EQ(ask(method, "/").status, 200u);
+  const auto text = get("/");
+  EXPECT_EQ(text.text, "corral is running\n");
+  EXPECT_THAT(std::string(text.headers.get("Content-Type")), testing::StartsWith("text/plain"));
+  EXPECT_EQ(post("/", "{}").status, 405u);
+  const auto asked = [this](const char* accept) {
+    http::Request request;
+    request.head.method = "GET";
+    request.head.target = "/";
+    request.head.headers.set("Accept", accept);
+    auto response = async::run_blocking(loop, handler->handle(std::move(request)));
+    return std::string(response.head.headers.get("Content-Type"));
+  };
+  EXPECT_EQ(asked("application/json"), "application/json");
+  EXPECT_THAT(asked("text/html,application/json;q=0.9"), testing::StartsWith("text/plain")) << "a browser";
+  EXPECT_THAT(asked("*/*"), testing::StartsWith("text/plain"));
+}
+
+TEST_F(RootTest, PropsAreThoseOfTheLoadedModel) {
+  backend.reply = [](const backends::FakeServer& server, const http::RequestHead& head, std::string_view) {
+    return Result<http::Response>(
+        http::Response::json(200, R"({"model":")" + server.model() + R"(","path":")" + head.target + R"("})"));
+  };
+  EXPECT_EQ(get("/props").error("code"), "missing_required_parameter");
+  have("tiny-llama");
+  for (const auto* path : {"/props", "/props?model=Tiny-Llama"}) {
+    const auto answer = get(path);
+    EXPECT_EQ(answer.status, 200u);
+    EXPECT_EQ(json::text_or(answer.json(), "model", ""), "tiny-llama");
+    EXPECT_EQ(json::text_or(answer.json(), "path", ""), "/props");
+  }
+  const auto other = get("/props?model=tiny-qwen3");
+  EXPECT_EQ(other.status, 404u);
+  EXPECT_EQ(other.error("code"), "model_not_loaded");
+  EXPECT_EQ(other.error("param"), "model");
+  EXPECT_THAT(backend.alive(), ElementsAre("tiny-llama"));
+}
+
+TEST_F(RootTest, WithoutANameTheOnlyLoadedModelOfTheTypeAnswers) {
+  backend.load_at_once = true;
+  backend.reply = backends::FakeBackend::echo;
+  const auto answered_by = [this](const char* path, const char* body) {
+    const auto answer = post(path, body);
+    return answer.status == 200 ? std::string(json::text_or(answer.json(), "model", "?")) : answer.error("message");
+  };
+  EXPECT_THAT(answered_by("/v1/chat/completions", kChat), HasSubstr("no model of type llm is loaded; there are"));
+  have("tiny-llama");
+  EXPECT_EQ(answered_by("/v1/chat/completions", kChat), "tiny-llama");
+  EXPECT_EQ(answered_by("/tokenize", R"({"content":"x"})"), "tiny-llama");
+  have("tiny-embed");
+  EXPECT_EQ(answered_by("/v1/chat/completions", kChat), "tiny-llama");
+  EXPECT_EQ(answered_by("/v1/embeddings", R"({"input":"x"})"), "tiny-embed");
+  EXPECT_THAT(answered_by("/tokenize", R"({"content":"x"})"),
+              HasSubstr("more than one model is loaded: 'tiny-llama', 'tiny-embed'"));
+  EXPECT_THAT(answered_by("/v1/chat/completions", "{}"), HasSubstr("'messages' is required")) << "fields come first";
+  EXPECT_EQ(backend.servers().size(), 2u);
+}
+
+TEST_F(RootTest, OneOfSeveralIsNotGuessed) {
+  router::RouterOptions two;
+  two.residency.limits = *residency::parse_max_loaded_models("2");
+  router.change(two);
+  have("tiny-llama");
+  have("tiny-qwen3");
+  const auto refused = post("/v1/chat/completions", kChat);
+  EXPECT_EQ(refused.status, 400u);
+  EXPECT_EQ(refused.error("param"), "model");
+  EXPECT_THAT(refused.error("message"),
+              HasSubstr("more than one model of type llm is loaded: 'tiny-llama', 'tiny-qwen3'"));
+}
+
+}  // namespace
+}  // namespace corral::api
