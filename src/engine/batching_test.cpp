@@ -11,7 +11,9 @@ namespace {
 std::vector<Token> prompt_of(std::uint32_t i) { return some_tokens(5 + 37 * i % 90, i + 1); }
 
 class Batching : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Models, Batching, ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-mamba"),
+INSTANTIATE_TEST_SUITE_P(Models, Batching,
+                         ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-mamba", "tiny-jamba",
+                                           "tiny-gemma3", "tiny-gpt-oss"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');
@@ -51,11 +53,15 @@ TEST_P(Batching, MoreSessionsThanPlacesAllFinish) {
 }
 
 // 5 sessions of 200 tokens each in 512 cells: not all at once, but all in the end, and none the worse for it.
-TEST(Batching, KvExhaustedBySeveralAndAllStillFinish) {
-  LoadOptions options = load_options("tiny-llama");
+class Exhausted : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Models, Exhausted, ::testing::Values("tiny-llama", "tiny-jamba", "tiny-gemma3"),
+                         [](const auto& info) { return std::string(info.param).substr(5); });
+
+TEST_P(Exhausted, KvExhaustedBySeveralAndAllStillFinish) {
+  LoadOptions options = load_options(GetParam());
   options.n_ctx = 512;
   const auto service = load(options);
-  const Reference reference("tiny-llama");
+  const Reference reference(GetParam());
   std::vector<StreamHandle> streams;
   for (std::uint32_t i = 0; i < 5; ++i) {
     streams.push_back(*service->generate_stream(session_with(*service, some_tokens(100, i + 1)), endless(150)));

@@ -43,20 +43,22 @@ Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> mode
     return std::unexpected(std::move(error));
   }
   model->apply_adapters(handle);
-  const std::uint32_t slots = params.n_seq_max;
-  return std::unique_ptr<Context>(new Context(std::move(model), handle, shape, slots));
+  return std::unique_ptr<Context>(new Context(std::move(model), handle, shape, params));
 }
 
-Context::Context(std::shared_ptr<const Model> model, llama_context* handle, KvShape shape, std::uint32_t slots)
+Context::Context(std::shared_ptr<const Model> model, llama_context* handle, KvShape shape,
+                 const llama_context_params& params)
     : model_(std::move(model)),
       handle_(handle),
       memory_(llama_get_memory(handle)),
       shape_(shape),
+      rules_(model_->memory_rules()),
+      narrow_(model_->facts().window > 0 && !params.swa_full),
       // With one pool for all, ids above n_seq_max are fine as long as not more of them run at a time; but only the
       // ones below can be saved, so the first is kept free for that. A recurrent state and a split cache have exactly
-      // n_seq_max sequences.
-      spare_ids_(model_->facts().kind == ModelKind::generative && model_->plain_attention() && shape.unified()),
-      sequence_ids_(spare_ids_ ? kMaxSequences - 1 : slots) {}
+      // n_seq_max sequences, and sliding windows cells for as many.
+      spare_ids_(model_->facts().kind == ModelKind::generative && rules_.many_ids && shape.unified()),
+      sequence_ids_(spare_ids_ ? kMaxSequences - 1 : params.n_seq_max) {}
 
 DecodeStatus Context::decode(const Batch& batch) {
   if (batch.size() == 0) return DecodeStatus::ok;
@@ -89,16 +91,35 @@ std::uint32_t Context::length(std::int32_t sequence) const {
 
 bool Context::trim(std::int32_t sequence, std::uint32_t keep) {
   if (memory_ == nullptr || length(sequence) <= keep) return true;
-  const auto from = static_cast<llama_pos>(keep);
-  bool trimmed = keep > 0 && llama_memory_seq_rm(memory_, sequence, from, -1);
-  if (trimmed && !model_->plain_attention()) {
-    // A sliding window has forgotten what lies before it: after a cut, the window must still be whole.
-    const llama_pos window_start = std::max(0, from - llama_model_n_swa(model_->handle()));
-    trimmed = llama_memory_seq_pos_min(memory_, sequence) <= window_start && length(sequence) == keep;
-  }
+  const bool trimmed =
+      keep > 0 && can_cut(sequence, keep) && llama_memory_seq_rm(memory_, sequence, static_cast<llama_pos>(keep), -1);
   if (!trimmed) clear(sequence);
   recount(sequence);
   return trimmed;
+}
+
+// libllama keeps all tokens from the oldest one of a sequence on.
+bool Context::can_cut(std::int32_t sequence, std::uint32_t keep) const {
+  if (!rules_.divisible) return false;
+  if (model_->facts().window == 0 || memory_ == nullptr) return true;
+  return llama_memory_seq_pos_min(memory_, sequence) <=
+         static_cast<llama_pos>(oldest_seen(keep, model_->memory_facts()));
+}
+
+// Gives the sequence cells of its own for what layers with a window see. Shared ones would stay taken long after nobody
+// looks at them, and there are none to spare.
+bool Context::own_window(std::int32_t sequence) {
+  constexpr llama_state_seq_flags kWindows = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
+  std::vector<std::uint8_t> bytes;
+  try {
+    bytes.resize(llama_state_seq_get_size_ext(handle_.get(), sequence, kWindows));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  if (llama_state_seq_get_data_ext(handle_.get(), bytes.data(), bytes.size(), sequence, kWindows) != bytes.size())
+    return false;
+  const LogCapture log;
+  return llama_state_seq_set_data_ext(handle_.get(), bytes.data(), bytes.size(), sequence, kWindows) == bytes.size();
 }
 
 void Context::clear(std::int32_t sequence) {
@@ -112,7 +133,9 @@ bool Context::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
   if (shape_.unified()) {
     llama_memory_seq_cp(memory_, from, to, 0, static_cast<llama_pos>(shared));
     cells_.share(from, to, shared);
-    return true;
+    if (!narrow_ || own_window(to)) return true;
+    clear(to);
+    return false;
   }
   const std::vector<std::uint8_t> copy = save(from);
   return !copy.empty() && restore(to, copy) && trim(to, shared);

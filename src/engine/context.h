@@ -36,7 +36,8 @@ class Context final : public KvMemory {
   std::int32_t first_sequence() const override { return spare_ids_ ? 1 : 0; }
   std::uint32_t sequence_ids() const override { return sequence_ids_; }
 
-  bool divisible() const override { return model_->plain_attention(); }
+  bool divisible() const override { return rules_.divisible; }
+  bool can_cut(std::int32_t sequence, std::uint32_t length) const override;
   std::uint32_t length(std::int32_t sequence) const override;
   bool trim(std::int32_t sequence, std::uint32_t length) override;
   void clear(std::int32_t sequence) override;
@@ -46,9 +47,10 @@ class Context final : public KvMemory {
   void clear_all();
 
  private:
-  Context(std::shared_ptr<const Model> model, llama_context* handle, KvShape shape, std::uint32_t slots);
+  Context(std::shared_ptr<const Model> model, llama_context* handle, KvShape shape, const llama_context_params& params);
 
   void recount(std::int32_t sequence);
+  bool own_window(std::int32_t sequence);
 
   struct Free {
     void operator()(llama_context* handle) const { llama_free(handle); }
@@ -57,6 +59,8 @@ class Context final : public KvMemory {
   std::unique_ptr<llama_context, Free> handle_;
   llama_memory_t memory_;  // nullptr for encoders
   const KvShape shape_;
+  const MemoryRules rules_;
+  const bool narrow_;     // layers with a window have cells for what the sequences see only
   const bool spare_ids_;  // more ids than may run at a time; the first is where a sequence goes to be saved
   const std::uint32_t sequence_ids_;
   CellCount cells_;  // of a pool

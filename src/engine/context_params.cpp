@@ -45,7 +45,7 @@ constexpr std::uint64_t kOneThreadBytes = 16 << 20;
 }  // namespace
 
 std::uint32_t output_rows(const Model& model, const LoadOptions& options) {
-  if (!model.plain_attention()) return options.max_sequences;  // a wrong guess couldn't be taken back
+  if (!model.memory_rules().guesses) return options.max_sequences;  // a wrong guess couldn't be taken back
   return options.max_sequences + most_guesses(options.max_sequences, options.speculative.max_tokens) + kMostFillers;
 }
 
@@ -113,6 +113,12 @@ Result<llama_context_params> context_params(const Model& model, const LoadOption
   // Rows of logits beyond one per sequence are never asked for; pooling reads every row.
   params.n_outputs_max = generative ? output_rows(model, options) : 0;
   params.kv_unified = shape.streams == 0;
+  // The other way is libllama's default, and takes cells of the whole context for layers that see a window of it.
+  params.swa_full = options.swa_full == Toggle::automatic ? keeps_all_cells({.window = facts.window,
+                                                                             .sequences = params.n_seq_max,
+                                                                             .batch = params.n_ubatch,
+                                                                             .n_ctx = params.n_ctx})
+                                                          : options.swa_full == Toggle::on;
   params.embeddings = !generative;
   params.pooling_type = generative ? LLAMA_POOLING_TYPE_NONE : static_cast<enum llama_pooling_type>(facts.pooling);
   params.no_perf = true;

@@ -8,7 +8,9 @@ namespace corral::engine::test {
 namespace {
 
 class Downsizing : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Models, Downsizing, ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-mamba"),
+INSTANTIATE_TEST_SUITE_P(Models, Downsizing,
+                         ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-mamba", "tiny-jamba", "tiny-gemma3",
+                                           "tiny-gpt-oss"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');

@@ -59,7 +59,7 @@ Result<std::shared_ptr<Model>> load_draft_model(const LoadOptions& options, cons
     error.param = kDraftOption;
     return std::unexpected(std::move(error));
   }
-  if (!(*draft)->plain_attention()) {
+  if (!(*draft)->memory_rules().guesses) {
     return fail(
         errc::unsupported,
         fmt::format("'{}' can't guess: wrong guesses can't be taken out of its memory again", (*draft)->facts().path),

@@ -81,7 +81,8 @@ class FailedPass : public ::testing::TestWithParam<Kind> {
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, FailedPass,
                          ::testing::Values(Kind{"pool", "tiny-llama"}, Kind{"parts", "tiny-llama", KvLayout::split},
-                                           Kind{"recurrent", "tiny-mamba"}),
+                                           Kind{"recurrent", "tiny-mamba"}, Kind{"hybrid", "tiny-jamba"},
+                                           Kind{"windowed", "tiny-gemma3"}),
                          [](const auto& info) { return info.param.name; });
 
 // In the prompts and behind them (in parts: before and behind the first finished one), and in the middle of answers.

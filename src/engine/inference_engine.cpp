@@ -90,7 +90,8 @@ Result<SessionId> InferenceEngine::create_session(std::span<const Token> tokens,
   std::vector<std::uint32_t> busy;
   for (const auto& worker : impl_->workers) busy.push_back(worker->load());
   // Only where who has computed them keeps them in cells, and may share them.
-  const bool stays = options.share_prefix && impl_->options.prefix_cache_tokens > 0 && impl_->model->plain_attention();
+  const bool stays =
+      options.share_prefix && impl_->options.prefix_cache_tokens > 0 && impl_->model->memory_rules().divisible;
   const auto known = stays && tokens.size() < facts().n_ctx ? tokens : std::span<const Token>();
   Result<SessionId> session;
   {

@@ -11,7 +11,8 @@
 namespace corral::engine {
 
 bool InferenceEngine::Impl::may_guess() const {
-  return options.speculative.max_tokens > 0 && model->facts().kind == ModelKind::generative && model->plain_attention();
+  return options.speculative.max_tokens > 0 && model->facts().kind == ModelKind::generative &&
+         model->memory_rules().guesses;
 }
 
 Result<> InferenceEngine::Impl::load_draft() {

@@ -33,7 +33,7 @@ double foreign_cell_ms(const Model& model, const LoadOptions& options) {
 // cells of a part must be worth as much in a pool of `n_ctx`.
 KvLayout layout_of(const Model& model, const LoadOptions& options, bool parks, std::uint32_t n_ctx) {
   const bool movable = parks && !model.has_long_rope(n_ctx);
-  const bool may_change = model.plain_attention() && (movable || options.kv_layout == KvLayout::split);
+  const bool may_change = model.memory_rules().splits && (movable || options.kv_layout == KvLayout::split);
   return may_change ? options.kv_layout : KvLayout::unified;
 }
 
@@ -52,7 +52,7 @@ std::string fingerprint(const LoadOptions& options, const Model& model) {
 std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model& model) {
   if (options.park_bytes == 0 || options.prefix_cache_tokens == 0) return nullptr;
   auto store = std::make_shared<ParkedStore>(ParkedStoreOptions{.memory_bytes = options.park_bytes,
-                                                                .whole_only = !model.plain_attention(),
+                                                                .whole_only = model.memory_rules().parks_whole,
                                                                 .folder = options.park_dir,
                                                                 .fingerprint = fingerprint(options, model),
                                                                 .folder_bytes = options.park_disk_bytes});
@@ -73,7 +73,7 @@ constexpr std::uint32_t kLaneBatch = 256;
 // Its memory isn't part of what a load is said to take: it comes and goes, and only while much more is free.
 std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_ptr<CommandBox>& box,
                                                               std::uint32_t n_ctx) {
-  if (!options.prefill_lane || model->facts().gpus > 0 || !model->plain_attention()) return nullptr;
+  if (!options.prefill_lane || model->facts().gpus > 0) return nullptr;
   if (model->has_long_rope(n_ctx)) return nullptr;
   LoadOptions lane = options;
   lane.n_batch = kLaneBatch;

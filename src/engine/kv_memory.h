@@ -52,17 +52,23 @@ class KvMemory {
   // An id below these for what doesn't outlast a call (save() may use it) or a pass: empty otherwise; -1: there is
   // none.
   std::int32_t spare_sequence() const { return first_sequence() - 1; }
+  // Rows that nobody wants can be put into a pass.
+  bool takes_fillers() const { return divisible() && (!shape().unified() || spare_sequence() >= 0); }
   // Most tokens that one sequence can hold.
   std::uint32_t cells_per_sequence() const { return shape().unified() ? n_ctx() : n_ctx() / shape().streams; }
 
-  // Sequences can be cut back anywhere and share a beginning; false: a sequence has one state for all its tokens.
+  // Sequences can be cut back and share a beginning, where can_cut() says so; false: a sequence has one state for all
+  // its tokens.
   virtual bool divisible() const = 0;
+  // Whether so many of its tokens can be kept or shared: false where going on behind them takes cells that are gone
+  // (sliding windows), or where nothing can be divided.
+  virtual bool can_cut(std::int32_t /*sequence*/, std::uint32_t /*length*/) const { return divisible(); }
   virtual std::uint32_t length(std::int32_t sequence) const = 0;
   // Keeps the first `length` tokens. False if this kind of memory can't: the sequence is empty then.
   virtual bool trim(std::int32_t sequence, std::uint32_t length) = 0;
   virtual void clear(std::int32_t sequence) = 0;
   // Gives `to` (empty) the first `length` tokens of `from`: shared cells in a unified layout, copied ones in a split
-  // one. Only if divisible(). False if there is no room: `to` is empty then.
+  // one. Only if can_cut(from, length). False if there is no room: `to` is empty then.
   virtual bool share(std::int32_t from, std::int32_t to, std::uint32_t length) = 0;
 
   // A sequence as bytes that each memory of the same model and cache types takes, whatever its shape. Empty: failed.

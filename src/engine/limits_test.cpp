@@ -118,7 +118,7 @@ TEST(Limits, RecurrentMemoryRefusesAPartialCut) {
   const std::atomic<bool> abort = false;
   const auto context = Context::make(*model, options, abort);
   ASSERT_TRUE(context);
-  EXPECT_FALSE((*model)->plain_attention());
+  EXPECT_FALSE((*model)->memory_rules().divisible);
   Batch batch(64);
   for (std::uint32_t i = 0; i < 10; ++i) batch.add(100, i, 0, i == 9);
   EXPECT_EQ((*context)->decode(batch), DecodeStatus::ok);

@@ -214,7 +214,7 @@ Result<MemoryEstimate> estimate_model(const LoadOptions& options, std::uint32_t 
   const auto params = context_params(**model, options, {});
   if (!params) return std::unexpected(params.error());
   n_ctx = params->n_ctx;
-  may_guess = (*model)->facts().kind == ModelKind::generative && (*model)->plain_attention();
+  may_guess = (*model)->facts().kind == ModelKind::generative && (*model)->memory_rules().guesses;
   auto context = measure_context(**model, *params);
   if (!context) return std::unexpected(context.error());
 

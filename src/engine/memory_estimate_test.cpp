@@ -38,7 +38,8 @@ Allocated allocate(const LoadOptions& options) {
 class EstimateOf : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Models, EstimateOf,
                          testing::Values("tiny-llama", "tiny-llama-q8_0", "tiny-qwen3", "tiny-moe", "tiny-mamba",
-                                         "tiny-embed", "tiny-rerank", "tiny-split-00001-of-00002"),
+                                         "tiny-jamba", "tiny-gemma3", "tiny-gpt-oss", "tiny-embed", "tiny-rerank",
+                                         "tiny-split-00001-of-00002"),
                          [](const auto& name) {
                            std::string text = name.param;
                            std::ranges::replace(text, '-', '_');

@@ -11,6 +11,7 @@
 #include <llama.h>
 
 #include "base/error.h"
+#include "engine/memory_kind.h"
 #include "engine/options.h"
 #include "engine/token_table.h"
 #include "engine/types.h"
@@ -43,8 +44,9 @@ class Model final : public TokenTable {
   // Tokens this model must never sample.
   std::span<const Token> suppressed_tokens() const { return suppressed_; }
 
-  // A part of a sequence's cells can be removed at any place, and cells can be shared between sequences.
-  bool plain_attention() const { return plain_attention_; }
+  // What is remembered of tokens, and what can be done with it.
+  MemoryFacts memory_facts() const;
+  MemoryRules memory_rules() const { return rules_of(memory_kind(memory_facts())); }
 
   // The file has RoPE factors for short contexts and for long ones, and those of `n_ctx` tokens are long: in a smaller
   // one the same tokens get other KV.
@@ -82,7 +84,6 @@ class Model final : public TokenTable {
   std::vector<Token> suppressed_;
   std::vector<llama_adapter_lora*> adapters_;  // the model's own, freed with it
   std::vector<float> adapter_scales_;
-  bool plain_attention_ = true;
 };
 
 // The token list a reranker scores: its "rerank" template, or query and document with the vocabulary's separators.

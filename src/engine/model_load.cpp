@@ -125,6 +125,10 @@ Model::Model(llama_model* model, const LoadOptions& options) : model_(model), vo
   facts_.path = options.path;
 }
 
+MemoryFacts Model::memory_facts() const {
+  return {.state = facts_.recurrent, .window = facts_.window, .architecture = facts_.architecture};
+}
+
 Result<> Model::describe(const LoadOptions& options) {
   llama_model* const m = model_.get();
   char text[256] = {};
@@ -147,7 +151,7 @@ Result<> Model::describe(const LoadOptions& options) {
   facts_.add_bos = llama_vocab_get_add_bos(vocab_);
   facts_.add_eos = llama_vocab_get_add_eos(vocab_);
   facts_.recurrent = llama_model_is_recurrent(m) || llama_model_is_hybrid(m);
-  plain_attention_ = !facts_.recurrent && llama_model_n_swa(m) == 0;
+  facts_.window = static_cast<std::uint32_t>(std::max(0, llama_model_n_swa(m)));
 
   if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE || facts_.n_vocab == 0) {
     return fail(errc::unsupported, fmt::format("'{}' has no vocabulary", facts_.path));

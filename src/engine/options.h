@@ -86,6 +86,9 @@ struct LoadOptions {
   std::int32_t n_gpu_layers = -1;    // -1: all
   std::string backend = {};          // devices of this kind only (devices.h); empty: the best there are
   Toggle flash_attention = Toggle::automatic;
+  // Layers with a sliding window keep cells of the whole context, so that any beginning can be shared; off: of what
+  // they see only; automatic: of all where that takes hardly more (memory_kind.h).
+  Toggle swa_full = Toggle::automatic;
   Toggle mmap = Toggle::automatic;
   bool mlock = false;
   bool repack = true;                // a second, faster weight layout where the CPU has one

@@ -23,19 +23,21 @@ PrefillResult run_prefill(PrefillJob job, const LaneMemoryMaker& make, LaneContr
   job.bytes.reset();
 
   Batch batch(memory.n_batch());
+  bool whole = true;
   while (done < size && !control.stop) {
     const std::int32_t n_threads = control.n_threads;
     memory.set_threads(n_threads, n_threads);
     batch.clear();
     const std::uint32_t chunk = std::min(batch.capacity(), size - done);
     for (std::uint32_t i = 0; i < chunk; ++i) batch.add(job.tokens[done + i], done + i, sequence, false);
-    if (memory.decode(batch) != DecodeStatus::ok) break;
+    whole = memory.decode(batch) == DecodeStatus::ok;
+    if (!whole) break;
     done += chunk;
     if (job.computed) job.computed(done);
   }
   if (control.stop) return result;
-  if (done > job.cached) {
-    memory.trim(sequence, done);  // a pass that failed may have left something
+  // A pass that failed may have left something, which a single state can't be rid of.
+  if (done > job.cached && (whole || (memory.divisible() && memory.trim(sequence, done)))) {
     if (auto bytes = memory.save(sequence); !bytes.empty()) {
       result.computed = done - job.cached;
       result.tokens = done;

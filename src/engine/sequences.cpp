@@ -64,6 +64,7 @@ void Sequences::keep(Session& session) {
   for (auto it = prefixes_.begin(); it != prefixes_.end();) {
     const auto old = it++;
     if (old->tokens.size() <= prefix.tokens.size() &&
+        memory_->can_cut(prefix.sequence, static_cast<std::uint32_t>(old->tokens.size())) &&
         std::ranges::equal(old->tokens, std::span(prefix.tokens).first(old->tokens.size()))) {
       prefix_tokens_ -= static_cast<std::uint32_t>(old->tokens.size());
       index_.erase(old->owner);
@@ -195,16 +196,17 @@ Sequences::Source Sequences::best_source(const Session& session, std::span<const
   index_.visit(wanted, kLeastShared, [&](const RadixIndex::Match& match) {
     if (match.length <= best.length) return true;  // the rest is no longer
     if (is_prefix(match.owner)) {
-      best = {.length = match.length,
-              .session = nullptr,
-              .prefix = std::ranges::find(prefixes_, match.owner, &Prefix::owner)};
+      const auto prefix = std::ranges::find(prefixes_, match.owner, &Prefix::owner);
+      if (memory_->can_cut(prefix->sequence, match.length))
+        best = {.length = match.length, .session = nullptr, .prefix = prefix};
       return false;
     }
     const auto found = sessions_.find(match.owner / 2);
     if (found == sessions_.end() || found->second == &session) return false;
     Session& other = *found->second;
     const std::uint32_t there = std::min(match.length, other.in_cache);
-    if (there > best.length) best = {.length = there, .session = &other, .prefix = {}};
+    if (there > best.length && memory_->can_cut(other.sequence, there))
+      best = {.length = there, .session = &other, .prefix = {}};
     if (other.in_cache < match.length && worth_waiting(other, match.length)) coming = std::max(coming, match.length);
     return false;
   });
@@ -367,11 +369,11 @@ void Sequences::compact() {
 
 void Sequences::find_filler_rows(const FilledPass& pass, std::vector<FillerRow>& found) const {
   found.clear();
-  if (!memory_->divisible()) return;
+  if (!memory_->takes_fillers()) return;
   if (memory_->shape().unified()) {
     const std::int32_t sequence = memory_->spare_sequence();
     const std::uint32_t free = memory_->free_cells();
-    const std::uint32_t room = sequence < 0 ? 0 : free - std::min(free, pass.rows);
+    const std::uint32_t room = free - std::min(free, pass.rows);
     for (std::uint32_t i = 0; i < std::min(pass.most, room); ++i)
       found.push_back({.sequence = sequence, .position = i});
     return;

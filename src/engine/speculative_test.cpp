@@ -45,7 +45,7 @@ std::vector<Token> repetitive() {
 
 TEST(Speculative, GreedyAnswersAreTheSameWithGuesses) {
   std::uint64_t right = 0;
-  for (const char* name : {"tiny-llama", "tiny-qwen3", "tiny-moe"}) {
+  for (const char* name : {"tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-gemma3", "tiny-gpt-oss"}) {
     const Reference reference(name);
     const auto service = load_guessing(name, by_looking_up());
     // A small random model soon repeats itself.
@@ -113,13 +113,14 @@ TEST(Speculative, AloneInASplitLayout) {
 }
 
 TEST(Speculative, ARecurrentModelGoesWithout) {
-  for (const SpeculativeOptions& guesses :
-       {by_looking_up(), SpeculativeOptions{.max_tokens = 8, .draft_path = "none"}}) {
-    const auto service = load_guessing("tiny-mamba", guesses);
-    const Answer answer = generate(*service, session_with(*service, repetitive()), endless(50));
-    EXPECT_TRUE(Reference("tiny-mamba").is_greedy(repetitive(), answer.tokens, true));
-    EXPECT_EQ(answer.finish.usage.drafted_tokens, 0u);
-  }
+  for (const char* name : {"tiny-mamba", "tiny-jamba"})
+    for (const SpeculativeOptions& guesses :
+         {by_looking_up(), SpeculativeOptions{.max_tokens = 8, .draft_path = "none"}}) {
+      const auto service = load_guessing(name, guesses);
+      const Answer answer = generate(*service, session_with(*service, repetitive()), endless(50));
+      EXPECT_TRUE(Reference(name).is_greedy(repetitive(), answer.tokens, true));
+      EXPECT_EQ(answer.finish.usage.drafted_tokens, 0u);
+    }
 }
 
 TEST(Speculative, ADraftModelOfTheSameWeightsIsNearlyAlwaysRight) {

@@ -9,7 +9,8 @@ namespace {
 
 class Turns : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Models, Turns,
-                         ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-mamba", "tiny-llama-q8_0"),
+                         ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-mamba", "tiny-jamba",
+                                           "tiny-gemma3", "tiny-gpt-oss", "tiny-llama-q8_0"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');

@@ -80,7 +80,7 @@ std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding, const Pace& p
 
 // What so many running streams take for a token each, without prompts, if there is room for fillers; 0: not known.
 double WorkerCore::decode_ms(std::uint32_t streams, const Pace& pace) const {
-  const bool filled_up = options_.measure_rows && memory_ != nullptr && memory_->divisible();
+  const bool filled_up = options_.measure_rows && memory_ != nullptr && memory_->takes_fillers();
   return streams_ms({.running = streams, .fillers = filled_up ? kMostFillers : 0}, pace.rows);
 }
 

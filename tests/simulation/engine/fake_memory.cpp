@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/memory_kind.h"
+
 namespace corral::engine::simulation {
 
 std::uint64_t next_hash(std::uint64_t before, Token token) {
@@ -33,7 +35,7 @@ FakeMemory::~FakeMemory() = default;
 
 std::uint32_t FakeMemory::sequence_ids() const {
   if (!shape_.unified()) return shape_.streams;
-  return options_.divisible ? 40 : options_.most_running;
+  return many_ids() ? 40 : options_.most_running;
 }
 
 FakeMemory::Cells& FakeMemory::at(std::int32_t sequence) {
@@ -49,6 +51,38 @@ void FakeMemory::forget(Cells& cells, std::size_t from) {
     if (--cells[i]->users == 0) --used_;
   }
   cells.resize(std::min(from, cells.size()));
+}
+
+std::uint32_t FakeMemory::oldest(std::int32_t sequence) const {
+  const auto found = oldest_.find(sequence);
+  return found == oldest_.end() ? 0 : found->second;
+}
+
+bool FakeMemory::can_cut(std::int32_t sequence, std::uint32_t length) const {
+  return options_.divisible && oldest(sequence) <= oldest_seen(length, {.window = options_.window});
+}
+
+// Takes cells that nobody looks at any more, where there are too few: of the longest sequence first.
+void FakeMemory::slide() {
+  if (options_.window == 0) return;
+  std::uint32_t taken = 0;
+  std::vector<std::int32_t> ids;
+  for (const auto& [sequence, cells] : sequences_) {
+    taken += static_cast<std::uint32_t>(cells.size()) - std::min<std::uint32_t>(oldest(sequence), cells.size());
+    ids.push_back(sequence);
+  }
+  std::ranges::sort(ids, {}, [this](std::int32_t id) { return std::pair(~sequences_[id].size(), id); });
+  const std::uint32_t there = options_.window * options_.most_running + options_.batch;
+  for (const std::int32_t id : ids) {
+    const auto length = static_cast<std::uint32_t>(sequences_[id].size());
+    const std::uint32_t most = oldest_seen(length, {.window = options_.window});
+    const std::uint32_t now = oldest(id);
+    if (taken <= there || most <= now) continue;
+    const std::uint32_t more = std::min(taken - there, most - now);
+    oldest_[id] = now + more;
+    taken -= more;
+  }
+  if (taken > there) broken("more sequences than there are windows for");
 }
 
 bool FakeMemory::room_for(std::int32_t sequence, std::size_t more) {
@@ -84,6 +118,8 @@ DecodeStatus FakeMemory::run(const Batch& batch) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::int32_t sequence = raw.seq_id[i][0];
     const std::size_t position = at(sequence).size() + more[sequence]++;
+    if (!can_cut(sequence, static_cast<std::uint32_t>(at(sequence).size())) && options_.divisible)
+      broken(fmt::format("sequence {} goes on without the cells of its window", sequence));
     if (raw.pos[i] != static_cast<llama_pos>(position))
       broken(fmt::format("sequence {} goes on at {}, the pass says {}", sequence, position, raw.pos[i]));
   }
@@ -106,6 +142,7 @@ DecodeStatus FakeMemory::run(const Batch& batch) {
     return DecodeStatus::failed;
   }
   const bool aborted = fate_->abort_in > 0 && --fate_->abort_in == 0;
+  slide();
   compute(raw, aborted ? count / 2 : count);
   return aborted ? DecodeStatus::aborted : DecodeStatus::ok;
 }
@@ -142,14 +179,20 @@ std::uint32_t FakeMemory::length(std::int32_t sequence) const {
 bool FakeMemory::trim(std::int32_t sequence, std::uint32_t keep) {
   Cells& cells = at(sequence);
   if (cells.size() <= keep) return true;
-  forget(cells, options_.divisible ? keep : 0);
-  return options_.divisible;
+  const bool cut = can_cut(sequence, keep);
+  forget(cells, cut ? keep : 0);
+  if (cells.empty()) oldest_.erase(sequence);
+  return cut;
 }
 
-void FakeMemory::clear(std::int32_t sequence) { forget(at(sequence), 0); }
+void FakeMemory::clear(std::int32_t sequence) {
+  forget(at(sequence), 0);
+  oldest_.erase(sequence);
+}
 
 bool FakeMemory::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
   if (!options_.divisible) broken("sharing one state");
+  if (!can_cut(from, shared)) broken("sharing a beginning without the cells of its window");
   Cells& source = at(from);
   if (source.size() < shared) broken("sharing more than there is");
   if (!at(to).empty()) broken("sharing into a sequence that isn't empty");
@@ -160,6 +203,8 @@ bool FakeMemory::share(std::int32_t from, std::int32_t to, std::uint32_t shared)
   Cells copy(source.begin(), source.begin() + shared);
   for (const auto& cell : copy) ++cell->users;
   at(to) = std::move(copy);
+  if (options_.window > 0) oldest_[to] = std::max(oldest(from), oldest_seen(shared, {.window = options_.window}));
+  slide();
   return true;
 }
 
@@ -191,6 +236,10 @@ bool FakeMemory::restore(std::int32_t sequence, std::span<const std::uint8_t> by
     std::memcpy(&hash, bytes.data() + i + sizeof token, sizeof hash);
     put(sequence, token, hash);
   }
+  // What is saved is what will be looked at, and one more.
+  const std::uint32_t seen = oldest_seen(length(sequence), {.window = options_.window});
+  if (options_.window > 0) oldest_[sequence] = seen - std::min(seen, 1u);
+  slide();
   return true;
 }
 

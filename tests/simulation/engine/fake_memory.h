@@ -26,6 +26,9 @@ struct FakeMemoryOptions {
   std::uint32_t most_running = 4;  // sequences in one pass
   std::uint32_t vocabulary = 100;
   bool divisible = true;
+  // Some layers look at so many tokens only, and have cells for as many of each sequence that may run, and a batch; 0:
+  // every cell stays.
+  std::uint32_t window = 0;
   std::uint32_t most_outputs = ~0u;        // rows of logits in one pass
   std::uint32_t worker = 0;                // whose memory it is; saved bytes tell, but for those of worker 0
   std::shared_ptr<const void> alive = {};  // how often it is held tells how many memories there are
@@ -63,9 +66,10 @@ class FakeMemory final : public KvMemory {
   KvShape shape() const override { return shape_; }
   std::uint32_t n_ctx() const override { return options_.cells; }
   std::uint32_t n_batch() const override { return options_.batch; }
-  std::int32_t first_sequence() const override { return shape_.unified() && options_.divisible ? 1 : 0; }
+  std::int32_t first_sequence() const override { return shape_.unified() && many_ids() ? 1 : 0; }
   std::uint32_t sequence_ids() const override;
   bool divisible() const override { return options_.divisible; }
+  bool can_cut(std::int32_t sequence, std::uint32_t length) const override;
   std::uint32_t length(std::int32_t sequence) const override;
   bool trim(std::int32_t sequence, std::uint32_t length) override;
   void clear(std::int32_t sequence) override;
@@ -83,6 +87,10 @@ class FakeMemory final : public KvMemory {
   };
   using Cells = std::vector<std::shared_ptr<Cell>>;
 
+  bool many_ids() const { return options_.divisible && options_.window == 0; }
+  std::uint32_t oldest(std::int32_t sequence) const;
+  void slide();
+
   void broken(std::string rule) { fate_->broken(std::move(rule)); }
   DecodeStatus run(const Batch& batch);
   void compute(const llama_batch& batch, std::size_t count);
@@ -96,6 +104,7 @@ class FakeMemory final : public KvMemory {
   const KvShape shape_;
   const std::shared_ptr<Fate> fate_;
   std::unordered_map<std::int32_t, Cells> sequences_;
+  std::unordered_map<std::int32_t, std::uint32_t> oldest_;  // tokens in front that layers with a window have no more
   std::uint32_t used_ = 0;
   std::unordered_map<std::int32_t, float> outputs_;  // by row
 };

@@ -19,7 +19,7 @@ Setting pick_setting(std::uint64_t variety) {
   FakeMemoryOptions& memory = setting.memory;
   WorkerOptions& worker = setting.worker;
   std::mt19937_64 random(variety), of_lane(variety + 1), of_layout(variety + 2), of_workers(variety + 3),
-      of_growth(variety + 4);
+      of_growth(variety + 4), of_windows(variety + 5);
   const auto one_of = [&](auto... values) {
     const std::array all{values...};
     return all[random() % sizeof...(values)];
@@ -29,7 +29,9 @@ Setting pick_setting(std::uint64_t variety) {
   memory.most_running = one_of(2u, 4u, 8u);
   memory.vocabulary = kVocabulary;
   memory.divisible = random() % 5 != 0;
-  const bool plain = memory.divisible;
+  const bool whole = !memory.divisible;
+  if (!whole && of_windows() % 4 == 0) memory.window = of_windows() % 2 == 0 ? 8 : 24;
+  const bool plain = !whole && memory.window == 0;
   worker.max_sequences = memory.most_running;
   worker.prefix_cache_tokens = random() % 4 == 0 ? 0 : memory.cells / 2;
   worker.layout = !plain ? KvLayout::unified : one_of(KvLayout::automatic, KvLayout::automatic, KvLayout::unified);
@@ -42,7 +44,7 @@ Setting pick_setting(std::uint64_t variety) {
   setting.stream_tokens = one_of(0u, 4u, 64u);
   worker.threads = {4, 4};
   worker.lane_tokens = of_lane() % 2 == 0 ? 20 : 60;
-  setting.lane = plain && of_lane() % 2 == 0;
+  setting.lane = of_lane() % 2 == 0;
   if (random() % 3 != 0) setting.park_bytes = one_of(2000u, 100'000u);
   constexpr std::array kWorkers = {2u, 1u, 1u, 1u, 1u, 2u, 1u, 3u};
   setting.workers = kWorkers[of_workers() % kWorkers.size()];

@@ -17,11 +17,12 @@ namespace {
 
 std::shared_ptr<ParkedStore> make_store(const Setting& setting) {
   if (!setting.park_bytes) return nullptr;
-  return std::make_shared<ParkedStore>(ParkedStoreOptions{.memory_bytes = *setting.park_bytes,
-                                                          .whole_only = !setting.memory.divisible,
-                                                          .folder = {},
-                                                          .fingerprint = {},
-                                                          .folder_bytes = 0});
+  return std::make_shared<ParkedStore>(
+      ParkedStoreOptions{.memory_bytes = *setting.park_bytes,
+                         .whole_only = !setting.memory.divisible || setting.memory.window > 0,
+                         .folder = {},
+                         .fingerprint = {},
+                         .folder_bytes = 0});
 }
 
 class World {
