@@ -175,6 +175,12 @@ class EngineChild {
     options.max_body_bytes = kNoLimit;
     http::ServerOptions server_options;
     server_options.max_body_bytes = kNoLimit;
+    server_options.max_bodies_bytes = 0;
+    // Its clients are the router's loops, which hurry their own clients and name their requests.
+    server_options.head_timeout = server_options.idle_timeout;
+    server_options.body_pace = http::kNoHurry;
+    server_options.answer_pace = http::kNoHurry;
+    server_options.take_request_ids = true;
     engine_server::EngineServer handler(*service, timers_, offload_, std::move(options));
     http::Server server(loops_, handler, server_options);
     const auto listening = server.listen_unix(arguments_.socket);

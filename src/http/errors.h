@@ -15,6 +15,8 @@ enum class errc {
   connect_failed,    // nobody listens there
   address_in_use,    // another process listens there
   bad_address,       // host, port or socket path is not usable
+  unknown_coding,    // a transfer coding other than chunked
+  bodies_full,       // no room for another large body now
 };
 
 }  // namespace corral::http

@@ -15,12 +15,15 @@ async::Task<Result<std::string>> Body::read_all(std::uint64_t limit) {
     all.reserve(*length + 64);  // the margin spares a copy to parsers that read past the end
   }
   while (true) {
-    const auto piece = co_await source_->read();
-    if (!piece) co_return std::unexpected(piece.error());
-    if (piece->empty()) co_return all;
-    if (all.size() + piece->size() > limit)
-      co_return fail(errc::too_large, fmt::format("the body has more than {} bytes", limit));
-    all.append(*piece);
+    const auto read = co_await source_->read();
+    if (!read) co_return std::unexpected(read.error());
+    if (read->empty()) co_return all;
+    // Pieces that are there already cost no turn of their own, however small somebody made them.
+    for (auto piece = *read; !piece.empty(); piece = source_->take_ready()) {
+      if (all.size() + piece.size() > limit)
+        co_return fail(errc::too_large, fmt::format("the body has more than {} bytes", limit));
+      all.append(piece);
+    }
   }
 }
 

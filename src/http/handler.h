@@ -14,7 +14,7 @@ namespace corral::http {
 struct Request {
   RequestHead head;
   Body body;
-  RequestId id;      // unique in this process; sent back as X-Request-Id
+  RequestId id;      // nobody can guess it, unless the server takes the client's; sent back as X-Request-Id
   std::string peer;  // "127.0.0.1", or "unix" for a socket file
 };
 

@@ -1,104 +1,8 @@
 // Server and client over real sockets, on one loop.
-#include <filesystem>
-#include <functional>
-
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include "async/event.h"
-#include "async/loop.h"
-#include "async/task_group.h"
-#include "http/client.h"
-#include "http/errors.h"
-#include "http/server.h"
+#include "http/http_fixture.h"
 
 namespace corral::http {
 namespace {
-
-using async::Task;
-namespace asio = boost::asio;
-using namespace std::chrono_literals;
-
-class FunctionHandler final : public Handler {
- public:
-  std::function<Task<Response>(Request)> function;
-  Task<Response> handle(Request request) override { co_return co_await function(std::move(request)); }
-};
-
-// Gives pieces one by one; optionally waits for ever behind the last, or fails.
-class Pieces final : public BodySource {
- public:
-  enum class End { finish, hang, fail };
-  Pieces(std::vector<std::string> pieces, End end, async::Event* never = nullptr, bool* dropped = nullptr)
-      : pieces_(std::move(pieces)), end_(end), never_(never), dropped_(dropped) {}
-  ~Pieces() override {
-    if (dropped_) *dropped_ = true;
-  }
-  Task<Result<std::string_view>> read() override {
-    if (next_ < pieces_.size()) co_return std::string_view(pieces_[next_++]);
-    if (end_ == End::hang) co_await never_->wait();
-    if (end_ == End::fail) co_return fail(errc::peer_closed, "gone");
-    co_return std::string_view();
-  }
-
- private:
-  std::vector<std::string> pieces_;
-  End end_;
-  async::Event* never_;
-  bool* dropped_;
-  std::size_t next_ = 0;
-};
-
-class HttpTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    handler.function = [](Request request) -> Task<Response> {
-      auto body = co_await request.body.read_all(64 << 20);
-      if (!body) co_return Response::json(400, body.error().message);
-      co_return Response::text(200, "text/plain", request.head.method + " " + request.head.target + " " + *body);
-    };
-  }
-
-  void serve(ServerOptions options = {}) {
-    server.emplace(pool, handler, options);
-    const auto bound = server->listen_tcp("127.0.0.1", 0);
-    ASSERT_TRUE(bound) << bound.error().message;
-    port = *bound;
-  }
-
-  // Runs `scenario` beside the server and stops the server afterwards.
-  void run(std::function<Task<void>()> scenario) {
-    auto driver = [&]() -> Task<void> {
-      co_await scenario();
-      co_await server->stop(2s);
-    };
-    async::run_blocking(pool.home(), driver());
-    EXPECT_EQ(server->connections(), 0u);
-  }
-
-  Client client() { return Client(pool.home().executor(), TcpEndpoint{"127.0.0.1", port}); }
-
-  // Sends raw bytes and returns everything until the server closes.
-  Task<std::string> raw(std::string bytes) {
-    asio::ip::tcp::socket socket(pool.home().context());
-    co_await socket.async_connect({asio::ip::make_address("127.0.0.1"), port}, async::use_task);
-    co_await asio::async_write(socket, asio::buffer(bytes), async::use_task);
-    std::string answer;
-    co_await asio::async_read(socket, asio::dynamic_buffer(answer), async::as_value);
-    co_return answer;
-  }
-
-  async::LoopPool pool{1};
-  FunctionHandler handler;
-  std::optional<Server> server;
-  std::uint16_t port = 0;
-};
-
-RequestHead post(std::string target) { return {"POST", std::move(target), {}}; }
 
 TEST_F(HttpTest, EchoesManyRequestsOverOneConnection) {
   serve();
@@ -284,18 +188,6 @@ TEST_F(HttpTest, MalformedRequestsGetA4xxAndAClose) {
   });
 }
 
-TEST_F(HttpTest, TransferCodingThatDoesNotEndInChunkedIsRefused) {
-  serve();
-  run([&]() -> Task<void> {
-    for (const std::string coding : {"gzip", "chunked, identity", "xchunkedx"}) {
-      const auto answer = co_await raw("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: " + coding +
-                                       "\r\nContent-Length: 4\r\n\r\nGET / HTTP/1.1\r\n\r\n");
-      EXPECT_TRUE(answer.starts_with("HTTP/1.1 400")) << coding << ": " << answer;
-      EXPECT_EQ(answer.find("HTTP/1.1 200"), std::string::npos) << coding;
-    }
-  });
-}
-
 TEST_F(HttpTest, OldClientGetsAStreamThatEndsByClosing) {
   handler.function = [&](Request) -> Task<Response> {
     co_return Response::event_stream(
@@ -347,16 +239,6 @@ TEST_F(HttpTest, Expect100ContinueIsAnsweredWhenTheBodyIsWanted) {
     const auto answer = co_await raw(
         "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nok");
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200")) << answer;
-  });
-}
-
-TEST_F(HttpTest, SlowHeadTimesOut) {
-  ServerOptions options;
-  options.header_timeout = 10ms;
-  serve(options);
-  run([&]() -> Task<void> {
-    const auto answer = co_await raw("GET / HTTP/1.1\r\n");
-    EXPECT_FALSE(answer.starts_with("HTTP/1.1 200")) << answer;
   });
 }
 

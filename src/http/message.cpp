@@ -49,7 +49,11 @@ void Headers::remove(std::string_view name) {
   std::erase_if(fields_, [&](const Field& field) { return same_name(field.name, name); });
 }
 
-std::string_view RequestHead::path() const { return std::string_view(target).substr(0, target.find('?')); }
+std::string_view RequestHead::path() const {
+  auto path = std::string_view(target).substr(0, target.find('?'));
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return path;
+}
 
 std::string_view RequestHead::query() const {
   const auto mark = target.find('?');

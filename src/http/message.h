@@ -45,7 +45,7 @@ struct RequestHead {
   std::string target = "/";  // path and query as sent
   Headers headers;
 
-  std::string_view path() const;   // without the query, still percent-encoded
+  std::string_view path() const;   // without the query and slashes at its end, still percent-encoded
   std::string_view query() const;  // without '?'
 };
 

@@ -91,10 +91,20 @@ TEST_F(RoutesTest, OtherMethodsAre405WithAllow) {
   EXPECT_EQ(ask("OPTIONS", "/load").head.status, 204u);
 }
 
-TEST_F(RoutesTest, HeadOnAKnownPathIsNever404) {
-  EXPECT_EQ(ask("HEAD", "/load").head.status, 200u);
+TEST_F(RoutesTest, HeadAnswersAsGetWouldAndNever404OnAKnownPath) {
+  const auto response = ask("HEAD", "/load");
+  EXPECT_EQ(response.head.status, 405u);
+  EXPECT_EQ(response.head.headers.get("Allow"), "OPTIONS, HEAD, POST");
   EXPECT_EQ(ask("HEAD", "/models").head.status, 200u);
   EXPECT_EQ(ask("HEAD", "/nothing").head.status, 404u);
+}
+
+TEST_F(RoutesTest, SlashesAtTheEndChangeNothing) {
+  EXPECT_EQ(ask("GET", "/models/?x=1").body.text(), "list");
+  EXPECT_EQ(ask("POST", "/load//").body.text(), "load");
+  EXPECT_EQ(ask("GET", "/models/org/repo/").body.text(), "one id=org/repo");
+  EXPECT_EQ(ask("GET", "/").head.status, 404u);
+  EXPECT_EQ(ask("OPTIONS", "*").head.status, 204u);
 }
 
 }  // namespace

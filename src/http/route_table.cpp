@@ -76,6 +76,11 @@ const RouteTable::Pattern* RouteTable::find(std::string_view path, PathParams& p
 }
 
 async::Task<Response> RouteTable::handle(Request request) {
+  if (request.head.target == "*") {  // OPTIONS for the server itself
+    Response about{ResponseHead{204, {}}, {}};
+    about.head.headers.add("Allow", "OPTIONS, HEAD, GET, POST, DELETE");
+    co_return about;
+  }
   PathParams params;
   const auto* pattern = find(request.head.path(), params);
   if (!pattern) co_return failure_(request, 404);
@@ -87,8 +92,6 @@ async::Task<Response> RouteTable::handle(Request request) {
     // The connection sends no body for HEAD, but the length that GET would have.
     co_return co_await route->handler(std::move(request), std::move(params));
   }
-  if (head) co_return Response{};
-
   std::string allow = "OPTIONS, HEAD";
   for (const auto* route : pattern->routes) allow.append(", ").append(route->method);
   auto response = request.head.method == "OPTIONS" ? Response{ResponseHead{204, {}}, {}} : failure_(request, 405);

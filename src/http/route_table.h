@@ -25,8 +25,9 @@ struct Route {
 // Immutable after construction; safe on every loop if its handlers are.
 //   unknown path -> not_found(request)
 //   known path, other method -> 405 with Allow
-//   HEAD on a path with GET -> the GET answer without a body; HEAD on a POST-only path -> 200 without a body
+//   HEAD -> what GET would answer, without a body: 405 with Allow on a path without GET, never 404 on a known path
 //   OPTIONS -> 204 with Allow
+// A slash at the end of a path changes nothing (RequestHead::path()).
 class RouteTable final : public Handler {
  public:
   using Fallback = std::function<Response(const Request&, unsigned status)>;

@@ -3,6 +3,10 @@
 // Lifecycle: construct → listen_*() any number of times → the loops run → stop() → destroy. Connections are spread over
 // the loops of the pool; a handler runs on its connection's loop. While a handler works the server watches the client:
 // when it hangs up, the handler's task is cancelled.
+//
+// What a client may cost is bounded in memory (heads, bodies, all large bodies together), in number (connections, those
+// of one address) and in time: a head has a total, bodies and answers a slowest rate. Who is slower than that gets 408
+// while it sends; while it receives its connection is cut, and whatever answers it is dropped.
 #pragma once
 
 #include <chrono>
@@ -13,20 +17,30 @@
 
 #include "async/loop.h"
 #include "async/task.h"
+#include "async/timer.h"
 #include "base/error.h"
 #include "http/handler.h"
+#include "http/pace.h"
 
 namespace corral::http {
 
 struct ServerOptions {
   std::uint32_t max_header_bytes = 64 * 1024;
-  std::uint64_t max_body_bytes = 256ull << 20;
-  std::size_t max_connections = 4096;                // more are told 503 and closed
-  std::chrono::milliseconds header_timeout{30'000};  // without a byte of a head that has begun
-  std::chrono::milliseconds idle_timeout{120'000};   // between requests
-  std::chrono::milliseconds body_timeout{60'000};    // without a byte of an announced body
-  std::chrono::milliseconds write_timeout{120'000};  // for one piece of an answer (all of it, if it is a text)
+  std::uint64_t max_body_bytes = 32ull << 20;
+  // Of all bodies under way, from their first byte to the end of their answer; those of up to 64 KiB don't count. More
+  // are told 503. 0: no limit.
+  std::uint64_t max_bodies_bytes = 256ull << 20;
+  std::size_t max_connections = 4096;               // more are told 503 and closed
+  std::size_t max_connections_per_address = 0;      // of TCP, the same; 0: no limit
+  std::chrono::milliseconds head_timeout{10'000};   // a head in all, from its first byte on
+  std::chrono::milliseconds idle_timeout{120'000};  // between requests
+  PaceRule body_pace{std::chrono::milliseconds(20'000), 1024};
+  PaceRule answer_pace{std::chrono::milliseconds(30'000), 1024};  // counted while the client takes nothing
+  // Requests are named by those who send them (X-Request-Id): only where those are trusted, since who knows the name of
+  // a request can end it. Otherwise a sent id comes back as X-Client-Request-Id and is nothing but that.
+  bool take_request_ids = false;
   std::string server_name = "corral";
+  async::Timers* timers = nullptr;  // none: the system's. Outlive the server
 };
 
 class Server {
@@ -45,6 +59,8 @@ class Server {
   async::Task<void> stop(std::chrono::milliseconds deadline);
 
   std::size_t connections() const;
+  // Of large bodies, as max_bodies_bytes counts them.
+  std::uint64_t bodies_bytes() const;
 
  private:
   struct Impl;

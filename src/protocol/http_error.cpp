@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "http/errors.h"
 #include "http/sse.h"
 #include "json/value.h"
 #include "json/writer.h"
@@ -85,6 +86,7 @@ const StatusRow& status_row(ErrorKind kind) {
 
 unsigned http_status(const Error& error) {
   if (error.code == make_error_code(errc::method_not_allowed)) return 405;
+  if (error.code == make_error_code(http::errc::timed_out)) return 408;  // the client, not somebody behind us
   return status_row(kind_of(error.code)).status;
 }
 

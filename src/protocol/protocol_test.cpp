@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "http/errors.h"
 #include "http/sse.h"
 #include "json/value.h"
 #include "protocol/answers.h"
@@ -334,6 +335,11 @@ TEST(HttpError, EveryKindHasAStatus) {
     EXPECT_GE(row.status, 400u);
   }
   EXPECT_EQ(status_table().size(), static_cast<std::size_t>(ErrorKind::cancelled) + 1);
+}
+
+TEST(HttpError, AClientThatSendsTooSlowlyIsToldSo) {
+  EXPECT_EQ(http_status({make_error_code(http::errc::timed_out), "the body came too slowly"}), 408u);
+  EXPECT_EQ(http_status({make_error_code(http::errc::bodies_full), "no room"}), 503u);
 }
 
 Error full_error() {

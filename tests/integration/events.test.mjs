@@ -200,20 +200,25 @@ test("slots and requests show what runs, and cancelling ends it", async () => {
   const response = await fetch(server.url + "/v1/chat/completions", {
     method: "POST",
     body: JSON.stringify(long),
-    headers: { "x-request-id": "to-be-cancelled" },
+    headers: { "x-request-id": "mine" },
   });
-  const listed = (await server.get("/v1/requests")).body.requests.find((request) => request.id === "to-be-cancelled");
+  // Who knows the id of a request can end it, so nobody chooses one.
+  const id = response.headers.get("x-request-id");
+  assert.match(id, /^req-[0-9a-f]{32}$/);
+  assert.equal(response.headers.get("x-client-request-id"), "mine");
+  assert.equal((await server.post("/v1/requests/mine/cancel", {})).status, 404);
+  const listed = (await server.get("/v1/requests")).body.requests.find((request) => request.id === id);
   assert.equal(listed.model, "scripted-endless");
   assert.equal(listed.status, "running");
   assert.ok((await server.get("/v1/slots")).body.some((slot) => slot.model === "scripted-endless" && "state" in slot));
-  const cancelled = await server.post("/v1/requests/to-be-cancelled/cancel", {});
-  assert.deepEqual(cancelled.body, { status: "success", id: "to-be-cancelled", cancelled: 1 });
+  const cancelled = await server.post(`/v1/requests/${id}/cancel`, {});
+  assert.deepEqual(cancelled.body, { status: "success", id, cancelled: 1 });
   const text = await response.text();
   const last = text.trimEnd().split("\n\n").at(-1);
   assert.equal(JSON.parse(last.replace(/^data: /, "")).error.code, "cancelled");
   assert.ok(!text.includes("[DONE]"));
   await eventually(async () => !(await server.loaded()).find((entry) => entry.model_name === "scripted-endless").is_busy);
-  assert.equal((await server.post("/v1/requests/to-be-cancelled/cancel", {})).status, 404);
+  assert.equal((await server.post(`/v1/requests/${id}/cancel`, {})).status, 404);
 });
 
 test("ps, pin, unpin, stats and events on the command line", async () => {

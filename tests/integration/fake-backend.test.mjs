@@ -101,31 +101,33 @@ stage("a model in memory answers while another one loads", ["a", "b"], slots(2),
   assert.equal((await slow).body.pid, b.pid);
 });
 
-// A load that can be named, and its end.
-const load = (server, model_name, id, more = {}) => server.json("POST", "/v1/load", { model_name, ...more }, { "x-request-id": id });
+const load = (server, model_name) => server.json("POST", "/v1/load", { model_name });
+// Of the oldest request for a model.
+const idOf = async (server, model) => (await server.get("/v1/requests")).body.requests.find((request) => request.model === model).id;
 const cancel = async (server, id) => {
   const answer = await server.post(`/v1/requests/${id}/cancel`, {});
   assert.deepEqual(answer.body, { status: "success", id, cancelled: 1 });
 };
 const listed = async (server) =>
-  (await server.get("/v1/requests")).body.requests.map(({ id, kind, model, status }) => `${id} ${kind} ${model} ${status}`);
+  (await server.get("/v1/requests")).body.requests.map(({ kind, model, status }) => `${kind} ${model} ${status}`);
 
 stage("cancelled by its id, a load that waits gives up its place, and one that runs its process", ["a", "b"], slots(2), async (its, server) => {
-  const first = load(server, "a", "first");
+  const first = load(server, "a");
   const a = await its.loading("a");
-  const second = load(server, "b", "second");
+  const second = load(server, "b");
   await its.health(queued("b"));
-  assert.deepEqual(await listed(server), ["first load a running", "second load b queued"]);
-  await cancel(server, "second");
+  assert.deepEqual(await listed(server), ["load a running", "load b queued"]);
+  await cancel(server, await idOf(server, "b"));
   const refused = await second;
   assert.equal(refused.status, 499);
   assert.equal(refused.body.error.code, "cancelled");
   assert.deepEqual((await server.get("/v1/health")).body.load_queue, []);
-  await cancel(server, "first");
+  const firstId = await idOf(server, "a");
+  await cancel(server, firstId);
   assert.equal((await first).body.error.code, "cancelled");
   await a.gone;
   assert.deepEqual(await listed(server), []);
-  assert.equal((await server.post("/v1/requests/first/cancel", {})).status, 404);
+  assert.equal((await server.post(`/v1/requests/${firstId}/cancel`, {})).status, 404);
   assert.deepEqual(its.started, ["a"]);
   await its.have("b");
 });
@@ -134,13 +136,12 @@ stage("a cancelled load ends its own progress stream with one error, and leaves 
   const response = await fetch(`${server.url}/v1/load`, {
     method: "POST",
     body: JSON.stringify({ model_name: "a", stream: true }),
-    headers: { "x-request-id": "streamed" },
   });
   const a = await its.loading("a");
-  const other = load(server, "a", "other");
+  const other = load(server, "a");
   const chat = server.chat("a", "hi");
   await its.health((health) => health.loading?.waiters === 3);
-  await cancel(server, "streamed");
+  await cancel(server, response.headers.get("x-request-id"));
   const events = (await response.text()).split("\n\n");
   assert.equal(events.pop(), "");
   const [kind, data] = events.pop().split("\n");

@@ -15,13 +15,20 @@
 namespace corral::http {
 namespace {
 
-constexpr auto kWriteLimit = std::chrono::hours(24);  // an upload waits as long as its caller does
-constexpr auto kReadLimit = std::chrono::hours(24);   // a model may think for long; the caller sets deadlines
-
 using Connected = std::unique_ptr<Wire>;
 
 // A kept connection that nobody wanted for this long is closed, before the server on the other side does it.
 constexpr auto kIdleLimit = std::chrono::seconds(60);
+// One that lay there for longer than this is looked at first: the server may have closed it. In use by many, none is.
+constexpr auto kFreshFor = std::chrono::seconds(1);
+
+// Requests that may be sent again without doing anything twice (RFC 9110 §9.2.2).
+bool is_idempotent(std::string_view method) {
+  for (const std::string_view known : {"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"}) {
+    if (method == known) return true;
+  }
+  return false;
+}
 
 Socket generic(auto socket) { return Socket(std::move(socket)); }
 
@@ -30,7 +37,8 @@ Socket generic(auto socket) { return Socket(std::move(socket)); }
 std::string to_string(const Endpoint& endpoint) {
   if (const auto* local = std::get_if<UnixEndpoint>(&endpoint)) return "unix:" + local->path.native();
   const auto& tcp = std::get<TcpEndpoint>(endpoint);
-  return tcp.host + ":" + std::to_string(tcp.port);
+  const bool bare_v6 = tcp.host.contains(':') && !tcp.host.starts_with('[');
+  return (bare_v6 ? "[" + tcp.host + "]" : tcp.host) + ":" + std::to_string(tcp.port);
 }
 
 struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
@@ -53,7 +61,19 @@ struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
     while (!idle.empty() && (now - idle.front().since > kIdleLimit || idle.size() >= options.max_idle_connections)) {
       idle.pop_front();
     }
+    wire->shrink();
     idle.push_back({std::move(wire), now});
+  }
+  // A kept connection that the server hasn't closed as far as anybody can tell; none if there isn't one.
+  Connected take_kept() {
+    const auto now = MonoClock::now();
+    if (!idle.empty() && now - idle.back().since > kIdleLimit) idle.clear();
+    while (!idle.empty()) {
+      auto kept = std::move(idle.back());
+      idle.pop_back();
+      if (now - kept.since < kFreshFor || !kept.wire->has_news()) return std::move(kept.wire);
+    }
+    return nullptr;
   }
 };
 
@@ -158,29 +178,28 @@ Client::~Client() = default;
 async::Task<Result<Response>> Client::send(const RequestHead& head, std::string_view body) {
   const auto impl = impl_;
   const auto text = impl->request_text(head, body);
-  const ReadLimits limits{impl->options.max_header_bytes, ~0ull, kReadLimit, kReadLimit};
+  // Without any hurry: a model may think for long, and the caller sets deadlines.
+  const ReadLimits limits{.header_bytes = impl->options.max_header_bytes};
   while (true) {
-    Connected wire;
-    if (!impl->idle.empty() && MonoClock::now() - impl->idle.back().since > kIdleLimit) impl->idle.clear();
-    const bool reused = !impl->idle.empty();
-    if (reused) {
-      wire = std::move(impl->idle.back().wire);
-      impl->idle.pop_back();
-    } else {
+    auto wire = impl->take_kept();
+    const bool reused = wire != nullptr;
+    if (!reused) {
       auto connected = co_await impl->connect();
       if (!connected) co_return std::unexpected(connected.error());
       wire = std::move(*connected);
     }
     const std::array buffers = {asio::const_buffer(text.data(), text.size()),
                                 asio::const_buffer(body.data(), body.size())};
-    const auto written = co_await wire->write(buffers, kWriteLimit);
+    const auto written = co_await wire->write(buffers);
     auto reader = std::make_unique<MessageReader<false>>(*wire, limits);
     if (head.method == "HEAD") reader->expect_no_body();
     // A server may answer before it has read the whole body, then close: read even when the write failed.
-    const auto answered = co_await reader->read_head(kReadLimit);
+    const auto answered = co_await reader->read_head();
     if (!answered) {
-      // A connection that sat in the pool may have been closed meanwhile; nothing of the request was seen then.
-      if (reused && !reader->started()) continue;
+      // A connection that sat in the pool may have been closed meanwhile. Of a request of which bytes went out nobody
+      // can tell whether the server saw it, so only one that may come twice goes out again.
+      const bool unseen = !written && wire->written() == 0;
+      if (reused && !reader->started() && (unseen || is_idempotent(head.method))) continue;
       co_return std::unexpected(written ? answered.error() : written.error());
     }
     if (reader->head().status == 100) {

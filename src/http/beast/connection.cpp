@@ -1,31 +1,26 @@
 #include "http/beast/connection.h"
 
 #include <array>
-#include <atomic>
-#include <random>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/system/system_error.hpp>
 #include <fmt/format.h>
-#include <sys/socket.h>
 
 #include "base/log.h"
+#include "http/request_id.h"
 
 namespace corral::http {
 namespace {
 
 // A body that a handler didn't read is skipped up to this size; past it, closing is cheaper.
 constexpr std::uint64_t kDrainLimit = 256 * 1024;
-
-// Unique in this process and unlikely to repeat in another: a random start that counts up.
-RequestId next_request_id() {
-  static const std::uint64_t salt = [] {
-    std::random_device device;
-    return (static_cast<std::uint64_t>(device()) << 32) | device();
-  }();
-  static std::atomic<std::uint64_t> counter = 0;
-  return RequestId(fmt::format("req-{:016x}", salt + counter.fetch_add(1, std::memory_order_relaxed)));
-}
+// Bodies up to this size don't count against what all may have: few bytes each, and so nearly all requests.
+constexpr std::uint64_t kSmallBody = 64 * 1024;
+constexpr std::uint64_t kBudgetStep = 64 * 1024;
+// What a client may still send behind an answer that it should read before the connection ends.
+constexpr PaceRule kLingerPace{std::chrono::seconds(5), 0};
+constexpr std::uint64_t kLingerBytes = 64ull << 20;
 
 bool plain_token(std::string_view text) {
   const auto visible = [](char c) { return c > ' ' && c < 127; };
@@ -37,7 +32,18 @@ bool has_no_body(unsigned status) { return status < 200 || status == 204 || stat
 unsigned status_of(const Error& error) {
   if (error.code == errc::header_too_large) return 431;
   if (error.code == errc::too_large) return 413;
+  if (error.code == errc::unknown_coding) return 501;
   return error.code == errc::timed_out ? 408 : 400;
+}
+
+Error no_room(const BodyBudget& bodies) {
+  Error error(
+      make_error_code(errc::bodies_full),
+      fmt::format("large request bodies of all clients have {} of the {} bytes that they may have together; try "
+                  "again soon, send a smaller body, or raise max_bodies_bytes",
+                  bodies.used(), bodies.limit()));
+  error.retry_after = std::chrono::seconds(1);
+  return error;
 }
 
 }  // namespace
@@ -48,42 +54,59 @@ class Connection::RequestBody final : public BodySource {
 
   async::Task<Result<std::string_view>> read() override {
     auto& connection = *connection_;
+    if (connection.body_bytes_ == 0) {
+      // Said before it is sent: waiting for what can't be kept would help nobody.
+      const auto announced = length().value_or(0);
+      if (announced > kSmallBody && announced > connection.bodies_.left())
+        co_return std::unexpected(no_room(connection.bodies_));
+    }
     if (connection.expects_continue_) {
       connection.expects_continue_ = false;
       static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
       const std::array buffers = {asio::const_buffer(kContinue.data(), kContinue.size())};
-      const auto written = co_await connection.wire_.write(buffers, connection.options_.write_timeout);
+      const auto written = co_await connection.wire_.write(buffers);
       if (!written) co_return std::unexpected(written.error());
     }
     const auto piece = co_await connection.reader_->read_piece();
-    watch_at_end();
+    if (piece) {
+      if (const auto counted = connection.count_body(piece->size()); !counted)
+        co_return std::unexpected(counted.error());
+    }
     co_return piece;
   }
   std::string_view take_ready() override {
+    // What doesn't fit any more is told by the next read().
+    if (connection_->body_bytes_ > connection_->budgeted_ && connection_->body_bytes_ > kSmallBody) return {};
     const auto piece = connection_->reader_->ready_piece();
-    watch_at_end();
+    connection_->body_bytes_ += piece.size();
     return piece;
   }
   std::optional<std::uint64_t> length() const override { return connection_->reader_->content_length(); }
 
  private:
-  // A body that came after its head woke the watcher, which then stopped.
-  void watch_at_end() {
-    if (connection_->reader_->done()) connection_->watch();
-  }
-
   std::shared_ptr<Connection> connection_;
 };
 
-Connection::Connection(Socket socket, std::string peer, Handler& handler, const ServerOptions& options)
-    : wire_(std::move(socket)), peer_(std::move(peer)), handler_(handler), options_(options) {}
+Connection::Connection(Socket socket, std::string peer, Handler& handler, const ServerOptions& options,
+                       BodyBudget& bodies)
+    : wire_(std::move(socket)),
+      peer_(std::move(peer)),
+      handler_(handler),
+      options_(options),
+      bodies_(bodies),
+      limits_{options.max_header_bytes,
+              std::min(options.max_body_bytes, std::max(bodies.limit(), kSmallBody)),
+              {options.idle_timeout, 0},
+              {options.head_timeout, 0},
+              options.body_pace} {}
 
-void Connection::start(std::function<void(Connection&)> on_end) {
+void Connection::start(std::function<void()> on_end) {
   auto done = [self = shared_from_this(), on_end = std::move(on_end)](const std::exception_ptr&) {
     self->ended_ = true;
     self->wire_.close();
     self->reader_.reset();
-    on_end(*self);
+    self->forget_body();
+    on_end();
   };
   asio::co_spawn(wire_.socket().get_executor(), serve(),
                  asio::bind_cancellation_slot(cancel_->slot(), std::move(done)));
@@ -102,6 +125,11 @@ void Connection::abort() {
   signal->emit(asio::cancellation_type::terminal);
 }
 
+void Connection::hung_up() {
+  hung_up_ = true;
+  if (busy_ && !ended_) abort();
+}
+
 async::Task<void> Connection::serve() {
   try {
     while (!closing_ && co_await serve_one()) {
@@ -113,11 +141,12 @@ async::Task<void> Connection::serve() {
 }
 
 async::Task<bool> Connection::serve_one() {
-  const ReadLimits limits{options_.max_header_bytes, options_.max_body_bytes, options_.header_timeout,
-                          options_.body_timeout};
-  reader_.emplace(wire_, limits);
   request_id_ = RequestId();
-  const auto head_read = co_await reader_->read_head(options_.idle_timeout);
+  wire_.shrink();
+  // Requests that were sent ahead of their answers don't keep the loop to themselves.
+  if (!wire_.unread().empty()) co_await asio::post(async::use_task);
+  reader_.emplace(wire_, limits_);
+  const auto head_read = co_await reader_->read_head();
   if (!head_read) {
     const bool worth_an_answer = reader_->started() && head_read.error().code != errc::peer_closed;
     if (worth_an_answer) co_await refuse(head_read.error());
@@ -127,7 +156,10 @@ async::Task<bool> Connection::serve_one() {
   Request request;
   request.head = std::move(reader_->head());
   const auto sent_id = request.head.headers.get("X-Request-Id");
-  request.id = plain_token(sent_id) ? RequestId(std::string(sent_id)) : next_request_id();
+  const bool named = plain_token(sent_id);
+  client_id_.clear();
+  if (named && !options_.take_request_ids) client_id_ = sent_id;
+  request.id = named && options_.take_request_ids ? RequestId(std::string(sent_id)) : new_request_id();
   request.peer = peer_;
   request_id_ = request.id;
   expects_continue_ = same_name(request.head.headers.get("Expect"), "100-continue");
@@ -135,13 +167,18 @@ async::Task<bool> Connection::serve_one() {
   const bool head_only = request.head.method == "HEAD";
   chunks_known_ = reader_->version() >= 11;
   const bool keep_alive = reader_->keep_alive();
+  // It left behind its request. What can be answered at once still is.
+  if (hung_up_) {
+    asio::post(wire_.socket().get_executor(), [self = shared_from_this()] { self->hung_up(); });
+  }
 
-  watch();
   auto response = co_await call_handler(std::move(request));
   const bool body_read = co_await drain_body();
   const bool reusable = keep_alive && body_read && !closing_;
   const bool written = co_await write_response(std::move(response), head_only, reusable);
   busy_ = false;
+  forget_body();
+  if (written && !body_read) co_await linger();
   co_return written&& reusable;
 }
 
@@ -161,7 +198,9 @@ async::Task<Response> Connection::call_handler(Request request) {
 
 async::Task<bool> Connection::drain_body() {
   if (reader_->done()) co_return true;
-  if (expects_continue_) co_return false;  // the client still waits for leave to send it
+  // The client still waits for leave to send it, or sends what can't be read.
+  if (expects_continue_ || reader_->failed()) co_return false;
+  if (reader_->content_length().value_or(0) > body_bytes_ + kDrainLimit) co_return false;
   std::uint64_t skipped = 0;
   while (!reader_->done()) {
     const auto piece = co_await reader_->read_piece();
@@ -180,11 +219,12 @@ std::string Connection::head_text(const Response& response, std::optional<std::u
                  reason_phrase(response.head.status), options_.server_name);
   for (const auto& [name, value] : response.head.headers) {
     if (same_name(name, "Server") || same_name(name, "Content-Length") || same_name(name, "X-Request-Id") ||
-        is_hop_by_hop(name))
+        same_name(name, "X-Client-Request-Id") || is_hop_by_hop(name))
       continue;
     head.append(name).append(": ").append(value).append("\r\n");
   }
   if (!request_id_.value().empty()) head.append("X-Request-Id: ").append(request_id_.value()).append("\r\n");
+  if (!client_id_.empty()) head.append("X-Client-Request-Id: ").append(client_id_).append("\r\n");
   if (!has_no_body(response.head.status)) {
     if (length) {
       fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", *length);
@@ -197,6 +237,7 @@ std::string Connection::head_text(const Response& response, std::optional<std::u
 }
 
 async::Task<bool> Connection::write_response(Response response, bool head_only, bool keep_alive) {
+  wire_.set_writing_pace(options_.answer_pace);
   const bool bodiless = head_only || has_no_body(response.head.status);
   if (response.body.streaming() && !bodiless) {
     const auto length = response.body.source()->length();
@@ -208,7 +249,7 @@ async::Task<bool> Connection::write_response(Response response, bool head_only, 
   const auto head = head_text(response, length, keep_alive);
   const std::array buffers = {asio::const_buffer(head.data(), head.size()),
                               asio::const_buffer(text.data(), bodiless ? 0 : text.size())};
-  const auto written = co_await wire_.write(buffers, options_.write_timeout);
+  const auto written = co_await wire_.write(buffers);
   co_return written.has_value();
 }
 
@@ -225,7 +266,7 @@ async::Task<bool> Connection::write_stream(std::string head, Response response) 
       const std::array buffers = {asio::const_buffer(lead.data(), lead.size()),
                                   asio::const_buffer(piece.data(), piece.size()),
                                   asio::const_buffer(tail.data(), tail.size())};
-      const auto written = co_await wire_.write(buffers, options_.write_timeout);
+      const auto written = co_await wire_.write(buffers);
       if (!written) co_return false;
       lead.clear();
     }
@@ -241,7 +282,7 @@ async::Task<bool> Connection::write_stream(std::string head, Response response) 
   if (!chunked) co_return !ends_by_close;
   static constexpr std::string_view kLastChunk = "0\r\n\r\n";
   const std::array buffers = {asio::const_buffer(kLastChunk.data(), kLastChunk.size())};
-  const auto written = co_await wire_.write(buffers, options_.write_timeout);
+  const auto written = co_await wire_.write(buffers);
   co_return written.has_value();
 }
 
@@ -250,22 +291,36 @@ async::Task<void> Connection::refuse(const Error& error) {
       fmt::format(R"({{"error":{{"message":"{}","type":"invalid_request_error","code":"{}","param":null}}}})",
                   error.message, error.code.message());
   auto response = Response::json(status_of(error), body);
-  co_await write_response(std::move(response), false, false);
+  const bool written = co_await write_response(std::move(response), false, false);
+  if (written && error.code != errc::timed_out) co_await linger();
 }
 
-void Connection::watch() {
-  if (watching_) return;
-  watching_ = true;
-  auto readable = [self = shared_from_this()](boost::system::error_code error) {
-    self->watching_ = false;
-    if (error || !self->busy_ || self->ended_) return;
-    char byte = 0;
-    const auto got = ::recv(self->wire_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    const bool gone = got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-    // Bytes mean a pipelined request or the rest of the body: the client is alive; watching on would spin.
-    if (gone) self->abort();
-  };
-  wire_.socket().async_wait(Socket::wait_read, std::move(readable));
+async::Task<void> Connection::linger() {
+  boost::system::error_code ignored;
+  wire_.socket().shutdown(Socket::shutdown_send, ignored);
+  wire_.set_reading_pace(kLingerPace);
+  std::uint64_t skipped = wire_.unread().size();
+  wire_.consume(skipped);
+  while (skipped < kLingerBytes) {
+    const auto filled = co_await wire_.fill();
+    if (!filled) co_return;
+    skipped += wire_.unread().size();
+    wire_.consume(wire_.unread().size());
+  }
+}
+
+Result<> Connection::count_body(std::uint64_t bytes) {
+  body_bytes_ += bytes;
+  if (body_bytes_ <= kSmallBody || body_bytes_ <= budgeted_) return {};
+  const auto more = (body_bytes_ - budgeted_ + kBudgetStep - 1) / kBudgetStep * kBudgetStep;
+  if (!bodies_.take(more)) return std::unexpected(no_room(bodies_));
+  budgeted_ += more;
+  return {};
+}
+
+void Connection::forget_body() {
+  bodies_.give_back(std::exchange(budgeted_, 0));
+  body_bytes_ = 0;
 }
 
 }  // namespace corral::http

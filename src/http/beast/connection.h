@@ -8,6 +8,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 
 #include "http/beast/reader.h"
+#include "http/beast/shared_limits.h"
 #include "http/beast/wire.h"
 #include "http/handler.h"
 #include "http/server.h"
@@ -16,16 +17,19 @@ namespace corral::http {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Socket socket, std::string peer, Handler& handler, const ServerOptions& options);
+  Connection(Socket socket, std::string peer, Handler& handler, const ServerOptions& options, BodyBudget& bodies);
 
   // Serves until the connection ends; then calls `on_end`. Once.
-  void start(std::function<void(Connection&)> on_end);
+  void start(std::function<void()> on_end);
 
   // After the current response (or at once when idle) the connection closes.
   void finish();
   // Ends now; the handler under way is cancelled.
   void abort();
-  void close_if_overdue(MonoTime now) { wire_.close_if_overdue(now); }
+  // The client has closed its side: nobody waits for the answer.
+  void hung_up();
+  void tick(MonoClock::duration passed) { wire_.tick(passed); }
+  int native_handle() { return wire_.socket().native_handle(); }
 
  private:
   class RequestBody;
@@ -39,22 +43,30 @@ class Connection : public std::enable_shared_from_this<Connection> {
   async::Task<void> refuse(const Error& error);
   // Skips what is left of the request's body. False when that isn't worth it.
   async::Task<bool> drain_body();
-  // Cancels the handler when the client hangs up.
-  void watch();
+  // Lets the client read the answer before the connection ends, though it still sends.
+  async::Task<void> linger();
+  // Counts bytes of the body against what all may have.
+  Result<> count_body(std::uint64_t bytes);
+  void forget_body();
   std::string head_text(const Response& response, std::optional<std::uint64_t> length, bool keep_alive) const;
 
   Wire wire_;
   const std::string peer_;
   Handler& handler_;
   const ServerOptions& options_;
+  BodyBudget& bodies_;
+  const ReadLimits limits_;
   std::optional<MessageReader<true>> reader_;
   std::shared_ptr<asio::cancellation_signal> cancel_ = std::make_shared<asio::cancellation_signal>();
   RequestId request_id_;
+  std::string client_id_;         // what the client calls the request, if that isn't its id
+  std::uint64_t body_bytes_ = 0;  // of the body, read by now
+  std::uint64_t budgeted_ = 0;    // of those, taken from bodies_
   bool expects_continue_ = false;
   bool chunks_known_ = true;  // the client speaks HTTP/1.1; before that a body of unknown length ends by closing
   bool busy_ = false;         // a handler works or its answer is on the way
-  bool watching_ = false;     // a wait for readability is pending
-  bool closing_ = false;      // finish() was called
+  bool hung_up_ = false;
+  bool closing_ = false;  // finish() was called
   bool ended_ = false;
 };
 

@@ -1,7 +1,6 @@
 // Reads one HTTP message from a Wire: first its head, then its body piece by piece, without copying the pieces.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -18,8 +17,9 @@ namespace corral::http {
 struct ReadLimits {
   std::uint32_t header_bytes = 64 * 1024;
   std::uint64_t body_bytes = ~0ull;
-  std::chrono::milliseconds header_timeout{30'000};
-  std::chrono::milliseconds body_timeout{60'000};
+  PaceRule first_byte = kNoHurry;  // of the head
+  PaceRule head = kNoHurry;        // from its first byte on
+  PaceRule body = kNoHurry;
 };
 
 // The library's parser, writing into our own values.
@@ -27,6 +27,8 @@ template <bool isRequest>
 class Parser final : public boost::beast::http::basic_parser<isRequest> {
  public:
   using Head = std::conditional_t<isRequest, RequestHead, ResponseHead>;
+  static constexpr std::size_t kMostFields = 256;
+
   Head head;
   int version = 11;        // of a request: 10 or 11
   std::string_view piece;  // body bytes found by the last put(), inside its buffer
@@ -38,10 +40,10 @@ class Parser final : public boost::beast::http::basic_parser<isRequest> {
   void on_request_impl(boost::beast::http::verb, string_view method, string_view target, int sent_version,
                        error_code&) override {
     if constexpr (isRequest) {
-      version = sent_version;
       head.method = method;
       head.target = target;
-      head.headers.reserve(12);
+      head.headers.reserve(16);
+      version = sent_version;
     }
   }
   void on_response_impl(int code, string_view, int, error_code&) override {
@@ -50,21 +52,15 @@ class Parser final : public boost::beast::http::basic_parser<isRequest> {
       head.headers.reserve(8);
     }
   }
-  void on_field_impl(boost::beast::http::field, string_view name, string_view value, error_code&) override {
+  void on_field_impl(boost::beast::http::field, string_view name, string_view value, error_code& error) override {
+    if (this->is_header_done()) return;  // behind the last chunk: nobody asks for those
+    if (head.headers.size() == kMostFields) {
+      error = boost::beast::http::error::header_limit;
+      return;
+    }
     head.headers.add(name, value);
   }
-  // A request whose last transfer coding isn't chunked has no end that anybody could tell (RFC 9112 §6.3): taken as one
-  // without a body, the rest of it would pass as the next request.
-  void on_header_impl(error_code& error) override {
-    if constexpr (isRequest) {
-      const auto coding = head.headers.get("Transfer-Encoding");
-      constexpr std::string_view kChunked = "chunked";
-      if (coding.empty() ||
-          (coding.size() >= kChunked.size() && same_name(coding.substr(coding.size() - kChunked.size()), kChunked)))
-        return;
-      error = boost::beast::http::error::bad_transfer_encoding;
-    }
-  }
+  void on_header_impl(error_code&) override {}
   void on_body_init_impl(boost::optional<std::uint64_t> const&, error_code&) override {}
   std::size_t on_body_impl(string_view body, error_code&) override {
     piece = body;
@@ -83,9 +79,9 @@ class MessageReader {
  public:
   MessageReader(Wire& wire, const ReadLimits& limits);
 
-  // Reads up to the end of the head. Before the first byte it waits for `first_byte`.
-  async::Task<Result<>> read_head(std::chrono::milliseconds first_byte);
-  // The next piece of the body; empty at its end. Valid until the next call.
+  // Reads up to the end of the head. A request's head also follows the rules of request_rules.h then.
+  async::Task<Result<>> read_head();
+  // The next piece of the body; empty at its end. Valid until the next call. After an error only the same error.
   async::Task<Result<std::string_view>> read_piece();
   // As read_piece(), from what is buffered already; empty when nothing is.
   std::string_view ready_piece();
@@ -93,6 +89,7 @@ class MessageReader {
   typename Parser<isRequest>::Head& head() { return parser_.head; }
   bool started() const { return parser_.got_some() || !wire_.unread().empty(); }
   bool done() const { return parser_.is_done(); }
+  bool failed() const { return failure_.has_value(); }
   bool keep_alive() const { return parser_.keep_alive(); }
   // Of a request: 10 or 11.
   int version() const { return parser_.version; }
@@ -101,12 +98,20 @@ class MessageReader {
   void expect_no_body() { parser_.skip(true); }
 
  private:
+  // Parses what is buffered of the head. True when that is all of it.
+  Result<bool> advance_head();
   // Parses what is buffered. True when there is a piece or the message is over, false when more bytes are needed.
   Result<bool> advance();
+  std::unexpected<Error> to_error(boost::beast::error_code error) const;
+  Error too_slow(std::string_view part, const PaceRule& rule) const;
+  std::unexpected<Error> fail_with(Error error);
 
   Wire& wire_;
-  ReadLimits limits_;
+  const ReadLimits limits_;
   Parser<isRequest> parser_;
+  std::uint64_t head_bytes_ = 0;
+  bool in_body_ = false;  // the body's pace counts
+  std::optional<Error> failure_;
 };
 
 extern template class MessageReader<true>;

@@ -1,18 +1,21 @@
 #include "http/server.h"
 
+#include <cstring>
 #include <list>
-#include <mutex>
-#include <set>
+#include <unordered_map>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <fmt/format.h>
 
 #include "async/event.h"
 #include "async/task_group.h"
 #include "async/timer.h"
 #include "base/log.h"
 #include "http/beast/connection.h"
+#include "http/beast/hang_ups.h"
+#include "http/beast/shared_limits.h"
 #include "http/errors.h"
 
 namespace corral::http {
@@ -22,39 +25,98 @@ using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol, asy
 
 constexpr auto kSweepInterval = std::chrono::milliseconds(250);
 
-std::string peer_name(const Socket& socket) {
+struct Peer {
+  std::string name;
+  std::optional<PeerAddress> address;  // none: on this machine, by a socket file
+};
+
+PeerAddress network_of(const asio::ip::address& address) {
+  if (address.is_v4()) return address.to_v4().to_uint();
+  const auto v6 = address.to_v6();
+  if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_uint();
+  std::uint64_t network = 0;
+  const auto bytes = v6.to_bytes();
+  std::memcpy(&network, bytes.data(), sizeof(network));
+  return network;
+}
+
+Peer peer_of(const Socket& socket) {
   boost::system::error_code error;
   const auto endpoint = socket.remote_endpoint(error);
-  if (error) return "unknown";
-  if (endpoint.protocol().family() == AF_UNIX) return "unix";
+  if (error) return {"unknown", std::nullopt};
+  if (endpoint.protocol().family() == AF_UNIX) return {"unix", std::nullopt};
   asio::ip::tcp::endpoint tcp;
   tcp.resize(endpoint.size());
   std::memcpy(tcp.data(), endpoint.data(), endpoint.size());
-  return tcp.address().to_string();
+  return {tcp.address().to_string(), network_of(tcp.address())};
+}
+
+// Told without reading what was asked, in one go.
+void turn_away(Socket& socket, std::string_view why) {
+  const auto body = fmt::format(
+      R"({{"error":{{"message":"{}","type":"unavailable_error","code":"too_many_connections","param":null}}}})", why);
+  const auto text = fmt::format(
+      "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Type: application/json\r\n"
+      "Content-Length: {}\r\n\r\n{}",
+      body.size(), body);
+  boost::system::error_code ignored;
+  socket.non_blocking(true, ignored);
+  socket.send(asio::buffer(text), 0, ignored);
 }
 
 }  // namespace
 
 // The connections of one loop. Everything in it happens on that loop.
 struct LoopConnections {
-  explicit LoopConnections(async::Loop& on) : loop(on), tasks(on.executor()), none(on.executor()) { none.set(); }
+  explicit LoopConnections(async::Loop& on)
+      : loop(on),
+        hang_ups(on.executor(), [this](std::uint64_t number) { hung_up(number); }),
+        tasks(on.executor()),
+        none(on.executor()) {
+    none.set();
+  }
+
+  void hung_up(std::uint64_t number) {
+    const auto found = open.find(number);
+    if (found == open.end()) return;
+    const auto connection = found->second;
+    connection->hung_up();
+  }
+  std::vector<std::shared_ptr<Connection>> all() const {
+    std::vector<std::shared_ptr<Connection>> copies;
+    for (const auto& [number, connection] : open) copies.push_back(connection);
+    return copies;
+  }
 
   async::Loop& loop;
-  std::set<std::shared_ptr<Connection>> open;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> open;
+  std::uint64_t last_number = 0;
+  HangUps hang_ups;
   async::TaskGroup tasks;
   async::Event none;
+  bool listening = false;  // for hang-ups
   bool sweeping = false;
 };
 
 struct Server::Impl {
   Impl(async::LoopPool& loops, Handler& on_request, ServerOptions with)
-      : pool(loops), handler(on_request), options(std::move(with)), acceptors(loops.home().executor()) {
+      : pool(loops),
+        handler(on_request),
+        options(std::move(with)),
+        timers(options.timers ? *options.timers : system_timers),
+        bodies(options.max_bodies_bytes),
+        addresses(options.max_connections_per_address),
+        acceptors(loops.home().executor()) {
     for (std::size_t i = 0; i < pool.size(); ++i) per_loop.push_back(std::make_unique<LoopConnections>(pool.at(i)));
   }
 
   async::LoopPool& pool;
   Handler& handler;
   const ServerOptions options;
+  async::SystemTimers system_timers;
+  async::Timers& timers;
+  BodyBudget bodies;
+  AddressCount addresses;
   async::TaskGroup acceptors;
   std::list<Acceptor> listening;
   std::vector<std::filesystem::path> socket_files;
@@ -85,7 +147,6 @@ Result<Acceptor*> Server::Impl::listen(asio::generic::stream_protocol::endpoint 
 }
 
 async::Task<void> Server::Impl::accept(Acceptor& acceptor) {
-  async::SystemTimers timers;
   while (true) {
     auto& home = *per_loop[next_loop++ % per_loop.size()];
     auto [error, socket] = co_await acceptor.async_accept(home.loop.context(), async::as_value);
@@ -108,36 +169,42 @@ async::Task<void> Server::Impl::accept(Acceptor& acceptor) {
 void Server::Impl::adopt(Socket socket, LoopConnections& home) {
   boost::system::error_code ignored;
   if (connections.load() >= options.max_connections) {
-    static constexpr std::string_view kFull =
-        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    socket.non_blocking(true, ignored);
-    socket.send(asio::buffer(kFull), 0, ignored);
+    turn_away(socket, "all connections of this server are taken; try again soon");
+    return;
+  }
+  auto peer = peer_of(socket);
+  if (peer.address && !addresses.enter(*peer.address)) {
+    turn_away(socket,
+              fmt::format("this address has all of its {} connections; close some, use one for several requests, "
+                          "or raise max_connections_per_address",
+                          options.max_connections_per_address));
     return;
   }
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);  // fails on Unix sockets, which need it not
-  auto peer = peer_name(socket);
-  auto connection = std::make_shared<Connection>(std::move(socket), std::move(peer), handler, options);
-  home.open.insert(connection);
+  auto connection = std::make_shared<Connection>(std::move(socket), std::move(peer.name), handler, options, bodies);
+  const auto number = ++home.last_number;
+  home.open.emplace(number, connection);
   home.none.reset();
   connections.fetch_add(1);
-  connection->start([this, &home](Connection& ended) {
-    home.open.erase(ended.shared_from_this());
+  home.hang_ups.add(connection->native_handle(), number);
+  connection->start([this, &home, number, address = peer.address] {
+    home.open.erase(number);
     connections.fetch_sub(1);
+    if (address) addresses.leave(*address);
     if (home.open.empty()) home.none.set();
   });
-  if (!home.sweeping) {
-    home.sweeping = true;
-    home.tasks.spawn("sweep", sweep(home));
-  }
+  if (!std::exchange(home.listening, true)) home.tasks.spawn("hang-ups", home.hang_ups.listen());
+  if (!std::exchange(home.sweeping, true)) home.tasks.spawn("sweep", sweep(home));
 }
 
-// Looks for overdue operations while there are connections: one timer per loop instead of one per operation.
+// Tells connections that time passes while there are any: one timer per loop instead of one per operation.
 async::Task<void> Server::Impl::sweep(LoopConnections& home) {
-  async::SystemTimers timers;
   while (!home.open.empty()) {
+    const auto before = timers.now();
     co_await timers.sleep_for(kSweepInterval);
-    const auto now = MonoClock::now();
-    for (const auto& connection : home.open) connection->close_if_overdue(now);
+    // When the loop itself was held up, that isn't the peers' fault.
+    const auto passed = std::min<MonoClock::duration>(timers.now() - before, 2 * kSweepInterval);
+    for (const auto& [number, connection] : home.open) connection->tick(passed);
   }
   home.sweeping = false;
 }
@@ -177,19 +244,19 @@ Result<> Server::listen_unix(const std::filesystem::path& path) {
 
 std::size_t Server::connections() const { return impl_->connections.load(); }
 
+std::uint64_t Server::bodies_bytes() const { return impl_->bodies.used(); }
+
 namespace {
 
 async::Task<void> finish_all(LoopConnections& home) {
-  const auto open = home.open;
-  for (const auto& connection : open) connection->finish();
+  for (const auto& connection : home.all()) connection->finish();
   co_return;
 }
 
 async::Task<void> wait_empty(LoopConnections& home) { co_await home.none.wait(); }
 
 async::Task<void> abort_all(LoopConnections& home) {
-  const auto open = home.open;
-  for (const auto& connection : open) connection->abort();
+  for (const auto& connection : home.all()) connection->abort();
   co_await home.none.wait();
   home.tasks.cancel();
   co_await home.tasks.join();

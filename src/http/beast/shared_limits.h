@@ -1,0 +1,66 @@
+// What all connections of a server share: the bytes of large bodies, and how many connections an address has. Safe on
+// every thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace corral::http {
+
+class BodyBudget {
+ public:
+  // `limit` 0: none.
+  explicit BodyBudget(std::uint64_t limit) : limit_(limit == 0 ? ~0ull : limit) {}
+
+  std::uint64_t limit() const { return limit_; }
+  std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  std::uint64_t left() const {
+    const auto now = used();
+    return now < limit_ ? limit_ - now : 0;
+  }
+  bool take(std::uint64_t bytes) {
+    if (used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= limit_) return true;
+    give_back(bytes);
+    return false;
+  }
+  void give_back(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+ private:
+  const std::uint64_t limit_;
+  std::atomic<std::uint64_t> used_ = 0;
+};
+
+// An IPv4 address, or the network part of one of IPv6: who has one of those has 2^64 addresses.
+using PeerAddress = std::uint64_t;
+
+class AddressCount {
+ public:
+  explicit AddressCount(std::size_t limit) : limit_(limit) {}
+
+  // False when that address has all that it may have; 0 is no limit. To be left again if true.
+  bool enter(PeerAddress address) {
+    if (limit_ == 0) return true;
+    const std::scoped_lock lock(mutex_);
+    auto& count = counts_[address];
+    if (count >= limit_) return false;
+    ++count;
+    return true;
+  }
+  void leave(PeerAddress address) {
+    if (limit_ == 0) return;
+    const std::scoped_lock lock(mutex_);
+    const auto found = counts_.find(address);
+    if (found != counts_.end() && --found->second == 0) counts_.erase(found);
+  }
+
+ private:
+  const std::size_t limit_;
+  std::mutex mutex_;
+  std::map<PeerAddress, std::size_t> counts_;
+};
+
+}  // namespace corral::http
