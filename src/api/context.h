@@ -16,8 +16,9 @@ struct Context {
   ModelFinder& models;
   async::Timers& timers;
   std::string version;
-  std::uint64_t max_body_bytes = 256ull << 20;
+  std::uint64_t max_body_bytes = 32ull << 20;
   config::LiveSettings* settings = nullptr;  // none: the server can't be configured over HTTP
+  std::size_t max_event_readers = 256;
 };
 
 }  // namespace corral::api

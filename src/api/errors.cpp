@@ -8,7 +8,7 @@ const std::error_category& error_category() {
   static constexpr ErrorRow kRows[] = {
       {"invalid_api_key", ErrorKind::unauthorized}, {"forbidden_origin", ErrorKind::forbidden},
       {"forbidden_host", ErrorKind::forbidden},     {"invalid_value", ErrorKind::invalid_request},
-      {"request_not_found", ErrorKind::not_found},
+      {"request_not_found", ErrorKind::not_found},  {"too_many_readers", ErrorKind::unavailable},
   };
   static const TableCategory category("api", kRows);
   return category;

@@ -11,6 +11,7 @@ enum class errc {
   forbidden_host,
   unknown_view,  // of events
   request_not_found,
+  too_many_readers,  // of events
 };
 
 }  // namespace corral::api

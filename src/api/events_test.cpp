@@ -86,6 +86,20 @@ TEST_F(EventsApiTest, FirstEventIsHealthsPictureUnderEveryPrefix) {
   }
 }
 
+TEST_F(EventsApiTest, ReadersAreBoundedOverAllPrefixesAndViews) {
+  std::vector<std::unique_ptr<Listener>> listeners;
+  for (std::size_t i = 0; i < context.max_event_readers; ++i)
+    listeners.push_back(listen(i % 2 == 0 ? "/v1/events" : "/api/v1/events?view=snapshots"));
+  EXPECT_FALSE(listeners.back()->names().empty());
+  const auto refused = get("/events");
+  EXPECT_EQ(refused.status, 503u);
+  EXPECT_EQ(refused.error("code"), "too_many_readers");
+  EXPECT_THAT(refused.error("message"), HasSubstr("max_event_readers"));
+  listeners.pop_back();
+  settle();
+  EXPECT_THAT(listen()->names(), ElementsAre("snapshot"));
+}
+
 TEST_F(EventsApiTest, ALoadIsToldStepByStep) {
   const auto listener = listen();
   EXPECT_THAT(listener->names(), ElementsAre("snapshot"));

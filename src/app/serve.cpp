@@ -162,7 +162,14 @@ class Application {
                 backends::OptionStore(settings.state_dir / "recipe_options.json"), &gauge_),
         forwarder_(router_, timers_),
         models_(registry_, offload_, timers_),
-        context_{router_, forwarder_, models_, timers_, std::string(kVersion), settings.max_body_bytes.value(), &live},
+        context_{router_,
+                 forwarder_,
+                 models_,
+                 timers_,
+                 std::string(kVersion),
+                 settings.max_body_bytes.value(),
+                 &live,
+                 static_cast<std::size_t>(settings.max_event_readers)},
         api_(api::make_api(context_)),
         access_(*api_, access_options(settings)),
         server_(loops_, access_, server_options(settings)),
@@ -207,6 +214,12 @@ class Application {
   static http::ServerOptions server_options(const config::ServeSettings& settings) {
     http::ServerOptions options;
     options.max_body_bytes = settings.max_body_bytes.value();
+    options.max_bodies_bytes = settings.max_bodies_bytes.value();
+    options.max_connections = static_cast<std::size_t>(settings.max_connections);
+    options.max_connections_per_address = static_cast<std::size_t>(settings.max_connections_per_address);
+    options.head_timeout = settings.head_timeout;
+    options.body_pace.grace = settings.slow_client_timeout;
+    options.answer_pace.grace = settings.slow_client_timeout;
     return options;
   }
 

@@ -32,6 +32,12 @@ struct ServeSettings {
   std::string api_key;  // empty: nobody is asked for one. Never to be printed
   bool allow_open = false;
   Bytes max_body_bytes;
+  Bytes max_bodies_bytes;  // of all requests under way; 0: no limit
+  int max_connections = 0;
+  int max_connections_per_address = 0;  // 0: no limit
+  int max_event_readers = 0;
+  Millis head_timeout{};
+  Millis slow_client_timeout{};
   int io_threads = 0;  // 0: as many as fit the machine
 
   // Which models there are.

@@ -102,3 +102,48 @@ test("a body of megabytes is taken, one over the limit loads nothing", async () 
     await small.stop();
   }
 });
+
+test("heads that two servers could read in two ways are refused, and nothing of a body passes as a request", async () => {
+  const next = "GET /v1/smuggled HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  const post = (...fields) => `POST ${chat} HTTP/1.1\r\n${fields.map((field) => field + "\r\n").join("")}\r\n${next}`;
+  const host = "Host: localhost";
+  const heads = [
+    [post(host, "Transfer-Encoding: xchunked"), 501], [post(host, "Transfer-Encoding: gzip"), 501],
+    [post(host, "Transfer-Encoding: gzip, chunked"), 501], [post(host, "Transfer-Encoding: gzip", "Transfer-Encoding: chunked"), 501],
+    [post(host, "Transfer-Encoding:"), 400], [post(host, "Transfer-Encoding:", "Transfer-Encoding: gzip"), 400],
+    [post(host, "Transfer-Encoding: chunked, chunked"), 400], [post(host, "Transfer-Encoding: chunked, gzip"), 400],
+    [post(host, "Transfer-Encoding: chunked", "Content-Length: 4"), 400], [post(host, "Content-Length: 4", "Transfer-Encoding: gzip"), 400],
+    [post(host, "Content-Length: 4", "Content-Length: 5"), 400], [post(host, "Content-Length: 0x4"), 400],
+    [post(), 400], [post("Host:"), 400], [post(host, host), 400], [post("Host: a b"), 400], [post("Host: a@localhost"), 400],
+    [`GET nothing HTTP/1.1\r\n${host}\r\n\r\n`, 400], [`CONNECT localhost:80 HTTP/1.1\r\n${host}\r\n\r\n`, 400],
+    [`GET http://evil.example/v1/models HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`, 403],
+    [`GET http://localhost/v1/models/ HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`, 200],
+    [`HEAD ${chat} HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`, 405],
+    [`GET /v1/health HTTP/1.1\r\n${host}\r\n${"a:\r\n".repeat(5000)}\r\n`, 431],
+  ];
+  for (const [head, status] of heads) {
+    const answer = await raw(head);
+    assert.match(answer, new RegExp(`^HTTP/1.1 ${status}`), head);
+    assert.ok(!answer.includes("smuggled"), answer);
+  }
+  assert.deepEqual((await server.loaded()).map((entry) => entry.pid), [resident]);
+});
+
+test("large bodies share a budget: one too many is told to come again, small ones don't notice", async () => {
+  const small = await Server.start("--max-bodies-bytes", "1MiB");
+  try {
+    const open = [];
+    for (let i = 0; i < 3; ++i) {
+      const socket = connect(small.port, "127.0.0.1");
+      const answered = new Promise((resolve) => socket.once("data", (data) => resolve(String(data))));
+      socket.on("error", () => {});
+      socket.write(`POST ${chat} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 600000\r\n\r\n${"x".repeat(590_000)}`);
+      open.push({ socket, answered });
+    }
+    assert.match(await Promise.race(open.map(({ answered }) => answered)), /^HTTP\/1.1 503[^]*max_bodies_bytes/);
+    assert.equal((await small.chat("tiny-llama", "hi")).status, 200);
+    for (const { socket } of open) socket.destroy();
+  } finally {
+    await small.stop();
+  }
+});

@@ -9,8 +9,14 @@
 //   settings   limits changed
 //   shutdown   the last one
 //
+// No more than max_event_readers at once: one costs little, but each change is written out for each of them.
+//
 // ?view=snapshots sends snapshots only: one when something changed, at most ten a second, and one each second anyway,
 // for who shows the whole at all times.
+#include <atomic>
+
+#include <fmt/format.h>
+
 #include "api/admin/health.h"
 #include "api/errors.h"
 #include "api/routes.h"
@@ -25,6 +31,25 @@ namespace {
 constexpr Millis kKeepAlive{15'000};
 constexpr Millis kSnapshotInterval{1'000};
 constexpr Millis kShortestInterval{100};
+
+// Of readers. On any loop.
+class Places {
+ public:
+  explicit Places(std::size_t limit) : limit_(limit) {}
+  std::size_t limit() const { return limit_; }
+  // To be held as long as somebody reads; none when all are taken. `places` lives as long as any of them.
+  static std::shared_ptr<void> take(const std::shared_ptr<Places>& places) {
+    if (places->taken_.fetch_add(1) >= places->limit_) {
+      places->taken_.fetch_sub(1);
+      return nullptr;
+    }
+    return {places.get(), [places](void*) { places->taken_.fetch_sub(1); }};
+  }
+
+ private:
+  const std::size_t limit_;
+  std::atomic<std::size_t> taken_ = 0;
+};
 
 // Writes the members of one event into an open object and says what it is called.
 struct EventWriter {
@@ -72,7 +97,8 @@ void append_snapshot(std::string& text, const Context& context, const router::Up
 
 class EventFeed final : public http::BodySource {
  public:
-  explicit EventFeed(Context& context) : context_(context), reader_(context.router) {}
+  EventFeed(Context& context, std::shared_ptr<void> place)
+      : context_(context), place_(std::move(place)), reader_(context.router) {}
 
   async::Task<Result<std::string_view>> read() override {
     text_.clear();
@@ -96,6 +122,7 @@ class EventFeed final : public http::BodySource {
   }
 
   Context& context_;
+  const std::shared_ptr<void> place_;
   router::EventReader reader_;
   std::string text_;
   std::string payload_;
@@ -105,7 +132,8 @@ class EventFeed final : public http::BodySource {
 // Snapshots, whenever something changed and now and then.
 class SnapshotFeed final : public http::BodySource {
  public:
-  explicit SnapshotFeed(Context& context) : context_(context), reader_(context.router) {}
+  SnapshotFeed(Context& context, std::shared_ptr<void> place)
+      : context_(context), place_(std::move(place)), reader_(context.router) {}
 
   async::Task<Result<std::string_view>> read() override {
     text_.clear();
@@ -121,26 +149,39 @@ class SnapshotFeed final : public http::BodySource {
 
  private:
   Context& context_;
+  const std::shared_ptr<void> place_;
   router::EventReader reader_;
   std::optional<MonoTime> last_;
   std::string text_;
   bool ended_ = false;
 };
 
-async::Task<http::Response> events(Context& context, http::Request request) {
+async::Task<http::Response> events(Context& context, std::shared_ptr<Places> places, http::Request request) {
   const auto view = http::query_value(request.head.query(), "view").value_or("changes");
-  if (view == "changes") co_return http::Response::event_stream(std::make_unique<EventFeed>(context));
-  if (view == "snapshots") co_return http::Response::event_stream(std::make_unique<SnapshotFeed>(context));
-  const Error error(make_error_code(errc::unknown_view), "'view' is 'changes' or 'snapshots', not '" + view + "'",
-                    "view");
-  co_return protocol::error_response(error);
+  if (view != "changes" && view != "snapshots") {
+    const Error error(make_error_code(errc::unknown_view), "'view' is 'changes' or 'snapshots', not '" + view + "'",
+                      "view");
+    co_return protocol::error_response(error);
+  }
+  auto place = Places::take(places);
+  if (!place) {
+    Error error(
+        make_error_code(errc::too_many_readers),
+        fmt::format("all {} readers of events are taken; close one, or raise max_event_readers", places->limit()));
+    error.retry_after = std::chrono::seconds(1);
+    co_return protocol::error_response(error);
+  }
+  if (view == "changes") co_return http::Response::event_stream(std::make_unique<EventFeed>(context, std::move(place)));
+  co_return http::Response::event_stream(std::make_unique<SnapshotFeed>(context, std::move(place)));
 }
 
 }  // namespace
 
 void add_events(std::vector<http::Route>& routes, Context& context) {
-  add_core(routes, "GET", "events",
-           [&context](http::Request request, http::PathParams) { return events(context, std::move(request)); });
+  const auto places = std::make_shared<Places>(context.max_event_readers);
+  add_core(routes, "GET", "events", [&context, places](http::Request request, http::PathParams) {
+    return events(context, places, std::move(request));
+  });
 }
 
 }  // namespace corral::api
