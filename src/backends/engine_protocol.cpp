@@ -81,7 +81,10 @@ void write(json::Writer& out, const MemoryEstimate& estimate) {
   out.begin_object().key("devices").begin_array();
   for (const auto& device : estimate.devices) {
     out.begin_object().field("device", device.device).field("weights", device.weights).field("kv", device.kv);
-    out.field("compute", device.compute).field("total", device.total()).field("have", device.have).end_object();
+    out.field("compute", device.compute).field("total", device.total()).field("have", device.have);
+    if (!device.pci.empty()) out.field("pci", device.pci);
+    if (device.integrated) out.field("integrated", true);
+    out.end_object();
   }
   out.end_array().field("process", estimate.process).field("mapped", estimate.mapped);
   out.field("in_place", estimate.in_place).field("total", estimate.total()).field("resident", estimate.resident());
@@ -92,7 +95,9 @@ MemoryEstimate read_memory_estimate(const json::Value& from) {
   MemoryEstimate estimate;
   each_of(from, "devices", [&](const json::Value& device) {
     estimate.devices.push_back({std::string(json::text_or(device, "device", "")), count(device, "weights"),
-                                count(device, "kv"), count(device, "compute"), count(device, "have")});
+                                count(device, "kv"), count(device, "compute"), count(device, "have"),
+                                std::string(json::text_or(device, "pci", "")),
+                                json::bool_or(device, "integrated", false)});
   });
   estimate.process = count(from, "process");
   estimate.mapped = count(from, "mapped");

@@ -21,6 +21,8 @@ struct DeviceMemory {
   std::uint64_t kv = 0;       // the context: KV cells, recurrent states
   std::uint64_t compute = 0;  // intermediate results and outputs of a full pass
   std::uint64_t have = 0;     // all memory of the device; 0: not known
+  std::string pci = {};       // its PCI address, "0000:c1:00.0"; empty: not known, or none
+  bool integrated = false;    // a GPU that computes in the machine's memory
 
   std::uint64_t total() const { return weights + kv + compute; }
   friend bool operator==(const DeviceMemory&, const DeviceMemory&) = default;

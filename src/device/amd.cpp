@@ -45,6 +45,15 @@ std::optional<unsigned> card_number(const std::string& name) {
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
+// Where the kernel sees it: "PCI_SLOT_NAME=0000:03:00.0".
+std::string pci_of(const fs::path& card) {
+  constexpr std::string_view kKey = "PCI_SLOT_NAME=";
+  std::ifstream file(card / "uevent");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(kKey)) return line.substr(kKey.size());
+  return {};
+}
+
 // The folders of AMD's cards, in the order of their numbers.
 std::vector<fs::path> cards_in(const fs::path& drm) {
   std::vector<std::pair<unsigned, fs::path>> found;
@@ -80,8 +89,9 @@ Result<MemoryPools> AmdProbe::read() {
     const auto id = fmt::format("amdgpu{}", index);
     auto name = line_of(cards[index] / "product_name");
     if (name.empty()) name = fmt::format("AMD GPU {}", line_of(cards[index] / "device"));
-    add(cards[index], "vram", {id, name, PoolKind::gpu}, pools);
-    add(cards[index], "gtt", {id + "-gtt", name, PoolKind::shared}, pools);
+    const auto pci = pci_of(cards[index]);
+    add(cards[index], "vram", {.id = id, .name = name, .kind = PoolKind::gpu, .pci = pci}, pools);
+    add(cards[index], "gtt", {.id = id + "-gtt", .name = name, .kind = PoolKind::shared, .pci = pci}, pools);
   }
   if (pools.empty()) return fail(errc::malformed, "the memory of no AMD GPU can be read");
   return pools;

@@ -44,6 +44,7 @@ TEST_F(AmdTest, TellsMemoryOfEachCard) {
   write(drm + "card0-DP-1/device/vendor", "0x1002\n");
   write(drm + "card10/device/vendor", "0x1002\n");
   write(drm + "card10/device/device", "0x744c\n");
+  write(drm + "card10/device/uevent", "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n");
   write(drm + "card10/device/mem_info_vram_total", "25753026560\n");
   write(drm + "card10/device/mem_info_vram_used", "27119616\n");
   write(drm + "card2/device/vendor", "0x1002\n");
@@ -57,7 +58,7 @@ TEST_F(AmdTest, TellsMemoryOfEachCard) {
   EXPECT_EQ(*pools, (MemoryPools{
                         {"amdgpu0", "AMD Radeon Graphics", PoolKind::gpu, 536870912, 0},
                         {"amdgpu0-gtt", "AMD Radeon Graphics", PoolKind::shared, 16106127360, 16086127360},
-                        {"amdgpu1", "AMD GPU 0x744c", PoolKind::gpu, 25753026560, 25725906944},
+                        {"amdgpu1", "AMD GPU 0x744c", PoolKind::gpu, 25753026560, 25725906944, "0000:03:00.0"},
                     }));
 }
 

@@ -82,6 +82,20 @@ int nvmlDeviceGetName(NvmlDevice device, char* name, unsigned size) {
   return kNvmlSuccess;
 }
 
+int nvmlDeviceGetPciInfo_v3(NvmlDevice device, NvmlPci* pci) {
+  if (index_of(device) > 1) return kNvmlNotSupported;  // parts have no address of their own
+  const std::string text = "0000000" + std::to_string(index_of(device)) + ":C1:00.0";
+  std::strncpy(pci->bus_id, text.c_str(), sizeof pci->bus_id);
+  return kNvmlSuccess;
+}
+
+int nvmlDeviceGetUUID(NvmlDevice device, char* uuid, unsigned size) {
+  const auto index = index_of(device);
+  const std::string text = index > 1 ? "MIG-1fe-" + std::to_string(index - 2) : "GPU-0ab-" + std::to_string(index);
+  std::strncpy(uuid, text.c_str(), size);
+  return kNvmlSuccess;
+}
+
 #ifdef CORRAL_FAKE_NVML_OLD
 #define nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v0
 #endif

@@ -19,6 +19,9 @@ struct MemoryPool {
   PoolKind kind = PoolKind::ram;
   std::uint64_t total = 0;      // 0: not known
   std::uint64_t available = 0;  // without pushing anybody out
+  // What it is, whatever it is called by whom; empty where that isn't known.
+  std::string pci = {};   // of its GPU: "0000:c1:00.0"
+  std::string uuid = {};  // as the driver says it: "GPU-...", "MIG-..."
 
   friend bool operator==(const MemoryPool&, const MemoryPool&) = default;
 };

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "device/pool_match.h"
+
 namespace corral::device {
 namespace {
 
@@ -51,6 +53,15 @@ struct Answer {
   std::string_view strange;  // the first line of another kind
 };
 
+// Takes the first field off `line`, if it is of that sort.
+std::string take_first(std::string_view& line, bool (*is_sort)(std::string_view)) {
+  const auto comma = line.find(',');
+  const auto field = trim(line.substr(0, comma));
+  if (comma == std::string_view::npos || !is_sort(field)) return {};
+  line = line.substr(comma + 1);
+  return std::string(field);
+}
+
 // Takes a line with a GPU. False for a line of another kind.
 bool add_line(std::string_view line, Answer& answer) {
   std::array<std::string_view, 3> fields;  // free, used, total
@@ -71,8 +82,14 @@ bool add_line(std::string_view line, Answer& answer) {
   }
   const auto [free, used, total] = numbers;
   if (total && (free || (used && *used <= *total))) {
-    answer.pools.push_back({fmt::format("gpu{}", *index), std::string(trim(line.substr(comma + 1))), PoolKind::gpu,
-                            *total * kMiB, free.value_or(*total - used.value_or(0)) * kMiB});
+    MemoryPool pool{.id = fmt::format("gpu{}", *index), .kind = PoolKind::gpu};
+    std::string_view rest = line.substr(comma + 1);
+    pool.pci = take_first(rest, [](std::string_view text) { return !pci_address(text).empty(); });
+    pool.uuid = take_first(rest, [](std::string_view text) { return text.starts_with("GPU-"); });
+    pool.name = trim(rest);
+    pool.total = *total * kMiB;
+    pool.available = free.value_or(*total - used.value_or(0)) * kMiB;
+    answer.pools.push_back(std::move(pool));
   } else if (answer.trouble.empty()) {
     answer.trouble = trouble;
   }
@@ -106,7 +123,7 @@ async::Task<Result<MemoryPools>> NvidiaSmiSource::sample() {
   std::string output;
   proc::ChildSpec spec;
   spec.name = "nvidia-smi";
-  spec.argv = {options_.program, "--query-gpu=index,name,memory.total,memory.used,memory.free",
+  spec.argv = {options_.program, "--query-gpu=index,pci.bus_id,uuid,name,memory.total,memory.used,memory.free",
                "--format=csv,noheader,nounits"};
   spec.on_line = [&output](const proc::LogLine& line) {
     output.append(line.text).push_back('\n');  // which channel a complaint takes depends on the version

@@ -16,9 +16,9 @@ struct NvidiaSmiOptions {
   Millis deadline{10'000};
 };
 
-// The program's answer, one GPU in each line: index, name, total, used, free, in MiB. GPUs that don't tell their memory
-// are left out, other lines too. Errors: malformed when no line is such a line, absent for none, failed when only GPUs
-// in trouble are there.
+// The program's answer, one GPU in each line: index, PCI address, UUID, name, total, used, free, in MiB. GPUs that
+// don't tell their memory are left out, other lines too. Errors: malformed when no line is such a line, absent for
+// none, failed when only GPUs in trouble are there.
 Result<MemoryPools> parse_nvidia_smi(std::string_view output);
 
 class NvidiaSmiSource final : public PoolSource {

@@ -24,6 +24,14 @@ TEST(NvidiaSmiOutput, OneLineForEachGpu) {
                                  {"gpu1", "NVIDIA GeForce RTX 3090", PoolKind::gpu, 24576 * kMiB, 22818 * kMiB}}));
 }
 
+TEST(NvidiaSmiOutput, SaysWhatAGpuIs) {
+  const auto pools = parse_nvidia_smi(
+      "0, 00000000:C1:00.0, GPU-3f1c2d7e-64f0-9b8a-0f8e-0a6a1c1c1c1c, NVIDIA H100 80GB HBM3, 81559, 0, 81008\n");
+  ASSERT_TRUE(pools);
+  EXPECT_EQ(*pools, (MemoryPools{{"gpu0", "NVIDIA H100 80GB HBM3", PoolKind::gpu, 81559 * kMiB, 81008 * kMiB,
+                                  "00000000:C1:00.0", "GPU-3f1c2d7e-64f0-9b8a-0f8e-0a6a1c1c1c1c"}}));
+}
+
 TEST(NvidiaSmiOutput, NameMayHoldCommasAndFreeMayBeMissing) {
   const auto pools = parse_nvidia_smi("10, A name, with a comma, 1000, 400, [N/A]\r\n");
   ASSERT_TRUE(pools);
@@ -104,14 +112,15 @@ class NvidiaSmiTest : public testing::Test {
 
 TEST_F(NvidiaSmiTest, AsksForWhatItUnderstands) {
   play([](proc::FakeProcess& process) {
-    process.print("0, NVIDIA L4, 23034, 4, 22569");
+    process.print("0, 00000000:C1:00.0, GPU-3f1c2d7e, NVIDIA L4, 23034, 4, 22569");
     process.print("a warning", true);
     process.exit(0);
   });
   const auto pools = sample();
   ASSERT_TRUE(pools) << pools.error().message;
   EXPECT_EQ(pools->front().available, 22569 * kMiB);
-  const std::vector<std::string> argv{"nvidia-smi", "--query-gpu=index,name,memory.total,memory.used,memory.free",
+  const std::vector<std::string> argv{"nvidia-smi",
+                                      "--query-gpu=index,pci.bus_id,uuid,name,memory.total,memory.used,memory.free",
                                       "--format=csv,noheader,nounits"};
   EXPECT_EQ(spawner_.processes()[0]->spec().argv, argv);
 }

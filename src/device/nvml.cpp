@@ -12,6 +12,7 @@ namespace corral::device {
 namespace {
 
 constexpr unsigned kNameBytes = 96;
+constexpr unsigned kUuidBytes = 96;
 
 template <typename F>
 bool find(void* handle, const char* name, F& function) {
@@ -41,7 +42,17 @@ struct NvmlProbe::Library {
     NvmlMemory memory{};
     status = memory_info(device, &memory);
     if (status != kNvmlSuccess || memory.total == 0) return std::nullopt;
-    return MemoryPool{std::move(id), name_of(device), PoolKind::gpu, memory.total, memory.free};
+    return MemoryPool{std::move(id), name_of(device), PoolKind::gpu,  memory.total,
+                      memory.free,   pci_of(device),  uuid_of(device)};
+  }
+
+  std::string pci_of(NvmlDevice device) const {
+    NvmlPci pci{};
+    return pci_info && pci_info(device, &pci) == kNvmlSuccess ? pci.bus_id : "";
+  }
+  std::string uuid_of(NvmlDevice device) const {
+    std::array<char, kUuidBytes> uuid{};
+    return uuid_text && uuid_text(device, uuid.data(), uuid.size() - 1) == kNvmlSuccess ? uuid.data() : "";
   }
 
   // Of a GPU that is divided. From inside a container that was given a part the whole can't even be asked.
@@ -52,7 +63,10 @@ struct NvmlProbe::Library {
       NvmlDevice part = nullptr;
       int status = kNvmlSuccess;
       if (part_at(device, index, &part) != kNvmlSuccess) continue;
-      if (auto found = pool(part, fmt::format("{}-mig{}", id, index), status)) pools.push_back(std::move(*found));
+      auto found = pool(part, fmt::format("{}-mig{}", id, index), status);
+      if (!found) continue;
+      found->pci = pci_of(device);
+      pools.push_back(std::move(*found));
     }
   }
 
@@ -66,6 +80,8 @@ struct NvmlProbe::Library {
   int (*name_text)(NvmlDevice, char*, unsigned) = nullptr;
   int (*memory_info)(NvmlDevice, NvmlMemory*) = nullptr;
   // Missing in old drivers.
+  int (*pci_info)(NvmlDevice, NvmlPci*) = nullptr;
+  int (*uuid_text)(NvmlDevice, char*, unsigned) = nullptr;
   int (*part_count)(NvmlDevice, unsigned*) = nullptr;
   int (*part_at)(NvmlDevice, unsigned, NvmlDevice*) = nullptr;
 };
@@ -82,6 +98,8 @@ Result<> NvmlProbe::open() {
                         find(handle, "nvmlDeviceGetName", library->name_text) &&
                         find(handle, "nvmlDeviceGetMemoryInfo", library->memory_info);
   if (!complete) return fail(errc::failed, fmt::format("{} lacks a function that is needed", options_.library));
+  find(handle, "nvmlDeviceGetPciInfo_v3", library->pci_info);
+  find(handle, "nvmlDeviceGetUUID", library->uuid_text);
   find(handle, "nvmlDeviceGetMaxMigDeviceCount", library->part_count);
   find(handle, "nvmlDeviceGetMigDeviceHandleByIndex", library->part_at);
   const int status = library->init();

@@ -9,6 +9,12 @@ struct NvmlMemory {
   unsigned long long total, free, used;  // bytes
 };
 
+struct NvmlPci {
+  char old_bus_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];  // "00000000:C1:00.0"
+};
+
 enum NvmlStatus : int {
   kNvmlSuccess = 0,
   kNvmlNotSupported = 3,

@@ -28,8 +28,9 @@ class NvmlTest : public testing::Test {
 TEST_F(NvmlTest, TellsEachGpu) {
   const auto pools = probe_.read();
   ASSERT_TRUE(pools) << pools.error().message;
-  const MemoryPools expected{{"gpu0", "Fake GPU 0", PoolKind::gpu, 80 * kGiB, 70 * kGiB},
-                             {"gpu1", "Fake GPU 1", PoolKind::gpu, 80 * kGiB, 70 * kGiB}};
+  const MemoryPools expected{
+      {"gpu0", "Fake GPU 0", PoolKind::gpu, 80 * kGiB, 70 * kGiB, "00000000:C1:00.0", "GPU-0ab-0"},
+      {"gpu1", "Fake GPU 1", PoolKind::gpu, 80 * kGiB, 70 * kGiB, "00000001:C1:00.0", "GPU-0ab-1"}};
   EXPECT_EQ(*pools, expected);
   EXPECT_EQ(probe_.read().value(), expected);
 }
@@ -115,6 +116,8 @@ TEST_F(NvmlTest, DividedGpuIsSeenAsItsParts) {
   EXPECT_EQ((*pools)[0].id, "gpu0-mig0");
   EXPECT_EQ((*pools)[1].id, "gpu0-mig1");
   EXPECT_EQ((*pools)[2].id, "gpu1");
+  EXPECT_EQ((*pools)[1].pci, "00000000:C1:00.0") << "of the whole";
+  EXPECT_EQ((*pools)[1].uuid, "MIG-1fe-1") << "its own";
 }
 
 // A driver that hangs holds up nobody; when it comes back it is asked again.

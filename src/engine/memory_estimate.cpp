@@ -63,9 +63,12 @@ class Sum {
     if (device == nullptr) return estimate_.devices.front();
     const auto [place, is_new] = places_.emplace(device, estimate_.devices.size());
     if (is_new) {
-      std::size_t free = 0, total = 0;
-      ggml_backend_dev_memory(device, &free, &total);
-      estimate_.devices.push_back({.device = name_of(device), .have = total});
+      ggml_backend_dev_props props{};
+      ggml_backend_dev_get_props(device, &props);
+      estimate_.devices.push_back({.device = name_of(device),
+                                   .have = props.memory_total,
+                                   .pci = props.device_id != nullptr ? props.device_id : "",
+                                   .integrated = props.type == GGML_BACKEND_DEVICE_TYPE_IGPU});
     }
     return estimate_.devices[place->second];
   }

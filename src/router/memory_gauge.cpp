@@ -16,20 +16,13 @@ residency::MemorySampled sampled(const device::MemoryPools& pools) {
   return event;
 }
 
-// Engines number GPUs as the driver does, behind the name of their interface to it.
-residency::PoolId pool_of(const std::string& device) {
-  const auto digits = device.find_first_of("0123456789");
-  if (digits == std::string::npos) return residency::PoolId(device == "cpu" ? std::string(kHostPool) : device);
-  return residency::PoolId("gpu" + device.substr(digits));
-}
-
 }  // namespace
 
 async::Task<residency::MemorySampled> MonitorGauge::sample() {
-  const auto pools = co_await monitor_.sample();
+  seen_ = co_await monitor_.sample();
   has_gpu_ =
-      has_gpu_ || !std::ranges::all_of(pools, [](const auto& pool) { return pool.kind == device::PoolKind::ram; });
-  co_return sampled(pools);
+      has_gpu_ || !std::ranges::all_of(seen_, [](const auto& pool) { return pool.kind == device::PoolKind::ram; });
+  co_return sampled(seen_);
 }
 
 // A GPU that wakes up slowly is late for the first sample, so where none was seen the next question looks again.
@@ -42,14 +35,30 @@ void MonitorGauge::watch(OnSample on_sample) {
   monitor_.watch(kInterval, [tell = std::move(on_sample)](const device::MemoryPools& pools) { tell(sampled(pools)); });
 }
 
-residency::MemoryUse memory_use(const MemoryEstimate& estimate) {
+async::Task<residency::MemoryUse> MonitorGauge::use_of(MemoryEstimate estimate) {
+  if (estimate.devices.size() > 1 && !has_gpu_) co_await sample();
+  co_return memory_use(estimate, seen_, visible_);
+}
+
+residency::MemoryUse memory_use(const MemoryEstimate& estimate, std::span<const device::MemoryPool> pools,
+                                const device::VisibleDevices& visible) {
   residency::MemoryUse use;
   for (std::size_t i = 0; i < estimate.devices.size(); ++i) {
     const DeviceMemory& device = estimate.devices[i];
     // The host also holds the process and the pages of the file that are in use; those count as available again as soon
     // as it has gone.
     const std::uint64_t total = i == 0 ? estimate.resident() : device.total();
-    use.push_back({pool_of(device.device), total, std::min(total, device.kv + device.compute)});
+    const std::uint64_t dynamic = std::min(total, device.kv + device.compute);
+    std::string id = device::pool_of(device, pools, visible);
+    if (id.empty()) id = device.device;
+    // Several devices may compute in one memory.
+    const auto known = std::ranges::find(use, residency::PoolId(id), [](const auto& one) { return one.pool; });
+    if (known == use.end()) {
+      use.push_back({residency::PoolId(std::move(id)), total, dynamic});
+    } else {
+      known->total += total;
+      known->dynamic += dynamic;
+    }
   }
   return use;
 }

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "async/task.h"
 #include "base/memory_estimate.h"
 #include "device/memory_monitor.h"
+#include "device/pool_match.h"
 #include "residency/event.h"
 
 namespace corral::router {
@@ -26,23 +29,31 @@ class MemoryGauge {
   // From now on every other second, until unwatch().
   virtual void watch(OnSample on_sample) = 0;
   virtual void unwatch() = 0;
+  // What a load takes of each memory, by the names that samples have. Takes a sample where none was taken and the load
+  // isn't the host's alone.
+  virtual async::Task<residency::MemoryUse> use_of(MemoryEstimate estimate) = 0;
 };
 
 // The real one. `monitor` must outlive it.
 class MonitorGauge final : public MemoryGauge {
  public:
-  explicit MonitorGauge(device::MemoryMonitor& monitor) : monitor_(monitor) {}
+  explicit MonitorGauge(device::MemoryMonitor& monitor, device::VisibleDevices visible = device::visible_devices())
+      : monitor_(monitor), visible_(std::move(visible)) {}
   async::Task<residency::MemorySampled> sample() override;
   async::Task<Device> devices() override;
   void watch(OnSample on_sample) override;
   void unwatch() override { monitor_.unwatch(); }
+  async::Task<residency::MemoryUse> use_of(MemoryEstimate estimate) override;
 
  private:
   device::MemoryMonitor& monitor_;
-  bool has_gpu_ = false;  // one was seen
+  const device::VisibleDevices visible_;
+  device::MemoryPools seen_;  // by the latest sample
+  bool has_gpu_ = false;      // one was seen
 };
 
-// What a load takes of each memory, by the names that samples have: "cpu" is "ram", "cuda0" is "gpu0".
-residency::MemoryUse memory_use(const MemoryEstimate& estimate);
+// What a load takes of each of these memories; a device that none of them is keeps its own name. Pure.
+residency::MemoryUse memory_use(const MemoryEstimate& estimate, std::span<const device::MemoryPool> pools,
+                                const device::VisibleDevices& visible = {});
 
 }  // namespace corral::router

@@ -13,6 +13,7 @@ class FakeGauge final : public MemoryGauge {
   void watch(OnSample on_sample) override { watcher = std::move(on_sample); }
   void unwatch() override { watcher = {}; }
 
+  async::Task<residency::MemoryUse> use_of(MemoryEstimate estimate) override { co_return memory_use(estimate, {}); }
   async::Task<Device> devices() override { co_return has_gpu ? Device::cpu | Device::gpu : Device::cpu; }
 
   residency::MemorySampled now() const {
@@ -220,8 +221,25 @@ TEST(MemoryUse, NamesMemoriesAsTheMonitorDoes) {
   MemoryEstimate estimate{.devices = {{.device = "cpu", .weights = 10, .kv = 4, .compute = 1},
                                       {.device = "cuda1", .weights = 100, .kv = 20, .compute = 3}}};
   estimate.process = 5;
+  const device::MemoryPools pools = {{"ram", "RAM", device::PoolKind::ram, 1000, 900},
+                                     {"gpu0", "A", device::PoolKind::gpu, 500, 400},
+                                     {"gpu1", "B", device::PoolKind::gpu, 500, 400}};
   const residency::MemoryUse expected = {{residency::PoolId("ram"), 20, 5}, {residency::PoolId("gpu1"), 123, 23}};
-  EXPECT_EQ(memory_use(estimate), expected);
+  EXPECT_EQ(memory_use(estimate, pools), expected);
+}
+
+// What an engine calls its second device need not be the driver's second one.
+TEST(MemoryUse, GoesByWhatADeviceIs) {
+  const MemoryEstimate estimate{.devices = {{.device = "cpu", .weights = 10},
+                                            {.device = "cuda0", .weights = 100, .pci = "0000:c1:00.0"},
+                                            {.device = "vulkan1", .weights = 50, .integrated = true},
+                                            {.device = "sycl0", .weights = 7}}};
+  const device::MemoryPools pools = {{"ram", "RAM", device::PoolKind::ram, 1000, 900},
+                                     {"gpu0", "A", device::PoolKind::gpu, 500, 400, "00000000:41:00.0"},
+                                     {"gpu1", "B", device::PoolKind::gpu, 500, 400, "00000000:C1:00.0"}};
+  const residency::MemoryUse expected = {
+      {residency::PoolId("ram"), 60, 0}, {residency::PoolId("gpu1"), 100, 0}, {residency::PoolId("sycl0"), 7, 0}};
+  EXPECT_EQ(memory_use(estimate, pools), expected);
 }
 
 }  // namespace

@@ -48,15 +48,17 @@ async::Task<void> ModelRouter::downsize(std::shared_ptr<Running> running) {
 // Where memory might be short, what the load will take; else it doesn't matter, and nobody waits for the answer.
 async::Task<residency::MemoryUse> ModelRouter::memory_of(const LoadSpec& spec) {
   if (gauge_ == nullptr) co_return residency::MemoryUse{};
-  if (const auto known = spec.backend->known_estimate(*spec.model, spec.load_options)) co_return memory_use(*known);
+  if (auto known = spec.backend->known_estimate(*spec.model, spec.load_options)) {
+    co_return co_await gauge_->use_of(std::move(*known));
+  }
   const auto sample = co_await gauge_->sample();
   const auto bound = spec.backend->rough_bound(*spec.model, spec.load_options);
   const auto may_be_short = [&](const residency::PoolSample& pool) {
     return pool.available <= bound && (has(spec.device, Device::gpu) || pool.pool.value() == kHostPool);
   };
   if (std::ranges::none_of(sample.pools, may_be_short) && !spec.eviction.auto_evict) co_return residency::MemoryUse{};
-  const auto asked = co_await spec.backend->estimate(spec.model, spec.load_options);
-  if (asked) co_return memory_use(*asked);
+  auto asked = co_await spec.backend->estimate(spec.model, spec.load_options);
+  if (asked) co_return co_await gauge_->use_of(std::move(*asked));
   log::warning("router", "what {} will take isn't known: {}", spec.name.value(), asked.error().message);
   co_return residency::MemoryUse{};
 }
