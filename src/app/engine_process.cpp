@@ -23,6 +23,7 @@
 #include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
+#include "config/load_options.h"
 #include "engine/backends.h"
 #include "engine/inference_engine.h"
 #include "engine/memory_estimate.h"
@@ -79,6 +80,14 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
   options.n_threads = static_cast<std::int32_t>(load.options.threads.value_or(0));
   options.n_gpu_layers = static_cast<std::int32_t>(load.options.gpu_layers.value_or(-1));
   if (const auto backend = load.options.llamacpp_backend.value_or("auto"); backend != "auto") options.backend = backend;
+  options.devices = load.options.devices.value_or(std::vector<std::string>());
+  if (load.options.split_mode == "none") options.split_mode = engine::SplitMode::none;
+  if (load.options.split_mode == "row") options.split_mode = engine::SplitMode::row;
+  // What isn't one was refused before anything was sent.
+  options.tensor_split =
+      config::parse_tensor_split(load.options.tensor_split.value_or("")).value_or(std::vector<float>());
+  options.main_gpu = static_cast<std::int32_t>(load.options.main_gpu.value_or(0));
+  if (load.options.swa_full) options.swa_full = *load.options.swa_full ? engine::Toggle::on : engine::Toggle::off;
   for (const std::string& adapter : load.options.lora.value_or(std::vector<std::string>())) {
     const auto [path, scale] = backends::parse_lora(adapter);
     options.loras.push_back({path.native(), scale});

@@ -229,6 +229,11 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo&, const LoadO
   if (resolved.llamacpp_backend == "") resolved.llamacpp_backend = "auto";
   if (resolved.llamacpp_backend == "cpu") resolved.gpu_layers = 0;
   if (resolved.lora && resolved.lora->empty()) resolved.lora.reset();
+  if (resolved.devices && resolved.devices->empty()) resolved.devices.reset();
+  for (const std::string_view usual : {"", "auto", "layer"})
+    if (resolved.split_mode == usual) resolved.split_mode.reset();
+  if (resolved.tensor_split == "") resolved.tensor_split.reset();
+  if (resolved.main_gpu == 0) resolved.main_gpu.reset();
   if (!resolved.speculative) resolved.speculative = kSpeculative;
   if (resolved.draft_model == "") resolved.draft_model.reset();
   if (resolved.flash_attention == "auto" || resolved.flash_attention == "") resolved.flash_attention.reset();

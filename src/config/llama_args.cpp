@@ -49,6 +49,17 @@ bool adapters(std::string_view value, L& options) {
   return true;
 }
 
+bool devices(std::string_view value, L& options) {
+  if (!options.devices) options.devices.emplace();
+  for (std::size_t begin = 0; begin <= value.size();) {
+    const auto end = std::min(value.find(',', begin), value.size());
+    if (end == begin) return false;
+    options.devices->emplace_back(value.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return true;
+}
+
 bool draft(std::string_view value, L& options) {
   options.draft_model = value;
   return !value.empty();
@@ -68,6 +79,11 @@ constexpr Flag kFlags[] = {
     {{"-np", "--parallel"}, whole<&L::parallel, kUnset>},
     {{"-t", "--threads"}, threads},
     {{"-ngl", "--gpu-layers", "--n-gpu-layers"}, whole<&L::gpu_layers, -1>},
+    {{"-dev", "--device"}, devices},
+    {{"-sm", "--split-mode"}, choice<&L::split_mode>},
+    {{"-ts", "--tensor-split"}, choice<&L::tensor_split>},
+    {{"-mg", "--main-gpu"}, whole<&L::main_gpu, kUnset>},
+    {{"--swa-full"}, nullptr, [](L& options) { options.swa_full = true; }},
     {{"--lora"}, adapters},
     {{"--lora-scaled"}, adapters},
     {{"-md", "--model-draft", "--spec-draft-model"}, draft},

@@ -45,6 +45,19 @@ TEST(LlamaArgs, HowTheCacheAndTheFileAreKept) {
   EXPECT_THAT(refused("--mlock=1"), HasSubstr("takes no value"));
 }
 
+TEST(LlamaArgs, HowSeveralGpusShareAModel) {
+  const auto options = parsed("-dev CUDA0,CUDA2 -sm row --tensor-split=3,1 -mg 1 --swa-full");
+  EXPECT_EQ(options.devices, (std::vector<std::string>{"CUDA0", "CUDA2"}));
+  EXPECT_EQ(options.split_mode, "row");
+  EXPECT_EQ(options.tensor_split, "3,1");
+  EXPECT_EQ(options.main_gpu, 1);
+  EXPECT_EQ(options.swa_full, true);
+  EXPECT_THAT(refused("-sm columns"), HasSubstr("'split_mode' must be one of auto, none, layer, row, not 'columns'"));
+  EXPECT_THAT(refused("-ts 3;1"), HasSubstr("'tensor_split' must be up to 16 shares"));
+  EXPECT_THAT(refused("-mg 99"), HasSubstr("'main_gpu'"));
+  EXPECT_THAT(refused("-dev ,"), HasSubstr("is no value for '-dev'"));
+}
+
 TEST(LlamaArgs, AutomaticStaysAutomatic) {
   const auto options = parsed("--n-gpu-layers all --threads -1 -np -1 -c 0");
   EXPECT_EQ(options.gpu_layers, -1);

@@ -19,6 +19,8 @@ using L = LoadOptions;
 constexpr double kLongestIdle = 365.0 * 24 * 3600;
 
 constexpr std::string_view kToggle[] = {"auto", "on", "off"};
+constexpr std::string_view kSplitModes[] = {"auto", "none", "layer", "row"};
+constexpr std::size_t kMostShares = 16;  // devices that libllama knows
 constexpr std::string_view kCacheTypes[] = {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "iq4_nl", "q5_1"};
 
 const std::array kOptions = {
@@ -58,6 +60,25 @@ const std::array kOptions = {
                .older_flag = "--llamacpp",
                .value_name = "NAME",
                .help = "What it computes with: auto, cpu to keep it off the GPU, cuda, vulkan, rocm or metal"},
+    LoadOption{.key = "devices",
+               .field = &L::devices,
+               .value_name = "NAME",
+               .help = "GPU to compute on, as the engine names it: CUDA0, Vulkan1; repeatable; all unless said"},
+    LoadOption{.key = "split_mode",
+               .field = &L::split_mode,
+               .choices = kSplitModes,
+               .value_name = "none|layer|row",
+               .help = "How several GPUs share it: by layers, by rows of its matrices, or one has all"},
+    LoadOption{.key = "tensor_split",
+               .field = &L::tensor_split,
+               .value_name = "N,N,...",
+               .help = "Shares of the GPUs, in their order; by free memory unless said"},
+    LoadOption{.key = "main_gpu",
+               .field = &L::main_gpu,
+               .min = 0,
+               .max = kMostShares - 1,
+               .value_name = "N",
+               .help = "The GPU that has all of it with split_mode none, counted from 0"},
     LoadOption{.key = "lora",
                .field = &L::lora,
                .names_files = true,
@@ -89,6 +110,9 @@ const std::array kOptions = {
                .choices = kCacheTypes,
                .value_name = "TYPE",
                .help = "How the KV cache keeps values; quantized ones need flash attention"},
+    LoadOption{.key = "swa_full",
+               .field = &L::swa_full,
+               .help = "Layers with a sliding window keep the whole context, so that every beginning can be shared"},
     LoadOption{.key = "mmap", .field = &L::mmap, .help = "Map the file instead of reading it"},
     LoadOption{.key = "mlock", .field = &L::mlock, .help = "Keep its pages in memory"},
     LoadOption{.key = "park_bytes",
@@ -250,7 +274,33 @@ const std::string* text_of(const LoadOption& option, const LoadOptions& options)
 
 }  // namespace
 
+Result<std::vector<float>> parse_tensor_split(std::string_view text) {
+  const auto wrong = [&] {
+    return fail(errc::invalid_value,
+                fmt::format("'tensor_split' must be up to {} shares from 0 on, as in \"3,1\", and not all 0; not '{}'",
+                            kMostShares, text),
+                "tensor_split");
+  };
+  std::vector<float> shares;
+  float sum = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto comma = std::min(rest.find(','), rest.size());
+    float share = 0;
+    const auto [stop, error] = std::from_chars(rest.data(), rest.data() + comma, share);
+    // A comma at the end has nothing behind it.
+    if (error != std::errc() || stop != rest.data() + comma || comma + 1 == rest.size()) return wrong();
+    if (!std::isfinite(share) || share < 0 || shares.size() == kMostShares) return wrong();
+    shares.push_back(share);
+    sum += share;
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  if (!shares.empty() && (sum <= 0 || !std::isfinite(sum))) return wrong();
+  return shares;
+}
+
 Result<> check(const LoadOptions& options) {
+  if (const auto shares = parse_tensor_split(options.tensor_split.value_or("")); !shares)
+    return std::unexpected(shares.error());
   for (const LoadOption& option : kOptions) {
     if (const auto* text = text_of(option, options); text && !option.choices.empty()) {
       const std::string_view word = text->empty() ? "auto" : std::string_view(*text);

@@ -42,6 +42,11 @@ struct LoadOptions {
   std::optional<std::string> flash_attention = {};    // "auto", "on", "off"
   std::optional<std::string> cache_type_k = {};       // how keys and values are kept: "f16", "q8_0", ...
   std::optional<std::string> cache_type_v = {};
+  std::optional<std::vector<std::string>> devices = {};  // GPUs by the engine's names, "CUDA0"; none: all
+  std::optional<std::string> split_mode = {};            // how GPUs share the model: "none", "layer", "row"
+  std::optional<std::string> tensor_split = {};          // shares of the GPUs: "3,1"; empty: by their free memory
+  std::optional<std::int64_t> main_gpu = {};             // the one that has all of it, or what can't be split
+  std::optional<bool> swa_full = {};         // layers with a sliding window keep everything; unset: where that is cheap
   std::optional<bool> mmap = {};             // the file is mapped, not read; unset: as suits the machine
   std::optional<bool> mlock = {};            // its pages stay in memory
   std::optional<std::int64_t> workers = {};  // contexts on the same weights, each with its own cells; 0: automatic
@@ -105,6 +110,9 @@ Result<> check(const LoadOptions& options);
 LoadOptions merge(const LoadOptions& first, const LoadOptions& second);
 // Equal where a reload would change nothing.
 std::uint64_t fingerprint(const LoadOptions& options);
+
+// Shares of GPUs, "3,1": numbers from 0 on, not all 0. Empty text: none. Errors: invalid_value.
+Result<std::vector<float>> parse_tensor_split(std::string_view text);
 
 // An adapter's file and how strongly it applies. In "path[:scale]" the scale is what stands behind the last colon, if
 // that is a number; without one it is 1.

@@ -46,6 +46,22 @@ TEST(LoadOptionTable, RowsAreCompleteAndComeBackFromJson) {
   }
 }
 
+TEST(TensorSplit, SharesOfGpus) {
+  EXPECT_EQ(parse_tensor_split("3,1").value(), (std::vector<float>{3, 1}));
+  EXPECT_EQ(parse_tensor_split("0.5,0,0.5").value(), (std::vector<float>{0.5F, 0, 0.5F}));
+  EXPECT_EQ(parse_tensor_split("").value(), std::vector<float>());
+  const std::string many = "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1";
+  for (const std::string wrong :
+       {"a", "1,", ",1", "1,,1", "-1,2", "0", "0,0", "inf", "nan", "1e39", "1 ,1", many.c_str()}) {
+    const auto shares = parse_tensor_split(wrong);
+    EXPECT_FALSE(shares) << wrong;
+    if (!shares) EXPECT_EQ(shares.error().param, "tensor_split");
+  }
+  LoadOptions options;
+  options.tensor_split = "none";
+  EXPECT_EQ(check(options).error().param, "tensor_split");
+}
+
 TEST(LoadOptionTable, WhatTheProcessNeedNotKnowIsNotToldIt) {
   LoadOptions options;
   options.auto_evict = true;

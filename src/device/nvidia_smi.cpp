@@ -82,7 +82,7 @@ bool add_line(std::string_view line, Answer& answer) {
   }
   const auto [free, used, total] = numbers;
   if (total && (free || (used && *used <= *total))) {
-    MemoryPool pool{.id = fmt::format("gpu{}", *index), .kind = PoolKind::gpu};
+    MemoryPool pool{.id = fmt::format("gpu{}", *index), .name = {}, .kind = PoolKind::gpu};
     std::string_view rest = line.substr(comma + 1);
     pool.pci = take_first(rest, [](std::string_view text) { return !pci_address(text).empty(); });
     pool.uuid = take_first(rest, [](std::string_view text) { return text.starts_with("GPU-"); });

@@ -16,8 +16,8 @@ namespace corral::device {
 
 // What the environment lets engines see: lists of numbers, or of UUIDs, which may be cut short. Empty: everything.
 struct VisibleDevices {
-  std::string cuda;  // CUDA_VISIBLE_DEVICES
-  std::string hip;   // HIP_VISIBLE_DEVICES, else ROCR_VISIBLE_DEVICES
+  std::string cuda = {};  // CUDA_VISIBLE_DEVICES
+  std::string hip = {};   // HIP_VISIBLE_DEVICES, else ROCR_VISIBLE_DEVICES
 };
 VisibleDevices visible_devices();  // of this process
 

@@ -49,13 +49,7 @@ std::uint32_t output_rows(const Model& model, const LoadOptions& options) {
   return options.max_sequences + most_guesses(options.max_sequences, options.speculative.max_tokens) + kMostFillers;
 }
 
-std::uint32_t worker_count(const LoadOptions& options) {
-  if (options.workers) return *options.workers;
-  if (options.n_gpu_layers == 0) return 1;
-  const auto gpus =
-      std::ranges::count(gpus_of(found_devices(), options.backend), GGML_BACKEND_DEVICE_TYPE_GPU, &FoundDevice::type);
-  return std::clamp(static_cast<std::uint32_t>(gpus), 1u, kMaxWorkers);
-}
+std::uint32_t worker_count(const LoadOptions& options) { return options.workers.value_or(1); }
 
 std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
   if (options.n_threads > 0) return options.n_threads;
@@ -63,24 +57,55 @@ std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
   return static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency() / worker_count(options)));
 }
 
-llama_model_params model_params(const LoadOptions& options, std::vector<ggml_backend_dev_t>& devices) {
-  llama_model_params params = llama_model_default_params();
+namespace {
+
+enum llama_split_mode split_mode(SplitMode mode) {
+  switch (mode) {
+    case SplitMode::none:
+      return LLAMA_SPLIT_MODE_NONE;
+    case SplitMode::layer:
+      break;
+    case SplitMode::row:
+      return LLAMA_SPLIT_MODE_ROW;
+  }
+  return LLAMA_SPLIT_MODE_LAYER;
+}
+
+}  // namespace
+
+Result<ModelParams> model_params(const LoadOptions& options) {
+  const std::vector<FoundDevice> found = found_devices();
+  if (auto there = check_backend(found, options.backend); !there) return std::unexpected(there.error());
+  ModelParams made{.params = llama_model_default_params()};
+  llama_model_params& params = made.params;
   params.n_gpu_layers = options.n_gpu_layers;
+  if (options.n_gpu_layers != 0) {
+    const auto gpus = choose_gpus(found, options.backend, options.devices);
+    if (!gpus) return std::unexpected(gpus.error());
+    const Sharing sharing{.main_gpu = options.main_gpu, .tensor_split = options.tensor_split};
+    if (auto fits = check_sharing(sharing, gpus->size()); !fits) return std::unexpected(fits.error());
+    if (!options.backend.empty() || !options.devices.empty())
+      for (const FoundDevice& gpu : *gpus) made.devices.push_back(gpu.handle);
+    params.split_mode = split_mode(options.split_mode);
+    params.main_gpu = options.main_gpu;
+  }
   // Without layers there a GPU would still be opened, and its memory taken, to help with long prompts: 0 means none of
   // it.
-  if (options.n_gpu_layers == 0 || !options.backend.empty()) {
-    devices.clear();
-    if (options.n_gpu_layers != 0)
-      for (const FoundDevice& gpu : gpus_of(found_devices(), options.backend)) devices.push_back(gpu.handle);
-    devices.push_back(nullptr);
-    params.devices = devices.data();
+  if (options.n_gpu_layers == 0 || !options.backend.empty() || !options.devices.empty()) {
+    made.devices.push_back(nullptr);
+    params.devices = made.devices.data();
+  }
+  if (options.n_gpu_layers != 0 && !options.tensor_split.empty()) {
+    made.tensor_split = options.tensor_split;
+    made.tensor_split.resize(std::max(llama_max_devices(), made.tensor_split.size()), 0.0F);
+    params.tensor_split = made.tensor_split.data();
   }
   if (options.mmap != Toggle::automatic || options.mlock) {
     const bool mmap = options.mmap != Toggle::off;
     params.load_mode = options.mlock ? (mmap ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK)
                                      : (mmap ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE);
   }
-  return params;
+  return made;
 }
 
 Result<llama_context_params> context_params(const Model& model, const LoadOptions& options, KvShape shape) {

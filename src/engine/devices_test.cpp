@@ -1,6 +1,8 @@
 // Which devices a load may open, over devices that nobody has.
 #include "engine/devices.h"
 
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,10 +19,21 @@ using testing::IsEmpty;
 ggml_backend_dev_t handle(std::uintptr_t number) { return reinterpret_cast<ggml_backend_dev_t>(number); }
 
 const std::vector<FoundDevice> kDevices = {
-    {"CUDA", GGML_BACKEND_DEVICE_TYPE_GPU, handle(1)},   {"CUDA", GGML_BACKEND_DEVICE_TYPE_GPU, handle(2)},
-    {"Vulkan", GGML_BACKEND_DEVICE_TYPE_GPU, handle(3)}, {"Vulkan", GGML_BACKEND_DEVICE_TYPE_IGPU, handle(4)},
-    {"BLAS", GGML_BACKEND_DEVICE_TYPE_ACCEL, handle(5)}, {"CPU", GGML_BACKEND_DEVICE_TYPE_CPU, handle(6)},
+    {"CUDA", GGML_BACKEND_DEVICE_TYPE_GPU, handle(1), "CUDA0"},
+    {"CUDA", GGML_BACKEND_DEVICE_TYPE_GPU, handle(2), "CUDA1"},
+    {"Vulkan", GGML_BACKEND_DEVICE_TYPE_GPU, handle(3), "Vulkan0"},
+    {"Vulkan", GGML_BACKEND_DEVICE_TYPE_IGPU, handle(4), "Vulkan1"},
+    {"BLAS", GGML_BACKEND_DEVICE_TYPE_ACCEL, handle(5), "BLAS"},
+    {"CPU", GGML_BACKEND_DEVICE_TYPE_CPU, handle(6), "CPU"},
 };
+
+std::string refused(std::string_view backend, std::vector<std::string> names) {
+  const auto chosen = choose_gpus(kDevices, backend, names);
+  if (chosen) return "taken";
+  EXPECT_EQ(chosen.error().code, errc::invalid_argument);
+  EXPECT_EQ(chosen.error().param, "devices");
+  return chosen.error().message;
+}
 
 std::vector<ggml_backend_dev_t> chosen(std::string_view backend) {
   std::vector<ggml_backend_dev_t> handles;
@@ -34,6 +47,31 @@ TEST(Devices, EachKindHasItsOwn) {
   EXPECT_THAT(chosen(""), ElementsAre(handle(1), handle(2), handle(3), handle(4)));
   EXPECT_THAT(chosen("cpu"), IsEmpty());
   EXPECT_THAT(chosen("rocm"), IsEmpty());
+}
+
+TEST(Devices, ByName) {
+  const std::vector<std::string> names = {"vulkan1", "CUDA0"};
+  const auto chosen = choose_gpus(kDevices, "", names);
+  ASSERT_TRUE(chosen);
+  ASSERT_EQ(chosen->size(), 2u);
+  EXPECT_EQ((*chosen)[0].handle, handle(4)) << "in the order in which they are named";
+  EXPECT_EQ((*chosen)[1].handle, handle(1));
+  EXPECT_EQ(choose_gpus(kDevices, "cuda", {})->size(), 2u);
+  EXPECT_THAT(refused("", {"CUDA7"}), HasSubstr("'CUDA7'; this engine has CUDA0, CUDA1, Vulkan0, Vulkan1"));
+  EXPECT_THAT(refused("vulkan", {"CUDA0"}), HasSubstr("no GPU 'CUDA0' of 'vulkan'; this engine has Vulkan0, Vulkan1"));
+  EXPECT_THAT(refused("cpu", {"CUDA0"}), HasSubstr("this engine has none"));
+  EXPECT_THAT(refused("", {"CPU"}), HasSubstr("there is no GPU 'CPU'"));
+  EXPECT_THAT(refused("", {"CUDA0", "cuda0"}), HasSubstr("named twice"));
+}
+
+TEST(Devices, SharingMatchesTheirNumber) {
+  constexpr std::array<float, 2> kShares = {3, 1};
+  EXPECT_TRUE(check_sharing({}, 0));
+  EXPECT_TRUE(check_sharing({.main_gpu = 1, .tensor_split = kShares}, 2));
+  EXPECT_EQ(check_sharing({.main_gpu = 2}, 2).error().param, "main_gpu");
+  EXPECT_EQ(check_sharing({.main_gpu = -1}, 2).error().param, "main_gpu");
+  EXPECT_EQ(check_sharing({.tensor_split = kShares}, 1).error().param, "tensor_split");
+  EXPECT_EQ(check_sharing({.tensor_split = kShares}, 0).error().param, "tensor_split");
 }
 
 TEST(Devices, KindsHaveTheNamesOfUsers) {

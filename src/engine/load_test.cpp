@@ -143,16 +143,34 @@ TEST(Load, EmbeddingModelsDoNotGenerateAndTheOtherWayRound) {
 
 TEST(Load, WithoutLayersOnAGpuNoneIsOpened) {
   ASSERT_TRUE(load_backends());
-  std::vector<ggml_backend_dev_t> devices;
   LoadOptions options;
-  EXPECT_EQ(model_params(options, devices).devices, nullptr) << "all there are";
-  for (const auto& [layers, backend] : {std::pair(0, ""), {-1, "cpu"}, {0, "cuda"}}) {
+  EXPECT_EQ(model_params(options)->params.devices, nullptr) << "all there are";
+  for (const auto& [layers, backend] : {std::pair(0, ""), {-1, "cpu"}, {0, "cpu"}}) {
     options.n_gpu_layers = layers;
     options.backend = backend;
-    const auto params = model_params(options, devices);
-    ASSERT_NE(params.devices, nullptr);
-    EXPECT_EQ(*params.devices, nullptr) << layers << backend;
+    const auto made = model_params(options);
+    ASSERT_TRUE(made);
+    ASSERT_NE(made->params.devices, nullptr);
+    EXPECT_EQ(*made->params.devices, nullptr) << layers << backend;
   }
+}
+
+TEST(Load, WhatIsSaidOfGpusMustMatchThem) {
+  ASSERT_TRUE(load_backends());
+  LoadOptions options = load_options("tiny-llama");
+  options.devices = {"NOSUCH0"};
+  EXPECT_EQ(InferenceEngine::load(options).error().param, "devices");
+  EXPECT_EQ(estimate_memory(options).error().param, "devices") << "told before anybody is unloaded for it";
+  options.devices = {};
+  options.main_gpu = 99;
+  EXPECT_EQ(model_params(options).error().param, "main_gpu");
+  options.n_gpu_layers = 0;
+  EXPECT_TRUE(model_params(options)) << "no GPU is asked for";
+}
+
+TEST(Load, OneWorkerUnlessMoreAreAskedFor) {
+  EXPECT_EQ(worker_count({}), 1u);
+  EXPECT_EQ(worker_count({.workers = 3}), 3u);
 }
 
 TEST(Load, ComputesOnDevicesOfTheKindThatWasAskedFor) {

@@ -45,8 +45,9 @@ Result<std::shared_ptr<Model>> Model::load(const LoadOptions& options, const std
     const std::function<bool(float)>& progress;
     bool cancelled = false;
   } loading{progress};
-  std::vector<ggml_backend_dev_t> devices;
-  llama_model_params params = model_params(options, devices);
+  auto made = model_params(options);
+  if (!made) return std::unexpected(made.error());
+  llama_model_params& params = made->params;
   if (progress) {
     params.progress_callback_user_data = &loading;
     params.progress_callback = [](float done, void* data) {
@@ -66,8 +67,9 @@ Result<std::shared_ptr<Model>> Model::load(const LoadOptions& options, const std
 }
 
 Result<std::shared_ptr<Model>> Model::load_empty(const LoadOptions& options) {
-  std::vector<ggml_backend_dev_t> devices;
-  llama_model_params params = model_params(options, devices);
+  auto made = model_params(options);
+  if (!made) return std::unexpected(made.error());
+  llama_model_params& params = made->params;
   params.no_alloc = true;
   params.load_mode = LLAMA_LOAD_MODE_NONE;  // nothing may be mapped; the layout in memory doesn't depend on it
   return open(options, params);
@@ -75,7 +77,6 @@ Result<std::shared_ptr<Model>> Model::load_empty(const LoadOptions& options) {
 
 Result<std::shared_ptr<Model>> Model::open(const LoadOptions& options, llama_model_params params) {
   if (auto found = check_file(options.path); !found) return std::unexpected(found.error());
-  if (auto there = check_backend(found_devices(), options.backend); !there) return std::unexpected(there.error());
   params.use_extra_bufts = may_repack(options, weight_facts(options.path));
   const LogCapture log;
   llama_model* const handle = llama_model_load_from_file(options.path.c_str(), params);

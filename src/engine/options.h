@@ -27,6 +27,13 @@ inline constexpr std::uint32_t kUnknownContext = kFirstContext;
 enum class Purpose { automatic, generate, embed, rerank };
 enum class Toggle { automatic, off, on };
 
+// How several GPUs share one model.
+enum class SplitMode {
+  none,   // one GPU has all of it
+  layer,  // each has some of the layers, with their KV cells
+  row,    // each has a part of every large matrix, where the GPU's library can do that
+};
+
 // How the KV cells of a worker are laid out (docs/modules/engine.md, "Unified or split").
 enum class KvLayout {
   automatic,  // the engine changes between the two as the load asks for it; unified where nothing can be parked
@@ -55,7 +62,7 @@ struct LoadOptions {
   std::string path = {};                 // a GGUF file, or the first one of a split set
   Purpose purpose = Purpose::automatic;  // automatic: by the file's metadata
   std::optional<Pooling> pooling = {};   // instead of the file's
-  // Contexts with a decode thread each; the weights are shared. None: one for each GPU that computes, at least one.
+  // Contexts with a decode thread each; the weights are shared, and all GPUs work for each. None: one.
   std::optional<std::uint32_t> workers = {};
   // KV cells of a worker, shared by its sessions. 0: min(trained, first_ctx) to begin with; a model that generates gets
   // more when a session needs them, up to ModelFacts::n_ctx, which is found at the load (automatic_context()).
@@ -82,9 +89,13 @@ struct LoadOptions {
   // Most that one prompt adds to a step of running streams, once they have said a few tokens.
   Millis target_step{100};
   std::int32_t n_threads = 0;  // of each worker; 0: the cores shared out among the workers; 1 for very small models
-  std::int32_t n_threads_batch = 0;  // for prefill; 0: like n_threads
-  std::int32_t n_gpu_layers = -1;    // -1: all
-  std::string backend = {};          // devices of this kind only (devices.h); empty: the best there are
+  std::int32_t n_threads_batch = 0;       // for prefill; 0: like n_threads
+  std::int32_t n_gpu_layers = -1;         // -1: all
+  std::string backend = {};               // devices of this kind only (devices.h); empty: the best there are
+  std::vector<std::string> devices = {};  // these GPUs only, by ggml's names ("CUDA0"); empty: all
+  SplitMode split_mode = SplitMode::layer;
+  std::vector<float> tensor_split = {};  // shares of the GPUs, in their order; empty: by their free memory
+  std::int32_t main_gpu = 0;             // which of them has all of it (SplitMode::none), or what can't be split
   Toggle flash_attention = Toggle::automatic;
   // Layers with a sliding window keep cells of the whole context, so that any beginning can be shared; off: of what
   // they see only; automatic: of all where that takes hardly more (memory_kind.h).
