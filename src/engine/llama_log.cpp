@@ -22,8 +22,12 @@ LogRouter& router() {
   return *instance;
 }
 
+// What such lines go on with are bytes of the file that was named.
+constexpr std::string_view kBytesFollow = "invalid magic characters";
+
 void route_line(LogRouter& r, std::string line) {
   if (line.empty()) return;
+  if (const auto at = line.find(kBytesFollow); at != std::string::npos) line.resize(at + kBytesFollow.size());
   log::write(r.partial_level, "llama", line);
   if (r.sink) r.sink(r.partial_level, line);
   if (r.partial_bad) {

@@ -35,7 +35,7 @@ struct ChildSpec {
   std::string name = {};               // for logs: "engine tiny-llama"
   std::vector<std::string> argv = {};  // argv[0] is the program: a path, or a name to look up in PATH
   std::map<std::string, std::optional<std::string>> environment =
-      {};                                        // changes to our own: a value sets, nullopt removes
+      {};  // changes to what is passed on of ours (environment.h): a value sets, nullopt removes
   std::filesystem::path working_directory = {};  // empty: ours
   bool control_channel = false;                  // give it a ControlChannel as descriptor 3
   // The program calls bind_to_parent() itself at its start (exec_mode.h), so it is started directly: one exec instead
@@ -45,7 +45,7 @@ struct ChildSpec {
   Leftovers leftovers = {};
 
   LogLimits log = {};
-  std::filesystem::path log_file = {};               // empty: none; else every line is appended to it
+  std::filesystem::path log_file = {};               // empty: none; else every line is appended to it (mode 0600)
   std::size_t log_file_bytes = 16 * 1024 * 1024;     // then it is renamed to "<log_file>.1" and begun anew
   std::function<void(const LogLine&)> on_line = {};  // called on the child's loop for every line
 };

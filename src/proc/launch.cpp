@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <spawn.h>
 
+#include "proc/environment.h"
 #include "proc/exec_mode.h"
 
 namespace corral::proc {
@@ -63,15 +64,7 @@ std::vector<std::string> make_environment(const ChildSpec& spec) {
   auto changes = spec.environment;
   changes[kControlVariable] = spec.control_channel ? std::optional(std::to_string(kControlFd)) : std::nullopt;
   changes[kParentVariable] = spec.binds_itself ? std::optional(std::to_string(::getpid())) : std::nullopt;
-  std::vector<std::string> result;
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string_view text(*entry);
-    if (!changes.contains(std::string(text.substr(0, text.find('='))))) result.emplace_back(text);
-  }
-  for (const auto& [name, value] : changes) {
-    if (value) result.push_back(name + "=" + *value);
-  }
-  return result;
+  return child_environment(environ, changes);
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {

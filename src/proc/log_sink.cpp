@@ -1,21 +1,53 @@
 #include "proc/log_sink.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "base/log.h"
 
 namespace corral::proc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kOnlyOurs = S_IRUSR | S_IWUSR;
+constexpr std::string_view kOlder = ".1";
+
+}  // namespace
+
+void keep_newest_logs(const fs::path& folder, std::size_t most) {
+  struct Log {
+    fs::file_time_type written;
+    fs::path path;
+  };
+  std::vector<Log> logs;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code gone;
+    if (it->path().extension() == ".log") logs.push_back({it->last_write_time(gone), it->path()});
+  }
+  if (logs.size() <= most) return;
+  std::ranges::sort(logs, std::ranges::greater(), &Log::written);
+  for (auto log = logs.begin() + static_cast<std::ptrdiff_t>(most); log != logs.end(); ++log) {
+    fs::remove(log->path, error);
+    fs::remove(log->path += kOlder, error);
+  }
+}
 
 LogFile::LogFile(std::filesystem::path path, std::size_t max_bytes) : path_(std::move(path)), max_bytes_(max_bytes) {
   open();
 }
 
 void LogFile::open() {
-  file_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  file_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kOnlyOurs));
+  // One of an earlier run may be open to others.
+  if (file_) ::fchmod(file_.get(), kOnlyOurs);
   if (!file_) {
     log::warning("proc", "cannot write log file {}: {}", path_.string(), std::strerror(errno));
     return;
@@ -26,7 +58,7 @@ void LogFile::open() {
 
 void LogFile::rotate() {
   auto old = path_;
-  old += ".1";
+  old += kOlder;
   std::error_code ignored;  // a file that can't be renamed grows on: open() appends to it
   std::filesystem::rename(path_, old, ignored);
   open();

@@ -12,8 +12,12 @@
 
 namespace corral::proc {
 
-// A log file that never grows past twice `max_bytes`: when full it is renamed to "<path>.1" and begun anew. When the
-// file can't be written it warns once and stays silent after.
+// Removes the logs of a folder (*.log, each with its older part), but for the `most` that were written last. Blocks on
+// the disk; what can't be removed stays.
+void keep_newest_logs(const std::filesystem::path& folder, std::size_t most);
+
+// A log file that never grows past twice `max_bytes`: when full it is renamed to "<path>.1" and begun anew. Only the
+// user may read it. When the file can't be written it warns once and stays silent after.
 class LogFile {
  public:
   LogFile(std::filesystem::path path, std::size_t max_bytes);

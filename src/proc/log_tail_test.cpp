@@ -1,7 +1,11 @@
 #include "proc/log_tail.h"
 
+#include <fstream>
 #include <random>
+#include <set>
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "proc/log_sink.h"
@@ -78,6 +82,43 @@ TEST(LogFile, RotatesOnceAndContinuesAnOldFile) {
   EXPECT_LE(std::filesystem::file_size(path), 20u);
   EXPECT_LE(std::filesystem::file_size(folder / "child.log.1"), 20u);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(LogFile, OnlyTheUserMayReadIt) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "corral_log_mode_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const auto path = folder / "child.log";
+  constexpr auto kOurs = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  std::ofstream(path) << "of an earlier version\n";
+  std::filesystem::permissions(path, std::filesystem::perms(0644));
+  LogFile file(path, 30);
+  EXPECT_EQ(std::filesystem::status(path).permissions(), kOurs);
+  file.append("a line that is too long for the rest");
+  file.append("another");
+  EXPECT_EQ(std::filesystem::status(path).permissions(), kOurs);
+  EXPECT_EQ(std::filesystem::status(folder / "child.log.1").permissions(), kOurs);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(LogFile, TheNewestStay) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "corral_log_count_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  for (int i = 1; i <= 6; ++i) {
+    const auto path = folder / fmt::format("engine-{}.log", i);
+    std::ofstream(path) << "text";
+    std::ofstream(folder / fmt::format("engine-{}.log.1", i)) << "older";
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type() + std::chrono::hours(i == 2 ? 9 : i));
+  }
+  std::ofstream(folder / "notes.txt") << "mine";
+  keep_newest_logs(folder, 3);
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) left.insert(entry.path().filename());
+  EXPECT_THAT(left, testing::ElementsAre("engine-2.log", "engine-2.log.1", "engine-5.log", "engine-5.log.1",
+                                         "engine-6.log", "engine-6.log.1", "notes.txt"));
+  keep_newest_logs(folder / "none", 3);
   std::filesystem::remove_all(folder);
 }
 

@@ -62,13 +62,21 @@ TEST_F(PosixChildTest, FailuresToStartAreTyped) {
 }
 
 TEST_F(PosixChildTest, EnvironmentAndWorkingDirectoryAreItsOwn) {
-  ::setenv("CORRAL_TEST_INHERITED", "yes", 1);
-  ::setenv("CORRAL_TEST_REMOVED", "no", 1);
-  auto spec = shell("echo $CORRAL_TEST_INHERITED,$CORRAL_TEST_REMOVED,$CORRAL_TEST_SET; pwd");
-  spec.environment = {{"CORRAL_TEST_REMOVED", std::nullopt}, {"CORRAL_TEST_SET", "a=b c"}};
-  spec.working_directory = "/usr";
-  EXPECT_EQ(run(std::move(spec)), ExitStatus::exited(0));
-  EXPECT_EQ(output, "yes,,a=b c\n/usr");
+  ::setenv("CORRAL_ENGINE_INHERITED", "yes", 1);
+  ::setenv("CORRAL_ENGINE_REMOVED", "no", 1);
+  ::setenv("CORRAL_API_KEY", "secret", 1);
+  ::setenv("HF_TOKEN", "hf_secret", 1);
+  for (const bool direct : {false, true}) {
+    auto spec =
+        shell("echo $CORRAL_ENGINE_INHERITED,$CORRAL_ENGINE_REMOVED,$CORRAL_TEST_SET,$CORRAL_API_KEY,$HF_TOKEN; pwd");
+    spec.environment = {{"CORRAL_ENGINE_REMOVED", std::nullopt}, {"CORRAL_TEST_SET", "a=b c"}};
+    spec.working_directory = "/usr";
+    spec.binds_itself = direct;
+    EXPECT_EQ(run(std::move(spec)), ExitStatus::exited(0));
+    EXPECT_EQ(output, "yes,,a=b c,,\n/usr");
+  }
+  ::unsetenv("CORRAL_API_KEY");
+  ::unsetenv("HF_TOKEN");
 }
 
 TEST_F(PosixChildTest, InheritsNeitherDescriptorsNorSignalHandling) {
@@ -204,6 +212,16 @@ TEST_F(PosixChildTest, TenMegabytesOfJunkDontBlockIt) {
     }
     return rows;
   }());
+}
+
+TEST_F(PosixChildTest, WhatLibrariesPrintOfClientsTextsIsLeftOut) {
+  for (const auto* size : {"3", "8000", "8192", "100000"}) {
+    EXPECT_EQ(run(mode("print-secrets", size)), ExitStatus::exited(0));
+    EXPECT_EQ(output,
+              "plain 1\nparse: error (what a client sent is left out)\nplain 2\n"
+              "WARNING: (what a client sent is left out)\nno parse: error")
+        << size;
+  }
 }
 
 TEST_F(PosixChildTest, OneEndlessLineStaysBounded) {

@@ -2,6 +2,7 @@
 //   test_program MODE [ARGUMENT]
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include "async/loop.h"
 #include "proc/exec_mode.h"
 #include "proc/posix_spawner.h"
+#include "proc/stderr_filter.h"
 
 namespace corral::proc {
 namespace {
@@ -67,6 +69,19 @@ int flood(const std::string& bytes) {
     }
   }
   say("end of flood");
+  return 0;
+}
+
+// What a library prints of a client's text, of `bytes` bytes, among what it prints otherwise.
+int print_secrets(const std::string& bytes) {
+  static constexpr std::string_view kCut[] = {"parse: error", "WARNING:"};
+  cut_stderr_behind(kCut);
+  const std::string text(std::stoul(bytes), 'S');
+  std::fprintf(stderr, "plain %d\n", 1);
+  std::fprintf(stderr, "%s: error parsing grammar: at %s\n\n%s\n", "parse", text.c_str(), text.c_str());
+  std::fprintf(stderr, "plain 2\n");
+  std::fputs("WARNING: SSS\n", stderr);
+  std::fprintf(stderr, "no parse: error\n");
   return 0;
 }
 
@@ -183,6 +198,7 @@ const std::map<std::string_view, int (*)(const std::string&)> kModes = {
     {"heed-terminate", heed_terminate},
     {"bound", bound},
     {"flood", flood},
+    {"print-secrets", print_secrets},
     {"descriptors", descriptors},
     {"signals", signals},
     {"echo", echo},

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 
 const socketPath = process.argv[process.argv.indexOf("--socket") + 1];
 const control = new Socket({ fd: 3, readable: true, writable: true });
-const director = connect(process.env.CORRAL_FAKE_ENGINES);
+const director = connect(process.env.CORRAL_ENGINE_DIRECTOR);
 const tell = (event) => director.write(JSON.stringify(event) + "\n");
 const say = (line) => control.write(JSON.stringify(line) + "\n");
 const leave = () => process.exit(0);

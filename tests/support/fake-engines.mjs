@@ -156,7 +156,7 @@ export class Stage {
     const socket = join(stage.folder, "s");
     stage.director = createServer((connection) => new PlayedEngine(stage, connection));
     await new Promise((resolve) => stage.director.listen(socket, resolve));
-    const environment = { ...variables, CORRAL_ENGINE_PROGRAM: program, CORRAL_FAKE_ENGINES: socket };
+    const environment = { ...variables, CORRAL_ENGINE_PROGRAM: program, CORRAL_ENGINE_DIRECTOR: socket };
     try {
       stage.server = await Server.launch({ modelsDir: stage.folder, environment }, "--no-hub-cache", ...flags);
     } catch (error) {

@@ -1,0 +1,49 @@
+#include "base/secret.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace corral {
+namespace {
+
+TEST(Secret, DigestsAreThoseOfTheStandard) {
+  // FIPS 180-4's examples, and lengths around the ends of blocks (as sha256sum gives them).
+  EXPECT_EQ(to_hex(sha256({})), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(to_hex(sha256({"abc"})), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(to_hex(sha256({"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"})),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(to_hex(sha256({std::string(1'000'000, 'a')})),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  EXPECT_EQ(to_hex(sha256({std::string(55, 'a')})), "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318");
+  EXPECT_EQ(to_hex(sha256({std::string(56, 'a')})), "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a");
+  EXPECT_EQ(to_hex(sha256({std::string(64, 'a')})), "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
+  EXPECT_EQ(sha256({"a", "", "bc"}), sha256({"abc"}));
+  EXPECT_NE(sha256({"a", "bc"}), sha256({"acb"}));
+}
+
+TEST(Secret, DigestsSurviveBeingWritten) {
+  const auto digest = sha256({"x"});
+  EXPECT_EQ(parse_sha256(to_hex(digest)), digest);
+  for (const auto& bad :
+       {std::string(), to_hex(digest).substr(1), to_hex(digest) + "0", std::string(64, 'g'), std::string(64, 'A')})
+    EXPECT_FALSE(parse_sha256(bad)) << bad;
+}
+
+TEST(Secret, OnlyEqualTextsAreTheSame) {
+  EXPECT_TRUE(same_secret("", ""));
+  EXPECT_TRUE(same_secret("secret", "secret"));
+  for (const auto* other : {"", "secre", "secrets", "Secret", "secreT"})
+    EXPECT_FALSE(same_secret("secret", other)) << other;
+}
+
+TEST(Secret, RandomTextsDiffer) {
+  std::set<std::string> texts;
+  for (int i = 0; i < 1000; ++i) texts.insert(random_text(13));
+  EXPECT_EQ(texts.size(), 1000u);
+  EXPECT_EQ(random_text(52).size(), 52u);
+  EXPECT_EQ(random_text(4096).find_first_not_of("abcdefghijklmnopqrstuvwxyz234567"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace corral
