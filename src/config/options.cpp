@@ -100,7 +100,7 @@ const std::array kOptions = {
            .fallback = "10s",
            .value_name = "TIME",
            .help = "How long the head of a request may take in all.",
-           .range = {100, kHour}},
+           .range = {1, kHour}},
     Option{.key = "slow_client_timeout",
            .group = Group::access,
            .field = &S::slow_client_timeout,
@@ -109,7 +109,7 @@ const std::array kOptions = {
            .help =
                "How long a client may keep the server waiting that sends its body, or takes its answer, slower than "
                "1 KiB a second.",
-           .range = {100, 24 * kHour}},
+           .range = {1, 24 * kHour}},
     Option{.key = "io_threads",
            .group = Group::access,
            .field = &S::io_threads,
