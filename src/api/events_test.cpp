@@ -91,7 +91,7 @@ TEST_F(EventsApiTest, ReadersAreBoundedOverAllPrefixesAndViews) {
   for (std::size_t i = 0; i < context.max_event_readers; ++i)
     listeners.push_back(listen(i % 2 == 0 ? "/v1/events" : "/api/v1/events?view=snapshots"));
   EXPECT_FALSE(listeners.back()->names().empty());
-  const auto refused = get("/events");
+  const auto refused = get("/v1/events");
   EXPECT_EQ(refused.status, 503u);
   EXPECT_EQ(refused.error("code"), "too_many_readers");
   EXPECT_THAT(refused.error("message"), HasSubstr("max_event_readers"));

@@ -186,7 +186,11 @@ TEST_F(ApiTest, PostOnlyPathsAnswerGetWith405AndAllow) {
 
 TEST_F(ApiTest, HeadIsNever404OnAKnownPath) {
   for (const auto prefix : kPrefixes) {
-    for (const auto* path : kPostOnly) EXPECT_EQ(ask("HEAD", std::string(prefix) + path).status, 200u) << path;
+    for (const auto* path : kPostOnly) {
+      const auto answer = ask("HEAD", std::string(prefix) + path);
+      EXPECT_EQ(answer.status, 405u) << path;  // as GET
+      EXPECT_THAT(std::string(answer.headers.get("Allow")), HasSubstr("POST"));
+    }
     for (const auto* path : kGetOnly) {
       EXPECT_EQ(ask("HEAD", std::string(prefix) + path).status, 200u) << path;
     }
