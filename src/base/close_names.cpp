@@ -54,6 +54,7 @@ std::vector<std::string> close_names(std::string_view name, std::span<const std:
   std::ranges::sort(close);
   if (close.size() > limit) close.resize(limit);
   std::vector<std::string> names;
+  names.reserve(close.size());
   for (auto& [distance, candidate] : close) names.push_back(std::move(candidate));
   return names;
 }

@@ -33,6 +33,8 @@ ModelType type_of(engine::ModelKind kind) {
   return ModelType::llm;
 }
 
+async::Task<http::Response> at_once(http::Response response) { co_return response; }
+
 }  // namespace
 
 EngineServer::Impl::Impl(engine::InferenceEngine& the_service, async::Timers& the_timers, async::ThreadPool& the_pool,
@@ -95,9 +97,7 @@ http::RouteTable EngineServer::Impl::make_routes() {
       table.push_back({ask.method, std::string(prefix) + ask.path, std::move(call)});
     }
     for (const auto& get : kGets) {
-      auto call = [this, show = get.show](Request, http::PathParams) -> async::Task<Response> {
-        co_return (this->*show)();
-      };
+      auto call = [this, show = get.show](Request, http::PathParams) { return at_once((this->*show)()); };
       table.push_back({"GET", std::string(prefix) + get.path, std::move(call)});
     }
   }

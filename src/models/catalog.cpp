@@ -98,6 +98,7 @@ Result<Catalog::Model> Catalog::find(std::string_view name) const {
     message += ": no models were found; name a directory that holds some with --models-dir";
   } else if (!close.empty()) {
     std::vector<std::string> quoted;
+    quoted.reserve(close.size());
     for (const ModelName& other : close) quoted.push_back(fmt::format("'{}'", other.value()));
     message += fmt::format(": did you mean {}?", fmt::join(quoted, " or "));
   }
@@ -106,6 +107,7 @@ Result<Catalog::Model> Catalog::find(std::string_view name) const {
 
 std::vector<ModelName> Catalog::close_names(std::string_view name, std::size_t limit) const {
   std::vector<std::string> candidates;
+  candidates.reserve(models_.size());
   for (const Model& model : models_) candidates.push_back(model->name.value());
   std::vector<ModelName> names;
   for (std::string& close : corral::close_names(name, candidates, limit)) names.emplace_back(std::move(close));
