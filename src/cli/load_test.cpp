@@ -31,10 +31,13 @@ TEST_F(LoadCommandTest, ShowsProgressAndThenTheOutcome) {
   EXPECT_THAT(server_.bodies(kLoad), ElementsAre(R"({"model_name":"m","ctx_size":4096,"pinned":true,"stream":true})"));
 }
 
-TEST_F(LoadCommandTest, TellsTheContextAndWhatIsToBeKnownOfIt) {
+TEST_F(LoadCommandTest, TellsTheContext) {
   server_.on(kLoad, Scripted{.events = {{"complete", R"({"context_length":32768,"max_context_length":131072})"}}});
   EXPECT_EQ(run({"load", "m"}), kExitOk);
   EXPECT_THAT(out(), HasSubstr("32768/131072 tokens of context"));
+}
+
+TEST_F(LoadCommandTest, TellsWhatIsToBeKnownOfTheContext) {
   server_.on(kLoad,
              Scripted{.events = {{"complete",
                                   R"({"context_length":2048,"max_context_length":2048,"warnings":["too much"]})"}}});
