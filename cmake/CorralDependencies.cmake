@@ -9,6 +9,14 @@ find_package(simdjson REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 
+# Its CMake files aren't in Debian's package.
+find_path(CORRAL_RE2_INCLUDE re2/re2.h REQUIRED)
+find_library(CORRAL_RE2_LIBRARY re2 REQUIRED)
+add_library(corral_re2 INTERFACE)
+add_library(corral::re2 ALIAS corral_re2)
+target_include_directories(corral_re2 SYSTEM INTERFACE "${CORRAL_RE2_INCLUDE}")
+target_link_libraries(corral_re2 INTERFACE "${CORRAL_RE2_LIBRARY}")
+
 # Header only: nothing to link.
 find_path(CORRAL_XXHASH_INCLUDE xxhash.h REQUIRED)
 add_library(corral_xxhash INTERFACE)

@@ -60,6 +60,10 @@ Result<std::vector<Token>> InferenceEngine::tokenize(std::string_view text, bool
   return impl_->model->tokenize(text, add_special, parse_special);
 }
 
+Result<std::shared_ptr<const SharedGrammar>> InferenceEngine::prepare_grammar(const GrammarOptions& options) const {
+  return make_grammar(*impl_->model, options);
+}
+
 std::string InferenceEngine::detokenize(std::span<const Token> tokens, bool render_special) const {
   std::string text;
   for (const Token token : tokens) impl_->model->append_piece(token, render_special, text);

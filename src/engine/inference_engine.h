@@ -81,6 +81,9 @@ class InferenceEngine {
   // add_special: BOS/EOS where the vocabulary asks for them. parse_special: "<|im_end|>" in the text is the token.
   // Errors: tokenize_failed.
   Result<std::vector<Token>> tokenize(std::string_view text, bool add_special, bool parse_special) const;
+  // What several answers with the same grammar share (GrammarOptions::shared); takes milliseconds.
+  // Errors: invalid_argument with `grammar` (line, column and rule) or `grammar_triggers`.
+  Result<std::shared_ptr<const SharedGrammar>> prepare_grammar(const GrammarOptions& options) const;
   // The text of a token list; bytes, so half characters stay. render_special: control tokens appear.
   std::string detokenize(std::span<const Token> tokens, bool render_special = false) const;
   // One token's bytes; empty for a control token unless render_special.

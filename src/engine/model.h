@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <llama.h>
 
 #include "base/error.h"
+#include "engine/grammar/vocabulary.h"
 #include "engine/memory_kind.h"
 #include "engine/options.h"
 #include "engine/token_table.h"
@@ -39,6 +41,8 @@ class Model final : public TokenTable {
   bool valid(Token token) const { return token >= 0 && static_cast<std::uint32_t>(token) < facts_.n_vocab; }
   bool ends_generation(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
 
+  // For grammars. Made when first asked for, which takes some 50 ms.
+  const GrammarVocabulary& grammar_vocabulary() const;
   // Tokens that end a generation.
   std::span<const Token> end_tokens() const { return end_tokens_; }
   // Tokens this model must never sample.
@@ -84,6 +88,8 @@ class Model final : public TokenTable {
   std::vector<Token> suppressed_;
   std::vector<llama_adapter_lora*> adapters_;  // the model's own, freed with it
   std::vector<float> adapter_scales_;
+  mutable std::once_flag grammar_vocabulary_made_;
+  mutable std::unique_ptr<const GrammarVocabulary> grammar_vocabulary_;
 };
 
 // The token list a reranker scores: its "rerank" template, or query and document with the vocabulary's separators.

@@ -52,4 +52,13 @@ void Model::append_piece(Token token, bool render_special, std::string& to) cons
   to.resize(at + static_cast<std::size_t>(std::max(written, 0)));
 }
 
+const GrammarVocabulary& Model::grammar_vocabulary() const {
+  std::call_once(grammar_vocabulary_made_, [this] {
+    grammar_vocabulary_ = std::make_unique<const GrammarVocabulary>(
+        facts_.n_vocab, [this](Token token, std::string& to) { append_piece(token, true, to); },
+        [this](Token token) { return ends_generation(token); });
+  });
+  return *grammar_vocabulary_;
+}
+
 }  // namespace corral::engine

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -155,13 +156,18 @@ struct SamplingOptions {
   bool ignore_eos = false;  // forbid every end-of-generation token
 };
 
+class SharedGrammar;
+
 // A GBNF grammar the answer must follow; its start symbol is "root".
 struct GrammarOptions {
-  std::string gbnf;
-  bool lazy = false;                          // starts to count only when a trigger is met
-  std::vector<std::string> trigger_patterns;  // regular expressions over the answer so far, from its start
-  std::vector<Token> trigger_tokens;
-  std::vector<Token> prefill;  // tokens of the prompt that belong to the grammar already
+  std::string gbnf = {};
+  bool lazy = false;                               // starts to count only when a trigger is met
+  std::vector<std::string> trigger_words = {};     // texts in the answer
+  std::vector<std::string> trigger_patterns = {};  // regular expressions (RE2) over the end of the answer so far
+  std::vector<Token> trigger_tokens = {};
+  std::vector<Token> prefill = {};  // tokens of the prompt that belong to the grammar already
+  // Made of the above by InferenceEngine::prepare_grammar, for several answers that follow the same one.
+  std::shared_ptr<const SharedGrammar> shared = {};
 };
 
 struct GenerateOptions {

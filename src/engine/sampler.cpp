@@ -5,7 +5,6 @@
 #include <exception>
 #include <iterator>
 #include <limits>
-#include <regex>
 #include <stdexcept>
 #include <string>
 
@@ -99,73 +98,55 @@ std::int32_t look_back(std::int32_t asked, std::uint32_t n_ctx) {
   return asked < 0 ? all : std::min(asked, all);
 }
 
-Result<llama_sampler*> make_grammar(const SamplerVocab& vocab, const GrammarOptions& o) {
+Result<> check_triggers(const Model& model, const GrammarOptions& o) {
   for (const Token token : o.trigger_tokens) {
-    if (valid(vocab, token)) continue;
-    return fail(
-        errc::invalid_argument,
-        fmt::format("'grammar' has the trigger token {}, but the vocabulary ends at {}", token, vocab.n_vocab - 1),
-        "grammar");
+    if (model.valid(token)) continue;
+    return fail(errc::invalid_argument,
+                fmt::format("'grammar' has the trigger token {}, but the vocabulary ends at {}", token,
+                            model.facts().n_vocab - 1),
+                "grammar");
   }
-  const LogCapture log;
-  std::string cause;
-  llama_sampler* grammar = nullptr;
-  try {
-    if (o.lazy) {
-      // libllama would leak its grammar with the exception of a bad pattern.
-      for (const std::string& pattern : o.trigger_patterns) std::regex checked(pattern);
-      std::vector<const char*> patterns;
-      patterns.reserve(o.trigger_patterns.size());
-      for (const std::string& pattern : o.trigger_patterns) patterns.push_back(pattern.c_str());
-      grammar =
-          llama_sampler_init_grammar_lazy_patterns(vocab.vocab, o.gbnf.c_str(), "root", patterns.data(),
-                                                   patterns.size(), o.trigger_tokens.data(), o.trigger_tokens.size());
-    } else {
-      grammar = llama_sampler_init_grammar(vocab.vocab, o.gbnf.c_str(), "root");
-    }
-    if (grammar != nullptr && !o.lazy) {
-      for (const Token token : o.prefill) {
-        if (!valid(vocab, token)) continue;
-        // libllama aborts the process when an end comes where the grammar wants more.
-        if (llama_vocab_is_eog(vocab.vocab, token)) throw std::invalid_argument("the begun answer has ended already");
-        llama_sampler_accept(grammar, token);
-      }
-    }
-  } catch (const std::exception& refused) {
-    cause = refused.what();
-    llama_sampler_free(grammar);
-    grammar = nullptr;
-  }
-  if (grammar != nullptr) return grammar;
-  if (cause.empty()) cause = log.text();
-  return fail(errc::invalid_argument,
-              fmt::format("'grammar' can't be used: {}", cause.empty() ? "it doesn't parse" : cause), "grammar");
+  return {};
 }
 
 }  // namespace
 
+Result<std::shared_ptr<const SharedGrammar>> make_grammar(const Model& model, const GrammarOptions& o) {
+  if (auto fine = check_triggers(model, o); !fine) return std::unexpected(std::move(fine.error()));
+  const auto find_token = [&](std::string_view text) -> std::optional<Token> {
+    const auto tokens = model.tokenize(text, false, true);
+    return tokens && tokens->size() == 1 ? std::optional(tokens->front()) : std::nullopt;
+  };
+  return SharedGrammar::make(o, model.grammar_vocabulary(), find_token);
+}
+
 Result<std::unique_ptr<Sampler>> Sampler::make(const Model& model, const SamplingOptions& o,
                                                const std::optional<GrammarOptions>& grammar, std::uint32_t n_ctx) {
+  std::shared_ptr<const SharedGrammar> shared;
+  if (grammar) {
+    shared = grammar->shared;
+    if (!shared && !grammar->gbnf.empty()) {
+      auto made = make_grammar(model, *grammar);
+      if (!made) return std::unexpected(std::move(made.error()));
+      shared = std::move(*made);
+    }
+  }
   return make({.n_vocab = model.facts().n_vocab,
                .vocab = model.vocab(),
                .end_tokens = model.end_tokens(),
                .suppressed = model.suppressed_tokens()},
-              o, grammar, n_ctx);
+              o, std::move(shared), n_ctx);
 }
 
 Result<std::unique_ptr<Sampler>> Sampler::make(const SamplerVocab& vocab, const SamplingOptions& given,
-                                               const std::optional<GrammarOptions>& grammar, std::uint32_t n_ctx) {
+                                               std::shared_ptr<const SharedGrammar> grammar, std::uint32_t n_ctx) {
   if (auto checked = check(vocab, given); !checked) return std::unexpected(checked.error());
   SamplingOptions o = given;
   o.penalty_last_n = look_back(given.penalty_last_n, n_ctx);
   o.dry_penalty_last_n = look_back(given.dry_penalty_last_n, n_ctx);
 
   std::unique_ptr<Sampler> sampler(new Sampler(vocab.n_vocab));
-  if (grammar && !grammar->gbnf.empty()) {
-    auto made = make_grammar(vocab, *grammar);
-    if (!made) return std::unexpected(made.error());
-    sampler->grammar_.reset(*made);
-  }
+  if (grammar) sampler->grammar_.emplace(std::move(grammar));
   sampler->biases_ = biases(vocab, o);
   for (const LogitBias& bias : sampler->biases_) sampler->biased_.push_back(bias.token);
   std::ranges::sort(sampler->biased_);
@@ -240,7 +221,7 @@ Result<Token> Sampler::sample(const float* logits) {
   if (plain_greedy_) return sample_greedy(logits);
   try {
     return sample_chain(logits);
-  } catch (const std::exception& thrown) {  // a grammar's inner contradiction
+  } catch (const std::exception& thrown) {  // a grammar that asks for too much
     return fail(errc::decode_failed, fmt::format("sampling failed: {}", thrown.what()));
   }
 }
@@ -277,12 +258,12 @@ Result<Token> Sampler::sample_chain(const float* logits) {
   if (token && grammar_) {
     // Asking about one token is cheap, about a whole vocabulary not: only if the choice is refused, choose again among
     // what the grammar allows.
-    llama_token_data one{*token, 1.0f, 0.0f};
-    llama_token_data_array only{&one, 1, -1, false};
-    llama_sampler_apply(grammar_.get(), &only);
-    if (!(one.logit > -std::numeric_limits<float>::infinity())) {
+    if (!grammar_->allows(*token)) {
       fill(logits);
-      llama_sampler_apply(grammar_.get(), &array_);
+      const auto& allowed = grammar_->allowed();
+      for (auto& candidate : candidates_) {
+        if (!allowed[static_cast<std::size_t>(candidate.id)]) candidate.logit = -std::numeric_limits<float>::infinity();
+      }
       token = pick();
     }
   }
@@ -290,7 +271,7 @@ Result<Token> Sampler::sample_chain(const float* logits) {
     return fail(errc::decode_failed,
                 grammar_ ? "the grammar allows no token here" : "the sampling options leave no token to choose from");
   }
-  if (grammar_) llama_sampler_accept(grammar_.get(), *token);
+  if (grammar_) grammar_->accept(*token);
   llama_sampler_accept(chain_.get(), *token);
   window_.push(*token);
   return *token;

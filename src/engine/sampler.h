@@ -1,5 +1,6 @@
-// Picks the next token of one generation: libllama's sampler chain in llama-server's order and with its handling of
-// grammars, and a short cut for plain greedy decoding. One generation each; made on any thread, used on one at a time.
+// Picks the next token of one generation: libllama's sampler chain in llama-server's order, grammars of our own
+// (engine/grammar/) asked in llama-server's way, and a short cut for plain greedy decoding. One generation each; made
+// on any thread, used on one at a time.
 #pragma once
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include <llama.h>
 
 #include "base/error.h"
+#include "engine/grammar/follower.h"
 #include "engine/logits.h"
 #include "engine/model.h"
 #include "engine/options.h"
@@ -19,12 +21,16 @@
 
 namespace corral::engine {
 
+// What answers with this grammar share; takes milliseconds. Errors: invalid_argument with `grammar`, saying line,
+// column and rule, or `grammar_triggers`.
+Result<std::shared_ptr<const SharedGrammar>> make_grammar(const Model& model, const GrammarOptions& options);
+
 class Sampler final : public TokenPicker {
  public:
   // n_ctx: the most tokens the history can have; what looks back (penalties, DRY) looks back no further, and as far as
   // this for -1. Errors: invalid_argument with the option's name.
   static Result<std::unique_ptr<Sampler>> make(const SamplerVocab& vocab, const SamplingOptions& options,
-                                               const std::optional<GrammarOptions>& grammar, std::uint32_t n_ctx);
+                                               std::shared_ptr<const SharedGrammar> grammar, std::uint32_t n_ctx);
   static Result<std::unique_ptr<Sampler>> make(const Model& model, const SamplingOptions& options,
                                                const std::optional<GrammarOptions>& grammar, std::uint32_t n_ctx);
 
@@ -53,7 +59,7 @@ class Sampler final : public TokenPicker {
   std::uint32_t short_list_ = 0;  // the chain begins by keeping so many of the largest; 0: it wants the whole row
   TokenWindow window_;            // of the history, as far back as the chain looks
   OwnedSampler chain_;            // none if plain_greedy_
-  OwnedSampler grammar_;
+  std::optional<GrammarFollower> grammar_;
   PreselectScratch scratch_;
   std::vector<Token> changed_;  // biased_ and the window's together
   std::vector<llama_token_data> candidates_;

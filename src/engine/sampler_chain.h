@@ -16,7 +16,7 @@ namespace corral::engine {
 // What a sampler wants to know of a model.
 struct SamplerVocab {
   std::uint32_t n_vocab = 0;
-  const llama_vocab* vocab = nullptr;      // for grammars and DRY only
+  const llama_vocab* vocab = nullptr;      // for DRY only
   std::span<const Token> end_tokens;       // forbidden by ignore_eos
   std::span<const Token> suppressed = {};  // never sampled
 };

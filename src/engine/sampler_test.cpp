@@ -126,7 +126,7 @@ TEST(Sampler, EqualsTheChainOverTheWholeVocabulary) {
   for (int round = 0; round < 600; ++round) {
     const SamplingOptions options = random_options(random, n_vocab);
     const auto sampler =
-        Sampler::make({.n_vocab = n_vocab, .vocab = service->vocab(), .end_tokens = {}}, options, std::nullopt, 4096);
+        Sampler::make({.n_vocab = n_vocab, .vocab = service->vocab(), .end_tokens = {}}, options, nullptr, 4096);
     ASSERT_TRUE(sampler) << sampler.error().message;
     WholeChain reference(service->vocab(), static_cast<std::int32_t>(n_vocab), options);
     std::vector<Token> history;
@@ -156,7 +156,7 @@ TEST(Sampler, StepsThatAreLeftOutHaveNoPart) {
   const auto drawn = [&](SamplingOptions options, std::vector<SamplerKind> samplers) {
     options.samplers = std::move(samplers);
     options.seed = 1;
-    const auto sampler = Sampler::make(vocab, options, std::nullopt, 100);
+    const auto sampler = Sampler::make(vocab, options, nullptr, 100);
     EXPECT_TRUE(sampler);
     (*sampler)->prime(std::vector<Token>(10, 0));
     std::vector<Token> tokens;
@@ -201,7 +201,7 @@ TEST(Sampler, OrderMatters) {
   logits[7] = 20;
   const auto drawn = [&](std::vector<SamplerKind> samplers) {
     options.samplers = std::move(samplers);
-    const auto sampler = Sampler::make(vocab, options, std::nullopt, 100);
+    const auto sampler = Sampler::make(vocab, options, nullptr, 100);
     EXPECT_TRUE(sampler);
     std::vector<Token> tokens;
     for (int i = 0; i < 20; ++i) tokens.push_back(*(*sampler)->sample(logits.data()));
@@ -219,7 +219,7 @@ TEST(Sampler, TheLargestSeedIsASeedToo) {
   options.top_k = 0;
   const std::vector<float> logits(vocab.n_vocab, 0.0f);
   const auto drawn = [&] {
-    const auto sampler = Sampler::make(vocab, options, std::nullopt, 100);
+    const auto sampler = Sampler::make(vocab, options, nullptr, 100);
     std::vector<Token> tokens;
     for (int i = 0; i < 10; ++i) tokens.push_back(*(*sampler)->sample(logits.data()));
     return tokens;
@@ -232,7 +232,7 @@ TEST(Sampler, RowsThatAreNoNumbersAreAnError) {
   for (const std::int32_t top_k : {40, 0}) {
     SamplingOptions options;
     options.top_k = top_k;
-    const auto sampler = Sampler::make(vocab, options, std::nullopt, 100);
+    const auto sampler = Sampler::make(vocab, options, nullptr, 100);
     ASSERT_TRUE(sampler);
     std::vector<float> logits(vocab.n_vocab, 1.0f);
     EXPECT_TRUE((*sampler)->sample(logits.data()));
@@ -251,10 +251,10 @@ TEST(Sampler, ForbiddingWhatIsLargestLeavesTheRest) {
     options.logit_bias.push_back({token, -std::numeric_limits<float>::infinity()});
   std::vector<float> logits(vocab.n_vocab);
   for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = -static_cast<float>(i);
-  EXPECT_EQ(*(*Sampler::make(vocab, options, std::nullopt, 100))->sample(logits.data()), 500);
+  EXPECT_EQ(*(*Sampler::make(vocab, options, nullptr, 100))->sample(logits.data()), 500);
   for (Token token = 500; token < 1000; ++token)
     options.logit_bias.push_back({token, -std::numeric_limits<float>::infinity()});
-  EXPECT_FALSE((*Sampler::make(vocab, options, std::nullopt, 100))->sample(logits.data()));
+  EXPECT_FALSE((*Sampler::make(vocab, options, nullptr, 100))->sample(logits.data()));
 }
 
 // -1 means the whole context.
@@ -270,7 +270,7 @@ TEST(Sampler, LooksBackAsFarAsTheContext) {
   history[0] = 7;
   const auto next = [&](std::int32_t last_n, std::uint32_t n_ctx) {
     options.penalty_last_n = last_n;
-    const auto sampler = Sampler::make(vocab, options, std::nullopt, n_ctx);
+    const auto sampler = Sampler::make(vocab, options, nullptr, n_ctx);
     EXPECT_TRUE(sampler);
     (*sampler)->prime(history);
     return *(*sampler)->sample(logits.data());
@@ -281,7 +281,7 @@ TEST(Sampler, LooksBackAsFarAsTheContext) {
   EXPECT_EQ(next(2'000'000'000, 1000), 8);  // no memory is set aside beyond the context
   EXPECT_EQ(next(-1, 100), 7);
   options.penalty_last_n = -2;
-  EXPECT_EQ(Sampler::make(vocab, options, std::nullopt, 100).error().param, "repeat_last_n");
+  EXPECT_EQ(Sampler::make(vocab, options, nullptr, 100).error().param, "repeat_last_n");
 }
 
 }  // namespace

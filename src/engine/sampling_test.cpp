@@ -271,7 +271,7 @@ TEST(Sampling, WhatWouldAbortLibllamaIsRefused) {
               o.grammar->lazy = true;
               o.grammar->trigger_patterns = {"(unclosed"};
             })),
-            "grammar");
+            "grammar_triggers");
   EXPECT_EQ(generate(*service, session, greedy(1)).tokens.size(), 1u) << "the session must not be busy after a refusal";
 }
 

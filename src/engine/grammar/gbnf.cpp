@@ -1,0 +1,531 @@
+#include "engine/grammar/gbnf.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "engine/errors.h"
+
+namespace corral::engine {
+namespace {
+
+using Kind = GrammarSymbol::Kind;
+using Rule = std::vector<GrammarSymbol>;
+
+struct Fault {
+  std::size_t at;
+  std::string reason;
+};
+
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+constexpr std::uint32_t kAscii = 128;
+
+// Sorted and without overlaps. A range that is none, its end before its begin, goes.
+Grammar::Ranges merged(Grammar::Ranges ranges) {
+  std::erase_if(ranges, [](const auto& range) { return range.first > range.second; });
+  std::ranges::sort(ranges);
+  Grammar::Ranges all;
+  for (const auto& range : ranges) {
+    if (!all.empty() && range.first <= all.back().second) {
+      all.back().second = std::max(all.back().second, range.second);
+    } else {
+      all.push_back(range);
+    }
+  }
+  return all;
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, const FindToken& find_token) : text_(text), find_token_(find_token) {}
+
+  Grammar parse() {
+    skip_space(true);
+    while (at_ < text_.size()) parse_rule();
+    return finish();
+  }
+  // Where a fault is, for people.
+  std::string place(std::size_t at) const {
+    const auto before = text_.substr(0, std::min(at, text_.size()));
+    const auto line = 1 + std::ranges::count(before, '\n');
+    const auto begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+    const auto column = 1 + std::ranges::count_if(before.substr(begin), [](char c) {
+                          return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+                        });
+    return fmt::format("line {}, column {}{}", line, column,
+                       rule_name_.empty() ? std::string() : fmt::format(", in the rule '{}'", rule_name_));
+  }
+
+ private:
+  [[noreturn]] void fault(std::string reason) const { throw Fault{at_, std::move(reason)}; }
+  [[noreturn]] void expected(std::string_view what) const {
+    fault(at_ < text_.size() ? fmt::format("expected {}, not '{}'", what, shown()) : fmt::format("expected {}", what));
+  }
+  // The character that stands here, whole.
+  std::string_view shown() const {
+    std::size_t end = at_ + 1;
+    while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0) == 0x80) ++end;
+    return text_.substr(at_, end - at_);
+  }
+  char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  bool take(char c) {
+    if (peek() != c || at_ >= text_.size()) return false;
+    ++at_;
+    return true;
+  }
+
+  void skip_space(bool newlines) {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '#') {
+        while (at_ < text_.size() && text_[at_] != '\n' && text_[at_] != '\r') ++at_;
+      } else if (c == ' ' || c == '\t' || (newlines && (c == '\n' || c == '\r'))) {
+        ++at_;
+      } else {
+        break;
+      }
+    }
+  }
+
+  std::string_view name() {
+    const auto begin = at_;
+    while (is_word(peek())) ++at_;
+    if (at_ == begin) expected("the name of a rule");
+    return text_.substr(begin, at_ - begin);
+  }
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    const auto* end = text_.data() + text_.size();
+    const auto parsed = std::from_chars(text_.data() + at_, end, value);
+    if (!is_digit(peek()) || parsed.ec != std::errc()) expected("a number");
+    at_ = static_cast<std::size_t>(parsed.ptr - text_.data());
+    return value;
+  }
+
+  std::uint32_t hex(std::size_t digits) {
+    std::uint32_t value = 0;
+    const auto part = text_.substr(at_, digits);
+    const auto parsed = std::from_chars(part.data(), part.data() + part.size(), value, 16);
+    if (part.size() != digits || parsed.ptr != part.data() + digits)
+      expected(fmt::format("{} hexadecimal digits", digits));
+    at_ += digits;
+    return value;
+  }
+
+  std::uint32_t character() {
+    if (take('\\')) {
+      const char escape = peek();
+      ++at_;
+      switch (escape) {
+        case 'x':
+          return hex(2);
+        case 'u':
+          return hex(4);
+        case 'U':
+          return hex(8);
+        case 't':
+          return '\t';
+        case 'r':
+          return '\r';
+        case 'n':
+          return '\n';
+        case '\\':
+        case '"':
+        case '[':
+        case ']':
+        case '-':
+          return static_cast<unsigned char>(escape);
+        default:
+          --at_;
+          fault(at_ < text_.size() ? fmt::format("'\\{}' is no escape", shown()) : "the text ends in an escape");
+      }
+    }
+    const auto lead = static_cast<unsigned char>(text_[at_]);
+    const std::size_t length = lead < 0x80 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 0;
+    if (length == 0 || at_ + length > text_.size()) fault("a byte that is no UTF-8");
+    std::uint32_t value = length == 1 ? lead : lead & (0x7Fu >> length);
+    for (std::size_t i = 1; i < length; ++i) value = value << 6 | (static_cast<unsigned char>(text_[at_ + i]) & 0x3Fu);
+    at_ += length;
+    return value;
+  }
+
+  std::uint32_t rule_id(std::string_view rule) {
+    const auto [found, added] = ids_.try_emplace(std::string(rule), static_cast<std::uint32_t>(rules_.size()));
+    if (added) {
+      rules_.emplace_back();
+      seen_at_.push_back(at_ - rule.size());
+    }
+    return found->second;
+  }
+  std::uint32_t new_rule() {
+    rules_.emplace_back();
+    seen_at_.push_back(at_);
+    return static_cast<std::uint32_t>(rules_.size() - 1);
+  }
+  void grow(std::size_t by) {
+    symbols_ += by;
+    if (symbols_ > kMaxGrammarSymbols) {
+      fault(fmt::format("written out the grammar has more than {} symbols: repeat less", kMaxGrammarSymbols));
+    }
+  }
+  void add(Rule& rule, Kind kind, std::uint32_t value = 0) {
+    grow(1);
+    rule.push_back({kind, value});
+  }
+
+  void parse_rule() {
+    rule_name_ = {};
+    const auto own = name();
+    rule_name_ = own;
+    const auto id = rule_id(own);
+    skip_space(false);
+    if (text_.substr(at_, 3) != "::=") expected("'::=' behind the name of a rule");
+    at_ += 3;
+    skip_space(true);
+    auto rule = alternatives(false, 0);
+    if (take('\r')) {
+      take('\n');
+    } else if (!take('\n') && at_ < text_.size()) {
+      expected("a symbol or the end of the line");
+    }
+    rules_[id] = std::move(rule);
+    skip_space(true);
+  }
+
+  Rule alternatives(bool nested, std::size_t depth) {
+    if (depth > kMaxGrammarNesting) {
+      fault(fmt::format("parentheses nest more than {} deep: use rules instead", kMaxGrammarNesting));
+    }
+    Rule rule;
+    sequence(rule, nested, depth);
+    while (take('|')) {
+      add(rule, Kind::alternative);
+      skip_space(true);
+      sequence(rule, nested, depth);
+    }
+    add(rule, Kind::end);
+    return rule;
+  }
+
+  // Symbols until something that can't be one. The last item is what an operator behind it repeats.
+  void sequence(Rule& rule, bool nested, std::size_t depth) {
+    std::size_t item = rule.size();
+    while (at_ < text_.size()) {
+      const auto begin = rule.size();
+      switch (peek()) {
+        case '"':
+          ++at_;
+          while (!take('"')) {
+            if (at_ >= text_.size()) expected("a closing quote");
+            add(rule, Kind::character, character());
+          }
+          break;
+        case '[':
+          ++at_;
+          character_class(rule);
+          break;
+        case '(': {
+          ++at_;
+          skip_space(true);
+          const auto id = new_rule();
+          auto inner = alternatives(true, depth + 1);
+          if (!take(')')) expected("a symbol or ')'");
+          rules_[id] = std::move(inner);
+          add(rule, Kind::rule, id);
+          break;
+        }
+        case '.':
+          ++at_;
+          add(rule, Kind::any);
+          break;
+        case '<':
+        case '!':
+          token(rule);
+          break;
+        case '*':
+        case '+':
+        case '?':
+        case '{': {
+          const auto operation = at_;
+          const auto [least, most] = repetition();
+          if (item == rule.size()) {
+            at_ = operation;
+            fault("there is nothing in front that could be repeated");
+          }
+          repeat(rule, item, least, most);
+          skip_space(nested);
+          continue;
+        }
+        default:
+          if (!is_word(peek())) return;
+          add(rule, Kind::rule, rule_id(name()));
+      }
+      item = begin;
+      skip_space(nested);
+    }
+  }
+
+  void character_class(Rule& rule) {
+    const bool inverse = take('^');
+    Grammar::Ranges ranges;
+    while (!take(']')) {
+      if (at_ >= text_.size()) expected("']'");
+      const auto low = character();
+      auto high = low;
+      if (peek() == '-' && peek(1) != ']') {
+        ++at_;
+        if (at_ >= text_.size()) expected("the end of the range");
+        high = character();
+      }
+      grow(1);
+      ranges.emplace_back(low, high);
+    }
+    // As libllama has it: an empty class is nothing at all.
+    if (ranges.empty()) return;
+    if (!inverse && ranges.size() == 1 && ranges[0].first == ranges[0].second)
+      return add(rule, Kind::character, ranges[0].first);
+    grammar_.classes.push_back(merged(std::move(ranges)));
+    add(rule, inverse ? Kind::not_in_class : Kind::in_class, static_cast<std::uint32_t>(grammar_.classes.size() - 1));
+  }
+
+  void token(Rule& rule) {
+    const bool inverse = take('!');
+    const auto begin = at_;
+    if (!take('<')) expected("'<' and a token");
+    std::uint64_t id = 0;
+    if (take('[')) {
+      id = number();
+      if (!take(']') || !take('>')) expected("']>' behind the number of a token");
+    } else {
+      const auto end = text_.find('>', at_);
+      if (end == std::string_view::npos) expected("'>' behind a token");
+      const auto spelled = text_.substr(begin, end + 1 - begin);
+      const auto found = find_token_ ? find_token_(spelled) : std::nullopt;
+      if (!found) fault(fmt::format("'{}' is not one token of this model", spelled.substr(0, 60)));
+      id = static_cast<std::uint64_t>(*found);
+      at_ = end + 1;
+    }
+    if (id > std::numeric_limits<std::int32_t>::max()) fault("no model has a token of such a number");
+    add(rule, inverse ? Kind::not_token : Kind::token, static_cast<std::uint32_t>(id));
+  }
+
+  static constexpr std::uint64_t kNoMost = std::numeric_limits<std::uint64_t>::max();
+
+  std::pair<std::uint64_t, std::uint64_t> repetition() {
+    if (take('*')) return {0, kNoMost};
+    if (take('+')) return {1, kNoMost};
+    if (take('?')) return {0, 1};
+    ++at_;
+    skip_space(true);
+    const auto least = number();
+    auto most = least;
+    skip_space(true);
+    if (take(',')) {
+      skip_space(true);
+      most = is_digit(peek()) ? number() : kNoMost;
+      skip_space(true);
+    }
+    if (!take('}')) expected("',' or '}'");
+    if (least > kMaxRepetition) fault(fmt::format("repeated {} times, at most {} are taken", least, kMaxRepetition));
+    if (most < least) fault(fmt::format("repeated at least {} and at most {} times", least, most));
+    return {least, most > kMaxRepetition ? kNoMost : most};
+  }
+
+  // S{2,4} is S S s where s is S s' or nothing, and s' is S or nothing; S{2,} is S S s where s is S s or nothing.
+  void repeat(Rule& rule, std::size_t item, std::uint64_t least, std::uint64_t most) {
+    const Rule repeated(rule.begin() + static_cast<std::ptrdiff_t>(item), rule.end());
+    if (least == 0) {
+      rule.resize(item);
+    } else {
+      for (std::uint64_t i = 1; i < least; ++i) {
+        grow(repeated.size());
+        rule.insert(rule.end(), repeated.begin(), repeated.end());
+      }
+    }
+    const auto optional = most == kNoMost ? 1 : most - least;
+    std::optional<std::uint32_t> inner;
+    for (std::uint64_t i = 0; i < optional; ++i) {
+      grow(repeated.size() + 3);
+      const auto id = new_rule();
+      auto rest = repeated;
+      if (most == kNoMost) inner = id;
+      if (inner) rest.push_back({Kind::rule, *inner});
+      rest.push_back({Kind::alternative, 0});
+      rest.push_back({Kind::end, 0});
+      rules_[id] = std::move(rest);
+      inner = id;
+    }
+    if (inner) add(rule, Kind::rule, *inner);
+  }
+
+  Grammar finish() {
+    rule_name_ = {};
+    for (const auto& [name, id] : ids_) {
+      if (!rules_[id].empty()) continue;
+      at_ = seen_at_[id];
+      fault(fmt::format("the rule '{}' is used but not there: add '{} ::= …'", name.substr(0, 60), name.substr(0, 60)));
+    }
+    const auto root = ids_.find("root");
+    if (root == ids_.end()) {
+      at_ = text_.size();
+      fault("there is no rule 'root', where an answer begins: add one");
+    }
+    refuse_left_recursion();
+    grammar_.root = root->second;
+    lay_out();
+    return std::move(grammar_);
+  }
+
+  void lay_out() {
+    auto& bounds = grammar_.boundaries;
+    for (const auto& ranges : grammar_.classes) {
+      for (const auto& [low, high] : ranges) bounds.insert(bounds.end(), {low, high + 1});
+    }
+    grammar_.symbols.reserve(symbols_);
+    for (const auto& rule : rules_) {
+      grammar_.rules.push_back(static_cast<std::uint32_t>(grammar_.alternatives.size()));
+      bool begins = true;
+      for (const auto& symbol : rule) {
+        if (begins) grammar_.alternatives.push_back(static_cast<std::uint32_t>(grammar_.symbols.size()));
+        begins = symbol.kind == Kind::alternative;
+        if (symbol.kind == Kind::character) bounds.insert(bounds.end(), {symbol.value, symbol.value + 1});
+        grammar_.symbols.push_back(symbol);
+      }
+    }
+    grammar_.rules.push_back(static_cast<std::uint32_t>(grammar_.alternatives.size()));
+    std::erase_if(bounds, [](std::uint32_t bound) { return bound <= kAscii; });
+    std::ranges::sort(bounds);
+    bounds.erase(std::ranges::unique(bounds).begin(), bounds.end());
+  }
+
+  // The rules with which an alternative of this one can begin. As libllama has it, only a rule that has an empty
+  // alternative itself is looked through; what is empty by way of others ends in the same stack again, and is found.
+  std::vector<std::uint32_t> beginnings(std::uint32_t id, const std::vector<bool>& may_be_empty) const {
+    std::vector<std::uint32_t> all;
+    bool beginning = true;
+    for (const auto& symbol : rules_[id]) {
+      if (symbol.ends_sequence()) {
+        beginning = true;
+      } else if (symbol.kind == Kind::rule && beginning) {
+        all.push_back(symbol.value);
+        beginning = may_be_empty[symbol.value];
+      } else {
+        beginning = false;
+      }
+    }
+    return all;
+  }
+
+  void refuse_left_recursion() {
+    std::vector<bool> may_be_empty(rules_.size());
+    for (std::size_t id = 0; id < rules_.size(); ++id) {
+      const auto& rule = rules_[id];
+      for (std::size_t i = 0; i < rule.size(); ++i) {
+        if (rule[i].ends_sequence() && (i == 0 || rule[i - 1].ends_sequence())) may_be_empty[id] = true;
+      }
+    }
+    enum class Mark : std::uint8_t { fresh, open, done };
+    std::vector<Mark> marks(rules_.size(), Mark::fresh);
+    struct Visit {
+      std::uint32_t id;
+      std::vector<std::uint32_t> next;
+    };
+    for (std::uint32_t first = 0; first < rules_.size(); ++first) {
+      std::vector<Visit> path;
+      const auto open = [&](std::uint32_t id) {
+        marks[id] = Mark::open;
+        path.push_back({id, beginnings(id, may_be_empty)});
+      };
+      if (marks[first] == Mark::fresh) open(first);
+      while (!path.empty()) {
+        auto& top = path.back();
+        if (top.next.empty()) {
+          marks[top.id] = Mark::done;
+          path.pop_back();
+          continue;
+        }
+        const auto next = top.next.back();
+        top.next.pop_back();
+        if (marks[next] == Mark::fresh) {
+          open(next);
+        } else if (marks[next] == Mark::open) {
+          at_ = seen_at_[next];
+          const auto named = std::ranges::find(ids_, next, [](const auto& one) { return one.second; });
+          fault(
+              fmt::format("{} begins with itself (left recursion): let it begin with something else",
+                          named == ids_.end() ? "what stands here" : "the rule '" + named->first.substr(0, 60) + "'"));
+        }
+      }
+    }
+  }
+
+  const std::string_view text_;
+  const FindToken& find_token_;
+  std::size_t at_ = 0;
+  std::string_view rule_name_;
+  std::size_t symbols_ = 0;
+  std::unordered_map<std::string, std::uint32_t> ids_;
+  std::vector<Rule> rules_;
+  std::vector<std::size_t> seen_at_;  // where each rule was met first
+  Grammar grammar_;
+};
+
+bool in(const Grammar::Ranges& ranges, std::uint32_t low, std::uint32_t high) {
+  const auto range = std::ranges::lower_bound(ranges, low, {}, &std::pair<std::uint32_t, std::uint32_t>::second);
+  return range != ranges.end() && range->first <= high;
+}
+
+}  // namespace
+
+std::size_t Grammar::column(std::uint32_t code_point) const {
+  if (code_point < kAscii) return code_point;
+  return kAscii + static_cast<std::size_t>(std::ranges::upper_bound(boundaries, code_point) - boundaries.begin());
+}
+
+bool Grammar::matches(const GrammarSymbol& symbol, std::uint32_t code_point) const {
+  switch (symbol.kind) {
+    case Kind::character:
+      return symbol.value == code_point;
+    case Kind::any:
+      return true;
+    case Kind::in_class:
+      return in(classes[symbol.value], code_point, code_point);
+    case Kind::not_in_class:
+      return !in(classes[symbol.value], code_point, code_point);
+    default:
+      return false;
+  }
+}
+
+bool Grammar::matches_any(const GrammarSymbol& symbol, std::uint32_t low, std::uint32_t high) const {
+  switch (symbol.kind) {
+    case Kind::character:
+      return low <= symbol.value && symbol.value <= high;
+    case Kind::any:
+      return true;
+    case Kind::in_class:
+      return in(classes[symbol.value], low, high);
+    case Kind::not_in_class:  // as libllama has it: not when the class reaches into the range
+      return !in(classes[symbol.value], low, high);
+    default:
+      return false;
+  }
+}
+
+Result<Grammar> parse_gbnf(std::string_view text, const FindToken& find_token) {
+  Parser parser(text, find_token);
+  try {
+    return parser.parse();
+  } catch (const Fault& fault) {
+    return fail(errc::invalid_argument,
+                fmt::format("'grammar' can't be used: {}: {}", parser.place(fault.at), fault.reason), "grammar");
+  }
+}
+
+}  // namespace corral::engine
