@@ -14,7 +14,7 @@ namespace {
 using json::View;
 
 // All of them are looked at for each token of an answer.
-constexpr std::size_t kMaxBiased = 65536;
+constexpr std::size_t kMaxBiased = 16384;
 
 // A text is as many tokens as it has bytes, at most.
 std::size_t weight(std::string_view text) { return std::max<std::size_t>(1, text.size()); }

@@ -34,6 +34,12 @@ tables. These fields of llama-server have no effect:
 
 Ranges are those of OpenAI's reference, and llama-server's for what it adds; `completion`, which is its own, takes wider ones.
 
+What a request may ask for in numbers is bounded, so that none takes the model from the others. Besides what the tables say: a message has at
+most 1,024 parts and 256 tool calls, tools have 512 KiB in all, and a schema has at most 4,096 parts, 32 levels, 512 properties in one object
+(128 of them not `required`), 2,048 values in its lists and 128 different `$ref`s. A prompt of more bytes than the context can hold is refused
+by its length alone. `grammar_triggers` of type 2 and 3 are RE2 patterns (no look-around, no backreferences) of at most 512 bytes, and look at
+the last 2,048 bytes of an answer.
+
 Defaults are the model's own where its file has them, else llama-server's.
 )";
 
@@ -58,6 +64,15 @@ std::string cell(std::string_view text) {
   return escaped;
 }
 
+// How many, how long.
+std::string limits(const Field& field) {
+  std::string text;
+  if (field.max_size != kNoLimit) text += fmt::format("; at most {} elements", field.max_size);
+  if (field.max_bytes != kNoLimit)
+    text += fmt::format("; at most {} bytes{}", field.max_bytes, field.max_size != kNoLimit ? " each" : "");
+  return text;
+}
+
 }  // namespace
 
 std::string requests_page() {
@@ -66,7 +81,7 @@ std::string requests_page() {
     page += fmt::format("\n## {}\n\n| field | value | |\n|---|---|---|\n", one.title);
     for (const Field& field : one.table().fields()) {
       page += fmt::format("| `{}`{} | {} | {} |\n", field.name, field.required ? " (required)" : "",
-                          cell(field.kinds == kAny ? "any" : expectation(field)), cell(field.about));
+                          cell(field.kinds == kAny ? "any" : expectation(field) + limits(field)), cell(field.about));
     }
   }
   return page;

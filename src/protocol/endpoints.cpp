@@ -12,6 +12,9 @@ namespace {
 
 constexpr double kMaxUint32 = 4294967295.0;
 constexpr double kMaxInt32 = 2147483647.0;
+// Looked for at every token, all of them.
+constexpr std::size_t kMaxStops = 64;
+constexpr std::size_t kMaxStopBytes = 256;
 
 constexpr Field kContext = {.name = "ctx_size",
                             .kinds = kInteger,
@@ -23,7 +26,7 @@ constexpr Field kContext = {.name = "ctx_size",
 
 // The fields that every generating endpoint takes.
 constexpr auto kGeneration = std::to_array<Field>({
-    {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512, .about = "which model answers; see `models`"},
+    {.name = "model", .kinds = kString, .min_size = 1, .max_bytes = 512, .about = "which model answers; see `models`"},
     kContext,
     {.name = "stream", .kinds = kBoolean, .about = "the answer comes in events"},
     {.name = "stream_options",
@@ -107,11 +110,13 @@ constexpr auto kGeneration = std::to_array<Field>({
     {.name = "dry_sequence_breakers",
      .kinds = kArray,
      .max_size = 16,
+     .max_bytes = 128,
      .elements = kString,
      .about = "texts that end a sequence"},
     {.name = "samplers",
      .kinds = kString | kArray,
-     .max_size = 64,
+     .max_size = 32,
+     .max_bytes = 64,
      .elements = kString,
      .inside = check_samplers,
      .about = "the steps of sampling in their order, as names or one letter each; the default is `edskypmxt` "
@@ -144,9 +149,11 @@ constexpr auto kGeneration = std::to_array<Field>({
      .about = "the same seed gives the same answer; -1 or none: a random one. The low 32 bits count"},
     {.name = "stop",
      .kinds = kString | kArray,
-     .max_size = 4096,
+     .max_size = kMaxStops,
+     .max_bytes = kMaxStopBytes,
      .elements = kString,
-     .about = "the answer ends before the first of these"},
+     .about = "the answer ends before the first of these",
+     .instead = "they are looked for at every token, so use few and short ones"},
     {.name = "max_tokens",
      .kinds = kInteger,
      .min = -1,
@@ -193,6 +200,7 @@ constexpr auto kGeneration = std::to_array<Field>({
     {.name = "preserved_tokens",
      .kinds = kArray,
      .max_size = 1024,
+     .max_bytes = 256,
      .elements = kString,
      .about = "control tokens that are shown in the text"},
     {.name = "grammar_lazy",
@@ -209,9 +217,9 @@ constexpr auto kGeneration = std::to_array<Field>({
     {.name = "n_indent", .kinds = kInteger, .min = 0, .inside = decline_indent, .about = "refused but for 0"},
     {.name = "grammar",
      .kinds = kString,
-     .max_size = 256 * 1024,
+     .max_bytes = 256 * 1024,
      .about = "GBNF that the answer follows; its start is `root`"},
-    {.name = "json_schema", .kinds = kObject, .about = "the answer is JSON of this schema"},
+    {.name = "json_schema", .kinds = kObject, .inside = check_schema, .about = "the answer is JSON of this schema"},
     {.name = "cache_prompt",
      .kinds = kBoolean,
      .about = "false: nothing computed for others is used, and nothing left to others"},
@@ -267,14 +275,18 @@ const FieldTable& chat_fields() {
            .kinds = kArray,
            .required = true,
            .min_size = 1,
+           .max_size = kMaxMessages,
            .elements = kObject,
            .inside = check_messages,
-           .about = "the conversation; a last message of the assistant is gone on with"},
+           .about = "the conversation; a last message of the assistant is gone on with",
+           .instead = "leave old ones out or join them"},
           {.name = "tools",
            .kinds = kArray,
+           .max_size = kMaxTools,
            .elements = kObject,
            .inside = check_tools,
-           .about = "functions that may be called; other types of tools are left out"},
+           .about = "functions that may be called; other types of tools are left out",
+           .instead = "offer those that this conversation needs"},
           {.name = "tool_choice",
            .kinds = kString | kObject,
            .choices = "auto|none|required",
@@ -303,6 +315,7 @@ const FieldTable& chat_fields() {
            .about = "with `continue_final_message`: a stream begins with what it goes on with"},
           {.name = "reasoning_effort",
            .kinds = kString,
+           .max_bytes = 64,
            .about = "for templates that know it; `none` switches thinking off"},
           {.name = "reasoning_format",
            .kinds = kString,
@@ -372,7 +385,7 @@ constexpr Field kTextsToEmbed{.name = "input",
                               .inside = check_texts_to_embed,
                               .about = "a text, tokens, or a list of such"};
 constexpr auto kEmbedding = std::to_array<Field>({
-    {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512, .about = "which model answers; see `models`"},
+    {.name = "model", .kinds = kString, .min_size = 1, .max_bytes = 512, .about = "which model answers; see `models`"},
     kContext,
     {.name = "encoding_format",
      .kinds = kString,
@@ -422,7 +435,11 @@ const FieldTable& native_embedding_fields() {
 
 const FieldTable& rerank_fields() {
   static constexpr Field kFields[] = {
-      {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512, .about = "which model answers; see `models`"},
+      {.name = "model",
+       .kinds = kString,
+       .min_size = 1,
+       .max_bytes = 512,
+       .about = "which model answers; see `models`"},
       kContext,
       {.name = "query", .kinds = kString, .required = true, .min_size = 1, .about = "what documents are compared with"},
       {.name = "documents",
@@ -451,8 +468,17 @@ const FieldTable& rerank_fields() {
 
 const FieldTable& tokenize_fields() {
   static constexpr Field kFields[] = {
-      {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512, .about = "which model answers; see `models`"},
-      {.name = "content", .kinds = kString, .required = true, .about = "the text"},
+      {.name = "model",
+       .kinds = kString,
+       .min_size = 1,
+       .max_bytes = 512,
+       .about = "which model answers; see `models`"},
+      {.name = "content",
+       .kinds = kString,
+       .required = true,
+       .max_bytes = 2 << 20,
+       .about = "the text",
+       .instead = "send it in pieces"},
       {.name = "add_special", .kinds = kBoolean, .about = "with BOS and the like, as the model wants them"},
       {.name = "parse_special", .kinds = kBoolean, .about = "false: control tokens in the text are plain text"},
       {.name = "with_pieces", .kinds = kBoolean, .about = "each token with its text"},
@@ -463,13 +489,19 @@ const FieldTable& tokenize_fields() {
 
 const FieldTable& detokenize_fields() {
   static constexpr Field kFields[] = {
-      {.name = "model", .kinds = kString, .min_size = 1, .max_size = 512, .about = "which model answers; see `models`"},
+      {.name = "model",
+       .kinds = kString,
+       .min_size = 1,
+       .max_bytes = 512,
+       .about = "which model answers; see `models`"},
       {.name = "tokens",
        .kinds = kArray,
        .required = true,
+       .max_size = 1 << 20,
        .elements = kInteger,
        .inside = check_inputs,
-       .about = "token numbers"},
+       .about = "token numbers",
+       .instead = "send them in pieces"},
   };
   static const FieldTable table(kFields);
   return table;

@@ -95,12 +95,12 @@ std::unexpected<Error> refuse(errc cause, json::View value, const Field& rule, c
   return fail(cause, std::move(message), std::move(where));
 }
 
-Result<> check_size(json::View value, std::size_t size, const Field& rule, const Path& path) {
-  if (size >= rule.min_size && size <= rule.max_size) return {};
+Result<> check_size(std::size_t size, std::string_view what, std::size_t most, const Field& rule, const Path& path) {
+  if (size >= rule.min_size && size <= most) return {};
   auto where = path.text();
   auto message = size < rule.min_size ? fmt::format("'{}' must be {}, but it is empty", where, expectation(rule))
-                                      : fmt::format("'{}' has {} {}, at most {} are taken", where, size,
-                                                    value.is_array() ? "elements" : "bytes", rule.max_size);
+                                      : fmt::format("'{}' has {} {}, at most {} are taken{}{}", where, size, what, most,
+                                                    rule.instead.empty() ? "" : ": ", rule.instead);
   return fail(errc::bad_value, std::move(message), std::move(where));
 }
 
@@ -108,11 +108,15 @@ Result<> check_elements(json::View array, const Field& rule, const Path& path) {
   Result<> result;
   std::size_t at = 0;
   array.each_element([&](json::View element) {
+    const Path place{&path, {}, at};
     if (overlap(kinds_of(element.kind()), rule.elements)) {
       ++at;
-      return true;
+      if (rule.max_bytes == kNoLimit || !element.is_string()) return true;
+      const Field one{.name = {}, .instead = rule.instead};
+      result = check_size(element.as_string().size(), "bytes", rule.max_bytes, one, place);
+      return result.has_value();
     }
-    auto where = Path{&path, {}, at}.text();
+    auto where = place.text();
     result =
         fail(errc::wrong_type,
              fmt::format("'{}' must be {}, but '{}' is {}", path.text(), expectation(rule), where, element.excerpt()),
@@ -155,9 +159,9 @@ Result<> check_value(json::View value, const Field& rule, const Path& path) {
   } else if (kind == json::Kind::string) {
     const auto text = value.as_string();
     if (!rule.choices.empty() && !is_choice(rule.choices, text)) return refuse(errc::bad_value, value, rule, path);
-    if (auto fine = check_size(value, text.size(), rule, path); !fine) return fine;
+    if (auto fine = check_size(text.size(), "bytes", rule.max_bytes, rule, path); !fine) return fine;
   } else if (kind == json::Kind::array) {
-    if (auto fine = check_size(value, value.size(), rule, path); !fine) return fine;
+    if (auto fine = check_size(value.size(), "elements", rule.max_size, rule, path); !fine) return fine;
     if (rule.elements != kAny) {
       if (auto fine = check_elements(value, rule, path); !fine) return fine;
     }

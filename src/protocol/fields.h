@@ -51,18 +51,22 @@ inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 // As `min`: 0 itself is none.
 inline constexpr double kAboveZero = std::numeric_limits<double>::denorm_min();
 
+inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+
 struct Field {
   std::string_view name;
   Kinds kinds = kAny;
   bool required = false;
   double min = -kUnbounded, max = kUnbounded;  // of a number
   std::size_t min_size = 0;                    // bytes of a string, elements of an array
-  std::size_t max_size = std::numeric_limits<std::size_t>::max();
-  Kinds elements = kAny;          // of an array
-  std::string_view choices = {};  // the allowed strings, "float|base64"; empty: any
+  std::size_t max_size = kNoLimit;             // elements of an array
+  std::size_t max_bytes = kNoLimit;            // of a string, and of each string in an array
+  Kinds elements = kAny;                       // of an array
+  std::string_view choices = {};               // the allowed strings, "float|base64"; empty: any
   // Rules of the inside.
   Result<> (*inside)(json::View value, const Path& path) = nullptr;
-  std::string_view about = {};  // for docs/requests.md
+  std::string_view about = {};    // for docs/requests.md
+  std::string_view instead = {};  // the way out, where there are too many or too long ones
 };
 
 // What a value must be: "a number between 0 and 2".

@@ -268,16 +268,16 @@ TEST(Fields, BiasesAreCounted) {
     for (std::size_t i = 1; i < count; ++i) pairs += ",[1,1]";
     return check(chat(R"(,"logit_bias":[)" + pairs + "]"), chat_fields());
   };
-  EXPECT_TRUE(listed(65536));
-  ASSERT_FALSE(listed(65537));
-  EXPECT_EQ(listed(65537).error().param, "logit_bias");
-  EXPECT_THAT(listed(65537).error().message, HasSubstr("is for 65537 tokens (a text counts its bytes), at most 65536"));
+  EXPECT_TRUE(listed(16384));
+  ASSERT_FALSE(listed(16385));
+  EXPECT_EQ(listed(16385).error().param, "logit_bias");
+  EXPECT_THAT(listed(16385).error().message, HasSubstr("is for 16385 tokens (a text counts its bytes), at most 16384"));
   // A text is several tokens, a number that is written as text is one.
   const auto named = [](const std::string& name) {
     return check(chat(R"(,"logit_bias":{"123456":1,")" + name + R"(":1})"), chat_fields());
   };
-  EXPECT_TRUE(named(std::string(65535, 'x')));
-  EXPECT_FALSE(named(std::string(65536, 'x')));
+  EXPECT_TRUE(named(std::string(16383, 'x')));
+  EXPECT_FALSE(named(std::string(16384, 'x')));
 }
 
 TEST(Fields, NotJsonNamesTheByte) {

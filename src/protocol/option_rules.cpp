@@ -1,4 +1,6 @@
 // Rules for the options of generating: samplers, triggers, and what is refused on purpose.
+#include <set>
+
 #include <fmt/format.h>
 
 #include "base/sampler_kind.h"
@@ -17,7 +19,7 @@ std::unexpected<Error> decline(json::View value, const Path& path, std::string_v
 Result<> check_trigger(json::View trigger, const Path& path) {
   static constexpr Field kFields[] = {
       {.name = "type", .kinds = kInteger, .required = true, .min = 0, .max = 3},
-      {.name = "value", .kinds = kString, .required = true},
+      {.name = "value", .kinds = kString, .required = true, .max_bytes = 512},
       {.name = "token", .kinds = kInteger, .min = 0, .max = 2147483647.0},
   };
   static const FieldTable table(kFields);
@@ -36,13 +38,24 @@ Result<> check_samplers(json::View samplers, const Path& path) {
     result = fail(errc::bad_value, std::move(message), std::move(where));
     return false;
   };
+  // Some sort the whole vocabulary, at every token.
+  std::set<SamplerKind> seen;
+  const auto twice = [&](std::string_view text, std::string where) {
+    auto message = fmt::format("'{}' has \"{}\" twice: name each step once", where, text);
+    result = fail(errc::bad_value, std::move(message), std::move(where));
+    return false;
+  };
   for (const char letter : samplers.as_string()) {
-    if (!sampler_lettered(letter) && !unknown({&letter, 1}, path.text())) break;
+    const auto kind = sampler_lettered(letter);
+    if (!kind && !unknown({&letter, 1}, path.text())) break;
+    if (!seen.insert(*kind).second && !twice({&letter, 1}, path.text())) break;
   }
   std::size_t at = 0;
   samplers.each_element([&](json::View name) {
     const Path place{&path, {}, at++};
-    return sampler_named(name.as_string()) || unknown(name.as_string(), place.text());
+    const auto kind = sampler_named(name.as_string());
+    if (!kind) return unknown(name.as_string(), place.text());
+    return seen.insert(*kind).second || twice(name.as_string(), place.text());
   });
   return result;
 }

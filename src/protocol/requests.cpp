@@ -168,6 +168,16 @@ bool has_media(View messages) {
   return found;
 }
 
+std::size_t text_bytes(View messages) {
+  std::size_t bytes = 0;
+  messages.each_element([&](View message) {
+    const auto content = message.find("content");
+    bytes += content.as_string().size();
+    content.each_element([&](View part) { bytes += part.find("text").as_string().size(); });
+  });
+  return bytes;
+}
+
 Result<json::Peek> open(const std::string& body, const FieldTable& table) {
   auto peek = json::Peek::open(body);
   if (!peek) return peek;
@@ -187,6 +197,7 @@ Result<ChatRequest> parse_chat_request(const std::string& text) {
 
   const auto messages = body.find("messages");
   request.messages = messages.text();
+  request.text_bytes = text_bytes(messages);
   request.has_media = has_media(messages);
   body.find("chat_template_kwargs").each_member([&](std::string_view name, View value) {
     request.template_kwargs.emplace_back(std::string(name), value.text());

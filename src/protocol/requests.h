@@ -82,8 +82,9 @@ enum class ToolChoice { automatic, none, required };
 enum class Continuation { unsaid, automatic, content, reasoning };
 
 struct ChatRequest : GenerationRequest {
-  std::string messages;    // JSON text of the array
-  bool has_media = false;  // a part that is no text
+  std::string messages;        // JSON text of the array
+  std::size_t text_bytes = 0;  // of what messages say: every template has it in its prompt
+  bool has_media = false;      // a part that is no text
   // JSON text of the array of functions that may be called (those tool_choice allows); other types of tools are left
   // out; empty: none
   std::string tools;

@@ -82,13 +82,18 @@ Result<> check_tool_calls(json::View calls, const Path& path) { return check_eac
 
 Result<> check_message(json::View message, const Path& path) {
   static constexpr Field kFields[] = {
-      {.name = "role", .kinds = kString, .required = true, .min_size = 1},
-      {.name = "content", .kinds = kString | kArray, .elements = kObject, .inside = check_content},
+      {.name = "role", .kinds = kString, .required = true, .min_size = 1, .max_bytes = 256},
+      {.name = "content",
+       .kinds = kString | kArray,
+       .max_size = kMaxParts,
+       .elements = kObject,
+       .inside = check_content,
+       .instead = "join them"},
       {.name = "name", .kinds = kString},
       {.name = "tool_call_id", .kinds = kString},
       {.name = "reasoning_content", .kinds = kString},
       {.name = "refusal", .kinds = kString},
-      {.name = "tool_calls", .kinds = kArray, .elements = kObject, .inside = check_tool_calls},
+      {.name = "tool_calls", .kinds = kArray, .max_size = kMaxCalls, .elements = kObject, .inside = check_tool_calls},
   };
   static const FieldTable table(kFields);
   if (auto fine = table.check(message, path); !fine) return fine;
@@ -109,9 +114,9 @@ namespace {
 
 Result<> check_function(json::View function, const Path& path) {
   static constexpr Field kFields[] = {
-      {.name = "name", .kinds = kString, .required = true, .min_size = 1},
+      {.name = "name", .kinds = kString, .required = true, .min_size = 1, .max_bytes = kMaxFunctionName},
       {.name = "description", .kinds = kString},
-      {.name = "parameters", .kinds = kObject},
+      {.name = "parameters", .kinds = kObject, .inside = check_schema},
       {.name = "strict", .kinds = kBoolean},
   };
   static const FieldTable table(kFields);
@@ -153,6 +158,7 @@ Result<> check_allowed_tools(json::View allowed, const Path& path) {
        .kinds = kArray,
        .required = true,
        .min_size = 1,
+       .max_size = kMaxTools,
        .elements = kObject,
        .inside = check_allowed_list},
   };
@@ -161,7 +167,16 @@ Result<> check_allowed_tools(json::View allowed, const Path& path) {
 }
 
 }  // namespace
-Result<> check_tools(json::View tools, const Path& path) { return check_each(tools, path, check_tool); }
+Result<> check_tools(json::View tools, const Path& path) {
+  if (const auto bytes = tools.text().size(); bytes > kMaxToolBytes) {
+    auto where = path.text();
+    return fail(errc::bad_value,
+                fmt::format("'{}' has {} bytes, at most {} are taken: offer those that this conversation needs", where,
+                            bytes, kMaxToolBytes),
+                where);
+  }
+  return check_each(tools, path, check_tool);
+}
 Result<> check_tool_choice(json::View choice, const Path& path) {
   if (!choice.is_object()) return {};
   static constexpr Field kFields[] = {
@@ -180,7 +195,7 @@ namespace {
 Result<> check_schema_holder(json::View holder, const Path& path) {
   static constexpr Field kFields[] = {
       {.name = "name", .kinds = kString},
-      {.name = "schema", .kinds = kObject},
+      {.name = "schema", .kinds = kObject, .inside = check_schema},
       {.name = "strict", .kinds = kBoolean},
   };
   static const FieldTable table(kFields);
@@ -191,7 +206,7 @@ Result<> check_schema_holder(json::View holder, const Path& path) {
 Result<> check_response_format(json::View format, const Path& path) {
   static constexpr Field kFields[] = {
       {.name = "type", .kinds = kString, .required = true, .choices = "text|json_object|json_schema"},
-      {.name = "schema", .kinds = kObject},
+      {.name = "schema", .kinds = kObject, .inside = check_schema},
       {.name = "json_schema", .kinds = kObject, .inside = check_schema_holder},
   };
   static const FieldTable table(kFields);

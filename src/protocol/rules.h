@@ -9,8 +9,33 @@ namespace corral::protocol {
 
 inline constexpr double kLarge = 1e6;  // for numbers without a meaningful limit: fits every float
 
+// Of one request. Templates and grammars are made of these, in time that grows with their number.
+inline constexpr std::size_t kMaxMessages = 4096;
+inline constexpr std::size_t kMaxParts = 1024;  // of one message
+inline constexpr std::size_t kMaxCalls = 256;   // of one message
+inline constexpr std::size_t kMaxTools = 512;
+inline constexpr std::size_t kMaxToolBytes = 512 * 1024;  // of all of them
+inline constexpr std::size_t kMaxFunctionName = 256;
+
 // Token numbers are 32 bits wide in the engine; a larger one would come out as another token.
 bool is_token(json::View integer);
+
+// What a JSON schema may come to; measured in docs/modules/engine_server.md.
+struct SchemaLimits {
+  static constexpr std::size_t kNodes = 4096;
+  static constexpr std::size_t kDepth = 32;
+  static constexpr std::size_t kTypes = 8;
+  static constexpr std::size_t kNames = 512;               // bytes, along one way through the schema
+  static constexpr std::size_t kProperties = 512;          // of one object
+  static constexpr std::size_t kOptional = 128;            // of them
+  static constexpr std::size_t kOptionalWork = 4'000'000;  // their cubes
+  static constexpr std::size_t kValues = 2048;             // in all enums
+  static constexpr std::size_t kPattern = 1024;
+  static constexpr std::size_t kRef = 256;
+  static constexpr std::size_t kRefs = 128;
+  static constexpr std::size_t kHops = 16;  // from a $ref to what is none
+};
+Result<> check_schema(json::View schema, const Path& path);
 
 Result<> check_messages(json::View messages, const Path& path);
 Result<> check_tools(json::View tools, const Path& path);  // tools of unknown types pass
