@@ -23,11 +23,19 @@ bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; 
 
 // The library reads the whole answer anew each time, which costs more with every token. Where the new text can only
 // continue what came last (no tool calls possible, no tag that could begin, nothing held back), it is taken as it is.
+// Elsewhere each new byte earns the reading of so many bytes, and an answer begins with some: short answers are read at
+// every piece, of one with 64 KiB each half KiB, and all that is read grows with the length of the answer, not its
+// square.
+constexpr std::uint64_t kReadForEach = 128;
+constexpr std::uint64_t kReadAtFirst = 4 << 20;
+
 struct ChatParser::Impl {
   std::shared_ptr<const ParserSpec> spec;
   common_chat_parser_params params;
   std::string text;       // the answer so far
   common_chat_msg known;  // what was made of it
+  std::uint64_t may_read = kReadAtFirst;
+  std::uint64_t has_read = 0;
   std::vector<std::string> call_ids;
   protocol::ChatMessage message;
 
@@ -80,6 +88,7 @@ struct ChatParser::Impl {
   }
 
   void parse(bool partial, std::vector<protocol::ChatDelta>& deltas) {
+    has_read += text.size();
     auto now = common_chat_parse(text, partial, params);
     if (now.empty()) return;
     now.set_tool_call_ids(call_ids, random_id);
@@ -116,7 +125,10 @@ void ChatParser::append(std::string_view text) { impl_->text.append(text); }
 
 void ChatParser::push(std::string_view text, std::vector<protocol::ChatDelta>& deltas) {
   impl_->text.append(text);
+  impl_->may_read += kReadForEach * text.size();
   if (impl_->push_fast(text, deltas)) return;
+  if (impl_->may_read < impl_->text.size()) return;  // later text brings it
+  impl_->may_read -= impl_->text.size();
   try {
     impl_->parse(true, deltas);
   } catch (const std::exception&) {
@@ -136,6 +148,8 @@ Result<> ChatParser::finish(std::vector<protocol::ChatDelta>& deltas, bool cut_o
   for (const auto& call : known.tool_calls) impl_->message.tool_calls.push_back({call.id, call.name, call.arguments});
   return {};
 }
+
+std::uint64_t ChatParser::read_bytes() const { return impl_->has_read; }
 
 const protocol::ChatMessage& ChatParser::message() const { return impl_->message; }
 

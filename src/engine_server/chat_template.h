@@ -73,13 +73,16 @@ class ChatParser {
 
   // Takes more text without looking at it, for answers that are wanted whole.
   void append(std::string_view text);
-  // Takes more text; appends what became known to `deltas`.
+  // Takes more text; appends what became known to `deltas`. In long answers with tool calls that may be a little later:
+  // each 1/128 of what there is.
   void push(std::string_view text, std::vector<protocol::ChatDelta>& deltas);
   // No more text comes; `cut_off`: it ends before the model's own end, so perhaps amid a tool call.
   // Errors: answer_unreadable (it breaks the format the template asks for).
   Result<> finish(std::vector<protocol::ChatDelta>& deltas, bool cut_off = false);
 
   const protocol::ChatMessage& message() const;
+  // What it has read in all, the same text as often as it was read: the work it took.
+  std::uint64_t read_bytes() const;
 
  private:
   struct Impl;

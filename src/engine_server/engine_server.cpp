@@ -41,16 +41,18 @@ EngineServer::Impl::Impl(engine::InferenceEngine& the_service, async::Timers& th
                          EngineServerOptions the_options)
     : service(the_service),
       timers(the_timers),
-      pool(the_pool),
       options(std::move(the_options)),
       alive(std::make_shared<char>(), &service),
       started(epoch_millis(the_timers.wall_now()) / 1000),
       chat_template(the_service.facts().kind == engine::ModelKind::generative
                         ? ChatTemplate::load(the_service.model())
                         : fail(errc::invalid_template, "this model has no chat template")),
-      routes(make_routes()) {}
+      routes(make_routes()),
+      prompt_tokens(the_service),
+      preparation(the_pool, options.preparation) {}
 
 EngineServer::Impl::~Impl() {
+  preparation.stop();
   const std::unique_lock none_running(jobs->running);
   jobs->closed = true;
 }

@@ -8,7 +8,8 @@
 //
 // Each with and without /v1.
 //
-// Handlers run on the loop of their connection; parsing, rendering, tokenising and starting generations go to the pool.
+// Handlers run on the loop of their connection; parsing, rendering, tokenising and starting generations go to the pool,
+// those of large requests to threads of their own (preparation.h).
 // Safe on several loops at once.
 #pragma once
 
@@ -21,6 +22,7 @@
 #include "async/timer.h"
 #include "engine/inference_engine.h"
 #include "engine_server/answer.h"
+#include "engine_server/preparation.h"
 #include "http/handler.h"
 
 namespace corral::engine_server {
@@ -33,6 +35,8 @@ struct EngineServerOptions {
   // Bodies above this are parsed and tokenised on the pool, which takes longer than a loop's other work may wait.
   // What makes prompts, grammars or many texts runs there always.
   std::uint64_t offload_bytes = 4 * 1024;
+  std::uint64_t heavy_bytes = 64 * 1024;  // larger bodies keep away from the threads of small ones
+  PreparationLimits preparation = {};
   RequestDone request_done;  // called on the connection's loop, for every finished inference request
 };
 

@@ -6,8 +6,12 @@
 #include <shared_mutex>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "engine_server/engine_server.h"
+#include "engine_server/generation.h"
+#include "engine_server/preparation.h"
+#include "engine_server/prompt_tokens.h"
 #include "http/route_table.h"
 #include "protocol/http_error.h"
 
@@ -20,7 +24,6 @@ struct EngineServer::Impl {
 
   engine::InferenceEngine& service;
   async::Timers& timers;
-  async::ThreadPool& pool;
   const EngineServerOptions options;
   // Owns nothing: weak pointers to it know whether the server is still there.
   const std::shared_ptr<engine::InferenceEngine> alive;
@@ -66,17 +69,50 @@ struct EngineServer::Impl {
 
   // Whether a small body's work may run on the connection's loop.
   enum class Parsing { by_size, heavy };
-  // Runs `work(body)` on the pool, or here if the body is small. `work` must be callable on any thread.
-  template <typename Work, typename R = std::invoke_result_t<Work, const std::string&>>
+  // Runs `work(body, stop)` where there is room for it, or here if the body is small. `work` must be callable on any
+  // thread.
+  template <typename Work, typename R = std::invoke_result_t<Work&, const std::string&, const Stop&>>
   async::Task<R> parse(std::string body, Parsing parsing, Work work) {
-    if (parsing == Parsing::by_size && body.size() <= options.offload_bytes) co_return work(body);
-    auto job = [running = jobs, body = std::move(body), work = std::move(work)]() -> R {
+    if (parsing == Parsing::by_size && body.size() <= options.offload_bytes) co_return work(body, Stop());
+    const auto bytes = body.size();
+    auto job = [running = jobs, body = std::move(body), work = std::move(work)](const Stop& stop) mutable -> R {
       const std::shared_lock lock(running->running);
       if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is going away");
-      return work(body);
+      return work(body, stop);
     };
-    co_return co_await pool.run(std::move(job));
+    co_return co_await preparation.run(lane_of(bytes), bytes, std::move(job));
   }
+  Lane lane_of(std::uint64_t bytes) const { return bytes > options.heavy_bytes ? Lane::heavy : Lane::quick; }
+
+  // Reads a body and starts what it asks for. A small body whose request takes long moves to the other lane.
+  template <typename Request, typename Read, typename Start,
+            typename R = std::invoke_result_t<Start&, Request, const Stop&>>
+  async::Task<R> make_ready(std::string body, Read read, Start start) {
+    using Either = std::variant<Request, typename R::value_type>;
+    const auto bytes = body.size();
+    const bool quick = lane_of(bytes) == Lane::quick;
+    auto both = [read, start, quick](const std::string& text, const Stop& stop) mutable -> Result<Either> {
+      auto request = read(text);
+      if (!request) return std::unexpected(std::move(request.error()));
+      if (quick && takes_long(*request)) return Either(std::move(*request));
+      auto made = start(std::move(*request), stop);
+      if (!made) return std::unexpected(std::move(made.error()));
+      return Either(std::move(*made));
+    };
+    auto either = co_await parse(std::move(body), Parsing::heavy, std::move(both));
+    if (!either) co_return std::unexpected(std::move(either.error()));
+    if (auto* made = std::get_if<typename R::value_type>(&*either)) co_return std::move(*made);
+    auto job = [running = jobs, start = std::move(start),
+                request = std::get<Request>(std::move(*either))](const Stop& stop) mutable -> R {
+      const std::shared_lock lock(running->running);
+      if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is going away");
+      return start(std::move(request), stop);
+    };
+    co_return co_await preparation.run(Lane::heavy, bytes, std::move(job));
+  }
+
+  PromptTokens prompt_tokens;
+  Preparation preparation;  // ends before what its jobs use
 };
 
 }  // namespace corral::engine_server

@@ -20,9 +20,9 @@ struct Begun {
 
 template <typename Request>
 Result<Begun<Request>> begin(const std::shared_ptr<engine::InferenceEngine>& service, Request request,
-                             std::vector<Prepared> prompts) {
+                             std::vector<Prepared> prompts, const Stop& stop) {
   const auto at = MonoClock::now();
-  auto choices = start_choices(service, std::move(prompts), request.n);
+  auto choices = start_choices(service, std::move(prompts), request.n, stop);
   if (!choices) return std::unexpected(std::move(choices.error()));
   return Begun<Request>{std::move(request), std::move(*choices), at};
 }
@@ -132,16 +132,15 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
 
-  auto work = [this](const std::string& text) -> Result<Begun<protocol::ChatRequest>> {
-    auto parsed = protocol::parse_chat_request(text);
-    if (!parsed) return std::unexpected(std::move(parsed.error()));
-    auto prepared = prepare_chat(service, **chat_template, *parsed);
+  auto start = [this](protocol::ChatRequest asked, const Stop& stop) -> Result<Begun<protocol::ChatRequest>> {
+    auto prepared = prepare_chat(prompt_tokens, **chat_template, asked, stop);
     if (!prepared) return std::unexpected(std::move(prepared.error()));
     std::vector<Prepared> prompts;
     prompts.push_back(std::move(*prepared));
-    return begin(alive, std::move(*parsed), std::move(prompts));
+    return begin(alive, std::move(asked), std::move(prompts), stop);
   };
-  auto chat = co_await parse(std::move(*body), Parsing::heavy, std::move(work));
+  auto chat =
+      co_await make_ready<protocol::ChatRequest>(std::move(*body), protocol::parse_chat_request, std::move(start));
   if (!chat) co_return error_response(chat.error());
 
   const auto head = head_of(chat->request.model, "chatcmpl-");
@@ -178,14 +177,14 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
 
-  auto work = [this, native](const std::string& text) -> Result<Begun<protocol::CompletionRequest>> {
-    auto parsed = native ? protocol::parse_native_request(text) : protocol::parse_completion_request(text);
-    if (!parsed) return std::unexpected(std::move(parsed.error()));
-    auto prompts = prepare_completion(service, *parsed);
+  auto* const read = native ? protocol::parse_native_request : protocol::parse_completion_request;
+  auto start = [this](protocol::CompletionRequest asked,
+                      const Stop& stop) -> Result<Begun<protocol::CompletionRequest>> {
+    auto prompts = prepare_completion(prompt_tokens, asked, stop);
     if (!prompts) return std::unexpected(std::move(prompts.error()));
-    return begin(alive, std::move(*parsed), std::move(*prompts));
+    return begin(alive, std::move(asked), std::move(*prompts), stop);
   };
-  auto completion = co_await parse(std::move(*body), Parsing::heavy, std::move(work));
+  auto completion = co_await make_ready<protocol::CompletionRequest>(std::move(*body), read, std::move(start));
   if (!completion) co_return error_response(completion.error());
 
   const auto head = head_of(completion->request.model, "cmpl-");

@@ -75,14 +75,22 @@ std::optional<Token> single_token(const InferenceEngine& service, std::string_vi
   return tokens && tokens->size() == 1 ? std::optional(tokens->front()) : std::nullopt;
 }
 
-std::string escape_regex(std::string_view text) {
-  static constexpr std::string_view kSpecial = R"(.^$|()*+?[]{}\)";
-  std::string escaped;
-  for (const char c : text) {
-    if (kSpecial.find(c) != std::string_view::npos) escaped.push_back('\\');
-    escaped.push_back(c);
+// A pattern of the whole answer means what comes after any text and before any, so it is looked for like the others.
+std::string without_frame(std::string pattern) {
+  if (pattern.starts_with('^')) pattern.erase(0, 1);
+  if (pattern.ends_with('$') && !pattern.ends_with("\\$")) pattern.pop_back();
+  bool open_start = false;
+  for (const std::string_view any : {"[\\s\\S]*?", "[\\s\\S]*", ".*?", ".*"}) {
+    if (open_start || !pattern.starts_with(any)) continue;
+    pattern.erase(0, any.size());
+    open_start = true;
   }
-  return escaped;
+  for (const std::string_view any : {"[\\s\\S]*", ".*"}) {
+    if (!pattern.ends_with(any)) continue;
+    pattern.erase(pattern.size() - any.size());
+    return open_start ? pattern : "^(?:" + pattern + ")";
+  }
+  return open_start ? "(?:" + pattern + ")$" : "^(?:" + pattern + ")$";
 }
 
 void add_trigger(const InferenceEngine& service, const GrammarTrigger& trigger, engine::GrammarOptions& grammar) {
@@ -97,16 +105,12 @@ void add_trigger(const InferenceEngine& service, const GrammarTrigger& trigger, 
       if (const auto token = single_token(service, trigger.text)) {
         grammar.trigger_tokens.push_back(*token);
       } else {
-        grammar.trigger_patterns.push_back(escape_regex(trigger.text));
+        grammar.trigger_words.push_back(trigger.text);
       }
       break;
-    case GrammarTrigger::Kind::full_pattern: {
-      auto pattern = trigger.text;
-      if (!pattern.starts_with('^')) pattern.insert(0, 1, '^');
-      if (!pattern.ends_with('$')) pattern.push_back('$');
-      grammar.trigger_patterns.push_back(std::move(pattern));
+    case GrammarTrigger::Kind::full_pattern:
+      grammar.trigger_patterns.push_back(without_frame(trigger.text));
       break;
-    }
   }
 }
 
@@ -197,18 +201,39 @@ Result<> check_length(const InferenceEngine& service, std::size_t tokens, const 
 
 }  // namespace
 
-Result<std::vector<Token>> tokens_of(const InferenceEngine& service, const protocol::Input& input,
-                                     const std::string& param) {
-  if (const auto* text = std::get_if<std::string>(&input)) return service.tokenize(*text, true, true);
-  const auto& tokens = std::get<std::vector<std::int32_t>>(input);
+Result<std::vector<Token>> tokens_of(const PromptTokens& tokens, const protocol::Input& input, std::size_t most,
+                                     const std::string& param, const Stop& stop) {
+  if (const auto* text = std::get_if<std::string>(&input)) return tokens.tokenize(*text, most, param, stop);
+  const auto n_vocab = tokens.service().facts().n_vocab;
+  const auto& given = std::get<std::vector<std::int32_t>>(input);
   const auto bad = std::ranges::find_if(
-      tokens, [&](Token token) { return token < 0 || static_cast<std::uint32_t>(token) >= service.facts().n_vocab; });
-  if (bad == tokens.end()) return tokens;
+      given, [&](Token token) { return token < 0 || static_cast<std::uint32_t>(token) >= n_vocab; });
+  if (bad == given.end()) return given;
   return fail(protocol::errc::bad_value,
               fmt::format("'{}' has the token {}, but this model's vocabulary ends at {}: tokens of another model mean "
                           "nothing here, send text",
-                          param, *bad, service.facts().n_vocab - 1),
+                          param, *bad, n_vocab - 1),
               param);
+}
+
+// Of schemas, tools and grammars: above this it may take as long as a large body.
+constexpr std::size_t kShortGrammar = 2048;
+constexpr std::uint32_t kFewAnswers = 4;
+constexpr std::size_t kFewMessageBytes = 64 * 1024;
+
+bool takes_long(const protocol::ChatRequest& request) {
+  return request.tools.size() + request.json_schema.size() + request.grammar.size() > kShortGrammar ||
+         request.n > kFewAnswers || request.messages.size() > kFewMessageBytes;
+}
+
+// The query is tokenised with each document.
+bool takes_long(const protocol::RerankRequest& request) {
+  return request.query.size() * request.documents.size() > kFewMessageBytes;
+}
+
+bool takes_long(const protocol::CompletionRequest& request) {
+  return request.json_schema.size() + request.grammar.size() > kShortGrammar ||
+         request.n * request.prompts.size() > kFewAnswers;
 }
 
 Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protocol::ChatRequest& request) {
@@ -217,11 +242,31 @@ Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protoc
   return chat_template.render(request);
 }
 
-Result<Prepared> prepare_chat(const InferenceEngine& service, const ChatTemplate& chat_template,
-                              const protocol::ChatRequest& request) {
+// The grammar made once for all answers. `own`: the request wrote it; else it was made of `source`.
+Result<> share_grammar(const InferenceEngine& service, engine::GenerateOptions& options, bool own,
+                       std::string_view source) {
+  if (!options.grammar) return {};
+  auto shared = service.prepare_grammar(*options.grammar);
+  if (shared) {
+    options.grammar->shared = std::move(*shared);
+    return {};
+  }
+  if (own || shared.error().param != "grammar") return std::unexpected(std::move(shared.error()));
+  return fail(protocol::errc::bad_value,
+              fmt::format("'{}' comes to a grammar that can't be used: {}", source, shared.error().message),
+              std::string(source));
+}
+
+Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& chat_template,
+                              const protocol::ChatRequest& request, const Stop& stop) {
+  const auto& service = tokens.service();
+  if (auto fits = tokens.check_bytes(request.text_bytes, "messages"); !fits)
+    return std::unexpected(std::move(fits.error()));
+  if (stop.wanted()) return stopped();
   auto chat = render_chat(chat_template, request);
   if (!chat) return std::unexpected(std::move(chat.error()));
-  auto prompt = service.tokenize(chat->prompt, true, true);
+  if (stop.wanted()) return stopped();
+  auto prompt = tokens.tokenize(chat->prompt, service.facts().n_ctx, "messages", stop);
   if (!prompt) return std::unexpected(std::move(prompt.error()));
   if (auto fine = check_length(service, prompt->size(), "messages"); !fine) {
     return std::unexpected(std::move(fine.error()));
@@ -234,7 +279,11 @@ Result<Prepared> prepare_chat(const InferenceEngine& service, const ChatTemplate
     if (auto fine = add_triggers(service, request, *prepared.options.grammar); !fine)
       return std::unexpected(std::move(fine.error()));
   }
-  for (auto& stop : chat->stops) prepared.options.stop.push_back(std::move(stop));
+  if (stop.wanted()) return stopped();
+  const auto* const source = request.json_schema.empty() ? "tools" : "json_schema";
+  if (auto fine = share_grammar(service, prepared.options, !request.grammar.empty(), source); !fine)
+    return std::unexpected(std::move(fine.error()));
+  for (auto& text : chat->stops) prepared.options.stop.push_back(std::move(text));
   for (const auto& text : chat->preserved_tokens) {
     if (const auto token = single_token(service, text)) prepared.options.preserved_tokens.push_back(*token);
   }
@@ -242,32 +291,38 @@ Result<Prepared> prepare_chat(const InferenceEngine& service, const ChatTemplate
   return prepared;
 }
 
-Result<std::vector<Prepared>> prepare_completion(const InferenceEngine& service,
-                                                 const protocol::CompletionRequest& request) {
+Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, const protocol::CompletionRequest& request,
+                                                 const Stop& stop) {
+  const auto& service = tokens.service();
+  engine::GenerateOptions following;
   auto grammar = request.grammar;
   if (!request.json_schema.empty()) {
     auto made = schema_grammar(request.json_schema);
     if (!made) return std::unexpected(std::move(made.error()));
     grammar = std::move(*made);
   }
+  if (!grammar.empty()) {
+    following.grammar.emplace().gbnf = std::move(grammar);
+    if (auto fine = add_triggers(service, request, *following.grammar); !fine)
+      return std::unexpected(std::move(fine.error()));
+    if (auto fine = share_grammar(service, following, !request.grammar.empty(), "json_schema"); !fine)
+      return std::unexpected(std::move(fine.error()));
+  }
   std::vector<Prepared> all;
   std::shared_ptr<const SettingsText> settings;
   for (const auto& input : request.prompts) {
+    if (stop.wanted()) return stopped();
     auto& prepared = all.emplace_back();
     const auto name = request.prompts.size() == 1 ? "prompt" : fmt::format("prompt[{}]", all.size() - 1);
-    auto tokens = tokens_of(service, input, name);
-    if (!tokens) return std::unexpected(std::move(tokens.error()));
-    if (auto fine = check_length(service, tokens->size(), name); !fine) {
+    auto prompt = tokens_of(tokens, input, service.facts().n_ctx, name, stop);
+    if (!prompt) return std::unexpected(std::move(prompt.error()));
+    if (auto fine = check_length(service, prompt->size(), name); !fine) {
       return std::unexpected(std::move(fine.error()));
     }
-    prepared.prompt = std::move(*tokens);
+    prepared.prompt = std::move(*prompt);
     fill_options(service, request, prepared);
     if (request.echo) prepared.echo = text_of(service, input);
-    if (!grammar.empty()) {
-      prepared.options.grammar.emplace().gbnf = grammar;
-      if (auto fine = add_triggers(service, request, *prepared.options.grammar); !fine)
-        return std::unexpected(std::move(fine.error()));
-    }
+    prepared.options.grammar = following.grammar;
     if (request.native) {
       prepared.options.progress = request.stream;  // its events count tokens
       if (!settings)
@@ -295,10 +350,11 @@ Result<Generation> Generation::start(const std::shared_ptr<InferenceEngine>& ser
 }
 
 Result<std::vector<Choice>> start_choices(const std::shared_ptr<InferenceEngine>& service,
-                                          std::vector<Prepared> prompts, std::uint32_t n) {
+                                          std::vector<Prepared> prompts, std::uint32_t n, const Stop& stop) {
   std::vector<Choice> choices;
   for (auto& prompt : prompts) {
     for (std::uint32_t i = 0; i < n; ++i) {
+      if (stop.wanted()) return stopped();
       auto options = prompt.options;
       if (options.sampling.seed) *options.sampling.seed += i;
       options.prompt_progress = options.prompt_progress && i == 0;

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "engine/inference_engine.h"
 #include "engine_server/chat_template.h"
+#include "engine_server/preparation.h"
+#include "engine_server/prompt_tokens.h"
 #include "engine_server/settings.h"
 #include "protocol/requests.h"
 
@@ -36,16 +38,22 @@ struct Prepared {
 
 // Errors: no_media, and those of ChatTemplate::render.
 Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protocol::ChatRequest& request);
-// Errors: context_length_exceeded, bad_value, no_media, render_failed, and those of tokenising.
-Result<Prepared> prepare_chat(const engine::InferenceEngine& service, const ChatTemplate& chat_template,
-                              const protocol::ChatRequest& request);
+// Errors: context_length_exceeded, bad_value, no_media, render_failed, those of grammars and of tokenising;
+// remote_cancelled once `stop` is wanted.
+Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& chat_template,
+                              const protocol::ChatRequest& request, const Stop& stop);
 // One per prompt.
-Result<std::vector<Prepared>> prepare_completion(const engine::InferenceEngine& service,
-                                                 const protocol::CompletionRequest& request);
+Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, const protocol::CompletionRequest& request,
+                                                 const Stop& stop);
+// Making it ready takes more than a few milliseconds.
+bool takes_long(const protocol::ChatRequest& request);
+bool takes_long(const protocol::CompletionRequest& request);
+bool takes_long(const protocol::RerankRequest& request);
 
-// Tokens of a text (with BOS and the like) or the given tokens, checked. `param` names the field in errors.
-Result<std::vector<engine::Token>> tokens_of(const engine::InferenceEngine& service, const protocol::Input& input,
-                                             const std::string& param);
+// Tokens of a text (with BOS and the like) or the given tokens, checked; `most` tokens fit. `param` names the field in
+// errors.
+Result<std::vector<engine::Token>> tokens_of(const PromptTokens& tokens, const protocol::Input& input, std::size_t most,
+                                             const std::string& param, const Stop& stop);
 
 // A session with one generation under way; both end with their owner. Move-only. May outlive the service.
 class Generation {
@@ -84,6 +92,6 @@ struct Choice {
 // Starts n answers to each prompt, those of one prompt side by side; a given seed counts up. Builds grammars and
 // samplers, so not for loops. If one can't be started none is. Errors: those of the engine (queue_full, ...).
 Result<std::vector<Choice>> start_choices(const std::shared_ptr<engine::InferenceEngine>& service,
-                                          std::vector<Prepared> prompts, std::uint32_t n);
+                                          std::vector<Prepared> prompts, std::uint32_t n, const Stop& stop);
 
 }  // namespace corral::engine_server

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/errors.h"
 #include "engine_server/engine_server_impl.h"
 #include "engine_server/ranking.h"
 #include "protocol/errors.h"
@@ -55,8 +56,9 @@ struct BegunReranking {
   engine::PooledHandle handle;
 };
 
-Result<PreparedEmbedding> prepare_embedding(const engine::InferenceEngine& service, const std::string& text,
-                                            bool native_shape) {
+Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std::string& text, bool native_shape,
+                                            const Stop& stop) {
+  const auto& service = texts.service();
   auto request =
       native_shape ? protocol::parse_native_embedding_request(text) : protocol::parse_embedding_request(text);
   if (!request) return std::unexpected(std::move(request.error()));
@@ -69,7 +71,8 @@ Result<PreparedEmbedding> prepare_embedding(const engine::InferenceEngine& servi
   }
   PreparedEmbedding prepared{std::move(*request), {}};
   for (const auto& input : prepared.request.inputs) {
-    auto tokens = tokens_of(service, input, "input");
+    if (stop.wanted()) return stopped();
+    auto tokens = tokens_of(texts, input, service.facts().n_batch, "input", stop);
     if (!tokens) return std::unexpected(std::move(tokens.error()));
     if (tokens->empty()) {
       return fail(protocol::errc::bad_value,
@@ -103,7 +106,9 @@ async::Task<Response> EngineServer::Impl::embed_as(http::Request request, Embedd
   if (auto fits = require(engine::ModelKind::embedding, "embeddings"); !fits) co_return error_response(fits.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
-  auto work = [this, native](const std::string& text) { return prepare_embedding(service, text, native); };
+  auto work = [this, native](const std::string& text, const Stop& stop) {
+    return prepare_embedding(prompt_tokens, text, native, stop);
+  };
   auto prepared = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
   if (!prepared) co_return error_response(prepared.error());
 
@@ -126,14 +131,18 @@ async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
   if (auto fits = require(engine::ModelKind::reranker, "rerank"); !fits) co_return error_response(fits.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
-  auto work = [this](const std::string& text) -> Result<BegunReranking> {
-    auto parsed = protocol::parse_rerank_request(text);
-    if (!parsed) return std::unexpected(std::move(parsed.error()));
-    auto handle = service.rerank(parsed->query, parsed->documents);
+  auto start = [this](protocol::RerankRequest asked, const Stop& stop) -> Result<BegunReranking> {
+    if (stop.wanted()) return stopped();
+    for (const auto& document : asked.documents) {
+      if (auto fits = prompt_tokens.check_bytes(asked.query.size() + document.size(), "documents"); !fits)
+        return fail(engine::errc::input_too_long, std::move(fits.error().message), "documents");
+    }
+    auto handle = service.rerank(asked.query, asked.documents);
     if (!handle) return std::unexpected(std::move(handle.error()));
-    return BegunReranking{std::move(*parsed), std::move(*handle)};
+    return BegunReranking{std::move(asked), std::move(*handle)};
   };
-  auto begun = co_await parse(std::move(*body), Parsing::heavy, std::move(work));
+  auto begun =
+      co_await make_ready<protocol::RerankRequest>(std::move(*body), protocol::parse_rerank_request, std::move(start));
   if (!begun) co_return error_response(begun.error());
   auto* const asked = &begun->request;
   const auto result = co_await wait_for(std::move(begun->handle));

@@ -44,9 +44,10 @@ std::string meta_of(const engine::ModelFacts& facts) {
 async::Task<Response> EngineServer::Impl::tokenize(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
-  auto work = [this](const std::string& text) -> Result<std::string> {
+  auto work = [this](const std::string& text, const Stop& stop) -> Result<std::string> {
     const auto asked = protocol::parse_tokenize_request(text);
     if (!asked) return std::unexpected(asked.error());
+    if (stop.wanted()) return stopped();
     const auto tokens = service.tokenize(asked->content, asked->add_special, asked->parse_special);
     if (!tokens) return std::unexpected(tokens.error());
     if (asked->with_pieces) return tokens_with_pieces(service, *tokens);
@@ -60,10 +61,10 @@ async::Task<Response> EngineServer::Impl::tokenize(http::Request request) {
 async::Task<Response> EngineServer::Impl::detokenize(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
-  auto work = [this](const std::string& text) -> Result<std::string> {
+  auto work = [this](const std::string& text, const Stop& stop) -> Result<std::string> {
     auto asked = protocol::parse_detokenize_request(text);
     if (!asked) return std::unexpected(std::move(asked.error()));
-    const auto tokens = tokens_of(service, protocol::Input(std::move(asked->tokens)), "tokens");
+    const auto tokens = tokens_of(prompt_tokens, protocol::Input(std::move(asked->tokens)), 0, "tokens", stop);
     if (!tokens) return std::unexpected(tokens.error());
     std::string answer;
     json::Writer(answer).begin_object().field("content", service.detokenize(*tokens, true)).end_object();
@@ -82,9 +83,11 @@ async::Task<Response> EngineServer::Impl::apply_template(http::Request request) 
   if (!chat_template) co_return error_response(chat_template.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
-  auto work = [this](const std::string& text) -> Result<std::string> {
+  auto work = [this](const std::string& text, const Stop&) -> Result<std::string> {
     const auto asked = protocol::parse_chat_request(text);
     if (!asked) return std::unexpected(asked.error());
+    if (auto fits = prompt_tokens.check_bytes(asked->text_bytes, "messages"); !fits)
+      return std::unexpected(std::move(fits.error()));
     const auto chat = render_chat(**chat_template, *asked);
     if (!chat) return std::unexpected(chat.error());
     std::string answer;

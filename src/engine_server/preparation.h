@@ -1,0 +1,111 @@
+// Where requests are made ready: parsed, rendered, tokenised, their grammars built. Small ones have threads of their
+// own (the quick lane), so that none of them waits for a large one; large ones (the heavy lane) share a few threads of
+// lower priority, smaller and older ones first.
+//
+// A job whose client has left doesn't start, and one that runs is told to stop (Stop). What waits is bounded, in number
+// and bytes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "async/offload.h"
+#include "base/error.h"
+#include "engine_server/signal.h"
+
+namespace corral::engine_server {
+
+// Long work looks at this between its pieces.
+class Stop {
+ public:
+  Stop() = default;  // never
+  explicit Stop(const std::atomic<bool>& flag) : flag_(&flag) {}
+  bool wanted() const { return flag_ && flag_->load(std::memory_order_relaxed); }
+
+ private:
+  const std::atomic<bool>* flag_ = nullptr;
+};
+
+enum class Lane { quick, heavy };
+
+struct PreparationLimits {
+  std::size_t waiting = 1024;                  // requests, those that run included
+  std::uint64_t waiting_bytes = 256ull << 20;  // of their bodies
+  std::size_t heavy_threads = 2;
+  std::uint64_t trim_bytes = 512 * 1024;  // after a body of this size free memory goes back to the system
+};
+
+// Safe on every thread. The destructor tells all jobs to stop and waits for those that run.
+class Preparation {
+ public:
+  // `quick` must outlive it, and runs the quick lane.
+  explicit Preparation(async::ThreadPool& quick, PreparationLimits limits = {});
+  ~Preparation();
+  // Drops what waits and tells what runs to stop, for good.
+  void stop();
+
+  // Runs `work(stop)`, which returns a Result and owns what it uses, and gives its result on the caller's loop.
+  // Cancelling the task leaves the lane: work that hasn't begun is dropped at once. Errors: engine::errc::queue_full;
+  // those of `work`.
+  template <typename Work, typename R = std::invoke_result_t<Work&, const Stop&>>
+  async::Task<R> run(Lane lane, std::uint64_t bytes, Work work) {
+    const auto executor = co_await async::asio::this_coro::executor;
+    const auto signal = std::make_shared<Signal>(executor);
+    struct Outcome {
+      std::optional<R> result;
+      std::exception_ptr failure;
+    };
+    const auto outcome = std::make_shared<Outcome>();
+    auto call = [outcome, wake = waker_of(signal), work = std::move(work)](const Stop& stop) mutable {
+      try {
+        outcome->result.emplace(work(stop));
+      } catch (...) {
+        outcome->failure = std::current_exception();
+      }
+      wake();
+    };
+    auto place = enter(lane, bytes, std::move(call));
+    if (!place) co_return std::unexpected(std::move(place.error()));
+    co_await signal->event.wait();
+    if (outcome->failure) std::rethrow_exception(outcome->failure);
+    co_return std::move(*outcome->result);
+  }
+
+  struct Numbers {
+    std::size_t jobs = 0;  // waiting or running
+    std::uint64_t bytes = 0;
+  };
+  Numbers numbers() const;
+
+ private:
+  using Call = std::move_only_function<void(const Stop&)>;
+  struct Job;
+  struct State;
+  // Leaves the lane.
+  class Place {
+   public:
+    explicit Place(std::shared_ptr<Job> job) : job_(std::move(job)) {}
+    Place(Place&&) noexcept = default;
+    Place& operator=(Place&&) = delete;
+    ~Place();
+
+   private:
+    std::shared_ptr<Job> job_;
+  };
+  Result<Place> enter(Lane lane, std::uint64_t bytes, Call call);
+
+  const std::shared_ptr<State> state_;
+  async::ThreadPool& quick_;
+  async::ThreadPool heavy_;
+};
+
+}  // namespace corral::engine_server
