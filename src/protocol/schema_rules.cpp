@@ -5,6 +5,7 @@
 #include <charconv>
 #include <functional>
 #include <map>
+#include <set>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -135,11 +136,11 @@ class Schema {
   }
 
   void refer(std::string_view ref) {
-    if (refs_.contains(ref)) return;
+    if (!followed_.emplace(ref).second) return;
     limit("bytes in a '$ref'", ref.size(), SchemaLimits::kRef, "shorten it");
     if (!result_) return;
     auto at = target(ref);
-    limit("different '$ref's", refs_.size(), SchemaLimits::kRefs, "write some of them out");
+    limit("different '$ref's", followed_.size(), SchemaLimits::kRefs, "write some of them out");
     targets_.push_back(at);
     for (std::size_t hops = 0; !at.find("$ref").is_null(); ++hops) {
       if (hops == SchemaLimits::kHops) {
@@ -184,7 +185,8 @@ class Schema {
   const Path& path_;
   Result<> result_;
   std::size_t nodes_ = 0, values_ = 0, optional_work_ = 0;
-  std::map<std::string, View, std::less<>> refs_;
+  std::map<std::string, View, std::less<>> refs_;  // what they name
+  std::set<std::string, std::less<>> followed_;
   std::vector<View> targets_;
 };
 

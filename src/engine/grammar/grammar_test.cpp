@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "base/utf8.h"
 #include "engine/errors.h"
 #include "engine/grammar/follower.h"
 #include "engine/sampler_chain.h"
 #include "engine/test_support.h"
-#include "engine/utf8.h"
 
 namespace corral::engine::test {
 namespace {
