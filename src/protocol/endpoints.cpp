@@ -1,3 +1,4 @@
+// Long because it is one table after the other.
 // The tables of the inference endpoints. Ranges are those of the OpenAI reference where it has the field, those of
 // llama-server 0.5.0 for the fields it adds and for its own endpoint, completion.
 #include <algorithm>

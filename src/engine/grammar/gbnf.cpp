@@ -1,3 +1,4 @@
+// Long because the parser is one class: each rule of the language calls the others.
 #include "engine/grammar/gbnf.h"
 
 #include <algorithm>
