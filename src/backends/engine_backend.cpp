@@ -33,6 +33,10 @@ bool names_gpu(const LoadOptions& options) {
   return name != "" && name != "auto" && name != "cpu";
 }
 
+bool shares_gpus(const LoadOptions& options) {
+  return options.gpu_layers != 0 && (options.devices || options.tensor_split || options.main_gpu);
+}
+
 // A program that isn't there won't be there for the second attempt either; anything else may pass.
 Error cannot_start(const Error& cause) {
   const bool missing = cause.code == proc::errc::program_not_found || cause.code == proc::errc::permission_denied;
@@ -304,7 +308,9 @@ async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions optio
   const HostMemory host = options_.host_memory();
   // Only a child knows what the engine can compute with; what earlier servers have seen may have gone.
   const bool new_kind = names_gpu(options) && !seen_.contains(*options.llamacpp_backend);
-  if (!new_kind && (host.total == 0 || upper_bound(*model, options) <= host.total)) co_return Result<>();
+  // Nor does anybody else know what a GPU has, or which ones there are.
+  const bool on_gpu = shares_gpus(options) || (options.gpu_layers != 0 && has_gpu_.value_or(false));
+  if (!new_kind && !on_gpu && (host.total == 0 || upper_bound(*model, options) <= host.total)) co_return Result<>();
   const auto estimate = co_await predictor_.predict(model, options, new_kind);
   if (!estimate) {
     const auto& error = estimate.error();

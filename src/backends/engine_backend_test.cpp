@@ -53,6 +53,33 @@ TEST_F(EngineBackendTest, PreflightAsksNobodyWhereEverythingFits) {
   EXPECT_THAT(spawner_.processes(), IsEmpty());
 }
 
+// What is refused unloads nobody: so it is asked before anybody has to go.
+TEST_F(EngineBackendTest, PreflightAsksWhereGpusAreSharedOut) {
+  host_ = {.total = 64ull << 30, .available = 0};
+  start();
+  LoadOptions options{8192, 16, 0, -1, ""};
+  options.devices = {"CUDA7"};
+  preflight(options);
+  ASSERT_EQ(spawner_.processes().size(), 1u);
+  say(0, EngineFailed{errc::invalid_option, "there is no GPU 'CUDA7'; this engine has CUDA0", "devices"});
+  ASSERT_TRUE(fits_ && !*fits_);
+  EXPECT_EQ(fits_->error().param, "devices");
+
+  options.devices = {"CUDA0"};
+  preflight(options);
+  auto large = estimate_of(1);
+  large.devices.push_back({.device = "cuda0", .weights = 30ull << 30, .have = 24ull << 30});
+  say(1, EngineEvent(large));
+  ASSERT_TRUE(fits_ && !*fits_);
+  EXPECT_EQ(fits_->error().code, errc::load_never_fits);
+  EXPECT_THAT(fits_->error().message, HasSubstr("needs 30.0 GiB on cuda0, which has 24.0 GiB"));
+
+  options.gpu_layers = 0;
+  preflight(options);
+  EXPECT_TRUE(fits_ && *fits_) << "none is used";
+  EXPECT_EQ(spawner_.processes().size(), 2u);
+}
+
 TEST_F(EngineBackendTest, PreflightRefusesWhatNeverFitsWithNeedAndHave) {
   host_ = {.total = 4ull << 30, .available = 4ull << 30};
   start();
