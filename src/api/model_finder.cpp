@@ -1,51 +1,70 @@
 #include "api/model_finder.h"
 
-namespace corral::api {
+#include "base/log.h"
 
-void ModelFinder::scan_since(MonoTime asked) {
-  const std::scoped_lock lock(scanning_);
-  if (last_scan_.load() > asked) return;  // made while this call waited its turn
-  registry_.rescan();
-  last_scan_.store(timers_.now());
+namespace corral::api {
+namespace {
+
+async::Task<bool> until_set(std::shared_ptr<async::Event> event) {
+  co_await event->wait();
+  co_return true;
 }
+
+}  // namespace
 
 bool ModelFinder::is_stale(MonoTime now) const {
   const auto last = last_scan_.load();
   return last == MonoTime::min() || now - last >= kRescanInterval;
 }
 
-void ModelFinder::refresh_beside(MonoTime now) {
-  if (refreshing_.exchange(true)) return;
-  pool_.post([this, now] {
-    scan_since(now);
-    refreshing_.store(false);
-  });
+ModelFinder::Scan& ModelFinder::join(bool begun_later) {
+  if (!running_) {
+    running_ = std::make_unique<Scan>();
+    pool_.post([this] { scan(); });
+    return *running_;
+  }
+  if (!begun_later) return *running_;
+  if (!next_) next_ = std::make_unique<Scan>();
+  return *next_;
 }
 
-async::Task<void> ModelFinder::refresh() {
-  const auto now = timers_.now();
-  if (!is_stale(now)) co_return;
-  auto scan = [this, now] {
-    scan_since(now);
-    return true;
-  };
-  co_await pool_.run(scan);
-}
-
-async::Task<void> ModelFinder::rescan() {
-  auto scan = [this] {
-    const std::scoped_lock lock(scanning_);
-    registry_.rescan();
+// On the pool.
+void ModelFinder::scan() {
+  for (bool more = true; more;) {
+    try {
+      registry_.rescan();
+    } catch (const std::exception& error) {
+      log::error("models", "the look at the disks failed: {}", error.what());
+    }
     last_scan_.store(timers_.now());
-    return true;
-  };
-  co_await pool_.run(scan);
+    std::unique_ptr<Scan> done;
+    {
+      const std::scoped_lock lock(mutex_);
+      done = std::exchange(running_, std::move(next_));
+      more = running_ != nullptr;
+    }
+    for (auto& [executor, event] : done->waiting) async::asio::post(executor, [event] { event->set(); });
+  }
 }
+
+async::Task<void> ModelFinder::await_scan(bool begun_later) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  const auto done = std::make_shared<async::Event>(executor);
+  {
+    const std::scoped_lock lock(mutex_);
+    join(begun_later).waiting.emplace_back(executor, done);
+  }
+  auto waiting = until_set(done);
+  const auto in_time = co_await async::with_timeout(timers_, kScanPatience, std::move(waiting));
+  if (!in_time) log::warning("models", "the disks give no answer: models are as they were last seen");
+}
+
+async::Task<void> ModelFinder::rescan() { return await_scan(true); }
 
 async::Task<Result<models::Catalog::Model>> ModelFinder::find(std::string name) {
   auto known = find_known(name);
   if (known) co_return known;
-  co_await refresh();
+  if (is_stale(timers_.now())) co_await await_scan(false);
   // Also when there was nothing to do: a scan may have ended since the first look.
   co_return find_known(name);
 }
@@ -53,13 +72,15 @@ async::Task<Result<models::Catalog::Model>> ModelFinder::find(std::string name) 
 async::Task<std::shared_ptr<const models::Catalog>> ModelFinder::catalog() {
   // Before the first scan there is nothing to answer with.
   if (last_scan_.load() == MonoTime::min()) co_return co_await fresh_catalog();
-  const auto now = timers_.now();
-  if (is_stale(now)) refresh_beside(now);
+  if (is_stale(timers_.now())) {
+    const std::scoped_lock lock(mutex_);
+    join(false);
+  }
   co_return registry_.catalog();
 }
 
 async::Task<std::shared_ptr<const models::Catalog>> ModelFinder::fresh_catalog() {
-  co_await refresh();
+  if (is_stale(timers_.now())) co_await await_scan(false);
   co_return registry_.catalog();
 }
 

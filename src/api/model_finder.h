@@ -1,13 +1,19 @@
 // Looks models up by the name a client uses. A name that isn't known makes it look at the disk again, so that a file
 // that was just put there is found; not more often than every kRescanInterval, whatever clients ask for. A list of all
 // waits for no disk: it is as of the last scan, and starts the next one when that is old.
+//
+// There is one scan at a time, for all who wait for one. A disk that hangs keeps its scan, and one thread; who waits
+// for it gets what is known after kScanPatience, and nothing else needs that thread.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "async/event.h"
 #include "async/offload.h"
 #include "async/timer.h"
 #include "models/registry.h"
@@ -15,8 +21,10 @@
 namespace corral::api {
 
 inline constexpr Millis kRescanInterval{2'000};
+inline constexpr Millis kScanPatience{10'000};
 
-// On any loop. The pool must be told to finish() before the finder goes.
+// On any loop; loops must outlive the scans. The pool, of one thread at least that nobody else needs, must be told to
+// finish() before the finder goes.
 class ModelFinder {
  public:
   ModelFinder(models::Registry& registry, async::ThreadPool& pool, async::Timers& timers)
@@ -34,19 +42,23 @@ class ModelFinder {
   Result<models::Catalog::Model> find_known(std::string_view name) const { return registry_.catalog()->find(name); }
 
  private:
+  // Those who wait for one scan, each on its own loop.
+  struct Scan {
+    std::vector<std::pair<async::Executor, std::shared_ptr<async::Event>>> waiting;
+  };
   bool is_stale(MonoTime now) const;
-  void refresh_beside(MonoTime now);
-  // Returns once a scan that is no older than the interval is there.
-  async::Task<void> refresh();
-  // Returns once a scan is there that ended after `asked`. Blocks.
-  void scan_since(MonoTime asked);
+  // Returns once a scan is there that ended after this call, or after the patience. `begun_later`: and began after it.
+  async::Task<void> await_scan(bool begun_later);
+  // The scan to wait for; begins one if need be.
+  Scan& join(bool begun_later);
+  void scan();
 
   models::Registry& registry_;
   async::ThreadPool& pool_;
   async::Timers& timers_;
-  std::mutex scanning_;  // held during a scan, on threads of the pool only; who waits for it gets that scan's result
   std::atomic<MonoTime> last_scan_{MonoTime::min()};
-  std::atomic<bool> refreshing_{false};  // a scan that nobody waits for is under way
+  std::mutex mutex_;  // of these, never held during a scan
+  std::unique_ptr<Scan> running_, next_;
 };
 
 }  // namespace corral::api

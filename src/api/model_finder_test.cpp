@@ -4,7 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "async/loop.h"
 #include "models/gguf_test_writer.h"
@@ -22,8 +24,13 @@ class InterruptedTimers final : public async::Timers {
     return timers_.now();
   }
   WallTime wall_now() const override { return timers_.wall_now(); }
-  async::Task<void> sleep_until(MonoTime when) override { return timers_.sleep_until(when); }
+  // Whoever sleeps does so until it is cancelled, or not at all.
+  async::Task<void> sleep_until(MonoTime) override {
+    async::Event never(co_await async::asio::this_coro::executor);
+    if (!impatient) co_await never.wait();
+  }
 
+  bool impatient = false;
   mutable std::function<void()> at_now;
 
  private:
@@ -38,6 +45,10 @@ class ModelFinderTest : public testing::Test {
   template <typename T>
   static T run(async::Task<T> task) {
     async::Loop loop;
+    return run_on(loop, std::move(task));
+  }
+  template <typename T>
+  static T run_on(async::Loop& loop, async::Task<T> task) {
     std::optional<T> result;
     async::asio::co_spawn(loop.executor(), std::move(task), [&](const std::exception_ptr&, T value) {
       result = std::move(value);
@@ -70,6 +81,23 @@ TEST_F(ModelFinderTest, ANewFileIsFoundOnceTheLastScanIsOld) {
   EXPECT_FALSE(run(finder_.find("a")));
   clock_.advance(kRescanInterval);
   EXPECT_TRUE(run(finder_.find("a")));
+}
+
+// A disk that hangs kept whoever asked, each on a thread of its own, until no thread was left.
+TEST_F(ModelFinderTest, ADiskThatHangsKeepsNobodyForEver) {
+  const auto pipe = dir_ / "user_models.json";  // who reads it waits until somebody writes
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  models::GgufWriter::model("llama").save(dir_ / "a.gguf");
+  scan();
+  registry_.look_at({.models_dirs = {dir_.path()}, .hub_cache = {}, .user_models = pipe});
+  clock_.advance(kRescanInterval);
+  timers_.impatient = true;
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(run_on(loop_, finder_.find("b")));
+  EXPECT_TRUE(run_on(loop_, finder_.find("a")));
+  EXPECT_FALSE(run_on(loop_, finder_.catalog())->models().empty());
+  EXPECT_FALSE(threads_.finish_within(Millis(0)));
+  // Writing blocks until the scan reads.
+  ::close(::open(pipe.c_str(), O_WRONLY | O_CLOEXEC));
 }
 
 }  // namespace

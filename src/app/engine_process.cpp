@@ -295,6 +295,8 @@ int engine_process(int argc, char** argv) {
                stderr);
     return 2;
   }
+  // Who writes to a parent or client that has gone is told so by the call.
+  std::signal(SIGPIPE, SIG_IGN);
   // CUDA would number the fastest GPU first. The monitor numbers them as NVML does, and what a load takes must be
   // looked for in the right one.
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);

@@ -38,12 +38,15 @@
 namespace corral::app {
 namespace {
 
-constexpr std::size_t kOffloadThreads = 2;
+// The look at the disks for models; nobody else waits on its thread.
+constexpr std::size_t kScanThreads = 1;
 // For looks at files of models: as many disks may hang before the others wait as well.
 constexpr std::size_t kFileThreads = 4;
 // For an engine to write its parked conversations before it is forced to end.
 constexpr Millis kParkGrace{15'000};
 constexpr Millis kSpareDelay{200};
+// At the end, for looks at disks that give no answer.
+constexpr Millis kDiskGrace{1'000};
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -99,8 +102,12 @@ backends::EngineBackendOptions engine_options(const config::ServeSettings& setti
 // A folder for sockets that is this process's alone and goes with it.
 class RuntimeDir {
  public:
-  // Throws when the parent can't be made, or belongs to somebody who could put other sockets in place of ours.
+  // Throws when its sockets' names would be too long, when the parent can't be made, or belongs to somebody who could
+  // put other sockets in place of ours.
   explicit RuntimeDir(const std::filesystem::path& parent) : path_((parent / "corral-XXXXXX").native()) {
+    if (const auto fits = backends::EngineBackend::check_runtime_dir(path_); !fits) {
+      throw std::runtime_error(fmt::format("runtime_dir '{}' is too long: {}", parent.native(), fits.error().message));
+    }
     std::filesystem::create_directories(parent);
     struct stat status{};
     if (::stat(parent.c_str(), &status) != 0 || (status.st_uid != ::geteuid() && status.st_uid != 0)) {
@@ -113,13 +120,14 @@ class RuntimeDir {
     }
     path_ = name;
   }
-  ~RuntimeDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
+  ~RuntimeDir() { remove(); }
   RuntimeDir(const RuntimeDir&) = delete;
   RuntimeDir& operator=(const RuntimeDir&) = delete;
   const std::filesystem::path& path() const { return path_; }
+  void remove() const {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
 
  private:
   std::filesystem::path path_;
@@ -148,7 +156,7 @@ class Application {
         loops_(loop_count(settings)),
         signals_(loops_.home().executor(), SIGINT, SIGTERM),
         hang_ups_(loops_.home().executor(), SIGHUP),
-        offload_(kOffloadThreads),
+        scan_threads_(kScanThreads),
         file_threads_(kFileThreads),
         runtime_dir_(settings.runtime_dir),
         spawner_(timers_, {.own_program = proc::own_program()}),
@@ -161,7 +169,7 @@ class Application {
         router_(loops_.home(), timers_, {&engines_}, std::move(options),
                 backends::OptionStore(settings.state_dir / "recipe_options.json"), &gauge_),
         forwarder_(router_, timers_),
-        models_(registry_, offload_, timers_),
+        models_(registry_, scan_threads_, timers_),
         context_{router_,
                  forwarder_,
                  models_,
@@ -178,10 +186,9 @@ class Application {
     live_.on_change([this] { loops_.home().post([this] { apply(); }); });
   }
 
-  // A scan may still be looking at a slow disk.
   ~Application() {
     live_.on_change({});
-    offload_.finish();
+    scan_threads_.finish();
     file_threads_.finish();
   }
   Application(const Application&) = delete;
@@ -200,6 +207,7 @@ class Application {
       loops_.stop();
     });
     loops_.run();
+    leave_hung_disks();
     return exit_code_;
   }
 
@@ -227,11 +235,7 @@ class Application {
     engines_.start();
     tasks_.spawn("configuration file", follow_file());
     tasks_.spawn("hang-ups", follow_hang_ups());
-    const auto catalog = co_await models_.fresh_catalog();
-    log::info("app", "{} models known", catalog->models().size());
-    for (const auto& problem : catalog->problems())
-      log::warning("app", "{}: {}", problem.path.native(), problem.cause.message);
-
+    tasks_.spawn("first look at the disks", look_for_models());
     const auto number = co_await signals_.async_wait(async::use_task);
     log::info("app", "signal {}: stopping, running requests may finish within {} s", number,
               live_.in_force()->drain_timeout.count() / 1000);
@@ -241,6 +245,21 @@ class Application {
     });
     co_await shut_down();
     signals_.cancel();
+  }
+
+  async::Task<void> look_for_models() {
+    const auto catalog = co_await models_.fresh_catalog();
+    log::info("app", "{} models known", catalog->models().size());
+    for (const auto& problem : catalog->problems())
+      log::warning("app", "{}: {}", problem.path.native(), problem.cause.message);
+  }
+
+  // A thread that waits for a disk can't be ended but with the process. All the rest has ended in order by now.
+  void leave_hung_disks() {
+    if (scan_threads_.finish_within(kDiskGrace) && file_threads_.finish_within(kDiskGrace)) return;
+    log::warning("app", "a disk gives no answer: its reader isn't waited for");
+    runtime_dir_.remove();
+    std::_Exit(exit_code_);
   }
 
   // What can change while the server runs, brought to where it counts.
@@ -309,7 +328,7 @@ class Application {
   async::asio::basic_signal_set<async::Executor> signals_;
   async::asio::basic_signal_set<async::Executor> hang_ups_;
   async::SystemTimers timers_;
-  async::ThreadPool offload_;
+  async::ThreadPool scan_threads_;
   async::ThreadPool file_threads_;
   RuntimeDir runtime_dir_;
   proc::PosixSpawner spawner_;
@@ -336,7 +355,8 @@ int serve(config::LiveSettings& live) {
   const config::ServeSettings& settings = *started;
   log::set_level(settings.log_level);
   raise_descriptor_limit();
-  std::error_code ignored;  // without it the children's logs are kept in memory only, and a warning says so
+  std::signal(SIGPIPE, SIG_IGN);  // who writes to somebody who has gone is told so by the call
+  std::error_code ignored;        // without it the children's logs are kept in memory only, and a warning says so
   std::filesystem::create_directories(settings.log_dir(), ignored);
   auto options = router_options(settings);
   if (!options) {

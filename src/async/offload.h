@@ -1,8 +1,11 @@
 // Work that would block a loop (parsing megabytes, scanning a disk) goes to a few threads of their own.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <optional>
 
 #include <boost/asio/async_result.hpp>
@@ -24,8 +27,20 @@ class ThreadPool {
     pool_.join();
   }
 
+  // The same, but waits for so long only. False: a job still runs. For those who end the whole process then.
+  bool finish_within(std::chrono::milliseconds limit) {
+    pool_.stop();
+    std::unique_lock lock(mutex_);
+    return none_runs_.wait_for(lock, limit, [this] { return running_ == 0; });
+  }
+
   // Runs `work` on a thread of the pool; nobody waits for it. What it uses must outlive finish().
-  void post(std::move_only_function<void()> work) { asio::post(pool_, std::move(work)); }
+  void post(std::move_only_function<void()> work) {
+    asio::post(pool_, [this, job = std::move(work)]() mutable {
+      const Job running(*this);
+      job();
+    });
+  }
 
   // Runs `work` on a thread of the pool and returns its result on the caller's loop. Not cancellable: once started the
   // work runs to its end, so it must own what it uses.
@@ -46,7 +61,7 @@ class ThreadPool {
         };
         asio::post(home, std::move(deliver));
       };
-      asio::post(pool_, std::move(run_job));
+      post(std::move(run_job));
     };
     auto result = co_await asio::async_initiate<const asio::use_awaitable_t<Executor>,
                                                 void(std::exception_ptr, std::optional<R>)>(std::move(start), use_task,
@@ -55,6 +70,24 @@ class ThreadPool {
   }
 
  private:
+  // Counts along what runs.
+  struct Job {
+    explicit Job(ThreadPool& owner) : pool(owner) {
+      const std::scoped_lock lock(pool.mutex_);
+      ++pool.running_;
+    }
+    ~Job() {
+      const std::scoped_lock lock(pool.mutex_);
+      if (--pool.running_ == 0) pool.none_runs_.notify_all();
+    }
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+    ThreadPool& pool;
+  };
+
+  std::mutex mutex_;
+  std::condition_variable none_runs_;
+  int running_ = 0;
   asio::thread_pool pool_;
 };
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <sys/un.h>
 
 #include "backends/client_pool.h"
 #include "backends/context_guess.h"
@@ -26,6 +27,10 @@ std::uint64_t upper_bound(const models::ModelInfo& model, const LoadOptions& opt
   const std::uint64_t cells = first_cells(model, options);
   const std::uint64_t cell = traits.layers * traits.embedding_length * 2 * kKeysAndValues * kBytesPerValue;
   return 2 * model.size.value() + cells * cell + kRest;
+}
+
+std::filesystem::path socket_in(const std::filesystem::path& folder, std::uint64_t number) {
+  return folder / fmt::format("engine-{}.sock", number);
 }
 
 bool names_gpu(const LoadOptions& options) {
@@ -222,6 +227,16 @@ EngineBackend::EngineBackend(async::Executor home, async::Timers& timers, proc::
 
 EngineBackend::~EngineBackend() = default;
 
+Result<> EngineBackend::check_runtime_dir(const std::filesystem::path& folder) {
+  constexpr std::uint64_t kLastNumber = 99'999'999;  // of a child; nobody loads so often
+  const std::size_t behind = socket_in(folder, kLastNumber).native().size() - folder.native().size();
+  const std::size_t most = sizeof(sockaddr_un::sun_path) - 1 - behind;
+  if (folder.native().size() <= most) return {};
+  return fail(errc::invalid_option,
+              fmt::format("'{}' has {} bytes, and with more than {} its sockets would have no name", folder.native(),
+                          folder.native().size(), most));
+}
+
 void EngineBackend::start() { want_spare(Millis(0)); }
 
 Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo&, const LoadOptions& options) const {
@@ -343,7 +358,7 @@ async::Task<Result<EngineBackend::Started>> EngineBackend::take() {
 async::Task<Result<EngineBackend::Started>> EngineBackend::spawn() {
   const auto number = ++last_number_;
   Started started;
-  started.socket = options_.runtime_dir / fmt::format("engine-{}.sock", number);
+  started.socket = socket_in(options_.runtime_dir, number);
   started.argv = {options_.program.native(), "engine", "--socket", started.socket.native()};
   proc::ChildSpec spec;
   spec.name = fmt::format("engine-{}", number);

@@ -39,6 +39,10 @@ class EngineBackend final : public Backend {
   EngineBackend(async::Executor home, async::Timers& timers, proc::Spawner& spawner, EngineBackendOptions options);
   ~EngineBackend() override;
 
+  // Whether sockets in this folder have names that the system takes; else no model could ever be loaded. Error:
+  // invalid_option, with how long it may be.
+  static Result<> check_runtime_dir(const std::filesystem::path& folder);
+
   // Starts the first spare.
   void start();
 

@@ -293,5 +293,15 @@ TEST_F(EngineBackendTest, SpareThatCannotBeStartedIsNoMisfortune) {
   EXPECT_TRUE(loaded_ && *loaded_);
 }
 
+// Every load was a 500 that evicted everybody.
+TEST(RuntimeDir, WhoseSocketsWouldHaveNoNameIsRefused) {
+  EXPECT_TRUE(EngineBackend::check_runtime_dir("/run/user/1000/corral-abcdef"));
+  const std::string longest = "/" + std::string(85, 'r');
+  EXPECT_TRUE(EngineBackend::check_runtime_dir(longest));
+  const auto refused = EngineBackend::check_runtime_dir(longest + "r");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("with more than 86"));
+}
+
 }  // namespace
 }  // namespace corral::backends

@@ -43,8 +43,9 @@ std::string wrong(const UserModel& model) {
 }
 
 void add_labels(ModelInfo& info, const UserModel& user) {
+  const auto says_a_type = [](const std::string& label) { return type_of_label(label).has_value(); };
+  if (std::ranges::any_of(user.labels, says_a_type)) info.type = type_of_labels(user.labels);
   for (const auto& label : user.labels) {
-    if (const auto type = type_of_label(label)) info.type = *type;
     if (std::ranges::find(info.labels, label) == info.labels.end()) info.labels.push_back(label);
   }
 }

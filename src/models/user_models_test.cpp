@@ -70,6 +70,12 @@ TEST_F(UserModelsTest, TwoEntriesOfOneNameAreAProblem) {
   EXPECT_THAT(scanned()->problems()[0].cause.message, HasSubstr("there is another entry of this name"));
 }
 
+// It was the last one here, and the first one in the rule that was tested.
+TEST_F(UserModelsTest, TheFirstLabelThatStandsForATypeDecides) {
+  write(R"({"ranker":{"checkpoint":"chat","labels":["hot","reranking","embeddings"]}})");
+  EXPECT_EQ((*scanned()->find("ranker"))->type, ModelType::reranking);
+}
+
 TEST_F(UserModelsTest, OneFileMayBeSeveralModels) {
   write(R"({"long":{"checkpoint":"chat"},"short":{"checkpoint":")" + path("models/chat.gguf") + R"("}})");
   const auto catalog = scanned();

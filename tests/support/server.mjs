@@ -38,10 +38,11 @@ export class Server {
   static start(...flags) {
     return Server.launch({}, ...flags);
   }
-  // With another folder of models, or with more variables in its environment.
-  static async launch({ modelsDir = models, environment = {} }, ...flags) {
+  // With another folder of models, with more variables in its environment, or with something in its state folder.
+  static async launch({ modelsDir = models, environment = {}, prepare = () => {} }, ...flags) {
     const server = new Server();
     server.state = mkdtempSync(join(tmpdir(), "corral-test-"));
+    prepare(server.state);
     const common = ["--port", "0", "--models-dir", modelsDir, "--state-dir", server.state, "--runtime-dir", server.state];
     const options = { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, ...environment } };
     server.child = spawn(program, ["serve", ...common, ...flags], options);
