@@ -242,8 +242,10 @@ Result<LoadOptions> FakeBackend::resolve(const models::ModelInfo& model, const L
 }
 
 Task<Result<>> FakeBackend::check_files(ModelPtr model, LoadOptions) {
+  ++looks;
   async::Event never(executor_);
   if (silent_files.contains(model->name.value())) co_await never.wait();
+  if (missing_files.contains(model->name.value())) co_return fail(errc::model_file_not_found, "no file", "model");
   co_return Result<>();
 }
 
@@ -281,6 +283,7 @@ Task<Result<>> FakeBackend::preflight(ModelPtr model, LoadOptions) {
 }
 
 std::unique_ptr<WrappedServer> FakeBackend::create(ModelPtr model, const LoadOptions& options) {
+  if (unstartable.contains(model->name.value())) throw std::runtime_error("it can't be started");
   servers_.push_back(std::make_shared<FakeServer>(*this, std::move(model), options));
   return std::make_unique<FakeWrappedServer>(servers_.back());
 }

@@ -139,6 +139,9 @@ class FakeBackend final : public Backend {
   std::map<std::string, Error> refused;
   // Of these models check_files() gets no answer.
   std::set<std::string> silent_files;
+  // And these it doesn't find.
+  std::set<std::string> missing_files;
+  std::size_t looks = 0;  // calls of check_files()
   // What preflight() and estimate() say to it.
   std::map<std::string, Error> never_fit;
   std::map<std::string, MemoryEstimate> estimates;
@@ -150,6 +153,8 @@ class FakeBackend final : public Backend {
   std::size_t asked = 0;               // calls of estimate()
   // What device() says to it; to others as the engine would that has whatever the machine has.
   std::map<std::string, Device> devices;
+  // create() throws for it.
+  std::set<std::string> unstartable;
 
   // {"model":NAME,"path":PATH,"body":BODY}, BODY as it is.
   static Result<http::Response> echo(const FakeServer& server, const http::RequestHead& head, std::string_view body);

@@ -10,6 +10,18 @@
 
 namespace corral::residency {
 
+// Look at the files of this load and find out what it will take, without anybody's going for it. Asked when a load
+// enters the queue, and again when somebody is to go for it and the last look is old. Answer: LoadChecked or
+// CheckFailed with this number. At most one for each server.
+struct CheckLoad {
+  ServerId server;
+  std::uint64_t check = 0;
+  SpecPtr spec;
+};
+// Nobody wants to know any more.
+struct DropCheck {
+  ServerId server;
+};
 // Start a child for this model. Answer: LoadSucceeded, LoadFailed or ServerDied.
 struct StartLoad {
   ServerId server;
@@ -76,8 +88,8 @@ struct WakeAt {
   std::optional<MonoTime> time;
 };
 
-using Action = std::variant<StartLoad, AbortLoad, StopServer, Downsize, SampleMemory, WatchMemory, Granted, Loaded,
-                            Unloaded, PinChanged, Relieved, Rejected, WakeAt>;
+using Action = std::variant<CheckLoad, DropCheck, StartLoad, AbortLoad, StopServer, Downsize, SampleMemory, WatchMemory,
+                            Granted, Loaded, Unloaded, PinChanged, Relieved, Rejected, WakeAt>;
 // Filled by the core, emptied by the caller: keep one and reuse it, so that granting allocates nothing.
 using ActionList = std::vector<Action>;
 

@@ -3,21 +3,60 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "residency/errc.h"
+
 namespace corral::residency {
+namespace {
+
+// One more in a row, of which `tolerated` - 1 have no consequence.
+void count(std::optional<Failure>& failure, const Settings& settings, int tolerated, std::uint64_t options,
+           std::string cause, MonoTime now) {
+  const int before = failure && failure->options == options ? failure->in_a_row : 0;
+  failure = Failure{.in_a_row = before + 1, .cool_until = now, .options = options, .cause = std::move(cause)};
+  if (failure->in_a_row < tolerated) return;
+  Millis wait = settings.cooldown_first;
+  for (int i = tolerated; i < failure->in_a_row && wait < settings.cooldown_most; ++i) wait *= 2;
+  failure->cool_until = now + std::min(wait, settings.cooldown_most);
+}
+
+Error cooling(const std::string& what, Millis left) {
+  Error error(errc::cooling_down, fmt::format("{} (may be tried again in {} ms)", what, left.count()), "model");
+  error.retry_after = std::chrono::ceil<std::chrono::seconds>(left);
+  return error;
+}
+
+}  // namespace
 
 void note_failure(std::optional<Failure>& failure, const Settings& settings, std::uint64_t options, std::string cause,
                   MonoTime now) {
-  const int before = failure && failure->options == options ? failure->in_a_row : 0;
-  failure = Failure{.in_a_row = before + 1, .cool_until = now, .options = options, .cause = std::move(cause)};
-  if (failure->in_a_row < settings.cooldown_after) return;
-  Millis wait = settings.cooldown_first;
-  for (int i = settings.cooldown_after; i < failure->in_a_row && wait < settings.cooldown_most; ++i) wait *= 2;
-  failure->cool_until = now + std::min(wait, settings.cooldown_most);
+  count(failure, settings, settings.cooldown_after, options, std::move(cause), now);
+}
+
+void note_crash(std::optional<Failure>& crashes, const Settings& settings, std::uint64_t options, std::string cause,
+                MonoTime now) {
+  count(crashes, settings, settings.cooldown_after_crashes, options, std::move(cause), now);
 }
 
 Millis cooling_left(const std::optional<Failure>& failure, std::uint64_t options, MonoTime now) {
   if (!failure || failure->options != options || now >= failure->cool_until) return Millis{0};
   return std::chrono::ceil<Millis>(failure->cool_until - now);
+}
+
+std::optional<Error> cooling_down(const Model& model, const ModelSpec& spec, MonoTime now) {
+  const Millis failed = cooling_left(model.failure, spec.options, now);
+  const Millis crashed = cooling_left(model.crashes, spec.options, now);
+  if (failed == Millis{0} && crashed == Millis{0}) return std::nullopt;
+  if (failed >= crashed) {
+    return cooling(fmt::format("'{}' failed to load {} times in a row and cools down: {}", spec.name.value(),
+                               model.failure->in_a_row, model.failure->cause),
+                   failed);
+  }
+  return cooling(
+      fmt::format("'{}' ended {} times in a row while it worked on requests and is left alone for a while: {}",
+                  spec.name.value(), model.crashes->in_a_row, model.crashes->cause),
+      crashed);
 }
 
 }  // namespace corral::residency

@@ -128,6 +128,7 @@ void Core::remove(Server& server, ServerState last, Now now, ActionList& out) {
     state_.memory.give_up(state_.memory.held(server), now.mono + state_.settings.memory_wait);
   }
   note_relief(server, false, server.state == ServerState::evicting, out);
+  drop_check(server, out);
   move(server, last);
   const ModelName name = server.spec->name;
   Model& model = state_.models[name];
@@ -151,7 +152,7 @@ void Core::forget_if_empty(const ModelName& name) {
   const auto at = state_.models.find(name);
   if (at == state_.models.end()) return;
   const Model& model = at->second;
-  if (!model.current && !model.pending && !model.pinned && !model.failure) state_.models.erase(at);
+  if (!model.current && !model.pending && !model.pinned && !model.failure && !model.crashes) state_.models.erase(at);
 }
 
 void Core::set_pin(const ModelName& name, bool pinned, std::optional<TicketId> ticket, ActionList& out) {

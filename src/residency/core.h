@@ -10,9 +10,11 @@
 //   load.
 //   - A load that waits for a draining victim lets later loads pass that can be decided without it.
 //   - The waiters' leases are granted in the step in which the load completes.
+//   - Nobody goes for a load whose files and needs haven't been looked at just now (core_check.cpp).
 //   - A load starts when its predicted memory is free. Who goes for memory, for idleness or under pressure is the most
 //   disposable by its eviction score (disposal.h, room_memory.cpp, core_memory.cpp).
 //   - A failed load drives out everybody else and is tried once more; faults of the model itself drive out nobody.
+//   - A model that fails to load, or ends under requests, again and again is left alone for a while (cooldown.h).
 #pragma once
 
 #include <cstdint>
@@ -59,6 +61,8 @@ class Core {
   void on(const UnloadAll& event, Now now, ActionList& out);
   void on(const Pin& event, Now now, ActionList& out);
   void on(const CancelTicket& event, Now now, ActionList& out);
+  void on(const LoadChecked& event, Now now, ActionList& out);
+  void on(const CheckFailed& event, Now now, ActionList& out);
   void on(const LoadSucceeded& event, Now now, ActionList& out);
   void on(const LoadFailed& event, Now now, ActionList& out);
   void on(const ServerDied& event, Now now, ActionList& out);
@@ -95,9 +99,18 @@ class Core {
   void move_waiters(Server& from, Server& to, std::vector<Waiter>::iterator where);
   void serve_waiters(Server& from, Server& with, bool only_leases, Now now, ActionList& out);
   void reject_waiters(Server& load, const Error& error, ActionList& out);
+  bool reject_askers(Server& load, std::uint64_t options, const Error& error, ActionList& out);
   void end_failed_load(Server& load, LoadFault fault, const Error& error, Now now, ActionList& out);
   void retry(Server& failed, Now now);
-  void end(Server& server, Now now, ActionList& out);
+  void end(Server& server, Now now, ActionList& out, const std::string& cause = {});
+
+  // core_check.cpp: looks at files and needs before anybody goes.
+  void ask_check(Server& load, Now now, ActionList& out);
+  void drop_check(Server& load, ActionList& out);
+  bool is_fresh(const Server& load, Now now) const;
+  void reject_cooling(Server& load, Now now, ActionList& out);
+  void fall_back(Server& load, Now now, ActionList& out);
+  void note_end(const Server& server, const std::string& cause, Now now, ActionList& out);
 
   // core_memory.cpp: what idleness and pressure do.
   void downsize(Server& server, Now now, ActionList& out);
@@ -116,9 +129,11 @@ class Core {
     Server* start = nullptr;      // the load whose turn it is
     std::vector<Victim> victims;  // who drains from now on, or goes on draining
     std::vector<Server*> downsizes;
-    bool sample = false;  // the memory has to be looked at before more can be decided
+    bool sample = false;          // the memory has to be looked at before more can be decided
+    std::vector<Server*> checks;  // loads whose files have to be looked at before more can be decided
   };
-  void tell(const Server& load, const Room& room, bool its_turn, Now now, Turn& turn) const;
+  // True when somebody would have to be told whom only a fresh look at the files may send away.
+  bool tell(const Server& load, const Room& room, bool its_turn, Now now, Turn& turn) const;
   Turn decide(Now now);
   bool bring_back(const Turn& turn);
   bool settle_queue(Now now, ActionList& out);
@@ -134,6 +149,7 @@ class Core {
   State state_;
   std::uint64_t revision_ = 0;
   std::uint64_t last_id_ = 0;
+  std::uint64_t last_check_ = 0;
   std::uint64_t uses_ = 0;
   std::optional<MonoTime> wake_;
 };

@@ -35,6 +35,7 @@ void Core::advance(Now now, ActionList& out) {
   }
   shrink_idle(state_.settings.idle_floor, now, out);
   if (turn.start != nullptr) start(*turn.start, now, out);
+  for (Server* load : turn.checks) ask_check(*load, now, out);
   if (turn.sample && !state_.memory.asked) {
     state_.memory.asked = now.mono;
     out.push_back(SampleMemory{});
@@ -50,6 +51,10 @@ Core::Turn Core::decide(Now now) {
   Ahead ahead(state_);
   for (Server* load : state_.queue) {
     if (comes_back(*load)) continue;
+    if (load->spec->to_check && !load->checked_at) {  // nothing is known of it: it holds up nobody
+      turn.checks.push_back(load);
+      continue;
+    }
     if (load->attempt > 1) forget_gone(*load);
     const Room room = find_room(state_, *load, now.mono);
     show_victims(*load, room);
@@ -57,7 +62,8 @@ Core::Turn Core::decide(Now now) {
       ahead.add(*load, room);
       continue;
     }
-    if (room.is_there() && !room.stale && may_start) {
+    const bool startable = room.is_there() && !room.stale && may_start;
+    if (startable && is_fresh(*load, now)) {
       turn.start = load;
       may_start = false;
       ahead.started(*load);
@@ -68,22 +74,31 @@ Core::Turn Core::decide(Now now) {
     // A promise holds as long as nobody else has to go.
     const bool others_go = !room.victims.empty() || !room.downsizes.empty();
     if (may_start && (room.settles || (others_go && !room.stale))) load->promise = room.settles;
-    tell(*load, room, may_start && idle, now, turn);
+    bool look = startable;
+    look |= tell(*load, room, may_start && idle, now, turn);
+    if (look) turn.checks.push_back(load);
     // Its turn has come, but what is known of the memory is old.
     turn.sample |= may_start && room.stale;
     // Nobody passes a load whose victims only have to stop, unless one is slow at it; nor a second attempt that waits
     // for those who passed it.
     const bool slow = std::ranges::any_of(room.victims, [&](const Victim& v) { return stops_slowly(*v.server, now); });
-    if ((idle && !slow) || room.stale || (load->attempt > 1 && load->first_to_go.empty())) may_start = false;
+    const bool slow_look = look && load->check != 0 && now.mono - load->check_asked >= state_.settings.stop_grace;
+    if (slow_look) {
+      ahead.add(*load, room);
+      continue;
+    }
+    if ((idle && !slow) || look || room.stale || (load->attempt > 1 && load->first_to_go.empty())) may_start = false;
     ahead.add(*load, room);
   }
   return turn;
 }
 
 // Adds to the turn whom this load tells to go, or has told.
-void Core::tell(const Server& load, const Room& room, bool its_turn, Now now, Turn& turn) const {
+bool Core::tell(const Server& load, const Room& room, bool its_turn, Now now, Turn& turn) const {
   const bool overdue = load.waits_since && now.mono - *load.waits_since >= state_.settings.swap_patience;
   const bool judged = its_turn && !room.stale;
+  const bool fresh = is_fresh(load, now);
+  bool look = false;
   for (const Victim& victim : room.victims) {
     if (!overdue && !judged) break;
     const Server& server = *victim.server;
@@ -91,13 +106,20 @@ void Core::tell(const Server& load, const Room& room, bool its_turn, Now now, Tu
     const bool begins = server.state != ServerState::draining && server.state != ServerState::evicting;
     const bool guessed = room.stale || state_.loader != nullptr;
     if (begins && guessed && victim.reason == StopReason::memory) continue;
+    if (begins && !fresh) {
+      look = true;
+      continue;
+    }
     const bool told = std::ranges::any_of(turn.victims, [&](const Victim& v) { return v.server == victim.server; });
     if (server.state != ServerState::loading && !told) turn.victims.push_back(victim);
   }
-  if (!judged) return;
+  if (!judged) return look;
   for (Server* server : room.downsizes) {
-    if (server->state == ServerState::ready) turn.downsizes.push_back(server);
+    if (server->state != ServerState::ready) continue;
+    look |= !fresh;
+    if (fresh) turn.downsizes.push_back(server);
   }
+  return look;
 }
 
 bool Core::stops_slowly(const Server& server, Now now) const {
@@ -121,11 +143,11 @@ bool Core::bring_back(const Turn& turn) {
 bool Core::settle_queue(Now now, ActionList& out) {
   for (Server* load : state_.queue) {
     if (settle(*load, now, out)) return true;
-    if (comes_back(*load)) continue;
+    if (comes_back(*load) || (load->spec->to_check && !load->checked_at)) continue;
     const Room room = find_room(state_, *load, now.mono);
     if (!room.refused) continue;
-    reject_waiters(*load, *room.refused, out);
-    remove(*load, ServerState::gone, now, out);
+    reject_askers(*load, load->spec->options, *room.refused, out);
+    fall_back(*load, now, out);
     return true;
   }
   return false;
@@ -220,6 +242,7 @@ void Core::plan_wake(Now now, ActionList& out) {
     consider(loader->load_started + loader->spec->load_deadline);
   }
   for (const Server* load : state_.queue) {
+    if (load->check != 0 && load->checked_at) consider(load->check_asked + state_.settings.stop_grace);
     if (load->waits_since) consider(*load->waits_since + state_.settings.swap_patience);
     const std::optional<MonoTime>& sampled = state_.memory.sampled();
     if (load->held_by_memory && sampled && loader == nullptr) consider(*sampled + state_.settings.memory_poll);

@@ -198,5 +198,90 @@ TEST(Crash, OfAStoppingServerCountsAsStopped) {
   EXPECT_THAT(house.stopped("a"), IsEmpty());
 }
 
+// Loaded, and gone again with a request on it.
+void end_under_a_request(House& house) {
+  house.have_busy("a");
+  house.died("a");
+}
+
+// It was loaded anew for every request, for ever, and evicted whoever had its slot each time.
+TEST(CrashCooldown, BeginsWhenAModelEndsUnderRequestsAgainAndAgainAndTellsWhenAndWhy) {
+  House house;
+  end_under_a_request(house);
+  end_under_a_request(house);
+  end_under_a_request(house);
+  EXPECT_THAT(house.acquire("a"), ElementsAre("reject 4: model_cooling_down"));
+  EXPECT_EQ(house.error(4).retry_after, std::chrono::seconds(10));
+  EXPECT_THAT(house.error(4).message, testing::HasSubstr("killed by signal 11"));
+  EXPECT_EQ(kind_of(house.error(4).code), ErrorKind::unavailable);
+  ASSERT_THAT(house.snapshot().failures, SizeIs(1));
+  EXPECT_TRUE(house.snapshot().failures[0].under_requests);
+  house.pass(Millis{10'000});
+  end_under_a_request(house);
+  EXPECT_THAT(house.acquire("a"), ElementsAre("reject 6: model_cooling_down"));
+  EXPECT_EQ(house.error(6).retry_after, std::chrono::seconds(20));
+}
+
+TEST(CrashCooldown, CountsOnlyEndsUnderRequestsSoonAfterTheLoad) {
+  House house;
+  for (int i = 0; i < 5; ++i) {
+    house.have_idle("a");
+    house.died("a");
+  }
+  for (int i = 0; i < 5; ++i) {
+    house.have_busy("a");
+    house.pass(Millis{60'001});
+    house.died("a");
+  }
+  EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
+}
+
+TEST(CrashCooldown, IsForgottenWhenOneHasLivedLong) {
+  House house;
+  end_under_a_request(house);
+  end_under_a_request(house);
+  house.have_idle("a");
+  house.pass(Millis{60'001});
+  house.unload("a");
+  house.stopped("a");
+  EXPECT_THAT(house.snapshot().failures, IsEmpty());
+  end_under_a_request(house);
+  EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
+}
+
+TEST(CrashCooldown, DoesNotConcernOtherOptionsOrOtherModels) {
+  House house;
+  for (int i = 0; i < 3; ++i) end_under_a_request(house);
+  EXPECT_THAT(house.acquire("b"), ElementsAre("start b"));
+  house.succeed("b");
+  EXPECT_THAT(house.load("a", 7), IsEmpty());
+  house.finish(4);
+  EXPECT_THAT(house.stopped("b"), ElementsAre("start a"));
+}
+
+TEST(CrashCooldown, IsToldToThoseWhoWaitForTheNextProcess) {
+  House house;
+  end_under_a_request(house);
+  end_under_a_request(house);
+  house.have_busy("a");
+  house.acquire("b");
+  house.pass(Millis{2000});                    // a drains
+  EXPECT_THAT(house.acquire("a"), IsEmpty());  // and waits behind b
+  EXPECT_THAT(house.died("a"), ElementsAre("reject 5: model_cooling_down", "start b"));
+}
+
+// A load with options that can't work was the answer for those who had asked for the model only.
+TEST(OthersWishes, WhoAskedForAModelDoesNotHearThatAnothersOptionsFailed) {
+  House house;
+  house.have_busy("a");
+  house.load("a", 7);
+  house.pass(Millis{2000});  // it drains for the reload
+  EXPECT_THAT(house.acquire("a"), IsEmpty());
+  house.finish(1);
+  EXPECT_THAT(house.stopped("a"), ElementsAre("start a"));
+  EXPECT_THAT(house.fail("a", LoadFault::invalid), ElementsAre("reject 2: Input/output error", "start a"));
+  EXPECT_THAT(house.succeed("a"), ElementsAre("grant 3 on a"));
+}
+
 }  // namespace
 }  // namespace corral::residency

@@ -199,6 +199,33 @@ TEST_F(Idle, APassThatIsInterruptedByARequestIsAnsweredToo) {
   EXPECT_THAT(house.downsized("a"), IsEmpty());
 }
 
+// It was refused: others had taken what its own model had just given up.
+TEST_F(Idle, ARequestThatComesMidEvictionIsServedThoughOthersTookTheMemory) {
+  house.evictable("a", {.auto_evict = true, .evict_idle_timeout = Millis{0}});
+  EXPECT_THAT(house.simulate(-1), ElementsAre("stop a: idle", "watch no more"));
+  EXPECT_THAT(house.acquire("a"), ElementsAre("sample"));
+  house.free(0);
+  house.stopped("a");
+  EXPECT_THAT(house.free(5), IsEmpty());
+  House::Lines lines;
+  for (Millis waited{0}; waited < Millis{5000} && lines.empty(); waited += Millis{250}) {
+    lines = house.pass(Millis{250});
+    if (lines == House::Lines{"sample"}) lines = house.free(5);
+  }
+  EXPECT_THAT(lines, ElementsAre("start a", "watch"));
+  EXPECT_THAT(house.succeed("a"), ElementsAre("grant 3 on a"));
+}
+
+// One that comes later is told, as before.
+TEST_F(Idle, ARequestThatComesWhenTheModelHasGoneIsRefusedWhereOthersTookTheMemory) {
+  house.evictable("a", {.auto_evict = true, .evict_idle_timeout = Millis{0}});
+  house.simulate(-1);
+  house.stopped("a");
+  house.pass(Millis{6000});
+  EXPECT_THAT(house.acquire("a"), ElementsAre("sample"));
+  EXPECT_THAT(house.free(5), ElementsAre("reject 3: insufficient_memory"));
+}
+
 TEST(QueueCap, WhoeverWouldHaveToWaitBeyondItIsRefusedAtOnce) {
   House house({.limits = Limits::of_all(1), .max_queued = 2});
   house.have_busy("a");

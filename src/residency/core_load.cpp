@@ -14,15 +14,6 @@ namespace {
 
 Error shutting_down() { return {errc::shutting_down, "the server is shutting down"}; }
 
-Error cooling_down(const ModelSpec& spec, const Failure& failure, Millis left) {
-  Error error(errc::cooling_down,
-              fmt::format("'{}' failed to load {} times in a row and cools down for {} ms: {}", spec.name.value(),
-                          failure.in_a_row, left.count(), failure.cause),
-              "model");
-  error.retry_after = std::chrono::ceil<std::chrono::seconds>(left);
-  return error;
-}
-
 constexpr std::chrono::seconds kQueueFullRetry{5};
 
 // A load that others wait for, and whose end will be the answer of newcomers too: also while it is killed for its
@@ -33,6 +24,13 @@ bool can_be_joined(const Server& load) {
   return load.state == ServerState::loading || retries;
 }
 
+// The model is in memory and on its way out of it.
+bool is_leaving(const Server* current) {
+  if (current == nullptr || current->leaving == StopReason::cancelled || current->leaving == StopReason::deadline)
+    return false;
+  return current->state == ServerState::draining || current->state == ServerState::evicting;
+}
+
 }  // namespace
 
 void Core::on(const Acquire& event, Now now, ActionList& out) {
@@ -41,11 +39,17 @@ void Core::on(const Acquire& event, Now now, ActionList& out) {
     const Model& model = at->second;
     if (model.current && serves(model.current->state)) return grant(*model.current, event.ticket, now, out);
     if (refuse_newcomer(event.ticket, out)) return;
-    if (model.current && can_be_joined(*model.current)) return add_waiter(*model.current, {event.ticket, true});
-    if (model.pending) return add_waiter(*model.pending, {event.ticket, true});
+    if (model.current && can_be_joined(*model.current))
+      return add_waiter(*model.current, {event.ticket, true, event.spec});
+    if (model.pending) {
+      const bool returns = is_leaving(model.current);
+      return add_waiter(*model.pending, {event.ticket, true, event.spec, {}, returns});
+    }
   }
   if (refuse_newcomer(event.ticket, out) || refuse(*event.spec, event.ticket, now, out)) return;
-  add_waiter(enqueue(event.spec, now), {event.ticket, true});
+  Server& load = enqueue(event.spec, now);
+  const bool returns = is_leaving(state_.find(event.spec->name)->current);
+  add_waiter(load, {event.ticket, true, event.spec, {}, returns});
   advance(now, out);
 }
 
@@ -80,14 +84,17 @@ void Core::on(const Load& event, Now now, ActionList& out) {
     load->attempt = 1;
     load->first_to_go.clear();
   }
-  if (load->state == ServerState::queued) {
+  // What was found out by a look at just these options stays.
+  const bool looked_at = spec.to_check && !new_options;
+  if (load->state == ServerState::queued && !looked_at) {
     if (load->spec->memory != spec.memory) load->promise.reset();  // it was for other needs
+    if (load->spec != event.spec) drop_check(*load, out);
     load->spec = event.spec;
   }
   load->eviction = spec.eviction;
   load->explicit_options = true;
   if (event.pin) load->pin = event.pin;
-  add_waiter(*load, {event.ticket, false});
+  add_waiter(*load, {event.ticket, false, event.spec, event.pin});
   advance(now, out);
 }
 
@@ -106,10 +113,9 @@ bool Core::refuse(const ModelSpec& spec, TicketId ticket, Now now, ActionList& o
     return true;
   }
   const Model* model = state_.find(spec.name);
-  if (model == nullptr) return false;
-  const Millis left = cooling_left(model->failure, spec.options, now.mono);
-  if (left == Millis{0}) return false;
-  out.push_back(Rejected{ticket, cooling_down(spec, *model->failure, left)});
+  auto cooling = model == nullptr ? std::nullopt : cooling_down(*model, spec, now.mono);
+  if (!cooling) return false;
+  out.push_back(Rejected{ticket, std::move(*cooling)});
   return true;
 }
 
@@ -173,6 +179,19 @@ void Core::reject_waiters(Server& load, const Error& error, ActionList& out) {
   load.waiters.clear();
 }
 
+// Only those who asked for these options. True when there were any.
+bool Core::reject_askers(Server& load, std::uint64_t options, const Error& error, ActionList& out) {
+  const auto asked = [&](const Waiter& waiter) { return waiter.spec->options == options; };
+  for (const Waiter& waiter : load.waiters) {
+    if (!asked(waiter)) continue;
+    state_.waiting.erase(waiter.ticket);
+    out.push_back(Rejected{waiter.ticket, error});
+  }
+  const bool any = std::erase_if(load.waiters, asked) > 0;
+  revision_ += any;
+  return any;
+}
+
 void Core::on(const LoadSucceeded& event, Now now, ActionList& out) {
   Server* server = find(event.server);
   if (server == nullptr || server->state != ServerState::loading) return;
@@ -199,7 +218,7 @@ void Core::on(const LoadFailed& event, Now now, ActionList& out) {
 }
 
 void Core::on(const ServerDied& event, Now now, ActionList& out) {
-  if (Server* server = find(event.server)) end(*server, now, out);
+  if (Server* server = find(event.server)) end(*server, now, out, event.cause);
 }
 
 void Core::on(const ServerStopped& event, Now now, ActionList& out) {
@@ -207,7 +226,7 @@ void Core::on(const ServerStopped& event, Now now, ActionList& out) {
 }
 
 // The child is gone, told to or not.
-void Core::end(Server& server, Now now, ActionList& out) {
+void Core::end(Server& server, Now now, ActionList& out, const std::string& cause) {
   const ModelName name = server.spec->name;
   if (server.state == ServerState::queued) return;
   if (server.state == ServerState::loading) {
@@ -220,6 +239,7 @@ void Core::end(Server& server, Now now, ActionList& out) {
                       "model");
     end_failed_load(server, LoadFault::deadline, error, now, out);
   } else {
+    note_end(server, cause, now, out);
     remove(server, server.state == ServerState::evicting ? ServerState::gone : ServerState::failed, now, out);
   }
   advance(now, out);
@@ -231,14 +251,21 @@ void Core::end_failed_load(Server& load, LoadFault fault, const Error& error, No
   if (!load.waiters.empty() && retries) {
     retry(load, now);
   } else if (!load.waiters.empty()) {
-    if (worth_a_retry(fault)) {
-      note_failure(model.failure, state_.settings, load.spec->options, error.message, now.mono);
-    }
-    reject_waiters(load, error, out);
+    const std::uint64_t options = load.spec->options;
     Server* again = model.pending;  // was asked for after the unload
-    if (again != nullptr && again->spec->options == load.spec->options) {
-      reject_waiters(*again, error, out);
-      remove(*again, ServerState::gone, now, out);
+    const bool told = reject_askers(load, options, error, out);
+    reject_cooling(load, now, out);  // before what is known of their options makes place for this
+    if (told && worth_a_retry(fault)) note_failure(model.failure, state_.settings, options, error.message, now.mono);
+    bool undecided = again != nullptr && again->spec->options == options;
+    // Who asked for the model with other options hasn't failed yet.
+    if (!load.waiters.empty()) {
+      undecided |= again == nullptr;
+      if (again == nullptr) again = &enqueue(load.waiters.back().spec, now);
+      move_waiters(load, *again, again->waiters.begin());
+    }
+    if (undecided) {
+      reject_askers(*again, options, error, out);
+      fall_back(*again, now, out);
     }
   }
   remove(load, ServerState::failed, now, out);
@@ -256,6 +283,8 @@ void Core::retry(Server& failed, Now now) {
   next.eviction = failed.eviction;  // may have changed since
   next.explicit_options = failed.explicit_options;
   next.attempt = failed.attempt + 1;
+  next.checked_at = failed.checked_at;
+  next.check_took = failed.check_took;
   for (const auto& [id, server] : state_.servers) {
     if (server.get() != &failed && drives_out(state_, *server)) next.first_to_go.push_back(id);
   }

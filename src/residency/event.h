@@ -1,6 +1,7 @@
 // What the core is told: by clients through the shell, by supervised children, by the clock.
 #pragma once
 
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -47,6 +48,19 @@ struct CancelTicket {
   TicketId ticket;
 };
 
+// Answers to CheckLoad: at most one of these two, none after DropCheck.
+struct LoadChecked {
+  ServerId server;
+  std::uint64_t check = 0;
+  SpecPtr spec;  // as asked, with all that is known of it now
+};
+// It can't be loaded. Those who asked for it with these options hear the cause; nobody goes, and no failure is noted.
+struct CheckFailed {
+  ServerId server;
+  std::uint64_t check = 0;
+  Error error;
+};
+
 // Answers to StartLoad: exactly one of these three, unless AbortLoad came first (then ServerStopped or ServerDied).
 struct LoadSucceeded {
   ServerId server;
@@ -57,9 +71,10 @@ struct LoadFailed {
   LoadFault fault = LoadFault::other;
   Error error;
 };
-// The child ended by itself, whatever it was doing.
+// The child ended by itself, whatever it was doing. `cause` is for people.
 struct ServerDied {
   ServerId server;
+  std::string cause = {};
 };
 // Answer to StopServer and AbortLoad: the child is gone and its memory free.
 struct ServerStopped {
@@ -107,8 +122,8 @@ struct Tick {};
 // Refuses what waits and what comes, lets running requests finish, stops everything.
 struct Shutdown {};
 
-using Event = std::variant<Acquire, ReturnLease, Load, Unload, UnloadAll, Pin, CancelTicket, LoadSucceeded, LoadFailed,
-                           ServerDied, ServerStopped, Downsized, DownsizeFailed, MemorySampled, ChangeEviction,
-                           SimulatePressure, ChangeSettings, Tick, Shutdown>;
+using Event = std::variant<Acquire, ReturnLease, Load, Unload, UnloadAll, Pin, CancelTicket, LoadChecked, CheckFailed,
+                           LoadSucceeded, LoadFailed, ServerDied, ServerStopped, Downsized, DownsizeFailed,
+                           MemorySampled, ChangeEviction, SimulatePressure, ChangeSettings, Tick, Shutdown>;
 
 }  // namespace corral::residency

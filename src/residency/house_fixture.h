@@ -72,7 +72,19 @@ class House {
   Lines fail(const std::string& name, LoadFault fault = LoadFault::other) {
     return send(LoadFailed{child(name), fault, Error(std::make_error_code(std::errc::io_error), "it broke")});
   }
-  Lines died(const std::string& name) { return send(ServerDied{child(name)}); }
+  Lines died(const std::string& name) { return send(ServerDied{child(name), "killed by signal 11"}); }
+  // Answers to "check": its files are there, and this is what it takes; or they aren't.
+  Lines checked(const std::string& name) {
+    const CheckLoad asked = checks_.at(name);
+    ModelSpec found = *asked.spec;
+    found.memory = model(name).memory;
+    return send(LoadChecked{asked.server, asked.check, std::make_shared<const ModelSpec>(found)});
+  }
+  Lines missing(const std::string& name) {
+    const CheckLoad asked = checks_.at(name);
+    return send(CheckFailed{asked.server, asked.check,
+                            Error(std::make_error_code(std::errc::no_such_file_or_directory), "gone")});
+  }
   Lines stopped(const std::string& name) { return send(ServerStopped{child(name)}); }
   Lines downsized(const std::string& name) { return send(Downsized{child(name)}); }
   Lines not_downsized(const std::string& name) { return send(DownsizeFailed{child(name)}); }
@@ -134,6 +146,13 @@ class House {
     return fmt::format("{}", fmt::join(texts, ","));
   }
 
+  std::string text(const CheckLoad& a) {
+    const std::string& name = a.spec->name.value();
+    checks_.insert_or_assign(name, a);
+    names_[a.server] = name;
+    return "check " + name;
+  }
+  std::string text(const DropCheck& a) const { return "no check of " + name_of_child(a.server); }
   std::string text(const StartLoad& a) {
     const std::string& name = a.spec->name.value();
     children_[name] = a.server;
@@ -180,6 +199,7 @@ class House {
   std::map<std::string, ModelSpec> specs_;
   std::map<std::string, ServerId> children_;
   std::map<ServerId, std::string> names_;
+  std::map<std::string, CheckLoad> checks_;  // the last one of each
   std::map<std::uint64_t, LeaseId> leases_;
   std::map<std::uint64_t, Error> errors_;
   std::optional<MonoTime> wake_;

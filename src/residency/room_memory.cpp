@@ -7,7 +7,8 @@
 //   downsizing idle servers suffices           they are downsized
 //   stopping idle servers, then busy, suffices they stop, as few as possible
 //   pinned servers hold it                     refused like pinned slots
-//   others than our models hold it             refused for now, nobody goes: it would be in vain
+//   others than our models hold it             refused for now, nobody goes: it would be in vain; a request that came
+//                                              while its model was on its way out waits and is tried instead
 //
 // A load that the system lets start without memory for it costs more than a refusal: it pages the others out or has
 // them killed. So the books decide, except after the wait: memory that our own servers gave up may be counted as used
@@ -50,6 +51,7 @@ class MemoryRule {
     const std::vector<Relief> leaving = under_way();
     if (take(cover(books_, missing, with_downsizes(leaving)))) return;
     if (take(cover(books_, missing, with_stops(leaving)))) return;
+    if (is_wanted_back()) return wait(missing);
     if (!is_promised(missing)) refuse(missing);
   }
 
@@ -74,6 +76,25 @@ class MemoryRule {
       if (!room_.settles) room_.settles.emplace();
       room_.settles->pools.push_back(pool.id);
       room_.settles->until = std::max(room_.settles->until, pool.back_by);
+    }
+  }
+
+  // Somebody who asked for just this came while the model was on its way out.
+  bool is_wanted_back() const {
+    return std::ranges::any_of(load_.waiters, [this](const Waiter& waiter) {
+      return waiter.returns && waiter.spec->options == load_.spec->options;
+    });
+  }
+
+  // Its request came while the same model was on its way out, and that is no failure of the request's: it waits for
+  // memory, then it loads in trust.
+  void wait(const PoolBytes& missing) {
+    const MonoTime until = load_.queued_at + state_.settings.memory_wait;
+    if (!room_.victims.empty() || now_ >= until) return;
+    room_.settles.emplace();
+    room_.settles->until = until;
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      if (missing[i] > 0) room_.settles->pools.push_back(books_.pools()[i].id);
     }
   }
 

@@ -22,6 +22,14 @@ struct Settings {
   int cooldown_after = 2;
   Millis cooldown_first{10'000};
   Millis cooldown_most{300'000};
+  // The same for one whose processes end under requests, from this many on, each within `crash_calm` of its load. One
+  // request alone may take two with it, since it is sent again once.
+  int cooldown_after_crashes = 3;
+  Millis crash_calm{60'000};
+  // How old a look at the files of a load may be when somebody goes for it, or `check_trust` times as long as that look
+  // took: where a disk is slow, others aren't to pass at every look.
+  Millis check_age{1000};
+  int check_trust = 20;
 
   // As many may wait for a load; who comes beyond is refused at once.
   std::size_t max_queued = 512;

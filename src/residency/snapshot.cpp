@@ -15,6 +15,7 @@ QueuedView view_of_queued(const State& state, const Server& load, std::size_t po
                   .waiting = since(load.queued_at, now),
                   .waiters = load.waiters.size(),
                   .waiting_for = {},
+                  .checking = load.check != 0,
                   .for_memory = load.held_by_memory};
   for (ServerId id : load.waits_for) {
     const auto at = state.servers.find(id);
@@ -71,9 +72,11 @@ Snapshot Core::snapshot(Now now) const {
     snapshot.queue.push_back(view_of_queued(state_, *load, snapshot.queue.size() + 1, now));
   }
   for (const auto& [name, model] : state_.models) {
-    if (!model.failure) continue;
-    const Millis left = std::max(Millis{0}, std::chrono::ceil<Millis>(model.failure->cool_until - now.mono));
-    snapshot.failures.push_back({name, model.failure->in_a_row, left, model.failure->cause});
+    for (const auto* failure : {&model.failure, &model.crashes}) {
+      if (!*failure) continue;
+      const Millis left = std::max(Millis{0}, std::chrono::ceil<Millis>((*failure)->cool_until - now.mono));
+      snapshot.failures.push_back({name, failure == &model.crashes, (*failure)->in_a_row, left, (*failure)->cause});
+    }
   }
   return snapshot;
 }

@@ -44,11 +44,13 @@ struct QueuedView {
   Millis waiting{0};
   std::size_t waiters = 0;
   std::vector<ModelName> waiting_for;  // models that must go, or be downsized, first
+  bool checking = false;               // its files and needs are being looked at
   bool for_memory = false;             // at least one of them for its memory, or memory has still to come back
 };
 
 struct FailureView {
   ModelName model;
+  bool under_requests = false;  // ended while it worked; else failed to load
   int in_a_row = 0;
   Millis cooling{0};  // how long it still can't be tried; 0: it can
   std::string cause;

@@ -21,6 +21,9 @@ namespace corral::residency {
 struct Waiter {
   TicketId ticket;
   bool wants_lease = true;
+  SpecPtr spec = {};  // as it was asked for; the load may be another one's wish
+  std::optional<bool> pin = {};
+  bool returns = false;  // came while the same model was on its way out
 };
 
 // Enough of these memories has been given up for a load and is on its way back. After `until` it loads in trust, even
@@ -58,6 +61,11 @@ struct Server {
   int attempt = 1;
   bool explicit_options = false;  // a `load` asked for these options: an instance with others won't do
   std::optional<bool> pin;        // wish of a `load`, applied when it succeeds
+  // The look at its files and needs, where its spec wants one.
+  std::uint64_t check = 0;  // the number of the one that is to be answered; 0: none
+  MonoTime check_asked;
+  std::optional<MonoTime> checked_at;  // when the last one said yes to this spec
+  Millis check_took{0};
   // While it waits for busy servers: since when (patience runs from here) and for whom.
   std::optional<MonoTime> waits_since;
   std::vector<ServerId> waits_for;
@@ -73,7 +81,7 @@ struct Server {
   bool unload_when_loaded = false;
 };
 
-// The last failed loads of a model, until one succeeds.
+// The last failed loads of a model, until one succeeds; or its last ends under requests, until one lives longer.
 struct Failure {
   int in_a_row = 0;
   MonoTime cool_until;
@@ -85,7 +93,8 @@ struct Model {
   Server* current = nullptr;  // loading, resident or leaving
   Server* pending = nullptr;  // queued
   bool pinned = false;
-  std::optional<Failure> failure;
+  std::optional<Failure> failure;  // to load
+  std::optional<Failure> crashes;  // under requests
 };
 
 // An unload that waits for children to be gone.

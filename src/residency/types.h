@@ -60,6 +60,9 @@ struct ModelSpec {
   Millis load_deadline{0};    // a load that takes longer has failed; 0: no deadline
   MemoryUse memory = {};
   EvictionSettings eviction = {};
+  // The shell has to look at its files and its needs (CheckLoad) before anybody goes for it. Until then `device`, `npu`
+  // and `memory` needn't be known.
+  bool to_check = false;
 };
 using SpecPtr = std::shared_ptr<const ModelSpec>;
 

@@ -2,21 +2,26 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 namespace corral::router {
 namespace {
 
 using residency::ServerState;
 
-// What is compared of a queue: who waits for whom; time passes by itself.
+// What is compared of a queue: who waits for whom; time passes by itself. Who is only being looked at has hardly come.
 bool same_order(const std::vector<residency::QueuedView>& a, const std::vector<residency::QueuedView>& b) {
-  return std::ranges::equal(a, b, [](const auto& one, const auto& other) {
-    return one.model == other.model && one.waiting_for == other.waiting_for;
-  });
+  const auto waits = [](const residency::QueuedView& queued) { return !queued.checking; };
+  return std::ranges::equal(a | std::views::filter(waits), b | std::views::filter(waits),
+                            [](const auto& one, const auto& other) {
+                              return one.model == other.model && one.waiting_for == other.waiting_for;
+                            });
 }
 
 bool same_waiters(const std::vector<residency::QueuedView>& a, const std::vector<residency::QueuedView>& b) {
-  return std::ranges::equal(a, b, {}, &residency::QueuedView::waiters, &residency::QueuedView::waiters);
+  return std::ranges::equal(a, b, [](const auto& one, const auto& other) {
+    return one.model == other.model && one.waiters == other.waiters && one.checking == other.checking;
+  });
 }
 
 class Differ {

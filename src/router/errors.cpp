@@ -11,6 +11,8 @@ const std::error_category& error_category() {
       {"backend_unreachable", ErrorKind::upstream},
       {"shutting_down", ErrorKind::unavailable},
       {"cancelled", ErrorKind::cancelled},
+      {"internal_error", ErrorKind::internal},
+      {"request_ended_backend", ErrorKind::unavailable},
   };
   static const TableCategory category("router", kRows);
   return category;

@@ -11,6 +11,8 @@ enum class errc {
   backend_unreachable,  // the backend lives but doesn't take the request
   shutting_down,
   cancelled,  // by somebody else than its client
+  internal,   // something that never fails has failed; the log says what
+  kept_off,   // this very request has ended processes before; retry_after
 };
 
 }  // namespace corral::router

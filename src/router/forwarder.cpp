@@ -5,6 +5,7 @@
 #include "async/beside.h"
 #include "http/sse.h"
 #include "protocol/http_error.h"
+#include "router/errors.h"
 
 namespace corral::router {
 namespace {
@@ -99,6 +100,7 @@ class ForwardedStream final : public http::BodySource {
         if (!lease) co_return end_with(lease.error());
         lease_ = std::move(*lease);
         lease_.mark_streaming();
+        if (const auto off = forwarder_.keep_off(request_, *active_)) co_return end_with(*off);
         active_->start();
         auto asking = ask();
         auto stop_asking = active_->until_stopped();
@@ -153,8 +155,9 @@ class ForwardedStream final : public http::BodySource {
 
   // After a broken connection: true when the request goes to a fresh process.
   async::Task<bool> ask_again() {
-    end_ = co_await forwarder_.died(lease_);
-    if (!end_ || started_ || asked_again_) co_return false;
+    const auto death = co_await forwarder_.died(lease_, request_);
+    end_ = death ? std::optional(death->how) : std::nullopt;
+    if (!death || !death->may_ask_again || started_ || asked_again_) co_return false;
     asked_again_ = true;
     answer_ = {};
     (void)cutter_.take_rest();
@@ -207,6 +210,12 @@ class ForwardedStream final : public http::BodySource {
   bool ended_ = false;
 };
 
+namespace {
+
+std::optional<std::string> how_of(const auto& death) { return death ? std::optional(death->how) : std::nullopt; }
+
+}  // namespace
+
 async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
   const auto executor = co_await async::asio::this_coro::executor;
   RequestView about{.id = request.id,
@@ -216,6 +225,11 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
                     .stream = request.stream};
   const auto active = std::make_shared<ActiveRequest>(requests_, executor, std::move(about), request.model->type);
   const auto id = request.id;
+  // Before it loads anything, too.
+  if (const auto off = keep_off(request, *active)) {
+    active->end(Outcome::failed);
+    co_return protocol::error_response(*off);
+  }
   auto answering = request.stream ? streamed(std::move(request), active) : whole(std::move(request), active);
   auto stop = active->until_stopped();
   auto response = co_await async::race(std::move(answering), std::move(stop));
@@ -226,19 +240,36 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
 }
 
 async::Task<Result<Lease>> Forwarder::acquire(const ForwardRequest& request) {
-  if (auto lease = router_.try_acquire(request.model->name, request.context)) co_return lease;
-  co_return co_await router_.acquire(request.model, request.context);
+  if (auto lease = lender_.try_acquire(request.model->name, request.context)) co_return lease;
+  co_return co_await lender_.acquire(request.model, request.context);
 }
 
 std::unique_ptr<Forwarder::Acquisition> Forwarder::begin_acquire(async::Executor executor,
                                                                  const ForwardRequest& request) {
-  return std::make_unique<Acquisition>(executor, "acquire", router_.acquire(request.model, request.context));
+  return std::make_unique<Acquisition>(executor, "acquire", lender_.acquire(request.model, request.context));
 }
 
-async::Task<std::optional<std::string>> Forwarder::died(const Lease& lease) {
+async::Task<std::optional<Forwarder::Death>> Forwarder::died(const Lease& lease, const ForwardRequest& request) {
   auto gone = lease.until_gone();
   auto end = co_await async::with_timeout(timers_, kDeathNotice, std::move(gone));
-  co_return end;
+  if (!end) co_return std::nullopt;
+  if (end->requests == 0) co_return Death{std::move(end->how), true};
+  const auto key = Suspects::key_of(request.model->name, request.path, request.body);
+  const bool again = suspects_.note(key, *end);
+  co_return Death{std::move(end->how), again};
+}
+
+std::optional<Error> Forwarder::keep_off(const ForwardRequest& request, ActiveRequest& active) {
+  if (!suspects_.any()) return std::nullopt;
+  const auto left = suspects_.kept_off(Suspects::key_of(request.model->name, request.path, request.body));
+  if (!left) return std::nullopt;
+  active.keep_off();
+  Error error(make_error_code(errc::kept_off),
+              fmt::format("the backend of '{}' ended each time it worked on this very request: it isn't sent again for "
+                          "{} s; change the request",
+                          request.model->name.value(), std::chrono::ceil<std::chrono::seconds>(*left).count()));
+  error.retry_after = std::chrono::ceil<std::chrono::seconds>(*left);
+  return error;
 }
 
 async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active active) {
@@ -247,6 +278,7 @@ async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active acti
   for (bool again = false;; again = true) {
     const auto lease = co_await acquire(request);
     if (!lease) co_return protocol::error_response(lease.error());
+    if (const auto off = keep_off(request, *active)) co_return protocol::error_response(*off);
     active->start();
     auto answer = co_await lease->target(executor).send(head, request.body);
     auto text =
@@ -255,8 +287,9 @@ async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active acti
       answer->body = http::Body(std::move(*text));
       co_return std::move(*answer);
     }
-    const auto end = co_await died(*lease);
-    if (!end || again) co_return protocol::error_response(broken(request, end, text.error()));
+    const auto death = co_await died(*lease, request);
+    if (!death || !death->may_ask_again || again)
+      co_return protocol::error_response(broken(request, how_of(death), text.error()));
   }
 }
 
@@ -264,7 +297,7 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
   for (bool again = false;; again = true) {
-    auto lease = router_.try_acquire(request.model->name, request.context);
+    auto lease = lender_.try_acquire(request.model->name, request.context);
     if (!lease) {
       auto acquisition = begin_acquire(executor, request);
       const bool in_time = co_await acquisition->wait(timers_, silence(request));
@@ -276,13 +309,14 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
       if (!acquired) co_return protocol::error_response(acquired.error());
       lease = std::move(*acquired);
     }
+    if (const auto off = keep_off(request, *active)) co_return protocol::error_response(*off);
     active->start();
     auto sent = co_await lease.target(executor).send(head, request.body);
     auto answer = co_await with_error_text(std::move(sent));
     if (!answer) {
-      const auto end = co_await died(lease);
-      if (end && !again) continue;
-      co_return protocol::error_response(broken(request, end, answer.error()));
+      const auto death = co_await died(lease, request);
+      if (death && death->may_ask_again && !again) continue;
+      co_return protocol::error_response(broken(request, how_of(death), answer.error()));
     }
     if (answer->head.status != 200) co_return std::move(*answer);
     http::Response response{std::move(answer->head), {}};

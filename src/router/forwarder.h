@@ -5,7 +5,8 @@
 //     fails after that is one framed error event without [DONE]. What fails before has a status.
 //   - Requests are listed while they are under way, and can be cancelled by their id; that answers 499, or ends a
 //     stream with one framed error event.
-//   - A backend that dies before a byte of the answer reached the client is replaced and asked again, once.
+//   - A backend that dies before a byte of the answer reached the client is replaced and asked again, once; a request
+//     that has ended processes before isn't sent again, see suspects.h.
 #pragma once
 
 #include <optional>
@@ -13,8 +14,9 @@
 
 #include "async/beside.h"
 #include "http/handler.h"
-#include "router/model_router.h"
+#include "router/lease.h"
 #include "router/request_table.h"
+#include "router/suspects.h"
 
 namespace corral::router {
 
@@ -31,10 +33,11 @@ struct ForwardRequest {
 class Forwarder {
  public:
   // Both must outlive the forwarder and the answers it returns.
-  Forwarder(ModelRouter& router, async::Timers& timers)
-      : router_(router),
+  Forwarder(Lender& lender, async::Timers& timers)
+      : lender_(lender),
         timers_(timers),
-        requests_(timers, [&router](RequestEnd end) { router.count(std::move(end)); }) {}
+        suspects_(timers),
+        requests_(timers, [&lender](RequestEnd end) { lender.count(std::move(end)); }) {}
 
   // On the loop of the client's connection.
   async::Task<http::Response> forward(ForwardRequest request);
@@ -52,11 +55,18 @@ class Forwarder {
   async::Task<Result<Lease>> acquire(const ForwardRequest& request);
   // Dropping it gives up the place in the queue, or gives the lease back.
   std::unique_ptr<Acquisition> begin_acquire(async::Executor executor, const ForwardRequest& request);
-  // How it ended, when the backend behind the lease turns out dead, so that asking again makes sense.
-  async::Task<std::optional<std::string>> died(const Lease& lease);
+  // How it ended, when the backend behind the lease turns out dead.
+  struct Death {
+    std::string how;
+    bool may_ask_again = false;  // this request may be sent to a fresh process
+  };
+  async::Task<std::optional<Death>> died(const Lease& lease, const ForwardRequest& request);
+  // Why a request isn't sent at all; nothing: it is.
+  std::optional<Error> keep_off(const ForwardRequest& request, ActiveRequest& active);
 
-  ModelRouter& router_;
+  Lender& lender_;
   async::Timers& timers_;
+  Suspects suspects_;
   RequestTable requests_;
 };
 

@@ -1,44 +1,36 @@
 #include "router/lease.h"
 
-#include "router/running.h"
-
 namespace corral::router {
+namespace {
 
-Lease::Lease(std::shared_ptr<Running> running, std::move_only_function<void()> give_back)
-    : running_(std::move(running)), give_back_(std::move(give_back)) {}
+// Keeps whoever answers while it is waited for.
+async::Task<Ending> until_gone_of(std::shared_ptr<Answering> answering) { co_return co_await answering->until_gone(); }
+
+}  // namespace
+
+Lease::Lease(std::shared_ptr<Answering> answering, std::move_only_function<void()> give_back)
+    : answering_(std::move(answering)), give_back_(std::move(give_back)) {}
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   give_back();
-  running_ = std::move(other.running_);
+  answering_ = std::move(other.answering_);
   give_back_ = std::exchange(other.give_back_, {});
   streams_ = std::exchange(other.streams_, false);
   return *this;
 }
 
 void Lease::mark_streaming() {
-  if (!running_ || std::exchange(streams_, true)) return;
-  ++running_->streams;
+  if (!answering_ || std::exchange(streams_, true)) return;
+  answering_->stream_began();
 }
 
 void Lease::give_back() {
-  if (!running_) return;
-  if (std::exchange(streams_, false)) --running_->streams;
-  running_.reset();
+  if (!answering_) return;
+  if (std::exchange(streams_, false)) answering_->stream_ended();
+  answering_.reset();
   if (auto call = std::exchange(give_back_, {})) call();
 }
 
-http::Target& Lease::target(async::Executor executor) const { return running_->server->target(executor); }
-
-std::uint64_t Lease::context_window() const { return running_->context_window; }
-
-async::Task<std::string> Lease::until_gone() const {
-  const auto running = running_;
-  auto wait = [](std::shared_ptr<Running> on) -> async::Task<std::string> {
-    co_await on->gone.wait();
-    co_return on->end;
-  };
-  auto waiting = wait(running);
-  co_return co_await async::run_on(running->home, std::move(waiting));
-}
+async::Task<Ending> Lease::until_gone() const { return until_gone_of(answering_); }
 
 }  // namespace corral::router

@@ -181,6 +181,9 @@ TEST_F(LoopsTest, ServersDieWhileTheOtherLoopUsesThem) {
     co_return true;
   };
   auto driver = [&]() -> async::Task<void> {
+    RouterOptions patient;
+    patient.residency.cooldown_after_crashes = 1'000'000;
+    router.change(patient);
     async::TaskGroup group(pool.home().executor());
     auto kill = [&]() -> async::Task<void> {
       std::mt19937 random(9);

@@ -104,6 +104,10 @@ TEST_F(MemoryTest, UnderPressureTheIdleModelGoes) {
   settle();
   pass(10s, 1s);
   backend.downsizes = false;
+  gauge.available = 200;
+  gauge.watcher(gauge.now());
+  settle();
+  EXPECT_THAT(backend.alive(), ElementsAre("a")) << "that is enough";
   gauge.available = 10;
   gauge.watcher(gauge.now());
   settle();

@@ -1,22 +1,74 @@
-// The part of the router that knows what is saved for a model.
+#include "router/model_options.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "base/log.h"
+#include "base/recipe.h"
+#include "router/errors.h"
 #include "router/eviction.h"
-#include "router/model_router.h"
 
 namespace corral::router {
+namespace {
 
-backends::LoadOptions ModelRouter::wanted(const ModelName& model, const OptionWish& wish) const {
+// A load may take this long however small the model, plus its bytes at the speed of a slow disk.
+constexpr Millis kLoadDeadlineBase{60'000};
+constexpr std::uint64_t kSlowDiskBytesPerMilli = 50'000;
+
+Millis default_deadline(Bytes size) { return kLoadDeadlineBase + Millis(size.value() / kSlowDiskBytesPerMilli); }
+
+Error not_installed(const models::ModelInfo& model) {
+  const Recipe* const recipe = find_recipe(model.recipe);
+  const auto needs = recipe && !recipe->program.empty()
+                         ? fmt::format("needs the program '{}', which this server has no backend for", recipe->program)
+                         : std::string("isn't known here");
+  return {make_error_code(errc::unknown_recipe),
+          fmt::format("model '{}' is served by the recipe '{}', which {}", model.name.value(), model.recipe, needs),
+          "model"};
+}
+
+}  // namespace
+
+Result<ModelOptions::Resolved> ModelOptions::resolve(const models::ModelInfo& model,
+                                                     const backends::LoadOptions& options) const {
+  const auto backend = std::ranges::find(backends_, model.recipe, [](const auto* known) { return known->recipe(); });
+  if (backend == backends_.end()) return std::unexpected(not_installed(model));
+  auto resolved = (*backend)->resolve(model, options);
+  if (!resolved) return std::unexpected(resolved.error());
+  return Resolved{*backend, std::move(*resolved)};
+}
+
+Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr& model, const OptionWish& wish) const {
+  auto resolved = resolve(*model, wanted(model->name, wish));
+  if (!resolved) return std::unexpected(resolved.error());
+  auto spec = std::make_shared<LoadSpec>();
+  spec->name = model->name;
+  spec->type = model->type;
+  spec->recipe = model->recipe;
+  spec->options = backends::fingerprint(resolved->options);
+  spec->load_deadline = load_timeout_.count() > 0 ? load_timeout_ : default_deadline(model->size);
+  spec->to_check = true;
+  spec->model = model;
+  spec->load_options = std::move(resolved->options);
+  spec->eviction = eviction_of(spec->load_options);
+  spec->requested = wish;
+  spec->backend = resolved->backend;
+  return spec;
+}
+
+backends::LoadOptions ModelOptions::wanted(const ModelName& model, const OptionWish& wish) const {
   return with_defaults(wish.over(saved_.of(model)));
 }
 
-backends::LoadOptions ModelRouter::with_defaults(const backends::LoadOptions& said) const {
+backends::LoadOptions ModelOptions::with_defaults(const backends::LoadOptions& said) const {
   const bool instead = said.llamacpp_args && !said.merge_args.value_or(true);
-  const auto& configured =
-      instead && options_.defaults_without_args ? *options_.defaults_without_args : options_.default_options;
+  const auto& configured = instead && without_args_ ? *without_args_ : defaults_;
   return backends::merge(config::with_args(said), configured);
 }
 
-async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr model, OptionChange change) {
+async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model, OptionChange change,
+                                                       const House& house) {
   const auto saved_then = [&] {
     backends::LoadOptions saved;
     if (!change.unset_all) saved = saved_.of(model->name);
@@ -26,68 +78,40 @@ async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr m
   if (const auto tried = resolve(*model, with_defaults(saved_then())))
     there = co_await tried->backend->check_files(model, tried->options);
 
-  co_await refresh_free();
   // From here on nothing waits, so nobody else changes what is saved meanwhile.
   OptionReport report;
   report.wanted = saved_then();
   report.saved = change.dry_run ? saved_.of(model->name) : report.wanted;
-  report.pinned = core_.state().find(model->name) != nullptr && core_.state().find(model->name)->pinned;
-  const auto defaults = resolve(*model, options_.default_options);
-  report.defaults = defaults ? defaults->options : options_.default_options;
+  const auto* known = house.core().state().find(model->name);
+  report.pinned = known != nullptr && known->pinned;
+  const auto defaults = resolve(*model, defaults_);
+  report.defaults = defaults ? defaults->options : defaults_;
   const auto given = with_defaults(report.wanted);
+  report.given = given;
   auto effective = resolve(*model, given);
   if (effective && !there) effective = std::unexpected(there.error());
   // What is wrong with values that were just given is an answer; what was wrong before is only told.
   if (!effective && change.wish.set != backends::LoadOptions()) co_return std::unexpected(effective.error());
   report.effective = effective ? effective->options : given;
   if (!effective) report.problem = effective.error().message;
-  for (const auto& view : core_.snapshot(now()).servers) {
+  for (const auto& view : house.core().snapshot(house.now()).servers) {
     if (view.spec->name != model->name) continue;
     report.loaded = residency::is_resident(view.state);
     report.needs_reload = report.loaded && effective && view.spec->options != backends::fingerprint(report.effective);
   }
-  const Running* const running = resident(model->name);
-  report.window = predicted(*model, given, 0);
-  if (running != nullptr && !report.needs_reload) report.window.usable = running->context_window;
   if (change.dry_run) co_return report;
   const auto kept = saved_.save(model->name, report.wanted);
   if (!kept) co_return std::unexpected(kept.error());
-  update_eviction();
   co_return report;
 }
 
-void ModelRouter::remember_request(const ModelName& model, const OptionWish& requested) {
-  for (const auto& [id, running] : running_) {
-    if (running->spec->name == model && !running->stopping) running->requested = requested;
-  }
-}
-
-void ModelRouter::update_eviction() {
-  std::vector<residency::ChangeEviction> changes;
-  for (const auto& [id, running] : running_) {
-    const auto& name = running->spec->name;
-    if (running->stopping) continue;
-    changes.push_back({name, eviction_of(wanted(name, running->requested))});
-  }
-  for (auto& change : changes) dispatch(std::move(change));
-}
-
-Result<> ModelRouter::save_loaded(const ModelName& model, const OptionWish& requested) {
+Result<> ModelOptions::save_loaded(const ModelName& model, const OptionWish& requested) {
   return saved_.save(model, requested.over(saved_.of(model)));
 }
 
-void ModelRouter::save_pin(const ModelName& model, bool pinned) {
+void ModelOptions::save_pin(const ModelName& model, bool pinned) {
   const auto kept = saved_.pin(model, pinned);
   if (!kept) log::error("router", "the pin counts until the server ends: {}", kept.error().message);
-}
-
-async::Task<SavedOptions> ModelRouter::saved_options() {
-  co_return co_await async::run_on(home_.executor(), saved_options_here());
-}
-
-async::Task<Result<OptionReport>> ModelRouter::options(backends::ModelPtr model, OptionChange change) {
-  auto task = options_here(std::move(model), std::move(change));
-  co_return co_await async::run_on(home_.executor(), std::move(task));
 }
 
 }  // namespace corral::router

@@ -1,32 +1,29 @@
-// The shell around the decision core: brings it events, runs its actions on real backends, hands out leases.
+// The shell around the decision core, and the one door to it: leases, loads, pins, reports, from any loop. What it does
+// is done by objects with one job each: house.h asks the core and runs its actions, processes.h has the processes,
+// model_options.h what models are loaded with, load_checks.h and memory_desk.h find out what must be known before,
+// counters.h counts, event_hub.h tells.
 //
 // Lives on the home loop; every method may be called on any loop and answers there. Nothing in here waits while the
 // core decides, so resident models, health and the queue answer at once whatever loads or stops.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include "async/loop.h"
-#include "async/task_group.h"
-#include "async/timer.h"
-#include "backends/option_store.h"
-#include "backends/wrapped_server.h"
-#include "residency/core.h"
+#include "router/contexts.h"
+#include "router/counters.h"
 #include "router/errors.h"
 #include "router/event_hub.h"
+#include "router/house.h"
 #include "router/lease.h"
-#include "router/memory_gauge.h"
-#include "router/metrics.h"
-#include "router/model_context.h"
-#include "router/option_report.h"
-#include "router/running.h"
+#include "router/load_checks.h"
+#include "router/memory_desk.h"
+#include "router/model_options.h"
+#include "router/processes.h"
 
 namespace corral::router {
 
@@ -84,16 +81,6 @@ struct UnloadReport {
   std::vector<ModelName> draining;  // still finishing requests
 };
 
-// What finished requests have used, all models together.
-struct Totals {
-  std::uint64_t requests = 0;
-  std::uint64_t input_tokens = 0;
-  std::uint64_t output_tokens = 0;
-  std::uint64_t cached_tokens = 0;
-  std::optional<backends::RequestStats> last;
-  ModelName last_model;
-};
-
 // What a reader of events gets at a time.
 struct Update {
   std::uint64_t number = 0;     // of the last event that is in it
@@ -121,21 +108,21 @@ class EventReader {
   std::optional<std::uint64_t> seen_;
 };
 
-class ModelRouter {
+class ModelRouter final : public Lender, private Hands {
  public:
   // Everything referred to must outlive the router. `saved`: of models, and their pins; the router keeps it up to date.
   // `gauge` nullptr: nothing is known of memory, and no rule of it applies.
   ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends, RouterOptions options,
               backends::OptionStore saved = backends::OptionStore(), MemoryGauge* gauge = nullptr);
-  ~ModelRouter();
+  ~ModelRouter() override;
 
   // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue; a load nobody else
   // waits for is aborted. Errors: those of residency and backends.
   // `context`: tokens that the request wants its conversation to have (0: whatever there is). A model that has fewer is
   // loaded anew with so many, as load() would do it; invalid_option where that can't be.
-  async::Task<Result<Lease>> acquire(backends::ModelPtr model, std::uint64_t context = 0);
+  async::Task<Result<Lease>> acquire(backends::ModelPtr model, std::uint64_t context = 0) override;
   // Only if the model can take the request at once and this is the home loop; else an empty lease.
-  Lease try_acquire(const ModelName& model, std::uint64_t context = 0);
+  Lease try_acquire(const ModelName& model, std::uint64_t context = 0) override;
 
   // Loads as told (or touches what is loaded just so); what `options` leave open is decided by what is saved for the
   // model (except for what they say shall not count), then by the configuration. True: it was in memory already.
@@ -164,7 +151,7 @@ class ModelRouter {
   async::Task<MetricsReport> metrics();
   async::Task<std::vector<Resident>> residents();
   // A request has ended. On any loop.
-  void count(RequestEnd end);
+  void count(RequestEnd end) override;
   // Ends all readers of events, now and later: they get what has happened so far. stop() does that, too.
   async::Task<void> end_events();
 
@@ -180,120 +167,54 @@ class ModelRouter {
 
  private:
   friend class EventReader;
-  using Answer = std::variant<residency::Granted, residency::Loaded, residency::Unloaded, residency::PinChanged,
-                              residency::Relieved, Error>;
-  // Somebody waiting for the core's answer. Leaves the queue when it goes without one.
-  class Ticket;
+
+  // What the core wants done.
+  void on(const residency::CheckLoad& action) override { checks_.on(action); }
+  void on(const residency::DropCheck& action) override { checks_.on(action); }
+  void on(const residency::StartLoad& action) override;
+  void on(const residency::AbortLoad& action) override { processes_.on(action); }
+  void on(const residency::StopServer& action) override { processes_.on(action); }
+  void on(const residency::Downsize& action) override { processes_.on(action); }
+  void on(const residency::SampleMemory& action) override { memory_.on(action); }
+  void on(const residency::WatchMemory& action) override { memory_.on(action); }
+  void on(const residency::PinChanged& action) override { wishes_.save_pin(action.model, action.pinned); }
+  void stepped(std::uint64_t revision) override { hub_.stepped(revision); }
 
   // All of these on the home loop.
-  residency::Now now() const { return {timers_.now(), timers_.wall_now()}; }
-  void dispatch(residency::Event event);
-  Picture look() const;
-  void run(residency::ActionList& actions);
-  void on(const residency::StartLoad& action);
-  void on(const residency::AbortLoad& action);
-  void on(const residency::StopServer& action);
-  void on(const residency::Downsize& action);
-  void on(const residency::SampleMemory& action);
-  void on(const residency::WatchMemory& action);
-  void on(const residency::Relieved& action) { answer(action.ticket, action); }
-  void on(const residency::Granted& action) { answer(action.ticket, action); }
-  void on(const residency::Loaded& action) { answer(action.ticket, action); }
-  void on(const residency::Unloaded& action) { answer(action.ticket, action); }
-  void on(const residency::PinChanged& action);
-  void on(const residency::Rejected& action) { answer(action.ticket, action.error); }
-  void on(const residency::WakeAt& action);
-  void answer(residency::TicketId ticket, Answer answer);
-
-  // The backend of a model, and what `options` come to there.
-  struct Resolved {
-    backends::Backend* backend;
-    backends::LoadOptions options;
-  };
-  Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
-  // Without what depends on the machine's memory. Its files are there.
-  async::Task<Result<std::shared_ptr<LoadSpec>>> make_spec(backends::ModelPtr model, OptionWish options);
-  // All of it, and whether such a load can succeed on this machine at all.
-  async::Task<Result<residency::SpecPtr>> checked_spec(backends::ModelPtr model, OptionWish options);
   Lease make_lease(residency::LeaseId id, residency::ServerId server);
   void return_lease(residency::LeaseId lease);
-  async::Task<void> run_load(std::shared_ptr<Running> running);
-  async::Task<void> watch(std::weak_ptr<Running> watched);
-  async::Task<void> end_hung(std::shared_ptr<Running> running);
-  async::Task<void> give_up(std::shared_ptr<Running> running, Millis grace);
-  void forget(const std::shared_ptr<Running>& running);
-  async::Task<void> wake(MonoTime when);
-
   async::Task<Result<Lease>> acquire_here(backends::ModelPtr model, std::uint64_t context);
+  async::Task<Result<Lease>> acquire_with(backends::ModelPtr model, std::uint64_t tokens);
   // Loads it, if need be, with what `options` say of such a load.
   async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionWish options);
   async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin, bool save);
   async::Task<Result<>> unload_here(ModelName model);
   async::Task<Result<UnloadReport>> unload_all_here();
   async::Task<Result<>> pin_here(ModelName model, bool pinned);
-  // model_options.cpp
   async::Task<Result<OptionReport>> options_here(backends::ModelPtr model, OptionChange change);
-  // The options of a load that says this, not resolved yet.
-  backends::LoadOptions wanted(const ModelName& model, const OptionWish& wish) const;
-  // What a model and a load say, with what the configuration says behind it.
-  backends::LoadOptions with_defaults(const backends::LoadOptions& said) const;
-  async::Task<SavedOptions> saved_options_here() { co_return saved_.all(); }
-  Result<> save_loaded(const ModelName& model, const OptionWish& requested);
-  void save_pin(const ModelName& model, bool pinned);
-  void remember_request(const ModelName& model, const OptionWish& requested);
-  // Tells the core how models in memory leave it by themselves, after what is saved or configured has changed.
-  void update_eviction();
-  // model_router_context.cpp
-  async::Task<Result<Lease>> acquire_with(backends::ModelPtr model, std::uint64_t tokens);
-  std::optional<OptionWish> wish_for(const backends::ModelPtr& model, std::uint64_t tokens) const;
-  const Running* resident(const ModelName& model) const;
-  async::Task<void> refresh_free();
-  std::map<ModelType, std::uint64_t> comes_back() const;
-  ModelContext predicted(const models::ModelInfo& model, const backends::LoadOptions& options,
-                         std::uint64_t comes_back) const;
-  async::Task<std::vector<ModelContext>> contexts_here(std::vector<backends::ModelPtr> models);
-  // model_router_memory.cpp
-  async::Task<void> sample_memory();
-  async::Task<void> downsize(std::shared_ptr<Running> running);
-  async::Task<residency::MemoryUse> memory_of(const LoadSpec& spec);
   async::Task<Result<PressureReport>> simulate_pressure_here(double pct);
   async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, OptionWish options);
-  async::Task<Report> report_here();
-  async::Task<std::optional<double>> progress_here(ModelName model);
-  async::Task<Totals> totals_here();
-  async::Task<MetricsReport> metrics_here();
-  async::Task<std::vector<Resident>> residents_here();
-  void count_here(const RequestEnd& end);
-  void count_use(const residency::ModelSpec& spec, const backends::RequestStats& stats);
-  ModelMetrics& metrics_of(const residency::ModelSpec& spec);
+  // Tells the core how models in memory leave it by themselves, after what is saved or configured has changed.
+  void update_eviction();
+  Picture look() const;
+  Report report_now() const;
+  std::vector<Resident> residents_now() const;
   async::Task<Update> next_update(std::optional<std::uint64_t> seen, Millis patience);
-  async::Task<void> end_events_here();
   async::Task<void> stop_here(Millis deadline);
 
   async::Loop& home_;
   async::Timers& timers_;
-  const std::vector<backends::Backend*> backends_;
 
   // Owned by the home loop.
-  RouterOptions options_;
-  backends::OptionStore saved_;
-  MemoryGauge* const gauge_;       // may be nullptr
-  residency::MemorySampled free_;  // as of free_at_
-  std::optional<MonoTime> free_at_;
-  residency::Core core_;
-  std::unordered_map<residency::ServerId, std::shared_ptr<Running>> running_;
-  std::unordered_map<residency::TicketId, Ticket*> tickets_;
-  std::uint64_t last_ticket_ = 0;
-  std::vector<residency::Event> events_;  // raised while actions ran
-  residency::ActionList actions_;
-  bool dispatching_ = false;
-  Totals totals_;
-  Metrics metrics_;
   const MonoTime started_;
+  ModelOptions wishes_;
+  Counters counters_;
+  House house_;
   EventHub hub_;
-  async::Event idle_;  // no server is left
-  async::TaskGroup alarm_;
-  async::TaskGroup tasks_;
+  MemoryDesk memory_;
+  LoadChecks checks_;
+  Processes processes_;
+  Contexts contexts_;
 };
 
 }  // namespace corral::router

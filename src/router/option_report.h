@@ -13,6 +13,7 @@ struct OptionReport {
   backends::LoadOptions saved;      // for the model, as the change has left it
   backends::LoadOptions wanted;     // the same; after a dry run what would be saved
   backends::LoadOptions defaults;   // what a load without any would come to if nothing were saved
+  backends::LoadOptions given;      // what a load would be told, before its backend fills in what it leaves open
   backends::LoadOptions effective;  // what it comes to
   ModelContext window = {};         // that it has as it is loaded, or as such a load would give it
   bool pinned = false;

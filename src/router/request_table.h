@@ -57,6 +57,7 @@ struct RequestEnd {
   ModelType type = ModelType::llm;
   Outcome outcome = Outcome::cancelled;
   std::optional<MonoClock::duration> waited;  // for its model, if it got it
+  bool kept_off = false;                      // it had ended processes before and wasn't sent
 };
 
 class RequestTable;
@@ -73,6 +74,7 @@ class ActiveRequest {
   void start();
   // How it ends; `cancelled` until it is said.
   void end(Outcome outcome) { outcome_ = outcome; }
+  void keep_off() { kept_off_ = true; }
 
   // Somebody wants it to end.
   bool stopped() const { return stop_->is_set(); }
@@ -99,6 +101,7 @@ class ActiveRequest {
   const MonoTime since_;
   std::atomic<MonoTime> started_{MonoTime::max()};
   Outcome outcome_ = Outcome::cancelled;
+  bool kept_off_ = false;
   // Shared with the order to stop while that is on its way to this loop.
   const std::shared_ptr<async::Event> stop_;
   const std::shared_ptr<std::function<void()>> on_stop_;

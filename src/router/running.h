@@ -10,6 +10,7 @@
 #include "async/task_group.h"
 #include "backends/wrapped_server.h"
 #include "residency/types.h"
+#include "router/answering.h"
 #include "router/option_wish.h"
 #include "router/watchdog.h"
 
@@ -25,15 +26,15 @@ struct LoadSpec : residency::ModelSpec {
   static const LoadSpec& of(const residency::SpecPtr& spec) { return static_cast<const LoadSpec&>(*spec); }
 };
 
-struct Running {
+struct Running final : Answering, std::enable_shared_from_this<Running> {
   // Wherever its last owner lets go of it (a lease on another loop, say), it ends on the home loop.
-  static std::shared_ptr<Running> make(residency::ServerId server, residency::SpecPtr of, async::Executor home) {
-    auto end = [home](Running* running) {
-      std::unique_ptr<Running> last(running);
-      if (!home.running_in_this_thread()) async::asio::post(home, [last = std::move(last)] {});
-    };
-    return {new Running(server, std::move(of), home), end};
-  }
+  static std::shared_ptr<Running> make(residency::ServerId server, residency::SpecPtr of, async::Executor home);
+
+  http::Target& target(async::Executor executor) override { return server->target(executor); }
+  std::uint64_t context() const override { return context_window; }
+  async::Task<Ending> until_gone() override;
+  void stream_began() override { ++streams; }
+  void stream_ended() override { --streams; }
 
   const residency::ServerId id;
   const residency::SpecPtr spec;
@@ -47,6 +48,7 @@ struct Running {
   bool stopping = false;         // told to stop or to give up its load: its end is no crash
   std::atomic<int> streams = 0;  // leases whose answers stream
   std::string end;               // how the process ended, once it has
+  std::size_t ended_under = 0;   // requests, if nobody told it to
   std::string hung;              // why the watchdog killed it, if it did
   std::optional<Watchdog> watchdog = {};
   async::TaskGroup tasks;     // its load, then its watch

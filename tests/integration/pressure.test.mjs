@@ -50,11 +50,17 @@ test("a simulated shortage evicts who may be evicted, and nobody else", async ()
   for (const pct of [-2, 1.5, "much", null]) assert.equal((await server.post("/internal/simulate-vram-pressure", { pct })).status, 400, `${pct}`);
 });
 
-// The router was once made without its measurements.
-test("measured pressure evicts an idle model that may be evicted", async () => {
+// The router was once made without its measurements. The same house with the same memory in use: below the threshold nobody goes, however often it is
+// measured and however long nobody asks anything; above it the idle model does.
+test("measured pressure evicts an idle model that may be evicted, above the threshold and not below it", async () => {
   const never = ["--downsize-idle-timeout", "never", "--evict-idle-timeout", "never"];
-  server = await Server.start("--auto-evict", "--auto-evict-threshold-pct", "0.001", ...never);
+  server = await Server.start("--auto-evict", "--auto-evict-threshold-pct", "1", "--max-loaded-models", "2", ...never);
   assert.equal((await server.post("/v1/load", { model_name: "tiny-llama" })).status, 200);
+  const { pid } = await entry("tiny-llama");
+  // Longer than the first seconds of a model, and several measurements.
+  await until(() => entry("tiny-llama"), (one) => one === undefined || Date.now() - one.last_use > 8_000);
+  assert.equal((await entry("tiny-llama"))?.pid, pid, "it stays below the threshold");
+  assert.equal((await server.post("/internal/set", { auto_evict_threshold_pct: 0.001 })).status, 200);
   await until(() => entry("tiny-llama"), (one) => one === undefined);
 });
 

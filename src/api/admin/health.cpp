@@ -77,7 +77,8 @@ void write_queue(json::Writer& out, const std::vector<residency::QueuedView>& qu
   for (const auto& queued : queue) {
     out.begin_object().field("model", queued.model.value()).field("type", name_of(queued.type));
     out.field("position", queued.position);
-    out.field("waiting_ms", queued.waiting.count()).field("waiters", queued.waiters).key("waiting_for").begin_array();
+    out.field("waiting_ms", queued.waiting.count()).field("waiters", queued.waiters);
+    out.field("checking", queued.checking).key("waiting_for").begin_array();
     for (const auto& model : queued.waiting_for) out.value(model.value());
     out.end_array().end_object();
   }

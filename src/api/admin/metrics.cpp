@@ -79,6 +79,8 @@ constexpr CountedFamily kCounted[] = {
      write_each<&ModelMetrics::stops, residency::StopReason>},
     {"corral_crashes_total", MetricType::counter, "Processes that ended by themselves",
      write_number<&ModelMetrics::crashes>},
+    {"corral_requests_kept_off_total", MetricType::counter, "Requests not sent, as they had ended processes before",
+     write_number<&ModelMetrics::kept_off>},
 };
 
 // What is known of each model in memory.

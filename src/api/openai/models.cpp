@@ -35,7 +35,8 @@ using States = std::map<ModelName, std::string_view>;
 
 States states_of(const router::Report& report) {
   States states;
-  for (const auto& failure : report.snapshot.failures) states[failure.model] = "failed";
+  for (const auto& failure : report.snapshot.failures)
+    if (!failure.under_requests || failure.cooling > Millis(0)) states[failure.model] = "failed";
   for (const auto& server : report.servers) states[server.view.spec->name] = status_value(server.view.state);
   if (report.snapshot.loading) states[report.snapshot.loading->spec->name] = "loading";
   return states;

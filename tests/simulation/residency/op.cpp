@@ -13,7 +13,8 @@ namespace {
 using Kind = Op::Kind;
 
 constexpr std::array kFates{
-    "loads", "is missing", "is broken", "fits only alone", "crashes while loading", "hangs while loading"};
+    "loads",       "is missing", "is broken", "fits only alone", "crashes while loading", "hangs while loading",
+    "dies at work"};
 
 struct Weight {
   Kind kind;
@@ -26,7 +27,7 @@ constexpr std::array kWeights{
     Weight{Kind::cancel, 40, false},   Weight{Kind::crash, 15, false},     Weight{Kind::fate, 25, false},
     Weight{Kind::settings, 15, false}, Weight{Kind::wall_clock, 4, false}, Weight{Kind::traits, 60, false},
     Weight{Kind::foreign, 25, false},  Weight{Kind::sampler, 8, false},    Weight{Kind::lateness, 8, false},
-    Weight{Kind::simulate, 8, false},
+    Weight{Kind::simulate, 8, false},  Weight{Kind::disk, 50, false},
 };
 
 // Short more often than long: 1 ... most, evenly over the powers of two.
@@ -86,6 +87,10 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length) {
     if (op.kind == Kind::sampler) {
       op.choice = static_cast<std::uint8_t>(dice.chance(80) ? 0 : 1 + dice.roll(2));
       op.ms = dice.chance(80) ? 1 + dice.roll(20) : 1U << dice.roll(14);
+    }
+    if (op.kind == Kind::disk) {
+      op.choice = static_cast<std::uint8_t>(dice.chance(70) ? 0 : 1 + dice.roll(2));
+      op.ms = dice.chance(70) ? 1 + dice.roll(20) : 1U << dice.roll(13);
     }
     if (op.kind == Kind::lateness) op.ms = dice.chance(40) ? 0 : 1U << dice.roll(14);
     if (op.kind == Kind::traits) {
@@ -170,6 +175,11 @@ std::string describe(const Op& op) {
       return fmt::format("memory is {}measured within {} ms", op.choice == 1 ? "not " : "", op.ms);
     case Kind::lateness:
       return fmt::format("memory comes back after {} ms", op.ms);
+    case Kind::disk:
+      return fmt::format("a look at {} takes {} ms{}", name(op), op.ms,
+                         op.choice == 1   ? " and finds nothing"
+                         : op.choice == 2 ? " and gets no answer"
+                                          : "");
     case Kind::simulate:
       return fmt::format("a simulated pass of {}", pressure_of(op));
   }

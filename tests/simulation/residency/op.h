@@ -12,7 +12,8 @@
 namespace corral::residency::simulation {
 
 // What happens when a model is loaded, from now on.
-enum class Fate : std::uint8_t { loads, missing, broken, crowded, crashes, hangs };
+// `dies`: it loads, and ends in the middle of its requests.
+enum class Fate : std::uint8_t { loads, missing, broken, crowded, crashes, hangs, dies };
 
 struct Op {
   enum class Kind : std::uint8_t {
@@ -32,6 +33,7 @@ struct Op {
     foreign,     // other programs use `ms` bytes of memory number `choice`
     sampler,     // memory is measured within `ms`; `choice` 1: it can't be, 2: no answer
     lateness,    // memory of children that are gone comes back after `ms`
+    disk,        // from now on a look at the model's files takes `ms`, and `choice` 1: finds nothing, 2: gets no answer
     simulate,    // `choice` 0: an idle-only pass, 1: above the threshold, 2: below it
   };
   Kind kind = Kind::elapse;

@@ -40,8 +40,19 @@ void Witness::before(const Event& event, Now now) {
   if (const auto* wanted = std::get_if<Load>(&event)) {
     const std::size_t animal = animal_named(wanted->spec->name);
     const auto before = queued_.find(animal);  // what was promised to it was for those needs
-    if (before != queued_.end() && before->second->memory != wanted->spec->memory) promised_.erase(animal);
-    queued_[animal] = wanted->spec;
+    if (before != queued_.end() && before->second->memory != wanted->spec->memory && !wanted->spec->to_check)
+      promised_.erase(animal);
+    const bool looked_at =
+        wanted->spec->to_check && before != queued_.end() && before->second->options == wanted->spec->options;
+    if (!looked_at) queued_[animal] = wanted->spec;
+  }
+  if (const auto* checked = std::get_if<LoadChecked>(&event)) {
+    const auto load = core_.state().servers.find(checked->server);
+    if (load != core_.state().servers.end() && load->second->check == checked->check) {
+      const std::size_t animal = animal_named(checked->spec->name);
+      if (queued_.at(animal)->memory != checked->spec->memory) promised_.erase(animal);
+      queued_[animal] = checked->spec;
+    }
   }
   std::visit([this](const auto& e) { note(e); }, event);
 }
@@ -69,6 +80,8 @@ void Witness::after(const Event&, const ActionList& actions, Now) {
                                     : settings_.cooldown_most;
     failures.cool_until = now_.mono + wait;
   }
+  std::erase_if(returning_, [this](TicketId id) { return !tickets_.contains(id); });
+  std::erase_if(looked_, [this](const auto& entry) { return !core_.state().servers.contains(entry.first); });
   std::erase_if(retrying_, [this](const auto& entry) { return !waits(entry.first); });
   check_queue_order();
   check_state();
@@ -103,6 +116,8 @@ void Witness::short_way(std::size_t animal, const std::optional<Core::Lease>& le
 void Witness::note(const Acquire& event) {
   const Model* model = core_.state().find(event.spec->name);
   if (model == nullptr || model->current == nullptr) return;
+  const Child& leaving = children_.at(model->current->id);
+  if (is_leaving(leaving.id) && !leaving.aborted) returning_.insert(event.ticket);
   const Child& child = children_.at(model->current->id);
   if (child.phase == Child::Phase::up && !is_leaving(child.id)) must_be_granted_ = {event.ticket, child.animal};
   if (model->current->state == ServerState::draining) must_wait_ = {event.ticket, model->current->id};
@@ -148,8 +163,16 @@ void Witness::note(const LoadSucceeded& event) {
 }
 
 void Witness::note(const LoadFailed& event) { gone(event.server, event.fault); }
-void Witness::note(const ServerDied& event) { gone(event.server, LoadFault::crashed); }
-void Witness::note(const ServerStopped& event) { gone(event.server, LoadFault::crashed); }
+void Witness::note(const ServerDied& event) {
+  const auto child = children_.find(event.server);
+  if (child != children_.end()) note_end(child->second, true);
+  gone(event.server, LoadFault::crashed);
+}
+void Witness::note(const ServerStopped& event) {
+  const auto child = children_.find(event.server);
+  if (child != children_.end()) note_end(child->second, false);
+  gone(event.server, LoadFault::crashed);
+}
 void Witness::note(const ChangeSettings& event) { settings_ = event.settings; }
 
 void Witness::gone(ServerId id, std::optional<LoadFault> fault) {

@@ -93,6 +93,8 @@ class Witness {
   // witness.cpp: the books, from events.
   void note(const CancelTicket& event);
   void note(const ReturnLease& event);
+  void note(const LoadChecked& event);
+  void note(const CheckFailed& event);
   void note(const LoadSucceeded& event);
   void note(const LoadFailed& event);
   void note(const ServerDied& event);
@@ -109,6 +111,17 @@ class Witness {
   void use(Child& child);
   void begin(Child& child);
   void gone(ServerId id, std::optional<LoadFault> fault);
+  // witness_check.cpp: looks at files, and ends under requests.
+  void see(const CheckLoad& action);
+  void see(const DropCheck& action);
+  void note_end(const Child& child, bool died);
+  bool is_unknown(const Server& load) const;
+  bool is_looked_at(const Server& load) const;
+  bool keeps_turn(const Server& load) const;
+  bool is_fresh(const Server& load) const;
+  void check_looks(const StartLoad& action) const;
+  void check_victim_of_known(const Child& child, StopReason reason) const;
+  void check_cooling(const Ticket& ticket) const;
   // witness_actions.cpp: the books, from actions, and what each action must heed.
   void see(const StartLoad& action);
   void see(const AbortLoad& action);
@@ -172,7 +185,8 @@ class Witness {
     bool slow = false;        // or for somebody who takes long to stop
     bool all_leaving = true;  // as many as must go are on their way
     bool memory = false;      // or for memory, or to hear how much there is
-    bool any() const { return requests || slow || memory; }
+    bool look = false;        // or for a look at its files
+    bool any() const { return requests || slow || memory || look; }
   };
   Blockers blockers(const Server& load) const;
   bool is_front(std::size_t position) const;
@@ -182,6 +196,7 @@ class Witness {
   bool may_come_back(const Server& load) const;
   std::size_t live(ModelType type) const;
   bool waits(std::size_t animal) const;
+  bool returns(std::size_t animal) const;
   std::string name(ServerId id) const;
 
   const Core& core_;
@@ -207,6 +222,21 @@ class Witness {
     MonoTime cool_until;
   };
   std::map<std::size_t, Failures> failures_;
+  std::map<std::size_t, Failures> crashes_;  // under requests
+  struct Look {
+    std::uint64_t check = 0;
+    MonoTime asked;
+    std::uint64_t options = 0;
+  };
+  std::map<ServerId, Look> looks_;  // under way
+  struct Looked {
+    MonoTime time;
+    Millis took{0};
+    std::uint64_t options = 0;
+  };
+  std::map<ServerId, Looked> looked_;        // the last one that found all there
+  std::map<std::size_t, Looked> last_look_;  // of any load of the model
+  std::set<TicketId> returning_;             // requests that came while their model was on its way out
   struct LastFault {
     std::size_t animal;
     std::uint64_t options;

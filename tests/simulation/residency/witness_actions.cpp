@@ -39,6 +39,11 @@ void Witness::see(const StartLoad& action) {
     require(at->second.options != action.spec->options || now_.mono >= at->second.cool_until,
             "a model that failed cools down", "{}", kind.name);
   }
+  if (const auto at = crashes_.find(animal); at != crashes_.end()) {
+    require(at->second.options != action.spec->options || now_.mono >= at->second.cool_until,
+            "a model that ends under requests is left alone", "{}", kind.name);
+  }
+  check_looks(action);
   check_admission(action);
   retrying_.erase(animal);
   promised_.clear();
@@ -119,6 +124,7 @@ void Witness::see(const StopServer& action) {
       check_stop(child, action.reason);
       break;
   }
+  check_victim_of_known(child, action.reason);
   told_now_.push_back(action.server);
   const bool for_memory = action.reason == StopReason::memory || action.reason == StopReason::pressure;
   if (for_memory && !std::holds_alternative<SimulatePressure>(*event_)) relieved_now_.push_back(action.server);
@@ -164,6 +170,10 @@ void Witness::see(const Rejected& action) {
   using enum Ticket::Kind;
   const Ticket ticket = answered(action.ticket, {request, load, unload, pin});
   check_refusal(ticket, action.error);
+  const bool for_memory = !action.error.memory.empty() && action.error.code != errc::insufficient_memory;
+  require(!for_memory || !returning_.contains(action.ticket), "a request that comes mid-eviction is served", "{}",
+          kZoo[ticket.animal].name);
+  if (action.error.code == errc::cooling_down) check_cooling(ticket);
   const bool own = action.error.code.category() == error_category();
   if (last_fault_ && last_fault_->animal == ticket.animal &&
       (!own || action.error.code == errc::load_crashed || action.error.code == errc::load_deadline)) {

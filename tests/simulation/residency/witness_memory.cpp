@@ -190,6 +190,8 @@ void Witness::check_admission(const StartLoad& action) const {
   require(sample_ && !changed_since_ && now_.mono - sample_->time < settings_.memory_poll,
           "a load starts by fresh news of the memory", "{}", name);
   if (action.attempt > 1 || fits_now(*action.spec)) return;
+  const MonoTime queued = core_.state().servers.at(action.server)->queued_at;
+  if (returns(animal_named(action.spec->name)) && now_.mono >= queued + settings_.memory_wait) return;
   const Bytes2 need = needed(*action.spec);
   bool waited = false;
   for (std::size_t i = 0; i < kPoolCount; ++i) {
@@ -268,7 +270,14 @@ void Witness::check_refusal(const Ticket& ticket, const Error& error) const {
   const bool for_now = error.code == errc::memory_in_use;
   const bool pinned = error.code == errc::slots_pinned && !error.memory.empty();
   if (!never && !for_now && !pinned) return;
-  require(queued_.contains(ticket.animal), "refused for memory that is known", "{}", kZoo[ticket.animal].name);
+  // In the step in which another's options failed its own may turn out not to fit either; nobody knows yet which they
+  // are.
+  if (!queued_.contains(ticket.animal) || std::holds_alternative<CheckFailed>(*event_)) {
+    require(last_fault_ || std::holds_alternative<CheckFailed>(*event_), "refused for memory that is known", "{}",
+            kZoo[ticket.animal].name);
+    return;
+  }
+  if (queued_.at(ticket.animal)->options != ticket.options) return;
   const Bytes2 need = needed(*queued_.at(ticket.animal));
   Bytes2 left = all();
   require(never || !exceeds(need, left), "what never fits is refused for good", "{}", kZoo[ticket.animal].name);
@@ -322,7 +331,7 @@ void Witness::check_memory() {
     const Child& child = entry.second;
     return child.phase == Child::Phase::up && child.leases == 0 && !is_shrinking(child);
   });
-  if (!quiet || order_.empty()) {
+  if (!quiet || order_.empty() || looks_.contains(order_.front())) {
     stuck_since_.reset();
   } else if (!stuck_since_) {
     stuck_since_ = now_.mono;

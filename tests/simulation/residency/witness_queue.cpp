@@ -57,6 +57,7 @@ Witness::Blockers Witness::blockers(const Server& load) const {
   result.slow |= must_go > 0 && slow;
   result.all_leaving &= leaving >= must_go;
   result.memory = !fits_now(*load.spec);
+  result.look = looks_.contains(load.id);
   return result;
 }
 
@@ -82,7 +83,10 @@ void Witness::check_passing() const {
     const bool was_ahead = std::ranges::find(order_before_, order_[i]) < std::ranges::find(order_before_, *started_);
     if (!was_ahead || order_[i] == *started_ || !is_front(i)) continue;
     const Server& ahead = *core_.state().servers.at(order_[i]);
-    if (ahead.state != ServerState::queued) continue;
+    if (ahead.state != ServerState::queued || is_unknown(ahead)) continue;
+    // Whose disk is slow has what is left when it is there.
+    const bool looks = looks_.contains(ahead.id) && !keeps_turn(ahead);
+    if (looks) continue;
     check_slot_is_left(ahead);
     check_passed_memory(ahead);
     const Blockers now = blockers(ahead);
@@ -123,8 +127,9 @@ void Witness::check_progress() const {
     if (child.phase != Child::Phase::up && !slow) return;
   }
   for (std::size_t i = 0; i < order_.size(); ++i) {
-    if (!is_front(i)) continue;
     const Server& load = *core_.state().servers.at(order_[i]);
+    if (keeps_turn(load)) return;
+    if (!is_front(i)) continue;
     const Blockers now = blockers(load);
     if (now.memory) return;  // nobody passes while it looks at the memory; see check_memory()
     require(now.any(), "no load waits once its victims are idle", "{}", name(order_[i]));
@@ -141,8 +146,9 @@ void Witness::check_patience() {
     const Server& load = *core_.state().servers.at(order_[i]);
     const bool looks_first = !fits_now(*load.spec) && !load.waits_since;
     const bool its_turn = free && !looks_first;
-    free &= fits_now(*load.spec);  // nobody passes while it looks at the memory
-    if (!is_front(i) || load.attempt > 1 || may_come_back(load)) continue;
+    if (is_unknown(load)) continue;
+    free &= fits_now(*load.spec) && !keeps_turn(load);  // nobody passes while it looks at the memory or its files
+    if (!is_front(i) || load.attempt > 1 || may_come_back(load) || looks_.contains(load.id)) continue;
     const Blockers now = blockers(load);
     if (its_turn && now.requests) blocked_since_.emplace(order_[i], now_.mono);
     const auto since = blocked_since_.find(order_[i]);
@@ -162,7 +168,7 @@ void Witness::check_deadline() const {
 void Witness::check_pinned_out() const {
   for (ServerId id : order_) {
     const Server& load = *core_.state().servers.at(id);
-    if (load.attempt > 1) continue;
+    if (load.attempt > 1 || is_unknown(load)) continue;
     if (may_come_back(load)) continue;
     std::size_t pinned = 0;
     for (const auto& [other, child] : children_) {

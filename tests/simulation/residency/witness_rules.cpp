@@ -133,6 +133,7 @@ void Witness::at_rest() const {
   require(tickets_.empty(), "every ticket gets an answer", "{} tickets still wait", tickets_.size());
   require(order_.empty() && leases_.empty(), "the house comes to rest", "{} loads, {} leases", order_.size(),
           leases_.size());
+  require(looks_.empty(), "every look is wanted or dropped", "{}", looks_.size());
   for (const auto& [id, child] : children_) {
     require(child.phase == Child::Phase::up && !is_leaving(id), "the house comes to rest", "{}", child.kind().name);
   }

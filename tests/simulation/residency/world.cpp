@@ -37,7 +37,7 @@ void World::apply(const Op& op) {
       const std::optional<bool> pin = op.choice == 0 ? std::nullopt : std::optional(op.choice == 1);
       Ticket asked = ticket;
       asked.kind = Ticket::Kind::load;
-      return ask(asked, [&](TicketId id) { return Load{id, spec_of(op.animal, options, traits_[op.animal]), pin}; });
+      return ask(asked, [&](TicketId id) { return Load{id, spec_of_load(op, options), pin}; });
     }
     case unload: {
       Ticket asked = ticket;
@@ -82,6 +82,9 @@ void World::apply(const Op& op) {
     case lateness:
       lateness_ = Millis{op.ms};
       return;
+    case disk:
+      disks_[op.animal] = {true, op.choice, Millis{op.ms}};
+      return;
     case simulate: {
       Ticket asked = ticket;
       asked.kind = Ticket::Kind::simulate;
@@ -98,8 +101,44 @@ void World::acquire(const Op& op) {
     if (lease) used(lease->server);
     if (lease) return hold(lease->id, Millis{op.ms});
   }
-  ask({.animal = op.animal, .hold = Millis{op.ms}},
-      [&](TicketId id) { return Acquire{id, spec_of(op.animal, 0, traits_[op.animal])}; });
+  ask({.animal = op.animal, .hold = Millis{op.ms}}, [&](TicketId id) { return Acquire{id, spec_of_load(op, 0)}; });
+}
+
+// Where files are to be looked at, nobody knows before what the load takes.
+SpecPtr World::spec_of_load(const Op& op, std::uint64_t options) const {
+  const SpecPtr known = spec_of(op.animal, options, traits_[op.animal]);
+  if (!disks_[op.animal].known) return known;
+  ModelSpec spec = *known;
+  spec.to_check = true;
+  spec.device = Device::none;
+  spec.npu = NpuPolicy::none;
+  spec.memory.clear();
+  return std::make_shared<const ModelSpec>(std::move(spec));
+}
+
+void World::look(const CheckLoad& asked) {
+  looks_.emplace(asked.check, asked);
+  const Disk& disk = disks_[animal_named(asked.spec->name)];
+  set(Timer::Kind::looked, asked.check, disk.choice == 2 && !resting_ ? Millis{30'000} : disk.takes);
+}
+
+void World::looked(std::uint64_t check) {
+  const auto found = looks_.extract(check);
+  if (found.empty()) return;
+  const CheckLoad& asked = found.mapped();
+  const std::size_t animal = animal_named(asked.spec->name);
+  if (disks_[animal].choice != 0) return send(CheckFailed{asked.server, check, broken("its files aren't there")});
+  ModelSpec spec = *asked.spec;
+  const SpecPtr known = spec_of(animal, spec.options, traits_[animal]);
+  spec.device = known->device;
+  spec.npu = known->npu;
+  spec.memory = known->memory;
+  send(LoadChecked{asked.server, check, std::make_shared<const ModelSpec>(std::move(spec))});
+}
+
+void World::dies(ServerId server) {
+  const auto at = witness_.children().find(server);
+  if (at != witness_.children().end() && at->second.leases > 0) send(ServerDied{server, "it died at work"});
 }
 
 void World::ask(const Ticket& ticket, auto event_for) {
@@ -123,6 +162,7 @@ void World::send(const Event& event) {
     if (const auto* granted = std::get_if<Granted>(&action)) {
       const auto asked = tickets.find(granted->ticket);
       used(granted->server);
+      granted_on_ = granted->server;
       if (asked != tickets.end()) hold(granted->lease, asked->second.hold);
     }
   }
@@ -132,7 +172,12 @@ void World::send(const Event& event) {
 
 void World::act(const ActionList& actions) {
   for (const Action& action : actions) {
-    if (const auto* start = std::get_if<StartLoad>(&action)) {
+    if (const auto* check = std::get_if<CheckLoad>(&action)) {
+      say(fmt::format("             {} is looked at", check->spec->name.value()));
+      look(*check);
+    } else if (const auto* drop = std::get_if<DropCheck>(&action)) {
+      std::erase_if(looks_, [&](const auto& entry) { return entry.second.server == drop->server; });
+    } else if (const auto* start = std::get_if<StartLoad>(&action)) {
       say(fmt::format("             {} starts{}", start->spec->name.value(), start->attempt > 1 ? " again" : ""));
       begin(*start);
       set(Timer::Kind::load_ends, start->server.value(), load_time(animal_named(start->spec->name)));
@@ -182,7 +227,11 @@ bool World::chance(ServerId server, std::uint32_t percent) {
   return Dice(animal * 1'000'003 + loads_[animal] + 700'000).chance(percent);
 }
 
-void World::hold(LeaseId lease, Millis time) { set(Timer::Kind::lease_ends, lease.value(), time); }
+void World::hold(LeaseId lease, Millis time) {
+  set(Timer::Kind::lease_ends, lease.value(), time);
+  const ServerId server = witness_.leases().contains(lease) ? witness_.leases().at(lease) : granted_on_;
+  if (fates_[witness_.children().at(server).animal] == Fate::dies) set(Timer::Kind::dies, server.value(), time / 2);
+}
 
 void World::pass(Millis time) {
   const MonoTime until = now_.mono + time;
@@ -218,6 +267,10 @@ void World::fire(const Timer& timer) {
       return watched();
     case Timer::Kind::memory_back:
       return memory_.returned(on_its_way_[timer.id]);
+    case Timer::Kind::looked:
+      return looked(timer.id);
+    case Timer::Kind::dies:
+      return dies(ServerId(timer.id));
   }
 }
 
@@ -244,6 +297,7 @@ void World::load_ends(ServerId server) {
         return send(LoadFailed{server, LoadFault::out_of_memory, broken("too crowded")});
       break;
     case Fate::loads:
+    case Fate::dies:
       break;
   }
   if (!fits(server)) return send(LoadFailed{server, LoadFault::out_of_memory, broken("no memory is left")});
@@ -259,6 +313,7 @@ void World::stop_ends(ServerId server) {
 
 void World::come_to_rest() {
   fates_.fill(Fate::loads);
+  for (Disk& disk : disks_) disk.choice = 0;
   resting_ = true;
   while (!timers_.empty()) pass(std::chrono::duration_cast<Millis>(timers_.top().time - now_.mono));
   witness_.at_rest();

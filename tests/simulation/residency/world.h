@@ -44,6 +44,8 @@ class World {
       sampled,
       watched,
       memory_back,
+      looked,  // at the files of a load
+      dies,    // a child, if requests run on it
     };
     MonoTime time;
     std::uint64_t nth = 0;  // first set, first fired
@@ -60,6 +62,10 @@ class World {
   void fire(const Timer& timer);
   void load_ends(ServerId server);
   void stop_ends(ServerId server);
+  void look(const CheckLoad& asked);
+  void looked(std::uint64_t check);
+  void dies(ServerId server);
+  SpecPtr spec_of_load(const Op& op, std::uint64_t options) const;
   // world_memory.cpp
   void begin(const StartLoad& action);
   void gone(ServerId server);
@@ -89,6 +95,13 @@ class World {
   std::array<std::uint64_t, kZoo.size()> loads_{};
   std::array<Fate, kZoo.size()> fates_{};
   std::array<Traits, kZoo.size()> traits_{};
+  struct Disk {
+    bool known = false;  // else loads need no look
+    std::uint8_t choice = 0;
+    Millis takes{1};
+  };
+  std::array<Disk, kZoo.size()> disks_{};
+  std::map<std::uint64_t, CheckLoad> looks_;  // under way, by number
   std::map<ServerId, bool> downsizes_;        // told, and whether it worked
   std::vector<FakeMemory::Late> on_its_way_;  // by the id of the timer
   Millis latency_{1};
@@ -103,6 +116,7 @@ class World {
   std::uint64_t timers_set_ = 0;
   std::uint64_t last_ticket_ = 0;
   ActionList actions_;
+  ServerId granted_on_{0};
 };
 
 }  // namespace corral::residency::simulation

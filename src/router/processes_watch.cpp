@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "router/model_router.h"
+#include "router/processes.h"
 
 namespace corral::router {
 namespace {
@@ -21,7 +21,7 @@ async::Task<bool> answers(http::Target& target) {
 
 }  // namespace
 
-async::Task<void> ModelRouter::watch(std::weak_ptr<Running> watched) {
+async::Task<void> Processes::watch(std::weak_ptr<Running> watched) {
   MonoTime next = timers_.now();
   for (;;) {
     auto running = watched.lock();
@@ -32,21 +32,21 @@ async::Task<void> ModelRouter::watch(std::weak_ptr<Running> watched) {
     co_await timers_.sleep_until(next);
     running = watched.lock();
     if (!running || running->stopping) co_return;
-    const auto server = core_.state().servers.find(running->id);
-    const bool busy = server != core_.state().servers.end() && server->second->leases > 0;
+    const auto server = house_.core().state().servers.find(running->id);
+    const bool busy = server != house_.core().state().servers.end() && server->second->leases > 0;
     const std::uint64_t work = running->loading ? running->server->work() : 0;
     const auto verdict = running->watchdog->look({.loading = running->loading, .busy = busy, .work = work});
     if (verdict == Watchdog::Verdict::hung) {
       co_await end_hung(running);
     } else if (verdict == Watchdog::Verdict::ask) {
-      auto asking = answers(running->server->target(home_.executor()));
+      auto asking = answers(running->server->target(home_));
       const auto answer = co_await async::with_timeout(timers_, pace, std::move(asking));
       answer.value_or(false) ? running->watchdog->alive() : running->watchdog->missed();
     }
   }
 }
 
-async::Task<void> ModelRouter::end_hung(std::shared_ptr<Running> running) {
+async::Task<void> Processes::end_hung(std::shared_ptr<Running> running) {
   running->hung = fmt::format("{} for {} s and was killed", running->loading ? "made no progress" : "didn't answer",
                               std::chrono::duration<double>(running->watchdog->timeout()).count());
   log::warning("router", "{} {}", running->spec->name.value(), running->hung);

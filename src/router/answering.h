@@ -1,0 +1,55 @@
+// The seam between a request and whoever answers it: today a process of this machine, as well a peer or another server.
+//
+// Who forwards requests knows no more of models in memory than this: where to get a lease, where its requests go, and
+// how to hear that whoever answered has gone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "async/task.h"
+#include "backends/wrapped_server.h"
+#include "http/target.h"
+#include "router/request_table.h"
+
+namespace corral::router {
+
+// How something that answered has ended.
+struct Ending {
+  std::string how;           // for people
+  std::uint64_t number = 0;  // which one it was; no two of one Lender have the same
+  std::size_t requests = 0;  // that it was working on; 0: it was told to go
+};
+
+// Something that answers requests for one model. Shared by its leases; lives as long as one of them.
+class Answering {
+ public:
+  virtual ~Answering() = default;
+  // Where to send requests. For use on `executor`'s loop.
+  virtual http::Target& target(async::Executor executor) = 0;
+  // Tokens that a conversation with it may have; 0: not known.
+  virtual std::uint64_t context() const = 0;
+  // Returns when it has gone. On any loop; may be cancelled.
+  virtual async::Task<Ending> until_gone() = 0;
+  // One answer more, or one less, that streams. On any loop.
+  virtual void stream_began() = 0;
+  virtual void stream_ended() = 0;
+};
+
+class Lease;
+
+// Where leases come from. On any loop.
+class Lender {
+ public:
+  virtual ~Lender() = default;
+  // Only if the model can take the request at once and this loop is the right one to ask on; else an empty lease.
+  // `context`: tokens that the request wants its conversation to have; 0: whatever there is.
+  virtual Lease try_acquire(const ModelName& model, std::uint64_t context) = 0;
+  // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue.
+  virtual async::Task<Result<Lease>> acquire(backends::ModelPtr model, std::uint64_t context) = 0;
+  // A request has ended.
+  virtual void count(RequestEnd end) = 0;
+};
+
+}  // namespace corral::router

@@ -1,0 +1,46 @@
+// Contexts: what conversations with models may have, and what a load must say so that a request has as much as it
+// wants. On the home loop.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "router/house.h"
+#include "router/memory_gauge.h"
+#include "router/model_context.h"
+#include "router/model_options.h"
+#include "router/processes.h"
+
+namespace corral::router {
+
+class Contexts {
+ public:
+  // All must outlive it; `gauge` nullptr: nothing is known of memory.
+  Contexts(async::Timers& timers, House& house, const Processes& processes, const ModelOptions& options,
+           MemoryGauge* gauge)
+      : timers_(timers), house_(house), processes_(processes), options_(options), gauge_(gauge) {}
+
+  // Of these models, in their order: there, or as a load would give it now.
+  async::Task<std::vector<ModelContext>> of(std::vector<backends::ModelPtr> models);
+  // What is free now, for predicted().
+  async::Task<void> refresh();
+  // As a load with these options would give it. `comes_back`: bytes that whoever goes for it gives back.
+  ModelContext predicted(const models::ModelInfo& model, const backends::LoadOptions& options,
+                         std::uint64_t comes_back) const;
+  // What a load must say so that a conversation may have `tokens`; nothing: what would be loaded anyway is enough.
+  std::optional<OptionWish> wish_for(const backends::ModelPtr& model, std::uint64_t tokens) const;
+
+ private:
+  std::map<ModelType, std::uint64_t> comes_back() const;
+
+  async::Timers& timers_;
+  House& house_;
+  const Processes& processes_;
+  const ModelOptions& options_;
+  MemoryGauge* const gauge_;
+  residency::MemorySampled free_;  // as of free_at_
+  std::optional<MonoTime> free_at_;
+};
+
+}  // namespace corral::router

@@ -1,0 +1,61 @@
+#include "router/memory_desk.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/recipe.h"
+
+namespace corral::router {
+
+void MemoryDesk::on(const residency::SampleMemory&) {
+  if (gauge_ == nullptr) {
+    house_.dispatch(residency::MemorySampled{});
+  } else {
+    tasks_.spawn("memory sample", sample());
+  }
+}
+
+async::Task<void> MemoryDesk::sample() {
+  auto sample = co_await gauge_->sample();
+  house_.dispatch(std::move(sample));
+}
+
+void MemoryDesk::on(const residency::WatchMemory& action) {
+  if (gauge_ == nullptr) return;
+  if (action.on) {
+    gauge_->watch([this](residency::MemorySampled sample) { house_.dispatch(std::move(sample)); });
+  } else {
+    gauge_->unwatch();
+  }
+}
+
+async::Task<void> MemoryDesk::look_at(LoadSpec& spec) {
+  const Device machine = gauge_ == nullptr ? Device::cpu : co_await gauge_->devices();
+  spec.device = spec.backend->device(*spec.model, spec.load_options, machine);
+  spec.npu = npu_use(spec.recipe, spec.device);
+  spec.memory = co_await memory_of(spec);
+}
+
+// Where memory might be short, what the load will take; else it doesn't matter, and nobody waits for the answer.
+async::Task<residency::MemoryUse> MemoryDesk::memory_of(const LoadSpec& spec) {
+  if (gauge_ == nullptr) co_return residency::MemoryUse{};
+  if (auto known = spec.backend->known_estimate(*spec.model, spec.load_options))
+    co_return co_await gauge_->use_of(std::move(*known));
+  const auto sample = co_await gauge_->sample();
+  const auto bound = spec.backend->rough_bound(*spec.model, spec.load_options);
+  const auto may_be_short = [&](const residency::PoolSample& pool) {
+    return pool.available <= bound && (has(spec.device, Device::gpu) || pool.pool.value() == kHostPool);
+  };
+  if (std::ranges::none_of(sample.pools, may_be_short) && !spec.eviction.auto_evict) co_return residency::MemoryUse{};
+  auto asked = co_await spec.backend->estimate(spec.model, spec.load_options);
+  if (asked) co_return co_await gauge_->use_of(std::move(*asked));
+  log::warning("router", "what {} will take isn't known: {}", spec.name.value(), asked.error().message);
+  co_return residency::MemoryUse{};
+}
+
+async::Task<void> MemoryDesk::stop() {
+  if (gauge_ != nullptr) gauge_->unwatch();
+  co_await tasks_.join();
+}
+
+}  // namespace corral::router

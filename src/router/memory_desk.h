@@ -1,0 +1,34 @@
+// What the core is told of memory: samples, and what a load will take. On the home loop.
+#pragma once
+
+#include "async/task_group.h"
+#include "router/house.h"
+#include "router/memory_gauge.h"
+#include "router/running.h"
+
+namespace corral::router {
+
+class MemoryDesk {
+ public:
+  // `gauge` nullptr: nothing is known of memory, and no rule of it applies.
+  MemoryDesk(async::Executor home, House& house, MemoryGauge* gauge) : house_(house), gauge_(gauge), tasks_(home) {}
+
+  void on(const residency::SampleMemory& action);
+  void on(const residency::WatchMemory& action);
+
+  // Fills in where the load will compute and what it will take, as far as that matters.
+  async::Task<void> look_at(LoadSpec& spec);
+
+  async::Task<void> stop();
+  std::size_t tasks() const { return tasks_.running(); }
+
+ private:
+  async::Task<void> sample();
+  async::Task<residency::MemoryUse> memory_of(const LoadSpec& spec);
+
+  House& house_;
+  MemoryGauge* const gauge_;
+  async::TaskGroup tasks_;
+};
+
+}  // namespace corral::router
