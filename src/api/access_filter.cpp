@@ -6,18 +6,17 @@
 #include <fmt/format.h>
 
 #include "api/errors.h"
+#include "api/rights.h"
+#include "config/origins.h"
 #include "protocol/http_error.h"
 
 namespace corral::api {
 namespace {
 
-bool same_secret(std::string_view a, std::string_view b) {
-  // Time depends on the length of what was sent, never on where it differs.
-  unsigned char difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    difference |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 1 : b[i % b.size()]));
-  return difference == 0;
-}
+// Of header values that are told again.
+constexpr std::size_t kLongestEcho = 1024;
+constexpr std::string_view kMethods = "GET, HEAD, POST, DELETE, OPTIONS";
+constexpr std::string_view kPreflightSeconds = "600";
 
 std::string_view sent_key(const http::Headers& headers) {
   constexpr std::string_view kBearer = "bearer ";
@@ -28,46 +27,115 @@ std::string_view sent_key(const http::Headers& headers) {
   return headers.get("x-api-key");
 }
 
-// "http://[::1]:8000" -> "::1", "localhost:8000" -> "localhost".
-std::string_view host_name(std::string_view authority) {
-  if (const auto scheme = authority.find("://"); scheme != std::string_view::npos) authority.remove_prefix(scheme + 3);
-  if (authority.starts_with('[')) return authority.substr(1, authority.find(']') - 1);
-  return authority.substr(0, authority.find(':'));
+// For messages: what a stranger sent, cut.
+std::string_view shown(std::string_view text) { return text.substr(0, 200); }
+
+bool is_our_name(std::string_view host, const AccessOptions& options) {
+  const auto name = config::host_name(host);
+  if (config::is_loopback_name(name) || config::is_listed_host(name, options.allowed_hosts)) return true;
+  if (options.loopback_only) return false;
+  if (config::is_address(name)) return true;
+  if (!options.allowed_hosts.empty()) return false;
+  // A page under a strange name has no key.
+  return options.keys->asks() || config::is_listed_host(name, options.own_names);
 }
 
-// Addresses, not names: "127.0.0.1.example.com" is somebody else's.
-bool is_loopback(std::string_view host) {
-  if (http::same_name(host, "localhost") || host == "::1") return true;
-  constexpr std::string_view kLocal = ".localhost";
-  if (host.size() > kLocal.size() && http::same_name(host.substr(host.size() - kLocal.size()), kLocal)) return true;
-  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
-}
+enum class Page {
+  none,    // no browser, or one that somebody types into
+  own,     // of this server
+  listed,  // of an origin that is allowed
+  stranger,
+};
 
-// A page may ask the server it came from, if that is known by a key or by its name. "null" is any page in a sandbox.
-bool may_ask(std::string_view origin, std::string_view host, const AccessOptions& options) {
-  if (origin == "null") return false;
-  const auto from = host_name(origin);
-  return is_loopback(from) || (!options.loopback_only && !host.empty() && http::same_name(from, host_name(host)));
-}
-
-std::optional<Error> refusal(const http::Request& request, const AccessOptions& options) {
+Page page_of(const http::Request& request, const AccessOptions& options) {
   const auto& headers = request.head.headers;
-  const auto host = headers.get("Host");
-  if (options.loopback_only && !host.empty() && !is_loopback(host_name(host))) {
-    return Error(make_error_code(errc::forbidden_host),
-                 fmt::format("host '{}' is not served here; use localhost or 127.0.0.1", host), "Host");
+  if (headers.has("Origin")) {
+    const auto origin = headers.get("Origin");
+    if (config::is_listed_origin(origin, options.allowed_origins)) return Page::listed;
+    return config::is_same_origin(origin, headers.get("Host")) ? Page::own : Page::stranger;
   }
-  if (const auto origin = headers.get("Origin"); !origin.empty() && !may_ask(origin, host, options)) {
-    return Error(make_error_code(errc::forbidden_origin),
-                 fmt::format("pages from '{}' may not use this server", origin), "Origin");
+  const auto site = headers.get("Sec-Fetch-Site");
+  if (site.empty() || site == "none") return Page::none;
+  if (site == "same-origin") return Page::own;
+  // Following a link shows nothing to the page that has it, and GET changes nothing.
+  const bool link = request.head.method == "GET" && headers.get("Sec-Fetch-Mode") == "navigate" &&
+                    headers.get("Sec-Fetch-Dest") == "document";
+  return link ? Page::none : Page::stranger;
+}
+
+Error stranger(const http::Headers& headers) {
+  if (const auto origin = headers.get("Origin"); headers.has("Origin")) {
+    return {make_error_code(errc::forbidden_origin),
+            fmt::format("pages from '{}' may not use this server; allowed_origins lists those that may", shown(origin)),
+            "Origin"};
   }
-  if (options.api_key.empty() ||
-      std::ranges::find(options.open_paths, request.head.path()) != options.open_paths.end()) {
-    return std::nullopt;
+  return {
+      make_error_code(errc::forbidden_origin),
+      "pages of other sites may use this server only if allowed_origins lists them, and by requests that name their "
+      "origin",
+      "Sec-Fetch-Site"};
+}
+
+bool is_json(std::string_view type) {
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ')) type.remove_suffix(1);
+  return http::same_name(type, "application/json");
+}
+
+bool has_unnamed_body(const http::Request& request) {
+  const std::string_view method = request.head.method;
+  if (method == "GET" || method == "HEAD" || method == "OPTIONS") return false;
+  const bool empty = !request.body.streaming() && request.body.text().empty();
+  return !empty && !is_json(request.head.headers.get("Content-Type"));
+}
+
+http::Response refuse_body() {
+  const Error error(make_error_code(errc::not_json),
+                    "a request from a browser must say 'Content-Type: application/json'", "Content-Type");
+  auto response = protocol::error_response(error);
+  response.head.status = 415;
+  return response;
+}
+
+std::optional<Error> refusal(const http::Request& request, Page page, const AccessOptions& options) {
+  const auto& headers = request.head.headers;
+  if (const auto host = headers.get("Host"); !host.empty() && !is_our_name(host, options)) {
+    return Error(
+        make_error_code(errc::forbidden_host),
+        fmt::format("host '{}' is not served here; use localhost or 127.0.0.1, or put the name into allowed_hosts",
+                    shown(host)),
+        "Host");
   }
-  if (same_secret(sent_key(headers), options.api_key)) return std::nullopt;
-  return Error(make_error_code(errc::invalid_api_key),
-               "a valid API key is needed: send it as 'Authorization: Bearer KEY' or 'x-api-key: KEY'");
+  if (page == Page::stranger) return stranger(headers);
+  return std::nullopt;
+}
+
+// A list of header names, which the page will send; anything else isn't told again.
+bool is_names(std::string_view text) {
+  return text.size() <= kLongestEcho && std::ranges::all_of(text, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+                  c == ',' || c == ' ';
+         });
+}
+
+http::Response preflight(const http::Headers& asked) {
+  http::Response response{http::ResponseHead{204, {}}, {}};
+  auto& headers = response.head.headers;
+  headers.add("Access-Control-Allow-Methods", kMethods);
+  if (const auto names = asked.get("Access-Control-Request-Headers"); !names.empty() && is_names(names))
+    headers.add("Access-Control-Allow-Headers", names);
+  if (asked.get("Access-Control-Request-Private-Network") == "true")
+    headers.add("Access-Control-Allow-Private-Network", "true");
+  headers.add("Access-Control-Max-Age", kPreflightSeconds);
+  return response;
+}
+
+http::Caller caller_of(const http::Request& request, const KeyTable& keys, const Clock& clock) {
+  if (!keys.asks()) return {.rights = kOpenRights, .key = {}};
+  const auto sent = sent_key(request.head.headers);
+  const auto found = sent.empty() ? std::nullopt : keys.find(sent, clock.wall_now());
+  if (!found) return {.rights = 0, .key = {}};
+  return {.rights = found->rights, .key = std::string(found->id)};
 }
 
 }  // namespace
@@ -85,8 +153,30 @@ std::shared_ptr<const AccessOptions> AccessFilter::current() const {
 
 async::Task<http::Response> AccessFilter::handle(http::Request request) {
   const auto options = current();
-  if (const auto error = refusal(request, *options)) co_return protocol::error_response(*error);
-  co_return co_await inside_.handle(std::move(request));
+  const auto& headers = request.head.headers;
+  const Page page = page_of(request, *options);
+  // The request goes on before the answer is there.
+  const std::string origin(page == Page::listed ? headers.get("Origin") : std::string_view());
+  const bool browser = headers.has("Origin") || headers.has("Sec-Fetch-Site");
+  const bool varies = headers.has("Origin") || !options->allowed_origins.empty();
+
+  http::Response response;
+  if (const auto error = refusal(request, page, *options)) {
+    response = protocol::error_response(*error);
+  } else if (page == Page::listed && request.head.method == "OPTIONS" && headers.has("Access-Control-Request-Method")) {
+    response = preflight(headers);
+  } else if (browser && has_unnamed_body(request)) {
+    response = refuse_body();
+  } else {
+    request.caller = caller_of(request, *options->keys, clock_);
+    response = co_await inside_.handle(std::move(request));
+  }
+  if (!origin.empty()) {
+    response.head.headers.set("Access-Control-Allow-Origin", origin);
+    response.head.headers.set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+  }
+  if (varies) response.head.headers.add("Vary", "Origin");
+  co_return response;
 }
 
 }  // namespace corral::api

@@ -1,4 +1,14 @@
-// Who may ask: API keys, and the Host and Origin headers that keep web pages of others out.
+// Who may ask: keys, and the headers by which browsers say for whom they ask, which keep other people's pages out.
+//
+//   Host             a name that isn't ours -> 403 (a page whose name leads to this machine: DNS rebinding)
+//   Origin           this server's own pages and those that are listed may ask; others -> 403
+//   Sec-Fetch-Site   without an Origin: other sites may only link here; others -> 403
+//   Content-Type     of a browser's body that could change something must be application/json -> 415. What a page can
+//                    send without asking first (a form, text/plain) does nothing
+//   preflights       of listed origins are answered here, without a key
+//   key              decides what the caller may do (api/rights.h); whether that is enough the route says
+//
+// Answers to listed origins carry what browsers want to see before they hand them to the page, errors included.
 #pragma once
 
 #include <memory>
@@ -6,22 +16,25 @@
 #include <string>
 #include <vector>
 
+#include "api/key_table.h"
 #include "http/handler.h"
 
 namespace corral::api {
 
 struct AccessOptions {
-  std::string api_key;        // empty: none is asked for
-  bool loopback_only = true;  // listening on loopback: only loopback names are valid hosts
-  std::vector<std::string> open_paths = {"/live", "/api/v1/live", "/api/v0/live", "/v1/live",
-                                         "/v0/live"};  // need no key
+  std::shared_ptr<const KeyTable> keys = std::make_shared<KeyTable>();
+  bool loopback_only = true;                      // listening on loopback: only loopback names are valid hosts
+  std::vector<std::string> allowed_origins = {};  // config/origins.h
+  std::vector<std::string> allowed_hosts = {};    // beside loopback names
+  std::vector<std::string> own_names = {};  // of this machine: valid hosts beyond loopback where nothing is listed
 };
 
-// A filter: passes what may pass to the handler inside. Keys are compared in constant time.
-//   no or wrong key -> 401; a browser page of another origin -> 403; a foreign Host on loopback (DNS rebinding) -> 403
 class AccessFilter final : public http::Handler {
  public:
-  AccessFilter(http::Handler& inside, AccessOptions options) : inside_(inside) { set(std::move(options)); }
+  // `clock` says when keys were used.
+  AccessFilter(http::Handler& inside, const Clock& clock, AccessOptions options) : inside_(inside), clock_(clock) {
+    set(std::move(options));
+  }
   // For requests that come from now on. On any thread.
   void set(AccessOptions options);
   async::Task<http::Response> handle(http::Request request) override;
@@ -30,6 +43,7 @@ class AccessFilter final : public http::Handler {
   std::shared_ptr<const AccessOptions> current() const;
 
   http::Handler& inside_;
+  const Clock& clock_;
   mutable std::mutex mutex_;  // held to copy or replace the pointer
   std::shared_ptr<const AccessOptions> options_;
 };

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "api/file_gate.h"
+#include "api/key_store.h"
 #include "api/model_finder.h"
 #include "config/live_settings.h"
 #include "router/forwarder.h"
@@ -19,6 +21,8 @@ struct Context {
   std::uint64_t max_body_bytes = 32ull << 20;
   config::LiveSettings* settings = nullptr;  // none: the server can't be configured over HTTP
   std::size_t max_event_readers = 256;
+  FileGate* files = nullptr;  // none: requests may name any file
+  KeyStore* keys = nullptr;   // none: keys can't be listed or changed over HTTP
 };
 
 }  // namespace corral::api

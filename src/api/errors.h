@@ -11,7 +11,9 @@ enum class errc {
   forbidden_host,
   unknown_view,  // of events
   request_not_found,
-  too_many_readers,  // of events
+  too_many_readers,    // of events
+  insufficient_scope,  // a valid key that may not do this
+  not_json,            // a browser sent a body that isn't said to be JSON
 };
 
 }  // namespace corral::api

@@ -97,4 +97,12 @@ Result<router::OptionWish> option_wish_of(json::View body) {
   return wish;
 }
 
+async::Task<Result<router::OptionWish>> allowed_wish_of(Context& context, const http::Caller& caller, json::View body) {
+  auto wish = option_wish_of(body);
+  if (!wish || context.files == nullptr) co_return wish;
+  const auto allowed = co_await context.files->check(caller, wish->set);
+  if (!allowed) co_return std::unexpected(allowed.error());
+  co_return wish;
+}
+
 }  // namespace corral::api

@@ -1,5 +1,6 @@
 #include "api/routes.h"
 
+#include "api/rights.h"
 #include "protocol/http_error.h"
 
 namespace corral::api {
@@ -23,8 +24,12 @@ std::unique_ptr<http::Handler> make_api(Context& context) {
   add_metrics(routes, context);
   add_options(routes, context);
   if (context.settings) add_config(routes, context);
-  auto path_error = [](const http::Request& request, unsigned status) { return protocol::path_error(request, status); };
-  return std::make_unique<http::RouteTable>(std::move(routes), path_error);
+  if (context.keys) add_keys(routes, context);
+  protect(routes);
+  auto failure = [](const http::Request& request, unsigned status) {
+    return status == 403 ? refuse_caller(request) : protocol::path_error(request, status);
+  };
+  return std::make_unique<http::RouteTable>(std::move(routes), failure);
 }
 
 }  // namespace corral::api

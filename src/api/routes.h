@@ -1,4 +1,5 @@
-// The API as one handler: every resource contributes its routes.
+// The API as one handler: every resource contributes its routes; what a caller must have the right to for each of them
+// is a row in rights.cpp.
 #pragma once
 
 #include <memory>
@@ -24,6 +25,7 @@ void add_requests(std::vector<http::Route>& routes, Context& context);   // admi
 void add_metrics(std::vector<http::Route>& routes, Context& context);    // admin/metrics.cpp
 void add_options(std::vector<http::Route>& routes, Context& context);    // admin/options.cpp
 void add_config(std::vector<http::Route>& routes, Context& context);     // admin/config.cpp
+void add_keys(std::vector<http::Route>& routes, Context& context);       // admin/keys.cpp
 
 std::unique_ptr<http::Handler> make_api(Context& context);
 

@@ -31,6 +31,7 @@
 #include "http/server.h"
 #include "proc/control_channel.h"
 #include "proc/exec_mode.h"
+#include "proc/stderr_filter.h"
 
 namespace corral::app {
 namespace {
@@ -105,6 +106,11 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
   options.park_dir = load.options.park_dir.value_or("");
   return options;
 }
+
+// What llama.cpp prints when it refuses a grammar, a schema or a pattern: all of it follows.
+constexpr std::string_view kPrintsOfClients[] = {"parse: error parsing grammar",
+                                                 "WARNING: JSON schema conversion was incomplete",
+                                                 "Failed to process regex", "Regex error"};
 
 struct EngineArguments {
   std::string socket;
@@ -289,6 +295,7 @@ class EngineChild {
 
 int engine_process(int argc, char** argv) {
   if (!proc::bind_to_parent_from_environment()) return 0;
+  proc::cut_stderr_behind(kPrintsOfClients);
   auto arguments = parse_arguments({argv, static_cast<std::size_t>(argc)});
   if (!arguments) {
     std::fputs("usage: corral engine --socket PATH [--listen-tcp PORT] | --estimate (started by corral serve)\n",

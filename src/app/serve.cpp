@@ -1,5 +1,6 @@
 #include "app/serve.h"
 
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -22,8 +23,10 @@
 #include "async/timer.h"
 #include "backends/engine_backend.h"
 #include "base/log.h"
+#include "base/private_folder.h"
 #include "config/default_options.h"
 #include "config/load.h"
+#include "config/origins.h"
 #include "device/memory_monitor.h"
 #include "http/server.h"
 #include "models/hub_cache.h"
@@ -47,6 +50,8 @@ constexpr Millis kParkGrace{15'000};
 constexpr Millis kSpareDelay{200};
 // At the end, for looks at disks that give no answer.
 constexpr Millis kDiskGrace{1'000};
+// When keys were last used is written this often, if any was.
+constexpr Millis kKeyUses{60'000};
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -80,6 +85,17 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
   return options;
 }
 
+backends::FilesOptions file_options(async::ThreadPool& threads) {
+  return {.offload = [&threads](auto work) { threads.post(std::move(work)); }};
+}
+
+// Where requests may name files.
+std::vector<std::filesystem::path> places_of(const models::RegistryOptions& options) {
+  auto places = options.models_dirs;
+  if (!options.hub_cache.empty()) places.push_back(options.hub_cache);
+  return places;
+}
+
 backends::EngineBackendOptions engine_options(const config::ServeSettings& settings,
                                               const std::filesystem::path& runtime_dir,
                                               async::ThreadPool& file_threads) {
@@ -91,7 +107,7 @@ backends::EngineBackendOptions engine_options(const config::ServeSettings& setti
           .spare_delay = kSpareDelay,
           .estimates_file = settings.state_dir / "memory-estimates.json",
           .engine_version = fmt::format("corral-{}-llama.cpp-{}", kVersion, CORRAL_LLAMA_VERSION),
-          .files = {.offload = [&file_threads](auto work) { file_threads.post(std::move(work)); }},
+          .files = file_options(file_threads),
           .host_memory = [limit = settings.memory_limit.value()] {
             HostMemory host = read_host_memory();
             if (limit > 0) host.total = std::min(host.total, limit);
@@ -102,18 +118,14 @@ backends::EngineBackendOptions engine_options(const config::ServeSettings& setti
 // A folder for sockets that is this process's alone and goes with it.
 class RuntimeDir {
  public:
-  // Throws when its sockets' names would be too long, when the parent can't be made, or belongs to somebody who could
-  // put other sockets in place of ours.
+  // Throws when its sockets' names would be too long, when the parent can't be made, or others could put other sockets
+  // in place of ours.
   explicit RuntimeDir(const std::filesystem::path& parent) : path_((parent / "corral-XXXXXX").native()) {
     if (const auto fits = backends::EngineBackend::check_runtime_dir(path_); !fits) {
       throw std::runtime_error(fmt::format("runtime_dir '{}' is too long: {}", parent.native(), fits.error().message));
     }
-    std::filesystem::create_directories(parent);
-    struct stat status{};
-    if (::stat(parent.c_str(), &status) != 0 || (status.st_uid != ::geteuid() && status.st_uid != 0)) {
-      throw std::runtime_error(
-          fmt::format("runtime_dir '{}' belongs to another user; choose one of your own", parent.native()));
-    }
+    if (const auto safe = ensure_private_folder(parent); !safe)
+      throw std::runtime_error("runtime_dir: " + safe.error().message);
     auto name = path_.native();
     if (!::mkdtemp(name.data())) {
       throw std::runtime_error(fmt::format("can't make a folder in '{}': {}", parent.native(), std::strerror(errno)));
@@ -150,8 +162,10 @@ std::size_t loop_count(const config::ServeSettings& settings) {
 // Everything that lives while the server runs, in the order of its making.
 class Application {
  public:
-  Application(config::LiveSettings& live, const config::ServeSettings& settings, router::RouterOptions options)
+  Application(config::LiveSettings& live, const config::ServeSettings& settings, router::RouterOptions options,
+              api::KeyStore& keys)
       : live_(live),
+        keys_(keys),
         settings_(settings),
         loops_(loop_count(settings)),
         signals_(loops_.home().executor(), SIGINT, SIGTERM),
@@ -170,6 +184,7 @@ class Application {
                 backends::OptionStore(settings.state_dir / "recipe_options.json"), &gauge_),
         forwarder_(router_, timers_),
         models_(registry_, scan_threads_, timers_),
+        gate_(loops_.home().executor(), timers_, file_options(file_threads_), [this] { return places_of(places_); }),
         context_{router_,
                  forwarder_,
                  models_,
@@ -177,17 +192,22 @@ class Application {
                  std::string(kVersion),
                  settings.max_body_bytes.value(),
                  &live,
-                 static_cast<std::size_t>(settings.max_event_readers)},
+                 static_cast<std::size_t>(settings.max_event_readers),
+                 &gate_,
+                 &keys},
         api_(api::make_api(context_)),
-        access_(*api_, access_options(settings)),
+        access_(*api_, timers_, access_options(settings, keys)),
         server_(loops_, access_, server_options(settings)),
         watch_(loops_.home().executor(), live.file()),
+        keys_watch_(loops_.home().executor(), settings.keys_file()),
         tasks_(loops_.home().executor()) {
     live_.on_change([this] { loops_.home().post([this] { apply(); }); });
+    keys_.on_change([this](const auto&) { access_.set(access_options(*live_.in_force(), keys_)); });
   }
 
   ~Application() {
     live_.on_change({});
+    keys_.on_change({});
     scan_threads_.finish();
     file_threads_.finish();
   }
@@ -212,10 +232,19 @@ class Application {
   }
 
  private:
-  static api::AccessOptions access_options(const config::ServeSettings& settings) {
+  static api::AccessOptions access_options(const config::ServeSettings& settings, const api::KeyStore& keys) {
     api::AccessOptions options;
-    options.api_key = settings.api_key;
+    options.keys = keys.table();
     options.loopback_only = config::is_loopback(settings.host);
+    // Both were checked when they were set.
+    options.allowed_origins = config::parse_origins(settings.allowed_origins).value_or(std::vector<std::string>());
+    options.allowed_hosts = config::parse_hosts(settings.allowed_hosts).value_or(std::vector<std::string>());
+    options.own_names = {settings.host};
+    char name[HOST_NAME_MAX + 1] = {};
+    if (::gethostname(name, sizeof name - 1) == 0) {
+      options.own_names.emplace_back(name);
+      options.own_names.push_back(std::string(name) + ".local");
+    }
     return options;
   }
 
@@ -234,6 +263,8 @@ class Application {
   async::Task<void> live() {
     engines_.start();
     tasks_.spawn("configuration file", follow_file());
+    tasks_.spawn("file of keys", follow_keys());
+    tasks_.spawn("uses of keys", keep_key_uses());
     tasks_.spawn("hang-ups", follow_hang_ups());
     tasks_.spawn("first look at the disks", look_for_models());
     const auto number = co_await signals_.async_wait(async::use_task);
@@ -267,7 +298,8 @@ class Application {
     if (stopping_) return;
     const auto settings = live_.in_force();
     log::set_level(settings->log_level);
-    access_.set(access_options(*settings));
+    keys_.set_api_key(settings->api_key);
+    access_.set(access_options(*settings, keys_));
     if (auto options = router_options(*settings)) router_.change(std::move(*options));
     auto places = registry_options(*settings);
     if (places == places_) return;
@@ -282,6 +314,27 @@ class Application {
     } while (co_await watch_.changed());
   }
 
+  // Written by `corral key`.
+  async::Task<void> follow_keys() {
+    do {
+      keys_.reread();
+    } while (co_await keys_watch_.changed());
+  }
+
+  async::Task<void> keep_key_uses() {
+    while (true) {
+      co_await timers_.sleep_for(kKeyUses);
+      co_await save_key_uses();
+    }
+  }
+  async::Task<bool> save_key_uses() {
+    auto save = [&keys = keys_] {
+      keys.save_uses();
+      return true;
+    };
+    co_return co_await file_threads_.run(std::move(save));
+  }
+
   // With a terminal it means that somebody has closed it, which ends the server; without one it is the custom that a
   // service reads its configuration again.
   async::Task<void> follow_hang_ups() {
@@ -292,6 +345,7 @@ class Application {
       } else {
         log::info("app", "reading {} again", live_.file().native());
         live_.reread(config::LiveSettings::Gone::counts_as_empty);
+        keys_.reread();
         tasks_.spawn("rescan", models_.rescan());
       }
     }
@@ -316,9 +370,11 @@ class Application {
     co_await router_.stop(settings->park_on_disk ? kParkGrace : Millis(1000));
     co_await monitor_.stop();
     co_await engines_.stop();
+    co_await save_key_uses();
   }
 
   config::LiveSettings& live_;
+  api::KeyStore& keys_;
   const config::ServeSettings& settings_;                   // of the start
   const bool has_terminal_ = ::isatty(STDERR_FILENO) != 0;  // asked before it may be gone
   int exit_code_ = 0;
@@ -340,11 +396,13 @@ class Application {
   router::ModelRouter router_;
   router::Forwarder forwarder_;
   api::ModelFinder models_;
+  api::FileGate gate_;
   api::Context context_;
   std::unique_ptr<http::Handler> api_;
   api::AccessFilter access_;
   http::Server server_;
   ConfigWatch watch_;
+  ConfigWatch keys_watch_;
   async::TaskGroup tasks_;
 };
 
@@ -358,13 +416,19 @@ int serve(config::LiveSettings& live) {
   std::signal(SIGPIPE, SIG_IGN);  // who writes to somebody who has gone is told so by the call
   std::error_code ignored;        // without it the children's logs are kept in memory only, and a warning says so
   std::filesystem::create_directories(settings.log_dir(), ignored);
+  std::filesystem::permissions(settings.log_dir(), std::filesystem::perms::owner_all, ignored);
   auto options = router_options(settings);
   if (!options) {
     log::error("app", "{}", options.error().message);
     return 2;
   }
   try {
-    Application application(live, settings, std::move(*options));
+    const auto keys = api::KeyStore::open(settings.keys_file(), settings.key_uses_file(), settings.api_key);
+    if (!keys) {
+      log::error("app", "{}", keys.error().message);
+      return 2;
+    }
+    Application application(live, settings, std::move(*options), **keys);
     return application.run();
   } catch (const std::exception& error) {
     log::error("app", "{}", error.what());

@@ -13,11 +13,15 @@
 #include "device/process_memory.h"
 #include "device/process_work.h"
 #include "proc/control_channel.h"
+#include "proc/log_sink.h"
 
 namespace corral::backends {
 namespace {
 
 constexpr std::size_t kCauseLines = 6;  // of a dead child's output in the error
+constexpr std::size_t kMostAdapters = 64;
+constexpr std::size_t kLogBytes = 4 << 20;  // of a child's log, and as much of its older part
+constexpr std::size_t kMostLogs = 32;       // before that of the child to come
 
 // Host memory that no load of this model exceeds: everything twice (weights that are kept in two layouts), cells of
 // every layer twice as wide as the model, and room for the rest. Only what is above the machine is worth a question.
@@ -40,6 +44,13 @@ bool names_gpu(const LoadOptions& options) {
 
 bool shares_gpus(const LoadOptions& options) {
   return options.gpu_layers != 0 && (options.devices || options.tensor_split || options.main_gpu);
+}
+
+// Whether adapters, draft models and kinds of caches go with a model only the engine can tell.
+bool may_not_fit_together(const LoadOptions& options) {
+  return !named_files(options).empty() || options.cache_type_k || options.cache_type_v || options.flash_attention ||
+         options.workers.value_or(0) > 1 || options.devices || options.split_mode || options.tensor_split ||
+         options.main_gpu;
 }
 
 // A program that isn't there won't be there for the second attempt either; anything else may pass.
@@ -245,6 +256,15 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo&, const LoadO
     return fail(errc::invalid_option, fine.error().message, fine.error().param);
   auto resolved = merge(options, LoadOptions{-1, 16, 0, -1, "auto"});
   if (*resolved.ctx_size == 0) resolved.ctx_size = -1;
+  // The engine would say so, too, but somebody might have been evicted by then.
+  if (*resolved.ctx_size > 0 && *resolved.ctx_size < *resolved.parallel) {
+    return fail(
+        errc::invalid_option,
+        fmt::format(
+            "'ctx_size' is {}, but 'parallel' is {}, and each request needs at least a token: take a larger context",
+            *resolved.ctx_size, *resolved.parallel),
+        "ctx_size");
+  }
   if (resolved.llamacpp_backend == "") resolved.llamacpp_backend = "auto";
   if (resolved.llamacpp_backend == "cpu") resolved.gpu_layers = 0;
   if (resolved.lora && resolved.lora->empty()) resolved.lora.reset();
@@ -253,6 +273,11 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo&, const LoadO
     if (resolved.split_mode == usual) resolved.split_mode.reset();
   if (resolved.tensor_split == "") resolved.tensor_split.reset();
   if (resolved.main_gpu == 0) resolved.main_gpu.reset();
+  if (resolved.lora && resolved.lora->size() > kMostAdapters) {
+    return fail(errc::invalid_option,
+                fmt::format("'lora' names {} adapters; at most {} are taken", resolved.lora->size(), kMostAdapters),
+                "lora");
+  }
   if (!resolved.speculative) resolved.speculative = kSpeculative;
   if (resolved.draft_model == "") resolved.draft_model.reset();
   if (resolved.flash_attention == "auto" || resolved.flash_attention == "") resolved.flash_attention.reset();
@@ -265,17 +290,12 @@ async::Task<Result<>> EngineBackend::check_files(ModelPtr model, LoadOptions opt
   auto files = files_of(*model, options);
   const auto looked = co_await files_.look(std::move(files));
   if (!looked) co_return std::unexpected(looked.error());
-  const auto is_file = [&](const std::filesystem::path& path) {
-    const auto state = files_.seen(path);
-    return state && state->regular;
-  };
-  for (const auto& adapter : options.lora.value_or(std::vector<std::string>())) {
-    if (!is_file(parse_lora(adapter).path))
-      co_return fail(errc::invalid_option, fmt::format("'lora' names no file: '{}'", adapter), "lora");
+  for (const auto& file : named_files(options)) {
+    const auto state = files_.seen(file.path);
+    if (state && state->gguf) continue;
+    co_return fail(errc::invalid_option, fmt::format("'{}' names no GGUF file: '{}'", file.option, file.text),
+                   std::string(file.option));
   }
-  if (options.draft_model && !is_file(*options.draft_model))
-    co_return fail(errc::invalid_option, fmt::format("'draft_model' names no file: '{}'", *options.draft_model),
-                   "draft_model");
   if (model->paths.empty())
     co_return fail(errc::model_file_not_found, fmt::format("model '{}' has no file", model->name.value()));
   for (const auto& path : model->paths) {
@@ -325,7 +345,9 @@ async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions optio
   const bool new_kind = names_gpu(options) && !seen_.contains(*options.llamacpp_backend);
   // Nor does anybody else know what a GPU has, or which ones there are.
   const bool on_gpu = shares_gpus(options) || (options.gpu_layers != 0 && has_gpu_.value_or(false));
-  if (!new_kind && !on_gpu && (host.total == 0 || upper_bound(*model, options) <= host.total)) co_return Result<>();
+  const bool too_large = host.total != 0 && upper_bound(*model, options) > host.total;
+  const bool doubtful = may_not_fit_together(options) && !predictor_.known(*model, options);
+  if (!new_kind && !on_gpu && !too_large && !doubtful) co_return Result<>();
   const auto estimate = co_await predictor_.predict(model, options, new_kind);
   if (!estimate) {
     const auto& error = estimate.error();
@@ -367,7 +389,12 @@ async::Task<Result<EngineBackend::Started>> EngineBackend::spawn() {
   spec.binds_itself = true;
   spec.leftovers = engine_leftovers();
   if (!cpu_backend_.empty()) spec.environment["CORRAL_CPU_BACKEND"] = cpu_backend_;
-  if (!options_.log_dir.empty()) spec.log_file = options_.log_dir / (spec.name + ".log");
+  if (!options_.log_dir.empty()) {
+    spec.log_file = options_.log_dir / (spec.name + ".log");
+    spec.log_file_bytes = kLogBytes;
+    if (options_.files.offload)
+      options_.files.offload([dir = options_.log_dir] { proc::keep_newest_logs(dir, kMostLogs); });
+  }
   auto child = co_await spawner_.spawn(std::move(spec));
   if (!child) co_return std::unexpected(cannot_start(child.error()));
   started.child = std::move(*child);

@@ -118,6 +118,42 @@ TEST_F(EngineOptionsTest, OptionsAreFilledInAndChecked) {
   EXPECT_EQ(refused.error().param, "parallel");
 }
 
+// Whoever is in memory must not go for them.
+TEST_F(EngineOptionsTest, WhatOnlyTheEngineCanRefuseIsAskedOfItBeforeTheLoad) {
+  start();
+  std::size_t asked = 0;
+  const auto refuses = [&](LoadOptions options) {
+    const auto resolved = *backend_->resolve(*model(), options);
+    preflight(resolved);
+    ASSERT_EQ(spawner_.processes().size(), ++asked);
+    EXPECT_EQ(process(asked - 1).spec().argv.back(), "--estimate");
+    say(asked - 1, EngineFailed{errc::invalid_option, "another vocabulary", "draft_model"});
+    ASSERT_TRUE(fits_ && !*fits_);
+    EXPECT_EQ(fits_->error().code, errc::invalid_option);
+  };
+  LoadOptions draft, lora, cache, attention;
+  draft.draft_model = (dir_ / "a.gguf").native();
+  lora.lora = {(dir_ / "a.gguf").native()};
+  cache.cache_type_v = "q4_0";
+  attention.flash_attention = "off";
+  for (const auto& options : {draft, lora, cache, attention}) refuses(options);
+
+  preflight(*backend_->resolve(*model(), draft));
+  say(asked++, EngineEvent(estimate_of(1)));
+  EXPECT_TRUE(fits_ && *fits_);
+  preflight(*backend_->resolve(*model(), draft));
+  EXPECT_TRUE(fits_ && *fits_) << "known by now";
+  preflight(*backend_->resolve(*model(), {}));
+  EXPECT_TRUE(fits_ && *fits_) << "usual loads ask nobody";
+  EXPECT_EQ(spawner_.processes().size(), asked);
+
+  LoadOptions narrow;
+  narrow.ctx_size = 4;
+  const auto refused = backend_->resolve(*model(), narrow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().param, "ctx_size");
+}
+
 TEST_F(EngineOptionsTest, AdaptersMustBeFiles) {
   start();
   LoadOptions options;
@@ -130,6 +166,11 @@ TEST_F(EngineOptionsTest, AdaptersMustBeFiles) {
   EXPECT_EQ(refused.error().code, errc::invalid_option);
   EXPECT_EQ(refused.error().param, "lora");
   EXPECT_THAT(refused.error().message, HasSubstr("/nowhere/b.gguf"));
+  options.lora->back() = (dir_ / "text").native();
+  std::ofstream(dir_ / "text") << "ROOT of all";
+  const auto no_gguf = check_files(options).value();
+  ASSERT_FALSE(no_gguf);
+  EXPECT_EQ(no_gguf.error().message, "'lora' names no GGUF file: '" + (dir_ / "text").native() + "'");
   options.lora->clear();
   EXPECT_EQ(*backend_->resolve(*model(), options), *backend_->resolve(*model(), {})) << "none is none, however said";
 }

@@ -13,6 +13,10 @@
 namespace corral::backends {
 namespace {
 
+constexpr std::size_t kMostSeen = 1000;
+constexpr std::size_t kLongestPath = 4096;
+constexpr std::size_t kMostNamed = 64;
+
 bool begins_as_gguf(const std::filesystem::path& path) {
   std::array<char, 4> magic{};
   std::ifstream file(path, std::ios::binary);
@@ -29,7 +33,13 @@ std::optional<FileState> look_at(const std::filesystem::path& path) {
     state.gguf = begins_as_gguf(path);
   }
   state.changed = std::filesystem::last_write_time(path, error).time_since_epoch().count();
+  state.real = std::filesystem::canonical(path, error);
   return state;
+}
+
+// Of two real paths: the one is the other, or below it.
+bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  return !folder.empty() && std::ranges::mismatch(folder, path).in1 == folder.end();
 }
 
 async::Task<bool> all_of(std::vector<std::shared_ptr<async::Event>> events) {
@@ -51,7 +61,9 @@ std::shared_ptr<async::Event> Files::start(const std::filesystem::path& path) {
     async::asio::post(home, [path, weak, found] {
       const auto state = weak.lock();
       if (!state) return;
+      state->earlier.erase(path);
       if (found) {
+        if (state->seen.size() >= kMostSeen) state->earlier = std::exchange(state->seen, {});
         state->seen[path] = *found;
       } else {
         state->seen.erase(path);
@@ -76,8 +88,50 @@ async::Task<Result<>> Files::look(std::vector<std::filesystem::path> paths) {
 }
 
 std::optional<FileState> Files::seen(const std::filesystem::path& path) const {
-  const auto found = state_->seen.find(path);
-  return found == state_->seen.end() ? std::nullopt : std::optional(found->second);
+  for (const auto* seen : {&state_->seen, &state_->earlier}) {
+    if (const auto found = seen->find(path); found != seen->end()) return found->second;
+  }
+  return std::nullopt;
+}
+
+async::Task<Result<>> Files::check_places(std::vector<NamedFile> named, std::vector<std::filesystem::path> folders) {
+  if (named.size() > kMostNamed)
+    co_return fail(errc::invalid_option,
+                   fmt::format("{} files are named; at most {} are taken", named.size(), kMostNamed),
+                   std::string(named.front().option));
+  const auto too_long = std::ranges::find_if(named, [](const auto& file) { return file.text.size() > kLongestPath; });
+  if (too_long != named.end())
+    co_return fail(errc::invalid_option,
+                   fmt::format("'{}' is no path: it has {} bytes", too_long->option, too_long->text.size()),
+                   std::string(too_long->option));
+  std::vector<std::filesystem::path> paths = folders;
+  for (const auto& file : named) paths.push_back(file.path);
+  const auto looked = co_await look(std::move(paths));
+  if (!looked) co_return std::unexpected(looked.error());
+  for (const auto& file : named) {
+    const auto state = seen(file.path);
+    const auto holds = [&](const std::filesystem::path& folder) {
+      const auto root = seen(folder);
+      return root && is_within(state->real, root->real);
+    };
+    if (state && state->gguf && !state->real.empty() && std::ranges::any_of(folders, holds)) continue;
+    co_return fail(
+        errc::invalid_option,
+        fmt::format("'{}' must name a GGUF file in a folder of models (models_dir), or the request needs a key "
+                    "with the scope admin: '{}'",
+                    file.option, file.text),
+        std::string(file.option));
+  }
+  co_return Result<>();
+}
+
+std::vector<NamedFile> named_files(const LoadOptions& options) {
+  std::vector<NamedFile> named;
+  for (const auto& adapter : options.lora.value_or(std::vector<std::string>()))
+    named.push_back({"lora", parse_lora(adapter).path, adapter});
+  if (options.draft_model && !options.draft_model->empty())
+    named.push_back({"draft_model", *options.draft_model, *options.draft_model});
+  return named;
 }
 
 }  // namespace corral::backends

@@ -2,6 +2,7 @@
 #include "backends/files.h"
 
 #include <fstream>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -117,6 +118,65 @@ TEST_F(FilesTest, WhoAsksMayLeaveAndTheAnswerFindNobody) {
   files_.reset();
   release();
   EXPECT_FALSE(*answer);
+}
+
+TEST_F(FilesTest, RequestsNameFilesInTheFoldersOfModelsOnlyAndLearnNothingOfOthers) {
+  namespace fs = std::filesystem;
+  const auto inside = dir_ / "models", outside = dir_ / "models-of-others", single = dir_ / "single.gguf";
+  for (const auto& folder : {inside, outside, inside / "deep"}) fs::create_directory(folder);
+  for (const auto& file : {inside / "good.gguf", inside / "deep/good", outside / "other.gguf", single})
+    std::ofstream(file) << "GGUF...";
+  std::ofstream(inside / "notes.gguf") << "ROOT";
+  fs::create_symlink(outside / "other.gguf", inside / "leads-out.gguf");
+  fs::create_symlink(inside / "good.gguf", outside / "leads-in.gguf");
+  fs::create_directory_symlink(inside, dir_ / "another-way");
+
+  const auto check = [&](const fs::path& path, Paths folders) {
+    auto answer = std::make_shared<std::optional<Result<>>>();
+    auto task = [](Files& files, std::vector<NamedFile> named, Paths in, Answer into) -> async::Task<void> {
+      into->emplace(co_await files.check_places(std::move(named), std::move(in)));
+    };
+    LoadOptions options;
+    options.draft_model = path.native();
+    group_.spawn("check", task(*files_, named_files(options), std::move(folders), answer));
+    settle();
+    release();
+    return answer->value();
+  };
+  const Paths folders = {dir_ / "none", dir_ / "another-way", single};
+  for (const auto& path : {inside / "good.gguf", inside / "deep/good", inside / "deep/../good.gguf",
+                           outside / "leads-in.gguf", dir_ / "another-way/good.gguf", single})
+    EXPECT_TRUE(check(path, folders)) << path;
+  std::set<std::string> told;
+  for (const auto& path : {outside / "other.gguf", inside / "leads-out.gguf", inside / "../models-of-others/other.gguf",
+                           inside / "notes.gguf", inside / "none.gguf", outside / "none.gguf", inside,
+                           fs::path("/etc/passwd"), fs::path("/proc/self/environ"), fs::path("/")}) {
+    const auto refused = check(path, folders);
+    ASSERT_FALSE(refused) << path;
+    EXPECT_EQ(refused.error().code, errc::invalid_option);
+    EXPECT_EQ(refused.error().param, "draft_model");
+    auto text = refused.error().message;
+    told.insert(text.replace(text.find(path.native()), path.native().size(), "PATH"));
+  }
+  EXPECT_THAT(told, SizeIs(1)) << "one answer, whatever is wrong";
+  EXPECT_FALSE(check(inside / "good.gguf", {}));
+  EXPECT_FALSE(check(std::string(100'000, 'x'), folders));
+  const std::vector<NamedFile> many(1'000'000, {"lora", inside / "good.gguf", ""});
+  const auto refused = async::run_blocking(loop_, files_->check_places(many, folders));
+  EXPECT_THAT(refused.error().message, HasSubstr("at most 64"));
+  EXPECT_THAT(held_, SizeIs(0));
+}
+
+TEST_F(FilesTest, WhatWasSeenIsForgottenInTime) {
+  std::string path = dir_.path().native() + "/a";
+  for (int i = 0; i < 3000; ++i) {
+    path.insert(dir_.path().native().size(), "/.");
+    if (path.size() > 4000) path = dir_.path().native() + "/" + std::string(static_cast<std::size_t>(i), '/') + "a";
+    const auto answer = look({path});
+    release();
+    ASSERT_TRUE(files_->seen(path)) << i;
+  }
+  EXPECT_FALSE(files_->seen(dir_.path().native() + "/./a"));
 }
 
 TEST_F(FilesTest, OnThreads) {

@@ -26,6 +26,10 @@ class CommandLine {
       CLI::App* sub = app_.add_subcommand(std::string(command.name), std::string(command.summary));
       rows_.push_back({sub, command.declare(*sub)});
       sub->add_flag("--json", json_, "Print JSON, for scripts");
+      if (command.local) {
+        config::add_file_flags(*sub, inputs_);
+        continue;
+      }
       sub->add_option("--url", url_, "Address of the server, instead of host and port")
           ->type_name("URL")
           ->group("Server");
@@ -94,7 +98,8 @@ int command(CommandLine& line, const Action& action, const Hooks& hooks, Surroun
   const auto address = find_address(line, line.inputs());
   if (!address) return report(surroundings.terminal, address.error());
   const auto api = surroundings.connect(*address);
-  Context context{*api, surroundings.terminal, surroundings.input, surroundings.clock, hooks, line.json()};
+  Context context{*api,  surroundings.terminal, surroundings.input, surroundings.clock,
+                  hooks, line.inputs(),         line.json()};
   const auto outcome = action(context);
   surroundings.terminal.out << std::flush;
   return outcome ? *outcome : report(surroundings.terminal, outcome.error());

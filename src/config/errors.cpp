@@ -13,6 +13,8 @@ const std::error_category& error_category() {
       {"unsafe_bind", ErrorKind::forbidden},
       {"setting_fixed", ErrorKind::conflict},
       {"setting_not_saved", ErrorKind::internal},
+      {"key_not_found", ErrorKind::not_found},
+      {"admin_key_needed", ErrorKind::forbidden},
   };
   static const TableCategory category("config", kRows);
   return category;

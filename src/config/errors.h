@@ -12,7 +12,9 @@ enum class errc {
   unreadable_file,    // the file was asked for and can't be read
   unsafe_bind,        // reachable from outside, and nothing asks for a key
   fixed_at_start,     // can't be set at run time
-  not_saved,          // the file of set values can't be written
+  not_saved,          // a file of values or keys can't be written
+  no_such_key,        // of clients
+  needs_admin_key,    // not to be set over HTTP by just anybody
 };
 
 }  // namespace corral::config

@@ -83,4 +83,16 @@ void add_client_flags(CLI::App& app, Inputs& inputs) {
       ->group("Server");
 }
 
+void add_file_flags(CLI::App& app, Inputs& inputs) {
+  const Option& option = *find_option("state_dir");
+  const auto store = [&inputs, &option](const std::string& text) { inputs.flags[std::string(option.key)] = {text}; };
+  app.add_option_function<std::string>(flag_of(option), store, "Folder of the server, as it was given to corral serve")
+      ->type_name(std::string(option.value_name))
+      ->group("Server");
+  const auto store_file = [&inputs](const std::string& path) { inputs.config_file = path; };
+  app.add_option_function<std::string>("--config", store_file, "Read state_dir from FILE")
+      ->type_name("FILE")
+      ->group("Server");
+}
+
 }  // namespace corral::config

@@ -16,5 +16,7 @@ namespace corral::config {
 void add_serve_flags(CLI::App& app, Inputs& inputs);
 // Adds --config, --host, --port and --api-key, with words for somebody who calls a server.
 void add_client_flags(CLI::App& app, Inputs& inputs);
+// Adds --config and --state-dir, for commands that work on the files of a server.
+void add_file_flags(CLI::App& app, Inputs& inputs);
 
 }  // namespace corral::config

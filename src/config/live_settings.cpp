@@ -86,6 +86,7 @@ std::string LiveSettings::problem() const {
 
 Result<ServeSettings> LiveSettings::in_force_with(const ServeSettings& settings) const {
   auto next = *in_force_;
+  next.has_key_file = settings.has_key_file;
   for (const Option& option : options()) {
     if (option.applies != Applies::at_restart) copy_value(option, settings, next);
   }
@@ -108,6 +109,7 @@ Result<std::vector<const Option*>> LiveSettings::set(const SetValues& values) {
   {
     const std::lock_guard lock(mutex_);
     Sources next = sources_;
+    next.has_key_file = has_key_file();
     for (const auto& [key, value] : values) {
       const Option* option = find_option(key);
       if (!option) return std::unexpected(unknown(key));
@@ -134,6 +136,11 @@ Result<std::vector<const Option*>> LiveSettings::set(const SetValues& values) {
   return rows;
 }
 
+bool LiveSettings::has_key_file() const {
+  std::error_code ignored;
+  return fs::exists(in_force_->keys_file(), ignored);
+}
+
 Result<ServeSettings> LiveSettings::with_file(Sources& sources) const {
   auto file = read_file(file_.path, sources.paths, file_.missing, UnknownKeys::are_errors);
   if (!file) return std::unexpected(file.error());
@@ -149,6 +156,7 @@ bool LiveSettings::reread(Gone gone) {
     const bool missing = !fs::exists(file_.path, ignored);
     if (missing && file_.missing == MissingFile::is_fine && gone == Gone::keeps_the_values) return false;
     Sources next = sources_;
+    next.has_key_file = has_key_file();
     auto settings = with_file(next);
     auto in_force = settings ? in_force_with(*settings) : settings;
     if (!in_force) {

@@ -55,6 +55,7 @@ class LiveSettings {
 
  private:
   LiveSettings(Sources sources, ConfigFile file, ServeSettings settings);
+  bool has_key_file() const;
   // Puts what the file says now into `sources`, and what comes of them.
   Result<ServeSettings> with_file(Sources& sources) const;
   // What would count now if `settings` were wanted. Errors: unsafe_bind, since where it listens stays.

@@ -46,4 +46,15 @@ Result<ClientSettings> load_client_settings(const Inputs& inputs) {
   return ClientSettings{settings.host, settings.port, settings.api_key};
 }
 
+Result<std::filesystem::path> find_state_dir(const Inputs& inputs) {
+  const auto sources = read_sources(inputs, UnknownKeys::are_ignored);
+  if (!sources) return std::unexpected(sources.error());
+  ServeSettings settings;
+  const Option& option = *find_option("state_dir");
+  const auto given = find_value(option, *sources);
+  if (!given) return std::unexpected(given.error());
+  if (auto done = assign(option, *given, sources->paths, settings); !done) return std::unexpected(done.error());
+  return settings.state_dir;
+}
+
 }  // namespace corral::config

@@ -33,6 +33,8 @@ Result<ServeSettings> load_serve_settings(const Inputs& inputs);
 // host, port and api_key of the same sources, so that a command finds the server that the same user configured. An
 // address that means "every interface" becomes loopback.
 Result<ClientSettings> load_client_settings(const Inputs& inputs);
+// Where a server of this user that is started with the same flags keeps what outlives it.
+Result<std::filesystem::path> find_state_dir(const Inputs& inputs);
 
 // True for addresses that only this machine reaches (127.0.0.0/8, ::1, localhost), whatever their spelling.
 bool is_loopback(std::string host);

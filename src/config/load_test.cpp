@@ -8,6 +8,7 @@
 
 #include "config/errors.h"
 #include "config/home_for_tests.h"
+#include "config/key_file.h"
 #include "config/option.h"
 
 namespace corral::config {
@@ -237,6 +238,10 @@ TEST_F(LoadTest, ReachableFromOutsideNeedsAKeyOrTheUsersWord) {
   inputs_.flags.erase("allow_open");
   variables_["CORRAL_API_KEY"] = "s3cret";
   EXPECT_EQ(load().api_key, "s3cret");
+  variables_.erase("CORRAL_API_KEY");
+  EXPECT_THAT(error.message, HasSubstr("corral key create"));
+  ASSERT_TRUE(create_key(home_ / ".local/state/corral/keys.json", "", {.inference = true}, 0));
+  EXPECT_TRUE(load().has_key_file);
 }
 
 TEST_F(LoadTest, LoopbackInEveryShapeIsSafe) {

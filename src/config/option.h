@@ -58,6 +58,7 @@ struct Option {
   Applies applies = Applies::at_restart;
   bool settable = true;  // by `corral config set`; false: only where the server is started
   bool secret = false;   // never printed
+  bool guarded = false;  // who may come in, and where files are: over HTTP only with an admin key
 };
 
 // As the value of a duration that may be one of these.

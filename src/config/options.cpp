@@ -4,6 +4,7 @@
 #include "config/errors.h"
 #include "config/llama_args.h"
 #include "config/option.h"
+#include "config/origins.h"
 #include "residency/limits.h"
 
 namespace corral::config {
@@ -27,14 +28,27 @@ Result<> check_args(const std::string& text) {
   return {};
 }
 
+Result<> check_origins(const std::string& text) {
+  const auto origins = parse_origins(text);
+  if (!origins) return std::unexpected(origins.error());
+  return {};
+}
+
+Result<> check_hosts(const std::string& text) {
+  const auto hosts = parse_hosts(text);
+  if (!hosts) return std::unexpected(hosts.error());
+  return {};
+}
+
 const std::array kOptions = {
     Option{.key = "host",
            .group = Group::access,
            .field = &S::host,
            .fallback = "127.0.0.1",
            .value_name = "ADDRESS",
-           .help = "Address to listen on. Other than loopback needs api_key, or allow_open.",
-           .right = "an address or a host name"},
+           .help = "Address to listen on. Other than loopback needs a key, or allow_open.",
+           .right = "an address or a host name",
+           .guarded = true},
     Option{.key = "port",
            .group = Group::access,
            .field = &S::port,
@@ -47,15 +61,43 @@ const std::array kOptions = {
            .field = &S::api_key,
            .fallback = "",
            .value_name = "KEY",
-           .help = "Key that every request must carry. Other users of the machine can read flags: better in the "
-                   "environment or in the file.",
+           .help =
+               "A key that may do everything; more of them, and lesser ones, come from corral key. Other users of the "
+               "machine can read flags: better in the environment or in the file.",
            .applies = Applies::now,
-           .secret = true},
+           .secret = true,
+           .guarded = true},
     Option{.key = "allow_open",
            .group = Group::access,
            .field = &S::allow_open,
            .fallback = "false",
-           .help = "Listen beyond loopback without a key. Everybody who reaches the port can use the server."},
+           .help = "Listen beyond loopback without a key. Everybody who reaches the port can use the server.",
+           .guarded = true},
+    Option{.key = "allowed_origins",
+           .group = Group::access,
+           .field = &S::allowed_origins,
+           .fallback = "",
+           .value_name = "ORIGIN",
+           .help = "Web pages and apps that may use the server from a browser, beside its own: \"http://localhost:3000 "
+                   "app://obsidian.md vscode-webview://*\". Everybody else's are refused.",
+           .right = "origins with spaces between, such as http://localhost:3000 or app://obsidian.md",
+           .check = check_origins,
+           .several_words = true,
+           .applies = Applies::now,
+           .guarded = true},
+    Option{.key = "allowed_hosts",
+           .group = Group::access,
+           .field = &S::allowed_hosts,
+           .fallback = "",
+           .value_name = "NAME",
+           .help =
+               "Names that requests may call the server by, beside localhost: \"ai.example.org gpu-box.lan\". Beyond "
+               "loopback, addresses are always taken, and without such a list every name where a key is asked for.",
+           .right = "host names with spaces between, such as ai.example.org",
+           .check = check_hosts,
+           .several_words = true,
+           .applies = Applies::now,
+           .guarded = true},
     Option{.key = "max_body_bytes",
            .group = Group::access,
            .field = &S::max_body_bytes,
@@ -125,7 +167,8 @@ const std::array kOptions = {
            .fallback = "",
            .value_name = "DIR",
            .help = "Folder with GGUF files, searched with its sub-folders. May be given several times.",
-           .applies = Applies::now},
+           .applies = Applies::now,
+           .guarded = true},
     Option{.key = "hub_cache",
            .group = Group::models,
            .field = &S::hub_cache,
@@ -324,13 +367,16 @@ const std::array kOptions = {
            .help = "How long a stop waits for running requests before it cuts them.",
            .range = {0, kHour},
            .applies = Applies::now},
-    Option{.key = "runtime_dir",
-           .group = Group::process,
-           .field = &S::runtime_dir,
-           .fallback = "$XDG_RUNTIME_DIR/corral",
-           .value_name = "DIR",
-           .help = "Folder for the sockets between the server and its models. Keep it short: the path of a socket ends "
-                   "after 107 bytes."},
+    Option{
+        .key = "runtime_dir",
+        .group = Group::process,
+        .field = &S::runtime_dir,
+        .fallback = "$XDG_RUNTIME_DIR/corral",
+        .value_name = "DIR",
+        .help =
+            "Folder for the sockets between the server and its models, which nobody else may write to. Keep it short: "
+            "the path of a socket ends after 107 bytes.",
+        .guarded = true},
     Option{.key = "state_dir",
            .group = Group::process,
            .field = &S::state_dir,

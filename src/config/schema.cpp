@@ -56,6 +56,10 @@ struct Kind {
   void operator()(std::string ServeSettings::*) const {
     if (!option.choices.empty()) return one_of(option.choices);
     if (!option.several_words) return type("string");
+    if (!parse_number(option.fallback)) {
+      type("string", "array");
+      return items("string");
+    }
     type("integer", "string", "array");
     items("integer");
   }

@@ -31,6 +31,8 @@ struct ServeSettings {
   int port = 0;
   std::string api_key;  // empty: nobody is asked for one. Never to be printed
   bool allow_open = false;
+  std::string allowed_origins;  // of pages, with spaces between; see origins.h
+  std::string allowed_hosts;
   Bytes max_body_bytes;
   Bytes max_bodies_bytes;  // of all requests under way; 0: no limit
   int max_connections = 0;
@@ -76,12 +78,17 @@ struct ServeSettings {
   std::filesystem::path runtime_dir;
   std::filesystem::path state_dir;
 
+  bool has_key_file = false;  // there is a keys_file(), so somebody is asked for a key
+
   // By key, e.g. origins.at("port"). Holds every option.
   std::map<std::string, Origin, std::less<>> origins;
 
   std::filesystem::path log_dir() const { return state_dir / "log"; }
   // What was set while a server ran.
   std::filesystem::path set_values_file() const { return state_dir / "settings.json"; }
+  // Keys of clients, and when each was last used.
+  std::filesystem::path keys_file() const { return state_dir / "keys.json"; }
+  std::filesystem::path key_uses_file() const { return state_dir / "key-uses.json"; }
 };
 
 // What a command needs to reach a server.

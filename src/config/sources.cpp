@@ -82,12 +82,14 @@ Result<Given> find_value(const Option& option, const Sources& sources) {
 }
 
 Result<> check_bind(const ServeSettings& settings) {
-  if (is_loopback(settings.host) || !settings.api_key.empty() || settings.allow_open) return {};
-  return fail(errc::unsafe_bind,
-              fmt::format("{}: '{}' can be reached from other machines and no key is asked for; set CORRAL_API_KEY, or "
-                          "give --allow-open if everybody who reaches it may use it",
-                          settings.origins.at("host").where, settings.host),
-              "host");
+  const bool keyed = !settings.api_key.empty() || settings.has_key_file;
+  if (is_loopback(settings.host) || keyed || settings.allow_open) return {};
+  return fail(
+      errc::unsafe_bind,
+      fmt::format("{}: '{}' can be reached from other machines and no key is asked for; make one with corral "
+                  "key create, or set CORRAL_API_KEY, or give --allow-open if everybody who reaches it may use it",
+                  settings.origins.at("host").where, settings.host),
+      "host");
 }
 
 Result<ServeSettings> resolve(const Sources& sources) {
@@ -98,12 +100,13 @@ Result<ServeSettings> resolve(const Sources& sources) {
     if (auto done = assign(option, *given, sources.paths, settings); !done) return std::unexpected(done.error());
   }
   settings.ctx_size = std::max(settings.ctx_size, 0);  // -1 is another way to say auto
+  settings.has_key_file = sources.has_key_file;
   if (auto safe = check_bind(settings); !safe) return std::unexpected(safe.error());
   return settings;
 }
 
 Result<Sources> read_sources(const Inputs& inputs, UnknownKeys unknown, std::optional<Error>* broken) {
-  Sources sources{inputs, Paths::from(inputs.environment), {}, {}};
+  Sources sources{inputs, Paths::from(inputs.environment), {}, {}, false};
   const auto [path, missing] = config_file(inputs, sources.paths);
   auto file = read_file(path, sources.paths, missing, unknown);
   if (!file) return std::unexpected(file.error());
@@ -113,6 +116,8 @@ Result<Sources> read_sources(const Inputs& inputs, UnknownKeys unknown, std::opt
   const Option& option = *find_option("state_dir");
   const auto given = find_value(option, sources);
   if (auto done = assign(option, *given, sources.paths, place); !done) return std::unexpected(done.error());
+  std::error_code ignored;
+  sources.has_key_file = std::filesystem::exists(place.keys_file(), ignored);
   const auto text = read_state_file(place.set_values_file());
   const std::string name = sources.paths.shorten(place.set_values_file());
   auto set = text ? parse_set_values(text->value_or("{}"), name) : std::unexpected(text.error());

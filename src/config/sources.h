@@ -20,6 +20,7 @@ struct Sources {
   Paths paths;
   FileValues file;
   SetValues set;
+  bool has_key_file = false;  // in state_dir
 };
 
 struct ConfigFile {

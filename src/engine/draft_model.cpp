@@ -28,8 +28,8 @@ Result<> check_vocabulary(const Model& draft, const Model& target) {
     const std::string_view should = llama_vocab_get_text(target.vocab(), token);
     if (is == should) continue;
     return fail(errc::invalid_argument,
-                fmt::format("'{}' can't guess for '{}': in its vocabulary, token {} is '{}' instead of '{}'",
-                            draft.facts().path, target.facts().path, token, is, should),
+                fmt::format("'{}' can't guess for '{}': in its vocabulary, token {} is another text",
+                            draft.facts().path, target.facts().path, token),
                 kDraftOption);
   }
   return {};
@@ -52,6 +52,16 @@ LoadOptions draft_options(const LoadOptions& options, std::uint32_t n_ctx) {
   return draft;
 }
 
+Result<> check_draft(const Model& draft, const Model& target) {
+  if (!draft.memory_rules().guesses) {
+    return fail(
+        errc::unsupported,
+        fmt::format("'{}' can't guess: wrong guesses can't be taken out of its memory again", draft.facts().path),
+        kDraftOption);
+  }
+  return check_vocabulary(draft, target);
+}
+
 Result<std::shared_ptr<Model>> load_draft_model(const LoadOptions& options, const Model& target) {
   auto draft = Model::load(draft_options(options, options.n_ctx), {});
   if (!draft) {
@@ -59,13 +69,7 @@ Result<std::shared_ptr<Model>> load_draft_model(const LoadOptions& options, cons
     error.param = kDraftOption;
     return std::unexpected(std::move(error));
   }
-  if (!(*draft)->memory_rules().guesses) {
-    return fail(
-        errc::unsupported,
-        fmt::format("'{}' can't guess: wrong guesses can't be taken out of its memory again", (*draft)->facts().path),
-        kDraftOption);
-  }
-  if (auto checked = check_vocabulary(**draft, target); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_draft(**draft, target); !checked) return std::unexpected(checked.error());
   return draft;
 }
 

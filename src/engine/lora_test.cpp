@@ -98,6 +98,9 @@ TEST(Lora, WhatIsWrongNamesTheFileAndTheOption) {
   const std::string garbage = testing::TempDir() + "garbage-lora.gguf";
   std::ofstream(garbage) << "this is no adapter";
   EXPECT_EQ(error(garbage), errc::unsupported);
+  options.loras = {{garbage, 1}};
+  EXPECT_THAT(InferenceEngine::load(options).error().message, testing::Not(HasSubstr("'this'")))
+      << "bytes of a file in a message";
   options.path = model_path("tiny-qwen3");
   EXPECT_EQ(error(model_path("tiny-llama-lora")), errc::unsupported);  // another architecture
 }

@@ -209,11 +209,13 @@ Error with_needs(Error error, std::vector<MemoryNeed> needs, Have have) {
   return error;
 }
 
-// A model and its contexts, without the one that guesses for it. `n_ctx` becomes the tokens of a context.
+// A model and its contexts, without the one that guesses for it. `n_ctx` becomes the tokens of a context, `loaded` the
+// model, empty.
 Result<MemoryEstimate> estimate_model(const LoadOptions& options, std::uint32_t workers, std::uint32_t& n_ctx,
-                                      bool& may_guess) {
+                                      bool& may_guess, std::shared_ptr<Model>& loaded) {
   const auto model = Model::load_empty(options);
   if (!model) return std::unexpected(model.error());
+  loaded = *model;
   const auto params = context_params(**model, options, {});
   if (!params) return std::unexpected(params.error());
   n_ctx = params->n_ctx;
@@ -237,6 +239,8 @@ Result<MemoryEstimate> estimate_model(const LoadOptions& options, std::uint32_t 
   sum.estimate().devices.front().compute += row * rows * workers;
   for (const LoraAdapter& lora : options.loras) add_adapter((*model)->handle(), lora.path, sum);
   if (maps_file((*model)->handle(), options)) add_mapping(**model, sum.estimate());
+  // Last, since it takes memory.
+  if (auto fit = (*model)->check_adapters(options.loras); !fit) return std::unexpected(fit.error());
   return std::move(sum.estimate());
 }
 
@@ -264,14 +268,16 @@ Result<MemoryEstimate> estimate_memory(const LoadOptions& options) {
   const std::uint32_t workers = worker_count(options);
   std::uint32_t n_ctx = 0;
   bool may_guess = false;
-  auto estimate = estimate_model(options, workers, n_ctx, may_guess);
+  std::shared_ptr<Model> target, guesser;
+  auto estimate = estimate_model(options, workers, n_ctx, may_guess, target);
   if (!estimate || !may_guess || options.speculative.max_tokens == 0 || options.speculative.draft_path.empty())
     return estimate;
-  auto draft = estimate_model(draft_options(options, n_ctx), workers, n_ctx, may_guess);
+  auto draft = estimate_model(draft_options(options, n_ctx), workers, n_ctx, may_guess, guesser);
   if (!draft) {
     draft.error().param = kDraftOption;
     return draft;
   }
+  if (auto fits = check_draft(*guesser, *target); !fits) return std::unexpected(fits.error());
   add(*estimate, *draft);
   return estimate;
 }

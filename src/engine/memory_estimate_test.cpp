@@ -229,5 +229,27 @@ TEST(Estimate, ADraftModelCountsToo) {
   EXPECT_EQ(missing.error().param, "draft_model");
 }
 
+// So that a load that can't succeed is refused before others have to go for it.
+TEST(Estimate, RefusesWhatTheLoadWouldRefuse) {
+  LoadOptions with_lora = load_options("tiny-qwen3");
+  with_lora.loras = {{model_path("tiny-llama-lora"), 1}};  // another architecture
+  const auto lora = estimate_memory(with_lora);
+  ASSERT_FALSE(lora);
+  EXPECT_EQ(lora.error().code, errc::unsupported);
+  EXPECT_EQ(lora.error().param, "lora");
+  with_lora.loras = {{model_path("tiny-llama"), 1}};  // a model
+  EXPECT_EQ(estimate_memory(with_lora).error().param, "lora");
+  LoadOptions fitting = load_options("tiny-llama");
+  fitting.loras = {{model_path("tiny-llama-lora"), 1}};
+  EXPECT_TRUE(estimate_memory(fitting));
+
+  LoadOptions with_draft = load_options("tiny-llama");
+  with_draft.speculative.max_tokens = 8;
+  with_draft.speculative.draft_path = model_path("tiny-mamba");
+  const auto draft = estimate_memory(with_draft);
+  ASSERT_FALSE(draft);
+  EXPECT_EQ(draft.error().param, "draft_model");
+}
+
 }  // namespace
 }  // namespace corral::engine::test

@@ -58,6 +58,9 @@ class Model final : public TokenTable {
 
   // Of f16 cells; a guess for unusual architectures.
   std::uint64_t kv_bytes_per_token() const;
+  // Whether these adapters go with this model, which may be loaded empty. Takes their memory until the model goes.
+  // Errors: file_not_found, unsupported, out_of_memory; all name "lora".
+  Result<> check_adapters(const std::vector<LoraAdapter>& loras) { return add_adapters(loras); }
   // Adds the LoRA adapters of the load to a new context of this model.
   void apply_adapters(llama_context* context) const;
 

@@ -73,8 +73,11 @@ class ModelDrafter final : public Drafter {
 // The name of the option in errors.
 inline constexpr const char* kDraftOption = "draft_model";
 
+// Whether it can guess for the other; both may be loaded empty. Errors: invalid_argument where the vocabularies differ,
+// unsupported; all name "draft_model".
+Result<> check_draft(const Model& draft, const Model& target);
 // Loads `options.speculative.draft_path` for guessing what `target` says.
-// Errors: as InferenceEngine::load and invalid_argument where the vocabularies differ; all name "draft_model".
+// Errors: as InferenceEngine::load and check_draft().
 Result<std::shared_ptr<Model>> load_draft_model(const LoadOptions& options, const Model& target);
 
 // Most running sessions beside which a draft model guesses: it takes them one after another.

@@ -2,6 +2,7 @@
 // speak this one interface, so they stack.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "async/task.h"
@@ -11,11 +12,19 @@
 
 namespace corral::http {
 
+// Who asks, as far as a filter in front of the handlers has found out. Where there is none, everybody may do
+// everything.
+struct Caller {
+  std::uint32_t rights = ~0u;  // bits whose meaning is the filter's and the routes'; 0: nobody knows who it is
+  std::string key;             // identifies the key that was sent; empty: none was needed
+};
+
 struct Request {
   RequestHead head;
   Body body;
   RequestId id;      // nobody can guess it, unless the server takes the client's; sent back as X-Request-Id
   std::string peer;  // "127.0.0.1", or "unix" for a socket file
+  Caller caller = {};
 };
 
 struct Response {

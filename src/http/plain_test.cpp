@@ -91,6 +91,32 @@ TEST_F(RoutesTest, OtherMethodsAre405WithAllow) {
   EXPECT_EQ(ask("OPTIONS", "/load").head.status, 204u);
 }
 
+TEST_F(RoutesTest, CallersNeedOneOfTheRightsThatARouteNames) {
+  RouteTable guarded{
+      {{"GET", "/open", say("open")}, {"GET", "/shut", say("shut"), 6}, {"POST", "/shut", say("post"), 8}},
+      [](const Request&, unsigned status) { return Response::text(status, "text/plain", "no"); }};
+  const auto status = [&](std::uint32_t rights, std::string method, std::string target) {
+    Request request;
+    request.head.method = std::move(method);
+    request.head.target = std::move(target);
+    request.caller.rights = rights;
+    return async::run_blocking(loop, guarded.handle(std::move(request))).head.status;
+  };
+  EXPECT_EQ(status(0, "GET", "/open"), 200u);
+  for (const std::uint32_t rights : {2u, 4u, 6u, ~0u}) EXPECT_EQ(status(rights, "GET", "/shut"), 200u) << rights;
+  for (const std::uint32_t rights : {0u, 1u, 8u}) {
+    EXPECT_EQ(status(rights, "GET", "/shut"), 403u) << rights;
+    EXPECT_EQ(status(rights, "HEAD", "/shut"), 403u) << rights;
+  }
+  EXPECT_EQ(status(2, "POST", "/shut"), 403u);
+  EXPECT_EQ(status(2, "PUT", "/shut"), 405u);
+  for (const auto* method : {"GET", "PUT", "OPTIONS", "HEAD"}) {
+    EXPECT_EQ(status(0, method, "/nothing"), 403u) << "who has no rights learns of no paths";
+    if (method != std::string_view("GET"))
+      EXPECT_EQ(status(0, method, "/open"), method == std::string_view("HEAD") ? 200u : 403u);
+  }
+}
+
 TEST_F(RoutesTest, HeadAnswersAsGetWouldAndNever404OnAKnownPath) {
   const auto response = ask("HEAD", "/load");
   EXPECT_EQ(response.head.status, 405u);

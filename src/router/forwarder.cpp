@@ -222,6 +222,7 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
                     .kind = RequestKind::inference,
                     .model = request.model->name,
                     .path = request.path,
+                    .owner = request.owner,
                     .stream = request.stream};
   const auto active = std::make_shared<ActiveRequest>(requests_, executor, std::move(about), request.model->type);
   const auto id = request.id;

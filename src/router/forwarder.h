@@ -28,6 +28,7 @@ struct ForwardRequest {
   RequestId id;
   std::optional<Millis> ping_interval = {};  // of a stream that waits; 0: no pings; none: a second
   std::uint64_t context = 0;                 // tokens that its conversation must be able to have; 0: whatever there is
+  std::string owner = {};                    // see RequestView
 };
 
 class Forwarder {

@@ -69,11 +69,11 @@ std::vector<RequestView> RequestTable::list() const {
   return all;
 }
 
-std::size_t RequestTable::cancel(const RequestId& id) {
+std::size_t RequestTable::cancel(const RequestId& id, std::optional<std::string_view> owner) {
   std::size_t found = 0;
   const std::scoped_lock lock(mutex_);
   for (const auto& [number, request] : requests_) {
-    if (request->about_.id != id) continue;
+    if (request->about_.id != id || (owner && request->about_.owner != *owner)) continue;
     ++found;
     async::asio::post(request->executor_, [stop = request->stop_, call = request->on_stop_] {
       stop->set();

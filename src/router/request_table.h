@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "async/event.h"
@@ -45,6 +46,7 @@ struct RequestView {
   RequestKind kind = RequestKind::inference;
   ModelName model;
   std::string path;
+  std::string owner = {};  // identifies the key that it came with; empty: none was needed
   bool stream = false;
   bool running = false;  // has its model; else it waits for it
   Millis age{0};
@@ -113,8 +115,8 @@ class RequestTable {
   RequestTable(const Clock& clock, std::function<void(RequestEnd)> ended) : clock_(clock), ended_(std::move(ended)) {}
 
   std::vector<RequestView> list() const;  // oldest first
-  // Ends the requests of that id: how many there were.
-  std::size_t cancel(const RequestId& id);
+  // Ends the requests of that id, or of these only those of `owner`: how many there were.
+  std::size_t cancel(const RequestId& id, std::optional<std::string_view> owner = std::nullopt);
 
  private:
   friend class ActiveRequest;

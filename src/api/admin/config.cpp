@@ -1,6 +1,11 @@
 // The settings of the running server: GET /internal/config, GET /internal/config/defaults, POST /internal/set.
+#include <fmt/format.h>
+
+#include "api/rights.h"
 #include "api/routes.h"
+#include "config/errors.h"
 #include "config/flat_values.h"
+#include "config/llama_args.h"
 #include "json/value.h"
 #include "protocol/errors.h"
 #include "protocol/http_error.h"
@@ -49,6 +54,23 @@ async::Task<http::Response> defaults() {
   co_return answer(rows);
 }
 
+// Who may come in, and where files are, isn't for everybody who reaches an open server.
+Result<> check_rights(const http::Caller& caller, const config::SetValues& values) {
+  if (has(caller, kOwner)) return {};
+  for (const auto& [key, value] : values) {
+    const Option* const option = config::find_option(key);
+    if (option == nullptr || !option->guarded) continue;
+    return fail(
+        config::errc::needs_admin_key,
+        fmt::format(
+            "'{}' is changed over HTTP only with a key that has the scope admin: make one with corral key create "
+            "--scope admin, or write the setting into the configuration file, which is read again at once",
+            key),
+        key);
+  }
+  return {};
+}
+
 async::Task<http::Response> set(Context& context, http::Request request) {
   const auto body = co_await request.body.read_all(context.max_body_bytes);
   if (!body) co_return protocol::error_response(body.error());
@@ -62,6 +84,15 @@ async::Task<http::Response> set(Context& context, http::Request request) {
   }
   const auto values = config::flat_values(*object);
   if (!values) co_return protocol::error_response(values.error());
+  if (const auto may = check_rights(request.caller, *values); !may) co_return protocol::error_response(may.error());
+  if (const auto args = values->find("llamacpp_args"); args != values->end() && args->second.is_string()) {
+    // What is wrong with the flags themselves the settings say.
+    const auto named = config::parse_llama_args(std::string(args->second.get_string()));
+    if (named && context.files) {
+      const auto allowed = co_await context.files->check(request.caller, *named);
+      if (!allowed) co_return protocol::error_response(allowed.error());
+    }
+  }
   LiveSettings& settings = *context.settings;
   const auto rows = settings.set(*values);
   if (!rows) co_return protocol::error_response(rows.error());

@@ -113,13 +113,14 @@ class LoadEvents final : public http::BodySource {
 };
 
 // The load as one of the requests under way, which can be cancelled by their id.
-async::Task<Result<bool>> cancellable(Context& context, RequestId id, backends::ModelPtr model, bool streams,
-                                      async::Task<Result<bool>> load) {
+async::Task<Result<bool>> cancellable(Context& context, RequestId id, std::string owner, backends::ModelPtr model,
+                                      bool streams, async::Task<Result<bool>> load) {
   const auto executor = co_await async::asio::this_coro::executor;
   router::RequestView about{.id = std::move(id),
                             .kind = router::RequestKind::load,
                             .model = model->name,
                             .path = "/v1/load",
+                            .owner = std::move(owner),
                             .stream = streams};
   const router::ActiveRequest active(context.forwarder.requests(), executor, std::move(about), model->type);
   auto loading = active.unless_stopped(std::move(load));
@@ -155,11 +156,11 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   if (!spelling) co_return protocol::error_response(spelling.error());
   const auto model = co_await named_model(context, body);
   if (!model) co_return protocol::error_response(model.error());
-  auto options = option_wish_of(body);
+  auto options = co_await allowed_wish_of(context, request.caller, body);
   if (!options) co_return protocol::error_response(options.error());
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
-  auto task = cancellable(context, request.id, *model, flag(body, "stream"),
+  auto task = cancellable(context, request.id, request.caller.key, *model, flag(body, "stream"),
                           context.router.load(*model, std::move(*options), pin, flag(body, "save_options")));
   if (flag(body, "stream")) co_return co_await load_streamed(context, *model, std::move(task));
   const auto loaded = co_await std::move(task);
@@ -176,7 +177,7 @@ async::Task<http::Response> estimate(Context& context, http::Request request) {
   if (!spelling) co_return protocol::error_response(spelling.error());
   const auto model = co_await named_model(context, peek->root());
   if (!model) co_return protocol::error_response(model.error());
-  auto options = option_wish_of(peek->root());
+  auto options = co_await allowed_wish_of(context, request.caller, peek->root());
   if (!options) co_return protocol::error_response(options.error());
   const auto estimated = co_await context.router.estimate(*model, std::move(*options));
   if (!estimated) co_return protocol::error_response(estimated.error());

@@ -107,6 +107,10 @@ async::Task<http::Response> post(Context& context, http::Request request, std::s
   if (!peek) co_return protocol::error_response(peek.error());
   auto wanted = read_change(peek->root());
   if (!wanted) co_return protocol::error_response(wanted.error());
+  if (context.files) {
+    const auto allowed = co_await context.files->check(request.caller, wanted->wish.set);
+    if (!allowed) co_return protocol::error_response(allowed.error());
+  }
   co_return co_await change(context, std::move(id), std::move(*wanted));
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "api/errors.h"
+#include "api/rights.h"
 #include "api/routes.h"
 #include "json/writer.h"
 #include "protocol/http_error.h"
@@ -9,11 +10,17 @@
 namespace corral::api {
 namespace {
 
-async::Task<http::Response> list(Context& context) {
+// Others' requests are an admin's business.
+bool may_see(const http::Caller& caller, const router::RequestView& request) {
+  return has(caller, kAdmin) || request.owner == caller.key;
+}
+
+async::Task<http::Response> list(Context& context, http::Caller caller) {
   std::string body;
   json::Writer out(body);
   out.begin_object().key("requests").begin_array();
   for (const auto& request : context.forwarder.requests().list()) {
+    if (!may_see(caller, request)) continue;
     bool running = request.running;
     if (request.kind == router::RequestKind::load) {
       const auto progress = co_await context.router.progress(request.model);
@@ -28,8 +35,10 @@ async::Task<http::Response> list(Context& context) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> cancel(Context& context, std::string id) {
-  const auto found = context.forwarder.requests().cancel(RequestId(id));
+// Where one may end only one's own, others' aren't there.
+async::Task<http::Response> cancel(Context& context, http::Caller caller, std::string id) {
+  const auto owner = has(caller, kAdmin) ? std::nullopt : std::optional<std::string_view>(caller.key);
+  const auto found = context.forwarder.requests().cancel(RequestId(id), owner);
   if (found == 0) {
     const Error error(make_error_code(errc::request_not_found),
                       fmt::format("no request with the id '{}' is under way", id), "id");
@@ -44,9 +53,11 @@ async::Task<http::Response> cancel(Context& context, std::string id) {
 }  // namespace
 
 void add_requests(std::vector<http::Route>& routes, Context& context) {
-  add_core(routes, "GET", "requests", [&context](http::Request, http::PathParams) { return list(context); });
-  add_core(routes, "POST", "requests/{id}/cancel",
-           [&context](http::Request, http::PathParams params) { return cancel(context, std::move(params["id"])); });
+  add_core(routes, "GET", "requests",
+           [&context](http::Request request, http::PathParams) { return list(context, std::move(request.caller)); });
+  add_core(routes, "POST", "requests/{id}/cancel", [&context](http::Request request, http::PathParams params) {
+    return cancel(context, std::move(request.caller), std::move(params["id"]));
+  });
 }
 
 }  // namespace corral::api

@@ -73,7 +73,7 @@ async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, ht
   router::ForwardRequest forward{std::move(*model), std::string(endpoint.backend_path),
                                  std::move(*body),  streams,
                                  request.id,        peeked->ping_interval,
-                                 peeked->context};
+                                 peeked->context,   std::move(request.caller.key)};
   co_return co_await context.forwarder.forward(std::move(forward));
 }
 

@@ -12,6 +12,7 @@
 #include "cli/server_api.h"
 #include "cli/terminal.h"
 #include "cli/wire.h"
+#include "config/load.h"
 
 namespace CLI {
 class App;
@@ -26,6 +27,7 @@ struct Context {
   LineInput& input;
   const Clock& clock;
   const Hooks& hooks;
+  const config::Inputs& inputs;  // what was given, for commands that work on files of this machine
   bool json = false;
 };
 
@@ -37,6 +39,8 @@ struct Command {
   std::string_view summary;
   // Adds the command's own flags; the action reads them after parsing.
   Action (*declare)(CLI::App& app);
+  // Works on the files of a server, whether it runs or not: takes --state-dir instead of an address.
+  bool local = false;
 };
 
 // All commands that talk to a server, in the order of the help.
@@ -60,6 +64,7 @@ Action declare_pin(CLI::App& app);
 Action declare_unpin(CLI::App& app);
 Action declare_run(CLI::App& app);
 Action declare_config(CLI::App& app);
+Action declare_key(CLI::App& app);
 Action declare_version(CLI::App& app);
 
 }  // namespace corral::cli

@@ -19,6 +19,7 @@ std::span<const Command> commands() {
       Command{"unpin", "Let a pinned model go when its place is needed", declare_unpin},
       Command{"run", "Chat with a model, or have it answer one prompt", declare_run},
       Command{"config", "List the settings of the server, or change them", declare_config},
+      Command{"key", "Make keys for the server's clients, list or revoke them", declare_key, true},
       Command{"version", "Print the versions of the program and of the server", declare_version},
   };
   return kCommands;

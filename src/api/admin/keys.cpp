@@ -1,0 +1,75 @@
+// The keys of the server's clients: GET /internal/keys, POST /internal/keys (tells the new key, this one time),
+// DELETE /internal/keys/{id}. Only for an admin who has shown a key; the first one is made by `corral key create`.
+#include "api/load_body.h"
+#include "api/routes.h"
+#include "json/value.h"
+#include "protocol/http_error.h"
+
+namespace corral::api {
+namespace {
+
+using protocol::Field;
+
+constexpr Field kKeyFields[] = {
+    {.name = "name", .kinds = protocol::kString},
+    {.name = "scopes", .kinds = protocol::kArray, .required = true, .elements = protocol::kString},
+};
+
+const protocol::FieldTable& key_fields() {
+  static const protocol::FieldTable table(kKeyFields);
+  return table;
+}
+
+http::Response answer(const json::Object& body) { return http::Response::json(200, json::serialize(body)); }
+
+async::Task<http::Response> list(KeyStore& store) {
+  const auto keys = store.list();
+  if (!keys) co_return protocol::error_response(keys.error());
+  const auto uses = store.table()->uses();
+  json::Array rows;
+  for (const auto& key : keys->keys) {
+    auto row = config::to_json(key);
+    const auto used = uses.find(key.id);
+    row["last_used"] = used == uses.end() ? json::Value() : json::Value(used->second);
+    rows.push_back(std::move(row));
+  }
+  co_return answer({{"keys", std::move(rows)}});
+}
+
+async::Task<http::Response> create(Context& context, http::Request request) {
+  const auto peek = co_await checked_body(context, request, key_fields());
+  if (!peek) co_return protocol::error_response(peek.error());
+  const auto body = json::parse(peek->root().text());
+  if (!body) co_return protocol::error_response(body.error());
+  std::vector<std::string> names;
+  for (const auto& name : json::find(*body, "scopes")->get_array()) names.emplace_back(name.get_string());
+  const auto scopes = config::parse_scopes(names);
+  if (!scopes) co_return protocol::error_response(scopes.error());
+  const auto made =
+      context.keys->create(std::string(json::text_or(*body, "name", "")), *scopes, context.timers.wall_now());
+  if (!made) co_return protocol::error_response(made.error());
+  auto row = config::to_json(made->key);
+  row["key"] = made->text;
+  co_return answer(row);
+}
+
+async::Task<http::Response> revoke(KeyStore& store, std::string id) {
+  const auto revoked = store.revoke(id);
+  if (!revoked) co_return protocol::error_response(revoked.error());
+  co_return answer({{"status", "success"}, {"id", revoked->key.id}, {"keys_left", revoked->left}});
+}
+
+}  // namespace
+
+void add_keys(std::vector<http::Route>& routes, Context& context) {
+  routes.push_back(
+      {"GET", "/internal/keys", [&context](http::Request, http::PathParams) { return list(*context.keys); }});
+  routes.push_back({"POST", "/internal/keys", [&context](http::Request request, http::PathParams) {
+                      return create(context, std::move(request));
+                    }});
+  routes.push_back({"DELETE", "/internal/keys/{id}", [&context](http::Request, http::PathParams params) {
+                      return revoke(*context.keys, std::move(params["id"]));
+                    }});
+}
+
+}  // namespace corral::api

@@ -1,0 +1,20 @@
+#include "api/file_gate.h"
+
+#include "api/rights.h"
+
+namespace corral::api {
+
+async::Task<Result<>> FileGate::check(const http::Caller& caller, const config::LoadOptions& requested) {
+  auto named = backends::named_files(requested);
+  if (named.empty() || has(caller, kOwner)) co_return Result<>();
+  auto task = check_here(std::move(named));
+  co_return co_await async::run_on(home_, std::move(task));
+}
+
+async::Task<Result<>> FileGate::check_here(std::vector<backends::NamedFile> named) {
+  backends::Files files(home_, timers_, options_);  // nothing of what requests name is remembered
+  auto folders = folders_();
+  co_return co_await files.check_places(std::move(named), std::move(folders));
+}
+
+}  // namespace corral::api

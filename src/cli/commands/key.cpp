@@ -1,0 +1,132 @@
+// Keys of the server's clients. They are in a file of the server's own folder, and whoever may write that file may make
+// keys: no key is needed for it, it works before the server was ever started, and one that runs takes changes over at
+// once. Over HTTP there are /internal/keys, for which a key is needed.
+#include <memory>
+
+#include <CLI/App.hpp>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/table.h"
+#include "config/key_file.h"
+#include "config/serve_settings.h"
+#include "json/value.h"
+
+namespace corral::cli {
+namespace {
+
+Result<config::ServeSettings> places(const Context& context) {
+  config::ServeSettings settings;
+  auto folder = config::find_state_dir(context.inputs);
+  if (!folder) return std::unexpected(folder.error());
+  settings.state_dir = std::move(*folder);
+  return settings;
+}
+
+// "2026-03-01 17:04", in the time of this machine.
+std::string when(std::int64_t millis) {
+  if (millis <= 0) return "never";
+  const auto seconds = static_cast<std::time_t>(millis / 1000);
+  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(seconds));
+}
+
+struct Wanted {
+  std::string name;
+  std::vector<std::string> scopes = {"inference"};
+  std::string which;
+};
+
+Result<int> create(const Wanted& wanted, Context& context) {
+  const auto settings = places(context);
+  if (!settings) return std::unexpected(settings.error());
+  const auto scopes = config::parse_scopes(wanted.scopes);
+  if (!scopes) return std::unexpected(scopes.error());
+  const auto made =
+      config::create_key(settings->keys_file(), wanted.name, *scopes, epoch_millis(context.clock.wall_now()));
+  if (!made) return std::unexpected(made.error());
+  if (context.json) {
+    auto row = config::to_json(made->key);
+    row["key"] = made->text;
+    return print_json(context, json::serialize(row));
+  }
+  context.terminal.err << fmt::format("{} may do: {}. The key is told only now; from now on the server asks for one.\n",
+                                      made->key.id, config::text_of(made->key.scopes));
+  context.terminal.out << made->text << '\n';
+  return kExitOk;
+}
+
+Result<int> list(Context& context) {
+  const auto settings = places(context);
+  if (!settings) return std::unexpected(settings.error());
+  const auto keys = config::read_key_file(settings->keys_file());
+  if (!keys) return std::unexpected(keys.error());
+  const auto uses = config::read_key_uses(settings->key_uses_file());
+  const auto used = [&](const config::Key& key) {
+    const auto found = uses.find(key.id);
+    return found == uses.end() ? std::int64_t{0} : found->second;
+  };
+  const auto rows = keys->value_or(config::KeyList()).keys;
+  if (context.json) {
+    json::Array array;
+    for (const auto& key : rows) {
+      auto row = config::to_json(key);
+      row["last_used"] = used(key) > 0 ? json::Value(used(key)) : json::Value();
+      array.push_back(std::move(row));
+    }
+    return print_json(context, json::serialize(json::Object{{"keys", std::move(array)}}));
+  }
+  Table table({{"ID"}, {"NAME"}, {"SCOPES"}, {"CREATED"}, {"LAST USED"}});
+  for (const auto& key : rows) {
+    table.add({key.id, key.name, config::text_of(key.scopes), when(key.created), when(used(key))});
+  }
+  table.print(context.terminal);
+  return kExitOk;
+}
+
+Result<int> revoke(const Wanted& wanted, Context& context) {
+  const auto settings = places(context);
+  if (!settings) return std::unexpected(settings.error());
+  const auto revoked = config::revoke_key(settings->keys_file(), wanted.which);
+  if (!revoked) return std::unexpected(revoked.error());
+  if (context.json) {
+    const json::Object row{{"status", "success"}, {"id", revoked->key.id}, {"keys_left", revoked->left}};
+    return print_json(context, json::serialize(row));
+  }
+  context.terminal.out << printable(fmt::format("{} is good for nothing any more", revoked->key.id)) << '\n';
+  if (revoked->left == 0) {
+    context.terminal.err << fmt::format(
+        "no key is left, and the server still asks for one: create another, or remove {} and restart the server\n",
+        settings->keys_file().native());
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Action declare_key(CLI::App& app) {
+  const auto wanted = std::make_shared<Wanted>();
+  auto* creating = app.add_subcommand("create", "Make a key and print it, this one time");
+  creating->add_option("--name", wanted->name, "What it is for, shown in the list")->type_name("NAME");
+  creating
+      ->add_option("--scope", wanted->scopes,
+                   "inference: to use models; admin: to decide what the server does; repeatable [inference]")
+      ->type_name("SCOPE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->delimiter(',');
+  creating->fallthrough();
+  auto* listing = app.add_subcommand("list", "List the keys, without what makes them keys");
+  listing->fallthrough();
+  auto* revoking = app.add_subcommand("revoke", "Make a key worthless, at once");
+  revoking->add_option("KEY", wanted->which, "Its identifier, or its name")->required()->type_name("");
+  revoking->fallthrough();
+  app.require_subcommand(1);
+  return [wanted, creating, listing](Context& context) {
+    if (creating->parsed()) return create(*wanted, context);
+    return listing->parsed() ? list(context) : revoke(*wanted, context);
+  };
+}
+
+}  // namespace corral::cli
