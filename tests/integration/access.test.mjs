@@ -132,7 +132,7 @@ test("keys: made, used and revoked while the server runs", async () => {
       assert.ok(wrong.every((answer) => answer.status === 401));
     }
     assert.equal((await send(server, "GET", "/v1/health", { headers: { "x-api-key": "k".repeat(15_000) } })).status, 401);
-    const flood = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`x-api-key-${n}`, "k"]));
+    const flood = Object.fromEntries(Array.from({ length: 90 }, (_, n) => [`x-api-key-${n}`, "k"]));
     assert.equal((await send(server, "GET", "/v1/health", { headers: { ...flood, "x-api-key": admin } })).status, 200);
     assert.equal(statSync(join(server.state, "keys.json")).mtimeMs, before);
   } finally {
@@ -214,6 +214,7 @@ test("files: only from the folders of models, nothing of them is told, and what 
   for (const made of [inside, outside]) mkdirSync(made);
   copyFileSync(join(models, "tiny-llama.gguf"), join(inside, "tiny-llama.gguf"));
   copyFileSync(join(models, "tiny-qwen3.gguf"), join(inside, "tiny-qwen3.gguf"));
+  copyFileSync(join(models, "tiny-mamba.gguf"), join(inside, "tiny-mamba.gguf"));
   copyFileSync(join(models, "tiny-qwen3.gguf"), join(outside, "other.gguf"));
   writeFileSync(join(outside, "secret"), "ROOTpassword");
   writeFileSync(join(inside, "notes.txt"), "ROOTpassword");
@@ -247,13 +248,12 @@ test("files: only from the folders of models, nothing of them is told, and what 
 
     // Allowed, but impossible: found out before anybody has to go.
     for (const options of [
-      { draft_model: join(inside, "tiny-qwen3.gguf") },
+      { draft_model: join(inside, "tiny-mamba.gguf") },
       { lora: [join(inside, "tiny-qwen3.gguf")] },
       { cache_type_v: "q4_0", flash_attention: "off" },
       { ctx_size: 4, parallel: 8 },
     ]) {
       for (const model_name of ["tiny-llama", "tiny-qwen3"]) {
-        if (model_name === "tiny-qwen3" && options.draft_model) continue; // it may guess for itself
         const answer = await server.post("/v1/load", { model_name, ...options });
         assert.equal(answer.status, 400, JSON.stringify([options, answer.body]));
         await same(JSON.stringify(options));
