@@ -10,7 +10,6 @@
 #include <boost/asio/basic_signal_set.hpp>
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/access_filter.h"
