@@ -46,7 +46,8 @@ beforeEach(() => rmSync(state(), { recursive: true, force: true }));
 describe("pinning", () => {
   test("a load may pin, and health tells it", async () => {
     await start();
-    assert.deepEqual(await load("tiny-llama", { pinned: true }), { status: "success", model_name: "tiny-llama", checkpoint: join(models, "tiny-llama.gguf"), recipe: "llamacpp" });
+    const { status, model_name, checkpoint, recipe } = await load("tiny-llama", { pinned: true });
+    assert.deepEqual([status, model_name, checkpoint, recipe], ["success", "tiny-llama", join(models, "tiny-llama.gguf"), "llamacpp"]);
     assert.equal((await entry("tiny-llama")).pinned, true);
     const health = ok(await server.get("/api/v1/health"));
     assert.deepEqual([health.pinned_models.llm, health.pinned_models.embedding, health.max_models.llm], [1, 0, 1]);

@@ -22,6 +22,7 @@ std::string clock_text(std::int64_t epoch_millis) {
 std::string queue_text(const Health& health) {
   if (health.queue.empty()) return "nobody waits to be loaded";
   std::vector<std::string> names;
+  names.reserve(health.queue.size());
   for (const QueuedLoad& load : health.queue) {
     names.push_back(load.waiting_for.empty()
                         ? load.name
@@ -32,6 +33,7 @@ std::string queue_text(const Health& health) {
 
 std::string snapshot_text(const Health& health) {
   std::vector<std::string> names;
+  names.reserve(health.loaded.size() + health.loading.size());
   for (const LoadedModel& model : health.loaded) names.push_back(fmt::format("{} ({})", model.name, model.status));
   for (const LoadingModel& model : health.loading) {
     names.push_back(fmt::format("{} (loading {})", model.name, percent(model.progress)));
@@ -59,6 +61,7 @@ std::string load_text(const HouseEvent& event) {
 
 std::string limits_text(const Health& health) {
   std::vector<std::string> limits;
+  limits.reserve(health.max_models.size());
   for (const auto& [type, slots] : health.max_models) limits.push_back(fmt::format("{} {}", type, slots));
   return fmt::format("limits: {}", fmt::join(limits, ", "));
 }
