@@ -202,7 +202,7 @@ TEST_F(RouterTest, ServerThatDiesInUseLeavesAtOnceAndItsLeasesAreHarmless) {
   EXPECT_THAT(resident(), IsEmpty());
   auto gone = run(lease.until_gone());
   ASSERT_TRUE(gone.done());
-  EXPECT_EQ(gone.get(), "killed by signal 9 (SIGKILL)");
+  EXPECT_EQ(gone.get().how, "killed by signal 9 (SIGKILL)");
   auto next = have_lease("a");
   drop(std::move(lease));  // of the dead one
   EXPECT_EQ(report().servers.at(0).view.leases, 1u);
