@@ -3,6 +3,7 @@
 #include <set>
 #include <thread>
 
+#include "engine/sequences.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {
@@ -162,20 +163,29 @@ TEST(Batching, ThousandIdleSessionsLiveSideBySideAndGoOn) {
   options.max_sequences = 32;
   const auto service = load(options);
   const Reference reference("tiny-llama");
+  constexpr std::uint32_t kTokens = 40;  // worth parking
+  static_assert(kTokens > Sequences::kLeastParked);
   std::vector<SessionId> sessions;
   std::vector<std::vector<Token>> first(1000);
   for (std::uint32_t begin = 0; begin < 1000; begin += 50) {
     std::vector<StreamHandle> streams;
     for (std::uint32_t i = begin; i < begin + 50; ++i) {
-      sessions.push_back(session_with(*service, some_tokens(12, i)));
+      sessions.push_back(session_with(*service, some_tokens(kTokens, i)));
       streams.push_back(*service->generate_stream(sessions.back(), endless(2)));
     }
     for (std::uint32_t i = begin; i < begin + 50; ++i) first[i] = drain(streams[i - begin]).tokens;
   }
   EXPECT_EQ(service->stats().total().sessions, 1000u);
+  // The cells are for some tens of them, the ids for 255.
+  const auto of_state = [&](SessionState state) {
+    return std::ranges::count(service->sessions(), state, &SessionView::state);
+  };
+  EXPECT_GE(of_state(SessionState::parked), 700);
+  EXPECT_GE(service->stats().total().parked, 700u);
+  EXPECT_EQ(of_state(SessionState::parked) + of_state(SessionState::idle), 1000);
   for (const std::uint32_t i : {0u, 499u, 999u}) {
-    EXPECT_TRUE(
-        reference.is_greedy(some_tokens(12, i) + first[i], generate(*service, sessions[i], endless(4)).tokens, true))
+    EXPECT_TRUE(reference.is_greedy(some_tokens(kTokens, i) + first[i],
+                                    generate(*service, sessions[i], endless(4)).tokens, true))
         << i;
   }
 }

@@ -1,5 +1,6 @@
 #include "engine/errors.h"
 
+#include <chrono>
 #include <utility>
 
 #include <fmt/core.h>
@@ -8,6 +9,9 @@
 
 namespace corral::engine {
 namespace {
+
+// By then a place may be free.
+constexpr std::chrono::seconds kRetryAfter{1};
 
 Error with(Error error, std::any facts) {
   error.facts = std::move(facts);
@@ -34,15 +38,25 @@ Error session_busy(SessionId session) {
 }
 
 Error queue_full(QueueFull facts) {
-  return with(Error(errc::queue_full,
-                    fmt::format("{} generations are under way or waiting, as many as there may be", facts.limit)),
-              facts);
+  Error error(
+      errc::queue_full,
+      fmt::format("as many requests are under way or waiting as there may be (at most {}): try again", facts.limit));
+  error.retry_after = kRetryAfter;
+  return with(std::move(error), facts);
 }
 
 Error load_failed(errc cause, LoadFailed facts) {
   Error error(cause, fmt::format("can't load '{}': {}", facts.path, facts.cause), "path");
   error.facts = std::move(facts);
   return error;
+}
+
+Error worker_failed(const char* what) noexcept {
+  try {
+    return {errc::worker_failed, fmt::format("the generation was ended: {}", what)};
+  } catch (...) {
+    return {errc::worker_failed, std::string()};
+  }
 }
 
 const std::error_category& error_category() {
@@ -69,6 +83,7 @@ const std::error_category& error_category() {
       {"park_failed", ErrorKind::internal},
       {"park_damaged", ErrorKind::internal},
       {"backend_not_installed", ErrorKind::unprocessable},
+      {"worker_failed", ErrorKind::internal},
   };
   static const TableCategory category("engine", kRows);
   return category;

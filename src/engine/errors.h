@@ -32,6 +32,7 @@ enum class errc {
   park_failed,           // a file or the folder of parked KV can't be read or written (or the disk is full)
   park_damaged,          // a file of parked KV isn't what was written, or is of another version
   backend_not_installed,  // no device of the kind that was asked for
+  worker_failed,          // something unforeseen hit the worker (no memory in the midst of a pass); trying again may do
 };
 
 // Of context_full: tokens.
@@ -48,7 +49,7 @@ struct SessionNotFound {
 struct SessionBusy {
   SessionId id;
 };
-// Of queue_full: generations of one worker.
+// Of queue_full: generations of one worker, or requests for embeddings or scores.
 struct QueueFull {
   std::uint32_t limit = 0;  // so many may run and wait together
 };
@@ -64,6 +65,8 @@ Error session_not_found(SessionId session);
 Error session_busy(SessionId session);
 Error queue_full(QueueFull facts);
 Error load_failed(errc cause, LoadFailed facts);
+// For barriers on threads: never throws. Where there is no memory for a text there is none.
+Error worker_failed(const char* what) noexcept;
 
 }  // namespace corral::engine
 

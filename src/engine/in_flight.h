@@ -24,28 +24,43 @@ class InFlight {
     Ticket(Ticket&&) noexcept = default;
     Ticket& operator=(Ticket&& other) noexcept {
       std::swap(state_, other.state_);
+      std::swap(weight_, other.weight_);
       return *this;
     }
     ~Ticket() { release(); }
 
     void release() {
-      if (const auto state = std::exchange(state_, nullptr)) state->leave();
+      if (const auto state = std::exchange(state_, nullptr)) state->leave(weight_);
     }
 
    private:
     friend class InFlight;
-    explicit Ticket(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    Ticket(std::shared_ptr<State> state, std::uint64_t weight) : state_(std::move(state)), weight_(weight) {}
     std::shared_ptr<State> state_;
+    std::uint64_t weight_ = 0;
   };
 
   enum class Refusal { full, closed };
 
-  std::expected<Ticket, Refusal> enter(std::uint32_t limit = 0xFFFFFFFF) {
+  // So many may be under way, and so much of whatever weighs them: one that comes while there is less is let in,
+  // however much it weighs.
+  struct Limits {
+    std::uint32_t count = 0xFFFFFFFF;
+    std::uint64_t weight = ~std::uint64_t{0};
+  };
+  std::expected<Ticket, Refusal> enter(Limits limits, std::uint64_t weight) {
     const std::scoped_lock lock(state_->mutex);
     if (state_->closed) return std::unexpected(Refusal::closed);
-    if (state_->count >= limit) return std::unexpected(Refusal::full);
+    if (state_->count >= limits.count || state_->weight >= limits.weight) return std::unexpected(Refusal::full);
     ++state_->count;
-    return Ticket(state_);
+    state_->weight += weight;
+    return Ticket(state_, weight);
+  }
+  std::expected<Ticket, Refusal> enter(std::uint32_t limit = 0xFFFFFFFF) { return enter({.count = limit}, 0); }
+  // Of all that are under way.
+  std::uint64_t weight() const {
+    const std::scoped_lock lock(state_->mutex);
+    return state_->weight;
   }
   std::uint32_t count() const {
     const std::scoped_lock lock(state_->mutex);
@@ -68,9 +83,10 @@ class InFlight {
 
  private:
   struct State {
-    void leave() {
+    void leave(std::uint64_t weighed) {
       {
         const std::scoped_lock lock(mutex);
+        weight -= weighed;
         if (--count > 0) return;
       }
       left.notify_all();
@@ -79,6 +95,7 @@ class InFlight {
     std::mutex mutex;  // guards all below
     std::condition_variable left;
     std::uint32_t count = 0;
+    std::uint64_t weight = 0;
     bool closed = false;
   };
   const std::shared_ptr<State> state_ = std::make_shared<State>();

@@ -127,13 +127,13 @@ Result<SessionId> InferenceEngine::Impl::create_session(std::uint32_t worker, co
 Result<> InferenceEngine::Impl::append(const Entry& entry, std::vector<Token> tokens) {
   if (tokens.empty()) return {};
   SessionShared& shared = *entry.shared;
-  const auto count = static_cast<std::uint32_t>(tokens.size());
-  const std::uint32_t before = shared.tokens.fetch_add(count);
-  if (std::uint64_t{before} + tokens.size() >= shared.n_ctx) {
-    shared.tokens -= count;
-    return std::unexpected(
-        context_full({.needed = std::uint64_t{before} + tokens.size() + 1, .n_past = before, .n_ctx = shared.n_ctx}));
-  }
+  // Counted only if they fit: a generation that runs ends where the count says that the context is full.
+  std::uint32_t before = shared.tokens;
+  do {
+    const std::uint64_t after = std::uint64_t{before} + tokens.size();
+    if (after >= shared.n_ctx)
+      return std::unexpected(context_full({.needed = after + 1, .n_past = before, .n_ctx = shared.n_ctx}));
+  } while (!shared.tokens.compare_exchange_weak(before, before + static_cast<std::uint32_t>(tokens.size())));
   if (workers[entry.worker]->box()->post(AppendTokens{shared.id, std::move(tokens)})) return {};
   return going_away();
 }
@@ -167,7 +167,7 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
     --shared.generations;
     return std::unexpected(session_busy(session));
   }
-  const std::uint32_t most = impl_->options.max_sequences + impl_->options.max_queue;
+  const std::uint32_t most = impl_->options.most_under_way();
   auto ticket = worker.in_flight().enter(most);
   const auto give_up = [&](std::unexpected<Error> error) {
     --shared.generations;

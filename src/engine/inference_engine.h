@@ -117,7 +117,9 @@ class InferenceEngine {
   std::vector<SessionView> sessions() const;
 
   // One vector per input, of length 1 where normalize. Inputs are token lists (tokenize with add_special).
-  // Errors: unsupported (not an embedding model), input_too_long, invalid_argument (none, an empty one, bad token).
+  // Requests take turns, whatever the number of their inputs. Errors: unsupported (not an embedding model),
+  // input_too_long, invalid_argument (none, an empty one, bad token), queue_full (LoadOptions::max_queue requests wait,
+  // or some millions of tokens), worker_shutdown.
   Result<PooledHandle> embed(std::vector<std::vector<Token>> inputs, bool normalize = true);
   // One relevance score per document, as the model gives it (no sigmoid). Errors: as embed, tokenize_failed.
   Result<PooledHandle> rerank(std::string_view query, std::span<const std::string> documents);
@@ -134,6 +136,8 @@ class InferenceEngine {
  private:
   class Impl;
   explicit InferenceEngine(std::unique_ptr<Impl> impl);
+  static Result<std::unique_ptr<InferenceEngine>> load_all(LoadOptions options, Progress progress,
+                                                           std::shared_ptr<SessionIds> ids);
   // The session with the tokens in it; where they don't fit the session ends.
   Result<SessionId> filled(SessionId session, std::span<const Token> tokens);
   std::unique_ptr<Impl> impl_;

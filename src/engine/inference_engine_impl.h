@@ -67,7 +67,6 @@ class InferenceEngine::Impl {
   std::unordered_map<std::uint64_t, Entry> sessions;
   std::uint32_t next_worker = 0;
   Placement placement;
-  std::uint32_t next_pooler = 0;
 };
 
 }  // namespace corral::engine

@@ -1,5 +1,7 @@
 // From options to running workers.
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include <fmt/core.h>
@@ -8,6 +10,7 @@
 #include "engine/backends.h"
 #include "engine/context.h"
 #include "engine/context_params.h"
+#include "engine/errors.h"
 #include "engine/inference_engine.h"
 #include "engine/inference_engine_impl.h"
 #include "engine/memory_estimate.h"
@@ -217,6 +220,18 @@ Result<> InferenceEngine::check(const LoadOptions& options) {
 
 Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions options, Progress progress,
                                                                std::shared_ptr<SessionIds> ids) {
+  const std::string path = options.path;
+  try {
+    return load_all(std::move(options), std::move(progress), std::move(ids));
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(load_failed(errc::out_of_memory, {path, "there is no memory left"}));
+  } catch (const std::exception& failure) {  // no thread to be had, for one
+    return std::unexpected(load_failed(errc::load_failed, {path, failure.what()}));
+  }
+}
+
+Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(LoadOptions options, Progress progress,
+                                                                   std::shared_ptr<SessionIds> ids) {
   if (auto checked = check(options); !checked) return std::unexpected(checked.error());
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
   auto model = Model::load(options, progress);

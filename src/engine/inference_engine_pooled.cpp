@@ -1,4 +1,5 @@
 // Embeddings and reranking: check the inputs, hand them to a pooling worker.
+#include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
@@ -7,6 +8,9 @@
 
 namespace corral::engine {
 namespace {
+
+// Tokens of requests that wait, from which on nobody is let in any more: 4 bytes each, and minutes of work.
+constexpr std::uint64_t kMostTokens = 4'000'000;
 
 // `name`: what they are called in errors.
 Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs, const std::string& name) {
@@ -37,14 +41,15 @@ Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> in
 Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
   if (auto checked = check_inputs(*model, job.inputs, job.scores ? "documents" : "input"); !checked)
     return std::unexpected(checked.error());
-  PoolingWorker* pooler = nullptr;
-  {
-    const std::scoped_lock lock(mutex);
-    pooler = poolers[next_pooler].get();
-    next_pooler = (next_pooler + 1) % static_cast<std::uint32_t>(poolers.size());
-  }
-  auto ticket = pooler->in_flight().enter();
-  if (!ticket) return going_away();
+  // Where there is least to do.
+  const auto tokens_waiting = [](const auto& pooler) { return pooler->in_flight().weight(); };
+  PoolingWorker* const pooler = std::ranges::min_element(poolers, {}, tokens_waiting)->get();
+  std::uint64_t tokens = 0;
+  for (const auto& input : job.inputs) tokens += input.size();
+  const std::uint32_t most = options.most_under_way();
+  auto ticket = pooler->in_flight().enter({.count = most, .weight = kMostTokens}, tokens);
+  if (!ticket && ticket.error() == InFlight::Refusal::closed) return going_away();
+  if (!ticket) return std::unexpected(queue_full({most}));
   auto state = std::make_shared<PooledState>(std::move(job), std::move(*ticket));
   if (!pooler->box().post(state)) return going_away();
   return PooledHandle(std::move(state));

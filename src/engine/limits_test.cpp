@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "engine/context.h"
 #include "engine/sampler.h"
+#include "engine/test_held_worker.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {
@@ -56,11 +57,17 @@ TEST(Limits, CancelInPrefillAndGoOn) {
   options.n_batch = 16;
   const auto service = load(options);
   const SessionId session = session_with(*service, some_tokens(1900));
+  HeldWorker held(*service, [session](const Views& views) { return view_of(views, session).cached_tokens >= 64; });
   auto stream = *service->generate_stream(session, endless(10));
+  const SessionView begun = view_of(held.views(), session);
+  EXPECT_EQ(begun.state, SessionState::prefill);
+  EXPECT_LT(begun.cached_tokens, 1900u) << "in the middle of the prompt";
   EXPECT_TRUE(service->cancel_generate(session));
+  held.let_go();
   const Answer cancelled = drain(stream);
   EXPECT_EQ(cancelled.finish.reason, StopReason::cancelled);
   EXPECT_TRUE(cancelled.tokens.empty());
+  EXPECT_LT(service->stats().total().prompt_tokens, 1900u);
   EXPECT_TRUE(
       Reference("tiny-llama").is_greedy(some_tokens(1900), generate(*service, session, endless(10)).tokens, true));
 }
@@ -201,6 +208,33 @@ TEST(Text, TokenizeAndDetokenizeAreInverse) {
   for (const std::string text : {"", "plain", "Grüße 你好 🐎", "  spaces\n\ttabs  ", "nul \x01 byte"}) {
     EXPECT_EQ(service->detokenize(*service->tokenize(text, false, false)), text);
   }
+}
+
+// What is appended while a generation runs takes its part of the context.
+TEST(Limits, AppendInFlightCannotPushASessionBeyondItsContext) {
+  const auto service = load(load_options("tiny-llama"));
+  const SessionId session = *service->create_session({.n_ctx = 100});
+  ASSERT_TRUE(service->append_input(session, some_tokens(40)));
+  HeldWorker held(*service, [session](const Views& views) { return view_of(views, session).generated >= 4; });
+  auto stream = *service->generate_stream(session, endless(1000));
+  held.views();
+  ASSERT_TRUE(service->append_input(session, some_tokens(50, 2)));
+  EXPECT_EQ(service->append_input(session, some_tokens(50, 2)).error().code, errc::context_full);
+  held.let_go();
+  const Answer answer = drain(stream);
+  EXPECT_EQ(answer.finish.reason, StopReason::context_full);
+  EXPECT_EQ(answer.finish.usage.completion_tokens, 10u);
+  ASSERT_TRUE(answer.finish.error);
+  EXPECT_EQ(answer.finish.error->fact<ContextFull>()->n_past, 100u);
+  EXPECT_EQ(view_of(service->sessions(), session).tokens, 100u);
+}
+
+TEST(Limits, AQueueWithoutALimitTakesGenerations) {
+  LoadOptions options = load_options("tiny-llama");
+  options.max_queue = 0xFFFFFFFF;
+  EXPECT_EQ(options.most_under_way(), 0xFFFFFFFF);
+  const auto service = load(options);
+  EXPECT_EQ(generate(*service, session_with(*service, some_tokens(10)), endless(3)).tokens.size(), 3u);
 }
 
 // Building a grammar costs far more than a refusal: a flood of requests must not get that far.

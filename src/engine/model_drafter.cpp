@@ -162,10 +162,12 @@ ModelDrafter::Followed& ModelDrafter::follow(SessionId session) {
     return followed_.front();
   }
   if (free_ids_.empty()) forget(followed_.back().session);
-  const std::int32_t sequence = free_ids_.back();
+  followed_.push_front({.session = session,
+                        .sequence = free_ids_.back(),
+                        .tokens = {},
+                        .guesses = {},
+                        .rate = Rate(kFirstRate, kWeight)});
   free_ids_.pop_back();
-  followed_.push_front(
-      {.session = session, .sequence = sequence, .tokens = {}, .guesses = {}, .rate = Rate(kFirstRate, kWeight)});
   return followed_.front();
 }
 

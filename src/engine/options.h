@@ -71,7 +71,7 @@ struct LoadOptions {
   std::uint32_t first_ctx = kFirstContext;
   std::uint32_t n_batch = 0;          // tokens per forward pass; 0: 512, for embedding models min(n_ctx, 2048)
   std::uint32_t max_sequences = 16;   // sessions of one worker that can decode at the same time
-  std::uint32_t max_queue = 1024;     // generations of one worker that may wait for their turn
+  std::uint32_t max_queue = 1024;     // generations (or embeddings, scores) of one worker that may wait for their turn
   std::uint32_t stream_tokens = 256;  // unread tokens at which a stream's session pauses
   // Tokens of ended sessions that are kept for later ones with the same beginning, at most n_ctx / 2. 0: nothing is
   // shared, also not between living sessions, and nothing is parked.
@@ -106,6 +106,11 @@ struct LoadOptions {
   bool repack = true;                // a second, faster weight layout where the CPU has one
   std::string cache_type_k = "f16";  // "f32", "f16", "bf16", "q8_0", "q4_0", ...
   std::string cache_type_v = "f16";
+
+  // Generations of one worker, or requests to one of an embedding model, that run and wait together.
+  std::uint32_t most_under_way() const {
+    return max_queue > 0xFFFFFFFF - max_sequences ? 0xFFFFFFFF : max_sequences + max_queue;
+  }
 };
 
 struct SessionOptions {

@@ -13,33 +13,52 @@ std::uint64_t memory_bytes(const Parked& parked) { return parked.bytes.size() + 
 
 }  // namespace
 
+template <typename Call>
+auto ParkedStore::guarded(Call call) {
+  const std::scoped_lock lock(mutex_);
+  try {
+    return call();
+  } catch (...) {
+    forget_all();
+    throw;
+  }
+}
+
+void ParkedStore::forget_all() noexcept {
+  entries_.clear();
+  index_.clear();
+  memory_ = 0;
+}
+
 bool ParkedStore::put(Parked parked) {
   if (parked.tokens.empty() || memory_bytes(parked) > options_.memory_bytes) return false;
   auto shared = std::make_shared<const Parked>(std::move(parked));
   Freed freed;
-  const std::scoped_lock lock(mutex_);
-  if (const auto id = admit(shared->tokens, now(), freed)) {
-    if (Entry& entry = entries_.at(*id); entry.parked == nullptr) remember(entry, std::move(shared), freed);
-  }
-  return true;
+  return guarded([&] {
+    if (const auto id = admit(shared->tokens, now(), freed)) {
+      if (Entry& entry = entries_.at(*id); entry.parked == nullptr) remember(entry, std::move(shared), freed);
+    }
+    return true;
+  });
 }
 
 std::optional<ParkedStore::Id> ParkedStore::put_own(Parked parked, Id former) {
   if (parked.tokens.empty() || memory_bytes(parked) > options_.memory_bytes) return std::nullopt;
   auto shared = std::make_shared<const Parked>(std::move(parked));
   Freed freed;
-  const std::scoped_lock lock(mutex_);
-  if (const auto found = entries_.find(former); found != entries_.end()) {
-    const auto& kept = found->second.parked->tokens;
-    const bool covers = common_prefix(kept, shared->tokens) == shared->tokens.size();
-    if (covers && (!options_.whole_only || kept.size() == shared->tokens.size())) return former;
-    drop(former, freed);
-  }
-  const Id id = ++last_id_;
-  Entry& entry = entries_[id];
-  entry.own = true;
-  remember(entry, std::move(shared), freed);
-  return id;
+  return guarded([&]() -> std::optional<Id> {
+    if (const auto found = entries_.find(former); found != entries_.end()) {
+      const auto& kept = found->second.parked->tokens;
+      const bool covers = common_prefix(kept, shared->tokens) == shared->tokens.size();
+      if (covers && (!options_.whole_only || kept.size() == shared->tokens.size())) return former;
+      drop(former, freed);
+    }
+    const Id id = ++last_id_;
+    Entry& entry = entries_[id];
+    entry.own = true;
+    remember(entry, std::move(shared), freed);
+    return id;
+  });
 }
 
 std::optional<ParkedStore::Hit> ParkedStore::own(Id id, std::span<const Token> wanted) {
@@ -103,31 +122,31 @@ std::optional<ParkedStore::Hit> ParkedStore::best(std::span<const Token> wanted,
 std::optional<ParkedStore::Hit> ParkedStore::take_over(const RadixIndex::Match& match, Result<Parked> read,
                                                        std::span<const Token> wanted) {
   Freed freed;
-  const std::scoped_lock lock(mutex_);
-  // Another process may have put other tokens with the same hash there.
-  if (!read || common_prefix(read->tokens, wanted) < match.length) {
-    file_gone(match.owner);
-    return std::nullopt;
-  }
-  auto parked = std::make_shared<const Parked>(std::move(*read));
-  const auto found = entries_.find(match.owner);
-  if (found != entries_.end() && found->second.parked == nullptr && memory_bytes(*parked) <= options_.memory_bytes)
-    remember(found->second, parked, freed);
-  ++counts_.hits;
-  ++counts_.loads;
-  return Hit{match.owner, match.length, std::move(parked)};
+  return guarded([&]() -> std::optional<Hit> {
+    // Another process may have put other tokens with the same hash there.
+    if (!read || common_prefix(read->tokens, wanted) < match.length) {
+      file_gone(match.owner);
+      return std::nullopt;
+    }
+    auto parked = std::make_shared<const Parked>(std::move(*read));
+    const auto found = entries_.find(match.owner);
+    if (found != entries_.end() && found->second.parked == nullptr && memory_bytes(*parked) <= options_.memory_bytes)
+      remember(found->second, parked, freed);
+    ++counts_.hits;
+    ++counts_.loads;
+    return Hit{match.owner, match.length, std::move(parked)};
+  });
 }
 
 void ParkedStore::erase(Id id) {
   std::filesystem::path file;
   Freed freed;
-  {
-    const std::scoped_lock lock(mutex_);
+  guarded([&] {
     const auto found = entries_.find(id);
     if (found == entries_.end()) return;
     file = std::exchange(found->second.file, {});
     drop(id, freed);
-  }
+  });
   std::error_code ignored;
   if (!file.empty()) std::filesystem::remove(file, ignored);
 }

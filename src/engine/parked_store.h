@@ -52,6 +52,8 @@ class ParkedStore {
 
   // Keeps the entry; those that are a beginning of it go, and if it is a beginning of another that one stays instead.
   // False if it has no tokens or is larger than all the memory there is.
+  // Where the system has no memory for what is done with an entry, this and the others below throw as if nothing were
+  // kept any more, and so it is: half a change is none, and the memory is needed elsewhere. Files stay.
   bool put(Parked parked);
 
   // There is an entry for these tokens; also a longer one, unless whole_only.
@@ -113,6 +115,11 @@ class ParkedStore {
   std::optional<Hit> take_over(const RadixIndex::Match& match, Result<Parked> read, std::span<const Token> wanted);
   Result<std::vector<Candidate>> candidates(Saved& saved);
   Result<> write(const Candidate& candidate);
+
+  // Calls it with the mutex held. If it throws, all entries are forgotten.
+  template <typename Call>
+  auto guarded(Call call);
+  void forget_all() noexcept;
 
   // With the mutex held.
   std::optional<RadixIndex::Match> choose(std::span<const Token> wanted, std::uint32_t least) const;

@@ -1,5 +1,7 @@
 #include <atomic>
 #include <cmath>
+#include <semaphore>
+#include <stdexcept>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -154,9 +156,10 @@ class PoolingPasses : public ::testing::Test {
     worker_ = std::make_unique<PoolingWorker>(model, *make(), make, box);
   }
   // A request of one input.
-  PooledHandle ask(std::vector<Token> input) {
+  PooledHandle ask(std::vector<Token> input) { return ask_all({std::move(input)}); }
+  PooledHandle ask_all(std::vector<std::vector<Token>> inputs) {
     const auto state =
-        std::make_shared<PooledState>(PooledState::Job{.inputs = {std::move(input)}}, *worker_->in_flight().enter());
+        std::make_shared<PooledState>(PooledState::Job{.inputs = std::move(inputs)}, *worker_->in_flight().enter());
     EXPECT_TRUE(worker_->box().post(state));
     return PooledHandle(state);
   }
@@ -220,6 +223,70 @@ TEST_F(PoolingPasses, OnlyTheInputToBlameFails) {
   EXPECT_TRUE(other.get());
   EXPECT_EQ(ask({kPoison}).get().error().code, errc::decode_failed) << "alone as well";
   EXPECT_TRUE(ask(some_tokens(10, 3)).get());
+}
+
+// Each with more than a pass takes.
+TEST_F(PoolingPasses, ManyInputsOfOneDoNotHoldUpTheOneOfAnother) {
+  constexpr Token kMark = 1000;
+  int passes = 0, of_the_other = 0;
+  const ComputeHook hook([&](std::span<const Token> tokens) -> std::optional<ggml_status> {
+    ++passes;
+    if (std::ranges::find(tokens, kMark) != tokens.end()) of_the_other = passes;
+    return std::nullopt;
+  });
+  auto many = ask_all(std::vector(300, some_tokens(30, 1))), other = ask(std::vector<Token>(70, kMark));
+  worker_->start();
+  EXPECT_TRUE(other.get());
+  EXPECT_EQ(of_the_other, 2);
+  ASSERT_TRUE(many.get());
+  EXPECT_EQ(passes, 76);
+}
+
+// What libllama throws fails the requests of the pass and nobody else's, and the worker goes on in a new context.
+TEST_F(PoolingPasses, AnExceptionFailsThePassAlone) {
+  int passes = 0;
+  const ComputeHook hook([&](auto) -> std::optional<ggml_status> {
+    if (passes++ == 0) throw std::runtime_error("no compute buffer");
+    return std::nullopt;
+  });
+  auto first = ask(some_tokens(40, 1)), second = ask(some_tokens(40, 2));
+  worker_->start();
+  const auto failed = first.get();
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, errc::worker_failed);
+  EXPECT_THAT(failed.error().message, ::testing::HasSubstr("no compute buffer"));
+  EXPECT_TRUE(second.get());
+  EXPECT_TRUE(ask(some_tokens(10, 3)).get());
+  EXPECT_EQ(stats().fresh_starts, 1u);
+}
+
+TEST(Embed, AFullQueueRefuses) {
+  LoadOptions options = load_options("tiny-embed");
+  options.max_sequences = 2;
+  options.max_queue = 1;
+  const auto service = load(options);
+  std::binary_semaphore computing(0), go_on(0);
+  std::vector<PooledHandle> handles;
+  {
+    std::atomic<bool> first = true;
+    const ComputeHook hook([&](auto) -> std::optional<ggml_status> {
+      if (first.exchange(false)) {
+        computing.release();
+        go_on.acquire();
+      }
+      return std::nullopt;
+    });
+    for (std::uint32_t i = 0; i < 3; ++i) handles.push_back(*service->embed({some_tokens(10, i)}));
+    computing.acquire();
+    const auto refused = service->embed({some_tokens(10, 9)});
+    EXPECT_EQ(refused.error().code, errc::queue_full);
+    EXPECT_TRUE(refused.error().retry_after);
+    ASSERT_NE(refused.error().fact<QueueFull>(), nullptr);
+    EXPECT_EQ(refused.error().fact<QueueFull>()->limit, 3u);
+    go_on.release();
+    for (PooledHandle& handle : handles) EXPECT_TRUE(handle.get());
+  }
+  EXPECT_TRUE(service->embed({some_tokens(10, 9)})->get()) << "a place is free again";
 }
 
 TEST(Rerank, ScoresEachDocument) {

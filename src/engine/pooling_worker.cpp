@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <iterator>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "engine/errors.h"
@@ -38,12 +39,40 @@ void PoolingWorker::run() {
     take(commands);
     commands.clear();
     if (!open) break;
-    idle = !compute_pass();
+    idle = !step();
     const std::scoped_lock lock(stats_mutex_);
     published_ = counters_;
   }
-  for (const Input& input : waiting_) input.job->set_failed(Error(errc::worker_shutdown, "the model was unloaded"));
+  fail_all(Error(errc::worker_shutdown, "the model was unloaded"));
+}
+
+void PoolingWorker::fail_all(const Error& error) {
+  for (const Request& request : waiting_) request.job->set_failed(error);
   waiting_.clear();
+}
+
+bool PoolingWorker::step() noexcept {
+  try {
+    return compute_pass();
+  } catch (const std::exception& failure) {
+    recover(failure.what());
+  } catch (...) {
+    recover("an unknown exception");
+  }
+  return true;
+}
+
+// The context may be broken for good. Where it isn't known whose inputs are to blame it is everybody's turn to fail.
+void PoolingWorker::recover(const char* what) noexcept {
+  ++counters_.fresh_starts;
+  box_->end_pass();
+  context_.reset();
+  for (const Input& input : pass_) input.job->set_failed(worker_failed(what));
+  if (pass_.empty()) {
+    for (const Request& request : waiting_) request.job->set_failed(worker_failed(what));
+    waiting_.clear();
+  }
+  pass_.clear();
 }
 
 void PoolingWorker::take(std::vector<PoolingCommand>& commands) {
@@ -58,7 +87,11 @@ void PoolingWorker::take(std::vector<PoolingCommand>& commands) {
       continue;
     }
     const auto& job = std::get<std::shared_ptr<PooledState>>(command);
-    for (std::size_t i = 0; i < job->job().inputs.size(); ++i) waiting_.push_back({job, i});
+    try {
+      waiting_.push_back({.job = job});
+    } catch (const std::bad_alloc& failure) {
+      job->set_failed(worker_failed(failure.what()));
+    }
   }
 }
 
@@ -73,8 +106,7 @@ bool PoolingWorker::ensure_context() {
   if (context_) return true;
   auto made = make_();
   if (!made) {
-    for (const Input& input : waiting_) input.job->set_failed(made.error());
-    waiting_.clear();
+    fail_all(made.error());
     return false;
   }
   context_ = std::move(*made);
@@ -83,37 +115,56 @@ bool PoolingWorker::ensure_context() {
   return true;
 }
 
-bool PoolingWorker::compute_pass() {
-  std::erase_if(waiting_, [](const Input& input) { return input.job->cancelled() || input.job->done(); });
-  if (waiting_.empty() || !ensure_context()) return false;
+// Those that get something into the pass stand behind the others from then on.
+void PoolingWorker::plan_pass() {
   std::vector<PooledView> views;
-  for (const Input& input : waiting_) {
-    views.push_back(
-        {reinterpret_cast<std::uintptr_t>(input.job.get()), static_cast<std::uint32_t>(input.tokens().size())});
+  for (const Request& request : waiting_) {
+    views.push_back(request.left());
     if (views.size() == limits_.inputs) break;
   }
-  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(plan_pooled_pass(views, limits_));
-  std::vector<Input> pass(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
-  waiting_.erase(waiting_.begin(), end);
+  const std::vector<std::uint32_t> taken = plan_pooled_pass(views, limits_);
+  // Who is in neither place is forgotten: from here on nothing may fail but behind both.
+  std::vector<Request> served;
+  served.reserve(taken.size());
+  pass_.clear();
+  pass_.reserve(limits_.inputs);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (taken[i] == 0) continue;
+    Request& request = waiting_[i];
+    for (std::uint32_t n = 0; n < taken[i]; ++n) pass_.push_back({request.job, request.next + n});
+    request.next += taken[i];
+    served.push_back(std::exchange(request, {}));
+  }
+  std::erase_if(waiting_, [](const Request& request) { return request.job == nullptr; });
+  for (Request& request : served) {
+    if (!request.over()) waiting_.push_back(std::move(request));
+  }
+}
+
+bool PoolingWorker::compute_pass() {
+  std::erase_if(waiting_, [](const Request& request) { return request.over(); });
+  if (waiting_.empty() || !ensure_context()) return false;
+  plan_pass();
   const MonoTime begin = MonoClock::now();
-  for (const Input& input : pass) input.job->begin(begin);
-  const DecodeStatus status = decode(pass);
-  if (status == DecodeStatus::ok) return true;
-  if (status == DecodeStatus::aborted) {  // the engine stops: run() tells their readers
-    waiting_.insert(waiting_.begin(), pass.begin(), pass.end());
-    return true;
+  for (const Input& input : pass_) input.job->begin(begin);
+  const DecodeStatus status = decode(pass_);
+  if (status == DecodeStatus::aborted) {  // the engine stops
+    for (const Input& input : pass_) input.job->set_failed(Error(errc::worker_shutdown, "the model was unloaded"));
+  } else if (status != DecodeStatus::ok) {
+    find_blame();
   }
-  if (pass.size() == 1) {
-    pass.front().job->set_failed(Error(errc::decode_failed, "libllama failed on this input"));
-    return true;
-  }
-  // Find out which input is to blame, so that only its request fails.
-  for (std::size_t i = 0; i < pass.size(); ++i) {
-    if (pass[i].job->done()) continue;
-    if (decode(std::span(&pass[i], 1)) != DecodeStatus::ok)
-      pass[i].job->set_failed(Error(errc::decode_failed, "libllama failed on this input"));
-  }
+  pass_.clear();
   return true;
+}
+
+// A pass failed. Which input is to blame shows when each is computed alone, so that only its request fails.
+void PoolingWorker::find_blame() {
+  const bool alone = pass_.size() == 1;
+  for (const Input& input : pass_) {
+    if (input.job->done()) continue;
+    if (alone || decode(std::span(&input, 1)) != DecodeStatus::ok)
+      input.job->set_failed(Error(errc::decode_failed, "libllama failed on this input"));
+  }
 }
 
 DecodeStatus PoolingWorker::decode(std::span<const Input> inputs) {

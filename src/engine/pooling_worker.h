@@ -1,5 +1,6 @@
-// A worker of an embedding or reranking model: packs the inputs of all requests that wait into forward passes, in the
-// order they came. One context, one thread. start() and stop() once each.
+// A worker of an embedding or reranking model: packs the inputs of all requests that wait into forward passes, in which
+// requests take turns (pooled_pass.h). One context, one thread. start() and stop() once each. What throws on the thread
+// fails the requests of the pass with worker_failed; the context is made anew.
 #pragma once
 
 #include <deque>
@@ -39,6 +40,7 @@ class PoolingWorker {
   PoolingBox& box() { return *box_; }
   // Requests that are started and not ended.
   InFlight& in_flight() { return in_flight_; }
+  const InFlight& in_flight() const { return in_flight_; }
   WorkerStats stats() const;
 
  private:
@@ -47,14 +49,25 @@ class PoolingWorker {
     std::size_t index = 0;
     const std::vector<Token>& tokens() const { return job->job().inputs[index]; }
   };
+  struct Request {
+    std::shared_ptr<PooledState> job;
+    std::size_t next = 0;  // input
+    PooledView left() const { return std::span(job->job().inputs).subspan(next); }
+    bool over() const { return job->cancelled() || job->done() || next == job->job().inputs.size(); }
+  };
 
   void run();
+  bool step() noexcept;
+  void recover(const char* what) noexcept;
+  void fail_all(const Error& error);
   void take(std::vector<PoolingCommand>& commands);
   void downsize(Downsize& command);
   // False if there is no memory: what waits has failed.
   bool ensure_context();
-  // One pass over as many of the oldest inputs as fit. False if there are none.
+  // One pass over as many inputs as fit. False if there are none.
   bool compute_pass();
+  void plan_pass();
+  void find_blame();
   DecodeStatus decode(std::span<const Input> inputs);
   void deliver(const Input& input, std::int32_t sequence);
 
@@ -67,7 +80,8 @@ class PoolingWorker {
   // Worker thread.
   std::unique_ptr<Context> context_;  // none after a downsize
   std::optional<SetThreads> threads_;
-  std::deque<Input> waiting_;
+  std::deque<Request> waiting_;  // whose turn it is first, first
+  std::vector<Input> pass_;
   Batch batch_;
   WorkerStats counters_;
 

@@ -46,6 +46,7 @@ struct PrefillResult {
 class PrefillLane {
  public:
   virtual ~PrefillLane() = default;
+  // If it throws there was no job.
   virtual void start(PrefillJob job) = 0;
   // No more is to be computed: the result comes soon, with nothing in it unless it was there already.
   virtual void stop() = 0;

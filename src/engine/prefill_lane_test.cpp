@@ -107,10 +107,44 @@ TEST(PrefillThread, WhatIsStoppedGivesNothingAndTheNextJobIsDone) {
   EXPECT_EQ(lane.wait().tokens, 20u);
 }
 
+// It doesn't wait for the rest: the job has a result, and nothing in it.
 TEST(PrefillThread, EndsInTheMiddleOfAJob) {
-  SlowLane lane;
-  lane.start(35);
-  lane.made.wait(0);
+  std::future<PrefillResult> result;
+  {
+    SlowLane lane;
+    result = lane.result.get_future();
+    lane.start(35);
+    lane.made.wait(0);
+  }
+  const PrefillResult done = result.get();
+  EXPECT_EQ(done.tokens, 0u);
+  EXPECT_TRUE(done.bytes.empty());
+}
+
+// Whatever is thrown there, the worker gets its result and the next job is done.
+TEST(PrefillThread, WhatThrowsGivesNothing) {
+  std::atomic<bool> go = true;
+  int made = 0, delivered = 0;
+  std::promise<PrefillResult> result;
+  PrefillThread lane(
+      [&](std::uint32_t, const std::atomic<bool>& abort) -> Result<std::unique_ptr<KvMemory>> {
+        if (++made == 1) throw std::runtime_error("sched_reserve");
+        return std::make_unique<SlowMemory>(abort, go);
+      },
+      [&](PrefillResult done) {
+        if (++delivered == 2) throw std::bad_alloc();
+        result.set_value(std::move(done));
+      });
+  const auto next = [&] {
+    lane.start({.tokens = some_tokens(20), .cached = 0, .bytes = nullptr});
+    PrefillResult done = result.get_future().get();
+    result = {};
+    return done;
+  };
+  EXPECT_EQ(next().tokens, 0u);
+  EXPECT_EQ(next().tokens, 0u) << "there was no memory to deliver it";
+  EXPECT_EQ(delivered, 3);
+  EXPECT_EQ(next().tokens, 20u);
 }
 
 TEST(PrefillThread, WithoutMemoryNothingComesBack) {

@@ -1,8 +1,13 @@
 #include "engine/prefill_thread.h"
 
+#include <chrono>
+#include <exception>
+#include <system_error>
 #include <utility>
 
 #include <sys/resource.h>
+
+#include "base/log.h"
 
 namespace corral::engine {
 namespace {
@@ -10,6 +15,15 @@ namespace {
 // Who sends the streams' tokens needs a core for a moment, too, and where both are computing it is taken from one of
 // them: from the lane, so that the streams' steps stay even. Also for the compute threads that the lane starts.
 constexpr int kNice = 5;
+
+constexpr std::chrono::milliseconds kRetryAfter{20};
+
+void report(const char* failure) noexcept {
+  try {
+    log::warning("engine", "a prompt beside the others isn't computed there: {}", failure);
+  } catch (...) {  // then nobody reads of it
+  }
+}
 
 void step_back() {
 #ifdef __linux__
@@ -35,11 +49,38 @@ PrefillThread::~PrefillThread() {
 void PrefillThread::start(PrefillJob job) {
   {
     const std::scoped_lock lock(mutex_);
-    job_ = std::move(job);
-    stop_ = closed_;
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    try {
+      if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+      job_ = std::move(job);
+      stop_ = closed_;
+    } catch (const std::system_error&) {  // too many of them: the prompt is computed in the passes
+    }
   }
+  if (!thread_.joinable()) return deliver_({});
   changed_.notify_one();
+}
+
+PrefillResult PrefillThread::compute(PrefillJob job) noexcept {
+  try {
+    return run_prefill(std::move(job), make_, {.stop = stop_, .n_threads = n_threads_});
+  } catch (const std::exception& failure) {
+    report(failure.what());
+  } catch (...) {
+    report("an unknown exception");
+  }
+  return {};
+}
+
+// The worker waits for it. Where there is no memory even for a line in its mailbox, what the result held makes some.
+void PrefillThread::hand_over(PrefillResult result) noexcept {
+  for (;;) {
+    try {
+      return deliver_(std::exchange(result, {}));
+    } catch (const std::exception& failure) {
+      report(failure.what());
+      std::this_thread::sleep_for(kRetryAfter);
+    }
+  }
 }
 
 void PrefillThread::run() {
@@ -50,7 +91,7 @@ void PrefillThread::run() {
     if (closed_) return;
     PrefillJob job = *std::exchange(job_, std::nullopt);
     lock.unlock();
-    deliver_(run_prefill(std::move(job), make_, {.stop = stop_, .n_threads = n_threads_}));
+    hand_over(compute(std::move(job)));
     lock.lock();
   }
 }

@@ -10,8 +10,8 @@
 
 namespace corral::engine {
 
-// The thread starts with the first job. start(), stop() and set_threads() on any thread; the destructor stops and
-// joins.
+// The thread starts with the first job; where the system gives none, or something throws on it, a job's result is
+// empty. start(), stop() and set_threads() on any thread; the destructor stops and joins.
 class PrefillThread final : public PrefillLane {
  public:
   // `deliver` gets every result, on the lane's thread.
@@ -24,6 +24,8 @@ class PrefillThread final : public PrefillLane {
 
  private:
   void run();
+  PrefillResult compute(PrefillJob job) noexcept;
+  void hand_over(PrefillResult result) noexcept;
 
   const LaneMemoryMaker make_;
   const std::function<void(PrefillResult)> deliver_;

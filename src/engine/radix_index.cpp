@@ -22,14 +22,23 @@ void cut(std::vector<Token>& edge, std::size_t length) {
 
 RadixIndex::RadixIndex() : root_(std::make_unique<Node>()) {}
 
-RadixIndex::~RadixIndex() {
-  // Not by recursion: a client decides how often lists part on the way down.
-  std::vector<Child> left = std::move(root_->children);
-  while (!left.empty()) {
-    const std::unique_ptr<Node> node = std::move(left.back().node);
-    left.pop_back();
-    std::ranges::move(node->children, std::back_inserter(left));
+RadixIndex::~RadixIndex() { clear(); }
+
+void RadixIndex::clear() noexcept {
+  // Not by recursion: a client decides how often lists part on the way down. And without asking for memory.
+  for (Node* node = root_.get(); node != nullptr;) {
+    if (node->children.empty()) {
+      node = node->parent;
+    } else if (Node* const last = node->children.back().node.get(); last != nullptr && !last->children.empty()) {
+      last->parent = node;
+      node = last;
+    } else {
+      node->children.pop_back();
+    }
   }
+  root_->places.clear();
+  owners_.clear();
+  tokens_ = nodes_ = 0;
 }
 
 void RadixIndex::set(Owner owner, std::span<const Token> tokens) {

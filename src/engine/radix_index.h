@@ -47,6 +47,8 @@ class RadixIndex {
   // Cuts the owner's list back to `length`; a list that isn't longer stays as it is.
   void truncate(Owner owner, std::uint32_t length);
   void erase(Owner owner);
+  // Forgets everything; also what a call left halfway for want of memory, which is fit for nothing else.
+  void clear() noexcept;
 
   // One of those that have most in common with `wanted`.
   Match best(std::span<const Token> wanted) const;

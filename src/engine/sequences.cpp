@@ -25,6 +25,18 @@ void Sequences::bind(KvMemory* memory) {
   for (auto i = static_cast<std::int32_t>(memory->sequence_ids()); i-- > 0;) free_ids_.push_back(first + i);
 }
 
+void Sequences::forget_all() noexcept {
+  for (const auto& [id, session] : sessions_) {
+    session->sequence = -1;
+    session->in_cache = session->borrowed = 0;
+  }
+  in_sessions_ = prefix_tokens_ = 0;
+  prefixes_.clear();
+  index_.clear();
+  free_ids_.clear();
+  memory_ = nullptr;
+}
+
 void Sequences::add(Session& session) { sessions_.emplace(session.id(), &session); }
 
 void Sequences::remove(Session& session) {

@@ -33,6 +33,8 @@ class Sequences {
   void bind(KvMemory* memory);
   // Most tokens of ended sessions from now on; nothing changes where nothing was to be shared from the beginning.
   void limit_prefixes(std::uint32_t tokens) { most_prefix_tokens_ = sharing() ? std::max(tokens, 1u) : 0; }
+  // Something was left halfway: no sequence and no memory from now on, whatever there was.
+  void forget_all() noexcept;
 
   void add(Session& session);
   // The session ends: its cells are kept as a prefix or freed.

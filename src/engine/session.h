@@ -47,17 +47,18 @@ struct Generation {
 
   std::uint64_t order = 0;  // of all generations of the worker
   Usage usage;
-  bool counted = false;      // what it found in cells when it came is in the statistics
-  bool was_aside = false;    // its prompt has been in the lane, once is enough
-  bool awaits_lane = false;  // its prompt is for the lane, which another has
+  std::uint32_t reported = 0;  // tokens that the stream has been given
+  bool counted = false;        // what it found in cells when it came is in the statistics
+  bool was_aside = false;      // its prompt has been in the lane, once is enough
+  bool awaits_lane = false;    // its prompt is for the lane, which another has
   MonoTime posted;
   std::optional<MonoTime> first_pass, first_token;
   MonoTime last_token;
 };
 
 // Where a session stands. A generation moves idle → waiting → active → idle; when its KV cells are taken away for an
-// older one it goes active → waiting (front of the queue), when its reader is slow active → paused → waiting. A long
-// prompt beside running streams goes active → aside → active.
+// older one it goes active → waiting, when its reader is slow active → paused → waiting. A long prompt beside running
+// streams goes active → aside → active. Who waits stands by age, however he came there.
 enum class Phase {
   idle,     // no generation
   waiting,  // has a generation, wants a place in the pass
@@ -79,7 +80,7 @@ struct Session {
   // Most tokens its generation will still add; 0 without one.
   std::uint32_t remaining() const {
     if (!generation) return 0;
-    const std::uint32_t room = shared->n_ctx - std::min(shared->n_ctx, static_cast<std::uint32_t>(history.size()));
+    const std::uint32_t room = shared->n_ctx - std::min(shared->n_ctx, shared->tokens.load());
     return std::min(room, generation->max_new_tokens - generation->usage.completion_tokens);
   }
 
@@ -88,6 +89,7 @@ struct Session {
   Phase phase = Phase::idle;
   std::vector<Token> history;   // everything appended and generated, in order
   std::vector<Token> appended;  // came while a generation ran; goes behind it
+  bool lost_input = false;      // there was no memory for what was appended: it can't go on
   std::int32_t sequence = -1;   // KV sequence; -1: none
   std::uint32_t in_cache = 0;   // so many tokens of the history are in the KV cache; 0 without a sequence
   std::uint32_t borrowed = 0;   // of these, so many were another's when it came and needed no cells in a pool

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "engine/session_view.h"
 
 namespace corral::engine {
@@ -20,7 +22,11 @@ class SessionListing {
   explicit SessionListing(Done done) : done_(std::move(done)) {}
   ~SessionListing() {
     std::ranges::sort(views_, {}, &SessionView::id);
-    done_(std::move(views_));
+    try {
+      done_(std::move(views_));
+    } catch (const std::exception& failure) {  // on a worker's thread: who asked gets no answer
+      log::warning("engine", "a list of sessions was lost: {}", failure.what());
+    }
   }
   SessionListing(const SessionListing&) = delete;
   SessionListing& operator=(const SessionListing&) = delete;

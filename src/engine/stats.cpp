@@ -18,6 +18,7 @@ std::span<const StatField<WorkerStats>> stat_fields() {
       {"generations", "generations_total", "Generations started", counter, &W::generations},
       {"preemptions", "preemptions_total", "Sessions put back for lack of KV cells", counter, &W::preemptions},
       {"aborted_steps", "aborted_steps_total", "Passes cut short by a cancel", counter, &W::aborted_steps},
+      {"fresh_starts", "fresh_starts_total", "Times a worker had to begin afresh", counter, &W::fresh_starts},
       {"pooled_inputs", "pooled_inputs_total", "Texts embedded or reranked", counter, &W::pooled_inputs},
       {"parked", "parked_total", "Sequences saved to host memory", counter, &W::parked},
       {"restored", "restored_total", "Sequences put back from host memory or disk", counter, &W::restored},

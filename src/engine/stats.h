@@ -34,6 +34,7 @@ struct WorkerStats {
   std::uint64_t generations = 0;       // started
   std::uint64_t preemptions = 0;       // sessions put back because the KV cache was full
   std::uint64_t aborted_steps = 0;     // cut short by a cancel
+  std::uint64_t fresh_starts = 0;      // after something that nobody foresaw
   std::uint64_t pooled_inputs = 0;     // embedded or reranked
   std::uint64_t parked = 0;            // sequences saved to host memory
   std::uint64_t restored = 0;          // and put back

@@ -34,10 +34,10 @@ struct TokenLogprob : TopToken {
 // How a generation ended.
 struct Finish {
   StopReason reason = StopReason::stop;
-  std::string stop_string;  // the one that was met, if one was
-  Usage usage;
-  Timings timings;
-  std::optional<Error> error;  // for StopReason::error and context_full
+  std::string stop_string = {};  // the one that was met, if one was
+  Usage usage = {};
+  Timings timings = {};
+  std::optional<Error> error = {};  // for StopReason::error and context_full
 };
 
 struct StreamChunk {

@@ -1,10 +1,18 @@
 #include "engine/stream_state.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
 namespace corral::engine {
 namespace {
+
+// Room for more, so that what follows can't fail halfway.
+template <typename T>
+void grow(T& list, std::size_t more) {
+  if (const std::size_t size = list.size() + more; size > list.capacity())
+    list.reserve(std::max(size, 2 * list.capacity()));
+}
 
 template <typename T>
 void append(std::vector<T>& to, std::vector<T>&& from) {
@@ -20,6 +28,10 @@ void StreamState::push(StreamChunk chunk) {
     const std::scoped_lock lock(mutex_);
     wake = !readable();
     if (has_unread_) {
+      grow(unread_.text, chunk.text.size());
+      grow(unread_.tokens, chunk.tokens.size());
+      grow(unread_.logprobs, chunk.logprobs.size());
+      grow(unread_.prompt, chunk.prompt.size());
       unread_.text += chunk.text;
       append(unread_.tokens, std::move(chunk.tokens));
       append(unread_.logprobs, std::move(chunk.logprobs));

@@ -29,7 +29,11 @@ class HeldWorker {
       : engine_(engine), when_(std::move(when)) {
     look();
   }
-  ~HeldWorker() {
+  ~HeldWorker() { let_go(); }
+
+  // It goes on; once.
+  void let_go() {
+    if (std::exchange(gone_, true)) return;
     views();
     free_.release();
     left_.acquire();
@@ -57,6 +61,7 @@ class HeldWorker {
   Views views_;
   std::binary_semaphore held_{0}, free_{0}, left_{0};
   bool stands_ = false;
+  bool gone_ = false;
 };
 
 }  // namespace corral::engine::test

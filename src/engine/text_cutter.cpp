@@ -70,12 +70,9 @@ TextCutter::Cut TextCutter::release(std::size_t bytes) {
   Cut cut;
   cut.text = valid_utf8(std::string_view(pending_).substr(0, bytes));
   std::size_t begin = 0;  // of the oldest held token
-  while (!ends_.empty() && ends_.front() <= bytes) {
-    begin = ends_.front();
-    ends_.pop_front();
-    ++cut.released;
-    oldest_shown_ = false;
-  }
+  while (cut.released < ends_.size() && ends_[cut.released] <= bytes) begin = ends_[cut.released++];
+  if (cut.released > 0) oldest_shown_ = false;
+  ends_.erase(ends_.begin(), ends_.begin() + cut.released);
   oldest_shown_ = !ends_.empty() && (oldest_shown_ || begin < bytes);
   pending_.erase(0, bytes);
   for (std::size_t& end : ends_) end -= bytes;

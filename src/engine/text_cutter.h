@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,9 +43,9 @@ class TextCutter {
   Cut release(std::size_t bytes);
 
   std::vector<std::string> stops_;
-  std::string pending_;           // bytes not given out yet
-  std::deque<std::size_t> ends_;  // for each held token, the end of its bytes in pending_
-  bool oldest_shown_ = false;     // the oldest held token has given out bytes already
+  std::string pending_;            // bytes not given out yet
+  std::vector<std::size_t> ends_;  // for each held token, the end of its bytes in pending_
+  bool oldest_shown_ = false;      // the oldest held token has given out bytes already
 };
 
 }  // namespace corral::engine

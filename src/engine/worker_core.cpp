@@ -32,14 +32,29 @@ WorkerCore::~WorkerCore() = default;
 
 bool WorkerCore::take_commands(bool wait) {
   const bool open = box_->take(commands_, wait);
-  for (Command& command : commands_) {
-    std::visit([this](auto& one) { apply(std::move(one)); }, command);
-  }
+  for (Command& command : commands_) receive(command);
   commands_.clear();
   return open;
 }
 
+// Once more what an exception left undone: by then nothing is left that could throw again. Whoever was told that a
+// session has ended must be right.
+void WorkerCore::receive(Command& command) {
+  const auto applied = [&] {
+    return guarded(Blame::nobody, [&] { std::visit([this](auto& one) { apply(std::move(one)); }, command); });
+  };
+  if (applied()) return;
+  const bool ends = std::holds_alternative<EndSession>(command) || std::holds_alternative<CancelGeneration>(command);
+  if (ends) applied();
+}
+
 bool WorkerCore::round() {
+  bool computed = false;
+  if (!guarded(Blame::everybody, [&] { computed = step(); })) return true;  // who is left waits again
+  return computed;
+}
+
+bool WorkerCore::step() {
   resume_paused();
   choose_memory();
   admit();
@@ -64,15 +79,28 @@ bool WorkerCore::end_computed() {
 }
 
 void WorkerCore::shut_down() {
+  guarded(Blame::nobody, [this] {
+    for (auto& [id, session] : sessions_) {
+      if (session->generation) finish(*session, StopReason::shutdown);
+    }
+    if (!options_.park_at_end) return;
+    // What is of use to nobody else ends with its session; to park it would cost others their place.
+    for (auto& [id, session] : sessions_) {
+      if (!session->share) sequences_.remove(*session);
+    }
+    sequences_.park_all();
+  });
+  // Those that it didn't come to.
   for (auto& [id, session] : sessions_) {
-    if (session->generation) finish(*session, StopReason::shutdown);
+    if (session->generation) end(*session, {.reason = StopReason::shutdown});
   }
-  if (!options_.park_at_end) return;
-  // What is of use to nobody else ends with its session; to park it would cost others their place.
-  for (auto& [id, session] : sessions_) {
-    if (!session->share) sequences_.remove(*session);
-  }
-  sequences_.park_all();
+}
+
+// Who comes back has the turn that he had.
+void WorkerCore::enqueue(Session& session) {
+  session.phase = Phase::waiting;
+  const auto order = [](const Session* one) { return one->generation->order; };
+  waiting_.insert(std::ranges::upper_bound(waiting_, session.generation->order, {}, order), &session);
 }
 
 Session* WorkerCore::find(SessionId id) {
@@ -82,8 +110,13 @@ Session* WorkerCore::find(SessionId id) {
 
 void WorkerCore::apply(CreateSession&& command) {
   auto session = std::make_unique<Session>(std::move(command.session), command.share);
-  sequences_.add(*session);
-  sessions_.emplace(session->id(), std::move(session));
+  const auto made = sessions_.emplace(session->id(), std::move(session)).first;
+  try {
+    sequences_.add(*made->second);
+  } catch (...) {
+    sessions_.erase(made);
+    throw;
+  }
 }
 
 void WorkerCore::apply(AppendTokens&& command) {
@@ -91,7 +124,11 @@ void WorkerCore::apply(AppendTokens&& command) {
   if (session == nullptr) return;
   session->touched = clock_();
   std::vector<Token>& to = session->generation ? session->appended : session->history;
-  to.insert(to.end(), command.tokens.begin(), command.tokens.end());
+  try {
+    to.insert(to.end(), command.tokens.begin(), command.tokens.end());
+  } catch (...) {
+    session->lost_input = true;  // its next generation tells
+  }
 }
 
 void WorkerCore::apply(StartGeneration&& command) {
@@ -103,7 +140,8 @@ void WorkerCore::apply(StartGeneration&& command) {
     command.generation.stream->finish(std::move(ended));
     return;
   }
-  if (session->generation) finish(*session, StopReason::superseded);
+  if (session->generation) guarded(Blame::nobody, [&] { finish(*session, StopReason::superseded); });
+  in_hand_ = session;
   session->generation.emplace(std::move(command.generation));
   Generation& generation = *session->generation;
   generation.order = next_order_++;
@@ -111,7 +149,10 @@ void WorkerCore::apply(StartGeneration&& command) {
   ++counters_.generations;
 
   const std::uint32_t limit = session->shared->n_ctx;
-  if (session->history.empty()) {
+  if (session->lost_input) {
+    finish(*session, StopReason::error,
+           Error(errc::worker_failed, "there was no memory for what was appended to this session: end it"));
+  } else if (session->history.empty()) {
     finish(*session, StopReason::error,
            Error(errc::invalid_argument, "there is nothing to go on from: append input first"));
   } else if (session->history.size() >= limit && generation.max_new_tokens > 0) {
@@ -119,9 +160,9 @@ void WorkerCore::apply(StartGeneration&& command) {
            context_full({.needed = session->history.size() + 1, .n_past = session->history.size(), .n_ctx = limit}));
   } else {
     generation.sampler->prime(session->history);
-    session->phase = Phase::waiting;
-    waiting_.push_back(session);
+    enqueue(*session);
   }
+  in_hand_ = nullptr;
 }
 
 void WorkerCore::apply(CancelGeneration&& command) {
@@ -142,6 +183,11 @@ void WorkerCore::apply(EndSession&& command) {
 
 void WorkerCore::apply(Downsize&& command) {
   DownsizeReport report;
+  if (!guarded(Blame::nobody, [&] { downsize(report); })) report = {};
+  command.done(report);
+}
+
+void WorkerCore::downsize(DownsizeReport& report) {
   if (active_.empty() && waiting_.empty() && paused_.empty() && aside_ == nullptr) {
     report.done = true;
     report.sessions = static_cast<std::uint32_t>(
@@ -157,7 +203,6 @@ void WorkerCore::apply(Downsize&& command) {
     n_ctx_ = first_n_ctx_;
     report.parked_bytes = sequences_.counters().parked_bytes - before;
   }
-  command.done(report);
 }
 
 void WorkerCore::apply(SetThreads&& command) {

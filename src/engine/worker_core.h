@@ -2,12 +2,14 @@
 // gives places to sessions that wait, chooses a layout for the memory, and computes one pass for all that run.
 //
 // Knows libllama only through KvMemory, TokenTable and TokenPicker, so that the simulation runs this very code. One
-// thread at a time.
+// thread at a time. Nothing throws out of it: what does inside ends the generations concerned with worker_failed
+// (worker_failure.cpp).
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -94,8 +96,31 @@ class WorkerCore {
   void apply(DescribeSessions&& command);  // worker_view.cpp
   void apply(PrefillStep&& step);          // worker_lane.cpp
   void apply(PrefillResult&& result);      // worker_lane.cpp
+  void receive(Command& command);
+  void downsize(DownsizeReport& report);
   Session* find(SessionId id);
+  void enqueue(Session& session);
+  bool step();
   bool end_computed();
+
+  // worker_failure.cpp: what nobody foresaw
+  enum class Blame { nobody, everybody };  // where it isn't known who is concerned
+  // False: it threw, and the worker has recovered.
+  template <typename Call>
+  bool guarded(Blame blame, Call call) noexcept {
+    try {
+      call();
+      return true;
+    } catch (const std::exception& failure) {
+      recover(failure.what(), blame);
+    } catch (...) {
+      recover("an unknown exception", blame);
+    }
+    return false;
+  }
+  void recover(const char* what, Blame blame) noexcept;
+  void end_failed(Session& session, const char* what) noexcept;
+  void forget_lane() noexcept;
 
   // worker_memory.cpp: places and cells
   void resume_paused();
@@ -158,9 +183,11 @@ class WorkerCore {
 
   // worker_output.cpp: tokens to streams
   void on_token(Session& session, Token token, const float* logits);
+  Result<Token> sample(Generation& generation, const float* logits);
   void count_end(StopReason reason);
   void finish(Session& session, StopReason reason, std::optional<Error> error = std::nullopt,
               std::string stop_string = {});
+  void end(Session& session, Finish finish) noexcept;
   void release(Session& session, const TextCutter::Cut& cut);
   void tell_prompt(const Session& session, std::uint32_t processed);
   void leave_queue(Session& session);
@@ -194,7 +221,7 @@ class WorkerCore {
   Sequences sequences_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   std::vector<Session*> active_;
-  std::deque<Session*> waiting_;
+  std::deque<Session*> waiting_;  // by age
   std::vector<Session*> paused_;
   Session* aside_ = nullptr;  // whose prompt is in the lane
   bool lane_busy_ = false;    // a result is to come, wanted or not
@@ -204,6 +231,9 @@ class WorkerCore {
   };
   Brought brought_;       // what it had in cells before
   bool starved_ = false;  // KV cells ran out: nobody new until somebody ends
+  // Who is to blame if something throws now: one whose turn it is, or all that are in the pass.
+  Session* in_hand_ = nullptr;
+  bool computing_ = false;
   std::uint64_t next_order_ = 1;
   std::uint64_t pass_ = 0;
   std::array<Pace, 2> paces_;

@@ -43,13 +43,14 @@ void WorkerCore::move_aside() {
     rest = rest.subspan(1);
   }
   // The others wait for it with what they have in cells: in small chunks they would get nowhere and slow the streams.
-  for (Session* session : rest | std::views::reverse) {
+  for (Session* session : rest) {
     session->generation->awaits_lane = true;
     back_to_queue(*session);
   }
 }
 
 void WorkerCore::start_lane(Session& session) {
+  in_hand_ = &session;
   Generation& generation = *session.generation;
   brought_ = {};
   if (session.in_cache > 0) {
@@ -71,10 +72,16 @@ void WorkerCore::start_lane(Session& session) {
   std::erase(active_, &session);
   session.phase = Phase::aside;
   aside_ = &session;
-  lane_busy_ = true;
   if (counters_.lane_prompts == 0) paces_[1] = {.steps = paces_[0].steps, .rows = paces_[0].rows.elsewhere()};
+  lane_busy_ = true;
   share_threads();
-  lane_->start(std::move(job));
+  try {
+    lane_->start(std::move(job));
+  } catch (...) {
+    lane_busy_ = false;
+    throw;
+  }
+  in_hand_ = nullptr;
 }
 
 // The generation ends before its prompt is computed. The lane's result still comes, and nobody wants it.
@@ -97,6 +104,7 @@ void WorkerCore::apply(PrefillResult&& result) {
   share_threads();
   Brought brought = std::exchange(brought_, {});
   if (aside_ == nullptr) return;
+  in_hand_ = aside_;
   if (result.tokens == 0 && brought.tokens > 0) {
     result.tokens = brought.tokens;
     result.bytes = *brought.bytes;
@@ -108,13 +116,17 @@ void WorkerCore::apply(PrefillResult&& result) {
   counters_.prompt_tokens += result.computed;
   counters_.prompt_ms += result.ms;
 
-  session.phase = Phase::waiting;
-  waiting_.push_front(&session);
+  enqueue(session);
+  if (!ensure_memory()) {
+    in_hand_ = nullptr;
+    return;
+  }
   const auto put_back = [&] { return sequences_.put_back(session, result.tokens, result.bytes); };
   bool is_back = result.tokens < memory_->cells_per_sequence() && put_back();
   if (!is_back && !shape_.unified()) {
     change_memory(pool());
-    if (!session.generation) return;  // there was no memory, and everything has ended
+    in_hand_ = session.generation ? &session : nullptr;
+    if (in_hand_ == nullptr) return;  // there was no memory, and everything has ended
     is_back = put_back();
   }
   if (is_back) {
@@ -126,6 +138,7 @@ void WorkerCore::apply(PrefillResult&& result) {
     sequences_.park_saved(session, result.tokens, std::move(result.bytes));
     starved_ = true;
   }
+  in_hand_ = nullptr;
 }
 
 // The lane gets half of the threads while it computes, and all of them when nobody else does.

@@ -12,8 +12,7 @@ namespace corral::engine {
 void WorkerCore::resume_paused() {
   std::erase_if(paused_, [this](Session* session) {
     if (session->generation->stream->full()) return false;
-    session->phase = Phase::waiting;
-    waiting_.push_back(session);
+    enqueue(*session);
     return true;
   });
 }
@@ -151,8 +150,7 @@ void WorkerCore::change_memory(KvShape shape) {
   if (!ensure_memory()) return;
   const MonoTime made = clock_();
   counters_.layout_changes += other_layout ? 1 : 0;
-  // Backwards, so that those that go back to the queue stand there in their order.
-  for (Moved& one : std::views::reverse(moved)) {
+  for (Moved& one : moved) {
     if (!sequences_.put_back(*one.session, one.tokens, one.bytes)) {
       sequences_.park_saved(*one.session, one.tokens, std::move(one.bytes));
       back_to_queue(*one.session);
@@ -180,7 +178,9 @@ void WorkerCore::admit() {
       ++it;
       continue;
     }
+    in_hand_ = &session;
     const Sequences::Attach attached = sequences_.attach(session);
+    in_hand_ = nullptr;
     if (attached == Sequences::Attach::no_place) break;
     if (attached == Sequences::Attach::later) {
       ++it;
@@ -228,8 +228,7 @@ void WorkerCore::make_room() {
 
 void WorkerCore::back_to_queue(Session& session) {
   std::erase(active_, &session);
-  session.phase = Phase::waiting;
-  waiting_.push_front(&session);
+  enqueue(session);
 }
 
 void WorkerCore::preempt(Session& session) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,15 @@ bool ends_late(const Generation& generation, std::string_view piece) {
 
 }  // namespace
 
+// What goes wrong in a sampler concerns nobody else.
+Result<Token> WorkerCore::sample(Generation& generation, const float* logits) {
+  try {
+    return generation.sampler->sample(logits);
+  } catch (const std::exception& failure) {
+    return std::unexpected(worker_failed(failure.what()));
+  }
+}
+
 void WorkerCore::on_token(Session& session, Token token, const float* logits) {
   Generation& generation = *session.generation;
   const MonoTime before = std::exchange(generation.last_token, clock_());
@@ -44,10 +54,11 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
     generation.first_token = generation.last_token;
     counters_.first_token_seconds.observe(seconds_between(generation.posted, generation.last_token));
   }
+  session.history.push_back(token);
+  // With what was appended meanwhile.
+  const std::uint32_t held = ++session.shared->tokens;
   ++generation.usage.completion_tokens;
   ++counters_.predicted_tokens;
-  session.history.push_back(token);
-  ++session.shared->tokens;
   if (generation.n_probs > 0) generation.held_logprobs.push_back(logprob(generation, token, logits));
 
   piece_.clear();
@@ -66,10 +77,9 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
     finish(session, StopReason::stop);
   } else if (generation.usage.completion_tokens >= generation.max_new_tokens || ends_late(generation, piece_)) {
     finish(session, StopReason::length);
-  } else if (session.history.size() >= session.shared->n_ctx) {
-    const std::uint64_t held = session.history.size();
+  } else if (held >= session.shared->n_ctx) {
     finish(session, StopReason::context_full,
-           context_full({.needed = held + 1, .n_past = held, .n_ctx = session.shared->n_ctx}));
+           context_full({.needed = std::uint64_t{held} + 1, .n_past = held, .n_ctx = session.shared->n_ctx}));
   } else if (generation.stream->full()) {
     pause(session);
   }
@@ -91,6 +101,7 @@ void WorkerCore::release(Session& session, const TextCutter::Cut& cut) {
   }
   if (generation.report_progress) chunk.progress = {generation.usage, timings(generation, clock_())};
   generation.stream->push(std::move(chunk));
+  generation.reported += cut.released;
 }
 
 // Of a session whose answer hasn't begun.
@@ -111,31 +122,36 @@ void WorkerCore::count_end(StopReason reason) {
   if (reason == StopReason::error && failed_in_row_ < kMostFailures) ++failed_in_row_;
 }
 
-// The one way a generation ends.
+// The one way a generation ends, but for what nobody foresaw (end_failed).
 void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error> error, std::string stop_string) {
-  release(session, session.generation->cutter.flush());
-  count_end(reason);
+  Session* const hand = std::exchange(in_hand_, &session);
+  Generation& generation = *session.generation;
+  release(session, generation.cutter.flush());
   leave_queue(session);
-  Generation generation = std::move(*session.generation);
-  session.generation.reset();
-  session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
-  session.appended.clear();
   session.last_used = pass_;
   session.suspect_until = 0;
   sequences_.settle(session);
-  session.touched = clock_();
+  // Behind this nothing can fail: end_failed would take it for what the stream wasn't told.
+  session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
+  session.appended.clear();
   starved_ = false;  // its cells can be had now
+  count_end(reason);
+  end(session, {.reason = reason, .stop_string = std::move(stop_string), .error = std::move(error)});
+  in_hand_ = hand == &session ? nullptr : hand;
+}
 
-  Finish finish;
-  finish.reason = reason;
-  finish.stop_string = std::move(stop_string);
+void WorkerCore::end(Session& session, Finish finish) noexcept {
+  Generation& generation = *session.generation;
+  session.touched = clock_();
   finish.usage = generation.usage;
   finish.timings = timings(generation, clock_());
-  finish.error = std::move(error);
+  const std::shared_ptr<StreamState> stream = std::move(generation.stream);
+  InFlight::Ticket ticket = std::move(generation.ticket);
+  session.generation.reset();
   // Before the reader can know: it may start the next generation at once.
   --session.shared->generations;
-  generation.ticket.release();
-  generation.stream->finish(std::move(finish));
+  ticket.release();
+  stream->finish(std::move(finish));
 }
 
 void WorkerCore::leave_queue(Session& session) {

@@ -209,7 +209,9 @@ void WorkerCore::decode(std::span<PassItem> items) {
     tell_prompt(*item.session, item.session->in_cache);
   }
   box_->begin_pass(prefilling_);
+  computing_ = true;
   const DecodeStatus status = memory_->decode(batch_);
+  computing_ = false;
   box_->end_pass();
   sequences_.clear_filler_rows(fillers_);
   const double ms = std::chrono::duration<double, std::milli>(clock_() - begin).count();
@@ -297,12 +299,14 @@ Session* WorkerCore::next_suspect() const {
 void WorkerCore::take_results(std::span<const PassItem> items) {
   for (const PassItem& item : items) {
     Session& session = *item.session;
+    in_hand_ = &session;
     sequences_.computed(session, session.in_cache + item.tokens);
     if (session.in_cache >= session.suspect_until) session.suspect_until = 0;
     session.last_used = pass_;
     tell_prompt(session, session.in_cache);
     if (item.row >= 0) take_result(item);
   }
+  in_hand_ = nullptr;
 }
 
 // The token after the last pending one; and as long as the guess behind it was that token, the one after it as well.
@@ -317,7 +321,7 @@ void WorkerCore::take_result(const PassItem& item) {
       finish(session, StopReason::error, Error(errc::decode_failed, "libllama gave no logits"));
       break;
     }
-    const Result<Token> token = session.generation->sampler->sample(logits);
+    const Result<Token> token = sample(*session.generation, logits);
     if (!token) {
       finish(session, StopReason::error, token.error());
       break;

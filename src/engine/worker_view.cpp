@@ -1,6 +1,7 @@
 // What a worker tells about its sessions.
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "engine/worker_core.h"
 
@@ -28,7 +29,12 @@ SessionState state_of(const Session& session) {
 
 }  // namespace
 
-void WorkerCore::apply(DescribeSessions&& command) { command.to->add(sessions(command.worker)); }
+void WorkerCore::apply(DescribeSessions&& command) {
+  try {
+    command.to->add(sessions(command.worker));
+  } catch (const std::bad_alloc&) {  // whoever asked hears of the others; nothing was changed
+  }
+}
 
 std::vector<SessionView> WorkerCore::sessions(std::uint32_t worker) const {
   const MonoTime now = clock_();

@@ -62,10 +62,12 @@ TEST_F(ForwarderTest, StreamArrivesPieceByPieceAndHoldsItsLeaseToTheEnd) {
   settle();
   EXPECT_THAT(client.pieces(), SizeIs(2));
   EXPECT_EQ(leases(), 1u);
+  EXPECT_TRUE(report().servers.at(0).streaming);
   request("a").end();
   settle();
   EXPECT_TRUE(client.ended());
   EXPECT_EQ(leases(), 0u);
+  EXPECT_FALSE(report().servers.at(0).streaming);
 }
 
 TEST_F(ForwarderTest, WholeAnswerToAStreamRequestPassesToo) {
@@ -94,10 +96,13 @@ TEST_F(ForwarderTest, LongLoadPingsEverySecondFromTheFirstOn) {
   server("a").finish_load();
   settle();
   request("a").send("data: 1\n\n");
+  settle();
+  EXPECT_TRUE(report().servers.at(0).streaming) << "a stream that had to wait for its load is one all the same";
   request("a").end();
   settle();
   EXPECT_TRUE(client.ended());
   EXPECT_EQ(client.text(), ": ping\n\n: ping\n\n: ping\n\ndata: 1\n\n");
+  EXPECT_FALSE(report().servers.at(0).streaming);
 }
 
 TEST_F(ForwarderTest, PingsComeAsOftenAsTheRequestWantsThem) {

@@ -19,13 +19,15 @@ PassView::Row prompt(std::uint64_t session, std::uint32_t pending, std::uint32_t
 }
 
 // Of a pass for 40 tokens, 20 of prompts beside running streams.
-std::optional<std::string> rule(std::vector<PassView::Row> rows, bool alone = false, std::uint32_t fillers = 0) {
+std::optional<std::string> rule(std::vector<PassView::Row> rows, bool alone = false, std::uint32_t fillers = 0,
+                                std::uint32_t outputs = 0) {
   const PassView pass{.sessions = std::move(rows),
                       .limits = {.tokens = 40, .outputs = 4, .prefill = 20},
                       .fillers = fillers,
                       .alone = alone};
   Batch batch(40);
-  for (std::uint32_t i = 0; i < sum_of(pass).tokens + fillers; ++i) batch.add(1, i, 0, false);
+  const std::uint32_t size = sum_of(pass).tokens + fillers;
+  for (std::uint32_t i = 0; i < size; ++i) batch.add(1, i, 0, i < outputs);
   return broken_rule(pass, batch);
 }
 
@@ -45,6 +47,8 @@ TEST(PassRules, TellWhatIsUnfair) {
   EXPECT_THAT(rule({prompt(2, 41, 41)}), Optional(HasSubstr("a pass of")));
   EXPECT_THAT(rule({stream(1), stream(2), prompt(3, 20, 20)}, false, 1), Optional(HasSubstr("nobody wants")));
   EXPECT_THAT(rule({stream(1), prompt(2, 10, 10)}, true), Optional(HasSubstr("who is to blame")));
+  EXPECT_EQ(rule({stream(1), prompt(2, 30, 20)}, false, 0, 1), std::nullopt);
+  EXPECT_THAT(rule({stream(1), prompt(2, 30, 20)}, false, 0, 2), Optional(HasSubstr("2 rows of logits")));
 }
 
 // A worker with two places, played round by round.

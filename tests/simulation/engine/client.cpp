@@ -14,7 +14,7 @@ namespace {
 std::optional<std::string> wrong_tokens(const Reader& reader) {
   std::uint64_t hash = reader.history_hash;
   std::string text;
-  for (const Token token : reader.tokens) {
+  for (const Token& token : reader.tokens) {
     const Token expected = answer_to(hash, kVocabulary);
     if (token != expected)
       return fmt::format("token {} of {} should be {}", &token - reader.tokens.data(), token, expected);
@@ -71,6 +71,6 @@ void Client::go_on() {
   reader.reset();
 }
 
-bool Client::failed() const { return reader->finish->error && reader->finish->error->code == errc::decode_failed; }
+bool Client::failed(errc cause) const { return reader->finish->error && reader->finish->error->code == cause; }
 
 }  // namespace corral::engine::simulation

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/errors.h"
 #include "engine/session.h"
 #include "engine/stream.h"
 #include "simulation/engine/fake_memory.h"
@@ -38,7 +39,7 @@ struct Client {
   std::optional<std::string> read(std::uint32_t most_tokens);
   // The generation is over and read: what it said is part of the history.
   void go_on();
-  bool failed() const;  // for tokens that can't be computed
+  bool failed(errc cause) const;
 };
 
 }  // namespace corral::engine::simulation

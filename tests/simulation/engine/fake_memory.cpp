@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "engine/memory_kind.h"
+#include "engine/test_failing_allocations.h"
 
 namespace corral::engine::simulation {
 
@@ -96,6 +98,7 @@ void FakeMemory::put(std::int32_t sequence, Token token, std::uint64_t hash) {
 }
 
 DecodeStatus FakeMemory::decode(const Batch& batch) {
+  const test::Watched spared(false);
   const DecodeStatus status = run(batch);
   if (options_.watch) options_.watch(batch, status);
   return status;
@@ -141,6 +144,10 @@ DecodeStatus FakeMemory::run(const Batch& batch) {
     outputs_.clear();
     return DecodeStatus::failed;
   }
+  if (fate_->throw_in > 0 && --fate_->throw_in == 0) {
+    compute(raw, count / 2);
+    throw std::runtime_error("an exception out of libllama");
+  }
   const bool aborted = fate_->abort_in > 0 && --fate_->abort_in == 0;
   slide();
   compute(raw, aborted ? count / 2 : count);
@@ -177,6 +184,7 @@ std::uint32_t FakeMemory::length(std::int32_t sequence) const {
 }
 
 bool FakeMemory::trim(std::int32_t sequence, std::uint32_t keep) {
+  const test::Watched spared(false);
   Cells& cells = at(sequence);
   if (cells.size() <= keep) return true;
   const bool cut = can_cut(sequence, keep);
@@ -186,11 +194,13 @@ bool FakeMemory::trim(std::int32_t sequence, std::uint32_t keep) {
 }
 
 void FakeMemory::clear(std::int32_t sequence) {
+  const test::Watched spared(false);
   forget(at(sequence), 0);
   oldest_.erase(sequence);
 }
 
 bool FakeMemory::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
+  const test::Watched spared(false);
   if (!options_.divisible) broken("sharing one state");
   if (!can_cut(from, shared)) broken("sharing a beginning without the cells of its window");
   Cells& source = at(from);
@@ -209,6 +219,7 @@ bool FakeMemory::share(std::int32_t from, std::int32_t to, std::uint32_t shared)
 }
 
 std::vector<std::uint8_t> FakeMemory::save(std::int32_t sequence) {
+  const test::Watched spared(false);
   std::vector<std::uint8_t> bytes;
   if (fate_->refuse_save > 0) {
     --fate_->refuse_save;
@@ -225,6 +236,7 @@ std::vector<std::uint8_t> FakeMemory::save(std::int32_t sequence) {
 }
 
 bool FakeMemory::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) {
+  const test::Watched spared(false);
   if (!at(sequence).empty()) broken("restoring into a sequence that isn't empty");
   constexpr std::size_t kCell = sizeof(Token) + sizeof(std::uint64_t);
   if (!room_for(sequence, bytes.size() / kCell)) return false;

@@ -42,6 +42,9 @@ inline constexpr Token kPoison = 1'000'000;
 struct Fate {
   std::uint32_t abort_in = 0;     // passes until one is aborted halfway; 0: never
   std::uint32_t fail_in = 0;      // passes of several sequences until one fails, for no lasting reason; 0: never
+  std::uint32_t throw_in = 0;     // passes until one throws halfway; 0: never
+  bool throw_make = false;        // the next make throws
+  bool throw_thread = false;      // the lane's next job can't be started
   std::uint32_t refuse_make = 0;  // so many makes fail
   std::uint32_t refused = 0;      // and have failed
   std::uint32_t refuse_save = 0;  // so many times a sequence can't be saved

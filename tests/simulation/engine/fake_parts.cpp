@@ -1,12 +1,16 @@
 #include "simulation/engine/fake_parts.h"
 
+#include <exception>
+#include <stdexcept>
 #include <utility>
 
+#include "engine/test_failing_allocations.h"
 #include "simulation/engine/fake_memory.h"
 
 namespace corral::engine::simulation {
 
 void FakeDrafter::draft(SessionId, std::span<const Token> history, const GuessBudget& budget, std::vector<Guess>& to) {
+  const test::Watched spared(false);
   std::uint64_t hash = kEmptyHash;
   for (const Token token : history) hash = next_hash(hash, token);
   for (std::uint32_t i = random_() % (budget.most + 1); i > 0; --i) {
@@ -19,6 +23,10 @@ void FakeDrafter::draft(SessionId, std::span<const Token> history, const GuessBu
 
 void FakeLane::start(PrefillJob job) {
   if (job_) twice_ = true;
+  if (fate_->throw_thread) {
+    fate_->throw_thread = false;
+    throw std::runtime_error("no thread for the lane");
+  }
   job_ = std::move(job);
   rounds_ = random_() % 8;
   stop_ = false;
@@ -26,7 +34,11 @@ void FakeLane::start(PrefillJob job) {
 
 void FakeLane::round() {
   if (!job_ || rounds_-- > 0) return;
-  PrefillResult result = run_prefill(std::move(*job_), make_, {.stop = stop_, .n_threads = n_threads_});
+  PrefillResult result;
+  try {
+    result = run_prefill(std::move(*job_), make_, {.stop = stop_, .n_threads = n_threads_});
+  } catch (const std::exception&) {  // as a lane with a thread does
+  }
   job_.reset();
   box_->post(std::move(result));
 }

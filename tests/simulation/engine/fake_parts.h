@@ -12,6 +12,7 @@
 #include "engine/drafter.h"
 #include "engine/prefill_lane.h"
 #include "engine/token_table.h"
+#include "simulation/engine/fake_memory.h"
 
 namespace corral::engine::simulation {
 
@@ -50,8 +51,8 @@ class FakeDrafter final : public Drafter {
 // Takes some rounds, all at once at their end.
 class FakeLane final : public PrefillLane {
  public:
-  FakeLane(LaneMemoryMaker make, std::shared_ptr<CommandBox> box, std::uint64_t seed)
-      : make_(std::move(make)), box_(std::move(box)), random_(seed) {}
+  FakeLane(LaneMemoryMaker make, std::shared_ptr<CommandBox> box, std::shared_ptr<Fate> fate, std::uint64_t seed)
+      : make_(std::move(make)), box_(std::move(box)), fate_(std::move(fate)), random_(seed) {}
   void start(PrefillJob job) override;
   void stop() override { stop_ = true; }
   void set_threads(std::int32_t n_threads) override { n_threads_ = n_threads; }
@@ -63,6 +64,7 @@ class FakeLane final : public PrefillLane {
  private:
   const LaneMemoryMaker make_;
   const std::shared_ptr<CommandBox> box_;
+  const std::shared_ptr<Fate> fate_;
   std::mt19937_64 random_;
   std::optional<PrefillJob> job_;
   std::uint64_t rounds_ = 0;

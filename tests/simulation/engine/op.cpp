@@ -8,10 +8,11 @@
 namespace corral::engine::simulation {
 namespace {
 
-constexpr std::array kNames = {"create", "append",   "generate", "cancel",    "end",    "read",
-                               "rounds", "downsize", "abort",    "no_memory", "poison", "fail"};
+constexpr std::array kNames = {"create",    "append",   "generate", "cancel",    "end",    "read",
+                               "rounds",    "downsize", "abort",    "no_memory", "poison", "fail",
+                               "supersede", "throws",   "no_alloc", "save",      "damage"};
 // How often each kind comes.
-constexpr std::array kWeights = {10, 14, 16, 3, 5, 14, 30, 1, 2, 1, 1, 2};
+constexpr std::array kWeights = {20, 28, 32, 6, 10, 28, 60, 2, 4, 2, 2, 4, 4, 1, 2, 2, 1};
 
 // Arrivals without end, faster than they can be served: most of them short, and now and then one with a long prompt,
 // which must not wait for all of them.

@@ -21,6 +21,11 @@ struct Op {
     no_memory,  // the next memory can't be made
     poison,     // as append, but one of the tokens can't be computed
     fail,       // a pass of several sessions to come fails once
+    supersede,  // as generate, also where a generation runs
+    throws,     // a pass to come, a memory or a job of the lane (which) throws
+    no_alloc,   // allocations of the core fail: the one with number `size` from now on, and which & 3 behind it
+    save,       // what is parked goes to disk
+    damage,     // something happens to a file there: which
   };
   Kind kind = Kind::rounds;
   std::uint32_t session = 0;  // of those alive, counted modulo their number

@@ -1,6 +1,7 @@
 #include "simulation/engine/pass_rules.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,7 @@ PassSum sum_of(const PassView& pass) {
     sum.tokens += row.tokens + row.guesses;
     sum.guesses += row.guesses;
     sum.sessions += row.tokens > 0 ? 1 : 0;
+    sum.whole += row.tokens > 0 && row.tokens == row.state.pending ? 1 : 0;
     if (row.state.decoding) {
       ++sum.streams;
       sum.decodes += row.tokens;
@@ -55,6 +57,11 @@ std::optional<std::string> broken_rule(const PassView& pass, const Batch& batch)
   if (pass.fillers > 0 && (sum.prompts > 0 || pass.alone || pass.fillers > kMostFillers))
     return fmt::format("{} rows that nobody wants", pass.fillers);
   if (batch.size() > batch.capacity()) return fmt::format("a pass of {} tokens", batch.size());
+  // Logits are wanted behind the last token of a prompt only; they cost a row of the last matrix each.
+  const auto flags = std::span(batch.raw().logits, batch.size());
+  const auto outputs = static_cast<std::uint32_t>(std::ranges::count_if(flags, [](auto flag) { return flag != 0; }));
+  if (const std::uint32_t most = sum.whole + sum.guesses + pass.fillers; outputs > most)
+    return fmt::format("{} rows of logits, where {} may be wanted", outputs, most);
   for (const PassView::Row& row : pass.sessions) {
     if (row.tokens > row.state.pending)
       return fmt::format("session {}: {} of {} tokens", row.session.value(), row.tokens, row.state.pending);

@@ -1,5 +1,5 @@
 // The rules of scheduler.h, for one pass: running streams first, prompts within their budget, the oldest prompt gets
-// its half, nothing is left over. Pure.
+// its half, nothing is left over, no logits in the middle of a prompt. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct PassSum {
   std::uint32_t prompts = 0;   // tokens of prompts in the pass
   std::uint32_t wanting = 0;   // tokens of prompts, in the pass or not
   std::uint32_t sessions = 0;  // in the pass
+  std::uint32_t whole = 0;     // of these, with all that they have to compute
   std::uint32_t room = 0;      // for tokens of prompts, as the scheduler states it
 
   // The least that the oldest prompt gets, if it wants as much.

@@ -19,6 +19,7 @@ struct Setting {
   std::uint32_t stream_tokens = 0;
   bool lane = false;
   std::optional<std::uint64_t> park_bytes;  // none: nothing is parked
+  bool disk = false;                        // and there is a folder for it
 
   // A session is as long as its part at the most, where parts are wanted whatever comes.
   std::uint32_t most_tokens(std::uint32_t n_ctx) const;

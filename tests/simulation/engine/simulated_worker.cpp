@@ -1,9 +1,13 @@
 #include "simulation/engine/simulated_worker.h"
 
+#include <stdexcept>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/context_size.h"
 #include "engine/errors.h"
+#include "engine/test_failing_allocations.h"
 #include "simulation/engine/pass_rules.h"
 
 namespace corral::engine::simulation {
@@ -34,7 +38,7 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
   };
   const std::uint64_t seed = common.variety + number;
   const Setting& setting = common.setting;
-  auto lane = setting.lane ? std::make_unique<FakeLane>(lane_memory(), box_, seed) : nullptr;
+  auto lane = setting.lane ? std::make_unique<FakeLane>(lane_memory(), box_, fate_, seed) : nullptr;
   lane_ = lane.get();
   WorkerCore::Parts parts{
       .tokens = tokens_,
@@ -51,12 +55,17 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
 }
 
 Result<std::unique_ptr<KvMemory>> SimulatedWorker::make(KvShape shape) {
+  const test::Watched spared(false);
   // A machine may have room for one only.
   if (memory_.alive.use_count() > 1) fate_->broken("a memory is made beside the one there is");
   if (fate_->refuse_make > 0) {
     --fate_->refuse_make;
     ++fate_->refused;
     return fail(errc::out_of_memory, "no memory");
+  }
+  if (fate_->throw_make) {
+    fate_->throw_make = false;
+    throw std::runtime_error("a memory that can't be made");
   }
   ++memories_;
   parts_ = shape.streams;
@@ -84,7 +93,10 @@ void SimulatedWorker::start(SessionId session, Generation generation) {
 
 void SimulatedWorker::settle() {
   if (lane_ != nullptr) lane_->round();
-  core_->take_commands(false);
+  {
+    const test::Watched watched(true);
+    core_->take_commands(false);
+  }
   if (lane_ != nullptr && lane_->started_twice()) fate_->broken("a second job in the lane");
 }
 
@@ -93,15 +105,24 @@ Waits::Moment SimulatedWorker::look() {
   Waits::Moment moment{.sessions = core_->sessions(0),
                        .lane_busy = lane_ != nullptr && lane_->busy(),
                        .memories = memories_,
-                       .parts = parts_};
+                       .parts = parts_,
+                       .fresh_starts = core_->stats().fresh_starts};
   looking_ = false;
+  for (const SessionView& view : moment.sessions) {
+    if (view.tokens > view.n_ctx)
+      fate_->broken(fmt::format("session {} holds {} tokens of {}", view.id.value(), view.tokens, view.n_ctx));
+  }
   return moment;
 }
 
 bool SimulatedWorker::round() {
   settle();
   waits_.before(look());
-  const bool computed = core_->round();
+  bool computed = false;
+  {
+    const test::Watched watched(true);
+    computed = core_->round();
+  }
   if (auto rule = waits_.after(look(), computed)) fate_->broken(std::move(*rule));
   return computed;
 }

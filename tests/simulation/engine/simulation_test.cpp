@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "base/log.h"
+#include "engine/test_failing_new.h"
 #include "simulation/engine/world.h"
 #include "simulation/length.h"
 #include "simulation/shrink.h"
@@ -42,6 +44,7 @@ void tell(std::uint64_t seed, const std::vector<Op>& life, const std::string& vi
 }
 
 TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
+  log::set_level(log::Level::none);  // what is thrown on purpose
   const std::uint64_t steps = from_environment("CORRAL_SIMULATION_STEPS", kDefaultLength);
   std::uint64_t seed = from_environment("CORRAL_SIMULATION_SEED", 1);
   Outcome sum;
@@ -64,18 +67,26 @@ TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
     sum.crossed += outcome.crossed;
     sum.failed += outcome.failed;
     sum.fillers += outcome.fillers;
+    sum.superseded += outcome.superseded;
+    sum.unforeseen += outcome.unforeseen;
+    sum.fresh_starts += outcome.fresh_starts;
+    sum.read_back += outcome.read_back;
   }
   // The lives must be eventful, or the rules weren't tried.
   for (const std::uint64_t count :
        {sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared, sum.layout_changes, sum.accepted,
-        sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers, sum.growths})
+        sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers, sum.superseded, sum.unforeseen,
+        sum.fresh_starts, sum.read_back, sum.growths})
     EXPECT_GT(count, steps / 10'000);
   fmt::print(
       "{} lives, {} passes, {} tokens, {} preemptions, {} parked, {} restored, {} shared, {} changes of layout, {} "
       "guesses right, {} prompts in the lane, {} tokens in parts, {} parked by one worker and put back by another, {} "
-      "failed, {} rows to fill up passes, {} pools grown\n",
+      "failed, {} rows to fill up passes, {} superseded, {} ended by what nobody foresaw in {} fresh starts of "
+      "workers, {} "
+      "read from files, {} pools grown\n",
       seed, sum.passes, sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared, sum.layout_changes,
-      sum.accepted, sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers, sum.growths);
+      sum.accepted, sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers, sum.superseded, sum.unforeseen,
+      sum.fresh_starts, sum.read_back, sum.growths);
 }
 
 }  // namespace

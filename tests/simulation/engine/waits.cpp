@@ -36,7 +36,6 @@ void Waits::started(SessionId session, std::uint32_t most) {
   Waiter& waiter = waiters_[session.value()] = {};
   waiter.number = ++last_number_;
   waiter.most = most;
-  waiter.ticket = ++last_ticket_;
 }
 
 void Waits::sum_up() {
@@ -55,13 +54,13 @@ void Waits::begin(Waiter& waiter) {
 }
 
 void Waits::before(const Moment& moment) {
+  if (moment.fresh_starts != moment_.fresh_starts) start_afresh();
   moment_ = moment;
   pass_.reset();
   for (auto& [id, waiter] : waiters_) waiter.was = std::exchange(waiter.is, {});  // it may have ended
   for (const SessionView& view : moment.sessions) {
     if (Waiter* const waiter = find(view.id)) waiter->is = view;
   }
-  note_moved_back();
   note_cells(moment);
   note_left();
   for (auto& [id, waiter] : waiters_) waiter.was = waiter.is;
@@ -174,18 +173,31 @@ Waits::Rule Waits::progress(const Moment& moment, bool computed) {
   return std::nullopt;
 }
 
+// Something went wrong that nobody foresaw: everything begins again, for those who are left.
+void Waits::start_afresh() {
+  pass_.reset();
+  cells_ran_out_ = false;
+  in_vain_ = 0;
+  for (auto& [id, waiter] : waiters_) {
+    waiter.has_place = waiter.had_place = waiter.wanted_lane = false;
+    waiter.fresh = true;
+  }
+}
+
 Waits::Rule Waits::after(const Moment& moment, bool computed) {
   for (const SessionView& view : moment.sessions) {
     if (Waiter* const waiter = find(view.id)) waiter->is = view;
+  }
+  if (moment.fresh_starts != moment_.fresh_starts) {
+    start_afresh();
+    return std::nullopt;
   }
   if (auto rule = progress(moment, computed)) return rule;
   const bool lane_busy = moment_.lane_busy || moment.lane_busy;
   passes_ += pass_ ? 1 : 0;
   note_places();
-  note_resumed();
   if (auto rule = overtaken(lane_busy)) return rule;
   if (auto rule = displaced(moment)) return rule;
-  note_moved_back();
   if (auto rule = empty_place(moment)) return rule;
   note_cells(moment);
   if (!pass_) return std::nullopt;

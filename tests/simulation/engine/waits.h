@@ -1,10 +1,10 @@
 // How long each session of a worker waits for its next token, held against a bound.
 //
 // A generation waits for those only that were there when its wait began:
-//   - Who comes later stands behind it in the queue, and gets no place before it. It is passed over only while another
-//     session computes the beginning that both share, or while it waits for the lane; who has a place before it then
-//     counts with those who were there. Who loses his place for want of cells is the newest, and goes to the front.
-//     Those who wait for the lane stand there by age.
+//   - Who comes later stands behind it in the queue, and gets no place before it, not even where it lost its place or
+//     its reader was slow. It is passed over only while another session computes the beginning that both share, or
+//     while it waits for the lane; who has a place before it then counts with those who were there. Who loses his place
+//     for want of cells is the newest.
 //   - No place stays empty while somebody could have it, unless cells have run out and nobody has ended since.
 //   - Where prompts are computed, the oldest gets half of the room in the pass, and that is never a later one's.
 //   - Where none is, each pass brings somebody a token; of running sessions that take turns nobody goes twice while
@@ -54,6 +54,7 @@ class Waits {
     bool lane_busy = false;
     std::uint64_t memories = 0;  // made so far
     std::uint32_t parts = 0;     // of the memory; 0: a pool
+    std::uint64_t fresh_starts = 0;
   };
   void before(const Moment& moment);
   // A pass is being computed, in the memory with this number; of several in one round the last one counts.
@@ -70,11 +71,10 @@ class Waits {
     void add(const Work& other);
   };
   struct Waiter {
-    std::uint64_t number = 0;  // of all generations
+    std::uint64_t number = 0;  // of all generations: who waits stands by it
     std::uint32_t most = 0;
-    std::int64_t ticket = 0;  // its place in the queue, if it waits: smaller is earlier
     bool fresh = true;
-    bool wanted_lane = false;   // and may have been put back for it, behind older ones and before all others
+    bool wanted_lane = false;   // and stands before others for it
     SessionView was, is;        // before the round and after it
     bool has_place = false;     // in the latest pass
     bool had_place = false;     // in the one before
@@ -99,13 +99,12 @@ class Waits {
   };
 
   Waiter* find(SessionId session);
+  void start_afresh();
   void begin(Waiter& waiter);
   void sum_up();
   // waits_queue.cpp: who has a place
   void note_places();
   void note_left();
-  void note_resumed();
-  void note_moved_back();
   void note_cells(const Moment& moment);
   bool may_want_lane(const Waiter& waiter, bool lane_busy) const;
   bool may_be_passed(const Waiter& waiter, bool lane_busy) const;
@@ -125,7 +124,6 @@ class Waits {
   std::map<std::uint64_t, Waiter> waiters_;  // by session
   Work all_;                                 // of those who are there
   std::uint64_t last_number_ = 0;
-  std::int64_t first_ticket_ = 0, last_ticket_ = 0;
   bool cells_ran_out_ = false;  // and nobody has ended since
   Moment moment_;               // before the round
   std::optional<PassView> pass_;

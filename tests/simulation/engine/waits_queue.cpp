@@ -35,24 +35,6 @@ void Waits::note_left() {
   }
 }
 
-// Who comes back from a slow reader goes to the end of the queue. Those who do so in one round are equal.
-void Waits::note_resumed() {
-  ++last_ticket_;
-  for (auto& [id, waiter] : waiters_) {
-    if (waiter.was.state == SessionState::paused && waiter.is.state != SessionState::paused)
-      waiter.ticket = last_ticket_;
-  }
-}
-
-// Who had a place, or comes from the lane and finds none, goes to the front.
-void Waits::note_moved_back() {
-  --first_ticket_;
-  for (auto& [id, waiter] : waiters_) {
-    if (waiter.is.state == SessionState::waiting && (active(waiter.was) || waiter.has_place))
-      waiter.ticket = first_ticket_;
-  }
-}
-
 // The latest pass didn't fit, and the memory stayed what it was: somebody has to go.
 bool Waits::lost_for_cells(const Moment& moment) const {
   return pass_ && status_ == DecodeStatus::no_room && moment.memories == memory_;
@@ -87,7 +69,7 @@ Waits::Rule Waits::overtaken(bool lane_busy) {
   for (const auto& [id, one] : waiters_) {
     if (one.has_place || !one.waits()) continue;
     for (const auto& [other_id, other] : waiters_) {
-      if (other.ticket <= one.ticket || other.wanted_lane || active(other.was)) continue;
+      if (other.number <= one.number || other.wanted_lane || active(other.was)) continue;
       const bool aside = !other.has_place && other.is.state == SessionState::prefill;
       if (!other.has_place && !aside) continue;
       if (!may_be_passed(one, lane_busy)) return fmt::format("session {} is passed over for session {}", id, other_id);

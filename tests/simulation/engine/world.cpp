@@ -1,13 +1,18 @@
 #include "simulation/engine/world.h"
 
+#include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <random>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "engine/test_failing_allocations.h"
 #include "simulation/engine/client.h"
 #include "simulation/engine/setting.h"
 #include "simulation/engine/simulated_worker.h"
@@ -15,25 +20,68 @@
 namespace corral::engine::simulation {
 namespace {
 
-std::shared_ptr<ParkedStore> make_store(const Setting& setting) {
+// A folder that goes with it; none: nothing goes to disk.
+class Folder {
+ public:
+  explicit Folder(bool wanted) {
+    static std::atomic<std::uint64_t> last = 0;
+    if (wanted)
+      path_ = std::filesystem::temp_directory_path() / fmt::format("corral-simulation-{}-{}", ::getpid(), ++last);
+  }
+  ~Folder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  // One of its files is cut, changed or gone.
+  void damage(std::uint32_t which) const {
+    std::error_code ignored;
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(path_, ignored)) files.push_back(entry.path());
+    if (files.empty()) return;
+    std::ranges::sort(files);
+    const std::filesystem::path& file = files[which / 3 % files.size()];
+    const auto size = std::filesystem::file_size(file, ignored);
+    if (which % 3 == 0) std::filesystem::remove(file, ignored);
+    if (which % 3 == 1) std::filesystem::resize_file(file, size / 2, ignored);
+    if (which % 3 != 2 || size == 0) return;
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(static_cast<std::streamoff>(which * 977 % size));
+    stream.put(static_cast<char>(0x5A));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::shared_ptr<ParkedStore> make_store(const Setting& setting, const std::filesystem::path& folder) {
   if (!setting.park_bytes) return nullptr;
   return std::make_shared<ParkedStore>(
       ParkedStoreOptions{.memory_bytes = *setting.park_bytes,
                          .whole_only = !setting.memory.divisible || setting.memory.window > 0,
-                         .folder = {},
-                         .fingerprint = {},
-                         .folder_bytes = 0});
+                         .folder = folder,
+                         .fingerprint = "simulation",
+                         .folder_bytes = 50'000});
 }
 
 class World {
  public:
   World(std::uint64_t variety, bool traced)
-      : traced_(traced), setting_(pick_setting(variety)), jitter_(variety), turn_(variety) {
+      : traced_(traced),
+        setting_(pick_setting(variety)),
+        jitter_(variety),
+        turn_(variety),
+        folder_(setting_.disk),
+        store_(make_store(setting_, folder_.path())) {
+    test::failing_allocations.end();
     const SimulatedWorker::Common common{
         .setting = setting_,
         .variety = variety,
         .fate = fate_,
-        .store = make_store(setting_),
+        .store = store_,
         .clock = [this] { return now_ += std::chrono::microseconds(300 + jitter_() % 3000); },
         .shares_beginning = [this](SessionId session) { return shares_beginning(*clients_.at(session.value())); }};
     for (std::uint32_t i = 0; i < setting_.workers; ++i)
@@ -83,6 +131,13 @@ class World {
       fate_->fail_in = 1 + op.size % 4;
       return;
     }
+    if (op.kind == Op::Kind::throws) return throws(op);
+    if (op.kind == Op::Kind::no_alloc) {
+      unforeseen_ = true;
+      return test::failing_allocations.begin(1 + op.size, 1 + op.which % 4);
+    }
+    if (op.kind == Op::Kind::save) return save();
+    if (op.kind == Op::Kind::damage) return folder_.damage(op.which);
     if (op.kind == Op::Kind::no_memory) {
       fate_->refuse_make = op.size % 8 == 0 ? 1 : 0;
       return;
@@ -96,6 +151,9 @@ class World {
         break;
       case Op::Kind::generate:
         generate(*client, op);
+        break;
+      case Op::Kind::supersede:
+        supersede(*client, op);
         break;
       case Op::Kind::cancel:
         worker_of(*client).box()->post(CancelGeneration{client->id}, client->id.value());
@@ -150,18 +208,32 @@ class World {
     worker_of(client).box()->post(AppendTokens{client.id, std::move(tokens)});
   }
 
-  void generate(Client& client, const Op& op) {
-    if (client.reader && !client.reader->finish) return;  // one after another; supersession is tested on real models
-    if (client.history.empty()) return;
-    SimulatedWorker& worker = worker_of(client);
-    Reader& reader = client.reader.emplace();
-    reader.most = op.size;
-    if (op.which % 4 == 1) reader.stops = {std::string(1, static_cast<char>('A' + op.which % 60))};
+  void throws(const Op& op) {
+    unforeseen_ = true;
+    if (op.which % 4 == 0)
+      fate_->throw_make = true;
+    else if (op.which % 4 == 1)
+      fate_->throw_thread = true;
+    else
+      fate_->throw_in = 1 + op.size % 4;
+  }
+
+  void save() {
+    if (!store_) return;
+    (void)store_->save();
+    store_->let_go_of_saved();
+  }
+
+  // The stop strings are those of the step.
+  static std::vector<std::string> stops(const Op& op) {
+    if (op.which % 4 == 1) return {std::string(1, static_cast<char>('A' + op.which % 60))};
     if (op.which % 4 == 2)
-      reader.stops = {
-          fmt::format("{}{}", static_cast<char>('A' + op.which % 60), static_cast<char>('A' + op.size % 60))};
-    reader.poisoned = std::ranges::find(client.history, kPoison) != client.history.end();
-    for (const Token token : client.history) reader.history_hash = next_hash(reader.history_hash, token);
+      return {fmt::format("{}{}", static_cast<char>('A' + op.which % 60), static_cast<char>('A' + op.size % 60))};
+    return {};
+  }
+
+  StreamHandle start(Client& client, const Op& op) {
+    SimulatedWorker& worker = worker_of(client);
     auto self = std::make_shared<const StreamState*>(nullptr);
     auto stream = std::make_shared<StreamState>(
         setting_.stream_tokens,
@@ -169,14 +241,42 @@ class World {
                            .cancelled = [box = worker.box(), self,
                                          id = client.id] { box->post(CancelGeneration{id, *self}, id.value()); }});
     *self = stream.get();
-    reader.stream = StreamHandle(stream);
+    StreamHandle handle(stream);
     Generation generation;
     generation.stream = std::move(stream);
     generation.sampler = std::make_unique<FakePicker>();
-    generation.max_new_tokens = reader.most;
-    generation.cutter = TextCutter(reader.stops);
+    generation.max_new_tokens = op.size;
+    generation.cutter = TextCutter(stops(op));
     ++client.shared->generations;
     worker.start(client.id, std::move(generation));
+    return handle;
+  }
+
+  static void follow(Client& client, const Op& op, StreamHandle stream) {
+    Reader& reader = client.reader.emplace();
+    reader.most = op.size;
+    reader.stops = stops(op);
+    reader.poisoned = std::ranges::find(client.history, kPoison) != client.history.end();
+    for (const Token token : client.history) reader.history_hash = next_hash(reader.history_hash, token);
+    reader.stream = std::move(stream);
+  }
+
+  void generate(Client& client, const Op& op) {
+    if (client.reader && !client.reader->finish) return;
+    if (client.history.empty()) return;
+    StreamHandle stream = start(client, op);
+    follow(client, op, std::move(stream));
+  }
+
+  // The one that runs has ended when the other begins.
+  void supersede(Client& client, const Op& op) {
+    if (!client.reader) return generate(client, op);
+    StreamHandle stream = start(client, op);
+    worker_of(client).settle();
+    if (client.reader) outcome_.superseded += 1;
+    read(client);
+    if (client.reader) return violate("session {}: superseded without a terminal item", client.id.value());
+    follow(client, op, std::move(stream));
   }
 
   void read(Client& client) {
@@ -185,7 +285,11 @@ class World {
     const std::uint32_t most = std::min(client.shared->n_ctx, fate_->refused > 0 ? setting_.memory.cells : ~0u);
     if (auto rule = client.read(setting_.most_tokens(most))) return fate_->broken(std::move(*rule));
     if (!client.reader->finish) return;
-    outcome_.failed += client.failed() ? 1 : 0;
+    outcome_.failed += client.failed(errc::decode_failed) ? 1 : 0;
+    if (client.failed(errc::worker_failed)) {
+      ++outcome_.unforeseen;
+      if (!unforeseen_) violate("session {}: failed for nothing", client.id.value());
+    }
     outcome_.tokens += client.reader->tokens.size();
     client.go_on();
   }
@@ -222,7 +326,9 @@ class World {
     for (auto& [id, client] : clients_) {
       if (client->reader) work += 3 * (client->history.size() + client->reader->most + 10);
     }
-    fate_->abort_in = fate_->fail_in = fate_->refuse_make = 0;
+    fate_->abort_in = fate_->fail_in = fate_->refuse_make = fate_->throw_in = 0;
+    fate_->throw_make = fate_->throw_thread = false;
+    test::failing_allocations.end();
     for (std::uint64_t i = 0; i < work && !broken(); ++i) {
       bool open = false;
       for (auto& [id, client] : clients_) {
@@ -250,10 +356,12 @@ class World {
       outcome_.accepted += stats.accepted_tokens;
       outcome_.in_lane += stats.lane_prompts;
       outcome_.fillers += stats.filler_rows;
+      outcome_.fresh_starts += stats.fresh_starts;
       if (setting_.worker.layout == KvLayout::split) outcome_.in_parts += stats.predicted_tokens;
       if (!worker->in_flight().wait_until_empty(MonoTime::min())) violate("a generation is said to run when none does");
     }
     outcome_.crossed = fate_->crossed;
+    if (store_) outcome_.read_back = store_->stats().loads;
     if (fate_->most_batch > setting_.memory.batch) violate("a pass of {} tokens", fate_->most_batch);
     while (!clients_.empty() && !broken()) end(*clients_.begin()->second);
     downsize();
@@ -269,6 +377,9 @@ class World {
   const Setting setting_;
   std::mt19937_64 jitter_;  // of the time that passes take
   std::mt19937_64 turn_;    // which worker goes first
+  const Folder folder_;
+  const std::shared_ptr<ParkedStore> store_;
+  bool unforeseen_ = false;  // something was thrown
   Outcome outcome_;
   const std::shared_ptr<Fate> fate_ = std::make_shared<Fate>();
   MonoTime now_{};

@@ -2,6 +2,7 @@
 // is:
 //   one terminal item, each token once and in order, no token that the history doesn't ask for (alone, shared, parked,
 //   preempted, restored, guessed ahead, computed in the lane, beside one that fails), failing only for its own tokens,
+//   that nobody ends with worker_failed unless something was thrown,
 //   that each pass keeps the scheduler's rules and budget (pass_rules.h), that nobody waits longer than those who were
 //   there can explain (waits.h), and that at the end everybody gets through.
 #pragma once
@@ -28,6 +29,10 @@ struct Outcome {
   std::uint64_t crossed = 0;   // times that a worker took what another one had parked
   std::uint64_t failed = 0;    // generations, for tokens that can't be computed
   std::uint64_t fillers = 0;   // rows that nobody wanted
+  std::uint64_t superseded = 0;
+  std::uint64_t unforeseen = 0;    // generations that ended with worker_failed
+  std::uint64_t fresh_starts = 0;  // of workers
+  std::uint64_t read_back = 0;     // entries from files
 };
 
 // `variety` picks the world: cells, batch, places, kind of memory, layout, guesses, lane, workers.
