@@ -323,15 +323,9 @@ class Application {
   async::Task<void> keep_key_uses() {
     while (true) {
       co_await timers_.sleep_for(kKeyUses);
-      co_await save_key_uses();
+      // A small file of state_dir. On a thread for files it might wait behind disks that hang, and the end with it.
+      keys_.save_uses();
     }
-  }
-  async::Task<bool> save_key_uses() {
-    auto save = [&keys = keys_] {
-      keys.save_uses();
-      return true;
-    };
-    co_return co_await file_threads_.run(std::move(save));
   }
 
   // With a terminal it means that somebody has closed it, which ends the server; without one it is the custom that a
@@ -369,7 +363,7 @@ class Application {
     co_await router_.stop(settings->park_on_disk ? kParkGrace : Millis(1000));
     co_await monitor_.stop();
     co_await engines_.stop();
-    co_await save_key_uses();
+    keys_.save_uses();
   }
 
   config::LiveSettings& live_;
