@@ -1,11 +1,17 @@
 #include "api/file_gate.h"
 
 #include "api/rights.h"
+#include "config/llama_args.h"
 
 namespace corral::api {
 
 async::Task<Result<>> FileGate::check(const http::Caller& caller, const config::LoadOptions& requested) {
   auto named = backends::named_files(requested);
+  // Flags that say nothing now may count once the options beside them are taken back.
+  if (requested.llamacpp_args) {
+    const auto flags = config::parse_llama_args(*requested.llamacpp_args).value_or(config::LoadOptions());
+    for (auto& file : backends::named_files(flags)) named.push_back(std::move(file));
+  }
   if (named.empty() || has(caller, kOwner)) co_return Result<>();
   auto task = check_here(std::move(named));
   co_return co_await async::run_on(home_, std::move(task));

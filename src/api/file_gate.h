@@ -20,7 +20,7 @@ class FileGate {
            std::function<std::vector<std::filesystem::path>()> folders)
       : home_(home), timers_(timers), options_(std::move(options)), folders_(std::move(folders)) {}
 
-  // An owner may name any file, everybody else those of Files::check_places(). Errors: of that.
+  // An owner may name any file, everybody else those of Files::check_places(), also in llamacpp_args. Errors: of that.
   async::Task<Result<>> check(const http::Caller& caller, const config::LoadOptions& requested);
 
  private:

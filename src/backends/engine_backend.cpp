@@ -49,8 +49,7 @@ bool shares_gpus(const LoadOptions& options) {
 // Whether adapters, draft models and kinds of caches go with a model only the engine can tell.
 bool may_not_fit_together(const LoadOptions& options) {
   return !named_files(options).empty() || options.cache_type_k || options.cache_type_v || options.flash_attention ||
-         options.workers.value_or(0) > 1 || options.devices || options.split_mode || options.tensor_split ||
-         options.main_gpu;
+         options.workers.value_or(0) > 1;
 }
 
 // A program that isn't there won't be there for the second attempt either; anything else may pass.

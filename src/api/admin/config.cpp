@@ -5,7 +5,6 @@
 #include "api/routes.h"
 #include "config/errors.h"
 #include "config/flat_values.h"
-#include "config/llama_args.h"
 #include "json/value.h"
 #include "protocol/errors.h"
 #include "protocol/http_error.h"
@@ -87,9 +86,10 @@ async::Task<http::Response> set(Context& context, http::Request request) {
   if (const auto may = check_rights(request.caller, *values); !may) co_return protocol::error_response(may.error());
   if (const auto args = values->find("llamacpp_args"); args != values->end() && args->second.is_string()) {
     // What is wrong with the flags themselves the settings say.
-    const auto named = config::parse_llama_args(std::string(args->second.get_string()));
-    if (named && context.files) {
-      const auto allowed = co_await context.files->check(request.caller, *named);
+    config::LoadOptions named;
+    named.llamacpp_args = std::string(args->second.get_string());
+    if (context.files) {
+      const auto allowed = co_await context.files->check(request.caller, named);
       if (!allowed) co_return protocol::error_response(allowed.error());
     }
   }
