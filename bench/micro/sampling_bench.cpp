@@ -29,7 +29,7 @@ const std::vector<std::vector<float>>& rows() {
 }
 
 void run(benchmark::State& state, const SamplingOptions& options) {
-  auto sampler = Sampler::make({.n_vocab = kVocab, .end_tokens = {}}, options, std::nullopt, 32'768);
+  auto sampler = Sampler::make({.n_vocab = kVocab, .end_tokens = {}}, options, nullptr, 32'768);
   if (!sampler) return state.SkipWithError(sampler.error().message.c_str());
   std::size_t at = 0;
   for (auto _ : state) benchmark::DoNotOptimize((*sampler)->sample(rows()[at++ % rows().size()].data()));
