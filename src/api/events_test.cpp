@@ -104,7 +104,7 @@ TEST_F(EventsApiTest, ALoadIsToldStepByStep) {
   const auto listener = listen();
   EXPECT_THAT(listener->names(), ElementsAre("snapshot"));
   auto loading = send("POST", "/v1/load", R"({"model_name":"tiny-llama","pinned":true})");
-  EXPECT_THAT(listener->names(), ElementsAre("server", "load"));
+  EXPECT_THAT(listener->names(), ElementsAre("queue", "server", "load", "queue"));
   backend.server("tiny-llama").progress(0.5);
   pass(200ms);
   auto events = listener->events();
@@ -143,8 +143,8 @@ TEST_F(EventsApiTest, EventsHaveNumbersAndSilenceHasComments) {
   const auto listener = listen();
   auto loading = send("POST", "/v1/load", R"({"model_name":"tiny-llama"})");
   EXPECT_THAT(listener->text(), testing::StartsWith("id: 0\nevent: snapshot\ndata: {"));
-  EXPECT_THAT(listener->text(), HasSubstr("\n\nid: 1\nevent: server\ndata: {"));
-  EXPECT_THAT(listener->text(), HasSubstr("\n\nid: 2\nevent: load\ndata: {"));
+  EXPECT_THAT(listener->text(), HasSubstr("\n\nid: 1\nevent: queue\ndata: {"));
+  EXPECT_THAT(listener->text(), HasSubstr("\n\nid: 2\nevent: server\ndata: {"));
   EXPECT_THAT(listener->text(), testing::Not(HasSubstr(": ping")));
   pass(15'000ms);
   EXPECT_THAT(listener->text(), testing::EndsWith(": ping\n\n"));

@@ -74,6 +74,7 @@ TEST_F(EngineBackendTest, PreflightAsksWhereGpusAreSharedOut) {
   EXPECT_EQ(fits_->error().code, errc::load_never_fits);
   EXPECT_THAT(fits_->error().message, HasSubstr("needs 30.0 GiB on cuda0, which has 24.0 GiB"));
 
+  options.devices.reset();
   options.gpu_layers = 0;
   preflight(options);
   EXPECT_TRUE(fits_ && *fits_) << "none is used";

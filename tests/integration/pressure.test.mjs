@@ -54,7 +54,8 @@ test("a simulated shortage evicts who may be evicted, and nobody else", async ()
 // measured and however long nobody asks anything; above it the idle model does.
 test("measured pressure evicts an idle model that may be evicted, above the threshold and not below it", async () => {
   const never = ["--downsize-idle-timeout", "never", "--evict-idle-timeout", "never"];
-  server = await Server.start("--auto-evict", "--auto-evict-threshold-pct", "1", "--max-loaded-models", "2", ...never);
+  server = await Server.start("--auto-evict", "--max-loaded-models", "2", ...never);
+  assert.equal((await server.post("/internal/set", { auto_evict_threshold_pct: 1 })).status, 200);
   assert.equal((await server.post("/v1/load", { model_name: "tiny-llama" })).status, 200);
   const { pid } = await entry("tiny-llama");
   // Longer than the first seconds of a model, and several measurements.
