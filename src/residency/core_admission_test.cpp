@@ -113,7 +113,8 @@ TEST_F(Admission, WhatWasPromisedToALoadIsNotPromisedToItWithOtherOptions) {
   house.pass(Millis{5000});
   house.needs("b", 95);
   EXPECT_THAT(house.load("b", 1), IsEmpty());
-  EXPECT_THAT(house.free(60), ElementsAre("reject 2: insufficient_memory", "reject 3: insufficient_memory"));
+  EXPECT_THAT(house.free(60), ElementsAre("reject 3: insufficient_memory", "reject 2: insufficient_memory"))
+      << "each by what it asked for";
 }
 
 TEST_F(Admission, WaitsForBusyModelsLikeForASlot) {

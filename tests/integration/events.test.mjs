@@ -2,17 +2,28 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { parse, value } from "../support/prometheus.mjs";
-import { Server, program } from "../support/server.mjs";
+import { Server, models, program } from "../support/server.mjs";
 
 let server;
+const folder = mkdtempSync(join(tmpdir(), "corral-events-"));
 before(async () => {
-  server = await Server.start();
+  // All that a load looks at before anybody goes is there; only libllama misses a tensor.
+  const bytes = readFileSync(join(models, "tiny-llama.gguf"));
+  bytes.write("output_morn.weight", bytes.indexOf("output_norm.weight"));
+  writeFileSync(join(folder, "tensor-missing.gguf"), bytes);
+  server = await Server.start("--models-dir", folder);
 });
-after(() => server.stop());
+after(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true });
+});
 
 // Reads the stream of events; what has come is kept until somebody asks for it.
 class Events {
@@ -116,10 +127,10 @@ test("an eviction says why, a failed load says what was wrong", async () => {
   const evicted = (await events.until(gone("tiny-llama"))).at(-1);
   assert.equal(evicted.data.reason, "room");
   await events.until(ready("tiny-qwen3"));
-  const refused = await server.post("/v1/load", { model_name: "tiny-llama", lora: [`${program}`] });
+  const refused = await server.post("/v1/load", { model_name: "tensor-missing" });
   assert.ok(refused.status >= 400, JSON.stringify(refused.body));
   const failed = (await events.until((event) => event.data.stage === "failed")).at(-1);
-  assert.equal(failed.data.model, "tiny-llama");
+  assert.equal(failed.data.model, "tensor-missing");
   assert.ok(failed.data.cause.length > 0 && failed.data.code.length > 0);
   assert.equal((await server.post("/v1/unload", {})).status, 200);
   events.close();
