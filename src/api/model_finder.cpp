@@ -43,7 +43,9 @@ void ModelFinder::scan() {
       done = std::exchange(running_, std::move(next_));
       more = running_ != nullptr;
     }
-    for (auto& [executor, event] : done->waiting) async::asio::post(executor, [event] { event->set(); });
+    // Nothing of the event stays here: its loop may end as soon as it is set.
+    for (auto& [executor, event] : done->waiting)
+      async::asio::post(executor, [wake = std::move(event)] { wake->set(); });
   }
 }
 

@@ -199,6 +199,8 @@ struct Reader {
 json::Value json_of(std::int64_t value) { return value; }
 // Whole numbers as such: "2", not "2.0".
 json::Value json_of(double value) {
+  constexpr double kExact = 9007199254740992.0;  // up to here each whole number is a double
+  if (std::abs(value) > kExact) return value;
   const auto whole = static_cast<std::int64_t>(value);
   return static_cast<double>(whole) == value ? json::Value(whole) : json::Value(value);
 }

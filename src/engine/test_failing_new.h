@@ -23,6 +23,9 @@ inline void* allocate(std::size_t bytes) {
 
 void* operator new(std::size_t bytes) { return corral::engine::test::allocate(bytes); }
 void* operator new[](std::size_t bytes) { return corral::engine::test::allocate(bytes); }
+// Or a sanitizer's own would be asked for these, and free() for what they gave.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return std::malloc(bytes == 0 ? 1 : bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return std::malloc(bytes == 0 ? 1 : bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
