@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -15,12 +16,14 @@
 namespace corral::api {
 namespace {
 
-// Tells the time, and does something else once when it is asked for it.
+// Tells the time, and does something else once when it is asked for it on the test's own thread (scans ask, too).
 class InterruptedTimers final : public async::Timers {
  public:
   explicit InterruptedTimers(async::Timers& timers) : timers_(timers) {}
   MonoTime now() const override {
-    if (auto interruption = std::exchange(at_now, {})) interruption();
+    if (std::this_thread::get_id() == home_) {
+      if (auto interruption = std::exchange(at_now, {})) interruption();
+    }
     return timers_.now();
   }
   WallTime wall_now() const override { return timers_.wall_now(); }
@@ -35,6 +38,7 @@ class InterruptedTimers final : public async::Timers {
 
  private:
   async::Timers& timers_;
+  const std::thread::id home_ = std::this_thread::get_id();
 };
 
 class ModelFinderTest : public testing::Test {
