@@ -99,9 +99,9 @@ TEST_F(ModelFinderTest, ADiskThatHangsKeepsNobodyForEver) {
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(run_on(loop_, finder_.find("b")));
   EXPECT_TRUE(run_on(loop_, finder_.find("a")));
   EXPECT_FALSE(run_on(loop_, finder_.catalog())->models().empty());
+  const int writer = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);  // waits until the scan is in the file
   EXPECT_FALSE(threads_.finish_within(Millis(0)));
-  // Writing blocks until the scan reads.
-  ::close(::open(pipe.c_str(), O_WRONLY | O_CLOEXEC));
+  ::close(writer);
 }
 
 }  // namespace
