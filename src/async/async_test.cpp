@@ -6,6 +6,7 @@
 #include "async/event.h"
 #include "async/loop.h"
 #include "async/offload.h"
+#include "async/stopper.h"
 #include "async/task_group.h"
 #include "async/timer.h"
 
@@ -141,6 +142,91 @@ TEST(Race, TheOneThatEndsFirstEndsTheOther) {
   ASSERT_TRUE(*result);
   EXPECT_EQ(**result, 3);
   EXPECT_EQ(group.running(), 0u);
+}
+
+TEST(Stopper, PassesResultsAndExceptionsThrough) {
+  Loop loop;
+  const Stopper stopper;
+  auto seven = []() -> Task<int> { co_return 7; };
+  auto fails = []() -> Task<int> { throw std::runtime_error("no"); };
+  EXPECT_EQ(run_blocking(loop, stopper.run(seven())), 7);
+  EXPECT_THROW(run_blocking(loop, stopper.run(fails())), std::runtime_error);
+  EXPECT_EQ(run_blocking(loop, stopper.run(seven())), 7);
+  EXPECT_FALSE(stopper.stopped());
+}
+
+TEST(Stopper, EndsTheTaskThatRunsAndLetsNoneBegin) {
+  Loop loop;
+  const Stopper stopper;
+  Event never(loop.executor());
+  bool began = false;
+  auto wait = [&]() -> Task<int> {
+    began = true;
+    co_await never.wait();
+    co_return 1;
+  };
+  auto driver = [&]() -> Task<void> {
+    asio::post(loop.executor(), [&] { stopper.stop(); });
+    auto waiting = wait();
+    const auto ended = co_await stopper.run(std::move(waiting));
+    EXPECT_FALSE(ended);
+    EXPECT_TRUE(std::exchange(began, false));
+    auto late = wait();
+    const auto refused = co_await stopper.run(std::move(late));
+    EXPECT_FALSE(refused);
+  };
+  run_blocking(loop, driver());
+  EXPECT_FALSE(began);
+  EXPECT_TRUE(stopper.stopped());
+}
+
+// The order may come from within the task, and end whoever owns the stopper.
+TEST(Stopper, OutlivesItsOwner) {
+  Loop loop;
+  auto stopper = std::make_unique<Stopper>();
+  Event never(loop.executor());
+  auto wait = [&]() -> Task<int> {
+    co_await never.wait();
+    co_return 1;
+  };
+  auto waiting = wait();
+  auto run = stopper->run(std::move(waiting));
+  asio::post(loop.executor(), [&] {
+    const Stopper copy = *stopper;
+    stopper.reset();
+    copy.stop();
+  });
+  EXPECT_FALSE(run_blocking(loop, std::move(run)));
+}
+
+TEST(Stopper, CancellingTheCallerCancelsTheTask) {
+  Loop loop;
+  const Stopper stopper;
+  TaskGroup group(loop.executor());
+  Event never(loop.executor());
+  bool unwound = false;
+  struct Mark {
+    bool& flag;
+    ~Mark() { flag = true; }
+  };
+  auto wait = [&]() -> Task<int> {
+    const Mark mark{unwound};
+    co_await never.wait();
+    co_return 1;
+  };
+  auto caller = [&]() -> Task<void> {
+    auto waiting = wait();
+    co_await stopper.run(std::move(waiting));
+    ADD_FAILURE() << "went on";
+  };
+  auto driver = [&]() -> Task<void> {
+    group.spawn("caller", caller());
+    group.cancel();
+    co_await group.join();
+  };
+  run_blocking(loop, driver());
+  EXPECT_TRUE(unwound);
+  EXPECT_FALSE(stopper.stopped());
 }
 
 TEST(Timers, ExceptionOfTheTaskPassesThroughAtOnce) {

@@ -91,8 +91,7 @@ class ForwardedStream final : public http::BodySource {
       if (active_->stopped() && !watch_.done()) co_return end_with(cancelled(request_.id));
       if (acquisition_) {
         auto waiting = acquisition_->wait(forwarder_.timers_, silence(request_));
-        auto stop = active_->until_stopped();
-        const auto acquired = co_await async::race(std::move(waiting), std::move(stop));
+        const auto acquired = co_await active_->until_stopped(std::move(waiting));
         if (!acquired) continue;
         if (!*acquired) co_return http::kSsePing;
         auto lease = acquisition_->take();
@@ -103,8 +102,7 @@ class ForwardedStream final : public http::BodySource {
         if (const auto off = forwarder_.keep_off(request_, *active_)) co_return end_with(*off);
         active_->start();
         auto asking = ask();
-        auto stop_asking = active_->until_stopped();
-        auto asked = co_await async::race(std::move(asking), std::move(stop_asking));
+        auto asked = co_await active_->until_stopped(std::move(asking));
         if (!asked) continue;
         auto& answer = *asked;
         if (!answer) {
@@ -232,8 +230,7 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
     co_return protocol::error_response(*off);
   }
   auto answering = request.stream ? streamed(std::move(request), active) : whole(std::move(request), active);
-  auto stop = active->until_stopped();
-  auto response = co_await async::race(std::move(answering), std::move(stop));
+  auto response = co_await active->until_stopped(std::move(answering));
   if (!response) co_return protocol::error_response(cancelled(id));
   // A stream goes on, and says itself how it ends.
   if (!response->body.streaming()) active->end(outcome_of(response->head.status));

@@ -21,13 +21,7 @@ Error cancelled(const RequestId& id) {
 }
 
 ActiveRequest::ActiveRequest(RequestTable& table, async::Executor executor, RequestView about, ModelType type)
-    : table_(table),
-      executor_(executor),
-      about_(std::move(about)),
-      type_(type),
-      since_(table.clock_.now()),
-      stop_(std::make_shared<async::Event>(executor)),
-      on_stop_(std::make_shared<std::function<void()>>()) {
+    : table_(table), executor_(executor), about_(std::move(about)), type_(type), since_(table.clock_.now()) {
   const std::scoped_lock lock(table_.mutex_);
   number_ = ++table_.last_number_;
   table_.requests_.emplace(number_, this);
@@ -47,11 +41,6 @@ ActiveRequest::~ActiveRequest() {
 
 void ActiveRequest::start() {
   if (started_.load() == MonoTime::max()) started_.store(table_.clock_.now());
-}
-
-async::Task<void> ActiveRequest::until_stopped() const {
-  const auto stop = stop_;
-  co_await stop->wait();
 }
 
 std::vector<RequestView> RequestTable::list() const {
@@ -75,9 +64,9 @@ std::size_t RequestTable::cancel(const RequestId& id, std::optional<std::string_
   for (const auto& [number, request] : requests_) {
     if (request->about_.id != id || (owner && request->about_.owner != *owner)) continue;
     ++found;
-    async::asio::post(request->executor_, [stop = request->stop_, call = request->on_stop_] {
-      stop->set();
-      if (const auto once = std::exchange(*call, {})) once();
+    async::asio::post(request->executor_, [orders = request->orders_] {
+      orders->stopper.stop();
+      if (const auto once = std::exchange(orders->on_stop, {})) once();
     });
   }
   return found;

@@ -15,8 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "async/event.h"
-#include "async/timer.h"
+#include "async/stopper.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/model_type.h"
@@ -79,18 +78,21 @@ class ActiveRequest {
   void keep_off() { kept_off_ = true; }
 
   // Somebody wants it to end.
-  bool stopped() const { return stop_->is_set(); }
-  async::Task<void> until_stopped() const;
-  // The task's result, or errc::cancelled when somebody wanted it to end first; then the task is cancelled.
+  bool stopped() const { return orders_->stopper.stopped(); }
+  // The task's result, or nullopt when somebody wanted the request to end first; then the task is cancelled.
+  template <typename T>
+  async::Task<std::optional<T>> until_stopped(async::Task<T> task) const {
+    return orders_->stopper.run(std::move(task));
+  }
+  // The same, with errc::cancelled.
   template <typename T>
   async::Task<Result<T>> unless_stopped(async::Task<Result<T>> task) const {
-    auto stop = until_stopped();
-    auto done = co_await async::race(std::move(task), std::move(stop));
+    auto done = co_await until_stopped(std::move(task));
     if (!done) co_return std::unexpected(cancelled(about_.id));
     co_return std::move(*done);
   }
   // Called once when that happens; for what can't wait beside it. Empty: no more.
-  void on_stop(std::function<void()> call) { *on_stop_ = std::move(call); }
+  void on_stop(std::function<void()> call) { orders_->on_stop = std::move(call); }
 
  private:
   friend class RequestTable;
@@ -104,9 +106,12 @@ class ActiveRequest {
   std::atomic<MonoTime> started_{MonoTime::max()};
   Outcome outcome_ = Outcome::cancelled;
   bool kept_off_ = false;
-  // Shared with the order to stop while that is on its way to this loop.
-  const std::shared_ptr<async::Event> stop_;
-  const std::shared_ptr<std::function<void()>> on_stop_;
+  // Shared with an order to stop while that is on its way to this loop.
+  struct Orders {
+    async::Stopper stopper;
+    std::function<void()> on_stop;
+  };
+  const std::shared_ptr<Orders> orders_ = std::make_shared<Orders>();
 };
 
 class RequestTable {
