@@ -17,6 +17,9 @@ add_library(corral::re2 ALIAS corral_re2)
 target_include_directories(corral_re2 SYSTEM INTERFACE "${CORRAL_RE2_INCLUDE}")
 target_link_libraries(corral_re2 INTERFACE "${CORRAL_RE2_LIBRARY}")
 
+# Takes the place of malloc by being linked.
+find_library(CORRAL_JEMALLOC_LIBRARY jemalloc REQUIRED)
+
 # Header only: nothing to link.
 find_path(CORRAL_XXHASH_INCLUDE xxhash.h REQUIRED)
 add_library(corral_xxhash INTERFACE)

@@ -5,6 +5,12 @@
 #include "cli/cli.h"
 #include "proc/exec_mode.h"
 
+// Read by jemalloc at its start: what was freed goes back to the system within a second, also of a process that rests.
+extern "C" {
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): the name and the type are jemalloc's.
+const char* malloc_conf = "background_thread:true,max_background_threads:1,dirty_decay_ms:1000,muzzy_decay_ms:0,narenas:4";
+}
+
 int main(int argc, char** argv) {
   using namespace corral;
   if (proc::is_exec_mode(argc, argv)) return proc::run_exec_mode(argc, argv);

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <fmt/core.h>
-#include <malloc.h>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "engine/inference_engine_impl.h"
 #include "engine/sampler.h"
@@ -277,7 +277,7 @@ DownsizeReport InferenceEngine::downsize() {
     if (const auto saved = impl_->store->save(); !saved) log::warning("engine", "{}", saved.error().message);
     sum.parked_bytes -= std::min(sum.parked_bytes, impl_->store->let_go_of_saved());
   }
-  malloc_trim(0);  // what was freed goes back to the system now
+  heap::give_back();  // what was freed goes back to the system now
   return sum;
 }
 

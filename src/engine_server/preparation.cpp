@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "engine/errors.h"
 
 namespace corral::engine_server {
@@ -126,7 +126,7 @@ Result<Preparation::Place> Preparation::enter(Lane lane, std::uint64_t bytes, Ca
       const std::lock_guard lock(state->mutex);
       trim = trim && state->heavy.empty();
     }
-    if (trim) ::malloc_trim(0);
+    if (trim) heap::give_back();
     const std::lock_guard lock(state->mutex);
     std::erase(state->all, next);
     --state->numbers.jobs;

@@ -1,0 +1,9 @@
+// The allocator behind new and malloc: the program has jemalloc, tests and sanitizers have the C library's own.
+#pragma once
+
+namespace corral::heap {
+
+// Gives what was freed back to the system now. Takes milliseconds for each gigabyte; on any thread.
+void give_back();
+
+}  // namespace corral::heap
