@@ -1,45 +1,23 @@
-// Long because the parser is one class: each rule of the language calls the others.
+// From the text of a grammar to its rules.
 #include "engine/grammar/gbnf.h"
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "engine/errors.h"
+#include "engine/grammar/rules.h"
 
 namespace corral::engine {
 namespace {
 
 using Kind = GrammarSymbol::Kind;
-using Rule = std::vector<GrammarSymbol>;
-
-struct Fault {
-  std::size_t at;
-  std::string reason;
-};
+using Rule = GrammarRule;
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-constexpr std::uint32_t kAscii = 128;
-
-// Sorted and without overlaps. A range that is none, its end before its begin, goes.
-Grammar::Ranges merged(Grammar::Ranges ranges) {
-  std::erase_if(ranges, [](const auto& range) { return range.first > range.second; });
-  std::ranges::sort(ranges);
-  Grammar::Ranges all;
-  for (const auto& range : ranges) {
-    if (!all.empty() && range.first <= all.back().second) {
-      all.back().second = std::max(all.back().second, range.second);
-    } else {
-      all.push_back(range);
-    }
-  }
-  return all;
-}
 
 class Parser {
  public:
@@ -48,7 +26,8 @@ class Parser {
   Grammar parse() {
     skip_space(true);
     while (at_ < text_.size()) parse_rule();
-    return finish();
+    rule_name_ = {};
+    return std::move(rules_).table(text_.size());
   }
   // Where a fault is, for people.
   std::string place(std::size_t at) const {
@@ -63,7 +42,7 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void fault(std::string reason) const { throw Fault{at_, std::move(reason)}; }
+  [[noreturn]] void fault(std::string reason) const { throw GrammarFault{at_, std::move(reason)}; }
   [[noreturn]] void expected(std::string_view what) const {
     fault(at_ < text_.size() ? fmt::format("expected {}, not '{}'", what, shown()) : fmt::format("expected {}", what));
   }
@@ -156,19 +135,6 @@ class Parser {
     return value;
   }
 
-  std::uint32_t rule_id(std::string_view rule) {
-    const auto [found, added] = ids_.try_emplace(std::string(rule), static_cast<std::uint32_t>(rules_.size()));
-    if (added) {
-      rules_.emplace_back();
-      seen_at_.push_back(at_ - rule.size());
-    }
-    return found->second;
-  }
-  std::uint32_t new_rule() {
-    rules_.emplace_back();
-    seen_at_.push_back(at_);
-    return static_cast<std::uint32_t>(rules_.size() - 1);
-  }
   void grow(std::size_t by) {
     symbols_ += by;
     if (symbols_ > kMaxGrammarSymbols) {
@@ -184,7 +150,7 @@ class Parser {
     rule_name_ = {};
     const auto own = name();
     rule_name_ = own;
-    const auto id = rule_id(own);
+    const auto id = rules_.named(own, at_ - own.size());
     skip_space(false);
     if (text_.substr(at_, 3) != "::=") expected("'::=' behind the name of a rule");
     at_ += 3;
@@ -195,7 +161,7 @@ class Parser {
     } else if (!take('\n') && at_ < text_.size()) {
       expected("a symbol or the end of the line");
     }
-    rules_[id] = std::move(rule);
+    rules_.define(id, std::move(rule));
     skip_space(true);
   }
 
@@ -234,10 +200,10 @@ class Parser {
         case '(': {
           ++at_;
           skip_space(true);
-          const auto id = new_rule();
+          const auto id = rules_.unnamed(at_);
           auto inner = alternatives(true, depth + 1);
           if (!take(')')) expected("a symbol or ')'");
-          rules_[id] = std::move(inner);
+          rules_.define(id, std::move(inner));
           add(rule, Kind::rule, id);
           break;
         }
@@ -265,7 +231,8 @@ class Parser {
         }
         default:
           if (!is_word(peek())) return;
-          add(rule, Kind::rule, rule_id(name()));
+          const auto other = name();
+          add(rule, Kind::rule, rules_.named(other, at_ - other.size()));
       }
       item = begin;
       skip_space(nested);
@@ -291,8 +258,7 @@ class Parser {
     if (ranges.empty()) return;
     if (!inverse && ranges.size() == 1 && ranges[0].first == ranges[0].second)
       return add(rule, Kind::character, ranges[0].first);
-    grammar_.classes.push_back(merged(std::move(ranges)));
-    add(rule, inverse ? Kind::not_in_class : Kind::in_class, static_cast<std::uint32_t>(grammar_.classes.size() - 1));
+    add(rule, inverse ? Kind::not_in_class : Kind::in_class, rules_.add_class(std::move(ranges)));
   }
 
   void token(Rule& rule) {
@@ -353,117 +319,16 @@ class Parser {
     std::optional<std::uint32_t> inner;
     for (std::uint64_t i = 0; i < optional; ++i) {
       grow(repeated.size() + 3);
-      const auto id = new_rule();
+      const auto id = rules_.unnamed(at_);
       auto rest = repeated;
       if (most == kNoMost) inner = id;
       if (inner) rest.push_back({Kind::rule, *inner});
       rest.push_back({Kind::alternative, 0});
       rest.push_back({Kind::end, 0});
-      rules_[id] = std::move(rest);
+      rules_.define(id, std::move(rest));
       inner = id;
     }
     if (inner) add(rule, Kind::rule, *inner);
-  }
-
-  Grammar finish() {
-    rule_name_ = {};
-    for (const auto& [name, id] : ids_) {
-      if (!rules_[id].empty()) continue;
-      at_ = seen_at_[id];
-      fault(fmt::format("the rule '{}' is used but not there: add '{} ::= …'", name.substr(0, 60), name.substr(0, 60)));
-    }
-    const auto root = ids_.find("root");
-    if (root == ids_.end()) {
-      at_ = text_.size();
-      fault("there is no rule 'root', where an answer begins: add one");
-    }
-    refuse_left_recursion();
-    grammar_.root = root->second;
-    lay_out();
-    return std::move(grammar_);
-  }
-
-  void lay_out() {
-    auto& bounds = grammar_.boundaries;
-    for (const auto& ranges : grammar_.classes) {
-      for (const auto& [low, high] : ranges) bounds.insert(bounds.end(), {low, high + 1});
-    }
-    grammar_.symbols.reserve(symbols_);
-    for (const auto& rule : rules_) {
-      grammar_.rules.push_back(static_cast<std::uint32_t>(grammar_.alternatives.size()));
-      bool begins = true;
-      for (const auto& symbol : rule) {
-        if (begins) grammar_.alternatives.push_back(static_cast<std::uint32_t>(grammar_.symbols.size()));
-        begins = symbol.kind == Kind::alternative;
-        if (symbol.kind == Kind::character) bounds.insert(bounds.end(), {symbol.value, symbol.value + 1});
-        grammar_.symbols.push_back(symbol);
-      }
-    }
-    grammar_.rules.push_back(static_cast<std::uint32_t>(grammar_.alternatives.size()));
-    std::erase_if(bounds, [](std::uint32_t bound) { return bound <= kAscii; });
-    std::ranges::sort(bounds);
-    bounds.erase(std::ranges::unique(bounds).begin(), bounds.end());
-  }
-
-  // The rules with which an alternative of this one can begin. As libllama has it, only a rule that has an empty
-  // alternative itself is looked through; what is empty by way of others ends in the same stack again, and is found.
-  std::vector<std::uint32_t> beginnings(std::uint32_t id, const std::vector<bool>& may_be_empty) const {
-    std::vector<std::uint32_t> all;
-    bool beginning = true;
-    for (const auto& symbol : rules_[id]) {
-      if (symbol.ends_sequence()) {
-        beginning = true;
-      } else if (symbol.kind == Kind::rule && beginning) {
-        all.push_back(symbol.value);
-        beginning = may_be_empty[symbol.value];
-      } else {
-        beginning = false;
-      }
-    }
-    return all;
-  }
-
-  void refuse_left_recursion() {
-    std::vector<bool> may_be_empty(rules_.size());
-    for (std::size_t id = 0; id < rules_.size(); ++id) {
-      const auto& rule = rules_[id];
-      for (std::size_t i = 0; i < rule.size(); ++i) {
-        if (rule[i].ends_sequence() && (i == 0 || rule[i - 1].ends_sequence())) may_be_empty[id] = true;
-      }
-    }
-    enum class Mark : std::uint8_t { fresh, open, done };
-    std::vector<Mark> marks(rules_.size(), Mark::fresh);
-    struct Visit {
-      std::uint32_t id;
-      std::vector<std::uint32_t> next;
-    };
-    for (std::uint32_t first = 0; first < rules_.size(); ++first) {
-      std::vector<Visit> path;
-      const auto open = [&](std::uint32_t id) {
-        marks[id] = Mark::open;
-        path.push_back({id, beginnings(id, may_be_empty)});
-      };
-      if (marks[first] == Mark::fresh) open(first);
-      while (!path.empty()) {
-        auto& top = path.back();
-        if (top.next.empty()) {
-          marks[top.id] = Mark::done;
-          path.pop_back();
-          continue;
-        }
-        const auto next = top.next.back();
-        top.next.pop_back();
-        if (marks[next] == Mark::fresh) {
-          open(next);
-        } else if (marks[next] == Mark::open) {
-          at_ = seen_at_[next];
-          const auto named = std::ranges::find(ids_, next, [](const auto& one) { return one.second; });
-          fault(
-              fmt::format("{} begins with itself (left recursion): let it begin with something else",
-                          named == ids_.end() ? "what stands here" : "the rule '" + named->first.substr(0, 60) + "'"));
-        }
-      }
-    }
   }
 
   const std::string_view text_;
@@ -471,59 +336,16 @@ class Parser {
   std::size_t at_ = 0;
   std::string_view rule_name_;
   std::size_t symbols_ = 0;
-  std::unordered_map<std::string, std::uint32_t> ids_;
-  std::vector<Rule> rules_;
-  std::vector<std::size_t> seen_at_;  // where each rule was met first
-  Grammar grammar_;
+  GrammarRules rules_;
 };
 
-bool in(const Grammar::Ranges& ranges, std::uint32_t low, std::uint32_t high) {
-  const auto range = std::ranges::lower_bound(ranges, low, {}, &std::pair<std::uint32_t, std::uint32_t>::second);
-  return range != ranges.end() && range->first <= high;
-}
-
 }  // namespace
-
-std::size_t Grammar::column(std::uint32_t code_point) const {
-  if (code_point < kAscii) return code_point;
-  return kAscii + static_cast<std::size_t>(std::ranges::upper_bound(boundaries, code_point) - boundaries.begin());
-}
-
-bool Grammar::matches(const GrammarSymbol& symbol, std::uint32_t code_point) const {
-  switch (symbol.kind) {
-    case Kind::character:
-      return symbol.value == code_point;
-    case Kind::any:
-      return true;
-    case Kind::in_class:
-      return in(classes[symbol.value], code_point, code_point);
-    case Kind::not_in_class:
-      return !in(classes[symbol.value], code_point, code_point);
-    default:
-      return false;
-  }
-}
-
-bool Grammar::matches_any(const GrammarSymbol& symbol, std::uint32_t low, std::uint32_t high) const {
-  switch (symbol.kind) {
-    case Kind::character:
-      return low <= symbol.value && symbol.value <= high;
-    case Kind::any:
-      return true;
-    case Kind::in_class:
-      return in(classes[symbol.value], low, high);
-    case Kind::not_in_class:  // as libllama has it: not when the class reaches into the range
-      return !in(classes[symbol.value], low, high);
-    default:
-      return false;
-  }
-}
 
 Result<Grammar> parse_gbnf(std::string_view text, const FindToken& find_token) {
   Parser parser(text, find_token);
   try {
     return parser.parse();
-  } catch (const Fault& fault) {
+  } catch (const GrammarFault& fault) {
     return fail(errc::invalid_argument,
                 fmt::format("'grammar' can't be used: {}: {}", parser.place(fault.at), fault.reason), "grammar");
   }
