@@ -4,9 +4,12 @@
 // Invariant: the text given out is the bytes of the tokens given out, up to a character or stop string that is still
 // open; a token that carries at least one byte of shown text is kept, a token that lies wholly in the stop string (or
 // behind its start) is not. Pure value; no model needed.
+//
+// Each byte is looked at once for each stop string, whatever is held back (Knuth, Morris, Pratt): clients choose both.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,21 +34,46 @@ class TextCutter {
   Cut flush();
 
   // Tokens pushed and neither released nor dropped.
-  std::uint32_t held() const { return static_cast<std::uint32_t>(ends_.size()); }
+  std::uint32_t held() const { return static_cast<std::uint32_t>(ends_.size() - let_go_); }
 
  private:
-  struct Match {
-    std::size_t at = std::string::npos;
-    std::string stop;
-  };
-  Match find_stop() const;
-  std::size_t open_stop_start() const;
-  Cut release(std::size_t bytes);
+  // A stop string, and how much of it the text so far ends with.
+  class Stop {
+   public:
+    explicit Stop(std::string text);
+    const std::string& text() const { return text_; }
+    std::size_t open() const { return open_; }
+    // The text goes on with these bytes, up to the first time that all of it is met: so many of them were taken then.
+    // Otherwise npos.
+    std::size_t meet(std::string_view bytes);
+    void forget() { open_ = 0; }
 
-  std::vector<std::string> stops_;
-  std::string pending_;            // bytes not given out yet
-  std::vector<std::size_t> ends_;  // for each held token, the end of its bytes in pending_
-  bool oldest_shown_ = false;      // the oldest held token has given out bytes already
+   private:
+    std::string text_;
+    // For each beginning of it, the longest shorter one that it ends with.
+    std::vector<std::uint32_t> shorter_;
+    std::size_t open_ = 0;
+  };
+  struct Match {
+    std::uint64_t at = ~std::uint64_t{0};
+    const Stop* stop = nullptr;
+  };
+  Match find_stop(std::string_view piece);
+  std::uint64_t open_stop_start() const;
+  Cut release(std::uint64_t to);
+  std::string_view pending() const { return std::string_view(bytes_).substr(given_); }
+  std::span<const std::uint64_t> held_ends() const { return std::span(ends_).subspan(let_go_); }
+  std::uint64_t end() const { return start_ + pending().size(); }
+  void forget();
+
+  std::vector<Stop> stops_;
+  // Places count from the first byte of the answer.
+  std::string bytes_;                // those that aren't given out yet, behind some that are
+  std::size_t given_ = 0;            // so many
+  std::uint64_t start_ = 0;          // of what isn't given out
+  std::vector<std::uint64_t> ends_;  // of each held token, behind some that were let go
+  std::size_t let_go_ = 0;           // so many
+  bool oldest_shown_ = false;        // the oldest held token has given out bytes already
 };
 
 }  // namespace corral::engine

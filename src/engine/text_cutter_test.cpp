@@ -1,5 +1,6 @@
 #include "engine/text_cutter.h"
 
+#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -116,6 +117,81 @@ TEST(TextCutter, SameTextForEveryWayToCutIt) {
     ASSERT_TRUE(stopped);
     ASSERT_EQ(text, "Grüße! 你好 🐎 — the answer is ST and STO, then ");
   }
+}
+
+// What a cutter does, by looking at everything again for each piece.
+struct Plain {
+  std::vector<std::string> stops;
+  std::string all = {};   // so far
+  std::size_t shown = 0;  // of it
+  std::string push(const std::string& piece, bool& stopped) {
+    all += piece;
+    std::size_t met = std::string::npos, open = all.size();
+    for (const std::string& stop : stops) {
+      met = std::min(met, all.find(stop));
+      for (std::size_t length = std::min(stop.size() - 1, all.size()); length > 0; --length) {
+        if (all.ends_with(stop.substr(0, length))) {
+          open = std::min(open, all.size() - length);
+          break;
+        }
+      }
+    }
+    stopped = met != std::string::npos;
+    const std::size_t to = stopped ? met : open;
+    const std::string text = all.substr(shown, to - shown);
+    shown = to;
+    return text;
+  }
+};
+
+// Stop strings that begin with themselves, several ways deep, and texts that nearly are one.
+TEST(TextCutter, StopStringsThatRepeatThemselves) {
+  std::mt19937 random(11);
+  const auto some = [&](std::size_t most) {
+    std::string text;
+    for (std::size_t i = 0; i <= random() % most; ++i) text += random() % 3 == 0 ? 'b' : 'a';
+    return text;
+  };
+  for (int round = 0; round < 3000; ++round) {
+    Plain plain{.stops = {some(9), some(9)}};
+    TextCutter cutter(plain.stops);
+    bool stopped = false;
+    for (int i = 0; i < 40 && !stopped; ++i) {
+      const std::string piece = random() % 8 == 0 ? "" : some(5);
+      const Cut cut = cutter.push(piece);
+      ASSERT_EQ(cut.text, plain.push(piece, stopped)) << plain.stops[0] << ' ' << plain.stops[1] << ' ' << plain.all;
+      ASSERT_EQ(cut.stopped, stopped);
+    }
+  }
+}
+
+TEST(TextCutter, AfterAFlushNothingIsLeftOpen) {
+  TextCutter cutter({"END"});
+  cutter.push("E");
+  EXPECT_EQ(cutter.flush().text, "E");
+  const Cut cut = cutter.push("ND");
+  EXPECT_FALSE(cut.stopped);
+  EXPECT_EQ(cut.text, "ND");
+}
+
+// A long stop string that nearly comes again and again: each piece used to be compared with all of its beginnings, and
+// all that was held back was moved. It took hours.
+TEST(TextCutter, TheWorstStopStringTakesNoLongerThanAnyOther) {
+  constexpr std::size_t kLong = 200'000;
+  const std::string most(kLong, 'a');
+  TextCutter cutter({most + "b", most + "c" + most});
+  std::size_t shown = 0;
+  for (int times = 0; times < 3; ++times) {
+    shown += cutter.push(most).text.size();
+    for (std::size_t i = 0; i < kLong; ++i) shown += cutter.push(i % 2 == 0 ? "a" : "").text.size();
+    shown += cutter.push("c").text.size();
+    for (std::size_t i = 0; i + 1 < kLong; ++i) shown += cutter.push("a").text.size();
+    shown += cutter.push("x").text.size();
+  }
+  EXPECT_EQ(shown, 3 * (kLong + kLong / 2 + 1 + kLong));
+  const Cut cut = cutter.push(most + "b");
+  EXPECT_TRUE(cut.stopped);
+  EXPECT_EQ(cut.stop.size(), kLong + 1);
 }
 
 }  // namespace
