@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/row_costs.h"
+#include "engine/pass_costs.h"
 #include "engine/types.h"
 
 namespace corral::engine {
@@ -19,7 +19,7 @@ struct Guess {
 struct GuessBudget {
   std::uint32_t most = 0;  // guesses at one session
   std::uint32_t rows = 1;  // in the pass without them
-  const RowCosts& costs;
+  const PassCosts& costs;
 };
 
 class Drafter {

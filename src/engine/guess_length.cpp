@@ -9,7 +9,7 @@ namespace {
 // Tokens per time of a pass, and what gave the best so far.
 class Speed {
  public:
-  Speed(std::uint32_t sessions, const RowCosts& costs) : costs_(costs), sessions_(sessions), tokens_(sessions) {
+  Speed(std::uint32_t sessions, const PassCosts& costs) : costs_(costs), sessions_(sessions), tokens_(sessions) {
     best_ = tokens_ / costs_.of(sessions_);
   }
   void add(double tokens) { tokens_ += tokens; }
@@ -22,7 +22,7 @@ class Speed {
   }
 
  private:
-  const RowCosts& costs_;
+  const PassCosts& costs_;
   const std::uint32_t sessions_;
   double tokens_;
   double best_;
@@ -75,7 +75,7 @@ void choose_equal(std::span<GuessList> lists, std::uint32_t most, Speed speed) {
 
 }  // namespace
 
-void choose_guesses(std::span<GuessList> lists, const RowCosts& costs, const GuessLimits& limits) {
+void choose_guesses(std::span<GuessList> lists, const PassCosts& costs, const GuessLimits& limits) {
   for (GuessList& list : lists) list.rows = 0;
   if (lists.empty()) return;
   const Speed without(static_cast<std::uint32_t>(lists.size()), costs);

@@ -33,9 +33,9 @@ std::uint32_t guess_length(const GuessBudget& budget, double each, Probability p
 }
 
 // In a pass with so many sessions, of which one alone may have `each`: as many for all, or one for each session. What
-// more rows than RowCosts knows take, nobody can tell.
+// more rows than PassCosts knows take, nobody can tell.
 constexpr std::uint32_t most_guesses(std::uint32_t sessions, std::uint32_t each) {
-  const std::uint32_t room = RowCosts::kMostRows - std::min(RowCosts::kMostRows, sessions);
+  const std::uint32_t room = PassCosts::kMostRows - std::min(PassCosts::kMostRows, sessions);
   return each == 0 ? 0 : std::min(std::max(each, sessions), room);
 }
 
@@ -53,7 +53,7 @@ struct GuessLimits {
 
 // Chooses `rows` of every list, for a pass that has a row for each of them already: the best guesses of all sessions
 // together.
-void choose_guesses(std::span<GuessList> lists, const RowCosts& costs, const GuessLimits& limits);
+void choose_guesses(std::span<GuessList> lists, const PassCosts& costs, const GuessLimits& limits);
 
 // How often something is true, recent times counting most.
 class Rate {

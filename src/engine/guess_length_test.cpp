@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/row_costs.h"
+
 namespace corral::engine {
 namespace {
 
@@ -31,7 +33,7 @@ TEST_F(GuessLength, TheSurerTheLonger) {
 }
 
 // As measured on a processor with fast code for one row only.
-TEST_F(GuessLength, WhereASecondRowIsDearOnlyLongSureGuessesPay) {
+TEST_F(GuessLength, WhereASecondRowIsCostlyOnlyLongSureGuessesPay) {
   machine([](std::uint32_t rows) { return rows == 1 ? 1 : 3 + 0.3 * rows; });
   EXPECT_EQ(best(0.7), 0u);
   EXPECT_EQ(best(0.99), 16u);

@@ -10,7 +10,9 @@
 #include "engine/backends.h"
 #include "engine/context.h"
 #include "engine/context_params.h"
+#include "engine/cpu_costs.h"
 #include "engine/errors.h"
+#include "engine/flat_costs.h"
 #include "engine/inference_engine.h"
 #include "engine/inference_engine_impl.h"
 #include "engine/memory_estimate.h"
@@ -30,6 +32,19 @@ double foreign_cell_ms(const Model& model, const LoadOptions& options) {
   if (model.facts().gpus > 0) return 0;
   const auto threads = static_cast<double>(compute_threads(model, options));
   return kForeignCellNs * 1e-6 * model.facts().n_layer * llama_model_n_head(model.handle()) / threads;
+}
+
+// By where the model computes; how passes are measured elsewhere is nobody's business but the cost model's.
+std::unique_ptr<CostModel> cost_model(const Model& model, const LoadOptions& options) {
+  const ModelFacts& facts = model.facts();
+  const auto target_step_ms = static_cast<double>(options.target_step.count());
+  if (all_on_gpus({.gpus = facts.gpus, .gpu_layers = options.n_gpu_layers, .layers = facts.n_layer}))
+    return std::make_unique<FlatCosts>(FlatCostOptions{.target_step_ms = target_step_ms});
+  return std::make_unique<CpuCosts>(
+      CpuCostOptions{.measure_rows = options.speculative.measure,
+                     .target_step_ms = target_step_ms,
+                     .foreign_cell_ms = foreign_cell_ms(model, options),
+                     .move_cell_ms = static_cast<double>(model.kv_bytes_per_token()) / kMoveBytesPerMs});
 }
 
 // A change of the layout takes everybody's cells: where nothing can be parked, idle sessions would pay for it. And the
@@ -129,17 +144,13 @@ Result<> InferenceEngine::Impl::add_worker() {
       .prefix_cache_tokens = std::min(options.prefix_cache_tokens, (*memory)->n_ctx() / 2),
       .most_prefix_cache_tokens = options.prefix_cache_tokens,
       .most_cells = grows() ? model->facts().n_ctx : 0,
-      .target_step_ms = static_cast<double>(options.target_step.count()),
       .layout = layout_of(*model, options, store != nullptr, (*memory)->n_ctx()),
       .cell_multiple = kCellMultiple,
       .threads = threads_of(*model, options),
       .park_at_end = !options.park_dir.empty(),
-      .foreign_cell_ms = foreign_cell_ms(*model, options),
-      .move_cell_ms = static_cast<double>(model->kv_bytes_per_token()) / kMoveBytesPerMs,
       .draft_tokens = options.speculative.max_tokens,
       .draft_active = draft_model ? active_beside_draft_model(options.speculative)
                                   : options.speculative.max_active.value_or(kMaxSequences),
-      .measure_rows = options.speculative.measure,
   };
   workers.push_back(std::make_unique<Worker>(WorkerCore::Parts{.tokens = *model,
                                                                .memory = std::move(*memory),
@@ -147,6 +158,7 @@ Result<> InferenceEngine::Impl::add_worker() {
                                                                .growth = std::move(growth),
                                                                .box = std::move(box),
                                                                .store = store,
+                                                               .costs = cost_model(*model, options),
                                                                .drafter = std::move(*drafter),
                                                                .lane = std::move(lane)},
                                              worker));

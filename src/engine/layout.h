@@ -30,11 +30,13 @@ struct LayoutFacts {
   std::uint32_t multiple = 1;     // the cells of a part are one of this
   std::uint32_t max_streams = 0;  // most sequences that run at a time
   std::uint32_t idle_cells = 0;   // of sequences that don't run
-  double foreign_cell_ms = 0;     // what one token of a pass pays for one cell that isn't its sequence's; 0: nothing
-  double move_cell_ms = 0;        // to save one cell and put it back
-  double make_ms = 0;             // to free a memory and make another
-  double pass_ms = 100;           // a pass of the running sessions without prompts
-  std::uint32_t chunk = 64;       // prompt tokens that go into a pass beside them
+  std::uint32_t chunk = 64;       // prompt tokens that go into a pass beside the running sessions
+  bool may_fill = false;          // rows that nobody wants could be put into their passes
+  // From here on: what a cost model knows (cost_model.h).
+  double foreign_cell_ms = 0;  // what one token of a pass pays for one cell that isn't its sequence's; 0: nothing
+  double move_cell_ms = 0;     // to save one cell and put it back
+  double make_ms = 0;          // to free a memory and make another
+  double pass_ms = 100;        // a pass of the running sessions without prompts
   // Passes after which a long prompt is likely to want the pool back: what a change must have paid for by then.
   std::uint32_t foresight = 0xFFFFFFFF;
 };

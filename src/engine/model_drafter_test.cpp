@@ -7,6 +7,7 @@
 
 #include "engine/context.h"
 #include "engine/errors.h"
+#include "engine/row_costs.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/row_costs.h"
+
 namespace corral::engine {
 namespace {
 
@@ -178,9 +180,9 @@ TEST(NgramDrafter, StopsWhenMostlyWrong) {
 
 TEST(NgramDrafter, WhatAPassCostsDecidesHowSureAGuessMustBe) {
   const std::vector<Token> text = misleading(300);
-  NgramDrafter cheap, dear;
+  NgramDrafter cheap, costly;
   EXPECT_GT(follow(cheap, text, 10, 0.02).made, 0u);
-  EXPECT_EQ(follow(dear, text, 10, 0.5).made, 0u);
+  EXPECT_EQ(follow(costly, text, 10, 0.5).made, 0u);
 }
 
 // The text only misleads at first: what was not guessed any more shows all the same that it could have been.

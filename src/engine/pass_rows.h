@@ -2,7 +2,7 @@
 //
 // Fewer rows aren't always quicker: kernels of CPUs compute rows in tiles, and seven rows can take a fifth longer than
 // eight. So a pass is filled up with rows that nobody wants where that was measured to be quicker (table in
-// docs/modules/engine.md, "What goes into a pass"). And there may be fast code for a single row, so that two or three
+// docs/benchmarks.md, "Rows of a pass"). And there may be fast code for a single row, so that two or three
 // take longer together than one after another.
 #pragma once
 

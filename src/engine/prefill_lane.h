@@ -2,7 +2,7 @@
 // prompt that is small enough for a step of running streams costs several times as much per token as a large one
 // (kernels without tiles), so such a prompt would take several times as long or the streams would stall. Here it is
 // computed in large chunks on some of the threads, while the streams go on with the others; then its KV moves over.
-// Measured in docs/modules/engine.md, "The lane".
+// Measured in docs/benchmarks.md, "A long prompt beside streams".
 #pragma once
 
 #include <atomic>

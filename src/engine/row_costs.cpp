@@ -12,9 +12,8 @@ constexpr double kWeight = 0.05;
 // A pass that took so many times as long as it should, or as short, was disturbed.
 constexpr double kMostChange = 1.5;
 constexpr std::uint32_t kLevelPasses = 2;
-constexpr double kUnseen = 0.05;  // of a row that was never measured, in passes of one
 
-double guess(std::uint32_t rows) { return 1 + kUnseen * (rows - 1); }
+double guess(std::uint32_t rows) { return FlatRows().of(rows); }
 
 }  // namespace
 

@@ -4,32 +4,33 @@
 // code for one row only), and eight rows less than seven: nothing but measuring tells. What wasn't measured, or not for
 // long, is taken to be cheap, so that it is tried where that promises something.
 //
-// Passes get dearer as the histories of their sessions grow, for all numbers of rows alike: so each pass also tells
+// Passes get costlier as the histories of their sessions grow, for all numbers of rows alike: so each pass also tells
 // something about those that didn't occur lately.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
+#include "engine/pass_costs.h"
+
 namespace corral::engine {
 
-class RowCosts {
+class RowCosts final : public PassCosts {
  public:
   // A pass of `rows` rows, no prompts among them, took so long.
   void observe(std::uint32_t rows, double ms);
   // What one would take now; in passes of one row as long as nothing was observed. `rows` is at least 1.
-  double of(std::uint32_t rows) const;
+  double of(std::uint32_t rows) const override;
   // That many rows were measured, and not too long ago. At most kMostRows.
   bool measured(std::uint32_t rows) const { return known(rows); }
   // More than once: a single pass may have been disturbed.
   bool tried(std::uint32_t rows) const { return known(rows) && seen_[rows].often; }
   // At any time.
   bool met(std::uint32_t rows) const { return seen_[rows].at != 0; }
-  // The same for other conditions, which make all passes dearer or cheaper alike: the next ones show by how much. Of
+  // The same for other conditions, which make all passes costlier or cheaper alike: the next ones show by how much. Of
   // passes of one row nothing is known there.
   RowCosts elsewhere() const;
 
-  static constexpr std::uint32_t kMostRows = 128;  // more count as so many
   // Measured passes after which a number of rows that didn't occur in them is unknown again.
   static constexpr std::uint64_t kForgotten = 2000;
 

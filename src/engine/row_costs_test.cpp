@@ -33,7 +33,7 @@ TEST(RowCosts, BetweenAndBehindMeasuredOnesIsGuessed) {
   EXPECT_LT(costs.of(12), 90);
 }
 
-TEST(RowCosts, ADearPassIsForgottenInTime) {
+TEST(RowCosts, ACostlyPassIsForgottenInTime) {
   RowCosts costs;
   costs.observe(8, 1000);
   for (std::uint64_t i = 0; i < RowCosts::kForgotten; ++i) costs.observe(1, 10);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/cpu_costs.h"
 #include "engine/errors.h"
 
 namespace corral::engine {
@@ -14,6 +15,7 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
       growth_(std::move(parts.growth)),
       box_(std::move(parts.box)),
       clock_(std::move(parts.clock)),
+      costs_(parts.costs ? std::move(parts.costs) : std::make_unique<CpuCosts>()),
       drafter_(std::move(parts.drafter)),
       lane_(std::move(parts.lane)),
       memory_(std::move(parts.memory)),

@@ -6,7 +6,6 @@
 // (worker_failure.cpp).
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <deque>
 #include <exception>
@@ -19,6 +18,7 @@
 
 #include "base/clock.h"
 #include "engine/commands.h"
+#include "engine/cost_model.h"
 #include "engine/drafter.h"
 #include "engine/guess_length.h"
 #include "engine/kv_memory.h"
@@ -37,24 +37,20 @@ struct WorkerOptions {
   std::uint32_t prefix_cache_tokens = 0;         // in the memory that the worker begins with; more in a larger one
   std::uint32_t most_prefix_cache_tokens = ~0u;  // in any
   std::uint32_t most_cells = 0;                  // that a pool may grow to; 0: it doesn't
-  double target_step_ms = 100;
   KvLayout layout = KvLayout::automatic;
   std::uint32_t cell_multiple = 1;           // see LayoutFacts
   SetThreads threads = {1, 1};               // of the memory; with a lane they are shared out
   std::uint32_t lane_tokens = kLeastInLane;  // of a prompt, from which on it belongs there
   bool park_at_end = false;                  // what is in cells is wanted when the worker has gone
-  double foreign_cell_ms = 0;                // see LayoutFacts
-  double move_cell_ms = 0;
-  std::uint32_t draft_tokens = 0;  // most guesses at a session in a pass; 0: none
-  std::uint32_t draft_active = 0;  // most running sessions beside which guessing pays
-  bool measure_rows = true;        // else every row counts as cheap
+  std::uint32_t draft_tokens = 0;            // most guesses at a session in a pass; 0: none
+  std::uint32_t draft_active = 0;            // most running sessions beside which guessing pays
 };
 
 class WorkerCore {
  public:
   // `box` brings the commands; its abort flag is the one that the memory polls. `memory` is what `make` made with the
   // shape of one pool. `clock` is asked at each step. `drafter` and `lane` may be nullptr; the lane's results come
-  // through the box. `growth`: needed where WorkerOptions::most_cells is.
+  // through the box. `costs`: without one those of a CPU. `growth`: needed where WorkerOptions::most_cells is.
   struct Parts {
     const TokenTable& tokens;
     std::unique_ptr<KvMemory> memory;
@@ -62,6 +58,7 @@ class WorkerCore {
     KvGrowth growth = {};
     std::shared_ptr<CommandBox> box;
     std::shared_ptr<ParkedStore> store;
+    std::unique_ptr<CostModel> costs = {};
     std::unique_ptr<Drafter> drafter;
     std::unique_ptr<PrefillLane> lane;
     std::function<MonoTime()> clock = [] { return MonoClock::now(); };
@@ -155,21 +152,13 @@ class WorkerCore {
   };
   void compute_pass();
   void plan_pass();
-  // What passes take: with all threads, and with those that the lane leaves.
-  struct Pace {
-    StepPace steps;
-    RowCosts rows;
-  };
-  Pace& pace() { return paces_[lane_busy_ ? 1 : 0]; }
-  const Pace& pace() const { return paces_[lane_busy_ ? 1 : 0]; }
-  std::uint32_t prompt_allowance(std::uint32_t decoding, const Pace& pace) const;
+  std::uint32_t prompt_allowance(std::uint32_t decoding, bool all_threads = false) const;
   std::uint32_t prompt_limit(std::span<const RunnableView> sessions) const;
   static RunnableView view_of(const Session& session);
   void take_turns();
   void find_fillers(std::uint32_t rows);
   void add_fillers();
-  double decode_ms(std::uint32_t streams, const Pace& pace) const;
-  const RowCosts& costs() const { return options_.measure_rows ? pace().rows : cheap_; }
+  bool may_fill() const { return memory_ != nullptr && memory_->takes_fillers(); }
   void add_drafts();
   std::uint32_t room_behind(const Session& session) const;
   void decode(std::span<PassItem> items);
@@ -201,6 +190,7 @@ class WorkerCore {
   const KvGrowth growth_;
   const std::shared_ptr<CommandBox> box_;
   const std::function<MonoTime()> clock_;
+  const std::unique_ptr<CostModel> costs_;
   const std::unique_ptr<Drafter> drafter_;
   const std::unique_ptr<PrefillLane> lane_;
 
@@ -214,10 +204,8 @@ class WorkerCore {
     MonoTime until;      // then it is tried again
   };
   std::optional<NoGrowth> no_growth_;
-  QuietTimes quiet_times_;
-  double make_ms_ = 50;  // what a change of the layout takes without moving cells, learnt
-  SetThreads threads_;   // all there are
-  SetThreads given_;     // what the memory was told to use
+  SetThreads threads_;  // all there are
+  SetThreads given_;    // what the memory was told to use
   Sequences sequences_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   std::vector<Session*> active_;
@@ -236,8 +224,6 @@ class WorkerCore {
   bool computing_ = false;
   std::uint64_t next_order_ = 1;
   std::uint64_t pass_ = 0;
-  std::array<Pace, 2> paces_;
-  const RowCosts cheap_;
   Batch batch_;
   std::vector<Command> commands_;
   std::vector<RunnableView> views_;
@@ -246,7 +232,6 @@ class WorkerCore {
   BatchLimits limits_;  // of the latest pass
   std::vector<PassItem> items_;
   std::vector<Sequences::FillerRow> fillers_;  // of the latest pass, behind those of its items
-  std::uint32_t in_turns_ = 0;                 // so many running streams compute one at a time; 0: all at once
   bool measuring_ = false;                     // this pass is to show what running streams take
   std::vector<Guess> drafts_;
   std::vector<GuessList> guess_lists_;

@@ -24,7 +24,7 @@ bool WorkerCore::wants_lane(const Session& session) const {
   // It comes back with cells of its own for all: shared ones are worth more than what it gains.
   if (shape_.unified() && session.borrowed > session.pending()) return false;
   const std::uint32_t streams = decoding();
-  std::uint32_t allowance = prompt_allowance(streams, paces_[0]);
+  std::uint32_t allowance = prompt_allowance(streams, true);
   // While somebody is there, what passes take with all threads isn't measured.
   if (lane_busy_) allowance = std::max(allowance, 1u);
   return belongs_in_lane(
@@ -72,7 +72,6 @@ void WorkerCore::start_lane(Session& session) {
   std::erase(active_, &session);
   session.phase = Phase::aside;
   aside_ = &session;
-  if (counters_.lane_prompts == 0) paces_[1] = {.steps = paces_[0].steps, .rows = paces_[0].rows.elsewhere()};
   lane_busy_ = true;
   share_threads();
   try {
@@ -143,6 +142,7 @@ void WorkerCore::apply(PrefillResult&& result) {
 
 // The lane gets half of the threads while it computes, and all of them when nobody else does.
 void WorkerCore::share_threads() {
+  costs_->share_threads(lane_busy_);
   if (lane_busy_) {
     const std::int32_t all = threads_.n_threads_batch;
     lane_->set_threads(active_.empty() ? all : std::max(1, all / 2));

@@ -55,7 +55,7 @@ void WorkerCore::choose_memory() {
     // It was tried and there was no memory for it.
   } else if (options_.layout == KvLayout::split) {
     wanted = {.streams = options_.max_sequences};
-  } else if (options_.layout == KvLayout::automatic && options_.foreign_cell_ms > 0) {
+  } else if (options_.layout == KvLayout::automatic && costs_->may_split()) {
     layout_views_.clear();
     views_.clear();
     const auto view = [this](const Session* session) {
@@ -67,24 +67,14 @@ void WorkerCore::choose_memory() {
     std::ranges::for_each(active_, view);
     // Who belongs into the lane won't be computed here.
     std::ranges::for_each(waiting_ | std::views::filter([this](const Session* s) { return !wants_lane(*s); }), view);
-    const auto decoding = static_cast<std::uint32_t>(
-        std::ranges::count_if(layout_views_, [](const LayoutView& v) { return v.tokens - v.cached == 1; }));
-    constexpr double kUnknownPassMs = 100;
-    const double pass_ms = decode_ms(decoding, pace());
-    LayoutFacts facts{.now = shape_,
-                      .made = memory_ != nullptr,
-                      .cells = n_ctx_,
-                      .multiple = options_.cell_multiple,
-                      .max_streams = options_.max_sequences,
-                      .idle_cells = sequences_.idle_cells(),
-                      .foreign_cell_ms = options_.foreign_cell_ms,
-                      .move_cell_ms = options_.move_cell_ms,
-                      .make_ms = make_ms_,
-                      .pass_ms = pass_ms > 0 ? pass_ms : kUnknownPassMs,
-                      .chunk = prompt_limit(views_)};
-    quiet_times_.observe(layout_views_, facts);
-    facts.foresight = quiet_times_.foresight();
-    wanted = choose_layout(layout_views_, facts);
+    wanted = costs_->layout(layout_views_, {.now = shape_,
+                                            .made = memory_ != nullptr,
+                                            .cells = n_ctx_,
+                                            .multiple = options_.cell_multiple,
+                                            .max_streams = options_.max_sequences,
+                                            .idle_cells = sequences_.idle_cells(),
+                                            .chunk = prompt_limit(views_),
+                                            .may_fill = may_fill()});
   }
   wanted.cells = shape_.cells;
   if (wanted != shape_) change_memory(wanted);
@@ -158,7 +148,7 @@ void WorkerCore::change_memory(KvShape shape) {
     one.bytes = {};
   }
   using Ms = std::chrono::duration<double, std::milli>;
-  make_ms_ = 0.5 * make_ms_ + 0.5 * Ms(made - saved).count();
+  costs_->memory_made(Ms(made - saved).count());
   counters_.layout_ms += Ms(clock_() - begin).count();
 }
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "engine/errors.h"
-#include "engine/pass_rows.h"
 #include "engine/worker_core.h"
 
 namespace corral::engine {
@@ -64,24 +63,18 @@ RunnableView WorkerCore::view_of(const Session& session) {
 std::uint32_t WorkerCore::prompt_limit(std::span<const RunnableView> sessions) const {
   if (!wants_even_steps(sessions, options_.lane_tokens)) return batch_.capacity();
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(sessions, &RunnableView::decoding));
-  return prompt_allowance(decoding, pace());
+  return prompt_allowance(decoding);
 }
 
 // Prompt tokens that go beside `decoding` running streams. Those that wait for a place count: the sooner the prompts
-// are through, the sooner places are free. How long the streams take alone has to be known first; but where more wait
-// than run, a pass to find that out would hold up more than it is worth.
-std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding, const Pace& pace) const {
+// are through, the sooner places are free.
+std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding, bool all_threads) const {
   const auto all = static_cast<std::uint32_t>(active_.size() + waiting_.size());
-  const std::uint32_t prompts = all - std::min(all, decoding);
-  const double alone = decode_ms(decoding, pace);
-  if (decoding > 0 && alone == 0 && prompts <= decoding) return 0;
-  return pace.steps.allowance(decoding, alone, prompts, options_.target_step_ms, batch_.capacity());
-}
-
-// What so many running streams take for a token each, without prompts, if there is room for fillers; 0: not known.
-double WorkerCore::decode_ms(std::uint32_t streams, const Pace& pace) const {
-  const bool filled_up = options_.measure_rows && memory_ != nullptr && memory_->takes_fillers();
-  return streams_ms({.running = streams, .fillers = filled_up ? kMostFillers : 0}, pace.rows);
+  return costs_->prompt_allowance({.decoding = decoding,
+                                   .prompts = all - std::min(all, decoding),
+                                   .limit = batch_.capacity(),
+                                   .may_fill = may_fill(),
+                                   .all_threads = all_threads});
 }
 
 // Nothing but decoding sessions: those that waited longest go first where not all go at once.
@@ -90,10 +83,8 @@ void WorkerCore::take_turns() {
   find_fillers(running);
   const auto fillers = static_cast<std::uint32_t>(fillers_.size());
   fillers_.clear();
-  const Turn turn =
-      sessions_per_pass({.running = running, .fillers = fillers, .in_turns = in_turns_ == running}, costs());
-  measuring_ = turn.trial && options_.measure_rows;
-  if (!turn.trial) in_turns_ = turn.sessions < running ? running : 0;
+  const Turn turn = costs_->turn(running, fillers);
+  measuring_ = turn.trial;
   if (turn.sessions == running) return;
   std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->last_used; });
   items_.resize(turn.sessions);
@@ -103,14 +94,14 @@ void WorkerCore::take_turns() {
 void WorkerCore::find_fillers(std::uint32_t rows) {
   fillers_.clear();
   // In parts, those of a pass have no gap between them.
-  if (items_.size() < active_.size()) return;
+  if (items_.size() < active_.size() || costs_->most_fillers() == 0) return;
   std::uint32_t longest = 0;
   for (const PassItem& item : items_) longest = std::max(longest, item.session->in_cache);
   const std::uint32_t room = batch_.capacity() - std::min(batch_.capacity(), rows);
   sequences_.find_filler_rows({.rows = rows,
                                .sessions = static_cast<std::uint32_t>(items_.size()),
                                .longest = longest,
-                               .most = std::min(kMostFillers, room)},
+                               .most = std::min(costs_->most_fillers(), room)},
                               fillers_);
 }
 
@@ -120,7 +111,7 @@ void WorkerCore::add_fillers() {
   std::uint32_t rows = 0;
   for (const PassItem& item : items_) rows += item.tokens + item.drafted + item.padding;
   find_fillers(rows);
-  fillers_.resize(filled_rows(rows, static_cast<std::uint32_t>(fillers_.size()), costs()) - rows);
+  fillers_.resize(costs_->filled_rows(rows, static_cast<std::uint32_t>(fillers_.size())) - rows);
 }
 
 // Guesses behind the tokens of decoding sessions, where a pass isn't full without them.
@@ -142,8 +133,8 @@ void WorkerCore::add_drafts() {
     const std::uint32_t ends = std::max(1u, item.session->remaining()) - 1;
     const std::uint32_t most = std::min({options_.draft_tokens, ends, room, room_behind(*item.session)});
     if (most > 0)
-      drafter_->draft(item.session->shared->id, item.session->history, {.most = most, .rows = rows, .costs = costs()},
-                      drafts_);
+      drafter_->draft(item.session->shared->id, item.session->history,
+                      {.most = most, .rows = rows, .costs = costs_->rows()}, drafts_);
     item.drafted = static_cast<std::uint32_t>(drafts_.size()) - item.first_draft;
   }
   if (drafts_.empty()) return;
@@ -154,7 +145,7 @@ void WorkerCore::add_drafts() {
   }
   // A split layout computes sequences with different numbers of tokens one after another.
   const std::uint32_t most = std::min({most_guesses(rows, options_.draft_tokens), batch_.capacity() - rows, room});
-  choose_guesses(guess_lists_, costs(), {.most = most, .equal = !shape_.unified()});
+  choose_guesses(guess_lists_, costs_->rows(), {.most = most, .equal = !shape_.unified()});
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const std::uint32_t chosen = guess_lists_[i].rows;
     items_[i].drafted = std::min(items_[i].drafted, chosen);
@@ -225,15 +216,9 @@ void WorkerCore::decode(std::span<PassItem> items) {
       counters_.batch_tokens += tokens;
       counters_.filler_rows += fillers;
       counters_.prompt_tokens += prefill;
-      if (prefill > 0) {
-        const std::uint32_t decoding = tokens - prefill;
-        counters_.prompt_ms += ms;
-        const double alone = decode_ms(decoding, pace());
-        if (decoding == 0 || alone > 0)
-          pace().steps.observe({.decoding = decoding, .prefill = prefill, .ms = ms, .decode_ms = alone});
-      } else {
-        pace().rows.observe(batch_.size(), ms);
-      }
+      if (prefill > 0) counters_.prompt_ms += ms;
+      costs_->observe(
+          {.rows = batch_.size(), .decoding = tokens - prefill, .prefill = prefill, .may_fill = may_fill(), .ms = ms});
       counters_.last_batch = tokens;
       counters_.step_tokens.observe(tokens);
       counters_.step_sessions.observe(static_cast<double>(items.size()));

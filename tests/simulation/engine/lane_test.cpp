@@ -1,6 +1,7 @@
 // Long prompts in the lane, and what goes on beside them: a lane that works when it is told to.
 #include <gtest/gtest.h>
 
+#include "engine/cpu_costs.h"
 #include "engine/worker_core.h"
 #include "simulation/engine/fake_memory.h"
 #include "simulation/engine/fake_parts.h"
@@ -57,7 +58,7 @@ struct Chat {
 
 class LaneInCore : public ::testing::Test {
  protected:
-  void start(WorkerOptions options = {}) {
+  void start(WorkerOptions options = {}, CpuCostOptions costs = {}) {
     options.max_sequences = 8;
     options.prefix_cache_tokens = 512;
     options.threads = {4, 4};
@@ -78,6 +79,7 @@ class LaneInCore : public ::testing::Test {
                                                            .make = make,
                                                            .box = box_,
                                                            .store = store_,
+                                                           .costs = std::make_unique<CpuCosts>(costs),
                                                            .drafter = nullptr,
                                                            .lane = std::move(lane),
                                                            .clock = [this] { return now_ += Millis{1}; }},
@@ -222,10 +224,10 @@ TEST_F(LaneInCore, WhatTheLaneTellsOfACancelledPromptIsNotHeard) {
 }
 
 // Parts for those that run, and for one more.
-constexpr WorkerOptions kSplit = {.layout = KvLayout::automatic, .foreign_cell_ms = 0.1};
+constexpr CpuCostOptions kSplit = {.foreign_cell_ms = 0.1};
 
 TEST_F(LaneInCore, AShortPromptDoesNotWaitForTheLaneWhereAllHaveParts) {
-  start(kSplit);
+  start({}, kSplit);
   for (std::uint32_t i = 0; i < 2; ++i) chat(some(100, i), 290);
   rounds(30);
   ASSERT_EQ(core_->stats().kv_streams, 3u);
@@ -422,7 +424,7 @@ TEST_F(LaneInCore, WhoLostItsCellsWaitsForTheLaneWithoutThem) {
 
 // It comes back to a memory of parts that are too small, and a stream that can't be saved when the pool is made.
 TEST_F(LaneInCore, WhoGoesBackToTheQueueForTheOneFromTheLaneGetsOn) {
-  start(kSplit);
+  start({}, kSplit);
   for (std::uint32_t i = 0; i < 2; ++i) chat(some(100, i), 290);
   rounds(30);
   ASSERT_EQ(core_->stats().kv_streams, 3u);

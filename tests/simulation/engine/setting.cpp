@@ -4,7 +4,10 @@
 #include <array>
 #include <random>
 
+#include "engine/flat_costs.h"
+#include "engine/guess_length.h"
 #include "engine/pass_rows.h"
+#include "simulation/engine/fake_costs.h"
 #include "simulation/engine/fake_parts.h"
 
 namespace corral::engine::simulation {
@@ -19,7 +22,7 @@ Setting pick_setting(std::uint64_t variety) {
   FakeMemoryOptions& memory = setting.memory;
   WorkerOptions& worker = setting.worker;
   std::mt19937_64 random(variety), of_lane(variety + 1), of_layout(variety + 2), of_workers(variety + 3),
-      of_growth(variety + 4), of_windows(variety + 5), of_disk(variety + 6);
+      of_growth(variety + 4), of_windows(variety + 5), of_disk(variety + 6), of_costs(variety + 7);
   const auto one_of = [&](auto... values) {
     const std::array all{values...};
     return all[random() % sizeof...(values)];
@@ -36,11 +39,21 @@ Setting pick_setting(std::uint64_t variety) {
   worker.prefix_cache_tokens = random() % 4 == 0 ? 0 : memory.cells / 2;
   worker.layout = !plain ? KvLayout::unified : one_of(KvLayout::automatic, KvLayout::automatic, KvLayout::unified);
   if (plain && of_layout() % 8 == 0) worker.layout = KvLayout::split;
-  worker.foreign_cell_ms = one_of(0.0, 1e-3, 1e-1);
-  worker.move_cell_ms = one_of(0.0, 1e-3);
+  setting.costs.foreign_cell_ms = one_of(0.0, 1e-3, 1e-1);
+  setting.costs.move_cell_ms = one_of(0.0, 1e-3);
   worker.draft_tokens = one_of(0u, 0u, 4u);
   worker.draft_active = memory.most_running;
   memory.most_outputs = memory.most_running + most_guesses(memory.most_running, worker.draft_tokens) + kMostFillers;
+  switch (of_costs() % 8) {
+    case 0:
+      setting.cost_kind = CostKind::flat;
+      break;
+    case 2:
+      setting.cost_kind = CostKind::fickle;
+      break;
+    default:
+      break;
+  }
   setting.stream_tokens = one_of(0u, 4u, 64u);
   worker.threads = {4, 4};
   worker.lane_tokens = of_lane() % 2 == 0 ? 20 : 60;
@@ -56,6 +69,18 @@ Setting pick_setting(std::uint64_t variety) {
     worker.prefix_cache_tokens = std::min(worker.prefix_cache_tokens, memory.cells / 2);
   }
   return setting;
+}
+
+std::unique_ptr<CostModel> make_costs(const Setting& setting, std::uint64_t seed) {
+  switch (setting.cost_kind) {
+    case CostKind::flat:
+      return std::make_unique<FlatCosts>();
+    case CostKind::fickle:
+      return std::make_unique<FickleCosts>(seed);
+    case CostKind::cpu:
+      break;
+  }
+  return std::make_unique<CpuCosts>(setting.costs);
 }
 
 }  // namespace corral::engine::simulation

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
+#include "engine/cpu_costs.h"
 #include "engine/worker_core.h"
 #include "simulation/engine/fake_memory.h"
 
@@ -12,9 +14,13 @@ namespace corral::engine::simulation {
 
 inline constexpr std::uint32_t kSessionTokens = 400;
 
+enum class CostKind { cpu, flat, fickle };
+
 struct Setting {
   FakeMemoryOptions memory;
   WorkerOptions worker;
+  CostKind cost_kind = CostKind::cpu;
+  CpuCostOptions costs;
   std::uint32_t workers = 1;
   std::uint32_t stream_tokens = 0;
   bool lane = false;
@@ -28,5 +34,7 @@ struct Setting {
 };
 
 Setting pick_setting(std::uint64_t variety);
+
+std::unique_ptr<CostModel> make_costs(const Setting& setting, std::uint64_t seed);
 
 }  // namespace corral::engine::simulation

@@ -48,6 +48,7 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
                     const KvMemory& now, std::uint32_t needed) { return grown_context(now.n_ctx(), needed, most, {}); },
       .box = box_,
       .store = std::move(common.store),
+      .costs = make_costs(setting, seed),
       .drafter = setting.worker.draft_tokens > 0 ? std::make_unique<FakeDrafter>(seed) : nullptr,
       .lane = std::move(lane),
       .clock = [this] { return looking_ ? now_ : now_ = clock_(); }};
