@@ -25,8 +25,8 @@
 #include "base/log.h"
 #include "config/load_options.h"
 #include "engine/backends.h"
+#include "engine/gpu_fit.h"
 #include "engine/inference_engine.h"
-#include "engine/memory_estimate.h"
 #include "engine_server/engine_server.h"
 #include "http/server.h"
 #include "proc/control_channel.h"
@@ -254,7 +254,7 @@ class EngineChild {
   }
 
   async::Task<bool> estimate(const backends::EngineLoad& load) {
-    auto job = [options = engine_options(load)] { return engine::estimate_memory(options); };
+    auto job = [options = engine_options(load)] { return engine::estimate_fitted(options); };
     auto estimated = co_await offload_.run(std::move(job));
     if (!estimated) co_return co_await give_up(estimated.error());
     co_await tell(std::move(*estimated));

@@ -13,6 +13,7 @@
 #include "engine/cpu_costs.h"
 #include "engine/errors.h"
 #include "engine/flat_costs.h"
+#include "engine/gpu_fit.h"
 #include "engine/inference_engine.h"
 #include "engine/inference_engine_impl.h"
 #include "engine/memory_estimate.h"
@@ -81,6 +82,15 @@ std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model&
 SetThreads threads_of(const Model& model, const LoadOptions& options) {
   const std::int32_t threads = compute_threads(model, options);
   return {.n_threads = threads, .n_threads_batch = options.n_threads_batch > 0 ? options.n_threads_batch : threads};
+}
+
+// What a dry run finds wrong the load itself tells.
+void fit_to_free(LoadOptions& options) {
+  const auto fitted = fit_to_gpus(options, Have::free);
+  if (!fitted || !*fitted) return;
+  options.n_gpu_layers = (*fitted)->gpu_layers;
+  if (options.n_gpu_layers >= 0)
+    log::info("engine", "the GPUs have room for {} layers of '{}'", options.n_gpu_layers, options.path);
 }
 
 // Chunks of the lane: as cheap a token as larger ones, and soon over when it is to use more threads or fewer.
@@ -246,6 +256,7 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(LoadOptions o
                                                                    std::shared_ptr<SessionIds> ids) {
   if (auto checked = check(options); !checked) return std::unexpected(checked.error());
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
+  fit_to_free(options);
   auto model = Model::load(options, progress);
   if (!model) return std::unexpected(explain_failure(model.error(), options, read_host_memory()));
   if (auto fits = check_contexts_fit(**model, options, read_host_memory()); !fits) return std::unexpected(fits.error());

@@ -47,16 +47,16 @@ ggml_backend_dev_t device_of(ggml_backend_buffer_type_t type) {
   return kind == GGML_BACKEND_DEVICE_TYPE_GPU || kind == GGML_BACKEND_DEVICE_TYPE_IGPU ? device : nullptr;
 }
 
-std::string name_of(ggml_backend_dev_t device) {
-  std::string name = ggml_backend_dev_name(device);
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
+std::vector<ggml_backend_dev_t> devices_of(const llama_model* model) {
+  std::vector<ggml_backend_dev_t> devices;
+  for (int i = 0; i < llama_model_n_devices(model); ++i) devices.push_back(llama_model_get_device(model, i));
+  return devices;
 }
 
 // The estimate while it is added up.
 class Sum {
  public:
-  Sum() { estimate_.devices.push_back({.device = "cpu"}); }
+  Sum() { estimate_.devices.push_back({.device = std::string(kHostPool)}); }
 
   DeviceMemory& on(ggml_backend_buffer_type_t type) {
     const ggml_backend_dev_t device = device_of(type);
@@ -65,7 +65,7 @@ class Sum {
     if (is_new) {
       ggml_backend_dev_props props{};
       ggml_backend_dev_get_props(device, &props);
-      estimate_.devices.push_back({.device = name_of(device),
+      estimate_.devices.push_back({.device = device_name(device),
                                    .have = props.memory_total,
                                    .pci = props.device_id != nullptr ? props.device_id : "",
                                    .integrated = props.type == GGML_BACKEND_DEVICE_TYPE_IGPU});
@@ -82,9 +82,9 @@ class Sum {
 bool maps_file(const llama_model* model, const LoadOptions& options) {
   if (options.mmap != Toggle::automatic) return options.mmap == Toggle::on;
   if (options.mlock) return true;  // model_params() asks for both then
-  for (int i = 0; i < llama_model_n_devices(model); ++i) {
+  for (const ggml_backend_dev_t device : devices_of(model)) {
     ggml_backend_dev_props props;
-    ggml_backend_dev_get_props(llama_model_get_device(model, i), &props);
+    ggml_backend_dev_get_props(device, &props);
     if (!props.caps.mmap_support) return false;
   }
   return true;
@@ -290,7 +290,6 @@ Result<std::uint64_t> context_bound(const Model& model, const LoadOptions& optio
 
 std::vector<ContextMemory> context_memory(const Model& model, const LoadOptions& options, const llama_context* context,
                                           std::uint32_t contexts, const HostMemory& host) {
-  if (host.total == 0) return {};
   const bool maps = maps_file(model.handle(), options);
   std::unordered_map<ggml_backend_dev_t, std::uint64_t> own;
   std::uint64_t mapped = 0;
@@ -298,35 +297,40 @@ std::vector<ContextMemory> context_memory(const Model& model, const LoadOptions&
     own[device_of(type)] += bytes.context + bytes.compute;
     if (maps && ggml_backend_buft_is_host(type)) mapped += bytes.model;
   }
-  std::vector<ContextMemory> memory;
-  const std::uint64_t cells = llama_n_ctx(context);
+  std::vector<ContextShare> shares;
   for (const auto& [device, bytes] : own) {
-    std::uint64_t free = host.available - std::min(host.available, mapped);
-    if (device != nullptr) {
-      std::size_t there = 0, total = 0;
-      ggml_backend_dev_memory(device, &there, &total);
-      free = there;
-    }
-    // All of a context is in proportion to its cells, or doesn't grow at all.
-    memory.push_back({.per_token = (bytes + cells - 1) / cells * contexts, .free = free + bytes});
+    const bool integrated = device != nullptr && ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_IGPU;
+    shares.push_back({.device = device == nullptr ? std::string(kHostPool) : device_name(device),
+                      .bytes = bytes,
+                      .integrated = integrated});
   }
-  return memory;
+  const HostMemory beside{.total = host.total, .available = host.available - std::min(host.available, mapped)};
+  const auto pools = pools_of(beside, devices_of(model.handle()), Have::free);
+  return context_room(shares, llama_n_ctx(context), contexts, pools);
 }
 
 Result<> check_contexts_fit(const Model& model, const LoadOptions& options, const HostMemory& host) {
+  return check_contexts_fit(model, options, host.total, pools_of(host, devices_of(model.handle()), Have::free));
+}
+
+Result<> check_contexts_fit(const Model& model, const LoadOptions& options, std::uint64_t host_total,
+                            std::span<const MemoryPool> free) {
   const auto params = context_params(model, options, {});
   if (!params) return std::unexpected(params.error());
-  if (host.total == 0 || bound(model, *params, options) <= host.available) return {};
+  // All of it may be on any one of them.
+  const std::uint64_t most = bound(model, *params, options);
+  const auto has_room = [most](const MemoryPool& pool) { return !pool.free || *pool.free >= most; };
+  if (std::ranges::all_of(free, has_room)) return {};
   auto estimate = estimate_memory(options);
   if (!estimate) return std::unexpected(estimate.error());
   estimate->process = 0;  // this process has the model already
-  if (auto needs = never_fits(*estimate, host.total); !needs.empty())
+  if (auto needs = never_fits(*estimate, host_total); !needs.empty())
     return std::unexpected(too_little(errc::never_fits, options, params->n_ctx, std::move(needs)));
-  const DeviceMemory& on_host = estimate->devices.front();
-  const std::uint64_t more = on_host.kv + on_host.compute;
-  if (more <= host.available) return {};
-  return std::unexpected(
-      too_little(errc::out_of_memory, options, params->n_ctx, {{on_host.device, more, host.available}}));
+  estimate->in_place = 0;
+  for (DeviceMemory& device : estimate->devices) device.weights = 0;
+  auto needs = too_small(*estimate, free);
+  if (needs.empty()) return {};
+  return std::unexpected(too_little(errc::out_of_memory, options, params->n_ctx, std::move(needs)));
 }
 
 namespace {
@@ -350,7 +354,7 @@ Error with_facts(Error error, const LoadOptions& options, const HostMemory& host
     for (DeviceMemory& device : estimate->devices) device.weights = 0;
   }
   for (const FoundDevice& found : found_devices()) {
-    const auto device = std::ranges::find(estimate->devices, name_of(found.handle), &DeviceMemory::device);
+    const auto device = std::ranges::find(estimate->devices, device_name(found.handle), &DeviceMemory::device);
     if (device == estimate->devices.end()) continue;  // asking opens a GPU that the load leaves alone
     std::size_t free = 0, total = 0;
     ggml_backend_dev_memory(found.handle, &free, &total);

@@ -8,12 +8,14 @@
 // Not counted: parked conversations (LoadOptions::park_bytes), what requests need while they run.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/context_size.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/memory_estimate.h"
+#include "engine/memory_pools.h"
 #include "engine/model.h"
 #include "engine/options.h"
 
@@ -22,10 +24,14 @@ namespace corral::engine {
 // Calls load_backends() first. Errors: file_not_found, load_failed, invalid_argument, unsupported, version_mismatch.
 Result<MemoryEstimate> estimate_memory(const LoadOptions& options);
 
-// Whether the contexts of a model that is in memory fit beside everything else. Quick unless they are large, then a dry
-// run. The system grants memory that isn't there and kills whoever touches it, so this is asked before. Errors:
-// never_fits (more than there is altogether), out_of_memory (more than there is now), with Error::memory.
+// Whether the contexts of a model that is in memory fit beside everything else, into the host's memory and into that of
+// each GPU. Quick unless they are large, then a dry run. The system grants memory that isn't there and kills whoever
+// touches it, and a GPU out of memory may end the process, so this is asked before. Errors: never_fits (more than there
+// is altogether), out_of_memory (more than there is now), with Error::memory for each that has too little.
 Result<> check_contexts_fit(const Model& model, const LoadOptions& options, const HostMemory& host);
+// The same with what is known to be free. `host_total`: 0 for not known.
+Result<> check_contexts_fit(const Model& model, const LoadOptions& options, std::uint64_t host_total,
+                            std::span<const MemoryPool> free);
 
 // Bytes that the contexts of a model hardly exceed, by its shape alone: more than they take, and known at once. Errors:
 // as of context_params.
@@ -33,7 +39,7 @@ Result<std::uint64_t> context_bound(const Model& model, const LoadOptions& optio
 
 // What a token more takes of each memory in `contexts` contexts like this one, and what is free for them besides:
 // measured on this one, and never too little. Pages of the weights that are mapped don't count as free. Microseconds.
-// Empty: nothing is known of the host's memory.
+// Empty: nothing is known of a memory that they have a part in.
 std::vector<ContextMemory> context_memory(const Model& model, const LoadOptions& options, const llama_context* context,
                                           std::uint32_t contexts, const HostMemory& host);
 

@@ -91,7 +91,8 @@ struct LoadOptions {
   Millis target_step{100};
   std::int32_t n_threads = 0;  // of each worker; 0: the cores shared out among the workers; 1 for very small models
   std::int32_t n_threads_batch = 0;       // for prefill; 0: like n_threads
-  std::int32_t n_gpu_layers = -1;         // -1: all
+  std::int32_t n_gpu_layers = -1;         // -1: all that fit, or all
+  bool fit = true;                        // n_gpu_layers -1: as many as the GPUs have room for (gpu_fit.h)
   std::string backend = {};               // devices of this kind only (devices.h); empty: the best there are
   std::vector<std::string> devices = {};  // these GPUs only, by ggml's names ("CUDA0"); empty: all
   SplitMode split_mode = SplitMode::layer;
