@@ -8,7 +8,8 @@
 // Read by jemalloc at its start: what was freed goes back to the system within a second, also of a process that rests.
 extern "C" {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): the name and the type are jemalloc's.
-const char* malloc_conf = "background_thread:true,max_background_threads:1,dirty_decay_ms:1000,muzzy_decay_ms:0,narenas:4";
+const char* malloc_conf =
+    "background_thread:true,max_background_threads:1,dirty_decay_ms:1000,muzzy_decay_ms:0,narenas:4";
 }
 
 int main(int argc, char** argv) {
