@@ -54,7 +54,7 @@ async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& re
   auto body = co_await request.body.read_all(context.max_body_bytes);
   if (!body) co_return std::unexpected(body.error());
   if (may_be_empty && body->empty()) *body = "{}";
-  auto peek = json::Peek::open(*body);
+  auto peek = json::Peek::open(std::move(*body));
   if (!peek) co_return std::unexpected(peek.error());
   const auto fine = protocol::check(peek->root(), fields);
   if (!fine) co_return std::unexpected(fine.error());

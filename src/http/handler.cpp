@@ -12,7 +12,7 @@ async::Task<Result<std::string>> Body::read_all(std::uint64_t limit) {
   if (const auto length = source_->length()) {
     if (*length > limit)
       co_return fail(errc::too_large, fmt::format("the body has {} bytes, at most {} are taken", *length, limit));
-    all.reserve(*length + 64);  // the margin spares a copy to parsers that read past the end
+    all.reserve(*length);
   }
   while (true) {
     const auto read = co_await source_->read();

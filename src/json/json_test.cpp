@@ -186,11 +186,11 @@ TEST(Peek, OfTwoMembersOfOneNameTheLastCounts) {
   EXPECT_EQ(peek->root().find("a").as_integer(), 2);
 }
 
-TEST(Peek, SeveralAreOpenAtOnceAndOutliveTheirText) {
+TEST(Peek, SeveralAreOpenAtOnceAndKeepTheirText) {
   std::vector<Peek> open;
   for (int i = 0; i < 5; ++i) {
     std::string text = "[" + std::to_string(i) + "]";
-    auto peek = Peek::open(text);
+    auto peek = Peek::open(std::move(text));
     ASSERT_TRUE(peek);
     open.push_back(std::move(*peek));
   }
@@ -207,6 +207,113 @@ TEST(Peek, CutsLongValuesForMessagesBetweenCharacters) {
   const auto shown = peek->root().excerpt();
   EXPECT_LT(shown.size(), 70u);
   EXPECT_EQ(in_quotes(shown).find("\uFFFD"), std::string::npos);
+}
+
+TEST(Peek, KnowsWhereLongValuesEnd) {
+  const std::string word(1000, 'x'), quoted = "\"" + word + R"(\\\"\\")";
+  const std::string text = R"({ "a" : [ )" + quoted + " , [], " + quoted + R"( ] , "b":{"c":[[[1, 2 ,"]}"]]]} ,"d":)" +
+                           quoted + R"(, "e\u0041": -1.5e2 })";
+  const auto peek = Peek::open(text);
+  ASSERT_TRUE(peek);
+  const auto root = peek->root();
+  EXPECT_EQ(root.size(), 4u);
+  EXPECT_EQ(root.find("a").size(), 3u);
+  EXPECT_EQ(root.find("d").as_string(), word + R"(\"\)");
+  EXPECT_EQ(root.find("b").text(), R"({"c":[[[1,2,"]}"]]]})");
+  EXPECT_EQ(root.find("eA").as_number(), -150);
+  EXPECT_EQ(root.find("a").text(), "[" + quoted + ",[]," + quoted + "]");
+}
+
+TEST(Peek, TellsWhetherAnythingIsInside) {
+  const auto peek = Peek::open(R"({"a":[ ],"b":{ },"c":[0],"d":{"x":null},"e":"text"})");
+  ASSERT_TRUE(peek);
+  for (const auto* empty : {"a", "b", "e", "missing"}) EXPECT_TRUE(peek->root().find(empty).empty()) << empty;
+  for (const auto* full : {"c", "d"}) EXPECT_FALSE(peek->root().find(full).empty()) << full;
+  EXPECT_FALSE(peek->root().empty());
+}
+
+TEST(Peek, CountsAllValues) {
+  const auto values = [](const std::string& text) { return Peek::open(text)->root().values(); };
+  EXPECT_EQ(values("5"), 1u);
+  EXPECT_EQ(values("[ ]"), 1u);
+  EXPECT_EQ(values(R"("a,[b")"), 1u);
+  EXPECT_EQ(values(R"([1, 2, [], [3]])"), 6u);
+  EXPECT_EQ(values(R"({"a,b":{ },"c":{"d":[{}]}})"), 5u);
+  EXPECT_EQ(View().values(), 0u);
+}
+
+TEST(Peek, FindsMembersOfObjectsTooLargeToList) {
+  for (const int count : {10, 511, 512, 513, 2000}) {
+    std::string text = "{";
+    for (int i = 0; i < count; ++i) text += "\"m" + std::to_string(i) + "\":" + std::to_string(i) + ",";
+    text += "\"m0\":-1}";
+    const auto peek = Peek::open(text);
+    ASSERT_TRUE(peek);
+    EXPECT_EQ(peek->root().size(), std::size_t(count) + 1);
+    EXPECT_EQ(peek->root().find("m0").as_integer(), -1);
+    EXPECT_EQ(peek->root().find("m" + std::to_string(count - 1)).as_integer(), count - 1);
+  }
+}
+
+TEST(Peek, ChecksEscapes) {
+  EXPECT_TRUE(Peek::open(R"(["\ud83d\ude00","\\u","\/"])"));
+  const auto peek = Peek::open(R"({"b":"x","a\\":"\ud83d\ude00\t\u20ac\u00e9\u0000","c":"\"\/\b\f\n\r"})");
+  EXPECT_EQ(peek->root().find("a\\").as_string(), std::string_view("\U0001F600\t\u20AC\u00e9\0", 11));
+  EXPECT_EQ(peek->root().find("b").as_string(), "x");
+  EXPECT_EQ(peek->root().find("c").as_string(), "\"/\b\f\n\r");
+  for (const std::string text :
+       {R"(["\ud83d"])", R"(["\ude00"])", R"(["\ud83dx"])", R"(["\ud83d\n"])", R"(["\ud83d\u0041"])", R"(["\u12g4"])",
+        R"(["\x41"])", R"(["\u12"])", R"({"\q":1})", "[\"\x01\"]", "[\"\xff\"]", "[\"\\\"]", "[\"\\u00", "\"\\"}) {
+    EXPECT_FALSE(Peek::open(text)) << text;
+  }
+}
+
+TEST(Peek, RefusesWhatOnlyLooksLikeAValue) {
+  for (const std::string text : {"[nul]",      "[nullx]",     "[truey]", "[01]",     "[1.]",
+                                 "[.5]",       "[-]",         "[1e]",    "[+1]",     "[1 2]",
+                                 "[1,]",       "[,1]",        "[1",      R"({"a"})", R"({"a":})",
+                                 R"({"a" 1})", R"({"a":1,})", R"({,})",  R"({a:1})", "[1]]",
+                                 "[1] x",      "{}{}",        "nul",     "1 2",      "[18446744073709551616]",
+                                 "[1e999]",    R"({"a":[1})", "[\"a]",   "[}",       "[-9223372036854775809]"}) {
+    EXPECT_FALSE(Peek::open(text)) << text;
+  }
+  EXPECT_FALSE(Peek::open(std::string("[1]\0", 4)));
+  EXPECT_FALSE(Peek::open(std::string("[\0]", 3)));
+  EXPECT_FALSE(Peek::open("[" + std::string(400, '9') + ".5]"));
+  for (const std::string text : {"3", "\"x\"", " null ", "[ ]", "{ }", "[0]", "[-0.0e-5]", "[1e-999]",
+                                 "[9223372036854775808]", "[18446744073709551615]", "[-9223372036854775808]"})
+    EXPECT_TRUE(Peek::open(text)) << text;
+  EXPECT_EQ(Peek::open("[1e-999]")->root().text(), "[1e-999]");
+  EXPECT_TRUE(Peek::open("[0." + std::string(400, '9') + "]"));
+}
+
+// A tree took 14 bytes for each byte of a body.
+TEST(Peek, TakesLittleMemoryBesideTheText) {
+  const std::string message = R"({"role":"user","content":"some words"})";
+  std::string text = R"({"messages":[)" + message;
+  for (int i = 0; i < 20'000; ++i) text += "," + message;
+  text += R"(],"long":")" + std::string(1 << 20, 'x') + "\"}";
+  const auto peek = Peek::open(text);
+  ASSERT_TRUE(peek);
+  EXPECT_EQ(peek->root().find("messages").size(), 20'001u);
+  EXPECT_EQ(peek->root().find("long").as_string().size(), 1u << 20);
+  EXPECT_LT(peek->held_bytes(), text.size() / 50);  // most of it for small texts to come
+}
+
+// Of texts that are made to have much written down.
+TEST(Peek, TakesBoundedMemoryWhateverTheTextIs) {
+  std::string deep = std::string(250, '[') + "1";
+  for (int i = 0; i < 64; ++i) deep += ",1";
+  deep += std::string(250, ']');
+  std::string nested = "[" + deep, escapes = R"(["\n")", names = R"({"\n":0)";
+  for (int i = 0; i < 1000; ++i) nested += "," + deep;
+  for (int i = 0; i < 100'000; ++i) escapes += R"(,"\n")";
+  for (int i = 0; i < 100'000; ++i) names += R"(,"\n":0)";
+  for (const auto& text : {nested + "]", escapes + "]", names + "}"}) {
+    const auto peek = Peek::open(text);
+    ASSERT_TRUE(peek);
+    EXPECT_LT(peek->held_bytes(), text.size() * 8);
+  }
 }
 
 TEST(Peek, AgreesWithTheTreeParserOnMutatedTexts) {
@@ -236,6 +343,9 @@ TEST(Peek, AgreesWithTheTreeParserOnMutatedTexts) {
     if (peeked) {
       ++accepted;
       ASSERT_TRUE(parse(text)) << text;
+    } else if (const auto tree = parse(text)) {
+      // Only numbers that no type holds.
+      EXPECT_THAT(text, testing::ContainsRegex("e|[0-9]{19}")) << text;
     }
   }
   EXPECT_GT(accepted, 100);

@@ -30,6 +30,9 @@ Kinds kinds_of(json::Kind kind) {
   return Kinds{};
 }
 
+// Of a body. Rules between fields look for each of them by its name.
+constexpr std::size_t kMaxMembers = 512;
+
 bool overlap(Kinds a, Kinds b) { return (unsigned(a) & unsigned(b)) != 0; }
 
 std::string join_or(const std::vector<std::string>& parts) {
@@ -203,8 +206,14 @@ Result<> FieldTable::check(json::View object, const Path& path) const {
     return fail(errc::wrong_type, std::move(message), std::move(where));
   }
   std::uint64_t seen[2] = {0, 0};  // one bit per field
+  std::size_t members = 0;
   Result<> result;
   object.each_member([&](std::string_view name, json::View value) {
+    if (++members > kMaxMembers && path.root()) {
+      result = fail(errc::bad_value,
+                    fmt::format("the body has more than {} fields: leave out those that mean nothing", kMaxMembers));
+      return false;
+    }
     const auto* field = find(name);
     if (!field || value.is_null()) return true;
     const auto number = static_cast<std::size_t>(field - fields_.data());

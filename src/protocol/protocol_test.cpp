@@ -34,7 +34,7 @@ TEST(Requests, ChatIsFilled) {
   EXPECT_EQ(request->model, "m");
   EXPECT_TRUE(request->stream);
   EXPECT_TRUE(request->include_usage);
-  EXPECT_EQ(request->messages, R"([{"role":"user","content":"hé"}])");
+  EXPECT_EQ(request->messages, R"([{"role":"user","content":"h\u00e9"}])");
   EXPECT_EQ(request->sampling.temperature, 0.0f);
   EXPECT_EQ(request->sampling.top_k, 5);
   EXPECT_FALSE(request->sampling.top_p);
