@@ -13,6 +13,7 @@
 #include "engine_server/preparation.h"
 #include "engine_server/prompt_tokens.h"
 #include "http/route_table.h"
+#include "protocol/client_tag.h"
 #include "protocol/http_error.h"
 
 namespace corral::engine_server {
@@ -67,30 +68,35 @@ struct EngineServer::Impl {
   protocol::AnswerHead head_of(const std::string& asked_model, std::string_view id_prefix) const;
   const std::string& shown_name(const std::string& asked) const { return asked.empty() ? options.model_name : asked; }
 
+  // Whose request it is (protocol/client_tag.h).
+  static std::string client_of(const http::Request& request) {
+    return std::string(request.head.headers.get(protocol::kClientTag));
+  }
   // Whether a small body's work may run on the connection's loop.
   enum class Parsing { by_size, heavy };
   // Runs `work(body, stop)` where there is room for it, or here if the body is small. `work` must be callable on any
   // thread.
   template <typename Work, typename R = std::invoke_result_t<Work&, const std::string&, const Stop&>>
-  async::Task<R> parse(std::string body, Parsing parsing, Work work) {
+  async::Task<R> parse(std::string body, std::string client, Parsing parsing, Work work) {
     if (parsing == Parsing::by_size && body.size() <= options.offload_bytes) co_return work(body, Stop());
-    const auto bytes = body.size();
+    Preparation::Cause cause{std::move(client), body.size()};
+    const auto lane = lane_of(cause.bytes);
     auto job = [running = jobs, body = std::move(body), work = std::move(work)](const Stop& stop) mutable -> R {
       const std::shared_lock lock(running->running);
       if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is going away");
       return work(body, stop);
     };
-    co_return co_await preparation.run(lane_of(bytes), bytes, std::move(job));
+    co_return co_await preparation.run(lane, std::move(cause), std::move(job));
   }
   Lane lane_of(std::uint64_t bytes) const { return bytes > options.heavy_bytes ? Lane::heavy : Lane::quick; }
 
   // Reads a body and starts what it asks for. A small body whose request takes long moves to the other lane.
   template <typename Request, typename Read, typename Start,
             typename R = std::invoke_result_t<Start&, Request, const Stop&>>
-  async::Task<R> make_ready(std::string body, Read read, Start start) {
+  async::Task<R> make_ready(std::string body, std::string client, Read read, Start start) {
     using Either = std::variant<Request, typename R::value_type>;
-    const auto bytes = body.size();
-    const bool quick = lane_of(bytes) == Lane::quick;
+    Preparation::Cause cause{client, body.size()};
+    const bool quick = lane_of(cause.bytes) == Lane::quick;
     auto both = [read, start, quick](const std::string& text, const Stop& stop) mutable -> Result<Either> {
       auto request = read(text);
       if (!request) return std::unexpected(std::move(request.error()));
@@ -99,7 +105,7 @@ struct EngineServer::Impl {
       if (!made) return std::unexpected(std::move(made.error()));
       return Either(std::move(*made));
     };
-    auto either = co_await parse(std::move(body), Parsing::heavy, std::move(both));
+    auto either = co_await parse(std::move(body), std::move(client), Parsing::heavy, std::move(both));
     if (!either) co_return std::unexpected(std::move(either.error()));
     if (auto* made = std::get_if<typename R::value_type>(&*either)) co_return std::move(*made);
     auto job = [running = jobs, start = std::move(start),
@@ -108,7 +114,7 @@ struct EngineServer::Impl {
       if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is going away");
       return start(std::move(request), stop);
     };
-    co_return co_await preparation.run(Lane::heavy, bytes, std::move(job));
+    co_return co_await preparation.run(Lane::heavy, std::move(cause), std::move(job));
   }
 
   PromptTokens prompt_tokens;

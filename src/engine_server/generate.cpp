@@ -131,6 +131,7 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   if (!chat_template) co_return error_response(chat_template.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
+  auto client = client_of(request);
 
   auto start = [this](protocol::ChatRequest asked, const Stop& stop) -> Result<Begun<protocol::ChatRequest>> {
     auto prepared = prepare_chat(prompt_tokens, **chat_template, asked, stop);
@@ -139,8 +140,8 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
     prompts.push_back(std::move(*prepared));
     return begin(alive, std::move(asked), std::move(prompts), stop);
   };
-  auto chat =
-      co_await make_ready<protocol::ChatRequest>(std::move(*body), protocol::parse_chat_request, std::move(start));
+  auto chat = co_await make_ready<protocol::ChatRequest>(std::move(*body), std::move(client),
+                                                         protocol::parse_chat_request, std::move(start));
   if (!chat) co_return error_response(chat.error());
 
   const auto head = head_of(chat->request.model, "chatcmpl-");
@@ -176,6 +177,7 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
   if (auto fits = require(engine::ModelKind::generative, endpoint); !fits) co_return error_response(fits.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
+  auto client = client_of(request);
 
   auto* const read = native ? protocol::parse_native_request : protocol::parse_completion_request;
   auto start = [this](protocol::CompletionRequest asked,
@@ -184,7 +186,8 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
     if (!prompts) return std::unexpected(std::move(prompts.error()));
     return begin(alive, std::move(asked), std::move(*prompts), stop);
   };
-  auto completion = co_await make_ready<protocol::CompletionRequest>(std::move(*body), read, std::move(start));
+  auto completion =
+      co_await make_ready<protocol::CompletionRequest>(std::move(*body), std::move(client), read, std::move(start));
   if (!completion) co_return error_response(completion.error());
 
   const auto head = head_of(completion->request.model, "cmpl-");

@@ -46,6 +46,23 @@ void normalize(std::vector<float>& values, std::int32_t norm) {
   for (float& value : values) value = sum > 0 ? static_cast<float>(value / sum) : 0;
 }
 
+// Numbers of an answer: 4 bytes each, and about 11 more as text.
+constexpr std::size_t kMostValues = 1 << 24;
+// Of queries and documents: the query is read again with each document.
+constexpr std::size_t kMostPairBytes = 16 << 20;
+
+Result<> check_pairs(const protocol::RerankRequest& asked) {
+  std::size_t bytes = asked.query.size() * asked.documents.size();
+  for (const auto& document : asked.documents) bytes += document.size();
+  if (bytes <= kMostPairBytes) return {};
+  return fail(
+      engine::errc::input_too_long,
+      fmt::format("'query' and 'documents' come to {} bytes, since each document is read with the query, at most "
+                  "{} are taken: send several requests",
+                  bytes, kMostPairBytes),
+      "documents");
+}
+
 struct PreparedEmbedding {
   protocol::EmbeddingRequest request;
   std::vector<std::vector<engine::Token>> inputs;
@@ -68,6 +85,14 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
                 fmt::format("'dimensions' must be {}, the width of this model's embeddings, or left out, not {}",
                             native, *request->dimensions),
                 "dimensions");
+  }
+  if (const auto most = kMostValues / std::max<std::size_t>(1, native); request->inputs.size() > most) {
+    return fail(
+        protocol::errc::bad_value,
+        fmt::format("'input' has {} texts, at most {} are taken by this model, whose embeddings have {} numbers: "
+                    "send several requests",
+                    request->inputs.size(), most, native),
+        "input");
   }
   PreparedEmbedding prepared{std::move(*request), {}};
   for (const auto& input : prepared.request.inputs) {
@@ -106,10 +131,11 @@ async::Task<Response> EngineServer::Impl::embed_as(http::Request request, Embedd
   if (auto fits = require(engine::ModelKind::embedding, "embeddings"); !fits) co_return error_response(fits.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
+  auto client = client_of(request);
   auto work = [this, native](const std::string& text, const Stop& stop) {
     return prepare_embedding(prompt_tokens, text, native, stop);
   };
-  auto prepared = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
+  auto prepared = co_await parse(std::move(*body), std::move(client), Parsing::by_size, std::move(work));
   if (!prepared) co_return error_response(prepared.error());
 
   const auto norm = prepared->request.norm;
@@ -131,8 +157,10 @@ async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
   if (auto fits = require(engine::ModelKind::reranker, "rerank"); !fits) co_return error_response(fits.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
+  auto client = client_of(request);
   auto start = [this](protocol::RerankRequest asked, const Stop& stop) -> Result<BegunReranking> {
     if (stop.wanted()) return stopped();
+    if (auto fine = check_pairs(asked); !fine) return std::unexpected(std::move(fine.error()));
     for (const auto& document : asked.documents) {
       if (auto fits = prompt_tokens.check_bytes(asked.query.size() + document.size(), "documents"); !fits)
         return fail(engine::errc::input_too_long, std::move(fits.error().message), "documents");
@@ -141,8 +169,8 @@ async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
     if (!handle) return std::unexpected(std::move(handle.error()));
     return BegunReranking{std::move(asked), std::move(*handle)};
   };
-  auto begun =
-      co_await make_ready<protocol::RerankRequest>(std::move(*body), protocol::parse_rerank_request, std::move(start));
+  auto begun = co_await make_ready<protocol::RerankRequest>(std::move(*body), std::move(client),
+                                                            protocol::parse_rerank_request, std::move(start));
   if (!begun) co_return error_response(begun.error());
   auto* const asked = &begun->request;
   const auto result = co_await wait_for(std::move(begun->handle));

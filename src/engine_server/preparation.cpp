@@ -1,6 +1,6 @@
 #include "engine_server/preparation.h"
 
-#include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -13,14 +13,12 @@
 namespace corral::engine_server {
 
 struct Preparation::State {
-  explicit State(PreparationLimits the_limits) : limits(the_limits) {}
+  explicit State(PreparationLimits the_limits) : limits(the_limits), queue(the_limits.waiting) {}
 
   const PreparationLimits limits;
   std::mutex mutex;
-  Numbers numbers;
-  std::uint64_t entered = 0;
-  std::vector<std::shared_ptr<Job>> all;    // that wait or run
-  std::vector<std::shared_ptr<Job>> heavy;  // that wait
+  FairQueue queue;
+  std::unordered_map<FairQueue::Ticket, std::shared_ptr<Job>> jobs;  // that wait or run
 };
 
 struct Preparation::Job {
@@ -29,15 +27,22 @@ struct Preparation::Job {
 
   const std::shared_ptr<State> state;
   const std::uint64_t bytes;
-  std::uint64_t rank = 0;  // smaller comes first
+  FairQueue::Ticket ticket = 0;
   std::atomic<bool> stop = false;
   Call call;  // under the state's mutex; empty once it was taken
 };
 
 namespace {
 
-// A request that came later comes first only if it is smaller by more than this for each that came between.
-constexpr std::uint64_t kAgeing = 256 * 1024;
+Error queue_full(const FairQueue::Full& full) {
+  const auto& [jobs, bytes] = full.held;
+  auto message =
+      fmt::format("{} requests of {} MiB in all are being made ready{}, more can't wait: try again in a second", jobs,
+                  bytes >> 20, full.share ? " for this client" : "");
+  Error error(make_error_code(engine::errc::queue_full), std::move(message));
+  error.retry_after = std::chrono::seconds(1);
+  return error;
+}
 
 // For threads whose work may take long: the others' comes first.
 void yield_to_others() {
@@ -53,20 +58,23 @@ Preparation::Preparation(async::ThreadPool& quick, PreparationLimits limits)
 Preparation::~Preparation() {
   stop();
   heavy_.finish();
+  decltype(state_->jobs) never_run;  // they hold the state, and it them
+  const std::lock_guard lock(state_->mutex);
+  never_run.swap(state_->jobs);
 }
 
 void Preparation::stop() {
   std::vector<Call> dropped;  // let go outside the lock
   const std::lock_guard lock(state_->mutex);
-  for (const auto& job : state_->all) {
+  for (const auto& [ticket, job] : state_->jobs) {
     job->stop = true;
     if (job->call) dropped.push_back(std::exchange(job->call, nullptr));
   }
 }
 
-Preparation::Numbers Preparation::numbers() const {
+FairQueue::Numbers Preparation::numbers() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->numbers;
+  return state_->queue.numbers();
 }
 
 Preparation::Place::~Place() {
@@ -77,60 +85,43 @@ Preparation::Place::~Place() {
   job_->stop = true;
   if (!job_->call) return;
   dropped = std::exchange(job_->call, nullptr);
-  std::erase(state.heavy, job_);
-  std::erase(state.all, job_);
-  --state.numbers.jobs;
-  state.numbers.bytes -= job_->bytes;
+  state.queue.leave(job_->ticket);
+  state.jobs.erase(job_->ticket);
 }
 
-Result<Preparation::Place> Preparation::enter(Lane lane, std::uint64_t bytes, Call call) {
-  auto job = std::make_shared<Job>(state_, bytes, std::move(call));
+Result<Preparation::Place> Preparation::enter(Lane lane, const Cause& cause, Call call) {
+  auto job = std::make_shared<Job>(state_, cause.bytes, std::move(call));
   {
     const std::lock_guard lock(state_->mutex);
-    auto& numbers = state_->numbers;
-    const auto& limits = state_->limits;
-    // One is always taken, however large.
-    if (numbers.jobs > 0 && (numbers.jobs >= limits.waiting || numbers.bytes + bytes > limits.waiting_bytes)) {
-      Error full(
-          make_error_code(engine::errc::queue_full),
-          fmt::format("{} requests of {} MiB in all are being made ready, more can't wait: try again in a second",
-                      numbers.jobs, numbers.bytes >> 20));
-      full.retry_after = std::chrono::seconds(1);
-      return std::unexpected(std::move(full));
-    }
-    ++numbers.jobs;
-    numbers.bytes += bytes;
-    job->rank = bytes + kAgeing * state_->entered++;
-    state_->all.push_back(job);
-    if (lane == Lane::heavy) state_->heavy.push_back(job);
+    const auto ticket = state_->queue.enter(lane, cause.client, cause.bytes);
+    if (!ticket) return std::unexpected(queue_full(ticket.error()));
+    job->ticket = *ticket;
+    state_->jobs.emplace(*ticket, job);
   }
-  auto take_turn = [state = state_, own = lane == Lane::quick ? job : nullptr] {
-    std::shared_ptr<Job> next = own;
+  // As many turns as jobs; one whose job has left takes none.
+  auto take_turn = [state = state_, lane] {
+    std::shared_ptr<Job> next;
     Call taken;
     {
       const std::lock_guard lock(state->mutex);
-      if (!next) {
-        const auto first = std::ranges::min_element(state->heavy, {}, [](const auto& one) { return one->rank; });
-        if (first == state->heavy.end()) return;
-        next = *first;
-        state->heavy.erase(first);
-      }
-      if (!next->call) return;
+      const auto ticket = state->queue.next(lane);
+      const auto job = ticket ? state->jobs.find(*ticket) : state->jobs.end();
+      if (job == state->jobs.end()) return;
+      next = job->second;
       taken = std::exchange(next->call, nullptr);
     }
-    if (!own) yield_to_others();
-    taken(Stop(next->stop));
+    if (lane == Lane::heavy) yield_to_others();
+    if (taken) taken(Stop(next->stop));  // else the server is going away
     taken = nullptr;
     bool trim = next->bytes >= state->limits.trim_bytes;
     {
       const std::lock_guard lock(state->mutex);
-      trim = trim && state->heavy.empty();
+      trim = trim && !state->queue.waits(Lane::heavy);
     }
     if (trim) heap::give_back();
     const std::lock_guard lock(state->mutex);
-    std::erase(state->all, next);
-    --state->numbers.jobs;
-    state->numbers.bytes -= next->bytes;
+    state->queue.leave(next->ticket);
+    state->jobs.erase(next->ticket);
   };
   (lane == Lane::quick ? quick_ : heavy_).post(std::move(take_turn));
   return Place(std::move(job));

@@ -1,9 +1,10 @@
 // Where requests are made ready: parsed, rendered, tokenised, their grammars built. Small ones have threads of their
 // own (the quick lane), so that none of them waits for a large one; large ones (the heavy lane) share a few threads of
-// lower priority, smaller and older ones first.
+// lower priority. In both lanes clients take turns (fair_queue.h); of a client's large ones smaller and older ones come
+// first.
 //
 // A job whose client has left doesn't start, and one that runs is told to stop (Stop). What waits is bounded, in number
-// and bytes.
+// and bytes, for all and for each client.
 #pragma once
 
 #include <atomic>
@@ -14,12 +15,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "async/offload.h"
 #include "base/error.h"
+#include "engine_server/fair_queue.h"
 #include "engine_server/signal.h"
 
 namespace corral::engine_server {
@@ -35,11 +38,8 @@ class Stop {
   const std::atomic<bool>* flag_ = nullptr;
 };
 
-enum class Lane { quick, heavy };
-
 struct PreparationLimits {
-  std::size_t waiting = 1024;                  // requests, those that run included
-  std::uint64_t waiting_bytes = 256ull << 20;  // of their bodies
+  FairQueue::Limits waiting = {};  // requests and bytes of their bodies, those that run included
   std::size_t heavy_threads = 2;
   std::uint64_t trim_bytes = 512 * 1024;  // after a body of this size free memory goes back to the system
 };
@@ -53,11 +53,16 @@ class Preparation {
   // Drops what waits and tells what runs to stop, for good.
   void stop();
 
+  // Whose work it is, and how much of a body it is for.
+  struct Cause {
+    std::string client;
+    std::uint64_t bytes = 0;
+  };
   // Runs `work(stop)`, which returns a Result and owns what it uses, and gives its result on the caller's loop.
   // Cancelling the task leaves the lane: work that hasn't begun is dropped at once. Errors: engine::errc::queue_full;
   // those of `work`.
   template <typename Work, typename R = std::invoke_result_t<Work&, const Stop&>>
-  async::Task<R> run(Lane lane, std::uint64_t bytes, Work work) {
+  async::Task<R> run(Lane lane, Cause cause, Work work) {
     const auto executor = co_await async::asio::this_coro::executor;
     const auto signal = std::make_shared<Signal>(executor);
     struct Outcome {
@@ -73,18 +78,14 @@ class Preparation {
       }
       wake();
     };
-    auto place = enter(lane, bytes, std::move(call));
+    auto place = enter(lane, cause, std::move(call));
     if (!place) co_return std::unexpected(std::move(place.error()));
     co_await signal->event.wait();
     if (outcome->failure) std::rethrow_exception(outcome->failure);
     co_return std::move(*outcome->result);
   }
 
-  struct Numbers {
-    std::size_t jobs = 0;  // waiting or running
-    std::uint64_t bytes = 0;
-  };
-  Numbers numbers() const;
+  FairQueue::Numbers numbers() const;
 
  private:
   using Call = std::move_only_function<void(const Stop&)>;
@@ -101,7 +102,7 @@ class Preparation {
    private:
     std::shared_ptr<Job> job_;
   };
-  Result<Place> enter(Lane lane, std::uint64_t bytes, Call call);
+  Result<Place> enter(Lane lane, const Cause& cause, Call call);
 
   const std::shared_ptr<State> state_;
   async::ThreadPool& quick_;

@@ -28,8 +28,9 @@ class PreparationTest : public ::testing::Test {
   void make(PreparationLimits limits) { preparation.emplace(quick, limits); }
 
   template <typename Work>
-  async::Task<void> note(Lane lane, std::uint64_t bytes, Work work) {
-    auto result = co_await preparation->run(lane, bytes, std::move(work));
+  async::Task<void> note(Lane lane, std::uint64_t bytes, Work work, std::string client = {}) {
+    Preparation::Cause cause{std::move(client), bytes};
+    auto result = co_await preparation->run(lane, std::move(cause), std::move(work));
     results.push_back(result ? *result : -1);
     if (!result) errors.push_back(result.error());
   }
@@ -91,6 +92,24 @@ TEST_F(PreparationTest, OfHeavyOnesSmallerAndOlderComeFirst) {
   EXPECT_THAT(results, ElementsAre(0, 1, 2, 3));
 }
 
+TEST_F(PreparationTest, ClientsTakeTurnsInBothLanes) {
+  make({.heavy_threads = 1});
+  for (const auto lane : {Lane::quick, Lane::heavy}) {
+    results.clear();
+    Gate gate;
+    async::TaskGroup tasks(loop.executor());
+    tasks.spawn("first", note(lane, 1, behind(gate, 0), "many"));
+    run_until([&] { return gate.entered.load(); });
+    for (const int i : {1, 2, 3, 4}) tasks.spawn("more", note(lane, 1, answer(i), "many"));
+    run_until([&] { return preparation->numbers().jobs == 5; });
+    tasks.spawn("one", note(lane, 1, answer(100), "one"));
+    run_until([&] { return preparation->numbers().jobs == 6; });
+    gate.open.count_down();
+    run_until([&] { return results.size() == 6 && preparation->numbers().jobs == 0; });
+    EXPECT_THAT(results, ElementsAre(0, 1, 100, 2, 3, 4));
+  }
+}
+
 // It used to be made ready in full for nobody.
 TEST_F(PreparationTest, WhoLeavesIsDroppedAndTellsWorkToStop) {
   make({.heavy_threads = 1});
@@ -125,7 +144,7 @@ TEST_F(PreparationTest, WhoLeavesIsDroppedAndTellsWorkToStop) {
 }
 
 TEST_F(PreparationTest, WhatWaitsIsBounded) {
-  make({.waiting = 3, .waiting_bytes = 100, .heavy_threads = 1});
+  make({.waiting = {.jobs = 6, .bytes = 200}, .heavy_threads = 1});
   Gate gate;
   async::TaskGroup tasks(loop.executor());
   tasks.spawn("first", note(Lane::heavy, 500, behind(gate, 1)));  // one is taken however large
@@ -151,12 +170,12 @@ TEST_F(PreparationTest, WhatWaitsIsBounded) {
 TEST_F(PreparationTest, ExceptionsAndErrorsComeBack) {
   make({});
   EXPECT_THROW(
-      async::run_blocking(
-          loop, preparation->run(Lane::quick, 1, [](const Stop&) -> Result<int> { throw std::runtime_error("no"); })),
+      async::run_blocking(loop, preparation->run(Lane::quick, {.client = {}, .bytes = 1},
+                                                 [](const Stop&) -> Result<int> { throw std::runtime_error("no"); })),
       std::runtime_error);
-  const auto failed = async::run_blocking(loop, preparation->run(Lane::quick, 1, [](const Stop&) -> Result<int> {
-    return fail(engine::errc::invalid_argument, "wrong");
-  }));
+  const auto failed = async::run_blocking(
+      loop, preparation->run(Lane::quick, {.client = {}, .bytes = 1},
+                             [](const Stop&) -> Result<int> { return fail(engine::errc::invalid_argument, "wrong"); }));
   EXPECT_FALSE(failed);
 }
 

@@ -44,6 +44,7 @@ std::string meta_of(const engine::ModelFacts& facts) {
 async::Task<Response> EngineServer::Impl::tokenize(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
+  auto client = client_of(request);
   auto work = [this](const std::string& text, const Stop& stop) -> Result<std::string> {
     const auto asked = protocol::parse_tokenize_request(text);
     if (!asked) return std::unexpected(asked.error());
@@ -53,7 +54,7 @@ async::Task<Response> EngineServer::Impl::tokenize(http::Request request) {
     if (asked->with_pieces) return tokens_with_pieces(service, *tokens);
     return "{\"tokens\":" + protocol::tokens_answer(*tokens) + "}";
   };
-  auto answer = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
+  auto answer = co_await parse(std::move(*body), std::move(client), Parsing::by_size, std::move(work));
   if (!answer) co_return error_response(answer.error());
   co_return Response::json(200, std::move(*answer));
 }
@@ -61,6 +62,7 @@ async::Task<Response> EngineServer::Impl::tokenize(http::Request request) {
 async::Task<Response> EngineServer::Impl::detokenize(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
+  auto client = client_of(request);
   auto work = [this](const std::string& text, const Stop& stop) -> Result<std::string> {
     auto asked = protocol::parse_detokenize_request(text);
     if (!asked) return std::unexpected(std::move(asked.error()));
@@ -70,7 +72,7 @@ async::Task<Response> EngineServer::Impl::detokenize(http::Request request) {
     json::Writer(answer).begin_object().field("content", service.detokenize(*tokens, true)).end_object();
     return answer;
   };
-  auto answer = co_await parse(std::move(*body), Parsing::by_size, std::move(work));
+  auto answer = co_await parse(std::move(*body), std::move(client), Parsing::by_size, std::move(work));
   if (!answer) co_return error_response(answer.error());
   co_return Response::json(200, std::move(*answer));
 }
@@ -83,6 +85,7 @@ async::Task<Response> EngineServer::Impl::apply_template(http::Request request) 
   if (!chat_template) co_return error_response(chat_template.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
+  auto client = client_of(request);
   auto work = [this](const std::string& text, const Stop&) -> Result<std::string> {
     const auto asked = protocol::parse_chat_request(text);
     if (!asked) return std::unexpected(asked.error());
@@ -94,7 +97,7 @@ async::Task<Response> EngineServer::Impl::apply_template(http::Request request) 
     json::Writer(answer).begin_object().field("prompt", chat->prompt).end_object();
     return answer;
   };
-  auto answer = co_await parse(std::move(*body), Parsing::heavy, std::move(work));
+  auto answer = co_await parse(std::move(*body), std::move(client), Parsing::heavy, std::move(work));
   if (!answer) co_return error_response(answer.error());
   co_return Response::json(200, std::move(*answer));
 }

@@ -4,6 +4,7 @@
 
 #include "async/beside.h"
 #include "http/sse.h"
+#include "protocol/client_tag.h"
 #include "protocol/http_error.h"
 #include "router/errors.h"
 
@@ -21,13 +22,6 @@ constexpr std::uint64_t kLargestAnswer = 1ull << 30;
 Millis silence(const ForwardRequest& request) {
   const Millis interval = request.ping_interval.value_or(kPingInterval);
   return interval.count() > 0 ? interval : kNoPing;
-}
-
-http::RequestHead backend_head(const ForwardRequest& request) {
-  http::RequestHead head{"POST", request.path, {}};
-  head.headers.add("Content-Type", "application/json");
-  head.headers.add("X-Request-Id", request.id.value());
-  return head;
 }
 
 // `end` is how the process ended, if it did.
@@ -140,7 +134,7 @@ class ForwardedStream final : public http::BodySource {
 
  private:
   async::Task<Result<http::Response>> ask() {
-    const auto head = backend_head(request_);
+    const auto head = forwarder_.backend_head(request_);
     auto answer = co_await lease_.target(executor_).send(head, request_.body);
     co_return co_await with_error_text(std::move(answer));
   }
@@ -235,6 +229,14 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
   // A stream goes on, and says itself how it ends.
   if (!response->body.streaming()) active->end(outcome_of(response->head.status));
   co_return std::move(*response);
+}
+
+http::RequestHead Forwarder::backend_head(const ForwardRequest& request) const {
+  http::RequestHead head{"POST", request.path, {}};
+  head.headers.add("Content-Type", "application/json");
+  head.headers.add("X-Request-Id", request.id.value());
+  head.headers.add(protocol::kClientTag, tags_.of(request.owner, request.peer));
+  return head;
 }
 
 async::Task<Result<Lease>> Forwarder::acquire(const ForwardRequest& request) {

@@ -1,6 +1,7 @@
 // Takes a checked request to the backend of its model and brings the answer back.
 //
-//   - The body passes untouched both ways.
+//   - The body passes untouched both ways. The backend is told whether two requests come from the same client, not who
+//     that is (client_tag.h).
 //   - A stream that must wait for a load answers ": ping" from the first second on, or as its request wants it; what
 //     fails after that is one framed error event without [DONE]. What fails before has a status.
 //   - Requests are listed while they are under way, and can be cancelled by their id; that answers 499, or ends a
@@ -14,6 +15,7 @@
 
 #include "async/beside.h"
 #include "http/handler.h"
+#include "router/client_tag.h"
 #include "router/lease.h"
 #include "router/request_table.h"
 #include "router/suspects.h"
@@ -29,6 +31,7 @@ struct ForwardRequest {
   std::optional<Millis> ping_interval = {};  // of a stream that waits; 0: no pings; none: a second
   std::uint64_t context = 0;                 // tokens that its conversation must be able to have; 0: whatever there is
   std::string owner = {};                    // see RequestView
+  std::string peer = {};                     // the address that it came from
 };
 
 class Forwarder {
@@ -62,12 +65,14 @@ class Forwarder {
     bool may_ask_again = false;  // this request may be sent to a fresh process
   };
   async::Task<std::optional<Death>> died(const Lease& lease, const ForwardRequest& request);
+  http::RequestHead backend_head(const ForwardRequest& request) const;
   // Why a request isn't sent at all; nothing: it is.
   std::optional<Error> keep_off(const ForwardRequest& request, ActiveRequest& active);
 
   Lender& lender_;
   async::Timers& timers_;
   Suspects suspects_;
+  const ClientTags tags_;
   RequestTable requests_;
 };
 

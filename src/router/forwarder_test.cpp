@@ -27,6 +27,7 @@ TEST_F(ForwarderTest, BodyAndPathPassUntouchedAndTheAnswerComesBack) {
   EXPECT_EQ(request("a").body(), R"({"model": "a" ,"x":1})");
   EXPECT_EQ(request("a").head().target, "/v1/chat/completions");
   EXPECT_EQ(request("a").head().headers.get("X-Request-Id"), "req-1");
+  EXPECT_EQ(request("a").head().headers.get("X-Corral-Client").size(), 16u);
   EXPECT_FALSE(response.done());
   EXPECT_EQ(leases(), 1u);
   request("a").answer(200, R"({"ok":true})");

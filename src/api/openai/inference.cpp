@@ -70,10 +70,15 @@ async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, ht
         protocol::wrong_model_type(info.name.value(), info.type, endpoint.path, *endpoint.type));
   }
   const bool streams = peeked->stream && endpoint.streams;
-  router::ForwardRequest forward{std::move(*model), std::string(endpoint.backend_path),
-                                 std::move(*body),  streams,
-                                 request.id,        peeked->ping_interval,
-                                 peeked->context,   std::move(request.caller.key)};
+  router::ForwardRequest forward{std::move(*model),
+                                 std::string(endpoint.backend_path),
+                                 std::move(*body),
+                                 streams,
+                                 request.id,
+                                 peeked->ping_interval,
+                                 peeked->context,
+                                 std::move(request.caller.key),
+                                 std::move(request.peer)};
   co_return co_await context.forwarder.forward(std::move(forward));
 }
 
