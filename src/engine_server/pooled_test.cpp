@@ -151,6 +151,17 @@ TEST(Rerank, TextsThatAreTooLongAreRefusedNotCut) {
   }
 }
 
+// The query was tokenised with each document, however often.
+TEST(Rerank, ALongQueryAndManyDocumentsAreRefused) {
+  Fixture server("tiny-rerank");
+  std::string query, documents = R"("x")";
+  for (int i = 0; i < 200; ++i) query += "word ";
+  for (int i = 0; i < 20'000; ++i) documents += R"(,"x")";
+  const auto refused = server.post("/rerank", R"({"query":")" + query + R"(","texts":[)" + documents + "]}");
+  EXPECT_EQ(refused.status, 400u) << refused.body;
+  EXPECT_THAT(refused.body, HasSubstr("since each document is read with the query"));
+}
+
 TEST(Text, TokensThereAndBack) {
   Fixture server("tiny-llama");
   const auto tokens = server.post("/tokenize", R"({"content":"Größe 日本"})").json();

@@ -16,6 +16,8 @@ constexpr double kMaxInt32 = 2147483647.0;
 // Looked for at every token, all of them.
 constexpr std::size_t kMaxStops = 64;
 constexpr std::size_t kMaxStopBytes = 256;
+// To embed or to rank in one request; also the tokens of a text that is given as such.
+constexpr std::size_t kMaxTexts = 1 << 16;
 
 constexpr Field kContext = {.name = "ctx_size",
                             .kinds = kInteger,
@@ -382,9 +384,11 @@ namespace {
 constexpr Field kTextsToEmbed{.name = "input",
                               .kinds = kString | kArray,
                               .min_size = 1,
+                              .max_size = kMaxTexts,
                               .elements = kString | kInteger | kArray,
                               .inside = check_texts_to_embed,
-                              .about = "a text, tokens, or a list of such"};
+                              .about = "a text, tokens, or a list of such",
+                              .instead = "send several requests"};
 constexpr auto kEmbedding = std::to_array<Field>({
     {.name = "model", .kinds = kString, .min_size = 1, .max_bytes = 512, .about = "which model answers; see `models`"},
     kContext,
@@ -446,15 +450,19 @@ const FieldTable& rerank_fields() {
       {.name = "documents",
        .kinds = kArray,
        .min_size = 1,
+       .max_size = kMaxTexts,
        .elements = kString | kObject,
        .inside = check_documents,
-       .about = "texts, or objects with `text`; required unless there are `texts`"},
+       .about = "texts, or objects with `text`; required unless there are `texts`",
+       .instead = "send several requests"},
       {.name = "texts",
        .kinds = kArray,
        .min_size = 1,
+       .max_size = kMaxTexts,
        .elements = kString,
        .about = "instead of `documents`, as for text-embeddings-inference: the answer is a list of objects with "
-                "`index` and `score`"},
+                "`index` and `score`",
+       .instead = "send several requests"},
       {.name = "top_n", .kinds = kInteger, .min = 1, .max = kMaxInt32, .about = "only so many, best first"},
       {.name = "return_documents", .kinds = kBoolean, .about = "the texts come back with their scores"},
       {.name = "return_text", .kinds = kBoolean, .about = "the same"},

@@ -58,6 +58,45 @@ TEST(Limits, MessagesPartsAndCalls) {
   refused(calls(kMaxCalls + 1), "messages[0].tool_calls", "at most 256");
 }
 
+// What stands beside the content was measured against nothing.
+TEST(Limits, WhatMessagesHoldBesideTheirContent) {
+  const auto message = [](std::string_view role, const std::string& more) {
+    return fmt::format(R"({{"messages":[{{"role":"{}","content":"x"{}}}]}})", role, more);
+  };
+  const auto values = [](std::size_t count) { return R"(,"extra":[)" + repeated(count, "{}") + "]"; };
+  taken(message("user", values(kMaxMessageValues - 5)));
+  refused(message("user", values(kMaxMessageValues)), "messages", "JSON values in all, at most 200000 are taken");
+  const std::string long_text(kMaxMessageExtras, 'x');
+  for (const auto* name : {"reasoning_content", "name", "extra"}) {
+    refused(message("assistant", fmt::format(R"(,"{}":"{}")", name, long_text)), "messages",
+            "bytes beside the 'content' of messages, at most 4194304 are taken: leave old thoughts");
+  }
+  refused(message("assistant",
+                  R"(,"tool_calls":[{"type":"function","function":{"name":"f","arguments":")" + long_text + R"("}}])"),
+          "messages", "beside the 'content'");
+  taken(R"({"messages":[{"role":"user","content":")" + long_text + R"("}]})");  // the context decides
+}
+
+TEST(Limits, ArgumentsOfTemplates) {
+  const auto kwargs = [](std::size_t bytes) {
+    return chat(R"("chat_template_kwargs":{"a":")" + std::string(bytes, 'x') + "\"}");
+  };
+  taken(kwargs(kMaxTemplateBytes - 10));
+  refused(kwargs(kMaxTemplateBytes), "chat_template_kwargs",
+          "at most 65536 are taken: put what is long into 'messages'");
+}
+
+// Rules between fields look for many of them, each time in all.
+TEST(Limits, Fields) {
+  const auto fields = [](std::size_t count) {
+    std::string all;
+    for (std::size_t i = 0; i < count; ++i) all += fmt::format(R"("a{}":0,)", i);
+    return chat(all + R"("b":0)");
+  };
+  taken(fields(500));
+  refused(fields(512), "", "more than 512 fields");
+}
+
 TEST(Limits, Tools) {
   const auto tools = [](std::size_t count, std::string_view parameters = R"({"type":"object"})") {
     return chat(
@@ -129,6 +168,9 @@ TEST(Limits, SizeOfSchemas) {
   const auto choice = [](std::size_t count) { return R"({"anyOf":[)" + repeated(count, R"({"type":"null"})") + "]}"; };
   taken(chat(R"("json_schema":)" + choice(4000)));
   schema_refused(choice(4100), "more than 4096 parts");
+  // Definitions that nobody needs, and values as long as one likes.
+  refused(chat(R"("json_schema":{"$defs":{"a":{"const":")" + std::string(SchemaLimits::kBytes, 'x') + "\"}}}"),
+          "json_schema", "bytes, at most 524288 are taken: make it smaller");
   schema_refused(R"({"enum":[)" + repeated(2049, "1") + "]}", "has 2049 values in its lists");
   schema_refused(R"({"type":"string","pattern":"^)" + std::string(1100, 'a') + R"($"})", "bytes in a pattern");
   schema_refused(R"({"type":[)" + repeated(9, R"("null")") + "]}", "has 9 types in one list");

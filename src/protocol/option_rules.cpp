@@ -103,6 +103,12 @@ Result<> decline_functions(json::View functions, const Path& path) {
 }
 
 Result<> check_template_kwargs(json::View kwargs, const Path& path) {
+  if (const auto bytes = kwargs.bytes(); bytes > kMaxTemplateBytes) {
+    auto where = path.text();
+    auto message = fmt::format("'{}' has {} bytes, at most {} are taken: put what is long into 'messages'", where,
+                               bytes, kMaxTemplateBytes);
+    return fail(errc::bad_value, std::move(message), std::move(where));
+  }
   const auto thinking = kwargs.find("enable_thinking");
   if (!thinking.found() || thinking.kind() == json::Kind::boolean) return {};
   auto where = Path{&path, "enable_thinking"}.text();

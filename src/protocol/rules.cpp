@@ -107,8 +107,28 @@ Result<> check_message(json::View message, const Path& path) {
   return required(path, "content", "an assistant message without it needs 'tool_calls'");
 }
 
+// Their content is measured against the context before a template is filled. What stands beside it a template may
+// leave out, so here is only what it may cost: each value becomes a hundred bytes, each byte several.
+Result<> check_extras(json::View messages, const Path& path) {
+  const auto refuse = [&](std::string message) { return fail(errc::bad_value, std::move(message), path.text()); };
+  if (const auto values = messages.values(); values > kMaxMessageValues) {
+    return refuse(fmt::format("'{}' has {} JSON values in all, at most {} are taken: leave old ones out", path.text(),
+                              values, kMaxMessageValues));
+  }
+  std::size_t bytes = 0;
+  messages.each_element([&](json::View message) { bytes += message.bytes() - message.find("content").bytes(); });
+  if (bytes <= kMaxMessageExtras) return {};
+  return refuse(
+      fmt::format("'{}' has {} bytes beside the 'content' of messages, at most {} are taken: leave old thoughts and "
+                  "calls out",
+                  path.text(), bytes, kMaxMessageExtras));
+}
+
 }  // namespace
-Result<> check_messages(json::View messages, const Path& path) { return check_each(messages, path, check_message); }
+Result<> check_messages(json::View messages, const Path& path) {
+  if (auto fine = check_extras(messages, path); !fine) return fine;
+  return check_each(messages, path, check_message);
+}
 namespace {
 // --- tools and formats ---
 

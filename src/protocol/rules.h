@@ -11,8 +11,11 @@ inline constexpr double kLarge = 1e6;  // for numbers without a meaningful limit
 
 // Of one request. Templates and grammars are made of these, in time that grows with their number.
 inline constexpr std::size_t kMaxMessages = 4096;
-inline constexpr std::size_t kMaxParts = 1024;  // of one message
-inline constexpr std::size_t kMaxCalls = 256;   // of one message
+inline constexpr std::size_t kMaxMessageValues = 200'000;          // JSON values, of all messages together
+inline constexpr std::size_t kMaxMessageExtras = 4 * 1024 * 1024;  // bytes of JSON beside the content
+inline constexpr std::size_t kMaxTemplateBytes = 64 * 1024;        // of chat_template_kwargs
+inline constexpr std::size_t kMaxParts = 1024;                     // of one message
+inline constexpr std::size_t kMaxCalls = 256;                      // of one message
 inline constexpr std::size_t kMaxTools = 512;
 inline constexpr std::size_t kMaxToolBytes = 512 * 1024;  // of all of them
 inline constexpr std::size_t kMaxFunctionName = 256;
@@ -22,6 +25,7 @@ bool is_token(json::View integer);
 
 // What a JSON schema may come to; measured in docs/modules/engine_server.md.
 struct SchemaLimits {
+  static constexpr std::size_t kBytes = 512 * 1024;
   static constexpr std::size_t kNodes = 4096;
   static constexpr std::size_t kDepth = 32;
   static constexpr std::size_t kTypes = 8;

@@ -23,6 +23,8 @@ class Schema {
   Schema(View root, const Path& path) : root_(root), path_(path) {}
 
   Result<> check() {
+    // Definitions that nobody refers to are counted nowhere else, nor is how long values are.
+    limit("bytes", root_.bytes(), SchemaLimits::kBytes, "make it smaller");
     visit(root_, {.depth = 1});
     // Each target is built once, wherever it stands.
     for (std::size_t done = 0; done < targets_.size() && result_; ++done) visit(targets_[done], {.depth = 1});
