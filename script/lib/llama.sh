@@ -63,8 +63,11 @@ build() {  # build STAGE TARGET...
   local dir=$llama_prefix/build
   local launcher=()
   command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  # Programs need all of llama-common, corral some of it.
+  local includes=
+  [ "$programs" = no ] && includes=$repo/cmake/llama_slim.cmake
   say "Building llama.cpp $llama_version ($stage): minutes, once per machine"
-  cmake -S "$src" -B "$dir" -G Ninja "${llama_cmake_flags[@]}" "${launcher[@]}" >"$llama_prefix/configure.log" 2>&1 \
+  cmake -S "$src" -B "$dir" -G Ninja "${llama_cmake_flags[@]}" "${launcher[@]}" "-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=$includes" >"$llama_prefix/configure.log" 2>&1 \
     || { tail -n 30 "$llama_prefix/configure.log" >&2; die "llama.cpp: configure failed"; }
   local targets=("$@")
   # CPU variants and GPU backends are modules that nothing links to: name them.
@@ -87,6 +90,8 @@ mkdir -p "$llama_prefix"
 exec 9>"$llama_prefix/.lock"
 flock -n 9 || { say "Another run builds llama.cpp ($llama_prefix): waiting for it"; flock 9; }
 [ -e "$llama_prefix/.libs-all" ] && variant=all || variant=$(cpu_variants "$(fetch_source)")
+programs=no
+[ "$stage" = tools ] || [ -e "$llama_prefix/.tools" ] && programs=yes
 build "libs-$variant" "${libs[@]}"
 [ "$stage" = tools ] && build tools "${tools[@]}"
 printf '%s\n' "$llama_prefix"
