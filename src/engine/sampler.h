@@ -39,6 +39,7 @@ class Sampler final : public TokenPicker {
   // One token from n_vocab logits. Errors: decode_failed (logits that are no numbers, or a grammar that allows
   // nothing).
   Result<Token> sample(const float* logits) override;
+  bool takes_long() const override { return !plain_greedy_ && short_list_ == 0; }
   Drawn drawn(std::uint32_t n) override;
 
   bool plain_greedy() const { return plain_greedy_; }

@@ -34,6 +34,7 @@ struct Generation {
   std::shared_ptr<StreamState> stream;
   InFlight::Ticket ticket;
   std::unique_ptr<TokenPicker> sampler;
+  std::optional<Result<Token>> ahead = {};  // what it picked already, for the next row of logits
   std::uint32_t max_new_tokens = 0;
   std::uint32_t n_probs = 0;
   bool post_sampling_probs = false;

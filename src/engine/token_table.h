@@ -39,6 +39,8 @@ class TokenPicker {
   virtual void prime(std::span<const Token> history) = 0;
   // One token from the logits of the whole vocabulary. Errors: decode_failed.
   virtual Result<Token> sample(const float* logits) = 0;
+  // It takes so long, milliseconds, that several are better off on several threads.
+  virtual bool takes_long() const { return false; }
   // What the token sampled last was drawn from, after all sampling options: its probability, and the n likeliest
   // candidates, likeliest first. Candidates without a chance are left out.
   virtual Drawn drawn(std::uint32_t n) = 0;

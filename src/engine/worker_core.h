@@ -25,6 +25,7 @@
 #include "engine/layout.h"
 #include "engine/pass_view.h"
 #include "engine/prefill_lane.h"
+#include "engine/sample_team.h"
 #include "engine/scheduler.h"
 #include "engine/sequences.h"
 #include "engine/session.h"
@@ -164,6 +165,7 @@ class WorkerCore {
   void decode(std::span<PassItem> items);
   std::uint32_t fill_batch(std::span<PassItem> items);
   void take_results(std::span<const PassItem> items);
+  void sample_ahead(std::span<const PassItem> items);
   void take_result(const PassItem& item);
   static bool streams_only(std::span<const PassItem> items);
   bool without_extras(std::span<PassItem> items);
@@ -237,6 +239,13 @@ class WorkerCore {
   std::vector<GuessList> guess_lists_;
   std::string piece_;
   std::vector<Token> by_logit_;
+  struct Ahead {
+    Session* session;
+    const float* logits;
+    std::exception_ptr thrown = {};
+  };
+  std::vector<Ahead> ahead_;
+  SampleTeam team_;
   WorkerStats counters_;
   std::atomic<std::uint32_t> failed_in_row_ = 0;
 };

@@ -38,10 +38,39 @@ bool ends_late(const Generation& generation, std::string_view piece) {
 
 // What goes wrong in a sampler concerns nobody else.
 Result<Token> WorkerCore::sample(Generation& generation, const float* logits) {
+  if (generation.ahead) return *std::exchange(generation.ahead, std::nullopt);
   try {
     return generation.sampler->sample(logits);
   } catch (const std::exception& failure) {
     return std::unexpected(worker_failed(failure.what()));
+  }
+}
+
+// Where choosing takes long, several sessions choose at the same time. What one has chosen is kept with its generation:
+// should the worker start afresh before it is told, the same place isn't sampled twice.
+void WorkerCore::sample_ahead(std::span<const PassItem> items) {
+  ahead_.clear();
+  if (given_.n_threads < 2) return;
+  for (const PassItem& item : items) {
+    const Generation& generation = *item.session->generation;
+    if (item.row < 0 || generation.ahead || !generation.sampler->takes_long()) continue;
+    if (const float* const logits = memory_->logits(item.row)) ahead_.push_back({item.session, logits});
+  }
+  if (ahead_.size() < 2) return;
+  const auto threads = static_cast<std::uint32_t>(given_.n_threads);
+  team_.run(static_cast<std::uint32_t>(ahead_.size()), threads, [this](std::uint32_t i) {
+    Ahead& one = ahead_[i];
+    try {
+      Result<Token> token = sample(*one.session->generation, one.logits);
+      one.session->generation->ahead = std::move(token);
+    } catch (...) {
+      one.thrown = std::current_exception();
+    }
+  });
+  for (const Ahead& one : ahead_) {
+    if (!one.thrown) continue;
+    in_hand_ = one.session;
+    std::rethrow_exception(one.thrown);
   }
 }
 

@@ -282,6 +282,7 @@ Session* WorkerCore::next_suspect() const {
 }
 
 void WorkerCore::take_results(std::span<const PassItem> items) {
+  sample_ahead(items);
   for (const PassItem& item : items) {
     Session& session = *item.session;
     in_hand_ = &session;
