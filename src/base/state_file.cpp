@@ -19,6 +19,12 @@ std::unexpected<Error> refused(std::string_view what, const fs::path& path, int 
   return std::unexpected<Error>(std::in_place, code, fmt::format("{} {}: {}", what, path.native(), code.message()));
 }
 
+// A folder's names are on the disk only when the folder itself is.
+bool sync_folder(const fs::path& folder) {
+  const UniqueFd handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return handle && ::fsync(handle.get()) == 0;
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> read_state_file(const fs::path& path) {
@@ -36,7 +42,7 @@ Result<std::optional<std::string>> read_state_file(const fs::path& path) {
   }
 }
 
-Result<> write_state_file(const fs::path& path, std::string_view text) {
+Result<> write_state_file(const fs::path& path, std::string_view text, Survives what) {
   std::error_code ignored;  // the open that follows says it better
   fs::create_directories(path.parent_path(), ignored);
   const fs::path fresh = path.native() + ".new";
@@ -49,8 +55,10 @@ Result<> write_state_file(const fs::path& path, std::string_view text) {
       if (put < 0) return refused("can't write", path, errno);
       text.remove_prefix(static_cast<std::size_t>(put));
     }
+    if (what == Survives::power_loss && ::fsync(file.get()) != 0) return refused("can't write", path, errno);
   }
   if (::rename(fresh.c_str(), path.c_str()) != 0) return refused("can't write", path, errno);
+  if (what == Survives::power_loss && !sync_folder(path.parent_path())) return refused("can't write", path, errno);
   return {};
 }
 
