@@ -1,0 +1,40 @@
+// What tests of the mesh share: keys that are the same in each run, a folder that goes away.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <stdlib.h>
+
+#include "mesh/keys.h"
+
+namespace corral::mesh {
+
+inline SigningKey test_key(unsigned number) {
+  SigningKey::Seed seed{};
+  seed[0] = static_cast<std::uint8_t>(number);
+  seed[1] = static_cast<std::uint8_t>(number >> 8);
+  return SigningKey::from_seed(seed);
+}
+
+class TestFolder {
+ public:
+  TestFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "corral-mesh-XXXXXX").native();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TestFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace corral::mesh
