@@ -63,11 +63,10 @@ build() {  # build STAGE TARGET...
   local dir=$llama_prefix/build
   local launcher=()
   command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-  # Programs need all of llama-common, corral some of it.
-  local includes=
-  [ "$programs" = no ] && includes=$repo/cmake/llama_slim.cmake
+  local wanted=("-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=$repo/cmake/llama_build.cmake" "-DCORRAL_CPU_VARIANT=${variant/#all/}"
+                "-DCORRAL_SLIM_COMMON=$([ "$programs" = no ] && echo ON || echo OFF)")  # programs need all of it
   say "Building llama.cpp $llama_version ($stage): minutes, once per machine"
-  cmake -S "$src" -B "$dir" -G Ninja "${llama_cmake_flags[@]}" "${launcher[@]}" "-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=$includes" >"$llama_prefix/configure.log" 2>&1 \
+  cmake -S "$src" -B "$dir" -G Ninja "${llama_cmake_flags[@]}" "${launcher[@]}" "${wanted[@]}" >"$llama_prefix/configure.log" 2>&1 \
     || { tail -n 30 "$llama_prefix/configure.log" >&2; die "llama.cpp: configure failed"; }
   local targets=("$@")
   # CPU variants and GPU backends are modules that nothing links to: name them.
