@@ -160,6 +160,14 @@ def good(port, seconds, model=MODEL):
     return took
 
 
+def engine_of(port):
+    connection = client.Connection(port)
+    connection.send("GET", "/v1/health")
+    health = json.loads(connection.read_body(connection.read_head()[1]))
+    connection.close()
+    return health["all_models_loaded"][0]["pid"]
+
+
 def main():
     options = arguments()
     rows = {name: row for name, row in requests().items() if not options.only or options.only in name}
@@ -171,8 +179,7 @@ def main():
         server = servers.corral_serve(started, folder, "--ctx-size", "32768")
         good(server.port, 0.5)  # loads it
         router = server.process.child.pid
-        engine = next(pid for pid in server.process.group() if pid != router and b"engine" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-                      and resident_bytes(pid) > 32 << 20)
+        engine = engine_of(server.port)
         alone = good(server.port, options.seconds)
         table.append(["(alone)", "", "", "", "", f"{report.median(alone):.1f}", f"{report.percentile(alone, 0.99):.1f}", f"{max(alone):.1f}"])
         for name, (path, body) in rows.items():

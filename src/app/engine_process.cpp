@@ -185,6 +185,8 @@ class EngineChild {
     engine_server::EngineServerOptions options;
     options.model_name = load->model;
     options.fingerprint = fmt::format("corral-{}-llama.cpp-{}", kVersion, engine::running_llama_version());
+    const auto& facts = service->facts();
+    options.max_answers = facts.workers * (facts.max_sequences + engine::LoadOptions().max_queue);
     options.request_done = [this](const engine_server::RequestRecord& record) { report(record); };
     // The router has its own limit and sends nothing above it.
     options.max_body_bytes = kNoLimit;

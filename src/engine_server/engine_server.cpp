@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/model_type.h"
+#include "engine/errors.h"
 #include "engine_server/engine_server_impl.h"
 #include "engine_server/errors.h"
 #include "protocol/errors.h"
@@ -48,6 +49,7 @@ EngineServer::Impl::Impl(engine::InferenceEngine& the_service, async::Timers& th
                         ? ChatTemplate::load(the_service.model())
                         : fail(errc::invalid_template, "this model has no chat template")),
       routes(make_routes()),
+      shares(options.max_answers),
       prompt_tokens(the_service),
       preparation(the_pool, options.preparation) {}
 
@@ -105,6 +107,18 @@ http::RouteTable EngineServer::Impl::make_routes() {
   }
   return {std::move(table),
           [](const Request& request, unsigned status) { return protocol::path_error(request, status); }};
+}
+
+Result<Shares::Held> EngineServer::Impl::enter(const std::string& client, std::uint64_t answers) {
+  auto held = shares.enter(client, answers);
+  if (held) return held;
+  Error full(
+      make_error_code(engine::errc::queue_full),
+      fmt::format("this client has {} answers under way and asks for {} more, but others need room too (there is "
+                  "room for {} in all): ask for fewer at a time, or try again",
+                  shares.held(client), answers, options.max_answers));
+  full.retry_after = std::chrono::seconds(1);
+  return std::unexpected(std::move(full));
 }
 
 Result<> EngineServer::Impl::require(engine::ModelKind kind, std::string_view endpoint) const {

@@ -12,6 +12,7 @@
 #include "engine_server/generation.h"
 #include "engine_server/preparation.h"
 #include "engine_server/prompt_tokens.h"
+#include "engine_server/shares.h"
 #include "http/route_table.h"
 #include "protocol/client_tag.h"
 #include "protocol/http_error.h"
@@ -117,6 +118,10 @@ struct EngineServer::Impl {
     co_return co_await preparation.run(Lane::heavy, std::move(cause), std::move(job));
   }
 
+  // Room for the answers of a request, or queue_full.
+  Result<Shares::Held> enter(const std::string& client, std::uint64_t answers);
+
+  Shares shares;
   PromptTokens prompt_tokens;
   Preparation preparation;  // ends before what its jobs use
 };

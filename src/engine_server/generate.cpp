@@ -20,10 +20,11 @@ struct Begun {
 
 template <typename Request>
 Result<Begun<Request>> begin(const std::shared_ptr<engine::InferenceEngine>& service, Request request,
-                             std::vector<Prepared> prompts, const Stop& stop) {
+                             std::vector<Prepared> prompts, const Shares::Held& share, const Stop& stop) {
   const auto at = MonoClock::now();
   auto choices = start_choices(service, std::move(prompts), request.n, stop);
   if (!choices) return std::unexpected(std::move(choices.error()));
+  for (auto& choice : *choices) choice.share = share;
   return Begun<Request>{std::move(request), std::move(*choices), at};
 }
 
@@ -133,12 +134,14 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
 
-  auto start = [this](protocol::ChatRequest asked, const Stop& stop) -> Result<Begun<protocol::ChatRequest>> {
+  auto start = [this, client](protocol::ChatRequest asked, const Stop& stop) -> Result<Begun<protocol::ChatRequest>> {
+    auto share = enter(client, asked.n);
+    if (!share) return std::unexpected(std::move(share.error()));
     auto prepared = prepare_chat(prompt_tokens, **chat_template, asked, stop);
     if (!prepared) return std::unexpected(std::move(prepared.error()));
     std::vector<Prepared> prompts;
     prompts.push_back(std::move(*prepared));
-    return begin(alive, std::move(asked), std::move(prompts), stop);
+    return begin(alive, std::move(asked), std::move(prompts), *share, stop);
   };
   auto chat = co_await make_ready<protocol::ChatRequest>(std::move(*body), std::move(client),
                                                          protocol::parse_chat_request, std::move(start));
@@ -180,11 +183,13 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
   auto client = client_of(request);
 
   auto* const read = native ? protocol::parse_native_request : protocol::parse_completion_request;
-  auto start = [this](protocol::CompletionRequest asked,
-                      const Stop& stop) -> Result<Begun<protocol::CompletionRequest>> {
+  auto start = [this, client](protocol::CompletionRequest asked,
+                              const Stop& stop) -> Result<Begun<protocol::CompletionRequest>> {
+    auto share = enter(client, std::uint64_t(asked.n) * asked.prompts.size());
+    if (!share) return std::unexpected(std::move(share.error()));
     auto prompts = prepare_completion(prompt_tokens, asked, stop);
     if (!prompts) return std::unexpected(std::move(prompts.error()));
-    return begin(alive, std::move(asked), std::move(*prompts), stop);
+    return begin(alive, std::move(asked), std::move(*prompts), *share, stop);
   };
   auto completion =
       co_await make_ready<protocol::CompletionRequest>(std::move(*body), std::move(client), read, std::move(start));

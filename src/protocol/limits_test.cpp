@@ -65,7 +65,7 @@ TEST(Limits, WhatMessagesHoldBesideTheirContent) {
   };
   const auto values = [](std::size_t count) { return R"(,"extra":[)" + repeated(count, "{}") + "]"; };
   taken(message("user", values(kMaxMessageValues - 5)));
-  refused(message("user", values(kMaxMessageValues)), "messages", "JSON values in all, at most 200000 are taken");
+  refused(message("user", values(kMaxMessageValues)), "messages", "JSON values in all, at most 100000 are taken");
   const std::string long_text(kMaxMessageExtras, 'x');
   for (const auto* name : {"reasoning_content", "name", "extra"}) {
     refused(message("assistant", fmt::format(R"(,"{}":"{}")", name, long_text)), "messages",

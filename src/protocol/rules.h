@@ -11,7 +11,7 @@ inline constexpr double kLarge = 1e6;  // for numbers without a meaningful limit
 
 // Of one request. Templates and grammars are made of these, in time that grows with their number.
 inline constexpr std::size_t kMaxMessages = 4096;
-inline constexpr std::size_t kMaxMessageValues = 200'000;          // JSON values, of all messages together
+inline constexpr std::size_t kMaxMessageValues = 100'000;          // JSON values, of all messages together
 inline constexpr std::size_t kMaxMessageExtras = 4 * 1024 * 1024;  // bytes of JSON beside the content
 inline constexpr std::size_t kMaxTemplateBytes = 64 * 1024;        // of chat_template_kwargs
 inline constexpr std::size_t kMaxParts = 1024;                     // of one message

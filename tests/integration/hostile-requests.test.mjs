@@ -265,6 +265,10 @@ test("one client's large requests are answered before another's many", async () 
     await heavy(modest, 0);
     assert.ok(done < 20, `${done} of 40 were answered first`);
     await Promise.all(crowd);
+    // More answers than there are places: the other client still gets one.
+    const prompts = many(3, () => own.json("POST", "/v1/completions", { model, prompt: many(1024, () => "x"), max_tokens: 2 }, { "x-api-key": greedy }));
+    for (let i = 0; i < 10; ++i) assert.equal((await own.json("POST", chat, ask(), { "x-api-key": modest })).status, 200);
+    for (const { status } of await Promise.all(prompts)) assert.ok([200, 503].includes(status), `${status}`);
   } finally {
     await own.stop();
   }

@@ -1,0 +1,59 @@
+#include "engine_server/shares.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace corral::engine_server {
+namespace {
+
+// A request of 1,024 answers, sent twice, used to leave no room for anybody.
+TEST(Shares, OneWithManyLeavesRoomForOthers) {
+  Shares shares(1032);
+  const auto many = shares.enter("greedy", 1024);
+  ASSERT_TRUE(many);  // nobody else is there
+  EXPECT_FALSE(shares.enter("greedy", 1));
+  const auto one = shares.enter("modest", 1);
+  EXPECT_TRUE(one);
+  EXPECT_FALSE(shares.enter("third", 8));
+  EXPECT_TRUE(shares.enter("third", 1));
+  EXPECT_EQ(shares.held("greedy"), 1024u);
+}
+
+TEST(Shares, BesideOthersNobodyGetsMoreThanIsLeft) {
+  Shares shares(100);
+  const auto one = shares.enter("modest", 1);
+  EXPECT_FALSE(shares.enter("greedy", 50));
+  const auto half = shares.enter("greedy", 49);
+  EXPECT_TRUE(half);
+  EXPECT_FALSE(shares.enter("greedy", 1));
+  EXPECT_TRUE(shares.enter("third", 25));
+}
+
+TEST(Shares, OneAloneLeavesAnEighth) {
+  Shares shares(80);
+  std::vector<Shares::Held> held;
+  while (auto one = shares.enter("a", 1)) held.push_back(std::move(one));
+  EXPECT_EQ(held.size(), 70u);
+  EXPECT_TRUE(shares.enter("b", 1));
+}
+
+TEST(Shares, WhatIsHeldComesBackWithTheLastCopy) {
+  Shares::Held copy;
+  {
+    Shares shares(4);
+    auto held = shares.enter("a", 4);
+    EXPECT_FALSE(shares.enter("b", 1));
+    copy = held;
+    held.reset();
+    EXPECT_FALSE(shares.enter("b", 1));
+    copy.reset();
+    EXPECT_EQ(shares.held("a"), 0u);
+    copy = shares.enter("b", 4);
+    EXPECT_TRUE(copy);
+  }
+  copy.reset();  // behind the end of the Shares
+}
+
+}  // namespace
+}  // namespace corral::engine_server
