@@ -1,4 +1,5 @@
 #include <atomic>
+#include <future>
 
 #include <boost/system/system_error.hpp>
 #include <gtest/gtest.h>
@@ -250,6 +251,38 @@ TEST(ThreadPool, RunsElsewhereAndReturnsHere) {
     co_return there != here&& std::this_thread::get_id() == here;
   };
   EXPECT_TRUE(run_blocking(loop, driver()));
+}
+
+TEST(ThreadPool, SkipsWhatNobodyWantsAnyMoreWhenItsTurnComes) {
+  Loop loop;
+  ThreadPool pool(1);
+  std::promise<void> begun, go_on;
+  std::atomic<int> ran = 0;
+  auto first = [&]() -> Task<void> {
+    auto work = [&] {
+      begun.set_value();
+      go_on.get_future().wait();
+      return ++ran;
+    };
+    co_await pool.run(work);
+  };
+  auto second = [&]() -> Task<void> {
+    auto work = [&] { return ++ran; };
+    co_await pool.run(work);
+  };
+  auto driver = [&]() -> Task<void> {
+    TaskGroup busy(loop.executor()), waiting(loop.executor());
+    busy.spawn("first", first());
+    begun.get_future().wait();
+    waiting.spawn("second", second());
+    waiting.cancel();
+    EXPECT_EQ(waiting.running(), 1u) << "it holds what its work holds until that is dropped";
+    go_on.set_value();
+    co_await waiting.join();
+    co_await busy.join();
+  };
+  run_blocking(loop, driver());
+  EXPECT_EQ(ran, 1);
 }
 
 TEST(RunOn, MovesToAnotherLoopAndBack) {

@@ -1,16 +1,20 @@
 // Work that would block a loop (parsing megabytes, scanning a disk) goes to a few threads of their own.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/system/system_error.hpp>
 
 #include "async/task.h"
 
@@ -42,21 +46,27 @@ class ThreadPool {
     });
   }
 
-  // Runs `work` on a thread of the pool and returns its result on the caller's loop. Not cancellable: once started the
-  // work runs to its end, so it must own what it uses.
+  // Runs `work` on a thread of the pool and returns its result on the caller's loop. A caller that is cancelled before
+  // the turn of its work has come gets it skipped. Once started the work runs to its end, so it must own what it uses.
   template <typename Work, typename R = std::invoke_result_t<Work>>
   Task<R> run(Work work) {
     const auto home = co_await asio::this_coro::executor;
     auto start = [this, home](auto handler, Work job) {
-      auto run_job = [home, handler = std::move(handler), job = std::move(job)]() mutable {
+      auto unwanted = std::make_shared<std::atomic<bool>>(false);
+      if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
+        slot.assign([unwanted](asio::cancellation_type) { *unwanted = true; });
+      auto run_job = [home, unwanted, handler = std::move(handler), job = std::move(job)]() mutable {
         std::exception_ptr failure;
         std::optional<R> result;
+        const bool skipped = *unwanted;
         try {
-          result.emplace(job());
+          if (!skipped) result.emplace(job());
         } catch (...) {
           failure = std::current_exception();
         }
-        auto deliver = [handler = std::move(handler), failure, result = std::move(result)]() mutable {
+        auto deliver = [handler = std::move(handler), skipped, failure, result = std::move(result)]() mutable {
+          asio::get_associated_cancellation_slot(handler).clear();
+          if (skipped) failure = std::make_exception_ptr(boost::system::system_error(asio::error::operation_aborted));
           std::move(handler)(failure, std::move(result));
         };
         asio::post(home, std::move(deliver));
