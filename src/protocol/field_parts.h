@@ -1,0 +1,33 @@
+// Parts of the tables of endpoints. Internal to protocol/.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "protocol/fields.h"
+
+namespace corral::protocol {
+
+inline constexpr double kMaxUint32 = 4294967295.0;
+inline constexpr double kMaxInt32 = 2147483647.0;
+
+inline constexpr Field kModelField = {
+    .name = "model", .kinds = kString, .min_size = 1, .max_bytes = 512, .about = "which model answers; see `models`"};
+inline constexpr Field kContextField = {
+    .name = "ctx_size",
+    .kinds = kInteger,
+    .min = -1,
+    .max = 1 << 26,
+    .about =
+        "tokens that the model's context must have at least: it is loaded so, or loaded anew "
+        "if it has fewer; 0 or -1: whatever it has"};
+
+template <std::size_t N, std::size_t M>
+constexpr auto operator+(const std::array<Field, N>& a, const std::array<Field, M>& b) {
+  std::array<Field, N + M> all{};
+  std::ranges::copy(a, all.begin());
+  std::ranges::copy(b, all.begin() + N);
+  return all;
+}
+
+}  // namespace corral::protocol
