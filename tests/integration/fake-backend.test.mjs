@@ -25,6 +25,20 @@ async function onStage(variables, models, flags, acts) {
 const slots = (count) => ["--max-loaded-models", `${count}`];
 const queued = (model) => (health) => health.load_queue.find((entry) => entry.model === model);
 
+test("a test that fails takes along what it has asked for: no request ends unheard", async () => {
+  const its = await Stage.startIn({}, ["a"]);
+  const failed = its.play(async (_, server) => {
+    server.chat("a", "hi");
+    server.events("/v1/chat/completions", { model: "a", messages: [{ role: "user", content: "hi" }], stream: true }).next();
+    await its.loading("a");
+    throw new Error("it has failed");
+  });
+  await assert.rejects(failed, /it has failed/);
+  assert.ok(its.server.pending.size > 0);
+  await its.abort();
+  assert.equal(its.server.pending.size, 0);
+});
+
 stage("a busy victim finishes its answer before another model takes its place", ["a", "b"], slots(1), async (its, server) => {
   const a = await its.have("a");
   const first = server.chat("a", "1");
@@ -133,7 +147,7 @@ stage("cancelled by its id, a load that waits gives up its place, and one that r
 });
 
 stage("a cancelled load ends its own progress stream with one error, and leaves the load to others who wait for it", ["a"], slots(1), async (its, server) => {
-  const response = await fetch(`${server.url}/v1/load`, {
+  const response = await server.fetch("/v1/load", {
     method: "POST",
     body: JSON.stringify({ model_name: "a", stream: true }),
   });
@@ -431,7 +445,7 @@ for (const stream of [false, true]) {
     repeated.answer();
     assert.equal((await asking).body.pid, again.pid);
 
-    const failing = fetch(`${server.url}/v1/chat/completions`, { method: "POST", body: JSON.stringify({ model: "a", ...streaming, stream }) });
+    const failing = server.fetch("/v1/chat/completions", { method: "POST", body: JSON.stringify({ model: "a", ...streaming, stream }) });
     await again.request();
     again.kill();
     const last = await its.loading("a");

@@ -197,6 +197,7 @@ export class Stage {
   async abort() {
     this.server.child.kill("SIGKILL");
     await this.server.ended;
+    await this.server.settled();
     this.close();
   }
   close() {

@@ -60,17 +60,36 @@ export class Server {
   async stop() {
     this.child.kill("SIGTERM");
     const { code, signal } = await this.ended;
+    await this.settled();
     const found = [...reports(this.state), ...this.lines.filter((line) => kReport.test(line))];
     rmSync(this.state, { recursive: true, force: true });
     assert.deepEqual(found, [], "a sanitizer has something to say");
     assert.equal(code, 0, `corral serve ended with ${code ?? signal}:\n${this.lines.join("\n")}`);
   }
 
-  async json(method, path, body, headers = {}) {
+  // Requests whose answers nobody has got yet. A test that fails leaves some behind; they end with the server.
+  pending = new Set();
+  watched(asking) {
+    const done = () => this.pending.delete(asking);
+    this.pending.add(asking);
+    asking.then(done, done);
+    return asking;
+  }
+  settled() {
+    return Promise.allSettled([...this.pending]);
+  }
+
+  fetch(path, options) {
+    return this.watched(fetch(this.url + path, options));
+  }
+  json(method, path, body, headers = {}) {
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
-    const response = await fetch(this.url + path, { method, body: text, headers: { "content-type": "application/json", ...headers } });
-    const answer = await response.text();
-    return { status: response.status, headers: response.headers, body: answer === "" ? null : JSON.parse(answer) };
+    const asking = this.fetch(path, { method, body: text, headers: { "content-type": "application/json", ...headers } });
+    const reading = asking.then(async (response) => {
+      const answer = await response.text();
+      return { status: response.status, headers: response.headers, body: answer === "" ? null : JSON.parse(answer) };
+    });
+    return this.watched(reading);
   }
   get(path) {
     return this.json("GET", path);
@@ -79,13 +98,19 @@ export class Server {
     return this.json("POST", path, body);
   }
 
-  async chat(model, content, more = {}) {
+  chat(model, content, more = {}) {
     return this.post("/v1/chat/completions", { model, messages: [{ role: "user", content }], temperature: 0, max_tokens: 16, ...more });
   }
 
   // A streamed request; yields the payload of every event, comments as ":".
-  async *events(path, body, signal) {
-    const response = await fetch(this.url + path, { method: "POST", body: JSON.stringify(body), signal });
+  events(path, body, signal) {
+    const all = this.read_events(path, body, signal);
+    const next = all.next.bind(all);
+    all.next = () => this.watched(next());
+    return all;
+  }
+  async *read_events(path, body, signal) {
+    const response = await this.fetch(path, { method: "POST", body: JSON.stringify(body), signal });
     if (response.status !== 200) throw new Error(`status ${response.status}: ${await response.text()}`);
     let rest = "";
     const decoder = new TextDecoder();
