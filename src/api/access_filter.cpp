@@ -32,7 +32,7 @@ std::string_view shown(std::string_view text) { return text.substr(0, 200); }
 
 bool is_our_name(std::string_view host, const AccessOptions& options) {
   const auto name = config::host_name(host);
-  if (config::is_loopback_name(name) || config::is_listed_host(name, options.allowed_hosts)) return true;
+  if (config::is_loopback(name) || config::is_listed_host(name, options.allowed_hosts)) return true;
   if (options.loopback_only) return false;
   if (config::is_address(name)) return true;
   if (!options.allowed_hosts.empty()) return false;

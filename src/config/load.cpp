@@ -2,21 +2,11 @@
 
 #include <cstdlib>
 
-#include <arpa/inet.h>
-
 #include "config/assign.h"
 #include "config/option.h"
 #include "config/sources.h"
 
 namespace corral::config {
-bool is_loopback(std::string host) {
-  if (host == "localhost") return true;
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  in_addr four{};
-  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
-  in6_addr six{};
-  return ::inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
-}
 
 Environment process_environment() {
   return [](std::string_view name) -> std::optional<std::string> {

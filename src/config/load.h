@@ -36,7 +36,4 @@ Result<ClientSettings> load_client_settings(const Inputs& inputs);
 // Where a server of this user that is started with the same flags keeps what outlives it.
 Result<std::filesystem::path> find_state_dir(const Inputs& inputs);
 
-// True for addresses that only this machine reaches (127.0.0.0/8, ::1, localhost), whatever their spelling.
-bool is_loopback(std::string host);
-
 }  // namespace corral::config

@@ -106,11 +106,17 @@ std::string_view host_name(std::string_view authority) {
   return authority.substr(0, authority.find(':'));
 }
 
-bool is_loopback_name(std::string_view host) {
-  if (same_text(host, "localhost") || host == "::1") return true;
+bool is_loopback(std::string_view host) {
   constexpr std::string_view kLocal = ".localhost";
+  if (same_text(host, kLocal.substr(1))) return true;
   if (host.size() > kLocal.size() && same_text(host.substr(host.size() - kLocal.size()), kLocal)) return true;
-  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (host.size() > INET6_ADDRSTRLEN) return false;
+  const std::string text(host);
+  in_addr four{};
+  if (::inet_pton(AF_INET, text.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
+  in6_addr six{};
+  return ::inet_pton(AF_INET6, text.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
 }
 
 bool is_address(std::string_view host) {

@@ -23,8 +23,9 @@ bool is_listed_host(std::string_view name, std::span<const std::string> listed);
 
 // "http://[::1]:8000" -> "::1", "localhost:8000" -> "localhost".
 std::string_view host_name(std::string_view authority);
-// localhost, names below it, 127.0.0.0/8 and ::1. Addresses, not names: "127.0.0.1.example.com" is somebody else's.
-bool is_loopback_name(std::string_view host);
+// What only this machine reaches: localhost, names below it, 127.0.0.0/8 and ::1 in every spelling, in brackets or not.
+// Addresses as such: "127.0.0.1.example.com" is somebody else's.
+bool is_loopback(std::string_view host);
 // An address as such, which nobody's name server can say something else for.
 bool is_address(std::string_view host);
 // A page of the server that is called by `host` ("name:port"), over HTTP or over a proxy's TLS.

@@ -6,6 +6,7 @@
 #include "config/assign.h"
 #include "config/errors.h"
 #include "config/option.h"
+#include "config/origins.h"
 
 namespace corral::config {
 namespace {
