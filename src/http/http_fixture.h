@@ -56,6 +56,12 @@ class Pieces final : public BodySource {
   std::size_t next_ = 0;
 };
 
+// Tells that its scope has ended.
+struct AtEnd {
+  bool& flag;
+  ~AtEnd() { flag = true; }
+};
+
 class HttpTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -89,12 +89,8 @@ TEST_F(HttpTest, ClientThatLeavesCancelsAHandlerThatStillThinks) {
   async::Event never(pool.home().executor());
   async::Event started(pool.home().executor());
   bool unwound = false;
-  struct Mark {
-    bool& flag;
-    ~Mark() { flag = true; }
-  };
   handler.function = [&](Request) -> Task<Response> {
-    const Mark mark{unwound};
+    const AtEnd mark{unwound};
     started.set();
     co_await never.wait();
     co_return Response{};
@@ -102,10 +98,9 @@ TEST_F(HttpTest, ClientThatLeavesCancelsAHandlerThatStillThinks) {
   serve();
   run([&]() -> Task<void> {
     {
-      asio::ip::tcp::socket socket(pool.home().context());
-      co_await socket.async_connect({asio::ip::make_address("127.0.0.1"), port}, async::use_task);
+      auto socket = co_await connected();
       const std::string_view request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-      co_await asio::async_write(socket, asio::buffer(request), async::use_task);
+      co_await send(socket, request);
       co_await started.wait();
     }
     while (!unwound) co_await asio::post(async::use_task);
@@ -116,12 +111,8 @@ TEST_F(HttpTest, ClientThatLeavesAfterABodyThatCameLaterThanItsHeadIsNoticedToo)
   async::Event never(pool.home().executor());
   async::Event entered(pool.home().executor()), started(pool.home().executor());
   bool unwound = false;
-  struct Mark {
-    bool& flag;
-    ~Mark() { flag = true; }
-  };
   handler.function = [&](Request request) -> Task<Response> {
-    const Mark mark{unwound};
+    const AtEnd mark{unwound};
     entered.set();
     co_await request.body.read_all(100);
     started.set();
@@ -131,12 +122,11 @@ TEST_F(HttpTest, ClientThatLeavesAfterABodyThatCameLaterThanItsHeadIsNoticedToo)
   serve();
   run([&]() -> Task<void> {
     {
-      asio::ip::tcp::socket socket(pool.home().context());
-      co_await socket.async_connect({asio::ip::make_address("127.0.0.1"), port}, async::use_task);
+      auto socket = co_await connected();
       const std::string_view head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n", body = "body";
-      co_await asio::async_write(socket, asio::buffer(head), async::use_task);
+      co_await send(socket, head);
       co_await entered.wait();
-      co_await asio::async_write(socket, asio::buffer(body), async::use_task);
+      co_await send(socket, body);
       co_await started.wait();
     }
     while (!unwound) co_await asio::post(async::use_task);

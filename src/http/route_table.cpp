@@ -95,8 +95,9 @@ async::Task<Response> RouteTable::handle(Request request) {
     co_return co_await route->handler(std::move(request), std::move(params));
   }
   if (stranger) co_return failure_(request, 403);
-  std::string allow = "OPTIONS, HEAD";
-  for (const auto* route : pattern->routes) allow.append(", ").append(route->method);
+  std::string allow = "OPTIONS";
+  for (const auto* route : pattern->routes)
+    allow.append(route->method == "GET" ? ", HEAD, " : ", ").append(route->method);
   auto response = request.head.method == "OPTIONS" ? Response{ResponseHead{204, {}}, {}} : failure_(request, 405);
   response.head.headers.set("Allow", allow);
   co_return response;
