@@ -28,7 +28,7 @@ void Chat::clear() {
   if (!system_.empty()) messages_.push_back({"system", system_});
 }
 
-void Chat::show(Answer& answer, const ChatPiece& piece) const {
+void Chat::show(Answer& answer, const protocol::ChoicePiece& piece) const {
   std::ostream& out = terminal_.out;
   const auto print = [&](const std::string& text) {
     // A pipe gets exactly what the model said.
@@ -56,17 +56,19 @@ Result<> Chat::ask(const std::string& prompt) {
   const auto on_event = [&](std::string_view event, std::string_view data) {
     if (data == "[DONE]") {
       answer.done = true;
-    } else if (event == "error" || error_in(data)) {
+    } else if (event == "error") {
       answer.failure = error_in(data).value_or(std::string(data));
-    } else if (const auto piece = parse_chat_piece(data)) {
-      show(answer, *piece);
+    } else if (const auto piece = protocol::read_answer(std::string(data))) {
+      if (piece->failure) answer.failure = piece->failure->message;
+      if (!piece->choices.empty()) show(answer, piece->choices.front());
     }
   };
   const std::string body = chat_body(options_, messages_, true);
   auto reply = api_.stream(ApiRequest::post("/api/v1/chat/completions", body), on_event);
   if (reply && reply->status < 400 && !reply->body.empty()) {  // answered in one piece
     answer.done = true;
-    if (const auto piece = parse_chat_answer(reply->body)) show(answer, *piece);
+    const auto piece = protocol::read_answer(reply->body);
+    if (piece && !piece->choices.empty()) show(answer, piece->choices.front());
   }
   if (answer.thinking && terminal_.colour) terminal_.out << "\x1b[0m";
   if (!answer.at_line_start) terminal_.out << '\n';

@@ -7,6 +7,7 @@
 #include "cli/server_api.h"
 #include "cli/terminal.h"
 #include "cli/wire.h"
+#include "protocol/piece.h"
 
 namespace corral::cli {
 
@@ -23,7 +24,7 @@ class Chat {
 
  private:
   struct Answer;
-  void show(Answer& answer, const ChatPiece& piece) const;
+  void show(Answer& answer, const protocol::ChoicePiece& piece) const;
 
   ServerApi& api_;
   const Terminal& terminal_;

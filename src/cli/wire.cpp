@@ -255,29 +255,6 @@ Result<Unloaded> parse_unloaded(std::string_view text) {
   });
 }
 
-namespace {
-
-Result<ChatPiece> chat_choice(std::string_view text, std::string_view part) {
-  return parse_as(text, [&](const json::Value& value) {
-    ChatPiece piece;
-    const auto* choices = json::find(value, "choices");
-    const auto* array = choices ? choices->if_array() : nullptr;
-    if (!array || array->empty()) return piece;
-    const json::Value& choice = array->front();
-    piece.finish_reason = text_of(choice, "finish_reason");
-    if (const auto* message = json::find(choice, part)) {
-      piece.content = text_of(*message, "content");
-      piece.reasoning = text_of(*message, "reasoning_content");
-    }
-    return piece;
-  });
-}
-
-}  // namespace
-
-Result<ChatPiece> parse_chat_piece(std::string_view text) { return chat_choice(text, "delta"); }
-Result<ChatPiece> parse_chat_answer(std::string_view text) { return chat_choice(text, "message"); }
-
 std::optional<std::string> error_in(std::string_view text) {
   const auto value = parse(text);
   if (!value) return std::nullopt;

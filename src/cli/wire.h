@@ -142,16 +142,6 @@ struct Unloaded {
 };
 Result<Unloaded> parse_unloaded(std::string_view text);
 
-// One piece of a streamed chat answer.
-struct ChatPiece {
-  std::string content;
-  std::string reasoning;
-  std::string finish_reason;
-};
-Result<ChatPiece> parse_chat_piece(std::string_view text);
-// The answer of a request that wasn't streamed.
-Result<ChatPiece> parse_chat_answer(std::string_view text);
-
 // What the server says is wrong, in any of its envelopes; nullopt when the text holds no error.
 std::optional<std::string> error_in(std::string_view text);
 
