@@ -8,7 +8,7 @@
 #include "api/errors.h"
 #include "api/rights.h"
 #include "config/origins.h"
-#include "protocol/http_error.h"
+#include "dialects/error_teller.h"
 
 namespace corral::api {
 namespace {
@@ -92,7 +92,7 @@ bool has_unnamed_body(const http::Request& request) {
 http::Response refuse_body() {
   const Error error(make_error_code(errc::not_json),
                     "a request from a browser must say 'Content-Type: application/json'", "Content-Type");
-  auto response = protocol::error_response(error);
+  auto response = dialects::error_response(error);
   response.head.status = 415;
   return response;
 }
@@ -162,7 +162,7 @@ async::Task<http::Response> AccessFilter::handle(http::Request request) {
 
   http::Response response;
   if (const auto error = refusal(request, page, *options)) {
-    response = protocol::error_response(*error);
+    response = dialects::error_response(*error);
   } else if (page == Page::listed && request.head.method == "OPTIONS" && headers.has("Access-Control-Request-Method")) {
     response = preflight(headers);
   } else if (browser && has_unnamed_body(request)) {

@@ -56,6 +56,7 @@ class ApiTest : public testing::Test {
   }
   ~ApiTest() override {
     threads.finish();
+    body_threads.finish();
     settle();
     async::Beside<bool> stopped(loop.executor(), "stop", stop());
     settle();
@@ -87,6 +88,9 @@ class ApiTest : public testing::Test {
     request.head.target = std::move(path);
     request.body = http::Body(std::move(body));
     request.id = RequestId(std::move(id));
+    return start(std::move(request));
+  }
+  std::unique_ptr<Pending> start(http::Request request) {
     auto pending = std::make_unique<Pending>(loop.executor(), "request", client(std::move(request)));
     settle();
     return pending;
@@ -97,20 +101,22 @@ class ApiTest : public testing::Test {
     settle();
     return waiting.take() ? std::optional(pending.take()) : std::nullopt;
   }
-  // Waits for the answer, which must not need anything but the loop and the threads that scan.
-  Answer ask(std::string method, std::string path, std::string body = {}) {
+  // Waits for the answer, which must not need anything but the loop and the threads of the fixture.
+  Answer finish(Pending& pending) {
     std::optional<Answer> answer;
     async::TaskGroup group(loop.executor());
-    auto collect = [](std::unique_ptr<Pending> pending, async::Timers& by,
-                      std::optional<Answer>& into) -> async::Task<void> {
-      co_await pending->wait(by, 1h);
-      into = pending->take();
+    auto collect = [](Pending& asked, async::Timers& by, std::optional<Answer>& into) -> async::Task<void> {
+      co_await asked.wait(by, 1h);
+      into = asked.take();
     };
-    group.spawn("ask", collect(send(std::move(method), std::move(path), std::move(body)), timers, answer));
+    group.spawn("finish", collect(pending, timers, answer));
     loop.context().restart();
     while (!answer) loop.context().run_one();
     settle();
     return *answer;
+  }
+  Answer ask(std::string method, std::string path, std::string body = {}) {
+    return finish(*send(std::move(method), std::move(path), std::move(body)));
   }
   Answer get(std::string path) { return ask("GET", std::move(path)); }
   Answer post(std::string path, std::string body) { return ask("POST", std::move(path), std::move(body)); }
@@ -140,12 +146,18 @@ class ApiTest : public testing::Test {
   async::ManualTimers timers{loop.executor()};
   async::SystemTimers clock;  // of the scans, which happen on threads
   async::ThreadPool threads{1};
+  async::ThreadPool body_threads{1};
   backends::FakeBackend backend{loop.executor()};
   models::Registry registry{{.models_dirs = {dir.path()}, .hub_cache = {}}};
   router::ModelRouter router{loop, timers, {&backend}, {}};
   router::Forwarder forwarder{router, timers};
   ModelFinder finder{registry, threads, clock};
-  Context context{router, forwarder, finder, timers, "1.2.3"};
+  Context context{.router = router,
+                  .forwarder = forwarder,
+                  .models = finder,
+                  .timers = timers,
+                  .version = "1.2.3",
+                  .body_threads = &body_threads};
   std::unique_ptr<http::Handler> handler = make_api(context);
 };
 

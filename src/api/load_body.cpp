@@ -1,7 +1,10 @@
 #include "api/load_body.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "api/body_check.h"
 #include "config/close_keys.h"
 #include "config/llama_args.h"
 #include "protocol/errors.h"
@@ -51,7 +54,7 @@ const protocol::FieldTable& load_fields() {
 
 async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& request,
                                              const protocol::FieldTable& fields, bool may_be_empty) {
-  auto body = co_await request.body.read_all(context.max_body_bytes);
+  auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.max_body_bytes, kSmallBody));
   if (!body) co_return std::unexpected(body.error());
   if (may_be_empty && body->empty()) *body = "{}";
   auto peek = json::Peek::open(std::move(*body));

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/errors.h"
-#include "protocol/http_error.h"
+#include "dialects/error_teller.h"
 
 namespace corral::api {
 namespace {
@@ -92,12 +92,12 @@ http::Response refuse_caller(const http::Request& request) {
                 : fmt::format(
                       "the key '{}' may not do this: {} {} needs one with another scope, see corral key create --help",
                       request.caller.key, request.head.method, request.head.path()));
-    return protocol::error_response(error);
+    return dialects::error_response(error);
   }
   const Error error(make_error_code(errc::invalid_api_key),
                     "a valid API key is needed: send it as 'Authorization: Bearer KEY' or 'x-api-key: KEY'; corral key "
                     "create makes one");
-  auto response = protocol::error_response(error);
+  auto response = dialects::error_response(error);
   response.head.headers.set("WWW-Authenticate", "Bearer");
   return response;
 }

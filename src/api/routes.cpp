@@ -1,7 +1,7 @@
 #include "api/routes.h"
 
 #include "api/rights.h"
-#include "protocol/http_error.h"
+#include "dialects/error_teller.h"
 
 namespace corral::api {
 
@@ -27,7 +27,7 @@ std::unique_ptr<http::Handler> make_api(Context& context) {
   if (context.keys) add_keys(routes, context);
   protect(routes);
   auto failure = [](const http::Request& request, unsigned status) {
-    return status == 403 ? refuse_caller(request) : protocol::path_error(request, status);
+    return status == 403 ? refuse_caller(request) : dialects::path_error(request, status);
   };
   return std::make_unique<http::RouteTable>(std::move(routes), failure);
 }

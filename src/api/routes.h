@@ -15,7 +15,7 @@ void add_core(std::vector<http::Route>& routes, const char* method, std::string_
               const http::RouteHandler& handler);
 
 // One function per resource, each in a file of its own. `context` must outlive the routes.
-void add_inference(std::vector<http::Route>& routes, Context& context);  // openai/inference.cpp
+void add_inference(std::vector<http::Route>& routes, Context& context);  // inference.cpp
 void add_models(std::vector<http::Route>& routes, Context& context);     // openai/models.cpp
 void add_root(std::vector<http::Route>& routes, Context& context);       // openai/root.cpp
 void add_health(std::vector<http::Route>& routes, Context& context);     // admin/health.cpp

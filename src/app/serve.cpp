@@ -27,6 +27,7 @@
 #include "config/load.h"
 #include "config/origins.h"
 #include "device/memory_monitor.h"
+#include "dialects/error_teller.h"
 #include "http/server.h"
 #include "models/hub_cache.h"
 #include "models/registry.h"
@@ -44,6 +45,8 @@ namespace {
 constexpr std::size_t kScanThreads = 1;
 // For looks at files of models: as many disks may hang before the others wait as well.
 constexpr std::size_t kFileThreads = 4;
+// For large bodies, which are many megabytes at worst and looked through in milliseconds each.
+constexpr std::size_t kBodyThreads = 1;
 // For an engine to write its parked conversations before it is forced to end.
 constexpr Millis kParkGrace{15'000};
 constexpr Millis kSpareDelay{200};
@@ -171,6 +174,7 @@ class Application {
         hang_ups_(loops_.home().executor(), SIGHUP),
         scan_threads_(kScanThreads),
         file_threads_(kFileThreads),
+        body_threads_(kBodyThreads),
         runtime_dir_(settings.runtime_dir),
         spawner_(timers_, {.own_program = proc::own_program()}),
         registry_(places_),
@@ -193,10 +197,12 @@ class Application {
                  &live,
                  static_cast<std::size_t>(settings.max_event_readers),
                  &gate_,
-                 &keys},
+                 &keys,
+                 &body_threads_},
         api_(api::make_api(context_)),
         access_(*api_, timers_, access_options(settings, keys)),
-        server_(loops_, access_, server_options(settings)),
+        errors_(access_),
+        server_(loops_, errors_, server_options(settings)),
         watch_(loops_.home().executor(), live.file()),
         keys_watch_(loops_.home().executor(), settings.keys_file()),
         tasks_(loops_.home().executor()) {
@@ -209,6 +215,7 @@ class Application {
     keys_.on_change({});
     scan_threads_.finish();
     file_threads_.finish();
+    body_threads_.finish();
   }
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
@@ -379,6 +386,7 @@ class Application {
   async::SystemTimers timers_;
   async::ThreadPool scan_threads_;
   async::ThreadPool file_threads_;
+  async::ThreadPool body_threads_;
   RuntimeDir runtime_dir_;
   proc::PosixSpawner spawner_;
   models::RegistryOptions places_ = registry_options(settings_);
@@ -393,6 +401,7 @@ class Application {
   api::Context context_;
   std::unique_ptr<http::Handler> api_;
   api::AccessFilter access_;
+  dialects::ErrorTeller errors_;
   http::Server server_;
   ConfigWatch watch_;
   ConfigWatch keys_watch_;

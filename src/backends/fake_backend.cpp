@@ -19,9 +19,15 @@ void FakeRequest::answer(unsigned status, std::string text) {
   changed_.set();
 }
 
-void FakeRequest::begin_stream(unsigned status) {
+void FakeRequest::read_more() {
+  ++may_read_;
+  changed_.set();
+}
+
+void FakeRequest::begin_stream(unsigned status, std::string_view type) {
   response_ = http::Response::event_stream(nullptr);
   response_->head.status = status;
+  response_->head.headers.set("Content-Type", type);
   streams_ = true;
   changed_.set();
 }
@@ -91,14 +97,45 @@ class FakeTarget final : public http::Target {
       ++server_.replies_;
       co_return server_.backend_.reply(server_, head, body);
     }
-    const auto request = std::make_shared<FakeRequest>(server_.backend_.executor_, head, std::string(body));
-    server_.requests_.push_back(request);
-    struct Asking {
-      FakeRequest& request;
-      ~Asking() {
-        if (!request.response_ && !request.over()) request.dropped_ = true;
+    const auto request = asked(head, std::string(body));
+    const Asking asking{*request};
+    co_return co_await answer_of(request);
+  }
+
+  Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource& body) override {
+    if (server_.state_ != FakeServer::State::ready) co_return fail(http::errc::connect_failed, "nobody listens");
+    const auto request = asked(head, {});
+    const Asking asking{*request};
+    while (!request->upload_ended_ && !request->response_ && !request->broken_) {
+      if (request->may_read_ == 0) {
+        request->changed_.reset();
+        co_await request->changed_.wait();
+        continue;
       }
-    } const asking{*request};
+      --request->may_read_;
+      const auto piece = co_await body.read();
+      if (!piece) co_return std::unexpected(piece.error());
+      request->upload_ended_ = piece->empty();
+      if (!piece->empty()) request->uploaded_.emplace_back(*piece);
+    }
+    co_return co_await answer_of(request);
+  }
+
+ private:
+  // Whoever gives up asking is noticed.
+  struct Asking {
+    FakeRequest& request;
+    ~Asking() {
+      if (!request.response_ && !request.over()) request.dropped_ = true;
+    }
+  };
+
+  std::shared_ptr<FakeRequest> asked(const http::RequestHead& head, std::string body) {
+    server_.requests_.push_back(std::make_shared<FakeRequest>(server_.backend_.executor_, head, std::move(body)));
+    return server_.requests_.back();
+  }
+
+  static Task<Result<http::Response>> answer_of(std::shared_ptr<FakeRequest> request) {
     while (!request->response_ && !request->broken_) {
       request->changed_.reset();
       co_await request->changed_.wait();
@@ -109,7 +146,6 @@ class FakeTarget final : public http::Target {
     co_return response;
   }
 
- private:
   FakeServer& server_;
 };
 

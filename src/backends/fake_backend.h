@@ -34,9 +34,14 @@ class FakeRequest {
   const http::RequestHead& head() const { return head_; }
   const std::string& body() const { return body_; }
 
+  // Reads one more piece of an upload; its end is a piece, too.
+  void read_more();
+  const std::vector<std::string>& uploaded() const { return uploaded_; }
+  bool upload_ended() const { return upload_ended_; }
+
   // The whole answer as JSON, or its head and then piece by piece. Without effect once the request is over.
   void answer(unsigned status, std::string text);
-  void begin_stream(unsigned status = 200);
+  void begin_stream(unsigned status = 200, std::string_view type = "text/event-stream");
   void send(std::string piece);
   void end();
   // The connection breaks: before the head, or in the middle of the body.
@@ -53,6 +58,9 @@ class FakeRequest {
 
   const http::RequestHead head_;
   const std::string body_;
+  std::vector<std::string> uploaded_;
+  std::size_t may_read_ = 0;
+  bool upload_ended_ = false;
   std::optional<http::Response> response_;  // its head, and the body unless it streams
   std::deque<std::string> pieces_;
   bool streams_ = false;

@@ -106,7 +106,7 @@ http::RouteTable EngineServer::Impl::make_routes() {
     }
   }
   return {std::move(table),
-          [](const Request& request, unsigned status) { return protocol::path_error(request, status); }};
+          [](const Request& request, unsigned status) { return dialects::path_error(request, status); }};
 }
 
 Result<Shares::Held> EngineServer::Impl::enter(const std::string& client, std::uint64_t answers) {

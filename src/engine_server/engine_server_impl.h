@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "dialects/error_teller.h"
 #include "engine_server/engine_server.h"
 #include "engine_server/generation.h"
 #include "engine_server/preparation.h"
@@ -15,7 +16,6 @@
 #include "engine_server/shares.h"
 #include "http/route_table.h"
 #include "protocol/client_tag.h"
-#include "protocol/http_error.h"
 
 namespace corral::engine_server {
 

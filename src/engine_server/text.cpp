@@ -5,8 +5,8 @@
 
 namespace corral::engine_server {
 
+using dialects::error_response;
 using http::Response;
-using protocol::error_response;
 
 namespace {
 

@@ -40,9 +40,10 @@ class Client final : public Target {
   // Sends the request and returns once the response's head is there; its body streams. Dropping the response (or
   // cancelling) closes the connection, which tells the server. A kept-alive connection that turned out closed is
   // replaced as long as the server can't have seen the request, or may see it twice (GET and its like). Errors:
-  // connect_failed, peer_closed, malformed, header_too_large. The request's body must be a text (streaming uploads are
-  // not needed by anyone yet).
+  // connect_failed, peer_closed, malformed, header_too_large.
   async::Task<Result<Response>> send(const RequestHead& head, std::string_view body) override;
+  // Over a connection that is new: what was pulled can't be sent again.
+  async::Task<Result<Response>> upload(const RequestHead& head, BodySource& body) override;
 
   struct Impl;  // public in name only: defined behind the compile firewall
 

@@ -7,13 +7,12 @@
 namespace corral::http {
 
 async::Task<Result<std::string>> Body::read_all(std::uint64_t limit) {
+  const auto length = source_ ? source_->length() : text_.size();
+  if (length && *length > limit)
+    co_return fail(errc::too_large, fmt::format("the body has {} bytes, at most {} are taken", *length, limit));
   if (!source_) co_return std::move(text_);
   std::string all;
-  if (const auto length = source_->length()) {
-    if (*length > limit)
-      co_return fail(errc::too_large, fmt::format("the body has {} bytes, at most {} are taken", *length, limit));
-    all.reserve(*length);
-  }
+  if (length) all.reserve(*length);
   while (true) {
     const auto read = co_await source_->read();
     if (!read) co_return std::unexpected(read.error());

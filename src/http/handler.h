@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "async/task.h"
+#include "base/error.h"
 #include "base/named.h"
 #include "http/body.h"
 #include "http/message.h"
@@ -30,6 +32,8 @@ struct Request {
 struct Response {
   ResponseHead head;
   Body body;
+  // Why the answer is no, for filters that say it in another way; none: it isn't, or somebody else said so.
+  std::shared_ptr<const Error> failure = {};
 
   static Response text(unsigned status, std::string_view content_type, std::string body);
   static Response json(unsigned status, std::string body) { return text(status, "application/json", std::move(body)); }

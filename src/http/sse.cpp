@@ -43,7 +43,10 @@ void SseParser::line(std::string_view text) {
     return;
   }
   const auto colon = text.find(':');
-  if (colon == 0) return;  // a comment, such as a ping
+  if (colon == 0) {  // a comment, such as a ping
+    if (comment_) comment_();
+    return;
+  }
   const auto field = text.substr(0, colon);
   auto value = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
   if (value.starts_with(' ')) value.remove_prefix(1);

@@ -22,17 +22,20 @@ void append_sse_event(std::string& out, std::uint64_t number, std::string_view n
 inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
 inline constexpr std::string_view kSsePing = ": ping\n\n";
 
-// Splits a byte stream into events; calls back with name ("" by default) and data of each.
+// Splits a byte stream into events; calls back with name ("" by default) and data of each, and for each comment if
+// somebody wants to know.
 class SseParser {
  public:
   using Sink = std::function<void(std::string_view event, std::string_view data)>;
-  explicit SseParser(Sink sink) : sink_(std::move(sink)) {}
+  explicit SseParser(Sink sink, std::function<void()> comment = {})
+      : sink_(std::move(sink)), comment_(std::move(comment)) {}
   void feed(std::string_view bytes);
 
  private:
   void line(std::string_view text);
 
   Sink sink_;
+  std::function<void()> comment_;
   std::string pending_;
   std::string event_;
   std::string data_;

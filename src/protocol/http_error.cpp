@@ -109,26 +109,19 @@ std::string error_body(const Error& error, Style style) {
   return body;
 }
 
-http::Response error_response(const Error& error, Style style) {
-  auto response = http::Response::json(http_status(error), error_body(error, style));
-  if (error.retry_after) response.head.headers.add("Retry-After", std::to_string(error.retry_after->count()));
-  return response;
+ErrorAnswer error_answer(const Error& error, Style style) {
+  return {.status = http_status(error), .body = error_body(error, style), .retry_after = error.retry_after};
 }
-
-std::string sse_error_event(const Error& error) { return sse_error_event(error, Style::openai); }
 
 std::string sse_error_event(const Error& error, Style style) {
   const auto body = error_body(error, style);
   return style == Style::anthropic ? http::sse_event("error", body) : http::sse_data(body);
 }
 
-http::Response path_error(const http::Request& request, unsigned status, Style style) {
-  const auto path = request.head.path();
-  if (status == 405) {
-    return error_response(
-        {errc::method_not_allowed, fmt::format("{} does not take {} requests", path, request.head.method)}, style);
-  }
-  return error_response({errc::unknown_path, fmt::format("there is nothing at {}", path)}, style);
+Error path_error(std::string_view method, std::string_view path, unsigned status) {
+  if (status == 405)
+    return {make_error_code(errc::method_not_allowed), fmt::format("{} does not take {} requests", path, method)};
+  return {make_error_code(errc::unknown_path), fmt::format("there is nothing at {}", path)};
 }
 
 Error parse_error_body(unsigned status, std::string_view body) {

@@ -1,5 +1,5 @@
-// Errors as HTTP answers: one table from kinds of causes to status and `type`, one renderer per family of paths, and
-// the way back for clients. Pure functions; safe on every thread.
+// Errors as answers: one table from kinds of causes to status and `type`, one renderer per style, and the way back for
+// clients. Which style a client wants is decided in dialects/. Pure functions over values; safe on every thread.
 //
 //   openai     {"error":{"message","type","code","param"}}        code: the name of the cause in its folder's table
 //   anthropic  {"type":"error","error":{"type","message"}}
@@ -8,12 +8,13 @@
 // seconds), and "n_prompt_tokens" and "n_ctx" where a context is too small.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
-#include "http/handler.h"
 
 namespace corral::protocol {
 
@@ -30,16 +31,20 @@ const StatusRow& status_row(ErrorKind kind);
 
 unsigned http_status(const Error& error);
 
+// What is sent to say so.
+struct ErrorAnswer {
+  unsigned status = 500;
+  std::string body;  // JSON
+  std::optional<std::chrono::seconds> retry_after = {};
+};
+ErrorAnswer error_answer(const Error& error, Style style = Style::openai);
 // The body alone.
 std::string error_body(const Error& error, Style style = Style::openai);
-// Status, body and Retry-After.
-http::Response error_response(const Error& error, Style style = Style::openai);
 // For streams whose head went out already: one framed "data: {"error":{...}}" event.
-std::string sse_error_event(const Error& error);
-std::string sse_error_event(const Error& error, Style style);
+std::string sse_error_event(const Error& error, Style style = Style::openai);
 
-// For RouteTable: 404 and 405 for paths.
-http::Response path_error(const http::Request& request, unsigned status, Style style = Style::openai);
+// What is wrong with a path: 404, or 405 for its method.
+Error path_error(std::string_view method, std::string_view path, unsigned status);
 
 // What an answer with an error status says, in any of the three styles. Texts that are none of them become the message
 // as they are (cut after 500 bytes).

@@ -357,9 +357,10 @@ TEST(HttpError, InThreeStyles) {
   EXPECT_EQ(error_body(error, Style::anthropic),
             R"({"type":"error","error":{"type":"overloaded_error","message":"no \"room\""}})");
   EXPECT_EQ(error_body(error, Style::ollama), R"({"error":"no \"room\""})");
-  const auto response = error_response(error);
-  EXPECT_EQ(response.head.status, 503u);
-  EXPECT_EQ(response.head.headers.get("Retry-After"), "7");
+  const auto answer = error_answer(error);
+  EXPECT_EQ(answer.status, 503u);
+  EXPECT_EQ(answer.retry_after, std::chrono::seconds(7));
+  EXPECT_EQ(answer.body, error_body(error));
   EXPECT_EQ(sse_error_event(error), "data: " + error_body(error) + "\n\n");
   EXPECT_THAT(sse_error_event(error, Style::anthropic), HasSubstr("event: error\ndata: "));
 }
@@ -410,11 +411,9 @@ TEST(HttpError, ForeignBodiesBecomeMessages) {
 }
 
 TEST(HttpError, Paths) {
-  http::Request request;
-  request.head.target = "/v1/nothing?x";
-  EXPECT_EQ(path_error(request, 404).head.status, 404u);
-  EXPECT_EQ(path_error(request, 405).head.status, 405u);
-  EXPECT_THAT(path_error(request, 404).body.text(), HasSubstr("/v1/nothing"));
+  EXPECT_EQ(http_status(path_error("GET", "/v1/nothing", 404)), 404u);
+  EXPECT_EQ(http_status(path_error("GET", "/v1/nothing", 405)), 405u);
+  EXPECT_THAT(path_error("GET", "/v1/nothing", 404).message, HasSubstr("/v1/nothing"));
 }
 
 }  // namespace

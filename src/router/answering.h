@@ -39,6 +39,16 @@ class Answering {
 
 class Lease;
 
+// The context that a request wants its conversation to have.
+struct ContextWish {
+  ContextWish(std::uint64_t wanted = 0, bool change = true) : tokens(wanted), may_change(change) {}
+
+  std::uint64_t tokens;  // 0: whatever there is
+  // Whoever asks decides how models are loaded: one that has fewer is loaded anew, with more than it was told to have.
+  // Without that, a request gets as many as the model has or would be given by itself.
+  bool may_change;
+};
+
 // Where leases come from. On any loop.
 class Lender {
  public:
@@ -47,7 +57,7 @@ class Lender {
   // `context`: tokens that the request wants its conversation to have; 0: whatever there is.
   virtual Lease try_acquire(const ModelName& model, std::uint64_t context) = 0;
   // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue.
-  virtual async::Task<Result<Lease>> acquire(backends::ModelPtr model, std::uint64_t context) = 0;
+  virtual async::Task<Result<Lease>> acquire(backends::ModelPtr model, ContextWish context) = 0;
   // A request has ended.
   virtual void count(RequestEnd end) = 0;
 };

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "residency/core.h"
+#include "router/event_source.h"
 
 namespace corral::router {
 
@@ -73,7 +74,8 @@ struct SettingsMoved {
 // The last thing that is told.
 struct HouseCloses {};
 
-using Change = std::variant<ServerMoved, LoadMoved, QueueMoved, PinMoved, SettingsMoved, HouseCloses>;
+// What the house says, and what others do (never null).
+using Change = std::variant<ServerMoved, LoadMoved, QueueMoved, PinMoved, SettingsMoved, HouseCloses, NoticePtr>;
 
 const char* name_of(LoadStage stage);
 

@@ -103,15 +103,24 @@ async::Task<std::vector<ModelContext>> Contexts::of(std::vector<backends::ModelP
   co_return contexts;
 }
 
-// What a load must say so that a conversation may have `tokens`; nothing: what would be loaded anyway is enough.
+// As whoever loaded it last has wanted it, or else as is saved and configured.
+std::uint64_t Contexts::by_itself(const backends::ModelPtr& model, const Running* running) const {
+  const auto wish = running != nullptr ? running->requested : OptionWish();
+  return predicted(*model, options_.wanted(model->name, wish), 0).usable;
+}
+
 std::optional<OptionWish> Contexts::wish_for(const backends::ModelPtr& model, std::uint64_t tokens) const {
   const Running* running = processes_.resident(model->name);
+  const auto has = running != nullptr ? running->context_window : by_itself(model, nullptr);
+  if (has >= tokens) return std::nullopt;
   OptionWish wish = running != nullptr ? running->requested : OptionWish();
-  const auto now = predicted(*model, options_.wanted(model->name, wish), 0);
-  const bool enough = running != nullptr ? running->context_window >= tokens : now.usable >= tokens;
-  if (enough) return std::nullopt;
   wish.set.ctx_size = static_cast<std::int64_t>(tokens);
   return wish;
+}
+
+std::uint64_t Contexts::most(const backends::ModelPtr& model) const {
+  const Running* running = processes_.resident(model->name);
+  return std::max(running != nullptr ? running->context_window : 0, by_itself(model, running));
 }
 
 }  // namespace corral::router

@@ -30,9 +30,12 @@ class Contexts {
                          std::uint64_t comes_back) const;
   // What a load must say so that a conversation may have `tokens`; nothing: what would be loaded anyway is enough.
   std::optional<OptionWish> wish_for(const backends::ModelPtr& model, std::uint64_t tokens) const;
+  // What a conversation has, or could have if the model were loaded as it was told to be.
+  std::uint64_t most(const backends::ModelPtr& model) const;
 
  private:
   std::map<ModelType, std::uint64_t> comes_back() const;
+  std::uint64_t by_itself(const backends::ModelPtr& model, const Running* running) const;
 
   async::Timers& timers_;
   House& house_;

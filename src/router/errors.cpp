@@ -13,6 +13,7 @@ const std::error_category& error_category() {
       {"cancelled", ErrorKind::cancelled},
       {"internal_error", ErrorKind::internal},
       {"request_ended_backend", ErrorKind::unavailable},
+      {"insufficient_scope", ErrorKind::forbidden},
   };
   static const TableCategory category("router", kRows);
   return category;

@@ -10,9 +10,10 @@ enum class errc {
   backend_died,         // the backend ended while it worked on the request
   backend_unreachable,  // the backend lives but doesn't take the request
   shutting_down,
-  cancelled,  // by somebody else than its client
-  internal,   // something that never fails has failed; the log says what
-  kept_off,   // this very request has ended processes before; retry_after
+  cancelled,          // by somebody else than its client
+  internal,           // something that never fails has failed; the log says what
+  kept_off,           // this very request has ended processes before; retry_after
+  context_not_yours,  // more context than its caller may have a model loaded with
 };
 
 }  // namespace corral::router

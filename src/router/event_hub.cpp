@@ -52,6 +52,21 @@ void EventHub::note(residency::ServerId server, Error cause) {
   if (tracking()) causes_.insert_or_assign(server, std::move(cause));
 }
 
+std::shared_ptr<void> EventHub::attach(const EventSource& source) {
+  const auto at = sources_.insert(sources_.end(), &source);
+  return {nullptr, [this, at](void*) { sources_.erase(at); }};
+}
+
+std::vector<NoticePtr> EventHub::states() const {
+  std::vector<NoticePtr> all;
+  for (const auto* source : sources_) all.push_back(source->state());
+  return all;
+}
+
+void EventHub::tell(NoticePtr notice) {
+  if (!closed_ && tracking()) publish(std::move(notice));
+}
+
 void EventHub::close() {
   if (closed_) return;
   later_.cancel();

@@ -1,4 +1,5 @@
-// Tells any number of readers what changes in the house.
+// Tells any number of readers what changes: in the house, of which it takes pictures, and with everybody else who has
+// something to tell (downloads, a mesh): sources, see event_source.h.
 //
 // Events have numbers and stand in one bounded list that all readers share; a reader is no more than the number of the
 // last event it has seen. One that is so slow that the list has passed it by is told so and starts again from a
@@ -11,7 +12,9 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
+#include <vector>
 
 #include "async/event.h"
 #include "async/task_group.h"
@@ -46,6 +49,12 @@ class EventHub {
   void progressed() {
     if (tracking()) look_soon();
   }
+  // A part of every snapshot from now on, for as long as the result lives; both go before the hub.
+  std::shared_ptr<void> attach(const EventSource& source);
+  // What attached sources say now.
+  std::vector<NoticePtr> states() const;
+  // Something happened elsewhere. Cheap when nobody listens.
+  void tell(NoticePtr notice);
   // Why the server will be found gone.
   void note(residency::ServerId server, Error cause);
   // Ends all readers, now and later.
@@ -86,6 +95,7 @@ class EventHub {
   bool closed_ = false;
   std::shared_ptr<async::Event> next_;  // set and replaced with each event
   async::TaskGroup later_;
+  std::list<const EventSource*> sources_;
 };
 
 }  // namespace corral::router

@@ -35,6 +35,31 @@ struct InWords {
   }
   std::string operator()(const SettingsMoved&) const { return "settings"; }
   std::string operator()(const HouseCloses&) const { return "closes"; }
+  std::string operator()(const NoticePtr& notice) const {
+    std::string text;
+    json::Writer out(text);
+    out.begin_object();
+    notice->write(out);
+    out.end_object();
+    return std::string(notice->name()) + " " + text;
+  }
+};
+
+// Downloads, as far as readers of events are concerned.
+class Downloads final : public EventSource {
+ public:
+  struct Progress final : Notice {
+    explicit Progress(int percents) : percent(percents) {}
+    std::string_view name() const override { return "download"; }
+    void write(json::Writer& out) const override { out.field("percent", percent); }
+    int percent;
+  };
+  NoticePtr state() const override { return std::make_shared<Progress>(percent); }
+  void move(ModelRouter& router, int to) {
+    percent = to;
+    router.tell(state());
+  }
+  int percent = 0;
 };
 
 class EventsTest : public RouterTest {
@@ -239,6 +264,48 @@ TEST_F(EventsTest, ReaderThatLeavesWhileItWaitsLeavesNothing) {
     EXPECT_FALSE(waiting.running());
   }
   EXPECT_EQ(timers.sleepers(), 0u);
+}
+
+// ---- other sources
+
+TEST_F(EventsTest, OthersTellThroughTheSameHubInOneOrder) {
+  Downloads downloads;
+  auto attached = router->attach(downloads);
+  downloads.move(*router, 10);  // nobody listens
+  EventReader reader(*router);
+  auto first = next(reader);
+  ASSERT_TRUE(first.whole);
+  ASSERT_THAT(first.others, SizeIs(1));
+  EXPECT_EQ(InWords{}(first.others.front()), R"(download {"percent":10})");
+
+  downloads.move(*router, 20);
+  const auto loading = load("a");
+  downloads.move(*router, 30);
+  const auto update = next(reader);
+  std::vector<std::string> all;
+  for (const auto& event : update.events) all.push_back(std::visit(InWords{}, event->change));
+  ASSERT_GE(all.size(), 3u);
+  EXPECT_EQ(all.front(), R"(download {"percent":20})");
+  EXPECT_EQ(all.back(), R"(download {"percent":30})");
+  EXPECT_EQ(update.events.back()->number - update.events.front()->number + 1, update.events.size());
+  server("a").finish_load();
+  settle();
+
+  attached.reset();
+  EventReader later(*router);
+  EXPECT_THAT(next(later).others, IsEmpty());
+}
+
+TEST_F(EventsTest, ASlowReaderStartsAgainFromAllSources) {
+  Downloads downloads;
+  const auto attached = router->attach(downloads);
+  auto slow = reader();
+  for (int i = 0; i < 5000; ++i) downloads.move(*router, i);
+  auto pending = run(slow->next(Millis(0)));
+  ASSERT_TRUE(pending.done());
+  ASSERT_TRUE(pending.get().whole) << "the list is bounded, whoever tells";
+  ASSERT_THAT(pending.get().others, SizeIs(1));
+  EXPECT_EQ(InWords{}(pending.get().others.front()), R"(download {"percent":4999})");
 }
 
 }  // namespace

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include "async/beside.h"
+#include "dialects/error_teller.h"
+#include "http/errors.h"
 #include "http/sse.h"
 #include "protocol/client_tag.h"
 #include "protocol/http_error.h"
 #include "router/errors.h"
+#include "router/passed_body.h"
 
 namespace corral::router {
 namespace {
@@ -213,7 +216,7 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
   RequestView about{.id = request.id,
                     .kind = RequestKind::inference,
                     .model = request.model->name,
-                    .path = request.path,
+                    .path = std::string(request.path()),
                     .owner = request.owner,
                     .stream = request.stream};
   const auto active = std::make_shared<ActiveRequest>(requests_, executor, std::move(about), request.model->type);
@@ -221,26 +224,28 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
   // Before it loads anything, too.
   if (const auto off = keep_off(request, *active)) {
     active->end(Outcome::failed);
-    co_return protocol::error_response(*off);
+    co_return dialects::error_response(*off);
   }
-  auto answering = request.stream ? streamed(std::move(request), active) : whole(std::move(request), active);
+  auto answering = request.upload   ? uploaded(std::move(request), active)
+                   : request.stream ? streamed(std::move(request), active)
+                                    : whole(std::move(request), active);
   auto response = co_await active->until_stopped(std::move(answering));
-  if (!response) co_return protocol::error_response(cancelled(id));
+  if (!response) co_return dialects::error_response(cancelled(id));
   // A stream goes on, and says itself how it ends.
   if (!response->body.streaming()) active->end(outcome_of(response->head.status));
   co_return std::move(*response);
 }
 
 http::RequestHead Forwarder::backend_head(const ForwardRequest& request) const {
-  http::RequestHead head{"POST", request.path, {}};
-  head.headers.add("Content-Type", "application/json");
+  http::RequestHead head{"POST", std::string(request.path()), {}};
+  head.headers.add("Content-Type", request.content_type);
   head.headers.add("X-Request-Id", request.id.value());
   head.headers.add(protocol::kClientTag, tags_.of(request.owner, request.peer));
   return head;
 }
 
 async::Task<Result<Lease>> Forwarder::acquire(const ForwardRequest& request) {
-  if (auto lease = lender_.try_acquire(request.model->name, request.context)) co_return lease;
+  if (auto lease = lender_.try_acquire(request.model->name, request.context.tokens)) co_return lease;
   co_return co_await lender_.acquire(request.model, request.context);
 }
 
@@ -253,15 +258,15 @@ async::Task<std::optional<Forwarder::Death>> Forwarder::died(const Lease& lease,
   auto gone = lease.until_gone();
   auto end = co_await async::with_timeout(timers_, kDeathNotice, std::move(gone));
   if (!end) co_return std::nullopt;
-  if (end->requests == 0) co_return Death{std::move(end->how), true};
-  const auto key = Suspects::key_of(request.model->name, request.path, request.body);
+  if (end->requests == 0 || request.upload) co_return Death{std::move(end->how), !request.upload};
+  const auto key = Suspects::key_of(request.model->name, request.path(), request.body);
   const bool again = suspects_.note(key, *end);
   co_return Death{std::move(end->how), again};
 }
 
 std::optional<Error> Forwarder::keep_off(const ForwardRequest& request, ActiveRequest& active) {
-  if (!suspects_.any()) return std::nullopt;
-  const auto left = suspects_.kept_off(Suspects::key_of(request.model->name, request.path, request.body));
+  if (!suspects_.any() || request.upload) return std::nullopt;  // nobody has read an upload
+  const auto left = suspects_.kept_off(Suspects::key_of(request.model->name, request.path(), request.body));
   if (!left) return std::nullopt;
   active.keep_off();
   Error error(make_error_code(errc::kept_off),
@@ -276,11 +281,13 @@ async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active acti
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
   for (bool again = false;; again = true) {
-    const auto lease = co_await acquire(request);
-    if (!lease) co_return protocol::error_response(lease.error());
-    if (const auto off = keep_off(request, *active)) co_return protocol::error_response(*off);
+    auto lease = co_await acquire(request);
+    if (!lease) co_return dialects::error_response(lease.error());
+    if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);
     active->start();
     auto answer = co_await lease->target(executor).send(head, request.body);
+    if (answer && answer->head.status < 400 && !is_json(answer->head))
+      co_return passed_on(std::move(*answer), std::move(*lease), std::move(active));
     auto text =
         answer ? co_await answer->body.read_all(kLargestAnswer) : Result<std::string>(std::unexpected(answer.error()));
     if (text) {
@@ -289,15 +296,30 @@ async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active acti
     }
     const auto death = co_await died(*lease, request);
     if (!death || !death->may_ask_again || again)
-      co_return protocol::error_response(broken(request, how_of(death), text.error()));
+      co_return dialects::error_response(broken(request, how_of(death), text.error()));
   }
+}
+
+async::Task<http::Response> Forwarder::uploaded(ForwardRequest request, Active active) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  const auto head = backend_head(request);
+  auto lease = co_await acquire(request);
+  if (!lease) co_return dialects::error_response(lease.error());
+  active->start();
+  WatchedUpload body(*request.upload);
+  auto sent = co_await lease->target(executor).upload(head, body);
+  auto answer = co_await with_error_text(std::move(sent));
+  if (answer) co_return passed_on(std::move(*answer), std::move(*lease), std::move(active));
+  if (body.failure()) co_return dialects::error_response(*body.failure());
+  const auto death = co_await died(*lease, request);
+  co_return dialects::error_response(broken(request, how_of(death), answer.error()));
 }
 
 async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active active) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
   for (bool again = false;; again = true) {
-    auto lease = lender_.try_acquire(request.model->name, request.context);
+    auto lease = lender_.try_acquire(request.model->name, request.context.tokens);
     if (!lease) {
       auto acquisition = begin_acquire(executor, request);
       const bool in_time = co_await acquisition->wait(timers_, silence(request));
@@ -306,19 +328,21 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
             *this, executor, std::move(request), std::move(active), std::move(acquisition), again));
       }
       auto acquired = acquisition->take();
-      if (!acquired) co_return protocol::error_response(acquired.error());
+      if (!acquired) co_return dialects::error_response(acquired.error());
       lease = std::move(*acquired);
     }
-    if (const auto off = keep_off(request, *active)) co_return protocol::error_response(*off);
+    if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);
     active->start();
     auto sent = co_await lease.target(executor).send(head, request.body);
     auto answer = co_await with_error_text(std::move(sent));
     if (!answer) {
       const auto death = co_await died(lease, request);
       if (death && death->may_ask_again && !again) continue;
-      co_return protocol::error_response(broken(request, how_of(death), answer.error()));
+      co_return dialects::error_response(broken(request, how_of(death), answer.error()));
     }
     if (answer->head.status != 200) co_return std::move(*answer);
+    if (!is_json(answer->head) && !is_events(answer->head))
+      co_return passed_on(std::move(*answer), std::move(lease), std::move(active));
     http::Response response{std::move(answer->head), {}};
     response.body = http::Body(std::make_unique<ForwardedStream>(*this, executor, std::move(request), std::move(active),
                                                                  std::move(lease), std::move(answer->body), again));

@@ -1,7 +1,11 @@
-// Takes a checked request to the backend of its model and brings the answer back.
+// Takes a request in its canonical form (dialects/dialect.h) to whoever answers for its model, and brings the answer
+// back. Knows no dialect, and of a request no more than its kind, its content type and that it has a body: one that is
+// held, or one that is pulled as it goes out.
 //
-//   - The body passes untouched both ways. The backend is told whether two requests come from the same client, not who
-//     that is (client_tag.h).
+//   - Bodies pass untouched both ways. JSON answers to requests that don't stream are held, so that a request whose
+//     backend dies can be asked again; everything else (events, audio, pictures) passes piece by piece, as fast as the
+//     client takes it, with its content type.
+//   - The backend is told whether two requests come from the same client, not who that is (client_tag.h).
 //   - A stream that must wait for a load answers ": ping" from the first second on, or as its request wants it; what
 //     fails after that is one framed error event without [DONE]. What fails before has a status.
 //   - Requests are listed while they are under way, and can be cancelled by their id; that answers 499, or ends a
@@ -10,11 +14,14 @@
 //     that has ended processes before isn't sent again, see suspects.h.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "async/beside.h"
 #include "http/handler.h"
+#include "protocol/ask.h"
 #include "router/client_tag.h"
 #include "router/lease.h"
 #include "router/request_table.h"
@@ -24,14 +31,19 @@ namespace corral::router {
 
 struct ForwardRequest {
   backends::ModelPtr model;
-  std::string path;  // at the backend: "/v1/chat/completions"
-  std::string body;
-  bool stream = false;
-  RequestId id;
+  protocol::Ask ask = protocol::Ask::chat;
+  std::string body = {};  // held to the end of the answer: it can be sent again
+  bool stream = false;    // events are wanted, and pings until they come
+  RequestId id = {};
   std::optional<Millis> ping_interval = {};  // of a stream that waits; 0: no pings; none: a second
-  std::uint64_t context = 0;                 // tokens that its conversation must be able to have; 0: whatever there is
-  std::string owner = {};                    // see RequestView
-  std::string peer = {};                     // the address that it came from
+  ContextWish context = {};
+  std::string owner = {};  // see RequestView
+  std::string peer = {};   // the address that it came from
+  std::string content_type = "application/json";
+  // Instead of `body`; then `stream` is false. Pulled once, when the model is there, and never held whole.
+  std::unique_ptr<http::BodySource> upload = {};
+
+  std::string_view path() const { return protocol::row_of(ask).path; }
 };
 
 class Forwarder {
@@ -55,6 +67,7 @@ class Forwarder {
   using Active = std::shared_ptr<ActiveRequest>;
 
   async::Task<http::Response> whole(ForwardRequest request, Active active);
+  async::Task<http::Response> uploaded(ForwardRequest request, Active active);
   async::Task<http::Response> streamed(ForwardRequest request, Active active);
   async::Task<Result<Lease>> acquire(const ForwardRequest& request);
   // Dropping it gives up the place in the queue, or gives the lease back.

@@ -12,7 +12,7 @@ class Peer final : public Lender {
  public:
   explicit Peer(async::Executor executor) : executor_(executor) {}
   Lease try_acquire(const ModelName&, std::uint64_t) override { return {}; }
-  async::Task<Result<Lease>> acquire(backends::ModelPtr, std::uint64_t) override {
+  async::Task<Result<Lease>> acquire(backends::ModelPtr, ContextWish) override {
     if (!answers) co_return fail(errc::backend_unreachable, "the peer doesn't answer");
     co_return Lease(std::make_shared<Far>(executor_, asked), [this] { ++returned; });
   }
@@ -39,6 +39,16 @@ class Peer final : public Lender {
       asked_.push_back(head.target + " " + std::string(body));
       co_return http::Response::json(200, "{}");
     }
+    async::Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource& body) override {
+      std::string text;
+      while (true) {
+        const auto piece = co_await body.read();
+        if (!piece) co_return std::unexpected(piece.error());
+        if (piece->empty()) break;
+        text.append(*piece);
+      }
+      co_return co_await send(head, text);
+    }
 
    private:
     async::Event gone_;
@@ -51,7 +61,7 @@ TEST_F(LenderTest, AsksWhoeverLends) {
   Peer peer(loop.executor());
   Forwarder far(peer, timers);
   for (const bool stream : {false, true}) {
-    ForwardRequest asked{model("a"), "/v1/completions", "{}", stream, RequestId("far"), {}};
+    ForwardRequest asked{model("a"), protocol::Ask::completion, "{}", stream, RequestId("far"), {}};
     auto response = run(far.forward(std::move(asked)));
     ASSERT_TRUE(response.done());
     EXPECT_EQ(response.get().head.status, 200u);
@@ -61,7 +71,7 @@ TEST_F(LenderTest, AsksWhoeverLends) {
   EXPECT_EQ(peer.returned, 2);
   EXPECT_THAT(peer.ends, ElementsAre(Outcome::ok, Outcome::ok));
   peer.answers = false;
-  ForwardRequest asked{model("a"), "/v1/completions", "{}", false, RequestId("far"), {}};
+  ForwardRequest asked{model("a"), protocol::Ask::completion, "{}", false, RequestId("far"), {}};
   auto refused = run(far.forward(std::move(asked)));
   ASSERT_TRUE(refused.done());
   EXPECT_EQ(refused.get().head.status, 502u);

@@ -60,7 +60,7 @@ TEST_F(LoopsTest, RequestsOfBothLoopsAreAnsweredByTheModelTheyName) {
   auto client = [&](int number) -> async::Task<bool> {
     for (int i = 0; i < kRequests; ++i) {
       const auto& model = models_[static_cast<std::size_t>(number + i) % models_.size()];
-      ForwardRequest request{model, "/v1/x", "{}", i % 2 == 0, RequestId("r")};
+      ForwardRequest request{model, protocol::Ask::completion, "{}", i % 2 == 0, RequestId("r")};
       auto response = co_await forwarder.forward(std::move(request));
       const auto text = co_await response.body.read_all(1000);
       const auto wanted = "{\"model\":\"" + model->name.value() + "\"";
@@ -148,8 +148,8 @@ TEST_F(LoopsTest, TheOtherLoopWatchesAndCancels) {
     };
     group.spawn("reader", away());
     for (int i = 0; i < kRequests; ++i) {
-      ForwardRequest request{models_[static_cast<std::size_t>(i) % models_.size()], "/v1/x", "{}", i % 2 == 0,
-                             RequestId("r")};
+      ForwardRequest request{models_[static_cast<std::size_t>(i) % models_.size()], protocol::Ask::completion, "{}",
+                             i % 2 == 0, RequestId("r")};
       auto response = co_await forwarder.forward(std::move(request));
       const auto text = co_await response.body.read_all(1000);
       cancelled += text && text->find("\"code\":\"cancelled\"") != std::string::npos;

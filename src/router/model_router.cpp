@@ -56,8 +56,8 @@ Lease ModelRouter::try_acquire(const ModelName& model, std::uint64_t context) {
   return lease ? make_lease(lease->id, lease->server) : Lease();
 }
 
-async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, std::uint64_t context) {
-  if (context > 0) co_return co_await acquire_with(std::move(model), context);
+async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, ContextWish context) {
+  if (context.tokens > 0) co_return co_await acquire_with(std::move(model), context);
   co_return co_await acquire_new(std::move(model), OptionWish());
 }
 
@@ -81,8 +81,21 @@ async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, Op
   }
 }
 
+namespace {
+
+Error not_yours(const ModelName& model, std::uint64_t tokens, std::uint64_t most) {
+  return {make_error_code(errc::context_not_yours),
+          fmt::format("'ctx_size' is {}, but '{}' has {} tokens of context, and this key doesn't decide how models are "
+                      "loaded: take that or less, or use a key with the scope admin, here or for a load with more",
+                      tokens, model.value(), most),
+          "ctx_size"};
+}
+
+}  // namespace
+
 // A request that wants more than there is reloads the model as a load would; one that wants less gets what there is.
-async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, std::uint64_t tokens) {
+async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, ContextWish context) {
+  const auto tokens = context.tokens;
   const auto trained = model->traits.context_length;
   if (trained != 0 && tokens > trained) {
     co_return fail(backends::errc::invalid_option,
@@ -95,10 +108,16 @@ async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, s
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (auto lease = try_acquire(model->name, tokens)) co_return lease;
     auto wish = contexts_.wish_for(model, tokens);
+    if (wish && !context.may_change) {
+      const auto most = contexts_.most(model);
+      if (tokens > most) co_return std::unexpected(not_yours(model->name, tokens, most));
+    }
     const bool loaded = processes_.resident(model->name) != nullptr;
     if (wish && loaded) {
+      auto told = processes_.resident(model->name)->requested;
       const auto reloaded = co_await load_here(model, std::move(*wish), std::nullopt, false);
       if (!reloaded) co_return std::unexpected(reloaded.error());
+      note_requested(model->name, told);  // a request is no word of how the model is to be loaded
       continue;
     }
     auto lease = co_await acquire_new(model, wish ? std::move(*wish) : OptionWish());
@@ -113,6 +132,12 @@ async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, s
 
 // ---- loading and unloading by hand
 
+void ModelRouter::note_requested(const ModelName& model, const OptionWish& options) {
+  for (const auto& [id, running] : processes_.all()) {
+    if (running->spec->name == model && !running->stopping) running->requested = options;
+  }
+}
+
 async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin,
                                                  bool save) {
   const auto spec = wishes_.spec_of(model, options);
@@ -121,9 +146,7 @@ async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, Optio
   auto asking = house_.ask(std::move(question));
   auto answer = co_await std::move(asking);
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
-  for (const auto& [id, running] : processes_.all()) {
-    if (running->spec->name == model->name && !running->stopping) running->requested = options;
-  }
+  note_requested(model->name, options);
   if (save) {
     const auto kept = wishes_.save_loaded(model->name, options);
     if (!kept) co_return std::unexpected(kept.error());

@@ -83,8 +83,9 @@ struct UnloadReport {
 
 // What a reader of events gets at a time.
 struct Update {
-  std::uint64_t number = 0;     // of the last event that is in it
-  std::optional<Report> whole;  // how everything stands; the events go on from there
+  std::uint64_t number = 0;       // of the last event that is in it
+  std::optional<Report> whole;    // how everything stands; the events go on from there
+  std::vector<NoticePtr> others;  // with `whole`: how things stand elsewhere
   std::vector<EventPtr> events;
   bool ended = false;  // nothing will follow
 };
@@ -118,9 +119,9 @@ class ModelRouter final : public Lender, private Hands {
 
   // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue; a load nobody else
   // waits for is aborted. Errors: those of residency and backends.
-  // `context`: tokens that the request wants its conversation to have (0: whatever there is). A model that has fewer is
-  // loaded anew with so many, as load() would do it; invalid_option where that can't be.
-  async::Task<Result<Lease>> acquire(backends::ModelPtr model, std::uint64_t context = 0) override;
+  // A model that has a smaller context than is wished for is loaded anew with so much, as load() would do it. Errors:
+  // invalid_option where that can't be, context_not_yours where somebody else has to decide it.
+  async::Task<Result<Lease>> acquire(backends::ModelPtr model, ContextWish context = {}) override;
   // Only if the model can take the request at once and this is the home loop; else an empty lease.
   Lease try_acquire(const ModelName& model, std::uint64_t context = 0) override;
 
@@ -152,6 +153,10 @@ class ModelRouter final : public Lender, private Hands {
   async::Task<std::vector<Resident>> residents();
   // A request has ended. On any loop.
   void count(RequestEnd end) override;
+  // Readers of events hear of this source, too, for as long as the result lives. On the home loop.
+  std::shared_ptr<void> attach(const EventSource& source) { return hub_.attach(source); }
+  // Tells them. On any loop; in the order of the calls of one loop.
+  void tell(NoticePtr notice);
   // Ends all readers of events, now and later: they get what has happened so far. stop() does that, too.
   async::Task<void> end_events();
 
@@ -183,8 +188,10 @@ class ModelRouter final : public Lender, private Hands {
   // All of these on the home loop.
   Lease make_lease(residency::LeaseId id, residency::ServerId server);
   void return_lease(residency::LeaseId lease);
-  async::Task<Result<Lease>> acquire_here(backends::ModelPtr model, std::uint64_t context);
-  async::Task<Result<Lease>> acquire_with(backends::ModelPtr model, std::uint64_t tokens);
+  async::Task<Result<Lease>> acquire_here(backends::ModelPtr model, ContextWish context);
+  async::Task<Result<Lease>> acquire_with(backends::ModelPtr model, ContextWish context);
+  // What a load has said is kept with its process.
+  void note_requested(const ModelName& model, const OptionWish& options);
   // Loads it, if need be, with what `options` say of such a load.
   async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionWish options);
   async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin, bool save);

@@ -19,7 +19,7 @@ async::Task<void> close(EventHub& hub) {
 
 }  // namespace
 
-async::Task<Result<Lease>> ModelRouter::acquire(backends::ModelPtr model, std::uint64_t context) {
+async::Task<Result<Lease>> ModelRouter::acquire(backends::ModelPtr model, ContextWish context) {
   return async::run_on(home_.executor(), acquire_here(std::move(model), context));
 }
 
@@ -95,6 +95,14 @@ void ModelRouter::count(RequestEnd end) {
     counters_.ended(end);
   } else {
     home_.post([this, end = std::move(end)] { counters_.ended(end); });
+  }
+}
+
+void ModelRouter::tell(NoticePtr notice) {
+  if (home_.executor().running_in_this_thread()) {
+    hub_.tell(std::move(notice));
+  } else {
+    home_.post([this, notice = std::move(notice)]() mutable { hub_.tell(std::move(notice)); });
   }
 }
 

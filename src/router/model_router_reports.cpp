@@ -54,6 +54,7 @@ async::Task<Update> ModelRouter::next_update(std::optional<std::uint64_t> seen, 
   }
   update.number = hub_.begin();
   update.whole = report_now();
+  update.others = hub_.states();
   co_return update;
 }
 

@@ -90,7 +90,7 @@ class RandomTest : public RouterTest, public testing::WithParamInterface<int> {
     const auto name = any_model();
     // Few are copies of others: those that end processes are kept off.
     auto body = chance(10) ? std::string("{}") : std::to_string(++bodies_);
-    ForwardRequest request{model(name), "/v1/x", std::move(body), chance(50), RequestId("r")};
+    ForwardRequest request{model(name), protocol::Ask::completion, std::move(body), chance(50), RequestId("r")};
     Pending<http::Response> response(loop.executor(), forwarder->forward(std::move(request)));
     requests_.push_back({name, std::move(response), std::nullopt});
   }
@@ -104,15 +104,17 @@ class RandomTest : public RouterTest, public testing::WithParamInterface<int> {
     const auto& [name, request] = running[below(running.size())];
     switch (below(6)) {
       case 0:
-        return request->begin_stream();
+        return begin(*request);
       case 1:
-        return request->send(name);
+        return begin(*request), request->send(name);
       case 2:
         return request->break_off(), void(broken_.insert(request.get()));
       default:
-        request->send(name), request->end();
+        begin(*request), request->send(name), request->end();
     }
   }
+  // Answers that don't stream are JSON; only those are asked for again.
+  static void begin(backends::FakeRequest& request) { request.begin_stream(200, "application/json"); }
   void end_a_load() {
     for (const auto& fake : servers_in(backends::FakeServer::State::loading)) {
       if (chance(75)) return fake->finish_load();
@@ -202,6 +204,7 @@ class RandomTest : public RouterTest, public testing::WithParamInterface<int> {
       for (const auto& fake : backend.servers()) fake->let_stop();
       for (const auto& fake : servers_in(backends::FakeServer::State::loading)) fake->finish_load();
       for (const auto& [name, request] : running_requests()) {
+        begin(*request);
         request->send(name);
         request->end();
       }

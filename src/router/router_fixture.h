@@ -193,8 +193,11 @@ class RouterTest : public testing::Test {
 
   auto forward(const std::string& name, bool stream = false, std::string body = "{}",
                std::optional<Millis> ping_interval = {}) {
-    ForwardRequest request{model(name), "/v1/chat/completions", std::move(body),
-                           stream,      RequestId("req-1"),     ping_interval};
+    ForwardRequest request{.model = model(name),
+                           .body = std::move(body),
+                           .stream = stream,
+                           .id = RequestId("req-1"),
+                           .ping_interval = ping_interval};
     return run(forwarder->forward(std::move(request)));
   }
   Reader reader(Pending<http::Response>& response) {

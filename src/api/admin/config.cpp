@@ -1,13 +1,16 @@
 // The settings of the running server: GET /internal/config, GET /internal/config/defaults, POST /internal/set.
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "api/body_check.h"
 #include "api/rights.h"
 #include "api/routes.h"
 #include "config/errors.h"
 #include "config/flat_values.h"
+#include "dialects/error_teller.h"
 #include "json/value.h"
 #include "protocol/errors.h"
-#include "protocol/http_error.h"
 
 namespace corral::api {
 namespace {
@@ -71,31 +74,31 @@ Result<> check_rights(const http::Caller& caller, const config::SetValues& value
 }
 
 async::Task<http::Response> set(Context& context, http::Request request) {
-  const auto body = co_await request.body.read_all(context.max_body_bytes);
-  if (!body) co_return protocol::error_response(body.error());
+  const auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.max_body_bytes, kSmallBody));
+  if (!body) co_return dialects::error_response(body.error());
   const auto parsed = json::parse(*body);
-  if (!parsed) co_return protocol::error_response(parsed.error());
+  if (!parsed) co_return dialects::error_response(parsed.error());
   const auto* object = parsed->if_object();
   if (!object || object->empty()) {
     const Error error(make_error_code(protocol::errc::wrong_type),
                       "the body must be an object of settings and their new values; null takes one back");
-    co_return protocol::error_response(error);
+    co_return dialects::error_response(error);
   }
   const auto values = config::flat_values(*object);
-  if (!values) co_return protocol::error_response(values.error());
-  if (const auto may = check_rights(request.caller, *values); !may) co_return protocol::error_response(may.error());
+  if (!values) co_return dialects::error_response(values.error());
+  if (const auto may = check_rights(request.caller, *values); !may) co_return dialects::error_response(may.error());
   if (const auto args = values->find("llamacpp_args"); args != values->end() && args->second.is_string()) {
     // What is wrong with the flags themselves the settings say.
     config::LoadOptions named;
     named.llamacpp_args = std::string(args->second.get_string());
     if (context.files) {
       const auto allowed = co_await context.files->check(request.caller, named);
-      if (!allowed) co_return protocol::error_response(allowed.error());
+      if (!allowed) co_return dialects::error_response(allowed.error());
     }
   }
   LiveSettings& settings = *context.settings;
   const auto rows = settings.set(*values);
-  if (!rows) co_return protocol::error_response(rows.error());
+  if (!rows) co_return dialects::error_response(rows.error());
   const auto wanted = settings.wanted();
   json::Object updated, applies;
   for (const Option* option : *rows) {

@@ -8,6 +8,8 @@
 //   pin        a model was pinned or unpinned
 //   settings   limits changed
 //   shutdown   the last one
+//   others     what other parts of the program tell, under their names (router/event_source.h); a snapshot has a member
+//              of that name
 //
 // No more than max_event_readers at once: one costs little, but each change is written out for each of them.
 //
@@ -20,8 +22,8 @@
 #include "api/admin/health.h"
 #include "api/errors.h"
 #include "api/routes.h"
+#include "dialects/error_teller.h"
 #include "http/sse.h"
-#include "protocol/http_error.h"
 #include "residency/server_state.h"
 
 namespace corral::api {
@@ -55,7 +57,7 @@ class Places {
 struct EventWriter {
   json::Writer& out;
 
-  const char* operator()(const router::ServerMoved& moved) const {
+  std::string_view operator()(const router::ServerMoved& moved) const {
     out.field("model", moved.spec->name.value()).field("type", name_of(moved.spec->type));
     out.field("from", residency::name_of(moved.from)).field("status", residency::name_of(moved.to));
     if (moved.reason != residency::StopReason::none) out.field("reason", residency::name_of(moved.reason));
@@ -63,7 +65,7 @@ struct EventWriter {
     out.field("active_requests", moved.requests).field("pinned", moved.pinned);
     return "server";
   }
-  const char* operator()(const router::LoadMoved& moved) const {
+  std::string_view operator()(const router::LoadMoved& moved) const {
     out.field("model", moved.spec->name.value()).field("type", name_of(moved.spec->type));
     out.field("stage", name_of(moved.stage)).field("attempt", moved.attempt).field("progress", moved.progress);
     if (moved.stage == router::LoadStage::finished) out.field("load_duration_ms", moved.took.count());
@@ -71,19 +73,23 @@ struct EventWriter {
     if (moved.error) out.field("code", moved.error->code.message()).field("cause", moved.error->message);
     return "load";
   }
-  const char* operator()(const router::QueueMoved& moved) const {
+  std::string_view operator()(const router::QueueMoved& moved) const {
     write_queue(out, moved.queue);
     return "queue";
   }
-  const char* operator()(const router::PinMoved& moved) const {
+  std::string_view operator()(const router::PinMoved& moved) const {
     out.field("model", moved.model.value()).field("pinned", moved.pinned);
     return "pin";
   }
-  const char* operator()(const router::SettingsMoved& moved) const {
+  std::string_view operator()(const router::SettingsMoved& moved) const {
     write_limits(out, moved.settings.limits);
     return "settings";
   }
-  const char* operator()(const router::HouseCloses&) const { return "shutdown"; }
+  std::string_view operator()(const router::HouseCloses&) const { return "shutdown"; }
+  std::string_view operator()(const router::NoticePtr& notice) const {
+    notice->write(out);
+    return notice->name();
+  }
 };
 
 void append_snapshot(std::string& text, const Context& context, const router::Update& update) {
@@ -91,6 +97,11 @@ void append_snapshot(std::string& text, const Context& context, const router::Up
   json::Writer out(payload);
   out.begin_object().field("time", epoch_millis(context.timers.wall_now()));
   write_residency(out, *update.whole);
+  for (const auto& other : update.others) {
+    out.key(other->name()).begin_object();
+    other->write(out);
+    out.end_object();
+  }
   out.end_object();
   http::append_sse_event(text, update.number, "snapshot", payload);
 }
@@ -116,7 +127,7 @@ class EventFeed final : public http::BodySource {
     payload_.clear();
     json::Writer out(payload_);
     out.begin_object().field("time", epoch_millis(event.time));
-    const char* name = std::visit(EventWriter{out}, event.change);
+    const std::string_view name = std::visit(EventWriter{out}, event.change);
     out.end_object();
     http::append_sse_event(text_, event.number, name, payload_);
   }
@@ -161,7 +172,7 @@ async::Task<http::Response> events(Context& context, std::shared_ptr<Places> pla
   if (view != "changes" && view != "snapshots") {
     const Error error(make_error_code(errc::unknown_view), "'view' is 'changes' or 'snapshots', not '" + view + "'",
                       "view");
-    co_return protocol::error_response(error);
+    co_return dialects::error_response(error);
   }
   auto place = Places::take(places);
   if (!place) {
@@ -169,7 +180,7 @@ async::Task<http::Response> events(Context& context, std::shared_ptr<Places> pla
         make_error_code(errc::too_many_readers),
         fmt::format("all {} readers of events are taken; close one, or raise max_event_readers", places->limit()));
     error.retry_after = std::chrono::seconds(1);
-    co_return protocol::error_response(error);
+    co_return dialects::error_response(error);
   }
   if (view == "changes") co_return http::Response::event_stream(std::make_unique<EventFeed>(context, std::move(place)));
   co_return http::Response::event_stream(std::make_unique<SnapshotFeed>(context, std::move(place)));

@@ -2,8 +2,8 @@
 // DELETE /internal/keys/{id}. Only for an admin who has shown a key; the first one is made by `corral key create`.
 #include "api/load_body.h"
 #include "api/routes.h"
+#include "dialects/error_teller.h"
 #include "json/value.h"
-#include "protocol/http_error.h"
 
 namespace corral::api {
 namespace {
@@ -24,7 +24,7 @@ http::Response answer(const json::Object& body) { return http::Response::json(20
 
 async::Task<http::Response> list(KeyStore& store) {
   const auto keys = store.list();
-  if (!keys) co_return protocol::error_response(keys.error());
+  if (!keys) co_return dialects::error_response(keys.error());
   const auto uses = store.table()->uses();
   json::Array rows;
   for (const auto& key : keys->keys) {
@@ -38,16 +38,16 @@ async::Task<http::Response> list(KeyStore& store) {
 
 async::Task<http::Response> create(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, key_fields());
-  if (!peek) co_return protocol::error_response(peek.error());
+  if (!peek) co_return dialects::error_response(peek.error());
   const auto body = json::parse(peek->root().text());
-  if (!body) co_return protocol::error_response(body.error());
+  if (!body) co_return dialects::error_response(body.error());
   std::vector<std::string> names;
   for (const auto& name : json::find(*body, "scopes")->get_array()) names.emplace_back(name.get_string());
   const auto scopes = config::parse_scopes(names);
-  if (!scopes) co_return protocol::error_response(scopes.error());
+  if (!scopes) co_return dialects::error_response(scopes.error());
   const auto made =
       context.keys->create(std::string(json::text_or(*body, "name", "")), *scopes, context.timers.wall_now());
-  if (!made) co_return protocol::error_response(made.error());
+  if (!made) co_return dialects::error_response(made.error());
   auto row = config::to_json(made->key);
   row["key"] = made->text;
   co_return answer(row);
@@ -55,7 +55,7 @@ async::Task<http::Response> create(Context& context, http::Request request) {
 
 async::Task<http::Response> revoke(KeyStore& store, std::string id) {
   const auto revoked = store.revoke(id);
-  if (!revoked) co_return protocol::error_response(revoked.error());
+  if (!revoked) co_return dialects::error_response(revoked.error());
   co_return answer({{"status", "success"}, {"id", revoked->key.id}, {"keys_left", revoked->left}});
 }
 

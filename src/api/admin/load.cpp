@@ -6,6 +6,7 @@
 #include "api/routes.h"
 #include "async/beside.h"
 #include "backends/engine_protocol.h"
+#include "dialects/error_teller.h"
 #include "http/sse.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
@@ -134,7 +135,7 @@ async::Task<http::Response> load_streamed(Context& context, backends::ModelPtr m
   const bool done = co_await loading->wait(context.timers, kProgressInterval);
   if (done) {
     const auto result = loading->take();
-    if (!result) co_return protocol::error_response(result.error());
+    if (!result) co_return dialects::error_response(result.error());
     auto response = http::Response::event_stream(nullptr);
     const auto body = co_await loaded_body(context, model);
     response.body = http::Body(http::sse_event("complete", body));
@@ -150,21 +151,21 @@ bool flag(json::View body, std::string_view name) {
 
 async::Task<http::Response> load(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
-  if (!peek) co_return protocol::error_response(peek.error());
+  if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
   const auto spelling = check_members(body, load_fields());
-  if (!spelling) co_return protocol::error_response(spelling.error());
+  if (!spelling) co_return dialects::error_response(spelling.error());
   const auto model = co_await named_model(context, body);
-  if (!model) co_return protocol::error_response(model.error());
+  if (!model) co_return dialects::error_response(model.error());
   auto options = co_await allowed_wish_of(context, request.caller, body);
-  if (!options) co_return protocol::error_response(options.error());
+  if (!options) co_return dialects::error_response(options.error());
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
   auto task = cancellable(context, request.id, request.caller.key, *model, flag(body, "stream"),
                           context.router.load(*model, std::move(*options), pin, flag(body, "save_options")));
   if (flag(body, "stream")) co_return co_await load_streamed(context, *model, std::move(task));
   const auto loaded = co_await std::move(task);
-  if (!loaded) co_return protocol::error_response(loaded.error());
+  if (!loaded) co_return dialects::error_response(loaded.error());
   auto done = co_await loaded_body(context, *model);
   co_return http::Response::json(200, std::move(done));
 }
@@ -172,15 +173,15 @@ async::Task<http::Response> load(Context& context, http::Request request) {
 // What load with this body would take; nothing is loaded.
 async::Task<http::Response> estimate(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
-  if (!peek) co_return protocol::error_response(peek.error());
+  if (!peek) co_return dialects::error_response(peek.error());
   const auto spelling = check_members(peek->root(), load_fields());
-  if (!spelling) co_return protocol::error_response(spelling.error());
+  if (!spelling) co_return dialects::error_response(spelling.error());
   const auto model = co_await named_model(context, peek->root());
-  if (!model) co_return protocol::error_response(model.error());
+  if (!model) co_return dialects::error_response(model.error());
   auto options = co_await allowed_wish_of(context, request.caller, peek->root());
-  if (!options) co_return protocol::error_response(options.error());
+  if (!options) co_return dialects::error_response(options.error());
   const auto estimated = co_await context.router.estimate(*model, std::move(*options));
-  if (!estimated) co_return protocol::error_response(estimated.error());
+  if (!estimated) co_return dialects::error_response(estimated.error());
   std::string body;
   json::Writer out(body);
   out.begin_object().field("model_name", (*model)->name.value()).key("memory");
@@ -210,7 +211,7 @@ Result<> means_all(json::View body) {
 
 async::Task<http::Response> unload(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kUnloadFields>(), true);
-  if (!peek) co_return protocol::error_response(peek.error());
+  if (!peek) co_return dialects::error_response(peek.error());
   auto name = model_name(peek->root());
   std::string body;
   json::Writer out(body);
@@ -220,14 +221,14 @@ async::Task<http::Response> unload(Context& context, http::Request request) {
     // as.
     if (const auto known = context.models.find_known(name)) name = (*known)->name.value();
     const auto unloaded = co_await context.router.unload(ModelName(name));
-    if (!unloaded) co_return protocol::error_response(unloaded.error());
+    if (!unloaded) co_return dialects::error_response(unloaded.error());
     out.field("message", "Model unloaded successfully").field("model_name", name).end_object();
     co_return http::Response::json(200, std::move(body));
   }
   const auto all = means_all(peek->root());
-  if (!all) co_return protocol::error_response(all.error());
+  if (!all) co_return dialects::error_response(all.error());
   const auto unloaded = co_await context.router.unload_all();
-  if (!unloaded) co_return protocol::error_response(unloaded.error());
+  if (!unloaded) co_return dialects::error_response(unloaded.error());
   out.field("message", unloaded->draining.empty() ? "All models unloaded successfully"
                                                   : "Models that still answer requests unload when they are done");
   write_names(out, "unloaded", unloaded->unloaded);
@@ -238,15 +239,15 @@ async::Task<http::Response> unload(Context& context, http::Request request) {
 
 async::Task<http::Response> pin(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kPinFields>());
-  if (!peek) co_return protocol::error_response(peek.error());
+  if (!peek) co_return dialects::error_response(peek.error());
   auto name = model_name(peek->root());
-  if (name.empty()) co_return protocol::error_response(protocol::missing_model());
+  if (name.empty()) co_return dialects::error_response(protocol::missing_model());
   if (const auto known = context.models.find_known(name)) name = (*known)->name.value();
   const bool pinned = peek->root().find("pinned").as_bool();
   const auto done = co_await context.router.pin(ModelName(name), pinned);
   if (!done) {
     const auto known = co_await context.models.find(name);
-    auto response = protocol::error_response(known ? done.error() : known.error());
+    auto response = dialects::error_response(known ? done.error() : known.error());
     response.head.status = 400;  // not loaded is a bad request here, as clients of this endpoint expect
     co_return response;
   }
@@ -258,9 +259,9 @@ async::Task<http::Response> pin(Context& context, http::Request request) {
 
 async::Task<http::Response> simulate_pressure(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kPressureFields>());
-  if (!peek) co_return protocol::error_response(peek.error());
+  if (!peek) co_return dialects::error_response(peek.error());
   const auto done = co_await context.router.simulate_pressure(peek->root().find("pct").as_number());
-  if (!done) co_return protocol::error_response(done.error());
+  if (!done) co_return dialects::error_response(done.error());
   std::string body;
   json::Writer out(body);
   out.begin_object().field("status", "success");

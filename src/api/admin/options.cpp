@@ -3,9 +3,9 @@
 #include "api/routes.h"
 #include "config/default_options.h"
 #include "config/llama_args.h"
+#include "dialects/error_teller.h"
 #include "json/value.h"
 #include "protocol/errors.h"
-#include "protocol/http_error.h"
 
 namespace corral::api {
 namespace {
@@ -70,9 +70,9 @@ http::Response answer(const Context& context, const models::ModelInfo& model, co
 
 async::Task<http::Response> change(Context& context, std::string id, router::OptionChange wanted) {
   const auto model = co_await context.models.find(std::move(id));
-  if (!model) co_return protocol::error_response(model.error());
+  if (!model) co_return dialects::error_response(model.error());
   const auto report = co_await context.router.options(*model, std::move(wanted));
-  if (!report) co_return protocol::error_response(report.error());
+  if (!report) co_return dialects::error_response(report.error());
   co_return answer(context, **model, *report);
 }
 
@@ -104,12 +104,12 @@ Result<router::OptionChange> read_change(json::View body) {
 
 async::Task<http::Response> post(Context& context, http::Request request, std::string id) {
   const auto peek = co_await checked_body(context, request, option_fields());
-  if (!peek) co_return protocol::error_response(peek.error());
+  if (!peek) co_return dialects::error_response(peek.error());
   auto wanted = read_change(peek->root());
-  if (!wanted) co_return protocol::error_response(wanted.error());
+  if (!wanted) co_return dialects::error_response(wanted.error());
   if (context.files) {
     const auto allowed = co_await context.files->check(request.caller, wanted->wish.set);
-    if (!allowed) co_return protocol::error_response(allowed.error());
+    if (!allowed) co_return dialects::error_response(allowed.error());
   }
   co_return co_await change(context, std::move(id), std::move(*wanted));
 }

@@ -4,8 +4,8 @@
 #include "api/errors.h"
 #include "api/rights.h"
 #include "api/routes.h"
+#include "dialects/error_teller.h"
 #include "json/writer.h"
-#include "protocol/http_error.h"
 
 namespace corral::api {
 namespace {
@@ -42,7 +42,7 @@ async::Task<http::Response> cancel(Context& context, http::Caller caller, std::s
   if (found == 0) {
     const Error error(make_error_code(errc::request_not_found),
                       fmt::format("no request with the id '{}' is under way", id), "id");
-    co_return protocol::error_response(error);
+    co_return dialects::error_response(error);
   }
   std::string body;
   json::Writer out(body);

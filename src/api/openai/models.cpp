@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "api/routes.h"
+#include "dialects/error_teller.h"
 #include "json/writer.h"
-#include "protocol/http_error.h"
 #include "residency/server_state.h"
 
 namespace corral::api {
@@ -107,7 +107,7 @@ async::Task<http::Response> list(Context& context, http::Request request) {
 
 async::Task<http::Response> one(Context& context, std::string id) {
   const auto model = co_await context.models.find(std::move(id));
-  if (!model) co_return protocol::error_response(model.error());
+  if (!model) co_return dialects::error_response(model.error());
   const auto house = co_await look(context);
   const std::vector<backends::ModelPtr> all = {*model};
   const auto windows = co_await context.router.contexts(all);

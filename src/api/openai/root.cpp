@@ -1,12 +1,12 @@
 // Paths without a prefix: what llama-server has there, and that the server runs at all. Its inference endpoints are in
-// inference.cpp.
+// dialects/llama_server.cpp.
 #include <fmt/format.h>
 
 #include "api/admin/children.h"
 #include "api/loaded_model.h"
 #include "api/routes.h"
+#include "dialects/error_teller.h"
 #include "json/value.h"
-#include "protocol/http_error.h"
 #include "residency/errc.h"
 #include "router/errors.h"
 
@@ -37,17 +37,17 @@ async::Task<Result<ModelName>> asked_model(Context& context, std::string name) {
 // What the engine of a loaded model says of itself, as llama-server does.
 async::Task<http::Response> props(Context& context, http::Request request) {
   const auto name = co_await asked_model(context, http::query_value(request.head.query(), "model").value_or(""));
-  if (!name) co_return protocol::error_response(name.error());
+  if (!name) co_return dialects::error_response(name.error());
   const auto answer = co_await ask_child(context, *name, "/props", kPropsPatience);
   if (!answer) {
     const Error error(make_error_code(residency::errc::not_loaded), fmt::format("'{}' is not loaded", name->value()),
                       "model");
-    co_return protocol::error_response(error);
+    co_return dialects::error_response(error);
   }
   if (!answer->text) {
     const Error error(make_error_code(router::errc::backend_unreachable),
                       fmt::format("the engine of '{}' doesn't answer", name->value()));
-    co_return protocol::error_response(error);
+    co_return dialects::error_response(error);
   }
   co_return http::Response::json(200, *answer->text);
 }

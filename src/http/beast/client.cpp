@@ -55,7 +55,8 @@ struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
 
   async::Task<Result<Connected>> connect();
   async::Task<Result<Connected>> connect_now();
-  std::string request_text(const RequestHead& head, std::string_view body) const;
+  // `length`: of the body; none: it goes out in chunks.
+  std::string request_text(const RequestHead& head, std::optional<std::uint64_t> length) const;
   void give_back(Connected wire) {
     const auto now = MonoClock::now();
     while (!idle.empty() && (now - idle.front().since > kIdleLimit || idle.size() >= options.max_idle_connections)) {
@@ -82,11 +83,13 @@ namespace {
 // The body of an answer. Gives its connection back to the pool once read to the end; closes it otherwise.
 class ResponseBody final : public BodySource {
  public:
-  ResponseBody(std::shared_ptr<Client::Impl> client, Connected wire, std::unique_ptr<MessageReader<false>> reader)
+  ResponseBody(std::shared_ptr<Client::Impl> client, Connected wire, std::unique_ptr<MessageReader<false>> reader,
+               bool may_keep)
       : client_(std::move(client)),
         wire_(std::move(wire)),
         reader_(std::move(reader)),
-        length_(reader_->content_length()) {}
+        length_(reader_->content_length()),
+        may_keep_(may_keep) {}
 
   async::Task<Result<std::string_view>> read() override {
     if (!wire_) co_return std::string_view();
@@ -102,7 +105,7 @@ class ResponseBody final : public BodySource {
 
  private:
   void release() {
-    const bool reusable = reader_->keep_alive() && wire_->unread().empty();
+    const bool reusable = may_keep_ && reader_->keep_alive() && wire_->unread().empty();
     reader_.reset();
     if (reusable) client_->give_back(std::move(wire_));
     wire_.reset();
@@ -112,7 +115,45 @@ class ResponseBody final : public BodySource {
   Connected wire_;
   std::unique_ptr<MessageReader<false>> reader_;
   const std::optional<std::uint64_t> length_;
+  const bool may_keep_;
 };
+
+// The answer whose head was read. `sent`: the request went out whole, so that another one may follow it.
+Result<Response> response_of(std::shared_ptr<Client::Impl> client, Connected wire,
+                             std::unique_ptr<MessageReader<false>> reader, bool sent) {
+  if (reader->head().status == 100) return fail(errc::malformed, "an interim answer nobody asked for");
+  Response response;
+  response.head = std::move(reader->head());
+  if (reader->done()) {
+    const bool reusable = sent && reader->keep_alive() && wire->unread().empty();
+    reader.reset();
+    if (reusable) client->give_back(std::move(wire));
+  } else {
+    response.body = Body(std::make_unique<ResponseBody>(std::move(client), std::move(wire), std::move(reader), sent));
+  }
+  return response;
+}
+
+// True: all of it went out. False: the other side takes no more; it may have answered.
+async::Task<Result<bool>> send_all(Wire& wire, std::string head, BodySource& body, bool chunked) {
+  std::string lead = std::move(head);  // goes out in front of the next piece
+  while (true) {
+    const auto piece = co_await body.read();
+    if (!piece) co_return std::unexpected(piece.error());
+    const bool last = piece->empty();
+    if (chunked) fmt::format_to(std::back_inserter(lead), "{:x}\r\n", piece->size());
+    const std::string_view tail = chunked ? "\r\n" : "";
+    const std::array buffers = {asio::const_buffer(lead.data(), lead.size()),
+                                asio::const_buffer(piece->data(), piece->size()),
+                                asio::const_buffer(tail.data(), tail.size())};
+    const auto written = co_await wire.write(buffers);
+    if (!written) co_return false;
+    if (last) co_return true;
+    lead.clear();
+  }
+}
+
+async::Task<void> until_readable(Wire& wire) { co_await wire.socket().async_wait(Socket::wait_read, async::as_value); }
 
 }  // namespace
 
@@ -151,7 +192,7 @@ async::Task<Result<Connected>> Client::Impl::connect_now() {
   co_return fail(errc::connect_failed, fmt::format("can't connect to {}: {}", to_string(endpoint), failure.message()));
 }
 
-std::string Client::Impl::request_text(const RequestHead& head, std::string_view body) const {
+std::string Client::Impl::request_text(const RequestHead& head, std::optional<std::uint64_t> length) const {
   std::string text;
   text.reserve(512);
   text.append(head.method).append(" ").append(head.target).append(" HTTP/1.1\r\n");
@@ -164,8 +205,10 @@ std::string Client::Impl::request_text(const RequestHead& head, std::string_view
     if (is_hop_by_hop(name) || same_name(name, "Content-Length") || same_name(name, "Expect")) continue;
     text.append(name).append(": ").append(value).append("\r\n");
   }
-  if (!body.empty() || head.method == "POST" || head.method == "PUT") {
-    fmt::format_to(std::back_inserter(text), "Content-Length: {}\r\n", body.size());
+  if (!length) {
+    text.append("Transfer-Encoding: chunked\r\n");
+  } else if (*length > 0 || head.method == "POST" || head.method == "PUT") {
+    fmt::format_to(std::back_inserter(text), "Content-Length: {}\r\n", *length);
   }
   return text.append("\r\n");
 }
@@ -177,7 +220,7 @@ Client::~Client() = default;
 
 async::Task<Result<Response>> Client::send(const RequestHead& head, std::string_view body) {
   const auto impl = impl_;
-  const auto text = impl->request_text(head, body);
+  const auto text = impl->request_text(head, body.size());
   // Without any hurry: a model may think for long, and the caller sets deadlines.
   const ReadLimits limits{.header_bytes = impl->options.max_header_bytes};
   while (true) {
@@ -202,20 +245,27 @@ async::Task<Result<Response>> Client::send(const RequestHead& head, std::string_
       if (reused && !reader->started() && (unseen || is_idempotent(head.method))) continue;
       co_return std::unexpected(written ? answered.error() : written.error());
     }
-    if (reader->head().status == 100) {
-      co_return fail(errc::malformed, "an interim answer nobody asked for");
-    }
-    Response response;
-    response.head = std::move(reader->head());
-    if (reader->done()) {
-      const bool reusable = written && reader->keep_alive() && wire->unread().empty();
-      reader.reset();
-      if (reusable) impl->give_back(std::move(wire));
-    } else {
-      response.body = Body(std::make_unique<ResponseBody>(impl, std::move(wire), std::move(reader)));
-    }
-    co_return response;
+    co_return response_of(impl, std::move(wire), std::move(reader), written.has_value());
   }
+}
+
+async::Task<Result<Response>> Client::upload(const RequestHead& head, BodySource& body) {
+  const auto impl = impl_;
+  const auto length = body.length();
+  const auto text = impl->request_text(head, length);
+  auto connected = co_await impl->connect();
+  if (!connected) co_return std::unexpected(connected.error());
+  auto wire = std::move(*connected);
+  auto sending = send_all(*wire, text, body, !length);
+  auto answering = until_readable(*wire);
+  const auto sent = co_await async::race(std::move(sending), std::move(answering));
+  if (sent && !*sent) co_return std::unexpected(sent->error());
+  const ReadLimits limits{.header_bytes = impl->options.max_header_bytes};
+  auto reader = std::make_unique<MessageReader<false>>(*wire, limits);
+  const auto answered = co_await reader->read_head();
+  if (!answered) co_return std::unexpected(answered.error());
+  const bool complete = sent && **sent;
+  co_return response_of(impl, std::move(wire), std::move(reader), complete);
 }
 
 }  // namespace corral::http

@@ -1,0 +1,17 @@
+// How endpoints read bodies that are canonical already: they are looked through and stay as they are.
+#pragma once
+
+#include <utility>
+
+#include "dialects/dialect.h"
+
+namespace corral::dialects {
+
+template <const protocol::FieldTable& (*Fields)()>
+Result<Canonical> checked(std::string body) {
+  auto about = protocol::check(body, Fields());
+  if (!about) return std::unexpected(std::move(about.error()));
+  return Canonical{std::move(body), std::move(*about)};
+}
+
+}  // namespace corral::dialects

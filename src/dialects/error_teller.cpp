@@ -1,0 +1,38 @@
+#include "dialects/error_teller.h"
+
+#include "dialects/paths.h"
+
+namespace corral::dialects {
+
+using protocol::Style;
+
+http::Response error_response(const Error& error) {
+  auto answer = protocol::error_answer(error);
+  auto response = http::Response::json(answer.status, std::move(answer.body));
+  if (answer.retry_after) response.head.headers.add("Retry-After", std::to_string(answer.retry_after->count()));
+  response.failure = std::make_shared<const Error>(error);
+  return response;
+}
+
+http::Response path_error(const http::Request& request, unsigned status) {
+  return error_response(protocol::path_error(request.head.method, request.head.path(), status));
+}
+
+http::Response retold(http::Response answer, Style style) {
+  // A stream says what is wrong in its own way.
+  if (style == Style::openai || answer.head.status < 400 || answer.body.streaming()) return answer;
+  const auto error =
+      answer.failure ? *answer.failure : protocol::parse_error_body(answer.head.status, answer.body.text());
+  answer.body = http::Body(protocol::error_body(error, style));
+  answer.head.headers.set("Content-Type", "application/json");
+  return answer;
+}
+
+async::Task<http::Response> ErrorTeller::handle(http::Request request) {
+  const auto style = style_of_path(request.head.path());
+  auto answering = inside_.handle(std::move(request));
+  if (style == Style::openai) co_return co_await std::move(answering);
+  co_return retold(co_await std::move(answering), style);
+}
+
+}  // namespace corral::dialects

@@ -1,0 +1,33 @@
+// Errors as HTTP answers. Whoever refuses a request says why as an Error and knows nothing of dialects: it is told in
+// OpenAI's shape, and ErrorTeller, in front of everything, tells it again where the path belongs to another API.
+//
+// Safe on every thread.
+#pragma once
+
+#include "base/error.h"
+#include "http/handler.h"
+#include "protocol/http_error.h"
+
+namespace corral::dialects {
+
+// Status, body and Retry-After in OpenAI's shape; keeps the error (Response::failure).
+http::Response error_response(const Error& error);
+
+// For RouteTable: 404 and 405 for paths.
+http::Response path_error(const http::Request& request, unsigned status);
+
+// The same answer, if it says no, in another style. An error that came from behind us as text is read first.
+// Everything but the body stays.
+http::Response retold(http::Response answer, protocol::Style style);
+
+// A filter in front of all handlers: errors in the style of the path that was asked for.
+class ErrorTeller final : public http::Handler {
+ public:
+  explicit ErrorTeller(http::Handler& inside) : inside_(inside) {}
+  async::Task<http::Response> handle(http::Request request) override;
+
+ private:
+  http::Handler& inside_;
+};
+
+}  // namespace corral::dialects

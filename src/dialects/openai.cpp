@@ -1,0 +1,27 @@
+// OpenAI's endpoints, and those of its neighbours that speak the same way (Jina's and Cohere's rerank).
+#include <array>
+
+#include "dialects/checked.h"
+
+namespace corral::dialects {
+namespace {
+
+using protocol::Ask;
+
+constexpr auto kEndpoints = std::to_array<Endpoint>({
+    {"chat/completions", Ask::chat, checked<protocol::chat_fields>, true},
+    {"completions", Ask::completion, checked<protocol::completion_fields>, true},
+    {"embeddings", Ask::embedding, checked<protocol::embedding_fields>},
+    {"rerank", Ask::rerank, checked<protocol::rerank_fields>},
+    {"reranking", Ask::rerank, checked<protocol::rerank_fields>},
+    {"reranker", Ask::rerank, checked<protocol::rerank_fields>},
+});
+
+}  // namespace
+
+const Dialect& openai() {
+  static constexpr Dialect dialect{"openai", kEndpoints};
+  return dialect;
+}
+
+}  // namespace corral::dialects
