@@ -1,6 +1,7 @@
 #include "engine/cell_count.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace corral::engine {
 
@@ -54,6 +55,35 @@ void CellCount::share(std::int32_t from, std::int32_t to, std::uint32_t length) 
     enter(parts.back());
     length -= parts.back().cells;
   }
+}
+
+std::uint32_t CellCount::used_by(std::span<const std::int32_t> sequences) const {
+  std::unordered_map<const Run*, std::uint32_t> most;
+  std::uint32_t used = 0;
+  for (const std::int32_t sequence : sequences) {
+    const auto found = sequences_.find(sequence);
+    if (found == sequences_.end()) continue;
+    for (const Part& part : found->second) {
+      std::uint32_t& known = most[part.run.get()];
+      used += std::max(known, part.cells) - known;
+      known = std::max(known, part.cells);
+    }
+  }
+  return used;
+}
+
+std::uint32_t CellCount::own(std::int32_t sequence) const {
+  const auto found = sequences_.find(sequence);
+  if (found == sequences_.end()) return 0;
+  std::uint32_t own = 0;
+  for (const Part& part : found->second) {
+    const auto& users = part.run->users;
+    const auto most = users.rbegin();
+    if (most->first != part.cells || most->second > 1) continue;
+    const auto next = std::next(most);
+    own += part.cells - (next == users.rend() ? 0 : next->first);
+  }
+  return own;
 }
 
 }  // namespace corral::engine

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +19,10 @@ class CellCount {
   void share(std::int32_t from, std::int32_t to, std::uint32_t length);
 
   std::uint32_t used() const { return used_; }
+  // Of these sequences together.
+  std::uint32_t used_by(std::span<const std::int32_t> sequences) const;
+  // That are free when this one lets go.
+  std::uint32_t own(std::int32_t sequence) const;
 
  private:
   // Cells that were computed one after another by one sequence. Whoever shares them has them from the first one on, so

@@ -1,6 +1,7 @@
 #include "engine/cell_count.h"
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <set>
 #include <vector>
@@ -49,6 +50,13 @@ TEST(CellCount, EqualsCountingThem) {
       std::set<int> taken;
       for (const auto& sequence : sequences) taken.insert(sequence.begin(), sequence.end());
       ASSERT_EQ(cells.used(), taken.size()) << "life " << life << ", step " << step;
+      std::set<int> both(own.begin(), own.end()), rest;
+      both.insert(other.begin(), other.end());
+      ASSERT_EQ(cells.used_by(std::array{a, b, b}), both.size());
+      for (std::size_t i = 0; i < sequences.size(); ++i) {
+        if (i != static_cast<std::size_t>(a)) rest.insert(sequences[i].begin(), sequences[i].end());
+      }
+      ASSERT_EQ(cells.own(a), taken.size() - rest.size());
     }
   }
 }

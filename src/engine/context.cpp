@@ -58,7 +58,8 @@ Context::Context(std::shared_ptr<const Model> model, llama_context* handle, KvSh
       // ones below can be saved, so the first is kept free for that. A recurrent state and a split cache have exactly
       // n_seq_max sequences, and sliding windows cells for as many.
       spare_ids_(model_->facts().kind == ModelKind::generative && rules_.many_ids && shape.unified()),
-      sequence_ids_(spare_ids_ ? kMaxSequences - 1 : params.n_seq_max) {}
+      sequence_ids_(spare_ids_ ? kMaxSequences - 1 : params.n_seq_max),
+      counts_cells_(!llama_model_is_recurrent(model_->handle())) {}
 
 DecodeStatus Context::decode(const Batch& batch) {
   if (batch.size() == 0) return DecodeStatus::ok;

@@ -33,6 +33,13 @@ class Context final : public KvMemory {
   std::uint32_t n_ctx() const override { return llama_n_ctx(handle_.get()); }
   std::uint32_t n_batch() const override { return llama_n_batch(handle_.get()); }
   std::uint32_t free_cells() const override { return n_ctx() - std::min(n_ctx(), cells_.used()); }
+  bool counts_cells() const override { return counts_cells_; }
+  std::uint32_t cells_of(std::span<const std::int32_t> sequences) const override {
+    return shape_.unified() ? cells_.used_by(sequences) : KvMemory::cells_of(sequences);
+  }
+  std::uint32_t own_cells(std::int32_t sequence) const override {
+    return shape_.unified() ? cells_.own(sequence) : KvMemory::own_cells(sequence);
+  }
   std::int32_t first_sequence() const override { return spare_ids_ ? 1 : 0; }
   std::uint32_t sequence_ids() const override { return sequence_ids_; }
 
@@ -63,6 +70,7 @@ class Context final : public KvMemory {
   const bool narrow_;     // layers with a window have cells for what the sequences see only
   const bool spare_ids_;  // more ids than may run at a time; the first is where a sequence goes to be saved
   const std::uint32_t sequence_ids_;
+  const bool counts_cells_;
   CellCount cells_;  // of a pool
 };
 

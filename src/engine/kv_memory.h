@@ -46,6 +46,16 @@ class KvMemory {
   virtual std::uint32_t n_batch() const = 0;
   // Cells of a pool that no sequence has; in parts, see cells_per_sequence().
   virtual std::uint32_t free_cells() const = 0;
+  // False: a sequence takes the same however long it is (a recurrent state), and free_cells() means nothing.
+  virtual bool counts_cells() const { return true; }
+  // Cells that these sequences have, shared ones once; and those that nobody but this one has, so that they are free
+  // when it is cleared. Here: of a memory that shares none.
+  virtual std::uint32_t cells_of(std::span<const std::int32_t> sequences) const {
+    std::uint32_t cells = 0;
+    for (const std::int32_t sequence : sequences) cells += length(sequence);
+    return cells;
+  }
+  virtual std::uint32_t own_cells(std::int32_t sequence) const { return length(sequence); }
   // Sequence ids that may be used: first_sequence() .. first_sequence() + sequence_ids() - 1.
   virtual std::int32_t first_sequence() const = 0;
   virtual std::uint32_t sequence_ids() const = 0;

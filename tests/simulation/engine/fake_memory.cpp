@@ -218,6 +218,24 @@ bool FakeMemory::share(std::int32_t from, std::int32_t to, std::uint32_t shared)
   return true;
 }
 
+std::uint32_t FakeMemory::cells_of(std::span<const std::int32_t> sequences) const {
+  const test::Watched spared(false);
+  std::unordered_set<const Cell*> cells;
+  for (const std::int32_t sequence : sequences) {
+    const auto found = sequences_.find(sequence);
+    if (found == sequences_.end()) continue;
+    for (const auto& cell : found->second) cells.insert(cell.get());
+  }
+  return static_cast<std::uint32_t>(cells.size());
+}
+
+std::uint32_t FakeMemory::own_cells(std::int32_t sequence) const {
+  const auto found = sequences_.find(sequence);
+  if (found == sequences_.end()) return 0;
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(found->second, [](const auto& cell) { return cell->users == 1; }));
+}
+
 std::vector<std::uint8_t> FakeMemory::save(std::int32_t sequence) {
   const test::Watched spared(false);
   std::vector<std::uint8_t> bytes;

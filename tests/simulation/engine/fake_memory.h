@@ -80,6 +80,8 @@ class FakeMemory final : public KvMemory {
   std::vector<std::uint8_t> save(std::int32_t sequence) override;
   bool restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) override;
 
+  std::uint32_t cells_of(std::span<const std::int32_t> sequences) const override;
+  std::uint32_t own_cells(std::int32_t sequence) const override;
   std::uint32_t free_cells() const override { return options_.cells - std::min(options_.cells, used_); }
 
  private:
