@@ -14,7 +14,9 @@ LoadOptions growing(const char* model, std::uint32_t first) {
 }
 
 class Growth : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Models, Growth, ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-mamba"),
+INSTANTIATE_TEST_SUITE_P(Models, Growth,
+                         ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-mamba", "tiny-jamba", "tiny-gemma3",
+                                           "tiny-gpt-oss"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');
@@ -57,6 +59,26 @@ TEST_P(Growth, ADownsizeGivesAllOfItBack) {
   EXPECT_EQ(again.finish.reason, StopReason::length);
   EXPECT_GE(again.finish.usage.cached_tokens, 704u) << "it was parked, and put back into the larger pool";
   EXPECT_EQ(engine->stats().total().kv_cells, 1024u);
+}
+
+// The windows of a session, or its state, move into the larger pool with it, while others run and idle ones wait.
+TEST_P(Growth, WhoRunsBesideGoesOnWithWhatItHas) {
+  const auto engine = load(growing(GetParam(), 512));
+  const Reference reference(GetParam());
+  const std::vector<Token> idle_prompt = some_tokens(100, 5);
+  const SessionId idle = session_with(*engine, idle_prompt);
+  const Answer before = generate(*engine, idle, endless(20));
+  const std::vector<Token> short_prompt = some_tokens(60, 6), long_prompt = some_tokens(600, 7);
+  auto runs = *engine->generate_stream(session_with(*engine, short_prompt), endless(200));
+  Answer beside;
+  beside.tokens = runs.next()->tokens;
+  const Answer grown = generate(*engine, session_with(*engine, long_prompt), endless(20));
+  EXPECT_TRUE(reference.is_greedy(long_prompt, grown.tokens, true));
+  EXPECT_TRUE(reference.is_greedy(short_prompt, drain(runs, std::move(beside)).tokens, true));
+  const Answer after = generate(*engine, idle, endless(20));
+  EXPECT_TRUE(reference.is_greedy(idle_prompt + before.tokens, after.tokens, true));
+  EXPECT_GE(after.finish.usage.cached_tokens, 118u);
+  EXPECT_EQ(engine->stats().total().growths, 1u);
 }
 
 TEST(Growing, SessionsThatTogetherNeedMoreGetItBeforeAnybodyIsPutBack) {
