@@ -1,21 +1,8 @@
 // Long prompts in the lane, and what goes on beside them: a lane that works when it is told to.
-#include <gtest/gtest.h>
-
-#include "engine/cpu_costs.h"
-#include "engine/worker_core.h"
-#include "simulation/engine/fake_memory.h"
-#include "simulation/engine/fake_parts.h"
+#include "simulation/engine/held_core.h"
 
 namespace corral::engine::simulation {
 namespace {
-
-// An answer ends with its length only.
-class Tokens final : public TokenTable {
- public:
-  std::uint32_t size() const override { return kVocabulary; }
-  void append_piece(Token token, bool, std::string& to) const override { to.push_back(static_cast<char>('A' + token)); }
-  bool ends_generation(Token) const override { return false; }
-};
 
 class HeldLane final : public PrefillLane {
  public:
@@ -40,29 +27,9 @@ class HeldLane final : public PrefillLane {
   const std::atomic<std::int32_t> n_threads_ = 1;
 };
 
-std::vector<Token> some(std::uint32_t count, std::uint32_t from) {
-  std::vector<Token> tokens;
-  for (std::uint32_t i = 0; i < count; ++i)
-    tokens.push_back(static_cast<Token>(next_hash(from * 1000 + i, 7) % kVocabulary));
-  return tokens;
-}
-
-struct Chat {
-  std::shared_ptr<SessionShared> shared;
-  std::vector<Token> history = {};
-  StreamHandle stream = {};
-  std::vector<Token> said = {};
-  std::vector<PromptProgress> progress = {};
-  std::optional<Finish> finish = {};
-};
-
-class LaneInCore : public ::testing::Test {
+class LaneInCore : public HeldCore {
  protected:
-  void start(WorkerOptions options = {}, CpuCostOptions costs = {}) {
-    options.max_sequences = 8;
-    options.prefix_cache_tokens = 512;
-    options.threads = {4, 4};
-    options.lane_tokens = 60;
+  void fit(WorkerCore::Parts& parts) override {
     auto lane = std::make_unique<HeldLane>(
         [this](std::uint32_t tokens, const std::atomic<bool>&) -> Result<std::unique_ptr<KvMemory>> {
           FakeMemoryOptions one = memory_;
@@ -71,96 +38,13 @@ class LaneInCore : public ::testing::Test {
         },
         box_);
     lane_ = lane.get();
-    const KvMaker make = [this](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
-      return std::make_unique<FakeMemory>(memory_, shape, fate_);
-    };
-    core_ = std::make_unique<WorkerCore>(WorkerCore::Parts{.tokens = tokens_,
-                                                           .memory = *make({}),
-                                                           .make = make,
-                                                           .box = box_,
-                                                           .store = store_,
-                                                           .costs = std::make_unique<CpuCosts>(costs),
-                                                           .drafter = nullptr,
-                                                           .lane = std::move(lane),
-                                                           .clock = [this] { return now_ += Millis{1}; }},
-                                         options);
+    parts.lane = std::move(lane);
   }
-  // Everybody has said what the fake model says.
-  void TearDown() override {
-    for (std::uint32_t i = 0; i < 1000; ++i) {
-      if (lane_->busy()) lane_->work();
-      rounds(1);
-    }
-    for (const auto& chat : chats_) {
-      read(*chat);
-      EXPECT_TRUE(chat->finish) << chat->shared->id.value();
-    }
-    EXPECT_EQ(fate_->violation, "");
+  void work() override {
+    if (lane_->busy()) lane_->work();
   }
 
-  Chat& chat(std::vector<Token> prompt, std::uint32_t most) {
-    Chat& chat = *chats_.emplace_back(std::make_unique<Chat>());
-    chat.shared = std::make_shared<SessionShared>(SessionId(chats_.size()), 400);
-    box_->post(CreateSession{chat.shared, true});
-    go_on(chat, std::move(prompt), most);
-    return chat;
-  }
-  void go_on(Chat& chat, std::vector<Token> prompt, std::uint32_t most) {
-    chat.history.insert(chat.history.end(), prompt.begin(), prompt.end());
-    chat.said.clear();
-    chat.progress.clear();
-    chat.finish.reset();
-    box_->post(AppendTokens{chat.shared->id, std::move(prompt)});
-    auto stream = std::make_shared<StreamState>(
-        0, StreamState::Owner{.drained = [] {},
-                              .cancelled = [box = box_, id = chat.shared->id] { box->post(CancelGeneration{id}); }});
-    chat.stream = StreamHandle(stream);
-    Generation generation;
-    generation.stream = std::move(stream);
-    generation.ticket = *in_flight_.enter();
-    generation.sampler = std::make_unique<FakePicker>();
-    generation.max_new_tokens = most;
-    generation.report_prompt = true;
-    generation.posted = now_;
-    ++chat.shared->generations;
-    box_->post(StartGeneration{chat.shared->id, std::move(generation)});
-  }
-  void rounds(std::uint32_t count) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      core_->take_commands(false);
-      core_->round();
-    }
-  }
-  void read(Chat& chat) {
-    while (auto chunk = chat.stream.try_next()) {
-      chat.progress.insert(chat.progress.end(), chunk->prompt.begin(), chunk->prompt.end());
-      for (const Token token : chunk->tokens) {
-        std::uint64_t hash = kEmptyHash;
-        for (const Token before : chat.history) hash = next_hash(hash, before);
-        EXPECT_EQ(token, answer_to(hash, kVocabulary));
-        chat.history.push_back(token);
-        chat.said.push_back(token);
-      }
-      if (chunk->finish) chat.finish = std::move(chunk->finish);
-    }
-  }
-  bool is_through(Chat& chat) {
-    read(chat);
-    return chat.finish.has_value();
-  }
-
-  FakeMemoryOptions memory_ = {
-      .cells = 1024, .batch = 32, .most_running = 8, .vocabulary = kVocabulary, .divisible = true};
-  const Tokens tokens_;
-  const std::shared_ptr<Fate> fate_ = std::make_shared<Fate>();
-  const std::shared_ptr<CommandBox> box_ = std::make_shared<CommandBox>();
-  const std::shared_ptr<ParkedStore> store_ = std::make_shared<ParkedStore>(ParkedStoreOptions{
-      .memory_bytes = 1 << 20, .whole_only = false, .folder = {}, .fingerprint = {}, .folder_bytes = 0});
-  InFlight in_flight_;
-  MonoTime now_{};
-  std::unique_ptr<WorkerCore> core_;
   HeldLane* lane_ = nullptr;  // the core's
-  std::vector<std::unique_ptr<Chat>> chats_;
 };
 
 TEST_F(LaneInCore, EachPassTellsHowFarThePromptIs) {
