@@ -13,6 +13,16 @@ std::uint64_t memory_bytes(const Parked& parked) { return parked.bytes.size() + 
 
 }  // namespace
 
+ParkedStore::~ParkedStore() {
+  const std::scoped_lock lock(alive_->mutex);
+  alive_->store = nullptr;
+}
+
+void ParkedStore::when_read(std::move_only_function<void()> call) {
+  const std::scoped_lock lock(mutex_);
+  when_read_.push_back(std::move(call));
+}
+
 template <typename Call>
 auto ParkedStore::guarded(Call call) {
   const std::scoped_lock lock(mutex_);
@@ -33,7 +43,7 @@ void ParkedStore::forget_all() noexcept {
 bool ParkedStore::put(Parked parked) {
   if (parked.tokens.empty() || memory_bytes(parked) > options_.memory_bytes) return false;
   auto shared = std::make_shared<const Parked>(std::move(parked));
-  Freed freed;
+  Freed freed(options_.chores);
   return guarded([&] {
     if (const auto id = admit(shared->tokens, now(), freed)) {
       if (Entry& entry = entries_.at(*id); entry.parked == nullptr) remember(entry, std::move(shared), freed);
@@ -45,7 +55,7 @@ bool ParkedStore::put(Parked parked) {
 std::optional<ParkedStore::Id> ParkedStore::put_own(Parked parked, Id former) {
   if (parked.tokens.empty() || memory_bytes(parked) > options_.memory_bytes) return std::nullopt;
   auto shared = std::make_shared<const Parked>(std::move(parked));
-  Freed freed;
+  Freed freed(options_.chores);
   return guarded([&]() -> std::optional<Id> {
     if (const auto found = entries_.find(former); found != entries_.end()) {
       const auto& kept = found->second.parked->tokens;
@@ -107,15 +117,87 @@ std::optional<ParkedStore::Hit> ParkedStore::best(std::span<const Token> wanted,
       }
       file = entry.file;
     }
-    Result<Parked> read = read_parked(file, options_.fingerprint);
-    std::error_code ignored;
-    if (read) {
-      std::filesystem::last_write_time(file, Time::clock::now(), ignored);
-    } else if (read.error().code == errc::park_damaged) {
-      std::filesystem::remove(file, ignored);
-    }
-    if (auto hit = take_over(match, std::move(read), wanted)) return hit;
+    if (auto hit = take_over(match, read(file), wanted)) return hit;
   }
+}
+
+ParkedStore::Found ParkedStore::find(std::span<const Token> wanted, std::uint32_t least, bool may_read) {
+  if (!options_.chores) return {.hit = best(wanted, least)};
+  return guarded([&]() -> Found {
+    while (const auto match = choose(wanted, std::max(least, 1u), may_read)) {
+      Entry& entry = entries_.at(match->owner);
+      entry.used = now();
+      if (entry.parked != nullptr) {
+        ++counts_.hits;
+        return {.hit = Hit{match->owner, match->length, entry.parked}};
+      }
+      if (entry.reading) return {.hit = std::nullopt, .coming = true};
+      if (entry.file_bytes > options_.memory_bytes) {
+        file_gone(match->owner);
+      } else if (begin_reading(match->owner)) {
+        return {.hit = std::nullopt, .coming = true, .begun = true};
+      } else {
+        may_read = false;  // what is in memory must do
+      }
+    }
+    ++counts_.misses;
+    return {};
+  });
+}
+
+Result<Parked> ParkedStore::read(const std::filesystem::path& file) const {
+  Result<Parked> parked = read_parked(file, options_.fingerprint);
+  std::error_code ignored;
+  if (parked) {
+    std::filesystem::last_write_time(file, Time::clock::now(), ignored);
+  } else if (parked.error().code == errc::park_damaged) {
+    std::filesystem::remove(file, ignored);
+  }
+  return parked;
+}
+
+bool ParkedStore::begin_reading(Id id) {
+  Entry& entry = entries_.at(id);
+  entry.reading = options_.chores->run([alive = alive_, id, file = entry.file] {
+    const std::scoped_lock using_it(alive->mutex);
+    if (alive->store != nullptr) alive->store->read_aside(id, file);
+  });
+  return entry.reading;
+}
+
+// Without memory for it nothing has come: whoever waits asks again, or computes.
+void ParkedStore::read_aside(Id id, const std::filesystem::path& file) {
+  try {
+    take_in(id, read(file));
+  } catch (...) {
+    end_reading(id);
+    throw;
+  }
+  end_reading(id);
+}
+
+void ParkedStore::end_reading(Id id) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = entries_.find(id); found != entries_.end()) found->second.reading = false;
+  for (auto& call : when_read_) call();
+}
+
+// A file has been read by a chore, or couldn't be: then its entry is forgotten.
+void ParkedStore::take_in(Id id, Result<Parked> read) {
+  Freed freed;
+  guarded([&] {
+    const auto found = entries_.find(id);
+    if (found == entries_.end() || found->second.parked != nullptr) return;
+    // Another process may have put other tokens with the same hash there.
+    bool same = false;
+    if (read && index_.length(id) == read->tokens.size()) {
+      index_.visit(read->tokens, static_cast<std::uint32_t>(read->tokens.size()),
+                   [&](const RadixIndex::Match& match) { return same = match.owner == id; });
+    }
+    if (!same || memory_bytes(*read) > options_.memory_bytes) return file_gone(id);
+    ++counts_.loads;
+    remember(found->second, std::make_shared<const Parked>(std::move(*read)), freed);
+  });
 }
 
 // The entry that was chosen has been read, or couldn't be: then it is forgotten.
@@ -139,16 +221,10 @@ std::optional<ParkedStore::Hit> ParkedStore::take_over(const RadixIndex::Match& 
 }
 
 void ParkedStore::erase(Id id) {
-  std::filesystem::path file;
-  Freed freed;
+  Freed freed(options_.chores);
   guarded([&] {
-    const auto found = entries_.find(id);
-    if (found == entries_.end()) return;
-    file = std::exchange(found->second.file, {});
-    drop(id, freed);
+    if (entries_.contains(id)) drop(id, freed);
   });
-  std::error_code ignored;
-  if (!file.empty()) std::filesystem::remove(file, ignored);
 }
 
 ParkedStats ParkedStore::stats() const {
@@ -164,15 +240,17 @@ ParkedStats ParkedStore::stats() const {
   return stats;
 }
 
-std::optional<RadixIndex::Match> ParkedStore::choose(std::span<const Token> wanted, std::uint32_t least) const {
+std::optional<RadixIndex::Match> ParkedStore::choose(std::span<const Token> wanted, std::uint32_t least,
+                                                     bool in_files) const {
   std::optional<RadixIndex::Match> chosen;
   // Among those that match equally far: what is in memory, then what is short, since all of its bytes are restored.
   std::tuple<bool, std::uint32_t> cost;
   index_.visit(wanted, least, [&](const RadixIndex::Match& match) {
     if (chosen && match.length < chosen->length) return true;
     const std::uint32_t length = *index_.length(match.owner);
-    if (options_.whole_only && length != match.length) return false;
-    const std::tuple this_cost(entries_.at(match.owner).parked == nullptr, length);
+    const bool in_memory = entries_.at(match.owner).parked != nullptr;
+    if ((options_.whole_only && length != match.length) || (!in_memory && !in_files)) return false;
+    const std::tuple this_cost(!in_memory, length);
     if (!chosen || this_cost < cost) {
       chosen = match;
       cost = this_cost;
@@ -230,7 +308,7 @@ void ParkedStore::remember(Entry& entry, std::shared_ptr<const Parked> parked, F
 void ParkedStore::release(Entry& entry, Freed& freed) {
   if (entry.parked == nullptr) return;
   memory_ -= memory_bytes(*entry.parked);
-  freed.push_back(std::move(entry.parked));
+  freed.parked.push_back(std::move(entry.parked));
 }
 
 void ParkedStore::drop(Id id, Freed& freed) {

@@ -2,6 +2,7 @@
 
 #include <random>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 
@@ -303,11 +304,12 @@ TEST_F(ParkedStoreFolderTest, AnEvictedEntryStaysOnDisk) {
   EXPECT_FALSE(store.best(Tokens{2, 2}, 1));
 }
 
-TEST_F(ParkedStoreFolderTest, ErasingRemovesTheFileToo) {
+TEST_F(ParkedStoreFolderTest, WhatIsErasedLosesItsFileWithTheNextSave) {
   save({{1, 2}});
   ParkedStore store(options());
   ASSERT_TRUE(store.open());
   store.erase(store.best(Tokens{1, 2}, 1)->id);
+  EXPECT_EQ(store.save()->removed, 1u);
   EXPECT_TRUE(files().empty());
 }
 
