@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/chores.h"
 #include "engine/context.h"
 #include "engine/inference_engine.h"
 #include "engine/placement.h"
@@ -31,8 +32,9 @@ class InferenceEngine::Impl {
     if (found == sessions.end()) return std::unexpected(session_not_found(session));
     return found->second;
   }
-  // A worker's memory; also from its thread, behind a downsize.
-  Result<std::unique_ptr<Context>> make_context(const std::atomic<bool>& abort, KvShape shape);
+  // A worker's memory, or why there is none. Takes a dry run then.
+  Result<std::unique_ptr<Context>> make_context(const std::atomic<bool>& abort);
+  Error explain(const Error& error, KvShape shape) const;
   // While loading.
   Result<> add_worker();
   Result<> load_draft();
@@ -54,8 +56,10 @@ class InferenceEngine::Impl {
   // Constant after load.
   LoadOptions options;
   std::shared_ptr<Model> model;
-  std::shared_ptr<Model> draft_model;                   // guesses what the other will say; nullptr: none
-  const std::atomic<bool> go_on = false;                // the abort flag of what is short enough to be waited for
+  std::shared_ptr<Model> draft_model;     // guesses what the other will say; nullptr: none
+  const std::atomic<bool> go_on = false;  // the abort flag of what is short enough to be waited for
+  // What the threads of workers don't wait for. Goes behind those that use it, and before what it uses.
+  std::shared_ptr<Chores> chores = std::make_shared<ChoreThread>();
   std::shared_ptr<ParkedStore> store;                   // nullptr: nothing is parked
   std::vector<std::unique_ptr<Worker>> workers;         // of a generative model
   std::vector<std::unique_ptr<PoolingWorker>> poolers;  // of an embedding model or a reranker

@@ -68,13 +68,15 @@ std::string fingerprint(const LoadOptions& options, const Model& model) {
   return text + " " + model.facts().adapters;
 }
 
-std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model& model) {
+std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model& model,
+                                        std::shared_ptr<Chores> chores) {
   if (options.park_bytes == 0 || options.prefix_cache_tokens == 0) return nullptr;
   auto store = std::make_shared<ParkedStore>(ParkedStoreOptions{.memory_bytes = options.park_bytes,
                                                                 .whole_only = model.memory_rules().parks_whole,
                                                                 .folder = options.park_dir,
                                                                 .fingerprint = fingerprint(options, model),
-                                                                .folder_bytes = options.park_disk_bytes});
+                                                                .folder_bytes = options.park_disk_bytes,
+                                                                .chores = std::move(chores)});
   if (const auto opened = store->open(); !opened) log::warning("engine", "{}", opened.error().message);
   return store;
 }
@@ -124,21 +126,24 @@ std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_
                                          [box](PrefillResult result) { box->post(std::move(result)); });
 }
 
-Result<std::unique_ptr<Context>> InferenceEngine::Impl::make_context(const std::atomic<bool>& abort, KvShape shape) {
-  auto made = Context::make(model, options, abort, shape);
-  // Parts are only tried: where there is no memory for a pool either, that says why.
-  if (made || !shape.unified()) return made;
+Result<std::unique_ptr<Context>> InferenceEngine::Impl::make_context(const std::atomic<bool>& abort) {
+  auto made = Context::make(model, options, abort);
+  if (!made) return std::unexpected(explain(made.error(), {}));
+  return made;
+}
+
+Error InferenceEngine::Impl::explain(const Error& error, KvShape shape) const {
   LoadOptions asked = options;
   if (shape.cells != 0) asked.n_ctx = shape.cells;
-  return std::unexpected(explain_failure(std::move(made.error()), asked, read_host_memory(), FailedPart::context));
+  return explain_failure(error, asked, read_host_memory(), FailedPart::context);
 }
 
 Result<> InferenceEngine::Impl::add_worker() {
   auto box = std::make_shared<CommandBox>();
   KvMaker make = [this, box](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
-    return make_context(box->abort_flag(), shape);
+    return Context::make(model, options, box->abort_flag(), shape);
   };
-  auto memory = make_context(box->abort_flag(), {});
+  auto memory = make_context(box->abort_flag());
   if (!memory) return std::unexpected(std::move(memory.error()));
   take_facts(**memory);
   KvGrowth growth = [this](const KvMemory& now, std::uint32_t needed) {
@@ -146,6 +151,7 @@ Result<> InferenceEngine::Impl::add_worker() {
     const auto free = context_memory(*model, options, handle, 1, read_host_memory());
     return free.empty() ? now.n_ctx() : grown_context(now.n_ctx(), needed, model->facts().n_ctx, free);
   };
+  auto explained = [this](const Error& error, KvShape shape) { return explain(error, shape); };
   auto drafter = make_drafter((*memory)->n_ctx());
   if (!drafter) return std::unexpected(drafter.error());
   auto lane = make_lane(box, (*memory)->n_ctx());
@@ -170,14 +176,16 @@ Result<> InferenceEngine::Impl::add_worker() {
                                                                .store = store,
                                                                .costs = cost_model(*model, options),
                                                                .drafter = std::move(*drafter),
-                                                               .lane = std::move(lane)},
+                                                               .lane = std::move(lane),
+                                                               .chores = chores,
+                                                               .explain = std::move(explained)},
                                              worker));
   return {};
 }
 
 Result<> InferenceEngine::Impl::add_pooler() {
   auto box = std::make_shared<PoolingBox>();
-  auto make = [this, box] { return make_context(box->abort_flag(), {}); };
+  auto make = [this, box] { return make_context(box->abort_flag()); };
   auto context = make();
   if (!context) return std::unexpected(std::move(context.error()));
   take_facts(**context);
@@ -270,7 +278,7 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(LoadOptions o
   facts.workers = worker_count(o);
   facts.max_sequences = o.max_sequences;
   if (auto loaded = impl->load_draft(); !loaded) return std::unexpected(loaded.error());
-  if (facts.kind == ModelKind::generative) impl->store = open_store(o, **model);
+  if (facts.kind == ModelKind::generative) impl->store = open_store(o, **model, impl->chores);
   for (std::uint32_t i = 0; i < facts.workers; ++i) {
     auto made = facts.kind == ModelKind::generative ? impl->add_worker() : impl->add_pooler();
     if (!made) return std::unexpected(made.error());

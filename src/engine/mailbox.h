@@ -7,9 +7,12 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "base/clock.h"
 
 namespace corral::engine {
 
@@ -51,11 +54,16 @@ class Mailbox {
     changed_.notify_one();
   }
 
-  // For the worker: moves the commands into `commands` (in order), waiting for something to happen if `wait`.
-  // False when the mailbox is closed; commands posted before that still come with it.
-  bool take(std::vector<Command>& commands, bool wait) {
+  // For the worker: moves the commands into `commands` (in order), waiting for something to happen if `wait`, but not
+  // beyond `until`. False when the mailbox is closed; commands posted before that still come with it.
+  bool take(std::vector<Command>& commands, bool wait, std::optional<MonoTime> until = std::nullopt) {
     std::unique_lock lock(mutex_);
-    if (wait) changed_.wait(lock, [this] { return !commands_.empty() || woken_ || closed_; });
+    const auto happened = [this] { return !commands_.empty() || woken_ || closed_; };
+    if (wait && until) {
+      changed_.wait_until(lock, *until, happened);
+    } else if (wait) {
+      changed_.wait(lock, happened);
+    }
     commands.clear();
     commands.swap(commands_);
     interrupts_.clear();

@@ -19,6 +19,7 @@ Sequences::Sequences(std::shared_ptr<ParkedStore> store, std::uint32_t prefix_to
 
 void Sequences::bind(KvMemory* memory) {
   memory_ = memory;
+  ledger_.bind(memory);
   free_ids_.clear();
   if (memory == nullptr) return;
   const std::int32_t first = memory->first_sequence();
@@ -35,12 +36,13 @@ void Sequences::forget_all() noexcept {
   index_.clear();
   free_ids_.clear();
   memory_ = nullptr;
+  ledger_.bind(nullptr);
 }
 
 void Sequences::add(Session& session) { sessions_.emplace(session.id(), &session); }
 
 void Sequences::remove(Session& session) {
-  keep(session);
+  give_up(session, Leave::prefix);
   forget_own(session);
   index_.erase(owner_of(session));
   sessions_.erase(session.id());
@@ -58,18 +60,23 @@ void Sequences::free_id(std::int32_t sequence) {
   free_ids_.insert(std::ranges::lower_bound(free_ids_, sequence, std::greater<>{}), sequence);
 }
 
-// An ended session's cells become a prefix for others, if they are of use to anybody.
-void Sequences::keep(Session& session) {
+void Sequences::give_up(Session& session, Leave leave) {
+  if (leave != Leave::claim) index_.erase(owner_of(session));
   if (session.sequence < 0) return;
-  const bool worth = shares(session) && session.in_cache >= kLeastShared;
-  if (!worth || !memory_->divisible() || session.in_cache > most_prefix_tokens_) {
-    if (!worth) {
-      drop(session);
-    } else {
-      detach(session);  // one state can't be shared, but found again by a history that goes on from it
-    }
-    return;
+  if (leave == Leave::prefix) {
+    const bool worth = shares(session) && session.in_cache >= kLeastShared;
+    if (worth && keep(session)) return;
+    leave = worth ? Leave::copy : Leave::nothing;  // one state can be found again by a history that goes on from it
   }
+  if (leave == Leave::copy) park(session);
+  free_id(session.sequence);
+  session.sequence = -1;
+  set_cached(session, 0);
+}
+
+// The cells become a prefix for others. False if they can't.
+bool Sequences::keep(Session& session) {
+  if (!memory_->divisible() || session.in_cache > most_prefix_tokens_) return false;
   const std::uint64_t owner = owner_of_prefix(next_prefix_++);
   Prefix prefix{owner, session.sequence, {session.history.begin(), session.history.begin() + session.in_cache}};
   // What is the beginning of this one is of no more use.
@@ -90,6 +97,15 @@ void Sequences::keep(Session& session) {
   session.sequence = -1;
   set_cached(session, 0);
   while (prefix_tokens_ > most_prefix_tokens_) evict(prefixes_.begin());
+  return true;
+}
+
+void Sequences::park(Session& session) {
+  if (shares(session)) {
+    park(session.sequence, std::span(session.history).first(session.in_cache));
+  } else if (store_ && session.in_cache >= kLeastParked) {
+    store_own(session, session.in_cache, memory_->save(session.sequence));
+  }
 }
 
 void Sequences::park(std::int32_t sequence, std::span<const Token> tokens) {
@@ -127,39 +143,27 @@ void Sequences::evict(PrefixList::iterator prefix) {
   prefixes_.erase(prefix);
 }
 
-void Sequences::drop(Session& session) {
-  index_.erase(owner_of(session));
-  set_aside(session);
-}
-
-void Sequences::set_aside(Session& session) {
-  if (session.sequence < 0) return;
-  free_id(session.sequence);
-  session.sequence = -1;
-  set_cached(session, 0);
-}
-
-void Sequences::detach(Session& session) {
-  if (session.sequence >= 0 && shares(session)) {
-    park(session.sequence, std::span(session.history).first(session.in_cache));
-  } else if (session.sequence >= 0 && store_ && session.in_cache >= kLeastParked) {
-    store_own(session, session.in_cache, memory_->save(session.sequence));
-  }
-  drop(session);
-}
-
 bool Sequences::take_id(Session& session) {
   while (free_ids_.empty()) {
-    if (!reclaim()) return false;
+    if (!reclaim(Want::id)) return false;
   }
   session.sequence = free_ids_.back();
   free_ids_.pop_back();
   return true;
 }
 
-Sequences::Attach Sequences::attach(Session& session) {
-  if (session.sequence >= 0) return Attach::done;
+Sequences::Attach Sequences::attach(Session& session, const Terms& terms) {
+  const auto room = [&](const CellDemand& demand) {
+    return terms.claims == nullptr || ledger_.has_room(*terms.claims, demand);
+  };
+  const auto size = static_cast<std::uint32_t>(session.history.size());
+  if (session.sequence >= 0) {
+    const CellDemand demand{
+        .cells = session.pending() + terms.behind, .source = session.sequence, .shared = session.in_cache};
+    return room(demand) ? Attach::done : Attach::no_cells;
+  }
   if (!shares(session)) {
+    if (!room({.cells = size + terms.behind})) return Attach::no_cells;
     if (!take_id(session)) return Attach::no_place;
     restore_own(session);
     return Attach::done;
@@ -169,8 +173,26 @@ Sequences::Attach Sequences::attach(Session& session) {
   bool being_computed = false;
   const Source source = memory_->divisible() ? best_source(session, wanted, being_computed) : Source{};
   if (being_computed) return Attach::later;
-  auto parked = store_ ? store_->best(wanted, source.length + kLeastParked) : std::nullopt;
+  CellDemand demand{.cells = size + terms.behind};
+  if (source.length >= kLeastShared) {
+    demand = {.cells = size - source.length + terms.behind,
+              .source = source.session != nullptr ? source.session->sequence : source.prefix->sequence,
+              .shared = source.length};
+  }
+  if (!room(demand)) return Attach::no_cells;
+  std::optional<ParkedStore::Hit> parked;
+  if (store_) {
+    auto found = store_->find(wanted, source.length + kLeastParked, terms.may_read && session.reads.files < kMostReads);
+    session.reads.files += found.begun ? 1 : 0;
+    if (found.coming) return Attach::reading;
+    parked = std::move(found.hit);
+  }
   if (parked && (parked->length - source.length) * kMostWaste < parked->parked->tokens.size()) parked.reset();
+  // What is put back takes cells of its own, also where others have the same: then it is computed if that is little.
+  if (parked && !room({.cells = size + terms.behind})) {
+    if (source.length * 2 < parked->length) return Attach::no_cells;
+    parked.reset();
+  }
   const bool from_prefix = source.length >= kLeastShared && source.session == nullptr;
   if (parked || !from_prefix || !adopt(session, source.prefix, source.length)) {
     // The donor must not be the one that is taken back for the id.
@@ -182,6 +204,7 @@ Sequences::Attach Sequences::attach(Session& session) {
     if (!parked || !restore(session, *parked)) share(session, best_source(session, wanted, being_computed));
   }
   if (memory_->divisible()) index_.set(owner_of(session), session.history);
+  session.reads = {};
   return Attach::done;
 }
 
@@ -257,11 +280,10 @@ bool Sequences::adopt(Session& session, PrefixList::iterator prefix, std::uint32
 bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
   const Parked& parked = *hit.parked;
   const auto cells = static_cast<std::uint32_t>(parked.tokens.size());
-  while (memory_->shape().unified() && used_cells() + cells > memory_->n_ctx() && reclaim(&session)) {
-  }
+  // Without room nobody's cells are given up, and nothing is copied, in vain.
+  if (!free_up(cells, &session)) return false;
   if (!memory_->restore(session.sequence, parked.bytes)) {
-    // There was room, so the bytes are to blame.
-    if (memory_->shape().unified() && used_cells() + cells <= memory_->n_ctx()) store_->erase(hit.id);
+    if (ledger_.common()) store_->erase(hit.id);  // the bytes are to blame
     return false;
   }
   ++counters_.restored;
@@ -290,14 +312,13 @@ void Sequences::park_saved(Session& session, std::uint32_t tokens, std::vector<s
 bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes) {
   if (bytes.empty() && tokens > 0) return false;
   if (!take_id(session)) return false;
-  while (memory_->shape().unified() && used_cells() + tokens > memory_->n_ctx() && reclaim(&session)) {
-  }
-  if (tokens == 0 || memory_->restore(session.sequence, bytes)) {
+  const bool room = free_up(tokens, &session);
+  if (tokens == 0 || (room && memory_->restore(session.sequence, bytes))) {
     set_cached(session, tokens);
     if (shares(session) && memory_->divisible()) index_.set(owner_of(session), session.history);
     return true;
   }
-  drop(session);
+  give_up(session, Leave::nothing);
   return false;
 }
 
@@ -328,25 +349,59 @@ void Sequences::settle(Session& session) {
     index_.set(owner_of(session), std::span<const Token>(session.history).first(session.in_cache));
 }
 
-bool Sequences::reclaim(const Session* spared) {
+bool Sequences::free_up(std::uint32_t cells, const Session* spared) {
+  if (!ledger_.common() || ledger_.free() >= cells) return true;
+  std::vector<std::int32_t> staying;
+  for (const auto& [id, session] : sessions_) {
+    const bool stays = session->phase == Phase::active || session == spared;
+    if (session->sequence >= 0 && stays) staying.push_back(session->sequence);
+  }
+  if (ledger_.free() + ledger_.idle(staying) < cells) return false;
+  while (ledger_.free() < cells) {
+    if (!reclaim(Want::cells, spared)) return false;
+  }
+  return true;
+}
+
+// Where cells are wanted, not from somebody who shares all of them: the next one has them for itself then.
+bool Sequences::reclaim(Want want, const Session* spared) {
+  const auto gives = [&](std::int32_t sequence) { return want == Want::id || ledger_.gain(sequence) > 0; };
+  Session* victim = nullptr;
+  bool shared_only = false;
+  if (const auto prefix = std::ranges::find_if(prefixes_, gives, &Prefix::sequence); prefix != prefixes_.end()) {
+    evict(prefix);
+    return true;
+  }
+  for (const auto& [id, session] : sessions_) {
+    if (session->sequence < 0 || session->phase == Phase::active || session == spared) continue;
+    if (!gives(session->sequence)) {
+      shared_only = true;
+      continue;
+    }
+    if (victim == nullptr || session->last_used < victim->last_used) victim = session;
+  }
+  if (victim != nullptr) {
+    give_up(*victim, Leave::copy);
+    return true;
+  }
+  // Several who don't run share with each other: one of them goes for nothing.
   if (!prefixes_.empty()) {
     evict(prefixes_.begin());
     return true;
   }
-  Session* victim = nullptr;
-  for (const auto& [id, session] : sessions_) {
-    if (session->sequence < 0 || session->phase == Phase::active || session == spared) continue;
-    if (victim == nullptr || session->last_used < victim->last_used) victim = session;
-  }
-  if (victim == nullptr) return false;
-  detach(*victim);
+  if (!shared_only) return false;
+  const auto idle = std::ranges::find_if(sessions_, [&](const auto& entry) {
+    const Session& session = *entry.second;
+    return session.sequence >= 0 && session.phase != Phase::active && &session != spared;
+  });
+  give_up(*idle->second, Leave::copy);
   return true;
 }
 
 void Sequences::park_all() {
   if (memory_ == nullptr) return;
   while (!prefixes_.empty()) evict(prefixes_.begin());
-  for (const auto& [id, session] : sessions_) detach(*session);
+  for (const auto& [id, session] : sessions_) give_up(*session, Leave::copy);
 }
 
 void Sequences::compact() {
@@ -363,7 +418,7 @@ void Sequences::compact() {
     if (const auto prefix = std::ranges::find(prefixes_, low, &Prefix::sequence); prefix != prefixes_.end())
       evict(prefix);
     for (const auto& [id, session] : sessions_) {
-      if (session->sequence == low) detach(*session);
+      if (session->sequence == low) give_up(*session, Leave::copy);
     }
     const std::int32_t from = last.sequence;
     std::erase(free_ids_, low);
@@ -409,6 +464,13 @@ void Sequences::clear_filler_rows(std::span<const FillerRow> rows) {
 }
 
 std::uint32_t Sequences::idle_cells() const {
+  if (ledger_.common()) {
+    std::vector<std::int32_t> running;
+    for (const auto& [id, session] : sessions_) {
+      if (session->sequence >= 0 && session->phase == Phase::active) running.push_back(session->sequence);
+    }
+    return ledger_.idle(running);
+  }
   std::uint32_t cells = prefix_tokens_;
   for (const auto& [id, session] : sessions_) {
     if (session->phase != Phase::active) cells += session->in_cache;

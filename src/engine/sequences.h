@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/cell_ledger.h"
 #include "engine/kv_memory.h"
 #include "engine/parked_store.h"
 #include "engine/radix_index.h"
@@ -43,20 +44,32 @@ class Sequences {
   enum class Attach {
     done,      // the session has a sequence
     no_place,  // every id belongs to a running session
+    no_cells,  // those that run have them, or will soon
     later,     // another session is computing the same beginning right now: wait for it
+    reading,   // a beginning of it is being read from a file: wait for that, if may_read
   };
-  // Gives the session a sequence if it has none, with as many of its tokens in it as exist already.
-  Attach attach(Session& session);
-  // Takes the session's cells away; parks them first unless they aren't worth it.
-  void detach(Session& session);
+  struct Terms {
+    const CellClaims* claims = nullptr;  // of those that run; nullptr: it is alone and needn't ask for cells
+    std::uint32_t behind = 0;            // cells that it will take behind its history
+    bool may_read = true;
+  };
+  // Gives the session a sequence if it has none, with as many of its tokens in it as exist already; if there are cells
+  // for the rest.
+  Attach attach(Session& session, const Terms& terms);
+
+  // What becomes of cells that are given up.
+  enum class Leave {
+    nothing,  // they hold nothing of value
+    claim,    // the session will have all of its history in cells again: others may wait for that
+    copy,     // parked, unless they aren't worth it
+    prefix,   // they stay for later sessions with the same beginning, if they are of use to anybody; else as `copy`
+  };
+  // The session has no sequence any more.
+  void give_up(Session& session, Leave leave);
   // Gives a session without a sequence one with saved cells. False if that isn't possible: it has none then.
   bool put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes);
   // Parks what was saved of a session that has no sequence.
   void park_saved(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
-  // The session's cells are wanted no longer, but it will have all of its history in the cache again.
-  void set_aside(Session& session);
-  // As detach, without parking: the cells hold nothing of value.
-  void drop(Session& session);
   // The cache holds `tokens` of the session's history from now on, as libllama computed them.
   void computed(Session& session, std::uint32_t tokens) { set_cached(session, tokens); }
   // Cuts the session's cells back to at most `tokens`; fewer where the memory can't do it exactly.
@@ -68,8 +81,9 @@ class Sequences {
   // The session's history is final up to its cells: later sessions may share all of it.
   void settle(Session& session);
 
-  // Makes room at the cost of somebody who doesn't run, and isn't spared. False if nobody is left.
-  bool reclaim(const Session* spared = nullptr);
+  // Cells that are free, at the cost of those who don't run, the spared one excepted. False: there aren't so many.
+  bool free_up(std::uint32_t cells, const Session* spared = nullptr);
+  const CellLedger& cells() const { return ledger_; }
   // Parks everything and gives up every sequence; running sessions too.
   void park_all();
   // With a split layout, gives the running sessions the lowest ids, without gaps: each gap costs a pass of its own.
@@ -90,6 +104,7 @@ class Sequences {
   // They have been computed: nothing of them stays.
   void clear_filler_rows(std::span<const FillerRow> rows);
 
+  // Of all sequences, shared ones for each of them.
   std::uint32_t used_cells() const { return in_sessions_ + prefix_tokens_; }
   // Cells of sessions and prefixes that don't run: every running session's attention passes over them.
   std::uint32_t idle_cells() const;
@@ -106,6 +121,8 @@ class Sequences {
   static constexpr std::uint32_t kLeastParked = 32;
   // A parked copy is put back whole and then cut: it must give at least one in so many of its tokens.
   static constexpr std::uint32_t kMostWaste = 8;
+  // Files that are read for a session until it gets cells: what was read may be gone again when its turn comes.
+  static constexpr std::uint32_t kMostReads = 2;
   // A beginning this much longer than what exists is worth waiting for when somebody is computing it.
   static constexpr std::uint32_t kWorthWaiting = 16;
 
@@ -125,11 +142,15 @@ class Sequences {
   Source best_source(const Session& session, std::span<const Token> wanted, bool& being_computed);
   static bool worth_waiting(const Session& other, std::uint32_t beginning);
   bool take_id(Session& session);
+  // At the cost of the first who doesn't run and isn't spared. False if nobody is left.
+  enum class Want { id, cells };
+  bool reclaim(Want want, const Session* spared = nullptr);
   void share(Session& session, const Source& source);
   bool adopt(Session& session, PrefixList::iterator prefix, std::uint32_t length);
   bool restore(Session& session, const ParkedStore::Hit& hit);
-  void keep(Session& session);
+  bool keep(Session& session);
   void park(std::int32_t sequence, std::span<const Token> tokens);
+  void park(Session& session);
   void store(std::span<const Token> tokens, std::vector<std::uint8_t> bytes);
   void store_own(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
   void restore_own(Session& session);
@@ -143,6 +164,7 @@ class Sequences {
   const std::shared_ptr<ParkedStore> store_;
   std::uint32_t most_prefix_tokens_;
   KvMemory* memory_ = nullptr;
+  CellLedger ledger_;    // of memory_
   RadixIndex index_;     // histories that are in cells, or on their way there
   PrefixList prefixes_;  // least recently used first
   std::uint32_t prefix_tokens_ = 0;

@@ -97,6 +97,12 @@ struct Session {
   std::uint64_t parked = 0;     // what the store of parked KV keeps for this session alone; 0: nothing
   // A pass with others failed: up to here its history is computed in passes of its own, so that the one to blame shows.
   std::uint32_t suspect_until = 0;
+  // Since it had cells.
+  struct Reads {
+    std::uint32_t files = 0;        // that were read for it
+    std::optional<MonoTime> since;  // it waits for them
+  };
+  Reads reads;
   std::uint64_t last_used = 0;  // pass number: who goes first when cells are needed
   std::optional<Generation> generation;
   // When somebody last appended to it, or its generation ended.

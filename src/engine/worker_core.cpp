@@ -14,6 +14,8 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
       make_(std::move(parts.make)),
       growth_(std::move(parts.growth)),
       box_(std::move(parts.box)),
+      chores_(std::move(parts.chores)),
+      explain_(std::move(parts.explain)),
       clock_(std::move(parts.clock)),
       costs_(parts.costs ? std::move(parts.costs) : std::make_unique<CpuCosts>()),
       drafter_(std::move(parts.drafter)),
@@ -25,15 +27,16 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
       n_batch_(memory_->n_batch()),
       threads_(options.threads),
       given_(options.threads),
-      sequences_(std::move(parts.store), options.prefix_cache_tokens),
+      sequences_(parts.store, options.prefix_cache_tokens),
       batch_(n_batch_) {
+  if (parts.store) parts.store->when_read([box = box_] { box->wake(); });
   sequences_.bind(memory_.get());
 }
 
 WorkerCore::~WorkerCore() = default;
 
 bool WorkerCore::take_commands(bool wait) {
-  const bool open = box_->take(commands_, wait);
+  const bool open = box_->take(commands_, wait, look_again_);
   for (Command& command : commands_) receive(command);
   commands_.clear();
   return open;
@@ -57,6 +60,7 @@ bool WorkerCore::round() {
 }
 
 bool WorkerCore::step() {
+  if (refusal_ && refusal_->explained) out_of_memory(std::exchange(refusal_, nullptr)->error);
   resume_paused();
   choose_memory();
   admit();
@@ -147,6 +151,7 @@ void WorkerCore::apply(StartGeneration&& command) {
   session->generation.emplace(std::move(command.generation));
   Generation& generation = *session->generation;
   generation.order = next_order_++;
+  session->reads = {};
   generation.usage.prompt_tokens = static_cast<std::uint32_t>(session->history.size());
   ++counters_.generations;
 
@@ -199,6 +204,7 @@ void WorkerCore::downsize(DownsizeReport& report) {
     sequences_.bind(nullptr);
     memory_.reset();
     no_split_ = false;
+    no_room_.reset();
     no_growth_.reset();
     if (drafter_) drafter_->downsize();
     shape_ = {};

@@ -14,9 +14,11 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/chores.h"
 #include "engine/commands.h"
 #include "engine/cost_model.h"
 #include "engine/drafter.h"
@@ -45,6 +47,7 @@ struct WorkerOptions {
   bool park_at_end = false;                  // what is in cells is wanted when the worker has gone
   std::uint32_t draft_tokens = 0;            // most guesses at a session in a pass; 0: none
   std::uint32_t draft_active = 0;            // most running sessions beside which guessing pays
+  Millis most_reading{10'000};               // that a session waits for files of parked KV; then it computes
 };
 
 class WorkerCore {
@@ -52,6 +55,8 @@ class WorkerCore {
   // `box` brings the commands; its abort flag is the one that the memory polls. `memory` is what `make` made with the
   // shape of one pool. `clock` is asked at each step. `drafter` and `lane` may be nullptr; the lane's results come
   // through the box. `costs`: without one those of a CPU. `growth`: needed where WorkerOptions::most_cells is.
+  // `explain` says more of an out_of_memory of `make`; that takes a while, so it is a chore: without `chores` nobody
+  // asks.
   struct Parts {
     const TokenTable& tokens;
     std::unique_ptr<KvMemory> memory;
@@ -62,6 +67,8 @@ class WorkerCore {
     std::unique_ptr<CostModel> costs = {};
     std::unique_ptr<Drafter> drafter;
     std::unique_ptr<PrefillLane> lane;
+    std::shared_ptr<Chores> chores = nullptr;
+    std::function<Error(const Error&, KvShape)> explain = {};
     std::function<MonoTime()> clock = [] { return MonoClock::now(); };
   };
   WorkerCore(Parts parts, WorkerOptions options);
@@ -123,13 +130,19 @@ class WorkerCore {
   // worker_memory.cpp: places and cells
   void resume_paused();
   void admit();
+  bool admit_who_fits();
+  Sequences::Attach attach(Session& session);
   bool ensure_memory();
   void choose_memory();
   void change_memory(KvShape shape);
   KvShape pool() const { return {.cells = shape_.cells}; }
   bool grow(std::uint32_t needed);
   void provide_cells();
+  void refused(Error error);
   void out_of_memory(const Error& error);
+  CellClaims claims() const;
+  static std::uint32_t foreseen(const Session& session);
+  bool find_cells();
   void make_room();
   void back_to_queue(Session& session);
   void preempt(Session& session);
@@ -191,6 +204,8 @@ class WorkerCore {
   const KvMaker make_;
   const KvGrowth growth_;
   const std::shared_ptr<CommandBox> box_;
+  const std::shared_ptr<Chores> chores_;
+  const std::function<Error(const Error&, KvShape)> explain_;
   const std::function<MonoTime()> clock_;
   const std::unique_ptr<CostModel> costs_;
   const std::unique_ptr<Drafter> drafter_;
@@ -201,17 +216,29 @@ class WorkerCore {
   std::uint32_t n_ctx_;               // cells of a pool, now or when it is made
   const std::uint32_t first_n_ctx_, n_batch_;
   bool no_split_ = false;  // there was no memory for a split layout
+  // A larger pool wasn't to be had from so many cells on; what is true for a while.
   struct NoGrowth {
-    std::uint32_t from;  // there was none for a pool of so many cells
-    MonoTime until;      // then it is tried again
+    std::uint32_t from;
+    MonoTime until;
   };
-  std::optional<NoGrowth> no_growth_;
+  std::optional<NoGrowth> no_room_;    // there is too little memory for one that holds so many
+  std::optional<NoGrowth> no_growth_;  // one of so many couldn't be made
+  // A memory couldn't be made, and a chore finds out what was missing: nobody goes on, and all end when it has.
+  struct Refusal {
+    explicit Refusal(Error cause) : error(std::move(cause)) {}
+    Error error;
+    std::atomic<bool> explained = false;  // until then the chore's
+  };
+  std::shared_ptr<Refusal> refusal_;
   SetThreads threads_;  // all there are
   SetThreads given_;    // what the memory was told to use
   Sequences sequences_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   std::vector<Session*> active_;
   std::deque<Session*> waiting_;  // by age
+  // There were no cells for it, and nothing has become free since: nobody behind it goes first.
+  const Session* starved_ = nullptr;
+  std::optional<MonoTime> look_again_;  // for those that wait for a file
   std::vector<Session*> paused_;
   Session* aside_ = nullptr;  // whose prompt is in the lane
   bool lane_busy_ = false;    // a result is to come, wanted or not
@@ -219,8 +246,7 @@ class WorkerCore {
     std::uint32_t tokens = 0;
     KvBytes bytes;
   };
-  Brought brought_;       // what it had in cells before
-  bool starved_ = false;  // KV cells ran out: nobody new until somebody ends
+  Brought brought_;  // what it had in cells before
   // Who is to blame if something throws now: one whose turn it is, or all that are in the pass.
   Session* in_hand_ = nullptr;
   bool computing_ = false;

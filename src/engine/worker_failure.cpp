@@ -25,7 +25,7 @@ void WorkerCore::recover(const char* what, Blame blame) noexcept {
   memory_.reset();
   shape_ = {};
   n_ctx_ = first_n_ctx_;
-  starved_ = false;
+  starved_ = nullptr;
   fillers_.clear();
   if (drafter_) {
     try {

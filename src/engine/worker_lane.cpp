@@ -68,7 +68,7 @@ void WorkerCore::start_lane(Session& session) {
     tell_prompt(session, session.in_cache);
   }
   if (generation.report_prompt) job.computed = [box = box_](std::uint32_t done) { box->post(PrefillStep{done}); };
-  sequences_.set_aside(session);
+  sequences_.give_up(session, Sequences::Leave::claim);
   std::erase(active_, &session);
   session.phase = Phase::aside;
   aside_ = &session;
@@ -90,7 +90,7 @@ void WorkerCore::give_up_lane() {
   // What it had in cells before is worth as much as ever.
   if (brought_.tokens > 0) sequences_.park_saved(session, brought_.tokens, *brought_.bytes);
   brought_ = {};
-  sequences_.drop(session);
+  sequences_.give_up(session, Sequences::Leave::nothing);
 }
 
 // Those of a job come before its result, so this is about the session that is there now, if one is.
@@ -103,6 +103,7 @@ void WorkerCore::apply(PrefillResult&& result) {
   share_threads();
   Brought brought = std::exchange(brought_, {});
   if (aside_ == nullptr) return;
+  starved_ = nullptr;  // it counts for what it has, no more for what it may come to
   in_hand_ = aside_;
   if (result.tokens == 0 && brought.tokens > 0) {
     result.tokens = brought.tokens;
@@ -120,12 +121,17 @@ void WorkerCore::apply(PrefillResult&& result) {
     in_hand_ = nullptr;
     return;
   }
-  const auto put_back = [&] { return sequences_.put_back(session, result.tokens, result.bytes); };
+  // The others have gone on meanwhile: it must be able to stay.
+  const CellDemand demand{.cells = static_cast<std::uint32_t>(session.history.size()) + foreseen(session)};
+  const auto put_back = [&] {
+    const bool room = active_.empty() || sequences_.cells().has_room(claims(), demand);
+    return room && sequences_.put_back(session, result.tokens, result.bytes);
+  };
   bool is_back = result.tokens < memory_->cells_per_sequence() && put_back();
   if (!is_back && !shape_.unified()) {
     change_memory(pool());
-    in_hand_ = session.generation ? &session : nullptr;
-    if (in_hand_ == nullptr) return;  // there was no memory, and everything has ended
+    in_hand_ = memory_ && session.generation ? &session : nullptr;
+    if (in_hand_ == nullptr) return;  // there was no memory
     is_back = put_back();
   }
   if (is_back) {
@@ -133,9 +139,8 @@ void WorkerCore::apply(PrefillResult&& result) {
     session.phase = Phase::active;
     active_.push_back(&session);
   } else {
-    // The running streams have all cells: it waits until somebody ends, as one that was preempted.
+    // The running streams have all cells: it waits, as one that was preempted.
     sequences_.park_saved(session, result.tokens, std::move(result.bytes));
-    starved_ = true;
   }
   in_hand_ = nullptr;
 }

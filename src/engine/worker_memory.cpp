@@ -19,6 +19,7 @@ void WorkerCore::resume_paused() {
 
 bool WorkerCore::ensure_memory() {
   if (memory_) return true;
+  if (refusal_) return false;
   auto made = make_(shape_);
   if (!made && !shape_.unified()) {
     no_split_ = true;
@@ -27,9 +28,10 @@ bool WorkerCore::ensure_memory() {
   // There was enough when it grew, but not any more.
   if (!made && shape_.cells != 0) made = make_(shape_ = {});
   if (!made) {
-    out_of_memory(made.error());
+    refused(std::move(made.error()));
     return false;
   }
+  starved_ = nullptr;
   memory_ = std::move(*made);
   memory_->set_threads(given_.n_threads, given_.n_threads_batch);
   sequences_.bind(memory_.get());
@@ -42,6 +44,21 @@ bool WorkerCore::ensure_memory() {
 }
 
 // There was room for the cells once, but not any more: nobody can go on.
+void WorkerCore::refused(Error error) {
+  if (!explain_ || !chores_) return out_of_memory(error);
+  const auto refusal = std::make_shared<Refusal>(std::move(error));
+  const auto find_out = [refusal, shape = shape_, explain = explain_, box = box_] {
+    try {
+      refusal->error = explain(refusal->error, shape);
+    } catch (const std::exception&) {  // then it is told as it is
+    }
+    refusal->explained = true;
+    box->wake();
+  };
+  if (!chores_->run(find_out)) return out_of_memory(refusal->error);
+  refusal_ = refusal;
+}
+
 void WorkerCore::out_of_memory(const Error& error) {
   for (auto& [id, session] : sessions_) {
     if (session->generation) finish(*session, StopReason::error, error);
@@ -85,14 +102,22 @@ void WorkerCore::choose_memory() {
 bool WorkerCore::grow(std::uint32_t needed) {
   if (!memory_ || !shape_.unified() || options_.most_cells <= n_ctx_ || options_.layout == KvLayout::split)
     return false;
+  const auto in_vain = [this](const std::optional<NoGrowth>& known, std::uint32_t cells) {
+    return known && cells >= known->from && clock_() < known->until;
+  };
+  if (in_vain(no_room_, needed)) return false;
   const std::uint32_t before = n_ctx_, cells = growth_(*memory_, needed);
-  if (cells <= before || (no_growth_ && cells >= no_growth_->from && clock_() < no_growth_->until)) return false;
+  if (cells <= before || in_vain(no_growth_, cells)) {
+    constexpr Millis kLookAgain{1'000};
+    no_room_ = {.from = needed, .until = clock_() + kLookAgain};
+    return false;
+  }
   change_memory({.cells = cells});
   if (n_ctx_ > before) {
     ++counters_.growths;
   } else {
-    constexpr Millis kAgain{10'000};
-    no_growth_ = {.from = cells, .until = clock_() + kAgain};
+    constexpr Millis kTryAgain{10'000};
+    no_growth_ = {.from = cells, .until = clock_() + kTryAgain};
   }
   return true;
 }
@@ -112,7 +137,7 @@ void WorkerCore::provide_cells() {
     if (!shape_.unified()) change_memory(pool());
     grow(wanted);
     if (held > n_ctx_) grow(held + 1);
-    if (held <= n_ctx_ || !session->generation) continue;
+    if (held <= n_ctx_ || !memory_ || !session->generation) continue;
     finish(*session, StopReason::context_full, context_full({.needed = held + 1, .n_past = held, .n_ctx = n_ctx_}));
   }
 }
@@ -131,48 +156,95 @@ void WorkerCore::change_memory(KvShape shape) {
   std::vector<Moved> moved;
   for (Session* session : active_) {
     moved.push_back({session, session->in_cache, memory_->save(session->sequence)});
-    sequences_.drop(*session);
+    sequences_.give_up(*session, Sequences::Leave::nothing);
   }
   sequences_.park_all();
   const MonoTime saved = clock_();
   sequences_.bind(nullptr);
   memory_.reset();
-  if (!ensure_memory()) return;
+  const bool there = ensure_memory();
   const MonoTime made = clock_();
-  counters_.layout_changes += other_layout ? 1 : 0;
   for (Moved& one : moved) {
-    if (!sequences_.put_back(*one.session, one.tokens, one.bytes)) {
+    if (!there || !sequences_.put_back(*one.session, one.tokens, one.bytes)) {
       sequences_.park_saved(*one.session, one.tokens, std::move(one.bytes));
-      back_to_queue(*one.session);
+      if (one.session->generation) back_to_queue(*one.session);
     }
-    one.bytes = {};
+    give_back(chores_, std::move(one.bytes));
   }
+  if (!there) return;
+  counters_.layout_changes += other_layout ? 1 : 0;
   using Ms = std::chrono::duration<double, std::milli>;
   costs_->memory_made(Ms(made - saved).count());
   counters_.layout_ms += Ms(clock_() - begin).count();
 }
 
+// Tokens of its answer that are counted as if they were in cells.
+std::uint32_t WorkerCore::foreseen(const Session& session) { return std::min(session.remaining(), kPromisedTokens); }
+
+// Of those that have a place, in the lane too.
+CellClaims WorkerCore::claims() const {
+  CellClaims claims;
+  for (const Session* session : active_) {
+    claims.sequences.push_back(session->sequence);
+    claims.promised += session->pending() + foreseen(*session);
+  }
+  if (aside_ != nullptr) claims.promised += static_cast<std::uint32_t>(aside_->history.size()) + foreseen(*aside_);
+  return claims;
+}
+
 void WorkerCore::admit() {
-  if (active_.empty()) starved_ = false;
-  if (starved_ || waiting_.empty() || !ensure_memory()) return;
-  provide_cells();
-  if (!memory_) return;
+  look_again_.reset();
+  for (;;) {
+    if (waiting_.empty() || !ensure_memory()) return;
+    provide_cells();
+    if (!memory_ || admit_who_fits()) return;
+    if (!grow(n_ctx_ + 1)) return;  // a larger pool has room for more at a time
+  }
+}
+
+// By what those that run have and will take; who is alone gets on, whatever can be foreseen.
+Sequences::Attach WorkerCore::attach(Session& session) {
+  const CellClaims running = claims();
+  const bool alone = active_.empty() && aside_ == nullptr;
+  std::optional<MonoTime>& since = session.reads.since;
+  const Sequences::Attach attached =
+      sequences_.attach(session, {.claims = alone ? nullptr : &running,
+                                  .behind = foreseen(session),
+                                  .may_read = !since || clock_() < *since + options_.most_reading});
+  if (attached == Sequences::Attach::reading) {
+    if (!since) since = clock_();
+    const MonoTime end = *since + options_.most_reading;
+    look_again_ = std::min(look_again_.value_or(end), end);
+  }
+  return attached;
+}
+
+// False: there are no cells for who stands first.
+bool WorkerCore::admit_who_fits() {
   // With parts for each, not more than there are parts. Who is in the lane has a place, but no part until it is back.
   const std::uint32_t places = std::min(options_.max_sequences - (aside_ != nullptr ? 1 : 0), memory_->sequence_ids());
   for (auto it = waiting_.begin(); it != waiting_.end() && active_.size() < places;) {
     Session& session = **it;
     Generation& generation = *session.generation;
     const bool fresh = session.sequence < 0;
-    // Others needed its cells: it would only lose them again before its turn.
-    if (fresh && lane_busy_ && generation.awaits_lane && wants_lane(session)) {
+    // Without cells it stays without: it would only lose them again before its turn.
+    if (lane_busy_ && generation.awaits_lane && wants_lane(session)) {
       ++it;
       continue;
     }
+    if (&session == starved_) return false;
     in_hand_ = &session;
-    const Sequences::Attach attached = sequences_.attach(session);
+    const Sequences::Attach attached = attach(session);
     in_hand_ = nullptr;
     if (attached == Sequences::Attach::no_place) break;
-    if (attached == Sequences::Attach::later) {
+    if (attached == Sequences::Attach::no_cells) {
+      generation.awaits_lane = lane_busy_ && wants_lane(session);  // that comes first then
+      if (!generation.awaits_lane) {
+        starved_ = &session;
+        return false;
+      }
+    }
+    if (attached != Sequences::Attach::done) {
       ++it;
       continue;
     }
@@ -192,6 +264,17 @@ void WorkerCore::admit() {
     if (session.pending() == 0 && generation.max_new_tokens > 0) sequences_.trim(session, session.in_cache - 1);
     if (!generation.first_pass) generation.usage.cached_tokens = session.in_cache;
   }
+  return true;
+}
+
+// Cells for all tokens of the pass, at the cost of those that don't run. False: there aren't so many.
+bool WorkerCore::find_cells() {
+  std::uint32_t tokens = 0;
+  for (const PassItem& item : items_) {
+    tokens += item.tokens;
+    if (item.session->in_cache + item.tokens > memory_->cells_per_sequence() && memory_->counts_cells()) return false;
+  }
+  return sequences_.free_up(tokens);
 }
 
 // The KV cache has no cells for the pass. The oldest generation always gets on, so all get through in the end.
@@ -201,7 +284,6 @@ void WorkerCore::make_room() {
     change_memory(pool());
     return;
   }
-  if (shape_.unified() && sequences_.reclaim()) return;
   if (grow(n_ctx_ + 1)) return;
   Session& newest =
       **std::ranges::max_element(active_, {}, [](const Session* session) { return session->generation->order; });
@@ -217,14 +299,14 @@ void WorkerCore::make_room() {
 }
 
 void WorkerCore::back_to_queue(Session& session) {
+  starved_ = nullptr;
   std::erase(active_, &session);
   enqueue(session);
 }
 
 void WorkerCore::preempt(Session& session) {
-  sequences_.detach(session);
+  sequences_.give_up(session, Sequences::Leave::copy);
   back_to_queue(session);
-  starved_ = true;
   ++counters_.preemptions;
 }
 

@@ -163,7 +163,7 @@ void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error
   // Behind this nothing can fail: end_failed would take it for what the stream wasn't told.
   session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
   session.appended.clear();
-  starved_ = false;  // its cells can be had now
+  starved_ = nullptr;  // its cells can be had now
   count_end(reason);
   end(session, {.reason = reason, .stop_string = std::move(stop_string), .error = std::move(error)});
   in_hand_ = hand == &session ? nullptr : hand;
@@ -207,7 +207,7 @@ void WorkerCore::pause(Session& session) {
   leave_queue(session);
   session.phase = Phase::paused;
   paused_.push_back(&session);
-  starved_ = false;
+  starved_ = nullptr;
 }
 
 TopToken WorkerCore::top_token(Token token, float logprob) const {

@@ -14,8 +14,13 @@ constexpr Token kFillerToken = 0;
 }  // namespace
 
 void WorkerCore::compute_pass() {
-  sequences_.compact();
-  plan_pass();
+  for (;;) {
+    sequences_.compact();
+    plan_pass();
+    if (find_cells()) break;
+    make_room();
+    if (active_.empty()) return;
+  }
   add_drafts();
   add_fillers();
   ++pass_;
@@ -227,7 +232,7 @@ void WorkerCore::decode(std::span<PassItem> items) {
       break;
     }
     case DecodeStatus::no_room:
-      // Guesses are never worth anybody's cells, and rows that nobody wants even less.
+      // Where the ledger was wrong. Guesses are never worth anybody's cells, and rows that nobody wants even less.
       if (without_extras(items)) return decode(items);
       make_room();
       break;
@@ -268,7 +273,7 @@ void WorkerCore::find_blame(std::span<const PassItem> items) {
   if (items.size() > 1) return;
   Session& session = *items.front().session;
   finish(session, StopReason::error, Error(errc::decode_failed, "libllama failed on this session's tokens"));
-  sequences_.drop(session);
+  sequences_.give_up(session, Sequences::Leave::nothing);
 }
 
 // The oldest generation that has to compute alone; nullptr: none.

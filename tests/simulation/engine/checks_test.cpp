@@ -88,7 +88,9 @@ class WaitsTest : public ::testing::Test {
   void ended(std::uint64_t session) { view(session).state = SessionState::idle; }
 
   Waits waits_{
-      {.places = 2, .sequences = 2, .lane_tokens = std::nullopt, .shares_beginning = [](SessionId) { return false; }}};
+      {.places = 2, .sequences = 2, .cells = 1000, .lane_tokens = std::nullopt, .shares_beginning = [](SessionId) {
+         return false;
+       }}};
   std::vector<SessionView> views_;
 };
 
@@ -145,13 +147,55 @@ TEST_F(WaitsTest, APlaceStaysEmpty) {
   EXPECT_THAT(round({prompt(1, 10, 10)}, [&] { computed(1, 10); }), Optional(HasSubstr("1 of 2 places")));
 }
 
+// A pass with both, then one with the other alone: the cells of the first went to it.
 TEST_F(WaitsTest, TheOldestLosesItsPlace) {
-  add(1, 10, 5);
-  add(2, 10, 5);
-  EXPECT_THAT(round(
-                  {prompt(1, 10, 10), prompt(2, 10, 10)}, [&] { view(2).state = SessionState::prefill; },
-                  DecodeStatus::no_room),
+  add(1, 10, 50);
+  add(2, 10, 50);
+  ASSERT_EQ(round({prompt(1, 10, 10), prompt(2, 10, 10)},
+                  [&] {
+                    computed(1, 10);
+                    computed(2, 10);
+                  }),
+            std::nullopt);
+  EXPECT_THAT(round({stream(2)},
+                    [&] {
+                      view(1).state = SessionState::waiting;
+                      said(2);
+                    }),
               Optional(HasSubstr("session 1 loses its place")));
+}
+
+TEST_F(WaitsTest, WhoGetsAPlaceLosesItAtOnce) {
+  for (const int tokens : {15, 16}) {
+    views_.clear();
+    const std::uint64_t old = tokens * 10, late = old + 1;
+    add(old, 10, 50);
+    add(late, 10, 50);
+    ASSERT_EQ(round({prompt(old, 10, 10), prompt(late, 10, 10)},
+                    [&] {
+                      computed(old, 10);
+                      computed(late, 10);
+                    }),
+              std::nullopt);
+    for (int i = 1; i < tokens; ++i) {
+      ASSERT_EQ(round({stream(old), stream(late)},
+                      [&] {
+                        said(old);
+                        said(late);
+                      }),
+                std::nullopt);
+    }
+    const auto broken = round({stream(old)}, [&] {
+      view(late).state = SessionState::waiting;
+      said(old);
+    });
+    if (tokens == 16) EXPECT_EQ(broken, std::nullopt);
+    if (tokens == 15) EXPECT_THAT(broken, Optional(HasSubstr("nobody has said 16 tokens")));
+    round({}, [&] {
+      ended(old);
+      ended(late);
+    });
+  }
 }
 
 TEST_F(WaitsTest, PassesThatGetNowhere) {
@@ -160,7 +204,7 @@ TEST_F(WaitsTest, PassesThatGetNowhere) {
   const auto nothing = [&] { view(1).state = view(2).state = SessionState::prefill; };
   std::optional<std::string> broken;
   for (int i = 0; i < 10 && !broken; ++i)
-    broken = round({prompt(1, 10, 10), prompt(2, 10, 10)}, nothing, DecodeStatus::no_room);
+    broken = round({prompt(1, 10, 10), prompt(2, 10, 10)}, nothing, DecodeStatus::failed);
   EXPECT_THAT(broken, Optional(HasSubstr("got nowhere")));
 }
 

@@ -47,6 +47,7 @@ struct Fate {
   bool throw_thread = false;      // the lane's next job can't be started
   std::uint32_t refuse_make = 0;  // so many makes fail
   std::uint32_t refused = 0;      // and have failed
+  std::uint32_t disk_stalls = 0;  // so many rounds
   std::uint32_t refuse_save = 0;  // so many times a sequence can't be saved
   std::string violation;          // the first rule that a caller broke
   std::uint64_t passes = 0, tokens = 0;

@@ -21,6 +21,29 @@ void FakeDrafter::draft(SessionId, std::span<const Token> history, const GuessBu
   }
 }
 
+bool FakeChores::run(Chore chore) noexcept {
+  const test::Watched spared(false);
+  if (random_() % 8 == 0) return false;
+  chores_.push_back(std::move(chore));
+  return true;
+}
+
+void FakeChores::round() {
+  if (fate_->disk_stalls > 0) {
+    --fate_->disk_stalls;
+    return;
+  }
+  for (auto most = random_() % 8; most > 0 && !chores_.empty(); --most) {
+    Chore chore = std::move(chores_.front());
+    chores_.pop_front();
+    try {
+      const test::Watched watched(true);
+      chore();
+    } catch (const std::exception&) {  // as the thread of chores does
+    }
+  }
+}
+
 void FakeLane::start(PrefillJob job) {
   if (job_) twice_ = true;
   if (fate_->throw_thread) {

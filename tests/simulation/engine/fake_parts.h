@@ -2,12 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "engine/chores.h"
 #include "engine/commands.h"
 #include "engine/drafter.h"
 #include "engine/prefill_lane.h"
@@ -46,6 +48,20 @@ class FakeDrafter final : public Drafter {
 
  private:
   std::mt19937_64 random_;
+};
+
+// Does each chore some rounds later, in their order, and none while the disk stalls.
+class FakeChores final : public Chores {
+ public:
+  FakeChores(std::shared_ptr<Fate> fate, std::uint64_t seed) : fate_(std::move(fate)), random_(seed) {}
+  bool run(Chore chore) noexcept override;
+  void round();
+  bool busy() const { return !chores_.empty(); }
+
+ private:
+  const std::shared_ptr<Fate> fate_;
+  std::mt19937_64 random_;
+  std::deque<Chore> chores_;
 };
 
 // Takes some rounds, all at once at their end.

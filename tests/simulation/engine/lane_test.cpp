@@ -258,7 +258,7 @@ TEST_F(LaneInCore, TheSamePromptTwiceBehindAnotherIsComputedOnce) {
 
 // The streams take the pool for themselves, so that it loses what it found, and finds it again.
 TEST_F(LaneInCore, WhatIsFoundWhileItWaitsForTheLaneCountsOnce) {
-  memory_.cells = 512;
+  memory_.cells = 560;
   start();
   const std::vector<Token> beginning = some(50, 5);
   Chat& first = chat(beginning, 1);
@@ -270,7 +270,7 @@ TEST_F(LaneInCore, WhatIsFoundWhileItWaitsForTheLaneCountsOnce) {
   std::vector<Token> prompt = beginning;
   for (const Token token : some(100, 7)) prompt.push_back(token);
   chat(prompt, 5);
-  rounds(195);
+  rounds(225);
   ASSERT_TRUE(lane_->busy());
   EXPECT_EQ(core_->stats().waiting, 1u);
   EXPECT_GT(core_->stats().parked, 0u) << "nothing was lost: the test is of no use";
@@ -284,7 +284,7 @@ TEST_F(LaneInCore, WhatIsFoundWhileItWaitsForTheLaneCountsOnce) {
 
 // It used to be put back into the pool each round, to lose its cells to the streams in the same.
 TEST_F(LaneInCore, WhoLostItsCellsWaitsForTheLaneWithoutThem) {
-  memory_.cells = 512;
+  memory_.cells = 650;
   start();
   Chat& talk = chat(some(150, 5), 5);
   rounds(30);
@@ -295,7 +295,7 @@ TEST_F(LaneInCore, WhoLostItsCellsWaitsForTheLaneWithoutThem) {
   rounds(5);
   ASSERT_TRUE(lane_->busy());
   go_on(talk, some(100, 7), 5);
-  rounds(160);
+  rounds(205);
   ASSERT_TRUE(lane_->busy());
   EXPECT_EQ(core_->stats().waiting, 1u);
   EXPECT_EQ(core_->stats().parked, 1u) << "the streams needed its cells, or the test is of no use";

@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::array kNames = {"create",    "append",   "generate", "cancel",    "end",    "read",
                                "rounds",    "downsize", "abort",    "no_memory", "poison", "fail",
-                               "supersede", "throws",   "no_alloc", "save",      "damage"};
+                               "supersede", "throws",   "no_alloc", "save",      "damage", "stall"};
 // How often each kind comes.
-constexpr std::array kWeights = {20, 28, 32, 6, 10, 28, 60, 2, 4, 2, 2, 4, 4, 1, 2, 2, 1};
+constexpr std::array kWeights = {20, 28, 32, 6, 10, 28, 60, 2, 4, 2, 2, 4, 4, 1, 2, 2, 1, 1};
 
 // Arrivals without end, faster than they can be served: most of them short, and now and then one with a long prompt,
 // which must not wait for all of them.

@@ -26,6 +26,7 @@ struct Op {
     no_alloc,   // allocations of the core fail: the one with number `size` from now on, and which & 3 behind it
     save,       // what is parked goes to disk
     damage,     // something happens to a file there: which
+    stall,      // the disk answers nothing for a while: size
   };
   Kind kind = Kind::rounds;
   std::uint32_t session = 0;  // of those alive, counted modulo their number

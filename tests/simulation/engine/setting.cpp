@@ -56,6 +56,7 @@ Setting pick_setting(std::uint64_t variety) {
   }
   setting.stream_tokens = one_of(0u, 4u, 64u);
   worker.threads = {4, 4};
+  worker.most_reading = Millis{200};
   worker.lane_tokens = of_lane() % 2 == 0 ? 20 : 60;
   setting.lane = of_lane() % 2 == 0;
   if (random() % 3 != 0) setting.park_bytes = one_of(2000u, 100'000u);

@@ -16,6 +16,7 @@ namespace {
 Waits::Rules rules_of(const Setting& setting, std::function<bool(SessionId)> shares_beginning) {
   Waits::Rules rules{.places = setting.worker.max_sequences,
                      .sequences = FakeMemory(setting.memory, {}, nullptr).sequence_ids(),
+                     .cells = setting.memory.cells,
                      .lane_tokens = std::nullopt,
                      .shares_beginning = std::move(shares_beginning)};
   if (setting.lane) rules.lane_tokens = setting.worker.lane_tokens;
@@ -28,12 +29,14 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
     : fate_(std::move(common.fate)),
       memory_(common.setting.memory),
       clock_(std::move(common.clock)),
+      chores_(std::move(common.chores)),
       waits_(rules_of(common.setting, std::move(common.shares_beginning))) {
   memory_.worker = number;
   memory_.alive = std::make_shared<char>();
   memory_.watch = [this](const Batch& batch, DecodeStatus status) {
     PassView pass = core_->pass();
     if (auto rule = broken_rule(pass, batch)) fate_->broken(std::move(*rule));
+    if (status == DecodeStatus::no_room) fate_->broken("a pass that doesn't fit");
     waits_.pass(std::move(pass), status, memories_);
   };
   const std::uint64_t seed = common.variety + number;
@@ -51,6 +54,8 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
       .costs = make_costs(setting, seed),
       .drafter = setting.worker.draft_tokens > 0 ? std::make_unique<FakeDrafter>(seed) : nullptr,
       .lane = std::move(lane),
+      .chores = chores_,
+      .explain = [](const Error& error, KvShape) { return Error(error.code, error.message + ", and why"); },
       .clock = [this] { return looking_ ? now_ : now_ = clock_(); }};
   core_ = std::make_unique<WorkerCore>(std::move(parts), setting.worker);
 }
@@ -62,6 +67,7 @@ Result<std::unique_ptr<KvMemory>> SimulatedWorker::make(KvShape shape) {
   if (fate_->refuse_make > 0) {
     --fate_->refuse_make;
     ++fate_->refused;
+    ++memories_;
     return fail(errc::out_of_memory, "no memory");
   }
   if (fate_->throw_make) {
@@ -105,9 +111,11 @@ Waits::Moment SimulatedWorker::look() {
   looking_ = true;
   Waits::Moment moment{.sessions = core_->sessions(0),
                        .lane_busy = lane_ != nullptr && lane_->busy(),
+                       .chores = chores_ != nullptr && chores_->busy(),
                        .memories = memories_,
                        .parts = parts_,
-                       .fresh_starts = core_->stats().fresh_starts};
+                       .fresh_starts = core_->stats().fresh_starts,
+                       .preemptions = core_->stats().preemptions};
   looking_ = false;
   for (const SessionView& view : moment.sessions) {
     if (view.tokens > view.n_ctx)

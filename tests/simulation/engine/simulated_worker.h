@@ -24,6 +24,7 @@ class SimulatedWorker {
     std::shared_ptr<ParkedStore> store;
     std::function<MonoTime()> clock;
     std::function<bool(SessionId)> shares_beginning;  // see Waits::Rules
+    std::shared_ptr<FakeChores> chores;               // nullptr: what they would do is done at once
   };
   SimulatedWorker(Common common, std::uint32_t number);
 
@@ -49,9 +50,10 @@ class SimulatedWorker {
   InFlight in_flight_;
   FakeLane* lane_ = nullptr;  // the core's
   std::function<MonoTime()> clock_;
+  const std::shared_ptr<FakeChores> chores_;
   MonoTime now_{};
   bool looking_ = false;        // which takes no time
-  std::uint64_t memories_ = 0;  // made so far
+  std::uint64_t memories_ = 0;  // made so far, or refused
   std::uint32_t parts_ = 0;     // of the latest; 0: a pool
   Waits waits_;
   std::unique_ptr<WorkerCore> core_;

@@ -61,7 +61,6 @@ void Waits::before(const Moment& moment) {
   for (const SessionView& view : moment.sessions) {
     if (Waiter* const waiter = find(view.id)) waiter->is = view;
   }
-  note_cells(moment);
   note_left();
   for (auto& [id, waiter] : waiters_) waiter.was = waiter.is;
   // Where somebody has ended there may be cells for others now, who come and find too few.
@@ -166,7 +165,7 @@ Waits::Rule Waits::progress(const Moment& moment, bool computed) {
     if (in_vain_ > rules_.sequences + rules_.places + 2) return fmt::format("{} passes in a row got nowhere", in_vain_);
     return std::nullopt;
   }
-  if (moment_.lane_busy || moment.lane_busy) return std::nullopt;
+  if (moment_.lane_busy || moment.lane_busy || chores_) return std::nullopt;
   for (const auto& [id, one] : waiters_) {
     if (one.waits()) return fmt::format("session {} waits, and nobody runs", id);
   }
@@ -176,7 +175,7 @@ Waits::Rule Waits::progress(const Moment& moment, bool computed) {
 // Something went wrong that nobody foresaw: everything begins again, for those who are left.
 void Waits::start_afresh() {
   pass_.reset();
-  cells_ran_out_ = false;
+  promised_ = false;
   in_vain_ = 0;
   for (auto& [id, waiter] : waiters_) {
     waiter.has_place = waiter.had_place = waiter.wanted_lane = false;
@@ -192,14 +191,15 @@ Waits::Rule Waits::after(const Moment& moment, bool computed) {
     start_afresh();
     return std::nullopt;
   }
+  chores_ = moment_.chores || moment.chores;
   if (auto rule = progress(moment, computed)) return rule;
   const bool lane_busy = moment_.lane_busy || moment.lane_busy;
   passes_ += pass_ ? 1 : 0;
   note_places();
   if (auto rule = overtaken(lane_busy)) return rule;
-  if (auto rule = displaced(moment)) return rule;
+  if (auto rule = displaced(moment, lane_busy)) return rule;
+  if (auto rule = in_vain(moment, lane_busy)) return rule;
   if (auto rule = empty_place(moment)) return rule;
-  note_cells(moment);
   if (!pass_) return std::nullopt;
   count_those_before();
   count_lost(status_ == DecodeStatus::aborted || status_ == DecodeStatus::failed ||

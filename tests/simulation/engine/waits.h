@@ -3,13 +3,15 @@
 // A generation waits for those only that were there when its wait began:
 //   - Who comes later stands behind it in the queue, and gets no place before it, not even where it lost its place or
 //     its reader was slow. It is passed over only while another session computes the beginning that both share, or
-//     while it waits for the lane; who has a place before it then counts with those who were there. Who loses his place
-//     for want of cells is the newest.
-//   - No place stays empty while somebody could have it, unless cells have run out and nobody has ended since.
+//     while it waits for the lane or a file; who has a place before it then counts with those who were there. Who loses
+//     his place for want of cells is the newest.
+//   - No place stays empty while somebody could have it, unless there are no cells for who stands first.
 //   - Where prompts are computed, the oldest gets half of the room in the pass, and that is never a later one's.
 //   - Where none is, each pass brings somebody a token; of running sessions that take turns nobody goes twice while
 //     another stands still.
-// So the passes of a wait are of two kinds, and there are no more than
+// Work in vain is bounded: whoever gets a place finds cells for all that has to be computed and for 16 tokens more of
+// each who has one (cell_ledger.h), so nobody loses his place for want of cells before somebody has said as many. So
+// the passes of a wait are of two kinds, and there are no more than
 //   - with prompts: until their halves come to the tokens that those who were there have to compute (and one pass for
 //     each of them, whose half isn't used up),
 //   - without: the tokens that those who were there may still say.
@@ -40,6 +42,7 @@ class Waits {
   struct Rules {
     std::uint32_t places = 0;
     std::uint32_t sequences = 0;               // most there can be
+    std::uint32_t cells = 0;                   // of all together
     std::optional<std::uint32_t> lane_tokens;  // from which on a prompt may wait for the lane; none: there is none
     std::function<bool(SessionId)> shares_beginning;  // with another one that has a generation, so that it may wait
   };
@@ -52,9 +55,11 @@ class Waits {
   struct Moment {
     std::vector<SessionView> sessions;
     bool lane_busy = false;
-    std::uint64_t memories = 0;  // made so far
+    bool chores = false;         // somebody may wait for one
+    std::uint64_t memories = 0;  // made so far, or refused
     std::uint32_t parts = 0;     // of the memory; 0: a pool
     std::uint64_t fresh_starts = 0;
+    std::uint64_t preemptions = 0;  // for want of cells
   };
   void before(const Moment& moment);
   // A pass is being computed, in the memory with this number; of several in one round the last one counts.
@@ -74,11 +79,12 @@ class Waits {
     std::uint64_t number = 0;  // of all generations: who waits stands by it
     std::uint32_t most = 0;
     bool fresh = true;
-    bool wanted_lane = false;   // and stands before others for it
-    SessionView was, is;        // before the round and after it
-    bool has_place = false;     // in the latest pass
-    bool had_place = false;     // in the one before
-    std::uint64_t left_at = 0;  // the latest pass without a place after one with
+    bool wanted_lane = false;        // and stands before others for it
+    SessionView was, is;             // before the round and after it
+    bool has_place = false;          // in the latest pass
+    bool had_place = false;          // in the one before
+    std::uint64_t left_at = 0;       // the latest pass without a place after one with
+    std::uint32_t said_by_then = 0;  // tokens, when somebody got a place last
 
     // Its wait, and what was there when it began, or counts as if.
     std::uint64_t began = 0;  // at this pass
@@ -105,12 +111,13 @@ class Waits {
   // waits_queue.cpp: who has a place
   void note_places();
   void note_left();
-  void note_cells(const Moment& moment);
   bool may_want_lane(const Waiter& waiter, bool lane_busy) const;
   bool may_be_passed(const Waiter& waiter, bool lane_busy) const;
   Rule overtaken(bool lane_busy);
-  bool lost_for_cells(const Moment& moment) const;
-  Rule displaced(const Moment& moment) const;
+  bool lost_for_cells(const Waiter& one, bool lane_busy) const;
+  Rule displaced(const Moment& moment, bool lane_busy);
+  Rule in_vain(const Moment& moment, bool lane_busy);
+  bool may_want_cells(const Waiter& first, bool lane_busy) const;
   Rule empty_place(const Moment& moment) const;
   // waits.cpp: how long that takes
   void count_those_before();
@@ -124,8 +131,9 @@ class Waits {
   std::map<std::uint64_t, Waiter> waiters_;  // by session
   Work all_;                                 // of those who are there
   std::uint64_t last_number_ = 0;
-  bool cells_ran_out_ = false;  // and nobody has ended since
-  Moment moment_;               // before the round
+  bool promised_ = false;  // cells, to all who had a place when somebody got one last; nothing has upset that since
+  Moment moment_;          // before the round
+  bool chores_ = false;    // before the round or after it: somebody may wait for a file
   std::optional<PassView> pass_;
   DecodeStatus status_ = DecodeStatus::ok;
   std::uint64_t memory_ = 0;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/cell_ledger.h"
 #include "simulation/engine/waits.h"
 
 namespace corral::engine::simulation {
@@ -35,24 +36,9 @@ void Waits::note_left() {
   }
 }
 
-// The latest pass didn't fit, and the memory stayed what it was: somebody has to go.
-bool Waits::lost_for_cells(const Moment& moment) const {
-  return pass_ && status_ == DecodeStatus::no_room && moment.memories == memory_;
-}
-
-// Cells have run out when somebody loses his place for want of them, or comes from the lane and finds none: until
-// somebody ends or waits for his reader.
-void Waits::note_cells(const Moment& moment) {
-  const bool lost = lost_for_cells(moment);
-  bool ran_out = false, gave_up = false;
-  for (const auto& [id, waiter] : waiters_) {
-    const bool waits = waiter.is.state == SessionState::waiting;
-    const bool paused = waiter.is.state == SessionState::paused && waiter.was.state != SessionState::paused;
-    const bool ended = waiter.ran() && !waiter.runs();
-    gave_up = gave_up || ended || paused;
-    ran_out = ran_out || (waits && (pass_ ? lost && waiter.has_place : active(waiter.was)));
-  }
-  cells_ran_out_ = ran_out || (cells_ran_out_ && !gave_up);
+// It ran, and in this round others got its cells.
+bool Waits::lost_for_cells(const Waiter& one, bool lane_busy) const {
+  return active(one.was) && one.is.state == SessionState::waiting && !may_want_lane(one, lane_busy);
 }
 
 bool Waits::may_want_lane(const Waiter& waiter, bool lane_busy) const {
@@ -60,7 +46,7 @@ bool Waits::may_want_lane(const Waiter& waiter, bool lane_busy) const {
 }
 
 bool Waits::may_be_passed(const Waiter& waiter, bool lane_busy) const {
-  return may_want_lane(waiter, lane_busy) || rules_.shares_beginning(waiter.was.id);
+  return chores_ || may_want_lane(waiter, lane_busy) || rules_.shares_beginning(waiter.was.id);
 }
 
 // Nobody gets a place, or into the lane, before somebody who stood before him.
@@ -78,22 +64,50 @@ Waits::Rule Waits::overtaken(bool lane_busy) {
   return std::nullopt;
 }
 
-// Where cells run out, the newest goes.
-Waits::Rule Waits::displaced(const Moment& moment) const {
-  if (!lost_for_cells(moment)) return std::nullopt;
+// Where cells run out, the newest goes; and not one that has just got its place.
+Waits::Rule Waits::displaced(const Moment& moment, bool lane_busy) {
+  if (moment.memories != moment_.memories) return std::nullopt;
+  std::uint64_t lost = 0;
   for (const auto& [id, one] : waiters_) {
-    if (!one.has_place || one.is.state != SessionState::waiting) continue;
+    lost += active(one.was) && one.is.state == SessionState::waiting ? 1 : 0;
+    if (!lost_for_cells(one, lane_busy)) continue;
     for (const auto& [other_id, other] : waiters_) {
       if (other.has_place && other.number > one.number)
         return fmt::format("session {} loses its place, session {} is newer", id, other_id);
     }
   }
+  if (moment.preemptions - moment_.preemptions > lost) return "somebody got a place and lost it in the same round";
+  return std::nullopt;
+}
+
+// Who has a place was promised cells, whenever somebody got one.
+Waits::Rule Waits::in_vain(const Moment& moment, bool lane_busy) {
+  const auto admitted = [](const Waiter& one) {
+    const bool stood = one.was.state == SessionState::waiting || one.was.state == SessionState::paused;
+    return one.has_place && stood;
+  };
+  if (promised_ && moment.memories == moment_.memories) {
+    const bool said = std::ranges::any_of(waiters_, [](const auto& entry) {
+      const Waiter& one = entry.second;
+      return one.was.generated >= one.said_by_then + kPromisedTokens;
+    });
+    for (const auto& [id, one] : waiters_) {
+      if (!said && lost_for_cells(one, lane_busy))
+        return fmt::format("session {} loses its place, and nobody has said {} tokens since somebody got one", id,
+                           kPromisedTokens);
+    }
+  }
+  if (moment.memories != moment_.memories || (pass_ && status_ != DecodeStatus::ok)) promised_ = false;
+  const bool anybody = std::ranges::any_of(waiters_, [&](const auto& entry) { return admitted(entry.second); });
+  if (!anybody) return std::nullopt;
+  promised_ = true;
+  for (auto& [id, one] : waiters_) one.said_by_then = one.was.generated;
   return std::nullopt;
 }
 
 // When places were given: who had one then may be in the lane now, or wait for it.
 Waits::Rule Waits::empty_place(const Moment& moment) const {
-  if (cells_ran_out_ || !pass_) return std::nullopt;
+  if (!pass_) return std::nullopt;
   // It may have been parts for this round only: then nobody can say how many.
   if (moment.memories > moment_.memories + 1) return std::nullopt;
   const bool lane_busy = moment_.lane_busy || moment.lane_busy;
@@ -103,14 +117,36 @@ Waits::Rule Waits::empty_place(const Moment& moment) const {
   }
   const auto taken = std::ranges::count_if(waiters_, [&](const auto& entry) {
     const Waiter& one = entry.second;
-    return one.has_place || active(one.was) || active(one.is) || may_want_lane(one, lane_busy);
+    // It may have had one and come to its end before the pass: its part was too small.
+    const bool ended = one.was.state == SessionState::waiting && !one.runs();
+    return one.has_place || active(one.was) || active(one.is) || may_want_lane(one, lane_busy) || ended;
   });
   if (taken >= static_cast<std::ptrdiff_t>(places)) return std::nullopt;
+  // Who finds no cells is passed by nobody, also one whose reader was slow until now.
+  std::uint64_t first = ~std::uint64_t{0};
   for (const auto& [id, one] : waiters_) {
-    if (one.waits() && !one.has_place && !may_be_passed(one, lane_busy))
+    const bool stands = one.is.state == SessionState::waiting && !one.has_place;
+    if (stands && may_want_cells(one, lane_busy)) first = std::min(first, one.number);
+  }
+  for (const auto& [id, one] : waiters_) {
+    if (one.waits() && !one.has_place && one.number < first && !may_be_passed(one, lane_busy))
       return fmt::format("session {} waits, with {} of {} places taken", id, taken, places);
   }
   return std::nullopt;
+}
+
+// There may be too few cells for it beside those who have a place, and what was promised to them.
+bool Waits::may_want_cells(const Waiter& first, bool lane_busy) const {
+  const auto most = [](const Waiter& one) {
+    return std::uint64_t{std::max(one.was.tokens, one.is.tokens)} + kPromisedTokens + 1;
+  };
+  std::uint64_t cells = most(first);
+  for (const auto& [id, one] : waiters_) {
+    // One that got a place in this round may have gone back for the lane.
+    const bool counts = one.has_place || active(one.was) || active(one.is) || may_want_lane(one, lane_busy);
+    if (&one != &first && counts) cells += most(one);
+  }
+  return cells > rules_.cells;
 }
 
 }  // namespace corral::engine::simulation

@@ -57,14 +57,16 @@ class Folder {
   std::filesystem::path path_;
 };
 
-std::shared_ptr<ParkedStore> make_store(const Setting& setting, const std::filesystem::path& folder) {
+std::shared_ptr<ParkedStore> make_store(const Setting& setting, const std::filesystem::path& folder,
+                                        std::shared_ptr<Chores> chores) {
   if (!setting.park_bytes) return nullptr;
   return std::make_shared<ParkedStore>(
       ParkedStoreOptions{.memory_bytes = *setting.park_bytes,
                          .whole_only = !setting.memory.divisible || setting.memory.window > 0,
                          .folder = folder,
                          .fingerprint = "simulation",
-                         .folder_bytes = 50'000});
+                         .folder_bytes = 50'000,
+                         .chores = std::move(chores)});
 }
 
 class World {
@@ -75,7 +77,8 @@ class World {
         jitter_(variety),
         turn_(variety),
         folder_(setting_.disk),
-        store_(make_store(setting_, folder_.path())) {
+        chores_(setting_.disk ? std::make_shared<FakeChores>(fate_, variety) : nullptr),
+        store_(make_store(setting_, folder_.path(), chores_)) {
     test::failing_allocations.end();
     const SimulatedWorker::Common common{
         .setting = setting_,
@@ -83,7 +86,8 @@ class World {
         .fate = fate_,
         .store = store_,
         .clock = [this] { return now_ += std::chrono::microseconds(300 + jitter_() % 3000); },
-        .shares_beginning = [this](SessionId session) { return shares_beginning(*clients_.at(session.value())); }};
+        .shares_beginning = [this](SessionId session) { return shares_beginning(*clients_.at(session.value())); },
+        .chores = chores_};
     for (std::uint32_t i = 0; i < setting_.workers; ++i)
       workers_.push_back(std::make_unique<SimulatedWorker>(common, i));
   }
@@ -138,6 +142,10 @@ class World {
     }
     if (op.kind == Op::Kind::save) return save();
     if (op.kind == Op::Kind::damage) return folder_.damage(op.which);
+    if (op.kind == Op::Kind::stall) {
+      fate_->disk_stalls = op.size;
+      return;
+    }
     if (op.kind == Op::Kind::no_memory) {
       fate_->refuse_make = op.size % 8 == 0 ? 1 : 0;
       return;
@@ -314,6 +322,7 @@ class World {
 
   // Of each worker. Who is first changes, for what they share.
   void round() {
+    if (chores_) chores_->round();
     const std::size_t first = workers_.size() > 1 ? turn_() % workers_.size() : 0;
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       if (workers_[(first + i) % workers_.size()]->round()) ++outcome_.passes;
@@ -326,7 +335,7 @@ class World {
     for (auto& [id, client] : clients_) {
       if (client->reader) work += 3 * (client->history.size() + client->reader->most + 10);
     }
-    fate_->abort_in = fate_->fail_in = fate_->refuse_make = fate_->throw_in = 0;
+    fate_->abort_in = fate_->fail_in = fate_->refuse_make = fate_->throw_in = fate_->disk_stalls = 0;
     fate_->throw_make = fate_->throw_thread = false;
     test::failing_allocations.end();
     for (std::uint64_t i = 0; i < work && !broken(); ++i) {
@@ -374,14 +383,15 @@ class World {
   }
 
   const bool traced_;
+  const std::shared_ptr<Fate> fate_ = std::make_shared<Fate>();
   const Setting setting_;
   std::mt19937_64 jitter_;  // of the time that passes take
   std::mt19937_64 turn_;    // which worker goes first
   const Folder folder_;
+  const std::shared_ptr<FakeChores> chores_;  // nullptr: without a folder
   const std::shared_ptr<ParkedStore> store_;
   bool unforeseen_ = false;  // something was thrown
   Outcome outcome_;
-  const std::shared_ptr<Fate> fate_ = std::make_shared<Fate>();
   MonoTime now_{};
   std::vector<std::unique_ptr<SimulatedWorker>> workers_;
   std::map<std::uint64_t, std::unique_ptr<Client>> clients_;
