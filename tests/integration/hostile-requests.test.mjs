@@ -114,7 +114,7 @@ const refused = {
   "a context for a request of 10^9": [chat, ask({ ctx_size: 1e9 }), "ctx_size"],
   "an option that there isn't": ["/v1/load", { model_name: model, ctx_sizes: 5 }, "ctx_sizes"],
   "another program's file as an argument": ["/v1/load", { model_name: model, llamacpp_args: `--model ${secret}` }],
-  "arguments of 1 MiB": ["/v1/load", { model_name: model, llamacpp_args: "-c ".repeat(350_000) }],
+  "arguments of 60 KiB": ["/v1/load", { model_name: model, llamacpp_args: "-c ".repeat(20_000) }],
   "options that are a list": ["/v1/load", [model]],
   "a pin that is a text": ["/internal/pin", { model_name: model, pinned: "yes" }, "pinned"],
 };
@@ -127,6 +127,7 @@ const others = {
   "a model with a line in its name": [post(chat, ask({ model: "a\r\nX-Evil: 1" })), 404],
   "a load of a path": [post("/v1/load", { model_name: "/etc/passwd" }), 404],
   "an unload of what isn't there": [post("/v1/unload", { model_name: "%00" }), 404],
+  "a load of 1 MiB": [post("/v1/load", { model_name: model, llamacpp_args: "-c ".repeat(350_000) }), 413],
   "a path out of the models": [get("/v1/models/..%2f..%2fetc%2fpasswd"), 404],
   "a path with a zero": [get("/v1/models/%00"), 404],
   "a path of 30 KiB": [get(`/v1/models/${"a".repeat(30_000)}`), 404],
