@@ -17,7 +17,7 @@ const onlyTheirs = ["backend_sampling", "chat_format", "generation_prompt", "gra
 
 async function events(from, path, body) {
   const all = [];
-  for await (const data of Server.prototype.events.call(from, path, body)) all.push(data);
+  for await (const data of from.events(path, body)) all.push(data);
   return all.filter((data) => data !== ":" && data !== "[DONE]").map((data) => JSON.parse(data));
 }
 

@@ -110,20 +110,7 @@ export class Server {
     return all;
   }
   async *read_events(path, body, signal) {
-    const response = await this.fetch(path, { method: "POST", body: JSON.stringify(body), signal });
-    if (response.status !== 200) throw new Error(`status ${response.status}: ${await response.text()}`);
-    let rest = "";
-    const decoder = new TextDecoder();
-    for await (const bytes of response.body) {
-      rest += decoder.decode(bytes, { stream: true });
-      const events = rest.split("\n\n");
-      rest = events.pop();
-      for (const event of events) {
-        const data = event.split("\n").filter((line) => line.startsWith("data: "));
-        yield event.startsWith(":") ? ":" : data.map((line) => line.slice(6)).join("\n");
-      }
-    }
-    assert.equal(rest, "", "the stream ends behind a whole event");
+    yield* eventsOf(await this.fetch(path, { method: "POST", body: JSON.stringify(body), signal }));
   }
 
   async loaded() {
@@ -134,6 +121,23 @@ export class Server {
     const { all_models_loaded, stopping } = (await this.get("/v1/health")).body;
     return [...all_models_loaded, ...stopping];
   }
+}
+
+// The payload of every event of a streamed answer, comments as ":".
+async function* eventsOf(response) {
+  if (response.status !== 200) throw new Error(`status ${response.status}: ${await response.text()}`);
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of response.body) {
+    rest += decoder.decode(bytes, { stream: true });
+    const events = rest.split("\n\n");
+    rest = events.pop();
+    for (const event of events) {
+      const data = event.split("\n").filter((line) => line.startsWith("data: "));
+      yield event.startsWith(":") ? ":" : data.map((line) => line.slice(6)).join("\n");
+    }
+  }
+  assert.equal(rest, "", "the stream ends behind a whole event");
 }
 
 // llama.cpp's own server on one model: the reference.
@@ -151,6 +155,9 @@ export class Reference {
   async post(path, body) {
     const response = await fetch(this.url + path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
     return { status: response.status, body: await response.json() };
+  }
+  async *events(path, body) {
+    yield* eventsOf(await fetch(this.url + path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } }));
   }
   async stop() {
     this.child.kill("SIGKILL");
