@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulation/engine/core_alone.h"
+#include "simulation/engine/held_core.h"
 
 namespace corral::engine::simulation {
 namespace {
@@ -38,15 +38,16 @@ class ScriptedCosts final : public CostModel {
   const FlatRows rows_;
 };
 
-class CostsOfCore : public CoreAlone {
+class CostsOfCore : public HeldCore {
  protected:
-  CostsOfCore() { start(std::make_unique<ScriptedCosts>(script_)); }
+  CostsOfCore() { start(); }
+  void fit(WorkerCore::Parts& parts) override { parts.costs = std::make_unique<ScriptedCosts>(script_); }
   // A session with so many tokens that goes on for a while.
-  void chat(std::uint32_t tokens) { CoreAlone::chat(tokens, 200); }
+  void chat(std::uint32_t tokens) { HeldCore::chat(some(tokens, static_cast<std::uint32_t>(chats_.size())), 200); }
   // The passes of so many rounds.
   std::vector<PassTime> rounds(std::uint32_t count) {
     script_.passes.clear();
-    CoreAlone::rounds(count);
+    HeldCore::rounds(count);
     return script_.passes;
   }
 

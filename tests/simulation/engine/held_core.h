@@ -11,11 +11,18 @@
 #include "engine/cpu_costs.h"
 #include "engine/errors.h"
 #include "engine/worker_core.h"
-#include "simulation/engine/core_alone.h"
 #include "simulation/engine/fake_memory.h"
 #include "simulation/engine/fake_parts.h"
 
 namespace corral::engine::simulation {
+
+// Nothing that is said ends an answer.
+class EndlessTokens final : public TokenTable {
+ public:
+  std::uint32_t size() const override { return kVocabulary; }
+  void append_piece(Token token, bool, std::string& to) const override { to.push_back(static_cast<char>('A' + token)); }
+  bool ends_generation(Token) const override { return false; }
+};
 
 inline std::vector<Token> some(std::uint32_t count, std::uint32_t from) {
   std::vector<Token> tokens;
@@ -38,7 +45,7 @@ class HeldCore : public ::testing::Test {
   void start(WorkerOptions options = {}, CpuCostOptions costs = {}) {
     options.max_sequences = 8;
     options.prefix_cache_tokens = 512;
-    options.threads = {4, 4};
+    options.threads = threads_;
     options.lane_tokens = 60;
     const KvMaker make = [this](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
       if (refuses_) return fail(errc::out_of_memory, "no memory");
@@ -73,14 +80,16 @@ class HeldCore : public ::testing::Test {
     EXPECT_EQ(fate_->violation, "");
   }
 
-  Chat& chat(std::vector<Token> prompt, std::uint32_t most) {
+  using Picker = std::unique_ptr<TokenPicker>;
+  Chat& chat(std::vector<Token> prompt, std::uint32_t most, Picker picker = std::make_unique<FakePicker>()) {
     Chat& chat = *chats_.emplace_back(std::make_unique<Chat>());
     chat.shared = std::make_shared<SessionShared>(SessionId(chats_.size()), 400);
     box_->post(CreateSession{chat.shared, true});
-    go_on(chat, std::move(prompt), most);
+    go_on(chat, std::move(prompt), most, std::move(picker));
     return chat;
   }
-  void go_on(Chat& chat, std::vector<Token> prompt, std::uint32_t most) {
+  void go_on(Chat& chat, std::vector<Token> prompt, std::uint32_t most,
+             Picker picker = std::make_unique<FakePicker>()) {
     chat.history.insert(chat.history.end(), prompt.begin(), prompt.end());
     chat.said.clear();
     chat.progress.clear();
@@ -93,7 +102,7 @@ class HeldCore : public ::testing::Test {
     Generation generation;
     generation.stream = std::move(stream);
     generation.ticket = *in_flight_.enter();
-    generation.sampler = std::make_unique<FakePicker>();
+    generation.sampler = std::move(picker);
     generation.max_new_tokens = most;
     generation.report_prompt = true;
     generation.posted = now_;
@@ -131,6 +140,7 @@ class HeldCore : public ::testing::Test {
   const std::shared_ptr<CommandBox> box_ = std::make_shared<CommandBox>();
   std::shared_ptr<ParkedStore> store_ = std::make_shared<ParkedStore>(ParkedStoreOptions{
       .memory_bytes = 1 << 20, .whole_only = false, .folder = {}, .fingerprint = {}, .folder_bytes = 0});
+  SetThreads threads_ = {4, 4};
   bool refuses_ = false;  // memories to come
   InFlight in_flight_;
   MonoTime now_{};
