@@ -177,10 +177,10 @@ def main():
     with stage() as started:
         folder = servers.model_folder(started, [made / f"{options.model}.gguf"])
         server = servers.corral_serve(started, folder, "--ctx-size", "32768")
-        good(server.port, 0.5)  # loads it
+        good(server.port, 0.5, options.model)  # loads it
         router = server.process.child.pid
         engine = engine_of(server.port)
-        alone = good(server.port, options.seconds)
+        alone = good(server.port, options.seconds, options.model)
         table.append(["(alone)", "", "", "", "", f"{report.median(alone):.1f}", f"{report.percentile(alone, 0.99):.1f}", f"{max(alone):.1f}"])
         for name, (path, body) in rows.items():
             text = (body if isinstance(body, str) else json.dumps({"model": options.model, **body})).encode()
@@ -188,11 +188,11 @@ def main():
                 status = ask(server.port, path, text)
             with crowd(options.beside, server.port, path, text):
                 time.sleep(0.1)
-                took = good(server.port, options.seconds)
+                took = good(server.port, options.seconds, options.model)
             table.append([name, f"{len(text) / 1024:,.0f}", status, f"{cost.cpu:.2f}", " + ".join(map(str, cost.grown)), f"{report.median(took):.1f}",
                           f"{report.percentile(took, 0.99):.1f}", f"{max(took):.1f}"])
             report.note(" | ".join(map(str, table[-1])))
-            good(server.port, 0.5)
+            good(server.port, 0.5, options.model)
     head = ["request", "KiB", "status", "CPU s", "router + engine MiB", "good p50 ms", "p99", "max"]
     report.publish("hostile", f"{machine}. {options.beside} of each at a time beside the good client.\n\n{report.table(head, table)}", options.write)
 
