@@ -1,16 +1,21 @@
-# corral_library(NAME [DEPENDS target...] [TEST_DEPENDS target...])
+# corral_library(NAME [DEPENDS target...] [TEST_DEPENDS target...] [ROOMS folder...])
 #
 # Declares the library of the current folder and its tests. The folder is the library is the namespace:
 #   *.cpp           the library corral::NAME
 #   *_test.cpp      one program NAME_test, whose cases ctest runs one by one, linked with TEST_DEPENDS too
 #   *_main.cpp      not compiled here (programs declare themselves)
-# Sub-folders belong to the library of their parent.
+# Sub-folders belong to the library of their parent, but for ROOMS, which are libraries of their own (corral_room); their tests run in
+# the parent's program.
 function(corral_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS;ROOMS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|_main|_bench|/main)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  foreach(room IN LISTS ARG_ROOMS)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${room}/")
+    list(APPEND ARG_DEPENDS corral::${name}_${room})
+  endforeach()
 
   if(sources)
     add_library(corral_${name} STATIC ${sources})
@@ -28,6 +33,22 @@ function(corral_library name)
   if(CORRAL_TESTS AND tests)
     corral_test(${name}_test SOURCES ${tests} DEPENDS corral_${name} ${ARG_TEST_DEPENDS})
   endif()
+endfunction()
+
+# corral_room(PARENT NAME [DEPENDS target...]): the library corral::PARENT_NAME of one sub-folder of a library that is large.
+function(corral_room parent name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  if(sources)
+    add_library(corral_${parent}_${name} STATIC ${sources})
+    target_link_libraries(corral_${parent}_${name} PUBLIC corral_flags ${ARG_DEPENDS})
+  else()
+    add_library(corral_${parent}_${name} INTERFACE)
+    target_link_libraries(corral_${parent}_${name} INTERFACE corral_flags ${ARG_DEPENDS})
+  endif()
+  add_library(corral::${parent}_${name} ALIAS corral_${parent}_${name})
+  corral_use_precompiled(corral_${parent}_${name} DEPENDS ${ARG_DEPENDS})
 endfunction()
 
 # corral_test(NAME SOURCES file... [DEPENDS target...] [LABELS label...] [TIMEOUT seconds])

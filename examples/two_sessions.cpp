@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/llama_service.h"
+#include "engine/service/llama_service.h"
 
 namespace engine = corral::engine;
 

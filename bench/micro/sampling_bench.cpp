@@ -4,8 +4,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "engine/logprobs.h"
-#include "engine/sampler.h"
+#include "engine/sample/logprobs.h"
+#include "engine/sample/sampler.h"
 
 namespace corral::engine {
 namespace {

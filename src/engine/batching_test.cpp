@@ -3,8 +3,8 @@
 #include <set>
 #include <thread>
 
-#include "engine/sequences.h"
 #include "engine/test_support.h"
+#include "engine/worker/sequences.h"
 
 namespace corral::engine::test {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <dlfcn.h>
 
-#include "engine/context.h"
-#include "engine/logits.h"
+#include "engine/llama/context.h"
+#include "engine/sample/logits.h"
 #include "engine/test_compute_hook.h"
 #include "engine/test_support.h"
 

@@ -1,7 +1,7 @@
 // Rule: downsized, an engine holds no cells and no compute memory, and nobody who goes on notices.
 #include <cmath>
 
-#include "engine/parked_test_support.h"
+#include "engine/kv/parked_test_support.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {

@@ -2,10 +2,10 @@
 // models and real contexts: only the outcome of computing is made up (test_compute_hook.h).
 #include <atomic>
 
-#include "engine/errors.h"
 #include "engine/test_compute_hook.h"
 #include "engine/test_held_worker.h"
 #include "engine/test_support.h"
+#include "engine/values/errors.h"
 
 namespace corral::engine::test {
 namespace {

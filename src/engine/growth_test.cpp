@@ -1,6 +1,6 @@
 // Rule: a pool begins small and grows when a session needs more, up to what was found at the load; nobody who computes
 // notices.
-#include "engine/parked_test_support.h"
+#include "engine/kv/parked_test_support.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {

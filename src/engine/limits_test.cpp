@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "base/utf8.h"
-#include "engine/context.h"
-#include "engine/sampler.h"
+#include "engine/llama/context.h"
+#include "engine/sample/sampler.h"
 #include "engine/test_held_worker.h"
 #include "engine/test_support.h"
 

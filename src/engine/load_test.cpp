@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/unique_fd.h"
-#include "engine/context_params.h"
-#include "engine/devices.h"
-#include "engine/memory_estimate.h"
+#include "engine/fit/memory_estimate.h"
+#include "engine/llama/context_params.h"
+#include "engine/llama/devices.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "engine/memory_estimate.h"
+#include "engine/fit/memory_estimate.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {

@@ -1,8 +1,8 @@
 // Parked KV that is in a file only: who looks for it is told that it comes, and a chore reads it.
 #include <gmock/gmock.h>
 
-#include "engine/parked_store.h"
-#include "engine/parked_test_support.h"
+#include "engine/kv/parked_store.h"
+#include "engine/kv/parked_test_support.h"
 #include "engine/test_held_chores.h"
 
 namespace corral::engine {

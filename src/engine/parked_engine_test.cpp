@@ -1,7 +1,7 @@
 // What a service leaves parked on disk, and which one takes it up again.
 #include <filesystem>
 
-#include "engine/parked_test_support.h"
+#include "engine/kv/parked_test_support.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {

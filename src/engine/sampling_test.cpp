@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/sampler.h"
+#include "engine/sample/sampler.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {

@@ -2,7 +2,7 @@
 #include <fstream>
 #include <thread>
 
-#include "engine/llama_service.h"
+#include "engine/service/llama_service.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {

@@ -1,9 +1,9 @@
 // Several workers on one model: each has sessions, cells and a lane of its own, what is parked belongs to all.
 #include <thread>
 
-#include "engine/errors.h"
 #include "engine/test_compute_hook.h"
 #include "engine/test_support.h"
+#include "engine/values/errors.h"
 
 namespace corral::engine::test {
 namespace {

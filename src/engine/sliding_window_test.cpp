@@ -2,9 +2,9 @@
 // and an answer cut back, only while the window before that place is there.
 #include <algorithm>
 
-#include "engine/context.h"
-#include "engine/memory_estimate.h"
-#include "engine/prefill_lane.h"
+#include "engine/fit/memory_estimate.h"
+#include "engine/llama/context.h"
+#include "engine/schedule/prefill_lane.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {

@@ -1,8 +1,8 @@
 // Rule: guesses change how fast an answer comes, never what it says.
 #include <gmock/gmock.h>
 
-#include "engine/model.h"
-#include "engine/sampler.h"
+#include "engine/llama/model.h"
+#include "engine/sample/sampler.h"
 #include "engine/test_support.h"
 
 namespace corral::engine::test {

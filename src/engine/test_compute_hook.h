@@ -9,7 +9,7 @@
 
 #include <ggml-backend.h>
 
-#include "engine/types.h"
+#include "engine/values/types.h"
 
 namespace corral::engine::test {
 

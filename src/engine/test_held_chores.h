@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/chores.h"
+#include "engine/threads/chores.h"
 
 namespace corral::engine::test {
 

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/inference_engine.h"
+#include "engine/service/inference_engine.h"
 
 namespace corral::engine::test {
 

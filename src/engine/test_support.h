@@ -13,8 +13,8 @@
 #include <llama.h>
 #include <stdlib.h>
 
-#include "engine/backends.h"
-#include "engine/inference_engine.h"
+#include "engine/llama/backends.h"
+#include "engine/service/inference_engine.h"
 
 namespace corral::engine::test {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/errors.h"
+#include "engine/values/errors.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {

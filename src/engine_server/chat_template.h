@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/options.h"
+#include "engine/values/options.h"
 #include "protocol/answers.h"
 #include "protocol/requests.h"
 

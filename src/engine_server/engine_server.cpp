@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/model_type.h"
-#include "engine/errors.h"
+#include "engine/values/errors.h"
 #include "engine_server/engine_server_impl.h"
 #include "engine_server/errors.h"
 #include "protocol/errors.h"

@@ -20,7 +20,7 @@
 
 #include "async/offload.h"
 #include "async/timer.h"
-#include "engine/inference_engine.h"
+#include "engine/service/inference_engine.h"
 #include "engine_server/answer.h"
 #include "engine_server/preparation.h"
 #include "http/handler.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/inference_engine.h"
+#include "engine/service/inference_engine.h"
 #include "engine_server/chat_template.h"
 #include "engine_server/preparation.h"
 #include "engine_server/prompt_tokens.h"

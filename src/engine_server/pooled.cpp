@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/errors.h"
+#include "engine/values/errors.h"
 #include "engine_server/engine_server_impl.h"
 #include "engine_server/ranking.h"
 #include "protocol/errors.h"

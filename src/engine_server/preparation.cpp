@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/heap.h"
-#include "engine/errors.h"
+#include "engine/values/errors.h"
 
 namespace corral::engine_server {
 

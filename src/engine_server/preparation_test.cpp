@@ -6,7 +6,7 @@
 
 #include "async/loop.h"
 #include "async/task_group.h"
-#include "engine/errors.h"
+#include "engine/values/errors.h"
 
 namespace corral::engine_server {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/inference_engine.h"
+#include "engine/service/inference_engine.h"
 #include "engine_server/preparation.h"
 
 namespace corral::engine_server {

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "engine/options.h"
-#include "engine/types.h"
+#include "engine/values/options.h"
+#include "engine/values/types.h"
 #include "protocol/requests.h"
 
 namespace corral::engine_server {

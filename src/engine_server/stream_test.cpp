@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
-#include "engine/stream_state.h"
+#include "engine/worker/stream_state.h"
 #include "engine_server/answer_stream.h"
 #include "engine_server/signal.h"
 #include "engine_server/test_support.h"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/errors.h"
+#include "engine/values/errors.h"
 
 namespace corral::engine {
 

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/errors.h"
 #include "engine/grammar/rules.h"
+#include "engine/values/errors.h"
 
 namespace corral::engine {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/types.h"
+#include "engine/values/types.h"
 
 namespace corral::engine {
 

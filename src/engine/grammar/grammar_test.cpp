@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 
 #include "base/utf8.h"
-#include "engine/errors.h"
 #include "engine/grammar/follower.h"
-#include "engine/sampler_chain.h"
+#include "engine/sample/sampler_chain.h"
 #include "engine/test_support.h"
+#include "engine/values/errors.h"
 
 namespace corral::engine::test {
 namespace {

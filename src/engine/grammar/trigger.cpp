@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
-#include "engine/errors.h"
+#include "engine/values/errors.h"
 
 namespace corral::engine {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/options.h"
+#include "engine/values/options.h"
 
 namespace re2 {
 class RE2;

@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/errors.h"
-#include "engine/flat_costs.h"
+#include "engine/schedule/flat_costs.h"
+#include "engine/values/errors.h"
 #include "simulation/engine/held_core.h"
 
 namespace corral::engine::simulation {

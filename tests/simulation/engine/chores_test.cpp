@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "engine/parked_test_support.h"
+#include "engine/kv/parked_test_support.h"
 #include "engine/test_held_chores.h"
 #include "simulation/engine/held_core.h"
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/errors.h"
+#include "engine/values/errors.h"
 #include "simulation/engine/fake_parts.h"
 
 namespace corral::engine::simulation {

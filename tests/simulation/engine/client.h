@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/errors.h"
-#include "engine/session.h"
-#include "engine/stream.h"
+#include "engine/values/errors.h"
+#include "engine/worker/session.h"
+#include "engine/worker/stream.h"
 #include "simulation/engine/fake_memory.h"
 
 namespace corral::engine::simulation {

@@ -5,7 +5,7 @@
 #include <random>
 #include <span>
 
-#include "engine/cost_model.h"
+#include "engine/schedule/cost_model.h"
 
 namespace corral::engine::simulation {
 

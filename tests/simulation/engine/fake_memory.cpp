@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/memory_kind.h"
+#include "engine/llama/memory_kind.h"
 #include "engine/test_failing_allocations.h"
 
 namespace corral::engine::simulation {

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/kv_memory.h"
+#include "engine/kv/kv_memory.h"
 
 namespace corral::engine::simulation {
 

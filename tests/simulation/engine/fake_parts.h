@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/chores.h"
-#include "engine/commands.h"
-#include "engine/drafter.h"
-#include "engine/prefill_lane.h"
-#include "engine/token_table.h"
+#include "engine/kv/token_table.h"
+#include "engine/schedule/drafter.h"
+#include "engine/schedule/prefill_lane.h"
+#include "engine/threads/chores.h"
+#include "engine/worker/commands.h"
 #include "simulation/engine/fake_memory.h"
 
 namespace corral::engine::simulation {

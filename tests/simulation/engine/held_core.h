@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/cpu_costs.h"
-#include "engine/errors.h"
-#include "engine/worker_core.h"
+#include "engine/schedule/cpu_costs.h"
+#include "engine/values/errors.h"
+#include "engine/worker/worker_core.h"
 #include "simulation/engine/fake_memory.h"
 #include "simulation/engine/fake_parts.h"
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/pass_rows.h"
+#include "engine/schedule/pass_rows.h"
 
 namespace corral::engine::simulation {
 namespace {

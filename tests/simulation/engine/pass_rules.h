@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "engine/batch.h"
-#include "engine/pass_view.h"
+#include "engine/kv/batch.h"
+#include "engine/schedule/pass_view.h"
 
 namespace corral::engine::simulation {
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <random>
 
-#include "engine/flat_costs.h"
-#include "engine/guess_length.h"
-#include "engine/pass_rows.h"
+#include "engine/schedule/flat_costs.h"
+#include "engine/schedule/guess_length.h"
+#include "engine/schedule/pass_rows.h"
 #include "simulation/engine/fake_costs.h"
 #include "simulation/engine/fake_parts.h"
 

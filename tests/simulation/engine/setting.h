@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "engine/cpu_costs.h"
-#include "engine/worker_core.h"
+#include "engine/schedule/cpu_costs.h"
+#include "engine/worker/worker_core.h"
 #include "simulation/engine/fake_memory.h"
 
 namespace corral::engine::simulation {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/context_size.h"
-#include "engine/errors.h"
 #include "engine/test_failing_allocations.h"
+#include "engine/values/errors.h"
 #include "simulation/engine/pass_rules.h"
 
 namespace corral::engine::simulation {

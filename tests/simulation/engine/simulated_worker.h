@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "engine/worker_core.h"
+#include "engine/worker/worker_core.h"
 #include "simulation/engine/fake_memory.h"
 #include "simulation/engine/fake_parts.h"
 #include "simulation/engine/setting.h"

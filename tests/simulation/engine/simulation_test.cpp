@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
-#include "engine/cell_ledger.h"
+#include "engine/kv/cell_ledger.h"
 #include "engine/test_failing_new.h"
 #include "simulation/engine/world.h"
 #include "simulation/length.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/row_costs.h"
+#include "engine/schedule/row_costs.h"
 
 namespace corral::engine::simulation {
 

@@ -30,9 +30,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/kv_memory.h"
-#include "engine/pass_view.h"
-#include "engine/session_view.h"
+#include "engine/kv/kv_memory.h"
+#include "engine/schedule/pass_view.h"
+#include "engine/values/session_view.h"
 #include "simulation/engine/pass_rules.h"
 
 namespace corral::engine::simulation {

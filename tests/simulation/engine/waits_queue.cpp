@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/cell_ledger.h"
+#include "engine/kv/cell_ledger.h"
 #include "simulation/engine/waits.h"
 
 namespace corral::engine::simulation {

@@ -1,0 +1,89 @@
+#include "engine/kv/cell_count.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace corral::engine {
+
+void CellCount::enter(const Part& part) {
+  used_ -= part.run->taken();
+  ++part.run->users[part.cells];
+  used_ += part.run->taken();
+}
+
+void CellCount::leave(const Part& part) {
+  used_ -= part.run->taken();
+  const auto place = part.run->users.find(part.cells);
+  if (--place->second == 0) part.run->users.erase(place);
+  used_ += part.run->taken();
+}
+
+void CellCount::set(std::int32_t sequence, std::uint32_t length) {
+  std::vector<Part>& parts = sequences_[sequence];
+  std::uint32_t before = 0;
+  for (const Part& part : parts) before += part.cells;
+  while (before > length) {
+    Part& last = parts.back();
+    const std::uint32_t cut = std::min(before - length, last.cells);
+    leave(last);
+    last.cells -= cut;
+    before -= cut;
+    if (last.cells == 0) {
+      parts.pop_back();
+    } else {
+      enter(last);
+    }
+  }
+  if (before == length) return;
+  // A run goes on only where nobody shares it.
+  const bool alone = !parts.empty() && parts.back().run.use_count() == 1;
+  if (alone) {
+    leave(parts.back());
+    parts.back().cells += length - before;
+  } else {
+    parts.push_back({std::make_shared<Run>(), length - before});
+  }
+  enter(parts.back());
+}
+
+void CellCount::share(std::int32_t from, std::int32_t to, std::uint32_t length) {
+  const std::vector<Part> source = sequences_[from];
+  std::vector<Part>& parts = sequences_[to];
+  for (const Part& part : source) {
+    if (length == 0) break;
+    parts.push_back({part.run, std::min(part.cells, length)});
+    enter(parts.back());
+    length -= parts.back().cells;
+  }
+}
+
+std::uint32_t CellCount::used_by(std::span<const std::int32_t> sequences) const {
+  std::unordered_map<const Run*, std::uint32_t> most;
+  std::uint32_t used = 0;
+  for (const std::int32_t sequence : sequences) {
+    const auto found = sequences_.find(sequence);
+    if (found == sequences_.end()) continue;
+    for (const Part& part : found->second) {
+      std::uint32_t& known = most[part.run.get()];
+      used += std::max(known, part.cells) - known;
+      known = std::max(known, part.cells);
+    }
+  }
+  return used;
+}
+
+std::uint32_t CellCount::own(std::int32_t sequence) const {
+  const auto found = sequences_.find(sequence);
+  if (found == sequences_.end()) return 0;
+  std::uint32_t own = 0;
+  for (const Part& part : found->second) {
+    const auto& users = part.run->users;
+    const auto most = users.rbegin();
+    if (most->first != part.cells || most->second > 1) continue;
+    const auto next = std::next(most);
+    own += part.cells - (next == users.rend() ? 0 : next->first);
+  }
+  return own;
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,109 @@
+#include "engine/llama/backends.h"
+
+#include <filesystem>
+#include <mutex>
+#include <utility>
+
+#include <dlfcn.h>
+#include <llama.h>
+#include <stdlib.h>
+
+#include "engine/llama/llama_log.h"
+#include "engine/values/errors.h"
+
+namespace corral::engine {
+namespace {
+
+std::string backend_directory() {
+  if (const char* given = getenv("CORRAL_LLAMA_BACKEND_DIR"); given != nullptr && *given != '\0') return given;
+#ifdef CORRAL_LLAMA_BACKEND_DIR
+  return CORRAL_LLAMA_BACKEND_DIR;
+#else
+  return {};  // an installed ggml knows its own place
+#endif
+}
+
+// False: nothing was loaded, all must be tried.
+bool load_remembered(const std::filesystem::path& directory) {
+  const char* const file = getenv("CORRAL_CPU_BACKEND");
+  if (file == nullptr || getenv("GGML_BACKEND_PATH") != nullptr) return false;
+  std::error_code failed;
+  if (!std::filesystem::equivalent(std::filesystem::path(file).parent_path(), directory, failed)) return false;
+  std::vector<std::string> others;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("libggml-") || entry.path().extension() != ".so") continue;
+    if (name.starts_with("libggml-cpu") || name == "libggml-base.so") continue;
+    if (name != "libggml-rpc.so") return false;  // a GPU's: what may be loaded before what is ggml's to know
+    others.push_back(entry.path());
+  }
+  if (failed || ggml_backend_load(file) == nullptr) return false;
+  for (const std::string& other : others) ggml_backend_load(other.c_str());
+  return true;
+}
+
+bool has_cpu() { return ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) != nullptr; }
+
+Result<> load_once(std::string directory) {
+  // A failed assertion in libllama would start a debugger to print its stack; the line itself is what helps.
+  setenv("GGML_NO_BACKTRACE", "1", 0);
+  install_llama_log();
+  const std::string_view built = built_for_llama_version(), running = running_llama_version();
+  if (running != built && !running.starts_with(std::string(built) + "-")) {
+    return fail(errc::version_mismatch, fmt::format("this program was built for llama.cpp {}, but the library that was "
+                                                    "loaded is {}: install the matching one or build anew",
+                                                    built, running));
+  }
+  if (directory.empty()) directory = backend_directory();
+  const LogCapture log;
+  if (directory.empty()) {
+    if (!has_cpu()) ggml_backend_load_all();
+  } else if (!load_remembered(directory)) {
+    ggml_backend_load_all_from_path(directory.c_str());
+  }
+  if (!has_cpu()) {
+    return fail(errc::load_failed,
+                fmt::format("no compute backend found in '{}' (set CORRAL_LLAMA_BACKEND_DIR to the folder with "
+                            "libggml-cpu-*.so): {}",
+                            directory, log.text()));
+  }
+  llama_backend_init();
+  return {};
+}
+
+}  // namespace
+
+std::string_view built_for_llama_version() { return CORRAL_LLAMA_VERSION; }
+std::string_view running_llama_version() { return llama_version(); }
+
+Result<> load_backends(std::string directory) {
+  // ggml's registry belongs to the process, so does this.
+  static std::once_flag once;
+  static Result<> outcome;
+  std::call_once(once, [&] { outcome = load_once(std::move(directory)); });
+  return outcome;
+}
+
+std::string cpu_backend_file() {
+  const ggml_backend_dev_t device = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+  Dl_info found{};
+  if (device == nullptr || ::dladdr(ggml_backend_dev_backend_reg(device), &found) == 0) return {};
+  const std::string_view file = found.dli_fname == nullptr ? "" : found.dli_fname;
+  return file.contains("ggml-cpu-") ? std::string(file) : std::string();
+}
+
+std::vector<ComputeDevice> compute_devices() {
+  std::vector<ComputeDevice> devices;
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+    ggml_backend_dev_props props{};
+    ggml_backend_dev_get_props(ggml_backend_dev_get(i), &props);
+    devices.push_back({.name = props.name,
+                       .description = props.description,
+                       .gpu = props.type == GGML_BACKEND_DEVICE_TYPE_GPU || props.type == GGML_BACKEND_DEVICE_TYPE_IGPU,
+                       .memory_total = props.memory_total,
+                       .memory_free = props.memory_free});
+  }
+  return devices;
+}
+
+}  // namespace corral::engine

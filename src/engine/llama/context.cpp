@@ -1,0 +1,196 @@
+#include "engine/llama/context.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "engine/llama/context_params.h"
+#include "engine/llama/llama_log.h"
+#include "engine/values/errors.h"
+
+namespace corral::engine {
+namespace {
+
+constexpr std::int32_t kSpareId = 0;
+// What libllama writes for a sequence: a mark and the sequence's id, then the number of streams, then a part for each
+// stream, which is a single zero for all but the one that holds the sequence.
+constexpr std::size_t kHeadBytes = sizeof(std::uint32_t) + sizeof(llama_seq_id);
+constexpr std::size_t kCountBytes = sizeof(std::uint32_t);
+constexpr std::uint32_t kOneStream = 1;
+
+}  // namespace
+
+Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> model, const LoadOptions& options,
+                                               const std::atomic<bool>& abort, KvShape shape) {
+  const ModelFacts& facts = model->facts();
+  auto made = context_params(*model, options, shape);
+  if (!made) return std::unexpected(made.error());
+  llama_context_params& params = *made;
+  params.abort_callback = [](void* flag) {
+    return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed);
+  };
+  params.abort_callback_data = const_cast<std::atomic<bool>*>(&abort);
+
+  const LogCapture log;
+  llama_context* const handle = llama_init_from_model(model->handle(), params);
+  if (handle == nullptr) {
+    Error error = load_failed(log.speaks_of_memory() ? errc::out_of_memory : errc::unsupported,
+                              {facts.path, fmt::format("no context of {} tokens: {}", params.n_ctx, log.text())});
+    error.param = "n_ctx";
+    return std::unexpected(std::move(error));
+  }
+  model->apply_adapters(handle);
+  return std::unique_ptr<Context>(new Context(std::move(model), handle, shape, params));
+}
+
+Context::Context(std::shared_ptr<const Model> model, llama_context* handle, KvShape shape,
+                 const llama_context_params& params)
+    : model_(std::move(model)),
+      handle_(handle),
+      memory_(llama_get_memory(handle)),
+      shape_(shape),
+      rules_(model_->memory_rules()),
+      narrow_(model_->facts().window > 0 && !params.swa_full),
+      // With one pool for all, ids above n_seq_max are fine as long as not more of them run at a time; but only the
+      // ones below can be saved, so the first is kept free for that. A recurrent state and a split cache have exactly
+      // n_seq_max sequences, and sliding windows cells for as many.
+      spare_ids_(model_->facts().kind == ModelKind::generative && rules_.many_ids && shape.unified()),
+      sequence_ids_(spare_ids_ ? kMaxSequences - 1 : params.n_seq_max),
+      counts_cells_(!llama_model_is_recurrent(model_->handle())) {}
+
+DecodeStatus Context::decode(const Batch& batch) {
+  if (batch.size() == 0) return DecodeStatus::ok;
+  if (batch.size() > n_batch()) return DecodeStatus::failed;
+  const std::int32_t status = llama_decode(handle_.get(), batch.raw());
+  llama_synchronize(handle_.get());  // a GPU computes on after the call; how long the pass took must be known
+  const llama_batch& raw = batch.raw();
+  for (std::int32_t i = 0; i < raw.n_tokens; ++i) {
+    if (i == 0 || raw.seq_id[i][0] != raw.seq_id[i - 1][0]) recount(raw.seq_id[i][0]);
+  }
+  switch (status) {
+    case 0:
+      return DecodeStatus::ok;
+    case 1:
+      return DecodeStatus::no_room;
+    case 2:
+      return DecodeStatus::aborted;
+    default:
+      return DecodeStatus::failed;
+  }
+}
+
+void Context::recount(std::int32_t sequence) {
+  if (shape_.unified()) cells_.set(sequence, length(sequence));
+}
+
+std::uint32_t Context::length(std::int32_t sequence) const {
+  return memory_ == nullptr ? 0 : static_cast<std::uint32_t>(llama_memory_seq_pos_max(memory_, sequence) + 1);
+}
+
+bool Context::trim(std::int32_t sequence, std::uint32_t keep) {
+  if (memory_ == nullptr || length(sequence) <= keep) return true;
+  const bool trimmed =
+      keep > 0 && can_cut(sequence, keep) && llama_memory_seq_rm(memory_, sequence, static_cast<llama_pos>(keep), -1);
+  if (!trimmed) clear(sequence);
+  recount(sequence);
+  return trimmed;
+}
+
+// libllama keeps all tokens from the oldest one of a sequence on.
+bool Context::can_cut(std::int32_t sequence, std::uint32_t keep) const {
+  if (!rules_.divisible) return false;
+  if (model_->facts().window == 0 || memory_ == nullptr) return true;
+  return llama_memory_seq_pos_min(memory_, sequence) <=
+         static_cast<llama_pos>(oldest_seen(keep, model_->memory_facts()));
+}
+
+// Gives the sequence cells of its own for what layers with a window see. Shared ones would stay taken long after nobody
+// looks at them, and there are none to spare.
+bool Context::own_window(std::int32_t sequence) {
+  constexpr llama_state_seq_flags kWindows = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
+  std::vector<std::uint8_t> bytes;
+  try {
+    bytes.resize(llama_state_seq_get_size_ext(handle_.get(), sequence, kWindows));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  if (llama_state_seq_get_data_ext(handle_.get(), bytes.data(), bytes.size(), sequence, kWindows) != bytes.size())
+    return false;
+  const LogCapture log;
+  return llama_state_seq_set_data_ext(handle_.get(), bytes.data(), bytes.size(), sequence, kWindows) == bytes.size();
+}
+
+void Context::clear(std::int32_t sequence) {
+  if (memory_ == nullptr) return;
+  llama_memory_seq_rm(memory_, sequence, -1, -1);
+  recount(sequence);
+}
+
+bool Context::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
+  if (memory_ == nullptr) return true;
+  if (shape_.unified()) {
+    llama_memory_seq_cp(memory_, from, to, 0, static_cast<llama_pos>(shared));
+    cells_.share(from, to, shared);
+    if (!narrow_ || own_window(to)) return true;
+    clear(to);
+    return false;
+  }
+  const std::vector<std::uint8_t> copy = save(from);
+  return !copy.empty() && restore(to, copy) && trim(to, shared);
+}
+
+// Kept is the form of a unified cache, which has one stream.
+std::vector<std::uint8_t> Context::save(std::int32_t sequence) {
+  if (memory_ == nullptr) return {};
+  std::int32_t from = sequence;
+  if (spare_ids_) {
+    from = kSpareId;
+    llama_memory_seq_cp(memory_, sequence, from, -1, -1);
+  }
+  std::vector<std::uint8_t> bytes;
+  try {
+    bytes.resize(llama_state_seq_get_size(handle_.get(), from));
+    bytes.resize(llama_state_seq_get_data(handle_.get(), bytes.data(), bytes.size(), from));
+  } catch (const std::bad_alloc&) {
+    bytes.clear();  // then it is computed again
+  }
+  if (spare_ids_) clear(from);
+  if (shape_.unified() || bytes.empty()) return bytes;
+
+  const std::size_t before = kCountBytes * static_cast<std::size_t>(sequence);
+  const std::size_t behind = kCountBytes * (shape_.streams - 1) - before;
+  if (bytes.size() < kHeadBytes + kCountBytes + before + behind) return {};
+  bytes.resize(bytes.size() - behind);
+  const auto parts = bytes.begin() + kHeadBytes + kCountBytes;
+  bytes.erase(parts, parts + static_cast<std::ptrdiff_t>(before));
+  std::memcpy(bytes.data() + kHeadBytes, &kOneStream, kCountBytes);
+  return bytes;
+}
+
+bool Context::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) {
+  if (memory_ == nullptr || bytes.size() <= kHeadBytes + kCountBytes) return false;
+  const LogCapture log;  // no room is an answer here, not a line for the log
+  std::vector<std::uint8_t> framed;
+  if (!shape_.unified()) {
+    framed.reserve(bytes.size() + kCountBytes * shape_.streams);
+    framed.assign(bytes.begin(), bytes.end());
+    std::memcpy(framed.data() + kHeadBytes, &shape_.streams, kCountBytes);
+    framed.resize(framed.size() + kCountBytes * (shape_.streams - 1), 0);
+    bytes = framed;
+  }
+  const std::size_t taken = llama_state_seq_set_data(handle_.get(), bytes.data(), bytes.size(), sequence);
+  recount(sequence);
+  if (taken == bytes.size()) return true;
+  clear(sequence);
+  return false;
+}
+
+void Context::clear_all() {
+  if (memory_ != nullptr) llama_memory_clear(memory_, false);
+  cells_ = {};
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,98 @@
+#include "engine/llama/llama_log.h"
+
+#include <algorithm>
+
+#include <llama.h>
+
+namespace corral::engine {
+namespace {
+
+// State of libllama's one log. A function-local static, never destroyed before libllama's last line.
+struct LogRouter {
+  std::mutex mutex;
+  std::string partial;
+  log::Level partial_level = log::Level::debug;
+  bool partial_bad = false;
+  LlamaLog sink;
+  std::vector<LogCapture*> captures;
+};
+
+LogRouter& router() {
+  static auto* const instance = new LogRouter;
+  return *instance;
+}
+
+// What such lines go on with are bytes of the file that was named.
+constexpr std::string_view kBytesFollow = "invalid magic characters";
+
+void route_line(LogRouter& r, std::string line) {
+  if (line.empty()) return;
+  if (const auto at = line.find(kBytesFollow); at != std::string::npos) line.resize(at + kBytesFollow.size());
+  log::write(r.partial_level, "llama", line);
+  if (r.sink) r.sink(r.partial_level, line);
+  if (r.partial_bad) {
+    for (LogCapture* capture : r.captures) capture->add(line);
+  }
+}
+
+void on_log(ggml_log_level level, const char* text, void*) {
+  LogRouter& r = router();
+  const std::scoped_lock lock(r.mutex);
+  if (level != GGML_LOG_LEVEL_CONT) {
+    // What goes wrong comes back to the caller as an Error; its log line is for those who look closer.
+    r.partial_bad = level == GGML_LOG_LEVEL_ERROR || level == GGML_LOG_LEVEL_WARN;
+    r.partial_level = level == GGML_LOG_LEVEL_ERROR ? log::Level::info : log::Level::debug;
+  }
+  if (!r.partial_bad && !r.sink && !log::enabled(r.partial_level)) return;
+  r.partial += text;
+  for (std::size_t end; (end = r.partial.find('\n')) != std::string::npos;) {
+    route_line(r, r.partial.substr(0, end));
+    r.partial.erase(0, end + 1);
+  }
+}
+
+}  // namespace
+
+void install_llama_log() { llama_log_set(on_log, nullptr); }
+
+void set_llama_log(LlamaLog sink) {
+  const std::scoped_lock lock(router().mutex);
+  router().sink = std::move(sink);
+}
+
+LogCapture::LogCapture() {
+  const std::scoped_lock lock(router().mutex);
+  router().captures.push_back(this);
+}
+
+LogCapture::~LogCapture() {
+  const std::scoped_lock lock(router().mutex);
+  std::erase(router().captures, this);
+}
+
+void LogCapture::add(std::string line) {
+  const std::scoped_lock lock(mutex_);
+  lines_.push_back(std::move(line));
+  if (lines_.size() > kKept) lines_.erase(lines_.begin());
+}
+
+std::string LogCapture::text() const {
+  const std::scoped_lock lock(mutex_);
+  std::string text;
+  for (const std::string& line : lines_) text += (text.empty() ? "" : "; ") + line;
+  return text;
+}
+
+std::string LogCapture::text_or(std::string_view otherwise) const {
+  std::string lines = text();
+  return lines.empty() ? std::string(otherwise) : lines;
+}
+
+bool LogCapture::speaks_of_memory() const {
+  static constexpr std::string_view kWords[] = {"failed to allocate", "unable to allocate", "out of memory",
+                                                "bad_alloc"};
+  const std::string lines = text();
+  return std::ranges::any_of(kWords, [&](std::string_view words) { return lines.contains(words); });
+}
+
+}  // namespace corral::engine

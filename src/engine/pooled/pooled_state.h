@@ -1,0 +1,63 @@
+// One embedding or reranking under way: written by a pooling worker, read through a PooledHandle.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/pooled/pooled.h"
+#include "engine/threads/in_flight.h"
+#include "engine/threads/waker.h"
+
+namespace corral::engine {
+
+class PooledState {
+ public:
+  struct Job {
+    std::vector<std::vector<Token>> inputs;  // each 1 .. n_batch tokens
+    bool normalize = true;
+    bool scores = false;  // only the first value of each input counts
+  };
+  PooledState(Job job, InFlight::Ticket ticket) : job_(std::move(job)), ticket_(std::move(ticket)) {
+    result_.values.resize(job_.inputs.size());
+  }
+
+  const Job& job() const { return job_; }
+
+  // --- the worker ---
+  void begin(MonoTime now);
+  // The values of one input; the last one to come completes the job.
+  void set(std::size_t input, std::vector<float> values, MonoTime now);
+  void set_failed(Error error);
+  bool done() const;
+  bool cancelled() const { return cancelled_; }
+
+  // --- the reader ---
+  Result<PooledResult> get();
+  std::optional<Result<PooledResult>> try_get();
+  void set_waker(std::move_only_function<void()> waker);
+  void abandon();
+
+ private:
+  void complete(std::unique_lock<std::mutex>& lock, Result<PooledResult> outcome);
+
+  const Job job_;
+  std::atomic<bool> cancelled_ = false;
+
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  PooledResult result_;
+  std::size_t computed_ = 0;
+  std::optional<MonoTime> begun_;
+  std::optional<Result<PooledResult>> outcome_;
+  InFlight::Ticket ticket_;
+  bool done_ = false;
+
+  Waker waker_;
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,93 @@
+// A worker of an embedding or reranking model: packs the inputs of all requests that wait into forward passes, in which
+// requests take turns (pooled_pass.h). One context, one thread. start() and stop() once each. What throws on the thread
+// fails the requests of the pass with worker_failed; the context is made anew.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "engine/llama/context.h"
+#include "engine/pooled/pooled_pass.h"
+#include "engine/pooled/pooled_state.h"
+#include "engine/threads/mailbox.h"
+#include "engine/values/stats.h"
+#include "engine/worker/commands.h"
+
+namespace corral::engine {
+
+using PoolingCommand = std::variant<std::shared_ptr<PooledState>, SetThreads, Downsize>;
+using PoolingBox = Mailbox<PoolingCommand>;
+
+class PoolingWorker {
+ public:
+  using ContextMaker = std::function<Result<std::unique_ptr<Context>>()>;
+
+  // `box` is the one whose abort flag the context polls; `make` makes another one after a downsize.
+  PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context, ContextMaker make,
+                std::shared_ptr<PoolingBox> box);
+  ~PoolingWorker();
+
+  void start();
+  // What isn't computed yet fails with worker_shutdown.
+  void stop();
+
+  PoolingBox& box() { return *box_; }
+  // Requests that are started and not ended.
+  InFlight& in_flight() { return in_flight_; }
+  const InFlight& in_flight() const { return in_flight_; }
+  WorkerStats stats() const;
+
+ private:
+  struct Input {
+    std::shared_ptr<PooledState> job;
+    std::size_t index = 0;
+    const std::vector<Token>& tokens() const { return job->job().inputs[index]; }
+  };
+  struct Request {
+    std::shared_ptr<PooledState> job;
+    std::size_t next = 0;  // input
+    PooledView left() const { return std::span(job->job().inputs).subspan(next); }
+    bool over() const { return job->cancelled() || job->done() || next == job->job().inputs.size(); }
+  };
+
+  void run();
+  bool step() noexcept;
+  void recover(const char* what) noexcept;
+  void fail_all(const Error& error);
+  void take(std::vector<PoolingCommand>& commands);
+  void downsize(Downsize& command);
+  // False if there is no memory: what waits has failed.
+  bool ensure_context();
+  // One pass over as many inputs as fit. False if there are none.
+  bool compute_pass();
+  void plan_pass();
+  void find_blame();
+  DecodeStatus decode(std::span<const Input> inputs);
+  void deliver(const Input& input, std::int32_t sequence);
+
+  const std::shared_ptr<const Model> model_;
+  const std::shared_ptr<PoolingBox> box_;
+  InFlight in_flight_;
+  const ContextMaker make_;
+  const PooledLimits limits_;
+
+  // Worker thread.
+  std::unique_ptr<Context> context_;  // none after a downsize
+  std::optional<SetThreads> threads_;
+  std::deque<Request> waiting_;  // whose turn it is first, first
+  std::vector<Input> pass_;
+  Batch batch_;
+  WorkerStats counters_;
+
+  mutable std::mutex stats_mutex_;  // guards published_
+  WorkerStats published_;
+  std::thread thread_;
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,39 @@
+// The cost model of models that compute on GPUs alone: a pass waits for the weights, so a row more, and a cell more
+// that is somebody else's, cost next to nothing. All running streams go in each pass, no pass is filled up, all share
+// one pool of cells. Only how many prompt tokens go beside the streams is learnt, from two numbers: what a pass without
+// prompts takes, however many streams are in it, and what a prompt token adds (StepPace). One thread.
+#pragma once
+
+#include "engine/schedule/cost_model.h"
+#include "engine/schedule/scheduler.h"
+
+namespace corral::engine {
+
+struct FlatCostOptions {
+  double target_step_ms = 100;  // most that one prompt adds to a step of running streams
+};
+
+class FlatCosts final : public CostModel {
+ public:
+  explicit FlatCosts(FlatCostOptions options = {}) : options_(options) {}
+
+  const PassCosts& rows() const override { return rows_; }
+  std::uint32_t most_fillers() const override { return 0; }
+  std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t /*fillers*/) const override { return rows; }
+  Turn turn(std::uint32_t running, std::uint32_t /*fillers*/) override { return {.sessions = running}; }
+  std::uint32_t prompt_allowance(const PromptsView& view) const override;
+  bool may_split() const override { return false; }
+  KvShape layout(std::span<const LayoutView> /*sessions*/, LayoutFacts /*facts*/) override { return {}; }
+  void memory_made(double /*ms*/) override {}
+  void observe(const PassTime& pass) override;
+  void share_threads(bool /*shared*/) override {}
+
+ private:
+  const FlatCostOptions options_;
+  const FlatRows rows_;
+  StepPace steps_;
+  double alone_ms_ = 0;  // a pass without prompts; 0: not known
+  bool often_ = false;   // more than one was seen
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,88 @@
+#include "engine/schedule/guess_length.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace corral::engine {
+namespace {
+
+// Tokens per time of a pass, and what gave the best so far.
+class Speed {
+ public:
+  Speed(std::uint32_t sessions, const PassCosts& costs) : costs_(costs), sessions_(sessions), tokens_(sessions) {
+    best_ = tokens_ / costs_.of(sessions_);
+  }
+  void add(double tokens) { tokens_ += tokens; }
+  // With so many rows of guesses it is faster than anything before.
+  bool improves(std::uint32_t rows) {
+    const double speed = tokens_ / costs_.of(sessions_ + rows);
+    if (speed <= best_) return false;
+    best_ = speed;
+    return true;
+  }
+
+ private:
+  const PassCosts& costs_;
+  const std::uint32_t sessions_;
+  double tokens_;
+  double best_;
+};
+
+struct Next {
+  double right = 1;         // that all guesses taken so far are right
+  std::uint32_t taken = 0;  // of the session's guesses
+};
+
+double gain_of(const GuessList& list, const Next& next) {
+  const bool more = next.taken < std::min<std::size_t>(list.guesses.size(), list.most);
+  return more ? next.right * list.guesses[next.taken].probability : 0;
+}
+
+void take(const GuessList& list, Next& next) { next.right *= list.guesses[next.taken++].probability; }
+
+// Wherever the next guess is most likely to be right.
+void choose_best(std::span<GuessList> lists, std::uint32_t most, Speed speed) {
+  std::vector<Next> next(lists.size());
+  for (std::uint32_t rows = 1; rows <= most; ++rows) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < lists.size(); ++i)
+      if (gain_of(lists[i], next[i]) > gain_of(lists[best], next[best])) best = i;
+    const double gain = gain_of(lists[best], next[best]);
+    if (gain <= 0) return;
+    take(lists[best], next[best]);
+    speed.add(gain);
+    if (!speed.improves(rows)) continue;
+    for (std::size_t i = 0; i < lists.size(); ++i) lists[i].rows = next[i].taken;
+  }
+}
+
+// One more of each session at a time.
+void choose_equal(std::span<GuessList> lists, std::uint32_t most, Speed speed) {
+  const auto count = static_cast<std::uint32_t>(lists.size());
+  const std::uint32_t room = std::ranges::min_element(lists, {}, &GuessList::most)->most;
+  std::vector<Next> next(lists.size());
+  for (std::uint32_t each = 1; each <= std::min(room, most / count); ++each) {
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      const double gain = gain_of(lists[i], next[i]);
+      if (gain <= 0) continue;
+      take(lists[i], next[i]);
+      speed.add(gain);
+    }
+    if (!speed.improves(each * count)) continue;
+    for (GuessList& list : lists) list.rows = each;
+  }
+}
+
+}  // namespace
+
+void choose_guesses(std::span<GuessList> lists, const PassCosts& costs, const GuessLimits& limits) {
+  for (GuessList& list : lists) list.rows = 0;
+  if (lists.empty()) return;
+  const Speed without(static_cast<std::uint32_t>(lists.size()), costs);
+  if (limits.equal && lists.size() > 1)
+    choose_equal(lists, limits.most, without);
+  else
+    choose_best(lists, limits.most, without);
+}
+
+}  // namespace corral::engine

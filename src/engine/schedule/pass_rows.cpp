@@ -1,0 +1,70 @@
+#include "engine/schedule/pass_rows.h"
+
+#include <algorithm>
+#include <array>
+
+namespace corral::engine {
+namespace {
+
+// Rows that kernels may compute together. Whether that pays is measured.
+constexpr std::array kTiles = {4u, 8u};
+// What rows that nobody wants must win at least, of the pass.
+constexpr double kLeastGain = 0.03;
+// Streams change between going together and in turns when the other is this much quicker.
+constexpr double kChange = 0.08;
+
+std::uint32_t whole_tiles(std::uint32_t rows, std::uint32_t tile) { return (rows + tile - 1) / tile * tile; }
+
+bool may_fill(std::uint32_t rows, std::uint32_t fillers, std::uint32_t whole) {
+  return whole > rows && whole <= rows + std::min(rows, fillers) && whole <= RowCosts::kMostRows;
+}
+
+}  // namespace
+
+std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers, const RowCosts& costs) {
+  // A single row has code of its own, or waits for the weights like any number of them.
+  if (rows < 2 || !costs.tried(rows)) return rows;
+  std::uint32_t best = rows;
+  double best_ms = costs.of(rows) * (1 - kLeastGain);
+  for (const std::uint32_t tile : kTiles) {
+    const std::uint32_t whole = whole_tiles(rows, tile);
+    if (!may_fill(rows, fillers, whole)) continue;
+    if (!costs.tried(whole)) return whole;
+    if (costs.of(whole) >= best_ms) continue;
+    best = whole;
+    best_ms = costs.of(whole);
+  }
+  return best;
+}
+
+double streams_ms(const StreamsView& streams, const RowCosts& costs) {
+  const std::uint32_t rows = std::min(streams.running, RowCosts::kMostRows);
+  // So many were seen, if not lately: what they take filled up counts then, but not what one row says about them.
+  if (rows == 0 || !costs.met(rows)) return 0;
+  double least = 0;
+  const auto consider = [&](std::uint32_t computed, std::uint32_t passes) {
+    if (!costs.measured(computed)) return;
+    const double ms = passes * costs.of(computed);
+    if (least == 0 || ms < least) least = ms;
+  };
+  consider(rows, 1);
+  for (const std::uint32_t tile : kTiles) {
+    const std::uint32_t whole = whole_tiles(rows, tile);
+    if (may_fill(rows, streams.fillers, whole)) consider(whole, 1);
+  }
+  if (least > 0) consider(1, rows);
+  return least;
+}
+
+Turn sessions_per_pass(const StreamsView& streams, const RowCosts& costs) {
+  const std::uint32_t running = streams.running;
+  if (running < 2 || running > RowCosts::kMostRows) return {.sessions = running};
+  const std::uint32_t filled = filled_rows(running, streams.fillers, costs);
+  if (!costs.tried(filled)) return {.sessions = running, .trial = true};
+  if (!costs.tried(1)) return {.sessions = 1, .trial = true};
+  const double in_turns = costs.of(1) * running, together = costs.of(filled);
+  const double margin = streams.in_turns ? 1 + kChange : 1 - kChange;
+  return {.sessions = in_turns < together * margin ? 1 : running};
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,99 @@
+#include "engine/schedule/prefill_thread.h"
+
+#include <chrono>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+#include <sys/resource.h>
+
+#include "base/log.h"
+
+namespace corral::engine {
+namespace {
+
+// Who sends the streams' tokens needs a core for a moment, too, and where both are computing it is taken from one of
+// them: from the lane, so that the streams' steps stay even. Also for the compute threads that the lane starts.
+constexpr int kNice = 5;
+
+constexpr std::chrono::milliseconds kRetryAfter{20};
+
+void report(const char* failure) noexcept {
+  try {
+    log::warning("engine", "a prompt beside the others isn't computed there: {}", failure);
+  } catch (...) {  // then nobody reads of it
+  }
+}
+
+void step_back() {
+#ifdef __linux__
+  setpriority(PRIO_PROCESS, 0, kNice);  // of this thread only; elsewhere it would be the process
+#endif
+}
+
+}  // namespace
+
+PrefillThread::PrefillThread(LaneMemoryMaker make, std::function<void(PrefillResult)> deliver)
+    : make_(std::move(make)), deliver_(std::move(deliver)) {}
+
+PrefillThread::~PrefillThread() {
+  {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+    stop_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void PrefillThread::start(PrefillJob job) {
+  {
+    const std::scoped_lock lock(mutex_);
+    try {
+      if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+      job_ = std::move(job);
+      stop_ = closed_;
+    } catch (const std::system_error&) {  // too many of them: the prompt is computed in the passes
+    }
+  }
+  if (!thread_.joinable()) return deliver_({});
+  changed_.notify_one();
+}
+
+PrefillResult PrefillThread::compute(PrefillJob job) noexcept {
+  try {
+    return run_prefill(std::move(job), make_, {.stop = stop_, .n_threads = n_threads_});
+  } catch (const std::exception& failure) {
+    report(failure.what());
+  } catch (...) {
+    report("an unknown exception");
+  }
+  return {};
+}
+
+// The worker waits for it. Where there is no memory even for a line in its mailbox, what the result held makes some.
+void PrefillThread::hand_over(PrefillResult result) noexcept {
+  for (;;) {
+    try {
+      return deliver_(std::exchange(result, {}));
+    } catch (const std::exception& failure) {
+      report(failure.what());
+      std::this_thread::sleep_for(kRetryAfter);
+    }
+  }
+}
+
+void PrefillThread::run() {
+  step_back();
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return job_ || closed_; });
+    if (closed_) return;
+    PrefillJob job = *std::exchange(job_, std::nullopt);
+    lock.unlock();
+    hand_over(compute(std::move(job)));
+    lock.lock();
+  }
+}
+
+}  // namespace corral::engine

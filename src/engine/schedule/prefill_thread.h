@@ -1,0 +1,41 @@
+// A prefill lane with a thread.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "engine/schedule/prefill_lane.h"
+
+namespace corral::engine {
+
+// The thread starts with the first job; where the system gives none, or something throws on it, a job's result is
+// empty. start(), stop() and set_threads() on any thread; the destructor stops and joins.
+class PrefillThread final : public PrefillLane {
+ public:
+  // `deliver` gets every result, on the lane's thread.
+  PrefillThread(LaneMemoryMaker make, std::function<void(PrefillResult)> deliver);
+  ~PrefillThread() override;
+
+  void start(PrefillJob job) override;
+  void stop() override { stop_ = true; }
+  void set_threads(std::int32_t n_threads) override { n_threads_ = n_threads; }
+
+ private:
+  void run();
+  PrefillResult compute(PrefillJob job) noexcept;
+  void hand_over(PrefillResult result) noexcept;
+
+  const LaneMemoryMaker make_;
+  const std::function<void(PrefillResult)> deliver_;
+  std::atomic<bool> stop_ = false;
+  std::atomic<std::int32_t> n_threads_ = 1;
+  std::mutex mutex_;  // guards job_ and closed_
+  std::condition_variable changed_;
+  std::optional<PrefillJob> job_;
+  bool closed_ = false;
+  std::thread thread_;
+};
+
+}  // namespace corral::engine

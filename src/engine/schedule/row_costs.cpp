@@ -1,0 +1,69 @@
+#include "engine/schedule/row_costs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace corral::engine {
+namespace {
+
+// Of the newest pass: in what all numbers of rows have in common, and in what is told apart.
+constexpr double kLevelWeight = 0.15;
+constexpr double kWeight = 0.05;
+// A pass that took so many times as long as it should, or as short, was disturbed.
+constexpr double kMostChange = 1.5;
+constexpr std::uint32_t kLevelPasses = 2;
+
+double guess(std::uint32_t rows) { return FlatRows().of(rows); }
+
+}  // namespace
+
+void RowCosts::observe(std::uint32_t rows, double ms) {
+  if (!(ms > 0)) return;  // a clock that stands still tells nothing
+  rows = std::clamp(rows, 1u, kMostRows);
+  ++passes_;
+  Seen& seen = seen_[rows];
+  if (!known(rows)) {
+    seen = {.part = ms / level_, .at = passes_};
+    return;
+  }
+  seen.at = passes_;
+  if (seen.elsewhere && level_passes_ > 0) return learn_level(ms / seen.part);
+  if (!std::exchange(seen.often, true)) {  // one of the two may have been disturbed
+    seen.part = std::min(seen.part, ms / level_);
+    return;
+  }
+  const double change = std::clamp(ms / this->ms(rows), 1 / kMostChange, kMostChange) - 1;
+  level_ *= 1 + kLevelWeight * change;
+  seen.part *= 1 + kWeight * change;
+}
+
+// Of two passes that tell it, one may have been disturbed. What was measured only here stays what it is.
+void RowCosts::learn_level(double level) {
+  if (level_passes_-- < kLevelPasses) level = std::min(level, level_);
+  for (Seen& seen : seen_) {
+    if (!seen.elsewhere) seen.part *= level_ / level;
+  }
+  level_ = level;
+}
+
+RowCosts RowCosts::elsewhere() const {
+  RowCosts there = *this;
+  there.level_passes_ = kLevelPasses;
+  for (Seen& seen : there.seen_) seen.elsewhere = true;
+  there.seen_[1] = {};
+  return there;
+}
+
+double RowCosts::of(std::uint32_t rows) const {
+  rows = std::clamp(rows, 1u, kMostRows);
+  std::uint32_t below = rows, above = rows;
+  while (below > 0 && !known(below)) --below;
+  while (above <= kMostRows && !known(above)) ++above;
+  if (below == rows) return ms(rows);
+  if (above > kMostRows) return below == 0 ? guess(rows) : ms(below) * guess(rows) / guess(below);
+  if (below == 0) return ms(above) * guess(rows) / guess(above);
+  const double part = static_cast<double>(rows - below) / (above - below);
+  return ms(below) + part * (ms(above) - ms(below));
+}
+
+}  // namespace corral::engine

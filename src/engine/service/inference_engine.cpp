@@ -1,0 +1,292 @@
+// The life of an engine, and the table of its sessions.
+#include "engine/service/inference_engine.h"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/heap.h"
+#include "base/log.h"
+#include "engine/sample/sampler.h"
+#include "engine/service/inference_engine_impl.h"
+
+namespace corral::engine {
+
+InferenceEngine::InferenceEngine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+InferenceEngine::~InferenceEngine() { impl_->stop(); }
+
+void InferenceEngine::Impl::close() {
+  for (auto& worker : workers) worker->in_flight().close();
+  for (auto& pooler : poolers) pooler->in_flight().close();
+}
+
+bool InferenceEngine::drain(MonoTime deadline) {
+  impl_->close();
+  bool all = true;
+  for (auto& worker : impl_->workers) all = worker->in_flight().wait_until_empty(deadline) && all;
+  for (auto& pooler : impl_->poolers) all = pooler->in_flight().wait_until_empty(deadline) && all;
+  return all;
+}
+
+void InferenceEngine::shutdown() {
+  impl_->close();
+  impl_->stop();
+}
+
+void InferenceEngine::Impl::stop() {
+  std::call_once(stopped, [this] {
+    // All stop at once, then each is waited for.
+    for (auto& worker : workers) worker->box()->close();
+    for (auto& pooler : poolers) pooler->box().close();
+    for (auto& worker : workers) worker->stop();
+    for (auto& pooler : poolers) pooler->stop();
+    if (!store) return;
+    if (const auto saved = store->save(); !saved) log::warning("engine", "{}", saved.error().message);
+  });
+}
+
+const ModelFacts& InferenceEngine::facts() const { return impl_->model->facts(); }
+const SamplingOptions& InferenceEngine::default_sampling() const { return impl_->model->default_sampling(); }
+
+std::span<const Token> InferenceEngine::end_tokens() const { return impl_->model->end_tokens(); }
+const llama_model* InferenceEngine::model() const { return impl_->model->handle(); }
+const llama_vocab* InferenceEngine::vocab() const { return impl_->model->vocab(); }
+
+Result<std::vector<Token>> InferenceEngine::tokenize(std::string_view text, bool add_special,
+                                                     bool parse_special) const {
+  return impl_->model->tokenize(text, add_special, parse_special);
+}
+
+Result<std::shared_ptr<const SharedGrammar>> InferenceEngine::prepare_grammar(const GrammarOptions& options) const {
+  return make_grammar(*impl_->model, options);
+}
+
+std::string InferenceEngine::detokenize(std::span<const Token> tokens, bool render_special) const {
+  std::string text;
+  for (const Token token : tokens) impl_->model->append_piece(token, render_special, text);
+  return text;
+}
+
+std::string InferenceEngine::piece(Token token, bool render_special) const {
+  return detokenize(std::span(&token, 1), render_special);
+}
+
+bool InferenceEngine::is_end_of_generation(Token token) const {
+  return impl_->model->valid(token) && impl_->model->ends_generation(token);
+}
+
+Result<SessionId> InferenceEngine::create_session(SessionOptions options) {
+  if (impl_->workers.empty()) {
+    return fail(errc::unsupported, fmt::format("this is an {} model: it can't generate text", to_string(facts().kind)));
+  }
+  const std::scoped_lock lock(impl_->mutex);
+  return impl_->create_session(impl_->next_worker, options);
+}
+
+Result<SessionId> InferenceEngine::create_session(std::span<const Token> tokens, SessionOptions options) {
+  if (impl_->workers.size() < 2) {
+    const auto session = create_session(options);
+    return session ? filled(*session, tokens) : session;
+  }
+  std::vector<std::uint32_t> busy;
+  for (const auto& worker : impl_->workers) busy.push_back(worker->load());
+  // Only where who has computed them keeps them in cells, and may share them.
+  const bool stays =
+      options.share_prefix && impl_->options.prefix_cache_tokens > 0 && impl_->model->memory_rules().divisible;
+  const auto known = stays && tokens.size() < facts().n_ctx ? tokens : std::span<const Token>();
+  Result<SessionId> session;
+  {
+    const std::scoped_lock lock(impl_->mutex);
+    session = impl_->create_session(impl_->placement.choose(known, busy, impl_->next_worker), options);
+  }
+  return session ? filled(*session, tokens) : session;
+}
+
+Result<SessionId> InferenceEngine::filled(SessionId session, std::span<const Token> tokens) {
+  auto appended = append_input(session, tokens);
+  if (appended) return session;
+  (void)end_session(session);
+  return std::unexpected(std::move(appended.error()));
+}
+
+Result<SessionId> InferenceEngine::Impl::create_session(std::uint32_t worker, const SessionOptions& wanted) {
+  if (workers[worker]->in_flight().closed()) return going_away();
+  const std::uint32_t most = model->facts().n_ctx;
+  const std::uint32_t limit = wanted.n_ctx == 0 ? most : std::min(wanted.n_ctx, most);
+  auto shared = std::make_shared<SessionShared>(SessionId(ids->fetch_add(1)), limit);
+  // Under the lock, so that sessions arrive at their workers before anything that is asked of them.
+  if (!workers[worker]->box()->post(CreateSession{shared, wanted.share_prefix})) return going_away();
+  next_worker = (worker + 1) % static_cast<std::uint32_t>(workers.size());
+  sessions.emplace(shared->id.value(), Entry{shared, worker});
+  return shared->id;
+}
+
+Result<> InferenceEngine::Impl::append(const Entry& entry, std::vector<Token> tokens) {
+  if (tokens.empty()) return {};
+  SessionShared& shared = *entry.shared;
+  // Counted only if they fit: a generation that runs ends where the count says that the context is full.
+  std::uint32_t before = shared.tokens;
+  do {
+    const std::uint64_t after = std::uint64_t{before} + tokens.size();
+    if (after >= shared.n_ctx)
+      return std::unexpected(context_full({.needed = after + 1, .n_past = before, .n_ctx = shared.n_ctx}));
+  } while (!shared.tokens.compare_exchange_weak(before, before + static_cast<std::uint32_t>(tokens.size())));
+  if (workers[entry.worker]->box()->post(AppendTokens{shared.id, std::move(tokens)})) return {};
+  return going_away();
+}
+
+Result<> InferenceEngine::append_input(SessionId session, std::string_view text, bool parse_special) {
+  const auto entry = impl_->entry(session);
+  if (!entry) return std::unexpected(entry.error());
+  if (text.empty()) return {};
+  auto tokens = impl_->model->tokenize(text, entry->shared->tokens == 0, parse_special);
+  if (!tokens) return std::unexpected(tokens.error());
+  return impl_->append(*entry, std::move(*tokens));
+}
+
+Result<> InferenceEngine::append_input(SessionId session, std::span<const Token> tokens) {
+  const auto entry = impl_->entry(session);
+  if (!entry) return std::unexpected(entry.error());
+  for (const Token token : tokens) {
+    if (impl_->model->valid(token)) continue;
+    return fail(errc::invalid_argument,
+                fmt::format("token {} is not in the vocabulary of {} tokens", token, facts().n_vocab), "tokens");
+  }
+  return impl_->append(*entry, {tokens.begin(), tokens.end()});
+}
+
+Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, GenerateOptions options) {
+  const auto entry = impl_->entry(session);
+  if (!entry) return std::unexpected(entry.error());
+  Worker& worker = *impl_->workers[entry->worker];
+  SessionShared& shared = *entry->shared;
+  if (shared.generations.fetch_add(1) > 0 && !options.supersede) {
+    --shared.generations;
+    return std::unexpected(session_busy(session));
+  }
+  const std::uint32_t most = impl_->options.most_under_way();
+  auto ticket = worker.in_flight().enter(most);
+  const auto give_up = [&](std::unexpected<Error> error) {
+    --shared.generations;
+    return error;
+  };
+  if (!ticket && ticket.error() == InFlight::Refusal::closed) return give_up(going_away());
+  if (!ticket) return give_up(std::unexpected(queue_full({most})));
+  // A sampler (a grammar above all) costs far more than a refusal: a flood of requests must not get as far as that.
+  auto sampler = Sampler::make(*impl_->model, options.sampling, options.grammar, shared.n_ctx);
+  if (!sampler) return give_up(std::unexpected(std::move(sampler.error())));
+
+  Generation generation;
+  // The stream may outlive the engine, so it holds the box, not the worker.
+  const std::shared_ptr<CommandBox> box = worker.box();
+  // The pointer is compared only: the worker checks that the stream it would cancel is still the one that runs.
+  auto self = std::make_shared<const StreamState*>(nullptr);
+  generation.stream = std::make_shared<StreamState>(
+      impl_->options.stream_tokens,
+      StreamState::Owner{
+          .drained = [box] { box->wake(); },
+          .cancelled = [box, self, session] { box->post(CancelGeneration{session, *self}, session.value()); }});
+  *self = generation.stream.get();
+  generation.ticket = std::move(*ticket);
+  generation.sampler = std::move(*sampler);
+  generation.max_new_tokens = options.max_new_tokens;
+  generation.n_probs = options.n_probs;
+  generation.post_sampling_probs = options.post_sampling_probs;
+  generation.report_progress = options.progress;
+  generation.report_prompt = options.prompt_progress;
+  generation.max_predict = options.max_predict;
+  generation.render_special = options.render_special;
+  generation.preserved_tokens = std::move(options.preserved_tokens);
+  generation.cutter = TextCutter(std::move(options.stop));
+  generation.posted = MonoClock::now();
+  StreamHandle handle(generation.stream);
+  if (!box->post(StartGeneration{session, std::move(generation)}, options.supersede ? session.value() : 0)) {
+    return give_up(going_away());
+  }
+  return handle;
+}
+
+Result<> InferenceEngine::cancel_generate(SessionId session) {
+  const auto entry = impl_->entry(session);
+  if (!entry) return std::unexpected(entry.error());
+  if (impl_->workers[entry->worker]->box()->post(CancelGeneration{session}, session.value())) return {};
+  return going_away();
+}
+
+Result<> InferenceEngine::end_session(SessionId session) {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto found = impl_->sessions.find(session.value());
+  if (found == impl_->sessions.end()) return std::unexpected(session_not_found(session));
+  impl_->workers[found->second.worker]->box()->post(EndSession{session}, session.value());
+  impl_->sessions.erase(found);
+  return {};
+}
+
+Result<std::uint32_t> InferenceEngine::worker_of(SessionId session) const {
+  const auto entry = impl_->entry(session);
+  if (!entry) return std::unexpected(entry.error());
+  return entry->worker;
+}
+
+bool InferenceEngine::has_session(SessionId session) const { return impl_->entry(session).has_value(); }
+
+void InferenceEngine::sessions(std::move_only_function<void(std::vector<SessionView>)> done) const {
+  auto listing = std::make_shared<SessionListing>(std::move(done));
+  const auto workers = static_cast<std::uint32_t>(impl_->workers.size());
+  // With the last one goes the last reference: a quick worker mustn't leave `done` to this thread.
+  for (std::uint32_t i = 0; i < workers; ++i)
+    impl_->workers[i]->box()->post(DescribeSessions{i + 1 < workers ? listing : std::move(listing), i});
+}
+
+std::vector<SessionView> InferenceEngine::sessions() const {
+  std::promise<std::vector<SessionView>> listed;
+  auto list = listed.get_future();
+  sessions(
+      [listed = std::move(listed)](std::vector<SessionView> views) mutable { listed.set_value(std::move(views)); });
+  return list.get();
+}
+
+void InferenceEngine::set_threads(std::int32_t n_threads, std::int32_t n_threads_batch) {
+  const SetThreads threads{std::max(1, n_threads), std::max(1, n_threads_batch)};
+  for (auto& worker : impl_->workers) worker->box()->post(threads);
+  for (auto& pooler : impl_->poolers) pooler->box().post(threads);
+}
+
+DownsizeReport InferenceEngine::downsize() {
+  std::vector<std::future<DownsizeReport>> reports;
+  const auto ask = [&reports](auto& box) {
+    auto promise = std::make_shared<std::promise<DownsizeReport>>();
+    auto report = promise->get_future();
+    if (box.post(Downsize{[promise](DownsizeReport done) { promise->set_value(done); }}))
+      reports.push_back(std::move(report));
+  };
+  for (auto& worker : impl_->workers) ask(*worker->box());
+  for (auto& pooler : impl_->poolers) ask(pooler->box());
+  DownsizeReport sum{.done = !reports.empty()};
+  for (auto& report : reports) {
+    const DownsizeReport one = report.get();
+    sum.done = sum.done && one.done;
+    sum.sessions += one.sessions;
+    sum.parked_bytes += one.parked_bytes;
+  }
+  if (sum.done && impl_->store) {
+    // With a folder, conversations wait there as well as in memory.
+    if (const auto saved = impl_->store->save(); !saved) log::warning("engine", "{}", saved.error().message);
+    sum.parked_bytes -= std::min(sum.parked_bytes, impl_->store->let_go_of_saved());
+  }
+  heap::give_back();  // what was freed goes back to the system now
+  return sum;
+}
+
+Stats InferenceEngine::stats() const {
+  Stats stats;
+  for (const auto& worker : impl_->workers) stats.workers.push_back(worker->stats());
+  for (const auto& pooler : impl_->poolers) stats.workers.push_back(pooler->stats());
+  if (impl_->store) stats.parked = impl_->store->stats();
+  return stats;
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,146 @@
+// InferenceEngine: one loaded model, N workers, any number of sessions that are decoded together. LlamaService holds
+// the current one; programs that serve a single model may have an engine alone.
+//
+//   auto engine = InferenceEngine::load({.path = "model.gguf"});
+//   auto session = (*engine)->create_session();
+//   (*engine)->append_input(*session, "Once upon a time");
+//   auto stream = (*engine)->generate_stream(*session, {.max_new_tokens = 64});
+//   while (auto chunk = stream->next()) std::fputs(chunk->text.c_str(), stdout);
+//
+// Workers. Each is one libllama context with a thread of its own; the weights are shared. Sessions are dealt out in
+// turn (5 sessions on 2 workers: {1,3,5} and {2,4}) and stay where they are. A worker packs all its sessions into one
+// forward pass per step: every running session's next token, then pieces of prompts that wait.
+//
+// Turns. A session's history is everything appended plus every token its streams reported. The last sampled token has
+// not been decoded when a generation ends: it is the first pending one of the next turn, so no token is lost. What is
+// appended while a generation runs comes behind its tokens.
+//
+// Threads. Every method may be called on every thread; none waits for a forward pass but those that say so. Tokenising
+// runs on the caller's thread. Handles may outlive the engine; they then end with `shutdown`.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/pooled/pooled.h"
+#include "engine/values/errors.h"
+#include "engine/values/options.h"
+#include "engine/values/session_view.h"
+#include "engine/values/stats.h"
+#include "engine/values/types.h"
+#include "engine/worker/stream.h"
+
+struct llama_model;
+struct llama_vocab;
+
+namespace corral::engine {
+
+// Where session ids come from: the next one.
+using SessionIds = std::atomic<std::uint64_t>;
+
+class InferenceEngine {
+ public:
+  // Called with 0..1 while the weights load, on the loading thread; false stops the load and gives the memory back.
+  using Progress = std::function<bool(float)>;
+
+  // Loads (on the calling thread) and starts the workers. Calls load_backends() first.
+  // Errors: file_not_found, load_failed, load_cancelled, out_of_memory, never_fits, invalid_argument,
+  // invalid_worker_count, version_mismatch, unsupported. Engines with the same `ids` never give two sessions the same
+  // id.
+  static Result<std::unique_ptr<InferenceEngine>> load(LoadOptions options, Progress progress = {},
+                                                       std::shared_ptr<SessionIds> ids = {});
+  // What can be said about the options without loading: ranges, and whether there is such a file.
+  static Result<> check(const LoadOptions& options);
+
+  // shutdown(), then frees the memory.
+  ~InferenceEngine();
+  InferenceEngine(const InferenceEngine&) = delete;
+  InferenceEngine& operator=(const InferenceEngine&) = delete;
+
+  // Nothing new starts from now on (worker_shutdown); waits until what is under way or queued has ended, or until
+  // `deadline`. True if all has ended.
+  bool drain(MonoTime deadline);
+  // Ends every stream with `shutdown`, every embedding with worker_shutdown, and waits for the workers to stop. What
+  // needs no worker (facts, tokenize, stats) goes on working.
+  void shutdown();
+
+  const ModelFacts& facts() const;
+  // The sampling options a generation gets by default: SamplingOptions{} with what the model's file says
+  // (general.sampling.*).
+  const SamplingOptions& default_sampling() const;
+  // For chat templates and grammars (llama-common). Valid as long as the engine.
+  const llama_model* model() const;
+  const llama_vocab* vocab() const;
+
+  // add_special: BOS/EOS where the vocabulary asks for them. parse_special: "<|im_end|>" in the text is the token.
+  // Errors: tokenize_failed.
+  Result<std::vector<Token>> tokenize(std::string_view text, bool add_special, bool parse_special) const;
+  // What several answers with the same grammar share (GrammarOptions::shared); takes milliseconds.
+  // Errors: invalid_argument with `grammar` (line, column and rule) or `grammar_triggers`.
+  Result<std::shared_ptr<const SharedGrammar>> prepare_grammar(const GrammarOptions& options) const;
+  // The text of a token list; bytes, so half characters stay. render_special: control tokens appear.
+  std::string detokenize(std::span<const Token> tokens, bool render_special = false) const;
+  // One token's bytes; empty for a control token unless render_special.
+  std::string piece(Token token, bool render_special = false) const;
+  bool is_end_of_generation(Token token) const;
+  // All of them, in their order; valid as long as the engine.
+  std::span<const Token> end_tokens() const;
+
+  // Errors: unsupported (not a generative model), worker_shutdown.
+  Result<SessionId> create_session(SessionOptions options = {});
+  // A session that holds these tokens, on the worker that has computed most of them already unless it is much busier
+  // than another. Errors: those of both.
+  Result<SessionId> create_session(std::span<const Token> tokens, SessionOptions options = {});
+  // The first text of a session gets BOS where the vocabulary asks for it; special tokens in it are text unless
+  // parse_special. An empty text or list is fine and does nothing.
+  // Errors: session_not_found, tokenize_failed, context_full, invalid_argument (a token outside the vocabulary).
+  Result<> append_input(SessionId session, std::string_view text, bool parse_special = false);
+  Result<> append_input(SessionId session, std::span<const Token> tokens);
+  // Errors: session_not_found, session_busy, queue_full, invalid_argument. Everything later comes through the stream.
+  Result<StreamHandle> generate_stream(SessionId session, GenerateOptions options = {});
+  // Ends the running generation, if there is one, with `cancelled`; the session lives on. Errors: session_not_found.
+  Result<> cancel_generate(SessionId session);
+  // Ends the session; its stream ends with `session_ended`. Errors: session_not_found.
+  Result<> end_session(SessionId session);
+  // The worker a session is pinned to. Errors: session_not_found.
+  Result<std::uint32_t> worker_of(SessionId session) const;
+  bool has_session(SessionId session) const;
+  // What each session is doing, by id. The workers tell it between two passes; `done` is called once, on a worker's
+  // thread (on this one where none runs), and must not block. The other form waits for it: at most one pass.
+  void sessions(std::move_only_function<void(std::vector<SessionView>)> done) const;
+  std::vector<SessionView> sessions() const;
+
+  // One vector per input, of length 1 where normalize. Inputs are token lists (tokenize with add_special).
+  // Requests take turns, whatever the number of their inputs. Errors: unsupported (not an embedding model),
+  // input_too_long, invalid_argument (none, an empty one, bad token), queue_full (LoadOptions::max_queue requests wait,
+  // or some millions of tokens), worker_shutdown.
+  Result<PooledHandle> embed(std::vector<std::vector<Token>> inputs, bool normalize = true);
+  // One relevance score per document, as the model gives it (no sigmoid). Errors: as embed, tokenize_failed.
+  Result<PooledHandle> rerank(std::string_view query, std::span<const std::string> documents);
+
+  // Compute threads of each worker from its next step on.
+  void set_threads(std::int32_t n_threads, std::int32_t n_threads_batch);
+
+  // Gives the memory of KV cells and compute buffers back, unless something is being generated; sessions keep what they
+  // know in host memory (LoadOptions::park_bytes) and the next generation restores it. Waits for the step that runs.
+  DownsizeReport downsize();
+
+  Stats stats() const;
+
+ private:
+  class Impl;
+  explicit InferenceEngine(std::unique_ptr<Impl> impl);
+  static Result<std::unique_ptr<InferenceEngine>> load_all(LoadOptions options, Progress progress,
+                                                           std::shared_ptr<SessionIds> ids);
+  // The session with the tokens in it; where they don't fit the session ends.
+  Result<SessionId> filled(SessionId session, std::span<const Token> tokens);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,291 @@
+// From options to running workers.
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/log.h"
+#include "engine/fit/gpu_fit.h"
+#include "engine/fit/memory_estimate.h"
+#include "engine/llama/backends.h"
+#include "engine/llama/context.h"
+#include "engine/llama/context_params.h"
+#include "engine/schedule/cpu_costs.h"
+#include "engine/schedule/flat_costs.h"
+#include "engine/schedule/prefill_thread.h"
+#include "engine/service/inference_engine.h"
+#include "engine/service/inference_engine_impl.h"
+#include "engine/speculate/model_drafter.h"
+#include "engine/values/errors.h"
+
+namespace corral::engine {
+namespace {
+
+// To save a sequence and put it back, measured on ordinary machines: two copies.
+constexpr double kMoveBytesPerMs = 1.5e6;
+// What flash attention on a CPU takes to see that a cell is another sequence's, for one head of one layer.
+constexpr double kForeignCellNs = 2.0;
+
+// What a token pays in each pass for a cell of another sequence. A GPU computes on all cells at once: nothing.
+double foreign_cell_ms(const Model& model, const LoadOptions& options) {
+  if (model.facts().gpus > 0) return 0;
+  const auto threads = static_cast<double>(compute_threads(model, options));
+  return kForeignCellNs * 1e-6 * model.facts().n_layer * llama_model_n_head(model.handle()) / threads;
+}
+
+// By where the model computes; how passes are measured elsewhere is nobody's business but the cost model's.
+std::unique_ptr<CostModel> cost_model(const Model& model, const LoadOptions& options) {
+  const ModelFacts& facts = model.facts();
+  const auto target_step_ms = static_cast<double>(options.target_step.count());
+  if (all_on_gpus({.gpus = facts.gpus, .gpu_layers = options.n_gpu_layers, .layers = facts.n_layer}))
+    return std::make_unique<FlatCosts>(FlatCostOptions{.target_step_ms = target_step_ms});
+  return std::make_unique<CpuCosts>(
+      CpuCostOptions{.measure_rows = options.speculative.measure,
+                     .target_step_ms = target_step_ms,
+                     .foreign_cell_ms = foreign_cell_ms(model, options),
+                     .move_cell_ms = static_cast<double>(model.kv_bytes_per_token()) / kMoveBytesPerMs});
+}
+
+// A change of the layout takes everybody's cells: where nothing can be parked, idle sessions would pay for it. And the
+// cells of a part must be worth as much in a pool of `n_ctx`.
+KvLayout layout_of(const Model& model, const LoadOptions& options, bool parks, std::uint32_t n_ctx) {
+  const bool movable = parks && !model.has_long_rope(n_ctx);
+  const bool may_change = model.memory_rules().splits && (movable || options.kv_layout == KvLayout::split);
+  return may_change ? options.kv_layout : KvLayout::unified;
+}
+
+// Parked KV is of use only to the same weights, cache types and adapters under the same libllama, with the same factors
+// of RoPE.
+std::string fingerprint(const LoadOptions& options, const Model& model) {
+  std::string text =
+      fmt::format("{} {} {} {} {} {}", model.identity(), model.facts().model_bytes, model.facts().n_params,
+                  options.cache_type_k, options.cache_type_v, running_llama_version());
+  text += options.flash_attention == Toggle::off ? " no-fa" : "";
+  if (const auto params = context_params(model, options, {}); params && model.has_long_rope(params->n_ctx))
+    text += " long-rope";
+  return text + " " + model.facts().adapters;
+}
+
+std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model& model,
+                                        std::shared_ptr<Chores> chores) {
+  if (options.park_bytes == 0 || options.prefix_cache_tokens == 0) return nullptr;
+  auto store = std::make_shared<ParkedStore>(ParkedStoreOptions{.memory_bytes = options.park_bytes,
+                                                                .whole_only = model.memory_rules().parks_whole,
+                                                                .folder = options.park_dir,
+                                                                .fingerprint = fingerprint(options, model),
+                                                                .folder_bytes = options.park_disk_bytes,
+                                                                .chores = std::move(chores)});
+  if (const auto opened = store->open(); !opened) log::warning("engine", "{}", opened.error().message);
+  return store;
+}
+
+SetThreads threads_of(const Model& model, const LoadOptions& options) {
+  const std::int32_t threads = compute_threads(model, options);
+  return {.n_threads = threads, .n_threads_batch = options.n_threads_batch > 0 ? options.n_threads_batch : threads};
+}
+
+// What a dry run finds wrong the load itself tells.
+void fit_to_free(LoadOptions& options) {
+  const auto fitted = fit_to_gpus(options, Have::free);
+  if (!fitted || !*fitted) return;
+  options.n_gpu_layers = (*fitted)->gpu_layers;
+  if (options.n_gpu_layers >= 0)
+    log::info("engine", "the GPUs have room for {} layers of '{}'", options.n_gpu_layers, options.path);
+}
+
+// Chunks of the lane: as cheap a token as larger ones, and soon over when it is to use more threads or fewer.
+constexpr std::uint32_t kLaneBatch = 256;
+
+}  // namespace
+
+// Its memory isn't part of what a load is said to take: it comes and goes, and only while much more is free.
+std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_ptr<CommandBox>& box,
+                                                              std::uint32_t n_ctx) {
+  if (!options.prefill_lane || model->facts().gpus > 0) return nullptr;
+  if (model->has_long_rope(n_ctx)) return nullptr;
+  LoadOptions lane = options;
+  lane.n_batch = kLaneBatch;
+  lane.max_sequences = 1;
+  lane.workers = 1;
+  lane.speculative = {};
+  LaneMemoryMaker make = [this, lane = std::move(lane)](
+                             std::uint32_t tokens,
+                             const std::atomic<bool>& abort) mutable -> Result<std::unique_ptr<KvMemory>> {
+    lane.n_ctx = std::max(tokens, kLaneBatch);
+    const auto bytes = context_bound(*model, lane);
+    if (!bytes) return std::unexpected(bytes.error());
+    // Memory is taken as it is written to: the lanes of all workers may see the same bytes free.
+    const std::uint64_t lanes = worker_count(options);
+    if (const HostMemory host = read_host_memory(); host.total != 0 && *bytes > host.available / (lanes + 1))
+      return fail(errc::out_of_memory, "too little memory is free to compute a prompt beside the others");
+    return Context::make(model, lane, abort);
+  };
+  return std::make_unique<PrefillThread>(std::move(make),
+                                         [box](PrefillResult result) { box->post(std::move(result)); });
+}
+
+Result<std::unique_ptr<Context>> InferenceEngine::Impl::make_context(const std::atomic<bool>& abort) {
+  auto made = Context::make(model, options, abort);
+  if (!made) return std::unexpected(explain(made.error(), {}));
+  return made;
+}
+
+Error InferenceEngine::Impl::explain(const Error& error, KvShape shape) const {
+  LoadOptions asked = options;
+  if (shape.cells != 0) asked.n_ctx = shape.cells;
+  return explain_failure(error, asked, read_host_memory(), FailedPart::context);
+}
+
+Result<> InferenceEngine::Impl::add_worker() {
+  auto box = std::make_shared<CommandBox>();
+  KvMaker make = [this, box](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
+    return Context::make(model, options, box->abort_flag(), shape);
+  };
+  auto memory = make_context(box->abort_flag());
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  take_facts(**memory);
+  KvGrowth growth = [this](const KvMemory& now, std::uint32_t needed) {
+    const auto* const handle = static_cast<const Context&>(now).handle();
+    const auto free = context_memory(*model, options, handle, 1, read_host_memory());
+    return free.empty() ? now.n_ctx() : grown_context(now.n_ctx(), needed, model->facts().n_ctx, free);
+  };
+  auto explained = [this](const Error& error, KvShape shape) { return explain(error, shape); };
+  auto drafter = make_drafter((*memory)->n_ctx());
+  if (!drafter) return std::unexpected(drafter.error());
+  auto lane = make_lane(box, (*memory)->n_ctx());
+  const WorkerOptions worker{
+      .max_sequences = options.max_sequences,
+      .prefix_cache_tokens = std::min(options.prefix_cache_tokens, (*memory)->n_ctx() / 2),
+      .most_prefix_cache_tokens = options.prefix_cache_tokens,
+      .most_cells = grows() ? model->facts().n_ctx : 0,
+      .layout = layout_of(*model, options, store != nullptr, (*memory)->n_ctx()),
+      .cell_multiple = kCellMultiple,
+      .threads = threads_of(*model, options),
+      .park_at_end = !options.park_dir.empty(),
+      .draft_tokens = options.speculative.max_tokens,
+      .draft_active = draft_model ? active_beside_draft_model(options.speculative)
+                                  : options.speculative.max_active.value_or(kMaxSequences),
+  };
+  workers.push_back(std::make_unique<Worker>(WorkerCore::Parts{.tokens = *model,
+                                                               .memory = std::move(*memory),
+                                                               .make = std::move(make),
+                                                               .growth = std::move(growth),
+                                                               .box = std::move(box),
+                                                               .store = store,
+                                                               .costs = cost_model(*model, options),
+                                                               .drafter = std::move(*drafter),
+                                                               .lane = std::move(lane),
+                                                               .chores = chores,
+                                                               .explain = std::move(explained)},
+                                             worker));
+  return {};
+}
+
+Result<> InferenceEngine::Impl::add_pooler() {
+  auto box = std::make_shared<PoolingBox>();
+  auto make = [this, box] { return make_context(box->abort_flag()); };
+  auto context = make();
+  if (!context) return std::unexpected(std::move(context.error()));
+  take_facts(**context);
+  poolers.push_back(std::make_unique<PoolingWorker>(model, std::move(*context), std::move(make), std::move(box)));
+  return {};
+}
+
+bool InferenceEngine::Impl::grows() const {
+  return options.n_ctx == 0 && model->facts().kind == ModelKind::generative && options.kv_layout != KvLayout::split;
+}
+
+// What its contexts may grow to, by the memory that is free beside the first of them.
+std::uint32_t InferenceEngine::Impl::most_context(const Context& context) const {
+  const std::uint32_t first = context.n_ctx();
+  const auto free = context_memory(*model, options, context.handle(), worker_count(options), read_host_memory());
+  std::uint32_t most = automatic_context(model->facts().n_ctx_train, free);
+  // Cells that were computed with the factors of RoPE for short contexts are of no use with those for long ones.
+  while (most > first && model->has_long_rope(most) && !model->has_long_rope(first)) most = std::max(first, most / 2);
+  return most;
+}
+
+void InferenceEngine::Impl::take_facts(const Context& context) {
+  ModelFacts& facts = model->mutable_facts();
+  facts.n_batch = context.n_batch();
+  if (!grows()) {
+    facts.n_ctx = facts.n_ctx_train != 0 ? std::min(context.n_ctx(), facts.n_ctx_train) : context.n_ctx();
+  } else if (workers.empty()) {
+    facts.n_ctx = most_context(context);
+  }
+}
+
+Result<> InferenceEngine::check(const LoadOptions& options) {
+  if (options.workers && (*options.workers < 1 || *options.workers > kMaxWorkers)) {
+    return fail(errc::invalid_worker_count,
+                fmt::format("{} workers asked for; 1 to {} are possible", *options.workers, kMaxWorkers), "workers");
+  }
+  if (options.max_sequences < 1 || options.max_sequences > kMaxSequences) {
+    return fail(errc::invalid_argument,
+                fmt::format("max_sequences is {}; 1 to {} are possible", options.max_sequences, kMaxSequences),
+                "max_sequences");
+  }
+  const auto too_small = [&](std::uint32_t value) { return value != 0 && value < options.max_sequences; };
+  if (too_small(options.n_batch)) {
+    return fail(
+        errc::invalid_argument,
+        fmt::format("n_batch is {}, but {} sequences need a token each", options.n_batch, options.max_sequences),
+        "n_batch");
+  }
+  if (too_small(options.n_ctx)) {
+    return fail(errc::invalid_argument,
+                fmt::format("n_ctx is {}, but {} sequences need a token each", options.n_ctx, options.max_sequences),
+                "n_ctx");
+  }
+  if (options.speculative.max_tokens > kMaxGuesses) {
+    return fail(errc::invalid_argument,
+                fmt::format("{} guesses of a pass asked for; 0 to {} are possible", options.speculative.max_tokens,
+                            kMaxGuesses),
+                "speculative");
+  }
+  return Model::check_file(options.path);
+}
+
+Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions options, Progress progress,
+                                                               std::shared_ptr<SessionIds> ids) {
+  const std::string path = options.path;
+  try {
+    return load_all(std::move(options), std::move(progress), std::move(ids));
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(load_failed(errc::out_of_memory, {path, "there is no memory left"}));
+  } catch (const std::exception& failure) {  // no thread to be had, for one
+    return std::unexpected(load_failed(errc::load_failed, {path, failure.what()}));
+  }
+}
+
+Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(LoadOptions options, Progress progress,
+                                                                   std::shared_ptr<SessionIds> ids) {
+  if (auto checked = check(options); !checked) return std::unexpected(checked.error());
+  if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
+  fit_to_free(options);
+  auto model = Model::load(options, progress);
+  if (!model) return std::unexpected(explain_failure(model.error(), options, read_host_memory()));
+  if (auto fits = check_contexts_fit(**model, options, read_host_memory()); !fits) return std::unexpected(fits.error());
+
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::move(options);
+  impl->model = *model;
+  impl->ids = ids ? std::move(ids) : std::make_shared<SessionIds>(1);
+  ModelFacts& facts = (*model)->mutable_facts();
+  const LoadOptions& o = impl->options;
+  facts.workers = worker_count(o);
+  facts.max_sequences = o.max_sequences;
+  if (auto loaded = impl->load_draft(); !loaded) return std::unexpected(loaded.error());
+  if (facts.kind == ModelKind::generative) impl->store = open_store(o, **model, impl->chores);
+  for (std::uint32_t i = 0; i < facts.workers; ++i) {
+    auto made = facts.kind == ModelKind::generative ? impl->add_worker() : impl->add_pooler();
+    if (!made) return std::unexpected(made.error());
+  }
+  for (auto& worker : impl->workers) worker->start();
+  for (auto& pooler : impl->poolers) pooler->start();
+  return std::unique_ptr<InferenceEngine>(new InferenceEngine(std::move(impl)));
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,78 @@
+// Embeddings and reranking: check the inputs, hand them to a pooling worker.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "engine/service/inference_engine_impl.h"
+
+namespace corral::engine {
+namespace {
+
+// Tokens of requests that wait, from which on nobody is let in any more: 4 bytes each, and minutes of work.
+constexpr std::uint64_t kMostTokens = 4'000'000;
+
+// `name`: what they are called in errors.
+Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs, const std::string& name) {
+  if (inputs.empty()) return fail(errc::invalid_argument, fmt::format("'{}' is empty: give at least one", name), name);
+  const std::uint32_t most = std::min(model.facts().n_batch, model.facts().n_ctx);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].empty())
+      return fail(errc::invalid_argument, fmt::format("'{}[{}]' has no tokens: leave it out", name, i), name);
+    if (inputs[i].size() > most) {
+      return fail(errc::input_too_long,
+                  fmt::format("'{}[{}]' has {} tokens, this model takes at most {} at once: split it", name, i,
+                              inputs[i].size(), most),
+                  name);
+    }
+    for (const Token token : inputs[i]) {
+      if (model.valid(token)) continue;
+      return fail(errc::invalid_argument,
+                  fmt::format("'{}[{}]' has the token {}, but this model's vocabulary ends at {}", name, i, token,
+                              model.facts().n_vocab - 1),
+                  name);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
+  if (auto checked = check_inputs(*model, job.inputs, job.scores ? "documents" : "input"); !checked)
+    return std::unexpected(checked.error());
+  // Where there is least to do.
+  const auto tokens_waiting = [](const auto& pooler) { return pooler->in_flight().weight(); };
+  PoolingWorker* const pooler = std::ranges::min_element(poolers, {}, tokens_waiting)->get();
+  std::uint64_t tokens = 0;
+  for (const auto& input : job.inputs) tokens += input.size();
+  const std::uint32_t most = options.most_under_way();
+  auto ticket = pooler->in_flight().enter({.count = most, .weight = kMostTokens}, tokens);
+  if (!ticket && ticket.error() == InFlight::Refusal::closed) return going_away();
+  if (!ticket) return std::unexpected(queue_full({most}));
+  auto state = std::make_shared<PooledState>(std::move(job), std::move(*ticket));
+  if (!pooler->box().post(state)) return going_away();
+  return PooledHandle(std::move(state));
+}
+
+Result<PooledHandle> InferenceEngine::embed(std::vector<std::vector<Token>> inputs, bool normalize) {
+  if (facts().kind != ModelKind::embedding) {
+    return fail(errc::unsupported, fmt::format("this is a {} model: it makes no embeddings", to_string(facts().kind)));
+  }
+  return impl_->pool({.inputs = std::move(inputs), .normalize = normalize, .scores = false});
+}
+
+Result<PooledHandle> InferenceEngine::rerank(std::string_view query, std::span<const std::string> documents) {
+  if (facts().kind != ModelKind::reranker) {
+    return fail(errc::unsupported, fmt::format("this is a {} model: it can't rerank", to_string(facts().kind)));
+  }
+  PooledState::Job job{.inputs = {}, .normalize = false, .scores = true};
+  for (const std::string& document : documents) {
+    auto tokens = rerank_input(*impl_->model, query, document);
+    if (!tokens) return std::unexpected(tokens.error());
+    job.inputs.push_back(std::move(*tokens));
+  }
+  return impl_->pool(std::move(job));
+}
+
+}  // namespace corral::engine

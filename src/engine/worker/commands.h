@@ -1,0 +1,54 @@
+// What other threads ask a generating worker to do, in the order they ask.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "engine/schedule/prefill_lane.h"
+#include "engine/threads/mailbox.h"
+#include "engine/values/stats.h"
+#include "engine/worker/session.h"
+#include "engine/worker/session_listing.h"
+
+namespace corral::engine {
+
+struct CreateSession {
+  std::shared_ptr<SessionShared> session;
+  bool share = true;
+};
+struct AppendTokens {
+  SessionId session;
+  std::vector<Token> tokens;
+};
+struct StartGeneration {
+  SessionId session;
+  Generation generation;
+};
+struct CancelGeneration {
+  SessionId session;
+  const StreamState* stream = nullptr;  // only if this is the one that runs; nullptr: whichever runs
+};
+struct EndSession {
+  SessionId session;
+};
+// Frees cells and compute memory, if nothing is being generated; `done` hears what went, on the decode thread.
+struct Downsize {
+  std::move_only_function<void(DownsizeReport)> done;
+};
+struct SetThreads {
+  std::int32_t n_threads = 0;
+  std::int32_t n_threads_batch = 0;
+};
+
+struct DescribeSessions {
+  std::shared_ptr<SessionListing> to;
+  std::uint32_t worker = 0;
+};
+
+using Command = std::variant<CreateSession, AppendTokens, StartGeneration, CancelGeneration, EndSession, Downsize,
+                             SetThreads, DescribeSessions, PrefillStep, PrefillResult>;
+using CommandBox = Mailbox<Command>;
+
+}  // namespace corral::engine

@@ -1,0 +1,481 @@
+#include "engine/worker/sequences.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace corral::engine {
+namespace {
+
+// Sessions and kept prefixes are owners in one index.
+std::uint64_t owner_of(const Session& session) { return session.id() * 2; }
+std::uint64_t owner_of_prefix(std::uint64_t number) { return number * 2 + 1; }
+bool is_prefix(std::uint64_t owner) { return owner % 2 == 1; }
+
+}  // namespace
+
+Sequences::Sequences(std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens)
+    : store_(std::move(store)), most_prefix_tokens_(prefix_tokens) {}
+
+void Sequences::bind(KvMemory* memory) {
+  memory_ = memory;
+  ledger_.bind(memory);
+  free_ids_.clear();
+  if (memory == nullptr) return;
+  const std::int32_t first = memory->first_sequence();
+  for (auto i = static_cast<std::int32_t>(memory->sequence_ids()); i-- > 0;) free_ids_.push_back(first + i);
+}
+
+void Sequences::forget_all() noexcept {
+  for (const auto& [id, session] : sessions_) {
+    session->sequence = -1;
+    session->in_cache = session->borrowed = 0;
+  }
+  in_sessions_ = prefix_tokens_ = 0;
+  prefixes_.clear();
+  index_.clear();
+  free_ids_.clear();
+  memory_ = nullptr;
+  ledger_.bind(nullptr);
+}
+
+void Sequences::add(Session& session) { sessions_.emplace(session.id(), &session); }
+
+void Sequences::remove(Session& session) {
+  give_up(session, Leave::prefix);
+  forget_own(session);
+  index_.erase(owner_of(session));
+  sessions_.erase(session.id());
+}
+
+void Sequences::set_cached(Session& session, std::uint32_t tokens) {
+  in_sessions_ += tokens - session.in_cache;
+  session.in_cache = tokens;
+  session.borrowed = std::min(session.borrowed, tokens);
+}
+
+void Sequences::free_id(std::int32_t sequence) {
+  memory_->clear(sequence);
+  // The smallest ids are used first: fewer distinct ones in a pass.
+  free_ids_.insert(std::ranges::lower_bound(free_ids_, sequence, std::greater<>{}), sequence);
+}
+
+void Sequences::give_up(Session& session, Leave leave) {
+  if (leave != Leave::claim) index_.erase(owner_of(session));
+  if (session.sequence < 0) return;
+  if (leave == Leave::prefix) {
+    const bool worth = shares(session) && session.in_cache >= kLeastShared;
+    if (worth && keep(session)) return;
+    leave = worth ? Leave::copy : Leave::nothing;  // one state can be found again by a history that goes on from it
+  }
+  if (leave == Leave::copy) park(session);
+  free_id(session.sequence);
+  session.sequence = -1;
+  set_cached(session, 0);
+}
+
+// The cells become a prefix for others. False if they can't.
+bool Sequences::keep(Session& session) {
+  if (!memory_->divisible() || session.in_cache > most_prefix_tokens_) return false;
+  const std::uint64_t owner = owner_of_prefix(next_prefix_++);
+  Prefix prefix{owner, session.sequence, {session.history.begin(), session.history.begin() + session.in_cache}};
+  // What is the beginning of this one is of no more use.
+  for (auto it = prefixes_.begin(); it != prefixes_.end();) {
+    const auto old = it++;
+    if (old->tokens.size() <= prefix.tokens.size() &&
+        memory_->can_cut(prefix.sequence, static_cast<std::uint32_t>(old->tokens.size())) &&
+        std::ranges::equal(old->tokens, std::span(prefix.tokens).first(old->tokens.size()))) {
+      prefix_tokens_ -= static_cast<std::uint32_t>(old->tokens.size());
+      index_.erase(old->owner);
+      free_id(old->sequence);
+      prefixes_.erase(old);
+    }
+  }
+  prefix_tokens_ += session.in_cache;
+  index_.set(owner, prefix.tokens);
+  prefixes_.push_back(std::move(prefix));
+  session.sequence = -1;
+  set_cached(session, 0);
+  while (prefix_tokens_ > most_prefix_tokens_) evict(prefixes_.begin());
+  return true;
+}
+
+void Sequences::park(Session& session) {
+  if (shares(session)) {
+    park(session.sequence, std::span(session.history).first(session.in_cache));
+  } else if (store_ && session.in_cache >= kLeastParked) {
+    store_own(session, session.in_cache, memory_->save(session.sequence));
+  }
+}
+
+void Sequences::park(std::int32_t sequence, std::span<const Token> tokens) {
+  if (!store_ || tokens.size() < kLeastParked || store_->covers(tokens)) return;
+  store(tokens, memory_->save(sequence));
+}
+
+void Sequences::store(std::span<const Token> tokens, std::vector<std::uint8_t> bytes) {
+  const std::size_t size = bytes.size();
+  if (size == 0 || !store_->put({.tokens = {tokens.begin(), tokens.end()}, .bytes = std::move(bytes)})) return;
+  ++counters_.parked;
+  counters_.parked_bytes += size;
+}
+
+void Sequences::store_own(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
+  const std::size_t size = bytes.size();
+  if (size == 0) return;
+  const auto begin = session.history.begin();
+  const auto kept = store_->put_own({.tokens = {begin, begin + tokens}, .bytes = std::move(bytes)}, session.parked);
+  if (!kept || *kept == session.parked) return;
+  session.parked = *kept;
+  ++counters_.parked;
+  counters_.parked_bytes += size;
+}
+
+void Sequences::forget_own(Session& session) {
+  if (session.parked != 0) store_->erase(std::exchange(session.parked, 0));
+}
+
+void Sequences::evict(PrefixList::iterator prefix) {
+  park(prefix->sequence, prefix->tokens);
+  prefix_tokens_ -= static_cast<std::uint32_t>(prefix->tokens.size());
+  index_.erase(prefix->owner);
+  free_id(prefix->sequence);
+  prefixes_.erase(prefix);
+}
+
+bool Sequences::take_id(Session& session) {
+  while (free_ids_.empty()) {
+    if (!reclaim(Want::id)) return false;
+  }
+  session.sequence = free_ids_.back();
+  free_ids_.pop_back();
+  return true;
+}
+
+Sequences::Attach Sequences::attach(Session& session, const Terms& terms) {
+  const auto room = [&](const CellDemand& demand) {
+    return terms.claims == nullptr || ledger_.has_room(*terms.claims, demand);
+  };
+  const auto size = static_cast<std::uint32_t>(session.history.size());
+  if (session.sequence >= 0) {
+    const CellDemand demand{
+        .cells = session.pending() + terms.behind, .source = session.sequence, .shared = session.in_cache};
+    return room(demand) ? Attach::done : Attach::no_cells;
+  }
+  if (!shares(session)) {
+    if (!room({.cells = size + terms.behind})) return Attach::no_cells;
+    if (!take_id(session)) return Attach::no_place;
+    restore_own(session);
+    return Attach::done;
+  }
+  // The last token is always computed: its logits are what the session is here for.
+  const auto wanted = std::span<const Token>(session.history).first(session.history.size() - 1);
+  bool being_computed = false;
+  const Source source = memory_->divisible() ? best_source(session, wanted, being_computed) : Source{};
+  if (being_computed) return Attach::later;
+  CellDemand demand{.cells = size + terms.behind};
+  if (source.length >= kLeastShared) {
+    demand = {.cells = size - source.length + terms.behind,
+              .source = source.session != nullptr ? source.session->sequence : source.prefix->sequence,
+              .shared = source.length};
+  }
+  if (!room(demand)) return Attach::no_cells;
+  std::optional<ParkedStore::Hit> parked;
+  if (store_) {
+    auto found = store_->find(wanted, source.length + kLeastParked, terms.may_read && session.reads.files < kMostReads);
+    session.reads.files += found.begun ? 1 : 0;
+    if (found.coming) return Attach::reading;
+    parked = std::move(found.hit);
+  }
+  if (parked && (parked->length - source.length) * kMostWaste < parked->parked->tokens.size()) parked.reset();
+  // What is put back takes cells of its own, also where others have the same: then it is computed if that is little.
+  if (parked && !room({.cells = size + terms.behind})) {
+    if (source.length * 2 < parked->length) return Attach::no_cells;
+    parked.reset();
+  }
+  const bool from_prefix = source.length >= kLeastShared && source.session == nullptr;
+  if (parked || !from_prefix || !adopt(session, source.prefix, source.length)) {
+    // The donor must not be the one that is taken back for the id.
+    if (from_prefix) prefixes_.splice(prefixes_.end(), prefixes_, source.prefix);
+    if (source.session != nullptr)
+      source.session->last_used = session.last_used = std::max(source.session->last_used, session.last_used);
+    if (!take_id(session)) return Attach::no_place;
+    // Each step may have taken others' cells: look again.
+    if (!parked || !restore(session, *parked)) share(session, best_source(session, wanted, being_computed));
+  }
+  if (memory_->divisible()) index_.set(owner_of(session), session.history);
+  session.reads = {};
+  return Attach::done;
+}
+
+// A beginning that another session is on the way to. From the lane it comes with all the rest, or from the queue before
+// it: then much of that should be of use.
+bool Sequences::worth_waiting(const Session& other, std::uint32_t beginning) {
+  switch (other.phase) {
+    case Phase::active:
+      return true;
+    case Phase::aside:
+      return beginning * 2 >= other.history.size();
+    case Phase::waiting:
+      return other.sequence >= 0 && beginning * 2 >= other.history.size();
+    default:
+      return false;
+  }
+}
+
+// The sequence with the longest common beginning. `being_computed`: a running session will soon have a longer one.
+Sequences::Source Sequences::best_source(const Session& session, std::span<const Token> wanted, bool& being_computed) {
+  Source best;
+  std::uint32_t coming = 0;
+  if (!memory_->divisible()) return best;
+  index_.visit(wanted, kLeastShared, [&](const RadixIndex::Match& match) {
+    if (match.length <= best.length) return true;  // the rest is no longer
+    if (is_prefix(match.owner)) {
+      const auto prefix = std::ranges::find(prefixes_, match.owner, &Prefix::owner);
+      if (memory_->can_cut(prefix->sequence, match.length))
+        best = {.length = match.length, .session = nullptr, .prefix = prefix};
+      return false;
+    }
+    const auto found = sessions_.find(match.owner / 2);
+    if (found == sessions_.end() || found->second == &session) return false;
+    Session& other = *found->second;
+    const std::uint32_t there = std::min(match.length, other.in_cache);
+    if (there > best.length && memory_->can_cut(other.sequence, there))
+      best = {.length = there, .session = &other, .prefix = {}};
+    if (other.in_cache < match.length && worth_waiting(other, match.length)) coming = std::max(coming, match.length);
+    return false;
+  });
+  being_computed = coming >= best.length + kWorthWaiting;
+  return best;
+}
+
+void Sequences::share(Session& session, const Source& source) {
+  if (source.length < kLeastShared) return;
+  const std::int32_t from = source.session != nullptr ? source.session->sequence : source.prefix->sequence;
+  if (!memory_->share(from, session.sequence, source.length)) {
+    memory_->clear(session.sequence);
+    return;
+  }
+  ++counters_.shared;
+  set_cached(session, source.length);
+  session.borrowed = source.length;
+}
+
+// Takes a kept prefix over instead of sharing it, when little of it would be lost.
+bool Sequences::adopt(Session& session, PrefixList::iterator prefix, std::uint32_t length) {
+  const auto tokens = static_cast<std::uint32_t>(prefix->tokens.size());
+  const bool cheap_to_share = memory_->shape().unified();
+  if (cheap_to_share ? length + kLeastShared < tokens : length * 2 < tokens) return false;
+  if (!cheap_to_share && tokens - length >= kLeastParked) park(prefix->sequence, prefix->tokens);
+  session.sequence = prefix->sequence;
+  prefix_tokens_ -= tokens;
+  index_.erase(prefix->owner);
+  prefixes_.erase(prefix);
+  set_cached(session, tokens);
+  trim(session, length);
+  ++counters_.adopted;
+  return true;
+}
+
+bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
+  const Parked& parked = *hit.parked;
+  const auto cells = static_cast<std::uint32_t>(parked.tokens.size());
+  // Without room nobody's cells are given up, and nothing is copied, in vain.
+  if (!free_up(cells, &session)) return false;
+  if (!memory_->restore(session.sequence, parked.bytes)) {
+    if (ledger_.common()) store_->erase(hit.id);  // the bytes are to blame
+    return false;
+  }
+  ++counters_.restored;
+  counters_.restored_bytes += parked.bytes.size();
+  set_cached(session, cells);
+  trim(session, hit.length);
+  return session.in_cache > 0;
+}
+
+// What was parked of a session that doesn't share is in its cells again, or of no more use: then the bytes go.
+void Sequences::restore_own(Session& session) {
+  if (session.parked == 0) return;
+  const auto hit = store_->own(session.parked, std::span(session.history).first(session.history.size() - 1));
+  if (!hit || restore(session, *hit)) forget_own(session);
+}
+
+void Sequences::park_saved(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
+  if (!store_ || tokens < kLeastParked) return;
+  if (shares(session)) {
+    store(std::span(session.history).first(tokens), std::move(bytes));
+  } else {
+    store_own(session, tokens, std::move(bytes));
+  }
+}
+
+bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes) {
+  if (bytes.empty() && tokens > 0) return false;
+  if (!take_id(session)) return false;
+  const bool room = free_up(tokens, &session);
+  if (tokens == 0 || (room && memory_->restore(session.sequence, bytes))) {
+    set_cached(session, tokens);
+    if (shares(session) && memory_->divisible()) index_.set(owner_of(session), session.history);
+    return true;
+  }
+  give_up(session, Leave::nothing);
+  return false;
+}
+
+void Sequences::discard_behind(Session& session) {
+  if (!memory_->trim(session.sequence, session.in_cache)) set_cached(session, 0);
+}
+
+void Sequences::trim(Session& session, std::uint32_t tokens) {
+  if (session.in_cache <= tokens) return;
+  set_cached(session, memory_->trim(session.sequence, tokens) ? tokens : 0);
+}
+
+void Sequences::resync(Session& session) {
+  if (session.sequence < 0) return;
+  const std::uint32_t there = memory_->length(session.sequence);
+  const auto most = static_cast<std::uint32_t>(session.history.size()) - 1;  // one must stay pending
+  set_cached(session, there);
+  // A pass that stopped halfway leaves one state that no position tells anything about: compute it anew.
+  if (!memory_->divisible()) {
+    trim(session, 0);
+  } else if (there > most) {
+    trim(session, most);
+  }
+}
+
+void Sequences::settle(Session& session) {
+  if (session.sequence >= 0 && shares(session) && memory_->divisible())
+    index_.set(owner_of(session), std::span<const Token>(session.history).first(session.in_cache));
+}
+
+bool Sequences::free_up(std::uint32_t cells, const Session* spared) {
+  if (!ledger_.common() || ledger_.free() >= cells) return true;
+  std::vector<std::int32_t> staying;
+  for (const auto& [id, session] : sessions_) {
+    const bool stays = session->phase == Phase::active || session == spared;
+    if (session->sequence >= 0 && stays) staying.push_back(session->sequence);
+  }
+  if (ledger_.free() + ledger_.idle(staying) < cells) return false;
+  while (ledger_.free() < cells) {
+    if (!reclaim(Want::cells, spared)) return false;
+  }
+  return true;
+}
+
+// Where cells are wanted, not from somebody who shares all of them: the next one has them for itself then.
+bool Sequences::reclaim(Want want, const Session* spared) {
+  const auto gives = [&](std::int32_t sequence) { return want == Want::id || ledger_.gain(sequence) > 0; };
+  Session* victim = nullptr;
+  bool shared_only = false;
+  if (const auto prefix = std::ranges::find_if(prefixes_, gives, &Prefix::sequence); prefix != prefixes_.end()) {
+    evict(prefix);
+    return true;
+  }
+  for (const auto& [id, session] : sessions_) {
+    if (session->sequence < 0 || session->phase == Phase::active || session == spared) continue;
+    if (!gives(session->sequence)) {
+      shared_only = true;
+      continue;
+    }
+    if (victim == nullptr || session->last_used < victim->last_used) victim = session;
+  }
+  if (victim != nullptr) {
+    give_up(*victim, Leave::copy);
+    return true;
+  }
+  // Several who don't run share with each other: one of them goes for nothing.
+  if (!prefixes_.empty()) {
+    evict(prefixes_.begin());
+    return true;
+  }
+  if (!shared_only) return false;
+  const auto idle = std::ranges::find_if(sessions_, [&](const auto& entry) {
+    const Session& session = *entry.second;
+    return session.sequence >= 0 && session.phase != Phase::active && &session != spared;
+  });
+  give_up(*idle->second, Leave::copy);
+  return true;
+}
+
+void Sequences::park_all() {
+  if (memory_ == nullptr) return;
+  while (!prefixes_.empty()) evict(prefixes_.begin());
+  for (const auto& [id, session] : sessions_) give_up(*session, Leave::copy);
+}
+
+void Sequences::compact() {
+  if (memory_ == nullptr || memory_->shape().unified()) return;
+  std::vector<Session*> running;
+  for (const auto& [id, session] : sessions_) {
+    if (session->sequence >= 0 && session->phase == Phase::active) running.push_back(session);
+  }
+  std::ranges::sort(running, {}, &Session::sequence);
+  for (std::int32_t low = 0; low < static_cast<std::int32_t>(running.size()); ++low) {
+    Session& last = *running.back();
+    if (running[static_cast<std::size_t>(low)]->sequence == low) continue;
+    // Whoever holds the place doesn't run.
+    if (const auto prefix = std::ranges::find(prefixes_, low, &Prefix::sequence); prefix != prefixes_.end())
+      evict(prefix);
+    for (const auto& [id, session] : sessions_) {
+      if (session->sequence == low) give_up(*session, Leave::copy);
+    }
+    const std::int32_t from = last.sequence;
+    std::erase(free_ids_, low);
+    if (memory_->share(from, low, last.in_cache)) {
+      last.sequence = low;
+    } else {
+      last.sequence = low;
+      set_cached(last, 0);
+    }
+    free_id(from);
+    running.pop_back();
+    running.insert(running.begin() + low, &last);
+  }
+}
+
+void Sequences::find_filler_rows(const FilledPass& pass, std::vector<FillerRow>& found) const {
+  found.clear();
+  if (!memory_->takes_fillers()) return;
+  if (memory_->shape().unified()) {
+    const std::int32_t sequence = memory_->spare_sequence();
+    const std::uint32_t free = memory_->free_cells();
+    const std::uint32_t room = free - std::min(free, pass.rows);
+    for (std::uint32_t i = 0; i < std::min(pass.most, room); ++i)
+      found.push_back({.sequence = sequence, .position = i});
+    return;
+  }
+  // One row for each part. Not behind a part that is longer than those of the pass: all would take as long as that one.
+  if (pass.rows > pass.sessions) return;
+  const std::uint32_t longest = std::min(pass.longest, memory_->cells_per_sequence() - 1);
+  const std::uint32_t end = std::min(pass.sessions + pass.most, memory_->sequence_ids());
+  for (std::uint32_t part = pass.sessions; part < end; ++part) {
+    const auto sequence = memory_->first_sequence() + static_cast<std::int32_t>(part);
+    const std::uint32_t length = memory_->length(sequence);
+    if (length > longest) return;
+    found.push_back({.sequence = sequence, .position = length});
+  }
+}
+
+void Sequences::clear_filler_rows(std::span<const FillerRow> rows) {
+  for (const FillerRow& row : rows) {
+    if (memory_->length(row.sequence) > row.position) memory_->trim(row.sequence, row.position);
+  }
+}
+
+std::uint32_t Sequences::idle_cells() const {
+  if (ledger_.common()) {
+    std::vector<std::int32_t> running;
+    for (const auto& [id, session] : sessions_) {
+      if (session->sequence >= 0 && session->phase == Phase::active) running.push_back(session->sequence);
+    }
+    return ledger_.idle(running);
+  }
+  std::uint32_t cells = prefix_tokens_;
+  for (const auto& [id, session] : sessions_) {
+    if (session->phase != Phase::active) cells += session->in_cache;
+  }
+  return cells;
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,178 @@
+// Who holds which KV sequence: hands out ids, shares prefixes, parks what is taken away, restores it. One thread.
+//
+// A session that needs KV gets the longest beginning of its history that exists already: in another sequence (shared,
+// or taken over from an ended session), or parked in host memory. What loses its cells is parked; a session always
+// keeps its tokens, so at the worst they are computed again. A session that doesn't share gets only what was parked of
+// itself, and nobody else finds that.
+//
+// Order of taking back: kept prefixes of ended sessions, then sessions that don't run (idle, paused), least recently
+// used first.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/kv/cell_ledger.h"
+#include "engine/kv/kv_memory.h"
+#include "engine/kv/parked_store.h"
+#include "engine/kv/radix_index.h"
+#include "engine/worker/session.h"
+
+namespace corral::engine {
+
+class Sequences {
+ public:
+  // prefix_tokens: most tokens of ended sessions to keep in cells; 0: nothing is shared or kept.
+  // `store` (shared by the workers of a model) may be nullptr: then nothing is parked.
+  Sequences(std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens);
+
+  // The memory to use from now on, empty; nullptr: none. Nothing may hold a sequence of the one before.
+  void bind(KvMemory* memory);
+  // Most tokens of ended sessions from now on; nothing changes where nothing was to be shared from the beginning.
+  void limit_prefixes(std::uint32_t tokens) { most_prefix_tokens_ = sharing() ? std::max(tokens, 1u) : 0; }
+  // Something was left halfway: no sequence and no memory from now on, whatever there was.
+  void forget_all() noexcept;
+
+  void add(Session& session);
+  // The session ends: its cells are kept as a prefix or freed.
+  void remove(Session& session);
+
+  enum class Attach {
+    done,      // the session has a sequence
+    no_place,  // every id belongs to a running session
+    no_cells,  // those that run have them, or will soon
+    later,     // another session is computing the same beginning right now: wait for it
+    reading,   // a beginning of it is being read from a file: wait for that, if may_read
+  };
+  struct Terms {
+    const CellClaims* claims = nullptr;  // of those that run; nullptr: it is alone and needn't ask for cells
+    std::uint32_t behind = 0;            // cells that it will take behind its history
+    bool may_read = true;
+  };
+  // Gives the session a sequence if it has none, with as many of its tokens in it as exist already; if there are cells
+  // for the rest.
+  Attach attach(Session& session, const Terms& terms);
+
+  // What becomes of cells that are given up.
+  enum class Leave {
+    nothing,  // they hold nothing of value
+    claim,    // the session will have all of its history in cells again: others may wait for that
+    copy,     // parked, unless they aren't worth it
+    prefix,   // they stay for later sessions with the same beginning, if they are of use to anybody; else as `copy`
+  };
+  // The session has no sequence any more.
+  void give_up(Session& session, Leave leave);
+  // Gives a session without a sequence one with saved cells. False if that isn't possible: it has none then.
+  bool put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes);
+  // Parks what was saved of a session that has no sequence.
+  void park_saved(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
+  // The cache holds `tokens` of the session's history from now on, as libllama computed them.
+  void computed(Session& session, std::uint32_t tokens) { set_cached(session, tokens); }
+  // Cuts the session's cells back to at most `tokens`; fewer where the memory can't do it exactly.
+  void trim(Session& session, std::uint32_t tokens);
+  // Forgets cells behind what counts as cached: guesses that were wrong.
+  void discard_behind(Session& session);
+  // After a pass that ended halfway: asks the memory how many tokens there really are.
+  void resync(Session& session);
+  // The session's history is final up to its cells: later sessions may share all of it.
+  void settle(Session& session);
+
+  // Cells that are free, at the cost of those who don't run, the spared one excepted. False: there aren't so many.
+  bool free_up(std::uint32_t cells, const Session* spared = nullptr);
+  const CellLedger& cells() const { return ledger_; }
+  // Parks everything and gives up every sequence; running sessions too.
+  void park_all();
+  // With a split layout, gives the running sessions the lowest ids, without gaps: each gap costs a pass of its own.
+  void compact();
+
+  // Where rows that nobody wants can go in a pass, up to `most`. Compact before.
+  struct FillerRow {
+    std::int32_t sequence = -1;
+    std::uint32_t position = 0;
+  };
+  struct FilledPass {
+    std::uint32_t rows = 0;      // without them
+    std::uint32_t sessions = 0;  // all that run
+    std::uint32_t longest = 0;   // cells that one of these has
+    std::uint32_t most = 0;
+  };
+  void find_filler_rows(const FilledPass& pass, std::vector<FillerRow>& found) const;
+  // They have been computed: nothing of them stays.
+  void clear_filler_rows(std::span<const FillerRow> rows);
+
+  // Of all sequences, shared ones for each of them.
+  std::uint32_t used_cells() const { return in_sessions_ + prefix_tokens_; }
+  // Cells of sessions and prefixes that don't run: every running session's attention passes over them.
+  std::uint32_t idle_cells() const;
+  std::size_t kept_prefixes() const { return prefixes_.size(); }
+
+  struct Counters {
+    std::uint64_t parked = 0, restored = 0, shared = 0, adopted = 0;
+    std::uint64_t parked_bytes = 0, restored_bytes = 0;
+  };
+  const Counters& counters() const { return counters_; }
+
+  // Sharing fewer tokens than this isn't worth scanning the cells for, parking fewer not worth a copy.
+  static constexpr std::uint32_t kLeastShared = 8;
+  static constexpr std::uint32_t kLeastParked = 32;
+  // A parked copy is put back whole and then cut: it must give at least one in so many of its tokens.
+  static constexpr std::uint32_t kMostWaste = 8;
+  // Files that are read for a session until it gets cells: what was read may be gone again when its turn comes.
+  static constexpr std::uint32_t kMostReads = 2;
+  // A beginning this much longer than what exists is worth waiting for when somebody is computing it.
+  static constexpr std::uint32_t kWorthWaiting = 16;
+
+ private:
+  struct Prefix {
+    std::uint64_t owner;  // in the index
+    std::int32_t sequence;
+    std::vector<Token> tokens;
+  };
+  using PrefixList = std::list<Prefix>;
+
+  struct Source {
+    std::uint32_t length = 0;  // tokens it can give
+    Session* session = nullptr;
+    PrefixList::iterator prefix;
+  };
+  Source best_source(const Session& session, std::span<const Token> wanted, bool& being_computed);
+  static bool worth_waiting(const Session& other, std::uint32_t beginning);
+  bool take_id(Session& session);
+  // At the cost of the first who doesn't run and isn't spared. False if nobody is left.
+  enum class Want { id, cells };
+  bool reclaim(Want want, const Session* spared = nullptr);
+  void share(Session& session, const Source& source);
+  bool adopt(Session& session, PrefixList::iterator prefix, std::uint32_t length);
+  bool restore(Session& session, const ParkedStore::Hit& hit);
+  bool keep(Session& session);
+  void park(std::int32_t sequence, std::span<const Token> tokens);
+  void park(Session& session);
+  void store(std::span<const Token> tokens, std::vector<std::uint8_t> bytes);
+  void store_own(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
+  void restore_own(Session& session);
+  void forget_own(Session& session);
+  void evict(PrefixList::iterator prefix);
+  void free_id(std::int32_t sequence);
+  void set_cached(Session& session, std::uint32_t tokens);
+  bool sharing() const { return most_prefix_tokens_ > 0; }
+  bool shares(const Session& session) const { return session.share && sharing(); }
+
+  const std::shared_ptr<ParkedStore> store_;
+  std::uint32_t most_prefix_tokens_;
+  KvMemory* memory_ = nullptr;
+  CellLedger ledger_;    // of memory_
+  RadixIndex index_;     // histories that are in cells, or on their way there
+  PrefixList prefixes_;  // least recently used first
+  std::uint32_t prefix_tokens_ = 0;
+  std::uint64_t next_prefix_ = 0;
+  std::vector<std::int32_t> free_ids_;  // smallest last
+  std::unordered_map<std::uint64_t, Session*> sessions_;
+  std::uint32_t in_sessions_ = 0;  // sum of Session::in_cache
+  Counters counters_;
+};
+
+}  // namespace corral::engine

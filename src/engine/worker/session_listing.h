@@ -1,0 +1,45 @@
+// Gathers what several workers say about their sessions. Each has a reference and drops it when it has answered or goes
+// away; with the last one the list is handed over. Safe on every thread.
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "engine/values/session_view.h"
+
+namespace corral::engine {
+
+class SessionListing {
+ public:
+  using Done = std::move_only_function<void(std::vector<SessionView>)>;
+
+  explicit SessionListing(Done done) : done_(std::move(done)) {}
+  ~SessionListing() {
+    std::ranges::sort(views_, {}, &SessionView::id);
+    try {
+      done_(std::move(views_));
+    } catch (const std::exception& failure) {  // on a worker's thread: who asked gets no answer
+      log::warning("engine", "a list of sessions was lost: {}", failure.what());
+    }
+  }
+  SessionListing(const SessionListing&) = delete;
+  SessionListing& operator=(const SessionListing&) = delete;
+
+  void add(std::span<const SessionView> views) {
+    const std::scoped_lock lock(mutex_);
+    views_.insert(views_.end(), views.begin(), views.end());
+  }
+
+ private:
+  Done done_;
+  std::mutex mutex_;
+  std::vector<SessionView> views_;
+};
+
+}  // namespace corral::engine

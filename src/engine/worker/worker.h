@@ -1,0 +1,43 @@
+// A generating worker: its core on a thread of its own. The others talk to it through the command box. start() and
+// stop() once each, in this order.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "engine/worker/worker_core.h"
+
+namespace corral::engine {
+
+class Worker {
+ public:
+  Worker(WorkerCore::Parts parts, WorkerOptions options);
+  ~Worker();
+
+  void start();
+  // Ends all streams with `shutdown`, parks what is in cells and joins the thread.
+  void stop();
+
+  const std::shared_ptr<CommandBox>& box() const { return box_; }
+  WorkerStats stats() const;
+  // Generations that are started and not ended.
+  InFlight& in_flight() { return in_flight_; }
+  // How much there is to do, for who has the choice: generations under way, and more where the last ones failed, which
+  // makes a broken worker look idle.
+  std::uint32_t load() const { return in_flight_.count() + core_.failed_in_row(); }
+
+ private:
+  void run();
+  void publish();
+
+  const std::shared_ptr<CommandBox> box_;
+  WorkerCore core_;  // the thread's, while it runs
+  InFlight in_flight_;
+
+  mutable std::mutex stats_mutex_;  // guards published_
+  WorkerStats published_;
+  std::thread thread_;
+};
+
+}  // namespace corral::engine

@@ -1,0 +1,242 @@
+#include "engine/worker/worker_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/schedule/cpu_costs.h"
+#include "engine/values/errors.h"
+
+namespace corral::engine {
+
+WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
+    : tokens_(parts.tokens),
+      options_(options),
+      make_(std::move(parts.make)),
+      growth_(std::move(parts.growth)),
+      box_(std::move(parts.box)),
+      chores_(std::move(parts.chores)),
+      explain_(std::move(parts.explain)),
+      clock_(std::move(parts.clock)),
+      costs_(parts.costs ? std::move(parts.costs) : std::make_unique<CpuCosts>()),
+      drafter_(std::move(parts.drafter)),
+      lane_(std::move(parts.lane)),
+      memory_(std::move(parts.memory)),
+      shape_(memory_->shape()),
+      n_ctx_(memory_->n_ctx()),
+      first_n_ctx_(n_ctx_),
+      n_batch_(memory_->n_batch()),
+      threads_(options.threads),
+      given_(options.threads),
+      sequences_(parts.store, options.prefix_cache_tokens),
+      batch_(n_batch_) {
+  if (parts.store) parts.store->when_read([box = box_] { box->wake(); });
+  sequences_.bind(memory_.get());
+}
+
+WorkerCore::~WorkerCore() = default;
+
+bool WorkerCore::take_commands(bool wait) {
+  const bool open = box_->take(commands_, wait, look_again_);
+  for (Command& command : commands_) receive(command);
+  commands_.clear();
+  return open;
+}
+
+// Once more what an exception left undone: by then nothing is left that could throw again. Whoever was told that a
+// session has ended must be right.
+void WorkerCore::receive(Command& command) {
+  const auto applied = [&] {
+    return guarded(Blame::nobody, [&] { std::visit([this](auto& one) { apply(std::move(one)); }, command); });
+  };
+  if (applied()) return;
+  const bool ends = std::holds_alternative<EndSession>(command) || std::holds_alternative<CancelGeneration>(command);
+  if (ends) applied();
+}
+
+bool WorkerCore::round() {
+  bool computed = false;
+  if (!guarded(Blame::everybody, [&] { computed = step(); })) return true;  // who is left waits again
+  return computed;
+}
+
+bool WorkerCore::step() {
+  if (refusal_ && refusal_->explained) out_of_memory(std::exchange(refusal_, nullptr)->error);
+  resume_paused();
+  choose_memory();
+  admit();
+  while (end_computed()) admit();
+  move_aside();
+  share_threads();
+  if (active_.empty()) return false;
+  compute_pass();
+  return true;
+}
+
+// Those that sample nothing, when all is computed. True: somebody's place is free.
+bool WorkerCore::end_computed() {
+  const std::size_t before = active_.size();
+  for (std::size_t i = 0; i < active_.size();) {
+    if (active_[i]->to_compute() > 0)
+      ++i;
+    else
+      finish(*active_[i], StopReason::length);
+  }
+  return active_.size() < before;
+}
+
+void WorkerCore::shut_down() {
+  guarded(Blame::nobody, [this] {
+    for (auto& [id, session] : sessions_) {
+      if (session->generation) finish(*session, StopReason::shutdown);
+    }
+    if (!options_.park_at_end) return;
+    // What is of use to nobody else ends with its session; to park it would cost others their place.
+    for (auto& [id, session] : sessions_) {
+      if (!session->share) sequences_.remove(*session);
+    }
+    sequences_.park_all();
+  });
+  // Those that it didn't come to.
+  for (auto& [id, session] : sessions_) {
+    if (session->generation) end(*session, {.reason = StopReason::shutdown});
+  }
+}
+
+// Who comes back has the turn that he had.
+void WorkerCore::enqueue(Session& session) {
+  session.phase = Phase::waiting;
+  const auto order = [](const Session* one) { return one->generation->order; };
+  waiting_.insert(std::ranges::upper_bound(waiting_, session.generation->order, {}, order), &session);
+}
+
+Session* WorkerCore::find(SessionId id) {
+  const auto found = sessions_.find(id.value());
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+void WorkerCore::apply(CreateSession&& command) {
+  auto session = std::make_unique<Session>(std::move(command.session), command.share);
+  const auto made = sessions_.emplace(session->id(), std::move(session)).first;
+  try {
+    sequences_.add(*made->second);
+  } catch (...) {
+    sessions_.erase(made);
+    throw;
+  }
+}
+
+void WorkerCore::apply(AppendTokens&& command) {
+  Session* const session = find(command.session);
+  if (session == nullptr) return;
+  session->touched = clock_();
+  std::vector<Token>& to = session->generation ? session->appended : session->history;
+  try {
+    to.insert(to.end(), command.tokens.begin(), command.tokens.end());
+  } catch (...) {
+    session->lost_input = true;  // its next generation tells
+  }
+}
+
+void WorkerCore::apply(StartGeneration&& command) {
+  Session* const session = find(command.session);
+  if (session == nullptr) {  // ended on another thread, a moment ago
+    command.generation.ticket.release();
+    Finish ended;
+    ended.reason = StopReason::session_ended;
+    command.generation.stream->finish(std::move(ended));
+    return;
+  }
+  if (session->generation) guarded(Blame::nobody, [&] { finish(*session, StopReason::superseded); });
+  in_hand_ = session;
+  session->generation.emplace(std::move(command.generation));
+  Generation& generation = *session->generation;
+  generation.order = next_order_++;
+  session->reads = {};
+  generation.usage.prompt_tokens = static_cast<std::uint32_t>(session->history.size());
+  ++counters_.generations;
+
+  const std::uint32_t limit = session->shared->n_ctx;
+  if (session->lost_input) {
+    finish(*session, StopReason::error,
+           Error(errc::worker_failed, "there was no memory for what was appended to this session: end it"));
+  } else if (session->history.empty()) {
+    finish(*session, StopReason::error,
+           Error(errc::invalid_argument, "there is nothing to go on from: append input first"));
+  } else if (session->history.size() >= limit && generation.max_new_tokens > 0) {
+    finish(*session, StopReason::context_full,
+           context_full({.needed = session->history.size() + 1, .n_past = session->history.size(), .n_ctx = limit}));
+  } else {
+    generation.sampler->prime(session->history);
+    enqueue(*session);
+  }
+  in_hand_ = nullptr;
+}
+
+void WorkerCore::apply(CancelGeneration&& command) {
+  Session* const session = find(command.session);
+  if (session == nullptr || !session->generation) return;
+  if (command.stream != nullptr && session->generation->stream.get() != command.stream) return;
+  finish(*session, StopReason::cancelled);
+}
+
+void WorkerCore::apply(EndSession&& command) {
+  Session* const session = find(command.session);
+  if (session == nullptr) return;
+  if (session->generation) finish(*session, StopReason::session_ended);
+  if (drafter_) drafter_->forget(command.session);
+  sequences_.remove(*session);
+  sessions_.erase(session->id());
+}
+
+void WorkerCore::apply(Downsize&& command) {
+  DownsizeReport report;
+  if (!guarded(Blame::nobody, [&] { downsize(report); })) report = {};
+  command.done(report);
+}
+
+void WorkerCore::downsize(DownsizeReport& report) {
+  if (active_.empty() && waiting_.empty() && paused_.empty() && aside_ == nullptr) {
+    report.done = true;
+    report.sessions = static_cast<std::uint32_t>(
+        std::ranges::count_if(sessions_, [](const auto& entry) { return entry.second->sequence >= 0; }));
+    const std::uint64_t before = sequences_.counters().parked_bytes;
+    sequences_.park_all();
+    sequences_.bind(nullptr);
+    memory_.reset();
+    no_split_ = false;
+    no_room_.reset();
+    no_growth_.reset();
+    if (drafter_) drafter_->downsize();
+    shape_ = {};
+    n_ctx_ = first_n_ctx_;
+    report.parked_bytes = sequences_.counters().parked_bytes - before;
+  }
+}
+
+void WorkerCore::apply(SetThreads&& command) {
+  threads_ = command;
+  share_threads();
+}
+
+WorkerStats WorkerCore::stats() const {
+  WorkerStats stats = counters_;
+  const Sequences::Counters& moved = sequences_.counters();
+  stats.parked = moved.parked;
+  stats.restored = moved.restored;
+  stats.parked_bytes = moved.parked_bytes;
+  stats.restored_bytes = moved.restored_bytes;
+  stats.sessions = static_cast<std::uint32_t>(sessions_.size());
+  stats.waiting = static_cast<std::uint32_t>(waiting_.size());
+  const std::size_t generating = active_.size() + waiting_.size() + paused_.size() + (aside_ != nullptr ? 1 : 0);
+  stats.generating = static_cast<std::uint32_t>(generating);
+  stats.kv_cells = n_ctx_;
+  // In a pool a cell that several share counts once.
+  const bool pool = memory_ != nullptr && shape_.unified();
+  stats.kv_used = pool ? memory_->n_ctx() - memory_->free_cells() : std::min(sequences_.used_cells(), n_ctx_);
+  stats.kv_streams = shape_.streams;
+  stats.downsized = memory_ == nullptr ? 1 : 0;
+  stats.cached_prefixes = static_cast<std::uint32_t>(sequences_.kept_prefixes());
+  return stats;
+}
+
+}  // namespace corral::engine

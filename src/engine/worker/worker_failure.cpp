@@ -1,0 +1,93 @@
+// What nobody foresaw: an allocation that failed, an exception out of libllama, a thread that can't be started.
+//
+// Whatever was being changed then may be half done, so nothing that can be had again is trusted: the memory (its
+// context may be broken for good) and all that is known of its cells. Both are made anew. What sessions hold, their
+// histories and samplers, is changed in steps that are done or not, so those that weren't concerned only wait for their
+// turn again and lose what was computed. Those that were end with `worker_failed`: the one whose turn it was; all of
+// the pass, where it was being computed; everybody who runs or waits, where it can't be said.
+#include <algorithm>
+#include <exception>
+
+#include "base/log.h"
+#include "engine/values/errors.h"
+#include "engine/worker/worker_core.h"
+
+namespace corral::engine {
+
+void WorkerCore::recover(const char* what, Blame blame) noexcept {
+  try {
+    log::error("engine", "a worker starts afresh: {}", what);
+  } catch (...) {  // then nobody reads of it
+  }
+  ++counters_.fresh_starts;
+  box_->end_pass();
+  sequences_.forget_all();
+  memory_.reset();
+  shape_ = {};
+  n_ctx_ = first_n_ctx_;
+  starved_ = nullptr;
+  fillers_.clear();
+  if (drafter_) {
+    try {
+      drafter_->downsize();
+    } catch (...) {  // its cells are of no worth to it; each guess is checked anyway
+    }
+  }
+  Session* const hand = std::exchange(in_hand_, nullptr);
+  const bool computing = std::exchange(computing_, false);
+  const auto concerned = [&](const Session& session) {
+    if (hand != nullptr) return hand == &session;
+    if (computing) return std::ranges::find(items_, &session, &PassItem::session) != items_.end();
+    return blame == Blame::everybody && session.phase != Phase::paused && session.phase != Phase::aside;
+  };
+  active_.clear();
+  waiting_.clear();
+  paused_.clear();
+  for (const auto& [id, session] : sessions_) {
+    if (!session->generation) {
+      session->phase = Phase::idle;
+    } else if (concerned(*session)) {
+      end_failed(*session, what);
+    } else if (session.get() != aside_) {
+      try {
+        if (session->phase == Phase::paused)
+          paused_.push_back(session.get());
+        else
+          enqueue(*session);
+      } catch (const std::exception& also) {
+        end_failed(*session, also.what());
+      }
+    }
+  }
+}
+
+// Without a step that could fail. What the stream wasn't told is no part of the history.
+void WorkerCore::end_failed(Session& session, const char* what) noexcept {
+  if (&session == aside_) forget_lane();
+  const Generation& generation = *session.generation;
+  const std::size_t told = std::size_t{generation.usage.prompt_tokens} + generation.reported;
+  if (session.history.size() > told) {
+    session.shared->tokens -= static_cast<std::uint32_t>(session.history.size() - told);
+    session.history.resize(told);
+  }
+  try {
+    session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
+  } catch (...) {
+    session.lost_input = true;
+  }
+  session.appended.clear();
+  session.phase = Phase::idle;
+  session.last_used = pass_;
+  session.suspect_until = 0;
+  count_end(StopReason::error);
+  end(session, {.reason = StopReason::error, .error = worker_failed(what)});
+}
+
+// Its result still comes, and nobody wants it.
+void WorkerCore::forget_lane() noexcept {
+  aside_ = nullptr;
+  brought_ = {};
+  if (lane_busy_) lane_->stop();
+}
+
+}  // namespace corral::engine
