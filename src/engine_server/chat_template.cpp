@@ -10,6 +10,7 @@
 #include "engine_server/errors.h"
 #include "engine_server/parser_spec.h"
 #include "engine_server/short_way.h"
+#include "engine_server/template_cost.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {
@@ -55,6 +56,36 @@ void quieten() {
   (void)done;
 }
 
+constexpr double kCallsBudget = 2;  // seconds of a core
+
+std::size_t calls_of(const std::vector<common_chat_msg>& messages) {
+  std::size_t calls = 0;
+  for (const auto& message : messages) calls += message.tool_calls.size() + (message.role == "tool" ? 1 : 0);
+  return calls;
+}
+
+// A conversation with so many calls and answers.
+common_chat_templates_inputs probe(std::size_t calls) {
+  common_chat_templates_inputs inputs;
+  common_chat_msg said, call, answer;
+  said.role = "user";
+  said.content = "x";
+  call.role = "assistant";
+  answer.role = "tool";
+  answer.content = "x";
+  inputs.messages.push_back(said);
+  for (std::size_t i = 0; i < calls / 2; ++i) {
+    const auto id = fmt::format("{:09}", i);
+    call.tool_calls = {{.name = "f", .arguments = "{}", .id = id}};
+    answer.tool_call_id = id;
+    inputs.messages.push_back(call);
+    inputs.messages.push_back(answer);
+  }
+  inputs.messages.push_back(said);
+  inputs.tools.push_back({.name = "f", .description = "x", .parameters = R"({"type":"object"})"});
+  return inputs;
+}
+
 common_chat_continuation to_continuation(protocol::Continuation continuation) {
   if (continuation == protocol::Continuation::content) return COMMON_CHAT_CONTINUATION_CONTENT;
   if (continuation == protocol::Continuation::reasoning) return COMMON_CHAT_CONTINUATION_REASONING;
@@ -74,8 +105,12 @@ struct ChatTemplate::Impl {
   common_chat_params apply(const common_chat_templates_inputs& inputs) const;
   // Made when first needed.
   const common_chat_templates* library() const;
+  // How many calls and answers of tools a conversation may have; measured when one has many.
+  std::size_t most_calls() const;
 
  private:
+  mutable std::once_flag measured_;
+  mutable std::size_t most_calls_ = kAnyCalls;
   mutable std::once_flag made_;
   mutable common_chat_templates_ptr templates_;
 };
@@ -83,6 +118,19 @@ struct ChatTemplate::Impl {
 const common_chat_templates* ChatTemplate::Impl::library() const {
   std::call_once(made_, [this] { templates_ = common_chat_templates_init(model, ""); });
   return templates_.get();
+}
+
+std::size_t ChatTemplate::Impl::most_calls() const {
+  std::call_once(measured_, [this] {
+    try {
+      const auto half = seconds_of([&] { apply(probe(kProbedCalls / 2)); });
+      const auto whole = seconds_of([&] { apply(probe(kProbedCalls)); });
+      most_calls_ = engine_server::most_calls(half, whole, kCallsBudget);
+    } catch (const std::exception&) {  // it takes no calls at all
+      most_calls_ = kAnyCalls;
+    }
+  });
+  return most_calls_;
 }
 
 common_chat_params ChatTemplate::Impl::apply(const common_chat_templates_inputs& inputs) const {
@@ -155,6 +203,13 @@ common_chat_templates_inputs ChatTemplate::Impl::inputs_of(const protocol::ChatR
 Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) const {
   try {
     const auto inputs = impl_->inputs_of(request);
+    if (const auto calls = calls_of(inputs.messages); calls > kProbedCalls && calls > impl_->most_calls()) {
+      return fail(errc::render_failed,
+                  fmt::format("'messages' have {} calls and answers of tools, at most {} are taken by this model: its "
+                              "chat template takes too long for more, so leave old ones out",
+                              calls, impl_->most_calls()),
+                  "messages");
+    }
     const auto made = impl_->apply(inputs);
 
     RenderedChat chat;
