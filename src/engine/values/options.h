@@ -35,7 +35,7 @@ enum class SplitMode {
   row,    // each has a part of every large matrix, where the GPU's library can do that
 };
 
-// How the KV cells of a worker are laid out (docs/modules/engine.md, "Unified or split").
+// How the KV cells of a worker are laid out (docs/modules/engine/schedule.md, "Unified or split").
 enum class KvLayout {
   automatic,  // the engine changes between the two as the load asks for it; unified where nothing can be parked
   unified,    // one pool of cells for all sequences
