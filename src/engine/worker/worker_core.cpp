@@ -28,7 +28,8 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
       threads_(options.threads),
       given_(options.threads),
       sequences_(parts.store, options.prefix_cache_tokens),
-      batch_(n_batch_) {
+      batch_(n_batch_),
+      writer_(parts.tokens, clock_) {
   if (parts.store) parts.store->when_read([box = box_] { box->wake(); });
   sequences_.bind(memory_.get());
 }

@@ -29,6 +29,7 @@
 #include "engine/schedule/scheduler.h"
 #include "engine/threads/chores.h"
 #include "engine/values/stats.h"
+#include "engine/worker/answer_writer.h"
 #include "engine/worker/commands.h"
 #include "engine/worker/sequences.h"
 #include "engine/worker/session.h"
@@ -185,18 +186,14 @@ class WorkerCore {
   void find_blame(std::span<const PassItem> items);
   Session* next_suspect() const;
 
-  // worker_output.cpp: tokens to streams
+  // worker_output.cpp: what a token means, and the end
   void on_token(Session& session, Token token, const float* logits);
   Result<Token> sample(Generation& generation, const float* logits);
   void count_end(StopReason reason);
   void finish(Session& session, StopReason reason, std::optional<Error> error = std::nullopt,
               std::string stop_string = {});
   void end(Session& session, Finish finish) noexcept;
-  void release(Session& session, const TextCutter::Cut& cut);
-  void tell_prompt(const Session& session, std::uint32_t processed);
   void leave_queue(Session& session);
-  TokenLogprob logprob(Generation& generation, Token token, const float* logits);
-  TopToken top_token(Token token, float logprob) const;
   void pause(Session& session);
 
   const TokenTable& tokens_;
@@ -263,8 +260,7 @@ class WorkerCore {
   bool measuring_ = false;                     // this pass is to show what running streams take
   std::vector<Guess> drafts_;
   std::vector<GuessList> guess_lists_;
-  std::string piece_;
-  std::vector<Token> by_logit_;
+  AnswerWriter writer_;
   struct Ahead {
     Session* session;
     const float* logits;

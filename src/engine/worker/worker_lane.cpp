@@ -65,7 +65,7 @@ void WorkerCore::start_lane(Session& session) {
   if (!generation.first_pass) {
     generation.first_pass = clock_();
     counters_.queue_seconds.observe(seconds_between(generation.posted, *generation.first_pass));
-    tell_prompt(session, session.in_cache);
+    writer_.tell_prompt(session, session.in_cache);
   }
   if (generation.report_prompt) job.computed = [box = box_](std::uint32_t done) { box->post(PrefillStep{done}); };
   sequences_.give_up(session, Sequences::Leave::claim);
@@ -95,7 +95,7 @@ void WorkerCore::give_up_lane() {
 
 // Those of a job come before its result, so this is about the session that is there now, if one is.
 void WorkerCore::apply(PrefillStep&& step) {
-  if (aside_ != nullptr) tell_prompt(*aside_, step.done);
+  if (aside_ != nullptr) writer_.tell_prompt(*aside_, step.done);
 }
 
 void WorkerCore::apply(PrefillResult&& result) {

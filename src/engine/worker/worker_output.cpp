@@ -1,13 +1,10 @@
-// From a sampled token to the stream's reader, and the end of a generation.
+// What a sampled token means to its session, and the end of a generation.
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <exception>
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "engine/sample/logprobs.h"
 #include "engine/values/errors.h"
 #include "engine/worker/worker_core.h"
 
@@ -16,17 +13,6 @@ namespace {
 
 // Enough to make others be preferred, little enough that it is tried again beside busy ones.
 constexpr std::uint32_t kMostFailures = 8;
-
-double ms_between(MonoTime from, MonoTime to) { return std::chrono::duration<double, std::milli>(to - from).count(); }
-
-Timings timings(const Generation& generation, MonoTime now) {
-  Timings t;
-  t.queue_ms = ms_between(generation.posted, generation.first_pass.value_or(now));
-  if (!generation.first_pass) return t;
-  t.prompt_ms = ms_between(*generation.first_pass, generation.first_token.value_or(now));
-  if (generation.first_token) t.predicted_ms = ms_between(*generation.first_token, generation.last_token);
-  return t;
-}
 
 // A line ends, and the time for the answer is over.
 bool ends_late(const Generation& generation, std::string_view piece) {
@@ -88,14 +74,7 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
   const std::uint32_t held = ++session.shared->tokens;
   ++generation.usage.completion_tokens;
   ++counters_.predicted_tokens;
-  if (generation.n_probs > 0) generation.held_logprobs.push_back(logprob(generation, token, logits));
-
-  piece_.clear();
-  const bool special = generation.render_special ||
-                       std::ranges::find(generation.preserved_tokens, token) != generation.preserved_tokens.end();
-  tokens_.append_piece(token, special, piece_);
-  TextCutter::Cut cut = generation.cutter.push(piece_);
-  release(session, cut);
+  TextCutter::Cut cut = writer_.write(session, logits);
   if (cut.stopped) {
     session.history.resize(session.history.size() - cut.dropped);
     session.shared->tokens -= cut.dropped;
@@ -104,7 +83,8 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
     finish(session, StopReason::stop, std::nullopt, std::move(cut.stop));
   } else if (tokens_.ends_generation(token)) {
     finish(session, StopReason::stop);
-  } else if (generation.usage.completion_tokens >= generation.max_new_tokens || ends_late(generation, piece_)) {
+  } else if (generation.usage.completion_tokens >= generation.max_new_tokens ||
+             ends_late(generation, writer_.piece())) {
     finish(session, StopReason::length);
   } else if (held >= session.shared->n_ctx) {
     finish(session, StopReason::context_full,
@@ -112,37 +92,6 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
   } else if (generation.stream->full()) {
     pause(session);
   }
-}
-
-// Gives out the text and the tokens the cutter let go: they are the oldest ones it held, at the end of the history.
-void WorkerCore::release(Session& session, const TextCutter::Cut& cut) {
-  if (cut.released == 0 && cut.text.empty()) return;
-  Generation& generation = *session.generation;
-  const std::size_t held = cut.released + cut.dropped + generation.cutter.held();
-  const auto first = session.history.end() - static_cast<std::ptrdiff_t>(held);
-  StreamChunk chunk;
-  chunk.text = cut.text;
-  chunk.tokens.assign(first, first + cut.released);
-  if (!generation.held_logprobs.empty()) {
-    const auto end = generation.held_logprobs.begin() + cut.released;
-    chunk.logprobs.assign(std::make_move_iterator(generation.held_logprobs.begin()), std::make_move_iterator(end));
-    generation.held_logprobs.erase(generation.held_logprobs.begin(), end);
-  }
-  if (generation.report_progress) chunk.progress = {generation.usage, timings(generation, clock_())};
-  generation.stream->push(std::move(chunk));
-  generation.reported += cut.released;
-}
-
-// Of a session whose answer hasn't begun.
-void WorkerCore::tell_prompt(const Session& session, std::uint32_t processed) {
-  const Generation& generation = *session.generation;
-  if (!generation.report_prompt || generation.first_token) return;
-  StreamChunk chunk;
-  chunk.prompt = {{.total = generation.usage.prompt_tokens,
-                   .cached = generation.usage.cached_tokens,
-                   .processed = processed,
-                   .ms = ms_between(*generation.first_pass, clock_())}};
-  generation.stream->push(std::move(chunk));
 }
 
 // What a client ends says nothing about the worker.
@@ -154,8 +103,7 @@ void WorkerCore::count_end(StopReason reason) {
 // The one way a generation ends, but for what nobody foresaw (end_failed).
 void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error> error, std::string stop_string) {
   Session* const hand = std::exchange(in_hand_, &session);
-  Generation& generation = *session.generation;
-  release(session, generation.cutter.flush());
+  writer_.flush(session);
   leave_queue(session);
   session.last_used = pass_;
   session.suspect_until = 0;
@@ -173,7 +121,7 @@ void WorkerCore::end(Session& session, Finish finish) noexcept {
   Generation& generation = *session.generation;
   session.touched = clock_();
   finish.usage = generation.usage;
-  finish.timings = timings(generation, clock_());
+  finish.timings = AnswerWriter::timings(generation, clock_());
   const std::shared_ptr<StreamState> stream = std::move(generation.stream);
   InFlight::Ticket ticket = std::move(generation.ticket);
   session.generation.reset();
@@ -208,30 +156,6 @@ void WorkerCore::pause(Session& session) {
   session.phase = Phase::paused;
   paused_.push_back(&session);
   starved_ = nullptr;
-}
-
-TopToken WorkerCore::top_token(Token token, float logprob) const {
-  TopToken entry{.token = token, .piece = {}, .logprob = logprob};
-  tokens_.append_piece(token, true, entry.piece);
-  return entry;
-}
-
-TokenLogprob WorkerCore::logprob(Generation& generation, Token token, const float* logits) {
-  TokenLogprob result;
-  TopToken& chosen = result;
-  if (generation.post_sampling_probs) {
-    const Drawn drawn = generation.sampler->drawn(generation.n_probs);
-    chosen = top_token(token, std::log(drawn.probability));
-    for (const TokenProbability& one : drawn.top) result.top.push_back(top_token(one.token, std::log(one.probability)));
-  } else {
-    const std::span row(logits, tokens_.size());
-    most_likely(row, generation.n_probs, by_logit_);
-    const float log_sum = log_sum_exp(row, logits[by_logit_.front()]);
-    chosen = top_token(token, logits[token] - log_sum);
-    for (const Token one : by_logit_) result.top.push_back(top_token(one, logits[one] - log_sum));
-  }
-  result.ends_generation = tokens_.ends_generation(token);
-  return result;
 }
 
 }  // namespace corral::engine

@@ -202,7 +202,7 @@ void WorkerCore::decode(std::span<PassItem> items) {
     if (generation.first_pass) continue;
     generation.first_pass = begin;
     counters_.queue_seconds.observe(seconds_between(generation.posted, begin));
-    tell_prompt(*item.session, item.session->in_cache);
+    writer_.tell_prompt(*item.session, item.session->in_cache);
   }
   box_->begin_pass(prefilling_);
   computing_ = true;
@@ -294,7 +294,7 @@ void WorkerCore::take_results(std::span<const PassItem> items) {
     sequences_.computed(session, session.in_cache + item.tokens);
     if (session.in_cache >= session.suspect_until) session.suspect_until = 0;
     session.last_used = pass_;
-    tell_prompt(session, session.in_cache);
+    writer_.tell_prompt(session, session.in_cache);
     if (item.row >= 0) take_result(item);
   }
   in_hand_ = nullptr;
