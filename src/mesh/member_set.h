@@ -31,7 +31,7 @@ enum class Standing { unknown, member, revoked };
 struct MemberLimits {
   std::size_t records = 4096;
   std::size_t per_issuer = 256;  // admits, and as many revokes
-  std::size_t bytes = 1024 * 1024;
+  std::size_t bytes = 768 * 1024;
 };
 
 class MemberSet {
