@@ -74,12 +74,13 @@ TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
     sum.read_back += outcome.read_back;
   }
   // The lives must be eventful, or the rules weren't tried.
-  for (const std::uint64_t count : {sum.tokens, sum.parked, sum.restored, sum.shared, sum.layout_changes, sum.accepted,
-                                    sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers, sum.superseded,
-                                    sum.unforeseen, sum.fresh_starts, sum.read_back, sum.growths})
+  for (const std::uint64_t count :
+       {sum.tokens, sum.parked, sum.restored, sum.shared, sum.layout_changes, sum.accepted, sum.in_lane, sum.in_parts,
+        sum.failed, sum.fillers, sum.superseded, sum.unforeseen, sum.fresh_starts, sum.read_back, sum.growths})
     EXPECT_GT(count, steps / 10'000);
   // They have become rare: somebody says some tokens before anybody loses his place.
   EXPECT_GT(sum.preemptions, steps / 100'000);
+  EXPECT_GT(sum.crossed, steps / 50'000);
   EXPECT_LT(sum.preemptions * kPromisedTokens, sum.tokens / 10);
   fmt::print(
       "{} lives, {} passes, {} tokens, {} preemptions, {} parked, {} restored, {} shared, {} changes of layout, {} "
