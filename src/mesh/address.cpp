@@ -39,6 +39,7 @@ Result<Address> parse_address(std::string_view text) {
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (host.empty()) return bad(text, "it has no host");
+  if (bracketed && !host.contains(':')) return bad(text, "only an address of IPv6 stands in brackets");
   if (host.size() > kLongestHost) return bad(text, "its host is too long");
   if (!std::ranges::all_of(host, bracketed ? is_ip6_character : is_host_character)) {
     return bad(text, "its host has a character that none has (an address of IPv6 stands in brackets)");

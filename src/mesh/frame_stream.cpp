@@ -12,10 +12,13 @@ using async::Task;
 
 Task<Result<Frame>> read_frame(Stream& stream, FrameReader& reader) {
   std::array<char, 4096> space;
+  std::size_t seen = 0;
   while (!reader.has_frame()) {
+    if (seen > 2 * kLargestPage) co_return fail(errc::too_large, "the peer talks without saying anything");
     const auto got = co_await stream.read_some(space);
     if (!got) co_return std::unexpected(got.error());
     if (*got == 0) co_return fail(errc::link_closed, "the peer ended the connection");
+    seen += *got;
     if (auto put = reader.put({space.data(), *got}); !put) co_return std::unexpected(put.error());
   }
   co_return reader.take();

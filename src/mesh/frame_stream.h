@@ -7,7 +7,8 @@
 
 namespace corral::mesh {
 
-// The next one. `reader` keeps what came behind it. Errors: link_closed, too_large.
+// The next one. `reader` keeps what came behind it. Errors: link_closed; too_large, also for a peer that sends kinds
+// which this version doesn't know, and nothing else.
 async::Task<Result<Frame>> read_frame(Stream& stream, FrameReader& reader);
 // Errors: link_closed, too_large.
 async::Task<Result<>> write_frame(Stream& stream, Frame frame);

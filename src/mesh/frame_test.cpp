@@ -122,6 +122,20 @@ TEST(Pages, LargeSetsTakeSeveralAndComeTogetherAgain) {
   EXPECT_FALSE(PageCollector().take(std::string(1, '\0')));  // nothing, and more to come
 }
 
+// Revokes are large: the bound on their number alone would let 34 MB in.
+TEST(Pages, AreBoundedInBytesBeforeAnythingIsVerified) {
+  Revoke revoke;
+  for (unsigned i = 0; i < kMostKept; ++i) revoke.keep.push_back({{static_cast<std::uint8_t>(i)}});
+  std::string page(1, '\0');
+  while (page.size() + encoded_size(revoke) <= kLargestPage) encode(MemberRecord(revoke), page);
+  PageCollector collector;
+  std::size_t taken = 0;
+  Result<bool> last = false;
+  for (; taken < 100 && last; ++taken) last = collector.take(page);
+  EXPECT_LT(taken, 20u);
+  EXPECT_EQ(last.error().code, errc::too_many);
+}
+
 struct PulseTest : testing::Test {
   MonoTime start{std::chrono::hours(1)};
   Pulse a{{}, start}, b{{}, start};

@@ -204,6 +204,23 @@ TEST_P(JoinTest, AStrangerThatSaysNonsenseLearnsNothingAndChangesNothing) {
   EXPECT_EQ(book.set().size(), 0u);
 }
 
+TEST_P(JoinTest, AStrangerThatTalksWithoutSayingAnythingIsCutOff) {
+  (void)token();
+  auto talk = [&]() -> Task<void> {
+    auto stream = co_await net_a->dial(at_b, {b.id()}, Purpose::join);
+    for (int i = 0; i < 8; ++i) {
+      Frame unknown{static_cast<FrameKind>(200), std::string(60'000, 'x')};
+      co_await write_frame(**stream, std::move(unknown));
+    }
+    FrameReader reader;
+    const auto answer = co_await read_frame(**stream, reader);
+    EXPECT_TRUE(!answer || answer->kind == FrameKind::join_refused);
+  };
+  run(talk());
+  ASSERT_TRUE(until([&] { return !served.empty(); }));
+  EXPECT_EQ(served.front(), errc::too_large);
+}
+
 // An issuer that answers step by step, and not further.
 class SlowIssuer : public NetworkFixture {
  protected:

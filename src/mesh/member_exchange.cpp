@@ -20,13 +20,17 @@ std::vector<std::string> member_pages(const MemberSet& set) {
 }
 
 Result<bool> PageCollector::take(std::string_view page) {
+  constexpr MemberLimits kLimits;
+  bytes_ += page.size();
+  // Each page may begin with a byte of its own, and end before its bound.
+  if (bytes_ > kLimits.bytes + kLargestPage) return fail(errc::too_many, "more of members than a mesh may have");
   ByteReader in(page);
   const bool last = in.number<std::uint8_t>() == kLast;
   if (!in.ok()) return fail(errc::malformed, "an empty page of members");
   while (!in.done()) {
     auto record = decode_record(in);
     if (!record) return std::unexpected(record.error());
-    if (records_.size() >= MemberLimits().records) return fail(errc::too_many, "more members than a mesh may have");
+    if (records_.size() >= kLimits.records) return fail(errc::too_many, "more members than a mesh may have");
     records_.push_back(std::move(*record));
   }
   // Pages that bring nothing could go on for ever.

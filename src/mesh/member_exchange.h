@@ -20,6 +20,7 @@ class PageCollector {
 
  private:
   std::vector<MemberRecord> records_;
+  std::size_t bytes_ = 0;  // of the pages
 };
 
 // `said`: the digest that our hello held. True when something was learnt. Closes the link as malformed when the peer's

@@ -26,7 +26,7 @@ TEST(Address, ReadsWhatItWrites) {
     EXPECT_EQ(to_text(*address), text);
   }
   for (const auto* text : {"", "host", "host:", ":8100", "host:0", "host:65536", "host:8x", "fd00::1:8100", "a b:1",
-                           "[]:1", "host:-1", "h/../x:1"}) {
+                           "[]:1", "host:-1", "[a%b]:1", "h/../x:1"}) {
     EXPECT_EQ(parse_address(text).error().code, errc::bad_address) << text;
   }
   EXPECT_EQ(parse_address(std::string(300, 'a') + ":1").error().code, errc::bad_address);
