@@ -192,6 +192,7 @@ TEST(Limits, ReferencesOfSchemas) {
   std::string many;
   for (int i = 0; i < 129; ++i) many += fmt::format(R"({}{{"$ref":"#/$defs/a{}"}})", i > 0 ? "," : "", i);
   schema_refused(R"({"anyOf":[)" + many + "]}", "different '$ref's, at most 128");
+  schema_refused(R"({"allOf":[)" + many + "]}", "different '$ref's, at most 128");
   // Each names a different part of the same large one.
   const std::string big = R"({"$defs":{"a":{"anyOf":[)" + repeated(3000, R"({"type":"null"})") +
                           R"(]}},"anyOf":[{"$ref":"#/$defs/a"},{"$ref":"x/$defs/a"}]})";

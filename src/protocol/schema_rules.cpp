@@ -120,10 +120,14 @@ class Schema {
     std::size_t all = 0, optional = 0;
     parts.each_element([&](View part) {
       if (const auto choices = part.find("anyOf"); choices.is_array()) {
-        choices.each_element([&](View choice) { optional += size_of(choice); });
+        choices.each_element([&](View choice) {
+          optional += size_of(choice);
+          return result_.has_value();
+        });
       } else {
         all += size_of(part);
       }
+      return result_.has_value();
     });
     count(all + optional, optional, 1);
   }
@@ -139,10 +143,8 @@ class Schema {
 
   void refer(std::string_view ref) {
     if (!followed_.emplace(ref).second) return;
-    limit("bytes in a '$ref'", ref.size(), SchemaLimits::kRef, "shorten it");
-    if (!result_) return;
     auto at = target(ref);
-    limit("different '$ref's", followed_.size(), SchemaLimits::kRefs, "write some of them out");
+    if (!result_) return;
     targets_.push_back(at);
     for (std::size_t hops = 0; !at.find("$ref").is_null(); ++hops) {
       if (hops == SchemaLimits::kHops) {
@@ -158,6 +160,10 @@ class Schema {
   // What "#/$defs/x" names; nothing where there isn't such a thing, which the engine tells.
   View target(std::string_view ref) {
     if (const auto known = refs_.find(ref); known != refs_.end()) return known->second;
+    // Looking one up may mean going through the whole text, so their number is bounded before.
+    limit("bytes in a '$ref'", ref.size(), SchemaLimits::kRef, "shorten it");
+    limit("different '$ref's", refs_.size() + 1, SchemaLimits::kRefs, "write some of them out");
+    if (!result_) return {};
     View at = root_;
     auto rest = ref;
     rest.remove_prefix(std::min(rest.find('/'), rest.size()));
