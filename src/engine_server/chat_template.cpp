@@ -64,8 +64,8 @@ std::size_t calls_of(const std::vector<common_chat_msg>& messages) {
   return calls;
 }
 
-// A conversation with so many calls and answers.
-common_chat_templates_inputs probe(std::size_t calls) {
+// A conversation with so many calls and answers. Some templates want the user to have the last word, some forbid it.
+common_chat_templates_inputs probe(std::size_t calls, bool user_last) {
   common_chat_templates_inputs inputs;
   common_chat_msg said, call, answer;
   said.role = "user";
@@ -81,7 +81,7 @@ common_chat_templates_inputs probe(std::size_t calls) {
     inputs.messages.push_back(call);
     inputs.messages.push_back(answer);
   }
-  inputs.messages.push_back(said);
+  if (user_last) inputs.messages.push_back(said);
   inputs.tools.push_back({.name = "f", .description = "x", .parameters = R"({"type":"object"})"});
   return inputs;
 }
@@ -122,12 +122,17 @@ const common_chat_templates* ChatTemplate::Impl::library() const {
 
 std::size_t ChatTemplate::Impl::most_calls() const {
   std::call_once(measured_, [this] {
-    try {
-      const auto half = seconds_of([&] { apply(probe(kProbedCalls / 2)); });
-      const auto whole = seconds_of([&] { apply(probe(kProbedCalls)); });
-      most_calls_ = engine_server::most_calls(half, whole, kCallsBudget);
-    } catch (const std::exception&) {  // it takes no calls at all
-      most_calls_ = kAnyCalls;
+    for (const bool user_last : {true, false}) {
+      try {
+        const auto seconds_for = [&](std::size_t calls) {
+          const auto inputs = probe(calls, user_last);
+          return seconds_of([&] { apply(inputs); });
+        };
+        most_calls_ = engine_server::most_calls(seconds_for, kCallsBudget);
+        return;
+      } catch (const std::exception&) {  // it takes no such conversation
+        most_calls_ = kProbedCalls;
+      }
     }
   });
   return most_calls_;

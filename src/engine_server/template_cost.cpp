@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <utility>
 
 namespace corral::engine_server {
 namespace {
@@ -15,12 +16,18 @@ double thread_seconds() {
 
 }  // namespace
 
-std::size_t most_calls(double half, double whole, double budget) {
-  // Below this the rest of the work hides how it grows; with the fourth power the most that rules take stay bearable.
-  constexpr double kNothing = 0.05, kLinear = 3;
-  if (whole < kNothing || whole < kLinear * half) return kAnyCalls;
-  const double power = std::clamp(std::log2(whole / std::max(half, 1e-6)), 1.5, 4.0);
-  const double most = static_cast<double>(kProbedCalls) * std::pow(budget / whole, 1 / power);
+std::size_t most_calls(const std::function<double(std::size_t)>& seconds_for, double budget) {
+  std::size_t calls = kProbedCalls;
+  double before = seconds_for(calls / 2), now = seconds_for(calls);
+  // Less than this may be other work, which hides how the calls' grows. A step takes 16 times its last one at most.
+  constexpr double kEnough = 0.1;
+  while (now < kEnough && calls < kMostProbed) {
+    calls *= 2;
+    before = std::exchange(now, seconds_for(calls));
+  }
+  if (now < kEnough) return kAnyCalls;
+  const double power = std::clamp(std::log2(now / std::max(before, 1e-6)), 1.0, 4.0);
+  const double most = static_cast<double>(calls) * std::pow(budget / now, 1 / power);
   return std::max(kProbedCalls, static_cast<std::size_t>(most));
 }
 
