@@ -166,5 +166,30 @@ TEST_F(UploadTest, PassesThroughAServerOnItsWay) {
   });
 }
 
+// The one in the middle waits for its client when the answer comes, and that wait must not be what it tells.
+TEST_F(UploadTest, AnEarlyAnswerPassesThroughAServerOnItsWay) {
+  std::optional<Client> far;
+  async::Event never(pool.home().executor());
+  handler.function = [&](Request request) -> Task<Response> {
+    if (request.head.target == "/far") co_return Response::text(413, "text/plain", "too much");
+    const auto head = post("/far");
+    auto source = request.body.take_source();
+    auto answer = co_await far->upload(head, *source);
+    co_return answer ? std::move(*answer) : Response::text(502, "text/plain", answer.error().message);
+  };
+  serve();
+  far.emplace(pool.home().executor(), TcpEndpoint{"127.0.0.1", port});
+  run([&]() -> Task<void> {
+    auto to = client();
+    Pieces hangs({"a", "b"}, End::hang, &never);
+    const auto head = post("/");
+    auto answer = co_await to.upload(head, hangs);
+    EXPECT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->head.status, 413u);
+    EXPECT_EQ(*co_await answer->body.read_all(100), "too much");
+    far.reset();
+  });
+}
+
 }  // namespace
 }  // namespace corral::http

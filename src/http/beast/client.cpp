@@ -153,7 +153,10 @@ async::Task<Result<bool>> send_all(Wire& wire, std::string head, BodySource& bod
   }
 }
 
-async::Task<void> until_readable(Wire& wire) { co_await wire.socket().async_wait(Socket::wait_read, async::as_value); }
+async::Task<void> until_readable(Wire& wire, bool& readable) {
+  const auto [error] = co_await wire.socket().async_wait(Socket::wait_read, async::as_value);
+  readable = !error;
+}
 
 }  // namespace
 
@@ -257,14 +260,16 @@ async::Task<Result<Response>> Client::upload(const RequestHead& head, BodySource
   if (!connected) co_return std::unexpected(connected.error());
   auto wire = std::move(*connected);
   auto sending = send_all(*wire, text, body, !length);
-  auto answering = until_readable(*wire);
+  bool answered_early = false;
+  auto answering = until_readable(*wire, answered_early);
   const auto sent = co_await async::race(std::move(sending), std::move(answering));
-  if (sent && !*sent) co_return std::unexpected(sent->error());
+  // A body that ended because the answer came first isn't to blame: the answer says more.
+  if (sent && !*sent && !answered_early) co_return std::unexpected(sent->error());
   const ReadLimits limits{.header_bytes = impl->options.max_header_bytes};
   auto reader = std::make_unique<MessageReader<false>>(*wire, limits);
   const auto answered = co_await reader->read_head();
   if (!answered) co_return std::unexpected(answered.error());
-  const bool complete = sent && **sent;
+  const bool complete = sent && *sent && **sent;
   co_return response_of(impl, std::move(wire), std::move(reader), complete);
 }
 

@@ -200,7 +200,14 @@ async::Task<bool> Connection::drain_body() {
   if (reader_->done()) co_return true;
   // The client still waits for leave to send it, or sends what can't be read.
   if (expects_continue_ || reader_->failed()) co_return false;
-  if (reader_->content_length().value_or(0) > body_bytes_ + kDrainLimit) co_return false;
+  // Of a body without a length nobody knows when it ends: the answer doesn't wait for more of it than is here.
+  if (!reader_->content_length()) {
+    while (!reader_->done() && !reader_->failed()) {
+      if (reader_->ready_piece().empty()) break;
+    }
+    co_return reader_->done();
+  }
+  if (*reader_->content_length() > body_bytes_ + kDrainLimit) co_return false;
   std::uint64_t skipped = 0;
   while (!reader_->done()) {
     const auto piece = co_await reader_->read_piece();
