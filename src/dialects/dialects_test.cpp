@@ -177,7 +177,7 @@ TEST(Told, EventsBecomeTheDialectsOwnAsTheyCome) {
                         http::sse_data(R"({"choices":[],"usage":{"completion_tokens":3}})"), "data: [DONE]\n\n"},
                        &reads),
               ElementsAre("~\n", "+a\nb\n", "@f{}\n", "#3\n", ".stop\n"));
-  EXPECT_EQ(reads, 7) << "one pull for one pull, and none behind the end";
+  EXPECT_EQ(reads, 8) << "one pull for one pull, and one for the end of the transfer, which ends the request";
 }
 
 TEST(Told, CutsEventsWhereverTheyAreCut) {

@@ -113,7 +113,7 @@ void FormScan::take_part(std::string_view part) {
   if (gap == std::string_view::npos || part.size() - gap > kLongestField + 4) return;
   const auto about = header(part.substr(0, gap), "Content-Disposition");
   const auto name = parameter(about, "name");
-  if (name && !parameter(about, "filename")) fields_.emplace(*name, part.substr(gap + 4));
+  if (name == wanted_ && !value_ && !parameter(about, "filename")) value_ = part.substr(gap + 4);
 }
 
 async::Task<Result<Form>> find_in_form(std::string content_type, std::unique_ptr<http::BodySource> body,
@@ -123,9 +123,9 @@ async::Task<Result<Form>> find_in_form(std::string content_type, std::unique_ptr
     co_return fail(protocol::errc::bad_value,
                    "the body must be a form: 'Content-Type: multipart/form-data; boundary=...'", "Content-Type");
   }
-  FormScan scan(*boundary);
+  FormScan scan(*boundary, name);
   std::string ahead;
-  while (!scan.ended() && !scan.fields().contains(name)) {
+  while (!scan.ended() && !scan.value()) {
     const auto piece = co_await body->read();
     if (!piece) co_return std::unexpected(piece.error());
     if (piece->empty()) break;
@@ -137,9 +137,7 @@ async::Task<Result<Form>> find_in_form(std::string content_type, std::unique_ptr
     ahead.append(*piece);
     scan.look(ahead);
   }
-  const auto found = scan.fields().find(name);
-  co_return Form{found == scan.fields().end() ? std::string() : found->second,
-                 std::make_unique<AheadBody>(std::move(ahead), std::move(body))};
+  co_return Form{scan.value().value_or(std::string()), std::make_unique<AheadBody>(std::move(ahead), std::move(body))};
 }
 
 }  // namespace corral::dialects

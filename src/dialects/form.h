@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "http/body.h"
@@ -17,24 +17,28 @@ namespace corral::dialects {
 // Of "multipart/form-data; boundary=..."; none: it is something else.
 std::optional<std::string> boundary_of(std::string_view content_type);
 
-// Looks for short fields in a form of which more comes each time. What it has seen it doesn't look at again, so a form
+// Looks for a short field in a form of which more comes each time. What it has seen it doesn't look at again, so a form
 // that comes byte by byte costs no more than one in a piece. Files are skipped.
 class FormScan {
  public:
   static constexpr std::size_t kLongestField = 4096;
 
-  explicit FormScan(std::string_view boundary) : delimiter_("\r\n--" + std::string(boundary)) {}
+  // `wanted`: the name of the one field that is kept.
+  FormScan(std::string_view boundary, std::string wanted)
+      : delimiter_("\r\n--" + std::string(boundary)), wanted_(std::move(wanted)) {}
 
   // `form`: all that has come so far.
   void look(std::string_view form);
-  const std::map<std::string, std::string, std::less<>>& fields() const { return fields_; }
+  // The first of that name.
+  const std::optional<std::string>& value() const { return value_; }
   bool ended() const { return ended_; }
 
  private:
   void take_part(std::string_view part);
 
   const std::string delimiter_;
-  std::map<std::string, std::string, std::less<>> fields_;
+  const std::string wanted_;
+  std::optional<std::string> value_;
   std::size_t part_ = 0;      // where the part begins whose end hasn't come
   std::size_t searched_ = 0;  // up to there, there is no end of it
   bool begun_ = false;        // behind the first delimiter

@@ -14,10 +14,13 @@ class ToldStream final : public http::BodySource {
 
   async::Task<Result<std::string_view>> read() override {
     out_.clear();
-    while (out_.empty() && !ended_) {
+    // What comes behind the end isn't told, but read: only then has the request ended well, and its connection is free.
+    while (out_.empty() && !drained_) {
       const auto piece = co_await canonical_->read();
-      if (!piece) co_return std::unexpected(piece.error());
-      piece->empty() ? end() : parser_.feed(*piece);
+      if (!piece && !ended_) co_return std::unexpected(piece.error());
+      drained_ = !piece || piece->empty();
+      if (ended_) continue;
+      drained_ ? end() : parser_.feed(*piece);
     }
     co_return out_;
   }
@@ -56,7 +59,8 @@ class ToldStream final : public http::BodySource {
                             if (!ended_) teller_->ping(out_);
                           }};
   std::string out_;
-  bool ended_ = false;
+  bool ended_ = false;    // for the client
+  bool drained_ = false;  // nothing more comes
 };
 
 }  // namespace
