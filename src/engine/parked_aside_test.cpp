@@ -34,7 +34,7 @@ TEST_F(ParkedAside, WhoLooksForAnEntryDoesNotWaitForItsFile) {
   save({{1, 2, 3}, {4, 5}});
   const auto chores = std::make_shared<test::HeldChores>();
   ParkedStoreOptions with_chores = options();
-  with_chores.chores = chores;
+  with_chores.disk = with_chores.chores = chores;
   ParkedStore store(with_chores);
   ASSERT_TRUE(store.open());
   int told = 0;
@@ -64,7 +64,7 @@ TEST_F(ParkedAside, WhatAChoreCannotReadIsForgotten) {
   save({{1, 2, 3}, {4, 5}});
   const auto chores = std::make_shared<test::HeldChores>();
   ParkedStoreOptions with_chores = options();
-  with_chores.chores = chores;
+  with_chores.disk = with_chores.chores = chores;
   {
     ParkedStore store(with_chores);
     ASSERT_TRUE(store.open());
@@ -81,7 +81,7 @@ TEST_F(ParkedAside, WhatAChoreCannotReadIsForgotten) {
 TEST_F(ParkedAside, AFileThatMemoryHasNoRoomForIsNotRead) {
   save({{1, 2, 3}});
   ParkedStoreOptions small = options();
-  small.chores = std::make_shared<test::HeldChores>();
+  small.disk = small.chores = std::make_shared<test::HeldChores>();
   small.memory_bytes = 3 * sizeof(Token) + 50;
   ParkedStore store(small);
   ASSERT_TRUE(store.open());

@@ -122,7 +122,7 @@ std::optional<ParkedStore::Hit> ParkedStore::best(std::span<const Token> wanted,
 }
 
 ParkedStore::Found ParkedStore::find(std::span<const Token> wanted, std::uint32_t least, bool may_read) {
-  if (!options_.chores) return {.hit = best(wanted, least)};
+  if (!options_.disk) return {.hit = best(wanted, least)};
   return guarded([&]() -> Found {
     while (const auto match = choose(wanted, std::max(least, 1u), may_read)) {
       Entry& entry = entries_.at(match->owner);
@@ -158,7 +158,7 @@ Result<Parked> ParkedStore::read(const std::filesystem::path& file) const {
 
 bool ParkedStore::begin_reading(Id id) {
   Entry& entry = entries_.at(id);
-  entry.reading = options_.chores->run([alive = alive_, id, file = entry.file] {
+  entry.reading = options_.disk->run([alive = alive_, id, file = entry.file] {
     const std::scoped_lock using_it(alive->mutex);
     if (alive->store != nullptr) alive->store->read_aside(id, file);
   });

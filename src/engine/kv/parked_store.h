@@ -39,7 +39,8 @@ struct ParkedStoreOptions {
   std::string fingerprint = {};       // files with another one are not for this store
   std::uint64_t folder_bytes = 0;     // of all files there, whatever their fingerprint; least recently used go first
 
-  std::shared_ptr<Chores> chores = nullptr;  // nullptr: whoever calls does everything
+  std::shared_ptr<Chores> disk = nullptr;    // reads files; nullptr: whoever calls does. A disk may hang
+  std::shared_ptr<Chores> chores = nullptr;  // gives memory back; nullptr: whoever calls does
 };
 
 class ParkedStore {

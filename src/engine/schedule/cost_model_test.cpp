@@ -56,6 +56,27 @@ TEST(FlatCosts, OnePassShowsWhatAnyNumberOfStreamsTake) {
   EXPECT_GT(costs.prompt_allowance({.decoding = 100, .prompts = 1, .limit = 512}), 0u);
 }
 
+// Sixteen long streams took what one short one had taken, and their time was put down to the prompts.
+TEST(FlatCosts, WhatStreamsTakeAloneIsAskedAgainWhilePromptsKeepComing) {
+  FlatCosts costs;
+  const PromptsView view{.decoding = 16, .prompts = 1, .limit = 4096};
+  costs.observe(streams(1, 7));
+  costs.observe(streams(1, 7));
+  int passes = 0;
+  std::uint32_t tokens = 1;
+  while (tokens > 0 && ++passes < 500) {
+    tokens = costs.prompt_allowance(view);
+    if (tokens > 0) costs.observe(with_prompt(16, tokens, 25 + tokens * 0.02));
+  }
+  EXPECT_EQ(tokens, 0u) << "a pass without a prompt is asked for";
+  costs.observe(streams(16, 25));
+  for (int i = 0; i < 30; ++i) {
+    tokens = costs.prompt_allowance(view);
+    costs.observe(with_prompt(16, tokens, 25 + tokens * 0.02));
+  }
+  EXPECT_GT(costs.prompt_allowance(view), 500u);
+}
+
 // A token of a prompt takes 0.05 ms, a pass 10: half of a step is for a prompt.
 TEST(FlatCosts, APromptGetsAsMuchAsTheStreams) {
   FlatCosts costs;

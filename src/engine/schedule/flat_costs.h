@@ -32,8 +32,14 @@ class FlatCosts final : public CostModel {
   const FlatCostOptions options_;
   const FlatRows rows_;
   StepPace steps_;
-  double alone_ms_ = 0;  // a pass without prompts; 0: not known
-  bool often_ = false;   // more than one was seen
+  static constexpr std::uint32_t kStale =
+      200;  // passes with prompts, after which what one without takes is asked again
+
+  double alone() const { return since_ < kStale ? alone_ms_ : 0; }
+
+  double alone_ms_ = 0;      // a pass without prompts; 0: not known
+  std::uint32_t since_ = 0;  // passes with prompts since the last one without
+  bool often_ = false;       // more than one was seen
 };
 
 }  // namespace corral::engine

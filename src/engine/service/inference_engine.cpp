@@ -277,7 +277,9 @@ DownsizeReport InferenceEngine::downsize() {
     if (const auto saved = impl_->store->save(); !saved) log::warning("engine", "{}", saved.error().message);
     sum.parked_bytes -= std::min(sum.parked_bytes, impl_->store->let_go_of_saved());
   }
-  heap::give_back();  // what was freed goes back to the system now
+  // What was freed goes back to the system now, and what chores still free when they have.
+  heap::give_back();
+  impl_->chores->run([] { heap::give_back(); });
   return sum;
 }
 

@@ -60,9 +60,10 @@ class InferenceEngine::Impl {
   const std::atomic<bool> go_on = false;  // the abort flag of what is short enough to be waited for
   // What the threads of workers don't wait for. Goes behind those that use it, and before what it uses.
   std::shared_ptr<Chores> chores = std::make_shared<ChoreThread>();
-  std::shared_ptr<ParkedStore> store;                   // nullptr: nothing is parked
-  std::vector<std::unique_ptr<Worker>> workers;         // of a generative model
-  std::vector<std::unique_ptr<PoolingWorker>> poolers;  // of an embedding model or a reranker
+  std::shared_ptr<Chores> disk = std::make_shared<ChoreThread>();  // a disk that hangs keeps no memory from going back
+  std::shared_ptr<ParkedStore> store;                              // nullptr: nothing is parked
+  std::vector<std::unique_ptr<Worker>> workers;                    // of a generative model
+  std::vector<std::unique_ptr<PoolingWorker>> poolers;             // of an embedding model or a reranker
   std::shared_ptr<SessionIds> ids;
 
   std::once_flag stopped;

@@ -68,14 +68,15 @@ std::string fingerprint(const LoadOptions& options, const Model& model) {
   return text + " " + model.facts().adapters;
 }
 
-std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model& model,
-                                        std::shared_ptr<Chores> chores) {
+std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model& model, std::shared_ptr<Chores> chores,
+                                        std::shared_ptr<Chores> disk) {
   if (options.park_bytes == 0 || options.prefix_cache_tokens == 0) return nullptr;
   auto store = std::make_shared<ParkedStore>(ParkedStoreOptions{.memory_bytes = options.park_bytes,
                                                                 .whole_only = model.memory_rules().parks_whole,
                                                                 .folder = options.park_dir,
                                                                 .fingerprint = fingerprint(options, model),
                                                                 .folder_bytes = options.park_disk_bytes,
+                                                                .disk = std::move(disk),
                                                                 .chores = std::move(chores)});
   if (const auto opened = store->open(); !opened) log::warning("engine", "{}", opened.error().message);
   return store;
@@ -278,7 +279,7 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(LoadOptions o
   facts.workers = worker_count(o);
   facts.max_sequences = o.max_sequences;
   if (auto loaded = impl->load_draft(); !loaded) return std::unexpected(loaded.error());
-  if (facts.kind == ModelKind::generative) impl->store = open_store(o, **model, impl->chores);
+  if (facts.kind == ModelKind::generative) impl->store = open_store(o, **model, impl->chores, impl->disk);
   for (std::uint32_t i = 0; i < facts.workers; ++i) {
     auto made = facts.kind == ModelKind::generative ? impl->add_worker() : impl->add_pooler();
     if (!made) return std::unexpected(made.error());

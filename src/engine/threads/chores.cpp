@@ -29,17 +29,22 @@ void carry_out(Chores::Chore chore) noexcept {
 }  // namespace
 
 ChoreThread::~ChoreThread() {
+  close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ChoreThread::close() {
   {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
   }
   changed_.notify_one();
-  if (thread_.joinable()) thread_.join();
 }
 
 bool ChoreThread::run(Chore chore) noexcept {
   try {
     const std::scoped_lock lock(mutex_);
+    if (closed_ || chores_.size() >= kMostWaiting) return false;
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
     chores_.push_back(std::move(chore));
   } catch (const std::exception& failure) {  // no thread, or no memory

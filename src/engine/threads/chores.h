@@ -19,7 +19,7 @@ class Chores {
 
   virtual ~Chores() = default;
   // Any thread. It runs soon, on another thread; what it throws is told in the log and goes no further. False: it won't
-  // run, for the system gives no thread or no memory.
+  // run, for too many wait, or the system gives no thread or no memory.
   virtual bool run(Chore chore) noexcept = 0;
 };
 
@@ -36,10 +36,14 @@ void give_back(const std::shared_ptr<Chores>& chores, Large large) noexcept {
 // The thread starts with the first chore. The destructor waits for the one that runs; the others are dropped.
 class ChoreThread final : public Chores {
  public:
+  static constexpr std::size_t kMostWaiting = 64;  // each may hold a lot
+
   ChoreThread() = default;
   ~ChoreThread() override;
 
   bool run(Chore chore) noexcept override;
+  // No other chore begins from now on.
+  void close();
 
  private:
   void work();

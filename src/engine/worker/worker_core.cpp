@@ -32,6 +32,7 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
       writer_(parts.tokens, clock_) {
   if (parts.store) parts.store->when_read([box = box_] { box->wake(); });
   sequences_.bind(memory_.get());
+  ahead_.reserve(options_.max_sequences);  // where no one session could be blamed for it
 }
 
 WorkerCore::~WorkerCore() = default;
@@ -61,7 +62,10 @@ bool WorkerCore::round() {
 }
 
 bool WorkerCore::step() {
-  if (refusal_ && refusal_->explained) out_of_memory(std::exchange(refusal_, nullptr)->error);
+  if (refusal_ && (refusal_->explained || clock_() >= refusal_->until)) {
+    const auto one = std::exchange(refusal_, nullptr);
+    out_of_memory(one->explained ? one->error : one->plain);
+  }
   resume_paused();
   choose_memory();
   admit();

@@ -49,6 +49,7 @@ struct WorkerOptions {
   std::uint32_t draft_tokens = 0;            // most guesses at a session in a pass; 0: none
   std::uint32_t draft_active = 0;            // most running sessions beside which guessing pays
   Millis most_reading{10'000};               // that a session waits for files of parked KV; then it computes
+  Millis most_explaining{10'000};            // that generations wait to be told what memory was missing
 };
 
 class WorkerCore {
@@ -222,8 +223,10 @@ class WorkerCore {
   std::optional<NoGrowth> no_growth_;  // one of so many couldn't be made
   // A memory couldn't be made, and a chore finds out what was missing: nobody goes on, and all end when it has.
   struct Refusal {
-    explicit Refusal(Error cause) : error(std::move(cause)) {}
+    Refusal(Error cause, MonoTime end) : plain(cause), error(std::move(cause)), until(end) {}
+    const Error plain;
     Error error;
+    const MonoTime until;                 // then it is told as it is
     std::atomic<bool> explained = false;  // until then the chore's
   };
   std::shared_ptr<Refusal> refusal_;

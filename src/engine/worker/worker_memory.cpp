@@ -46,16 +46,16 @@ bool WorkerCore::ensure_memory() {
 // There was room for the cells once, but not any more: nobody can go on.
 void WorkerCore::refused(Error error) {
   if (!explain_ || !chores_) return out_of_memory(error);
-  const auto refusal = std::make_shared<Refusal>(std::move(error));
+  const auto refusal = std::make_shared<Refusal>(std::move(error), clock_() + options_.most_explaining);
   const auto find_out = [refusal, shape = shape_, explain = explain_, box = box_] {
     try {
       refusal->error = explain(refusal->error, shape);
-    } catch (const std::exception&) {  // then it is told as it is
+    } catch (...) {  // then it is told as it is
     }
     refusal->explained = true;
     box->wake();
   };
-  if (!chores_->run(find_out)) return out_of_memory(refusal->error);
+  if (!chores_->run(find_out)) return out_of_memory(refusal->plain);
   refusal_ = refusal;
 }
 
@@ -195,7 +195,11 @@ CellClaims WorkerCore::claims() const {
 void WorkerCore::admit() {
   look_again_.reset();
   for (;;) {
-    if (waiting_.empty() || !ensure_memory()) return;
+    if (waiting_.empty()) return;
+    if (!ensure_memory()) {
+      if (refusal_) look_again_ = refusal_->until;
+      return;
+    }
     provide_cells();
     if (!memory_ || admit_who_fits()) return;
     if (!grow(n_ctx_ + 1)) return;  // a larger pool has room for more at a time

@@ -32,6 +32,7 @@ class ChoresInCore : public HeldCore {
                                                                   .folder = folder_,
                                                                   .fingerprint = "test",
                                                                   .folder_bytes = 1 << 20,
+                                                                  .disk = chores_,
                                                                   .chores = chores_});
     EXPECT_TRUE(store->open());
     return store;
@@ -158,6 +159,26 @@ TEST_F(ChoresInCore, WhyThereIsNoMemoryIsFoundOutAside) {
   ASSERT_TRUE(is_through(first));
   ASSERT_TRUE(first.finish->error);
   EXPECT_EQ(first.finish->error->message, "no memory, and why");
+  go_on(first, some(5, 3), 5);
+  rounds(10);
+  ASSERT_TRUE(is_through(first));
+  EXPECT_EQ(first.finish->reason, StopReason::length);
+}
+
+// The dry run may wait behind others for ever, and everybody waited for it.
+TEST_F(ChoresInCore, TheReasonIsNotWaitedForWithoutEnd) {
+  start({.most_explaining = Millis{50}});
+  downsize();
+  refuses_ = true;
+  Chat& first = chat(some(20, 1), 5);
+  rounds(5);
+  EXPECT_FALSE(is_through(first));
+  rounds(60);
+  ASSERT_TRUE(is_through(first));
+  ASSERT_TRUE(first.finish->error);
+  EXPECT_EQ(first.finish->error->message, "no memory");
+  refuses_ = false;
+  chores_->work();  // too late, and for nobody
   go_on(first, some(5, 3), 5);
   rounds(10);
   ASSERT_TRUE(is_through(first));

@@ -66,6 +66,7 @@ std::shared_ptr<ParkedStore> make_store(const Setting& setting, const std::files
                          .folder = folder,
                          .fingerprint = "simulation",
                          .folder_bytes = 50'000,
+                         .disk = chores,
                          .chores = std::move(chores)});
 }
 
