@@ -44,7 +44,7 @@ TEST_F(ParkedAside, WhoLooksForAnEntryDoesNotWaitForItsFile) {
   EXPECT_TRUE(asked.coming && asked.begun && !asked.hit);
   const auto again = store.find(wanted, 1);
   EXPECT_TRUE(again.coming && !again.begun) << "it is on its way";
-  EXPECT_FALSE(store.find(wanted, 1, false).coming) << "of what is in memory";
+  EXPECT_FALSE(store.find(wanted, 1, ParkedStore::Files::ignored).coming) << "of what is in memory";
   EXPECT_EQ(store.stats().loads, 0u);
   chores->work();
   EXPECT_EQ(told, 1);

@@ -121,10 +121,10 @@ std::optional<ParkedStore::Hit> ParkedStore::best(std::span<const Token> wanted,
   }
 }
 
-ParkedStore::Found ParkedStore::find(std::span<const Token> wanted, std::uint32_t least, bool may_read) {
+ParkedStore::Found ParkedStore::find(std::span<const Token> wanted, std::uint32_t least, Files files) {
   if (!options_.disk) return {.hit = best(wanted, least)};
   return guarded([&]() -> Found {
-    while (const auto match = choose(wanted, std::max(least, 1u), may_read)) {
+    while (const auto match = choose(wanted, std::max(least, 1u), files != Files::ignored)) {
       Entry& entry = entries_.at(match->owner);
       entry.used = now();
       if (entry.parked != nullptr) {
@@ -134,10 +134,10 @@ ParkedStore::Found ParkedStore::find(std::span<const Token> wanted, std::uint32_
       if (entry.reading) return {.hit = std::nullopt, .coming = true};
       if (entry.file_bytes > options_.memory_bytes) {
         file_gone(match->owner);
-      } else if (begin_reading(match->owner)) {
+      } else if (files == Files::read && begin_reading(match->owner)) {
         return {.hit = std::nullopt, .coming = true, .begun = true};
       } else {
-        may_read = false;  // what is in memory must do
+        files = Files::ignored;  // what is in memory must do
       }
     }
     ++counts_.misses;

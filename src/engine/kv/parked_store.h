@@ -82,9 +82,14 @@ class ParkedStore {
     bool coming = false;  // a chore reads its file: ask again when that is done (when_read)
     bool begun = false;   // since now
   };
-  // As best(), but where there are chores it reads nothing here. may_read: entries in files count, but for those that
-  // memory has no room for.
-  Found find(std::span<const Token> wanted, std::uint32_t least, bool may_read = true);
+  // What is to be done about entries in files.
+  enum class Files : std::uint8_t {
+    ignored,
+    awaited,  // those that are being read count
+    read,     // those that memory has room for count, and the one that is wanted is read
+  };
+  // As best(), but where there are chores it reads nothing here.
+  Found find(std::span<const Token> wanted, std::uint32_t least, Files files = Files::read);
 
   // Keeps the entry for whoever knows its id: nobody else finds it, and no file is made of it. It takes the place of
   // the owner's `former` one (0: none), unless that is as long or longer and begins with it. Nothing: there is no room.

@@ -182,7 +182,9 @@ Sequences::Attach Sequences::attach(Session& session, const Terms& terms) {
   if (!room(demand)) return Attach::no_cells;
   std::optional<ParkedStore::Hit> parked;
   if (store_) {
-    auto found = store_->find(wanted, source.length + kLeastParked, terms.may_read && session.reads.files < kMostReads);
+    using Files = ParkedStore::Files;
+    const Files files = session.reads.files < kMostReads ? Files::read : Files::awaited;
+    auto found = store_->find(wanted, source.length + kLeastParked, terms.may_read ? files : Files::ignored);
     session.reads.files += found.begun ? 1 : 0;
     if (found.coming) return Attach::reading;
     parked = std::move(found.hit);

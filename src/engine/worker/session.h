@@ -101,6 +101,7 @@ struct Session {
   struct Reads {
     std::uint32_t files = 0;        // that were read for it
     std::optional<MonoTime> since;  // it waits for them
+    std::uint64_t ended = 0;        // so many had been read, for anybody, when it was last looked for what it needs
   };
   Reads reads;
   std::uint64_t last_used = 0;  // pass number: who goes first when cells are needed

@@ -30,7 +30,12 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
       sequences_(parts.store, options.prefix_cache_tokens),
       batch_(n_batch_),
       writer_(parts.tokens, clock_) {
-  if (parts.store) parts.store->when_read([box = box_] { box->wake(); });
+  if (parts.store) {
+    parts.store->when_read([box = box_, ended = reads_ended_] {
+      ++*ended;
+      box->wake();
+    });
+  }
   sequences_.bind(memory_.get());
   ahead_.reserve(options_.max_sequences);  // where no one session could be blamed for it
 }

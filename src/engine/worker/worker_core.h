@@ -238,6 +238,8 @@ class WorkerCore {
   std::deque<Session*> waiting_;  // by age
   // There were no cells for it, and nothing has become free since: nobody behind it goes first.
   const Session* starved_ = nullptr;
+  // Files of parked KV that have been read, or couldn't be. Until there are more, who waits for one isn't looked up.
+  const std::shared_ptr<std::atomic<std::uint64_t>> reads_ended_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::optional<MonoTime> look_again_;  // for those that wait for a file
   std::vector<Session*> paused_;
   Session* aside_ = nullptr;  // whose prompt is in the lane

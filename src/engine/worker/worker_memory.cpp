@@ -208,19 +208,23 @@ void WorkerCore::admit() {
 
 // By what those that run have and will take; who is alone gets on, whatever can be foreseen.
 Sequences::Attach WorkerCore::attach(Session& session) {
-  const CellClaims running = claims();
-  const bool alone = active_.empty() && aside_ == nullptr;
   std::optional<MonoTime>& since = session.reads.since;
-  const Sequences::Attach attached =
-      sequences_.attach(session, {.claims = alone ? nullptr : &running,
-                                  .behind = foreseen(session),
-                                  .may_read = !since || clock_() < *since + options_.most_reading});
-  if (attached == Sequences::Attach::reading) {
-    if (!since) since = clock_();
+  const std::uint64_t ended = *reads_ended_;
+  const bool in_time = !since || clock_() < *since + options_.most_reading;
+  const auto wait = [&] {
     const MonoTime end = *since + options_.most_reading;
     look_again_ = std::min(look_again_.value_or(end), end);
-  }
-  return attached;
+    return Sequences::Attach::reading;
+  };
+  if (since && in_time && session.reads.ended == ended) return wait();
+  const CellClaims running = claims();
+  const bool alone = active_.empty() && aside_ == nullptr;
+  const Sequences::Attach attached = sequences_.attach(
+      session, {.claims = alone ? nullptr : &running, .behind = foreseen(session), .may_read = in_time});
+  if (attached != Sequences::Attach::reading) return attached;
+  if (!since) since = clock_();
+  session.reads.ended = ended;
+  return wait();
 }
 
 // False: there are no cells for who stands first.
