@@ -285,32 +285,6 @@ TEST(ThreadPool, SkipsWhatNobodyWantsAnyMoreWhenItsTurnComes) {
   EXPECT_EQ(ran, 1);
 }
 
-// Whoever asked has left before its turn came: nobody wants what the work would find.
-TEST(ThreadPool, SkipsWorkWhoseCallerHasGone) {
-  Loop loop;
-  ThreadPool pool(1);
-  std::promise<void> go_on;
-  pool.post([&] { go_on.get_future().wait(); });
-  std::atomic<bool> gone = false, wanted = false;
-  auto ask = [&](std::atomic<bool>& ran) -> Task<void> {
-    auto work = [&ran] { return ran = true; };
-    co_await pool.run(std::move(work));
-  };
-  auto driver = [&]() -> Task<void> {
-    TaskGroup group(loop.executor());
-    group.spawn("gone", ask(gone));
-    co_await asio::post(loop.executor(), use_task);
-    group.cancel();
-    co_await asio::post(loop.executor(), use_task);
-    go_on.set_value();
-    co_await ask(wanted);  // behind it in the queue
-    co_await group.join();
-  };
-  run_blocking(loop, driver());
-  EXPECT_FALSE(gone);
-  EXPECT_TRUE(wanted);
-}
-
 TEST(RunOn, MovesToAnotherLoopAndBack) {
   LoopPool pool(2);
   std::thread::id inside, after, before;
