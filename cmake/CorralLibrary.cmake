@@ -38,7 +38,7 @@ endfunction()
 # corral_room(PARENT NAME [DEPENDS target...]): the library corral::PARENT_NAME of one sub-folder of a library that is large.
 function(corral_room parent name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   if(sources)
     add_library(corral_${parent}_${name} STATIC ${sources})

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "mesh/keys.h"
+#include "mesh/identity/keys.h"
 
 namespace corral::mesh {
 

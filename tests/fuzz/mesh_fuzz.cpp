@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "mesh/join_frames.h"
-#include "mesh/link.h"
-#include "mesh/member_exchange.h"
-#include "mesh/token.h"
+#include "mesh/link/join_frames.h"
+#include "mesh/link/link.h"
+#include "mesh/link/member_exchange.h"
+#include "mesh/members/token.h"
 
 namespace {
 

@@ -1,0 +1,99 @@
+// The issuer's side of joining.
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "mesh/identity/errors.h"
+#include "mesh/link/frame_stream.h"
+#include "mesh/link/join.h"
+#include "mesh/link/join_frames.h"
+#include "mesh/link/member_exchange.h"
+
+namespace corral::mesh {
+namespace {
+
+using async::Task;
+
+// What costs little goes first: strangers may ask as often as they like.
+Result<TokenId> check(const JoinAsk& ask, const Stream& stream, const JoinDesk& desk) {
+  const auto& mesh = desk.book.set().mesh();
+  if (ask.mesh != mesh) return fail(errc::foreign_mesh, "the token is for another mesh than the issuer's");
+  const auto& joiner = stream.peer();
+  const auto id = token_id(ask.proof.token);
+  if (auto usable = desk.tokens.check(id, joiner.id, desk.timers.wall_now()); !usable) {
+    return std::unexpected(usable.error());
+  }
+  if (!is_genuine(ask.proof, mesh, joiner.key, stream.exporter(kJoinExporter))) {
+    return fail(errc::wrong_proof, "the proof of holding the token is for another connection, or forged");
+  }
+  if (desk.book.set().standing(joiner.key) == Standing::revoked) {
+    return fail(errc::revoked, "this node was thrown out of the mesh; it comes back with a new key only");
+  }
+  return id;
+}
+
+Task<Result<NodeId>> converse(Stream& stream, const JoinDesk& desk) {
+  FrameReader reader;
+  const auto frame = co_await read_frame(stream, reader);
+  if (!frame) co_return std::unexpected(frame.error());
+  if (frame->kind != FrameKind::join_ask) co_return fail(errc::malformed, "joining begins with asking");
+  const auto ask = read_ask(frame->payload);
+  if (!ask) co_return std::unexpected(ask.error());
+  const auto id = check(*ask, stream, desk);
+  if (!id) co_return std::unexpected(id.error());
+  Frame proved{FrameKind::join_proved, {}};
+  if (auto sent = co_await write_frame(stream, std::move(proved)); !sent) co_return std::unexpected(sent.error());
+
+  // In this order, and without a turn of the loop in between: a token that was used is used, whatever happens next.
+  const auto& joiner = stream.peer();
+  if (auto used = desk.tokens.use(*id, joiner.id, desk.timers.wall_now()); !used) {
+    co_return std::unexpected(used.error());
+  }
+  if (auto admitted = desk.book.admit(desk.own, joiner.key); !admitted) co_return std::unexpected(admitted.error());
+
+  auto founding = to_frame(desk.book.set().founding());
+  if (auto sent = co_await write_frame(stream, std::move(founding)); !sent) co_return std::unexpected(sent.error());
+  for (auto& page : member_pages(desk.book.set())) {
+    Frame members{FrameKind::members, std::move(page)};
+    if (auto sent = co_await write_frame(stream, std::move(members)); !sent) co_return std::unexpected(sent.error());
+  }
+  co_return joiner.id;
+}
+
+// Tells the cause, and waits for the peer to have read it.
+Task<bool> end(Stream& stream, std::optional<Error> refused) {
+  if (refused) {
+    auto frame = refusal(*refused);
+    if (!co_await write_frame(stream, std::move(frame))) co_return false;
+  }
+  co_return co_await finish_politely(stream);
+}
+
+}  // namespace
+
+Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinDesk desk) {
+  auto conversing = converse(*stream, desk);
+  auto result = co_await async::with_timeout(desk.timers, desk.limit, std::move(conversing));
+  if (!result) {
+    co_return fail(errc::timed_out,
+                   fmt::format("{} took longer than {} ms to join", stream->peer().address, desk.limit.count()));
+  }
+  std::optional<Error> refused;
+  if (!*result) {
+    refused = result->error();
+    log::info("mesh", "{} may not join: {}", stream->peer().address, refused->message);
+  }
+  constexpr Millis kFarewell(1000);
+  auto ending = end(*stream, std::move(refused));
+  co_await async::with_timeout(desk.timers, kFarewell, std::move(ending));
+  co_return std::move(*result);
+}
+
+Result<> may_enter(const MemberSet& members, bool token_is_out, const PublicKey& key, Purpose purpose) {
+  const auto standing = members.standing(key);
+  if (standing == Standing::member) return {};
+  if (standing == Standing::revoked) return fail(errc::revoked, "it was thrown out of the mesh");
+  if (purpose == Purpose::join && token_is_out) return {};
+  return fail(errc::not_a_member, "it isn't a member of the mesh");
+}
+
+}  // namespace corral::mesh

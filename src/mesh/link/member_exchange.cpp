@@ -1,0 +1,61 @@
+#include "mesh/link/member_exchange.h"
+
+#include "mesh/identity/errors.h"
+
+namespace corral::mesh {
+namespace {
+
+constexpr char kLast = 1;
+
+}  // namespace
+
+std::vector<std::string> member_pages(const MemberSet& set) {
+  std::vector<std::string> pages{std::string(1, '\0')};
+  for (const auto& record : set.records()) {
+    if (pages.back().size() + encoded_size(record) > kLargestPage) pages.emplace_back(1, '\0');
+    encode(record, pages.back());
+  }
+  pages.back().front() = kLast;
+  return pages;
+}
+
+Result<bool> PageCollector::take(std::string_view page) {
+  constexpr MemberLimits kLimits;
+  bytes_ += page.size();
+  // Each page may begin with a byte of its own, and end before its bound.
+  if (bytes_ > kLimits.bytes + kLargestPage) return fail(errc::too_many, "more of members than a mesh may have");
+  ByteReader in(page);
+  const bool last = in.number<std::uint8_t>() == kLast;
+  if (!in.ok()) return fail(errc::malformed, "an empty page of members");
+  while (!in.done()) {
+    auto record = decode_record(in);
+    if (!record) return std::unexpected(record.error());
+    if (records_.size() >= kLimits.records) return fail(errc::too_many, "more members than a mesh may have");
+    records_.push_back(std::move(*record));
+  }
+  // Pages that bring nothing could go on for ever.
+  if (!last && page.size() == 1) return fail(errc::malformed, "a page of members without any");
+  return last;
+}
+
+async::Task<Result<bool>> exchange_members(Link& link, MemberBook& book, Sha256 said) {
+  if (link.hello().members == said) co_return false;
+  for (auto& page : member_pages(book.set())) {
+    Frame frame{FrameKind::members, std::move(page)};
+    if (auto sent = co_await link.send(std::move(frame)); !sent) co_return std::unexpected(sent.error());
+  }
+  PageCollector collector;
+  while (true) {
+    const auto frame = co_await link.receive();
+    if (!frame) co_return std::unexpected(frame.error());
+    auto last = frame->kind == FrameKind::members
+                    ? collector.take(frame->payload)
+                    : Result<bool>(fail(errc::malformed, "something else before the members"));
+    if (last && !*last) continue;
+    if (last) last = book.learn(collector.records());
+    if (!last) link.close(CloseReason::malformed, last.error().message);
+    co_return last;
+  }
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,30 @@
+// Records of members over the wire: in pages of 64 KiB at most. Both sides of a link exchange them first, unless their
+// hellos said that they have the same.
+#pragma once
+
+#include "mesh/link/link.h"
+#include "mesh/members/member_book.h"
+
+namespace corral::mesh {
+
+// All records of the set, each page a payload of a members frame; at least one. A page: flags (8 bits, 1: the last
+// one), then records.
+std::vector<std::string> member_pages(const MemberSet& set);
+
+// Puts pages together again. Checks no signatures.
+class PageCollector {
+ public:
+  // True when that was the last page. Errors: malformed, unsupported_version, too_many.
+  Result<bool> take(std::string_view page);
+  const std::vector<MemberRecord>& records() const { return records_; }
+
+ private:
+  std::vector<MemberRecord> records_;
+  std::size_t bytes_ = 0;  // of the pages
+};
+
+// `said`: the digest that our hello held. True when something was learnt. Closes the link as malformed when the peer's
+// records are refused. Errors: link_closed, and those of MemberBook::learn. The caller sees to a deadline.
+async::Task<Result<bool>> exchange_members(Link& link, MemberBook& book, Sha256 said);
+
+}  // namespace corral::mesh

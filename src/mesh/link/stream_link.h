@@ -1,0 +1,27 @@
+// The link over a stream, whatever the stream runs over.
+#pragma once
+
+#include <functional>
+
+#include "async/timer.h"
+#include "mesh/link/link.h"
+
+namespace corral::mesh {
+
+struct LinkOptions {
+  Hello hello;  // what we say
+  PulseRules pulse;
+  Millis handshake{3000};                       // for both hellos
+  Millis farewell{1000};                        // for telling the peer why
+  std::size_t most_queued_bytes = 1024 * 1024;  // each way
+  std::size_t most_queued_frames = 256;         // received and not taken
+  std::function<std::vector<HeldId>()> held;    // the requests that we hold, for each heartbeat
+};
+
+// Exchanges hellos over a fresh control stream, and returns the link. `timers` outlives it. Destroying the link ends it
+// without a word; close() it and wait for finished() where the peer should learn why. Errors: timed_out, foreign_mesh,
+// forged (the peer's claim), malformed, link_closed; the peer is told.
+async::Task<Result<std::unique_ptr<Link>>> open_link(std::unique_ptr<Stream> stream, LinkOptions options,
+                                                     async::Timers& timers);
+
+}  // namespace corral::mesh

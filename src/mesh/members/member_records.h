@@ -1,0 +1,71 @@
+// What members sign about members. Records carry whole public keys, so each can be verified by itself, and nothing but
+// the keys, so the same statement is the same bytes wherever it was made. Pure; safe on every thread.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "mesh/identity/bytes.h"
+#include "mesh/identity/keys.h"
+
+namespace corral::mesh {
+
+// Hash of the founding: who holds the id can check who the first member was.
+struct MeshId {
+  Sha256 bytes{};
+  friend auto operator<=>(const MeshId&, const MeshId&) = default;
+};
+std::string short_text(const MeshId& id);
+
+struct Founding {
+  PublicKey founder;
+  std::array<std::uint8_t, 16> nonce{};
+  friend auto operator<=>(const Founding&, const Founding&) = default;
+};
+Founding found_mesh(const PublicKey& founder);
+MeshId mesh_id(const Founding& founding);
+
+// `issuer` takes `subject` in.
+struct Admit {
+  PublicKey issuer;
+  PublicKey subject;
+  Signature signature;
+  friend auto operator<=>(const Admit&, const Admit&) = default;
+};
+
+// `issuer` throws `subject` out, for ever. Of those that the subject admitted, the ones in `keep` stay.
+struct Revoke {
+  PublicKey issuer;
+  PublicKey subject;
+  std::vector<PublicKey> keep;  // sorted, each once, kMostKept at most
+  Signature signature;
+  friend auto operator<=>(const Revoke&, const Revoke&) = default;
+};
+
+inline constexpr std::size_t kMostKept = 256;
+
+using MemberRecord = std::variant<Admit, Revoke>;
+
+Admit sign_admit(const SigningKey& issuer, const MeshId& mesh, const PublicKey& subject);
+// Sorts `keep`. It must not hold more than kMostKept.
+Revoke sign_revoke(const SigningKey& issuer, const MeshId& mesh, const PublicKey& subject, std::vector<PublicKey> keep);
+// Costs 0.1 ms.
+bool is_genuine(const MeshId& mesh, const MemberRecord& record);
+
+const PublicKey& issuer_of(const MemberRecord& record);
+const PublicKey& subject_of(const MemberRecord& record);
+
+// Record: kind (1 admit, 2 revoke), issuer, subject, for a revoke the count of `keep` (16 bits) and its keys,
+// signature.
+inline constexpr std::size_t kAdmitBytes = 1 + 32 + 32 + 64;
+inline constexpr std::size_t kLargestRecord = kAdmitBytes + 2 + kMostKept * 32;
+std::size_t encoded_size(const MemberRecord& record);
+void encode(const MemberRecord& record, std::string& out);
+// The next record of `in`. Checks its form only, not its signature. Errors: malformed, unsupported_version.
+Result<MemberRecord> decode_record(ByteReader& in);
+
+}  // namespace corral::mesh

@@ -1,0 +1,212 @@
+#include "mesh/members/member_set.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "mesh/identity/errors.h"
+
+namespace corral::mesh {
+namespace {
+
+constexpr std::string_view kMagic = "corral-members";
+constexpr std::uint8_t kVersion = 1;
+
+// Of two revokes of one pair, whether `a` goes before `b`.
+bool outranks(const Revoke& a, const Revoke& b) {
+  return std::forward_as_tuple(a.keep.size(), a.keep, a.signature) <
+         std::forward_as_tuple(b.keep.size(), b.keep, b.signature);
+}
+
+// Everyone who can be reached from `start` over the admits that `counts` lets pass.
+template <typename Admits, typename Counts>
+std::set<PublicKey> reach(const PublicKey& start, const Admits& admits, const Counts& counts) {
+  std::set<PublicKey> reached{start};
+  std::vector<PublicKey> open{start};
+  while (!open.empty()) {
+    const auto issuer = open.back();
+    open.pop_back();
+    for (auto it = admits.lower_bound({issuer, PublicKey()}); it != admits.end() && it->first.first == issuer; ++it) {
+      const auto& subject = it->first.second;
+      if (counts(issuer, subject) && reached.insert(subject).second) open.push_back(subject);
+    }
+  }
+  return reached;
+}
+
+}  // namespace
+
+MemberSet::MemberSet(const Founding& founding, MemberLimits limits)
+    : founding_(founding), mesh_(mesh_id(founding)), limits_(limits) {
+  derive();
+}
+
+void MemberSet::derive() {
+  ever_ = reach(founding_.founder, admits_, [](const auto&, const auto&) { return true; });
+  std::map<PublicKey, std::vector<PublicKey>> kept;  // by the revoked: whose admits stand
+  for (const auto& [pair, revoke] : revokes_) {
+    const auto [entry, first] = kept.try_emplace(pair.second, revoke.keep);
+    if (first) continue;
+    std::vector<PublicKey> both;
+    std::ranges::set_intersection(entry->second, revoke.keep, std::back_inserter(both));
+    entry->second = std::move(both);
+  }
+  members_ = reach(founding_.founder, admits_, [&](const PublicKey& issuer, const PublicKey& subject) {
+    const auto revoked = kept.find(issuer);
+    return revoked == kept.end() || std::ranges::binary_search(revoked->second, subject);
+  });
+  for (const auto& [key, unused] : kept) members_.erase(key);
+  by_id_.clear();
+  for (const auto& key : members_) by_id_.emplace(node_id(key), Standing::member);
+  for (const auto& [key, unused] : kept) by_id_.emplace(node_id(key), Standing::revoked);
+}
+
+bool MemberSet::is_news(const MemberRecord& record) const {
+  const Pair pair(issuer_of(record), subject_of(record));
+  if (const auto* admit = std::get_if<Admit>(&record)) {
+    const auto known = admits_.find(pair);
+    return known == admits_.end() || admit->signature < known->second.signature;
+  }
+  const auto known = revokes_.find(pair);
+  return known == revokes_.end() || outranks(std::get<Revoke>(record), known->second);
+}
+
+void MemberSet::put(const MemberRecord& record) {
+  const Pair pair(issuer_of(record), subject_of(record));
+  if (const auto* admit = std::get_if<Admit>(&record)) {
+    admits_[pair] = *admit;
+  } else {
+    revokes_[pair] = std::get<Revoke>(record);
+  }
+}
+
+Result<> MemberSet::check_limits() const {
+  std::size_t bytes = 0;
+  std::map<PublicKey, std::size_t> admits, revokes;
+  for (const auto& [pair, admit] : admits_) {
+    bytes += encoded_size(admit);
+    if (++admits[pair.first] > limits_.per_issuer) bytes = limits_.bytes + 1;
+  }
+  for (const auto& [pair, revoke] : revokes_) {
+    bytes += encoded_size(revoke);
+    if (++revokes[pair.first] > limits_.per_issuer) bytes = limits_.bytes + 1;
+  }
+  if (size() <= limits_.records && bytes <= limits_.bytes) return {};
+  return fail(errc::too_many, fmt::format("more records of members than a mesh may have: {} in all, {} of one member, "
+                                          "{} bytes",
+                                          limits_.records, limits_.per_issuer, limits_.bytes));
+}
+
+Result<bool> MemberSet::add(std::span<const MemberRecord> records) {
+  if (records.size() > limits_.records) {
+    return fail(errc::too_many, "more records of members at once than a mesh may have");
+  }
+  MemberSet changed = *this;
+  std::vector<const MemberRecord*> news;
+  for (const auto& record : records) {
+    if (!changed.is_news(record)) continue;
+    changed.put(record);
+    news.push_back(&record);
+  }
+  if (news.empty()) return false;
+  // What costs little goes first: bounds, then whether the issuers are anybody, then signatures.
+  if (auto within = changed.check_limits(); !within) return std::unexpected(within.error());
+  changed.derive();
+  for (const auto* record : news) {
+    if (changed.ever_.contains(issuer_of(*record))) continue;
+    return fail(errc::not_a_member, fmt::format("a record signed by {}, whom no member has admitted",
+                                                short_text(node_id(issuer_of(*record)))));
+  }
+  for (const auto* record : news) {
+    if (is_genuine(mesh_, *record)) continue;
+    return fail(errc::forged, fmt::format("a record that says it is from {} has a signature that doesn't fit",
+                                          short_text(node_id(issuer_of(*record)))));
+  }
+  *this = std::move(changed);
+  return true;
+}
+
+Result<bool> MemberSet::merge(const MemberSet& other) {
+  if (other.mesh_ != mesh_) return fail(errc::foreign_mesh, "records of members of another mesh");
+  MemberSet changed = *this;
+  bool news = false;
+  for (const auto& record : other.records()) {
+    if (!changed.is_news(record)) continue;
+    changed.put(record);
+    news = true;
+  }
+  if (!news) return false;
+  if (auto within = changed.check_limits(); !within) return std::unexpected(within.error());
+  changed.derive();
+  *this = std::move(changed);
+  return true;
+}
+
+Standing MemberSet::standing(const PublicKey& key) const { return standing(node_id(key)); }
+
+Standing MemberSet::standing(const NodeId& id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? Standing::unknown : found->second;
+}
+
+std::vector<PublicKey> MemberSet::members() const { return {members_.begin(), members_.end()}; }
+
+std::vector<PublicKey> MemberSet::admitted_by(const PublicKey& issuer) const {
+  std::vector<PublicKey> admitted;
+  for (auto it = admits_.lower_bound({issuer, PublicKey()}); it != admits_.end() && it->first.first == issuer; ++it) {
+    if (members_.contains(it->first.second)) admitted.push_back(it->first.second);
+  }
+  return admitted;
+}
+
+std::vector<MemberRecord> MemberSet::records() const {
+  std::vector<MemberRecord> all;
+  all.reserve(size());
+  for (const auto& [pair, admit] : admits_) all.emplace_back(admit);
+  for (const auto& [pair, revoke] : revokes_) all.emplace_back(revoke);
+  return all;
+}
+
+Sha256 MemberSet::digest() const { return tagged_hash("members", encode(*this)); }
+
+bool MemberSet::operator==(const MemberSet& other) const {
+  return founding_ == other.founding_ && admits_ == other.admits_ && revokes_ == other.revokes_;
+}
+
+std::string encode(const MemberSet& set) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.raw(kMagic).number<std::uint8_t>(kVersion);
+  out.raw(set.founding().founder.bytes).raw(set.founding().nonce);
+  out.number<std::uint32_t>(static_cast<std::uint32_t>(set.size()));
+  for (const auto& record : set.records()) encode(record, bytes);
+  return bytes;
+}
+
+Result<MemberSet> decode_members(std::string_view bytes, MemberLimits limits) {
+  ByteReader in(bytes);
+  if (in.take(kMagic.size()) != kMagic) return fail(errc::malformed, "no list of members");
+  const auto version = in.number<std::uint8_t>();
+  if (version != kVersion) {
+    return fail(errc::unsupported_version,
+                fmt::format("a list of members in format {}; this version reads {}", version, kVersion));
+  }
+  const Founding founding{{in.fixed<32>()}, in.fixed<16>()};
+  const auto count = in.number<std::uint32_t>();
+  if (count > limits.records) return fail(errc::too_many, "a list with more records of members than a mesh may have");
+  std::vector<MemberRecord> records;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto record = decode_record(in);
+    if (!record) return std::unexpected(record.error());
+    records.push_back(std::move(*record));
+  }
+  if (!in.done()) return fail(errc::malformed, "a list of members that is cut off, or has something behind its end");
+  MemberSet set(founding, limits);
+  if (auto added = set.add(records); !added) return std::unexpected(added.error());
+  return set;
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,216 @@
+// Members, case by case. How copies are merged is in member_merge_test.cpp.
+#include "mesh/members/member_set.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include "mesh/identity/errors.h"
+#include "mesh/members/member_book.h"
+#include "mesh/support_for_tests.h"
+
+namespace corral::mesh {
+namespace {
+
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+struct MemberSetTest : testing::Test {
+  SigningKey a = test_key(1), b = test_key(2), c = test_key(3), d = test_key(4);
+  Founding founding{a.public_key(), {7}};
+  MemberSet set{founding};
+
+  MemberRecord admit(const SigningKey& issuer, const SigningKey& subject) {
+    return sign_admit(issuer, set.mesh(), subject.public_key());
+  }
+  MemberRecord revoke(const SigningKey& issuer, const SigningKey& subject, std::vector<PublicKey> keep = {}) {
+    return sign_revoke(issuer, set.mesh(), subject.public_key(), std::move(keep));
+  }
+  Result<bool> add(std::vector<MemberRecord> records) { return set.add(records); }
+  // Refused for that cause, and nothing has changed.
+  void expect_refused(const std::vector<MemberRecord>& records, errc cause) {
+    const auto before = encode(set);
+    const auto added = set.add(records);
+    ASSERT_FALSE(added);
+    EXPECT_EQ(added.error().code, cause) << added.error().message;
+    EXPECT_EQ(encode(set), before);
+  }
+  Standing standing(const SigningKey& key) { return set.standing(key.public_key()); }
+};
+
+TEST_F(MemberSetTest, TheFounderAdmitsAndWhoWasAdmittedAdmitsToo) {
+  EXPECT_EQ(standing(a), Standing::member);
+  EXPECT_EQ(standing(b), Standing::unknown);
+  // In any order within one delivery.
+  EXPECT_TRUE(*add({admit(b, c), admit(a, b)}));
+  EXPECT_THAT(set.members(), UnorderedElementsAre(a.public_key(), b.public_key(), c.public_key()));
+  EXPECT_EQ(set.standing(c.id()), Standing::member);
+  EXPECT_FALSE(*add({admit(a, b)}));
+}
+
+TEST_F(MemberSetTest, WhatNoMemberSignedIsRefusedWhole) {
+  expect_refused({admit(b, c)}, errc::not_a_member);
+  expect_refused({admit(a, b), admit(c, d)}, errc::not_a_member);
+  expect_refused({revoke(b, a)}, errc::not_a_member);
+  expect_refused({revoke(a, b), admit(b, c)}, errc::not_a_member);
+  const auto other = mesh_id({a.public_key(), {8}});
+  expect_refused({sign_admit(a, other, b.public_key())}, errc::forged);  // of the founder's other mesh
+}
+
+TEST_F(MemberSetTest, AForgedRecordTakesItsWholeDeliveryAlong) {
+  auto forged = std::get<Admit>(admit(a, c));
+  forged.subject = d.public_key();
+  expect_refused({admit(a, b), forged}, errc::forged);
+  auto wider = std::get<Revoke>(revoke(a, b));
+  ASSERT_TRUE(add({admit(a, b)}));
+  wider.keep.push_back(c.public_key());
+  expect_refused({wider}, errc::forged);
+}
+
+TEST_F(MemberSetTest, ARevokeHoldsForEver) {
+  ASSERT_TRUE(add({admit(a, b), admit(a, c), revoke(a, b)}));
+  EXPECT_EQ(standing(b), Standing::revoked);
+  ASSERT_TRUE(add({admit(c, b)}));
+  EXPECT_EQ(standing(b), Standing::revoked);
+}
+
+TEST_F(MemberSetTest, OfTheRevokedOnesAdmitsThoseStandThatTheRevokeKeeps) {
+  ASSERT_TRUE(add({admit(a, b), admit(b, c), admit(b, d), revoke(a, b, {c.public_key()})}));
+  EXPECT_EQ(standing(c), Standing::member);
+  EXPECT_EQ(standing(d), Standing::unknown);
+  // What it signs later, too.
+  const auto late = test_key(9);
+  ASSERT_TRUE(add({admit(b, late)}));
+  EXPECT_EQ(standing(late), Standing::unknown);
+  // Another member takes d in again.
+  ASSERT_TRUE(add({admit(c, d)}));
+  EXPECT_EQ(standing(d), Standing::member);
+}
+
+TEST_F(MemberSetTest, OfTwoRevokesOnlyWhatBothKeepStands) {
+  ASSERT_TRUE(add({admit(a, b), admit(b, c), admit(b, d), revoke(a, b, {c.public_key(), d.public_key()})}));
+  ASSERT_TRUE(add({revoke(c, b, {d.public_key()})}));
+  EXPECT_EQ(standing(c), Standing::unknown);  // it didn't keep itself
+  EXPECT_EQ(standing(d), Standing::member);
+}
+
+TEST_F(MemberSetTest, OneIssuerCanNarrowItsRevokeButNotWidenIt) {
+  ASSERT_TRUE(add({admit(a, b), admit(b, c), admit(b, d)}));
+  ASSERT_TRUE(*add({revoke(a, b, {c.public_key(), d.public_key()})}));
+  ASSERT_TRUE(*add({revoke(a, b, {c.public_key()})}));
+  EXPECT_EQ(standing(d), Standing::unknown);
+  EXPECT_FALSE(*add({revoke(a, b, {c.public_key(), d.public_key()})}));
+  EXPECT_EQ(standing(d), Standing::unknown);
+}
+
+TEST_F(MemberSetTest, TwoThatRevokeEachOtherAreBothOut) {
+  ASSERT_TRUE(add({admit(a, b), admit(a, c), revoke(b, c), revoke(c, b)}));
+  EXPECT_THAT(set.members(), UnorderedElementsAre(a.public_key()));
+}
+
+TEST_F(MemberSetTest, TheFounderCanLeave) {
+  ASSERT_TRUE(add({admit(a, b), admit(a, c), revoke(b, a, {b.public_key()})}));
+  EXPECT_THAT(set.members(), UnorderedElementsAre(b.public_key()));
+  EXPECT_EQ(standing(a), Standing::revoked);
+}
+
+TEST_F(MemberSetTest, IsBounded) {
+  MemberSet small(founding, {.records = 3, .per_issuer = 2, .bytes = 10'000});
+  const auto mesh = small.mesh();
+  const std::vector<MemberRecord> two{sign_admit(a, mesh, b.public_key()), sign_admit(a, mesh, c.public_key())};
+  ASSERT_TRUE(small.add(two));
+  const std::vector<MemberRecord> third{sign_admit(a, mesh, d.public_key())};
+  EXPECT_EQ(small.add(third).error().code, errc::too_many);
+  // Admits don't use up the room for revokes.
+  ASSERT_TRUE(small.add(std::vector<MemberRecord>{sign_revoke(a, mesh, b.public_key(), {})}));
+  EXPECT_EQ(small.add(std::vector<MemberRecord>{sign_admit(c, mesh, d.public_key())}).error().code, errc::too_many);
+  EXPECT_EQ(small.size(), 3u);
+}
+
+TEST_F(MemberSetTest, ComesBackFromItsBytes) {
+  ASSERT_TRUE(add({admit(a, b), admit(b, c), revoke(a, b, {c.public_key()})}));
+  const auto bytes = encode(set);
+  const auto back = decode_members(bytes);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_TRUE(*back == set);
+  EXPECT_EQ(back->digest(), set.digest());
+  EXPECT_EQ(back->members(), set.members());
+}
+
+TEST_F(MemberSetTest, NoPrefixAndNoFlippedBitOfItsBytesPasses) {
+  ASSERT_TRUE(add({admit(a, b), revoke(b, a, {b.public_key()})}));
+  const auto bytes = encode(set);
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(decode_members(std::string_view(bytes).substr(0, length))) << length;
+  }
+  EXPECT_EQ(decode_members(bytes + "x").error().code, errc::malformed);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    auto changed = bytes;
+    changed[at] ^= static_cast<char>(1 << at % 8);
+    EXPECT_FALSE(decode_members(changed)) << at;
+  }
+}
+
+TEST_F(MemberSetTest, ABookThatTellsOfMoreThanItHoldsAllocatesNothingForIt) {
+  auto bytes = encode(set);
+  for (std::size_t i = bytes.size() - 4; i < bytes.size(); ++i) bytes[i] = '\xff';
+  EXPECT_EQ(decode_members(bytes).error().code, errc::too_many);
+}
+
+struct MemberBookTest : MemberSetTest {
+  TestFolder folder;
+  MemberBook book() { return *MemberBook::begin(folder.path(), set); }
+};
+
+TEST_F(MemberBookTest, KeepsWhatItSigns) {
+  EXPECT_FALSE(MemberBook::open(folder.path())->has_value());
+  auto kept = book();
+  ASSERT_TRUE(kept.admit(a, b.public_key()));
+  ASSERT_TRUE(kept.admit(b, c.public_key()));
+  ASSERT_TRUE(kept.revoke(a, b.public_key(), kept.set().admitted_by(b.public_key())));
+  const auto again = MemberBook::open(folder.path());
+  ASSERT_TRUE(again && *again);
+  EXPECT_TRUE((*again)->set() == kept.set());
+  EXPECT_EQ((*again)->set().standing(c.public_key()), Standing::member);
+}
+
+TEST_F(MemberBookTest, OnlyMembersSignAndNobodyComesBack) {
+  auto kept = book();
+  EXPECT_EQ(kept.admit(b, c.public_key()).error().code, errc::not_a_member);
+  EXPECT_EQ(kept.revoke(a, b.public_key(), {}).error().code, errc::not_a_member);
+  ASSERT_TRUE(kept.admit(a, b.public_key()));
+  ASSERT_TRUE(kept.revoke(a, b.public_key(), {}));
+  EXPECT_EQ(kept.admit(b, c.public_key()).error().code, errc::revoked);
+  EXPECT_EQ(kept.admit(a, b.public_key()).error().code, errc::revoked);
+  // Leaving.
+  ASSERT_TRUE(kept.revoke(a, a.public_key(), {}));
+  EXPECT_EQ(kept.admit(a, c.public_key()).error().code, errc::revoked);
+}
+
+TEST_F(MemberBookTest, AnAdmitThatCantBeWrittenIsNoneButARevocationThatWasToldHolds) {
+  auto kept = book();
+  ASSERT_TRUE(kept.admit(a, b.public_key()));
+  // Nothing can be written where a folder stands in the way.
+  std::filesystem::create_directory(folder / "members.new");
+  EXPECT_FALSE(kept.admit(a, c.public_key()));
+  EXPECT_EQ(kept.set().standing(c.public_key()), Standing::unknown);
+  const std::vector told{revoke(a, b)};
+  EXPECT_TRUE(*kept.learn(told));
+  EXPECT_EQ(kept.set().standing(b.public_key()), Standing::revoked);
+  EXPECT_FALSE(kept.save());
+  std::filesystem::remove(folder / "members.new");
+  EXPECT_TRUE(kept.save());
+  EXPECT_EQ((*MemberBook::open(folder.path()))->set().standing(b.public_key()), Standing::revoked);
+}
+
+TEST_F(MemberBookTest, ADamagedFileIsToldAndLeftAlone) {
+  (void)book();
+  std::ofstream(folder / kMembersFile, std::ios::app) << "x";
+  const auto opened = MemberBook::open(folder.path());
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("join again"));
+  EXPECT_TRUE(std::filesystem::exists(folder / kMembersFile));
+}
+
+}  // namespace
+}  // namespace corral::mesh

@@ -1,0 +1,253 @@
+#include "mesh/net/tls/tls_network.h"
+
+#include <algorithm>
+#include <deque>
+#include <list>
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/basic_resolver.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <fmt/format.h>
+
+#include "async/event.h"
+#include "async/task_group.h"
+#include "base/log.h"
+#include "mesh/identity/errors.h"
+#include "mesh/net/tls/tls_stream.h"
+
+namespace corral::mesh {
+namespace {
+
+using async::Task;
+namespace asio = async::asio;
+using Tcp = asio::ip::tcp;
+using Acceptor = asio::basic_socket_acceptor<Tcp, async::Executor>;
+using Resolver = asio::ip::basic_resolver<Tcp, async::Executor>;
+using Session = std::shared_ptr<TlsSession>;
+
+constexpr std::size_t kMostEndpoints = 8;  // of one name
+
+// Addresses of one customer of IPv6 count as one.
+std::string network_of(const asio::ip::address& address) {
+  if (!address.is_v6() || address.to_v6().is_v4_mapped()) return address.to_string();
+  const auto bytes = address.to_v6().to_bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), 8};
+}
+
+Task<Result<std::vector<Tcp::endpoint>>> find_endpoints(Address address) {
+  boost::system::error_code error;
+  const auto literal = asio::ip::make_address(address.host, error);
+  if (!error) co_return std::vector{Tcp::endpoint(literal, address.port)};
+  const auto executor = co_await asio::this_coro::executor;
+  Resolver resolver(executor);
+  const auto port = std::to_string(address.port);
+  const auto [failed, found] = co_await resolver.async_resolve(address.host, port, async::as_value);
+  if (failed) {
+    co_return fail(errc::unreachable, fmt::format("no address of '{}': {}", address.host, failed.message()));
+  }
+  std::vector<Tcp::endpoint> endpoints;
+  for (const auto& entry : found) {
+    if (endpoints.size() < kMostEndpoints) endpoints.push_back(entry.endpoint());
+  }
+  co_return endpoints;
+}
+
+// In a pointer: a timeout's result must have a default.
+Task<Result<std::unique_ptr<TcpSocket>>> connect(Address address) {
+  const auto endpoints = co_await find_endpoints(address);
+  if (!endpoints) co_return std::unexpected(endpoints.error());
+  const auto executor = co_await asio::this_coro::executor;
+  std::string why = "it has no address";
+  for (const auto& endpoint : *endpoints) {
+    auto socket = std::make_unique<TcpSocket>(executor);
+    const auto [error] = co_await socket->async_connect(endpoint, async::as_value);
+    if (!error) co_return socket;
+    why = error.message();
+  }
+  co_return fail(errc::unreachable, fmt::format("nobody answers at {}: {}", to_text(address), why));
+}
+
+}  // namespace
+
+struct TlsNetwork::Impl {
+  Impl(async::Executor on, const SigningKey& key, async::Timers& time, TlsOptions with)
+      : context(key), timers(time), options(with), acceptor(on), arrived(on), tasks(on) {}
+
+  // A connection that isn't known to be a member's.
+  struct Stranger {
+    std::weak_ptr<TlsSession> session;
+    std::string network;
+  };
+  using Strangers = std::list<Stranger>;  // the oldest first
+
+  void take(const std::shared_ptr<Impl>& self, TcpSocket socket);
+  void make_room(const std::string& network);
+  static Task<void> listen(std::shared_ptr<Impl> self);
+  static Task<void> greet(std::shared_ptr<Impl> self, Session session);
+  static Task<Result<std::unique_ptr<Stream>>> dial(std::shared_ptr<Impl> self, Address address,
+                                                    std::vector<NodeId> pins, Purpose purpose);
+  static Task<Result<std::unique_ptr<Stream>>> accept(std::shared_ptr<Impl> self);
+
+  const TlsContext context;
+  async::Timers& timers;
+  const TlsOptions options;
+  Doorkeeper doorkeeper;
+  Acceptor acceptor;
+  Strangers strangers;
+  std::deque<std::unique_ptr<Stream>> arrivals;
+  async::Event arrived;
+  bool stopped = false;
+  async::TaskGroup tasks;
+};
+
+void TlsNetwork::Impl::make_room(const std::string& network) {
+  const auto same = [&](const Stranger& one) { return one.network == network; };
+  auto leaves = strangers.end();
+  if (static_cast<std::size_t>(std::ranges::count_if(strangers, same)) >= options.most_strangers_per_address) {
+    leaves = std::ranges::find_if(strangers, same);
+  } else if (strangers.size() >= options.most_strangers) {
+    leaves = strangers.begin();
+  }
+  if (leaves == strangers.end()) return;
+  log::debug("mesh", "too many strangers at once: the oldest one goes");
+  if (const auto session = leaves->session.lock()) {
+    session->close();  // which takes it off the list
+  } else {
+    strangers.erase(leaves);
+  }
+}
+
+void TlsNetwork::Impl::take(const std::shared_ptr<Impl>& self, TcpSocket socket) {
+  boost::system::error_code error;
+  const auto from = socket.remote_endpoint(error);
+  if (error) return;  // gone again
+  const auto network = network_of(from.address());
+  make_room(network);
+  auto judge = [self](const PublicKey& key, std::optional<Purpose> purpose) -> Result<> {
+    if (!purpose) return fail(errc::handshake_failed, "the peer named no purpose of the connection");
+    if (self->stopped) return fail(errc::link_closed, "this node stops");
+    return self->doorkeeper(key, *purpose);
+  };
+  auto shown = to_text(Address{from.address().to_string(), from.port()});
+  auto session =
+      std::make_shared<TlsSession>(std::move(socket), context, std::nullopt, std::move(judge), std::move(shown));
+  const auto place = strangers.insert(strangers.end(), {session, network});
+  // Until the connection closes, or turns out to be a member's.
+  session->held = std::shared_ptr<void>(nullptr, [weak = std::weak_ptr(self), place](void*) {
+    if (const auto network_left = weak.lock()) network_left->strangers.erase(place);
+  });
+  tasks.spawn("mesh: handshake", greet(self, std::move(session)));
+}
+
+Task<void> TlsNetwork::Impl::listen(std::shared_ptr<Impl> self) {
+  while (true) {
+    auto [error, socket] = co_await self->acceptor.async_accept(async::as_value);
+    if (self->stopped || error == asio::error::operation_aborted) co_return;
+    if (error) {
+      // Out of descriptors, most likely: waiting lets others finish.
+      log::warning("mesh", "accept: {}", error.message());
+      co_await self->timers.sleep_for(Millis(100));
+      continue;
+    }
+    self->take(self, std::move(socket));
+  }
+}
+
+Task<void> TlsNetwork::Impl::greet(std::shared_ptr<Impl> self, Session session) {
+  auto shaking = session->shake_hands();
+  const auto shaken = co_await async::with_timeout(self->timers, self->options.handshake, std::move(shaking));
+  if (!shaken || !*shaken || self->stopped || self->arrivals.size() >= self->options.most_waiting) {
+    if (shaken && !*shaken) log::debug("mesh", "{}: {}", session->peer().address, shaken->error().message);
+    session->close();
+    co_return;
+  }
+  if (session->purpose() != Purpose::join) session->held.reset();
+  self->arrivals.push_back(std::make_unique<TlsStream>(std::move(session)));
+  self->arrived.set();
+}
+
+Task<Result<std::unique_ptr<Stream>>> TlsNetwork::Impl::dial(std::shared_ptr<Impl> self, Address address,
+                                                             std::vector<NodeId> pins, Purpose purpose) {
+  const auto shown = to_text(address);
+  auto connecting = connect(std::move(address));
+  auto socket = co_await async::with_timeout(self->timers, self->options.dial, std::move(connecting));
+  if (!socket) {
+    co_return fail(errc::unreachable, fmt::format("{} didn't answer within {} ms", shown, self->options.dial.count()));
+  }
+  if (!*socket) co_return std::unexpected(socket->error());
+  auto judge = [pins = std::move(pins), shown](const PublicKey& key, std::optional<Purpose>) -> Result<> {
+    const auto id = node_id(key);
+    if (std::ranges::find(pins, id) != pins.end()) return {};
+    return fail(errc::wrong_peer, fmt::format("{} is {}, not the node that was expected", shown, short_text(id)));
+  };
+  auto session = std::make_shared<TlsSession>(std::move(***socket), self->context, purpose, std::move(judge), shown);
+  auto shaking = session->shake_hands();
+  const auto shaken = co_await async::with_timeout(self->timers, self->options.handshake, std::move(shaking));
+  if (!shaken) {
+    co_return fail(errc::timed_out,
+                   fmt::format("{} didn't finish the handshake within {} ms", shown, self->options.handshake.count()));
+  }
+  if (!*shaken) co_return std::unexpected(shaken->error());
+  std::unique_ptr<Stream> stream = std::make_unique<TlsStream>(std::move(session));
+  co_return stream;
+}
+
+Task<Result<std::unique_ptr<Stream>>> TlsNetwork::Impl::accept(std::shared_ptr<Impl> self) {
+  while (self->arrivals.empty()) {
+    if (self->stopped) co_return fail(errc::link_closed, "the node stops");
+    self->arrived.reset();
+    co_await self->arrived.wait();
+  }
+  auto stream = std::move(self->arrivals.front());
+  self->arrivals.pop_front();
+  co_return stream;
+}
+
+TlsNetwork::TlsNetwork(async::Executor executor, const SigningKey& key, async::Timers& timers, TlsOptions options)
+    : impl_(std::make_shared<Impl>(executor, key, timers, options)) {}
+
+TlsNetwork::~TlsNetwork() {
+  impl_->stopped = true;
+  boost::system::error_code ignored;
+  impl_->acceptor.close(ignored);
+  while (!impl_->strangers.empty()) {
+    if (const auto session = impl_->strangers.front().session.lock()) {
+      session->close();
+    } else {
+      impl_->strangers.pop_front();
+    }
+  }
+  impl_->arrivals.clear();
+  impl_->arrived.set();
+  impl_->tasks.cancel();
+}
+
+Result<Address> TlsNetwork::listen(const Address& at, Doorkeeper doorkeeper) {
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(at.host, error);
+  if (error) return fail(errc::bad_address, fmt::format("can't listen on '{}': it is no address", at.host));
+  const Tcp::endpoint endpoint(address, at.port);
+  impl_->doorkeeper = std::move(doorkeeper);
+  auto& acceptor = impl_->acceptor;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) {
+    boost::system::error_code ignored;
+    acceptor.close(ignored);
+    return fail(errc::unreachable, fmt::format("can't listen on {}: {}", to_text(at), error.message()));
+  }
+  impl_->tasks.spawn("mesh: listen", Impl::listen(impl_));
+  return Address{at.host, acceptor.local_endpoint().port()};
+}
+
+Task<Result<std::unique_ptr<Stream>>> TlsNetwork::dial(Address address, std::vector<NodeId> pins, Purpose purpose) {
+  return Impl::dial(impl_, std::move(address), std::move(pins), purpose);
+}
+
+Task<Result<std::unique_ptr<Stream>>> TlsNetwork::accept() { return Impl::accept(impl_); }
+
+std::size_t TlsNetwork::strangers() const { return impl_->strangers.size(); }
+
+}  // namespace corral::mesh

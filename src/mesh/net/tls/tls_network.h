@@ -1,0 +1,50 @@
+// The real network: mutual TLS 1.3 over TCP.
+//
+// Before a peer is known to be a member it costs little: `most_strangers` connections are in their handshake or joining
+// at a time, `most_strangers_per_address` of one address; a newcomer over that takes the place of the oldest, so
+// that those who do nothing keep nobody out. Belongs to one loop, which should be no loop of local requests.
+#pragma once
+
+#include <memory>
+
+#include "async/timer.h"
+#include "mesh/identity/keys.h"
+#include "mesh/net/stream.h"
+
+namespace corral::mesh {
+
+struct TlsOptions {
+  Millis dial{3000};       // for finding the address and connecting
+  Millis handshake{3000};  // from there to a stream
+  std::size_t most_strangers = 16;
+  std::size_t most_strangers_per_address = 4;
+  std::size_t most_waiting = 64;  // streams that nobody has accepted yet
+};
+
+class TlsNetwork final : public Network {
+ public:
+  // `timers` outlives it.
+  TlsNetwork(async::Executor executor, const SigningKey& key, async::Timers& timers, TlsOptions options = TlsOptions());
+  // Closes the port and what is in its handshake; streams that were given out stay.
+  ~TlsNetwork() override;
+  TlsNetwork(const TlsNetwork&) = delete;
+  TlsNetwork& operator=(const TlsNetwork&) = delete;
+
+  // Once. `at.host` is an address of this machine ("0.0.0.0", "::"), port 0 any free one. Returns what it became.
+  // Errors: bad_address; unreachable, when the port is taken.
+  Result<Address> listen(const Address& at, Doorkeeper doorkeeper);
+
+  async::Task<Result<std::unique_ptr<Stream>>> dial(Address address, std::vector<NodeId> pins,
+                                                    Purpose purpose) override;
+  async::Task<Result<std::unique_ptr<Stream>>> accept() override;
+
+  // In their handshake, or joining.
+  std::size_t strangers() const;
+
+  struct Impl;
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace corral::mesh
