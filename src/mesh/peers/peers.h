@@ -1,0 +1,125 @@
+// The other nodes of the mesh as this one reaches them: a link to each, streams for requests and files, and what is
+// told over links. What stands on the mesh (gossip, routing, copies, commands) sees this and no more; live_peers.h is
+// the real one, and tests bring their own.
+//
+// Belongs to the loop of the mesh. "Up" means that the link is up: nothing else proves that a node lives.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mesh/link/link.h"
+
+namespace corral::mesh {
+
+enum class PeerState {
+  up,        // a link
+  relayed,   // no link, but a member that we have a link to says that it has one: streams go through it
+  dialling,  // it is being dialled, as the link is gone for a minute at most
+  waiting,   // dialled now and then
+};
+std::string_view name_of(PeerState state);
+
+// One member, as people and metrics see it.
+struct PeerView {
+  NodeId id;
+  PublicKey key;
+  PeerState state{};
+  MonoTime since{};                  // of being up, or of not being up
+  bool dialled = false;              // by us: the link
+  std::string address;               // of the link, for people
+  std::vector<Address> addresses;    // where it is dialled, the best one first
+  std::optional<NodeId> via;         // who relays
+  std::optional<Millis> round_trip;  // of the last heartbeat
+  std::optional<Boot> boot;          // the newest life of it that is known
+  std::uint16_t minor = 0;           // of the protocol, as the peer said last
+  std::optional<Closing> last_end;   // of the link before
+  std::string last_failure;          // of dialling it, a sentence for people; empty: none since the last link
+  std::uint64_t links = 0;           // that came up since the start
+  std::uint64_t bytes_in = 0;        // over streams, all purposes but control
+  std::uint64_t bytes_out = 0;
+  std::size_t streams_to = 0;    // in use, that we opened
+  std::size_t streams_from = 0;  // in use, that the peer opened
+};
+
+// Called on the mesh's loop, in the order in which things happen. Must not destroy Peers.
+class PeerEvents {
+ public:
+  virtual ~PeerEvents() = default;
+
+  // A link is up, and both sides have the same members. May come again without link_down(): another link of the pair
+  // took the place of the first, and what was sent lately may be lost. So whoever tells a state tells all of it anew.
+  virtual void link_up(const NodeId&, const Hello&) {}
+  virtual void link_down(const NodeId&, const Closing&) {}
+  // Of a kind that isn't of links and Peers themselves.
+  virtual void frame(const NodeId&, const Frame&) {}
+  // Which peers are up or relayed has changed; comes after link_up() and link_down(), too.
+  virtual void reach_changed() {}
+  virtual void members_changed() {}
+  // This node had lost its count of lives and has learnt it from a peer: what it said in this life is worth nothing.
+  virtual void epoch_changed(const Boot&) {}
+};
+
+// What a peer may do only so often: 4 loads a minute, 2 announcements a second (a few more at once).
+enum class Allowance : std::uint8_t { load, announcement };
+inline constexpr std::size_t kAllowances = 2;
+
+class Peers {
+ public:
+  using StreamHandler = std::function<void(std::unique_ptr<Stream>)>;
+
+  virtual ~Peers() = default;
+
+  // `events` outlives this, or forgets it. A listener that comes late isn't told what has happened: see view().
+  virtual void listen(PeerEvents& events) = 0;
+  virtual void forget(PeerEvents& events) = 0;
+
+  // This node, and the life that it is in.
+  virtual const NodeId& own() const = 0;
+  virtual const Boot& boot() const = 0;
+  // All members but this node, sorted by id.
+  virtual std::vector<PeerView> view() const = 0;
+  virtual bool is_up(const NodeId& peer) const = 0;
+  // Up or relayed: open() makes sense.
+  virtual bool is_reachable(const NodeId& peer) const = 0;
+
+  // Puts the frame in the link's queue and never waits. A peer whose queue (4 MiB) is full doesn't keep up and loses
+  // its link; without a link nothing happens.
+  virtual void send(const NodeId& peer, Frame frame) = 0;
+  // The same for what is long: waits until the queue has room. Errors: link_closed, too_large.
+  virtual async::Task<Result<>> deliver(NodeId peer, Frame frame) = 0;
+
+  // A stream to that peer, for http or copy: one that waits for use, costing no round trip; else a new one, dialled, or
+  // by asking the peer to dial us, or through a member that both reach. It is closed when the link of the pair (of the
+  // relay) ends. Destroying it closes it. Errors: unreachable (no link and no relay), timed_out, overloaded (32 http
+  // streams, 4 copy streams to that peer are in use), revoked, link_closed; at most 5 s.
+  virtual async::Task<Result<std::unique_ptr<Stream>>> open(NodeId peer, Purpose purpose) = 0;
+  // Gives back a stream of open() for another use, at a point where both sides expect something new to begin. The
+  // peer's handler isn't called again: whoever has its end goes on reading.
+  virtual void give_back(std::unique_ptr<Stream> stream) = 0;
+  // Who takes streams that peers opened, one handler for each purpose (http, copy); comes with the first byte, which is
+  // still to be read. Without a handler they are closed. An empty handler takes it off.
+  virtual void on_stream(Purpose purpose, StreamHandler handler) = 0;
+
+  // Requests that the peer says it holds, by its last heartbeat, and when that came; nothing without a link.
+  virtual std::vector<HeldId> held_by(const NodeId& peer) const = 0;
+  virtual std::optional<MonoTime> last_heartbeat(const NodeId& peer) const = 0;
+  // What we hold for that peer: it is told with each heartbeat. 256 at most are told.
+  virtual void hold(const NodeId& for_peer, HeldId id) = 0;
+  virtual void release(const NodeId& for_peer, HeldId id) = 0;
+
+  // Returns when the peer isn't reachable (any more), with why. At once when it isn't now.
+  virtual async::Task<Closing> until_down(NodeId peer) = 0;
+
+  // Somebody (nobody is trusted here) says that the peer may be at that address: one dial, soon, for the peer's key.
+  virtual void hint(const NodeId& peer, const Address& address) = 0;
+
+  // Counts one; false when the peer has had its share, and then nothing is counted.
+  virtual bool take(const NodeId& peer, Allowance what) = 0;
+};
+
+}  // namespace corral::mesh
