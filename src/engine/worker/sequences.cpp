@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 namespace corral::engine {
@@ -14,8 +15,8 @@ bool is_prefix(std::uint64_t owner) { return owner % 2 == 1; }
 
 }  // namespace
 
-Sequences::Sequences(std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens)
-    : store_(std::move(store)), most_prefix_tokens_(prefix_tokens) {}
+Sequences::Sequences(const Roster& roster, std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens)
+    : roster_(roster), store_(std::move(store)), most_prefix_tokens_(prefix_tokens) {}
 
 void Sequences::bind(KvMemory* memory) {
   memory_ = memory;
@@ -27,9 +28,9 @@ void Sequences::bind(KvMemory* memory) {
 }
 
 void Sequences::forget_all() noexcept {
-  for (const auto& [id, session] : sessions_) {
-    session->sequence = -1;
-    session->in_cache = session->borrowed = 0;
+  for (Session& session : roster_.all()) {
+    session.sequence = -1;
+    session.in_cache = session.borrowed = 0;
   }
   in_sessions_ = prefix_tokens_ = 0;
   prefixes_.clear();
@@ -39,13 +40,10 @@ void Sequences::forget_all() noexcept {
   ledger_.bind(nullptr);
 }
 
-void Sequences::add(Session& session) { sessions_.emplace(session.id(), &session); }
-
 void Sequences::remove(Session& session) {
   give_up(session, Leave::prefix);
   forget_own(session);
   index_.erase(owner_of(session));
-  sessions_.erase(session.id());
 }
 
 void Sequences::set_cached(Session& session, std::uint32_t tokens) {
@@ -213,7 +211,7 @@ Sequences::Attach Sequences::attach(Session& session, const Terms& terms) {
 // A beginning that another session is on the way to. From the lane it comes with all the rest, or from the queue before
 // it: then much of that should be of use.
 bool Sequences::worth_waiting(const Session& other, std::uint32_t beginning) {
-  switch (other.phase) {
+  switch (other.phase()) {
     case Phase::active:
       return true;
     case Phase::aside:
@@ -238,9 +236,9 @@ Sequences::Source Sequences::best_source(const Session& session, std::span<const
         best = {.length = match.length, .session = nullptr, .prefix = prefix};
       return false;
     }
-    const auto found = sessions_.find(match.owner / 2);
-    if (found == sessions_.end() || found->second == &session) return false;
-    Session& other = *found->second;
+    Session* const found = roster_.find(SessionId(match.owner / 2));
+    if (found == nullptr || found == &session) return false;
+    Session& other = *found;
     const std::uint32_t there = std::min(match.length, other.in_cache);
     if (there > best.length && memory_->can_cut(other.sequence, there))
       best = {.length = there, .session = &other, .prefix = {}};
@@ -351,14 +349,21 @@ void Sequences::settle(Session& session) {
     index_.set(owner_of(session), std::span<const Token>(session.history).first(session.in_cache));
 }
 
+// And of one more.
+std::vector<std::int32_t> Sequences::of_running(const Session* spared) const {
+  std::vector<std::int32_t> running;
+  running.reserve(roster_.active().size() + 1);
+  for (const Session* session : roster_.active()) {
+    if (session->sequence >= 0) running.push_back(session->sequence);
+  }
+  if (spared != nullptr && spared->phase() != Phase::active && spared->sequence >= 0)
+    running.push_back(spared->sequence);
+  return running;
+}
+
 bool Sequences::free_up(std::uint32_t cells, const Session* spared) {
   if (!ledger_.common() || ledger_.free() >= cells) return true;
-  std::vector<std::int32_t> staying;
-  for (const auto& [id, session] : sessions_) {
-    const bool stays = session->phase == Phase::active || session == spared;
-    if (session->sequence >= 0 && stays) staying.push_back(session->sequence);
-  }
-  if (ledger_.free() + ledger_.idle(staying) < cells) return false;
+  if (ledger_.free() + ledger_.idle(of_running(spared)) < cells) return false;
   while (ledger_.free() < cells) {
     if (!reclaim(Want::cells, spared)) return false;
   }
@@ -368,19 +373,19 @@ bool Sequences::free_up(std::uint32_t cells, const Session* spared) {
 // Where cells are wanted, not from somebody who shares all of them: the next one has them for itself then.
 bool Sequences::reclaim(Want want, const Session* spared) {
   const auto gives = [&](std::int32_t sequence) { return want == Want::id || ledger_.gain(sequence) > 0; };
-  Session* victim = nullptr;
-  bool shared_only = false;
   if (const auto prefix = std::ranges::find_if(prefixes_, gives, &Prefix::sequence); prefix != prefixes_.end()) {
     evict(prefix);
     return true;
   }
-  for (const auto& [id, session] : sessions_) {
-    if (session->sequence < 0 || session->phase == Phase::active || session == spared) continue;
-    if (!gives(session->sequence)) {
-      shared_only = true;
+  Session* victim = nullptr;
+  Session* sharing = nullptr;  // all of its cells
+  for (Session& session : roster_.all()) {
+    if (session.sequence < 0 || session.phase() == Phase::active || &session == spared) continue;
+    if (!gives(session.sequence)) {
+      if (sharing == nullptr) sharing = &session;
       continue;
     }
-    if (victim == nullptr || session->last_used < victim->last_used) victim = session;
+    if (victim == nullptr || session.last_used < victim->last_used) victim = &session;
   }
   if (victim != nullptr) {
     give_up(*victim, Leave::copy);
@@ -391,27 +396,22 @@ bool Sequences::reclaim(Want want, const Session* spared) {
     evict(prefixes_.begin());
     return true;
   }
-  if (!shared_only) return false;
-  const auto idle = std::ranges::find_if(sessions_, [&](const auto& entry) {
-    const Session& session = *entry.second;
-    return session.sequence >= 0 && session.phase != Phase::active && &session != spared;
-  });
-  give_up(*idle->second, Leave::copy);
+  if (sharing == nullptr) return false;
+  give_up(*sharing, Leave::copy);
   return true;
 }
 
 void Sequences::park_all() {
   if (memory_ == nullptr) return;
   while (!prefixes_.empty()) evict(prefixes_.begin());
-  for (const auto& [id, session] : sessions_) give_up(*session, Leave::copy);
+  for (Session& session : roster_.all()) give_up(session, Leave::copy);
 }
 
 void Sequences::compact() {
   if (memory_ == nullptr || memory_->shape().unified()) return;
   std::vector<Session*> running;
-  for (const auto& [id, session] : sessions_) {
-    if (session->sequence >= 0 && session->phase == Phase::active) running.push_back(session);
-  }
+  std::ranges::copy_if(roster_.active(), std::back_inserter(running),
+                       [](const Session* session) { return session->sequence >= 0; });
   std::ranges::sort(running, {}, &Session::sequence);
   for (std::int32_t low = 0; low < static_cast<std::int32_t>(running.size()); ++low) {
     Session& last = *running.back();
@@ -419,8 +419,8 @@ void Sequences::compact() {
     // Whoever holds the place doesn't run.
     if (const auto prefix = std::ranges::find(prefixes_, low, &Prefix::sequence); prefix != prefixes_.end())
       evict(prefix);
-    for (const auto& [id, session] : sessions_) {
-      if (session->sequence == low) give_up(*session, Leave::copy);
+    for (Session& session : roster_.all()) {
+      if (session.sequence == low) give_up(session, Leave::copy);
     }
     const std::int32_t from = last.sequence;
     std::erase(free_ids_, low);
@@ -466,17 +466,9 @@ void Sequences::clear_filler_rows(std::span<const FillerRow> rows) {
 }
 
 std::uint32_t Sequences::idle_cells() const {
-  if (ledger_.common()) {
-    std::vector<std::int32_t> running;
-    for (const auto& [id, session] : sessions_) {
-      if (session->sequence >= 0 && session->phase == Phase::active) running.push_back(session->sequence);
-    }
-    return ledger_.idle(running);
-  }
-  std::uint32_t cells = prefix_tokens_;
-  for (const auto& [id, session] : sessions_) {
-    if (session->phase != Phase::active) cells += session->in_cache;
-  }
+  if (ledger_.common()) return ledger_.idle(of_running());
+  std::uint32_t cells = used_cells();
+  for (const Session* session : roster_.active()) cells -= session->in_cache;
   return cells;
 }
 

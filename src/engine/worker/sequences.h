@@ -13,13 +13,13 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "engine/kv/cell_ledger.h"
 #include "engine/kv/kv_memory.h"
 #include "engine/kv/parked_store.h"
 #include "engine/kv/radix_index.h"
+#include "engine/worker/roster.h"
 #include "engine/worker/session.h"
 
 namespace corral::engine {
@@ -28,7 +28,7 @@ class Sequences {
  public:
   // prefix_tokens: most tokens of ended sessions to keep in cells; 0: nothing is shared or kept.
   // `store` (shared by the workers of a model) may be nullptr: then nothing is parked.
-  Sequences(std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens);
+  Sequences(const Roster& roster, std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens);
 
   // The memory to use from now on, empty; nullptr: none. Nothing may hold a sequence of the one before.
   void bind(KvMemory* memory);
@@ -37,7 +37,6 @@ class Sequences {
   // Something was left halfway: no sequence and no memory from now on, whatever there was.
   void forget_all() noexcept;
 
-  void add(Session& session);
   // The session ends: its cells are kept as a prefix or freed.
   void remove(Session& session);
 
@@ -64,6 +63,8 @@ class Sequences {
     copy,     // parked, unless they aren't worth it
     prefix,   // they stay for later sessions with the same beginning, if they are of use to anybody; else as `copy`
   };
+  // A copy of the session's cells; empty: there was none to be had.
+  std::vector<std::uint8_t> save(const Session& session) { return memory_->save(session.sequence); }
   // The session has no sequence any more.
   void give_up(Session& session, Leave leave);
   // Gives a session without a sequence one with saved cells. False if that isn't possible: it has none then.
@@ -145,6 +146,7 @@ class Sequences {
   // At the cost of the first who doesn't run and isn't spared. False if nobody is left.
   enum class Want { id, cells };
   bool reclaim(Want want, const Session* spared = nullptr);
+  std::vector<std::int32_t> of_running(const Session* spared = nullptr) const;
   void share(Session& session, const Source& source);
   bool adopt(Session& session, PrefixList::iterator prefix, std::uint32_t length);
   bool restore(Session& session, const ParkedStore::Hit& hit);
@@ -161,6 +163,7 @@ class Sequences {
   bool sharing() const { return most_prefix_tokens_ > 0; }
   bool shares(const Session& session) const { return session.share && sharing(); }
 
+  const Roster& roster_;
   const std::shared_ptr<ParkedStore> store_;
   std::uint32_t most_prefix_tokens_;
   KvMemory* memory_ = nullptr;
@@ -170,8 +173,7 @@ class Sequences {
   std::uint32_t prefix_tokens_ = 0;
   std::uint64_t next_prefix_ = 0;
   std::vector<std::int32_t> free_ids_;  // smallest last
-  std::unordered_map<std::uint64_t, Session*> sessions_;
-  std::uint32_t in_sessions_ = 0;  // sum of Session::in_cache
+  std::uint32_t in_sessions_ = 0;       // sum of Session::in_cache
   Counters counters_;
 };
 

@@ -70,6 +70,12 @@ enum class Phase {
 
 struct Session {
   Session(std::shared_ptr<SessionShared> handle, bool may_share) : shared(std::move(handle)), share(may_share) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Phase phase() const { return phase_; }
+  // What it computes next is a token that it sampled.
+  bool decoding() const { return pending() == 1 && generation->usage.completion_tokens > 0; }
 
   std::uint64_t id() const { return shared->id.value(); }
   std::uint32_t pending() const { return static_cast<std::uint32_t>(history.size()) - in_cache; }
@@ -86,8 +92,7 @@ struct Session {
   }
 
   const std::shared_ptr<SessionShared> shared;
-  const bool share;  // takes KV over from others and leaves it to them; else what is parked of it is its own
-  Phase phase = Phase::idle;
+  const bool share;             // takes KV over from others and leaves it to them; else what is parked of it is its own
   std::vector<Token> history;   // everything appended and generated, in order
   std::vector<Token> appended;  // came while a generation ran; goes behind it
   bool lost_input = false;      // there was no memory for what was appended: it can't go on
@@ -108,6 +113,9 @@ struct Session {
   std::optional<Generation> generation;
   // When somebody last appended to it, or its generation ended.
   MonoTime touched = MonoClock::now();
+
+ protected:
+  Phase phase_ = Phase::idle;  // the roster's to change
 };
 
 }  // namespace corral::engine

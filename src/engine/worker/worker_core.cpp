@@ -27,7 +27,7 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
       n_batch_(memory_->n_batch()),
       threads_(options.threads),
       given_(options.threads),
-      sequences_(parts.store, options.prefix_cache_tokens),
+      sequences_(roster_, parts.store, options.prefix_cache_tokens),
       batch_(n_batch_),
       writer_(parts.tokens, clock_) {
   if (parts.store) {
@@ -77,66 +77,46 @@ bool WorkerCore::step() {
   while (end_computed()) admit();
   move_aside();
   share_threads();
-  if (active_.empty()) return false;
+  if (roster_.active().empty()) return false;
   compute_pass();
   return true;
 }
 
 // Those that sample nothing, when all is computed. True: somebody's place is free.
 bool WorkerCore::end_computed() {
-  const std::size_t before = active_.size();
-  for (std::size_t i = 0; i < active_.size();) {
-    if (active_[i]->to_compute() > 0)
+  const std::size_t before = roster_.active().size();
+  for (std::size_t i = 0; i < roster_.active().size();) {
+    Session& session = *roster_.active()[i];
+    if (session.to_compute() > 0)
       ++i;
     else
-      finish(*active_[i], StopReason::length);
+      finish(session, StopReason::length);
   }
-  return active_.size() < before;
+  return roster_.active().size() < before;
 }
 
 void WorkerCore::shut_down() {
   guarded(Blame::nobody, [this] {
-    for (auto& [id, session] : sessions_) {
-      if (session->generation) finish(*session, StopReason::shutdown);
+    for (Session& session : roster_.all()) {
+      if (session.generation) finish(session, StopReason::shutdown);
     }
     if (!options_.park_at_end) return;
     // What is of use to nobody else ends with its session; to park it would cost others their place.
-    for (auto& [id, session] : sessions_) {
-      if (!session->share) sequences_.remove(*session);
+    for (Session& session : roster_.all()) {
+      if (!session.share) sequences_.remove(session);
     }
     sequences_.park_all();
   });
   // Those that it didn't come to.
-  for (auto& [id, session] : sessions_) {
-    if (session->generation) end(*session, {.reason = StopReason::shutdown});
+  for (Session& session : roster_.all()) {
+    if (session.generation) end(session, {.reason = StopReason::shutdown});
   }
 }
 
-// Who comes back has the turn that he had.
-void WorkerCore::enqueue(Session& session) {
-  session.phase = Phase::waiting;
-  const auto order = [](const Session* one) { return one->generation->order; };
-  waiting_.insert(std::ranges::upper_bound(waiting_, session.generation->order, {}, order), &session);
-}
-
-Session* WorkerCore::find(SessionId id) {
-  const auto found = sessions_.find(id.value());
-  return found == sessions_.end() ? nullptr : found->second.get();
-}
-
-void WorkerCore::apply(CreateSession&& command) {
-  auto session = std::make_unique<Session>(std::move(command.session), command.share);
-  const auto made = sessions_.emplace(session->id(), std::move(session)).first;
-  try {
-    sequences_.add(*made->second);
-  } catch (...) {
-    sessions_.erase(made);
-    throw;
-  }
-}
+void WorkerCore::apply(CreateSession&& command) { roster_.add(std::move(command.session), command.share); }
 
 void WorkerCore::apply(AppendTokens&& command) {
-  Session* const session = find(command.session);
+  Session* const session = roster_.find(command.session);
   if (session == nullptr) return;
   session->touched = clock_();
   std::vector<Token>& to = session->generation ? session->appended : session->history;
@@ -148,7 +128,7 @@ void WorkerCore::apply(AppendTokens&& command) {
 }
 
 void WorkerCore::apply(StartGeneration&& command) {
-  Session* const session = find(command.session);
+  Session* const session = roster_.find(command.session);
   if (session == nullptr) {  // ended on another thread, a moment ago
     command.generation.ticket.release();
     Finish ended;
@@ -177,25 +157,25 @@ void WorkerCore::apply(StartGeneration&& command) {
            context_full({.needed = session->history.size() + 1, .n_past = session->history.size(), .n_ctx = limit}));
   } else {
     generation.sampler->prime(session->history);
-    enqueue(*session);
+    roster_.wait(*session);
   }
   in_hand_ = nullptr;
 }
 
 void WorkerCore::apply(CancelGeneration&& command) {
-  Session* const session = find(command.session);
+  Session* const session = roster_.find(command.session);
   if (session == nullptr || !session->generation) return;
   if (command.stream != nullptr && session->generation->stream.get() != command.stream) return;
   finish(*session, StopReason::cancelled);
 }
 
 void WorkerCore::apply(EndSession&& command) {
-  Session* const session = find(command.session);
+  Session* const session = roster_.find(command.session);
   if (session == nullptr) return;
   if (session->generation) finish(*session, StopReason::session_ended);
   if (drafter_) drafter_->forget(command.session);
   sequences_.remove(*session);
-  sessions_.erase(session->id());
+  roster_.remove(*session);
 }
 
 void WorkerCore::apply(Downsize&& command) {
@@ -205,10 +185,10 @@ void WorkerCore::apply(Downsize&& command) {
 }
 
 void WorkerCore::downsize(DownsizeReport& report) {
-  if (active_.empty() && waiting_.empty() && paused_.empty() && aside_ == nullptr) {
+  if (roster_.generating() == 0) {
     report.done = true;
     report.sessions = static_cast<std::uint32_t>(
-        std::ranges::count_if(sessions_, [](const auto& entry) { return entry.second->sequence >= 0; }));
+        std::ranges::count_if(roster_.all(), [](const Session& session) { return session.sequence >= 0; }));
     const std::uint64_t before = sequences_.counters().parked_bytes;
     sequences_.park_all();
     sequences_.bind(nullptr);
@@ -235,10 +215,9 @@ WorkerStats WorkerCore::stats() const {
   stats.restored = moved.restored;
   stats.parked_bytes = moved.parked_bytes;
   stats.restored_bytes = moved.restored_bytes;
-  stats.sessions = static_cast<std::uint32_t>(sessions_.size());
-  stats.waiting = static_cast<std::uint32_t>(waiting_.size());
-  const std::size_t generating = active_.size() + waiting_.size() + paused_.size() + (aside_ != nullptr ? 1 : 0);
-  stats.generating = static_cast<std::uint32_t>(generating);
+  stats.sessions = static_cast<std::uint32_t>(roster_.size());
+  stats.waiting = static_cast<std::uint32_t>(roster_.waiting().size());
+  stats.generating = roster_.generating();
   stats.kv_cells = n_ctx_;
   // In a pool a cell that several share counts once.
   const bool pool = memory_ != nullptr && shape_.unified();

@@ -7,13 +7,11 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -31,6 +29,7 @@
 #include "engine/values/stats.h"
 #include "engine/worker/answer_writer.h"
 #include "engine/worker/commands.h"
+#include "engine/worker/roster.h"
 #include "engine/worker/sequences.h"
 #include "engine/worker/session.h"
 
@@ -105,8 +104,6 @@ class WorkerCore {
   void apply(PrefillResult&& result);      // worker_lane.cpp
   void receive(Command& command);
   void downsize(DownsizeReport& report);
-  Session* find(SessionId id);
-  void enqueue(Session& session);
   bool step();
   bool end_computed();
 
@@ -146,15 +143,13 @@ class WorkerCore {
   static std::uint32_t foreseen(const Session& session);
   bool find_cells();
   void make_room();
-  void back_to_queue(Session& session);
   void preempt(Session& session);
 
   // worker_lane.cpp: long prompts beside running streams
-  std::uint32_t decoding() const;
   bool wants_lane(const Session& session) const;
   void move_aside();
   void start_lane(Session& session);
-  void give_up_lane();
+  void give_up_lane(Session& session);
   void share_threads();
 
   // worker_pass.cpp: what goes into a pass, and what to do when it doesn't work out
@@ -194,8 +189,6 @@ class WorkerCore {
   void finish(Session& session, StopReason reason, std::optional<Error> error = std::nullopt,
               std::string stop_string = {});
   void end(Session& session, Finish finish) noexcept;
-  void leave_queue(Session& session);
-  void pause(Session& session);
 
   const TokenTable& tokens_;
   const WorkerOptions options_;
@@ -232,18 +225,12 @@ class WorkerCore {
   std::shared_ptr<Refusal> refusal_;
   SetThreads threads_;  // all there are
   SetThreads given_;    // what the memory was told to use
+  Roster roster_;
   Sequences sequences_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
-  std::vector<Session*> active_;
-  std::deque<Session*> waiting_;  // by age
-  // There were no cells for it, and nothing has become free since: nobody behind it goes first.
-  const Session* starved_ = nullptr;
   // Files of parked KV that have been read, or couldn't be. Until there are more, who waits for one isn't looked up.
   const std::shared_ptr<std::atomic<std::uint64_t>> reads_ended_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::optional<MonoTime> look_again_;  // for those that wait for a file
-  std::vector<Session*> paused_;
-  Session* aside_ = nullptr;  // whose prompt is in the lane
-  bool lane_busy_ = false;    // a result is to come, wanted or not
+  bool lane_busy_ = false;              // a result is to come, wanted or not
   struct Brought {
     std::uint32_t tokens = 0;
     KvBytes bytes;
@@ -253,7 +240,6 @@ class WorkerCore {
   Session* in_hand_ = nullptr;
   bool computing_ = false;
   std::uint64_t next_order_ = 1;
-  std::uint64_t pass_ = 0;
   Batch batch_;
   std::vector<Command> commands_;
   std::vector<RunnableView> views_;

@@ -6,7 +6,6 @@
 // turn again and lose what was computed. Those that were end with `worker_failed`: the one whose turn it was; all of
 // the pass, where it was being computed; everybody who runs or waits, where it can't be said.
 #include <algorithm>
-#include <exception>
 
 #include "base/log.h"
 #include "engine/values/errors.h"
@@ -25,7 +24,7 @@ void WorkerCore::recover(const char* what, Blame blame) noexcept {
   memory_.reset();
   shape_ = {};
   n_ctx_ = first_n_ctx_;
-  starved_ = nullptr;
+  roster_.feed();
   fillers_.clear();
   if (drafter_) {
     try {
@@ -38,32 +37,21 @@ void WorkerCore::recover(const char* what, Blame blame) noexcept {
   const auto concerned = [&](const Session& session) {
     if (hand != nullptr) return hand == &session;
     if (computing) return std::ranges::find(items_, &session, &PassItem::session) != items_.end();
-    return blame == Blame::everybody && session.phase != Phase::paused && session.phase != Phase::aside;
+    return blame == Blame::everybody && session.phase() != Phase::paused && session.phase() != Phase::aside;
   };
-  active_.clear();
-  waiting_.clear();
-  paused_.clear();
-  for (const auto& [id, session] : sessions_) {
-    if (!session->generation) {
-      session->phase = Phase::idle;
-    } else if (concerned(*session)) {
-      end_failed(*session, what);
-    } else if (session.get() != aside_) {
-      try {
-        if (session->phase == Phase::paused)
-          paused_.push_back(session.get());
-        else
-          enqueue(*session);
-      } catch (const std::exception& also) {
-        end_failed(*session, also.what());
-      }
+  for (Session& session : roster_.all()) {
+    if (!session.generation) continue;
+    if (concerned(session)) {
+      end_failed(session, what);
+    } else if (session.phase() != Phase::paused && session.phase() != Phase::aside) {
+      roster_.wait(session);
     }
   }
 }
 
 // Without a step that could fail. What the stream wasn't told is no part of the history.
 void WorkerCore::end_failed(Session& session, const char* what) noexcept {
-  if (&session == aside_) forget_lane();
+  if (session.phase() == Phase::aside) forget_lane();
   const Generation& generation = *session.generation;
   const std::size_t told = std::size_t{generation.usage.prompt_tokens} + generation.reported;
   if (session.history.size() > told) {
@@ -76,8 +64,8 @@ void WorkerCore::end_failed(Session& session, const char* what) noexcept {
     session.lost_input = true;
   }
   session.appended.clear();
-  session.phase = Phase::idle;
-  session.last_used = pass_;
+  roster_.rest(session);
+  roster_.use(session);
   session.suspect_until = 0;
   count_end(StopReason::error);
   end(session, {.reason = StopReason::error, .error = worker_failed(what)});
@@ -85,7 +73,6 @@ void WorkerCore::end_failed(Session& session, const char* what) noexcept {
 
 // Its result still comes, and nobody wants it.
 void WorkerCore::forget_lane() noexcept {
-  aside_ = nullptr;
   brought_ = {};
   if (lane_busy_) lane_->stop();
 }

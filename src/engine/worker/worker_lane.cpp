@@ -9,12 +9,6 @@
 
 namespace corral::engine {
 
-std::uint32_t WorkerCore::decoding() const {
-  return static_cast<std::uint32_t>(std::ranges::count_if(active_, [](const Session* session) {
-    return session->pending() == 1 && session->generation->usage.completion_tokens > 0;
-  }));
-}
-
 // A session that is active or waiting, by what is known of its cells now.
 bool WorkerCore::wants_lane(const Session& session) const {
   if (!lane_ || session.generation->was_aside || std::min(threads_.n_threads, threads_.n_threads_batch) < 2)
@@ -23,7 +17,7 @@ bool WorkerCore::wants_lane(const Session& session) const {
   if (options_.layout == KvLayout::split) return false;
   // It comes back with cells of its own for all: shared ones are worth more than what it gains.
   if (shape_.unified() && session.borrowed > session.pending()) return false;
-  const std::uint32_t streams = decoding();
+  const std::uint32_t streams = roster_.decoding();
   std::uint32_t allowance = prompt_allowance(streams, true);
   // While somebody is there, what passes take with all threads isn't measured.
   if (lane_busy_) allowance = std::max(allowance, 1u);
@@ -34,7 +28,8 @@ bool WorkerCore::wants_lane(const Session& session) const {
 void WorkerCore::move_aside() {
   if (!lane_) return;
   std::vector<Session*> wanting;
-  std::ranges::copy_if(active_, std::back_inserter(wanting), [this](const Session* one) { return wants_lane(*one); });
+  std::ranges::copy_if(roster_.active(), std::back_inserter(wanting),
+                       [this](const Session* one) { return wants_lane(*one); });
   if (wanting.empty()) return;
   std::ranges::sort(wanting, {}, [](const Session* session) { return session->generation->order; });
   auto rest = std::span(wanting);
@@ -45,7 +40,7 @@ void WorkerCore::move_aside() {
   // The others wait for it with what they have in cells: in small chunks they would get nowhere and slow the streams.
   for (Session* session : rest) {
     session->generation->awaits_lane = true;
-    back_to_queue(*session);
+    roster_.wait(*session);
   }
 }
 
@@ -69,9 +64,7 @@ void WorkerCore::start_lane(Session& session) {
   }
   if (generation.report_prompt) job.computed = [box = box_](std::uint32_t done) { box->post(PrefillStep{done}); };
   sequences_.give_up(session, Sequences::Leave::claim);
-  std::erase(active_, &session);
-  session.phase = Phase::aside;
-  aside_ = &session;
+  roster_.set_aside(session);
   lane_busy_ = true;
   share_threads();
   try {
@@ -84,9 +77,8 @@ void WorkerCore::start_lane(Session& session) {
 }
 
 // The generation ends before its prompt is computed. The lane's result still comes, and nobody wants it.
-void WorkerCore::give_up_lane() {
+void WorkerCore::give_up_lane(Session& session) {
   lane_->stop();
-  Session& session = *std::exchange(aside_, nullptr);
   // What it had in cells before is worth as much as ever.
   if (brought_.tokens > 0) sequences_.park_saved(session, brought_.tokens, *brought_.bytes);
   brought_ = {};
@@ -95,28 +87,27 @@ void WorkerCore::give_up_lane() {
 
 // Those of a job come before its result, so this is about the session that is there now, if one is.
 void WorkerCore::apply(PrefillStep&& step) {
-  if (aside_ != nullptr) writer_.tell_prompt(*aside_, step.done);
+  if (roster_.aside() != nullptr) writer_.tell_prompt(*roster_.aside(), step.done);
 }
 
 void WorkerCore::apply(PrefillResult&& result) {
   lane_busy_ = false;
   share_threads();
   Brought brought = std::exchange(brought_, {});
-  if (aside_ == nullptr) return;
-  starved_ = nullptr;  // it counts for what it has, no more for what it may come to
-  in_hand_ = aside_;
+  if (roster_.aside() == nullptr) return;
+  Session& session = *roster_.aside();
+  in_hand_ = &session;
   if (result.tokens == 0 && brought.tokens > 0) {
     result.tokens = brought.tokens;
     result.bytes = *brought.bytes;
   }
   brought = {};
-  Session& session = *std::exchange(aside_, nullptr);
   ++counters_.lane_prompts;
   counters_.lane_tokens += result.computed;
   counters_.prompt_tokens += result.computed;
   counters_.prompt_ms += result.ms;
 
-  enqueue(session);
+  roster_.wait(session);
   if (!ensure_memory()) {
     in_hand_ = nullptr;
     return;
@@ -124,7 +115,7 @@ void WorkerCore::apply(PrefillResult&& result) {
   // The others have gone on meanwhile: it must be able to stay.
   const CellDemand demand{.cells = static_cast<std::uint32_t>(session.history.size()) + foreseen(session)};
   const auto put_back = [&] {
-    const bool room = active_.empty() || sequences_.cells().has_room(claims(), demand);
+    const bool room = roster_.active().empty() || sequences_.cells().has_room(claims(), demand);
     return room && sequences_.put_back(session, result.tokens, result.bytes);
   };
   bool is_back = result.tokens < memory_->cells_per_sequence() && put_back();
@@ -135,9 +126,7 @@ void WorkerCore::apply(PrefillResult&& result) {
     is_back = put_back();
   }
   if (is_back) {
-    std::erase(waiting_, &session);  // others may have been put before it
-    session.phase = Phase::active;
-    active_.push_back(&session);
+    roster_.activate(session);
   } else {
     // The running streams have all cells: it waits, as one that was preempted.
     sequences_.park_saved(session, result.tokens, std::move(result.bytes));
@@ -150,7 +139,7 @@ void WorkerCore::share_threads() {
   costs_->share_threads(lane_busy_);
   if (lane_busy_) {
     const std::int32_t all = threads_.n_threads_batch;
-    lane_->set_threads(active_.empty() ? all : std::max(1, all / 2));
+    lane_->set_threads(roster_.active().empty() ? all : std::max(1, all / 2));
   }
   SetThreads give = threads_;
   if (lane_busy_) {

@@ -1,7 +1,6 @@
 // Who gets a place and cells, and what the memory looks like.
 #include <algorithm>
 #include <chrono>
-#include <ranges>
 #include <utility>
 
 #include "engine/values/errors.h"
@@ -10,11 +9,13 @@
 namespace corral::engine {
 
 void WorkerCore::resume_paused() {
-  std::erase_if(paused_, [this](Session* session) {
-    if (session->generation->stream->full()) return false;
-    enqueue(*session);
-    return true;
-  });
+  for (std::size_t i = 0; i < roster_.paused().size();) {
+    Session& session = *roster_.paused()[i];
+    if (session.generation->stream->full())
+      ++i;
+    else
+      roster_.wait(session);
+  }
 }
 
 bool WorkerCore::ensure_memory() {
@@ -31,7 +32,7 @@ bool WorkerCore::ensure_memory() {
     refused(std::move(made.error()));
     return false;
   }
-  starved_ = nullptr;
+  roster_.feed();
   memory_ = std::move(*made);
   memory_->set_threads(given_.n_threads, given_.n_threads_batch);
   sequences_.bind(memory_.get());
@@ -60,13 +61,13 @@ void WorkerCore::refused(Error error) {
 }
 
 void WorkerCore::out_of_memory(const Error& error) {
-  for (auto& [id, session] : sessions_) {
-    if (session->generation) finish(*session, StopReason::error, error);
+  for (Session& session : roster_.all()) {
+    if (session.generation) finish(session, StopReason::error, error);
   }
 }
 
 void WorkerCore::choose_memory() {
-  if (active_.empty() && waiting_.empty()) return;
+  if (roster_.active().empty() && roster_.waiting().empty()) return;
   KvShape wanted;
   if (no_split_) {
     // It was tried and there was no memory for it.
@@ -81,9 +82,11 @@ void WorkerCore::choose_memory() {
                                .cached = session->in_cache,
                                .remaining = session->remaining()});
     };
-    std::ranges::for_each(active_, view);
+    std::ranges::for_each(roster_.active(), view);
     // Who belongs into the lane won't be computed here.
-    std::ranges::for_each(waiting_ | std::views::filter([this](const Session* s) { return !wants_lane(*s); }), view);
+    for (const Session* session : roster_.waiting()) {
+      if (!wants_lane(*session)) view(session);
+    }
     wanted = costs_->layout(layout_views_, {.now = shape_,
                                             .made = memory_ != nullptr,
                                             .cells = n_ctx_,
@@ -127,8 +130,8 @@ bool WorkerCore::grow(std::uint32_t needed) {
 void WorkerCore::provide_cells() {
   constexpr std::uint32_t kAhead = 512;
   if (options_.most_cells <= first_n_ctx_) return;
-  const auto places = std::min<std::size_t>(waiting_.size(), options_.max_sequences);
-  const std::vector<Session*> next(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(places));
+  const auto queue = roster_.waiting().first(std::min<std::size_t>(roster_.waiting().size(), options_.max_sequences));
+  const std::vector<Session*> next(queue.begin(), queue.end());
   for (Session* session : next) {
     if (!session->generation) continue;  // there was no memory, and everything has ended
     const auto held = static_cast<std::uint32_t>(session->history.size());
@@ -154,8 +157,8 @@ void WorkerCore::change_memory(KvShape shape) {
     std::vector<std::uint8_t> bytes;
   };
   std::vector<Moved> moved;
-  for (Session* session : active_) {
-    moved.push_back({session, session->in_cache, memory_->save(session->sequence)});
+  for (Session* session : roster_.active()) {
+    moved.push_back({session, session->in_cache, sequences_.save(*session)});
     sequences_.give_up(*session, Sequences::Leave::nothing);
   }
   sequences_.park_all();
@@ -167,7 +170,7 @@ void WorkerCore::change_memory(KvShape shape) {
   for (Moved& one : moved) {
     if (!there || !sequences_.put_back(*one.session, one.tokens, one.bytes)) {
       sequences_.park_saved(*one.session, one.tokens, std::move(one.bytes));
-      if (one.session->generation) back_to_queue(*one.session);
+      if (one.session->generation) roster_.wait(*one.session);
     }
     give_back(chores_, std::move(one.bytes));
   }
@@ -184,18 +187,19 @@ std::uint32_t WorkerCore::foreseen(const Session& session) { return std::min(ses
 // Of those that have a place, in the lane too.
 CellClaims WorkerCore::claims() const {
   CellClaims claims;
-  for (const Session* session : active_) {
+  for (const Session* session : roster_.active()) {
     claims.sequences.push_back(session->sequence);
     claims.promised += session->pending() + foreseen(*session);
   }
-  if (aside_ != nullptr) claims.promised += static_cast<std::uint32_t>(aside_->history.size()) + foreseen(*aside_);
+  if (const Session* const aside = roster_.aside())
+    claims.promised += static_cast<std::uint32_t>(aside->history.size()) + foreseen(*aside);
   return claims;
 }
 
 void WorkerCore::admit() {
   look_again_.reset();
   for (;;) {
-    if (waiting_.empty()) return;
+    if (roster_.waiting().empty()) return;
     if (!ensure_memory()) {
       if (refusal_) look_again_ = refusal_->until;
       return;
@@ -218,7 +222,7 @@ Sequences::Attach WorkerCore::attach(Session& session) {
   };
   if (since && in_time && session.reads.ended == ended) return wait();
   const CellClaims running = claims();
-  const bool alone = active_.empty() && aside_ == nullptr;
+  const bool alone = roster_.active().empty() && roster_.aside() == nullptr;
   const Sequences::Attach attached = sequences_.attach(
       session, {.claims = alone ? nullptr : &running, .behind = foreseen(session), .may_read = in_time});
   if (attached != Sequences::Attach::reading) return attached;
@@ -230,17 +234,18 @@ Sequences::Attach WorkerCore::attach(Session& session) {
 // False: there are no cells for who stands first.
 bool WorkerCore::admit_who_fits() {
   // With parts for each, not more than there are parts. Who is in the lane has a place, but no part until it is back.
-  const std::uint32_t places = std::min(options_.max_sequences - (aside_ != nullptr ? 1 : 0), memory_->sequence_ids());
-  for (auto it = waiting_.begin(); it != waiting_.end() && active_.size() < places;) {
-    Session& session = **it;
+  const std::uint32_t places =
+      std::min(options_.max_sequences - (roster_.aside() != nullptr ? 1 : 0), memory_->sequence_ids());
+  for (std::size_t i = 0; i < roster_.waiting().size() && roster_.active().size() < places;) {
+    Session& session = *roster_.waiting()[i];
     Generation& generation = *session.generation;
     const bool fresh = session.sequence < 0;
     // Without cells it stays without: it would only lose them again before its turn.
     if (lane_busy_ && generation.awaits_lane && wants_lane(session)) {
-      ++it;
+      ++i;
       continue;
     }
-    if (&session == starved_) return false;
+    if (roster_.starves(session)) return false;
     in_hand_ = &session;
     const Sequences::Attach attached = attach(session);
     in_hand_ = nullptr;
@@ -248,12 +253,12 @@ bool WorkerCore::admit_who_fits() {
     if (attached == Sequences::Attach::no_cells) {
       generation.awaits_lane = lane_busy_ && wants_lane(session);  // that comes first then
       if (!generation.awaits_lane) {
-        starved_ = &session;
+        roster_.starve(session);
         return false;
       }
     }
     if (attached != Sequences::Attach::done) {
-      ++it;
+      ++i;
       continue;
     }
     if (!generation.first_pass && fresh && !std::exchange(generation.counted, true)) {
@@ -262,12 +267,10 @@ bool WorkerCore::admit_who_fits() {
     }
     generation.awaits_lane = lane_busy_ && wants_lane(session);
     if (generation.awaits_lane) {  // its turn comes
-      ++it;
+      ++i;
       continue;
     }
-    it = waiting_.erase(it);
-    session.phase = Phase::active;
-    active_.push_back(&session);
+    roster_.activate(session);
     // After a stop string or an even turn everything is in the cache: the last token is computed again for its logits.
     if (session.pending() == 0 && generation.max_new_tokens > 0) sequences_.trim(session, session.in_cache - 1);
     if (!generation.first_pass) generation.usage.cached_tokens = session.in_cache;
@@ -293,28 +296,22 @@ void WorkerCore::make_room() {
     return;
   }
   if (grow(n_ctx_ + 1)) return;
-  Session& newest =
-      **std::ranges::max_element(active_, {}, [](const Session* session) { return session->generation->order; });
-  if (shape_.unified() && active_.size() > 1) {
+  Session& newest = **std::ranges::max_element(roster_.active(), {},
+                                               [](const Session* session) { return session->generation->order; });
+  if (shape_.unified() && roster_.active().size() > 1) {
     preempt(newest);
     return;
   }
   Session* longest =
-      *std::ranges::max_element(active_, {}, [](const Session* session) { return session->history.size(); });
+      *std::ranges::max_element(roster_.active(), {}, [](const Session* session) { return session->history.size(); });
   finish(*longest, StopReason::context_full,
          context_full(
              {.needed = longest->history.size(), .n_past = longest->in_cache, .n_ctx = memory_->cells_per_sequence()}));
 }
 
-void WorkerCore::back_to_queue(Session& session) {
-  starved_ = nullptr;
-  std::erase(active_, &session);
-  enqueue(session);
-}
-
 void WorkerCore::preempt(Session& session) {
   sequences_.give_up(session, Sequences::Leave::copy);
-  back_to_queue(session);
+  roster_.wait(session);
   ++counters_.preemptions;
 }
 

@@ -90,7 +90,7 @@ void WorkerCore::on_token(Session& session, Token token, const float* logits) {
     finish(session, StopReason::context_full,
            context_full({.needed = std::uint64_t{held} + 1, .n_past = held, .n_ctx = session.shared->n_ctx}));
   } else if (generation.stream->full()) {
-    pause(session);
+    roster_.pause(session);  // the others get its place, and its cells if they need them
   }
 }
 
@@ -104,14 +104,14 @@ void WorkerCore::count_end(StopReason reason) {
 void WorkerCore::finish(Session& session, StopReason reason, std::optional<Error> error, std::string stop_string) {
   Session* const hand = std::exchange(in_hand_, &session);
   writer_.flush(session);
-  leave_queue(session);
-  session.last_used = pass_;
+  if (session.phase() == Phase::aside) give_up_lane(session);
+  roster_.rest(session);
+  roster_.use(session);
   session.suspect_until = 0;
   sequences_.settle(session);
   // Behind this nothing can fail: end_failed would take it for what the stream wasn't told.
   session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
   session.appended.clear();
-  starved_ = nullptr;  // its cells can be had now
   count_end(reason);
   end(session, {.reason = reason, .stop_string = std::move(stop_string), .error = std::move(error)});
   in_hand_ = hand == &session ? nullptr : hand;
@@ -129,33 +129,6 @@ void WorkerCore::end(Session& session, Finish finish) noexcept {
   --session.shared->generations;
   ticket.release();
   stream->finish(std::move(finish));
-}
-
-void WorkerCore::leave_queue(Session& session) {
-  switch (std::exchange(session.phase, Phase::idle)) {
-    case Phase::idle:
-      break;
-    case Phase::waiting:
-      std::erase(waiting_, &session);
-      break;
-    case Phase::active:
-      std::erase(active_, &session);
-      break;
-    case Phase::paused:
-      std::erase(paused_, &session);
-      break;
-    case Phase::aside:
-      give_up_lane();
-      break;
-  }
-}
-
-// Its reader is slow: the others get its place, and its cells if they need them.
-void WorkerCore::pause(Session& session) {
-  leave_queue(session);
-  session.phase = Phase::paused;
-  paused_.push_back(&session);
-  starved_ = nullptr;
 }
 
 }  // namespace corral::engine

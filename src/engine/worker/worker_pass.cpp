@@ -19,19 +19,17 @@ void WorkerCore::compute_pass() {
     plan_pass();
     if (find_cells()) break;
     make_room();
-    if (active_.empty()) return;
+    if (roster_.active().empty()) return;
   }
   add_drafts();
   add_fillers();
-  ++pass_;
+  roster_.next_pass();
   decode(items_);
 }
 
 // Each of the pass's sessions has sampled the token that it computes.
 bool WorkerCore::streams_only(std::span<const PassItem> items) {
-  return std::ranges::all_of(items, [](const PassItem& item) {
-    return item.tokens == 1 && item.session->pending() == 1 && item.session->generation->usage.completion_tokens > 0;
-  });
+  return std::ranges::all_of(items, [](const PassItem& item) { return item.tokens == 1 && item.session->decoding(); });
 }
 
 void WorkerCore::plan_pass() {
@@ -43,12 +41,12 @@ void WorkerCore::plan_pass() {
     return;
   }
   views_.clear();
-  for (const Session* session : active_) views_.push_back(view_of(*session));
+  for (const Session* session : roster_.active()) views_.push_back(view_of(*session));
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
   limits_ = {.tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompt_limit(views_)};
   measuring_ = decoding > 0 && limits_.prefill == 0;
   for (const BatchItem& item : plan_batch(views_, limits_))
-    items_.push_back({.session = active_[item.index], .tokens = item.tokens});
+    items_.push_back({.session = roster_.active()[item.index], .tokens = item.tokens});
   if (decoding == views_.size()) take_turns();
   // A split layout wants its sequences in order: each gap or step back would cost a pass of its own.
   std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->sequence; });
@@ -57,7 +55,7 @@ void WorkerCore::plan_pass() {
 RunnableView WorkerCore::view_of(const Session& session) {
   const Generation& generation = *session.generation;
   const std::uint32_t generated = generation.usage.completion_tokens;
-  const bool decoding = session.pending() == 1 && generated > 0;
+  const bool decoding = session.decoding();
   return {.pending = session.to_compute(),
           .decoding = decoding,
           .settled = decoding && generated >= kSettledAfter,
@@ -74,7 +72,7 @@ std::uint32_t WorkerCore::prompt_limit(std::span<const RunnableView> sessions) c
 // Prompt tokens that go beside `decoding` running streams. Those that wait for a place count: the sooner the prompts
 // are through, the sooner places are free.
 std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding, bool all_threads) const {
-  const auto all = static_cast<std::uint32_t>(active_.size() + waiting_.size());
+  const auto all = static_cast<std::uint32_t>(roster_.active().size() + roster_.waiting().size());
   return costs_->prompt_allowance({.decoding = decoding,
                                    .prompts = all - std::min(all, decoding),
                                    .limit = batch_.capacity(),
@@ -99,7 +97,7 @@ void WorkerCore::take_turns() {
 void WorkerCore::find_fillers(std::uint32_t rows) {
   fillers_.clear();
   // In parts, those of a pass have no gap between them.
-  if (items_.size() < active_.size() || costs_->most_fillers() == 0) return;
+  if (items_.size() < roster_.active().size() || costs_->most_fillers() == 0) return;
   std::uint32_t longest = 0;
   for (const PassItem& item : items_) longest = std::max(longest, item.session->in_cache);
   const std::uint32_t room = batch_.capacity() - std::min(batch_.capacity(), rows);
@@ -123,7 +121,7 @@ void WorkerCore::add_fillers() {
 void WorkerCore::add_drafts() {
   drafts_.clear();
   if (measuring_ || !drafter_ || options_.draft_tokens == 0 || !memory_->divisible() ||
-      active_.size() > options_.draft_active)
+      roster_.active().size() > options_.draft_active)
     return;
   if (items_.empty() || next_suspect() != nullptr || !streams_only(items_)) return;
   const auto rows = static_cast<std::uint32_t>(items_.size());
@@ -279,7 +277,7 @@ void WorkerCore::find_blame(std::span<const PassItem> items) {
 // The oldest generation that has to compute alone; nullptr: none.
 Session* WorkerCore::next_suspect() const {
   Session* oldest = nullptr;
-  for (Session* session : active_) {
+  for (Session* session : roster_.active()) {
     if (session->in_cache >= session->suspect_until) continue;
     if (oldest == nullptr || session->generation->order < oldest->generation->order) oldest = session;
   }
@@ -293,7 +291,7 @@ void WorkerCore::take_results(std::span<const PassItem> items) {
     in_hand_ = &session;
     sequences_.computed(session, session.in_cache + item.tokens);
     if (session.in_cache >= session.suspect_until) session.suspect_until = 0;
-    session.last_used = pass_;
+    roster_.use(session);
     writer_.tell_prompt(session, session.in_cache);
     if (item.row >= 0) take_result(item);
   }
@@ -324,7 +322,7 @@ void WorkerCore::take_result(const PassItem& item) {
     }
     on_token(session, *token, logits);
     // Ended, or waiting for its reader: nothing more is taken, right or not.
-    if (!right || session.phase != Phase::active) break;
+    if (!right || session.phase() != Phase::active) break;
     sequences_.computed(session, session.in_cache + 1);
   }
   if (item.drafted + item.padding == 0) return;

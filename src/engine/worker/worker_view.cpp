@@ -9,7 +9,7 @@ namespace corral::engine {
 namespace {
 
 SessionState state_of(const Session& session) {
-  switch (session.phase) {
+  switch (session.phase()) {
     case Phase::waiting:
       return SessionState::waiting;
     case Phase::paused:
@@ -39,23 +39,20 @@ void WorkerCore::apply(DescribeSessions&& command) {
 std::vector<SessionView> WorkerCore::sessions(std::uint32_t worker) const {
   const MonoTime now = clock_();
   std::vector<SessionView> views;
-  for (const auto& [id, session] : sessions_) {
+  for (const Session& session : roster_.all()) {
     SessionView& view = views.emplace_back();
-    view.id = session->shared->id;
+    view.id = session.shared->id;
     view.worker = worker;
-    view.state = state_of(*session);
-    view.n_ctx = session->shared->n_ctx;
-    view.tokens = static_cast<std::uint32_t>(session->history.size() + session->appended.size());
-    view.cached_tokens = session->in_cache;
-    if (session->generation) {
-      view.generated = session->generation->usage.completion_tokens;
+    view.state = state_of(session);
+    view.n_ctx = session.shared->n_ctx;
+    view.tokens = static_cast<std::uint32_t>(session.history.size() + session.appended.size());
+    view.cached_tokens = session.in_cache;
+    if (session.generation) {
+      view.generated = session.generation->usage.completion_tokens;
     } else {
-      view.unused = std::chrono::duration_cast<Millis>(now - session->touched);
+      view.unused = std::chrono::duration_cast<Millis>(now - session.touched);
     }
-    if (session->phase == Phase::waiting) {
-      const auto place = std::ranges::find(waiting_, session.get()) - waiting_.begin();
-      view.queue_place = static_cast<std::uint32_t>(place) + 1;
-    }
+    if (session.phase() == Phase::waiting) view.queue_place = roster_.place_in_queue(session);
   }
   return views;
 }
@@ -65,7 +62,7 @@ PassView WorkerCore::pass() const {
                 .limits = limits_,
                 .fillers = static_cast<std::uint32_t>(fillers_.size()),
                 .alone = next_suspect() != nullptr};
-  for (const Session* session : active_) {
+  for (const Session* session : roster_.active()) {
     PassView::Row& row = view.sessions.emplace_back();
     row.session = session->shared->id;
     row.state = view_of(*session);
