@@ -25,6 +25,13 @@ bool sync_folder(const fs::path& folder) {
   return handle && ::fsync(handle.get()) == 0;
 }
 
+// The folders above may be as new as the file, made now or by somebody who didn't wait for the disk. Those that can't
+// be opened aren't ours, so they are older than that.
+void sync_folders_above(fs::path folder) {
+  for (folder = fs::absolute(folder).lexically_normal(); folder.has_relative_path(); sync_folder(folder))
+    folder = folder.parent_path();
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> read_state_file(const fs::path& path) {
@@ -58,7 +65,10 @@ Result<> write_state_file(const fs::path& path, std::string_view text, Survives 
     if (what == Survives::power_loss && ::fsync(file.get()) != 0) return refused("can't write", path, errno);
   }
   if (::rename(fresh.c_str(), path.c_str()) != 0) return refused("can't write", path, errno);
-  if (what == Survives::power_loss && !sync_folder(path.parent_path())) return refused("can't write", path, errno);
+  if (what == Survives::crash) return {};
+  const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!sync_folder(folder)) return refused("can't write", path, errno);
+  sync_folders_above(folder);
   return {};
 }
 

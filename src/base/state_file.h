@@ -14,7 +14,8 @@ namespace corral {
 // Nothing when there is no such file. Errors: the system's own.
 Result<std::optional<std::string>> read_state_file(const std::filesystem::path& path);
 
-// What a written file has to survive. A power loss costs waiting for the disk: milliseconds, on a busy one more.
+// What a written file has to survive. A power loss costs waiting for the disk, for the file and all folders above it:
+// milliseconds, on a busy one more.
 enum class Survives { crash, power_loss };
 
 // Replaces the file, making its folder if need be: whoever reads sees the old text or the new one, also after a crash
