@@ -90,6 +90,7 @@ TEST_F(ConfigTest, RefusalsNameTheKeyAndTheStatusFits) {
       {"[]", 400, "invalid_type", ""},
       {"{}", 400, "invalid_type", ""},
       {R"({"prot":1})", 400, "unknown_setting", "prot"},
+      {R"({"llamacpp":{"ctx_size":0e4740}})", 400, "invalid_number", "llamacpp.ctx_size"},
       {R"({"llamacpp":{}})", 400, "unknown_setting", "llamacpp"},
       {R"({"max_loaded_models":0})", 400, "invalid_setting", "max_loaded_models"},
       {R"({"parallel":{"a":1}})", 400, "invalid_setting", "parallel"},

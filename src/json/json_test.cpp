@@ -106,6 +106,31 @@ TEST(Parse, NamesTheByteOfTheFault) {
   }
 }
 
+// The library makes NaN or an infinity of them.
+TEST(Parse, RefusesNumbersThatAreNone) {
+  struct {
+    std::string text;
+    std::string where;
+  } const kCases[] = {
+      {"0e4740", ""},
+      {"-1e400", ""},
+      {R"({"a":0e4740})", "a"},
+      {R"({"a":{"b":[1,{"c":1e99999}]}})", "a.b[1].c"},
+      {R"([[0],[1,0.0e5000]])", "[1][1]"},
+  };
+  for (const auto& [text, where] : kCases) {
+    const auto parsed = parse(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, errc::bad_number) << text;
+    EXPECT_EQ(parsed.error().param, where) << text;
+    EXPECT_THAT(parsed.error().message, HasSubstr(where)) << text;
+  }
+  for (const std::string text : {"0e300", "1.7e308", "-1e-300", "[1e308,{\"a\":0.0}]"})
+    EXPECT_TRUE(parse(text)) << text;
+  const auto long_name = parse("{\"" + std::string(100'000, 'a') + "\":1e400}");
+  EXPECT_LT(long_name.error().message.size(), 400u);
+}
+
 TEST(Parse, RefusesTextsNestedTooDeep) {
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   EXPECT_FALSE(parse(deep));

@@ -1,5 +1,8 @@
 #include "json/value.h"
 
+#include <cmath>
+#include <optional>
+
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parser.hpp>
 #include <fmt/format.h>
@@ -9,6 +12,8 @@
 
 namespace corral::json {
 namespace {
+
+constexpr std::size_t kShownPath = 128;
 
 boost::json::parse_options options() {
   boost::json::parse_options chosen;
@@ -88,6 +93,31 @@ void write(Writer& out, const Value& value) {
   }
 }
 
+// Where a number stands that became none, or infinite ("0e4740", "1e400"): ".a.b[2]", empty for the value itself.
+std::optional<std::string> bad_number(const Value& value) {
+  if (const auto* number = value.if_double())
+    return std::isfinite(*number) ? std::nullopt : std::optional<std::string>("");
+  if (const auto* list = value.if_array()) {
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      if (auto below = bad_number((*list)[i])) return fmt::format("[{}]{}", i, *below);
+    }
+  }
+  if (const auto* object = value.if_object()) {
+    for (const auto& [name, member] : *object) {
+      if (auto below = bad_number(member)) return fmt::format(".{}{}", std::string_view(name), *below);
+    }
+  }
+  return std::nullopt;
+}
+
+Error bad_number_at(std::string_view where) {
+  where = where.substr(where.starts_with('.') ? 1 : 0, kShownPath);
+  return {make_error_code(errc::bad_number),
+          fmt::format("the number {}can't be read: it is beyond 1.79e308, or has an exponent that is; write it shorter",
+                      where.empty() ? std::string() : fmt::format("at '{}' ", where)),
+          std::string(where)};
+}
+
 Error malformed(std::size_t offset, std::string_view reason) {
   return {make_error_code(errc::malformed), fmt::format("not valid JSON: {} at byte {}", reason, offset)};
 }
@@ -111,7 +141,9 @@ Result<Value> parse(std::string_view text) {
   boost::json::error_code error;
   parser.write(text.data(), text.size(), error);
   if (error) return std::unexpected(explain_malformed(text, error.message()));
-  return parser.release();
+  auto value = parser.release();
+  if (const auto where = bad_number(value)) return std::unexpected(bad_number_at(*where));
+  return value;
 }
 
 std::string serialize(const Value& value) {

@@ -22,7 +22,8 @@ using String = boost::json::string;
 // Deeper texts are refused, here and by Peek: nothing meant seriously nests that far, and readers recurse.
 inline constexpr std::size_t kMaxDepth = 256;
 
-// Of two fields of one name the last one counts. Errors: malformed, naming the byte offset.
+// Of two fields of one name the last one counts. Errors: malformed, naming the byte offset; bad_number, naming the
+// field.
 Result<Value> parse(std::string_view text);
 // As json::Writer writes; a fraction stays one ("2.0"). parse() may bring one back with its last bit changed.
 std::string serialize(const Value& value);
