@@ -81,6 +81,21 @@ TEST(ErrorTeller, ReadsWhatABackendSaid) {
   EXPECT_THAT(asked("/v1/chat/completions", said).body.text(), HasSubstr("context_length_exceeded"));
 }
 
+TEST(ErrorTeller, TellsWhatTheServerRefusedByItself) {
+  Fixed inside([] { return http::Response(); });
+  ErrorTeller teller(inside);
+  const auto told = [&](std::string_view path) {
+    const std::string said =
+        R"({"error":{"message":"no Host","type":"invalid_request_error","code":"bad_request","param":null}})";
+    const auto answer = teller.refused(path, http::Response::json(400, said));
+    EXPECT_EQ(answer.head.status, 400u);
+    return answer.body.text();
+  };
+  EXPECT_EQ(told("/api/chat"), R"({"error":"no Host"})");
+  EXPECT_EQ(told("/v1/messages"), R"({"type":"error","error":{"type":"invalid_request_error","message":"no Host"}})");
+  EXPECT_THAT(told("/"), HasSubstr(R"("code":"bad_request")"));
+}
+
 TEST(ErrorTeller, LeavesGoodAnswersAlone) {
   const auto fine = [] { return http::Response::json(200, R"({"error":"none"})"); };
   EXPECT_EQ(asked("/api/chat", fine).body.text(), R"({"error":"none"})");

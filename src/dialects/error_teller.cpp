@@ -28,6 +28,10 @@ http::Response retold(http::Response answer, Style style) {
   return answer;
 }
 
+http::Response ErrorTeller::refused(std::string_view path, http::Response answer) {
+  return retold(std::move(answer), style_of_path(path));
+}
+
 async::Task<http::Response> ErrorTeller::handle(http::Request request) {
   const auto style = style_of_path(request.head.path());
   auto answering = inside_.handle(std::move(request));

@@ -4,6 +4,8 @@
 // Safe on every thread.
 #pragma once
 
+#include <string_view>
+
 #include "base/error.h"
 #include "http/handler.h"
 #include "protocol/http_error.h"
@@ -25,6 +27,7 @@ class ErrorTeller final : public http::Handler {
  public:
   explicit ErrorTeller(http::Handler& inside) : inside_(inside) {}
   async::Task<http::Response> handle(http::Request request) override;
+  http::Response refused(std::string_view path, http::Response answer) override;
 
  private:
   http::Handler& inside_;

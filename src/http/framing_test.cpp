@@ -1,10 +1,12 @@
 // Where messages begin and end, who is asked twice and who is let go, over real sockets.
 #include <set>
+#include <stdexcept>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/read_until.hpp>
+#include <fmt/format.h>
 
 #include "http/beast/wire.h"
 #include "http/http_fixture.h"
@@ -51,6 +53,37 @@ TEST_F(FramingTest, HostIsThereOnce) {
       const auto answer = co_await raw("GET / HTTP/1.1\r\n" + fields + "\r\n");
       EXPECT_TRUE(answer.starts_with("HTTP/1.1 400")) << fields << answer;
       EXPECT_NE(answer.find("Connection: close"), std::string::npos);
+    }
+  });
+}
+
+// So that a filter can say it as the clients of that path expect.
+TEST_F(FramingTest, WhoIsRefusedBeforeTheHandlerIsToldByThePath) {
+  handler.function = [](Request) -> Task<Response> {
+    throw std::runtime_error("out of order");
+    co_return Response();
+  };
+  handler.telling = [](std::string_view path, Response answer) {
+    answer.body = Body(fmt::format("of {}", path));
+    return answer;
+  };
+  serve();
+  run([&]() -> Task<void> {
+    const std::string many(100'000, 'x');
+    const std::string rows[][3] = {
+        {"POST /a?b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", "501", "of /a"},
+        {"GET /a/ HTTP/1.1\r\nHost : x\r\n\r\n", "400", "of /a"},
+        {"GET /a HTTP/1.1\r\n\r\n", "400", "of /a"},
+        {"GET http://x/a HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", "400", "of /a"},
+        {"GET /a HTTP/1.1\r\nHost: x\r\nMany: " + many + "\r\n\r\n", "431", "of /a"},
+        {"GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "500", "of /a"},
+        {"GET /" + many + " HTTP/1.1\r\nHost: x\r\n\r\n", "431", "of /"},
+        {"nonsense\r\n\r\n", "400", "of /"},
+    };
+    for (const auto& [bytes, status, told] : rows) {
+      const auto answer = co_await raw(bytes);
+      EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + status)) << bytes.substr(0, 80) << answer;
+      EXPECT_TRUE(answer.ends_with("\r\n\r\n" + told)) << bytes.substr(0, 80) << answer;
     }
   });
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "async/task.h"
 #include "base/error.h"
@@ -47,6 +48,9 @@ class Handler {
  public:
   virtual ~Handler() = default;
   virtual async::Task<Response> handle(Request request) = 0;
+  // `answer` says no to a request that handle() never saw (its head came too slowly, is too large or against the rules)
+  // or threw at; a filter may say it in another way. `path` as RequestHead::path(), "/" where it isn't known.
+  virtual Response refused(std::string_view /*path*/, Response answer) { return answer; }
 };
 
 }  // namespace corral::http

@@ -22,6 +22,9 @@ constexpr std::uint64_t kBudgetStep = 64 * 1024;
 constexpr PaceRule kLingerPace{std::chrono::seconds(5), 0};
 constexpr std::uint64_t kLingerBytes = 64ull << 20;
 
+// What is kept of a path while its request is answered; no API has longer ones.
+constexpr std::size_t kLongestPath = 256;
+
 bool plain_token(std::string_view text) {
   const auto visible = [](char c) { return c > ' ' && c < 127; };
   return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, visible);
@@ -165,6 +168,7 @@ async::Task<bool> Connection::serve_one() {
   expects_continue_ = same_name(request.head.headers.get("Expect"), "100-continue");
   if (!reader_->done()) request.body = Body(std::make_unique<RequestBody>(shared_from_this()));
   const bool head_only = request.head.method == "HEAD";
+  path_.assign(request.head.path().substr(0, kLongestPath));
   chunks_known_ = reader_->version() >= 11;
   const bool keep_alive = reader_->keep_alive();
   // It left behind its request. What can be answered at once still is.
@@ -191,9 +195,10 @@ async::Task<Response> Connection::call_handler(Request request) {
   } catch (const std::exception& error) {
     log::error("http", "request {}: {}", request_id_.value(), error.what());
   }
-  co_return Response::json(
+  auto answer = Response::json(
       500,
       R"({"error":{"message":"internal error; the server's log has the details","type":"server_error","code":"internal_error","param":null}})");
+  co_return handler_.refused(path_, std::move(answer));
 }
 
 async::Task<bool> Connection::drain_body() {
@@ -297,7 +302,7 @@ async::Task<void> Connection::refuse(const Error& error) {
   const auto body =
       fmt::format(R"({{"error":{{"message":"{}","type":"invalid_request_error","code":"{}","param":null}}}})",
                   error.message, error.code.message());
-  auto response = Response::json(status_of(error), body);
+  auto response = handler_.refused(reader_->head().path(), Response::json(status_of(error), body));
   const bool written = co_await write_response(std::move(response), false, false);
   if (written && error.code != errc::timed_out) co_await linger();
 }

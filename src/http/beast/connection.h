@@ -59,6 +59,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<MessageReader<true>> reader_;
   std::shared_ptr<asio::cancellation_signal> cancel_ = std::make_shared<asio::cancellation_signal>();
   RequestId request_id_;
+  std::string path_;              // of the request that is being answered
   std::string client_id_;         // what the client calls the request, if that isn't its id
   std::uint64_t body_bytes_ = 0;  // of the body, read by now
   std::uint64_t budgeted_ = 0;    // of those, taken from bodies_

@@ -92,7 +92,8 @@ async::Task<Result<>> MessageReader<isRequest>::read_head() {
     auto& head = parser_.head;
     auto right = check_framing(head.headers, parser_.version, parser_.chunked());
     if (right) right = check_host(head.headers, parser_.version);
-    if (right) right = take_target(head);
+    const auto taken = take_target(head);  // also where it is refused: errors are told by the path
+    if (right) right = taken;
     if (!right) co_return fail_with(right.error());
   }
   co_return Result<>();

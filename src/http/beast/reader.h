@@ -86,6 +86,7 @@ class MessageReader {
   // As read_piece(), from what is buffered already; empty when nothing is.
   std::string_view ready_piece();
 
+  // Of one that couldn't be read: what came before the fault.
   typename Parser<isRequest>::Head& head() { return parser_.head; }
   bool started() const { return parser_.got_some() || !wire_.unread().empty(); }
   bool done() const { return parser_.is_done(); }
