@@ -97,32 +97,7 @@ bool ParkedStore::covers(std::span<const Token> tokens) const {
   return found;
 }
 
-std::optional<ParkedStore::Hit> ParkedStore::best(std::span<const Token> wanted, std::uint32_t least) {
-  for (;;) {
-    RadixIndex::Match match;
-    std::filesystem::path file;
-    {
-      const std::scoped_lock lock(mutex_);
-      const auto chosen = choose(wanted, std::max(least, 1u));
-      if (!chosen) {
-        ++counts_.misses;
-        return std::nullopt;
-      }
-      match = *chosen;
-      Entry& entry = entries_.at(match.owner);
-      entry.used = now();
-      if (entry.parked != nullptr) {
-        ++counts_.hits;
-        return Hit{match.owner, match.length, entry.parked};
-      }
-      file = entry.file;
-    }
-    if (auto hit = take_over(match, read(file), wanted)) return hit;
-  }
-}
-
 ParkedStore::Found ParkedStore::find(std::span<const Token> wanted, std::uint32_t least, Files files) {
-  if (!options_.disk) return {.hit = best(wanted, least)};
   return guarded([&]() -> Found {
     while (const auto match = choose(wanted, std::max(least, 1u), files != Files::ignored)) {
       Entry& entry = entries_.at(match->owner);
@@ -157,6 +132,7 @@ Result<Parked> ParkedStore::read(const std::filesystem::path& file) const {
 }
 
 bool ParkedStore::begin_reading(Id id) {
+  if (!options_.disk) return false;
   Entry& entry = entries_.at(id);
   entry.reading = options_.disk->run([alive = alive_, id, file = entry.file] {
     const std::scoped_lock using_it(alive->mutex);
@@ -197,26 +173,6 @@ void ParkedStore::take_in(Id id, Result<Parked> read) {
     if (!same || memory_bytes(*read) > options_.memory_bytes) return file_gone(id);
     ++counts_.loads;
     remember(found->second, std::make_shared<const Parked>(std::move(*read)), freed);
-  });
-}
-
-// The entry that was chosen has been read, or couldn't be: then it is forgotten.
-std::optional<ParkedStore::Hit> ParkedStore::take_over(const RadixIndex::Match& match, Result<Parked> read,
-                                                       std::span<const Token> wanted) {
-  Freed freed;
-  return guarded([&]() -> std::optional<Hit> {
-    // Another process may have put other tokens with the same hash there.
-    if (!read || common_prefix(read->tokens, wanted) < match.length) {
-      file_gone(match.owner);
-      return std::nullopt;
-    }
-    auto parked = std::make_shared<const Parked>(std::move(*read));
-    const auto found = entries_.find(match.owner);
-    if (found != entries_.end() && found->second.parked == nullptr && memory_bytes(*parked) <= options_.memory_bytes)
-      remember(found->second, parked, freed);
-    ++counts_.hits;
-    ++counts_.loads;
-    return Hit{match.owner, match.length, std::move(parked)};
   });
 }
 

@@ -5,8 +5,8 @@
 // an old conversation, takes the entry that begins most like its own history.
 //
 // Safe on every thread. One mutex guards everything; bytes are copied, read from files and written to files outside of
-// it. A hit shares its bytes, so they stay whole for as long as it is held, whatever becomes of the entry. With
-// `chores` nobody who looks for an entry waits for a disk, or for memory to be given back.
+// it. A hit shares its bytes, so they stay whole for as long as it is held, whatever becomes of the entry. Nobody who
+// looks for an entry waits for a disk, or, with `chores`, for memory to be given back.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct ParkedStoreOptions {
   std::string fingerprint = {};       // files with another one are not for this store
   std::uint64_t folder_bytes = 0;     // of all files there, whatever their fingerprint; least recently used go first
 
-  std::shared_ptr<Chores> disk = nullptr;    // reads files; nullptr: whoever calls does. A disk may hang
+  std::shared_ptr<Chores> disk = nullptr;    // reads files; nullptr: nobody does. A disk may hang
   std::shared_ptr<Chores> chores = nullptr;  // gives memory back; nullptr: whoever calls does
 };
 
@@ -73,10 +73,6 @@ class ParkedStore {
   // There is an entry for these tokens; also a longer one, unless whole_only.
   bool covers(std::span<const Token> tokens) const;
 
-  // The entry with the longest beginning in common with `wanted`, at least `least` tokens (and at least 1). May read a
-  // file; a damaged one is removed and the next best entry taken.
-  std::optional<Hit> best(std::span<const Token> wanted, std::uint32_t least);
-
   struct Found {
     std::optional<Hit> hit;
     bool coming = false;  // a chore reads its file: ask again when that is done (when_read)
@@ -88,7 +84,8 @@ class ParkedStore {
     awaited,  // those that are being read count
     read,     // those that memory has room for count, and the one that is wanted is read
   };
-  // As best(), but where there are chores it reads nothing here.
+  // The entry with the longest beginning in common with `wanted`, at least `least` tokens (and at least 1). One whose
+  // file turns out damaged is forgotten, and the file removed.
   Found find(std::span<const Token> wanted, std::uint32_t least, Files files = Files::read);
 
   // Keeps the entry for whoever knows its id: nobody else finds it, and no file is made of it. It takes the place of
@@ -153,7 +150,6 @@ class ParkedStore {
 
   Result<Parked> read(const std::filesystem::path& file) const;
   void read_aside(Id id, const std::filesystem::path& file);
-  std::optional<Hit> take_over(const RadixIndex::Match& match, Result<Parked> read, std::span<const Token> wanted);
   void take_in(Id id, Result<Parked> read);
   void end_reading(Id id) noexcept;
   Result<std::vector<Candidate>> candidates(Saved& saved);

@@ -27,13 +27,13 @@ TEST(ParkedStore, FindsTheLongestBeginning) {
   ParkedStore store({.memory_bytes = kPlenty});
   EXPECT_TRUE(store.put(parked({1, 2, 3})));
   EXPECT_TRUE(store.put(parked({1, 2, 4, 5})));
-  const auto hit = store.best(Tokens{1, 2, 4, 9}, 1);
+  const auto hit = store.find(Tokens{1, 2, 4, 9}, 1).hit;
   ASSERT_TRUE(hit);
   EXPECT_EQ(hit->length, 3u);
   EXPECT_EQ(hit->parked->tokens, (Tokens{1, 2, 4, 5}));
   EXPECT_EQ(hit->parked->bytes, bytes_of(hit->parked->tokens, 100));
-  EXPECT_FALSE(store.best(Tokens{1, 2, 4, 9}, 4));
-  EXPECT_FALSE(store.best(Tokens{7}, 0));
+  EXPECT_FALSE(store.find(Tokens{1, 2, 4, 9}, 4).hit);
+  EXPECT_FALSE(store.find(Tokens{7}, 0).hit);
   EXPECT_EQ(store.stats().hits, 1u);
   EXPECT_EQ(store.stats().misses, 2u);
 }
@@ -48,7 +48,7 @@ TEST(ParkedStore, ALongerEntryReplacesItsBeginnings) {
   EXPECT_EQ(store.stats().memory_bytes, cost(4, 100) + cost(2, 100));
   EXPECT_TRUE(store.put(parked({1, 2, 3})));  // covered
   EXPECT_EQ(store.stats().entries, 2u);
-  EXPECT_EQ(store.best(Tokens{1, 2, 3}, 1)->parked->tokens.size(), 4u);
+  EXPECT_EQ(store.find(Tokens{1, 2, 3}, 1).hit->parked->tokens.size(), 4u);
 }
 
 TEST(ParkedStore, EntriesThatCannotBeCutMatchAsAWholeOnly) {
@@ -57,9 +57,9 @@ TEST(ParkedStore, EntriesThatCannotBeCutMatchAsAWholeOnly) {
   store.put(parked({1, 2, 3, 4}));
   store.put(parked({1, 2, 3, 4}));
   EXPECT_EQ(store.stats().entries, 2u);
-  EXPECT_EQ(store.best(Tokens{1, 2, 3}, 1)->parked->tokens, (Tokens{1, 2}));
-  EXPECT_EQ(store.best(Tokens{1, 2, 3, 4, 5}, 1)->parked->tokens, (Tokens{1, 2, 3, 4}));
-  EXPECT_FALSE(store.best(Tokens{1}, 1));
+  EXPECT_EQ(store.find(Tokens{1, 2, 3}, 1).hit->parked->tokens, (Tokens{1, 2}));
+  EXPECT_EQ(store.find(Tokens{1, 2, 3, 4, 5}, 1).hit->parked->tokens, (Tokens{1, 2, 3, 4}));
+  EXPECT_FALSE(store.find(Tokens{1}, 1).hit);
 }
 
 TEST(ParkedStore, OfEquallyLongMatchesTheShortestEntryIsTaken) {
@@ -67,7 +67,7 @@ TEST(ParkedStore, OfEquallyLongMatchesTheShortestEntryIsTaken) {
   store.put(parked({1, 2, 3, 4, 5}));
   store.put(parked({1, 2, 8}));
   store.put(parked({1, 2, 7, 7, 7}));
-  EXPECT_EQ(store.best(Tokens{1, 2, 9}, 1)->parked->tokens, (Tokens{1, 2, 8}));
+  EXPECT_EQ(store.find(Tokens{1, 2, 9}, 1).hit->parked->tokens, (Tokens{1, 2, 8}));
 }
 
 TEST(ParkedStore, TheLeastRecentlyUsedGoesFirst) {
@@ -75,11 +75,11 @@ TEST(ParkedStore, TheLeastRecentlyUsedGoesFirst) {
   store.put(parked({1, 1}));
   store.put(parked({2, 2}));
   store.put(parked({3, 3}));
-  const auto held = store.best(Tokens{1, 1}, 1);
+  const auto held = store.find(Tokens{1, 1}, 1).hit;
   store.put(parked({4, 4}));
-  EXPECT_FALSE(store.best(Tokens{2, 2}, 1));
-  EXPECT_TRUE(store.best(Tokens{1, 1}, 1));
-  EXPECT_TRUE(store.best(Tokens{3, 3}, 1));
+  EXPECT_FALSE(store.find(Tokens{2, 2}, 1).hit);
+  EXPECT_TRUE(store.find(Tokens{1, 1}, 1).hit);
+  EXPECT_TRUE(store.find(Tokens{3, 3}, 1).hit);
   EXPECT_EQ(store.stats().evictions, 1u);
   store.put(parked({5, 5}, 316));  // all the memory there is
   EXPECT_EQ(store.stats().entries, 1u);
@@ -92,16 +92,16 @@ TEST(ParkedStore, AnEntryThatNeverFitsIsRefusedAndReplacesNothing) {
   EXPECT_TRUE(store.put(parked({1, 2})));
   EXPECT_FALSE(store.put(parked({1, 2, 3})));
   EXPECT_FALSE(store.put(parked({})));
-  EXPECT_TRUE(store.best(Tokens{1, 2}, 2));
+  EXPECT_TRUE(store.find(Tokens{1, 2}, 2).hit);
 }
 
 TEST(ParkedStore, ForgetsWhatIsErased) {
   ParkedStore store({.memory_bytes = kPlenty});
   store.put(parked({1, 2}));
-  const auto hit = store.best(Tokens{1, 2}, 1);
+  const auto hit = store.find(Tokens{1, 2}, 1).hit;
   store.erase(hit->id);
   store.erase(hit->id);
-  EXPECT_FALSE(store.best(Tokens{1, 2}, 1));
+  EXPECT_FALSE(store.find(Tokens{1, 2}, 1).hit);
   EXPECT_EQ(store.stats().memory_bytes, 0u);
 }
 
@@ -109,7 +109,7 @@ TEST(ParkedStore, WhatIsOnesOwnIsFoundByItsIdAlone) {
   ParkedStore store({.memory_bytes = kPlenty});
   const auto id = store.put_own(parked({1, 2, 3}), 0);
   ASSERT_TRUE(id);
-  EXPECT_FALSE(store.best(Tokens{1, 2, 3}, 1));
+  EXPECT_FALSE(store.find(Tokens{1, 2, 3}, 1).hit);
   EXPECT_FALSE(store.covers(Tokens{1, 2}));
   EXPECT_EQ(store.own(*id, Tokens{1, 2, 3, 4})->length, 3u);
   EXPECT_EQ(store.own(*id, Tokens{1, 2, 7})->length, 2u);
@@ -142,7 +142,7 @@ TEST(ParkedStore, OwnEntriesLeaveLikeOthers) {
   store.put(parked({2, 2}));
   store.own(*id, Tokens{1, 1});
   store.put(parked({3, 3}));
-  EXPECT_FALSE(store.best(Tokens{2, 2}, 1));
+  EXPECT_FALSE(store.find(Tokens{2, 2}, 1).hit);
   EXPECT_TRUE(store.own(*id, Tokens{1, 1}));
   store.put(parked({4, 4}));
   store.put(parked({5, 5}));
@@ -176,7 +176,11 @@ class ParkedStoreFolderTest : public test::ParkFolderTest {
             .whole_only = false,
             .folder = folder_,
             .fingerprint = std::move(fingerprint),
-            .folder_bytes = folder_bytes};
+            .folder_bytes = folder_bytes,
+            .disk = disk_};
+  }
+  std::optional<ParkedStore::Hit> best(ParkedStore& store, const Tokens& wanted, std::uint32_t least) const {
+    return test::best(store, *disk_, wanted, least);
   }
   static std::size_t save(ParkedStore& store) {
     const auto saved = store.save();
@@ -192,6 +196,8 @@ class ParkedStoreFolderTest : public test::ParkFolderTest {
   static std::uint64_t file_bytes(std::size_t tokens) {
     return parked_file_bytes(kFingerprint, parked(Tokens(tokens)));
   }
+
+  const std::shared_ptr<test::HeldChores> disk_ = std::make_shared<test::HeldChores>();
 };
 
 TEST_F(ParkedStoreFolderTest, OutlivesTheStore) {
@@ -202,11 +208,11 @@ TEST_F(ParkedStoreFolderTest, OutlivesTheStore) {
   EXPECT_EQ(store.stats().on_disk_only, 2u);
   EXPECT_EQ(store.stats().memory_bytes, 0u);
   EXPECT_EQ(store.stats().disk_bytes, file_bytes(3) + file_bytes(2));
-  const auto hit = store.best(Tokens{1, 2, 9}, 1);
+  const auto hit = best(store, Tokens{1, 2, 9}, 1);
   ASSERT_TRUE(hit);
   EXPECT_EQ(hit->length, 2u);
   EXPECT_EQ(hit->parked->bytes, bytes_of(Tokens{1, 2, 3}, 100));
-  EXPECT_TRUE(store.best(Tokens{1, 2}, 1));  // from memory now
+  EXPECT_TRUE(best(store, Tokens{1, 2}, 1));  // from memory now
   EXPECT_EQ(store.stats().loads, 1u);
   EXPECT_EQ(store.stats().hits, 2u);
   EXPECT_EQ(store.stats().memory_bytes, cost(3, 100));
@@ -224,10 +230,10 @@ TEST_F(ParkedStoreFolderTest, AFolderThatOthersMayWriteIntoIsNotUsed) {
   fs::permissions(folder_, fs::perms::group_write | fs::perms::others_write, fs::perm_options::add);
   ParkedStore store(options());
   EXPECT_EQ(store.open().error().code, errc::park_failed);
-  EXPECT_FALSE(store.best(Tokens{1, 2}, 1));
+  EXPECT_FALSE(best(store, Tokens{1, 2}, 1));
   store.put(parked({4, 5}));
   EXPECT_EQ(store.save().error().code, errc::park_failed);
-  EXPECT_TRUE(store.best(Tokens{4, 5}, 1)) << "what is in memory stays there";
+  EXPECT_TRUE(best(store, Tokens{4, 5}, 1)) << "what is in memory stays there";
 }
 
 TEST_F(ParkedStoreFolderTest, AFolderThatIsAFileIsNotUsed) {
@@ -246,7 +252,7 @@ TEST_F(ParkedStoreFolderTest, WhatIsSavedNeedNotStayInMemory) {
   store.put(parked({7, 8, 9}));
   EXPECT_EQ(store.let_go_of_saved(), cost(2, 100));
   EXPECT_EQ(store.stats().memory_bytes, cost(3, 100));
-  EXPECT_TRUE(store.best(Tokens{1, 2}, 2));
+  EXPECT_TRUE(best(store, Tokens{1, 2}, 2));
   EXPECT_EQ(store.stats().loads, 1u);
 }
 
@@ -273,11 +279,11 @@ TEST_F(ParkedStoreFolderTest, AReplacedFileThatIsFoundAgainStays) {
   store.put(parked({1, 1}));
   save(store);
   store.put(parked({1, 1, 1}));
-  store.erase(store.best(Tokens{1, 1, 1}, 1)->id);
+  store.erase(best(store, Tokens{1, 1, 1}, 1)->id);
   ASSERT_TRUE(store.open());
   save(store);
   EXPECT_THAT(files(), ::testing::ElementsAre(file_of({1, 1})));
-  EXPECT_TRUE(store.best(Tokens{1, 1}, 2));
+  EXPECT_TRUE(best(store, Tokens{1, 1}, 2));
 }
 
 TEST_F(ParkedStoreFolderTest, AFileThatALongerOneCoversIsNotTakenOver) {
@@ -286,29 +292,29 @@ TEST_F(ParkedStoreFolderTest, AFileThatALongerOneCoversIsNotTakenOver) {
   ParkedStore store(options());
   ASSERT_TRUE(store.open());
   EXPECT_EQ(store.stats().entries, 1u);
-  EXPECT_EQ(store.best(Tokens{1, 1}, 1)->parked->tokens.size(), 3u);
+  EXPECT_EQ(best(store, Tokens{1, 1}, 1)->parked->tokens.size(), 3u);
   save(store);
   EXPECT_THAT(files(), ::testing::ElementsAre(file_of({1, 1, 1})));
 }
 
 TEST_F(ParkedStoreFolderTest, AnEvictedEntryStaysOnDisk) {
   ParkedStoreOptions small = options();
-  small.memory_bytes = cost(2, 100);
+  small.memory_bytes = file_bytes(2);
   ParkedStore store(small);
   store.put(parked({1, 1}));
   save(store);
   store.put(parked({2, 2}));
   EXPECT_EQ(store.stats().on_disk_only, 1u);
-  EXPECT_EQ(store.best(Tokens{1, 1}, 1)->parked->bytes, bytes_of(Tokens{1, 1}, 100));
+  EXPECT_EQ(best(store, Tokens{1, 1}, 1)->parked->bytes, bytes_of(Tokens{1, 1}, 100));
   EXPECT_EQ(store.stats().evictions, 2u);  // the other wasn't saved
-  EXPECT_FALSE(store.best(Tokens{2, 2}, 1));
+  EXPECT_FALSE(best(store, Tokens{2, 2}, 1));
 }
 
 TEST_F(ParkedStoreFolderTest, WhatIsErasedLosesItsFileWithTheNextSave) {
   save({{1, 2}});
   ParkedStore store(options());
   ASSERT_TRUE(store.open());
-  store.erase(store.best(Tokens{1, 2}, 1)->id);
+  store.erase(best(store, Tokens{1, 2}, 1)->id);
   EXPECT_EQ(store.save()->removed, 1u);
   EXPECT_TRUE(files().empty());
 }
@@ -330,7 +336,7 @@ TEST_F(ParkedStoreFolderTest, ADamagedPayloadGivesWayToTheNextBest) {
   ParkedStore store(options());
   ASSERT_TRUE(store.open());
   EXPECT_EQ(store.stats().entries, 2u);
-  const auto hit = store.best(Tokens{1, 2, 3, 4}, 1);
+  const auto hit = best(store, Tokens{1, 2, 3, 4}, 1);
   ASSERT_TRUE(hit);
   EXPECT_EQ(hit->parked->tokens, (Tokens{1, 2, 9}));
   EXPECT_EQ(hit->length, 2u);
@@ -342,7 +348,7 @@ TEST_F(ParkedStoreFolderTest, AFileThatVanishedIsAMiss) {
   ParkedStore store(options());
   ASSERT_TRUE(store.open());
   fs::remove(file_of({1, 2}));
-  EXPECT_FALSE(store.best(Tokens{1, 2}, 1));
+  EXPECT_FALSE(best(store, Tokens{1, 2}, 1));
   EXPECT_EQ(store.stats().entries, 0u);
 }
 
@@ -358,7 +364,7 @@ TEST_F(ParkedStoreFolderTest, OtherFingerprintsAreLeftAlone) {
   save({{1, 2}});
   ParkedStore other(options(kPlenty, "another model"));
   ASSERT_TRUE(other.open());
-  EXPECT_FALSE(other.best(Tokens{1, 2}, 1));
+  EXPECT_FALSE(best(other, Tokens{1, 2}, 1));
   other.put(parked({1, 2}));
   EXPECT_EQ(save(other), 1u);
   EXPECT_EQ(files().size(), 2u);
@@ -384,7 +390,7 @@ TEST_F(ParkedStoreFolderTest, TheMostRecentlyUsedEntriesAreSaved) {
   store.put(parked({1, 1}));
   store.put(parked({2, 2}));
   store.put(parked({3, 3}));
-  store.best(Tokens{1, 1}, 1);
+  best(store, Tokens{1, 1}, 1);
   EXPECT_EQ(save(store), 2u);
   EXPECT_THAT(files(), ::testing::UnorderedElementsAre(file_of({1, 1}), file_of({3, 3})));
   EXPECT_LE(fs::last_write_time(file_of({3, 3})), fs::last_write_time(file_of({1, 1})));
@@ -398,7 +404,7 @@ TEST_F(ParkedStoreFolderTest, AHitMakesAFileYoung) {
   age(file_of({2, 2}), hours(4));
   ParkedStore store(options(file_bytes(2)));
   ASSERT_TRUE(store.open());
-  EXPECT_TRUE(store.best(Tokens{1, 1}, 1));
+  EXPECT_TRUE(best(store, Tokens{1, 1}, 1));
   EXPECT_GT(fs::last_write_time(file_of({1, 1})), fs::last_write_time(file_of({2, 2})));
   EXPECT_EQ(store.save()->removed, 1u);
   EXPECT_THAT(files(), ::testing::ElementsAre(file_of({1, 1})));
@@ -413,13 +419,14 @@ TEST_F(ParkedStoreFolderTest, AFolderThatCannotBeMadeLosesNothing) {
   EXPECT_EQ(store.open().error().code, errc::park_failed);
   store.put(parked({1, 2}));
   EXPECT_EQ(store.save().error().code, errc::park_failed);
-  EXPECT_TRUE(store.best(Tokens{1, 2}, 1));
+  EXPECT_TRUE(best(store, Tokens{1, 2}, 1));
 }
 
 // Workers that park, restore and save at the same time, with room for a part of it only.
 TEST_F(ParkedStoreFolderTest, ManyThreads) {
   ParkedStoreOptions tight = options(8 * file_bytes(6));
   tight.memory_bytes = 6 * cost(6, 100);
+  tight.disk = std::make_shared<ChoreThread>();
   ParkedStore store(tight);
   std::vector<std::jthread> workers;
   for (std::uint32_t seed = 1; seed <= 4; ++seed) {
@@ -435,13 +442,13 @@ TEST_F(ParkedStoreFolderTest, ManyThreads) {
             EXPECT_TRUE(store.put(parked(tokens)));
             break;
           case 3:
-            if (const auto hit = store.best(tokens, 1)) store.erase(hit->id);
+            if (const auto hit = store.find(tokens, 1).hit) store.erase(hit->id);
             break;
           case 4:
             EXPECT_TRUE(step % 4 == 0 ? store.open().has_value() : store.save().has_value());
             break;
           default:
-            if (const auto hit = store.best(tokens, 1)) {
+            if (const auto hit = store.find(tokens, 1).hit) {
               const Tokens& theirs = hit->parked->tokens;
               EXPECT_GE(hit->length, 1u);
               EXPECT_GE(common_prefix(theirs, tokens), hit->length);

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "engine/kv/parked_file.h"
+#include "engine/kv/parked_store.h"
+#include "engine/test_held_chores.h"
 
 namespace corral::engine::test {
 
@@ -31,6 +33,16 @@ inline std::vector<std::uint8_t> bytes_of(std::span<const Token> tokens, std::si
 inline Parked parked(std::vector<Token> tokens, std::size_t size = 100) {
   std::vector<std::uint8_t> bytes = bytes_of(tokens, size);
   return {.tokens = std::move(tokens), .bytes = std::move(bytes)};
+}
+
+// What is found when all files that are wanted for it have been read.
+inline std::optional<ParkedStore::Hit> best(ParkedStore& store, HeldChores& disk, std::span<const Token> wanted,
+                                            std::uint32_t least) {
+  for (;;) {
+    auto found = store.find(wanted, least);
+    if (!found.coming) return std::move(found.hit);
+    disk.work();
+  }
 }
 
 class ParkFolderTest : public ::testing::Test {
