@@ -37,7 +37,7 @@ struct EngineServerOptions {
   std::uint64_t offload_bytes = 4 * 1024;
   std::uint64_t heavy_bytes = 64 * 1024;  // larger bodies keep away from the threads of small ones
   PreparationLimits preparation = {};
-  std::uint32_t max_answers = 1024 + 16;  // under way at a time, all workers'; shared between clients (shares.h)
+  std::uint32_t max_answers = 1024 + 16;  // under way at a time, all workers'; shared between clients
   RequestDone request_done;               // called on the connection's loop, for every finished inference request
 };
 

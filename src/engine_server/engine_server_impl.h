@@ -9,11 +9,11 @@
 #include <variant>
 
 #include "dialects/error_teller.h"
+#include "engine/threads/shares.h"
 #include "engine_server/engine_server.h"
 #include "engine_server/generation.h"
 #include "engine_server/preparation.h"
 #include "engine_server/prompt_tokens.h"
-#include "engine_server/shares.h"
 #include "http/route_table.h"
 #include "protocol/client_tag.h"
 
@@ -119,9 +119,9 @@ struct EngineServer::Impl {
   }
 
   // Room for the answers of a request, or queue_full.
-  Result<Shares::Held> enter(const std::string& client, std::uint64_t answers);
+  Result<engine::Shares::Held> enter(const std::string& client, std::uint64_t answers);
 
-  Shares shares;
+  engine::Shares shares;
   PromptTokens prompt_tokens;
   Preparation preparation;  // ends before what its jobs use
 };

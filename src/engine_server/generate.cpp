@@ -20,7 +20,7 @@ struct Begun {
 
 template <typename Request>
 Result<Begun<Request>> begin(const std::shared_ptr<engine::InferenceEngine>& service, Request request,
-                             std::vector<Prepared> prompts, const Shares::Held& share, const Stop& stop) {
+                             std::vector<Prepared> prompts, const engine::Shares::Held& share, const Stop& stop) {
   const auto at = MonoClock::now();
   auto choices = start_choices(service, std::move(prompts), request.n, stop);
   if (!choices) return std::unexpected(std::move(choices.error()));

@@ -10,11 +10,11 @@
 
 #include "base/error.h"
 #include "engine/service/inference_engine.h"
+#include "engine/threads/shares.h"
 #include "engine_server/chat_template.h"
 #include "engine_server/preparation.h"
 #include "engine_server/prompt_tokens.h"
 #include "engine_server/settings.h"
-#include "engine_server/shares.h"
 #include "protocol/requests.h"
 
 namespace corral::engine_server {
@@ -88,7 +88,7 @@ struct Choice {
   std::shared_ptr<const ParserSpec> parser = {};
   std::shared_ptr<const NativeFacts> native = {};
   std::optional<std::uint32_t> seed = {};  // its own
-  Shares::Held share = {};                 // of its client
+  engine::Shares::Held share = {};         // of its client
 };
 
 // Starts n answers to each prompt, those of one prompt side by side; a given seed counts up. Builds grammars and

@@ -135,11 +135,12 @@ async::Task<Response> EngineServer::Impl::embed_as(http::Request request, Embedd
   auto work = [this, native](const std::string& text, const Stop& stop) {
     return prepare_embedding(prompt_tokens, text, native, stop);
   };
-  auto prepared = co_await parse(std::move(*body), std::move(client), Parsing::by_size, std::move(work));
+  auto prepared = co_await parse(std::move(*body), client, Parsing::by_size, std::move(work));
   if (!prepared) co_return error_response(prepared.error());
 
   const auto norm = prepared->request.norm;
-  auto handle = service.embed(std::move(prepared->inputs), norm == kEuclidean);
+  auto handle =
+      service.embed(std::move(prepared->inputs), {.normalize = norm == kEuclidean, .client = std::move(client)});
   if (!handle) co_return error_response(handle.error());
   auto result = co_await wait_for(std::move(*handle));
   if (!result) co_return error_response(result.error());
@@ -158,14 +159,14 @@ async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
-  auto start = [this](protocol::RerankRequest asked, const Stop& stop) -> Result<BegunReranking> {
+  auto start = [this, client](protocol::RerankRequest asked, const Stop& stop) -> Result<BegunReranking> {
     if (stop.wanted()) return stopped();
     if (auto fine = check_pairs(asked); !fine) return std::unexpected(std::move(fine.error()));
     for (const auto& document : asked.documents) {
       if (auto fits = prompt_tokens.check_bytes(asked.query.size() + document.size(), "documents"); !fits)
         return fail(engine::errc::input_too_long, std::move(fits.error().message), "documents");
     }
-    auto handle = service.rerank(asked.query, asked.documents);
+    auto handle = service.rerank(asked.query, asked.documents, {.client = client});
     if (!handle) return std::unexpected(std::move(handle.error()));
     return BegunReranking{std::move(asked), std::move(*handle)};
   };

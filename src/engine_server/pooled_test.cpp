@@ -74,6 +74,22 @@ TEST(Embeddings, AreNormalizedAsItIsAskedFor) {
   expect_divided_by(values(R"(,"embd_normalize":3)"), std::cbrt(cubes));
 }
 
+TEST(Embeddings, WhatAClientHasUnderWayIsNotAnothers) {
+  Fixture server("tiny-embed");
+  const auto much = [&](std::size_t tokens) {
+    auto asked =
+        server.service->embed(std::vector(tokens / 100, std::vector<engine::Token>(100, 5)), {.client = "greedy"});
+    EXPECT_TRUE(asked);
+    return asked;
+  };
+  const auto first = much(2'000'000), second = much(1'500'000);
+  const auto more = server.ask("POST", "/v1/embeddings", R"({"input":"x"})", "greedy");
+  EXPECT_EQ(more.status, 503u) << more.body;
+  EXPECT_THAT(more.body, HasSubstr("this client has 2 requests"));
+  const auto other = server.ask("POST", "/v1/embeddings", R"({"input":"x"})", "modest");
+  EXPECT_EQ(other.status, 200u) << other.body;
+}
+
 TEST(Embeddings, RefuseWhatMakesNoSense) {
   Fixture server("tiny-embed");
   const auto refused = [&](const std::string& body, const std::string& said) {

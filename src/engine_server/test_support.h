@@ -14,6 +14,7 @@
 #include "engine_server/engine_server.h"
 #include "http/sse.h"
 #include "json/value.h"
+#include "protocol/client_tag.h"
 
 namespace corral::engine_server::test {
 
@@ -100,8 +101,10 @@ class Fixture {
     server = std::make_unique<EngineServer>(*service, timers, pool, std::move(options));
   }
 
-  Answer ask(const std::string& method, const std::string& path, std::string body = {}) {
+  Answer ask(const std::string& method, const std::string& path, std::string body = {},
+             const std::string& client = {}) {
     http::Request request;
+    if (!client.empty()) request.head.headers.add(protocol::kClientTag, client);
     request.head.method = method;
     request.head.target = path;
     request.body = http::Body(std::move(body));

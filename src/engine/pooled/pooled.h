@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/values/types.h"
@@ -14,6 +15,11 @@ struct PooledResult {
   std::vector<std::vector<float>> values;  // embed: one vector of n_embd each; rerank: one score each; in input order
   std::uint32_t tokens = 0;                // of all inputs together
   double compute_ms = 0;                   // from the first batch's start to the last one's end
+};
+
+struct PooledTerms {
+  bool normalize = true;    // of embeddings: to length 1
+  std::string client = {};  // whose turn it is: requests with the same text are of one client
 };
 
 class PooledState;  // shared with the decode thread

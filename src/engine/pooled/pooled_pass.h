@@ -8,8 +8,7 @@
 // On a GPU, whose kernels have no such border, as much as fits goes into a pass.
 //
 // Requests take turns: a pass begins with the next group of the first one, then comes a group of each other one that
-// fits, and round again. Whoever calls puts those that got something behind those that didn't, so that a request waits
-// for no more passes than there are others, however many inputs they have.
+// fits, and round again. Whose turn it is says who calls (pooled_turns.h).
 #pragma once
 
 #include <cstddef>

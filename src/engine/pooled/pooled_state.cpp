@@ -28,7 +28,7 @@ void PooledState::set_failed(Error error) {
 void PooledState::complete(std::unique_lock<std::mutex>& lock, Result<PooledResult> outcome) {
   if (std::exchange(done_, true)) return;
   outcome_ = std::move(outcome);
-  ticket_.release();
+  place_ = {};
   lock.unlock();
   changed_.notify_all();
   waker_.wake();

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "engine/pooled/pooled.h"
 #include "engine/threads/in_flight.h"
+#include "engine/threads/shares.h"
 #include "engine/threads/waker.h"
 
 namespace corral::engine {
@@ -21,8 +23,14 @@ class PooledState {
     std::vector<std::vector<Token>> inputs;  // each 1 .. n_batch tokens
     bool normalize = true;
     bool scores = false;  // only the first value of each input counts
+    std::string client = {};
   };
-  PooledState(Job job, InFlight::Ticket ticket) : job_(std::move(job)), ticket_(std::move(ticket)) {
+  // What it takes up of what there is, until it is done.
+  struct Place {
+    InFlight::Ticket ticket;
+    Shares::Held request = {}, tokens = {};
+  };
+  PooledState(Job job, Place place) : job_(std::move(job)), place_(std::move(place)) {
     result_.values.resize(job_.inputs.size());
   }
 
@@ -54,7 +62,7 @@ class PooledState {
   std::size_t computed_ = 0;
   std::optional<MonoTime> begun_;
   std::optional<Result<PooledResult>> outcome_;
-  InFlight::Ticket ticket_;
+  Place place_;
   bool done_ = false;
 
   Waker waker_;

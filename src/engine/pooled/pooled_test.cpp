@@ -47,7 +47,7 @@ TEST(Embed, VectorsHaveLengthOneAndDifferByText) {
 
 TEST(Embed, WithoutNormalizeTheVectorIsTheModelsOwn) {
   const auto service = load(load_options("tiny-embed"));
-  const auto raw = service->embed(inputs(*service, {kTexts[0]}), false)->get();
+  const auto raw = service->embed(inputs(*service, {kTexts[0]}), {.normalize = false})->get();
   const auto unit = service->embed(inputs(*service, {kTexts[0]}))->get();
   double sum = 0;
   for (const float value : raw->values[0]) sum += value * value;
@@ -157,9 +157,10 @@ class PoolingPasses : public ::testing::Test {
   }
   // A request of one input.
   PooledHandle ask(std::vector<Token> input) { return ask_all({std::move(input)}); }
-  PooledHandle ask_all(std::vector<std::vector<Token>> inputs) {
+  PooledHandle ask_all(std::vector<std::vector<Token>> inputs, std::string client = {}) {
     const auto state =
-        std::make_shared<PooledState>(PooledState::Job{.inputs = std::move(inputs)}, *worker_->in_flight().enter());
+        std::make_shared<PooledState>(PooledState::Job{.inputs = std::move(inputs), .client = std::move(client)},
+                                      PooledState::Place{.ticket = *worker_->in_flight().enter()});
     EXPECT_TRUE(worker_->box().post(state));
     return PooledHandle(state);
   }
@@ -242,6 +243,25 @@ TEST_F(PoolingPasses, ManyInputsOfOneDoNotHoldUpTheOneOfAnother) {
   EXPECT_EQ(passes, 76);
 }
 
+// They took turns with each of its requests: 10,000 inputs of one client in 500 requests kept another's for 500 passes.
+TEST_F(PoolingPasses, ManyRequestsOfOneClientDoNotHoldUpTheOneOfAnother) {
+  constexpr Token kMark = 1000;
+  int passes = 0, of_the_other = 0;
+  const ComputeHook hook([&](std::span<const Token> tokens) -> std::optional<ggml_status> {
+    ++passes;
+    if (std::ranges::find(tokens, kMark) != tokens.end()) of_the_other = passes;
+    return std::nullopt;
+  });
+  std::vector<PooledHandle> many;
+  for (int i = 0; i < 40; ++i) many.push_back(ask_all(std::vector(20, some_tokens(30, 1)), "greedy"));
+  auto other = ask_all({std::vector<Token>(70, kMark)}, "modest");
+  worker_->start();
+  EXPECT_TRUE(other.get());
+  EXPECT_EQ(of_the_other, 2);
+  for (PooledHandle& handle : many) EXPECT_TRUE(handle.get());
+  EXPECT_EQ(passes, 201);
+}
+
 // What libllama throws fails the requests of the pass and nobody else's, and the worker goes on in a new context.
 TEST_F(PoolingPasses, AnExceptionFailsThePassAlone) {
   int passes = 0;
@@ -287,6 +307,56 @@ TEST(Embed, AFullQueueRefuses) {
     for (PooledHandle& handle : handles) EXPECT_TRUE(handle.get());
   }
   EXPECT_TRUE(service->embed({some_tokens(10, 9)})->get()) << "a place is free again";
+}
+
+// They filled the queue, and the other was told 503.
+TEST(Embed, AClientLeavesRoomForOthers) {
+  LoadOptions options = load_options("tiny-embed");
+  options.max_sequences = 8;
+  options.max_queue = 8;
+  const auto service = load(options);
+  std::binary_semaphore computing(0), go_on(0);
+  std::vector<PooledHandle> handles;
+  std::atomic<bool> first = true;
+  const ComputeHook hook([&](auto) -> std::optional<ggml_status> {
+    if (first.exchange(false)) {
+      computing.release();
+      go_on.acquire();
+    }
+    return std::nullopt;
+  });
+  const auto ask = [&](std::size_t tokens, std::string client) {
+    const std::vector<Token> input(100, 5);
+    auto asked = service->embed(std::vector(tokens / 100, input), {.client = std::move(client)});
+    if (asked) handles.push_back(std::move(*asked));
+    return asked.has_value();
+  };
+  ASSERT_TRUE(ask(100, "greedy"));
+  computing.acquire();
+  while (ask(100, "greedy")) continue;
+  EXPECT_EQ(handles.size(), 14u) << "seven eighths";
+  EXPECT_TRUE(ask(100, "modest"));
+  go_on.release();
+  for (PooledHandle& handle : handles) EXPECT_TRUE(handle.get());
+  EXPECT_TRUE(ask(100, "greedy")) << "there is room again";
+}
+
+TEST(Embed, TokensAreSharedToo) {
+  const auto service = load(load_options("tiny-embed"));
+  const auto ask = [&](std::size_t tokens, std::string client) {
+    return service->embed(std::vector(tokens / 100, std::vector<Token>(100, 5)), {.client = std::move(client)});
+  };
+  const auto too_many = ask(2'000'100, "greedy");
+  ASSERT_FALSE(too_many);
+  EXPECT_EQ(too_many.error().code, errc::input_too_long);
+  EXPECT_EQ(too_many.error().param, "input");
+  const auto first = ask(2'000'000, "greedy"), second = ask(1'500'000, "greedy");
+  EXPECT_TRUE(first && second);
+  const auto third = ask(100, "greedy");
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, errc::queue_full);
+  EXPECT_THAT(third.error().message, ::testing::HasSubstr("this client has 2 requests"));
+  EXPECT_TRUE(ask(200'000, "modest"));
 }
 
 TEST(Rerank, ScoresEachDocument) {

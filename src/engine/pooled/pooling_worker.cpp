@@ -43,12 +43,7 @@ void PoolingWorker::run() {
     const std::scoped_lock lock(stats_mutex_);
     published_ = counters_;
   }
-  fail_all(Error(errc::worker_shutdown, "the model was unloaded"));
-}
-
-void PoolingWorker::fail_all(const Error& error) {
-  for (const Request& request : waiting_) request.job->set_failed(error);
-  waiting_.clear();
+  waiting_.fail_all(Error(errc::worker_shutdown, "the model was unloaded"));
 }
 
 bool PoolingWorker::step() noexcept {
@@ -68,10 +63,7 @@ void PoolingWorker::recover(const char* what) noexcept {
   box_->end_pass();
   context_.reset();
   for (const Input& input : pass_) input.job->set_failed(worker_failed(what));
-  if (pass_.empty()) {
-    for (const Request& request : waiting_) request.job->set_failed(worker_failed(what));
-    waiting_.clear();
-  }
+  if (pass_.empty()) waiting_.fail_all(worker_failed(what));
   pass_.clear();
 }
 
@@ -88,7 +80,7 @@ void PoolingWorker::take(std::vector<PoolingCommand>& commands) {
     }
     const auto& job = std::get<std::shared_ptr<PooledState>>(command);
     try {
-      waiting_.push_back({.job = job});
+      waiting_.add(job);
     } catch (const std::bad_alloc& failure) {
       job->set_failed(worker_failed(failure.what()));
     }
@@ -106,7 +98,7 @@ bool PoolingWorker::ensure_context() {
   if (context_) return true;
   auto made = make_();
   if (!made) {
-    fail_all(made.error());
+    waiting_.fail_all(made.error());
     return false;
   }
   context_ = std::move(*made);
@@ -115,34 +107,25 @@ bool PoolingWorker::ensure_context() {
   return true;
 }
 
-// Those that get something into the pass stand behind the others from then on.
 void PoolingWorker::plan_pass() {
+  const std::vector<PooledTurns::Request*> requests = waiting_.first(limits_.inputs);
   std::vector<PooledView> views;
-  for (const Request& request : waiting_) {
-    views.push_back(request.left());
-    if (views.size() == limits_.inputs) break;
-  }
+  views.reserve(requests.size());
+  for (const PooledTurns::Request* request : requests) views.push_back(request->left());
   const std::vector<std::uint32_t> taken = plan_pooled_pass(views, limits_);
-  // Who is in neither place is forgotten: from here on nothing may fail but behind both.
-  std::vector<Request> served;
-  served.reserve(taken.size());
   pass_.clear();
   pass_.reserve(limits_.inputs);
   for (std::size_t i = 0; i < taken.size(); ++i) {
-    if (taken[i] == 0) continue;
-    Request& request = waiting_[i];
+    PooledTurns::Request& request = *requests[i];
     for (std::uint32_t n = 0; n < taken[i]; ++n) pass_.push_back({request.job, request.next + n});
     request.next += taken[i];
-    served.push_back(std::exchange(request, {}));
+    request.had_turn = taken[i] > 0;
   }
-  std::erase_if(waiting_, [](const Request& request) { return request.job == nullptr; });
-  for (Request& request : served) {
-    if (!request.over()) waiting_.push_back(std::move(request));
-  }
+  waiting_.go_round();
 }
 
 bool PoolingWorker::compute_pass() {
-  std::erase_if(waiting_, [](const Request& request) { return request.over(); });
+  waiting_.forget_over();
   if (waiting_.empty() || !ensure_context()) return false;
   plan_pass();
   const MonoTime begin = MonoClock::now();

@@ -3,7 +3,6 @@
 // fails the requests of the pass with worker_failed; the context is made anew.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include "engine/llama/context.h"
 #include "engine/pooled/pooled_pass.h"
 #include "engine/pooled/pooled_state.h"
+#include "engine/pooled/pooled_turns.h"
 #include "engine/threads/mailbox.h"
 #include "engine/values/stats.h"
 #include "engine/worker/commands.h"
@@ -49,17 +49,10 @@ class PoolingWorker {
     std::size_t index = 0;
     const std::vector<Token>& tokens() const { return job->job().inputs[index]; }
   };
-  struct Request {
-    std::shared_ptr<PooledState> job;
-    std::size_t next = 0;  // input
-    PooledView left() const { return std::span(job->job().inputs).subspan(next); }
-    bool over() const { return job->cancelled() || job->done() || next == job->job().inputs.size(); }
-  };
 
   void run();
   bool step() noexcept;
   void recover(const char* what) noexcept;
-  void fail_all(const Error& error);
   void take(std::vector<PoolingCommand>& commands);
   void downsize(Downsize& command);
   // False if there is no memory: what waits has failed.
@@ -80,7 +73,7 @@ class PoolingWorker {
   // Worker thread.
   std::unique_ptr<Context> context_;  // none after a downsize
   std::optional<SetThreads> threads_;
-  std::deque<Request> waiting_;  // whose turn it is first, first
+  PooledTurns waiting_;
   std::vector<Input> pass_;
   Batch batch_;
   WorkerStats counters_;

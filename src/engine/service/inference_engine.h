@@ -117,12 +117,13 @@ class InferenceEngine {
   std::vector<SessionView> sessions() const;
 
   // One vector per input, of length 1 where normalize. Inputs are token lists (tokenize with add_special).
-  // Requests take turns, whatever the number of their inputs. Errors: unsupported (not an embedding model),
-  // input_too_long, invalid_argument (none, an empty one, bad token), queue_full (LoadOptions::max_queue requests wait,
-  // or some millions of tokens), worker_shutdown.
-  Result<PooledHandle> embed(std::vector<std::vector<Token>> inputs, bool normalize = true);
+  // Clients take turns, however many requests and inputs they have, and none takes all the room there is. Errors:
+  // unsupported (not an embedding model), input_too_long (one of them, or 2 million tokens in all), invalid_argument
+  // (none, an empty one, bad token), queue_full (LoadOptions::max_queue requests wait, or some millions of tokens, or
+  // the client's share of either), worker_shutdown.
+  Result<PooledHandle> embed(std::vector<std::vector<Token>> inputs, PooledTerms terms = {});
   // One relevance score per document, as the model gives it (no sigmoid). Errors: as embed, tokenize_failed.
-  Result<PooledHandle> rerank(std::string_view query, std::span<const std::string> documents);
+  Result<PooledHandle> rerank(std::string_view query, std::span<const std::string> documents, PooledTerms terms = {});
 
   // Compute threads of each worker from its next step on.
   void set_threads(std::int32_t n_threads, std::int32_t n_threads_batch);

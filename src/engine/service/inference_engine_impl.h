@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -12,11 +13,15 @@
 #include "engine/service/inference_engine.h"
 #include "engine/service/placement.h"
 #include "engine/threads/chores.h"
+#include "engine/threads/shares.h"
 #include "engine/worker/worker.h"
 
 namespace corral::engine {
 
 inline std::unexpected<Error> going_away() { return fail(errc::worker_shutdown, "the model is being unloaded"); }
+
+// Of all requests for embeddings or scores that wait for a worker: 4 bytes each, and minutes of work.
+inline constexpr std::uint64_t kMostPooledTokens = 4'000'000;
 
 class InferenceEngine::Impl {
  public:
@@ -64,6 +69,7 @@ class InferenceEngine::Impl {
   std::shared_ptr<ParkedStore> store;                              // nullptr: nothing is parked
   std::vector<std::unique_ptr<Worker>> workers;                    // of a generative model
   std::vector<std::unique_ptr<PoolingWorker>> poolers;             // of an embedding model or a reranker
+  std::optional<Shares> pooled_requests, pooled_tokens;            // of its clients, over all workers
   std::shared_ptr<SessionIds> ids;
 
   std::once_flag stopped;

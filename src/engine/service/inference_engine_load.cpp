@@ -284,6 +284,8 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(LoadOptions o
     auto made = facts.kind == ModelKind::generative ? impl->add_worker() : impl->add_pooler();
     if (!made) return std::unexpected(made.error());
   }
+  impl->pooled_requests.emplace(std::uint64_t{o.most_under_way()} * facts.workers);
+  impl->pooled_tokens.emplace(kMostPooledTokens * facts.workers);
   for (auto& worker : impl->workers) worker->start();
   for (auto& pooler : impl->poolers) pooler->start();
   return std::unique_ptr<InferenceEngine>(new InferenceEngine(std::move(impl)));

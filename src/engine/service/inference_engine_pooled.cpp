@@ -9,8 +9,8 @@
 namespace corral::engine {
 namespace {
 
-// Tokens of requests that wait, from which on nobody is let in any more: 4 bytes each, and minutes of work.
-constexpr std::uint64_t kMostTokens = 4'000'000;
+// Of one request: others find room beside it.
+constexpr std::uint64_t kMostTokensOfOne = kMostPooledTokens / 2;
 
 // `name`: what they are called in errors.
 Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs, const std::string& name) {
@@ -46,27 +46,41 @@ Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
   PoolingWorker* const pooler = std::ranges::min_element(poolers, {}, tokens_waiting)->get();
   std::uint64_t tokens = 0;
   for (const auto& input : job.inputs) tokens += input.size();
+  if (tokens > kMostTokensOfOne) {
+    const std::string name = job.scores ? "documents" : "input";
+    return fail(errc::input_too_long,
+                fmt::format("'{}' has {} tokens in all, at most {} are taken at once: send several requests", name,
+                            tokens, kMostTokensOfOne),
+                name);
+  }
   const std::uint32_t most = options.most_under_way();
-  auto ticket = pooler->in_flight().enter({.count = most, .weight = kMostTokens}, tokens);
+  PooledState::Place place;
+  place.tokens = pooled_tokens->enter(job.client, tokens);
+  if (place.tokens) place.request = pooled_requests->enter(job.client, 1);
+  if (!place.request) return std::unexpected(share_full(pooled_requests->held(job.client), {most}));
+  auto ticket = pooler->in_flight().enter({.count = most, .weight = kMostPooledTokens}, tokens);
   if (!ticket && ticket.error() == InFlight::Refusal::closed) return going_away();
   if (!ticket) return std::unexpected(queue_full({most}));
-  auto state = std::make_shared<PooledState>(std::move(job), std::move(*ticket));
+  place.ticket = std::move(*ticket);
+  auto state = std::make_shared<PooledState>(std::move(job), std::move(place));
   if (!pooler->box().post(state)) return going_away();
   return PooledHandle(std::move(state));
 }
 
-Result<PooledHandle> InferenceEngine::embed(std::vector<std::vector<Token>> inputs, bool normalize) {
+Result<PooledHandle> InferenceEngine::embed(std::vector<std::vector<Token>> inputs, PooledTerms terms) {
   if (facts().kind != ModelKind::embedding) {
     return fail(errc::unsupported, fmt::format("this is a {} model: it makes no embeddings", to_string(facts().kind)));
   }
-  return impl_->pool({.inputs = std::move(inputs), .normalize = normalize, .scores = false});
+  return impl_->pool(
+      {.inputs = std::move(inputs), .normalize = terms.normalize, .scores = false, .client = std::move(terms.client)});
 }
 
-Result<PooledHandle> InferenceEngine::rerank(std::string_view query, std::span<const std::string> documents) {
+Result<PooledHandle> InferenceEngine::rerank(std::string_view query, std::span<const std::string> documents,
+                                             PooledTerms terms) {
   if (facts().kind != ModelKind::reranker) {
     return fail(errc::unsupported, fmt::format("this is a {} model: it can't rerank", to_string(facts().kind)));
   }
-  PooledState::Job job{.inputs = {}, .normalize = false, .scores = true};
+  PooledState::Job job{.inputs = {}, .normalize = false, .scores = true, .client = std::move(terms.client)};
   for (const std::string& document : documents) {
     auto tokens = rerank_input(*impl_->model, query, document);
     if (!tokens) return std::unexpected(tokens.error());

@@ -45,6 +45,15 @@ Error queue_full(QueueFull facts) {
   return with(std::move(error), facts);
 }
 
+Error share_full(std::uint64_t held, QueueFull facts) {
+  Error error(errc::queue_full,
+              fmt::format("this client has {} requests under way or waiting (there may be {} in all), and others need "
+                          "room too: ask for less at a time, or try again",
+                          held, facts.limit));
+  error.retry_after = kRetryAfter;
+  return with(std::move(error), facts);
+}
+
 Error load_failed(errc cause, LoadFailed facts) {
   Error error(cause, fmt::format("can't load '{}': {}", facts.path, facts.cause), "path");
   error.facts = std::move(facts);

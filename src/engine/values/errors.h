@@ -64,6 +64,8 @@ Error context_full(ContextFull facts);
 Error session_not_found(SessionId session);
 Error session_busy(SessionId session);
 Error queue_full(QueueFull facts);
+// There is room, but not for a client that has so many already.
+Error share_full(std::uint64_t held, QueueFull facts);
 Error load_failed(errc cause, LoadFailed facts);
 // For barriers on threads: never throws. Where there is no memory for a text there is none.
 Error worker_failed(const char* what) noexcept;

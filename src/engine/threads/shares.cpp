@@ -1,8 +1,8 @@
-#include "engine_server/shares.h"
+#include "engine/threads/shares.h"
 
 #include <utility>
 
-namespace corral::engine_server {
+namespace corral::engine {
 
 bool Shares::State::fits(std::uint64_t held, std::uint64_t count) const {
   if (all == held) return held == 0 || held + count <= limit - limit / 8;
@@ -41,4 +41,4 @@ std::uint64_t Shares::held(const std::string& client) const {
   return known == state_->clients.end() ? 0 : known->second;
 }
 
-}  // namespace corral::engine_server
+}  // namespace corral::engine

@@ -1,10 +1,10 @@
-#include "engine_server/shares.h"
+#include "engine/threads/shares.h"
 
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace corral::engine_server {
+namespace corral::engine {
 namespace {
 
 // A request of 1,024 answers, sent twice, used to leave no room for anybody.
@@ -56,4 +56,4 @@ TEST(Shares, WhatIsHeldComesBackWithTheLastCopy) {
 }
 
 }  // namespace
-}  // namespace corral::engine_server
+}  // namespace corral::engine

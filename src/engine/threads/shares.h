@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-namespace corral::engine_server {
+namespace corral::engine {
 
 class Shares {
  public:
@@ -35,4 +35,4 @@ class Shares {
   const std::shared_ptr<State> state_;
 };
 
-}  // namespace corral::engine_server
+}  // namespace corral::engine
