@@ -43,6 +43,9 @@ void read_payload(const Frame& frame) {
       (void)read_refusal(frame.payload);
       break;
     case FrameKind::join_proved:
+    case FrameKind::heads:
+    case FrameKind::pages:
+    case FrameKind::ask_pages:
       break;
   }
 }

@@ -42,6 +42,8 @@ std::string_view name_of(Domain domain) {
       return "epoch";
     case Domain::join:
       return "join";
+    case Domain::announce:
+      return "announce";
   }
   return "";
 }

@@ -15,9 +15,12 @@ struct Bound {
   std::size_t bytes;
 };
 constexpr std::array kBounds = {
-    Bound{FrameKind::hello, 1024},           Bound{FrameKind::heartbeat, 4096},   Bound{FrameKind::close, 512},
-    Bound{FrameKind::members, kLargestPage}, Bound{FrameKind::join_ask, 512},     Bound{FrameKind::join_proved, 64},
-    Bound{FrameKind::join_admitted, 64},     Bound{FrameKind::join_refused, 512},
+    Bound{FrameKind::hello, 1024},          Bound{FrameKind::heartbeat, 4096},
+    Bound{FrameKind::close, 512},           Bound{FrameKind::members, kLargestPage},
+    Bound{FrameKind::join_ask, 512},        Bound{FrameKind::join_proved, 64},
+    Bound{FrameKind::join_admitted, 64},    Bound{FrameKind::join_refused, 512},
+    Bound{FrameKind::heads, kLargestPage},  Bound{FrameKind::pages, kLargestPage},
+    Bound{FrameKind::ask_pages, 16 * 1024},
 };
 
 const Bound* bound_of(FrameKind kind) {

@@ -22,7 +22,10 @@ enum class FrameKind : std::uint8_t {
   join_proved = 6,
   join_admitted = 7,
   join_refused = 8,
-  // Announcements, requests to dial and offers of copies follow here.
+  heads = 9,       // of announcements
+  pages = 10,      // of one author's announcements
+  ask_pages = 11,  // those that are missing
+  // Requests to dial and offers of copies follow here.
 };
 
 struct Frame {

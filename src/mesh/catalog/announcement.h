@@ -1,0 +1,72 @@
+// A statement as it travels: a head, signed by its author, that lists the hashes of pages; and the pages. Everything is
+// forwarded as the author made it, so fields of later versions come through older nodes. A difference is a new head and
+// the pages that changed. Plain values; safe on every thread.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mesh/catalog/statement.h"
+#include "mesh/identity/bytes.h"
+#include "mesh/identity/epoch.h"
+#include "mesh/members/member_records.h"
+
+namespace corral::mesh {
+
+struct PageRef {
+  std::uint32_t bytes = 0;
+  Sha256 hash{};
+  friend auto operator<=>(const PageRef&, const PageRef&) = default;
+};
+
+// Which of two heads of one author is newer: the life, then the count, then (an author that says two things at once)
+// the hash, so that all keep the same one.
+struct HeadStamp {
+  std::uint64_t epoch = 0;
+  std::uint64_t seq = 0;
+  Sha256 hash{};
+  friend auto operator<=>(const HeadStamp&, const HeadStamp&) = default;
+};
+
+struct Head {
+  PublicKey author;
+  Boot boot;
+  std::uint64_t seq = 0;
+  std::vector<PageRef> pages;
+  std::string more;  // of later versions; signed and kept
+  Signature signature;
+
+  HeadStamp stamp() const;
+  std::uint64_t page_bytes() const;
+  friend bool operator==(const Head&, const Head&) = default;
+};
+
+inline constexpr std::size_t kMostHeadMore = 256;
+inline constexpr std::size_t kLargestHead = 32 + 8 + 16 + 8 + 2 + kMostPages * 36 + 2 + kMostHeadMore + 64;
+
+PageRef ref_of(std::string_view page);
+void encode(const Head& head, std::string& out);
+std::size_t encoded_size(const Head& head);
+// The next head of `in`; checks its form and the bounds of a statement, not its signature. Errors: malformed.
+Result<Head> decode_head(ByteReader& in);
+void sign(Head& head, const SigningKey& key, const MeshId& mesh);
+// Costs 0.1 ms.
+bool is_genuine(const MeshId& mesh, const Head& head);
+
+using Page = std::shared_ptr<const std::string>;
+
+// A head and all of its pages.
+struct Announcement {
+  Head head;
+  std::vector<Page> pages;  // in the order of the head
+  std::shared_ptr<const Statement> statement;
+};
+
+// Errors: malformed, when the pages are no statement.
+Result<Announcement> make_announcement(Head head, std::vector<Page> pages);
+
+}  // namespace corral::mesh

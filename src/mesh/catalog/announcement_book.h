@@ -1,0 +1,71 @@
+// The newest announcement of each member, by (epoch, seq). What is heard from third parties moves it forward; that a
+// node lives it never proves: only links do (see KnownNode). Only members' words are kept. Pure; belongs to one loop.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "mesh/catalog/announcement.h"
+#include "mesh/members/member_set.h"
+
+namespace corral::mesh {
+
+class AnnouncementBook {
+ public:
+  struct Options {
+    std::size_t authors = 4096;
+    std::size_t bytes = 256 * 1024 * 1024;  // of all pages together; an announcement that doesn't fit isn't taken
+    std::size_t earlier = 3;                // heads of each author whose pages are still given out
+    std::function<Standing(const PublicKey&)> standing;
+    std::function<bool(const Head&)> genuine;  // costs time: asked last
+  };
+  explicit AnnouncementBook(Options options) : options_(std::move(options)) {}
+
+  // What a head is worth, before its pages are there.
+  enum class Verdict {
+    news,     // newer than what is known: its pages are wanted, if any are missing
+    known,    // this very one
+    stale,    // older
+    nobody,   // its author isn't a member, as far as is known here
+    forged,   // whoever sent it lies
+    too_many  // authors
+  };
+  Verdict judge(const Head& head) const;
+  // Pages of `head` that aren't here, each once.
+  std::vector<PageRef> missing(const Head& head) const;
+  // Takes a head that was judged as news, with those of its pages that missing() named. True when it is the newest now.
+  // Errors: malformed (pages that are no statement: their author lies), too_large.
+  Result<bool> take(const Head& head, std::vector<Page> fresh);
+
+  const Announcement* find(const NodeId& author) const;  // nullptr: none
+  // Of the newest announcement or one shortly before; nullptr: not here.
+  Page page(const NodeId& author, const Sha256& hash) const;
+  std::vector<NodeId> authors() const;
+  // Forgets those that aren't members any more; returns them.
+  std::vector<NodeId> sweep();
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Kept {
+    Sha256 hash;
+    Page page;
+  };
+  struct Author {
+    Announcement newest;
+    std::deque<std::vector<Kept>> earlier;
+    std::size_t bytes = 0;
+  };
+  static std::size_t bytes_of(const Author& author);
+
+  Options options_;
+  std::map<NodeId, Author> authors_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace corral::mesh

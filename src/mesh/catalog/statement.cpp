@@ -1,0 +1,454 @@
+#include "mesh/catalog/statement.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "mesh/catalog/fields.h"
+#include "mesh/identity/errors.h"
+
+namespace corral::mesh {
+namespace {
+
+// A page is a list of entries: kind (8 bits), length (32 bits), fields. The numbers are the wire's; kinds of later
+// versions are passed over.
+enum class EntryKind : std::uint8_t { node = 1, memory = 2, model = 3, wanted = 4, serving = 5, demand = 6, link = 7 };
+
+constexpr const StatementLimits& kLimits = kStatementLimits;
+// Models are spread over pages by the hashes of their names, so that one that comes or goes changes one page.
+constexpr std::size_t kGoodPage = 12 * 1024;
+constexpr std::size_t kMostModelPages = 128;
+constexpr std::size_t kMostModelBytes = 768 * 1024;  // leaves room for the rest of a statement
+
+void append(std::string& page, EntryKind kind, const FieldWriter& fields) {
+  ByteWriter(page).number<std::uint8_t>(static_cast<std::uint8_t>(kind)).sized<std::uint32_t>(fields.bytes());
+}
+
+std::string_view cut(std::string_view text) { return text.substr(0, kLimits.text); }
+
+FieldWriter fields_of_node(const Statement& said) {
+  FieldWriter out;
+  out.text(1, cut(said.name)).number(2, static_cast<std::uint64_t>(said.role));
+  for (const auto& address : said.addresses) out.text(3, to_text(address));
+  out.text(4, cut(said.version)).text(5, cut(said.engine)).number(6, said.minor).number(7, said.takes_copies);
+  out.number(8, said.more_models);
+  return out;
+}
+
+FieldWriter fields_of(const MemoryReport& memory) {
+  FieldWriter out;
+  out.text(1, cut(memory.name)).number(2, memory.gpu).number(3, memory.total).number(4, memory.free);
+  return out.number(5, memory.evictable).number(6, memory.lent);
+}
+
+FieldWriter fields_of(const ModelOnDisk& model) {
+  FieldWriter out;
+  out.text(1, model.name);
+  for (const auto& alias : model.aliases) out.text(2, alias);
+  out.text(3, name_of(model.type)).text(4, cut(model.recipe)).text(5, cut(model.checkpoint));
+  for (const auto& label : model.labels) out.text(6, cut(label));
+  out.text(7, cut(model.architecture)).text(8, cut(model.quantisation)).number(9, model.parameters);
+  out.number(10, model.bytes);
+  if (model.hash) out.raw(11, as_text(*model.hash));
+  out.number(12, model.created).number(13, model.context_trained).number(14, model.context_usable);
+  out.number(15, model.predicted).number(16, static_cast<std::uint64_t>(model.device));
+  out.decimal(17, model.tokens_per_second).number(18, model.tools).number(19, model.thinking);
+  return out.number(20, model.vision).number(21, model.may_copy);
+}
+
+FieldWriter fields_of(const WantedModel& wanted) {
+  FieldWriter out;
+  return out.text(1, wanted.name).text(2, cut(wanted.source));
+}
+
+FieldWriter fields_of(const ServedModel& served) {
+  FieldWriter out;
+  out.text(1, served.name).number(2, static_cast<std::uint64_t>(served.state)).number(3, served.context);
+  out.number(4, served.slots).number(5, served.running).number(6, served.waiting).decimal(7, served.tokens_per_second);
+  return out.number(8, served.idle_ms).number(9, served.bytes).number(10, served.lent);
+}
+
+FieldWriter fields_of(const Demand& demand) {
+  FieldWriter out;
+  return out.text(1, demand.name).decimal(2, demand.per_hour);
+}
+
+FieldWriter fields_of(const LinkReport& link) {
+  FieldWriter out;
+  return out.raw(1, as_text(link.to.bytes)).number(2, link.round_trip_us).number(3, link.bytes_per_second);
+}
+
+template <typename T>
+void append_all(std::string& page, EntryKind kind, const std::vector<T>& values, std::size_t most) {
+  for (std::size_t i = 0; i < std::min(values.size(), most); ++i) append(page, kind, fields_of(values[i]));
+}
+
+// Those that may be said, sorted by name; what doesn't fit is counted.
+std::vector<ModelOnDisk> sayable(Statement& said) {
+  std::map<std::string, const ModelOnDisk*> first, rest;
+  const auto is_served = [&](const std::string& name) {
+    return std::ranges::find(said.serving, name, &ServedModel::name) != said.serving.end();
+  };
+  for (const auto& model : said.models) {
+    if (!Field{0, model.name}.is_name(kLimits.name)) continue;
+    (is_served(model.name) ? first : rest).emplace(model.name, &model);
+  }
+  std::vector<ModelOnDisk> chosen;
+  std::size_t bytes = 0;
+  for (const auto* part : {&first, &rest}) {
+    for (const auto& [name, model] : *part) {
+      auto kept = *model;
+      std::erase_if(kept.aliases, [](const auto& alias) { return !Field{0, alias}.is_name(kLimits.name); });
+      kept.aliases.resize(std::min(kept.aliases.size(), kLimits.aliases));
+      kept.labels.resize(std::min(kept.labels.size(), kLimits.labels));
+      const auto size = fields_of(kept).bytes().size() + 5;
+      if (chosen.size() == kLimits.models || bytes + size > kMostModelBytes) continue;
+      bytes += size;
+      chosen.push_back(std::move(kept));
+    }
+  }
+  said.more_models += said.models.size() - chosen.size();
+  std::ranges::sort(chosen, {}, &ModelOnDisk::name);
+  return chosen;
+}
+
+std::vector<std::string> model_pages(const std::vector<ModelOnDisk>& models) {
+  for (std::size_t count = 1;; count *= 2) {
+    std::vector<std::string> pages(count);
+    for (const auto& model : models) {
+      const auto place = tagged_hash("page of a model", model.name)[0] % count;
+      append(pages[place], EntryKind::model, fields_of(model));
+    }
+    const auto largest = std::ranges::max(pages, {}, &std::string::size).size();
+    if (largest > kGoodPage && count < kMostModelPages) continue;
+    std::erase_if(pages, [](const auto& page) { return page.empty(); });
+    return pages;
+  }
+}
+
+void take_node(std::string_view bytes, Statement& said) {
+  each_field(bytes, [&](const Field& field) {
+    switch (field.tag) {
+      case 1:
+        said.name = field.text(kLimits.text);
+        break;
+      case 2:
+        if (const auto role = field.number(255); role >= 1 && role <= 3) said.role = static_cast<Role>(role);
+        break;
+      case 3:
+        if (auto address = parse_address(field.bytes); address && said.addresses.size() < kLimits.addresses)
+          said.addresses.push_back(std::move(*address));
+        break;
+      case 4:
+        said.version = field.text(kLimits.text);
+        break;
+      case 5:
+        said.engine = field.text(kLimits.text);
+        break;
+      case 6:
+        said.minor = field.small<std::uint16_t>();
+        break;
+      case 7:
+        said.takes_copies = field.flag();
+        break;
+      case 8:
+        said.more_models = field.number(kLimits.number);
+        break;
+      default:
+        break;
+    }
+  });
+}
+
+// Free memory and disk change by themselves all the time; they stand apart from what hardly ever changes.
+FieldWriter fields_of_disk(const Statement& said) {
+  FieldWriter out;
+  return out.number(7, said.disk_free);
+}
+
+MemoryReport read_memory(std::string_view bytes, Statement& said) {
+  MemoryReport memory;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1) memory.name = field.text(kLimits.text);
+    if (field.tag == 2) memory.gpu = field.flag();
+    if (field.tag == 3) memory.total = field.number(kLimits.number);
+    if (field.tag == 4) memory.free = field.number(kLimits.number);
+    if (field.tag == 5) memory.evictable = field.number(kLimits.number);
+    if (field.tag == 6) memory.lent = field.number(kLimits.number);
+    if (field.tag == 7) said.disk_free = field.number(kLimits.number);
+  });
+  return memory;
+}
+
+void take_model_field(const Field& field, ModelOnDisk& model) {
+  switch (field.tag) {
+    case 1:
+      if (field.is_name(kLimits.name)) model.name = std::string(field.bytes);
+      break;
+    case 2:
+      if (field.is_name(kLimits.name) && model.aliases.size() < kLimits.aliases)
+        model.aliases.emplace_back(field.bytes);
+      break;
+    case 3:
+      model.type = parse_model_type(field.bytes).value_or(ModelType::llm);
+      break;
+    case 4:
+      model.recipe = field.text(kLimits.text);
+      break;
+    case 5:
+      model.checkpoint = field.text(kLimits.text);
+      break;
+    case 6:
+      if (model.labels.size() < kLimits.labels) model.labels.push_back(field.text(kLimits.text));
+      break;
+    case 7:
+      model.architecture = field.text(kLimits.text);
+      break;
+    case 8:
+      model.quantisation = field.text(kLimits.text);
+      break;
+    case 9:
+      model.parameters = field.number(kLimits.number);
+      break;
+    case 10:
+      model.bytes = field.number(kLimits.number);
+      break;
+    case 11:
+      if (field.bytes.size() == sizeof(Sha256)) model.hash = ByteReader(field.bytes).fixed<32>();
+      break;
+    case 12:
+      model.created = field.number(kLimits.number);
+      break;
+    case 13:
+      model.context_trained = field.number(kLimits.number);
+      break;
+    case 14:
+      model.context_usable = field.number(kLimits.number);
+      break;
+    case 15:
+      model.predicted = field.number(kLimits.number);
+      break;
+    case 16:
+      model.device = static_cast<Device>(field.number(255) & 7);
+      break;
+    case 17:
+      model.tokens_per_second = field.decimal();
+      break;
+    case 18:
+      model.tools = field.flag();
+      break;
+    case 19:
+      model.thinking = field.flag();
+      break;
+    case 20:
+      model.vision = field.flag();
+      break;
+    case 21:
+      model.may_copy = field.flag();
+      break;
+    default:
+      break;
+  }
+}
+
+ModelOnDisk read_model(std::string_view bytes) {
+  ModelOnDisk model;
+  each_field(bytes, [&](const Field& field) { take_model_field(field, model); });
+  return model;
+}
+
+WantedModel read_wanted(std::string_view bytes) {
+  WantedModel wanted;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1 && field.is_name(kLimits.name)) wanted.name = std::string(field.bytes);
+    if (field.tag == 2) wanted.source = field.text(kLimits.text);
+  });
+  return wanted;
+}
+
+ServedModel read_served(std::string_view bytes) {
+  ServedModel served;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1 && field.is_name(kLimits.name)) served.name = std::string(field.bytes);
+    if (field.tag == 2) {
+      const auto state = field.number(255);
+      served.state = state >= 1 && state <= 3 ? static_cast<ServingState>(state) : ServingState::draining;
+    }
+    if (field.tag == 3) served.context = field.number(kLimits.number);
+    if (field.tag == 4) served.slots = field.small<std::uint32_t>();
+    if (field.tag == 5) served.running = field.small<std::uint32_t>();
+    if (field.tag == 6) served.waiting = field.small<std::uint32_t>();
+    if (field.tag == 7) served.tokens_per_second = field.decimal();
+    if (field.tag == 8) served.idle_ms = field.number(kLimits.number);
+    if (field.tag == 9) served.bytes = field.number(kLimits.number);
+    if (field.tag == 10) served.lent = field.flag();
+  });
+  return served;
+}
+
+Demand read_demand(std::string_view bytes) {
+  Demand demand;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1 && field.is_name(kLimits.name)) demand.name = std::string(field.bytes);
+    if (field.tag == 2) demand.per_hour = field.decimal();
+  });
+  return demand;
+}
+
+LinkReport read_link(std::string_view bytes) {
+  LinkReport link;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1 && field.bytes.size() == sizeof(Sha256)) link.to.bytes = ByteReader(field.bytes).fixed<32>();
+    if (field.tag == 2) link.round_trip_us = field.number(kLimits.number);
+    if (field.tag == 3) link.bytes_per_second = field.number(kLimits.number);
+  });
+  return link;
+}
+
+template <typename T>
+void keep(std::vector<T>& list, T value, std::size_t most) {
+  if (list.size() < most) list.push_back(std::move(value));
+}
+template <typename T>
+void keep_named(std::vector<T>& list, T value, std::size_t most) {
+  if (!value.name.empty()) keep(list, std::move(value), most);
+}
+
+void take_entry(EntryKind kind, std::string_view bytes, Statement& said) {
+  switch (kind) {
+    case EntryKind::node:
+      take_node(bytes, said);
+      break;
+    case EntryKind::memory:
+      if (auto memory = read_memory(bytes, said); !memory.name.empty())
+        keep(said.memory, std::move(memory), kLimits.memory);
+      break;
+    case EntryKind::model:
+      keep_named(said.models, read_model(bytes), kLimits.models);
+      break;
+    case EntryKind::wanted:
+      keep_named(said.wants, read_wanted(bytes), kLimits.wants);
+      break;
+    case EntryKind::serving:
+      keep_named(said.serving, read_served(bytes), kLimits.serving);
+      break;
+    case EntryKind::demand:
+      keep_named(said.demand, read_demand(bytes), kLimits.demand);
+      break;
+    case EntryKind::link:
+      keep(said.links, read_link(bytes), kLimits.links);
+      break;
+  }
+}
+
+// Each name once; of two that say the same name the first counts.
+template <typename T>
+void sort_by_name(std::vector<T>& list) {
+  std::map<std::string, T> by_name;
+  for (auto& value : list) by_name.try_emplace(value.name, std::move(value));
+  list.clear();
+  for (auto& [name, value] : by_name) list.push_back(std::move(value));
+}
+
+std::uint64_t down_to(std::uint64_t value, std::uint64_t step) { return value / step * step; }
+
+// Two significant binary digits: steps of a quarter to a half.
+std::uint64_t roughly(std::uint64_t value) {
+  const int digits = std::bit_width(value);
+  return digits <= 2 ? value : value >> (digits - 2) << (digits - 2);
+}
+double roughly(double value) { return static_cast<double>(roughly(static_cast<std::uint64_t>(value * 64))) / 64; }
+
+}  // namespace
+
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::worker:
+      return "worker";
+    case Role::client:
+      return "client";
+    case Role::member:
+      break;
+  }
+  return "member";
+}
+
+std::optional<Role> parse_role(std::string_view name) {
+  for (const auto role : {Role::member, Role::worker, Role::client}) {
+    if (name_of(role) == name) return role;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(ServingState state) {
+  switch (state) {
+    case ServingState::loading:
+      return "loading";
+    case ServingState::draining:
+      return "draining";
+    case ServingState::ready:
+      break;
+  }
+  return "ready";
+}
+
+Statement rounded(Statement said) {
+  constexpr std::uint64_t kMiB = 1024 * 1024;
+  said.disk_free = down_to(said.disk_free, 256 * kMiB);
+  for (auto& memory : said.memory) {
+    memory.free = down_to(memory.free, 32 * kMiB);
+    memory.evictable = down_to(memory.evictable, 32 * kMiB);
+  }
+  for (auto& model : said.models) model.tokens_per_second = roughly(model.tokens_per_second);
+  for (auto& served : said.serving) {
+    served.tokens_per_second = roughly(served.tokens_per_second);
+    served.idle_ms = roughly(down_to(served.idle_ms, 1000));
+    served.bytes = down_to(served.bytes, kMiB);
+  }
+  for (auto& demand : said.demand) demand.per_hour = roughly(demand.per_hour);
+  for (auto& link : said.links) {
+    link.round_trip_us = roughly(link.round_trip_us);
+    link.bytes_per_second = roughly(link.bytes_per_second);
+  }
+  return said;
+}
+
+std::vector<std::string> encode_pages(Statement statement) {
+  const auto models = sayable(statement);
+  auto pages = model_pages(models);
+  std::string node, memory, now, links;
+  append(node, EntryKind::node, fields_of_node(statement));
+  append_all(node, EntryKind::wanted, statement.wants, kLimits.wants);
+  append(memory, EntryKind::memory, fields_of_disk(statement));
+  append_all(memory, EntryKind::memory, statement.memory, kLimits.memory);
+  append_all(now, EntryKind::serving, statement.serving, kLimits.serving);
+  append_all(links, EntryKind::link, statement.links, kLimits.links);
+  append_all(links, EntryKind::demand, statement.demand, kLimits.demand);
+  for (auto* page : {&now, &links, &memory, &node}) {
+    if (!page->empty()) pages.insert(pages.begin(), std::move(*page));
+  }
+  return pages;
+}
+
+Result<Statement> decode_pages(const std::vector<std::string_view>& pages) {
+  Statement said;
+  for (const auto page : pages) {
+    ByteReader in(page);
+    while (in.ok() && !in.rest().empty()) {
+      const auto kind = static_cast<EntryKind>(in.number<std::uint8_t>());
+      const auto bytes = in.sized<std::uint32_t>();
+      const bool known = kind >= EntryKind::node && kind <= EntryKind::link;
+      if (!in.ok() || (known && !each_field(bytes, [](const Field&) {})))
+        return fail(errc::malformed, "a page of an announcement that is cut off");
+      if (known) take_entry(kind, bytes, said);
+    }
+  }
+  sort_by_name(said.models);
+  sort_by_name(said.wants);
+  sort_by_name(said.serving);
+  sort_by_name(said.demand);
+  std::ranges::sort(said.links, {}, &LinkReport::to);
+  return said;
+}
+
+}  // namespace corral::mesh
