@@ -1,0 +1,68 @@
+// As much of MessagePack as is needed to talk to a Serf agent. Own, since what comes in isn't trusted: the small
+// library that is packaged believes the counts it reads. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace corral::mesh {
+
+class PackWriter {
+ public:
+  PackWriter& map(std::uint32_t pairs);
+  PackWriter& array(std::uint32_t elements);
+  PackWriter& text(std::string_view text);
+  PackWriter& number(std::uint64_t number);
+  PackWriter& flag(bool flag);
+  std::string take() { return std::move(out_); }
+
+ private:
+  PackWriter& sized(std::uint8_t small, std::uint32_t small_most, std::uint8_t wide, std::uint32_t size);
+  void big_endian(std::uint64_t value, int bytes);
+
+  std::string out_;
+};
+
+// Reads values one behind the other. Each call gives nothing where the next value is of another kind or cut off, and
+// then the reader stands where it stood.
+class PackReader {
+ public:
+  explicit PackReader(std::string_view bytes) : rest_(bytes) {}
+
+  std::optional<std::uint32_t> map();
+  std::optional<std::uint32_t> array();
+  std::optional<std::string_view> text();  // bytes and text alike
+  std::optional<std::uint64_t> number();   // not negative
+  // Past anything but text, a map or an array.
+  bool scalar();
+  // Past one value, whatever it is and holds.
+  bool skip();
+  // More bytes could make a value of what comes next.
+  bool is_cut_off() const;
+
+  std::string_view rest() const { return rest_; }
+
+ private:
+  enum class Kind { scalar, text, array, map, invalid };
+  struct Head {
+    Kind kind = Kind::invalid;
+    std::size_t bytes = 0;    // of the head itself
+    std::uint64_t value = 0;  // of a number, or how many bytes or elements follow
+    bool is_number = false;
+  };
+  std::optional<Head> head() const;  // nothing: cut off
+
+  std::string_view rest_;
+};
+
+enum class PackState { whole, cut_off, malformed };
+// Of the value that `bytes` begin with, and how many bytes it has.
+struct PackExtent {
+  PackState state = PackState::cut_off;
+  std::size_t bytes = 0;
+};
+PackExtent extent_of(std::string_view bytes);
+
+}  // namespace corral::mesh

@@ -1,0 +1,218 @@
+#include "mesh/hints/serf_hints.h"
+
+#include <algorithm>
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <fmt/format.h>
+
+#include "async/event.h"
+#include "async/task_group.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "base/state_file.h"
+#include "mesh/hints/hint_news.h"
+#include "mesh/hints/serf_config.h"
+#include "mesh/hints/serf_rpc.h"
+#include "mesh/identity/errors.h"
+
+namespace corral::mesh {
+namespace {
+
+namespace asio = async::asio;
+
+constexpr Millis kAgentGrace{3'000};
+constexpr Millis kRetryConnect{50};
+constexpr std::size_t kMostEngines = 32;
+
+// A port of loopback that is free now. The agent takes it a moment later; should somebody else be faster, the agent
+// ends and the next one gets another.
+std::uint16_t free_port(async::Executor executor) {
+  boost::system::error_code error;
+  asio::basic_socket_acceptor<asio::ip::tcp, async::Executor> acceptor(executor);
+  acceptor.open(asio::ip::tcp::v4(), error);
+  if (!error) acceptor.bind({asio::ip::address_v4::loopback(), 0}, error);
+  return error ? std::uint16_t{0} : acceptor.local_endpoint(error).port();
+}
+
+// One agent after another. Shared between its owner and the task that runs them, which outlives the owner for a moment.
+class Agents {
+ public:
+  Agents(async::Executor executor, async::Timers& timers, proc::Spawner& spawner, SerfOptions options)
+      : executor_(executor),
+        timers_(timers),
+        spawner_(spawner),
+        options_(std::move(options)),
+        news_(options_.node),
+        heard_(executor),
+        changed_(executor),
+        tasks_(executor) {}
+
+  static void start(const std::shared_ptr<Agents>& agents) { agents->tasks_.spawn("hints", supervise(agents)); }
+  void stop() { tasks_.cancel(); }
+
+  void tell(Hint own) {
+    own.node = options_.node;
+    if (own_ == own) return;
+    own_ = std::move(own);
+    changed_.set();
+  }
+
+  void look_at(std::vector<Address> engines) {
+    std::ranges::sort(engines);
+    engines.erase(std::ranges::unique(engines).begin(), engines.end());
+    if (engines.size() > kMostEngines) engines.resize(kMostEngines);
+    if (engines == engines_) return;
+    engines_ = std::move(engines);
+    look_due_ = true;
+    changed_.set();
+  }
+
+  async::Task<std::vector<Hint>> next() {
+    while (fresh_.empty()) {
+      heard_.reset();
+      co_await heard_.wait();
+    }
+    co_return std::exchange(fresh_, {});
+  }
+
+  const std::string& state() const { return state_; }
+
+ private:
+  void say(std::string state) {
+    if (state == state_) return;
+    state_ = std::move(state);
+    log::info("mesh", "hints: {}", state_);
+  }
+
+  static async::Task<void> supervise(std::shared_ptr<Agents> agents) {
+    const auto& options = agents->options_;
+    for (Millis pause = options.first_pause;; pause = std::min(2 * pause, options.longest_pause)) {
+      const auto began = agents->timers_.now();
+      auto ended = co_await agents->run_once();
+      agents->say(std::move(ended));
+      if (agents->timers_.now() - began > options.longest_pause) pause = options.first_pause;
+      co_await agents->timers_.sleep_for(pause);
+    }
+  }
+
+  // Runs one agent to its end, and says how it ended.
+  async::Task<std::string> run_once() {
+    SerfSetup setup{options_.node,   options_.bind, free_port(executor_),
+                    random_text(32), options_.mesh, options_.folder / "serf.snapshot",
+                    engines_};
+    const auto file = options_.folder / "serf.json";
+    const auto text = serf_config(setup);
+    if (const auto written = write_state_file(file, text); !written) co_return written.error().message;
+    proc::ChildSpec spec{.name = "serf",
+                         .argv = {options_.program, "agent", "-config-file=" + file.native()},
+                         .log_file = options_.log_file};
+    auto child = co_await spawner_.spawn(std::move(spec));
+    if (!child) {
+      co_return child.error().code == proc::errc::program_not_found
+          ? "Serf isn't installed (Debian's package serf); nodes find each other by the addresses they exchange"
+          : child.error().message;
+    }
+    look_due_ = true;
+    auto talking = talk(setup.rpc_port, std::move(setup.rpc_secret));
+    auto failure = co_await async::race(std::move(talking), until_ended(**child));
+    if (!failure) co_return fmt::format("the Serf agent {}", end_);
+    auto stopping = (*child)->stop(kAgentGrace);
+    co_await std::move(stopping);
+    co_return std::move(*failure);
+  }
+
+  async::Task<void> until_ended(proc::Child& child) {
+    const auto status = co_await child.wait();
+    end_ = status.describe();
+  }
+
+  // Until something goes wrong: what.
+  async::Task<std::string> talk(std::uint16_t port, std::string secret) {
+    const auto deadline = timers_.now() + options_.start;
+    Result<std::unique_ptr<SerfRpc>> agent = co_await SerfRpc::connect(port, secret, timers_);
+    while (!agent) {
+      if (agent.error().code != errc::unreachable || timers_.now() >= deadline) co_return agent.error().message;
+      co_await timers_.sleep_for(kRetryConnect);
+      agent = co_await SerfRpc::connect(port, secret, timers_);
+    }
+    say("running");
+    std::optional<Hint> told;
+    while (true) {
+      changed_.reset();
+      if (own_ && told != own_) {
+        told = own_;
+        const auto done = co_await (*agent)->tell(*told);
+        if (!done) co_return done.error().message;
+      }
+      if (std::exchange(look_due_, false) && !engines_.empty()) {
+        const auto done = co_await (*agent)->join(engines_);
+        if (!done) co_return done.error().message;
+      }
+      auto members = co_await (*agent)->members();
+      if (!members) co_return members.error().message;
+      const auto rest = options_.look * static_cast<int>(1 + members->size() / kFewMembers);
+      take(std::move(*members));
+      auto waiting = until_changed();
+      co_await async::with_timeout(timers_, rest, std::move(waiting));
+      // What changes at once is told together, and never more often than it is asked for.
+      co_await timers_.sleep_for(kRetryConnect);
+    }
+  }
+
+  async::Task<bool> until_changed() {
+    co_await changed_.wait();
+    co_return true;
+  }
+
+  void take(std::vector<Hint> all) {
+    auto news = news_.take(std::move(all));
+    if (news.empty()) return;
+    // A node is heard of once, with its latest words.
+    std::erase_if(fresh_, [&](const Hint& old) {
+      return std::ranges::any_of(news, [&](const Hint& hint) { return hint.node == old.node; });
+    });
+    std::ranges::move(news, std::back_inserter(fresh_));
+    heard_.set();
+  }
+
+  const async::Executor executor_;
+  async::Timers& timers_;
+  proc::Spawner& spawner_;
+  const SerfOptions options_;
+  HintNews news_;
+  std::vector<Hint> fresh_;  // for next()
+  async::Event heard_;
+  std::optional<Hint> own_;
+  std::vector<Address> engines_;
+  bool look_due_ = false;
+  async::Event changed_;
+  std::string state_ = "starting";
+  std::string end_;
+  async::TaskGroup tasks_;
+};
+
+class SerfHints final : public Hints {
+ public:
+  explicit SerfHints(std::shared_ptr<Agents> agents) : agents_(std::move(agents)) { Agents::start(agents_); }
+  ~SerfHints() override { agents_->stop(); }
+  SerfHints(const SerfHints&) = delete;
+  SerfHints& operator=(const SerfHints&) = delete;
+
+  void tell(Hint own) override { agents_->tell(std::move(own)); }
+  void look_at(std::vector<Address> engines) override { agents_->look_at(std::move(engines)); }
+  async::Task<std::vector<Hint>> next() override { return agents_->next(); }
+  std::string state() const override { return agents_->state(); }
+
+ private:
+  const std::shared_ptr<Agents> agents_;
+};
+
+}  // namespace
+
+std::unique_ptr<Hints> make_serf_hints(async::Executor executor, async::Timers& timers, proc::Spawner& spawner,
+                                       SerfOptions options) {
+  return std::make_unique<SerfHints>(std::make_shared<Agents>(executor, timers, spawner, std::move(options)));
+}
+
+}  // namespace corral::mesh

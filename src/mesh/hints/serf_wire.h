@@ -1,0 +1,46 @@
+// What is said to a Serf agent and what it says: MessagePack maps one behind the other, a head with a number and then,
+// for some commands, a body. Pure; nothing that an agent sends is trusted.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mesh/hints/hints.h"
+
+namespace corral::mesh {
+
+std::string serf_handshake(std::uint64_t number);
+std::string serf_auth(std::uint64_t number, std::string_view secret);
+std::string serf_tags(std::uint64_t number, const HintLabels& labels);
+std::string serf_join(std::uint64_t number, const std::vector<Address>& engines);
+std::string serf_members(std::uint64_t number);
+
+// The head of an answer.
+struct SerfHead {
+  std::uint64_t number = 0;
+  std::string error;  // empty: it went well
+};
+
+// Cuts what arrives into whole values.
+class SerfReader {
+ public:
+  explicit SerfReader(std::size_t most_bytes = 4 * 1024 * 1024) : most_bytes_(most_bytes) {}
+
+  // Errors: too_large, when that is more than a value may have.
+  Result<> put(std::string_view bytes);
+  // The next value, whole, or nothing yet. Errors: malformed, which ends the reader.
+  Result<std::optional<std::string>> take();
+
+ private:
+  std::size_t most_bytes_;
+  std::string rest_;
+};
+
+// Errors: malformed.
+Result<SerfHead> read_serf_head(std::string_view value);
+// Of all members that are alive and carry labels that make sense; the others are passed over. Errors: malformed.
+Result<std::vector<Hint>> read_serf_members(std::string_view value);
+
+}  // namespace corral::mesh
