@@ -1,0 +1,104 @@
+// What a model is, by its bytes: nodes that have equal files know it, whatever they call them. SHA-256 over all parts
+// and the projector, computed once for each file, beside everything else, and kept on disk by path, size, time and
+// inode: hashing 40 GB again at each start would keep a disk busy for minutes.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "models/model_info.h"
+
+namespace corral::models {
+
+using ContentHash = Sha256;
+
+// Of a model with these files. One file or several, with or without a projector: never the same hash.
+ContentHash content_of(std::span<const Sha256> parts, const std::optional<Sha256>& projector);
+
+// Of the bytes of a file. Reads without driving out what the system has cached, where the system can. `go_on` is asked
+// once for each MiB; nothing when it said no. Errors: the system's own.
+Result<std::optional<Sha256>> hash_file(const std::filesystem::path& file, const std::function<bool()>& go_on);
+
+// Hashes of the models that somebody wants to know about. Works on a thread of its own, which starts with the first
+// wish and takes no time and no disk from anybody who wants some. Safe on every thread.
+class ContentHashes {
+ public:
+  using Model = std::shared_ptr<const ModelInfo>;
+
+  // `file` keeps what is known; it is read by the thread. `on_change` is called on the thread whenever more is known.
+  ContentHashes(std::filesystem::path file, std::function<void()> on_change);
+  // Ends the thread, and waits for it: a disk that hangs keeps it, see finish_within().
+  ~ContentHashes();
+  ContentHashes(const ContentHashes&) = delete;
+  ContentHashes& operator=(const ContentHashes&) = delete;
+
+  // These and no others from now on, the smallest first. Cheap where they are the same as before.
+  void want(std::vector<Model> models);
+  // Nothing while it isn't known. Asks no disk: it is as of the latest want().
+  std::optional<ContentHash> find(const ModelInfo& model) const;
+  // Of the model's files, in the order of its paths, the projector last; empty while one isn't known.
+  std::vector<Sha256> files_of(const ModelInfo& model) const;
+  // How many wanted ones aren't known yet, those that can't be read left out.
+  std::size_t missing() const;
+
+  // Gives up what runs, at once; false: the disk gives no answer. For those who end the whole process then.
+  bool finish_within(std::chrono::milliseconds limit);
+
+ private:
+  struct Stamp {
+    std::uint64_t size = 0, inode = 0;
+    std::int64_t mtime_ns = 0;
+    friend bool operator==(const Stamp&, const Stamp&) = default;
+  };
+  struct KnownFile {
+    Stamp stamp;
+    Sha256 hash{};
+  };
+  struct KnownModel {
+    std::vector<std::filesystem::path> paths;  // the projector last
+    Bytes size;
+    WallTime created;
+    std::vector<Sha256> files;
+    ContentHash content{};
+  };
+
+  void run();
+  void read_file();
+  void save() const;
+  bool stopping() const;
+  bool superseded() const;
+  // Nothing: it can't be read, or there is other work.
+  std::optional<Sha256> hash_of(const std::filesystem::path& path);
+  void look_at(const Model& model);
+  static std::vector<std::filesystem::path> paths_of(const ModelInfo& model);
+  static std::optional<Stamp> stamp_of(const std::filesystem::path& path);
+
+  const std::filesystem::path file_;
+  const std::function<void()> on_change_;
+
+  mutable std::mutex mutex_;  // of what follows; never held while a disk is asked
+  std::condition_variable changed_;
+  std::vector<Model> wanted_;
+  bool news_ = false;  // wanted_ was replaced
+  bool stop_ = false, ended_ = true;
+  std::map<ModelName, KnownModel> known_;
+  std::size_t missing_ = 0;
+
+  std::map<std::filesystem::path, KnownFile> files_;  // of the thread
+  std::thread thread_;
+};
+
+}  // namespace corral::models

@@ -1,0 +1,145 @@
+#include "models/content_hash.h"
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include "base/log.h"
+#include "models/temp_dir_for_tests.h"
+
+namespace corral::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What ends when the hashes of these models are known.
+class ContentHashTest : public testing::Test {
+ protected:
+  ContentHashTest() { log::set_level(log::Level::none); }
+
+  fs::path write(const std::string& name, std::string_view text) const {
+    std::ofstream(dir / name, std::ios::binary) << text;
+    return dir / name;
+  }
+  static ContentHashes::Model model(std::string name, std::vector<fs::path> paths, fs::path projector = {}) {
+    ModelInfo info;
+    info.name = ModelName(std::move(name));
+    info.paths = std::move(paths);
+    info.mmproj = std::move(projector);
+    return std::make_shared<const ModelInfo>(std::move(info));
+  }
+  // Wants them, and waits until none is missing.
+  void hash(ContentHashes& hashes, std::vector<ContentHashes::Model> models) {
+    hashes.want(std::move(models));
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return hashes.missing() == 0; });
+  }
+  std::function<void()> told() {
+    return [this] {
+      const std::scoped_lock lock(mutex_);
+      ++changes_;
+      changed_.notify_all();
+    };
+  }
+
+  const TempDir dir;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int changes_ = 0;
+};
+
+TEST_F(ContentHashTest, AFileHasTheHashThatOthersGiveIt) {
+  const auto file = write("abc", "abc");
+  const auto hash = hash_file(file, [] { return true; });
+  ASSERT_TRUE(hash && *hash);
+  EXPECT_EQ(**hash, sha256({"abc"}));
+  const std::string large(3'500'000, 'x');
+  EXPECT_EQ(**hash_file(write("large", large), [] { return true; }), sha256({large}));
+  EXPECT_FALSE(hash_file(dir / "none", [] { return true; }));
+}
+
+TEST_F(ContentHashTest, ItStopsWhenTold) {
+  const auto file = write("large", std::string(8'000'000, 'x'));
+  int asked = 0;
+  const auto hash = hash_file(file, [&] { return ++asked < 3; });
+  ASSERT_TRUE(hash);
+  EXPECT_FALSE(*hash);
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(ContentHashTest, EqualBytesUnderOtherNamesAreOneContent) {
+  const auto a = model("a", {write("a", "one")}), b = model("b", {write("b", "one")}),
+             c = model("c", {write("c", "two")});
+  ContentHashes hashes(dir / "hashes.json", told());
+  hash(hashes, {a, b, c});
+  ASSERT_TRUE(hashes.find(*a));
+  EXPECT_EQ(hashes.find(*a), hashes.find(*b));
+  EXPECT_NE(hashes.find(*a), hashes.find(*c));
+  EXPECT_THAT(hashes.files_of(*a), testing::ElementsAre(sha256({"one"})));
+}
+
+TEST_F(ContentHashTest, PartsTheirOrderAndTheProjectorCount) {
+  const auto one = sha256({"1"}), two = sha256({"2"});
+  const std::vector<Sha256> first = {one}, both = {one, two}, turned = {two, one};
+  const std::vector<ContentHash> all = {content_of(first, {}), content_of(both, {}), content_of(turned, {}),
+                                        content_of(first, two)};
+  EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size());
+}
+
+TEST_F(ContentHashTest, WhatIsKnownIsKeptAndAChangedFileIsReadAgain) {
+  const auto path = write("m", "one");
+  const auto wanted = model("m", {path});
+  std::optional<ContentHash> before;
+  {
+    ContentHashes hashes(dir / "hashes.json", told());
+    hash(hashes, {wanted});
+    before = hashes.find(*wanted);
+  }
+  // A hash that was put there by hand shows that the file isn't read again.
+  std::ifstream in(dir / "hashes.json");
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  const auto at = text.find("\"sha256\":\"") + 10;
+  text.replace(at, 64, std::string(64, 'a'));
+  write("hashes.json", text);
+  {
+    ContentHashes hashes(dir / "hashes.json", told());
+    hash(hashes, {wanted});
+    EXPECT_NE(hashes.find(*wanted), before);
+    EXPECT_EQ(hashes.files_of(*wanted).front().front(), 0xaa);
+  }
+  write("m", "longer");
+  ContentHashes hashes(dir / "hashes.json", told());
+  hash(hashes, {wanted});
+  EXPECT_EQ(hashes.files_of(*wanted).front(), sha256({"longer"}));
+}
+
+TEST_F(ContentHashTest, AModelOfThatNameWithOtherFilesIsntKnown) {
+  const auto known = model("m", {write("a", "one")});
+  ContentHashes hashes(dir / "hashes.json", told());
+  hash(hashes, {known});
+  EXPECT_TRUE(hashes.find(*known));
+  EXPECT_FALSE(hashes.find(*model("m", {dir / "b"})));
+}
+
+TEST_F(ContentHashTest, ADamagedFileIsPutAside) {
+  write("hashes.json", "{nonsense");
+  const auto wanted = model("m", {write("a", "one")});
+  ContentHashes hashes(dir / "hashes.json", told());
+  hash(hashes, {wanted});
+  EXPECT_TRUE(hashes.find(*wanted));
+  EXPECT_TRUE(fs::exists(dir / "hashes.json.broken"));
+}
+
+TEST_F(ContentHashTest, WithoutAWishThereIsNoThreadAndAnEndComesAtOnce) {
+  ContentHashes idle(dir / "hashes.json", told());
+  EXPECT_TRUE(idle.finish_within(std::chrono::milliseconds(0)));
+  EXPECT_FALSE(fs::exists(dir / "hashes.json"));
+  ContentHashes busy(dir / "hashes.json", {});
+  busy.want({model("m", {write("large", std::string(64'000'000, 'x'))})});
+  EXPECT_TRUE(busy.finish_within(std::chrono::seconds(60)));
+}
+
+}  // namespace
+}  // namespace corral::models
