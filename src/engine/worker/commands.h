@@ -11,6 +11,7 @@
 #include "engine/values/stats.h"
 #include "engine/worker/session.h"
 #include "engine/worker/session_listing.h"
+#include "engine/worker/worker_options.h"
 
 namespace corral::engine {
 
@@ -37,11 +38,6 @@ struct EndSession {
 struct Downsize {
   std::move_only_function<void(DownsizeReport)> done;
 };
-struct SetThreads {
-  std::int32_t n_threads = 0;
-  std::int32_t n_threads_batch = 0;
-};
-
 struct DescribeSessions {
   std::shared_ptr<SessionListing> to;
   std::uint32_t worker = 0;

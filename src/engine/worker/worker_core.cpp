@@ -9,41 +9,77 @@
 namespace corral::engine {
 
 WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
-    : tokens_(parts.tokens),
-      options_(options),
-      make_(std::move(parts.make)),
-      growth_(std::move(parts.growth)),
+    : options_(options),
+      tokens_(parts.tokens),
       box_(std::move(parts.box)),
-      chores_(std::move(parts.chores)),
-      explain_(std::move(parts.explain)),
       clock_(std::move(parts.clock)),
       costs_(parts.costs ? std::move(parts.costs) : std::make_unique<CpuCosts>()),
       drafter_(std::move(parts.drafter)),
-      lane_(std::move(parts.lane)),
-      memory_(std::move(parts.memory)),
-      shape_(memory_->shape()),
-      n_ctx_(memory_->n_ctx()),
-      first_n_ctx_(n_ctx_),
-      n_batch_(memory_->n_batch()),
-      threads_(options.threads),
-      given_(options.threads),
       sequences_(roster_, parts.store, options.prefix_cache_tokens),
-      batch_(n_batch_),
-      writer_(parts.tokens, clock_) {
+      keeper_({.memory = std::move(parts.memory),
+               .make = std::move(parts.make),
+               .growth = std::move(parts.growth),
+               .explain = std::move(parts.explain),
+               .chores = parts.chores,
+               .wake = [box = box_] { box->wake(); },
+               .clock = clock_},
+              options, sequences_),
+      writer_(parts.tokens, clock_),
+      batch_(keeper_->n_batch()),
+      prompts_(roster_, keeper_, *costs_, batch_.capacity(), options.lane_tokens),
+      lane_({.lane = std::move(parts.lane),
+             .step = [box = box_](PrefillStep step) { box->post(step); },
+             .clock = clock_,
+             .roster = roster_,
+             .sequences = sequences_,
+             .keeper = keeper_,
+             .costs = *costs_,
+             .prompts = prompts_,
+             .writer = writer_,
+             .hand = hand_,
+             .counters = counters_},
+            options),
+      endings_({.clock = clock_,
+                .roster = roster_,
+                .sequences = sequences_,
+                .lane = lane_,
+                .writer = writer_,
+                .hand = hand_}),
+      mover_({.clock = clock_,
+              .chores = std::move(parts.chores),
+              .roster = roster_,
+              .sequences = sequences_,
+              .keeper = keeper_,
+              .lane = lane_,
+              .costs = *costs_,
+              .prompts = prompts_,
+              .endings = endings_,
+              .counters = counters_},
+             options),
+      places_({.clock = clock_,
+               .reads_ended = reads_ended_,
+               .roster = roster_,
+               .sequences = sequences_,
+               .keeper = keeper_,
+               .mover = mover_,
+               .lane = lane_,
+               .endings = endings_,
+               .hand = hand_,
+               .counters = counters_},
+              options) {
   if (parts.store) {
     parts.store->when_read([box = box_, ended = reads_ended_] {
       ++*ended;
       box->wake();
     });
   }
-  sequences_.bind(memory_.get());
   ahead_.reserve(options_.max_sequences);  // where no one session could be blamed for it
 }
 
 WorkerCore::~WorkerCore() = default;
 
 bool WorkerCore::take_commands(bool wait) {
-  const bool open = box_->take(commands_, wait, look_again_);
+  const bool open = box_->take(commands_, wait, places_.look_again());
   for (Command& command : commands_) receive(command);
   commands_.clear();
   return open;
@@ -67,16 +103,13 @@ bool WorkerCore::round() {
 }
 
 bool WorkerCore::step() {
-  if (refusal_ && (refusal_->explained || clock_() >= refusal_->until)) {
-    const auto one = std::exchange(refusal_, nullptr);
-    out_of_memory(one->explained ? one->error : one->plain);
-  }
-  resume_paused();
-  choose_memory();
-  admit();
-  while (end_computed()) admit();
-  move_aside();
-  share_threads();
+  mover_.tell_refusal();
+  places_.resume_paused();
+  mover_.choose_layout();
+  places_.admit();
+  while (end_computed()) places_.admit();
+  lane_.move_aside();
+  lane_.share_threads();
   if (roster_.active().empty()) return false;
   compute_pass();
   return true;
@@ -90,7 +123,7 @@ bool WorkerCore::end_computed() {
     if (session.to_compute() > 0)
       ++i;
     else
-      finish(session, StopReason::length);
+      endings_.finish(session, StopReason::length);
   }
   return roster_.active().size() < before;
 }
@@ -98,7 +131,7 @@ bool WorkerCore::end_computed() {
 void WorkerCore::shut_down() {
   guarded(Blame::nobody, [this] {
     for (Session& session : roster_.all()) {
-      if (session.generation) finish(session, StopReason::shutdown);
+      if (session.generation) endings_.finish(session, StopReason::shutdown);
     }
     if (!options_.park_at_end) return;
     // What is of use to nobody else ends with its session; to park it would cost others their place.
@@ -109,7 +142,7 @@ void WorkerCore::shut_down() {
   });
   // Those that it didn't come to.
   for (Session& session : roster_.all()) {
-    if (session.generation) end(session, {.reason = StopReason::shutdown});
+    if (session.generation) endings_.shut_down(session);
   }
 }
 
@@ -136,8 +169,8 @@ void WorkerCore::apply(StartGeneration&& command) {
     command.generation.stream->finish(std::move(ended));
     return;
   }
-  if (session->generation) guarded(Blame::nobody, [&] { finish(*session, StopReason::superseded); });
-  in_hand_ = session;
+  if (session->generation) guarded(Blame::nobody, [&] { endings_.finish(*session, StopReason::superseded); });
+  hand_.session = session;
   session->generation.emplace(std::move(command.generation));
   Generation& generation = *session->generation;
   generation.order = next_order_++;
@@ -147,32 +180,33 @@ void WorkerCore::apply(StartGeneration&& command) {
 
   const std::uint32_t limit = session->shared->n_ctx;
   if (session->lost_input) {
-    finish(*session, StopReason::error,
-           Error(errc::worker_failed, "there was no memory for what was appended to this session: end it"));
+    endings_.finish(*session, StopReason::error,
+                    Error(errc::worker_failed, "there was no memory for what was appended to this session: end it"));
   } else if (session->history.empty()) {
-    finish(*session, StopReason::error,
-           Error(errc::invalid_argument, "there is nothing to go on from: append input first"));
+    endings_.finish(*session, StopReason::error,
+                    Error(errc::invalid_argument, "there is nothing to go on from: append input first"));
   } else if (session->history.size() >= limit && generation.max_new_tokens > 0) {
-    finish(*session, StopReason::context_full,
-           context_full({.needed = session->history.size() + 1, .n_past = session->history.size(), .n_ctx = limit}));
+    endings_.finish(
+        *session, StopReason::context_full,
+        context_full({.needed = session->history.size() + 1, .n_past = session->history.size(), .n_ctx = limit}));
   } else {
     generation.sampler->prime(session->history);
     roster_.wait(*session);
   }
-  in_hand_ = nullptr;
+  hand_.session = nullptr;
 }
 
 void WorkerCore::apply(CancelGeneration&& command) {
   Session* const session = roster_.find(command.session);
   if (session == nullptr || !session->generation) return;
   if (command.stream != nullptr && session->generation->stream.get() != command.stream) return;
-  finish(*session, StopReason::cancelled);
+  endings_.finish(*session, StopReason::cancelled);
 }
 
 void WorkerCore::apply(EndSession&& command) {
   Session* const session = roster_.find(command.session);
   if (session == nullptr) return;
-  if (session->generation) finish(*session, StopReason::session_ended);
+  if (session->generation) endings_.finish(*session, StopReason::session_ended);
   if (drafter_) drafter_->forget(command.session);
   sequences_.remove(*session);
   roster_.remove(*session);
@@ -191,21 +225,18 @@ void WorkerCore::downsize(DownsizeReport& report) {
         std::ranges::count_if(roster_.all(), [](const Session& session) { return session.sequence >= 0; }));
     const std::uint64_t before = sequences_.counters().parked_bytes;
     sequences_.park_all();
-    sequences_.bind(nullptr);
-    memory_.reset();
-    no_split_ = false;
-    no_room_.reset();
-    no_growth_.reset();
+    keeper_.downsize();
     if (drafter_) drafter_->downsize();
-    shape_ = {};
-    n_ctx_ = first_n_ctx_;
     report.parked_bytes = sequences_.counters().parked_bytes - before;
   }
 }
 
-void WorkerCore::apply(SetThreads&& command) {
-  threads_ = command;
-  share_threads();
+void WorkerCore::apply(SetThreads&& command) { lane_.set_threads(command); }
+
+void WorkerCore::apply(PrefillStep&& step) { lane_.tell(step); }
+
+void WorkerCore::apply(PrefillResult&& result) {
+  if (auto home = lane_.take(std::move(result))) places_.take_home(std::move(*home));
 }
 
 WorkerStats WorkerCore::stats() const {
@@ -218,12 +249,12 @@ WorkerStats WorkerCore::stats() const {
   stats.sessions = static_cast<std::uint32_t>(roster_.size());
   stats.waiting = static_cast<std::uint32_t>(roster_.waiting().size());
   stats.generating = roster_.generating();
-  stats.kv_cells = n_ctx_;
+  stats.kv_cells = keeper_.cells();
   // In a pool a cell that several share counts once.
-  const bool pool = memory_ != nullptr && shape_.unified();
-  stats.kv_used = pool ? memory_->n_ctx() - memory_->free_cells() : std::min(sequences_.used_cells(), n_ctx_);
-  stats.kv_streams = shape_.streams;
-  stats.downsized = memory_ == nullptr ? 1 : 0;
+  const bool pool = keeper_.there() && keeper_.shape().unified();
+  stats.kv_used = pool ? keeper_->n_ctx() - keeper_->free_cells() : std::min(sequences_.used_cells(), keeper_.cells());
+  stats.kv_streams = keeper_.shape().streams;
+  stats.downsized = keeper_.there() ? 0 : 1;
   stats.cached_prefixes = static_cast<std::uint32_t>(sequences_.kept_prefixes());
   return stats;
 }

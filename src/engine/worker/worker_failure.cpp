@@ -20,10 +20,7 @@ void WorkerCore::recover(const char* what, Blame blame) noexcept {
   }
   ++counters_.fresh_starts;
   box_->end_pass();
-  sequences_.forget_all();
-  memory_.reset();
-  shape_ = {};
-  n_ctx_ = first_n_ctx_;
+  keeper_.start_over();
   roster_.feed();
   fillers_.clear();
   if (drafter_) {
@@ -32,8 +29,7 @@ void WorkerCore::recover(const char* what, Blame blame) noexcept {
     } catch (...) {  // its cells are of no worth to it; each guess is checked anyway
     }
   }
-  Session* const hand = std::exchange(in_hand_, nullptr);
-  const bool computing = std::exchange(computing_, false);
+  const auto [hand, computing] = std::exchange(hand_, {});
   const auto concerned = [&](const Session& session) {
     if (hand != nullptr) return hand == &session;
     if (computing) return std::ranges::find(items_, &session, &PassItem::session) != items_.end();
@@ -42,39 +38,11 @@ void WorkerCore::recover(const char* what, Blame blame) noexcept {
   for (Session& session : roster_.all()) {
     if (!session.generation) continue;
     if (concerned(session)) {
-      end_failed(session, what);
+      endings_.fail(session, what);
     } else if (session.phase() != Phase::paused && session.phase() != Phase::aside) {
       roster_.wait(session);
     }
   }
-}
-
-// Without a step that could fail. What the stream wasn't told is no part of the history.
-void WorkerCore::end_failed(Session& session, const char* what) noexcept {
-  if (session.phase() == Phase::aside) forget_lane();
-  const Generation& generation = *session.generation;
-  const std::size_t told = std::size_t{generation.usage.prompt_tokens} + generation.reported;
-  if (session.history.size() > told) {
-    session.shared->tokens -= static_cast<std::uint32_t>(session.history.size() - told);
-    session.history.resize(told);
-  }
-  try {
-    session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
-  } catch (...) {
-    session.lost_input = true;
-  }
-  session.appended.clear();
-  roster_.rest(session);
-  roster_.use(session);
-  session.suspect_until = 0;
-  count_end(StopReason::error);
-  end(session, {.reason = StopReason::error, .error = worker_failed(what)});
-}
-
-// Its result still comes, and nobody wants it.
-void WorkerCore::forget_lane() noexcept {
-  brought_ = {};
-  if (lane_busy_) lane_->stop();
 }
 
 }  // namespace corral::engine

@@ -18,13 +18,23 @@ void WorkerCore::compute_pass() {
     sequences_.compact();
     plan_pass();
     if (find_cells()) break;
-    make_room();
+    places_.make_room();
     if (roster_.active().empty()) return;
   }
   add_drafts();
   add_fillers();
   roster_.next_pass();
   decode(items_);
+}
+
+// Cells for all tokens of the pass, at the cost of those that don't run. False: there aren't so many.
+bool WorkerCore::find_cells() {
+  std::uint32_t tokens = 0;
+  for (const PassItem& item : items_) {
+    tokens += item.tokens;
+    if (item.session->in_cache + item.tokens > keeper_->cells_per_sequence() && keeper_->counts_cells()) return false;
+  }
+  return sequences_.free_up(tokens);
 }
 
 // Each of the pass's sessions has sampled the token that it computes.
@@ -41,43 +51,15 @@ void WorkerCore::plan_pass() {
     return;
   }
   views_.clear();
-  for (const Session* session : roster_.active()) views_.push_back(view_of(*session));
+  for (const Session* session : roster_.active()) views_.push_back(runnable_view(*session));
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
-  limits_ = {.tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompt_limit(views_)};
+  limits_ = {.tokens = batch_.capacity(), .outputs = options_.max_sequences, .prefill = prompts_.beside(views_)};
   measuring_ = decoding > 0 && limits_.prefill == 0;
   for (const BatchItem& item : plan_batch(views_, limits_))
     items_.push_back({.session = roster_.active()[item.index], .tokens = item.tokens});
   if (decoding == views_.size()) take_turns();
   // A split layout wants its sequences in order: each gap or step back would cost a pass of its own.
   std::ranges::sort(items_, {}, [](const PassItem& item) { return item.session->sequence; });
-}
-
-RunnableView WorkerCore::view_of(const Session& session) {
-  const Generation& generation = *session.generation;
-  const std::uint32_t generated = generation.usage.completion_tokens;
-  const bool decoding = session.decoding();
-  return {.pending = session.to_compute(),
-          .decoding = decoding,
-          .settled = decoding && generated >= kSettledAfter,
-          .order = generation.order};
-}
-
-// Prompt tokens that go into a pass beside the running streams of these.
-std::uint32_t WorkerCore::prompt_limit(std::span<const RunnableView> sessions) const {
-  if (!wants_even_steps(sessions, options_.lane_tokens)) return batch_.capacity();
-  const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(sessions, &RunnableView::decoding));
-  return prompt_allowance(decoding);
-}
-
-// Prompt tokens that go beside `decoding` running streams. Those that wait for a place count: the sooner the prompts
-// are through, the sooner places are free.
-std::uint32_t WorkerCore::prompt_allowance(std::uint32_t decoding, bool all_threads) const {
-  const auto all = static_cast<std::uint32_t>(roster_.active().size() + roster_.waiting().size());
-  return costs_->prompt_allowance({.decoding = decoding,
-                                   .prompts = all - std::min(all, decoding),
-                                   .limit = batch_.capacity(),
-                                   .may_fill = may_fill(),
-                                   .all_threads = all_threads});
 }
 
 // Nothing but decoding sessions: those that waited longest go first where not all go at once.
@@ -120,14 +102,14 @@ void WorkerCore::add_fillers() {
 // Guesses behind the tokens of decoding sessions, where a pass isn't full without them.
 void WorkerCore::add_drafts() {
   drafts_.clear();
-  if (measuring_ || !drafter_ || options_.draft_tokens == 0 || !memory_->divisible() ||
+  if (measuring_ || !drafter_ || options_.draft_tokens == 0 || !keeper_->divisible() ||
       roster_.active().size() > options_.draft_active)
     return;
   if (items_.empty() || next_suspect() != nullptr || !streams_only(items_)) return;
   const auto rows = static_cast<std::uint32_t>(items_.size());
   // In a pool guesses take what is free when everybody has a cell for its own token: a pass that doesn't fit would be
   // refused first, and computed without them then.
-  const std::uint32_t free = shape_.unified() ? memory_->free_cells() : batch_.capacity() + rows;
+  const std::uint32_t free = keeper_.shape().unified() ? keeper_->free_cells() : batch_.capacity() + rows;
   const std::uint32_t room = free - std::min(free, rows);
   if (room == 0) return;
   for (PassItem& item : items_) {
@@ -148,7 +130,7 @@ void WorkerCore::add_drafts() {
   }
   // A split layout computes sequences with different numbers of tokens one after another.
   const std::uint32_t most = std::min({most_guesses(rows, options_.draft_tokens), batch_.capacity() - rows, room});
-  choose_guesses(guess_lists_, costs_->rows(), {.most = most, .equal = !shape_.unified()});
+  choose_guesses(guess_lists_, costs_->rows(), {.most = most, .equal = !keeper_.shape().unified()});
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const std::uint32_t chosen = guess_lists_[i].rows;
     items_[i].drafted = std::min(items_[i].drafted, chosen);
@@ -158,7 +140,7 @@ void WorkerCore::add_drafts() {
 
 // Cells that a session may still take, beside the one for its pending token.
 std::uint32_t WorkerCore::room_behind(const Session& session) const {
-  const std::uint32_t cells = memory_->cells_per_sequence();
+  const std::uint32_t cells = keeper_->cells_per_sequence();
   return cells - std::min(cells, session.in_cache + 1);
 }
 
@@ -203,9 +185,9 @@ void WorkerCore::decode(std::span<PassItem> items) {
     writer_.tell_prompt(*item.session, item.session->in_cache);
   }
   box_->begin_pass(prefilling_);
-  computing_ = true;
-  const DecodeStatus status = memory_->decode(batch_);
-  computing_ = false;
+  hand_.computing = true;
+  const DecodeStatus status = keeper_->decode(batch_);
+  hand_.computing = false;
   box_->end_pass();
   sequences_.clear_filler_rows(fillers_);
   const double ms = std::chrono::duration<double, std::milli>(clock_() - begin).count();
@@ -220,8 +202,11 @@ void WorkerCore::decode(std::span<PassItem> items) {
       counters_.filler_rows += fillers;
       counters_.prompt_tokens += prefill;
       if (prefill > 0) counters_.prompt_ms += ms;
-      costs_->observe(
-          {.rows = batch_.size(), .decoding = tokens - prefill, .prefill = prefill, .may_fill = may_fill(), .ms = ms});
+      costs_->observe({.rows = batch_.size(),
+                       .decoding = tokens - prefill,
+                       .prefill = prefill,
+                       .may_fill = keeper_.may_fill(),
+                       .ms = ms});
       counters_.last_batch = tokens;
       counters_.step_tokens.observe(tokens);
       counters_.step_sessions.observe(static_cast<double>(items.size()));
@@ -232,7 +217,7 @@ void WorkerCore::decode(std::span<PassItem> items) {
     case DecodeStatus::no_room:
       // Where the ledger was wrong. Guesses are never worth anybody's cells, and rows that nobody wants even less.
       if (without_extras(items)) return decode(items);
-      make_room();
+      places_.make_room();
       break;
     case DecodeStatus::aborted:
       // What was finished of the pass stays; the next round takes it up from there, without the one that was cancelled.
@@ -270,7 +255,7 @@ void WorkerCore::find_blame(std::span<const PassItem> items) {
   }
   if (items.size() > 1) return;
   Session& session = *items.front().session;
-  finish(session, StopReason::error, Error(errc::decode_failed, "libllama failed on this session's tokens"));
+  endings_.finish(session, StopReason::error, Error(errc::decode_failed, "libllama failed on this session's tokens"));
   sequences_.give_up(session, Sequences::Leave::nothing);
 }
 
@@ -288,14 +273,14 @@ void WorkerCore::take_results(std::span<const PassItem> items) {
   sample_ahead(items);
   for (const PassItem& item : items) {
     Session& session = *item.session;
-    in_hand_ = &session;
+    hand_.session = &session;
     sequences_.computed(session, session.in_cache + item.tokens);
     if (session.in_cache >= session.suspect_until) session.suspect_until = 0;
     roster_.use(session);
     writer_.tell_prompt(session, session.in_cache);
     if (item.row >= 0) take_result(item);
   }
-  in_hand_ = nullptr;
+  hand_.session = nullptr;
 }
 
 // The token after the last pending one; and as long as the guess behind it was that token, the one after it as well.
@@ -305,14 +290,14 @@ void WorkerCore::take_result(const PassItem& item) {
   usage.drafted_tokens += item.drafted;
   std::uint32_t accepted = 0;
   for (std::uint32_t i = 0; i <= item.drafted; ++i) {
-    const float* const logits = memory_->logits(item.row + static_cast<std::int32_t>(i));
+    const float* const logits = keeper_->logits(item.row + static_cast<std::int32_t>(i));
     if (logits == nullptr) {
-      finish(session, StopReason::error, Error(errc::decode_failed, "libllama gave no logits"));
+      endings_.finish(session, StopReason::error, Error(errc::decode_failed, "libllama gave no logits"));
       break;
     }
     const Result<Token> token = sample(*session.generation, logits);
     if (!token) {
-      finish(session, StopReason::error, token.error());
+      endings_.finish(session, StopReason::error, token.error());
       break;
     }
     const bool right = i < item.drafted && *token == drafts_[item.first_draft + i].token;

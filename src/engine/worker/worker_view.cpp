@@ -65,7 +65,7 @@ PassView WorkerCore::pass() const {
   for (const Session* session : roster_.active()) {
     PassView::Row& row = view.sessions.emplace_back();
     row.session = session->shared->id;
-    row.state = view_of(*session);
+    row.state = runnable_view(*session);
     const auto item = std::ranges::find(items_, session, &PassItem::session);
     if (item == items_.end()) continue;
     row.tokens = item->tokens;
