@@ -20,7 +20,8 @@ constexpr std::array kBounds = {
     Bound{FrameKind::join_ask, 512},        Bound{FrameKind::join_proved, 64},
     Bound{FrameKind::join_admitted, 64},    Bound{FrameKind::join_refused, 512},
     Bound{FrameKind::heads, kLargestPage},  Bound{FrameKind::pages, kLargestPage},
-    Bound{FrameKind::ask_pages, 16 * 1024},
+    Bound{FrameKind::ask_pages, 16 * 1024}, Bound{FrameKind::whereabouts, kLargestPage},
+    Bound{FrameKind::dial_me, 64},
 };
 
 const Bound* bound_of(FrameKind kind) {

@@ -22,10 +22,12 @@ enum class FrameKind : std::uint8_t {
   join_proved = 6,
   join_admitted = 7,
   join_refused = 8,
-  heads = 9,       // of announcements
-  pages = 10,      // of one author's announcements
-  ask_pages = 11,  // those that are missing
-  // Requests to dial and offers of copies follow here.
+  heads = 9,         // of announcements
+  pages = 10,        // of one author's announcements
+  ask_pages = 11,    // those that are missing
+  whereabouts = 12,  // where nodes can be dialled, and whom the sender has links to
+  dial_me = 13,      // "dial me": a stream that the sender can't dial itself
+  // 15 to 19: copies.
 };
 
 struct Frame {

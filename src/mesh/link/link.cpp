@@ -29,6 +29,8 @@ std::string_view name_of(CloseReason reason) {
       return "nothing was heard of it";
     case CloseReason::deaf:
       return "it doesn't hear";
+    case CloseReason::slow:
+      return "it doesn't take what it is sent";
     case CloseReason::lost:
       break;
   }
@@ -67,7 +69,7 @@ std::string encode(CloseReason reason, std::string_view text) {
 Closing decode_closing(std::string_view bytes) {
   ByteReader in(bytes);
   const auto number = in.number<std::uint8_t>();
-  const bool known = number >= 1 && number <= static_cast<std::uint8_t>(CloseReason::deaf);
+  const bool known = number >= 1 && number <= static_cast<std::uint8_t>(CloseReason::slow);
   auto text = valid_utf8(in.rest().substr(0, kLongestText));
   std::erase_if(text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
   return {known ? static_cast<CloseReason>(number) : CloseReason::lost, true, std::move(text)};

@@ -26,6 +26,7 @@ enum class CloseReason : std::uint8_t {
   overrun = 6,       // the peer sent more than is taken
   silent = 7,        // the peer isn't heard any more
   deaf = 8,          // the peer doesn't hear any more
+  slow = 9,          // the peer doesn't take what it is sent
   lost = 64,         // the connection broke, or the peer's process ended
 };
 std::string_view name_of(CloseReason reason);
@@ -65,11 +66,14 @@ class Link {
   // Returns when the frame has its place in the queue, which is bounded: it waits for a peer that is slow. Errors:
   // link_closed, too_large.
   virtual async::Task<Result<>> send(Frame frame) = 0;
+  // The same without waiting. Errors: link_closed, too_large, overloaded (no room: nothing was queued).
+  virtual Result<> offer(Frame frame) = 0;
   // The next frame; heartbeats and the like aren't seen here. Frames that came before the end are still given out.
   // Errors: link_closed.
   virtual async::Task<Result<Frame>> receive() = 0;
 
-  // Tells the peer if that is still possible, and ends. The first reason counts.
+  // Tells the peer if that is still possible, and ends. The first reason counts. What was queued goes first where the
+  // reason is no fault (stopping, superseded, revoked).
   virtual void close(CloseReason reason, std::string text = {}) = 0;
   // Returns when the link has ended, and has told the peer or given up telling it (within a second).
   virtual async::Task<void> finished() = 0;

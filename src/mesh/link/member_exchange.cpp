@@ -9,9 +9,11 @@ constexpr char kLast = 1;
 
 }  // namespace
 
-std::vector<std::string> member_pages(const MemberSet& set) {
+std::vector<std::string> member_pages(const MemberSet& set) { return member_pages(set.records()); }
+
+std::vector<std::string> member_pages(std::span<const MemberRecord> records) {
   std::vector<std::string> pages{std::string(1, '\0')};
-  for (const auto& record : set.records()) {
+  for (const auto& record : records) {
     if (pages.back().size() + encoded_size(record) > kLargestPage) pages.emplace_back(1, '\0');
     encode(record, pages.back());
   }

@@ -2,6 +2,8 @@
 // hellos said that they have the same.
 #pragma once
 
+#include <span>
+
 #include "mesh/link/link.h"
 #include "mesh/members/member_book.h"
 
@@ -10,6 +12,7 @@ namespace corral::mesh {
 // All records of the set, each page a payload of a members frame; at least one. A page: flags (8 bits, 1: the last
 // one), then records.
 std::vector<std::string> member_pages(const MemberSet& set);
+std::vector<std::string> member_pages(std::span<const MemberRecord> records);
 
 // Puts pages together again. Checks no signatures.
 class PageCollector {

@@ -62,9 +62,21 @@ struct State {
     closing = std::move(why);
     for (auto* event : {&arrived, &to_write, &room, &ended}) event->set();
   }
+  bool has_room(const Frame& frame) const {
+    return outbox_bytes + kFrameHead + frame.payload.size() <= options.most_to_send;
+  }
   void break_off() {
     end({CloseReason::lost, false, {}});
     stream->close();
+  }
+
+  // Frames that were queued before an end that is no fault are still sent, for as long as the farewell may take.
+  bool writes_on() const {
+    if (!closing) return true;
+    const auto reason = closing->reason;
+    const bool no_fault =
+        reason == CloseReason::stopping || reason == CloseReason::superseded || reason == CloseReason::revoked;
+    return no_fault && !closing->by_peer && !outbox.empty();
   }
 
   Result<> take(Frame frame);
@@ -159,7 +171,7 @@ Task<void> State::read(std::shared_ptr<State> self) {
 }
 
 Task<void> State::write(std::shared_ptr<State> self) {
-  while (!self->closing) {
+  while (self->writes_on()) {
     if (!self->beat_due && self->outbox.empty()) {
       self->to_write.reset();
       co_await self->to_write.wait();
@@ -176,7 +188,9 @@ Task<void> State::write(std::shared_ptr<State> self) {
       self->room.set();
     }
     const auto written = co_await self->stream->write(bytes);
-    if (!written) self->end({CloseReason::lost, false, written.error().message});
+    if (written) continue;
+    self->end({CloseReason::lost, false, written.error().message});
+    self->outbox.clear();
   }
   self->writer_gone.set();
 }
@@ -230,6 +244,7 @@ class StreamLink final : public Link {
   const Peer& peer() const override { return state_->stream->peer(); }
   const Hello& hello() const override { return state_->hello; }
   Task<Result<>> send(Frame frame) override { return send_over(state_, std::move(frame)); }
+  Result<> offer(Frame frame) override { return offer_over(*state_, frame); }
   Task<Result<Frame>> receive() override { return receive_over(state_); }
   void close(CloseReason reason, std::string text) override { state_->end({reason, false, std::move(text)}); }
   Task<void> finished() override { return wait_done(state_); }
@@ -239,21 +254,25 @@ class StreamLink final : public Link {
   std::optional<Millis> round_trip() const override { return state_->pulse.round_trip(); }
 
  private:
-  static Task<Result<>> send_over(std::shared_ptr<State> state, Frame frame) {
+  static Result<> offer_over(State& state, const Frame& frame) {
     if (frame.payload.size() > most_bytes(frame.kind)) {
-      co_return fail(errc::too_large, fmt::format("a frame with {} bytes; {} is the most", frame.payload.size(),
-                                                  most_bytes(frame.kind)));
+      return fail(errc::too_large,
+                  fmt::format("a frame with {} bytes; {} is the most", frame.payload.size(), most_bytes(frame.kind)));
     }
+    if (state.closing) return closed_error(*state.closing);
+    if (!state.has_room(frame)) return fail(errc::overloaded, "the peer takes frames too slowly");
     auto bytes = encode(frame);
-    while (!state->closing && state->outbox_bytes + bytes.size() > state->options.most_queued_bytes) {
+    state.outbox_bytes += bytes.size();
+    state.outbox.push_back(std::move(bytes));
+    state.to_write.set();
+    return {};
+  }
+  static Task<Result<>> send_over(std::shared_ptr<State> state, Frame frame) {
+    while (!state->closing && !state->has_room(frame)) {
       state->room.reset();
       co_await state->room.wait();
     }
-    if (state->closing) co_return closed_error(*state->closing);
-    state->outbox_bytes += bytes.size();
-    state->outbox.push_back(std::move(bytes));
-    state->to_write.set();
-    co_return Result<>();
+    co_return offer_over(*state, frame);
   }
   static Task<Result<Frame>> receive_over(std::shared_ptr<State> state) {
     while (state->inbox.empty()) {

@@ -13,8 +13,9 @@ struct LinkOptions {
   PulseRules pulse;
   Millis handshake{3000};                       // for both hellos
   Millis farewell{1000};                        // for telling the peer why
-  std::size_t most_queued_bytes = 1024 * 1024;  // each way
-  std::size_t most_queued_frames = 256;         // received and not taken
+  std::size_t most_queued_bytes = 1024 * 1024;  // received and not taken
+  std::size_t most_queued_frames = 256;         // as well
+  std::size_t most_to_send = 4 * 1024 * 1024;   // bytes
   std::function<std::vector<HeldId>()> held;    // the requests that we hold, for each heartbeat
 };
 

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "async/task.h"
+#include "async/timer.h"
 #include "mesh/identity/address.h"
 #include "mesh/identity/keys.h"
 
@@ -23,8 +23,15 @@ namespace corral::mesh {
 
 // What a connection is for. Its name in ALPN holds the major version of the protocol: nodes of different majors have no
 // name in common and fail in the handshake; there is no falling back. "corral/1/rpc" is reserved.
-enum class Purpose : std::uint8_t { control, http, copy, join };
-inline constexpr std::size_t kPurposes = 4;
+enum class Purpose : std::uint8_t {
+  control,  // a link
+  http,
+  copy,
+  join,
+  back,   // the other way round: the node that was asked to dial is the one that takes the stream
+  relay,  // a stream of two others, through a member that both reach
+};
+inline constexpr std::size_t kPurposes = 6;
 std::string_view alpn_of(Purpose purpose);
 std::optional<Purpose> purpose_of(std::string_view alpn);
 
@@ -50,6 +57,11 @@ class Stream {
   virtual async::Task<void> finish() = 0;
   // At once; a pending read or write ends with link_closed.
   virtual void close() = 0;
+  // Waits until there is something to read, and reads nothing: false at the end that the peer announced. Counts as a
+  // reader. Errors: link_closed.
+  virtual async::Task<Result<bool>> readable() = 0;
+  // Nothing has come and nothing has ended, as far as is known here: a stream that waits for its use may be used.
+  virtual bool is_quiet() const = 0;
 
   // 32 bytes that both ends of this connection have and nobody else, other connections of the same two nodes included
   // (RFC 5705).
@@ -70,6 +82,21 @@ class Network {
                                                             Purpose purpose) = 0;
   // The next connection that came to us and that the doorkeeper let pass. Errors: link_closed, when nobody listens.
   virtual async::Task<Result<std::unique_ptr<Stream>>> accept() = 0;
+
+  // A stream inside another one, which a third node carries between the two ends: they know each other's key as ever,
+  // and the carrier reads nothing and changes nothing. At the end that asked for it. Errors: as dial(), without a
+  // deadline.
+  virtual async::Task<Result<std::unique_ptr<Stream>>> dial_within(std::unique_ptr<Stream> carrier, NodeId pin,
+                                                                   Purpose purpose) = 0;
+  // At the other end; its purpose is what the peer says, and `doorkeeper` is asked. Errors: as above.
+  virtual async::Task<Result<std::unique_ptr<Stream>>> accept_within(std::unique_ptr<Stream> carrier,
+                                                                     Doorkeeper doorkeeper) = 0;
 };
+
+// Everything that one stream gives goes to the other, both ways, ends included; returns when both ways have ended or
+// one broke, with both closed. Keeps 16 KiB each way.
+async::Task<void> pipe(std::shared_ptr<Stream> one, std::shared_ptr<Stream> other);
+// So many bytes, none beyond. Errors: link_closed, also when the stream ends before.
+async::Task<Result<std::string>> read_exactly(Stream& stream, std::size_t count);
 
 }  // namespace corral::mesh

@@ -1,5 +1,6 @@
 #include "mesh/net/tls/tls_stream.h"
 
+#include <cerrno>
 #include <stdexcept>
 
 #include <boost/asio/post.hpp>
@@ -18,6 +19,7 @@ using async::Task;
 namespace asio = async::asio;
 
 constexpr int kUserTimeout = 2000;  // ms that sent bytes may stay unacknowledged
+constexpr int kKeepAlive = 30;      // s of silence, then the kernel asks whether the other end is there
 constexpr int kTurnsInARow = 16;    // before others of the loop have theirs
 constexpr char kWelcome = 1;
 
@@ -35,7 +37,11 @@ void set_options(TcpSocket& socket) {
   boost::system::error_code ignored;
   socket.non_blocking(true, ignored);
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-  ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeout, sizeof kUserTimeout);
+  const int fd = socket.native_handle();
+  ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeout, sizeof kUserTimeout);
+  // Streams wait for their use: firewalls between must not forget them meanwhile.
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepAlive, sizeof kKeepAlive);
 }
 
 }  // namespace
@@ -112,6 +118,22 @@ Task<Result<std::size_t>> TlsSession::read_some(std::span<char> space) {
   const auto read = co_await std::move(reading);
   if (!read) co_return std::unexpected(read.error());
   co_return count;
+}
+
+Task<Result<bool>> TlsSession::readable() {
+  std::size_t count = 0;
+  char byte = 0;
+  auto peeking = drive([&count, &byte](SSL* ssl) { return SSL_peek_ex(ssl, &byte, 1, &count); });
+  const auto peeked = co_await std::move(peeking);
+  if (!peeked) co_return std::unexpected(peeked.error());
+  co_return count > 0;
+}
+
+bool TlsSession::is_quiet() const {
+  if (!socket_.is_open() || broken_ || SSL_has_pending(connection_.get()) == 1) return false;
+  char byte = 0;
+  auto& socket = const_cast<TcpSocket&>(socket_);
+  return ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
 Task<Result<>> TlsSession::write(std::string bytes) {

@@ -29,6 +29,8 @@ class TlsSession final : public CertificateJudge, public std::enable_shared_from
   async::Task<Result<std::size_t>> read_some(std::span<char> space);
   async::Task<Result<>> write(std::string bytes);
   async::Task<void> finish();
+  async::Task<Result<bool>> readable();
+  bool is_quiet() const;
   void close();
 
   const Peer& peer() const { return peer_; }
@@ -66,6 +68,8 @@ class TlsStream final : public Stream {
   async::Task<Result<>> write(std::string_view bytes) override { return write_to(session_, std::string(bytes)); }
   async::Task<void> finish() override { return finish_it(session_); }
   void close() override { session_->close(); }
+  async::Task<Result<bool>> readable() override { return wait_for_bytes(session_); }
+  bool is_quiet() const override { return session_->is_quiet(); }
   Sha256 exporter(std::string_view label) const override { return session_->exporter(label); }
 
  private:
@@ -77,6 +81,7 @@ class TlsStream final : public Stream {
     co_return co_await session->write(std::move(bytes));
   }
   static async::Task<void> finish_it(Session session) { co_await session->finish(); }
+  static async::Task<Result<bool>> wait_for_bytes(Session session) { co_return co_await session->readable(); }
 
   Session session_;
 };

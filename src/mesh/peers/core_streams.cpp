@@ -1,0 +1,305 @@
+// Streams for requests and files: those that wait for their use, new ones, and those that come.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "mesh/identity/bytes.h"
+#include "mesh/identity/errors.h"
+#include "mesh/link/join.h"
+#include "mesh/peers/core.h"
+
+namespace corral::mesh {
+namespace {
+
+using async::Task;
+
+constexpr Millis kOpen{5000};
+constexpr Millis kStraight{1500};
+constexpr Millis kAsked{2500};
+constexpr Millis kFirstWord{3000};
+constexpr Millis kLinkBehind{3000};    // a stream may come before its link is up at this side
+constexpr Millis kNotDialable{60000};  // a peer that didn't answer: it is asked to dial us instead
+constexpr Millis kIdle{60000};         // that a stream waits for another use
+constexpr Millis kTidy{10000};
+constexpr std::size_t kSpare = 1;        // http streams that wait, for each peer
+constexpr std::size_t kMostRefills = 4;  // at a time
+constexpr std::size_t kMostTried = 3;    // addresses, for one stream
+
+Task<bool> until_link(NodePtr node) {
+  while (!node->link) co_await node->link_changed.next();
+  co_return true;
+}
+
+Task<bool> until_arrived(std::shared_ptr<Expected> expected) {
+  while (!expected->stream) co_await expected->arrived.next();
+  co_return true;
+}
+
+std::unexpected<Error> no_way(const Node& node) {
+  auto text = fmt::format("there is no link to {}", short_text(node.id));
+  if (!node.last_failure.empty()) text += fmt::format(" ({})", node.last_failure);
+  return fail(errc::unreachable, std::move(text));
+}
+
+// A peer whose link is up answers soon, or not at that address.
+Millis straight_limit(const Node& node) {
+  const auto trip = node.link ? node.link->round_trip().value_or(Millis(0)) : Millis(0);
+  return std::clamp(6 * trip, kStraight / 3, kStraight);
+}
+
+struct Forget {
+  ~Forget() { node->expected.erase(number); }
+  NodePtr node;
+  std::uint64_t number;
+};
+
+}  // namespace
+
+// What came to us and the doorkeeper let pass.
+void PeersCore::take_stream(std::unique_ptr<Stream> stream) {
+  const auto node = find(stream->peer().id);
+  if (!node || stopping) return;
+  switch (stream->purpose()) {
+    case Purpose::control:
+      if (node->greeted >= kMostGreeted || !node->calls.take(timers.now())) return;
+      node->tasks.spawn("mesh peers: greet", greet_caller(shared_from_this(), node, std::move(stream)));
+      return;
+    case Purpose::http:
+    case Purpose::copy: {
+      const auto purpose = stream->purpose();
+      return park(node, node, std::move(stream), purpose);
+    }
+    case Purpose::back:
+      if (node->parked >= kMostParked) return;
+      node->tasks.spawn("mesh peers: take back", take_back(shared_from_this(), node, std::move(stream)));
+      return;
+    case Purpose::relay:
+      return take_relay(node, std::move(stream));
+    case Purpose::join:
+      return;
+  }
+}
+
+BodyPtr PeersCore::keep(Node& node, Node& carrier, std::unique_ptr<Stream> stream, Purpose purpose, bool by_us) {
+  auto body = std::make_shared<StreamBody>();
+  body->inner = std::move(stream);
+  body->purpose = purpose;
+  body->by_us = by_us;
+  body->traffic = node.traffic;
+  std::erase_if(carrier.carried, [](const auto& weak) { return weak.expired(); });
+  carrier.carried.push_back(body);
+  return body;
+}
+
+void PeersCore::close_streams(Node& node) {
+  node.idle.clear();
+  for (const auto& weak : std::exchange(node.carried, {})) {
+    if (const auto body = weak.lock()) body->inner->close();
+  }
+}
+
+// A stream that the peer opened: its handler gets it with the first byte, as it may be one that waits for its use.
+void PeersCore::park(const NodePtr& node, const NodePtr& carrier, std::unique_ptr<Stream> stream, Purpose purpose) {
+  if (node->parked >= kMostParked) return;
+  auto body = keep(*node, *carrier, std::move(stream), purpose, false);
+  const bool straight = node == carrier;
+  node->tasks.spawn("mesh peers: waiting stream", wait_for_use(shared_from_this(), node, std::move(body), straight));
+}
+
+Task<void> PeersCore::wait_for_use(Ptr core, NodePtr node, BodyPtr body, bool straight) {
+  const Counted counted(node->parked);
+  if (straight && !node->link) {
+    auto link = until_link(node);
+    const auto came = co_await async::with_timeout(core->timers, kLinkBehind, std::move(link));
+    if (!came) co_return;
+  }
+  auto reading = body->inner->readable();
+  const auto there = co_await std::move(reading);
+  if (!there || !*there) co_return;
+  const auto slots = node->from[body->purpose];
+  while (slots->full()) co_await slots->freed.next();
+  const auto handler = core->handlers.find(body->purpose);
+  if (handler == core->handlers.end() || !handler->second) co_return;
+  body->slot = std::make_shared<Slot>(slots);
+  const auto take = handler->second;
+  take(std::make_unique<TrackedStream>(std::move(body)));
+}
+
+Task<StreamResult> PeersCore::open(Ptr core, NodeId id, Purpose purpose) {
+  const auto node = core->find(id);
+  if (!node || core->stopping) {
+    const bool revoked = core->book.set().standing(id) == Standing::revoked;
+    co_return fail(revoked ? errc::revoked : errc::unreachable,
+                   fmt::format("{} {}", short_text(id), revoked ? "was thrown out" : "isn't a member that is known"));
+  }
+  const auto slots = node->to.find(purpose);
+  if (slots == node->to.end()) co_return fail(errc::unreachable, "streams are opened for requests and copies only");
+  if (slots->second->full()) {
+    co_return fail(errc::overloaded,
+                   fmt::format("{} streams to {} are in use, which is the most", slots->second->most, short_text(id)));
+  }
+  auto slot = std::make_shared<Slot>(slots->second);
+  auto& idle = node->idle[purpose];
+  while (!idle.empty()) {
+    auto body = std::move(idle.back());
+    idle.pop_back();
+    if (!body->inner->is_quiet()) continue;
+    body->slot = std::move(slot);
+    core->refill();
+    co_return std::make_unique<TrackedStream>(std::move(body));
+  }
+  const auto via = core->relay_to(id);
+  if (!node->link && !via) co_return no_way(*node);
+  const auto carrier = node->link ? node : core->find(*via);
+  auto making = node->link ? make_stream(core, node, purpose) : open_relayed(core, node, carrier, purpose);
+  auto made = co_await async::with_timeout(core->timers, kOpen, std::move(making));
+  if (!made) co_return fail(errc::timed_out, fmt::format("no stream to {} came about in time", short_text(id)));
+  if (!*made) co_return std::unexpected(made->error());
+  if (node->gone || !carrier->link) co_return fail(errc::link_closed, "the link ended meanwhile");
+  auto body = core->keep(*node, *carrier, std::move(**made), purpose, true);
+  body->slot = std::move(slot);
+  core->refill();
+  co_return std::make_unique<TrackedStream>(std::move(body));
+}
+
+Task<StreamResult> PeersCore::make_stream(Ptr core, NodePtr node, Purpose purpose) {
+  auto addresses = node->addresses.all();
+  if (!addresses.empty() && core->timers.now() >= node->not_dialable_until) {
+    auto dialling = dial_straight(core, node, std::move(addresses), purpose);
+    auto straight = co_await async::with_timeout(core->timers, kStraight, std::move(dialling));
+    if (straight && *straight) co_return std::move(*straight);
+    if (straight && straight->error().code == errc::revoked) co_return std::move(*straight);
+    node->not_dialable_until = core->timers.now() + kNotDialable;
+  }
+  auto asking = ask_to_dial(core, node, purpose);
+  auto asked = co_await std::move(asking);
+  co_return asked;
+}
+
+Task<StreamResult> PeersCore::dial_straight(Ptr core, NodePtr node, std::vector<Address> addresses, Purpose purpose) {
+  StreamResult last = fail(errc::unreachable, fmt::format("{} said no address", short_text(node->id)));
+  if (addresses.size() > kMostTried) addresses.resize(kMostTried);
+  for (const auto& address : addresses) {
+    std::vector<NodeId> pins{node->id};
+    auto dialling = core->network->dial(address, std::move(pins), purpose);
+    auto dialled = co_await async::with_timeout(core->timers, straight_limit(*node), std::move(dialling));
+    if (!dialled) continue;
+    last = std::move(*dialled);
+    if (last) {
+      node->addresses.proved(address);
+      break;
+    }
+    if (last.error().code == errc::wrong_peer) node->addresses.is_elsewhere(address);
+  }
+  co_return last;
+}
+
+Task<StreamResult> PeersCore::ask_to_dial(Ptr core, NodePtr node, Purpose purpose) {
+  const auto expected = std::make_shared<Expected>(core->executor);
+  const std::uint64_t number = core->chance();
+  node->expected[number] = expected;
+  const Forget forget{node, number};
+  core->send(*node, {FrameKind::dial_me, encode(DialMe{number, purpose})});
+  auto arriving = until_arrived(expected);
+  const auto arrived = co_await async::with_timeout(core->timers, kAsked, std::move(arriving));
+  if (!arrived) {
+    co_return fail(errc::unreachable, fmt::format("{} can't be dialled from here, and didn't dial when it was asked",
+                                                  short_text(node->id)));
+  }
+  co_return std::move(expected->stream);
+}
+
+// A peer dialled because we asked: it says the number of what we asked for.
+Task<void> PeersCore::take_back(Ptr core, NodePtr node, std::unique_ptr<Stream> stream) {
+  const Counted counted(node->parked);
+  constexpr std::size_t kNumber = 8;
+  auto reading = read_exactly(*stream, kNumber);
+  const auto word = co_await async::with_timeout(core->timers, kFirstWord, std::move(reading));
+  if (!word || !*word) co_return;
+  const auto number = ByteReader(**word).number<std::uint64_t>();
+  const auto found = node->expected.find(number);
+  if (found == node->expected.end() || found->second->stream) co_return;
+  found->second->stream = std::move(stream);
+  found->second->arrived.raise();
+}
+
+// The peer asked to be dialled. One dial at a time, and only where that peer itself says it is, with its key pinned.
+Task<void> PeersCore::answer_dial_me(Ptr core, NodePtr node) {
+  const Counted answering(node->answering);
+  while (!node->asked.empty()) {
+    const auto ask = node->asked.front();
+    node->asked.pop_front();
+    auto addresses = node->addresses.first_hand();
+    auto dialling = dial_straight(core, node, std::move(addresses), Purpose::back);
+    auto dialled = co_await async::with_timeout(core->timers, kStraight, std::move(dialling));
+    if (!dialled || !*dialled || !node->link) continue;
+    std::string number;
+    ByteWriter(number).number<std::uint64_t>(ask.number);
+    auto writing = (**dialled)->write(number);
+    const auto written = co_await std::move(writing);
+    if (!written) continue;
+    if (ask.purpose == Purpose::relay) {
+      core->take_relay(node, std::move(**dialled));
+    } else {
+      core->park(node, node, std::move(**dialled), ask.purpose);
+    }
+  }
+}
+
+void PeersCore::give_back(std::unique_ptr<Stream> stream) {
+  auto* ours = dynamic_cast<TrackedStream*>(stream.get());
+  if (!ours) return;
+  const auto node = find(ours->peer().id);
+  const auto purpose = ours->purpose();
+  if (!node || !node->link || !ours->is_quiet() || node->idle[purpose].size() >= kMostIdle) return;
+  auto body = std::move(*ours).release();
+  // What a relay carries, and what the peer opened, isn't ours to use again.
+  const auto straight = std::ranges::any_of(node->carried, [&](const auto& weak) { return weak.lock() == body; });
+  if (!body->by_us || !straight) return;
+  body->idle_since = timers.now();
+  node->idle[purpose].push_back(std::move(body));
+}
+
+// Each peer that is up has a stream waiting, so that a request need not wait for a handshake.
+void PeersCore::refill() {
+  for (const auto& [id, node] : nodes) {
+    if (refills >= kMostRefills || stopping) return;
+    if (!node->link || node->refilling || node->idle[Purpose::http].size() >= kSpare) continue;
+    if (timers.now() < node->refill_after) continue;
+    node->tasks.spawn("mesh peers: spare stream", refill_one(shared_from_this(), node));
+  }
+}
+
+Task<void> PeersCore::refill_one(Ptr core, NodePtr node) {
+  {
+    const Counted counted(core->refills), refilling(node->refilling);
+    auto making = make_stream(core, node, Purpose::http);
+    auto made = co_await async::with_timeout(core->timers, kOpen, std::move(making));
+    if (made && *made && node->link && !node->gone) {
+      auto body = core->keep(*node, *node, std::move(**made), Purpose::http, true);
+      body->idle_since = core->timers.now();
+      node->idle[Purpose::http].push_front(std::move(body));
+    } else {
+      node->refill_after = core->timers.now() + kTidy;
+    }
+  }
+  core->refill();
+}
+
+Task<void> PeersCore::tidy(Ptr core) {
+  while (!core->stopping) {
+    co_await core->timers.sleep_for(kTidy);
+    const auto now = core->timers.now();
+    for (const auto& [id, node] : core->nodes) {
+      for (auto& [purpose, idle] : node->idle) {
+        std::erase_if(idle, [](const BodyPtr& body) { return !body->inner->is_quiet(); });
+        const std::size_t keep = purpose == Purpose::http ? kSpare : 0;
+        while (idle.size() > keep && now - idle.front()->idle_since >= kIdle) idle.pop_front();
+      }
+    }
+    core->refill();
+  }
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,151 @@
+// Who is where: told to all, taken from all, kept on disk; and who can be reached through whom.
+#include <algorithm>
+
+#include "base/log.h"
+#include "mesh/identity/errors.h"
+#include "mesh/peers/core.h"
+#include "mesh/peers/peer_file.h"
+
+namespace corral::mesh {
+namespace {
+
+using async::Task;
+
+constexpr Millis kTellEvery{250};
+constexpr Millis kWriteAfter{5000};
+
+Task<void> tell_later(PeersCore::Ptr core) {
+  co_await core->timers.sleep_until(core->whereabouts_at + kTellEvery);
+  core->whereabouts_due = false;
+  core->tell_whereabouts();
+}
+
+Task<void> write_later(PeersCore::Ptr core) {
+  co_await core->timers.sleep_for(kWriteAfter);
+  core->write_file();
+}
+
+// The host that a connection of the peer comes from, with the ports that it listens on: it need not know its own
+// address.
+std::vector<Address> seen_at(const Link& link, const std::vector<Address>& said) {
+  std::vector<Address> seen;
+  const auto from = parse_address(link.peer().address);
+  if (link.peer().dialled || !from) return seen;
+  for (const auto& address : said) {
+    const Address candidate{from->host, address.port};
+    if (std::ranges::find(seen, candidate) == seen.end()) seen.push_back(candidate);
+  }
+  return seen;
+}
+
+}  // namespace
+
+Whereabouts PeersCore::whereabouts() const {
+  Whereabouts told{claim, {{own_id, true, options.addresses}}};
+  for (const auto& [id, node] : nodes) {
+    if (const auto first_hand = node->addresses.first_hand(); node->link || !first_hand.empty()) {
+      told.nodes.push_back({id, node->link != nullptr, first_hand});
+    }
+  }
+  return told;
+}
+
+void PeersCore::tell_whereabouts() {
+  if (stopping || whereabouts_due) return;
+  if (timers.now() - whereabouts_at < kTellEvery) {
+    whereabouts_due = true;
+    tasks.spawn("mesh peers: tell whereabouts", tell_later(shared_from_this()));
+    return;
+  }
+  whereabouts_at = timers.now();
+  const auto payload = encode(whereabouts());
+  for (const auto& [id, node] : nodes) send(*node, {FrameKind::whereabouts, payload});
+}
+
+Result<> PeersCore::take_whereabouts(const NodePtr& node, const Frame& frame) {
+  const auto told = decode_whereabouts(frame.payload);
+  if (!told) return std::unexpected(told.error());
+  learn_claim(*node, told->claim);
+  std::set<NodeId> reaches;
+  bool news = false;
+  for (const auto& entry : told->nodes) {
+    if (entry.id == own_id) continue;
+    if (entry.id == node->id) {
+      auto said = entry.addresses;
+      for (auto& seen : seen_at(*node->link, said)) {
+        if (std::ranges::find(said, seen) == said.end()) said.push_back(std::move(seen));
+      }
+      if (!node->addresses.said(std::move(said))) continue;
+      news = true;
+      node->not_dialable_until = {};
+      node->refill_after = {};
+      continue;
+    }
+    const auto other = find(entry.id);
+    if (!other) continue;
+    if (entry.linked) reaches.insert(entry.id);
+    // Somebody has just got a link to it: it lives, so it is worth dialling again.
+    if (entry.linked && !node->reaches.contains(entry.id) && !other->link && other->hints.take(timers.now())) {
+      other->fresh_since = timers.now();
+      other->stir.raise();
+    }
+    for (const auto& address : entry.addresses) {
+      if (std::ranges::find(options.addresses, address) != options.addresses.end()) continue;
+      news |= other->addresses.told(address);
+    }
+  }
+  if (news) remember();
+  refill();
+  if (reaches != node->reaches) {
+    node->reaches = std::move(reaches);
+    reach_changed({CloseReason::lost, false, "no member that this node has a link to has one to it"});
+  }
+  return {};
+}
+
+// The nearest of those that say they have a link to it.
+std::optional<NodeId> PeersCore::relay_to(const NodeId& id) const {
+  std::optional<NodeId> best;
+  Millis shortest = Millis::max();
+  for (const auto& [via, node] : nodes) {
+    if (!node->link || via == id || !node->reaches.contains(id)) continue;
+    const auto trip = node->link->round_trip().value_or(Millis::max() - Millis(1));
+    if (trip < shortest) {
+      best = via;
+      shortest = trip;
+    }
+  }
+  return best;
+}
+
+bool PeersCore::is_reachable(const NodeId& id) const {
+  const auto node = find(id);
+  return node && (node->link || relay_to(id));
+}
+
+void PeersCore::reach_changed(const Closing& why) {
+  for (const auto& [id, node] : nodes) {
+    node->reachable = is_reachable(id);
+    if (node->reachable) continue;
+    for (const auto& waiter : std::exchange(node->waiters, {})) {
+      waiter->why = why;
+      waiter->down.raise();
+    }
+  }
+  tell([](PeerEvents& events) { events.reach_changed(); });
+}
+
+void PeersCore::remember() {
+  if (!std::exchange(file_due, true)) tasks.spawn("mesh peers: write", write_later(shared_from_this()));
+}
+
+void PeersCore::write_file() {
+  file_due = false;
+  std::vector<KnownPeer> known;
+  for (const auto& [id, node] : nodes) known.push_back({node->key, node->claim, node->addresses.lasting()});
+  if (auto written = write_peers(options.folder, known); !written) {
+    log::warning("mesh", "{}; after a restart peers are looked for where they were before", written.error().message);
+  }
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,23 @@
+// What one peer may send over its link. Honest nodes stay far below; who sends more costs the loop of the mesh no more
+// than this, for the link ends. A plain value.
+#pragma once
+
+#include "mesh/link/frame.h"
+#include "mesh/peers/token_bucket.h"
+
+namespace corral::mesh {
+
+class FrameBudget {
+ public:
+  // False when the frame is one too many.
+  bool take(const Frame& frame, MonoTime now);
+
+ private:
+  TokenBucket frames_{{1000, 4000}};
+  TokenBucket bytes_{{4.0 * 1024 * 1024, 32.0 * 1024 * 1024}};
+  TokenBucket members_{{20, 64}};
+  TokenBucket whereabouts_{{8, 32}};
+  TokenBucket dial_me_{{8, 64}};
+};
+
+}  // namespace corral::mesh

@@ -1,0 +1,295 @@
+#include "mesh/peers/live_peers.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "mesh/identity/errors.h"
+#include "mesh/link/join.h"
+#include "mesh/peers/core.h"
+#include "mesh/peers/peer_file.h"
+
+namespace corral::mesh {
+namespace {
+
+using async::Task;
+
+constexpr Millis kFarewell{2000};
+constexpr Millis kLeave{3000};
+
+Task<void> serve_joiner(PeersCore::Ptr core, std::unique_ptr<Stream> stream) {
+  const JoinDesk desk{core->own, core->book, core->tokens, core->timers};
+  auto serving = serve_join(std::move(stream), desk);
+  const auto admitted = co_await std::move(serving);
+  if (!admitted) co_return;
+  log::info("mesh", "{} has joined", short_text(*admitted));
+  core->members_changed();
+}
+
+Task<void> accept_all(PeersCore::Ptr core) {
+  while (!core->stopping) {
+    auto accepting = core->network->accept();
+    auto stream = co_await std::move(accepting);
+    if (!stream) co_return;
+    if ((*stream)->purpose() == Purpose::join) {
+      core->tasks.spawn("mesh peers: join", serve_joiner(core, std::move(*stream)));
+    } else {
+      core->take_stream(std::move(*stream));
+    }
+  }
+}
+
+Task<bool> finish_all(std::vector<std::shared_ptr<Link>> links) {
+  for (const auto& link : links) co_await link->finished();
+  co_return true;
+}
+
+}  // namespace
+
+PeersCore::PeersCore(async::Executor on, async::Timers& time, const SigningKey& own_key, MemberBook& members,
+                     TokenStore& issued, LivePeersOptions with)
+    : executor(on),
+      timers(time),
+      own(own_key),
+      own_id(own_key.id()),
+      book(members),
+      tokens(issued),
+      options(std::move(with)),
+      claim(make_claim(own_key, options.boot)),
+      spread(members.set()),
+      chance(options.seed),
+      tasks(on) {
+  if (options.addresses.size() > kMostAddressesOfNode) options.addresses.resize(kMostAddressesOfNode);
+}
+
+void PeersCore::load() {
+  sync_nodes();
+  for (const auto& known : read_peers(options.folder)) {
+    const auto node = find(node_id(known.key));
+    if (!node) continue;
+    node->addresses.said(known.addresses);
+    if (known.claim && known.claim->author == node->key && is_genuine(*known.claim)) node->claim = known.claim;
+  }
+  for (const auto& configured : options.configured) {
+    const auto node = configured.id ? find(*configured.id) : nullptr;
+    if (node) node->addresses.configured(configured.address);
+  }
+}
+
+void PeersCore::end() {
+  stopping = true;
+  if (network && file_due) write_file();
+  for (const auto& [id, node] : nodes) {
+    node->gone = true;
+    node->link.reset();
+    close_streams(*node);
+    node->tasks.cancel();
+    for (const auto& waiter : std::exchange(node->waiters, {})) {
+      waiter->why = Closing{CloseReason::stopping, false, {}};
+      waiter->down.raise();
+    }
+  }
+  nodes.clear();
+  handlers.clear();
+  listeners.clear();
+  tasks.cancel();
+}
+
+LivePeers::LivePeers(async::Executor executor, async::Timers& timers, const SigningKey& own, MemberBook& book,
+                     TokenStore& tokens, LivePeersOptions options)
+    : core_(std::make_shared<PeersCore>(executor, timers, own, book, tokens, std::move(options))) {
+  core_->load();
+}
+
+LivePeers::~LivePeers() { core_->end(); }
+
+Doorkeeper LivePeers::doorkeeper() const {
+  return [weak = std::weak_ptr(core_)](const PublicKey& key, Purpose purpose) -> Result<> {
+    const auto core = weak.lock();
+    if (!core || core->stopping) return fail(errc::link_closed, "this node stops");
+    if (!core->is_member()) return fail(errc::not_a_member, "this node isn't a member itself any more");
+    const bool token_is_out = core->tokens.open_count(core->timers.wall_now()) > 0;
+    return may_enter(core->book.set(), token_is_out, key, purpose);
+  };
+}
+
+void LivePeers::start(Network& network) {
+  core_->network = &network;
+  core_->tasks.spawn("mesh peers: accept", accept_all(core_));
+  core_->tasks.spawn("mesh peers: tidy", PeersCore::tidy(core_));
+  for (const auto& [id, node] : core_->nodes) {
+    node->tasks.spawn("mesh peers: dial", PeersCore::keep_linked(core_, node));
+  }
+  for (const auto& configured : core_->options.configured) {
+    if (configured.id) continue;
+    core_->tasks.spawn("mesh peers: dial", PeersCore::dial_unnamed(core_, configured.address));
+  }
+}
+
+Task<void> LivePeers::stop() {
+  const auto core = core_;
+  core->stopping = true;
+  std::vector<std::shared_ptr<Link>> links;
+  for (const auto& [id, node] : core->nodes) {
+    if (!node->link) continue;
+    node->link->close(CloseReason::stopping);
+    links.push_back(node->link);
+  }
+  auto finishing = finish_all(std::move(links));
+  co_await async::with_timeout(core->timers, kFarewell, std::move(finishing));
+  core->end();
+}
+
+void LivePeers::members_changed() { core_->members_changed(); }
+
+Result<> LivePeers::revoke(const NodeId& id) {
+  const auto node = core_->find(id);
+  if (!node) return fail(errc::not_a_member, to_text(id) + " isn't another member of the mesh");
+  const auto key = node->key;
+  auto keep = core_->book.set().admitted_by(key);
+  auto revoked = core_->book.revoke(core_->own, key, std::move(keep));
+  if (revoked) core_->members_changed();
+  return revoked;
+}
+
+Task<Result<std::size_t>> LivePeers::leave() {
+  const auto core = core_;
+  const auto key = core->own.public_key();
+  std::vector<std::shared_ptr<Link>> links;
+  for (const auto& [id, node] : core->nodes) {
+    if (node->link) links.push_back(node->link);
+  }
+  auto keep = core->book.set().admitted_by(key);
+  const auto revoked = core->book.revoke(core->own, key, std::move(keep));
+  if (!revoked) co_return std::unexpected(revoked.error());
+  // Peers that have learnt it end the link.
+  core->stopping = true;
+  core->members_changed();
+  auto finishing = finish_all(links);
+  co_await async::with_timeout(core->timers, kLeave, std::move(finishing));
+  const auto told = std::ranges::count_if(links, [](const auto& link) {
+    const auto& why = link->closing();
+    return why && why->by_peer && why->reason == CloseReason::revoked;
+  });
+  core->end();
+  co_return static_cast<std::size_t>(told);
+}
+
+void LivePeers::set_addresses(std::vector<Address> addresses) {
+  if (addresses.size() > kMostAddressesOfNode) addresses.resize(kMostAddressesOfNode);
+  core_->options.addresses = std::move(addresses);
+  core_->tell_whereabouts();
+}
+
+void LivePeers::listen(PeerEvents& events) { core_->listeners.push_back(&events); }
+void LivePeers::forget(PeerEvents& events) { std::erase(core_->listeners, &events); }
+const NodeId& LivePeers::own() const { return core_->own_id; }
+const Boot& LivePeers::boot() const { return core_->options.boot; }
+
+std::vector<PeerView> LivePeers::view() const {
+  std::vector<PeerView> views;
+  const auto now = core_->timers.now();
+  for (const auto& [id, node] : core_->nodes) {
+    PeerView view;
+    view.id = id;
+    view.key = node->key;
+    view.via = node->link ? std::nullopt : core_->relay_to(id);
+    const auto gone = std::chrono::duration_cast<Millis>(now - node->fresh_since);
+    const bool fresh = is_fresh(core_->options.dial, gone);
+    view.state = node->link ? PeerState::up
+                 : view.via ? PeerState::relayed
+                 : fresh    ? PeerState::dialling
+                            : PeerState::waiting;
+    view.since = node->since;
+    if (node->link) {
+      view.dialled = node->link->peer().dialled;
+      view.address = node->link->peer().address;
+      view.round_trip = node->link->round_trip();
+    }
+    view.addresses = node->addresses.all();
+    if (node->claim) view.boot = node->claim->boot;
+    view.minor = node->minor;
+    view.last_end = node->last_end;
+    view.last_failure = node->last_failure;
+    view.links = node->links;
+    view.bytes_in = node->traffic->in;
+    view.bytes_out = node->traffic->out;
+    for (const auto& [purpose, slots] : node->to) view.streams_to += slots->used;
+    for (const auto& [purpose, slots] : node->from) view.streams_from += slots->used;
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+bool LivePeers::is_up(const NodeId& peer) const {
+  const auto node = core_->find(peer);
+  return node && node->link;
+}
+
+bool LivePeers::is_reachable(const NodeId& peer) const { return core_->is_reachable(peer); }
+
+void LivePeers::send(const NodeId& peer, Frame frame) {
+  if (const auto node = core_->find(peer)) core_->send(*node, std::move(frame));
+}
+
+Task<Result<>> LivePeers::deliver(NodeId peer, Frame frame) {
+  const auto node = core_->find(peer);
+  const auto link = node ? node->link : nullptr;
+  if (!link) co_return fail(errc::link_closed, "there is no link to " + short_text(peer));
+  auto sending = link->send(std::move(frame));
+  auto sent = co_await std::move(sending);
+  co_return sent;
+}
+
+Task<Result<std::unique_ptr<Stream>>> LivePeers::open(NodeId peer, Purpose purpose) {
+  return PeersCore::open(core_, peer, purpose);
+}
+
+void LivePeers::give_back(std::unique_ptr<Stream> stream) { core_->give_back(std::move(stream)); }
+
+void LivePeers::on_stream(Purpose purpose, StreamHandler handler) { core_->handlers[purpose] = std::move(handler); }
+
+std::vector<HeldId> LivePeers::held_by(const NodeId& peer) const {
+  const auto node = core_->find(peer);
+  return node && node->link ? node->link->peer_holds() : std::vector<HeldId>();
+}
+
+std::optional<MonoTime> LivePeers::last_heartbeat(const NodeId& peer) const {
+  const auto node = core_->find(peer);
+  return node && node->link ? std::optional(node->link->last_heartbeat()) : std::nullopt;
+}
+
+void LivePeers::hold(const NodeId& for_peer, HeldId id) {
+  if (const auto node = core_->find(for_peer)) node->holding.insert(id);
+}
+
+void LivePeers::release(const NodeId& for_peer, HeldId id) {
+  const auto node = core_->find(for_peer);
+  if (!node) return;
+  if (const auto found = node->holding.find(id); found != node->holding.end()) node->holding.erase(found);
+}
+
+Task<Closing> LivePeers::until_down(NodeId peer) {
+  const auto core = core_;
+  const auto node = core->find(peer);
+  if (!node || !core->is_reachable(peer)) {
+    co_return node && node->last_end ? *node->last_end : Closing{CloseReason::lost, false, "it isn't reachable"};
+  }
+  const auto waiter = std::make_shared<DownWaiter>(core->executor);
+  node->waiters.push_back(waiter);
+  while (!waiter->why) co_await waiter->down.next();
+  co_return *waiter->why;
+}
+
+void LivePeers::hint(const NodeId& peer, const Address& address) {
+  const auto node = core_->find(peer);
+  if (!node || node->link || !node->hints.take(core_->timers.now())) return;
+  node->addresses.hinted(address);
+  node->stir.raise();
+}
+
+bool LivePeers::take(const NodeId& peer, Allowance what) {
+  const auto node = core_->find(peer);
+  return node && node->allowances[static_cast<std::size_t>(what)].take(core_->timers.now());
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,88 @@
+// Peers over a real network (or one in memory): keeps a link to every member that can be reached, accepts what comes,
+// and keeps on disk where peers were.
+//
+// A mesh of up to 32 nodes is linked whole; in a larger one each node dials 31 that chance chose, and takes all that
+// come. Belongs to the mesh's loop.
+#pragma once
+
+#include <filesystem>
+
+#include "mesh/members/member_book.h"
+#include "mesh/members/token_store.h"
+#include "mesh/peers/dial_policy.h"
+#include "mesh/peers/peers.h"
+
+namespace corral::mesh {
+
+// A peer that the configuration names, by address, and by id where that is known.
+struct ConfiguredPeer {
+  std::optional<NodeId> id;
+  Address address;
+};
+
+struct LivePeersOptions {
+  Boot boot;                               // see count_boot()
+  std::filesystem::path folder;            // of the state: `peers`, `epoch`
+  std::vector<Address> addresses;          // where others can dial this node, 8 at most; none: it can't be dialled
+  std::vector<ConfiguredPeer> configured;  // also the seeds of a token that was just used
+  DialRules dial;
+  std::size_t most_links = 32;
+  std::uint64_t seed = 0;  // of what is left to chance
+};
+
+struct PeersCore;
+
+class LivePeers final : public Peers {
+ public:
+  // This node must be a member. What is referred to outlives this.
+  LivePeers(async::Executor executor, async::Timers& timers, const SigningKey& own, MemberBook& book,
+            TokenStore& tokens, LivePeersOptions options);
+  // Ends every link without a word; see stop().
+  ~LivePeers() override;
+  LivePeers(const LivePeers&) = delete;
+  LivePeers& operator=(const LivePeers&) = delete;
+
+  // For Network::listen(). May outlive this; lets nobody in then.
+  Doorkeeper doorkeeper() const;
+  // Accepts and dials from now on. Once; the network outlives this.
+  void start(Network& network);
+  // Tells all peers that this node stops, and waits until they know, for two seconds at most.
+  async::Task<void> stop();
+
+  // After others were told by another way (the own book has changed): spreads what is new, and drops who was thrown
+  // out.
+  void members_changed();
+  // Throws a member out, for ever; those it admitted stay. Its link and streams end at once. Errors: those of
+  // MemberBook::revoke.
+  Result<> revoke(const NodeId& node);
+  // This node leaves for good: revokes itself, tells all peers, and ends its links. How many peers took note; the
+  // others hear of it from them. At most 3 s. Errors: those of MemberBook::revoke.
+  async::Task<Result<std::size_t>> leave();
+  // Others are told.
+  void set_addresses(std::vector<Address> addresses);
+
+  void listen(PeerEvents& events) override;
+  void forget(PeerEvents& events) override;
+  const NodeId& own() const override;
+  const Boot& boot() const override;
+  std::vector<PeerView> view() const override;
+  bool is_up(const NodeId& peer) const override;
+  bool is_reachable(const NodeId& peer) const override;
+  void send(const NodeId& peer, Frame frame) override;
+  async::Task<Result<>> deliver(NodeId peer, Frame frame) override;
+  async::Task<Result<std::unique_ptr<Stream>>> open(NodeId peer, Purpose purpose) override;
+  void give_back(std::unique_ptr<Stream> stream) override;
+  void on_stream(Purpose purpose, StreamHandler handler) override;
+  std::vector<HeldId> held_by(const NodeId& peer) const override;
+  std::optional<MonoTime> last_heartbeat(const NodeId& peer) const override;
+  void hold(const NodeId& for_peer, HeldId id) override;
+  void release(const NodeId& for_peer, HeldId id) override;
+  async::Task<Closing> until_down(NodeId peer) override;
+  void hint(const NodeId& peer, const Address& address) override;
+  bool take(const NodeId& peer, Allowance what) override;
+
+ private:
+  std::shared_ptr<PeersCore> core_;
+};
+
+}  // namespace corral::mesh

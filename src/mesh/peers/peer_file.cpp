@@ -1,0 +1,74 @@
+#include "mesh/peers/peer_file.h"
+
+#include "base/log.h"
+#include "base/state_file.h"
+#include "mesh/identity/bytes.h"
+#include "mesh/identity/errors.h"
+
+namespace corral::mesh {
+namespace {
+
+constexpr std::string_view kMagic = "corral-peers";
+constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kMostPeers = 4096;
+constexpr std::size_t kMostAddresses = 16;
+
+}  // namespace
+
+std::string encode(const std::vector<KnownPeer>& peers) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  const auto count = std::min(peers.size(), kMostPeers);
+  out.raw(kMagic).number<std::uint8_t>(kVersion).number<std::uint32_t>(static_cast<std::uint32_t>(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& peer = peers[i];
+    out.raw(peer.key.bytes).number<std::uint8_t>(peer.claim ? 1 : 0);
+    if (peer.claim) out.raw(encode(*peer.claim));
+    const auto addresses = std::min(peer.addresses.size(), kMostAddresses);
+    out.number<std::uint8_t>(static_cast<std::uint8_t>(addresses));
+    for (std::size_t j = 0; j < addresses; ++j) out.sized<std::uint16_t>(to_text(peer.addresses[j]));
+  }
+  return bytes;
+}
+
+Result<std::vector<KnownPeer>> decode_peers(std::string_view bytes) {
+  ByteReader in(bytes);
+  if (in.take(kMagic.size()) != kMagic) return fail(errc::malformed, "no list of peers");
+  if (in.number<std::uint8_t>() != kVersion)
+    return fail(errc::unsupported_version, "a list of peers of a newer corral");
+  const auto count = in.number<std::uint32_t>();
+  if (count > kMostPeers) return fail(errc::too_many, "more peers than a mesh may have");
+  std::vector<KnownPeer> peers;
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    KnownPeer peer{{in.fixed<32>()}, {}, {}};
+    if (in.number<std::uint8_t>() == 1) peer.claim = decode_claim(in.take(kEpochClaimBytes));
+    const auto addresses = in.number<std::uint8_t>();
+    if (addresses > kMostAddresses) return fail(errc::malformed, "more addresses of a peer than are kept");
+    for (std::size_t j = 0; j < addresses; ++j) {
+      auto address = parse_address(in.sized<std::uint16_t>());
+      if (!address) return std::unexpected(address.error());
+      peer.addresses.push_back(std::move(*address));
+    }
+    peers.push_back(std::move(peer));
+  }
+  if (!in.done()) return fail(errc::malformed, "a list of peers that is cut off, or has something behind its end");
+  return peers;
+}
+
+std::vector<KnownPeer> read_peers(const std::filesystem::path& folder) {
+  const auto file = folder / kPeersFile;
+  const auto bytes = read_state_file(file);
+  if (bytes && !*bytes) return {};
+  auto peers = bytes ? decode_peers(**bytes) : Result<std::vector<KnownPeer>>(std::unexpected(bytes.error()));
+  if (peers) return std::move(*peers);
+  const auto aside = set_aside(file);
+  log::warning("mesh", "the peers in '{}' can't be used ({}); they were put aside as '{}'", file.native(),
+               peers.error().message, aside.native());
+  return {};
+}
+
+Result<> write_peers(const std::filesystem::path& folder, const std::vector<KnownPeer>& peers) {
+  return write_state_file(folder / kPeersFile, encode(peers));
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,341 @@
+// What Peers promise, on the network in memory and on TLS over loopback.
+#include <gmock/gmock.h>
+
+#include "mesh/link/join.h"
+#include "mesh/peers/peers_fixture_for_tests.h"
+
+namespace corral::mesh {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class PeersContract : public PeersFixture {};
+CORRAL_ON_BOTH_NETWORKS(PeersContract);
+
+TEST_P(PeersContract, EveryPairGetsALinkThoughEachKnowsOnlyOneAddress) {
+  start_linked(4);
+  pass(Millis(1000));
+  for (const auto& member : members) {
+    EXPECT_GE(member->heard.ups, 3);  // once more for a pair that dialled at once
+    EXPECT_THAT(member->heard.downs, IsEmpty());
+    for (const auto& view : member->peers->view()) {
+      EXPECT_EQ(view.state, PeerState::up);
+      EXPECT_TRUE(view.round_trip);
+      EXPECT_EQ(view.boot->epoch, 1u);
+    }
+  }
+}
+
+TEST_P(PeersContract, NothingFlapsForAMinuteWhenBothDialAtOnce) {
+  make_members(2);
+  start(a());
+  b().configured = {{a().key.id(), a().place}};
+  start(b());
+  a().peers->hint(id(b()), b().place);
+  ASSERT_TRUE(come_together());
+  pass(Millis(2000));
+  const auto ups = a().heard.ups + b().heard.ups;
+  pass(Millis(60000), Millis(400));
+  EXPECT_EQ(a().heard.ups + b().heard.ups, ups);
+  EXPECT_THAT(a().heard.downs, IsEmpty());
+  EXPECT_THAT(b().heard.downs, IsEmpty());
+}
+
+TEST_P(PeersContract, FramesArriveInOrder) {
+  start_linked(2);
+  for (int i = 0; i < 50; ++i) a().peers->send(id(b()), {FrameKind::join_refused, std::to_string(i)});
+  settle();
+  ASSERT_THAT(b().heard.frames, SizeIs(50));
+  EXPECT_EQ(b().heard.frames.back().payload, "49");
+}
+
+TEST_P(PeersContract, AKilledNodeIsGoneAtOnceAndIsFoundAgainWhereItWas) {
+  start_linked(3);
+  pass(Millis(6000));  // what is known of peers is written
+  kill(b());
+  EXPECT_FALSE(a().peers->is_up(b().key.id()));
+  ASSERT_THAT(a().heard.downs, SizeIs(1));
+  EXPECT_EQ(a().heard.downs[0].reason, CloseReason::lost);
+  kill(a());
+  b().configured.clear();
+  a().configured.clear();
+  start(b());
+  ASSERT_TRUE(passing([&] { return b().peers->is_up(id(c())); }, Millis(1000)));
+  EXPECT_EQ(view(c(), b()).boot->epoch, 2u);
+}
+
+TEST_P(PeersContract, AStreamComesWithItsFirstByteAndGoesBothWays) {
+  start_linked(2);
+  const auto stream = open(a(), b());
+  ASSERT_TRUE(*stream && **stream);
+  EXPECT_THAT(b().came, IsEmpty());
+  write(**stream->value(), "question");
+  ASSERT_THAT(b().came, SizeIs(1));
+  EXPECT_EQ(b().came[0]->peer().id, id(a()));
+  EXPECT_EQ(b().came[0]->purpose(), Purpose::http);
+  const auto question = read(*b().came[0]);
+  EXPECT_EQ(question->text, "question");
+  write(*b().came[0], "answer");
+  const auto answer = read(**stream->value());
+  EXPECT_EQ(answer->text, "answer");
+  EXPECT_EQ(view(a(), b()).bytes_out, 8u);
+  EXPECT_EQ(view(a(), b()).bytes_in, 6u);
+  EXPECT_EQ(view(b(), a()).streams_from, 1u);
+}
+
+TEST_P(PeersContract, AStreamThatWaitsForUseCostsNoDial) {
+  start_linked(2);
+  settle();
+  const auto before = a().network->dialled.size();
+  const auto stream = open(a(), b());
+  ASSERT_TRUE(*stream && **stream);
+  settle();
+  // One more was dialled to wait for the next request, beside it.
+  EXPECT_EQ(a().network->dialled.size(), before + 1);
+  const auto next = open(a(), b());
+  ASSERT_TRUE(*next && **next);
+}
+
+TEST_P(PeersContract, WhatIsGivenBackIsUsedAgainByBothSides) {
+  start_linked(2);
+  auto stream = open(a(), b());
+  write(**stream->value(), "one");
+  ASSERT_THAT(b().came, SizeIs(1));
+  const auto got = read(*b().came[0]);
+  a().peers->give_back(std::move(*stream->value()));
+  settle();
+  EXPECT_EQ(view(a(), b()).streams_to, 0u);
+  auto again = open(a(), b());
+  write(**again->value(), "two");
+  EXPECT_EQ(got->text, "onetwo");
+  EXPECT_THAT(b().came, SizeIs(1));
+}
+
+TEST_P(PeersContract, WhatThePeerClosedMeanwhileIsntUsedAgain) {
+  start_linked(2);
+  auto stream = open(a(), b());
+  write(**stream->value(), "one");
+  ASSERT_THAT(b().came, SizeIs(1));
+  a().peers->give_back(std::move(*stream->value()));
+  b().came.clear();
+  settle();
+  auto again = open(a(), b());
+  ASSERT_TRUE(*again && **again);
+  write(**again->value(), "two");
+  ASSERT_THAT(b().came, SizeIs(1));
+}
+
+TEST_P(PeersContract, StreamsEndWithTheLink) {
+  start_linked(2);
+  auto stream = open(a(), b());
+  write(**stream->value(), "one");
+  ASSERT_THAT(b().came, SizeIs(1));
+  const auto at_a = read(**stream->value()), at_b = read(*b().came[0]);
+  run_stop(a());
+  EXPECT_TRUE(at_a->ended);
+  EXPECT_TRUE(at_b->ended);
+  EXPECT_FALSE(b().peers->is_up(a().key.id()));
+  EXPECT_EQ(b().heard.downs[0].reason, CloseReason::stopping);
+  const auto refused = open(b(), a());
+  ASSERT_TRUE(*refused);
+  ASSERT_FALSE(**refused);
+  EXPECT_EQ((*refused)->error().code, errc::unreachable);
+}
+
+TEST_P(PeersContract, ANodeThatCantBeDialledIsAskedToDial) {
+  make_members(2);
+  b().listens = false;
+  start(a());
+  b().configured = {{a().key.id(), a().place}};
+  start(b());
+  ASSERT_TRUE(come_together());
+  ASSERT_TRUE(view(b(), a()).dialled);
+  for (const auto purpose : {Purpose::http, Purpose::copy}) {
+    const auto stream = open(a(), b(), purpose);
+    ASSERT_TRUE(passing([&] { return stream->has_value(); }, Millis(5000)));
+    ASSERT_TRUE(**stream) << (*stream)->error().message;
+    write(**stream->value(), "question");
+    ASSERT_THAT(b().came, SizeIs(1));
+    EXPECT_EQ(b().came[0]->purpose(), purpose);
+    EXPECT_EQ(b().came[0]->peer().id, id(a()));
+    b().came.clear();
+  }
+}
+
+TEST_P(PeersContract, WhoCantReachEachOtherGoThroughAThird) {
+  make_members(3);
+  a().listens = b().listens = false;
+  start(c());
+  a().configured = b().configured = {{c().key.id(), c().place}};
+  start(a());
+  start(b());
+  ASSERT_TRUE(
+      passing([&] { return a().peers->is_reachable(id(b())) && b().peers->is_reachable(id(a())); }, Millis(3000)));
+  EXPECT_EQ(view(a(), b()).state, PeerState::relayed);
+  EXPECT_EQ(view(a(), b()).via, id(c()));
+  const auto stream = open(a(), b());
+  ASSERT_TRUE(passing([&] { return stream->has_value(); }, Millis(5000)));
+  ASSERT_TRUE(**stream) << (*stream)->error().message;
+  EXPECT_EQ((*stream->value())->peer().id, id(b()));
+  write(**stream->value(), "question");
+  ASSERT_THAT(b().came, SizeIs(1));
+  EXPECT_EQ(b().came[0]->peer().id, id(a()));
+  const auto question = read(*b().came[0]);
+  EXPECT_EQ(question->text, "question");
+  write(*b().came[0], "answer");
+  const auto answer = read(**stream->value());
+  EXPECT_EQ(answer->text, "answer");
+  EXPECT_THAT(c().came, IsEmpty());
+  // Who relays is gone: so is the stream, and the way.
+  const auto down = until_down(a(), b());
+  EXPECT_FALSE(*down);
+  kill(c());
+  EXPECT_TRUE(answer->ended && question->ended);
+  EXPECT_TRUE(*down);
+  EXPECT_FALSE(a().peers->is_reachable(id(b())));
+}
+
+TEST_P(PeersContract, HeldRequestsAreToldWithTheHeartbeat) {
+  start_linked(2);
+  b().peers->hold(id(a()), 7);
+  b().peers->hold(id(a()), 9);
+  b().peers->release(id(a()), 7);
+  pass(Millis(600));
+  EXPECT_THAT(a().peers->held_by(id(b())), ElementsAre(9));
+  EXPECT_EQ(a().peers->last_heartbeat(id(b())).has_value(), true);
+}
+
+TEST_P(PeersContract, AMemberThatIsThrownOutLosesAllAtOnceEverywhere) {
+  start_linked(3);
+  auto stream = open(c(), b());
+  write(**stream->value(), "one");
+  ASSERT_THAT(b().came, SizeIs(1));
+  const auto at_b = read(*b().came[0]);
+  const auto gone = c().key.id();
+  ASSERT_TRUE(a().peers->revoke(gone));
+  settle();
+  EXPECT_FALSE(a().peers->is_up(gone));
+  EXPECT_FALSE(b().peers->is_up(gone));
+  EXPECT_TRUE(at_b->ended);
+  ASSERT_THAT(b().heard.downs, SizeIs(1));
+  EXPECT_EQ(b().heard.downs[0].reason, CloseReason::revoked);
+  EXPECT_EQ(c().book->set().standing(gone), Standing::revoked);  // it was told
+  // And for ever.
+  kill(c());
+  start(c());
+  pass(Millis(5000));
+  EXPECT_FALSE(a().peers->is_up(gone));
+  EXPECT_FALSE(c().peers->is_up(id(a())));
+}
+
+TEST_P(PeersContract, WhoHeardNothingOfItsOwnEndIsRefused) {
+  start_linked(3);
+  kill(c());
+  ASSERT_TRUE(a().peers->revoke(c().key.id()));
+  settle();
+  start(c());
+  pass(Millis(2000));
+  EXPECT_THAT(c().peers->view(), SizeIs(2));
+  EXPECT_FALSE(c().peers->is_up(id(a())));
+  EXPECT_FALSE(c().peers->is_up(id(b())));
+  EXPECT_THAT(view(c(), a()).last_failure, testing::HasSubstr("thrown out"));
+}
+
+TEST_P(PeersContract, AMemberThatLeavesIsGoneEverywhere) {
+  start_linked(3);
+  std::optional<Result<std::size_t>> left;
+  auto leave = [](LivePeers& peers, std::optional<Result<std::size_t>>& result) -> async::Task<void> {
+    result = co_await peers.leave();
+  };
+  group.spawn("leave", leave(*c().peers, left));
+  ASSERT_TRUE(passing([&] { return left.has_value(); }, Millis(3000)));
+  ASSERT_TRUE(*left);
+  EXPECT_EQ(**left, 2u);
+  EXPECT_THAT(a().peers->view(), SizeIs(1));
+  EXPECT_EQ(b().book->set().standing(c().key.id()), Standing::revoked);
+}
+
+TEST_P(PeersContract, ALostCountOfLivesIsLearntFromPeers) {
+  start_linked(3);
+  kill(b());
+  start(b());
+  ASSERT_TRUE(come_together());
+  kill(b());
+  std::filesystem::remove(b().folder / kEpochFile);
+  start(b());
+  EXPECT_EQ(b().peers->boot().epoch, 1u);
+  ASSERT_TRUE(come_together());
+  EXPECT_EQ(b().peers->boot().epoch, 3u);
+  EXPECT_THAT(b().heard.epochs, ElementsAre(3));
+  pass(Millis(500));
+  EXPECT_EQ(view(a(), b()).boot->epoch, 3u);
+  EXPECT_EQ(view(c(), b()).boot->epoch, 3u);
+}
+
+TEST_P(PeersContract, ANodeJoinsAndIsLinkedToAll) {
+  start_linked(2);
+  const auto issued =
+      a().tokens->issue(a().book->set().mesh(), id(a()), {std::chrono::hours(1), {a().place}}, timers.wall_now());
+  auto joiner = std::make_unique<Member>(9);
+  std::unique_ptr<Network> network;
+  if (GetParam() == Kind::memory) {
+    network = air.add(joiner->key.public_key(), {"joiner", 1}, {});
+  } else {
+    network = std::make_unique<TlsNetwork>(loop.executor(), joiner->key, timers);
+  }
+  std::optional<Result<MemberSet>> joined;
+  auto join = [](Network& over, async::Timers& time, SigningKey key, Token token,
+                 std::optional<Result<MemberSet>>& result) -> async::Task<void> {
+    result = co_await join_mesh(over, time, std::move(key), std::move(token), JoinOptions());
+  };
+  group.spawn("join", join(*network, timers, joiner->key, *issued, joined));
+  ASSERT_TRUE(passing([&] { return joined.has_value(); }, Millis(1000)));
+  ASSERT_TRUE(*joined) << joined->error().message;
+  EXPECT_THAT(b().peers->view(), SizeIs(2));  // heard at once
+  joiner->book = *MemberBook::begin(joiner->folder.path(), **joined);
+  joiner->tokens = *TokenStore::open(joiner->folder.path());
+  joiner->configured = {{issued->pins[0], issued->seeds[0]}};
+  network.reset();
+  members.push_back(std::move(joiner));
+  start(*members.back());
+  EXPECT_TRUE(passing([this] { return all_up(); }, Millis(1000)));
+}
+
+TEST_P(PeersContract, AnAddressWithoutANameIsEnough) {
+  make_members(2);
+  start(a());
+  b().configured = {{std::nullopt, a().place}};
+  start(b());
+  EXPECT_TRUE(come_together());
+}
+
+TEST_P(PeersContract, MoreStreamsThanMayBeAreRefused) {
+  start_linked(2);
+  std::vector<std::shared_ptr<Opened>> streams;
+  for (int i = 0; i < 33; ++i) {
+    streams.push_back(open(a(), b()));
+    ASSERT_TRUE(passing([&] { return streams.back()->has_value(); }, Millis(1000)));
+  }
+  EXPECT_TRUE(**streams[31]) << (*streams[31])->error().message;
+  ASSERT_FALSE(**streams[32]);
+  EXPECT_EQ((*streams[32])->error().code, errc::overloaded);
+  streams[0]->reset();
+  const auto again = open(a(), b());
+  ASSERT_TRUE(passing([&] { return again->has_value(); }, Millis(1000)));
+  EXPECT_TRUE(**again);
+}
+
+TEST_P(PeersContract, AllowancesAreCountedForEachPeer) {
+  start_linked(3);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(a().peers->take(id(b()), Allowance::load));
+  EXPECT_FALSE(a().peers->take(id(b()), Allowance::load));
+  EXPECT_TRUE(a().peers->take(id(c()), Allowance::load));
+  pass(Millis(16000), Millis(400));
+  EXPECT_TRUE(a().peers->take(id(b()), Allowance::load));
+  EXPECT_FALSE(a().peers->take(id(b()), Allowance::load));
+}
+
+}  // namespace
+}  // namespace corral::mesh

@@ -1,0 +1,140 @@
+// The pure parts of Peers: when and where to dial, which link stays, what is told, and bounds.
+#include <gmock/gmock.h>
+
+#include "mesh/identity/errors.h"
+#include "mesh/peers/address_book.h"
+#include "mesh/peers/dial_policy.h"
+#include "mesh/peers/frame_budget.h"
+#include "mesh/peers/link_choice.h"
+#include "mesh/peers/peer_file.h"
+#include "mesh/peers/whereabouts.h"
+#include "mesh/support_for_tests.h"
+
+namespace corral::mesh {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST(DialPolicy, OftenForAMinuteThenNowAndThenAndNotInStep) {
+  const DialRules rules;
+  EXPECT_EQ(next_beat(rules, Millis(0), 0.9), Millis(300));
+  EXPECT_EQ(next_beat(rules, Millis(59'999), 0.1), Millis(300));
+  EXPECT_EQ(next_beat(rules, Millis(60'000), 0.5), Millis(5000));
+  EXPECT_EQ(next_beat(rules, Millis(60'000), 0), Millis(4000));
+  EXPECT_EQ(next_beat(rules, Millis(600'000), 1), Millis(6000));
+  EXPECT_LT(dial_limit(rules, Millis(0)), dial_limit(rules, Millis(60'000)));
+}
+
+TEST(DialPolicy, TheBestAddressEveryTimeAndTheOthersInTurn) {
+  EXPECT_THAT(dialled_at(3, 0), IsEmpty());
+  EXPECT_THAT(dialled_at(3, 1), ElementsAre(0));
+  EXPECT_THAT(dialled_at(0, 3), ElementsAre(0, 1));
+  EXPECT_THAT(dialled_at(1, 3), ElementsAre(0, 2));
+  EXPECT_THAT(dialled_at(2, 3), ElementsAre(0, 1));
+}
+
+TEST(LinkChoice, BothEndsComeToTheSameAnswer) {
+  const auto x = test_key(1).id(), y = test_key(2).id();
+  const auto low = std::min(x, y), high = std::max(x, y);
+  const Boot boot{1, {1}}, later{2, {2}};
+  // Dialled by the lower one against dialled by the higher one, seen from both ends.
+  for (const bool at_low : {true, false}) {
+    const auto own = at_low ? low : high, peer = at_low ? high : low;
+    const auto by_low = facts_of(own, peer, at_low, boot), by_high = facts_of(own, peer, !at_low, boot);
+    EXPECT_TRUE(takes_over(by_low, by_high));
+    EXPECT_FALSE(takes_over(by_high, by_low));
+    // Of two by one node: it has lost the first.
+    EXPECT_TRUE(takes_over(by_low, by_low));
+    EXPECT_TRUE(takes_over(by_high, by_high));
+    // The peer died and came back: its old link is none.
+    EXPECT_TRUE(takes_over(facts_of(own, peer, !at_low, later), by_low));
+  }
+}
+
+TEST(AddressBook, WhoSaysMuchTakesNobodysPlace) {
+  AddressBook book;
+  book.proved({"proven", 1});
+  book.configured({"configured", 1});
+  book.said({{"said", 1}, {"proven", 1}});
+  for (std::uint16_t i = 1; i < 1000; ++i) {
+    book.told({"told", i});
+    book.hinted({"hint", i});
+  }
+  const auto all = book.all();
+  ASSERT_THAT(all, SizeIs(3 + AddressBook::kMostTold + AddressBook::kMostHints));
+  EXPECT_EQ(all[0].host, "proven");
+  EXPECT_EQ(all[1].host, "configured");
+  EXPECT_EQ(all[2].host, "said");
+  EXPECT_EQ(all.back(), (Address{"hint", 999}));
+  EXPECT_THAT(book.first_hand(), ElementsAre(Address{"proven", 1}, Address{"said", 1}));
+  book.is_elsewhere({"told", 999});
+  EXPECT_THAT(book.all(), SizeIs(all.size() - 1));
+}
+
+TEST(Whereabouts, GoOverTheWireAsTheyAre) {
+  const auto key = test_key(1);
+  const Whereabouts told{make_claim(key, {5, {1, 2}}),
+                         {{key.id(), true, {{"192.168.1.7", 8100}, {"fd00::1", 8100}}}, {test_key(2).id(), false, {}}}};
+  EXPECT_EQ(*decode_whereabouts(encode(told)), told);
+  EXPECT_EQ(*decode_whereabouts(encode(told) + "more of a later version"), told);
+}
+
+TEST(Whereabouts, WhatMakesNoSenseIsRefused) {
+  Whereabouts told{make_claim(test_key(1), {5, {}}), {{test_key(1).id(), true, {}}}};
+  const auto good = encode(told);
+  for (std::size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(decode_whereabouts(good.substr(0, size)));
+  auto many = good;
+  many[kEpochClaimBytes + 2 + 33] = 9;
+  EXPECT_EQ(decode_whereabouts(many).error().code, errc::malformed);
+  // Thousands of nodes: as many as a frame has room for.
+  told.nodes.assign(5000, {test_key(2).id(), true, {{"a-host-with-a-name", 1}}});
+  EXPECT_LE(encode(told).size(), most_bytes(FrameKind::whereabouts));
+  EXPECT_TRUE(decode_whereabouts(encode(told)));
+}
+
+TEST(Whereabouts, OnlyStreamsThatPeersOpenAreAskedFor) {
+  EXPECT_EQ(decode_dial_me(encode(DialMe{7, Purpose::copy}))->number, 7u);
+  EXPECT_FALSE(decode_dial_me(encode(DialMe{7, Purpose::control})));
+  EXPECT_FALSE(decode_dial_me(encode(DialMe{7, Purpose::join})));
+  EXPECT_FALSE(decode_dial_me("short"));
+  const RelayWord word{RelayWord::Role::deliver, test_key(1).id()};
+  EXPECT_EQ(encode(word).size(), kRelayWordBytes);
+  EXPECT_EQ(decode_relay_word(encode(word))->node, word.node);
+  EXPECT_FALSE(decode_relay_word(std::string(kRelayWordBytes, '\x7')));
+}
+
+TEST(PeerFile, IsReadAsItWasWrittenAndPutAsideWhenItCantBe) {
+  TestFolder folder;
+  EXPECT_THAT(read_peers(folder.path()), IsEmpty());
+  const std::vector<KnownPeer> peers{{test_key(1).public_key(), make_claim(test_key(1), {3, {}}), {{"a", 1}, {"b", 2}}},
+                                     {test_key(2).public_key(), {}, {}}};
+  ASSERT_TRUE(write_peers(folder.path(), peers));
+  EXPECT_EQ(read_peers(folder.path()), peers);
+  const auto good = encode(peers);
+  for (std::size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(decode_peers(good.substr(0, size)));
+  EXPECT_FALSE(decode_peers(good + "x"));
+  std::filesystem::resize_file(folder / kPeersFile, 20);
+  EXPECT_THAT(read_peers(folder.path()), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder / kPeersFile));
+}
+
+TEST(FrameBudget, HonestNodesStayBelowAndFloodsDont) {
+  const MonoTime start(std::chrono::hours(1));
+  FrameBudget budget;
+  for (int i = 0; i < 600; ++i) {  // a minute of announcements, with a change of links each second
+    const auto now = start + i * Millis(100);
+    EXPECT_TRUE(budget.take({FrameKind::members, std::string(1000, 'x')}, now));
+    if (i % 10 == 0) EXPECT_TRUE(budget.take({FrameKind::whereabouts, std::string(3000, 'x')}, now));
+  }
+  for (const auto kind : {FrameKind::members, FrameKind::whereabouts, FrameKind::dial_me, FrameKind::join_proved}) {
+    FrameBudget fresh;
+    int taken = 0;
+    while (taken < 10'000 && fresh.take({kind, ""}, start)) ++taken;
+    EXPECT_LT(taken, 5000);
+  }
+}
+
+}  // namespace
+}  // namespace corral::mesh

@@ -1,0 +1,80 @@
+// A stream that Peers gave out: it is counted, and Peers can close it when the link of the pair ends. Belongs to one
+// loop.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "mesh/net/stream.h"
+#include "mesh/peers/signal.h"
+
+namespace corral::mesh {
+
+// How many may be in use at a time.
+struct Slots {
+  Slots(async::Executor executor, std::size_t at_most) : most(at_most), freed(executor) {}
+  bool full() const { return used >= most; }
+
+  const std::size_t most;
+  std::size_t used = 0;
+  Signal freed;
+};
+
+// One of them, for as long as it lives.
+class Slot {
+ public:
+  explicit Slot(std::shared_ptr<Slots> slots) : slots_(std::move(slots)) { ++slots_->used; }
+  ~Slot() {
+    --slots_->used;
+    slots_->freed.raise();
+  }
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+ private:
+  std::shared_ptr<Slots> slots_;
+};
+
+struct Traffic {
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+};
+
+// The stream itself, in use or waiting for it.
+struct StreamBody {
+  std::unique_ptr<Stream> inner;
+  Purpose purpose{};
+  bool by_us = false;  // opened
+  std::shared_ptr<Traffic> traffic;
+  std::shared_ptr<Slot> slot;  // while it is in use
+  MonoTime idle_since{};
+};
+using BodyPtr = std::shared_ptr<StreamBody>;
+
+class TrackedStream final : public Stream {
+ public:
+  explicit TrackedStream(BodyPtr body) : body_(std::move(body)) {}
+  ~TrackedStream() override;
+  TrackedStream(const TrackedStream&) = delete;
+  TrackedStream& operator=(const TrackedStream&) = delete;
+
+  const Peer& peer() const override { return body_->inner->peer(); }
+  Purpose purpose() const override { return body_->purpose; }
+  async::Task<Result<std::size_t>> read_some(std::span<char> space) override { return read_from(body_, space); }
+  async::Task<Result<>> write(std::string_view bytes) override;
+  async::Task<void> finish() override { return body_->inner->finish(); }
+  void close() override { body_->inner->close(); }
+  async::Task<Result<bool>> readable() override { return body_->inner->readable(); }
+  bool is_quiet() const override { return body_->inner->is_quiet(); }
+  Sha256 exporter(std::string_view label) const override { return body_->inner->exporter(label); }
+
+  // The stream, without closing it.
+  BodyPtr release() &&;
+
+ private:
+  static async::Task<Result<std::size_t>> read_from(BodyPtr body, std::span<char> space);
+
+  BodyPtr body_;
+};
+
+}  // namespace corral::mesh

@@ -1,0 +1,89 @@
+#include "mesh/peers/whereabouts.h"
+
+#include "mesh/identity/bytes.h"
+#include "mesh/identity/errors.h"
+#include "mesh/link/frame.h"
+
+namespace corral::mesh {
+namespace {
+
+constexpr std::uint8_t kLinked = 1;
+constexpr std::size_t kLongestAddress = 253 + 2 + 1 + 5;  // with brackets and port
+
+}  // namespace
+
+std::string encode(const Whereabouts& whereabouts) {
+  std::string bytes, node_bytes;
+  std::uint16_t count = 0;
+  std::string nodes;
+  for (const auto& node : whereabouts.nodes) {
+    node_bytes.clear();
+    ByteWriter out(node_bytes);
+    out.raw(node.id.bytes).number<std::uint8_t>(node.linked ? kLinked : 0);
+    const auto addresses = std::min(node.addresses.size(), kMostAddressesOfNode);
+    out.number<std::uint8_t>(static_cast<std::uint8_t>(addresses));
+    for (std::size_t i = 0; i < addresses; ++i) out.sized<std::uint16_t>(to_text(node.addresses[i]));
+    if (kEpochClaimBytes + 2 + nodes.size() + node_bytes.size() > most_bytes(FrameKind::whereabouts)) break;
+    nodes += node_bytes;
+    ++count;
+  }
+  ByteWriter(bytes).raw(encode(whereabouts.claim)).number<std::uint16_t>(count).raw(nodes);
+  return bytes;
+}
+
+Result<Whereabouts> decode_whereabouts(std::string_view bytes) {
+  ByteReader in(bytes);
+  const auto claim = decode_claim(in.take(kEpochClaimBytes));
+  if (!claim) return fail(errc::malformed, "whereabouts without a life");
+  Whereabouts whereabouts{*claim, {}};
+  const auto count = in.number<std::uint16_t>();
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    Whereabouts::Node node;
+    node.id.bytes = in.fixed<32>();
+    node.linked = (in.number<std::uint8_t>() & kLinked) != 0;
+    const auto addresses = in.number<std::uint8_t>();
+    if (addresses > kMostAddressesOfNode) return fail(errc::malformed, "more addresses of a node than it may have");
+    for (std::size_t j = 0; j < addresses; ++j) {
+      const auto text = in.sized<std::uint16_t>();
+      if (text.size() > kLongestAddress) return fail(errc::malformed, "an address that is too long");
+      auto address = parse_address(text);
+      if (!address) return fail(errc::malformed, "an address that is none");
+      node.addresses.push_back(std::move(*address));
+    }
+    whereabouts.nodes.push_back(std::move(node));
+  }
+  // A newer version may say more behind this.
+  if (!in.ok()) return fail(errc::malformed, "whereabouts that are cut off");
+  return whereabouts;
+}
+
+std::string encode(const DialMe& ask) {
+  std::string bytes;
+  ByteWriter(bytes).number<std::uint64_t>(ask.number).number<std::uint8_t>(static_cast<std::uint8_t>(ask.purpose));
+  return bytes;
+}
+
+Result<DialMe> decode_dial_me(std::string_view bytes) {
+  ByteReader in(bytes);
+  const auto number = in.number<std::uint64_t>();
+  const auto purpose = static_cast<Purpose>(in.number<std::uint8_t>());
+  const bool may = purpose == Purpose::http || purpose == Purpose::copy || purpose == Purpose::relay;
+  if (!in.ok() || !may) return fail(errc::malformed, "a request to dial that makes no sense");
+  return DialMe{number, purpose};
+}
+
+std::string encode(const RelayWord& word) {
+  std::string bytes;
+  ByteWriter(bytes).number<std::uint8_t>(static_cast<std::uint8_t>(word.role)).raw(word.node.bytes);
+  return bytes;
+}
+
+Result<RelayWord> decode_relay_word(std::string_view bytes) {
+  ByteReader in(bytes);
+  const auto role = in.number<std::uint8_t>();
+  const NodeId node{in.fixed<32>()};
+  if (!in.done() || (role != 1 && role != 2)) return fail(errc::malformed, "a relay is asked for nothing known");
+  return RelayWord{static_cast<RelayWord::Role>(role), node};
+}
+
+}  // namespace corral::mesh
