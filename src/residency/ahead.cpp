@@ -51,7 +51,8 @@ void Ahead::add(const Server& load, const Room& room) {
   for (const Victim& victim : room.victims) {
     if (!leaves(victim.server)) continue;
     // Who has to go for memory may be another one when it comes to it.
-    if (victim.reason != StopReason::memory) --projected_[index_of(victim.server->spec->type)];
+    const bool frees_slot = victim.reason != StopReason::memory && !victim.server->lent;
+    if (frees_slot) --projected_[index_of(victim.server->spec->type)];
     subtract(claim, state_.memory.surely_held(*victim.server));
   }
   for (const Server* server : room.downsizes) {

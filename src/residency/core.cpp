@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "residency/lending.h"
+
 namespace corral::residency {
 
 Core::Core(Settings settings, const std::set<ModelName>& pins) {
@@ -41,13 +43,20 @@ void Core::touch(Server& server, Now now) {
   server.last_use_wall = now.wall;
 }
 
-std::optional<Core::Lease> Core::try_acquire(const ModelName& model, Now now) {
+std::optional<Core::Lease> Core::try_acquire(const ModelName& model, Now now, Origin origin) {
   const auto at = state_.models.find(model);
   if (at == state_.models.end()) return std::nullopt;
   Server* server = at->second.current;
   if (server == nullptr || !serves(server->state)) return std::nullopt;
+  if (origin == Origin::peer) [[unlikely]] {
+    if (refused_for_peers(*server->spec, now)) return std::nullopt;
+  } else if (server->lent) [[unlikely]] {
+    // His from now on, if there is a slot for it: Acquire does what that takes.
+    const Place place = place_for(state_, *server);
+    if (place.is_free || place.victim != nullptr) return std::nullopt;
+  }
   begin_use(*server, now);
-  return Lease{state_.leases.take(*server), server->id};
+  return Lease{lease_of(*server, origin), server->id};
 }
 
 // One more request. A downsized child takes its memory back by itself.
@@ -61,16 +70,30 @@ void Core::begin_use(Server& server, Now now) {
   touch(server, now);
 }
 
-void Core::grant(Server& server, TicketId ticket, Now now, ActionList& out) {
+LeaseId Core::lease_of(Server& server, Origin origin) {
+  server.peer_leases += origin == Origin::peer;
+  return state_.leases.take(server, origin);
+}
+
+void Core::grant(Server& server, TicketId ticket, Now now, ActionList& out, Origin origin) {
   begin_use(server, now);
-  out.push_back(Granted{ticket, state_.leases.take(server), server.id});
+  out.push_back(Granted{ticket, lease_of(server, origin), server.id});
 }
 
 void Core::release(LeaseId lease, Now now, ActionList& out) {
-  Server* server = state_.leases.give_back(lease);
+  const auto [server, origin] = state_.leases.give_back(lease);
   if (server == nullptr) return;
   touch(*server, now);
-  if (--server->leases > 0) return;
+  server->peer_leases -= origin == Origin::peer;
+  if (--server->leases > 0) {
+    // Somebody may wait for just that: peers can be recalled.
+    const bool left_to_peers = origin == Origin::local && is_peers_only(*server);
+    if (left_to_peers) [[unlikely]]
+      advance(now, out);
+    return;
+  }
+  if (server->state == ServerState::evicting) [[unlikely]]
+    return;  // was recalled, and has run out of time
   if (server->state == ServerState::draining) {
     stop(*server, now, out);
     return advance(now, out);
@@ -78,7 +101,8 @@ void Core::release(LeaseId lease, Now now, ActionList& out) {
   move(*server, ServerState::ready);
   // An idle server concerns only loads that wait and a type that is over its limit.
   const ModelType type = server->spec->type;
-  if (!state_.queue.empty() || !state_.settings.limits.allows(type, state_.slots_taken(type))) return advance(now, out);
+  const bool within = state_.settings.limits.allows(type, state_.slots_taken(type));
+  if (!state_.queue.empty() || !within || server->lent) return advance(now, out);
   if (server->eviction.auto_evict) plan_idle(*server, now, out);
 }
 
@@ -107,6 +131,7 @@ void Core::drain(Server& server, StopReason reason, bool for_good, Now now, Acti
 
 void Core::undrain(Server& server) {
   server.leaving = StopReason::none;
+  server.recalled.reset();
   move(server, ServerState::in_use);
 }
 
@@ -125,6 +150,7 @@ void Core::remove(Server& server, ServerState last, Now now, ActionList& out) {
         fmt::format("'{}' goes while {} still wait for it", server.spec->name.value(), server.waiters.size()));
   }
   if (takes_slot(server.state)) {
+    state_.lent[index_of(server.spec->type)] -= server.lent;
     state_.memory.give_up(state_.memory.held(server), now.mono + state_.settings.memory_wait);
   }
   note_relief(server, false, server.state == ServerState::evicting, out);
@@ -135,6 +161,7 @@ void Core::remove(Server& server, ServerState last, Now now, ActionList& out) {
   if (model.pending == &server) model.pending = nullptr;
   if (model.current == &server) model.current = nullptr;
   if (state_.loader == &server) state_.loader = nullptr;
+  if (state_.lending == &server) state_.lending = nullptr;
   std::erase(state_.queue, &server);
   state_.leases.drop_all(server);
   for (PendingUnload& unload : state_.unloads) {
@@ -152,7 +179,8 @@ void Core::forget_if_empty(const ModelName& name) {
   const auto at = state_.models.find(name);
   if (at == state_.models.end()) return;
   const Model& model = at->second;
-  if (!model.current && !model.pending && !model.pinned && !model.failure && !model.crashes) state_.models.erase(at);
+  const bool noted = model.failure || model.crashes || model.lent_failure || model.lent_crashes;
+  if (!model.current && !model.pending && !model.pinned && !noted) state_.models.erase(at);
 }
 
 void Core::set_pin(const ModelName& name, bool pinned, std::optional<TicketId> ticket, ActionList& out) {

@@ -15,6 +15,8 @@
 //   disposable by its eviction score (disposal.h, room_memory.cpp, core_memory.cpp).
 //   - A failed load drives out everybody else and is tried once more; faults of the model itself drive out nobody.
 //   - A model that fails to load, or ends under requests, again and again is left alone for a while (cooldown.h).
+//   - Other machines of a mesh get what nobody here needs, and give it back when somebody does (lending.h,
+//   core_lend.cpp). Without them nothing of that is seen.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +46,7 @@ class Core {
 
   // The short way for a request to a model that is ready: the same as Acquire, without building an event. Nothing: the
   // model isn't ready, send Acquire.
-  std::optional<Lease> try_acquire(const ModelName& model, Now now);
+  std::optional<Lease> try_acquire(const ModelName& model, Now now, Origin origin = Origin::local);
   // The same as ReturnLease.
   void release(LeaseId lease, Now now, ActionList& out);
 
@@ -81,7 +83,8 @@ class Core {
   void move(Server& server, ServerState to);
   void touch(Server& server, Now now);
   void begin_use(Server& server, Now now);
-  void grant(Server& server, TicketId ticket, Now now, ActionList& out);
+  LeaseId lease_of(Server& server, Origin origin);
+  void grant(Server& server, TicketId ticket, Now now, ActionList& out, Origin origin = Origin::local);
   void drain(Server& server, StopReason reason, bool for_good, Now now, ActionList& out);
   void stop(Server& server, Now now, ActionList& out);
   void undrain(Server& server);
@@ -93,7 +96,9 @@ class Core {
   // core_load.cpp: waiting for a load and its end.
   bool refuse(const ModelSpec& spec, TicketId ticket, Now now, ActionList& out);
   bool refuse_newcomer(TicketId ticket, ActionList& out);
+  void refuse_pin(const Server& server, TicketId ticket, ActionList& out);
   Server& enqueue(const SpecPtr& spec, Now now);
+  Server& add_queued(const SpecPtr& spec, Now now);
   void add_waiter(Server& load, Waiter waiter);
   void absorb(Server& queued, Server& running, Now now, ActionList& out);
   void move_waiters(Server& from, Server& to, std::vector<Waiter>::iterator where);
@@ -111,6 +116,24 @@ class Core {
   void reject_cooling(Server& load, Now now, ActionList& out);
   void fall_back(Server& load, Now now, ActionList& out);
   void note_end(const Server& server, const std::string& cause, Now now, ActionList& out);
+
+  // core_lend.cpp: what peers get, and give back.
+  void acquire_for_peer(const Acquire& event, Now now, ActionList& out);
+  std::optional<Error> refused_for_peers(const ModelSpec& spec, Now now) const;
+  bool too_many_peers(const Server& load) const;
+  void refuse_peers(Server& load, const std::string& why, ActionList& out);
+  void drop_lending(const Error& error, Now now, ActionList& out);
+  void give_way(const ModelName& name, Now now, ActionList& out);
+  bool adopt(Server& server, Now now, ActionList& out);
+  bool is_pinned_out(const Server& server) const;
+  void make_own(Server& server);
+  void set_eviction(Server& server, const EvictionSettings& wish);
+  void end_failed_lent(Server& load, LoadFault fault, const Error& error, Now now, ActionList& out);
+  void recall(Server& server, bool for_good, Now now, ActionList& out);
+  void end_recalls(Now now, ActionList& out);
+  void yield_to_owner(Now now, ActionList& out);
+  void shed_lent(Now now, ActionList& out);
+  void advance_lent(Now now, ActionList& out);
 
   // core_memory.cpp: what idleness and pressure do.
   void downsize(Server& server, Now now, ActionList& out);
@@ -133,7 +156,7 @@ class Core {
     std::vector<Server*> checks;  // loads whose files have to be looked at before more can be decided
   };
   // True when somebody would have to be told whom only a fresh look at the files may send away.
-  bool tell(const Server& load, const Room& room, bool its_turn, Now now, Turn& turn) const;
+  bool tell(const Server& load, const Room& room, bool may_start, bool idle, Now now, Turn& turn) const;
   Turn decide(Now now);
   bool bring_back(const Turn& turn);
   bool settle_queue(Now now, ActionList& out);

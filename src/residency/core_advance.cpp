@@ -6,6 +6,7 @@
 #include "residency/ahead.h"
 #include "residency/core.h"
 #include "residency/disposal.h"
+#include "residency/lending.h"
 #include "residency/room.h"
 
 namespace corral::residency {
@@ -19,16 +20,25 @@ void Core::advance(Now now, ActionList& out) {
   const std::optional<MonoTime> asked = state_.memory.asked;
   if (asked && now.mono - *asked >= state_.settings.memory_wait) state_.memory.sample({}, {}, now.mono);
   give_up_downsizes(now, out);
+  end_recalls(now, out);
   // First all that may change a decision, then the decisions, then the deeds.
   Turn turn;
   do {
     while (settle_queue(now, out)) {
     }
     shed(now, out);
+    shed_lent(now, out);
     leave_idle(state_.settings.idle_floor, now, out);
     turn = decide(now);
   } while (bring_back(turn));
-  for (const Victim& victim : turn.victims) drain(*victim.server, victim.reason, false, now, out);
+  yield_to_owner(now, out);
+  for (const Victim& victim : turn.victims) {
+    if (victim.server->lent) {
+      recall(*victim.server, false, now, out);
+    } else {
+      drain(*victim.server, victim.reason, false, now, out);
+    }
+  }
   for (Server* server : turn.downsizes) {
     // For one load it has to go, for another it would have shrunk.
     if (server->state == ServerState::ready) downsize(*server, now, out);
@@ -40,6 +50,7 @@ void Core::advance(Now now, ActionList& out) {
     state_.memory.asked = now.mono;
     out.push_back(SampleMemory{});
   }
+  advance_lent(now, out);
   plan_watch(out);
   plan_wake(now, out);
 }
@@ -75,7 +86,7 @@ Core::Turn Core::decide(Now now) {
     const bool others_go = !room.victims.empty() || !room.downsizes.empty();
     if (may_start && (room.settles || (others_go && !room.stale))) load->promise = room.settles;
     bool look = startable;
-    look |= tell(*load, room, may_start && idle, now, turn);
+    look |= tell(*load, room, may_start, idle, now, turn);
     if (look) turn.checks.push_back(load);
     // Its turn has come, but what is known of the memory is old.
     turn.sample |= may_start && room.stale;
@@ -94,14 +105,16 @@ Core::Turn Core::decide(Now now) {
 }
 
 // Adds to the turn whom this load tells to go, or has told.
-bool Core::tell(const Server& load, const Room& room, bool its_turn, Now now, Turn& turn) const {
+bool Core::tell(const Server& load, const Room& room, bool may_start, bool idle, Now now, Turn& turn) const {
   const bool overdue = load.waits_since && now.mono - *load.waits_since >= state_.settings.swap_patience;
-  const bool judged = its_turn && !room.stale;
+  const bool judged = may_start && idle && !room.stale;
+  const bool recalls = may_start && !room.stale;  // there is no patience with what peers use
   const bool fresh = is_fresh(load, now);
   bool look = false;
   for (const Victim& victim : room.victims) {
-    if (!overdue && !judged) break;
     const Server& server = *victim.server;
+    const bool goes_on = server.recalled && server.state == ServerState::draining;
+    if (!overdue && !judged && !goes_on && !(recalls && is_peers_only(server))) continue;
     // What memory asks for by old news, or in the middle of a load, isn't begun, only gone on with.
     const bool begins = server.state != ServerState::draining && server.state != ServerState::evicting;
     const bool guessed = room.stale || state_.loader != nullptr;
@@ -170,7 +183,8 @@ bool Core::settle(Server& load, Now now, ActionList& out) {
   const bool same = !load.explicit_options || load.spec->options == current->spec->options;
   serve_waiters(load, *current, !same, now, out);
   if (!load.waiters.empty()) return false;
-  if (same && load.explicit_options) current->eviction = load.eviction;
+  if (same && load.explicit_options) set_eviction(*current, load.eviction);
+  if (same && load.pin == true) make_own(*current);
   if (same && load.pin) set_pin(load.spec->name, *load.pin, std::nullopt, out);
   remove(load, ServerState::gone, now, out);
   return true;
@@ -203,7 +217,7 @@ void Core::shed(Now now, ActionList& out) {
       Server* oldest = nullptr;
       for (const auto& [id, server] : state_.servers) {
         const ServerState state = server->state;
-        if (server->spec->type != type || !takes_slot(state)) continue;
+        if (server->lent || server->spec->type != type || !takes_slot(state)) continue;
         if (state == ServerState::draining || state == ServerState::evicting) continue;
         ++staying;
         const bool may_go = is_idle(*server) && !state_.pinned(*server);
@@ -217,6 +231,8 @@ void Core::shed(Now now, ActionList& out) {
 
 void Core::start(Server& load, Now now, ActionList& out) {
   std::erase(state_.queue, &load);
+  if (state_.lending == &load) state_.lending = nullptr;
+  state_.lent[index_of(load.spec->type)] += load.lent;
   Model& model = state_.models[load.spec->name];
   model.pending = nullptr;
   model.current = &load;
@@ -248,7 +264,13 @@ void Core::plan_wake(Now now, ActionList& out) {
     if (load->held_by_memory && sampled && loader == nullptr) consider(*sampled + state_.settings.memory_poll);
   }
   if (state_.memory.asked) consider(*state_.memory.asked + state_.settings.memory_wait);
+  if (const Server* lending = state_.lending) {
+    consider(lending->queued_at + state_.settings.lend_wait);
+    if (state_.memory.sampled()) consider(*state_.memory.sampled() + state_.settings.memory_poll);
+  }
   for (const auto& [id, server] : state_.servers) {
+    if (server->recalled && server->state == ServerState::draining)
+      consider(*server->recalled + state_.settings.recall_grace);
     if (const auto due = idle_due(state_, *server, now.mono)) consider(*due);
     const bool holds = server->state == ServerState::evicting && !state_.queue.empty();
     if (holds) consider(server->stopping_since + state_.settings.stop_grace);

@@ -49,6 +49,11 @@ void Core::on(const CheckFailed& event, Now now, ActionList& out) {
   Server* load = find(event.server);
   if (load == nullptr || load->check == 0 || load->check != event.check) return;
   load->check = 0;
+  if (load == state_.lending) {
+    refuse_peers(*load, event.error.message, out);
+    remove(*load, ServerState::gone, now, out);
+    return advance(now, out);
+  }
   reject_askers(*load, load->spec->options, event.error, out);
   fall_back(*load, now, out);
   advance(now, out);
@@ -94,12 +99,18 @@ void Core::fall_back(Server& load, Now now, ActionList& out) {
 // How a server that was loaded has ended: under requests again and again, and its model is left alone for a while.
 void Core::note_end(const Server& server, const std::string& cause, Now now, ActionList& out) {
   const bool up = is_resident(server.state);
-  if (!up && (server.leaving == StopReason::cancelled || server.leaving == StopReason::shutdown)) return;
+  if (!up && (is_given_up(server) || server.leaving == StopReason::shutdown)) return;
   Model& model = state_.models[server.spec->name];
   const auto lived = now.mono - (server.load_started + server.load_duration);
-  if (lived > state_.settings.crash_calm) model.crashes.reset();
+  if (lived > state_.settings.crash_calm) {
+    model.crashes.reset();
+    model.lent_crashes.reset();
+  }
   if (!up || server.leases == 0) return;
   const std::uint64_t options = server.spec->options;
+  // What only peers have asked for is no reason to leave it alone here.
+  if (server.leases == server.peer_leases)
+    return note_crash(model.lent_crashes, state_.settings, options, cause, now.mono);
   note_crash(model.crashes, state_.settings, options, cause, now.mono);
   ++revision_;
   // Who waits for the next one would only see it end as well.

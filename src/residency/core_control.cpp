@@ -5,6 +5,7 @@
 
 #include "residency/core.h"
 #include "residency/errc.h"
+#include "residency/lending.h"
 
 namespace corral::residency {
 namespace {
@@ -13,17 +14,12 @@ Error not_loaded(const ModelName& model) {
   return {errc::not_loaded, fmt::format("'{}' is not loaded", model.value()), "model"};
 }
 
-// A load that is being killed: it never was loaded, so nobody hears that it was unloaded.
-bool is_aborting(const Server& server) {
-  return server.leaving == StopReason::cancelled || server.leaving == StopReason::deadline;
-}
-
 }  // namespace
 
 void Core::on(const Unload& event, Now now, ActionList& out) {
   const Model* model = state_.find(event.model);
   Server* server = model == nullptr ? nullptr : model->current;
-  if (server == nullptr || is_aborting(*server)) {
+  if (server == nullptr || is_given_up(*server)) {
     out.push_back(Rejected{event.ticket, not_loaded(event.model)});
     return;
   }
@@ -39,7 +35,7 @@ void Core::on(const Unload& event, Now now, ActionList& out) {
 void Core::on(const UnloadAll& event, Now now, ActionList& out) {
   PendingUnload unload{event.ticket, {}, {}, {}};
   for (const auto& [id, server] : state_.servers) {
-    if (!takes_slot(server->state) || is_aborting(*server)) continue;
+    if (!takes_slot(server->state) || is_given_up(*server)) continue;
     if (server->state == ServerState::loading) {
       server->unload_when_loaded = true;
     } else {
@@ -67,11 +63,22 @@ void Core::on(const Pin& event, Now now, ActionList& out) {
     out.push_back(Rejected{event.ticket, not_loaded(event.model)});
     return;
   }
+  if (loaded && event.pinned && is_pinned_out(*model->current)) return refuse_pin(*model->current, event.ticket, out);
+  if (loaded && event.pinned && model->current->state != ServerState::evicting) make_own(*model->current);
   // The newest wish wins, also over that of a load which hasn't ended yet.
   if (loaded) model->current->pin.reset();
   if (model->pending != nullptr) model->pending->pin.reset();
   set_pin(event.model, event.pinned, event.ticket, out);
   advance(now, out);
+}
+
+// A pin makes a lent model its owner's, and there is no slot for it.
+void Core::refuse_pin(const Server& server, TicketId ticket, ActionList& out) {
+  Error error(errc::slots_pinned,
+              fmt::format("'{}' is lent, and all loaded models of type {} are pinned: unpin or unload one first",
+                          server.spec->name.value(), name_of(server.spec->type)),
+              "model");
+  out.push_back(Rejected{ticket, std::move(error)});
 }
 
 void Core::on(const CancelTicket& event, Now now, ActionList& out) {
@@ -85,6 +92,9 @@ void Core::on(const CancelTicket& event, Now now, ActionList& out) {
   state_.waiting.erase(at);
   std::erase_if(load.waiters, [&](const Waiter& waiter) { return waiter.ticket == event.ticket; });
   ++revision_;
+  // A load of the owner's isn't gone on with for others alone; one for others may be given up once he has left it.
+  if (!load.lent && is_for_peers_only(load)) refuse_peers(load, "its owner has given its load up", out);
+  if (load.lent && !load.waiters.empty()) return advance(now, out);
   if (!load.waiters.empty()) return;
   if (load.state == ServerState::queued) {
     remove(load, ServerState::gone, now, out);
@@ -97,6 +107,9 @@ void Core::on(const CancelTicket& event, Now now, ActionList& out) {
 void Core::on(const ChangeSettings& event, Now now, ActionList& out) {
   if (event.settings == state_.settings) return;
   state_.settings = event.settings;
+  for (const auto& [id, server] : state_.servers) {
+    if (server->lent) set_eviction(*server, server->own_eviction);
+  }
   ++revision_;
   advance(now, out);
 }
@@ -110,7 +123,8 @@ void Core::on(const Shutdown&, Now now, ActionList& out) {
   state_.shutting_down = true;
   ++revision_;
   const Error error(errc::shutting_down, "the server is shutting down");
-  const std::vector<Server*> queue = state_.queue;
+  std::vector<Server*> queue = state_.queue;
+  if (state_.lending != nullptr) queue.push_back(state_.lending);
   for (Server* load : queue) {
     reject_waiters(*load, error, out);
     remove(*load, ServerState::gone, now, out);

@@ -7,6 +7,7 @@
 #include "residency/cooldown.h"
 #include "residency/core.h"
 #include "residency/errc.h"
+#include "residency/lending.h"
 #include "residency/room.h"
 
 namespace corral::residency {
@@ -26,21 +27,29 @@ bool can_be_joined(const Server& load) {
 
 // The model is in memory and on its way out of it.
 bool is_leaving(const Server* current) {
-  if (current == nullptr || current->leaving == StopReason::cancelled || current->leaving == StopReason::deadline)
-    return false;
+  if (current == nullptr || is_given_up(*current)) return false;
   return current->state == ServerState::draining || current->state == ServerState::evicting;
 }
 
 }  // namespace
 
 void Core::on(const Acquire& event, Now now, ActionList& out) {
+  if (event.spec->origin == Origin::peer) return acquire_for_peer(event, now, out);
+  give_way(event.spec->name, now, out);
   const auto at = state_.models.find(event.spec->name);
   if (at != state_.models.end()) {
     const Model& model = at->second;
-    if (model.current && serves(model.current->state)) return grant(*model.current, event.ticket, now, out);
+    if (model.current && serves(model.current->state)) {
+      const bool adopts = model.current->lent && adopt(*model.current, now, out);
+      grant(*model.current, event.ticket, now, out);
+      return adopts ? advance(now, out) : void();
+    }
     if (refuse_newcomer(event.ticket, out)) return;
-    if (model.current && can_be_joined(*model.current))
-      return add_waiter(*model.current, {event.ticket, true, event.spec});
+    if (model.current && can_be_joined(*model.current)) {
+      const bool adopts = model.current->lent && adopt(*model.current, now, out);
+      add_waiter(*model.current, {event.ticket, true, event.spec});
+      return adopts ? advance(now, out) : void();
+    }
     if (model.pending) {
       const bool returns = is_leaving(model.current);
       return add_waiter(*model.pending, {event.ticket, true, event.spec, {}, returns});
@@ -57,12 +66,17 @@ void Core::on(const ReturnLease& event, Now now, ActionList& out) { release(even
 
 void Core::on(const Load& event, Now now, ActionList& out) {
   const ModelSpec& spec = *event.spec;
+  give_way(spec.name, now, out);
   const auto at = state_.models.find(spec.name);
   Server* current = at == state_.models.end() ? nullptr : at->second.current;
   Server* load = at == state_.models.end() ? nullptr : at->second.pending;
   const bool as_it_is = current != nullptr && current->spec->options == spec.options;
+  const bool stays = as_it_is && (serves(current->state) || can_be_joined(*current));
+  if (stays && event.pin == true && is_pinned_out(*current)) return refuse_pin(*current, event.ticket, out);
   if (as_it_is && serves(current->state) && load == nullptr) {
-    current->eviction = spec.eviction;
+    if (event.pin == true) make_own(*current);
+    adopt(*current, now, out);
+    set_eviction(*current, spec.eviction);
     touch(*current, now);
     out.push_back(Loaded{event.ticket, current->id, true});
     if (event.pin) set_pin(spec.name, *event.pin, std::nullopt, out);
@@ -72,6 +86,7 @@ void Core::on(const Load& event, Now now, ActionList& out) {
   // One that is to be unloaded when it has loaded won't do: it comes again then.
   if (as_it_is && can_be_joined(*current) && !current->unload_when_loaded) {
     if (load != nullptr) absorb(*load, *current, now, out);
+    adopt(*current, now, out);
     load = current;
   }
   // The newest wish wins: it changes a load that is queued already, and what is known of the old options counts no
@@ -91,17 +106,23 @@ void Core::on(const Load& event, Now now, ActionList& out) {
     if (load->spec != event.spec) drop_check(*load, out);
     load->spec = event.spec;
   }
-  load->eviction = spec.eviction;
+  set_eviction(*load, spec.eviction);
   load->explicit_options = true;
   if (event.pin) load->pin = event.pin;
   add_waiter(*load, {event.ticket, false, event.spec, event.pin});
   advance(now, out);
 }
 
-// True when too many wait already.
+// True when too many wait already. Peers don't count: they can't keep anybody out.
 bool Core::refuse_newcomer(TicketId ticket, ActionList& out) {
-  if (state_.waiting.size() < state_.settings.max_queued) return false;
-  Error error(errc::queue_full, fmt::format("{} requests wait for models to load already", state_.waiting.size()));
+  std::size_t waiting = state_.waiting.size();
+  for (const Server* load : {state_.loader, state_.lending}) {
+    if (waiting < state_.settings.max_queued) return false;
+    if (load == nullptr) continue;
+    waiting -= static_cast<std::size_t>(std::ranges::count_if(load->waiters, &Waiter::is_peer));
+  }
+  if (waiting < state_.settings.max_queued) return false;
+  Error error(errc::queue_full, fmt::format("{} requests wait for models to load already", waiting));
   error.retry_after = kQueueFullRetry;
   out.push_back(Rejected{ticket, std::move(error)});
   return true;
@@ -120,6 +141,12 @@ bool Core::refuse(const ModelSpec& spec, TicketId ticket, Now now, ActionList& o
 }
 
 Server& Core::enqueue(const SpecPtr& spec, Now now) {
+  Server& load = add_queued(spec, now);
+  state_.queue.push_back(&load);
+  return load;
+}
+
+Server& Core::add_queued(const SpecPtr& spec, Now now) {
   const ServerId id(++last_id_);
   auto server = std::make_unique<Server>();
   server->id = id;
@@ -129,7 +156,6 @@ Server& Core::enqueue(const SpecPtr& spec, Now now) {
   Server& load = *server;
   state_.servers.emplace(id, std::move(server));
   state_.models[spec->name].pending = &load;
-  state_.queue.push_back(&load);
   ++revision_;
   return load;
 }
@@ -154,6 +180,10 @@ void Core::move_waiters(Server& from, Server& to, std::vector<Waiter>::iterator 
 }
 
 void Core::serve_waiters(Server& from, Server& with, bool only_leases, Now now, ActionList& out) {
+  const auto is_owners = [&](const Waiter& waiter) {
+    return !waiter.is_peer() && (waiter.wants_lease || !only_leases);
+  };
+  if (with.lent && std::ranges::any_of(from.waiters, is_owners)) adopt(with, now, out);
   std::vector<Waiter> rest;
   for (const Waiter& waiter : from.waiters) {
     if (only_leases && !waiter.wants_lease) {
@@ -162,7 +192,7 @@ void Core::serve_waiters(Server& from, Server& with, bool only_leases, Now now, 
     }
     state_.waiting.erase(waiter.ticket);
     if (waiter.wants_lease) {
-      grant(with, waiter.ticket, now, out);
+      grant(with, waiter.ticket, now, out, waiter.is_peer() ? Origin::peer : Origin::local);
     } else {
       touch(with, now);
       out.push_back(Loaded{waiter.ticket, with.id, &from != &with});
@@ -202,6 +232,8 @@ void Core::on(const LoadSucceeded& event, Now now, ActionList& out) {
   server->load_duration = std::chrono::duration_cast<Millis>(now.mono - server->load_started);
   const ModelName& name = server->spec->name;
   state_.models[name].failure.reset();
+  state_.models[name].lent_failure.reset();
+  if (server->pin == true) make_own(*server);
   if (server->pin) set_pin(name, *server->pin, std::nullopt, out);
   // In the same step: whoever caused the load runs before anybody can want the place.
   serve_waiters(*server, *server, false, now, out);
@@ -246,6 +278,8 @@ void Core::end(Server& server, Now now, ActionList& out, const std::string& caus
 }
 
 void Core::end_failed_load(Server& load, LoadFault fault, const Error& error, Now now, ActionList& out) {
+  if (load.lent) return end_failed_lent(load, fault, error, now, out);
+  refuse_peers(load, fmt::format("it didn't load: {}", error.message), out);
   Model& model = state_.models[load.spec->name];
   const bool retries = worth_a_retry(fault) && load.attempt == 1 && !load.unload_when_loaded;
   if (!load.waiters.empty() && retries) {

@@ -183,7 +183,7 @@ void Core::note_relief(const Server& server, bool downsized, bool evicted, Actio
 void Core::on(const ChangeEviction& event, Now now, ActionList& out) {
   const Model* model = state_.find(event.model);
   if (model == nullptr || model->current == nullptr) return;
-  model->current->eviction = event.eviction;
+  set_eviction(*model->current, event.eviction);
   ++revision_;
   advance(now, out);
 }

@@ -19,6 +19,7 @@ enum class errc {
   queue_full,           // as many wait for loads as may wait; retry_after
   insufficient_memory,  // the model needs more than there is on this machine; the error's memory says what
   memory_in_use,        // it would fit, but others than our models hold the memory; retry_after
+  not_here,             // a peer's request that can't be served here now; the error's memory says what is short
 };
 
 }  // namespace corral::residency

@@ -120,6 +120,7 @@ class House {
     if (!wake_) return std::nullopt;
     return std::chrono::duration_cast<Millis>(*wake_ - now_.mono);
   }
+  bool shows_watch = true;
   Core& core() { return core_; }
   Now now() const { return now_; }
 
@@ -167,7 +168,7 @@ class House {
   }
   std::string text(const Downsize& a) const { return "downsize " + name_of_child(a.server); }
   static std::string text(const SampleMemory&) { return "sample"; }
-  static std::string text(const WatchMemory& a) { return a.on ? "watch" : "watch no more"; }
+  std::string text(const WatchMemory& a) const { return !shows_watch ? "" : a.on ? "watch" : "watch no more"; }
   std::string text(const Granted& a) {
     leases_[a.ticket.value()] = a.lease;
     return fmt::format("grant {} on {}", a.ticket.value(), name_of_child(a.server));

@@ -7,7 +7,7 @@ constexpr int kIndexBits = 32;
 
 }  // namespace
 
-LeaseId LeaseTable::take(Server& server) {
+LeaseId LeaseTable::take(Server& server, Origin origin) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(slots_.size()));
     slots_.emplace_back();
@@ -15,16 +15,17 @@ LeaseId LeaseTable::take(Server& server) {
   const std::uint32_t index = free_.back();
   free_.pop_back();
   slots_[index].server = &server;
+  slots_[index].origin = origin;
   ++used_;
   return LeaseId(std::uint64_t{slots_[index].generation} << kIndexBits | index);
 }
 
-Server* LeaseTable::give_back(LeaseId lease) {
+LeaseTable::Ended LeaseTable::give_back(LeaseId lease) {
   const auto index = static_cast<std::uint32_t>(lease.value());
-  if (index >= slots_.size() || slots_[index].generation != lease.value() >> kIndexBits) return nullptr;
-  Server* server = slots_[index].server;
-  if (server != nullptr) end(index);
-  return server;
+  if (index >= slots_.size() || slots_[index].generation != lease.value() >> kIndexBits) return {};
+  const Ended ended{slots_[index].server, slots_[index].origin};
+  if (ended.server != nullptr) end(index);
+  return ended;
 }
 
 void LeaseTable::drop_all(const Server& server) {

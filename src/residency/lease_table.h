@@ -13,9 +13,13 @@ struct Server;
 
 class LeaseTable {
  public:
-  LeaseId take(Server& server);
-  // The server of the lease, which ends now; nullptr for one that is unknown or ended before.
-  Server* give_back(LeaseId lease);
+  LeaseId take(Server& server, Origin origin = Origin::local);
+  // Whose lease it was, and the server, where it ends now; nullptr for one that is unknown or ended before.
+  struct Ended {
+    Server* server = nullptr;
+    Origin origin = Origin::local;
+  };
+  Ended give_back(LeaseId lease);
   // Ends every lease on a server that died.
   void drop_all(const Server& server);
   std::size_t size() const { return used_; }
@@ -24,6 +28,7 @@ class LeaseTable {
   struct Slot {
     Server* server = nullptr;
     std::uint32_t generation = 1;
+    Origin origin = Origin::local;
   };
   void end(std::uint32_t index);
 

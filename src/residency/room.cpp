@@ -46,7 +46,7 @@ class Finder {
     std::vector<Server*> candidates;
     std::size_t staying = 0;
     for (const auto& [id, server] : state_.servers) {
-      if (!takes_slot(server->state) || server->spec->type != type || is_victim(*server)) continue;
+      if (server->lent || !takes_slot(server->state) || server->spec->type != type || is_victim(*server)) continue;
       ++staying;
       if (!state_.is_protected(*server)) candidates.push_back(server.get());
     }

@@ -31,7 +31,8 @@ struct Room {
   bool held_by_memory() const;
 };
 
-// `load` is queued. The victims of its type are the first in this order, least recently used first within each:
+// `load` is queued, and not lent: it looks at lent models only where the NPU or memory is concerned. The victims of its
+// type are the first in this order, least recently used first within each:
 // already stopping, idle, finishing for an unload, draining for another load, busy.
 Room find_room(State& state, const Server& load, MonoTime now);
 
@@ -43,7 +44,10 @@ void fit_memory(State& state, const Server& load, MonoTime now, Room& room);
 // True for a server that has to go before the second attempt of another load.
 bool drives_out(const State& state, const Server& server);
 
-// True while a server can't be told to stop: requests run on it, or it loads.
-inline bool is_busy(const Server& server) { return server.leases > 0 || server.state == ServerState::loading; }
+// True while a server can't be told to stop: requests run on it, or it loads. One that was told all the same, as its
+// owner has recalled it, only has to end.
+inline bool is_busy(const Server& server) {
+  return (server.leases > 0 && server.state != ServerState::evicting) || server.state == ServerState::loading;
+}
 
 }  // namespace corral::residency

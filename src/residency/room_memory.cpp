@@ -4,7 +4,8 @@
 //
 //   more than the machine has                  refused for good, nobody goes
 //   free with what comes back                  waits for it, at most memory_wait
-//   downsizing idle servers suffices           they are downsized
+//   stopping lent servers suffices             they stop, idle ones before those that only peers use (lending.h)
+//   downsizing idle servers besides suffices   they are downsized
 //   stopping idle servers, then busy, suffices they stop, as few as possible
 //   pinned servers hold it                     refused like pinned slots
 //   others than our models hold it             refused for now, nobody goes: it would be in vain; a request that came
@@ -22,6 +23,7 @@
 #include "base/memory_estimate.h"
 #include "residency/disposal.h"
 #include "residency/errc.h"
+#include "residency/lending.h"
 #include "residency/room.h"
 
 namespace corral::residency {
@@ -48,7 +50,7 @@ class MemoryRule {
     for (const Victim& victim : room_.victims) subtract(missing, given_by_end_of(books_, *victim.server));
     if (none_left(missing)) return settle();
     if (load_.attempt > 1) return settle();  // everybody goes anyway, and nobody is refused
-    const std::vector<Relief> leaving = under_way();
+    const std::vector<Relief> leaving = with_lent(under_way());
     if (take(cover(books_, missing, with_downsizes(leaving)))) return;
     if (take(cover(books_, missing, with_stops(leaving)))) return;
     if (is_wanted_back()) return wait(missing);
@@ -123,15 +125,34 @@ class MemoryRule {
     return found;
   }
 
+  // What is lent goes before anything of the owner's, however lately it was used.
+  std::vector<Relief> with_lent(std::vector<Relief> choice) const {
+    const auto lent = [this](const Server& server) { return is_peers_only(server) && !is_victim(server); };
+    for (Server* server : by_score(state_, now_, lent)) choice.push_back({server, false});
+    std::vector<Server*> busy;
+    for (const auto& [id, server] : state_.servers) {
+      if (server->leases > 0 && server->state != ServerState::evicting && lent(*server)) busy.push_back(server.get());
+    }
+    std::ranges::sort(busy, {}, [](const Server* server) {
+      return std::tuple(server->state != ServerState::draining, server->used_nth);
+    });
+    for (Server* server : busy) choice.push_back({server, false});
+    return choice;
+  }
+
   std::vector<Relief> with_downsizes(std::vector<Relief> choice) const {
-    const auto wanted = [this](const Server& server) { return may_downsize(state_, server) && !is_victim(server); };
+    const auto wanted = [this](const Server& server) {
+      return may_downsize(state_, server) && !is_victim(server) && !server.lent;
+    };
     for (Server* server : by_score(state_, now_, wanted)) choice.push_back({server, true});
     return choice;
   }
 
   // Everybody who isn't pinned goes if need be.
   std::vector<Relief> with_stops(std::vector<Relief> choice) const {
-    const auto open = [this](const Server& server) { return !is_victim(server) && !state_.is_protected(server); };
+    const auto open = [this](const Server& server) {
+      return !is_victim(server) && !state_.is_protected(server) && !is_peers_only(server);
+    };
     for (Server* server : by_score(state_, now_, open)) choice.push_back({server, false});
     std::vector<Server*> busy;
     for (const auto& [id, server] : state_.servers) {
@@ -162,7 +183,7 @@ class MemoryRule {
   void refuse(const PoolBytes& missing) {
     if (room_.stale || state_.loader != nullptr) return;  // told when its turn has come, by fresh news
     PoolBytes hopeless = missing;
-    for (const Relief& relief : with_stops(under_way())) subtract(hopeless, given_by(books_, relief));
+    for (const Relief& relief : with_stops(with_lent(under_way()))) subtract(hopeless, given_by(books_, relief));
     PoolBytes unpinned = missing;
     std::string pinned;
     for (const auto& [id, server] : state_.servers) {

@@ -83,14 +83,14 @@ TEST(LeaseTable, AReturnedLeaseIsNeverKnownAgain) {
   LeaseTable table;
   Server server;
   const LeaseId first = table.take(server);
-  EXPECT_EQ(table.give_back(first), &server);
+  EXPECT_EQ(table.give_back(first).server, &server);
   const LeaseId second = table.take(server);  // the same slot
   EXPECT_NE(first, second);
-  EXPECT_EQ(table.give_back(first), nullptr);
+  EXPECT_EQ(table.give_back(first).server, nullptr);
   EXPECT_EQ(table.size(), 1U);
-  EXPECT_EQ(table.give_back(second), &server);
-  EXPECT_EQ(table.give_back(LeaseId(12345)), nullptr);
-  EXPECT_EQ(table.give_back(LeaseId()), nullptr);
+  EXPECT_EQ(table.give_back(second).server, &server);
+  EXPECT_EQ(table.give_back(LeaseId(12345)).server, nullptr);
+  EXPECT_EQ(table.give_back(LeaseId()).server, nullptr);
 }
 
 TEST(LeaseTable, ADeadServersLeasesEndAndOthersStay) {
@@ -100,8 +100,8 @@ TEST(LeaseTable, ADeadServersLeasesEndAndOthersStay) {
   const LeaseId lost = table.take(dead);
   const LeaseId kept = table.take(alive);
   table.drop_all(dead);
-  EXPECT_EQ(table.give_back(lost), nullptr);
-  EXPECT_EQ(table.give_back(kept), &alive);
+  EXPECT_EQ(table.give_back(lost).server, nullptr);
+  EXPECT_EQ(table.give_back(kept).server, &alive);
 }
 
 TEST(LoadFaults, FaultsOfTheModelItselfAreNotRetried) {

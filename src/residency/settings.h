@@ -48,6 +48,22 @@ struct Settings {
   // How old a sample of the memory may be for a decision, and how often a load that waits for memory looks again.
   Millis memory_poll{250};
 
+  // What other machines of a mesh may have loaded here (lending.h): the share of each memory that all lent models may
+  // take together, of what is free. 0: nobody loads anything here for others. The option mesh_lend_memory.
+  double lend_share = 1;
+  // So many models of each type.
+  std::size_t lend_slots = 4;
+  // A lent model goes after so long without a request; negative: never by itself. The option mesh_idle_unload.
+  Millis lend_idle_unload{30 * 60'000};
+  // Nobody goes for a peer's load who was used within this time; and whether models of the owner's may go at all.
+  Millis lend_quiet{60'000};
+  bool lend_evicts_local = true;
+  // How long a peer's request may wait for the look at files and memory and for the end of those who go, before the
+  // load begins; then it is refused.
+  Millis lend_wait{10'000};
+  // How long the requests of peers may go on on a lent model that its owner's load recalls.
+  Millis recall_grace{30'000};
+
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 

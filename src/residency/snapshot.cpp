@@ -2,6 +2,7 @@
 
 #include "residency/core.h"
 #include "residency/disposal.h"
+#include "residency/lending.h"
 
 namespace corral::residency {
 namespace {
@@ -29,6 +30,8 @@ QueuedView view_of_queued(const State& state, const Server& load, std::size_t po
 Snapshot Core::snapshot(Now now) const {
   Snapshot snapshot;
   snapshot.limits = state_.settings.limits;
+  snapshot.lent_memory = lent_memory(state_);
+  snapshot.lend_share = state_.settings.lend_share;
   const Server* recent = nullptr;
   const auto loaded_at = [](const Server& server) {
     return std::pair(server.load_started + server.load_duration, server.id);
@@ -39,13 +42,14 @@ Snapshot Core::snapshot(Now now) const {
   for (const auto& [id, server] : state_.servers) {
     if (!takes_slot(server->state)) continue;
     const std::size_t type = index_of(server->spec->type);
-    ++snapshot.taken[type];
+    ++(server->lent ? snapshot.lent : snapshot.taken)[type];
     if (server.get() == state_.loader) {
       snapshot.loading = LoadingView{.id = id,
                                      .spec = server->spec,
                                      .since = since(server->load_started, now),
                                      .waiters = server->waiters.size(),
                                      .attempt = server->attempt,
+                                     .lent = server->lent,
                                      .aborting = server->state == ServerState::evicting,
                                      .leaving = server->leaving};
       continue;
@@ -61,6 +65,8 @@ Snapshot Core::snapshot(Now now) const {
                                 .last_use = server->last_use_wall,
                                 .pinned = pinned,
                                 .leases = server->leases,
+                                .peer_leases = server->peer_leases,
+                                .lent = server->lent,
                                 .load_duration = server->load_duration,
                                 .idle = server->leases > 0 ? Millis{0} : since(server->last_use, now),
                                 .score = eviction_score(*server, now.mono),

@@ -18,7 +18,9 @@ struct ServerView {
   ServerState state = ServerState::ready;
   WallTime last_use;
   bool pinned = false;
-  std::size_t leases = 0;  // requests that run on it
+  std::size_t leases = 0;       // requests that run on it
+  std::size_t peer_leases = 0;  // of them, those of other machines of the mesh
+  bool lent = false;            // loaded for others; takes none of the slots
   Millis load_duration{0};
   Millis idle{0};                         // since the end of the last request; 0 while one runs
   double score = 0;                       // how disposable it is, see disposal.h; 0 while it is in use
@@ -33,6 +35,7 @@ struct LoadingView {
   Millis since{0};
   std::size_t waiters = 0;
   int attempt = 1;
+  bool lent = false;                      // for a peer
   bool aborting = false;                  // nobody wants it any more, or it took too long: the child is being killed
   StopReason leaving = StopReason::none;  // why it is being killed
 };
@@ -63,7 +66,10 @@ struct Snapshot {
   std::vector<FailureView> failures;
   std::optional<ModelName> most_recent;  // of those in memory, the one loaded last
   Limits limits;
-  std::array<std::size_t, kModelTypeCount> taken{};   // slots taken, by type
+  std::array<std::size_t, kModelTypeCount> taken{};   // slots taken, by type; without lent models
+  std::array<std::size_t, kModelTypeCount> lent{};    // lent models, by type: loading, in memory, leaving
+  MemoryUse lent_memory;                              // what they were predicted to take of each memory
+  double lend_share = 0;                              // of each memory that they may take
   std::array<std::size_t, kModelTypeCount> pinned{};  // pinned models in memory, by type
   std::array<std::size_t, kModelTypeCount> downsized{};
   std::array<std::uint64_t, kStopReasonCount> stops{};  // servers told to stop since the beginning, by reason

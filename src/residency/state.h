@@ -24,6 +24,8 @@ struct Waiter {
   SpecPtr spec = {};  // as it was asked for; the load may be another one's wish
   std::optional<bool> pin = {};
   bool returns = false;  // came while the same model was on its way out
+
+  bool is_peer() const { return spec && spec->origin == Origin::peer; }
 };
 
 // Enough of these memories has been given up for a load and is on its way back. After `until` it loads in trust, even
@@ -41,7 +43,8 @@ struct Server {
 
   // Use.
   std::uint32_t leases = 0;
-  std::uint64_t used_nth = 0;  // order of use, for decisions: load start and end, request start and end count
+  std::uint32_t peer_leases = 0;  // of them
+  std::uint64_t used_nth = 0;     // order of use, for decisions: load start and end, request start and end count
   MonoTime last_use;
   WallTime last_use_wall;  // for display
   std::vector<Waiter> waiters;
@@ -53,6 +56,11 @@ struct Server {
   MonoTime downsize_told;              // since when
   bool downsize_crossed = false;       // a request has come since: nobody knows what the child did first
   std::uint64_t downsize_refused = 0;  // the use after which it couldn't be downsized
+
+  // Lent: loaded for a peer, and its owner hasn't made it his.
+  bool lent = false;
+  EvictionSettings own_eviction = {};  // what its owner has said of it, while it is lent
+  std::optional<MonoTime> recalled;    // since when its owner wants its place
 
   // The load.
   MonoTime queued_at;
@@ -81,6 +89,12 @@ struct Server {
   bool unload_when_loaded = false;
 };
 
+// A load that is being killed: it never was loaded.
+inline bool is_given_up(const Server& server) {
+  return server.leaving == StopReason::cancelled || server.leaving == StopReason::deadline ||
+         server.leaving == StopReason::yield;
+}
+
 // The last failed loads of a model, until one succeeds; or its last ends under requests, until one lives longer.
 struct Failure {
   int in_a_row = 0;
@@ -95,6 +109,9 @@ struct Model {
   bool pinned = false;
   std::optional<Failure> failure;  // to load
   std::optional<Failure> crashes;  // under requests
+  // The same of loads for peers and under requests of peers alone: no concern of the owner's.
+  std::optional<Failure> lent_failure;
+  std::optional<Failure> lent_crashes;
 };
 
 // An unload that waits for children to be gone.
@@ -119,6 +136,7 @@ struct State {
   std::unordered_map<ModelName, Model> models;
   std::vector<Server*> queue;  // loads that wait, in order
   Server* loader = nullptr;    // the one that loads, or is being killed while loading
+  Server* lending = nullptr;   // the load for a peer that is to begin; never in the queue
   LeaseTable leases;
   std::unordered_map<TicketId, Server*> waiting;  // ticket of a waiter -> its load
   std::vector<PendingUnload> unloads;
@@ -127,24 +145,26 @@ struct State {
   bool watching = false;                                // WatchMemory was told last
   std::array<std::uint64_t, kStopReasonCount> stops{};  // servers told to stop, by reason
   std::uint64_t downsizes = 0;
-  std::array<std::size_t, kModelTypeCount> taken{};
+  std::array<std::size_t, kModelTypeCount> taken{};  // with lent ones
+  std::array<std::size_t, kModelTypeCount> lent{};   // of them
   bool shutting_down = false;
 
   const Model* find(const ModelName& name) const {
     const auto at = models.find(name);
     return at == models.end() ? nullptr : &at->second;
   }
+  // A lent one isn't, whatever its owner has said of the model: a pin set on it makes it his.
   bool pinned(const Server& server) const {
     const Model* model = find(server.spec->name);
-    return model != nullptr && model->pinned;
+    return model != nullptr && model->pinned && !server.lent;
   }
   // Pinned, loaded, and not on its way out by somebody's wish: no automatic decision may stop it.
   bool is_protected(const Server& server) const {
     return is_resident(server.state) && !server.leaving_for_good && pinned(server);
   }
-  // Servers of a type that take a slot: loading, resident or leaving. Counted along, because every request that ends
-  // asks.
-  std::size_t slots_taken(ModelType type) const { return taken[index_of(type)]; }
+  // Servers of a type that take a slot: loading, resident or leaving, but not lent. Counted along, because every
+  // request that ends asks.
+  std::size_t slots_taken(ModelType type) const { return taken[index_of(type)] - lent[index_of(type)]; }
 };
 
 }  // namespace corral::residency

@@ -5,8 +5,8 @@
 namespace corral::residency {
 namespace {
 
-constexpr std::array kReasons{"none",     "room",   "npu",    "memory",    "evict_all", "limit",   "idle",
-                              "pressure", "reload", "unload", "cancelled", "deadline",  "shutdown"};
+constexpr std::array kReasons{"none",   "room", "npu",    "memory", "evict_all", "limit",     "idle",     "pressure",
+                              "reload", "lend", "recall", "yield",  "unload",    "cancelled", "deadline", "shutdown"};
 static_assert(kReasons.size() == kStopReasonCount);
 
 struct FaultRow {

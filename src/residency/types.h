@@ -37,6 +37,10 @@ struct PoolUse {
 // Of every memory; empty: not known, and no rule of memory applies.
 using MemoryUse = std::vector<PoolUse>;
 
+// Who wants a model: somebody who asks this machine, or another machine of its mesh, which only gets what its owner can
+// spare (lending.h).
+enum class Origin : std::uint8_t { local, peer };
+
 // How a model may be downsized and evicted without anybody asking for it; resolved by the caller.
 struct EvictionSettings {
   bool auto_evict = false;               // off: never
@@ -60,6 +64,7 @@ struct ModelSpec {
   Millis load_deadline{0};    // a load that takes longer has failed; 0: no deadline
   MemoryUse memory = {};
   EvictionSettings eviction = {};
+  Origin origin = Origin::local;  // of whoever asks
   // The shell has to look at its files and its needs (CheckLoad) before anybody goes for it. Until then `device`, `npu`
   // and `memory` needn't be known.
   bool to_check = false;
@@ -83,6 +88,9 @@ enum class StopReason : std::uint8_t {
   idle,       // unused for its evict_idle_timeout
   pressure,   // others on this machine want the memory
   reload,     // the same model loads with other options
+  lend,       // unused for long, and a peer's load needs its place
+  recall,     // was lent, and its owner's load needs the memory, or he lends less
+  yield,      // a load for a peer, and one of the owner's waits
   unload,     // asked for
   cancelled,  // nobody waits for this load any more
   deadline,   // the load took too long

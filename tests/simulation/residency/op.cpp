@@ -27,8 +27,10 @@ constexpr std::array kWeights{
     Weight{Kind::cancel, 40, false},   Weight{Kind::crash, 15, false},     Weight{Kind::fate, 25, false},
     Weight{Kind::settings, 15, false}, Weight{Kind::wall_clock, 4, false}, Weight{Kind::traits, 60, false},
     Weight{Kind::foreign, 25, false},  Weight{Kind::sampler, 8, false},    Weight{Kind::lateness, 8, false},
-    Weight{Kind::simulate, 8, false},  Weight{Kind::disk, 50, false},
+    Weight{Kind::simulate, 8, false},  Weight{Kind::disk, 50, false},      Weight{Kind::peer, 250, true},
+    Weight{Kind::lend, 12, false},
 };
+constexpr std::size_t kOwnKinds = kWeights.size() - 2;  // those without peers
 
 // Short more often than long: 1 ... most, evenly over the powers of two.
 std::uint32_t stretched(Dice& dice, std::uint32_t most) {
@@ -49,11 +51,12 @@ std::uint64_t Dice::next() {
   return z ^ (z >> 31);
 }
 
-std::vector<Op> random_life(std::uint64_t seed, std::size_t length) {
+std::vector<Op> random_life(std::uint64_t seed, std::size_t length, bool peers) {
   Dice dice(seed);
   std::array<std::uint32_t, kWeights.size()> weights{};
   std::uint32_t total = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
+  const std::size_t kinds = peers ? kWeights.size() : kOwnKinds;
+  for (std::size_t i = 0; i < kinds; ++i) {
     weights[i] = kWeights[i].always || dice.chance(60) ? kWeights[i].usual : 0;
     total += weights[i];
   }
@@ -66,6 +69,7 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length) {
   const std::uint32_t longest_wait = 1U << (3 + dice.roll(9));
 
   std::vector<Op> life;
+  if (peers) life.push_back({.kind = Kind::lend, .nth = 3, .choice = 2, .ms = 1U << (6 + dice.roll(6))});
   for (std::size_t i = 0; i < length; ++i) {
     std::uint32_t at = dice.roll(total);
     std::size_t which = 0;
@@ -75,7 +79,9 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length) {
     op.nth = static_cast<std::uint8_t>(dice.roll(16));
     op.options = dice.chance(70) ? 0 : static_cast<std::uint8_t>(1 + dice.roll(2));
     op.choice = static_cast<std::uint8_t>(dice.roll(3));
-    op.ms = stretched(dice, op.kind == Kind::acquire ? longest_hold : longest_wait);
+    const bool holds = op.kind == Kind::acquire || op.kind == Kind::peer;
+    op.ms = stretched(dice, holds ? longest_hold : longest_wait);
+    if (op.kind == Kind::lend) op.ms = 1U << (6 + dice.roll(6));
     if (op.kind == Kind::pin) op.choice = dice.chance(50);
     if (op.kind == Kind::fate) op.choice = dice.chance(50) ? 0 : static_cast<std::uint8_t>(dice.roll(kFates.size()));
     if (op.kind == Kind::settings) {
@@ -108,6 +114,16 @@ Settings settings_of(const Op& op) {
   settings.nuclear_evicts_pinned = op.options == 1;
   if (op.nth % 4 == 1) settings.max_queued = op.nth;
   return settings;
+}
+
+void lend_by(const Op& op, Settings& settings) {
+  settings.lend_share = op.choice * 0.5;
+  settings.lend_slots = op.nth % 4 + 1;
+  settings.lend_evicts_local = op.options != 1;
+  settings.lend_quiet = Millis{op.ms};
+  settings.recall_grace = Millis{op.ms * 2};
+  settings.lend_wait = Millis{op.ms * 4};
+  settings.lend_idle_unload = Millis{op.ms * 16};
 }
 
 Traits traits_of(const Op& op) {
@@ -180,6 +196,11 @@ std::string describe(const Op& op) {
                          op.choice == 1   ? " and finds nothing"
                          : op.choice == 2 ? " and gets no answer"
                                           : "");
+    case Kind::peer:
+      return fmt::format("a peer's request for {} that takes {} ms", name(op), op.ms);
+    case Kind::lend:
+      return fmt::format("lent: {} of each memory, {} of a type, quiet after {} ms{}", op.choice * 0.5, op.nth % 4 + 1,
+                         op.ms, op.options == 1 ? ", none of the owner's goes" : "");
     case Kind::simulate:
       return fmt::format("a simulated pass of {}", pressure_of(op));
   }

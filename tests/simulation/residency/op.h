@@ -35,6 +35,10 @@ struct Op {
     lateness,    // memory of children that are gone comes back after `ms`
     disk,        // from now on a look at the model's files takes `ms`, and `choice` 1: finds nothing, 2: gets no answer
     simulate,    // `choice` 0: an idle-only pass, 1: above the threshold, 2: below it
+    // Only in lives with peers.
+    peer,  // a peer's request, as acquire
+    lend,  // `choice` 0: nothing is lent any more, 1: half of each memory, 2: all of it; `options` 1: no model of the
+           // owner's goes for it; `nth` % 4 + 1 lent models of each type; `ms`: see settings_of_lend()
   };
   Kind kind = Kind::elapse;
   std::uint8_t animal = 0;
@@ -45,10 +49,14 @@ struct Op {
 };
 
 // A life of `length` steps. Each seed has its own habits: which models, which kinds of steps, how busy, how fast.
-std::vector<Op> random_life(std::uint64_t seed, std::size_t length);
+// With `peers` it begins with what is lent, and other machines of a mesh want models, too. Without, it has nothing to
+// do with them.
+std::vector<Op> random_life(std::uint64_t seed, std::size_t length, bool peers = false);
 
 std::string describe(const Op& op);
 Settings settings_of(const Op& op);
+// Into `settings`: what is lent, and times short enough for these lives, all from `ms`.
+void lend_by(const Op& op, Settings& settings);
 // `choice` 0: unknown needs, 1: known, 2: understated. `nth`: how much. `options` 0: auto_evict is off, else the
 // weight; timeouts from `ms`.
 Traits traits_of(const Op& op);

@@ -39,9 +39,9 @@ std::optional<Op> merged(const Op& a, const Op& b) {
 }
 
 std::string as_code(const Op& op) {
-  constexpr const char* kKinds[] = {"acquire", "load",    "unload",   "unload_all", "pin",        "cancel",
-                                    "crash",   "fate",    "settings", "elapse",     "wall_clock", "traits",
-                                    "foreign", "sampler", "lateness", "disk",       "simulate"};
+  constexpr const char* kKinds[] = {"acquire",  "load",     "unload",   "unload_all", "pin",    "cancel",  "crash",
+                                    "fate",     "settings", "elapse",   "wall_clock", "traits", "foreign", "sampler",
+                                    "lateness", "disk",     "simulate", "peer",       "lend"};
   return fmt::format("{{.kind = {}, .animal = {}, .nth = {}, .choice = {}, .options = {}, .ms = {}}},",
                      kKinds[static_cast<int>(op.kind)], op.animal, op.nth, op.choice, op.options, op.ms);
 }
@@ -61,17 +61,37 @@ void tell(std::uint64_t seed, const std::vector<Op>& life, const Violation& viol
       outcome.violation->detail, fmt::join(code, "\n"));
 }
 
-TEST(ResidencySimulation, HoldsTheRulesInRandomLives) {
+void hold_the_rules(bool peers) {
   const std::uint64_t events = from_environment("CORRAL_SIMULATION_EVENTS", kDefaultLength);
   std::uint64_t seed = from_environment("CORRAL_SIMULATION_SEED", 1);
   std::uint64_t lives = 0;
   for (std::uint64_t done = 0; done < events; ++seed, ++lives) {
-    const std::vector<Op> life = random_life(seed, 20 + seed % 7 * 60);
+    const std::vector<Op> life = random_life(seed, 20 + seed % 7 * 60, peers);
     const Outcome outcome = live(life);
     done += outcome.events;
     if (outcome.violation) return tell(seed, life, *outcome.violation);
   }
-  RecordProperty("lives", static_cast<int>(lives));
+  testing::Test::RecordProperty("lives", static_cast<int>(lives));
+}
+
+TEST(ResidencySimulation, HoldsTheRulesInRandomLives) { hold_the_rules(false); }
+
+// What other machines of a mesh want goes on beside it.
+TEST(ResidencySimulation, HoldsTheRulesBesideRequestsOfPeers) { hold_the_rules(true); }
+
+// Whatever may be lent: where nobody asks for it, nothing is different.
+TEST(ResidencySimulation, WithoutPeersLendingChangesNothing) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    std::vector<Op> life = random_life(seed, 20 + seed % 7 * 60);
+    const Outcome without = live(life, true);
+    std::vector<Op> lends = life;
+    lends.insert(lends.begin(),
+                 {.kind = Op::Kind::lend, .nth = 1, .choice = static_cast<std::uint8_t>(seed % 3), .ms = 64});
+    Outcome with = live(lends, true);
+    ASSERT_FALSE(with.trace.empty());
+    with.trace.erase(with.trace.begin());
+    ASSERT_EQ(without.trace, with.trace) << "seed " << seed;
+  }
 }
 
 TEST(ResidencySimulation, TheSameLifeGivesTheSameRun) {

@@ -29,13 +29,15 @@ void Witness::before(const Event& event, Now now) {
   last_fault_.reset();
   event_ = &event;
   if (asked_ && now_.mono >= *asked_ + settings_.memory_wait) books_are_empty_ = true;
-  waiting_before_ = core_.state().waiting.size();
+  waiting_before_ = owners_waiting();
   shrunk_now_.clear();
   relieved_now_.clear();
   told_now_.clear();
+  for (auto& [id, child] : children_) child.was_lent = child.lent;
   queued_.clear();
   for (const Server* load : core_.state().queue) queued_[animal_named(load->spec->name)] = load->spec;
-  if (const auto* wanted = std::get_if<Acquire>(&event))
+  const auto* wanted_now = std::get_if<Acquire>(&event);
+  if (const auto* wanted = wanted_now; wanted != nullptr && wanted->spec->origin == Origin::local)
     queued_.try_emplace(animal_named(wanted->spec->name), wanted->spec);
   if (const auto* wanted = std::get_if<Load>(&event)) {
     const std::size_t animal = animal_named(wanted->spec->name);
@@ -50,14 +52,16 @@ void Witness::before(const Event& event, Now now) {
     const auto load = core_.state().servers.find(checked->server);
     if (load != core_.state().servers.end() && load->second->check == checked->check) {
       const std::size_t animal = animal_named(checked->spec->name);
-      if (queued_.at(animal)->memory != checked->spec->memory) promised_.erase(animal);
-      queued_[animal] = checked->spec;
+      const bool is_lent = load->second.get() == core_.state().lending;
+      if (!is_lent && queued_.at(animal)->memory != checked->spec->memory) promised_.erase(animal);
+      if (!is_lent) queued_[animal] = checked->spec;
     }
   }
   std::visit([this](const auto& e) { note(e); }, event);
 }
 
 void Witness::after(const Event&, const ActionList& actions, Now) {
+  used_by_owner_.clear();
   for (const Action& action : actions) std::visit([this](const auto& a) { see(a); }, action);
   if (must_be_granted_) {
     require(!tickets_.contains(must_be_granted_->first), "a request to a resident model is granted at once",
@@ -83,6 +87,7 @@ void Witness::after(const Event&, const ActionList& actions, Now) {
   std::erase_if(returning_, [this](TicketId id) { return !tickets_.contains(id); });
   std::erase_if(looked_, [this](const auto& entry) { return !core_.state().servers.contains(entry.first); });
   std::erase_if(retrying_, [this](const auto& entry) { return !waits(entry.first); });
+  follow_lent();
   check_queue_order();
   check_state();
   check_requests();
@@ -96,16 +101,26 @@ void Witness::after(const Event&, const ActionList& actions, Now) {
   check_memory();
   check_idleness();
   check_relief();
+  check_lent();
   if (++steps_ % 16 == 0) check_snapshot();
 }
 
-void Witness::short_way(std::size_t animal, const std::optional<Core::Lease>& lease, Now now) {
+void Witness::short_way(std::size_t animal, const std::optional<Core::Lease>& lease, Now now, Origin origin) {
   now_ = now;
   const Model* model = core_.state().find(ModelName(kZoo[animal].name));
   const bool serving = model != nullptr && model->current != nullptr &&
                        children_.at(model->current->id).phase == Child::Phase::up && !is_leaving(model->current->id);
-  require(serving == lease.has_value(), "the short way grants exactly when Acquire would", "{}", kZoo[animal].name);
+  // For a lent one that its owner wants somebody may have to go, and peers leave some models alone.
+  const bool may_refuse = serving && (origin == Origin::peer || children_.at(model->current->id).lent);
+  require(serving == lease.has_value() || (may_refuse && !lease), "the short way grants exactly when Acquire would",
+          "{}", kZoo[animal].name);
   if (!lease) return;
+  if (origin == Origin::peer) {
+    peers_.insert(lease->id);
+    ++children_.at(lease->server).peers;
+  } else {
+    children_.at(lease->server).lent = core_.state().servers.at(lease->server)->lent;
+  }
   require(leases_.emplace(lease->id, lease->server).second, "leases are unique", "{}", lease->id.value());
   Child& child = children_.at(lease->server);
   ++child.leases;
@@ -114,6 +129,7 @@ void Witness::short_way(std::size_t animal, const std::optional<Core::Lease>& le
 }
 
 void Witness::note(const Acquire& event) {
+  if (event.spec->origin == Origin::peer) return;
   const Model* model = core_.state().find(event.spec->name);
   if (model == nullptr || model->current == nullptr) return;
   const Child& leaving = children_.at(model->current->id);
@@ -145,6 +161,11 @@ void Witness::note(const ReturnLease& event) {
   if (lease == leases_.end()) return;
   Child& child = children_.at(lease->second);
   child.was_busy = is_leaving(child.id);
+  if (peers_.erase(event.lease) > 0) {
+    --child.peers;
+  } else if (child.leases == child.peers + 1) {
+    child.free_of_owner = now_.mono;
+  }
   --child.leases;
   use(child);
   leases_.erase(lease);
@@ -182,12 +203,14 @@ void Witness::gone(ServerId id, std::optional<LoadFault> fault) {
   changed(child.holds());
   if (child.phase == Child::Phase::loading || child.aborted)
     unexplained_then_.fill(kPoolSize);  // it had taken only part
+  std::erase_if(peers_, [&](LeaseId lease) { return leases_.at(lease) == id; });
   std::erase_if(leases_, [&](const auto& lease) { return lease.second == id; });
   children_.erase(at);
   unloading_.erase(id);
   const bool killed_for_deadline = child.aborted && child.reason == StopReason::deadline;
   if (child.phase != Child::Phase::loading && !killed_for_deadline) return;
   if (killed_for_deadline) fault = LoadFault::deadline;
+  if (child.lent) return;  // no failure of the owner's
   last_fault_ = LastFault{child.animal, child.options, *fault, false};
   if (child.attempt > 1 || !may_be_retried(*fault)) return;
   std::set<ServerId>& others = retrying_[child.animal];

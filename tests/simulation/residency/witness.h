@@ -38,6 +38,11 @@ struct Child {
   int attempt = 1;
   MonoTime load_started;
   std::size_t leases = 0;
+  std::size_t peers = 0;  // of them
+  bool lent = false;
+  bool was_lent = false;               // before this step
+  std::optional<MonoTime> recalled{};  // while it drains, lent
+  MonoTime free_of_owner{};            // since when only peers have used it
 
   const Animal& kind() const { return kZoo[animal]; }
   MonoTime stop_told{};
@@ -68,6 +73,7 @@ struct Ticket {
   std::size_t animal = 0;
   std::uint64_t options = 0;
   Millis hold{0};
+  bool peer = false;
   bool after_unload = false;  // the child that loads is to be unloaded: this asks for another one
 };
 
@@ -81,7 +87,7 @@ class Witness {
   void before(const Event& event, Now now);
   void after(const Event& event, const ActionList& actions, Now now);
   // A lease by the short way.
-  void short_way(std::size_t animal, const std::optional<Core::Lease>& lease, Now now);
+  void short_way(std::size_t animal, const std::optional<Core::Lease>& lease, Now now, Origin origin = Origin::local);
   // Nothing is left to happen.
   void at_rest() const;
 
@@ -145,6 +151,22 @@ class Witness {
   void check_least_recently_used() const;
   void check_snapshot() const;
 
+  // witness_peers.cpp: what others get, and give back.
+  bool is_pinned(const Child& child) const { return pins_.contains(ModelName(child.kind().name)) && !child.lent; }
+  bool peers_only(const Child& child) const { return child.lent && child.leases == child.peers; }
+  bool owner_waits(std::optional<std::size_t> animal = std::nullopt) const;
+  std::size_t owners_waiting() const;
+  bool waits_known(const Server& load) const;
+  Bytes2 lent(bool but_leaving) const;
+  Bytes2 may_lend() const;
+  bool too_much_is_lent() const;
+  void check_lent_start(const StartLoad& action) const;
+  void check_lent_stop(const Child& child, StopReason reason) const;
+  void check_lent_first(const Child& child) const;
+  void check_peer_answer(const Ticket& ticket, const Error& error) const;
+  void follow_lent();
+  void check_lent() const;
+
   // witness_queue.cpp: who waits, how long, for whom.
   void check_queue_order();
   void check_passing() const;
@@ -206,6 +228,8 @@ class Witness {
   Now now_{};
   std::map<ServerId, Child> children_;
   std::map<LeaseId, ServerId> leases_;
+  std::set<LeaseId> peers_;                             // leases of peers
+  std::set<std::size_t> used_by_owner_;                 // in this step: models that he was given, or has pinned
   std::map<TicketId, Ticket> tickets_;                  // those that wait
   std::map<std::size_t, std::set<ServerId>> retrying_;  // by model: who was there when its first attempt failed
   std::set<ServerId> unloading_;

@@ -25,15 +25,16 @@ void Witness::see(const StartLoad& action) {
     require(npu_agrees(kind, child.kind()), "the NPU rule", "{} starts beside {}", kind.name, child.kind().name);
     require(child.animal != animal, "one server per model", "{}", kind.name);
   }
-  require(settings_.limits.allows(kind.type, live(kind.type) + 1), "the limit of a type", "{} starts beside {} others",
-          kind.name, live(kind.type));
+  const bool is_lent = core_.state().servers.at(action.server)->lent;
+  if (is_lent) check_lent_start(action);
+  require(is_lent || settings_.limits.allows(kind.type, live(kind.type) + 1), "the limit of a type",
+          "{} starts beside {} others", kind.name, live(kind.type));
   require(waits(animal), "loads are for somebody who waits", "{}", kind.name);
   if (action.attempt > 1) {
     require(retrying_.contains(animal), "a second attempt follows a first", "{}", kind.name);
     for (const auto& [id, child] : children_) {
-      const bool pinned = pins_.contains(ModelName(child.kind().name));
-      require(pinned && !settings_.nuclear_evicts_pinned, "a second attempt is alone", "{} starts beside {}", kind.name,
-              child.kind().name);
+      require(is_pinned(child) && !settings_.nuclear_evicts_pinned, "a second attempt is alone", "{} starts beside {}",
+              kind.name, child.kind().name);
     }
   } else if (const auto at = failures_.find(animal); at != failures_.end()) {
     require(at->second.options != action.spec->options || now_.mono >= at->second.cool_until,
@@ -44,7 +45,7 @@ void Witness::see(const StartLoad& action) {
             "a model that ends under requests is left alone", "{}", kind.name);
   }
   check_looks(action);
-  check_admission(action);
+  if (!is_lent) check_admission(action);
   retrying_.erase(animal);
   promised_.clear();
   fitting_.clear();
@@ -58,6 +59,8 @@ void Witness::see(const StartLoad& action) {
                                    .options = action.spec->options,
                                    .attempt = action.attempt,
                                    .load_started = now_.mono,
+                                   .lent = is_lent,
+                                   .was_lent = is_lent,
                                    .use = action.spec->memory,
                                    .footprint = footprint_of(action.spec->memory)};
   use(children_[action.server]);
@@ -73,6 +76,7 @@ void Witness::see(const AbortLoad& action) {
               "a load that is wanted isn't aborted", "{}", child.kind().name);
     }
   }
+  if (action.reason == StopReason::yield) check_lent_stop(child, action.reason);
   child.phase = Child::Phase::stopping;
   child.aborted = true;
   child.reason = action.reason;
@@ -81,8 +85,10 @@ void Witness::see(const AbortLoad& action) {
 void Witness::see(const StopServer& action) {
   Child& child = children_.at(action.server);
   require(child.phase == Child::Phase::up, "only running servers are stopped, once", "{}", child.kind().name);
-  require(child.leases == 0, "no busy server is stopped", "{} has {} requests", child.kind().name, child.leases);
-  const bool pinned = pins_.contains(ModelName(child.kind().name));
+  const bool time_is_over = child.recalled && now_.mono >= *child.recalled + settings_.recall_grace;
+  require(child.leases == 0 || (peers_only(child) && time_is_over), "no busy server is stopped", "{} has {} requests",
+          child.kind().name, child.leases);
+  const bool pinned = is_pinned(child);
   const bool asked_for = action.reason == StopReason::unload || action.reason == StopReason::reload ||
                          action.reason == StopReason::shutdown;
   const bool nuclear = action.reason == StopReason::evict_all && settings_.nuclear_evicts_pinned;
@@ -92,11 +98,17 @@ void Witness::see(const StopServer& action) {
     case StopReason::evict_all:
       require(!retrying_.empty(), "only a failed load that may be retried drives others out", "{}", child.kind().name);
       break;
+    case StopReason::lend:
+    case StopReason::recall:
+    case StopReason::yield:
+      check_lent_stop(child, action.reason);
+      break;
     case StopReason::limit:
       require(!settings_.limits.allows(child.kind().type, live(child.kind().type)), "a free slot evicts nobody", "{}",
               child.kind().name);
       break;
     case StopReason::room:
+      require(!child.lent, "a lent server takes no slot", "{}", child.kind().name);
       require(!settings_.limits.allows(child.kind().type, live(child.kind().type) + 1), "a free slot evicts nobody",
               "{}", child.kind().name);
       require(std::ranges::any_of(tickets_,
@@ -139,6 +151,11 @@ void Witness::see(const StopServer& action) {
 void Witness::see(const Granted& action) {
   const Ticket ticket = answered(action.ticket, {Ticket::Kind::request});
   Child& child = children_.at(action.server);
+  if (!ticket.peer) used_by_owner_.insert(ticket.animal);
+  if (ticket.peer) {
+    ++child.peers;
+    peers_.insert(action.lease);
+  }
   require(child.phase == Child::Phase::up && child.animal == ticket.animal,
           "a lease is on a running server of the model", "{}", kZoo[ticket.animal].name);
   require(leases_.emplace(action.lease, action.server).second, "leases are unique", "{}", action.lease.value());
@@ -150,6 +167,7 @@ void Witness::see(const Granted& action) {
 void Witness::see(const Loaded& action) {
   const Ticket ticket = answered(action.ticket, {Ticket::Kind::load});
   Child& child = children_.at(action.server);
+  used_by_owner_.insert(ticket.animal);
   require(child.phase == Child::Phase::up && child.animal == ticket.animal, "a load ends with a running server", "{}",
           kZoo[ticket.animal].name);
   if (action.was_resident) use(child);
@@ -159,6 +177,7 @@ void Witness::see(const Unloaded& action) { answered(action.ticket, {Ticket::Kin
 
 void Witness::see(const PinChanged& action) {
   if (action.ticket) answered(*action.ticket, {Ticket::Kind::pin});
+  used_by_owner_.insert(animal_named(action.model));
   if (action.pinned) {
     pins_.insert(action.model);
   } else {
@@ -169,6 +188,8 @@ void Witness::see(const PinChanged& action) {
 void Witness::see(const Rejected& action) {
   using enum Ticket::Kind;
   const Ticket ticket = answered(action.ticket, {request, load, unload, pin});
+  check_peer_answer(ticket, action.error);
+  if (ticket.peer) return;
   check_refusal(ticket, action.error);
   const bool for_memory = !action.error.memory.empty() && action.error.code != errc::insufficient_memory;
   require(!for_memory || !returning_.contains(action.ticket), "a request that comes mid-eviction is served", "{}",

@@ -65,6 +65,11 @@ void Witness::check_looks(const StartLoad& action) const {
 void Witness::check_victim_of_known(const Child& child, StopReason reason) const {
   const bool for_load = reason == StopReason::room || reason == StopReason::npu || reason == StopReason::memory ||
                         reason == StopReason::evict_all || reason == StopReason::reload;
+  // Or for a lent model of the type that its owner uses now.
+  const bool adopts = reason == StopReason::room && std::ranges::any_of(children_, [&](const auto& entry) {
+                        return entry.second.was_lent && entry.second.kind().type == child.kind().type;
+                      });
+  if (adopts) return;
   if (!for_load || child.was_busy) return;
   const bool known = std::ranges::any_of(core_.state().servers, [&](const auto& entry) {
     const Server& load = *entry.second;
@@ -87,7 +92,7 @@ bool Witness::returns(std::size_t animal) const {
 void Witness::note_end(const Child& child, bool died) {
   if (child.phase == Child::Phase::loading || child.aborted) return;
   if (now_.mono > child.loaded + settings_.crash_calm) crashes_.erase(child.animal);
-  if (!died || child.phase != Child::Phase::up || child.leases == 0) return;
+  if (!died || child.phase != Child::Phase::up || child.leases == child.peers) return;  // what peers do is their affair
   Failures& crashes = crashes_[child.animal];
   crashes.in_a_row = crashes.options == child.options ? crashes.in_a_row + 1 : 1;
   crashes.options = child.options;

@@ -122,7 +122,7 @@ bool Witness::opted_in(const Child& child) const { return core_.state().servers.
 
 bool Witness::could_shrink(const Child& child) const {
   return child.phase == Child::Phase::up && child.leases == 0 && opted_in(child) && !child.shrunk && !child.shrinking &&
-         child.refused_at != child.used_nth && !pins_.contains(ModelName(child.kind().name));
+         child.refused_at != child.used_nth && !is_pinned(child);
 }
 
 bool Witness::may_shrink(const Child& child) const { return could_shrink(child) && !is_leaving(child.id); }
@@ -209,7 +209,7 @@ void Witness::check_admission(const StartLoad& action) const {
 void Witness::see(const Downsize& action) {
   Child& child = children_.at(action.server);
   require(opted_in(child), "without auto_evict nothing happens by itself", "{} is downsized", child.kind().name);
-  require(!pins_.contains(ModelName(child.kind().name)), "no pinned server is downsized", "{}", child.kind().name);
+  require(!is_pinned(child), "no pinned server is downsized", "{}", child.kind().name);
   require(is_idle(child) && !child.shrunk && !child.shrinking, "only idle and whole servers are downsized, once", "{}",
           child.kind().name);
   require(child.refused_at != child.used_nth, "a server that can't be downsized isn't asked again", "{}",
@@ -226,7 +226,7 @@ void Witness::check_shrink(const Child& child) const {
   const bool literal = std::holds_alternative<SimulatePressure>(*event_);
   const Millis timeout = server.eviction.downsize_idle_timeout;
   const Millis quiet = literal ? timeout : std::max(timeout, settings_.idle_floor);
-  const bool due = now_.mono >= child.last_use + quiet;
+  const bool due = timeout >= Millis{0} && now_.mono >= child.last_use + quiet;
   const bool old = now_.mono >= child.loaded + settings_.pressure_grace;
   Bytes2 keeps = child.holds();  // with those who went after it, under pressure
   for (ServerId id : told_now_) {
@@ -263,8 +263,7 @@ void Witness::see(const Relieved& action) { answered(action.ticket, {Ticket::Kin
 
 void Witness::check_refusal(const Ticket& ticket, const Error& error) const {
   if (error.code == errc::queue_full) {
-    require(core_.state().waiting.size() >= settings_.max_queued, "the queue is full when it is", "{}",
-            kZoo[ticket.animal].name);
+    require(owners_waiting() >= settings_.max_queued, "the queue is full when it is", "{}", kZoo[ticket.animal].name);
   }
   const bool never = error.code == errc::insufficient_memory;
   const bool for_now = error.code == errc::memory_in_use;
@@ -299,8 +298,8 @@ void Witness::check_refusal(const Ticket& ticket, const Error& error) const {
 void Witness::check_memory() {
   const State& state = core_.state();
   if (std::holds_alternative<Acquire>(*event_) || std::holds_alternative<Load>(*event_)) {
-    require(state.waiting.size() <= std::max<std::size_t>(settings_.max_queued, waiting_before_), "the queue has a cap",
-            "{} wait", state.waiting.size());
+    require(owners_waiting() <= std::max<std::size_t>(settings_.max_queued, waiting_before_), "the queue has a cap",
+            "{} wait", owners_waiting());
   }
   for (ServerId id : shrunk_now_) check_shrink(children_.at(id));
   for (ServerId id : relieved_now_) check_relieved(children_.at(id));
@@ -355,6 +354,7 @@ void Witness::check_relieved(const Child& child) const {
   const bool cause = for_load ? is_wanted(child, keeps) : is_under_pressure(child, keeps);
   require(cause || sample_->blurred, "nobody goes for memory who could stay", "{}: {}", child.kind().name,
           name_of(child.reason));
+  if (for_load) check_lent_first(child);
   if (child.was_busy || !child.known() || sample_->blurred) return;
   check_downsizing_first(child, others);
   for (const auto& [id, other] : children_) {
@@ -393,10 +393,9 @@ void Witness::check_idleness() const {
     if (!is_idle(child) || !opted_in(child)) continue;
     const EvictionSettings& wish = core_.state().servers.at(id)->eviction;
     const auto past = [&](Millis timeout) {
-      return now_.mono > child.last_use + std::max(timeout, settings_.idle_floor);
+      return timeout >= Millis{0} && now_.mono > child.last_use + std::max(timeout, settings_.idle_floor);
     };
-    require(!past(wish.evict_idle_timeout) || pins_.contains(ModelName(child.kind().name)),
-            "an idle model goes in time", "{}", child.kind().name);
+    require(!past(wish.evict_idle_timeout) || is_pinned(child), "an idle model goes in time", "{}", child.kind().name);
     require(!may_shrink(child) || !past(wish.downsize_idle_timeout), "an idle model is downsized in time", "{}",
             child.kind().name);
   }

@@ -23,6 +23,7 @@ void Witness::check_queue_order() {
     return std::ranges::none_of(queue, [&](const Server* load) { return load->id == id; });
   });
   for (const auto& [id, server] : core_.state().servers) {
+    if (server.get() == core_.state().lending) continue;
     if (server->state != ServerState::queued || std::ranges::find(order_, id) != order_.end()) continue;
     order_.insert(server->attempt > 1 ? order_.begin() : order_.end(), id);
   }
@@ -44,7 +45,7 @@ Witness::Blockers Witness::blockers(const Server& load) const {
       result.requests |= child.busy();
       result.slow |= stops_slowly(child);
       result.all_leaving &= is_leaving(id) || child.phase == Child::Phase::loading;
-    } else if (child.kind().type == kind.type) {
+    } else if (child.kind().type == kind.type && !child.lent) {
       ++staying;
       slow |= stops_slowly(child);  // its slot will be free, so nobody else is evicted for it
       stoppable += !child.busy() && automatic_may_stop(child);
@@ -111,7 +112,8 @@ void Witness::check_slot_is_left(const Server& ahead) const {
   const Animal& kind = kZoo[animal_named(ahead.spec->name)];
   const auto goes_anyway = std::ranges::count_if(children_, [&](const auto& c) {
     const Animal& other = c.second.kind();
-    return other.type == type && (other.name == kind.name || !npu_agrees(kind, other) || ahead.attempt > 1);
+    return !c.second.lent && other.type == type &&
+           (other.name == kind.name || !npu_agrees(kind, other) || ahead.attempt > 1);
   });
   const std::size_t taken = live(type) - static_cast<std::size_t>(goes_anyway);
   require(settings_.limits.allows(type, taken + 1), "who passes leaves a slot", "{} passes {}", name(*started_),

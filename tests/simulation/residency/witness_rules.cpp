@@ -8,7 +8,7 @@
 namespace corral::residency::simulation {
 std::size_t Witness::live(ModelType type) const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(children_, [&](const auto& c) { return c.second.kind().type == type; }));
+      std::ranges::count_if(children_, [&](const auto& c) { return c.second.kind().type == type && !c.second.lent; }));
 }
 
 bool Witness::waits(std::size_t animal) const {
@@ -25,8 +25,7 @@ bool Witness::is_leaving(ServerId id) const {
 
 // Not pinned, or pinned but on its way out because somebody asked for it.
 bool Witness::automatic_may_stop(const Child& child) const {
-  const bool pinned = pins_.contains(ModelName(child.kind().name));
-  return !pinned || child.phase != Child::Phase::up || core_.state().servers.at(child.id)->leaving_for_good;
+  return !is_pinned(child) || child.phase != Child::Phase::up || core_.state().servers.at(child.id)->leaving_for_good;
 }
 
 void Witness::check_state() const {
@@ -37,7 +36,8 @@ void Witness::check_state() const {
     const Model& model = state.models.at(server->spec->name);
     if (server->state == ServerState::queued) {
       require(model.pending == server.get(), "books agree", "{} is queued but unknown", name(id));
-      require(std::ranges::count(state.queue, server.get()) == 1, "books agree", "{} isn't in the queue", name(id));
+      require(std::ranges::count(state.queue, server.get()) == (server.get() == state.lending ? 0 : 1), "books agree",
+              "{} isn't in the queue", name(id));
       require(!server->waiters.empty(), "a load nobody waits for is dropped", "{}", name(id));
       continue;
     }
@@ -56,6 +56,8 @@ void Witness::check_state() const {
     require(server->state != ServerState::ready || server->leases == 0, "books agree", "{} is idle", name(id));
     require(server->state != ServerState::draining || server->leases > 0, "an idle server that drains is stopped", "{}",
             name(id));
+    require(child->second.peers == server->peer_leases, "books agree", "{} has {} leases of peers", name(id),
+            server->peer_leases);
     const bool wanted_away = server->state == ServerState::draining && !server->leaving_for_good;
     require(!wanted_away || !state.queue.empty(), "servers drain only for somebody", "{}", name(id));
   }
@@ -91,7 +93,7 @@ void Witness::check_limits() const {
     std::size_t staying = 0;
     bool idle = false;
     for (const auto& [id, child] : children_) {
-      if (child.kind().type != type || is_leaving(id)) continue;
+      if (child.lent || child.kind().type != type || is_leaving(id)) continue;
       ++staying;
       idle |= child.phase == Child::Phase::up && child.leases == 0 && automatic_may_stop(child);
     }
@@ -105,6 +107,7 @@ void Witness::check_least_recently_used() const {
   for (ServerId stopped : stopped_) {
     const Child& gone = children_.at(stopped);
     for (const auto& [id, child] : children_) {
+      if (child.lent || child.was_lent) continue;
       const bool could_go =
           child.phase == Child::Phase::up && child.leases == 0 && !is_leaving(id) && automatic_may_stop(child);
       require(!could_go || child.kind().type != gone.kind().type || child.used_nth > gone.used_nth,
@@ -119,8 +122,9 @@ void Witness::check_snapshot() const {
   require(snapshot.servers.size() + snapshot.loading.has_value() == children_.size(), "snapshots tell the truth",
           "servers");
   for (const ServerView& view : snapshot.servers) {
-    require(view.pinned == pins_.contains(view.spec->name), "snapshots tell the truth", "pin of {}",
+    require(view.pinned == is_pinned(children_.at(view.id)), "snapshots tell the truth", "pin of {}",
             view.spec->name.value());
+    require(view.lent == children_.at(view.id).lent, "snapshots tell the truth", "{} is lent", view.spec->name.value());
     require(view.leases == children_.at(view.id).leases, "snapshots tell the truth", "leases of {}",
             view.spec->name.value());
   }

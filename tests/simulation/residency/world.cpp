@@ -32,7 +32,9 @@ void World::apply(const Op& op) {
   const Ticket ticket{.animal = op.animal, .options = options, .hold = Millis{op.ms}};
   switch (op.kind) {
     case acquire:
-      return this->acquire(op);
+      return this->acquire(op, Origin::local);
+    case peer:
+      return this->acquire(op, Origin::peer);
     case load: {
       const std::optional<bool> pin = op.choice == 0 ? std::nullopt : std::optional(op.choice == 1);
       Ticket asked = ticket;
@@ -64,7 +66,11 @@ void World::apply(const Op& op) {
       fates_[op.animal] = static_cast<Fate>(op.choice);
       return;
     case settings:
-      return send(ChangeSettings{settings_of(op)});
+      usual_ = settings_of(op);
+      return change_settings();
+    case lend:
+      lends_ = op;
+      return change_settings();
     case elapse:
       return pass(Millis{op.ms});
     case wall_clock:
@@ -93,20 +99,28 @@ void World::apply(const Op& op) {
   }
 }
 
-void World::acquire(const Op& op) {
+// Where nothing was ever said of lending it is as it is by itself.
+void World::change_settings() {
+  Settings settings = usual_;
+  if (lends_.ms > 0) lend_by(lends_, settings);
+  send(ChangeSettings{settings});
+}
+
+void World::acquire(const Op& op, Origin origin) {
   if (op.nth % 2 == 0) {  // the shell tries the short way first; half of the time, so that both are seen
     ++outcome_.events;
-    const auto lease = core_.try_acquire(ModelName(kZoo[op.animal].name), now_);
-    witness_.short_way(op.animal, lease, now_);
+    const auto lease = core_.try_acquire(ModelName(kZoo[op.animal].name), now_, origin);
+    witness_.short_way(op.animal, lease, now_, origin);
     if (lease) used(lease->server);
     if (lease) return hold(lease->id, Millis{op.ms});
   }
-  ask({.animal = op.animal, .hold = Millis{op.ms}}, [&](TicketId id) { return Acquire{id, spec_of_load(op, 0)}; });
+  const Ticket ticket{.animal = op.animal, .hold = Millis{op.ms}, .peer = origin == Origin::peer};
+  ask(ticket, [&](TicketId id) { return Acquire{id, spec_of_load(op, 0, origin)}; });
 }
 
 // Where files are to be looked at, nobody knows before what the load takes.
-SpecPtr World::spec_of_load(const Op& op, std::uint64_t options) const {
-  const SpecPtr known = spec_of(op.animal, options, traits_[op.animal]);
+SpecPtr World::spec_of_load(const Op& op, std::uint64_t options, Origin origin) const {
+  const SpecPtr known = spec_of(op.animal, options, traits_[op.animal], origin);
   if (!disks_[op.animal].known) return known;
   ModelSpec spec = *known;
   spec.to_check = true;

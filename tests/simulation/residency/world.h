@@ -54,7 +54,8 @@ class World {
     bool operator>(const Timer& other) const { return std::tie(time, nth) > std::tie(other.time, other.nth); }
   };
 
-  void acquire(const Op& op);
+  void acquire(const Op& op, Origin origin);
+  void change_settings();
   void ask(const Ticket& ticket, auto event_for);
   void send(const Event& event);
   void act(const ActionList& actions);
@@ -65,7 +66,7 @@ class World {
   void look(const CheckLoad& asked);
   void looked(std::uint64_t check);
   void dies(ServerId server);
-  SpecPtr spec_of_load(const Op& op, std::uint64_t options) const;
+  SpecPtr spec_of_load(const Op& op, std::uint64_t options, Origin origin = Origin::local) const;
   // world_memory.cpp
   void begin(const StartLoad& action);
   void gone(ServerId server);
@@ -101,9 +102,11 @@ class World {
     Millis takes{1};
   };
   std::array<Disk, kZoo.size()> disks_{};
-  std::map<std::uint64_t, CheckLoad> looks_;  // under way, by number
-  std::map<ServerId, bool> downsizes_;        // told, and whether it worked
-  std::vector<FakeMemory::Late> on_its_way_;  // by the id of the timer
+  std::map<std::uint64_t, CheckLoad> looks_;       // under way, by number
+  std::map<ServerId, bool> downsizes_;             // told, and whether it worked
+  std::vector<FakeMemory::Late> on_its_way_;       // by the id of the timer
+  Op lends_{.kind = Op::Kind::lend, .choice = 2};  // the last one
+  Settings usual_;                                 // but for what is lent
   Millis latency_{1};
   Millis lateness_{0};
   bool blind_ = false;

@@ -43,7 +43,7 @@ struct Traits {
   EvictionSettings eviction = {};
 };
 
-inline SpecPtr spec_of(std::size_t animal, std::uint64_t options, const Traits& traits) {
+inline SpecPtr spec_of(std::size_t animal, std::uint64_t options, const Traits& traits, Origin origin = Origin::local) {
   const Animal& a = kZoo[animal];
   ModelSpec spec;
   spec.name = ModelName(a.name);
@@ -52,6 +52,7 @@ inline SpecPtr spec_of(std::size_t animal, std::uint64_t options, const Traits& 
   spec.recipe = a.recipe;
   spec.npu = a.npu;
   spec.options = options;
+  spec.origin = origin;
   spec.load_deadline = kDeadline;
   spec.memory = traits.memory;
   spec.eviction = traits.eviction;

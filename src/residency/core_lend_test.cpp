@@ -1,0 +1,432 @@
+// What peers get, and how the owner gets it back.
+#include "residency/errc.h"
+#include "residency/lending.h"
+#include "residency/memory_fixture.h"
+
+namespace corral::residency {
+namespace {
+
+using testing::HasSubstr;
+
+const Millis kQuiet = Settings().lend_quiet;
+
+// "gpu0" has 100, of which 10 are kept free. One slot of each type.
+struct Lending : testing::Test {
+  House house{House::slots(1)};
+
+  Lending() { house.shows_watch = false; }
+
+  House::Lines ask(const std::string& name) {
+    ModelSpec spec = house.model(name);
+    spec.origin = Origin::peer;
+    return house.send(Acquire{house.ticket(), std::make_shared<const ModelSpec>(spec)});
+  }
+  // Lent, and idle or with a request of a peer's (whose number this is) running.
+  std::uint64_t lend_busy(const std::string& name, std::uint64_t bytes, std::uint64_t free = 100) {
+    house.needs(name, bytes);
+    ask(name);
+    const std::uint64_t number = house.last_ticket();
+    house.free(free);
+    house.succeed(name);
+    return number;
+  }
+  void lend(const std::string& name, std::uint64_t bytes, std::uint64_t free = 100) {
+    house.finish(lend_busy(name, bytes, free));
+  }
+  // The owner's, idle.
+  void have(const std::string& name, std::uint64_t bytes, std::uint64_t free = 100) {
+    house.needs(name, bytes);
+    house.acquire(name);
+    const std::uint64_t number = house.last_ticket();
+    house.free(free);
+    house.succeed(name);
+    house.finish(number);
+  }
+  const Server* server(const std::string& name) const { return house_state().find(ModelName(name))->current; }
+  const State& house_state() const { return const_cast<House&>(house).core().state(); }
+  bool lent(const std::string& name) const { return server(name)->lent; }
+  std::string why() const { return house.error(house.last_ticket()).message; }
+};
+
+TEST_F(Lending, AModelInMemoryServesPeersLikeAnybody) {
+  have("a", 10);
+  EXPECT_THAT(ask("a"), ElementsAre("grant 2 on a"));
+  house.acquire("b");
+  EXPECT_EQ(house.state("a"), ServerState::in_use) << "a peer's request holds it like any other";
+  EXPECT_FALSE(lent("a"));
+  EXPECT_THAT(house.finish(2), ElementsAre("stop a: room"));
+}
+
+TEST_F(Lending, ALoadForAPeerTakesNoSlotOfTheOwners) {
+  have("a", 10);
+  house.needs("b", 10);
+  EXPECT_THAT(ask("b"), ElementsAre("sample"));
+  EXPECT_THAT(house.free(90), ElementsAre("start b"));
+  EXPECT_THAT(house.succeed("b"), ElementsAre("grant 2 on b"));
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+  const Snapshot snapshot = house.snapshot();
+  EXPECT_EQ(snapshot.taken[index_of(ModelType::llm)], 1u);
+  EXPECT_EQ(snapshot.lent[index_of(ModelType::llm)], 1u);
+  EXPECT_EQ(snapshot.lent_memory.at(0).total, 10u);
+  EXPECT_TRUE(snapshot.servers.at(1).lent);
+  EXPECT_EQ(snapshot.servers.at(1).peer_leases, 1u);
+  EXPECT_THAT(house.acquire("c"), ElementsAre("stop a: room"));
+  EXPECT_EQ(house.state("b"), ServerState::in_use);
+}
+
+TEST_F(Lending, APeerIsRefusedAtOnceWhileAnotherModelLoadsOrWaits) {
+  house.needs("b", 10);
+  house.acquire("a");
+  EXPECT_THAT(ask("b"), ElementsAre("reject 2: not_here"));
+  EXPECT_THAT(why(), HasSubstr("another model loads"));
+  house.acquire("c");
+  EXPECT_THAT(ask("c"), ElementsAre("reject 4: not_here"));
+  EXPECT_THAT(ask("a"), IsEmpty()) << "it rides along with what loads";
+  EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a", "grant 5 on a"));
+  EXPECT_FALSE(lent("a"));
+}
+
+TEST_F(Lending, OneLoadForPeersAtATime) {
+  house.needs("a", 10);
+  house.needs("b", 10);
+  ask("a");
+  EXPECT_THAT(ask("b"), ElementsAre("reject 2: not_here"));
+  EXPECT_THAT(ask("a"), IsEmpty());
+  house.free(100);
+  EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a", "grant 3 on a"));
+}
+
+TEST_F(Lending, TakesFreeMemoryOnlyAndSaysWhatIsShort) {
+  house.needs("b", 50);
+  ask("b");
+  EXPECT_THAT(house.free(59), ElementsAre("reject 1: not_here"));
+  const Error& error = house.error(1);
+  ASSERT_EQ(error.memory.size(), 1u);
+  EXPECT_EQ(error.memory[0].device, "gpu0");
+  EXPECT_EQ(error.memory[0].need, 50u);
+  EXPECT_EQ(error.memory[0].have, 49u) << "a tenth stays free";
+  house.pass(Settings().memory_poll);
+  ask("b");
+  EXPECT_THAT(house.free(60), ElementsAre("start b"));
+}
+
+TEST_F(Lending, TakesNoMoreThanItsShareOfEachMemory) {
+  house.settings({.limits = Limits::of_all(1), .lend_share = 0.5});
+  lend("a", 30);
+  house.needs("b", 21);
+  ask("b");
+  EXPECT_THAT(house.free(70), ElementsAre("reject 2: not_here"));
+  EXPECT_EQ(house.error(2).memory.at(0).have, 20u);
+  house.needs("b", 20);
+  house.pass(Settings().memory_poll);
+  ask("b");
+  EXPECT_THAT(house.free(70), ElementsAre("start b"));
+}
+
+TEST_F(Lending, NothingIsLentWhereItsShareIsNone) {
+  house.settings({.limits = Limits::of_all(1), .lend_share = 0});
+  have("a", 10);
+  EXPECT_THAT(ask("b"), ElementsAre("reject 2: not_here"));
+  EXPECT_THAT(why(), HasSubstr("lends no memory"));
+  EXPECT_THAT(ask("a"), ElementsAre("grant 3 on a")) << "what is in memory anyway serves";
+}
+
+TEST_F(Lending, WhatNobodyKnowsTheNeedsOfIsNotLent) {
+  ask("b");
+  EXPECT_THAT(house.free(100), ElementsAre("reject 1: not_here"));
+  house.pass(Settings().memory_poll);
+  ask("b");
+  EXPECT_THAT(house.send(MemorySampled{}), ElementsAre("start b")) << "where no memory is measured no rule of it holds";
+}
+
+TEST_F(Lending, EvictsOnlyWhatNobodyHasUsedForLong) {
+  have("a", 60);
+  house.needs("b", 60);
+  ask("b");
+  EXPECT_THAT(house.free(40), ElementsAre("reject 2: not_here"));
+  house.pass(kQuiet);
+  ask("b");
+  EXPECT_THAT(house.free(40), ElementsAre("stop a: lend"));
+  EXPECT_THAT(house.stopped("a"), ElementsAre("sample"));
+  EXPECT_THAT(house.free(100), ElementsAre("start b"));
+}
+
+TEST_F(Lending, NeverAPinnedModel) {
+  have("a", 60);
+  house.pin("a");
+  house.pass(kQuiet);
+  house.needs("b", 60);
+  ask("b");
+  EXPECT_THAT(house.free(40), ElementsAre("reject 3: not_here"));
+}
+
+TEST_F(Lending, NoneOfTheOwnersWhereThatIsSwitchedOff) {
+  house.settings({.limits = Limits::of_all(1), .lend_evicts_local = false});
+  have("a", 60);
+  house.pass(kQuiet);
+  house.needs("b", 60);
+  ask("b");
+  EXPECT_THAT(house.free(40), ElementsAre("reject 2: not_here"));
+}
+
+TEST_F(Lending, LentModelsGoForPeersBeforeTheOwners) {
+  have("a", 40);
+  house.pass(Millis{1000});
+  lend("b", 40, 60);
+  house.pass(kQuiet);
+  house.needs("c", 40);
+  ask("c");
+  EXPECT_THAT(house.free(20), ElementsAre("stop b: lend"));
+}
+
+TEST_F(Lending, NobodyGoesWhereAllTogetherWouldNotDo) {
+  have("a", 40);
+  house.pass(kQuiet);
+  house.needs("b", 80);
+  ask("b");
+  EXPECT_THAT(house.free(30), ElementsAre("reject 2: not_here"));
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+}
+
+TEST_F(Lending, SoManyModelsOfAType) {
+  house.settings({.limits = Limits::of_all(1), .lend_slots = 1});
+  lend("a", 10);
+  house.needs("b", 10);
+  EXPECT_THAT(ask("b"), ElementsAre("reject 2: not_here"));
+  house.pass(kQuiet);
+  ask("b");
+  EXPECT_THAT(house.free(90), ElementsAre("stop a: lend"));
+}
+
+TEST_F(Lending, AFailedLoadForAPeerEvictsNobodyAndIsNoFailureOfTheOwners) {
+  have("a", 10);
+  house.needs("b", 10);
+  for (int i = 0; i < 2; ++i) {
+    ask("b");
+    house.free(90);
+    EXPECT_THAT(house.fail("b"), ElementsAre(fmt::format("reject {}: not_here", house.last_ticket())));
+    EXPECT_THAT(why(), HasSubstr("it broke"));
+  }
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_THAT(ask("b"), ElementsAre("reject 4: not_here"));
+  EXPECT_TRUE(house.error(4).retry_after) << "peers have to wait";
+  EXPECT_THAT(house.acquire("b"), ElementsAre("sample")) << "the owner doesn't";
+}
+
+TEST_F(Lending, WhatEndsUnderRequestsOfPeersIsLeftAloneByThemOnly) {
+  for (int i = 0; i < 3; ++i) {
+    lend_busy("a", 10);
+    house.died("a");
+  }
+  EXPECT_THAT(ask("a"), ElementsAre("reject 4: not_here"));
+  EXPECT_THAT(house.acquire("a"), ElementsAre("sample"));
+}
+
+TEST_F(Lending, ALoadForAPeerIsAbortedForOneOfTheOwners) {
+  house.needs("b", 10);
+  ask("b");
+  house.free(100);
+  EXPECT_THAT(house.acquire("a"), ElementsAre("reject 1: not_here", "abort b: yield"));
+  EXPECT_THAT(house.stopped("b"), ElementsAre("start a"));
+}
+
+TEST_F(Lending, NotBeforeTheFilesOfTheOwnersLoadHaveBeenLookedAt) {
+  house.needs("b", 10);
+  ask("b");
+  house.free(100);
+  house.model("a").to_check = true;
+  EXPECT_THAT(house.acquire("a"), ElementsAre("check a"));
+  EXPECT_THAT(house.missing("a"), ElementsAre("reject 2: No such file or directory"));
+  EXPECT_THAT(house.succeed("b"), ElementsAre("grant 1 on b"));
+}
+
+TEST_F(Lending, ALoadForAPeerThatHasNotBegunGivesWay) {
+  house.needs("b", 10);
+  ask("b");
+  EXPECT_THAT(house.acquire("a"), ElementsAre("start a", "reject 1: not_here"));
+}
+
+TEST_F(Lending, TheOwnersRequestForAModelThatLoadsForAPeerMakesItHis) {
+  house.needs("b", 10);
+  ask("b");
+  house.free(100);
+  EXPECT_THAT(house.acquire("b"), IsEmpty());
+  EXPECT_FALSE(lent("b"));
+  EXPECT_THAT(house.succeed("b"), ElementsAre("grant 1 on b", "grant 2 on b"));
+  EXPECT_EQ(house.snapshot().taken[0], 1u);
+}
+
+TEST_F(Lending, TheOwnersRequestMakesALentModelHisAndTakesASlot) {
+  have("a", 10);
+  lend("b", 10, 90);
+  const auto lease = house.core().try_acquire(ModelName("b"), house.now());
+  EXPECT_FALSE(lease) << "somebody has to go for it";
+  EXPECT_THAT(house.acquire("b"), ElementsAre("stop a: room", "grant 3 on b"));
+  EXPECT_FALSE(lent("b"));
+}
+
+TEST_F(Lending, WithAFreeSlotNobodyGoesForThat) {
+  lend("b", 10);
+  EXPECT_FALSE(house.core().try_acquire(ModelName("b"), house.now())) << "not by the short way";
+  EXPECT_THAT(house.acquire("b"), ElementsAre("grant 2 on b"));
+  EXPECT_FALSE(lent("b"));
+}
+
+TEST_F(Lending, WhereNobodyCanGoItStaysLentAndServes) {
+  have("a", 10);
+  house.pin("a");
+  lend("b", 10, 90);
+  EXPECT_TRUE(house.core().try_acquire(ModelName("b"), house.now()));
+  EXPECT_THAT(house.acquire("b"), ElementsAre("grant 4 on b"));
+  EXPECT_TRUE(lent("b"));
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+}
+
+TEST_F(Lending, APinMakesItHis) {
+  lend("b", 10);
+  EXPECT_THAT(house.pin("b"), ElementsAre("pin b"));
+  EXPECT_FALSE(lent("b"));
+}
+
+TEST_F(Lending, APinIsRefusedWherePinnedModelsHaveEverySlot) {
+  have("a", 10);
+  house.pin("a");
+  lend("b", 10, 90);
+  EXPECT_THAT(house.pin("b"), ElementsAre("reject 4: slots_pinned_error"));
+  EXPECT_TRUE(lent("b"));
+}
+
+TEST_F(Lending, AnIdleLentModelIsTheFirstVictimHoweverLatelyItWasUsed) {
+  house.settings(House::slots(3));
+  have("a", 30);
+  house.pass(Millis{60'000});
+  lend("b", 30, 70);
+  house.needs("c", 50);
+  house.acquire("c");
+  EXPECT_THAT(house.free(40), ElementsAre("stop b: recall"));
+  house.stopped("b");
+  EXPECT_THAT(house.free(70), ElementsAre("start c"));
+}
+
+TEST_F(Lending, ABusyOneIsRecalledAndStoppedAfterItsTime) {
+  house.settings(House::slots(3));
+  have("a", 30);
+  const auto peer = lend_busy("b", 30, 70);
+  house.needs("c", 50);
+  house.acquire("c");
+  EXPECT_THAT(house.free(40), IsEmpty());
+  EXPECT_EQ(house.state("b"), ServerState::draining);
+  EXPECT_THAT(ask("b"), ElementsAre("reject 4: not_here")) << "no more requests of peers";
+  house.pass(Millis{29'999});
+  EXPECT_EQ(house.state("b"), ServerState::draining);
+  house.pass(Millis{1});
+  EXPECT_EQ(house.state("b"), ServerState::evicting);
+  EXPECT_THAT(house.finish(peer), IsEmpty()) << "a request that ends as it is stopped";
+  house.stopped("b");
+  EXPECT_THAT(house.free(70), ElementsAre("start c"));
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+}
+
+TEST_F(Lending, ARecalledModelThatIsIdleInTimeGoesAtOnce) {
+  house.settings(House::slots(3));
+  const auto peer = lend_busy("b", 50);
+  house.needs("c", 80);
+  house.acquire("c");
+  house.free(50);
+  house.pass(Millis{1000});
+  EXPECT_THAT(house.finish(peer), ElementsAre("stop b: recall"));
+}
+
+TEST_F(Lending, OneThatIsNoLongerWantedAwayServesAgain) {
+  const auto peer = lend_busy("b", 50);
+  house.needs("c", 80);
+  house.acquire("c");
+  house.free(50);
+  house.cancel(2);
+  EXPECT_EQ(house.state("b"), ServerState::in_use);
+  house.pass(Millis{60'000});
+  EXPECT_EQ(house.state("b"), ServerState::in_use);
+  house.finish(peer);
+}
+
+TEST_F(Lending, RequestsOfTheOwnerOnALentModelAreNeverCutOff) {
+  have("a", 10);
+  house.pin("a");
+  lend_busy("b", 50, 90);
+  EXPECT_THAT(house.acquire("b"), ElementsAre("grant 4 on b"));
+  const auto own = house.last_ticket();
+  house.model("e", ModelType::embedding);
+  house.needs("e", 80);
+  house.acquire("e");
+  house.free(40);
+  house.pass(Millis{2'000});
+  house.free(40);
+  EXPECT_EQ(house.state("b"), ServerState::draining);
+  house.pass(Millis{60'000});
+  EXPECT_EQ(house.state("b"), ServerState::draining);
+  EXPECT_THAT(house.finish(own), testing::Contains("stop b: recall"))
+      << "only the peer's is left, and its time is over";
+}
+
+TEST_F(Lending, LessToLendRecallsWhatIsLent) {
+  lend("a", 30);
+  const auto peer = lend_busy("b", 30, 70);
+  EXPECT_THAT(house.settings({.limits = Limits::of_all(1), .lend_share = 0.5}), ElementsAre("stop a: recall"));
+  house.settings({.limits = Limits::of_all(1), .lend_share = 0});
+  EXPECT_EQ(house.state("b"), ServerState::draining);
+  house.pass(Millis{30'000});
+  EXPECT_EQ(house.state("b"), ServerState::evicting);
+  house.finish(peer);
+}
+
+TEST_F(Lending, UnusedLentModelsGoByThemselves) {
+  lend("b", 10);
+  house.pass(Settings().lend_idle_unload - Millis{1});
+  EXPECT_EQ(house.state("b"), ServerState::ready);
+  EXPECT_THAT(house.pass(Millis{1}), ElementsAre("stop b: idle"));
+}
+
+TEST_F(Lending, ALoadForAPeerWaitsOnlySoLong) {
+  house.needs("b", 10);
+  house.model("b").to_check = true;
+  EXPECT_THAT(ask("b"), ElementsAre("check b"));
+  EXPECT_THAT(house.pass(Settings().lend_wait), ElementsAre("reject 1: not_here", "no check of b"));
+}
+
+TEST_F(Lending, PeersKeepNobodyOutOfTheQueue) {
+  house.settings({.limits = Limits::of_all(1), .max_queued = 2});
+  house.acquire("a");
+  ask("a");
+  ask("a");
+  EXPECT_THAT(ask("a"), ElementsAre("reject 4: not_here"));
+  EXPECT_THAT(house.acquire("a"), IsEmpty());
+  EXPECT_THAT(house.acquire("a"), ElementsAre("reject 6: queue_full"));
+}
+
+TEST_F(Lending, ALoadThatItsOwnerGivesUpIsNotGoneOnWithForPeers) {
+  house.acquire("a");
+  ask("a");
+  EXPECT_THAT(house.cancel(1), ElementsAre("reject 2: not_here", "abort a: cancelled"));
+}
+
+TEST_F(Lending, TheOwnersOptionsReloadALentModelAsHis) {
+  const auto peer = lend_busy("b", 10);
+  EXPECT_THAT(house.load("b", 7), ElementsAre("sample"));
+  house.free(90);
+  EXPECT_EQ(house.state("b"), ServerState::draining);
+  house.finish(peer);
+  house.stopped("b");
+  EXPECT_THAT(house.free(100), ElementsAre("start b"));
+  EXPECT_FALSE(lent("b"));
+}
+
+TEST_F(Lending, ShutdownEndsAllThatIsLent) {
+  lend("a", 10);
+  house.needs("b", 10);
+  ask("b");
+  EXPECT_THAT(house.shutdown(), testing::IsSupersetOf({"reject 2: shutting_down", "stop a: shutdown"}));
+  EXPECT_THAT(ask("a"), ElementsAre("reject 3: not_here"));
+}
+
+}  // namespace
+}  // namespace corral::residency

@@ -1,0 +1,262 @@
+#include "residency/lending.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/memory_estimate.h"
+#include "residency/disposal.h"
+#include "residency/errc.h"
+#include "residency/npu_rule.h"
+
+namespace corral::residency {
+namespace {
+
+MemoryUse sum_of(const State& state, const auto& counts) {
+  MemoryUse sum;
+  for (const auto& [id, server] : state.servers) {
+    if (!counts(*server)) continue;
+    for (const PoolUse& use : server->spec->memory) {
+      auto at = std::ranges::find(sum, use.pool, &PoolUse::pool);
+      if (at == sum.end()) at = sum.insert(at, PoolUse{use.pool});
+      at->total += use.total;
+      at->dynamic += use.dynamic;
+    }
+  }
+  return sum;
+}
+
+std::int64_t most_lent(const State& state, std::size_t pool) {
+  return static_cast<std::int64_t>(static_cast<double>(state.memory.pools()[pool].total) * state.settings.lend_share);
+}
+
+bool is_leaving(const Server& server) {
+  return server.state == ServerState::draining || server.state == ServerState::evicting;
+}
+
+class LentRule {
+ public:
+  LentRule(State& state, const Server& load, MonoTime now)
+      : state_(state), settings_(state.settings), load_(load), now_(now) {}
+
+  LentRoom find() {
+    share_npu();
+    if (!room_.refused) find_slot();
+    if (!room_.refused) fit_memory();
+    if (room_.refused) room_.victims.clear();
+    return std::move(room_);
+  }
+
+ private:
+  bool is_victim(const Server& server) const {
+    return std::ranges::find(room_.victims, &server) != room_.victims.end();
+  }
+
+  // Nobody has wanted it for long.
+  bool may_go(const Server& server) const {
+    const bool quiet = is_idle(server) && now_ - server.last_use >= settings_.lend_quiet;
+    return quiet && !is_victim(server) && !state_.is_protected(server) && (server.lent || settings_.lend_evicts_local);
+  }
+
+  void share_npu() {
+    for (const auto& [id, server] : state_.servers) {
+      if (!takes_slot(server->state) || may_share_npu(*server->spec, *load_.spec)) continue;
+      if (server->state == ServerState::evicting) {
+        room_.settles = true;
+      } else if (may_go(*server)) {
+        room_.victims.push_back(server.get());
+      } else {
+        return refuse(fmt::format("the NPU is held by '{}'", server->spec->name.value()));
+      }
+    }
+  }
+
+  void find_slot() {
+    const ModelType type = load_.spec->type;
+    std::size_t taken = 0;
+    Server* oldest = nullptr;
+    for (const auto& [id, server] : state_.servers) {
+      if (!server->lent || !takes_slot(server->state) || server->spec->type != type || is_victim(*server)) continue;
+      ++taken;
+      const bool later = oldest != nullptr && oldest->used_nth < server->used_nth;
+      if (may_go(*server) && !later) oldest = server.get();
+    }
+    if (taken < settings_.lend_slots) return;
+    const bool leaves = std::ranges::any_of(state_.servers, [&](const auto& entry) {
+      const Server& server = *entry.second;
+      return server.lent && server.state == ServerState::evicting && server.spec->type == type;
+    });
+    if (leaves) {
+      room_.settles = true;
+    } else if (oldest != nullptr) {
+      room_.victims.push_back(oldest);
+    } else {
+      refuse(fmt::format("{} models of type {} are lent already", taken, name_of(type)));
+    }
+  }
+
+  void fit_memory() {
+    const MemoryBooks& books = state_.memory;
+    room_.stale = !books.is_fresh(now_, settings_.memory_poll);
+    if (room_.stale) return;
+    if (books.pools().empty()) {
+      if (settings_.lend_share < 1) refuse("its memory can't be measured, and only a part of it is lent");
+      return;
+    }
+    if (load_.spec->memory.empty()) return refuse("nobody knows what it takes");
+    const PoolBytes need = books.bytes(load_.spec->memory, MemoryPart::all);
+    keep_to_share(need);
+    if (!room_.refused) find_free(need);
+  }
+
+  // All that is lent together, until whoever leaves has gone.
+  void keep_to_share(const PoolBytes& need) {
+    const MemoryBooks& books = state_.memory;
+    PoolBytes over = need;
+    add(over, books.bytes(lent_memory(state_), MemoryPart::all));
+    for (std::size_t i = 0; i < over.size(); ++i) over[i] = need[i] == 0 ? 0 : over[i] - most_lent(state_, i);
+    if (none_left(over)) return;
+    room_.settles = true;
+    std::vector<Server*> idle;
+    for (const auto& [id, server] : state_.servers) {
+      if (!server->lent || !takes_slot(server->state)) continue;
+      if (is_victim(*server) || server->state == ServerState::evicting) {
+        subtract(over, books.bytes(server->spec->memory, MemoryPart::all));
+      } else if (may_go(*server)) {
+        idle.push_back(server.get());
+      }
+    }
+    std::ranges::sort(idle, {}, &Server::used_nth);
+    for (Server* server : idle) {
+      const PoolBytes gives = books.bytes(server->spec->memory, MemoryPart::all);
+      bool helps = false;
+      for (std::size_t i = 0; i < over.size(); ++i) helps |= gives[i] > 0 && over[i] > 0;
+      if (!helps) continue;
+      subtract(over, gives);
+      room_.victims.push_back(server);
+    }
+    if (!none_left(over)) refuse_for(short_of(need, over));
+  }
+
+  void find_free(const PoolBytes& need) {
+    const MemoryBooks& books = state_.memory;
+    PoolBytes missing = need;
+    bool free = true;
+    for (std::size_t i = 0; i < need.size(); ++i) {
+      if (need[i] == 0) continue;
+      const MemoryBooks::Pool& pool = books.pools()[i];
+      const std::int64_t kept = kept_of(pool);
+      free &= need[i] + kept <= pool.available;
+      missing[i] += kept - pool.expected;
+    }
+    for (const Server* victim : room_.victims) subtract(missing, books.held(*victim));
+    room_.settles |= !free;
+    std::vector<Relief> choice;
+    for (const auto& [id, server] : state_.servers) {
+      if (server->state == ServerState::evicting) choice.push_back({server.get(), false});
+    }
+    for (const bool lent : {true, false}) {
+      const auto open = [&](const Server& server) {
+        return server.lent == lent && !server.spec->memory.empty() && may_go(server);
+      };
+      for (Server* server : by_score(state_, now_, open)) choice.push_back({server, false});
+    }
+    const Cover found = cover(books, missing, choice);
+    if (!found.enough) return refuse_for(short_of(need, found.left));
+    for (const Relief& relief : found.reliefs) {
+      if (relief.server->state != ServerState::evicting) room_.victims.push_back(relief.server);
+    }
+  }
+
+  // A memory isn't lent to the brim.
+  std::int64_t kept_of(const MemoryBooks::Pool& pool) const {
+    const double share = std::clamp(1 - settings_.auto_evict_threshold_pct, 0.0, 1.0);
+    return static_cast<std::int64_t>(std::ceil(static_cast<double>(pool.total) * share));
+  }
+
+  void refuse(const std::string& why) {
+    room_.refused.emplace(errc::not_here,
+                          fmt::format("'{}' isn't loaded here for others: {}", load_.spec->name.value(), why), "model");
+  }
+
+  std::vector<MemoryNeed> short_of(const PoolBytes& need, const PoolBytes& left) const {
+    std::vector<MemoryNeed> memory;
+    for (std::size_t i = 0; i < need.size(); ++i) {
+      if (left[i] <= 0) continue;
+      const std::int64_t have = std::max<std::int64_t>(0, need[i] - left[i]);
+      memory.push_back(
+          {state_.memory.pools()[i].id.value(), static_cast<std::uint64_t>(need[i]), static_cast<std::uint64_t>(have)});
+    }
+    return memory;
+  }
+
+  void refuse_for(std::vector<MemoryNeed> memory) {
+    refuse(in_words(memory) + " to lend");
+    room_.refused->memory = std::move(memory);
+  }
+
+  State& state_;
+  const Settings& settings_;
+  const Server& load_;
+  const MonoTime now_;
+  LentRoom room_;
+};
+
+}  // namespace
+
+MemoryUse lent_memory(const State& state) {
+  return sum_of(state, [](const Server& server) { return server.lent && takes_slot(server.state); });
+}
+
+bool is_too_much_lent(const State& state) {
+  if (state.settings.lend_share <= 0) return true;
+  const auto stays = [](const Server& server) {
+    return server.lent && takes_slot(server.state) && !is_leaving(server);
+  };
+  const PoolBytes lent = state.memory.bytes(sum_of(state, stays), MemoryPart::all);
+  for (std::size_t i = 0; i < lent.size(); ++i) {
+    if (lent[i] > most_lent(state, i)) return true;
+  }
+  return false;
+}
+
+bool is_for_peers_only(const Server& load) {
+  return std::ranges::all_of(load.waiters, [](const Waiter& waiter) { return waiter.is_peer(); });
+}
+
+EvictionSettings lent_eviction(const EvictionSettings& own, const Settings& settings) {
+  EvictionSettings lent{.auto_evict = true,
+                        .downsize_idle_timeout = Millis{-1},
+                        .evict_idle_timeout = settings.lend_idle_unload,
+                        .evict_weight_factor = own.evict_weight_factor};
+  if (!own.auto_evict) return lent;
+  lent.downsize_idle_timeout = own.downsize_idle_timeout;
+  const bool sooner = own.evict_idle_timeout >= Millis{0} &&
+                      (lent.evict_idle_timeout < Millis{0} || own.evict_idle_timeout < lent.evict_idle_timeout);
+  if (sooner) lent.evict_idle_timeout = own.evict_idle_timeout;
+  return lent;
+}
+
+Place place_for(const State& state, const Server& lent) {
+  const ModelType type = lent.spec->type;
+  const auto waits = [&](const Server* load) {
+    return load->spec->type == type && load->spec->name != lent.spec->name;
+  };
+  if (std::ranges::any_of(state.queue, waits)) return {};
+  std::size_t staying = 0;
+  Server* oldest = nullptr;
+  for (const auto& [id, server] : state.servers) {
+    if (server->lent || server->spec->type != type || !takes_slot(server->state) || is_leaving(*server)) continue;
+    ++staying;
+    const bool later = oldest != nullptr && oldest->used_nth < server->used_nth;
+    if (is_idle(*server) && !state.is_protected(*server) && !later) oldest = server.get();
+  }
+  if (state.settings.limits.allows(type, staying + 1)) return {.is_free = true};
+  return {.is_free = false, .victim = state.settings.limits.allows(type, staying) ? oldest : nullptr};
+}
+
+LentRoom find_lent_room(State& state, const Server& load, MonoTime now) { return LentRule(state, load, now).find(); }
+
+}  // namespace corral::residency
