@@ -153,7 +153,8 @@ Health health_in(const json::Value& value) {
                              .max_context = integer_of(item, "max_context_length"),
                              .last_use = integer_of(item, "last_use").value_or(0),
                              .active_requests = integer_of(item, "active_requests").value_or(0),
-                             .pinned = flag_of(item, "pinned")});
+                             .pinned = flag_of(item, "pinned"),
+                             .lent = flag_of(item, "lent")});
   };
   for (const char* list : {"all_models_loaded", "stopping"}) for_each(json::find(value, list), in_memory);
   for_each(json::find(value, "loading"), [&](const json::Value& item) {

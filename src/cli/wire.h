@@ -37,6 +37,7 @@ struct LoadedModel {
   std::int64_t last_use = 0;  // epoch milliseconds; 0: unknown
   std::int64_t active_requests = 0;
   bool pinned = false;
+  bool lent = false;  // for other machines of the mesh
 };
 
 struct LoadingModel {

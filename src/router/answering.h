@@ -11,6 +11,7 @@
 #include "async/task.h"
 #include "backends/wrapped_server.h"
 #include "http/target.h"
+#include "residency/types.h"
 #include "router/request_table.h"
 
 namespace corral::router {
@@ -39,14 +40,16 @@ class Answering {
 
 class Lease;
 
-// The context that a request wants its conversation to have.
+// The context that a request wants its conversation to have, and who asks.
 struct ContextWish {
-  ContextWish(std::uint64_t wanted = 0, bool change = true) : tokens(wanted), may_change(change) {}
+  ContextWish(std::uint64_t wanted = 0, bool change = true, residency::Origin from = residency::Origin::local)
+      : tokens(wanted), may_change(change), origin(from) {}
 
   std::uint64_t tokens;  // 0: whatever there is
   // Whoever asks decides how models are loaded: one that has fewer is loaded anew, with more than it was told to have.
   // Without that, a request gets as many as the model has or would be given by itself.
   bool may_change;
+  residency::Origin origin;
 };
 
 // Where leases come from. On any loop.

@@ -145,8 +145,8 @@ async::Task<void> House::wake(MonoTime when) {
   dispatch(residency::Tick{});
 }
 
-std::optional<residency::Core::Lease> House::try_acquire(const ModelName& model) {
-  const auto lease = core_.try_acquire(model, now());
+std::optional<residency::Core::Lease> House::try_acquire(const ModelName& model, residency::Origin origin) {
+  const auto lease = core_.try_acquire(model, now(), origin);
   if (lease) goes_well("telling what changed", [this] { hands_.stepped(core_.revision()); });
   return lease;
 }

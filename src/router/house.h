@@ -58,7 +58,8 @@ class House {
     co_return co_await ticket.wait();
   }
   // The short way to a model that is ready.
-  std::optional<residency::Core::Lease> try_acquire(const ModelName& model);
+  std::optional<residency::Core::Lease> try_acquire(const ModelName& model,
+                                                    residency::Origin origin = residency::Origin::local);
   void return_lease(residency::LeaseId lease) noexcept { dispatch(residency::ReturnLease{lease}); }
 
   const residency::Core& core() const { return core_; }

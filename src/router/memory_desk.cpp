@@ -46,7 +46,9 @@ async::Task<residency::MemoryUse> MemoryDesk::memory_of(const LoadSpec& spec) {
   const auto may_be_short = [&](const residency::PoolSample& pool) {
     return pool.available <= bound && (has(spec.device, Device::gpu) || pool.pool.value() == kHostPool);
   };
-  if (std::ranges::none_of(sample.pools, may_be_short) && !spec.eviction.auto_evict) co_return residency::MemoryUse{};
+  // What is lent is counted, however much there is.
+  const bool counts = spec.eviction.auto_evict || spec.origin == residency::Origin::peer;
+  if (std::ranges::none_of(sample.pools, may_be_short) && !counts) co_return residency::MemoryUse{};
   auto asked = co_await spec.backend->estimate(spec.model, spec.load_options);
   if (asked) co_return co_await gauge_->use_of(std::move(*asked));
   log::warning("router", "what {} will take isn't known: {}", spec.name.value(), asked.error().message);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "residency/errc.h"
 #include "router/eviction.h"
 
 namespace corral::router {
@@ -46,26 +47,29 @@ void ModelRouter::return_lease(residency::LeaseId lease) {
   }
 }
 
-Lease ModelRouter::try_acquire(const ModelName& model, std::uint64_t context) {
+Lease ModelRouter::try_acquire(const ModelName& model, std::uint64_t context, residency::Origin origin) {
   if (!home_.executor().running_in_this_thread()) return {};
   if (context > 0) {
     const Running* running = processes_.resident(model);
     if (running == nullptr || running->context_window < context) return {};
   }
-  const auto lease = house_.try_acquire(model);
+  const auto lease = house_.try_acquire(model, origin);
   return lease ? make_lease(lease->id, lease->server) : Lease();
 }
 
 async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, ContextWish context) {
+  if (context.origin == residency::Origin::peer) co_return co_await acquire_for_peer(std::move(model), context);
   if (context.tokens > 0) co_return co_await acquire_with(std::move(model), context);
   co_return co_await acquire_new(std::move(model), OptionWish());
 }
 
-async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, OptionWish options) {
+async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, OptionWish options,
+                                                    residency::Origin origin) {
   for (bool again = false;; again = true) {
-    if (auto lease = try_acquire(model->name)) co_return lease;
+    if (auto lease = try_acquire(model->name, 0, origin)) co_return lease;
     const auto spec = wishes_.spec_of(model, options);
     if (!spec) co_return std::unexpected(spec.error());
+    (*spec)->origin = origin;
     residency::Acquire question{{}, *spec};
     auto asking = house_.ask(std::move(question));
     auto answer = co_await std::move(asking);
@@ -79,6 +83,26 @@ async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, Op
                      fmt::format("the backend of '{}' ended right after its load", model->name.value()));
     }
   }
+}
+
+// What others ask for changes nothing about how models are loaded here.
+async::Task<Result<Lease>> ModelRouter::acquire_for_peer(backends::ModelPtr model, ContextWish context) {
+  const auto tokens = context.tokens;
+  const auto too_few = [&](std::uint64_t has) {
+    return fail(
+        residency::errc::not_here,
+        fmt::format("'ctx_size' is {}, but '{}' has {} tokens of context here", tokens, model->name.value(), has),
+        "ctx_size");
+  };
+  if (tokens > 0) {
+    co_await contexts_.refresh();
+    const Running* running = processes_.resident(model->name);
+    const auto has = running != nullptr ? running->context_window : contexts_.most(model);
+    if (tokens > has) co_return too_few(has);
+  }
+  auto lease = co_await acquire_new(model, OptionWish(), residency::Origin::peer);
+  if (lease && lease->context_window() < tokens) co_return too_few(lease->context_window());
+  co_return lease;
 }
 
 namespace {

@@ -122,8 +122,15 @@ class ModelRouter final : public Lender, private Hands {
   // A model that has a smaller context than is wished for is loaded anew with so much, as load() would do it. Errors:
   // invalid_option where that can't be, context_not_yours where somebody else has to decide it.
   async::Task<Result<Lease>> acquire(backends::ModelPtr model, ContextWish context = {}) override;
+  // A peer's request (ContextWish::origin) gets what its owner can spare: what is in memory, or a load of its own rules
+  // (residency/lending.h). What can't be done at once is refused at once: residency::errc::not_here, whose memory says
+  // what is short. It never changes how a model is loaded.
+  //
   // Only if the model can take the request at once and this is the home loop; else an empty lease.
-  Lease try_acquire(const ModelName& model, std::uint64_t context = 0) override;
+  Lease try_acquire(const ModelName& model, std::uint64_t context = 0) override {
+    return try_acquire(model, context, residency::Origin::local);
+  }
+  Lease try_acquire(const ModelName& model, std::uint64_t context, residency::Origin origin);
 
   // Loads as told (or touches what is loaded just so); what `options` leave open is decided by what is saved for the
   // model (except for what they say shall not count), then by the configuration. True: it was in memory already.
@@ -193,7 +200,10 @@ class ModelRouter final : public Lender, private Hands {
   // What a load has said is kept with its process.
   void note_requested(const ModelName& model, const OptionWish& options);
   // Loads it, if need be, with what `options` say of such a load.
-  async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionWish options);
+  async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionWish options,
+                                         residency::Origin origin = residency::Origin::local);
+  // A peer's request.
+  async::Task<Result<Lease>> acquire_for_peer(backends::ModelPtr model, ContextWish context);
   async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin, bool save);
   async::Task<Result<>> unload_here(ModelName model);
   async::Task<Result<UnloadReport>> unload_all_here();

@@ -29,6 +29,7 @@ void write_server(json::Writer& out, const router::ServerReport& server) {
       .field("is_streaming", server.streaming)
       .field("active_requests", view.leases)
       .field("pinned", view.pinned);
+  out.field("lent", view.lent).field("peer_requests", view.peer_leases);
   out.field("last_use", epoch_millis(view.last_use)).field("load_duration_ms", view.load_duration.count());
   out.field("backend_url", server.facts.backend_url).field("backend_alive", server.facts.pid > 0);
   out.field("backend_health", health_of(server));
@@ -61,7 +62,17 @@ void write_loading(json::Writer& out, const router::Report& report) {
   out.begin_object().field("model", loading.spec->name.value()).field("type", name_of(loading.spec->type));
   out.field("progress", report.load_progress.value_or(0)).field("since", epoch_millis(report.time - loading.since));
   out.field("since_ms", loading.since.count()).field("waiters", loading.waiters).field("attempt", loading.attempt);
-  out.field("aborting", loading.aborting).end_object();
+  out.field("lent", loading.lent).field("aborting", loading.aborting).end_object();
+}
+
+// What other machines of the mesh have loaded here.
+void write_lent(json::Writer& out, const residency::Snapshot& snapshot) {
+  std::size_t models = 0;
+  for (const auto count : snapshot.lent) models += count;
+  out.key("lent").begin_object().field("models", models).field("share", snapshot.lend_share);
+  out.key("memory").begin_object();
+  for (const auto& use : snapshot.lent_memory) out.field(use.pool.value(), use.total);
+  out.end_object().end_object();
 }
 
 }  // namespace
@@ -101,6 +112,7 @@ void write_residency(json::Writer& out, const router::Report& report) {
   out.key("pinned_models").begin_object();
   for (const auto type : kModelTypes) out.field(name_of(type), snapshot.pinned[index_of(type)]);
   out.end_object();
+  write_lent(out, snapshot);
   write_loading(out, report);
   write_queue(out, snapshot.queue);
 }

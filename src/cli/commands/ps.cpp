@@ -25,8 +25,8 @@ std::string status_text(const LoadedModel& model, const Health& health) {
   for (const LoadingModel& loading : health.loading) {
     if (loading.name == model.name) return "loading " + percent(loading.progress);
   }
-  if (model.leaving.empty()) return or_unknown(model.status);
-  return fmt::format("{} ({})", model.status, model.leaving);
+  if (!model.leaving.empty()) return fmt::format("{} ({})", model.status, model.leaving);
+  return or_unknown(model.status) + (model.lent ? " (lent)" : "");
 }
 
 std::string queued_text(const QueuedLoad& load) {
