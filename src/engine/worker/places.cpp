@@ -182,6 +182,15 @@ void Places::take_home(LaneDesk::Home home) {
   hand_.session = nullptr;
 }
 
+bool Places::find_cells(const Pass& pass) {
+  std::uint32_t tokens = 0;
+  for (const PassItem& item : pass.items) {
+    tokens += item.tokens;
+    if (item.session->in_cache + item.tokens > keeper_->cells_per_sequence() && keeper_->counts_cells()) return false;
+  }
+  return sequences_.free_up(tokens);
+}
+
 void Places::make_room() {
   // A part of a split layout is never larger than the pool: there, everybody's cells are for all.
   if (!keeper_.shape().unified() && options_.layout != KvLayout::split) {

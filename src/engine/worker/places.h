@@ -18,6 +18,7 @@
 #include "engine/worker/lane_desk.h"
 #include "engine/worker/memory_keeper.h"
 #include "engine/worker/memory_mover.h"
+#include "engine/worker/pass.h"
 #include "engine/worker/roster.h"
 #include "engine/worker/sequences.h"
 
@@ -49,6 +50,8 @@ class Places {
   // Who comes from the lane has a place, if it can stay; else it waits.
   void take_home(LaneDesk::Home home);
 
+  // Cells for all tokens of the pass, at the cost of those that don't run. False: there aren't so many.
+  bool find_cells(const Pass& pass);
   // The pass has no cells: somebody loses its place, or all get others.
   void make_room();
 

@@ -436,35 +436,6 @@ void Sequences::compact() {
   }
 }
 
-void Sequences::find_filler_rows(const FilledPass& pass, std::vector<FillerRow>& found) const {
-  found.clear();
-  if (!memory_->takes_fillers()) return;
-  if (memory_->shape().unified()) {
-    const std::int32_t sequence = memory_->spare_sequence();
-    const std::uint32_t free = memory_->free_cells();
-    const std::uint32_t room = free - std::min(free, pass.rows);
-    for (std::uint32_t i = 0; i < std::min(pass.most, room); ++i)
-      found.push_back({.sequence = sequence, .position = i});
-    return;
-  }
-  // One row for each part. Not behind a part that is longer than those of the pass: all would take as long as that one.
-  if (pass.rows > pass.sessions) return;
-  const std::uint32_t longest = std::min(pass.longest, memory_->cells_per_sequence() - 1);
-  const std::uint32_t end = std::min(pass.sessions + pass.most, memory_->sequence_ids());
-  for (std::uint32_t part = pass.sessions; part < end; ++part) {
-    const auto sequence = memory_->first_sequence() + static_cast<std::int32_t>(part);
-    const std::uint32_t length = memory_->length(sequence);
-    if (length > longest) return;
-    found.push_back({.sequence = sequence, .position = length});
-  }
-}
-
-void Sequences::clear_filler_rows(std::span<const FillerRow> rows) {
-  for (const FillerRow& row : rows) {
-    if (memory_->length(row.sequence) > row.position) memory_->trim(row.sequence, row.position);
-  }
-}
-
 std::uint32_t Sequences::idle_cells() const {
   if (ledger_.common()) return ledger_.idle(of_running());
   std::uint32_t cells = used_cells();

@@ -90,21 +90,6 @@ class Sequences {
   // With a split layout, gives the running sessions the lowest ids, without gaps: each gap costs a pass of its own.
   void compact();
 
-  // Where rows that nobody wants can go in a pass, up to `most`. Compact before.
-  struct FillerRow {
-    std::int32_t sequence = -1;
-    std::uint32_t position = 0;
-  };
-  struct FilledPass {
-    std::uint32_t rows = 0;      // without them
-    std::uint32_t sessions = 0;  // all that run
-    std::uint32_t longest = 0;   // cells that one of these has
-    std::uint32_t most = 0;
-  };
-  void find_filler_rows(const FilledPass& pass, std::vector<FillerRow>& found) const;
-  // They have been computed: nothing of them stays.
-  void clear_filler_rows(std::span<const FillerRow> rows);
-
   // Of all sequences, shared ones for each of them.
   std::uint32_t used_cells() const { return in_sessions_ + prefix_tokens_; }
   // Cells of sessions and prefixes that don't run: every running session's attention passes over them.

@@ -190,7 +190,7 @@ class Parts : public ::testing::Test {
   MemoryKeeper keeper{
       {.memory = *(*maker)({}),
        .make = [maker = maker](KvShape shape) { return (*maker)(shape); },
-       .growth = [](const KvMemory& memory, std::uint32_t needed) { return std::max(memory.n_ctx(), needed); },
+       .growth = [](const KvMemory& memory, std::uint32_t needed) { return std::max(2 * memory.n_ctx(), needed); },
        .clock = clock},
       options,
       sequences};

@@ -1,6 +1,7 @@
 #include "engine/worker/worker_core.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "engine/schedule/cpu_costs.h"
@@ -10,11 +11,9 @@ namespace corral::engine {
 
 WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
     : options_(options),
-      tokens_(parts.tokens),
       box_(std::move(parts.box)),
       clock_(std::move(parts.clock)),
       costs_(parts.costs ? std::move(parts.costs) : std::make_unique<CpuCosts>()),
-      drafter_(std::move(parts.drafter)),
       sequences_(roster_, parts.store, options.prefix_cache_tokens),
       keeper_({.memory = std::move(parts.memory),
                .make = std::move(parts.make),
@@ -25,8 +24,7 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
                .clock = clock_},
               options, sequences_),
       writer_(parts.tokens, clock_),
-      batch_(keeper_->n_batch()),
-      prompts_(roster_, keeper_, *costs_, batch_.capacity(), options.lane_tokens),
+      prompts_(roster_, keeper_, *costs_, keeper_->n_batch(), options.lane_tokens),
       lane_({.lane = std::move(parts.lane),
              .step = [box = box_](PrefillStep step) { box->post(step); },
              .clock = clock_,
@@ -66,14 +64,38 @@ WorkerCore::WorkerCore(Parts parts, WorkerOptions options)
                .endings = endings_,
                .hand = hand_,
                .counters = counters_},
-              options) {
+              options),
+      planner_({.roster = roster_, .keeper = keeper_, .costs = *costs_, .prompts = prompts_}, keeper_->n_batch(),
+               options),
+      guesser_(std::move(parts.drafter), keeper_, *costs_, keeper_->n_batch(), options),
+      taker_({.tokens = parts.tokens,
+              .clock = clock_,
+              .roster = roster_,
+              .sequences = sequences_,
+              .keeper = keeper_,
+              .writer = writer_,
+              .endings = endings_,
+              .hand = hand_,
+              .counters = counters_},
+             options),
+      runner_({.box = box_,
+               .clock = clock_,
+               .roster = roster_,
+               .sequences = sequences_,
+               .keeper = keeper_,
+               .costs = *costs_,
+               .writer = writer_,
+               .taker = taker_,
+               .endings = endings_,
+               .hand = hand_,
+               .counters = counters_},
+              keeper_->n_batch()) {
   if (parts.store) {
     parts.store->when_read([box = box_, ended = reads_ended_] {
       ++*ended;
       box->wake();
     });
   }
-  ahead_.reserve(options_.max_sequences);  // where no one session could be blamed for it
 }
 
 WorkerCore::~WorkerCore() = default;
@@ -126,6 +148,20 @@ bool WorkerCore::end_computed() {
       endings_.finish(session, StopReason::length);
   }
   return roster_.active().size() < before;
+}
+
+void WorkerCore::compute_pass() {
+  for (;;) {
+    sequences_.compact();
+    planner_.plan(pass_);
+    if (places_.find_cells(pass_)) break;
+    places_.make_room();
+    if (roster_.active().empty()) return;
+  }
+  guesser_.add(pass_, roster_.active().size());
+  planner_.fill_up(pass_);
+  roster_.next_pass();
+  if (!runner_.run(pass_)) places_.make_room();
 }
 
 void WorkerCore::shut_down() {
@@ -207,7 +243,7 @@ void WorkerCore::apply(EndSession&& command) {
   Session* const session = roster_.find(command.session);
   if (session == nullptr) return;
   if (session->generation) endings_.finish(*session, StopReason::session_ended);
-  if (drafter_) drafter_->forget(command.session);
+  guesser_.forget(command.session);
   sequences_.remove(*session);
   roster_.remove(*session);
 }
@@ -226,7 +262,7 @@ void WorkerCore::downsize(DownsizeReport& report) {
     const std::uint64_t before = sequences_.counters().parked_bytes;
     sequences_.park_all();
     keeper_.downsize();
-    if (drafter_) drafter_->downsize();
+    guesser_.downsize();
     report.parked_bytes = sequences_.counters().parked_bytes - before;
   }
 }
@@ -237,6 +273,13 @@ void WorkerCore::apply(PrefillStep&& step) { lane_.tell(step); }
 
 void WorkerCore::apply(PrefillResult&& result) {
   if (auto home = lane_.take(std::move(result))) places_.take_home(std::move(*home));
+}
+
+void WorkerCore::apply(DescribeSessions&& command) {
+  try {
+    command.to->add(sessions(command.worker));
+  } catch (const std::bad_alloc&) {  // whoever asked hears of the others; nothing was changed
+  }
 }
 
 WorkerStats WorkerCore::stats() const {

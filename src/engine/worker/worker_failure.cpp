@@ -5,7 +5,7 @@
 // histories and samplers, is changed in steps that are done or not, so those that weren't concerned only wait for their
 // turn again and lose what was computed. Those that were end with `worker_failed`: the one whose turn it was; all of
 // the pass, where it was being computed; everybody who runs or waits, where it can't be said.
-#include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "engine/values/errors.h"
@@ -22,17 +22,12 @@ void WorkerCore::recover(const char* what, Blame blame) noexcept {
   box_->end_pass();
   keeper_.start_over();
   roster_.feed();
-  fillers_.clear();
-  if (drafter_) {
-    try {
-      drafter_->downsize();
-    } catch (...) {  // its cells are of no worth to it; each guess is checked anyway
-    }
-  }
+  pass_.fillers.clear();
+  guesser_.start_over();
   const auto [hand, computing] = std::exchange(hand_, {});
   const auto concerned = [&](const Session& session) {
     if (hand != nullptr) return hand == &session;
-    if (computing) return std::ranges::find(items_, &session, &PassItem::session) != items_.end();
+    if (computing) return pass_.has(session);
     return blame == Blame::everybody && session.phase() != Phase::paused && session.phase() != Phase::aside;
   };
   for (Session& session : roster_.all()) {

@@ -1,12 +1,10 @@
-// What a sampled token means to its session.
+#include "engine/worker/token_taker.h"
+
 #include <algorithm>
-#include <exception>
-#include <span>
 #include <string_view>
 #include <utility>
 
 #include "engine/values/errors.h"
-#include "engine/worker/worker_core.h"
 
 namespace corral::engine {
 namespace {
@@ -19,8 +17,21 @@ bool ends_late(const Generation& generation, std::string_view piece) {
 
 }  // namespace
 
+TokenTaker::TokenTaker(Parts parts, const WorkerOptions& options)
+    : tokens_(parts.tokens),
+      clock_(std::move(parts.clock)),
+      roster_(parts.roster),
+      sequences_(parts.sequences),
+      keeper_(parts.keeper),
+      writer_(parts.writer),
+      endings_(parts.endings),
+      hand_(parts.hand),
+      counters_(parts.counters) {
+  ahead_.reserve(options.max_sequences);  // where no one session could be blamed for it
+}
+
 // What goes wrong in a sampler concerns nobody else.
-Result<Token> WorkerCore::sample(Generation& generation, const float* logits) {
+Result<Token> TokenTaker::choose(Generation& generation, const float* logits) {
   if (generation.ahead) return *std::exchange(generation.ahead, std::nullopt);
   try {
     return generation.sampler->sample(logits);
@@ -29,22 +40,20 @@ Result<Token> WorkerCore::sample(Generation& generation, const float* logits) {
   }
 }
 
-// Where choosing takes long, several sessions choose at the same time. What one has chosen is kept with its generation:
-// should the worker start afresh before it is told, the same place isn't sampled twice.
-void WorkerCore::sample_ahead(std::span<const PassItem> items) {
+void TokenTaker::choose_ahead(const Pass& pass) {
+  const std::int32_t threads = keeper_.threads().n_threads;
+  if (threads < 2 || pass.items.size() < 2) return;
   ahead_.clear();
-  if (keeper_.threads().n_threads < 2) return;
-  for (const PassItem& item : items) {
+  for (const PassItem& item : pass.items) {
     const Generation& generation = *item.session->generation;
     if (item.row < 0 || generation.ahead || !generation.sampler->takes_long()) continue;
     if (const float* const logits = keeper_->logits(item.row)) ahead_.push_back({item.session, logits});
   }
   if (ahead_.size() < 2) return;
-  const auto threads = static_cast<std::uint32_t>(keeper_.threads().n_threads);
-  team_.run(static_cast<std::uint32_t>(ahead_.size()), threads, [this](std::uint32_t i) {
+  team_.run(static_cast<std::uint32_t>(ahead_.size()), static_cast<std::uint32_t>(threads), [this](std::uint32_t i) {
     Ahead& one = ahead_[i];
     try {
-      Result<Token> token = sample(*one.session->generation, one.logits);
+      Result<Token> token = choose(*one.session->generation, one.logits);
       one.session->generation->ahead = std::move(token);
     } catch (...) {
       one.thrown = std::current_exception();
@@ -57,7 +66,39 @@ void WorkerCore::sample_ahead(std::span<const PassItem> items) {
   }
 }
 
-void WorkerCore::on_token(Session& session, Token token, const float* logits) {
+void TokenTaker::take(const Pass& pass, const PassItem& item) {
+  Session& session = *item.session;
+  Usage& usage = session.generation->usage;
+  usage.drafted_tokens += item.drafted;
+  std::uint32_t accepted = 0;
+  for (std::uint32_t i = 0; i <= item.drafted; ++i) {
+    const float* const logits = keeper_->logits(item.row + static_cast<std::int32_t>(i));
+    if (logits == nullptr) {
+      endings_.finish(session, StopReason::error, Error(errc::decode_failed, "libllama gave no logits"));
+      break;
+    }
+    const Result<Token> token = choose(*session.generation, logits);
+    if (!token) {
+      endings_.finish(session, StopReason::error, token.error());
+      break;
+    }
+    const bool right = i < item.drafted && *token == pass.guesses[item.first_draft + i].token;
+    if (right) {
+      ++accepted;
+      ++usage.accepted_tokens;
+    }
+    on_token(session, *token, logits);
+    // Ended, or waiting for its reader: nothing more is taken, right or not.
+    if (!right || session.phase() != Phase::active) break;
+    sequences_.computed(session, session.in_cache + 1);
+  }
+  if (item.drafted + item.padding == 0) return;
+  counters_.drafted_tokens += item.drafted;
+  counters_.accepted_tokens += accepted;
+  if (session.sequence >= 0) sequences_.discard_behind(session);
+}
+
+void TokenTaker::on_token(Session& session, Token token, const float* logits) {
   Generation& generation = *session.generation;
   const MonoTime before = std::exchange(generation.last_token, clock_());
   if (generation.first_token) {

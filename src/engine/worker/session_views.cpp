@@ -1,9 +1,7 @@
-// What a worker tells about its sessions.
+#include "engine/worker/session_views.h"
+
 #include <algorithm>
 #include <chrono>
-#include <new>
-
-#include "engine/worker/worker_core.h"
 
 namespace corral::engine {
 namespace {
@@ -29,17 +27,9 @@ SessionState state_of(const Session& session) {
 
 }  // namespace
 
-void WorkerCore::apply(DescribeSessions&& command) {
-  try {
-    command.to->add(sessions(command.worker));
-  } catch (const std::bad_alloc&) {  // whoever asked hears of the others; nothing was changed
-  }
-}
-
-std::vector<SessionView> WorkerCore::sessions(std::uint32_t worker) const {
-  const MonoTime now = clock_();
+std::vector<SessionView> describe(const Roster& roster, std::uint32_t worker, MonoTime now) {
   std::vector<SessionView> views;
-  for (const Session& session : roster_.all()) {
+  for (const Session& session : roster.all()) {
     SessionView& view = views.emplace_back();
     view.id = session.shared->id;
     view.worker = worker;
@@ -52,26 +42,9 @@ std::vector<SessionView> WorkerCore::sessions(std::uint32_t worker) const {
     } else {
       view.unused = std::chrono::duration_cast<Millis>(now - session.touched);
     }
-    if (session.phase() == Phase::waiting) view.queue_place = roster_.place_in_queue(session);
+    if (session.phase() == Phase::waiting) view.queue_place = roster.place_in_queue(session);
   }
   return views;
-}
-
-PassView WorkerCore::pass() const {
-  PassView view{.sessions = {},
-                .limits = limits_,
-                .fillers = static_cast<std::uint32_t>(fillers_.size()),
-                .alone = next_suspect() != nullptr};
-  for (const Session* session : roster_.active()) {
-    PassView::Row& row = view.sessions.emplace_back();
-    row.session = session->shared->id;
-    row.state = runnable_view(*session);
-    const auto item = std::ranges::find(items_, session, &PassItem::session);
-    if (item == items_.end()) continue;
-    row.tokens = item->tokens;
-    row.guesses = item->drafted + item->padding;
-  }
-  return view;
 }
 
 }  // namespace corral::engine

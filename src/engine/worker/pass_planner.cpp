@@ -1,0 +1,80 @@
+#include "engine/worker/pass_planner.h"
+
+#include <algorithm>
+
+namespace corral::engine {
+
+PassPlanner::PassPlanner(Parts parts, std::uint32_t batch, const WorkerOptions& options)
+    : roster_(parts.roster),
+      keeper_(parts.keeper),
+      costs_(parts.costs),
+      prompts_(parts.prompts),
+      batch_(batch),
+      most_outputs_(options.max_sequences) {}
+
+void PassPlanner::plan(Pass& pass) {
+  pass.clear();
+  if (Session* const suspect = next_suspect()) {
+    pass.alone = true;
+    pass.items.push_back({.session = suspect, .tokens = std::min(suspect->to_compute(), batch_)});
+    return;
+  }
+  views_.clear();
+  for (const Session* session : roster_.active()) views_.push_back(runnable_view(*session));
+  const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
+  pass.limits = {.tokens = batch_, .outputs = most_outputs_, .prefill = prompts_.beside(views_)};
+  pass.measuring = decoding > 0 && pass.limits.prefill == 0;
+  for (const BatchItem& item : plan_batch(views_, pass.limits))
+    pass.items.push_back({.session = roster_.active()[item.index], .tokens = item.tokens});
+  if (decoding == views_.size()) take_turns(pass);
+  // A split layout wants its sequences in order: each gap or step back would cost a pass of its own.
+  std::ranges::sort(pass.items, {}, [](const PassItem& item) { return item.session->sequence; });
+}
+
+// The oldest generation that has to compute alone; nullptr: none.
+Session* PassPlanner::next_suspect() const {
+  Session* oldest = nullptr;
+  for (Session* session : roster_.active()) {
+    if (session->in_cache >= session->suspect_until) continue;
+    if (oldest == nullptr || session->generation->order < oldest->generation->order) oldest = session;
+  }
+  return oldest;
+}
+
+// Nothing but decoding sessions: those that waited longest go first where not all go at once.
+void PassPlanner::take_turns(Pass& pass) {
+  const auto running = static_cast<std::uint32_t>(pass.items.size());
+  find_fillers(pass, running);
+  const auto fillers = static_cast<std::uint32_t>(pass.fillers.size());
+  pass.fillers.clear();
+  const Turn turn = costs_.turn(running, fillers);
+  pass.measuring = turn.trial;
+  if (turn.sessions == running) return;
+  std::ranges::sort(pass.items, {}, [](const PassItem& item) { return item.session->last_used; });
+  pass.items.resize(turn.sessions);
+}
+
+// Where rows that nobody wants can go, in a pass of so many rows.
+void PassPlanner::find_fillers(Pass& pass, std::uint32_t rows) const {
+  pass.fillers.clear();
+  // In parts, those of a pass have no gap between them.
+  if (pass.items.size() < roster_.active().size() || costs_.most_fillers() == 0) return;
+  std::uint32_t longest = 0;
+  for (const PassItem& item : pass.items) longest = std::max(longest, item.session->in_cache);
+  const std::uint32_t room = batch_ - std::min(batch_, rows);
+  find_filler_rows(*keeper_,
+                   {.rows = rows,
+                    .sessions = static_cast<std::uint32_t>(pass.items.size()),
+                    .longest = longest,
+                    .most = std::min(costs_.most_fillers(), room)},
+                   pass.fillers);
+}
+
+void PassPlanner::fill_up(Pass& pass) {
+  if (pass.items.size() < 2 || !pass.streams_only()) return;
+  const std::uint32_t rows = pass.rows();
+  find_fillers(pass, rows);
+  pass.fillers.resize(costs_.filled_rows(rows, static_cast<std::uint32_t>(pass.fillers.size())) - rows);
+}
+
+}  // namespace corral::engine

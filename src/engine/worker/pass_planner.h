@@ -1,0 +1,47 @@
+// Decides who goes into the next pass with how many tokens, and how far it is filled up: asks the rules (scheduler.h,
+// pass_rows.h) and the cost model with the sessions there are. Computes nothing, takes nobody's cells. One thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/schedule/cost_model.h"
+#include "engine/schedule/scheduler.h"
+#include "engine/worker/memory_keeper.h"
+#include "engine/worker/pass.h"
+#include "engine/worker/prompt_budget.h"
+#include "engine/worker/roster.h"
+#include "engine/worker/worker_options.h"
+
+namespace corral::engine {
+
+class PassPlanner {
+ public:
+  struct Parts {
+    const Roster& roster;
+    const MemoryKeeper& keeper;
+    CostModel& costs;
+    const PromptBudget& prompts;
+  };
+  // `batch`: rows that a pass has room for.
+  PassPlanner(Parts parts, std::uint32_t batch, const WorkerOptions& options);
+
+  // Who goes, with how many tokens. Somebody runs and there is a memory.
+  void plan(Pass& pass);
+  // Adds rows that nobody wants, where the running streams are quicker with them. Behind the guesses.
+  void fill_up(Pass& pass);
+
+ private:
+  Session* next_suspect() const;
+  void take_turns(Pass& pass);
+  void find_fillers(Pass& pass, std::uint32_t rows) const;
+
+  const Roster& roster_;
+  const MemoryKeeper& keeper_;
+  CostModel& costs_;
+  const PromptBudget& prompts_;
+  const std::uint32_t batch_, most_outputs_;
+  std::vector<RunnableView> views_;
+};
+
+}  // namespace corral::engine

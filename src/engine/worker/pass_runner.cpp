@@ -1,0 +1,158 @@
+#include "engine/worker/pass_runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "engine/values/errors.h"
+
+namespace corral::engine {
+namespace {
+
+constexpr Token kFillerToken = 0;
+
+}  // namespace
+
+std::uint32_t fill_batch(Pass& pass, Batch& batch, std::vector<std::uint64_t>& prefilling) {
+  batch.clear();
+  prefilling.clear();
+  std::uint32_t prefill = 0;
+  for (PassItem& item : pass.items) {
+    Session& session = *item.session;
+    const bool whole = item.tokens == session.pending();
+    item.row = -1;
+    for (std::uint32_t i = 0; i < item.tokens; ++i) {
+      const std::uint32_t position = session.in_cache + i;
+      const bool output = whole && i + 1 == item.tokens;
+      const std::int32_t row = batch.add(session.history[position], position, session.sequence, output);
+      if (output) item.row = row;
+    }
+    for (std::uint32_t i = 0; i < item.drafted + item.padding; ++i) {
+      const bool guess = i < item.drafted;
+      batch.add(guess ? pass.guesses[item.first_draft + i].token : session.history.back(),
+                session.in_cache + item.tokens + i, session.sequence, guess);
+    }
+    if (item.tokens > 1 || session.generation->usage.completion_tokens == 0) {
+      prefill += item.tokens;
+      prefilling.push_back(session.id());
+    }
+  }
+  // With logits: the last matrix is computed for whole tiles, too.
+  for (const FillerRow& row : pass.fillers) batch.add(kFillerToken, row.position, row.sequence, true);
+  return prefill;
+}
+
+PassRunner::PassRunner(Parts parts, std::uint32_t batch)
+    : box_(std::move(parts.box)),
+      clock_(std::move(parts.clock)),
+      roster_(parts.roster),
+      sequences_(parts.sequences),
+      keeper_(parts.keeper),
+      costs_(parts.costs),
+      writer_(parts.writer),
+      taker_(parts.taker),
+      endings_(parts.endings),
+      hand_(parts.hand),
+      counters_(parts.counters),
+      batch_(batch) {}
+
+bool PassRunner::run(Pass& pass) {
+  const std::uint32_t prefill = fill_batch(pass, batch_, prefilling_);
+  const MonoTime started = clock_();
+  begin(pass, started);
+  box_->begin_pass(prefilling_);
+  hand_.computing = true;
+  const DecodeStatus status = keeper_->decode(batch_);
+  hand_.computing = false;
+  box_->end_pass();
+  clear_filler_rows(*keeper_, pass.fillers);
+  const double ms = std::chrono::duration<double, std::milli>(clock_() - started).count();
+  counters_.decode_ms += ms;
+
+  switch (status) {
+    case DecodeStatus::ok:
+      count(pass, prefill, ms);
+      take_results(pass);
+      break;
+    case DecodeStatus::no_room:
+      // Guesses are never worth anybody's cells, and rows that nobody wants even less.
+      return pass.drop_extras() && run(pass);
+    case DecodeStatus::aborted:
+      // What was finished of the pass stays; the next round takes it up from there, without the one that was cancelled.
+      ++counters_.aborted_steps;
+      for (const PassItem& item : pass.items) sequences_.resync(*item.session);
+      break;
+    case DecodeStatus::failed:
+      // Nobody answers for a guess.
+      if (pass.items.size() == 1 && pass.drop_extras()) {
+        PassItem& item = pass.items.front();
+        sequences_.resync(*item.session);
+        item.tokens = std::min(item.tokens, item.session->to_compute());
+        return run(pass);
+      }
+      find_blame(pass);
+      break;
+  }
+  return true;
+}
+
+// For some it is the first one.
+void PassRunner::begin(const Pass& pass, MonoTime now) {
+  for (const PassItem& item : pass.items) {
+    Generation& generation = *item.session->generation;
+    if (generation.first_pass) continue;
+    generation.first_pass = now;
+    counters_.queue_seconds.observe(seconds_between(generation.posted, now));
+    writer_.tell_prompt(*item.session, item.session->in_cache);
+  }
+}
+
+void PassRunner::count(const Pass& pass, std::uint32_t prefill, double ms) {
+  const auto fillers = static_cast<std::uint32_t>(pass.fillers.size());
+  const std::uint32_t tokens = batch_.size() - fillers;
+  ++counters_.steps;
+  counters_.batch_tokens += tokens;
+  counters_.filler_rows += fillers;
+  counters_.prompt_tokens += prefill;
+  if (prefill > 0) counters_.prompt_ms += ms;
+  costs_.observe({.rows = batch_.size(),
+                  .decoding = tokens - prefill,
+                  .prefill = prefill,
+                  .may_fill = keeper_.may_fill(),
+                  .ms = ms});
+  counters_.last_batch = tokens;
+  counters_.step_tokens.observe(tokens);
+  counters_.step_sessions.observe(static_cast<double>(pass.items.size()));
+  counters_.max_batch = std::max(counters_.max_batch, tokens);
+}
+
+void PassRunner::take_results(const Pass& pass) {
+  taker_.choose_ahead(pass);
+  for (const PassItem& item : pass.items) {
+    Session& session = *item.session;
+    hand_.session = &session;
+    sequences_.computed(session, session.in_cache + item.tokens);
+    if (session.in_cache >= session.suspect_until) session.suspect_until = 0;
+    roster_.use(session);
+    writer_.tell_prompt(session, session.in_cache);
+    if (item.row >= 0) taker_.take(pass, item);
+  }
+  hand_.session = nullptr;
+}
+
+// A pass failed. Whose tokens are to blame shows when each session computes its own alone, in the passes to come. Not
+// only once each: a state that can't be cut back is computed anew from the start, and would get no further than before.
+void PassRunner::find_blame(const Pass& pass) {
+  for (const PassItem& item : pass.items) {
+    Session& session = *item.session;
+    const std::uint32_t wanted = session.in_cache + item.tokens;
+    sequences_.resync(session);
+    if (pass.items.size() > 1) session.suspect_until = wanted;
+  }
+  if (pass.items.size() > 1) return;
+  Session& session = *pass.items.front().session;
+  endings_.finish(session, StopReason::error, Error(errc::decode_failed, "libllama failed on this session's tokens"));
+  sequences_.give_up(session, Sequences::Leave::nothing);
+}
+
+}  // namespace corral::engine
