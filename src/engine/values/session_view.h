@@ -27,6 +27,7 @@ struct SessionView {
   std::uint32_t cached_tokens = 0;  // of these, in the KV cache
   std::uint32_t generated = 0;      // by the generation that is under way
   std::uint32_t queue_place = 0;    // while it waits: 1 is next; else 0
+  bool reading = false;             // while it waits: parked KV was looked for in a file for it
   Millis unused{0};                 // since its last append or the end of its last generation; 0 while one is under way
 };
 

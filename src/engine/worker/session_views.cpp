@@ -42,7 +42,10 @@ std::vector<SessionView> describe(const Roster& roster, std::uint32_t worker, Mo
     } else {
       view.unused = std::chrono::duration_cast<Millis>(now - session.touched);
     }
-    if (session.phase() == Phase::waiting) view.queue_place = roster.place_in_queue(session);
+    if (session.phase() == Phase::waiting) {
+      view.queue_place = roster.place_in_queue(session);
+      view.reading = session.reads.since.has_value();
+    }
   }
   return views;
 }

@@ -141,6 +141,33 @@ TEST_F(WaitsTest, WhoComesLaterGetsAPlaceFirst) {
               Optional(HasSubstr("session 2 is passed over for session 3")));
 }
 
+// Once nobody was looked at while any chore waited, though only those wait for it whose file it reads.
+TEST_F(WaitsTest, WhoReadsAFileIsPassedOverAndNobodyElse) {
+  add(1, 10, 5).reading = true;
+  add(2, 10, 5);
+  ASSERT_EQ(round({prompt(2, 10, 10)}, [&] { computed(2, 10); }), std::nullopt);
+  add(3, 10, 5);
+  add(4, 10, 5);
+  EXPECT_THAT(round({stream(2), prompt(4, 10, 10)},
+                    [&] {
+                      said(2);
+                      computed(4, 10);
+                    }),
+              Optional(HasSubstr("session 3 is passed over for session 4")));
+}
+
+TEST_F(WaitsTest, NobodyRunsThoughOneWaitsForNothing) {
+  add(1, 10, 5).reading = true;
+  const auto idle = [&](bool explaining) {
+    waits_.before({.sessions = views_, .explaining = explaining});
+    return waits_.after({.sessions = views_, .explaining = explaining}, false);
+  };
+  EXPECT_EQ(idle(false), std::nullopt);
+  add(2, 10, 5);
+  EXPECT_EQ(idle(true), std::nullopt);
+  EXPECT_THAT(idle(false), Optional(HasSubstr("session 2 waits, and nobody runs")));
+}
+
 TEST_F(WaitsTest, APlaceStaysEmpty) {
   add(1, 10, 5);
   add(2, 10, 5);

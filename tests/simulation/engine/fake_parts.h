@@ -56,7 +56,6 @@ class FakeChores final : public Chores {
   FakeChores(std::shared_ptr<Fate> fate, std::uint64_t seed) : fate_(std::move(fate)), random_(seed) {}
   bool run(Chore chore) noexcept override;
   void round();
-  bool busy() const { return !chores_.empty(); }
 
  private:
   const std::shared_ptr<Fate> fate_;

@@ -55,7 +55,11 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
       .drafter = setting.worker.draft_tokens > 0 ? std::make_unique<FakeDrafter>(seed) : nullptr,
       .lane = std::move(lane),
       .chores = chores_,
-      .explain = [](const Error& error, KvShape) { return Error(error.code, error.message + ", and why"); },
+      .explain =
+          [this](const Error& error, KvShape) {
+            explaining_ = false;
+            return Error(error.code, error.message + ", and why");
+          },
       .clock = [this] { return looking_ ? now_ : now_ = clock_(); }};
   core_ = std::make_unique<WorkerCore>(std::move(parts), setting.worker);
 }
@@ -68,6 +72,7 @@ Result<std::unique_ptr<KvMemory>> SimulatedWorker::make(KvShape shape) {
     --fate_->refuse_make;
     ++fate_->refused;
     ++memories_;
+    explaining_ = chores_ != nullptr;
     return fail(errc::out_of_memory, "no memory");
   }
   if (fate_->throw_make) {
@@ -76,6 +81,7 @@ Result<std::unique_ptr<KvMemory>> SimulatedWorker::make(KvShape shape) {
   }
   ++memories_;
   parts_ = shape.streams;
+  explaining_ = false;
   return std::make_unique<FakeMemory>(memory_, shape, fate_);
 }
 
@@ -111,7 +117,7 @@ Waits::Moment SimulatedWorker::look() {
   looking_ = true;
   Waits::Moment moment{.sessions = core_->sessions(0),
                        .lane_busy = lane_ != nullptr && lane_->busy(),
-                       .chores = chores_ != nullptr && chores_->busy(),
+                       .explaining = explaining_,
                        .memories = memories_,
                        .parts = parts_,
                        .fresh_starts = core_->stats().fresh_starts,

@@ -55,6 +55,7 @@ class SimulatedWorker {
   bool looking_ = false;        // which takes no time
   std::uint64_t memories_ = 0;  // made so far, or refused
   std::uint32_t parts_ = 0;     // of the latest; 0: a pool
+  bool explaining_ = false;     // one was refused, and nobody has been told why
   Waits waits_;
   std::unique_ptr<WorkerCore> core_;
 };

@@ -165,9 +165,9 @@ Waits::Rule Waits::progress(const Moment& moment, bool computed) {
     if (in_vain_ > rules_.sequences + rules_.places + 2) return fmt::format("{} passes in a row got nowhere", in_vain_);
     return std::nullopt;
   }
-  if (moment_.lane_busy || moment.lane_busy || chores_) return std::nullopt;
+  if (moment_.lane_busy || moment.lane_busy || moment_.explaining || moment.explaining) return std::nullopt;
   for (const auto& [id, one] : waiters_) {
-    if (one.waits()) return fmt::format("session {} waits, and nobody runs", id);
+    if (one.waits() && !one.reading()) return fmt::format("session {} waits, and nobody runs", id);
   }
   return std::nullopt;
 }
@@ -191,7 +191,6 @@ Waits::Rule Waits::after(const Moment& moment, bool computed) {
     start_afresh();
     return std::nullopt;
   }
-  chores_ = moment_.chores || moment.chores;
   if (auto rule = progress(moment, computed)) return rule;
   const bool lane_busy = moment_.lane_busy || moment.lane_busy;
   passes_ += pass_ ? 1 : 0;

@@ -55,7 +55,7 @@ class Waits {
   struct Moment {
     std::vector<SessionView> sessions;
     bool lane_busy = false;
-    bool chores = false;         // somebody may wait for one
+    bool explaining = false;     // there is no memory, and a chore may have to find out why: all wait for that
     std::uint64_t memories = 0;  // made so far, or refused
     std::uint32_t parts = 0;     // of the memory; 0: a pool
     std::uint64_t fresh_starts = 0;
@@ -98,6 +98,7 @@ class Waits {
 
     bool ran() const;
     bool runs() const;
+    bool reading() const { return was.reading || is.reading; }
     bool waits() const { return was.state == SessionState::waiting && is.state == SessionState::waiting; }
     bool paused() const { return was.state == SessionState::paused || is.state == SessionState::paused; }
     bool counts(const Waiter& other) const { return other.number <= there || passed_by.contains(other.number); }
@@ -133,7 +134,6 @@ class Waits {
   std::uint64_t last_number_ = 0;
   bool promised_ = false;  // cells, to all who had a place when somebody got one last; nothing has upset that since
   Moment moment_;          // before the round
-  bool chores_ = false;    // before the round or after it: somebody may wait for a file
   std::optional<PassView> pass_;
   DecodeStatus status_ = DecodeStatus::ok;
   std::uint64_t memory_ = 0;

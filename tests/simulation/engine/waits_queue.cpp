@@ -46,7 +46,7 @@ bool Waits::may_want_lane(const Waiter& waiter, bool lane_busy) const {
 }
 
 bool Waits::may_be_passed(const Waiter& waiter, bool lane_busy) const {
-  return chores_ || may_want_lane(waiter, lane_busy) || rules_.shares_beginning(waiter.was.id);
+  return waiter.reading() || may_want_lane(waiter, lane_busy) || rules_.shares_beginning(waiter.was.id);
 }
 
 // Nobody gets a place, or into the lane, before somebody who stood before him.
