@@ -77,6 +77,27 @@ TEST_F(ChoresInCore, OthersGoOnWhileAFileIsRead) {
   EXPECT_EQ(store_->stats().loads, 1u);
 }
 
+// A thousand that waited for one file were each compared with what is parked in every pass.
+TEST_F(ChoresInCore, WhoWaitsForAFileIsLookedUpOnceForEachThatWasRead) {
+  const std::vector<Token> prompt = some(100, 5);
+  leave(prompt);
+  Chat& back = chat(prompt, 5);
+  rounds(3);
+  ASSERT_EQ(chores_->chores.size(), 1u);
+  // Whoever looked would find it in memory from now on.
+  const auto file = std::filesystem::directory_iterator(folder_)->path();
+  ASSERT_TRUE(store_->put(read_parked(file, "test").value()));
+  const auto hits = store_->stats().hits;
+  rounds(10);
+  EXPECT_FALSE(is_through(back));
+  EXPECT_EQ(store_->stats().hits, hits) << "nothing was read since";
+  chores_->work();
+  rounds(10);
+  ASSERT_TRUE(is_through(back));
+  EXPECT_EQ(store_->stats().hits, hits + 1);
+  EXPECT_EQ(back.finish->usage.cached_tokens, 99u);
+}
+
 TEST_F(ChoresInCore, WhoIsCancelledWhileItsFileIsReadEndsAtOnce) {
   const std::vector<Token> prompt = some(100, 5);
   leave(prompt);
