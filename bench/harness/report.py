@@ -4,6 +4,7 @@ import pathlib
 import platform
 import re
 import sys
+import textwrap
 
 from harness.programs import REPO
 
@@ -53,6 +54,14 @@ def section(name, document):
     return document.partition(begin)[2].partition(end)[0]
 
 
+def wrapped(text):
+    """Long lines cut as in the other pages; tables stay whole."""
+    def cut(line):
+        return line if line.startswith("|") else textwrap.fill(line, 140, break_long_words=False, break_on_hyphens=False)
+
+    return "\n".join(cut(line) if len(line) > 140 else line for line in text.split("\n"))
+
+
 def publish(name, text, write):
     """Prints the section; with `write` it also replaces what stands between the markers of `name` in the document."""
     print(f"{text}\n", flush=True)
@@ -64,5 +73,5 @@ def publish(name, text, write):
         document += f"\n{begin}\n{end}\n"
     before, _, rest = document.partition(begin)
     after = rest.partition(end)[2]
-    DOCUMENT.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+    DOCUMENT.write_text(f"{before}{begin}\n{wrapped(text)}\n{end}{after}")
     note(f"written to {DOCUMENT.relative_to(REPO)}")
