@@ -29,10 +29,10 @@ class View {
 
   // integer: a whole number written without fraction and exponent that fits 64 bits; number: any other number.
   Kind kind() const;
-  bool is_null() const { return kind() == Kind::null; }
-  bool is_string() const { return kind() == Kind::string; }
-  bool is_array() const { return kind() == Kind::array; }
-  bool is_object() const { return kind() == Kind::object; }
+  bool is_null() const { return !found() || first() == 'n'; }
+  bool is_string() const { return found() && first() == '"'; }
+  bool is_array() const { return found() && first() == '['; }
+  bool is_object() const { return found() && first() == '{'; }
 
   // Only for the kind they name (as_number takes integers too); anything else gives an empty value.
   bool as_bool() const;

@@ -1,6 +1,7 @@
 #include "protocol/fields.h"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -181,6 +182,7 @@ FieldTable::FieldTable(std::span<const Field> fields, Across across) : fields_(f
       at = (at + 1) % kSlots;
     }
     index_[at] = static_cast<std::uint8_t>(i + 1);
+    if (fields[i].required) required_[i / 64] |= std::uint64_t(1) << (i % 64);
   }
 }
 
@@ -223,8 +225,10 @@ Result<> FieldTable::check(json::View object, const Path& path) const {
     return result.has_value();
   });
   if (!result) return result;
-  for (std::size_t i = 0; i < fields_.size(); ++i) {
-    if (!fields_[i].required || (seen[i / 64] >> (i % 64) & 1)) continue;
+  for (const std::size_t word : {0, 1}) {
+    const auto missing = required_[word] & ~seen[word];
+    if (missing == 0) continue;
+    const auto i = word * 64 + static_cast<std::size_t>(std::countr_zero(missing));
     auto where = Path{&path, fields_[i].name}.text();
     auto message = fmt::format("'{}' is required: {}", where, expectation(fields_[i]));
     return fail(errc::missing_field, std::move(message), std::move(where));

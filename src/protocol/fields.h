@@ -96,6 +96,7 @@ class FieldTable {
 
   std::span<const Field> fields_;
   Across across_;
+  std::uint64_t required_[2] = {0, 0};        // one bit per field
   std::array<std::uint8_t, kSlots> index_{};  // field number + 1, 0: free; open addressing
 };
 
