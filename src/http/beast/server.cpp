@@ -84,6 +84,7 @@ struct LoopConnections {
   }
   std::vector<std::shared_ptr<Connection>> all() const {
     std::vector<std::shared_ptr<Connection>> copies;
+    copies.reserve(open.size());
     for (const auto& [number, connection] : open) copies.push_back(connection);
     return copies;
   }
@@ -255,6 +256,18 @@ async::Task<void> finish_all(LoopConnections& home) {
 
 async::Task<void> wait_empty(LoopConnections& home) { co_await home.none.wait(); }
 
+async::Task<bool> all_gone(const std::vector<std::unique_ptr<LoopConnections>>& homes) {
+  for (const auto& home : homes) {
+    auto finished = finish_all(*home);
+    co_await async::run_on(home->loop.executor(), std::move(finished));
+  }
+  for (const auto& home : homes) {
+    auto emptied = wait_empty(*home);
+    co_await async::run_on(home->loop.executor(), std::move(emptied));
+  }
+  co_return true;
+}
+
 async::Task<void> abort_all(LoopConnections& home) {
   for (const auto& connection : home.all()) connection->abort();
   co_await home.none.wait();
@@ -271,18 +284,7 @@ async::Task<void> Server::stop(std::chrono::milliseconds deadline) {
   for (const auto& path : impl_->socket_files) std::filesystem::remove(path, ignored);
 
   async::SystemTimers timers;
-  auto all_gone = [this]() -> async::Task<bool> {
-    for (auto& home : impl_->per_loop) {
-      auto finished = finish_all(*home);
-      co_await async::run_on(home->loop.executor(), std::move(finished));
-    }
-    for (auto& home : impl_->per_loop) {
-      auto emptied = wait_empty(*home);
-      co_await async::run_on(home->loop.executor(), std::move(emptied));
-    }
-    co_return true;
-  };
-  auto drained = all_gone();
+  auto drained = all_gone(impl_->per_loop);
   co_await async::with_timeout(timers, deadline, std::move(drained));
   for (auto& home : impl_->per_loop) {
     auto aborted = abort_all(*home);
