@@ -99,8 +99,8 @@ struct Assigner {
     return {};
   }
   Result<> operator()(fs::path S::* member) const {
-    if (text().empty()) return wrong("empty");
-    settings.*member = paths.expand(text(), given.base);
+    if (text().empty() && !option.fallback.empty()) return wrong("empty");
+    settings.*member = text().empty() ? fs::path() : paths.expand(text(), given.base);
     return {};
   }
   Result<> operator()(std::vector<fs::path> S::* member) const {

@@ -67,6 +67,8 @@ std::string_view title(Group group) {
       return "Models in memory";
     case Group::engine:
       return "Running a model";
+    case Group::mesh:
+      return "The mesh";
     case Group::process:
       return "The process";
   }

@@ -22,7 +22,7 @@ using Field =
                  Millis ServeSettings::*, Bytes ServeSettings::*, log::Level ServeSettings::*,
                  std::filesystem::path ServeSettings::*, std::vector<std::filesystem::path> ServeSettings::*>;
 
-enum class Group { access, models, memory, engine, process };
+enum class Group { access, models, memory, engine, mesh, process };
 
 // When a value that is changed while the server runs begins to count.
 enum class Applies {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -24,6 +25,9 @@ struct Origin {
   Source source = Source::fallback;
   std::string where;  // "default", "/etc/corral.toml:3", "~/.local/state/corral/settings.json", "CORRAL_PORT", "--port"
 };
+
+// What a node does for others in a mesh. auto: a worker where it joined by a flag and has no models, else a member.
+inline constexpr std::string_view kMeshRoles[] = {"auto", "member", "worker", "client"};
 
 struct ServeSettings {
   // Where it listens and who may come in.
@@ -72,6 +76,20 @@ struct ServeSettings {
   int park_mib = 0;              // host memory of each model for conversations that lost their KV cells, in MiB
   bool park_on_disk = false;     // they outlive their engine, in state_dir
 
+  // The mesh.
+  std::string mesh_listen;     // address and port for other nodes; used by members of a mesh only
+  std::string mesh_advertise;  // addresses that others are told, with spaces between; empty: those of the machine
+  int mesh_gossip_port = 0;
+  std::string mesh_name;                // what people call this node; empty: its host's name
+  std::string mesh_role;                // one of kMeshRoles
+  std::string mesh_peers;               // "NODE@ADDRESS", with spaces between
+  double mesh_lend_memory = 0;          // share of each memory for models that others want, 0 to 1
+  Millis mesh_idle_unload{};            // of a model that was loaded for others; kNever: not by itself
+  bool mesh_copies = false;             // others may copy models from here
+  bool mesh_admin = false;              // administrators of other nodes may load and unload here
+  std::filesystem::path mesh_identity;  // the node's key; empty: one of its own in state_dir
+  std::string join_token;               // a token, or a file that holds one; empty: none. Never to be printed
+
   // The process.
   log::Level log_level = log::Level::info;
   Millis drain_timeout{};  // how long a stop waits for running requests
@@ -84,6 +102,8 @@ struct ServeSettings {
   std::map<std::string, Origin, std::less<>> origins;
 
   std::filesystem::path log_dir() const { return state_dir / "log"; }
+  // What makes this node a member of a mesh.
+  std::filesystem::path mesh_dir() const { return state_dir / "mesh"; }
   // What was set while a server ran.
   std::filesystem::path set_values_file() const { return state_dir / "settings.json"; }
   // Keys of clients, and when each was last used.
