@@ -54,6 +54,18 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "internal/config/defaults", kAdmin},
     {"POST", "internal/set", kAdmin},
 
+    // Addresses, names and memory of machines, and who is let in.
+    {"GET", "mesh", kAdmin},
+    {"POST", "mesh/create", kAdmin},
+    {"POST", "mesh/join", kAdmin},
+    {"POST", "mesh/leave", kAdmin},
+    {"GET", "mesh/tokens", kAdmin},
+    {"POST", "mesh/tokens", kAdmin},
+    {"DELETE", "mesh/tokens/{id}", kAdmin},
+    {"POST", "mesh/revoke", kAdmin},
+    {"GET", "mesh/nodes", kAdmin},
+    {"GET", "mesh/models", kAdmin},
+
     {"GET", "internal/keys", kOwner},
     {"POST", "internal/keys", kOwner},
     {"DELETE", "internal/keys/{id}", kOwner},

@@ -25,6 +25,7 @@ std::unique_ptr<http::Handler> make_api(Context& context) {
   add_options(routes, context);
   if (context.settings) add_config(routes, context);
   if (context.keys) add_keys(routes, context);
+  if (context.node) add_mesh(routes, context);
   protect(routes);
   auto failure = [](const http::Request& request, unsigned status) {
     return status == 403 ? refuse_caller(request) : dialects::path_error(request, status);

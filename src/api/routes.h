@@ -26,6 +26,7 @@ void add_metrics(std::vector<http::Route>& routes, Context& context);    // admi
 void add_options(std::vector<http::Route>& routes, Context& context);    // admin/options.cpp
 void add_config(std::vector<http::Route>& routes, Context& context);     // admin/config.cpp
 void add_keys(std::vector<http::Route>& routes, Context& context);       // admin/keys.cpp
+void add_mesh(std::vector<http::Route>& routes, Context& context);       // admin/mesh.cpp
 
 std::unique_ptr<http::Handler> make_api(Context& context);
 

@@ -28,6 +28,8 @@
 #include "config/origins.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_teller.h"
+#include "fleet/join_at_start.h"
+#include "fleet/node.h"
 #include "http/server.h"
 #include "models/hub_cache.h"
 #include "models/registry.h"
@@ -117,6 +119,24 @@ backends::EngineBackendOptions engine_options(const config::ServeSettings& setti
           }};
 }
 
+// The texts were checked when they were set.
+fleet::NodeOptions node_options(const config::ServeSettings& settings) {
+  fleet::NodeOptions options;
+  options.folder = settings.mesh_dir();
+  options.identity = settings.mesh_identity;
+  options.listen = fleet::parse_listen(settings.mesh_listen);
+  options.advertise = fleet::parse_addresses(settings.mesh_advertise);
+  options.peers = fleet::parse_peers(settings.mesh_peers);
+  options.name = fleet::node_name(settings.mesh_name);
+  options.role = fleet::role_of(settings.mesh_role, !settings.join_token.empty() && settings.models_dir.empty());
+  options.lend_memory = settings.mesh_lend_memory;
+  options.copies = settings.mesh_copies;
+  options.admin = settings.mesh_admin;
+  options.version = kVersion;
+  options.llama_version = CORRAL_LLAMA_VERSION;
+  return options;
+}
+
 // A folder for sockets that is this process's alone and goes with it.
 class RuntimeDir {
  public:
@@ -188,6 +208,7 @@ class Application {
         forwarder_(router_, timers_),
         models_(registry_, scan_threads_, timers_),
         gate_(loops_.home().executor(), timers_, file_options(file_threads_), [this] { return places_of(places_); }),
+        node_(timers_, node_options(settings)),
         context_{router_,
                  forwarder_,
                  models_,
@@ -198,7 +219,8 @@ class Application {
                  static_cast<std::size_t>(settings.max_event_readers),
                  &gate_,
                  &keys,
-                 &body_threads_},
+                 &body_threads_,
+                 &node_},
         api_(api::make_api(context_)),
         access_(*api_, timers_, access_options(settings, keys)),
         errors_(access_),
@@ -273,6 +295,9 @@ class Application {
     tasks_.spawn("uses of keys", keep_key_uses());
     tasks_.spawn("hang-ups", follow_hang_ups());
     tasks_.spawn("first look at the disks", look_for_models());
+    node_.start();
+    if (!settings_.join_token.empty())
+      tasks_.spawn("joining", fleet::keep_joining(node_, timers_, settings_.join_token));
     const auto number = co_await signals_.async_wait(async::use_task);
     log::info("app", "signal {}: stopping, running requests may finish within {} s", number,
               live_.in_force()->drain_timeout.count() / 1000);
@@ -306,6 +331,7 @@ class Application {
     log::set_level(settings->log_level);
     keys_.set_api_key(settings->api_key);
     access_.set(access_options(*settings, keys_));
+    node_.change(node_options(*settings));
     if (auto options = router_options(*settings)) router_.change(std::move(*options));
     auto places = registry_options(*settings);
     if (places == places_) return;
@@ -367,6 +393,7 @@ class Application {
     co_await router_.end_events();  // or their readers would be waited for
     const auto settings = live_.in_force();
     co_await server_.stop(settings->drain_timeout);
+    co_await node_.stop();
     co_await router_.stop(settings->park_on_disk ? kParkGrace : Millis(1000));
     co_await monitor_.stop();
     co_await engines_.stop();
@@ -398,6 +425,7 @@ class Application {
   router::Forwarder forwarder_;
   api::ModelFinder models_;
   api::FileGate gate_;
+  fleet::Node node_;
   api::Context context_;
   std::unique_ptr<http::Handler> api_;
   api::AccessFilter access_;

@@ -1,4 +1,5 @@
 #include <iostream>
+#include <string_view>
 
 #include <unistd.h>
 
@@ -18,10 +19,22 @@ class NoInput final : public LineInput {
   bool is_piped() const override { return false; }
 };
 
+// A token that stands among the arguments is taken out of them, where lists of processes show it.
+void hide_tokens(int argc, char** argv) {
+  constexpr std::string_view kBegin = "corral-join_";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument(argv[i]);
+    const auto at = argument.find(kBegin);
+    if (at == std::string_view::npos) continue;
+    for (std::size_t j = at + kBegin.size(); j < argument.size(); ++j) argv[i][j] = '*';
+  }
+}
+
 }  // namespace
 
 int main_entry(int argc, char** argv, const Hooks& hooks) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
+  hide_tokens(argc, argv);
   for (const HiddenCommand& hidden : hooks.hidden) {
     if (!arguments.empty() && arguments.front() == hidden.name) return hidden.run(argc, argv);
   }

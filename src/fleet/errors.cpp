@@ -6,10 +6,12 @@ namespace corral::fleet {
 
 const std::error_category& error_category() {
   static constexpr ErrorRow kRows[] = {
-      {"ambiguous_model", ErrorKind::conflict},
-      {"no_capacity", ErrorKind::unavailable},
-      {"node_gone", ErrorKind::upstream},
-      {"node_busy", ErrorKind::unavailable},
+      {"ambiguous_model", ErrorKind::conflict},     {"no_capacity", ErrorKind::unavailable},
+      {"node_gone", ErrorKind::upstream},           {"node_busy", ErrorKind::unavailable},
+      {"mesh_none", ErrorKind::conflict},           {"mesh_already_joined", ErrorKind::conflict},
+      {"mesh_change_runs", ErrorKind::conflict},    {"mesh_node_not_found", ErrorKind::not_found},
+      {"mesh_node_ambiguous", ErrorKind::conflict}, {"mesh_own_node", ErrorKind::invalid_request},
+      {"shutting_down", ErrorKind::unavailable},
   };
   static const TableCategory category("fleet", kRows);
   return category;

@@ -1,4 +1,5 @@
-// Why the mesh refuses a request; what a peer answered passes through with its own cause.
+// Why the mesh refuses a request, or this node what was asked of it as a member; what a peer answered passes through
+// with its own cause, and what goes wrong between nodes is in mesh/identity/errors.h.
 #pragma once
 
 #include "base/error.h"
@@ -10,6 +11,14 @@ enum class errc {
   nowhere,    // no node can serve the model now; the message says what is short, retry_after when to ask again
   peer_gone,  // the node that worked on the request is gone
   peer_busy,  // the node has as many of our requests as it takes
+
+  no_mesh,         // this node is in none
+  in_a_mesh,       // it is in one already
+  change_runs,     // another change of that kind is under way
+  node_not_found,  // no member is called so
+  node_ambiguous,  // several are
+  own_node,        // leaving is another command
+  stopping,        // the server shuts down
 };
 
 }  // namespace corral::fleet

@@ -65,6 +65,7 @@ Action declare_unpin(CLI::App& app);
 Action declare_run(CLI::App& app);
 Action declare_config(CLI::App& app);
 Action declare_key(CLI::App& app);
+Action declare_mesh(CLI::App& app);
 Action declare_version(CLI::App& app);
 
 }  // namespace corral::cli

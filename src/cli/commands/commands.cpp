@@ -20,6 +20,7 @@ std::span<const Command> commands() {
       Command{"run", "Chat with a model, or have it answer one prompt", declare_run},
       Command{"config", "List the settings of the server, or change them", declare_config},
       Command{"key", "Make keys for the server's clients, list or revoke them", declare_key, true},
+      Command{"mesh", "Make several machines one endpoint: found a mesh, join one, see who is in it", declare_mesh},
       Command{"version", "Print the versions of the program and of the server", declare_version},
   };
   return kCommands;

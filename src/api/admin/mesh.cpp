@@ -1,0 +1,248 @@
+// This machine as a node of a mesh: GET mesh, POST mesh/create, join and leave; GET and POST mesh/tokens,
+// DELETE mesh/tokens/{id}; POST mesh/revoke; GET mesh/nodes and mesh/models. All for admins. The text of a token stands
+// in the one answer that makes it, and nowhere else.
+#include <deque>
+#include <mutex>
+
+#include "api/admin/mesh_json.h"
+#include "api/load_body.h"
+#include "api/routes.h"
+#include "async/beside.h"
+#include "dialects/error_teller.h"
+#include "fleet/node.h"
+#include "http/sse.h"
+#include "json/writer.h"
+#include "mesh/members/token.h"
+#include "protocol/fields.h"
+#include "protocol/http_error.h"
+
+namespace corral::api {
+namespace {
+
+using protocol::Field;
+
+constexpr Millis kStepInterval{50};
+constexpr std::int64_t kUsualLifetime = 3'600;  // seconds
+
+constexpr Field kJoinFields[] = {
+    {.name = "token", .kinds = protocol::kString, .required = true, .min_size = 1, .max_bytes = mesh::kLongestToken},
+    {.name = "stream", .kinds = protocol::kBoolean},
+};
+constexpr Field kTokenFields[] = {
+    {.name = "expires_in", .kinds = protocol::kInteger, .min = 1, .max = 604'800},
+};
+constexpr Field kRevokeFields[] = {
+    {.name = "node", .kinds = protocol::kString, .required = true, .min_size = 1},
+    {.name = "with_admitted", .kinds = protocol::kBoolean},
+};
+
+template <const auto& kFields>
+const protocol::FieldTable& table() {
+  static const protocol::FieldTable instance(kFields);
+  return instance;
+}
+
+http::Response answer(std::string body) { return http::Response::json(200, std::move(body)); }
+
+std::string mesh_body(const fleet::MeshView& view) {
+  std::string body;
+  json::Writer out(body);
+  out.begin_object();
+  write_mesh(out, view);
+  out.end_object();
+  return body;
+}
+
+std::string_view state_of(const mesh::IssuedToken& token, WallTime now) {
+  using State = mesh::IssuedToken::State;
+  if (token.state == State::used) return "used";
+  if (token.state == State::withdrawn) return "withdrawn";
+  return token.expires <= now ? "expired" : "open";
+}
+
+void write_token(json::Writer& out, const mesh::IssuedToken& token, WallTime now) {
+  out.field("id", mesh::short_text(token.id)).field("state", state_of(token, now));
+  out.field("issued", epoch_millis(token.issued)).field("expires", epoch_millis(token.expires)).key("used_by");
+  token.state == mesh::IssuedToken::State::used ? out.value(mesh::to_text(token.used_by)) : out.null();
+}
+
+async::Task<http::Response> status(fleet::Node& node) { co_return answer(mesh_body(*node.view())); }
+
+async::Task<http::Response> create(fleet::Node& node) {
+  const auto view = co_await node.create();
+  if (!view) co_return dialects::error_response(view.error());
+  co_return answer(mesh_body(**view));
+}
+
+using Joining = async::Beside<Result<fleet::MeshViewPtr>>;
+
+// What the mesh tells while a node is let in, from its loop to the request's.
+struct Steps {
+  std::mutex mutex;
+  std::deque<fleet::JoinProgress> steps;
+};
+
+// The join as events: a step each, then complete or error. Dropping them gives it up.
+class JoinEvents final : public http::BodySource {
+ public:
+  JoinEvents(Context& context, std::shared_ptr<Steps> steps, std::unique_ptr<Joining> joining)
+      : context_(context), steps_(std::move(steps)), joining_(std::move(joining)) {}
+
+  async::Task<Result<std::string_view>> read() override {
+    if (!joining_) co_return std::string_view();
+    text_.clear();
+    while (text_.empty()) {
+      const bool done = co_await joining_->wait(context_.timers, kStepInterval);
+      append_steps();
+      if (done) append_end();
+    }
+    co_return text_;
+  }
+
+ private:
+  void append_steps() {
+    const std::scoped_lock lock(steps_->mutex);
+    for (const auto& step : steps_->steps) {
+      std::string payload;
+      json::Writer out(payload);
+      out.begin_object().field("step", mesh::name_of(step.step)).field("address", mesh::to_text(step.address));
+      out.field("limit_ms", step.limit.count()).end_object();
+      text_ += http::sse_event("step", payload);
+    }
+    steps_->steps.clear();
+  }
+  void append_end() {
+    const auto result = joining_->take();
+    joining_.reset();
+    text_ += result ? http::sse_event("complete", mesh_body(**result))
+                    : http::sse_event("error", protocol::error_body(result.error()));
+  }
+
+  Context& context_;
+  const std::shared_ptr<Steps> steps_;
+  std::unique_ptr<Joining> joining_;
+  std::string text_;
+};
+
+async::Task<http::Response> join(Context& context, http::Request request) {
+  const auto peek = co_await checked_body(context, request, table<kJoinFields>());
+  if (!peek) co_return dialects::error_response(peek.error());
+  auto token = mesh::parse_token(peek->root().find("token").as_string());
+  if (!token) {
+    token.error().param = "token";
+    co_return dialects::error_response(token.error());
+  }
+  const auto stream = peek->root().find("stream");
+  if (!stream.found() || !stream.as_bool()) {
+    auto joining = context.node->join(std::move(*token), {});
+    const auto view = co_await std::move(joining);
+    if (!view) co_return dialects::error_response(view.error());
+    co_return answer(mesh_body(**view));
+  }
+  const auto steps = std::make_shared<Steps>();
+  auto joining = context.node->join(std::move(*token), [steps](fleet::JoinProgress progress) {
+    const std::scoped_lock lock(steps->mutex);
+    steps->steps.push_back(std::move(progress));
+  });
+  const auto executor = co_await async::asio::this_coro::executor;
+  auto beside = std::make_unique<Joining>(executor, "join", std::move(joining));
+  co_return http::Response::event_stream(std::make_unique<JoinEvents>(context, steps, std::move(beside)));
+}
+
+async::Task<http::Response> leave(fleet::Node& node) {
+  const auto left = co_await node.leave();
+  if (!left) co_return dialects::error_response(left.error());
+  co_return answer(mesh_body(*node.view()));
+}
+
+async::Task<http::Response> tokens(Context& context) {
+  const auto listed = co_await context.node->tokens();
+  if (!listed) co_return dialects::error_response(listed.error());
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().key("tokens").begin_array();
+  for (const auto& token : *listed) {
+    out.begin_object();
+    write_token(out, token, context.timers.wall_now());
+    out.end_object();
+  }
+  out.end_array().end_object();
+  co_return answer(std::move(body));
+}
+
+async::Task<http::Response> make_token(Context& context, http::Request request) {
+  const auto peek = co_await checked_body(context, request, table<kTokenFields>(), true);
+  if (!peek) co_return dialects::error_response(peek.error());
+  const auto wanted = peek->root().find("expires_in");
+  const std::chrono::seconds lifetime(wanted.found() && !wanted.is_null() ? wanted.as_integer() : kUsualLifetime);
+  const auto made = co_await context.node->invite(lifetime);
+  if (!made) co_return dialects::error_response(made.error());
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("token", made->text);
+  write_token(out, made->token, context.timers.wall_now());
+  out.key("addresses").begin_array();
+  for (const auto& address : made->addresses) out.value(mesh::to_text(address));
+  out.end_array().end_object();
+  co_return answer(std::move(body));
+}
+
+async::Task<http::Response> withdraw(fleet::Node& node, std::string id) {
+  auto withdrawing = node.withdraw(id);
+  const auto withdrawn = co_await std::move(withdrawing);
+  if (!withdrawn) co_return dialects::error_response(withdrawn.error());
+  std::string body;
+  json::Writer(body).begin_object().field("status", "success").field("id", id).end_object();
+  co_return answer(std::move(body));
+}
+
+async::Task<http::Response> revoke(Context& context, http::Request request) {
+  const auto peek = co_await checked_body(context, request, table<kRevokeFields>());
+  if (!peek) co_return dialects::error_response(peek.error());
+  const auto all = peek->root().find("with_admitted");
+  auto revoking =
+      context.node->revoke(std::string(peek->root().find("node").as_string()), all.found() && all.as_bool());
+  const auto revoked = co_await std::move(revoking);
+  if (!revoked) co_return dialects::error_response(revoked.error());
+  std::string body;
+  json::Writer(body).begin_object().field("status", "success").field("node", mesh::to_text(*revoked)).end_object();
+  co_return answer(std::move(body));
+}
+
+// What is known at this moment, which needs no question to anybody.
+using Write = void (*)(json::Writer&, const fleet::MeshView&);
+async::Task<http::Response> show(fleet::Node& node, Write write) {
+  const auto view = node.view();
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", fleet::name_of(view->phase));
+  write(out, *view);
+  out.end_object();
+  co_return answer(std::move(body));
+}
+
+}  // namespace
+
+void add_mesh(std::vector<http::Route>& routes, Context& context) {
+  const auto add = [&](const char* method, std::string_view path, auto handle) {
+    add_core(routes, method, path, [&context, handle](http::Request request, http::PathParams params) {
+      return handle(context, std::move(request), std::move(params));
+    });
+  };
+  using Request = http::Request;
+  using Params = http::PathParams;
+  add("GET", "mesh", [](Context& with, Request, Params) { return status(*with.node); });
+  add("POST", "mesh/create", [](Context& with, Request, Params) { return create(*with.node); });
+  add("POST", "mesh/join", [](Context& with, Request request, Params) { return join(with, std::move(request)); });
+  add("POST", "mesh/leave", [](Context& with, Request, Params) { return leave(*with.node); });
+  add("GET", "mesh/tokens", [](Context& with, Request, Params) { return tokens(with); });
+  add("POST", "mesh/tokens",
+      [](Context& with, Request request, Params) { return make_token(with, std::move(request)); });
+  add("DELETE", "mesh/tokens/{id}",
+      [](Context& with, Request, Params params) { return withdraw(*with.node, std::move(params["id"])); });
+  add("POST", "mesh/revoke", [](Context& with, Request request, Params) { return revoke(with, std::move(request)); });
+  add("GET", "mesh/nodes", [](Context& with, Request, Params) { return show(*with.node, write_nodes); });
+  add("GET", "mesh/models", [](Context& with, Request, Params) { return show(*with.node, write_mesh_models); });
+}
+
+}  // namespace corral::api

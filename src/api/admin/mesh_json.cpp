@@ -1,0 +1,132 @@
+#include "api/admin/mesh_json.h"
+
+#include "fleet/node_options.h"
+
+namespace corral::api {
+namespace {
+
+void write_text_or_null(json::Writer& out, std::string_view name, const std::string& text) {
+  out.key(name);
+  text.empty() ? out.null() : out.value(text);
+}
+
+void write_addresses(json::Writer& out, const std::vector<mesh::Address>& addresses) {
+  out.key("addresses").begin_array();
+  for (const auto& address : addresses) out.value(mesh::to_text(address));
+  out.end_array();
+}
+
+std::string_view name_of(mesh::Reach reach) {
+  switch (reach) {
+    case mesh::Reach::own:
+      return "own";
+    case mesh::Reach::linked:
+      return "linked";
+    case mesh::Reach::relayed:
+      return "relayed";
+    case mesh::Reach::away:
+      return "away";
+  }
+  return "";
+}
+
+void write_memory(json::Writer& out, const mesh::Statement& said) {
+  out.key("memory").begin_array();
+  for (const auto& memory : said.memory) {
+    out.begin_object().field("device", memory.name).field("gpu", memory.gpu);
+    out.field("total_bytes", memory.total).field("free_bytes", memory.free);
+    out.field("evictable_bytes", memory.evictable).field("lent_bytes", memory.lent).end_object();
+  }
+  out.end_array();
+}
+
+void write_serving(json::Writer& out, const mesh::Statement& said) {
+  out.key("serving").begin_array();
+  for (const auto& model : said.serving) {
+    out.begin_object().field("model", model.name).field("state", mesh::name_of(model.state));
+    out.field("context", model.context).field("running", model.running).field("waiting", model.waiting);
+    out.field("tokens_per_second", model.tokens_per_second).field("idle_ms", model.idle_ms);
+    out.field("memory_bytes", model.bytes).field("lent", model.lent).end_object();
+  }
+  out.end_array();
+}
+
+void write_said(json::Writer& out, const mesh::Statement& said) {
+  out.field("role", mesh::name_of(said.role)).field("version", said.version).field("llamacpp", said.engine);
+  out.field("protocol_minor", said.minor).field("disk_free_bytes", said.disk_free);
+  out.field("models", said.models.size() + said.more_models);
+  write_memory(out, said);
+  write_serving(out, said);
+}
+
+void write_node(json::Writer& out, const fleet::NodeView& node) {
+  out.begin_object().field("id", mesh::to_text(node.id)).field("name", node.name);
+  out.field("self", node.reach == mesh::Reach::own).field("routable", mesh::is_routable(node.reach));
+  out.field("reach", name_of(node.reach)).field("link", node.link);
+  write_addresses(out, node.addresses);
+  out.key("rtt_ms");
+  node.round_trip ? out.value(node.round_trip->count()) : out.null();
+  out.field("since", epoch_millis(node.since));
+  write_text_or_null(out, "via", node.via);
+  write_text_or_null(out, "last_end", node.last_end);
+  out.field("bytes_in", node.bytes_in).field("bytes_out", node.bytes_out).field("requests", node.held);
+  out.field("announced", node.said != nullptr);
+  if (node.said) write_said(out, *node.said);
+  out.end_object();
+}
+
+void write_copy(json::Writer& out, const fleet::MeshView& view, const mesh::ModelCopy& copy) {
+  const auto* node = view.find(copy.node->id);
+  out.begin_object().field("id", mesh::to_text(copy.node->id));
+  out.field("name", node != nullptr ? node->name : mesh::short_text(copy.node->id));
+  out.field("as", copy.model->name).field("on_disk", true);
+  out.field("state", copy.serving != nullptr ? mesh::name_of(copy.serving->state) : std::string_view("unloaded"));
+  out.end_object();
+}
+
+void write_model(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model) {
+  out.begin_object().field("id", model.name).field("type", corral::name_of(model.type));
+  out.field("status", mesh::name_of(model.status)).field("size_bytes", model.bytes);
+  out.key("content");
+  model.content.pending ? out.null() : out.value(mesh::hash8(model.content));
+  write_text_or_null(out, "source", model.source);
+  const auto* host = model.host ? view.find(*model.host) : nullptr;
+  write_text_or_null(out, "host", host != nullptr ? host->name : std::string());
+  out.key("nodes").begin_array();
+  for (const auto& copy : model.copies) write_copy(out, view, copy);
+  out.end_array().end_object();
+}
+
+}  // namespace
+
+void write_mesh(json::Writer& out, const fleet::MeshView& view) {
+  out.field("status", fleet::name_of(view.phase)).key("mesh_id");
+  view.mesh ? out.value(mesh::short_text(*view.mesh)) : out.null();
+  out.key("node").begin_object();
+  out.key("id");
+  view.mesh ? out.value(mesh::to_text(view.self)) : out.null();
+  out.field("name", view.name).field("role", mesh::name_of(view.role)).field("epoch", view.epoch).end_object();
+  out.key("listening");
+  view.listening ? out.value(mesh::to_text(*view.listening)) : out.null();
+  write_addresses(out, view.advertised);
+  std::size_t routable = 0;
+  for (const auto& node : view.nodes) routable += mesh::is_routable(node.reach) ? 1 : 0;
+  out.field("members", view.nodes.size()).field("routable", routable).field("open_tokens", view.open_tokens);
+  write_text_or_null(out, "problem", view.problem);
+}
+
+void write_nodes(json::Writer& out, const fleet::MeshView& view) {
+  out.key("nodes").begin_array();
+  for (const auto& node : view.nodes) write_node(out, node);
+  out.end_array();
+}
+
+void write_mesh_models(json::Writer& out, const fleet::MeshView& view) {
+  out.key("models").begin_array();
+  if (view.catalog) {
+    for (const auto& model : view.catalog->models()) write_model(out, view, model);
+  }
+  out.end_array();
+}
+
+}  // namespace corral::api

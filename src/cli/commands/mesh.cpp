@@ -1,0 +1,272 @@
+// The mesh of the server: founding one, joining, leaving, and who is in it. A token is printed alone on standard
+// output, so that it can be piped, and read from standard input where '-' stands for it, so that no list of processes
+// shows it.
+#include <memory>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/format.h"
+#include "cli/loading.h"
+#include "cli/mesh_wire.h"
+#include "cli/table.h"
+#include "config/value.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr const char* kMesh = "/api/v1/mesh";
+
+struct Wanted {
+  std::string token, which, expires = "1h";
+  bool with_admitted = false;
+};
+
+using Subcommand = Result<int> (*)(const Wanted& wanted, Context& context);
+
+ApiRequest get(std::string_view path) { return ApiRequest::get(fmt::format("{}{}", kMesh, path)); }
+ApiRequest post(std::string_view path, std::string body) {
+  return ApiRequest::post(fmt::format("{}{}", kMesh, path), std::move(body));
+}
+
+// "17:04", of this machine; a day later or more with the date.
+std::string when(std::int64_t millis, const Context& context) {
+  const auto seconds = static_cast<std::time_t>(millis / 1000);
+  const bool soon = millis - epoch_millis(context.clock.wall_now()) < 20 * 3'600'000;
+  return soon ? fmt::format("{:%H:%M}", fmt::localtime(seconds))
+              : fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(seconds));
+}
+
+std::string listed(const std::vector<std::string>& texts) {
+  return texts.empty() ? std::string(kUnknown) : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+Result<int> print_status(Context& context, std::string_view text) {
+  if (context.json) return print_json(context, text);
+  const auto mesh = parse_mesh(text);
+  if (!mesh) return std::unexpected(mesh.error());
+  auto& out = context.terminal.out;
+  const auto line = [&](std::string_view what, std::string_view value) {
+    out << printable(fmt::format("{:<12}{}", what, value)) << '\n';
+  };
+  line("mesh", mesh->status == "member" ? mesh->mesh_id : mesh->status);
+  line("this node", mesh->node_id.empty() ? mesh->name : fmt::format("{} ({})", mesh->name, mesh->role));
+  if (!mesh->node_id.empty()) {
+    line("identifier", mesh->node_id);
+    line("reached at", listed(mesh->addresses));
+    line("nodes", fmt::format("{}, {} of them reachable", mesh->members, mesh->routable));
+  }
+  if (mesh->open_tokens > 0) line("tokens out", std::to_string(mesh->open_tokens));
+  if (!mesh->problem.empty()) context.terminal.err << printable("warning: " + mesh->problem) << '\n';
+  if (mesh->status == "none")
+    context.terminal.err << "Found a mesh with corral mesh create, or join one with corral mesh join TOKEN\n";
+  return kExitOk;
+}
+
+Result<int> status(const Wanted&, Context& context) {
+  const auto text = fetch(context.api, get(""));
+  if (!text) return std::unexpected(text.error());
+  return print_status(context, *text);
+}
+
+Result<int> make_token(const Wanted& wanted, Context& context) {
+  const auto lifetime = config::parse_duration(wanted.expires);
+  if (!lifetime)
+    return fail(errc::usage, fmt::format("--expires: '{}' is not a time such as 10m or 24h", wanted.expires));
+  const auto text = fetch(context.api, post("/tokens", token_body(lifetime->count() / 1000)));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto token = parse_mesh_token(*text);
+  if (!token) return std::unexpected(token.error());
+  context.terminal.err << printable(
+      fmt::format("Good for one node, until {}. It is shown only now. On the other machine, while its server runs:\n"
+                  "  corral mesh join TOKEN\n",
+                  when(token->expires, context)));
+  context.terminal.out << printable(token->text) << '\n';
+  return kExitOk;
+}
+
+Result<int> create(const Wanted& wanted, Context& context) {
+  const auto text = fetch(context.api, post("/create", "{}"));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto mesh = parse_mesh(*text);
+  if (!mesh) return std::unexpected(mesh.error());
+  context.terminal.err << printable(fmt::format("The mesh {} is there; this node is {}, reached at {}\n", mesh->mesh_id,
+                                                mesh->name, listed(mesh->addresses)));
+  if (!mesh->problem.empty()) context.terminal.err << printable("warning: " + mesh->problem) << '\n';
+  return make_token(wanted, context);
+}
+
+// What was typed, or what standard input holds.
+Result<std::string> token_of(const Wanted& wanted, Context& context) {
+  if (wanted.token != "-") return wanted.token;
+  if (context.terminal.in_tty) context.terminal.err << "Token: " << std::flush;
+  const auto line = context.terminal.in_tty ? context.input.read_line() : context.input.read_all();
+  if (line.kind == InputLine::Kind::interrupted) return fail(errc::interrupted, "interrupted");
+  if (line.text.empty()) return fail(errc::usage, "there is no token on standard input");
+  return line.text;
+}
+
+Result<int> join(const Wanted& wanted, Context& context) {
+  const auto token = token_of(wanted, context);
+  if (!token) return std::unexpected(token.error());
+  if (context.json) {
+    const auto text = fetch(context.api, post("/join", join_body(*token, false)));
+    if (!text) return std::unexpected(text.error());
+    return print_json(context, *text);
+  }
+  std::optional<std::string> complete, failure;
+  const auto on_event = [&](std::string_view event, std::string_view data) {
+    if (event == "complete") complete = data;
+    if (event == "error") failure = error_in(data).value_or(std::string(data));
+    if (event != "step") return;
+    if (const auto step = parse_join_step(data)) {
+      context.terminal.err << printable(
+          fmt::format("{} {} (within {})\n", step->step, step->address, human_duration(Millis(step->limit_ms))));
+    }
+  };
+  const auto reply = context.api.stream(post("/join", join_body(*token, true)), on_event);
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
+  if (failure) return fail(errc::request_failed, *failure);
+  if (!complete) return fail(errc::bad_answer, "the server ended the answer before the node had joined");
+  return print_status(context, *complete);
+}
+
+Result<int> leave(const Wanted&, Context& context) {
+  const auto text = fetch(context.api, post("/leave", "{}"));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  context.terminal.out << "this node is in no mesh any more\n";
+  return kExitOk;
+}
+
+Result<int> tokens(const Wanted&, Context& context) {
+  const auto text = fetch(context.api, get("/tokens"));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto rows = parse_mesh_tokens(*text);
+  if (!rows) return std::unexpected(rows.error());
+  Table table({{"ID"}, {"STATE"}, {"UNTIL"}, {"USED BY"}});
+  for (const auto& row : *rows)
+    table.add({row.id, row.state, when(row.expires, context), or_unknown(row.used_by.substr(0, 12))});
+  table.print(context.terminal);
+  return kExitOk;
+}
+
+Result<int> withdraw(const Wanted& wanted, Context& context) {
+  const auto text = fetch(context.api, {"DELETE", fmt::format("{}/tokens/{}", kMesh, wanted.which), {}});
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  context.terminal.out << printable(fmt::format("the token {} is good for nothing any more", wanted.which)) << '\n';
+  return kExitOk;
+}
+
+Result<int> revoke(const Wanted& wanted, Context& context) {
+  const auto text = fetch(context.api, post("/revoke", revoke_body(wanted.which, wanted.with_admitted)));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  context.terminal.out << printable(fmt::format("{} is thrown out; it can come back with a new identity and a new "
+                                                "token only",
+                                                wanted.which))
+                       << '\n';
+  return kExitOk;
+}
+
+Result<int> nodes(const Wanted&, Context& context) {
+  const auto text = fetch(context.api, get("/nodes"));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto rows = parse_mesh_nodes(*text);
+  if (!rows) return std::unexpected(rows.error());
+  Table table({{"NAME"},
+               {"ID"},
+               {"LINK"},
+               {"RTT", Align::right},
+               {"ROLE"},
+               {"MEMORY", Align::right},
+               {"FREE", Align::right},
+               {"MODELS", Align::right},
+               {"SERVES"},
+               {"ADDRESS"},
+               {"LAST END"}});
+  for (const auto& row : *rows) {
+    const auto known = row.memory_total > 0;
+    table.add({row.self ? row.name + " *" : row.name, row.id.substr(0, 12),
+               row.via.empty() ? row.link : fmt::format("{} by {}", row.link, row.via),
+               row.rtt_ms ? fmt::format("{} ms", *row.rtt_ms) : std::string(kUnknown), or_unknown(row.role),
+               known ? human_bytes(row.memory_total) : std::string(kUnknown),
+               known ? human_bytes(row.memory_free) : std::string(kUnknown), std::to_string(row.models),
+               listed(row.serving), row.addresses.empty() ? std::string(kUnknown) : row.addresses.front(),
+               or_unknown(row.last_end)});
+  }
+  table.print(context.terminal);
+  return kExitOk;
+}
+
+Result<int> models(const Wanted&, Context& context) {
+  const auto text = fetch(context.api, get("/models"));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto rows = parse_mesh_models(*text);
+  if (!rows) return std::unexpected(rows.error());
+  Table table({{"NAME"}, {"TYPE"}, {"SIZE", Align::right}, {"STATUS"}, {"ON DISK"}, {"SERVED BY"}});
+  for (const auto& row : *rows) {
+    table.add({row.name, row.type, row.size > 0 ? human_bytes(row.size) : std::string(kUnknown), row.status,
+               listed(row.on_disk), listed(row.serving)});
+  }
+  table.print(context.terminal);
+  return kExitOk;
+}
+
+}  // namespace
+
+Action declare_mesh(CLI::App& app) {
+  const auto wanted = std::make_shared<Wanted>();
+  // Those inside of others stand behind them: of all that were named the last one is meant.
+  const auto rows = std::make_shared<std::vector<std::pair<const CLI::App*, Subcommand>>>();
+  const auto add = [&](CLI::App& to, const char* name, const char* about, Subcommand run) {
+    auto* command = to.add_subcommand(name, about);
+    command->fallthrough();
+    rows->emplace_back(command, run);
+    return command;
+  };
+  const auto expires = [&](CLI::App* command) {
+    command->add_option("--expires", wanted->expires, "How long the token is good, a week at most [1h]")
+        ->type_name("TIME");
+  };
+  expires(add(app, "create", "Found a mesh of this one node, and print a token for the next", create));
+  add(app, "join", "Join the mesh that a token is for", join)
+      ->add_option("TOKEN", wanted->token, "As corral mesh create or token printed it; -: from standard input")
+      ->required()
+      ->type_name("");
+  add(app, "leave", "Leave the mesh, for good", leave);
+  auto* token = add(app, "token", "Print a token, with which one more node may join", make_token);
+  expires(token);
+  add(*token, "list", "List the tokens that this node gave out, without what makes them tokens", tokens);
+  add(*token, "withdraw", "Make a token worthless", withdraw)
+      ->add_option("ID", wanted->which, "As the list shows it")
+      ->required()
+      ->type_name("");
+  auto* revoking = add(app, "revoke", "Throw a node out, for ever", revoke);
+  revoking->add_option("NODE", wanted->which, "Its name, or the first digits of its identifier")
+      ->required()
+      ->type_name("");
+  revoking->add_flag("--with-admitted", wanted->with_admitted, "And every node that it has let in");
+  add(app, "nodes", "List the nodes: links, memory, what they serve", nodes);
+  add(app, "models", "List all models of the mesh, who has and who serves them", models);
+  app.require_subcommand(0, 1);
+  return [wanted, rows](Context& context) {
+    Subcommand chosen = status;
+    for (const auto& [command, run] : *rows)
+      if (command->parsed()) chosen = run;
+    return chosen(*wanted, context);
+  };
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,167 @@
+#include "cli/mesh_wire.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/errors.h"
+#include "json/value.h"
+#include "json/writer.h"
+
+namespace corral::cli {
+namespace {
+
+Result<json::Value> parse(std::string_view text) {
+  auto value = json::parse(text);
+  if (!value) return fail(errc::bad_answer, "the server's answer is not JSON: " + value.error().message);
+  return value;
+}
+
+std::string text_of(const json::Value& object, std::string_view name) {
+  return std::string(json::text_or(object, name, ""));
+}
+std::int64_t integer_of(const json::Value& object, std::string_view name) {
+  const auto number = json::number_or(object, name, 0);
+  return std::abs(number) < 9e15 ? std::llround(number) : 0;
+}
+std::uint64_t bytes_of(const json::Value& object, std::string_view name) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(integer_of(object, name), 0));
+}
+
+void each(const json::Value& object, std::string_view name, const auto& use) {
+  const auto* value = json::find(object, name);
+  const auto* array = value != nullptr ? value->if_array() : nullptr;
+  if (array == nullptr) return;
+  for (const auto& item : *array) use(item);
+}
+
+std::vector<std::string> texts_of(const json::Value& object, std::string_view name) {
+  std::vector<std::string> texts;
+  each(object, name, [&](const json::Value& item) {
+    if (const auto* text = item.if_string()) texts.emplace_back(text->data(), text->size());
+  });
+  return texts;
+}
+
+// A list of the answer, each item read by `read`.
+template <typename Item>
+Result<std::vector<Item>> list_of(std::string_view text, std::string_view name, Item (*read)(const json::Value&)) {
+  const auto value = parse(text);
+  if (!value) return std::unexpected(value.error());
+  const auto* list = json::find(*value, name);
+  if (list == nullptr || !list->is_array())
+    return fail(errc::bad_answer, fmt::format("the server's answer has no list '{}'", name));
+  std::vector<Item> items;
+  for (const auto& item : list->get_array()) items.push_back(read(item));
+  return items;
+}
+
+MeshNode node_in(const json::Value& value) {
+  MeshNode node{.id = text_of(value, "id"),
+                .name = text_of(value, "name"),
+                .role = text_of(value, "role"),
+                .version = text_of(value, "version"),
+                .self = json::bool_or(value, "self", false),
+                .routable = json::bool_or(value, "routable", false),
+                .link = text_of(value, "link"),
+                .via = text_of(value, "via"),
+                .last_end = text_of(value, "last_end"),
+                .addresses = texts_of(value, "addresses"),
+                .models = integer_of(value, "models")};
+  if (const auto* rtt = json::find(value, "rtt_ms"); rtt != nullptr && rtt->is_number())
+    node.rtt_ms = integer_of(value, "rtt_ms");
+  each(value, "memory", [&](const json::Value& memory) {
+    node.memory_total += bytes_of(memory, "total_bytes");
+    node.memory_free += bytes_of(memory, "free_bytes");
+  });
+  each(value, "serving", [&](const json::Value& serving) {
+    const auto state = text_of(serving, "state");
+    auto name = text_of(serving, "model");
+    node.serving.push_back(state == "ready" ? name : fmt::format("{} ({})", name, state));
+  });
+  return node;
+}
+
+MeshModel model_in(const json::Value& value) {
+  MeshModel model{.name = text_of(value, "id"),
+                  .type = text_of(value, "type"),
+                  .status = text_of(value, "status"),
+                  .host = text_of(value, "host"),
+                  .size = bytes_of(value, "size_bytes")};
+  each(value, "nodes", [&](const json::Value& node) {
+    model.on_disk.push_back(text_of(node, "name"));
+    const auto state = text_of(node, "state");
+    if (state == "ready") model.serving.push_back(text_of(node, "name"));
+    if (state == "loading" || state == "draining")
+      model.serving.push_back(fmt::format("{} ({})", text_of(node, "name"), state));
+  });
+  return model;
+}
+
+MeshToken token_in(const json::Value& value) {
+  return {.id = text_of(value, "id"),
+          .state = text_of(value, "state"),
+          .used_by = text_of(value, "used_by"),
+          .issued = integer_of(value, "issued"),
+          .expires = integer_of(value, "expires"),
+          .text = text_of(value, "token"),
+          .addresses = texts_of(value, "addresses")};
+}
+
+}  // namespace
+
+Result<MeshStatus> parse_mesh(std::string_view text) {
+  const auto value = parse(text);
+  if (!value) return std::unexpected(value.error());
+  MeshStatus status{.status = text_of(*value, "status"), .mesh_id = text_of(*value, "mesh_id")};
+  if (status.status.empty()) return fail(errc::bad_answer, "the server's answer has no field 'status'");
+  if (const auto* node = json::find(*value, "node")) {
+    status.node_id = text_of(*node, "id");
+    status.name = text_of(*node, "name");
+    status.role = text_of(*node, "role");
+  }
+  status.listening = text_of(*value, "listening");
+  status.addresses = texts_of(*value, "addresses");
+  status.members = integer_of(*value, "members");
+  status.routable = integer_of(*value, "routable");
+  status.open_tokens = integer_of(*value, "open_tokens");
+  status.problem = text_of(*value, "problem");
+  return status;
+}
+
+Result<std::vector<MeshNode>> parse_mesh_nodes(std::string_view text) { return list_of(text, "nodes", node_in); }
+Result<std::vector<MeshModel>> parse_mesh_models(std::string_view text) { return list_of(text, "models", model_in); }
+Result<std::vector<MeshToken>> parse_mesh_tokens(std::string_view text) { return list_of(text, "tokens", token_in); }
+
+Result<MeshToken> parse_mesh_token(std::string_view text) {
+  const auto value = parse(text);
+  if (!value) return std::unexpected(value.error());
+  auto token = token_in(*value);
+  if (token.text.empty()) return fail(errc::bad_answer, "the server's answer has no field 'token'");
+  return token;
+}
+
+Result<JoinStep> parse_join_step(std::string_view text) {
+  const auto value = parse(text);
+  if (!value) return std::unexpected(value.error());
+  return JoinStep{text_of(*value, "step"), text_of(*value, "address"), integer_of(*value, "limit_ms")};
+}
+
+std::string join_body(std::string_view token, bool stream) {
+  std::string body;
+  json::Writer(body).begin_object().field("token", token).field("stream", stream).end_object();
+  return body;
+}
+std::string token_body(std::int64_t seconds) {
+  std::string body;
+  json::Writer(body).begin_object().field("expires_in", seconds).end_object();
+  return body;
+}
+std::string revoke_body(const std::string& node, bool with_admitted) {
+  std::string body;
+  json::Writer(body).begin_object().field("node", node).field("with_admitted", with_admitted).end_object();
+  return body;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,63 @@
+// What the server says of its mesh, as structs. Pure functions; errors of the parsers: bad_answer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace corral::cli {
+
+struct MeshStatus {
+  std::string status = {};  // "none", "joining", "member", "revoked", "broken"
+  std::string mesh_id = {};
+  std::string node_id = {}, name = {}, role = {};
+  std::string listening = {};
+  std::vector<std::string> addresses = {};
+  std::int64_t members = 0, routable = 0, open_tokens = 0;
+  std::string problem = {};
+};
+Result<MeshStatus> parse_mesh(std::string_view text);
+
+struct MeshNode {
+  std::string id = {}, name = {}, role = {}, version = {};
+  bool self = false, routable = false;
+  std::string link = {}, via = {}, last_end = {};
+  std::vector<std::string> addresses = {};
+  std::optional<std::int64_t> rtt_ms = {};
+  std::uint64_t memory_total = 0, memory_free = 0;  // of all devices
+  std::int64_t models = 0;
+  std::vector<std::string> serving = {};  // "tiny-llama", "big (loading)"
+};
+Result<std::vector<MeshNode>> parse_mesh_nodes(std::string_view text);
+
+struct MeshModel {
+  std::string name = {}, type = {}, status = {}, host = {};
+  std::uint64_t size = 0;
+  std::vector<std::string> on_disk = {}, serving = {};  // names of nodes
+};
+Result<std::vector<MeshModel>> parse_mesh_models(std::string_view text);
+
+struct MeshToken {
+  std::string id = {}, state = {}, used_by = {};
+  std::int64_t issued = 0, expires = 0;  // epoch milliseconds
+  std::string text = {};                 // of one that was just made
+  std::vector<std::string> addresses = {};
+};
+Result<MeshToken> parse_mesh_token(std::string_view text);
+Result<std::vector<MeshToken>> parse_mesh_tokens(std::string_view text);
+
+struct JoinStep {
+  std::string step = {}, address = {};
+  std::int64_t limit_ms = 0;
+};
+Result<JoinStep> parse_join_step(std::string_view text);
+
+std::string join_body(std::string_view token, bool stream);
+std::string token_body(std::int64_t seconds);
+std::string revoke_body(const std::string& node, bool with_admitted);
+
+}  // namespace corral::cli

@@ -1,0 +1,60 @@
+// Looks at this machine for the mesh: which models there are, what is in memory, how much of it is left. Asks the
+// router twice a second, which costs some ten microseconds, and everything else seldom. While this node is in no mesh
+// it does nothing at all.
+//
+// On the home loop, but for what says otherwise.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "async/loop.h"
+#include "async/task_group.h"
+#include "async/timer.h"
+#include "device/memory_monitor.h"
+#include "fleet/own_statement.h"
+#include "models/content_hash.h"
+
+namespace corral::fleet {
+
+struct AnnouncerParts {
+  async::Loop& home;
+  async::Timers& timers;
+  router::ModelRouter& router;
+  device::MemoryMonitor& monitor;
+  std::function<std::shared_ptr<const models::Catalog>()> catalog;  // as of the last scan
+  std::function<void()> look_again;                                 // for new files; returns at once
+  std::filesystem::path state_dir;
+  std::function<void(MachineFacts)> tell;  // called on the home loop, twice a second at most
+};
+
+class Announcer {
+ public:
+  explicit Announcer(AnnouncerParts parts);
+
+  // Works from now on, or rests. On any loop.
+  void work(bool on);
+  // Ends what runs. Once.
+  async::Task<void> stop();
+  // Of the models that are told; on any thread.
+  const models::ContentHashes& hashes() const { return hashes_; }
+  // As ContentHashes::finish_within().
+  bool finish_within(Millis limit) { return hashes_.finish_within(limit); }
+
+ private:
+  async::Task<void> run();
+  async::Task<void> look();
+  async::Task<void> look_closely();
+
+  AnnouncerParts parts_;
+  models::ContentHashes hashes_;
+  MachineFacts facts_;
+  std::uint64_t revision_ = 0;
+  std::optional<MonoTime> closely_, again_;  // when that was last done
+  bool on_ = false;
+  async::TaskGroup tasks_;
+};
+
+}  // namespace corral::fleet

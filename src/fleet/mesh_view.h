@@ -1,0 +1,65 @@
+// How the mesh looks from this node at one moment. Made on the loop of the mesh whenever something changes, shared by
+// everybody who shows or uses it: nobody waits for the mesh to read it. Immutable; safe on every thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "mesh/catalog/catalog.h"
+#include "mesh/members/member_records.h"
+
+namespace corral::fleet {
+
+enum class MeshPhase : std::uint8_t {
+  none,     // this node is in no mesh
+  joining,  // it is being let in
+  member,
+  revoked,  // it was thrown out, and only leaving is left
+  broken,   // what is in the state folder can't be used
+};
+std::string_view name_of(MeshPhase phase);
+
+// Another member, or this node.
+struct NodeView {
+  mesh::NodeId id = {};
+  std::string name = {};  // as it calls itself; until it has said so, the first digits of its id
+  mesh::Reach reach = mesh::Reach::away;
+  std::string link = {};  // "up", "dialling", ...; of this node "self"
+  std::vector<mesh::Address> addresses = {};
+  std::optional<Millis> round_trip = {};
+  WallTime since = {};                               // that the link is as it is
+  std::string last_end = {};                         // why the last link ended; empty: none did
+  std::string via = {};                              // name of the node that passes bytes on; empty: nobody needs to
+  std::shared_ptr<const mesh::Statement> said = {};  // nullptr: nothing in this life
+  std::uint64_t bytes_in = 0, bytes_out = 0;
+  std::uint64_t held = 0;  // requests that we hold for it
+};
+
+struct MeshView {
+  MeshPhase phase = MeshPhase::none;
+  std::string problem;  // what is wrong though the mesh goes on, or why it doesn't
+  std::optional<mesh::MeshId> mesh;
+  mesh::NodeId self;
+  std::string name;
+  mesh::Role role = mesh::Role::member;
+  std::uint64_t epoch = 0;
+  std::optional<mesh::Address> listening;
+  std::vector<mesh::Address> advertised;
+  std::size_t open_tokens = 0;
+  std::vector<NodeView> nodes;                   // this one first, then by name
+  std::shared_ptr<const mesh::Catalog> catalog;  // nullptr while there is no mesh
+
+  bool in_mesh() const { return phase == MeshPhase::member; }
+  const NodeView* find(const mesh::NodeId& id) const;
+};
+using MeshViewPtr = std::shared_ptr<const MeshView>;
+
+// A node by name, id, or the first digits of an id (six at least). Errors: node_not_found, node_ambiguous.
+Result<const NodeView*> find_node(const MeshView& view, std::string_view text);
+
+}  // namespace corral::fleet

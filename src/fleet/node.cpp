@@ -1,0 +1,319 @@
+#include "fleet/node.h"
+
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "async/task_group.h"
+#include "base/log.h"
+#include "fleet/errors.h"
+#include "fleet/membership.h"
+#include "fleet/presence.h"
+#include "mesh/identity/errors.h"
+#include "mesh/net/tls/tls_network.h"
+
+namespace corral::fleet {
+
+using async::Task;
+
+class Node::Impl {
+ public:
+  Impl(async::Timers& timers, NodeOptions options)
+      : timers_(timers), options_(std::move(options)), tasks_(loop.executor()) {
+    publish();
+  }
+
+  // On any thread.
+  MeshViewPtr view() const {
+    const std::scoped_lock lock(view_mutex_);
+    return view_;
+  }
+
+  static Error no_mesh() {
+    return {make_error_code(errc::no_mesh),
+            "this node is in no mesh: found one with corral mesh create, or join one with corral mesh join TOKEN"};
+  }
+  bool is_member_on_disk() const { return has_membership(options_); }
+
+  // All of these on the loop.
+  Task<Result<MeshViewPtr>> create() {
+    const Change change(*this);
+    if (auto may = may_begin(change); !may) co_return std::unexpected(may.error());
+    auto key = own_key(options_);
+    if (!key) co_return std::unexpected(key.error());
+    const mesh::MemberSet members(mesh::found_mesh(key->public_key()));
+    auto begun = begin(std::move(*key), members, {});
+    if (!begun) co_return std::unexpected(begun.error());
+    log::info("mesh", "this node has founded the mesh {}", mesh::short_text(members.mesh()));
+    co_return view();
+  }
+
+  Task<Result<MeshViewPtr>> join(mesh::Token token, OnJoinProgress progress) {
+    const Change change(*this);
+    if (auto may = may_begin(change); !may) co_return std::unexpected(may.error());
+    auto key = own_key(options_);
+    if (!key) co_return std::unexpected(key.error());
+    const Joining joining(*this);
+    mesh::TlsNetwork network(loop.executor(), *key, timers_);
+    mesh::JoinOptions join_options;
+    join_options.on_step = [&](mesh::JoinStep step, const mesh::Address& address) {
+      if (progress) progress({step, address, limit_of(step, join_options)});
+    };
+    const auto seeds = token.seeds;
+    auto members = co_await mesh::join_mesh(network, timers_, *key, std::move(token), join_options);
+    if (!members) co_return std::unexpected(members.error());
+    const auto mesh = members->mesh();
+    auto begun = begin(std::move(*key), std::move(*members), seeds);
+    if (!begun) co_return std::unexpected(begun.error());
+    log::info("mesh", "this node has joined the mesh {}", mesh::short_text(mesh));
+    co_return view();
+  }
+
+  Task<Result<>> leave() {
+    const Change change(*this);
+    if (!change.alone()) co_return std::unexpected(busy());
+    if (!presence_ && phase_ != MeshPhase::broken && !has_membership(options_)) co_return std::unexpected(no_mesh());
+    if (presence_) {
+      auto gone = std::move(presence_);
+      co_await gone->leave();
+      co_await gone->stop();
+    }
+    forget_membership(options_);
+    problem_.clear();
+    set_phase(MeshPhase::none);
+    log::info("mesh", "this node has left its mesh");
+    co_return Result<>();
+  }
+
+  Task<Result<Invitation>> invite(std::chrono::seconds lifetime) {
+    if (!presence_) co_return std::unexpected(no_mesh());
+    co_return presence_->invite(lifetime);
+  }
+  Task<Result<std::vector<mesh::IssuedToken>>> tokens() {
+    if (!presence_) co_return std::unexpected(no_mesh());
+    co_return presence_->tokens();
+  }
+  Task<Result<>> withdraw(std::string digits) {
+    if (!presence_) co_return std::unexpected(no_mesh());
+    co_return presence_->withdraw(digits);
+  }
+  Task<Result<mesh::NodeId>> revoke(std::string node, bool all) {
+    if (!presence_) co_return std::unexpected(no_mesh());
+    const auto now = view();
+    const auto found = find_node(*now, node);
+    if (!found) co_return std::unexpected(found.error());
+    co_return presence_->revoke((*found)->id, all);
+  }
+
+  void restore() {
+    if (presence_ || !has_membership(options_)) return;
+    auto membership = open_membership(options_);
+    if (!membership) {
+      problem_ = membership.error().message;
+      log::error("mesh", "this node isn't in its mesh: {}", problem_);
+      set_phase(MeshPhase::broken);
+      return;
+    }
+    enter(std::move(*membership), {});
+  }
+  void change(NodeOptions options) {
+    // What is listened on, and who this is, stay for this life.
+    options.folder = options_.folder;
+    options.listen = options_.listen;
+    options.identity = options_.identity;
+    options_ = std::move(options);
+    if (presence_) presence_->change(options_);
+    publish();
+  }
+  Task<void> stop() {
+    if (presence_) co_await presence_->stop();
+    presence_.reset();
+    tasks_.cancel();
+    co_await tasks_.join();
+  }
+
+  async::Loop loop;
+  std::mutex thread_mutex;
+  std::jthread thread;  // none: nothing was started
+  bool stopped = false;
+
+ private:
+  // Of create, join and leave one runs at a time.
+  class Change {
+   public:
+    explicit Change(Impl& node) : node_(node), alone_(!node.changing_) { node_.changing_ = true; }
+    ~Change() {
+      if (alone_) node_.changing_ = false;
+    }
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+    bool alone() const { return alone_; }
+
+   private:
+    Impl& node_;
+    const bool alone_;
+  };
+
+  // Shown while it lasts, however it ends.
+  class Joining {
+   public:
+    explicit Joining(Impl& node) : node_(node) { node_.set_phase(MeshPhase::joining); }
+    ~Joining() {
+      if (node_.phase_ == MeshPhase::joining) node_.set_phase(MeshPhase::none);
+    }
+    Joining(const Joining&) = delete;
+    Joining& operator=(const Joining&) = delete;
+
+   private:
+    Impl& node_;
+  };
+
+  static Error busy() {
+    return {make_error_code(errc::change_runs), "this node is just founding, joining or leaving a mesh"};
+  }
+  static Millis limit_of(mesh::JoinStep step, const mesh::JoinOptions& options) {
+    const mesh::TlsOptions tls;
+    switch (step) {
+      case mesh::JoinStep::dial:
+      case mesh::JoinStep::handshake:
+        return tls.dial + tls.handshake;
+      case mesh::JoinStep::proof:
+        return options.proof;
+      case mesh::JoinStep::admit:
+        return options.admit;
+      case mesh::JoinStep::members:
+        return options.members;
+    }
+    return {};
+  }
+
+  Result<> may_begin(const Change& change) const {
+    if (!change.alone()) return std::unexpected(busy());
+    if (!presence_ && !has_membership(options_)) return {};
+    return fail(errc::in_a_mesh, "this node is in a mesh already; leave it first with corral mesh leave");
+  }
+  Result<> begin(mesh::SigningKey key, mesh::MemberSet members, const std::vector<mesh::Address>& seeds) {
+    auto membership = begin_membership(options_, std::move(key), std::move(members));
+    if (!membership) return std::unexpected(membership.error());
+    enter(std::move(*membership), seeds);
+    return {};
+  }
+  void enter(Membership membership, const std::vector<mesh::Address>& seeds) {
+    presence_ = std::make_unique<Presence>(loop.executor(), timers_, options_, std::move(membership), seeds,
+                                           [this] { publish(); });
+    presence_->start();
+    set_phase(MeshPhase::member);
+  }
+  void set_phase(MeshPhase phase) {
+    phase_ = phase;
+    publish();
+  }
+  void publish() {
+    auto made = std::make_shared<MeshView>();
+    made->phase = phase_;
+    made->problem = problem_;
+    made->name = options_.name;
+    made->role = options_.role;
+    if (presence_) {
+      if (presence_->is_revoked()) made->phase = MeshPhase::revoked;
+      presence_->describe(*made);
+    }
+    const std::scoped_lock lock(view_mutex_);
+    view_ = std::move(made);
+  }
+
+  async::Timers& timers_;
+  NodeOptions options_;
+  MeshPhase phase_ = MeshPhase::none;
+  std::string problem_;
+  bool changing_ = false;
+  std::unique_ptr<Presence> presence_;  // while it is a member
+  async::TaskGroup tasks_;
+
+  mutable std::mutex view_mutex_;
+  MeshViewPtr view_;
+};
+
+Node::Node(async::Timers& timers, NodeOptions options) : impl_(std::make_unique<Impl>(timers, std::move(options))) {}
+
+Node::~Node() {
+  impl_->loop.stop();
+  if (impl_->thread.joinable()) impl_->thread.join();
+  // What was cancelled at the end unwinds while all that it refers to is still there.
+  impl_->loop.context().restart();
+  impl_->loop.context().poll();
+}
+
+Result<> Node::run() {
+  const std::scoped_lock lock(impl_->thread_mutex);
+  if (impl_->stopped) return fail(errc::stopping, "the server shuts down");
+  if (!impl_->thread.joinable()) impl_->thread = std::jthread([this] { impl_->loop.run(); });
+  return {};
+}
+
+bool Node::runs() const {
+  const std::scoped_lock lock(impl_->thread_mutex);
+  return impl_->thread.joinable() && !impl_->stopped;
+}
+
+void Node::start() {
+  if (!impl_->is_member_on_disk() || !run()) return;
+  impl_->loop.post([this] { impl_->restore(); });
+}
+
+Task<void> Node::stop() {
+  const bool ran = runs();
+  {
+    const std::scoped_lock lock(impl_->thread_mutex);
+    impl_->stopped = true;
+  }
+  if (ran) co_await async::run_on(impl_->loop.executor(), impl_->stop());
+  impl_->loop.stop();
+}
+
+void Node::change(NodeOptions options) {
+  if (runs()) {
+    impl_->loop.post([this, options = std::move(options)]() mutable { impl_->change(std::move(options)); });
+  } else {
+    impl_->change(std::move(options));
+  }
+}
+
+bool Node::is_member() const { return impl_->is_member_on_disk(); }
+MeshViewPtr Node::view() const { return impl_->view(); }
+async::Loop& Node::loop() { return impl_->loop; }
+
+Task<Result<MeshViewPtr>> Node::create() {
+  if (auto running = run(); !running) co_return std::unexpected(running.error());
+  co_return co_await async::run_on(impl_->loop.executor(), impl_->create());
+}
+Task<Result<MeshViewPtr>> Node::join(mesh::Token token, OnJoinProgress progress) {
+  if (auto running = run(); !running) co_return std::unexpected(running.error());
+  auto joining = impl_->join(std::move(token), std::move(progress));
+  co_return co_await async::run_on(impl_->loop.executor(), std::move(joining));
+}
+Task<Result<>> Node::leave() {
+  if (!runs()) co_return std::unexpected(Impl::no_mesh());
+  co_return co_await async::run_on(impl_->loop.executor(), impl_->leave());
+}
+Task<Result<Invitation>> Node::invite(std::chrono::seconds lifetime) {
+  if (!runs()) co_return std::unexpected(Impl::no_mesh());
+  co_return co_await async::run_on(impl_->loop.executor(), impl_->invite(lifetime));
+}
+Task<Result<std::vector<mesh::IssuedToken>>> Node::tokens() {
+  if (!runs()) co_return std::unexpected(Impl::no_mesh());
+  co_return co_await async::run_on(impl_->loop.executor(), impl_->tokens());
+}
+Task<Result<>> Node::withdraw(std::string digits) {
+  if (!runs()) co_return std::unexpected(Impl::no_mesh());
+  auto withdrawing = impl_->withdraw(std::move(digits));
+  co_return co_await async::run_on(impl_->loop.executor(), std::move(withdrawing));
+}
+Task<Result<mesh::NodeId>> Node::revoke(std::string node, bool all) {
+  if (!runs()) co_return std::unexpected(Impl::no_mesh());
+  auto revoking = impl_->revoke(std::move(node), all);
+  co_return co_await async::run_on(impl_->loop.executor(), std::move(revoking));
+}
+
+}  // namespace corral::fleet

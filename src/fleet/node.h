@@ -1,0 +1,88 @@
+// This machine as a node of a mesh: becoming a member, being one again after a restart, leaving; tokens and
+// revocations; and what is known of all the others. There is always a Node, and where there is no mesh it costs
+// nothing: no thread, no port, no file.
+//
+// The mesh runs on a loop and a thread of its own, which nobody who asks for a local model ever waits for. Every method
+// may be called on any loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/loop.h"
+#include "async/timer.h"
+#include "fleet/mesh_view.h"
+#include "fleet/node_options.h"
+#include "mesh/link/join.h"
+#include "mesh/members/token_store.h"
+
+namespace corral::fleet {
+
+// A step of joining begins, at that address; it ends within `limit`, or joining has failed.
+struct JoinProgress {
+  mesh::JoinStep step{};
+  mesh::Address address;
+  Millis limit{0};
+};
+// Called on the loop of the mesh.
+using OnJoinProgress = std::function<void(JoinProgress)>;
+
+// A token that was just made: its text is never seen again.
+struct Invitation {
+  std::string text;
+  mesh::IssuedToken token;
+  std::vector<mesh::Address> addresses;
+};
+
+class Node {
+ public:
+  // `timers` outlives it.
+  Node(async::Timers& timers, NodeOptions options);
+  // After stop(), if anything was started.
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // Comes back into the mesh that the folder knows, if it knows one. Returns at once; what goes wrong is in view().
+  void start();
+  // Tells the others, and ends the thread. Once; nothing works after it.
+  async::Task<void> stop();
+  // Other settings; the address to listen on and the identity count at the next start.
+  void change(NodeOptions options);
+
+  MeshViewPtr view() const;
+  // Of any mesh, by what the folder says. One look at a file.
+  bool is_member() const;
+  // Of the mesh; runs from the first start(), create() or join() that has something to do.
+  async::Loop& loop();
+
+  // Founds a mesh of one node. Errors: in_a_mesh, change_runs; unusable_identity, and the system's own.
+  async::Task<Result<MeshViewPtr>> create();
+  // Joins one. Errors: in_a_mesh, change_runs; all of mesh::join_mesh, with the step that failed.
+  async::Task<Result<MeshViewPtr>> join(mesh::Token token, OnJoinProgress progress);
+  // Tells the others that it is one no more, and forgets the mesh. Errors: no_mesh, change_runs.
+  async::Task<Result<>> leave();
+
+  // Errors: no_mesh; too_many, malformed (lifetime), bad_address.
+  async::Task<Result<Invitation>> invite(std::chrono::seconds lifetime);
+  // The newest first. Errors: no_mesh.
+  async::Task<Result<std::vector<mesh::IssuedToken>>> tokens();
+  // By its first digits. Errors: no_mesh; token_unknown, token_used.
+  async::Task<Result<>> withdraw(std::string digits);
+  // Throws a member out for ever; by name, id or first digits. Those that it had let in stay, unless `all` says
+  // otherwise. Errors: no_mesh, node_not_found, node_ambiguous, own_node; revoked (this node is no member any more).
+  async::Task<Result<mesh::NodeId>> revoke(std::string node, bool all);
+
+ private:
+  class Impl;
+
+  // Starts the thread if it doesn't run. Errors: stopping.
+  Result<> run();
+  bool runs() const;
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace corral::fleet

@@ -1,0 +1,47 @@
+// What the settings say of this node in a mesh. A plain value.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mesh/catalog/statement.h"
+#include "mesh/identity/address.h"
+#include "mesh/identity/keys.h"
+
+namespace corral::fleet {
+
+// A node that is looked for at an address, whatever else is known of it.
+struct StaticPeer {
+  mesh::NodeId node;
+  mesh::Address address;
+  friend bool operator==(const StaticPeer&, const StaticPeer&) = default;
+};
+
+struct NodeOptions {
+  std::filesystem::path folder;    // what makes it a member; its own alone
+  std::filesystem::path identity;  // the key; empty: one in `folder`
+  mesh::Address listen = {"0.0.0.0", 8100};
+  std::vector<mesh::Address> advertise = {};  // empty: the machine's own addresses
+  std::vector<StaticPeer> peers = {};
+  std::string name = {};  // for people
+  mesh::Role role = mesh::Role::member;
+  double lend_memory = 1;  // of each memory, 0 to 1
+  bool copies = true;
+  bool admin = false;
+  std::string version = {};  // of this program
+  std::string llama_version = {};
+};
+
+// Settings that were checked when they were set: what can't be read is left out. Port 0 to listen on is any free one.
+mesh::Address parse_listen(std::string_view text);
+std::vector<mesh::Address> parse_addresses(std::string_view words);
+std::vector<StaticPeer> parse_peers(std::string_view words);
+// "auto" is a worker where the node was started to join and has no models, else a member.
+mesh::Role role_of(std::string_view said, bool joins_without_models);
+// What was said, else the host's name.
+std::string node_name(std::string_view said);
+
+}  // namespace corral::fleet

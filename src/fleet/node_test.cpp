@@ -1,0 +1,211 @@
+// Nodes as the server has them: real networks on loopback, real folders.
+#include "fleet/node.h"
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "fleet/errors.h"
+#include "mesh/identity/errors.h"
+#include "mesh/identity/identity.h"
+#include "mesh/support_for_tests.h"
+
+namespace corral::fleet {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class NodeTest : public testing::Test {
+ protected:
+  NodeTest() { log::set_level(log::Level::none); }
+  ~NodeTest() override {
+    for (auto& node : nodes_) wait(node->stop());
+  }
+
+  NodeOptions options(const std::string& name) {
+    NodeOptions made;
+    made.folder = folder_.path() / name;
+    made.listen = {"127.0.0.1", 0};
+    made.name = name;
+    return made;
+  }
+  Node& start(const std::string& name) { return start(options(name)); }
+  Node& start(NodeOptions with) {
+    nodes_.push_back(std::make_unique<Node>(timers_, std::move(with)));
+    nodes_.back()->start();
+    return *nodes_.back();
+  }
+  void end(Node& node) {
+    wait(node.stop());
+    std::erase_if(nodes_, [&](const auto& held) { return held.get() == &node; });
+  }
+  template <typename T>
+  T wait(async::Task<T> task) {
+    return async::run_blocking(loop_, std::move(task));
+  }
+  // Polls, as the views of nodes are made on other threads.
+  static bool until(const std::function<bool()>& done) {
+    const auto limit = MonoClock::now() + std::chrono::seconds(20);
+    while (!done() && MonoClock::now() < limit) std::this_thread::yield();
+    return done();
+  }
+  // One that founds a mesh and can be reached.
+  Node& founder(const std::string& name = "a") {
+    auto& node = start(name);
+    EXPECT_TRUE(wait(node.create()));
+    EXPECT_TRUE(until([&] { return node.view()->listening.has_value(); }));
+    return node;
+  }
+  mesh::Token token_of(Node& node) {
+    const auto made = wait(node.invite(std::chrono::hours(1)));
+    EXPECT_TRUE(made) << made.error().message;
+    return *mesh::parse_token(made->text);
+  }
+
+  mesh::TestFolder folder_;
+  async::SystemTimers timers_;
+  async::Loop loop_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+TEST_F(NodeTest, WithoutAMeshThereIsNoFileAndNothingRuns) {
+  auto& node = start("a");
+  EXPECT_EQ(node.view()->phase, MeshPhase::none);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+  EXPECT_EQ(wait(node.invite(std::chrono::hours(1))).error().code, errc::no_mesh);
+  EXPECT_EQ(wait(node.leave()).error().code, errc::no_mesh);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+}
+
+TEST_F(NodeTest, OneFoundsAndAnotherJoinsWithItsToken) {
+  auto& a = founder();
+  EXPECT_EQ(a.view()->phase, MeshPhase::member);
+  EXPECT_EQ(wait(a.create()).error().code, errc::in_a_mesh);
+  auto& b = start("b");
+  std::vector<std::string> steps;
+  const auto joined = wait(b.join(token_of(a), [&](JoinProgress progress) {
+    steps.emplace_back(mesh::name_of(progress.step));
+    EXPECT_GT(progress.limit.count(), 0);
+  }));
+  ASSERT_TRUE(joined) << joined.error().message;
+  EXPECT_THAT(steps, ElementsAre("dial", "proof", "admit", "members"));
+  EXPECT_EQ((*joined)->mesh, a.view()->mesh);
+  EXPECT_THAT((*joined)->nodes, SizeIs(2));
+  EXPECT_TRUE(until([&] { return a.view()->nodes.size() == 2; }));
+  EXPECT_EQ(a.view()->open_tokens, 0u);
+  struct stat folder{};
+  ASSERT_EQ(::stat((folder_.path() / "b").c_str(), &folder), 0);
+  EXPECT_EQ(folder.st_mode & 0777, 0700u);
+}
+
+TEST_F(NodeTest, ItIsTheSameNodeAfterARestart) {
+  auto& a = founder();
+  auto& b = start("b");
+  ASSERT_TRUE(wait(b.join(token_of(a), {})));
+  const auto before = b.view();
+  end(b);
+  auto& again = start("b");
+  ASSERT_TRUE(until([&] { return again.view()->phase == MeshPhase::member; }));
+  EXPECT_EQ(again.view()->self, before->self);
+  EXPECT_EQ(again.view()->mesh, before->mesh);
+  EXPECT_EQ(again.view()->epoch, before->epoch + 1);
+}
+
+TEST_F(NodeTest, ATokenIsForOneNodeAndARefusalNamesItsStep) {
+  auto& a = founder();
+  auto& b = start("b");
+  auto& c = start("c");
+  const auto token = token_of(a);
+  (void)token_of(a);  // another one is out, so strangers may knock
+  ASSERT_TRUE(wait(b.join(token, {})));
+  const auto refused = wait(c.join(token, {}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, mesh::errc::token_used);
+  EXPECT_THAT(refused.error().message, HasSubstr("'proof'"));
+  EXPECT_EQ(c.view()->phase, MeshPhase::none);
+  EXPECT_THAT(a.view()->nodes, SizeIs(2));
+}
+
+TEST_F(NodeTest, LeavingForgetsTheMeshAndTheKey) {
+  auto& a = founder();
+  const auto self = a.view()->self;
+  ASSERT_TRUE(wait(a.leave()));
+  EXPECT_EQ(a.view()->phase, MeshPhase::none);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "a"));
+  ASSERT_TRUE(wait(a.create()));
+  EXPECT_NE(a.view()->self, self);
+}
+
+TEST_F(NodeTest, AThrownOutNodeIsGone) {
+  auto& a = founder();
+  auto& b = start("b");
+  ASSERT_TRUE(wait(b.join(token_of(a), {})));
+  ASSERT_TRUE(until([&] { return a.view()->nodes.size() == 2; }));
+  const auto id = mesh::to_text(b.view()->self);
+  EXPECT_EQ(wait(a.revoke("nobody", false)).error().code, errc::node_not_found);
+  EXPECT_EQ(wait(a.revoke("a", false)).error().code, errc::own_node);
+  const auto revoked = wait(a.revoke(id.substr(0, 12), false));
+  ASSERT_TRUE(revoked) << revoked.error().message;
+  EXPECT_THAT(a.view()->nodes, SizeIs(1));
+}
+
+TEST_F(NodeTest, MembersThatCantBeReadStopTheMeshAndNothingElse) {
+  auto& a = founder();
+  end(a);
+  {
+    std::ofstream file(folder_.path() / "a" / "members", std::ios::trunc);
+    file << "nonsense";
+  }
+  auto& again = start("a");
+  ASSERT_TRUE(until([&] { return again.view()->phase == MeshPhase::broken; }));
+  EXPECT_THAT(again.view()->problem, HasSubstr("members"));
+  EXPECT_EQ(wait(again.create()).error().code, errc::in_a_mesh);
+  EXPECT_TRUE(wait(again.leave()));
+  EXPECT_TRUE(wait(again.create()));
+}
+
+TEST_F(NodeTest, AKeyThatSomebodyProvidesIsUsedAndStays) {
+  const auto file = folder_ / "key.pem";
+  const auto key = mesh::SigningKey::generate();
+  {
+    std::ofstream out(file);
+    out << key.to_pem();
+  }
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  auto with = options("a");
+  with.identity = file;
+  auto& node = start(with);
+  ASSERT_TRUE(wait(node.create()));
+  EXPECT_EQ(node.view()->self, key.id());
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "a" / mesh::kIdentityFile));
+  ASSERT_TRUE(wait(node.leave()));
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+TEST(NodeOptions, AnyPortToListenOnIsSaidByZero) {
+  EXPECT_EQ(parse_listen("127.0.0.1:0"), (mesh::Address{"127.0.0.1", 0}));
+  EXPECT_EQ(parse_listen("[::]:0"), (mesh::Address{"::", 0}));
+  EXPECT_EQ(parse_listen("0.0.0.0:8100"), (mesh::Address{"0.0.0.0", 8100}));
+  EXPECT_EQ(parse_listen("10.0.0.1:80"), (mesh::Address{"10.0.0.1", 80}));
+}
+
+TEST_F(NodeTest, TokensAreListedAndTakenBack) {
+  auto& a = founder();
+  (void)token_of(a);
+  const auto listed = wait(a.tokens());
+  ASSERT_THAT(*listed, SizeIs(1));
+  EXPECT_EQ(a.view()->open_tokens, 1u);
+  ASSERT_TRUE(wait(a.withdraw(mesh::short_text(listed->front().id))));
+  EXPECT_EQ(wait(a.tokens())->front().state, mesh::IssuedToken::State::withdrawn);
+}
+
+}  // namespace
+}  // namespace corral::fleet

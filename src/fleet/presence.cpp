@@ -1,0 +1,210 @@
+#include "fleet/presence.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "fleet/errors.h"
+#include "fleet/own_addresses.h"
+#include "mesh/identity/errors.h"
+
+namespace corral::fleet {
+
+using async::Task;
+
+namespace {
+
+// Another program may hold the port for a moment, as an earlier corral does that is just ending.
+constexpr Millis kListenAgain{2'000};
+
+std::string in_words(const mesh::Closing& closing) {
+  const auto who = closing.by_peer ? "it said " : "";
+  if (closing.text.empty()) return fmt::format("{}{}", who, mesh::name_of(closing.reason));
+  return fmt::format("{}{}: {}", who, mesh::name_of(closing.reason), closing.text);
+}
+
+mesh::Reach reach_of(mesh::PeerState state) {
+  switch (state) {
+    case mesh::PeerState::up:
+      return mesh::Reach::linked;
+    case mesh::PeerState::relayed:
+      return mesh::Reach::relayed;
+    case mesh::PeerState::dialling:
+    case mesh::PeerState::waiting:
+      break;
+  }
+  return mesh::Reach::away;
+}
+
+}  // namespace
+
+mesh::LivePeersOptions Presence::peers_options(const NodeOptions& options, const Membership& own,
+                                               const std::vector<mesh::Address>& seeds) {
+  mesh::LivePeersOptions made;
+  made.boot = own.boot;
+  made.folder = options.folder;
+  made.addresses = own_addresses(interface_addresses(), options.listen, options.advertise);
+  for (const auto& peer : options.peers) made.configured.push_back({peer.node, peer.address});
+  for (const auto& seed : seeds) made.configured.push_back({std::nullopt, seed});
+  mesh::fill_random(reinterpret_cast<std::uint8_t*>(&made.seed), sizeof made.seed);
+  return made;
+}
+
+Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions options, Membership membership,
+                   const std::vector<mesh::Address>& seeds, std::function<void()> on_change)
+    : timers_(timers),
+      options_(std::move(options)),
+      own_(std::move(membership)),
+      on_change_(std::move(on_change)),
+      network_(executor, own_.key, timers),
+      peers_(executor, timers, own_.key, own_.book, own_.tokens, peers_options(options_, own_, seeds)),
+      tasks_(executor) {
+  peers_.listen(*this);
+}
+
+Presence::~Presence() { peers_.forget(*this); }
+
+void Presence::start() { tasks_.spawn("mesh: listen", listen()); }
+
+Task<void> Presence::stop() {
+  tasks_.cancel();
+  co_await tasks_.join();
+  co_await peers_.stop();
+}
+
+void Presence::change(NodeOptions options) {
+  options_ = std::move(options);
+  peers_.set_addresses(addresses());
+}
+
+// A port that somebody else has keeps nobody from dialling out.
+Task<void> Presence::listen() {
+  bool started = false;
+  while (true) {
+    const auto at = network_.listen(options_.listen, peers_.doorkeeper());
+    if (at) {
+      listening_ = *at;
+      problem_.clear();
+      peers_.set_addresses(addresses());
+      log::info("mesh", "other nodes reach this one at {}", mesh::to_text(*at));
+    } else {
+      const auto problem = fmt::format("{}: other nodes can't reach this one", at.error().message);
+      if (problem != problem_) log::error("mesh", "{}", problem);
+      problem_ = problem;
+    }
+    if (!started) peers_.start(network_);
+    started = true;
+    on_change_();
+    if (listening_) co_return;
+    co_await timers_.sleep_for(kListenAgain);
+  }
+}
+
+void Presence::link_up(const mesh::NodeId& peer, const mesh::Hello&) {
+  log::info("mesh", "{} is here", name_of(peer));
+  on_change_();
+}
+
+void Presence::link_down(const mesh::NodeId& peer, const mesh::Closing& closing) {
+  log::info("mesh", "{} is gone: {}", name_of(peer), in_words(closing));
+  on_change_();
+}
+
+void Presence::epoch_changed(const mesh::Boot& boot) {
+  own_.boot = boot;
+  on_change_();
+}
+
+std::vector<mesh::Address> Presence::addresses() const {
+  return own_addresses(interface_addresses(), listening_.value_or(options_.listen), options_.advertise);
+}
+
+bool Presence::is_revoked() const { return own_.book.set().standing(own_.key.public_key()) == mesh::Standing::revoked; }
+
+std::string Presence::name_of(const mesh::NodeId& node) const { return mesh::short_text(node); }
+
+NodeView Presence::describe_self() const {
+  return {.id = own_.id(), .name = options_.name, .reach = mesh::Reach::own, .link = "self", .addresses = addresses()};
+}
+
+NodeView Presence::describe(const mesh::PeerView& peer) const {
+  NodeView view{.id = peer.id, .name = name_of(peer.id), .reach = reach_of(peer.state)};
+  view.link = mesh::name_of(peer.state);
+  view.addresses = peer.addresses;
+  view.round_trip = peer.round_trip;
+  view.since = timers_.wall_now() - std::chrono::duration_cast<WallTime::duration>(timers_.now() - peer.since);
+  if (peer.last_end) view.last_end = in_words(*peer.last_end);
+  if (!peer.last_failure.empty()) {
+    view.last_end = view.last_end.empty() ? peer.last_failure : fmt::format("{}; {}", view.last_end, peer.last_failure);
+  }
+  if (peer.via) view.via = name_of(*peer.via);
+  view.bytes_in = peer.bytes_in;
+  view.bytes_out = peer.bytes_out;
+  view.held = peer.streams_from;
+  return view;
+}
+
+void Presence::describe(MeshView& view) const {
+  view.mesh = own_.book.set().mesh();
+  view.self = own_.id();
+  view.epoch = peers_.boot().epoch;
+  view.listening = listening_;
+  view.advertised = addresses();
+  view.open_tokens = own_.tokens.open_count(timers_.wall_now());
+  if (!problem_.empty()) view.problem = problem_;
+  for (const auto& peer : peers_.view()) view.nodes.push_back(describe(peer));
+  std::ranges::sort(view.nodes, {}, &NodeView::name);
+  view.nodes.insert(view.nodes.begin(), describe_self());
+}
+
+Result<Invitation> Presence::invite(std::chrono::seconds lifetime) {
+  const mesh::TokenWishes wishes{lifetime, addresses()};
+  if (wishes.seeds.empty()) {
+    return fail(mesh::errc::bad_address,
+                "this machine has no address that others could reach it at: say one with mesh_advertise");
+  }
+  const auto token = own_.tokens.issue(own_.book.set().mesh(), own_.id(), wishes, timers_.wall_now());
+  if (!token) return std::unexpected(token.error());
+  on_change_();
+  return Invitation{mesh::to_text(*token), own_.tokens.list().front(), wishes.seeds};
+}
+
+Result<> Presence::withdraw(std::string_view digits) {
+  auto withdrawn = own_.tokens.withdraw(digits);
+  on_change_();
+  return withdrawn;
+}
+
+Result<mesh::NodeId> Presence::revoke(const mesh::NodeId& node, bool all) {
+  if (node == own_.id()) {
+    return fail(errc::own_node, "this is the node itself: it leaves with corral mesh leave", "node");
+  }
+  std::vector<mesh::NodeId> gone = {node};
+  for (std::size_t i = 0; all && i < gone.size(); ++i) {
+    for (const auto& key : own_.book.set().members()) {
+      if (mesh::node_id(key) != gone[i]) continue;
+      for (const auto& admitted : own_.book.set().admitted_by(key)) {
+        const auto id = mesh::node_id(admitted);
+        if (id != own_.id() && std::ranges::find(gone, id) == gone.end()) gone.push_back(id);
+      }
+    }
+  }
+  for (const auto& id : gone) {
+    if (auto revoked = peers_.revoke(id); !revoked) return std::unexpected(revoked.error());
+    log::info("mesh", "{} was thrown out", name_of(id));
+  }
+  on_change_();
+  return node;
+}
+
+Task<void> Presence::leave() {
+  const auto told = co_await peers_.leave();
+  if (!told) {
+    log::warning("mesh", "the others aren't told that this node leaves: {}", told.error().message);
+  } else {
+    log::info("mesh", "{} nodes know that this one leaves", *told);
+  }
+}
+
+}  // namespace corral::fleet

@@ -1,0 +1,74 @@
+// What a node is while it is a member: it listens, lets others in, has links, says what it has and hears what they
+// have. Made when a mesh is founded, joined or come back to, gone when it is left. On the loop of the mesh.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/task_group.h"
+#include "async/timer.h"
+#include "fleet/membership.h"
+#include "fleet/mesh_view.h"
+#include "fleet/node.h"
+#include "mesh/net/tls/tls_network.h"
+#include "mesh/peers/live_peers.h"
+
+namespace corral::fleet {
+
+class Presence final : private mesh::PeerEvents {
+ public:
+  // `seeds`: where those are that let this node in just now. `on_change`: what describe() says is different.
+  Presence(async::Executor executor, async::Timers& timers, NodeOptions options, Membership membership,
+           const std::vector<mesh::Address>& seeds, std::function<void()> on_change);
+  // After stop().
+  ~Presence() override;
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+
+  void start();
+  // Tells the others, and ends what runs.
+  async::Task<void> stop();
+  void change(NodeOptions options);
+  void describe(MeshView& view) const;
+  bool is_revoked() const;
+  mesh::LivePeers& peers() { return peers_; }
+
+  Result<Invitation> invite(std::chrono::seconds lifetime);
+  std::vector<mesh::IssuedToken> tokens() const { return own_.tokens.list(); }
+  Result<> withdraw(std::string_view digits);
+  // `all`: and those that it let in, and so on.
+  Result<mesh::NodeId> revoke(const mesh::NodeId& node, bool all);
+  // Throws this node out, and tells the others for as long as Peers::leave() does.
+  async::Task<void> leave();
+
+ private:
+  void link_up(const mesh::NodeId& peer, const mesh::Hello& hello) override;
+  void link_down(const mesh::NodeId& peer, const mesh::Closing& closing) override;
+  void reach_changed() override { on_change_(); }
+  void members_changed() override { on_change_(); }
+  void epoch_changed(const mesh::Boot& boot) override;
+
+  static mesh::LivePeersOptions peers_options(const NodeOptions& options, const Membership& own,
+                                              const std::vector<mesh::Address>& seeds);
+  std::vector<mesh::Address> addresses() const;
+  async::Task<void> listen();
+  NodeView describe_self() const;
+  NodeView describe(const mesh::PeerView& peer) const;
+  std::string name_of(const mesh::NodeId& node) const;
+
+  async::Timers& timers_;
+  NodeOptions options_;
+  Membership own_;
+  const std::function<void()> on_change_;
+  std::optional<mesh::Address> listening_;
+  std::string problem_;
+  mesh::TlsNetwork network_;
+  mesh::LivePeers peers_;
+  async::TaskGroup tasks_;
+};
+
+}  // namespace corral::fleet
