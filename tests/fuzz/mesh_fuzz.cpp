@@ -7,6 +7,8 @@
 #include "mesh/link/link.h"
 #include "mesh/link/member_exchange.h"
 #include "mesh/members/token.h"
+#include "mesh/peers/peer_file.h"
+#include "mesh/peers/whereabouts.h"
 
 namespace {
 
@@ -41,6 +43,14 @@ void read_payload(const Frame& frame) {
       break;
     case FrameKind::join_refused:
       (void)read_refusal(frame.payload);
+      break;
+    case FrameKind::whereabouts: {
+      const auto told = decode_whereabouts(frame.payload);
+      must(!told || decode_whereabouts(encode(*told)).has_value());
+      break;
+    }
+    case FrameKind::dial_me:
+      (void)decode_dial_me(frame.payload);
       break;
     case FrameKind::join_proved:
     case FrameKind::heads:
@@ -87,6 +97,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       must(!address || *parse_address(to_text(*address)) == *address);
       break;
     }
+    case 5: {
+      const auto peers = decode_peers(rest);
+      must(!peers || encode(*peers).size() <= rest.size());
+      break;
+    }
+    case 6:
+      (void)decode_relay_word(rest);
+      break;
     default:
       break;
   }
