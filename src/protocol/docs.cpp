@@ -37,8 +37,8 @@ Ranges are those of OpenAI's reference, and llama-server's for what it adds; `co
 What a request may ask for in numbers is bounded, so that none takes the model from the others. Besides what the tables say: a message has
 at most 1,024 parts and 256 tool calls, tools have 512 KiB in all, and a schema has at most 4,096 parts, 32 levels, 512 properties in one
 object (128 of them not `required`), 2,048 values in its lists and 128 different `$ref`s. A prompt of more bytes than the context can hold
-is refused by its length alone. `grammar_triggers` of type 2 and 3 are RE2 patterns (no look-around, no backreferences) of at most 512
-bytes, and look at the last 2,048 bytes of an answer.
+is refused by its length alone. Texts for embeddings, or to be ranked, come to 2 million tokens in one request. `grammar_triggers` of type 2
+and 3 are RE2 patterns (no look-around, no backreferences) of at most 512 bytes, and look at the last 2,048 bytes of an answer.
 
 Defaults are the model's own where its file has them, else llama-server's.
 )";
