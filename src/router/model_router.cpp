@@ -204,7 +204,7 @@ async::Task<Result<>> ModelRouter::pin_here(ModelName model, bool pinned) {
 
 async::Task<Result<PressureReport>> ModelRouter::simulate_pressure_here(double pct) {
   residency::SimulatePressure question{{}, pct};
-  auto asking = house_.ask(std::move(question));
+  auto asking = house_.ask(question);
   auto answer = co_await std::move(asking);
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
   auto& relieved = std::get<residency::Relieved>(answer);

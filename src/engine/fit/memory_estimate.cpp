@@ -48,8 +48,8 @@ ggml_backend_dev_t device_of(ggml_backend_buffer_type_t type) {
 }
 
 std::vector<ggml_backend_dev_t> devices_of(const llama_model* model) {
-  std::vector<ggml_backend_dev_t> devices;
-  for (int i = 0; i < llama_model_n_devices(model); ++i) devices.push_back(llama_model_get_device(model, i));
+  std::vector<ggml_backend_dev_t> devices(static_cast<std::size_t>(llama_model_n_devices(model)));
+  for (std::size_t i = 0; i < devices.size(); ++i) devices[i] = llama_model_get_device(model, static_cast<int>(i));
   return devices;
 }
 

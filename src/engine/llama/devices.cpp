@@ -71,6 +71,7 @@ Result<std::vector<FoundDevice>> choose_gpus(std::span<const FoundDevice> device
     const auto found = std::ranges::find_if(gpus, is_it);
     if (found == gpus.end()) {
       std::vector<std::string_view> there;
+      there.reserve(gpus.size());
       for (const FoundDevice& gpu : gpus) there.push_back(gpu.name);
       return fail(errc::invalid_argument,
                   fmt::format("there is no GPU '{}'{}; this engine has {}", name,

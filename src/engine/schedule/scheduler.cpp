@@ -48,6 +48,7 @@ std::vector<BatchItem> plan_batch(std::span<const RunnableView> sessions, const 
 
   std::ranges::sort(prompts, {}, [&](std::uint32_t i) { return std::pair(sessions[i].order, i); });
   std::vector<std::uint32_t> pending;
+  pending.reserve(prompts.size());
   for (const std::uint32_t i : prompts) pending.push_back(sessions[i].pending);
   const std::vector<std::uint32_t> share = share_prefill(pending, tokens);
   for (std::size_t k = 0; k < prompts.size(); ++k) {
