@@ -37,13 +37,16 @@ void CellCount::set(std::int32_t sequence, std::uint32_t length) {
   if (before == length) return;
   // A run goes on only where nobody shares it.
   const bool alone = !parts.empty() && parts.back().run.use_count() == 1;
-  if (alone) {
-    leave(parts.back());
-    parts.back().cells += length - before;
-  } else {
+  if (!alone) {
     parts.push_back({std::make_shared<Run>(), length - before});
+    return enter(parts.back());
   }
-  enter(parts.back());
+  // Of each stream with each pass: its number changes, and nothing is made or freed.
+  Part& last = parts.back();
+  auto user = last.run->users.extract(last.run->users.begin());
+  user.key() = last.cells += length - before;
+  last.run->users.insert(std::move(user));
+  used_ += length - before;
 }
 
 void CellCount::share(std::int32_t from, std::int32_t to, std::uint32_t length) {
@@ -58,17 +61,19 @@ void CellCount::share(std::int32_t from, std::int32_t to, std::uint32_t length) 
 }
 
 std::uint32_t CellCount::used_by(std::span<const std::int32_t> sequences) const {
-  std::unordered_map<const Run*, std::uint32_t> most;
   std::uint32_t used = 0;
-  for (const std::int32_t sequence : sequences) {
-    const auto found = sequences_.find(sequence);
-    if (found == sequences_.end()) continue;
-    for (const Part& part : found->second) {
-      std::uint32_t& known = most[part.run.get()];
-      used += std::max(known, part.cells) - known;
-      known = std::max(known, part.cells);
+  const auto for_each_part = [&](auto call) {
+    for (const std::int32_t sequence : sequences) {
+      const auto found = sequences_.find(sequence);
+      if (found != sequences_.end()) std::ranges::for_each(found->second, call);
     }
-  }
+  };
+  for_each_part([&](const Part& part) {
+    std::uint32_t& counted = part.run->counted;
+    used += std::max(counted, part.cells) - counted;
+    counted = std::max(counted, part.cells);
+  });
+  for_each_part([](const Part& part) { part.run->counted = 0; });
   return used;
 }
 

@@ -29,6 +29,7 @@ class CellCount {
   // as many are taken as the one with the most has.
   struct Run {
     std::map<std::uint32_t, std::uint32_t> users;  // by how many cells they have of it
+    std::uint32_t counted = 0;                     // while used_by() counts
     std::uint32_t taken() const { return users.empty() ? 0 : users.rbegin()->first; }
   };
   struct Part {

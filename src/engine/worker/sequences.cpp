@@ -437,7 +437,12 @@ void Sequences::compact() {
 }
 
 std::uint32_t Sequences::idle_cells() const {
-  if (ledger_.common()) return ledger_.idle(of_running());
+  if (ledger_.common()) {
+    const auto running = static_cast<std::size_t>(
+        std::ranges::count_if(roster_.active(), [](const Session* session) { return session->sequence >= 0; }));
+    const bool all_run = running + free_ids_.size() == memory_->sequence_ids();
+    return all_run ? 0 : ledger_.idle(of_running());
+  }
   std::uint32_t cells = used_cells();
   for (const Session* session : roster_.active()) cells -= session->in_cache;
   return cells;
