@@ -18,8 +18,8 @@ class Desk : public test::Parts {
   // Two streams, and it is known that a pass has little room for prompts beside them.
   Desk() {
     for (int i = 0; i < 2; ++i) stream(waiting(10));
-    costs.observe({.rows = 2, .decoding = 2, .ms = 10});
-    costs.observe({.rows = 2, .decoding = 2, .ms = 10});
+    costs->observe({.rows = 2, .decoding = 2, .ms = 10});
+    costs->observe({.rows = 2, .decoding = 2, .ms = 10});
   }
   // It runs with a long prompt, of which so much is in cells.
   Session& with_prompt(std::uint32_t tokens, std::uint32_t there = 0) {

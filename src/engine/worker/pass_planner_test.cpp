@@ -43,7 +43,13 @@ class FillingCosts final : public CostModel {
 
 class Planned : public test::Parts {
  protected:
-  Planned() : Parts({.max_sequences = 4, .threads = {4, 6}, .lane_tokens = 20, .draft_tokens = 3, .draft_active = 2}) {}
+  Planned()
+      : Parts({.max_sequences = 4,
+               .prefix_cache_tokens = 50,
+               .threads = {4, 6},
+               .lane_tokens = 20,
+               .draft_tokens = 3,
+               .draft_active = 2}) {}
 
   Session& streaming(std::uint32_t tokens) {
     Session& session = waiting(tokens, 100);

@@ -28,29 +28,8 @@ class Run : public test::Parts {
   }
   test::CountingMemory& memory() { return dynamic_cast<test::CountingMemory&>(*keeper); }
 
-  TokenTaker taker{{.tokens = letters,
-                    .clock = clock,
-                    .roster = roster,
-                    .sequences = sequences,
-                    .keeper = keeper,
-                    .writer = writer,
-                    .endings = endings,
-                    .hand = hand,
-                    .counters = counters},
-                   options};
-  PassRunner runner{{.box = std::make_shared<CommandBox>(),
-                     .clock = clock,
-                     .roster = roster,
-                     .sequences = sequences,
-                     .keeper = keeper,
-                     .costs = costs,
-                     .writer = writer,
-                     .taker = taker,
-                     .endings = endings,
-                     .hand = hand,
-                     .counters = counters},
-                    16};
-  Pass pass;
+  PassRunner& runner = crew.runner;
+  Pass& pass = crew.pass;
 };
 
 TEST_F(Run, EachStreamHasATokenMore) {

@@ -97,7 +97,9 @@ TEST_F(PlacesOf100, WithoutMemoryAllHearOfIt) {
 
 class GrowingPlaces : public test::Parts {
  protected:
-  GrowingPlaces() : Parts({.max_sequences = 4, .most_cells = 200, .threads = {4, 6}, .lane_tokens = 20}) {}
+  GrowingPlaces()
+      : Parts(
+            {.max_sequences = 4, .prefix_cache_tokens = 50, .most_cells = 200, .threads = {4, 6}, .lane_tokens = 20}) {}
 };
 
 TEST_F(GrowingPlaces, GrowForWhoComesNextAndTheOthersMoveAlong) {

@@ -1,4 +1,4 @@
-// For tests of a worker's parts: a memory that only counts, and the parts that the others work with.
+// For tests of a worker's parts: a memory that only counts, and a crew over it.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,7 @@
 #include "engine/kv/cell_count.h"
 #include "engine/schedule/flat_costs.h"
 #include "engine/values/errors.h"
-#include "engine/worker/endings.h"
-#include "engine/worker/lane_desk.h"
-#include "engine/worker/memory_keeper.h"
-#include "engine/worker/memory_mover.h"
-#include "engine/worker/places.h"
-#include "engine/worker/prompt_budget.h"
+#include "engine/worker/crew.h"
 
 namespace corral::engine::test {
 
@@ -136,20 +131,22 @@ class Letters final : public TokenTable {
   bool ends_generation(Token) const override { return false; }
 };
 
-// The parts of a worker that all others work with, and sessions to try them on.
+// The parts of a worker, and sessions to try them on.
 class Parts : public ::testing::Test {
  protected:
-  explicit Parts(WorkerOptions with = {.max_sequences = 4, .threads = {4, 6}, .lane_tokens = 20}) : options(with) {}
+  explicit Parts(
+      WorkerOptions with = {.max_sequences = 4, .prefix_cache_tokens = 50, .threads = {4, 6}, .lane_tokens = 20})
+      : options(with) {}
 
   // A session with so many tokens, that waits with a generation of so many more.
   Session& waiting(std::uint32_t tokens, std::uint32_t most = 5) {
-    const SessionId id(++sessions);
+    const SessionId id(++sessions_made);
     Session& session = roster.add(std::make_shared<SessionShared>(id, 1000), true);
     session.history.resize(tokens);
-    std::iota(session.history.begin(), session.history.end(), static_cast<Token>(1000 * sessions));
+    std::iota(session.history.begin(), session.history.end(), static_cast<Token>(1000 * sessions_made));
     session.shared->tokens = tokens;
     Generation& generation = session.generation.emplace();
-    generation.order = sessions;
+    generation.order = sessions_made;
     generation.max_new_tokens = most;
     generation.usage.prompt_tokens = tokens;
     generation.stream = std::make_shared<StreamState>(0, StreamState::Owner{.drained = [] {}, .cancelled = [] {}});
@@ -174,64 +171,38 @@ class Parts : public ::testing::Test {
     return std::nullopt;
   }
 
+  static WorkerParts parts_of(Parts& test) {
+    auto lane = std::make_unique<NotingLane>(test.notes);
+    auto costs = std::make_unique<FlatCosts>();
+    test.costs = costs.get();
+    return {.tokens = test.letters,
+            .memory = *(*test.maker)({}),
+            .make = [maker = test.maker](KvShape shape) { return (*maker)(shape); },
+            .growth = [](const KvMemory& memory, std::uint32_t needed) { return std::max(2 * memory.n_ctx(), needed); },
+            .box = std::make_shared<CommandBox>(),
+            .store = nullptr,
+            .costs = std::move(costs),
+            .drafter = nullptr,
+            .lane = std::move(lane),
+            .clock = [&test] { return test.now; }};
+  }
+
   const WorkerOptions options;
   MonoTime now{};
-  const std::function<MonoTime()> clock = [this] { return now; };
-  std::uint64_t sessions = 0;
+  std::uint64_t sessions_made = 0;
   const std::shared_ptr<MemoryMaker> maker = std::make_shared<MemoryMaker>();
-  const std::shared_ptr<HandChores> chores = std::make_shared<HandChores>();
   LaneNotes notes;
   const Letters letters;
-  FlatCosts costs;
-  WorkerStats counters;
-  InHand hand;
-  Roster roster;
-  Sequences sequences{roster, nullptr, 50};
-  MemoryKeeper keeper{
-      {.memory = *(*maker)({}),
-       .make = [maker = maker](KvShape shape) { return (*maker)(shape); },
-       .growth = [](const KvMemory& memory, std::uint32_t needed) { return std::max(2 * memory.n_ctx(), needed); },
-       .clock = clock},
-      options,
-      sequences};
-  AnswerWriter writer{letters, clock};
-  const PromptBudget prompts{roster, keeper, costs, 16, options.lane_tokens};
-  LaneDesk lane{{.lane = std::make_unique<NotingLane>(notes),
-                 .step = [](PrefillStep) {},
-                 .clock = clock,
-                 .roster = roster,
-                 .sequences = sequences,
-                 .keeper = keeper,
-                 .costs = costs,
-                 .prompts = prompts,
-                 .writer = writer,
-                 .hand = hand,
-                 .counters = counters},
-                options};
-  Endings endings{
-      {.clock = clock, .roster = roster, .sequences = sequences, .lane = lane, .writer = writer, .hand = hand}};
-  MemoryMover mover{{.clock = clock,
-                     .chores = nullptr,
-                     .roster = roster,
-                     .sequences = sequences,
-                     .keeper = keeper,
-                     .lane = lane,
-                     .costs = costs,
-                     .prompts = prompts,
-                     .endings = endings,
-                     .counters = counters},
-                    options};
-  Places places{{.clock = clock,
-                 .reads_ended = std::make_shared<std::atomic<std::uint64_t>>(0),
-                 .roster = roster,
-                 .sequences = sequences,
-                 .keeper = keeper,
-                 .mover = mover,
-                 .lane = lane,
-                 .endings = endings,
-                 .hand = hand,
-                 .counters = counters},
-                options};
+  FlatCosts* costs = nullptr;
+  Crew crew{parts_of(*this), options};
+  Roster& roster = crew.roster;
+  Sequences& sequences = crew.sequences;
+  MemoryKeeper& keeper = crew.keeper;
+  LaneDesk& lane = crew.lane;
+  Endings& endings = crew.endings;
+  Places& places = crew.places;
+  WorkerStats& counters = crew.counters;
+  InHand& hand = crew.hand;
 };
 
 }  // namespace corral::engine::test

@@ -18,24 +18,24 @@ void WorkerCore::recover(const char* what, Blame blame) noexcept {
     log::error("engine", "a worker starts afresh: {}", what);
   } catch (...) {  // then nobody reads of it
   }
-  ++counters_.fresh_starts;
-  box_->end_pass();
-  keeper_.start_over();
-  roster_.feed();
-  pass_.fillers.clear();
-  guesser_.start_over();
-  const auto [hand, computing] = std::exchange(hand_, {});
+  ++crew_.counters.fresh_starts;
+  crew_.box->end_pass();
+  crew_.keeper.start_over();
+  crew_.roster.feed();
+  crew_.pass.fillers.clear();
+  crew_.guesser.start_over();
+  const auto [hand, computing] = std::exchange(crew_.hand, {});
   const auto concerned = [&](const Session& session) {
     if (hand != nullptr) return hand == &session;
-    if (computing) return pass_.has(session);
+    if (computing) return crew_.pass.has(session);
     return blame == Blame::everybody && session.phase() != Phase::paused && session.phase() != Phase::aside;
   };
-  for (Session& session : roster_.all()) {
+  for (Session& session : crew_.roster.all()) {
     if (!session.generation) continue;
     if (concerned(session)) {
-      endings_.fail(session, what);
+      crew_.endings.fail(session, what);
     } else if (session.phase() != Phase::paused && session.phase() != Phase::aside) {
-      roster_.wait(session);
+      crew_.roster.wait(session);
     }
   }
 }
