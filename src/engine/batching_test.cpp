@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "engine/test_support.h"
-#include "engine/worker/sequences.h"
+#include "engine/worker/parking.h"
 
 namespace corral::engine::test {
 namespace {
@@ -164,7 +164,7 @@ TEST(Batching, ThousandIdleSessionsLiveSideBySideAndGoOn) {
   const auto service = load(options);
   const Reference reference("tiny-llama");
   constexpr std::uint32_t kTokens = 40;  // worth parking
-  static_assert(kTokens > Sequences::kLeastParked);
+  static_assert(kTokens > Parking::kLeast);
   std::vector<SessionId> sessions;
   std::vector<std::vector<Token>> first(1000);
   for (std::uint32_t begin = 0; begin < 1000; begin += 50) {

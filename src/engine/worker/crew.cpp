@@ -93,7 +93,7 @@ Crew::Crew(WorkerParts parts, const WorkerOptions& with)
 
 WorkerStats Crew::stats() const {
   WorkerStats stats = counters;
-  const Sequences::Counters& moved = sequences.counters();
+  const Parking::Counters& moved = sequences.counters();
   stats.parked = moved.parked;
   stats.restored = moved.restored;
   stats.parked_bytes = moved.parked_bytes;

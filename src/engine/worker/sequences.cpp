@@ -16,7 +16,7 @@ bool is_prefix(std::uint64_t owner) { return owner % 2 == 1; }
 }  // namespace
 
 Sequences::Sequences(const Roster& roster, std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens)
-    : roster_(roster), store_(std::move(store)), most_prefix_tokens_(prefix_tokens) {}
+    : roster_(roster), parking_(std::move(store)), most_prefix_tokens_(prefix_tokens) {}
 
 void Sequences::bind(KvMemory* memory) {
   memory_ = memory;
@@ -42,7 +42,7 @@ void Sequences::forget_all() noexcept {
 
 void Sequences::remove(Session& session) {
   give_up(session, Leave::prefix);
-  forget_own(session);
+  parking_.forget_own(session);
   index_.erase(owner_of(session));
 }
 
@@ -101,36 +101,13 @@ bool Sequences::keep(Session& session) {
 void Sequences::park(Session& session) {
   if (shares(session)) {
     park(session.sequence, std::span(session.history).first(session.in_cache));
-  } else if (store_ && session.in_cache >= kLeastParked) {
-    store_own(session, session.in_cache, memory_->save(session.sequence));
+  } else if (parking_.takes(session.in_cache)) {
+    parking_.put_own(session, session.in_cache, save(session));
   }
 }
 
 void Sequences::park(std::int32_t sequence, std::span<const Token> tokens) {
-  if (!store_ || tokens.size() < kLeastParked || store_->covers(tokens)) return;
-  store(tokens, memory_->save(sequence));
-}
-
-void Sequences::store(std::span<const Token> tokens, std::vector<std::uint8_t> bytes) {
-  const std::size_t size = bytes.size();
-  if (size == 0 || !store_->put({.tokens = {tokens.begin(), tokens.end()}, .bytes = std::move(bytes)})) return;
-  ++counters_.parked;
-  counters_.parked_bytes += size;
-}
-
-void Sequences::store_own(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
-  const std::size_t size = bytes.size();
-  if (size == 0) return;
-  const auto begin = session.history.begin();
-  const auto kept = store_->put_own({.tokens = {begin, begin + tokens}, .bytes = std::move(bytes)}, session.parked);
-  if (!kept || *kept == session.parked) return;
-  session.parked = *kept;
-  ++counters_.parked;
-  counters_.parked_bytes += size;
-}
-
-void Sequences::forget_own(Session& session) {
-  if (session.parked != 0) store_->erase(std::exchange(session.parked, 0));
+  if (parking_.takes(tokens.size()) && !parking_.covers(tokens)) parking_.put(tokens, memory_->save(sequence));
 }
 
 void Sequences::evict(PrefixList::iterator prefix) {
@@ -178,16 +155,8 @@ Sequences::Attach Sequences::attach(Session& session, const Terms& terms) {
               .shared = source.length};
   }
   if (!room(demand)) return Attach::no_cells;
-  std::optional<ParkedStore::Hit> parked;
-  if (store_) {
-    using Files = ParkedStore::Files;
-    const Files files = session.reads.files < kMostReads ? Files::read : Files::awaited;
-    auto found = store_->find(wanted, source.length + kLeastParked, terms.may_read ? files : Files::ignored);
-    session.reads.files += found.begun ? 1 : 0;
-    if (found.coming) return Attach::reading;
-    parked = std::move(found.hit);
-  }
-  if (parked && (parked->length - source.length) * kMostWaste < parked->parked->tokens.size()) parked.reset();
+  auto [parked, coming] = parking_.find(session, wanted, source.length, terms.may_read);
+  if (coming) return Attach::reading;
   // What is put back takes cells of its own, also where others have the same: then it is computed if that is little.
   if (parked && !room({.cells = size + terms.behind})) {
     if (source.length * 2 < parked->length) return Attach::no_cells;
@@ -256,7 +225,6 @@ void Sequences::share(Session& session, const Source& source) {
     memory_->clear(session.sequence);
     return;
   }
-  ++counters_.shared;
   set_cached(session, source.length);
   session.borrowed = source.length;
 }
@@ -266,14 +234,13 @@ bool Sequences::adopt(Session& session, PrefixList::iterator prefix, std::uint32
   const auto tokens = static_cast<std::uint32_t>(prefix->tokens.size());
   const bool cheap_to_share = memory_->shape().unified();
   if (cheap_to_share ? length + kLeastShared < tokens : length * 2 < tokens) return false;
-  if (!cheap_to_share && tokens - length >= kLeastParked) park(prefix->sequence, prefix->tokens);
+  if (!cheap_to_share && tokens - length >= Parking::kLeast) park(prefix->sequence, prefix->tokens);
   session.sequence = prefix->sequence;
   prefix_tokens_ -= tokens;
   index_.erase(prefix->owner);
   prefixes_.erase(prefix);
   set_cached(session, tokens);
   trim(session, length);
-  ++counters_.adopted;
   return true;
 }
 
@@ -283,11 +250,10 @@ bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
   // Without room nobody's cells are given up, and nothing is copied, in vain.
   if (!free_up(cells, &session)) return false;
   if (!memory_->restore(session.sequence, parked.bytes)) {
-    if (ledger_.common()) store_->erase(hit.id);  // the bytes are to blame
+    if (ledger_.common()) parking_.erase(hit);  // the bytes are to blame
     return false;
   }
-  ++counters_.restored;
-  counters_.restored_bytes += parked.bytes.size();
+  parking_.put_back(hit);
   set_cached(session, cells);
   trim(session, hit.length);
   return session.in_cache > 0;
@@ -295,17 +261,16 @@ bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
 
 // What was parked of a session that doesn't share is in its cells again, or of no more use: then the bytes go.
 void Sequences::restore_own(Session& session) {
-  if (session.parked == 0) return;
-  const auto hit = store_->own(session.parked, std::span(session.history).first(session.history.size() - 1));
-  if (!hit || restore(session, *hit)) forget_own(session);
+  const auto hit = parking_.own(session);
+  if (!hit || restore(session, *hit)) parking_.forget_own(session);
 }
 
 void Sequences::park_saved(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
-  if (!store_ || tokens < kLeastParked) return;
+  if (!parking_.takes(tokens)) return;
   if (shares(session)) {
-    store(std::span(session.history).first(tokens), std::move(bytes));
+    parking_.put(std::span(session.history).first(tokens), std::move(bytes));
   } else {
-    store_own(session, tokens, std::move(bytes));
+    parking_.put_own(session, tokens, std::move(bytes));
   }
 }
 

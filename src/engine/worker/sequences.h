@@ -17,8 +17,8 @@
 
 #include "engine/kv/cell_ledger.h"
 #include "engine/kv/kv_memory.h"
-#include "engine/kv/parked_store.h"
 #include "engine/kv/radix_index.h"
+#include "engine/worker/parking.h"
 #include "engine/worker/roster.h"
 #include "engine/worker/session.h"
 
@@ -96,19 +96,10 @@ class Sequences {
   std::uint32_t idle_cells() const;
   std::size_t kept_prefixes() const { return prefixes_.size(); }
 
-  struct Counters {
-    std::uint64_t parked = 0, restored = 0, shared = 0, adopted = 0;
-    std::uint64_t parked_bytes = 0, restored_bytes = 0;
-  };
-  const Counters& counters() const { return counters_; }
+  const Parking::Counters& counters() const { return parking_.counters(); }
 
-  // Sharing fewer tokens than this isn't worth scanning the cells for, parking fewer not worth a copy.
+  // Sharing fewer tokens than this isn't worth scanning the cells for.
   static constexpr std::uint32_t kLeastShared = 8;
-  static constexpr std::uint32_t kLeastParked = 32;
-  // A parked copy is put back whole and then cut: it must give at least one in so many of its tokens.
-  static constexpr std::uint32_t kMostWaste = 8;
-  // Files that are read for a session until it gets cells: what was read may be gone again when its turn comes.
-  static constexpr std::uint32_t kMostReads = 2;
   // A beginning this much longer than what exists is worth waiting for when somebody is computing it.
   static constexpr std::uint32_t kWorthWaiting = 16;
 
@@ -138,10 +129,7 @@ class Sequences {
   bool keep(Session& session);
   void park(std::int32_t sequence, std::span<const Token> tokens);
   void park(Session& session);
-  void store(std::span<const Token> tokens, std::vector<std::uint8_t> bytes);
-  void store_own(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
   void restore_own(Session& session);
-  void forget_own(Session& session);
   void evict(PrefixList::iterator prefix);
   void free_id(std::int32_t sequence);
   void set_cached(Session& session, std::uint32_t tokens);
@@ -149,7 +137,7 @@ class Sequences {
   bool shares(const Session& session) const { return session.share && sharing(); }
 
   const Roster& roster_;
-  const std::shared_ptr<ParkedStore> store_;
+  Parking parking_;
   std::uint32_t most_prefix_tokens_;
   KvMemory* memory_ = nullptr;
   CellLedger ledger_;    // of memory_
@@ -159,7 +147,6 @@ class Sequences {
   std::uint64_t next_prefix_ = 0;
   std::vector<std::int32_t> free_ids_;  // smallest last
   std::uint32_t in_sessions_ = 0;       // sum of Session::in_cache
-  Counters counters_;
 };
 
 }  // namespace corral::engine
