@@ -64,9 +64,11 @@ void Core::on(const Pin& event, Now now, ActionList& out) {
     return;
   }
   if (loaded && event.pinned && is_pinned_out(*model->current)) return refuse_pin(*model->current, event.ticket, out);
-  if (loaded && event.pinned && model->current->state != ServerState::evicting) make_own(*model->current);
+  if (loaded && event.pinned && is_resident(model->current->state)) make_own(*model->current);
   // The newest wish wins, also over that of a load which hasn't ended yet.
   if (loaded) model->current->pin.reset();
+  // One that loads for a peer may still be given up: it becomes his when it is there.
+  if (loaded && event.pinned && model->current->lent) model->current->pin = true;
   if (model->pending != nullptr) model->pending->pin.reset();
   set_pin(event.model, event.pinned, event.ticket, out);
   advance(now, out);

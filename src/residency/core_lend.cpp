@@ -129,7 +129,9 @@ void Core::make_own(Server& server) {
   server.lent = false;
   if (takes_slot(server.state)) --state_.lent[index_of(server.spec->type)];
   server.eviction = server.own_eviction;
-  if (server.state != ServerState::draining) server.recalled.reset();
+  server.recalled.reset();
+  if (server.leaving == StopReason::recall)
+    server.leaving_for_good = false;  // it may stay, if nobody else wants it away
   ++revision_;
 }
 

@@ -288,6 +288,16 @@ TEST_F(Lending, APinMakesItHis) {
   EXPECT_FALSE(lent("b"));
 }
 
+TEST_F(Lending, APinOfOneThatLoadsForAPeerMakesItHisWhenItIsThere) {
+  house.needs("b", 10);
+  ask("b");
+  house.free(100);
+  EXPECT_THAT(house.pin("b"), ElementsAre("pin b"));
+  EXPECT_TRUE(lent("b")) << "it may still have to yield";
+  house.succeed("b");
+  EXPECT_FALSE(lent("b"));
+}
+
 TEST_F(Lending, APinIsRefusedWherePinnedModelsHaveEverySlot) {
   have("a", 10);
   house.pin("a");

@@ -55,7 +55,7 @@ std::map<ModelType, std::uint64_t> Contexts::comes_back() const {
   const auto snapshot = house_.core().snapshot(house_.now());
   for (const auto& view : snapshot.servers) {
     const auto running = processes_.find(view.id);
-    if (!running || !residency::is_resident(view.state)) continue;
+    if (!running || !residency::is_resident(view.state) || view.lent) continue;  // lent ones have no slot of the type
     Oldest& oldest = types[view.spec->type];
     ++oldest.models;
     if (view.pinned || (oldest.running != nullptr && oldest.last_use <= view.last_use)) continue;

@@ -39,6 +39,9 @@ std::uint32_t stretched(Dice& dice, std::uint32_t most) {
   return 1 + dice.roll(std::min(limit, most));
 }
 
+// Small enough for some to be in memory beside each other, large enough for them to be in each other's way.
+std::uint8_t middling(Dice& dice) { return static_cast<std::uint8_t>(1 + dice.roll(14)); }
+
 const char* name(const Op& op) { return kZoo[op.animal].name; }
 
 }  // namespace
@@ -70,6 +73,10 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length, bool peers) 
 
   std::vector<Op> life;
   if (peers) life.push_back({.kind = Kind::lend, .nth = 3, .choice = 2, .ms = 1U << (6 + dice.roll(6))});
+  for (std::size_t i = 0; peers && i < animals.size(); ++i) {  // only what is known of can be lent
+    if (dice.chance(80))
+      life.push_back({.kind = Kind::traits, .animal = animals[i], .nth = middling(dice), .choice = 1});
+  }
   for (std::size_t i = 0; i < length; ++i) {
     std::uint32_t at = dice.roll(total);
     std::size_t which = 0;
@@ -81,7 +88,10 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length, bool peers) 
     op.choice = static_cast<std::uint8_t>(dice.roll(3));
     const bool holds = op.kind == Kind::acquire || op.kind == Kind::peer;
     op.ms = stretched(dice, holds ? longest_hold : longest_wait);
-    if (op.kind == Kind::lend) op.ms = 1U << (6 + dice.roll(6));
+    if (op.kind == Kind::lend) {
+      op.ms = 1U << (6 + dice.roll(6));
+      op.choice = dice.chance(20) ? 0 : static_cast<std::uint8_t>(1 + dice.roll(2));
+    }
     if (op.kind == Kind::pin) op.choice = dice.chance(50);
     if (op.kind == Kind::fate) op.choice = dice.chance(50) ? 0 : static_cast<std::uint8_t>(dice.roll(kFates.size()));
     if (op.kind == Kind::settings) {

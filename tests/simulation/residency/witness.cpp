@@ -62,6 +62,7 @@ void Witness::before(const Event& event, Now now) {
 
 void Witness::after(const Event&, const ActionList& actions, Now) {
   used_by_owner_.clear();
+  given_to_owner_.clear();
   for (const Action& action : actions) std::visit([this](const auto& a) { see(a); }, action);
   if (must_be_granted_) {
     require(!tickets_.contains(must_be_granted_->first), "a request to a resident model is granted at once",
@@ -102,6 +103,7 @@ void Witness::after(const Event&, const ActionList& actions, Now) {
   check_idleness();
   check_relief();
   check_lent();
+  check_lent_time();
   if (++steps_ % 16 == 0) check_snapshot();
 }
 
@@ -119,7 +121,7 @@ void Witness::short_way(std::size_t animal, const std::optional<Core::Lease>& le
     peers_.insert(lease->id);
     ++children_.at(lease->server).peers;
   } else {
-    children_.at(lease->server).lent = core_.state().servers.at(lease->server)->lent;
+    check_stays_lent(children_.at(lease->server));
   }
   require(leases_.emplace(lease->id, lease->server).second, "leases are unique", "{}", lease->id.value());
   Child& child = children_.at(lease->server);

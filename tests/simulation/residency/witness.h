@@ -165,6 +165,8 @@ class Witness {
   void check_lent_first(const Child& child) const;
   void check_peer_answer(const Ticket& ticket, const Error& error) const;
   void follow_lent();
+  void check_lent_time();
+  void check_stays_lent(const Child& child) const;
   void check_lent() const;
 
   // witness_queue.cpp: who waits, how long, for whom.
@@ -228,10 +230,12 @@ class Witness {
   Now now_{};
   std::map<ServerId, Child> children_;
   std::map<LeaseId, ServerId> leases_;
-  std::set<LeaseId> peers_;                             // leases of peers
-  std::set<std::size_t> used_by_owner_;                 // in this step: models that he was given, or has pinned
-  std::map<TicketId, Ticket> tickets_;                  // those that wait
-  std::map<std::size_t, std::set<ServerId>> retrying_;  // by model: who was there when its first attempt failed
+  std::map<std::pair<ServerId, ServerId>, MonoTime> wanted_;  // by load and lent child: since when that is recalled
+  std::set<LeaseId> peers_;                                   // leases of peers
+  std::set<std::size_t> given_to_owner_;                      // in this step: models whose lease he got
+  std::set<std::size_t> used_by_owner_;                       // in this step: models that he was given, or has pinned
+  std::map<TicketId, Ticket> tickets_;                        // those that wait
+  std::map<std::size_t, std::set<ServerId>> retrying_;        // by model: who was there when its first attempt failed
   std::set<ServerId> unloading_;
   std::optional<std::pair<TicketId, std::size_t>> must_be_granted_;
   std::optional<std::pair<TicketId, ServerId>> must_wait_;

@@ -103,10 +103,14 @@ void Witness::see(const StopServer& action) {
     case StopReason::yield:
       check_lent_stop(child, action.reason);
       break;
-    case StopReason::limit:
-      require(!settings_.limits.allows(child.kind().type, live(child.kind().type)), "a free slot evicts nobody", "{}",
-              child.kind().name);
+    case StopReason::limit: {
+      // One that was lent until this step may be the one too many.
+      const auto taken = static_cast<std::size_t>(std::ranges::count_if(children_, [&](const auto& c) {
+        return c.second.kind().type == child.kind().type && !core_.state().servers.at(c.first)->lent;
+      }));
+      require(!settings_.limits.allows(child.kind().type, taken), "a free slot evicts nobody", "{}", child.kind().name);
       break;
+    }
     case StopReason::room:
       require(!child.lent, "a lent server takes no slot", "{}", child.kind().name);
       require(!settings_.limits.allows(child.kind().type, live(child.kind().type) + 1), "a free slot evicts nobody",
@@ -151,7 +155,10 @@ void Witness::see(const StopServer& action) {
 void Witness::see(const Granted& action) {
   const Ticket ticket = answered(action.ticket, {Ticket::Kind::request});
   Child& child = children_.at(action.server);
-  if (!ticket.peer) used_by_owner_.insert(ticket.animal);
+  if (!ticket.peer) {
+    used_by_owner_.insert(ticket.animal);
+    given_to_owner_.insert(ticket.animal);
+  }
   if (ticket.peer) {
     ++child.peers;
     peers_.insert(action.lease);

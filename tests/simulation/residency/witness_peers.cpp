@@ -94,6 +94,9 @@ void Witness::check_lent_stop(const Child& child, StopReason reason) const {
     require(child.lent || settings_.lend_evicts_local, "none of the owner's goes where that is switched off", "{}",
             name);
     require(!owner_waits(), "nobody goes for a peer while the owner waits", "{}", name);
+    const Server* wanting = core_.state().lending;
+    require(wanting == nullptr || is_fresh(*wanting), "nobody goes for a load whose files weren't looked at", "{}",
+            name);
     require(std::ranges::any_of(tickets_, [](const auto& t) { return t.second.peer; }),
             "who goes for a peer goes for one who waits", "{}", name);
     if (child.lent || !child.known()) return;
@@ -150,9 +153,48 @@ void Witness::follow_lent() {
       require(used_by_owner_.contains(child.animal) || owner_waits(child.animal),
               "only its owner's use makes a lent model his", "{}", child.kind().name);
     }
+    if (given_to_owner_.contains(child.animal) && stopped_.empty()) check_stays_lent(child);
     const bool drains = child.lent && server.state == ServerState::draining && server.recalled;
     if (!drains) child.recalled.reset();
     if (drains && !child.recalled) child.recalled = now_.mono;
+  }
+}
+
+// Its owner uses it: it has no slot of his only where none is to be had.
+void Witness::check_stays_lent(const Child& child) const {
+  if (!child.lent) return;
+  const ModelType type = child.kind().type;
+  std::size_t staying = 0;
+  for (const auto& [id, other] : children_) staying += !other.lent && other.kind().type == type && !is_leaving(id);
+  const bool waits = std::ranges::any_of(core_.state().queue, [&](const Server* load) {
+    return load->spec->type == type && load->spec->name.value() != child.kind().name;
+  });
+  require(waits || !settings_.limits.allows(type, staying + 1), "what its owner uses takes a free slot of his", "{}",
+          child.kind().name);
+}
+
+// From the first recall for it to its end, whatever comes between: the owner's load waits no longer.
+void Witness::check_lent_time() {
+  const auto is_over = [this](const auto& entry) {
+    const auto& [load, child] = entry.first;
+    const auto server = core_.state().servers.find(load);
+    if (server == core_.state().servers.end() || !children_.contains(child) || !children_.at(child).lent) return true;
+    return server->second->state != ServerState::queued ||
+           std::ranges::find(server->second->waits_for, child) == server->second->waits_for.end();
+  };
+  std::erase_if(wanted_, is_over);
+  if (order_.empty()) return;
+  const Server& first = *core_.state().servers.at(order_.front());
+  for (ServerId id : first.waits_for) {
+    const auto child = children_.find(id);
+    if (child != children_.end() && child->second.recalled) wanted_.emplace(std::pair(first.id, id), now_.mono);
+  }
+  for (const auto& [pair, since] : wanted_) {
+    const Child& child = children_.at(pair.second);
+    const MonoTime until = std::max(since + settings_.recall_grace, child.free_of_owner);
+    const bool stays = child.phase == Child::Phase::up && peers_only(child);
+    require(!stays || now_.mono <= until, "the owner waits for no lent model beyond its recall", "{}",
+            child.kind().name);
   }
 }
 
@@ -188,6 +230,13 @@ void Witness::check_lent() const {
     const Server& load = *state.waiting.at(id);
     require(&load == state.lending || &load == state.loader, "a peer waits for nothing but a load that runs", "{}",
             kZoo[ticket.animal].name);
+  }
+  for (const auto& [id, child] : children_) {
+    require(child.lent || child.phase != Child::Phase::loading || owner_waits(child.animal),
+            "a load of the owner's doesn't go on for peers alone", "{}", child.kind().name);
+    const bool idle = child.lent && is_idle(child);
+    require(!idle || now_.mono <= child.last_use + std::max(settings_.lend_idle_unload, settings_.idle_floor),
+            "a lent model goes when nobody has used it for long", "{}", child.kind().name);
   }
   // What nobody of the owner's uses is lent within bounds.
   if (settings_.lend_share <= 0) {
