@@ -81,6 +81,9 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
   options.residency.swap_patience = settings.swap_patience;
   options.residency.nuclear_evicts_pinned = settings.nuclear_evicts_pinned;
   options.residency.auto_evict_threshold_pct = settings.auto_evict_threshold_pct;
+  const auto role = fleet::role_of(settings.mesh_role, false);
+  options.residency.lend_share = role == mesh::Role::client ? 0 : settings.mesh_lend_memory;
+  options.residency.lend_idle_unload = settings.mesh_idle_unload;
   options.load_timeout = settings.load_timeout;
   options.watchdog_timeout = settings.watchdog_timeout;
   options.default_options = config::default_load_options(settings);
