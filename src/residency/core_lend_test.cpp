@@ -123,6 +123,32 @@ TEST_F(Lending, TakesNoMoreThanItsShareOfEachMemory) {
   EXPECT_THAT(house.free(70), ElementsAre("start b"));
 }
 
+TEST_F(Lending, WhatIsOnItsWayOutIsStillLent) {
+  house.settings({.limits = Limits::of_all(1), .lend_share = 0.5});
+  lend("a", 30);
+  house.pass(kQuiet);
+  house.needs("b", 40);
+  ask("b");
+  EXPECT_THAT(house.free(70), ElementsAre("stop a: lend"));
+  house.pass(Settings().memory_poll);
+  EXPECT_THAT(house.free(70), IsEmpty());
+  house.stopped("a");
+  EXPECT_THAT(house.free(100), ElementsAre("start b"));
+}
+
+TEST_F(Lending, ALoadThatHadToWaitHasItsFilesLookedAtOnceMore) {
+  have("a", 60);
+  house.pass(kQuiet);
+  house.needs("b", 60).to_check = true;
+  EXPECT_THAT(ask("b"), ElementsAre("check b"));
+  EXPECT_THAT(house.checked("b"), ElementsAre("sample"));
+  EXPECT_THAT(house.free(40), ElementsAre("stop a: lend"));
+  house.pass(Millis{2'000});
+  house.stopped("a");
+  EXPECT_THAT(house.free(100), ElementsAre("check b"));
+  EXPECT_THAT(house.checked("b"), ElementsAre("start b"));
+}
+
 TEST_F(Lending, NothingIsLentWhereItsShareIsNone) {
   house.settings({.limits = Limits::of_all(1), .lend_share = 0});
   have("a", 10);
@@ -296,6 +322,16 @@ TEST_F(Lending, APinOfOneThatLoadsForAPeerMakesItHisWhenItIsThere) {
   EXPECT_TRUE(lent("b")) << "it may still have to yield";
   house.succeed("b");
   EXPECT_FALSE(lent("b"));
+}
+
+TEST_F(Lending, APinKeepsOneThatIsBeingRecalled) {
+  const auto peer = lend_busy("b", 10);
+  house.settings({.limits = Limits::of_all(1), .lend_share = 0});
+  ASSERT_EQ(house.state("b"), ServerState::draining);
+  house.pin("b");
+  EXPECT_EQ(house.state("b"), ServerState::in_use);
+  house.finish(peer);
+  EXPECT_EQ(house.state("b"), ServerState::ready);
 }
 
 TEST_F(Lending, APinIsRefusedWherePinnedModelsHaveEverySlot) {

@@ -152,6 +152,12 @@ void Witness::follow_lent() {
     if (child.was_lent && !child.lent) {
       require(used_by_owner_.contains(child.animal) || owner_waits(child.animal),
               "only its owner's use makes a lent model his", "{}", child.kind().name);
+      const ModelType type = child.kind().type;
+      std::size_t staying = 0;
+      for (const auto& [other, own] : children_)
+        staying += !core_.state().servers.at(other)->lent && own.kind().type == type && !is_leaving(other);
+      require(is_pinned(child) || settings_.limits.allows(type, staying), "what its owner uses has a slot of his",
+              "{} is one too many", child.kind().name);
     }
     if (given_to_owner_.contains(child.animal) && stopped_.empty()) check_stays_lent(child);
     const bool drains = child.lent && server.state == ServerState::draining && server.recalled;
