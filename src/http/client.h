@@ -4,12 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <variant>
 
 #include "async/task.h"
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "http/handler.h"
 #include "http/target.h"
 
@@ -22,7 +24,12 @@ struct TcpEndpoint {
   std::string host;  // a name or an address
   std::uint16_t port = 0;
 };
-using Endpoint = std::variant<UnixEndpoint, TcpEndpoint>;
+// Connections that come another way: `open` gives a connected stream socket, or says why there is none.
+struct OpenedEndpoint {
+  std::string name;  // for people
+  std::function<async::Task<Result<UniqueFd>>()> open;
+};
+using Endpoint = std::variant<UnixEndpoint, TcpEndpoint, OpenedEndpoint>;
 
 std::string to_string(const Endpoint& endpoint);
 
@@ -30,6 +37,9 @@ struct ClientOptions {
   std::size_t max_idle_connections = 1024;
   std::chrono::milliseconds connect_timeout{5'000};
   std::uint32_t max_header_bytes = 64 * 1024;
+  // upload() pulls nothing before the server says that it wants the body (Expect: 100-continue): one that says no
+  // leaves it whole. Costs a round trip; for servers that are known to say so.
+  bool ask_before_upload = false;
 };
 
 class Client final : public Target {

@@ -301,5 +301,53 @@ TEST_F(HttpTest, StopCutsAHangingRequestAtItsDeadline) {
   async::run_blocking(pool.home(), driver());
 }
 
+// Both ends of a socket pair: how requests come and go that others carry.
+TEST_F(HttpTest, ServesAndAsksOverDescriptorsOfOthers) {
+  std::vector<std::string> peers;
+  handler.function = [&](Request request) -> Task<Response> {
+    peers.push_back(request.peer);
+    co_return Response::text(200, "text/plain", "hello");
+  };
+  serve();
+  int opened = 0;
+  bool refuses = false;
+  auto open = [&]() -> Task<Result<UniqueFd>> {
+    if (refuses) co_return fail(errc::connect_failed, "no way there");
+    ++opened;
+    int ends[2] = {-1, -1};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) co_return fail(errc::connect_failed, "none");
+    server->adopt(UniqueFd(ends[0]), "node x");
+    co_return UniqueFd(ends[1]);
+  };
+  run([&]() -> Task<void> {
+    {
+      Client to(pool.home().executor(), OpenedEndpoint{"node x", open});
+      for (int i = 0; i < 3; ++i) {
+        const auto head = post("/");
+        auto answer = co_await to.send(head, "body");
+        EXPECT_TRUE(answer) << answer.error().message;
+        EXPECT_EQ(*co_await answer->body.read_all(100), "hello");
+      }
+    }
+    refuses = true;
+    Client to(pool.home().executor(), OpenedEndpoint{"node x", open});
+    const auto head = post("/");
+    const auto answer = co_await to.send(head, "");
+    EXPECT_FALSE(answer);
+    EXPECT_EQ(answer.error().message, "no way there");
+  });
+  EXPECT_EQ(opened, 1);  // and kept
+  EXPECT_EQ(peers, std::vector<std::string>(3, "node x"));
+  // Who comes after the end finds a closed door.
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd mine(ends[1]);
+  server->adopt(UniqueFd(ends[0]), "late");
+  pool.home().context().restart();
+  pool.home().context().poll();
+  char byte = 0;
+  EXPECT_EQ(::recv(mine.get(), &byte, 1, MSG_DONTWAIT), 0);
+}
+
 }  // namespace
 }  // namespace corral::http

@@ -133,5 +133,13 @@ TEST_F(RoutesTest, SlashesAtTheEndChangeNothing) {
   EXPECT_EQ(ask("OPTIONS", "*").head.status, 204u);
 }
 
+TEST(Sse, CommentsSayNothing) {
+  EXPECT_FALSE(says_something(""));
+  EXPECT_FALSE(says_something(": ping\n\n: ping\n\n"));
+  EXPECT_TRUE(says_something("data: x\n\n"));
+  EXPECT_TRUE(says_something(": ping\n\ndata: x\n\n"));
+  EXPECT_TRUE(says_something("event: x\n\n"));
+}
+
 }  // namespace
 }  // namespace corral::http

@@ -1,8 +1,8 @@
 // An HTTP/1.1 server: keep-alive, streaming both ways, limits. TCP and Unix sockets.
 //
-// Lifecycle: construct → listen_*() any number of times → the loops run → stop() → destroy. Connections are spread over
-// the loops of the pool; a handler runs on its connection's loop. While a handler works the server watches the client:
-// when it hangs up, the handler's task is cancelled.
+// Lifecycle: construct → listen_*() any number of times → the loops run, adopt() at any time → stop() → destroy.
+// Connections are spread over the loops of the pool; a handler runs on its connection's loop. While a handler works the
+// server watches the client: when it hangs up, the handler's task is cancelled.
 //
 // What a client may cost is bounded in memory (heads, bodies, all large bodies together), in number (connections, those
 // of one address) and in time: a head has a total, bodies and answers a slowest rate. Who is slower than that gets 408
@@ -19,6 +19,7 @@
 #include "async/task.h"
 #include "async/timer.h"
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "http/handler.h"
 #include "http/pace.h"
 
@@ -53,6 +54,9 @@ class Server {
   Result<std::uint16_t> listen_tcp(const std::string& host, std::uint16_t port);
   // Replaces a stale socket file. The file is removed on stop().
   Result<> listen_unix(const std::filesystem::path& path);
+  // Serves a connection that came another way: a connected stream socket. `peer` is what its requests have as
+  // Request::peer; it counts as no address. On any loop of the pool, or beside them; once stop() began it is closed.
+  void adopt(UniqueFd descriptor, std::string peer);
 
   // Stops accepting, closes idle connections, lets running requests finish until `deadline`, then cuts them. On the
   // home loop.
@@ -64,7 +68,7 @@ class Server {
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace corral::http

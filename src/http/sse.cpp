@@ -19,6 +19,17 @@ void append_sse_event(std::string& out, std::uint64_t number, std::string_view n
   out.append("\ndata: ").append(payload).append("\n\n");
 }
 
+bool says_something(std::string_view events) {
+  while (!events.empty()) {
+    const char first = events.front();
+    if (first != ':' && first != '\n' && first != '\r') return true;
+    const auto end = events.find('\n');
+    if (end == std::string_view::npos) break;
+    events.remove_prefix(end + 1);
+  }
+  return false;
+}
+
 void SseParser::feed(std::string_view bytes) {
   while (!bytes.empty()) {
     const auto end = bytes.find('\n');

@@ -22,6 +22,9 @@ void append_sse_event(std::string& out, std::uint64_t number, std::string_view n
 inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
 inline constexpr std::string_view kSsePing = ": ping\n\n";
 
+// Whole events say more than comments, such as pings, do.
+bool says_something(std::string_view events);
+
 // Splits a byte stream into events; calls back with name ("" by default) and data of each, and for each comment if
 // somebody wants to know.
 class SseParser {

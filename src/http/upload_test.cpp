@@ -191,5 +191,36 @@ TEST_F(UploadTest, AnEarlyAnswerPassesThroughAServerOnItsWay) {
   });
 }
 
+// One that says no leaves the body whole: it can be sent to somebody else.
+TEST_F(UploadTest, IsPulledOnlyWhenTheServerWantsItWhereTheClientAsks) {
+  bool wanted = false;
+  handler.function = [&](Request request) -> Task<Response> {
+    if (!wanted) co_return Response::text(421, "text/plain", "not here");
+    auto body = co_await request.body.read_all(1 << 20);
+    co_return Response::text(200, "text/plain", body ? *body : body.error().message);
+  };
+  serve();
+  run([&]() -> Task<void> {
+    Client to(pool.home().executor(), TcpEndpoint{"127.0.0.1", port}, {.ask_before_upload = true});
+    const auto head = post("/");
+    Counted untouched(3);
+    auto answer = co_await to.upload(head, untouched);
+    EXPECT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->head.status, 421u);
+    EXPECT_EQ(*co_await answer->body.read_all(100), "not here");
+    EXPECT_EQ(untouched.taken, 0u);
+    wanted = true;
+    for (int round = 0; round < 2; ++round) {
+      Pieces chunks({"one ", "two ", "three"}, End::finish);
+      answer = co_await to.upload(head, chunks);
+      EXPECT_TRUE(answer) << answer.error().message;
+      EXPECT_EQ(*co_await answer->body.read_all(100), "one two three");
+      Announced announced("whole");
+      answer = co_await to.upload(head, announced);
+      EXPECT_EQ(*co_await answer->body.read_all(100), "whole");
+    }
+  });
+}
+
 }  // namespace
 }  // namespace corral::http

@@ -36,6 +36,7 @@ Socket generic(auto socket) { return Socket(std::move(socket)); }
 
 std::string to_string(const Endpoint& endpoint) {
   if (const auto* local = std::get_if<UnixEndpoint>(&endpoint)) return "unix:" + local->path.native();
+  if (const auto* opened = std::get_if<OpenedEndpoint>(&endpoint)) return opened->name;
   const auto& tcp = std::get<TcpEndpoint>(endpoint);
   const bool bare_v6 = tcp.host.contains(':') && !tcp.host.starts_with('[');
   return (bare_v6 ? "[" + tcp.host + "]" : tcp.host) + ":" + std::to_string(tcp.port);
@@ -56,7 +57,7 @@ struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
   async::Task<Result<Connected>> connect();
   async::Task<Result<Connected>> connect_now();
   // `length`: of the body; none: it goes out in chunks.
-  std::string request_text(const RequestHead& head, std::optional<std::uint64_t> length) const;
+  std::string request_text(const RequestHead& head, std::optional<std::uint64_t> length, bool asks = false) const;
   void give_back(Connected wire) {
     const auto now = MonoClock::now();
     while (!idle.empty() && (now - idle.front().since > kIdleLimit || idle.size() >= options.max_idle_connections)) {
@@ -169,6 +170,14 @@ async::Task<Result<Connected>> Client::Impl::connect() {
 }
 
 async::Task<Result<Connected>> Client::Impl::connect_now() {
+  if (const auto* opened = std::get_if<OpenedEndpoint>(&endpoint)) {
+    auto opening = opened->open();
+    auto descriptor = co_await std::move(opening);
+    if (!descriptor) co_return std::unexpected(descriptor.error());
+    auto socket = socket_of(std::move(*descriptor), executor);
+    if (!socket) co_return std::unexpected(socket.error());
+    co_return std::make_unique<Wire>(std::move(*socket));
+  }
   boost::system::error_code failure;
   if (const auto* local = std::get_if<UnixEndpoint>(&endpoint)) {
     asio::basic_stream_socket<asio::local::stream_protocol, async::Executor> socket(executor);
@@ -195,13 +204,13 @@ async::Task<Result<Connected>> Client::Impl::connect_now() {
   co_return fail(errc::connect_failed, fmt::format("can't connect to {}: {}", to_string(endpoint), failure.message()));
 }
 
-std::string Client::Impl::request_text(const RequestHead& head, std::optional<std::uint64_t> length) const {
+std::string Client::Impl::request_text(const RequestHead& head, std::optional<std::uint64_t> length, bool asks) const {
   std::string text;
   text.reserve(512);
   text.append(head.method).append(" ").append(head.target).append(" HTTP/1.1\r\n");
   if (!head.headers.has("Host")) {
     text.append("Host: ")
-        .append(std::holds_alternative<UnixEndpoint>(endpoint) ? "localhost" : to_string(endpoint))
+        .append(std::holds_alternative<TcpEndpoint>(endpoint) ? to_string(endpoint) : "localhost")
         .append("\r\n");
   }
   for (const auto& [name, value] : head.headers) {
@@ -213,6 +222,7 @@ std::string Client::Impl::request_text(const RequestHead& head, std::optional<st
   } else if (*length > 0 || head.method == "POST" || head.method == "PUT") {
     fmt::format_to(std::back_inserter(text), "Content-Length: {}\r\n", *length);
   }
+  if (asks) text.append("Expect: 100-continue\r\n");
   return text.append("\r\n");
 }
 
@@ -255,11 +265,23 @@ async::Task<Result<Response>> Client::send(const RequestHead& head, std::string_
 async::Task<Result<Response>> Client::upload(const RequestHead& head, BodySource& body) {
   const auto impl = impl_;
   const auto length = body.length();
-  const auto text = impl->request_text(head, length);
+  const bool asks = impl->options.ask_before_upload;
+  auto text = impl->request_text(head, length, asks);
   auto connected = co_await impl->connect();
   if (!connected) co_return std::unexpected(connected.error());
   auto wire = std::move(*connected);
-  auto sending = send_all(*wire, text, body, !length);
+  if (asks) {
+    const std::array buffers = {asio::const_buffer(text.data(), text.size())};
+    const auto written = co_await wire->write(buffers);
+    auto reader =
+        std::make_unique<MessageReader<false>>(*wire, ReadLimits{.header_bytes = impl->options.max_header_bytes});
+    const auto leave = co_await reader->read_head();
+    if (!leave) co_return std::unexpected(written ? leave.error() : written.error());
+    constexpr unsigned kContinue = 100;
+    if (reader->head().status != kContinue) co_return response_of(impl, std::move(wire), std::move(reader), false);
+    text.clear();  // it went out
+  }
+  auto sending = send_all(*wire, std::move(text), body, !length);
   bool answered_early = false;
   auto answering = until_readable(*wire, answered_early);
   const auto sent = co_await async::race(std::move(sending), std::move(answering));

@@ -124,10 +124,13 @@ struct Server::Impl {
   std::vector<std::unique_ptr<LoopConnections>> per_loop;
   std::atomic<std::size_t> connections = 0;
   std::size_t next_loop = 0;
+  bool stopping = false;
 
+  // The loop of the next connection; on the home loop.
+  LoopConnections& next() { return *per_loop[next_loop++ % per_loop.size()]; }
   Result<Acceptor*> listen(asio::generic::stream_protocol::endpoint endpoint, const std::string& name);
   async::Task<void> accept(Acceptor& acceptor);
-  void adopt(Socket socket, LoopConnections& home);
+  void adopt(Socket socket, Peer peer, LoopConnections& home);
   async::Task<void> sweep(LoopConnections& home);
 };
 
@@ -149,7 +152,7 @@ Result<Acceptor*> Server::Impl::listen(asio::generic::stream_protocol::endpoint 
 
 async::Task<void> Server::Impl::accept(Acceptor& acceptor) {
   while (true) {
-    auto& home = *per_loop[next_loop++ % per_loop.size()];
+    auto& home = next();
     auto [error, socket] = co_await acceptor.async_accept(home.loop.context(), async::as_value);
     // Closed while this task slept: there was no operation to abort then.
     if (error == asio::error::operation_aborted || !acceptor.is_open()) co_return;
@@ -159,21 +162,23 @@ async::Task<void> Server::Impl::accept(Acceptor& acceptor) {
       co_await timers.sleep_for(std::chrono::milliseconds(100));
       continue;
     }
+    auto peer = peer_of(socket);
     if (&home.loop == &pool.home()) {
-      adopt(std::move(socket), home);
+      adopt(std::move(socket), std::move(peer), home);
     } else {
-      home.loop.post([this, &home, moved = std::move(socket)]() mutable { adopt(std::move(moved), home); });
+      home.loop.post([this, &home, moved = std::move(socket), peer = std::move(peer)]() mutable {
+        adopt(std::move(moved), std::move(peer), home);
+      });
     }
   }
 }
 
-void Server::Impl::adopt(Socket socket, LoopConnections& home) {
+void Server::Impl::adopt(Socket socket, Peer peer, LoopConnections& home) {
   boost::system::error_code ignored;
   if (connections.load() >= options.max_connections) {
     turn_away(socket, "all connections of this server are taken; try again soon");
     return;
   }
-  auto peer = peer_of(socket);
   if (peer.address && !addresses.enter(*peer.address)) {
     turn_away(socket,
               fmt::format("this address has all of its {} connections; close some, use one for several requests, "
@@ -211,9 +216,26 @@ async::Task<void> Server::Impl::sweep(LoopConnections& home) {
 }
 
 Server::Server(async::LoopPool& pool, Handler& handler, ServerOptions options)
-    : impl_(std::make_unique<Impl>(pool, handler, std::move(options))) {}
+    : impl_(std::make_shared<Impl>(pool, handler, std::move(options))) {}
 
 Server::~Server() = default;
+
+void Server::adopt(UniqueFd descriptor, std::string peer) {
+  // Who comes too late finds nobody.
+  impl_->pool.home().post(
+      [weak = std::weak_ptr(impl_), descriptor = std::move(descriptor), peer = std::move(peer)]() mutable {
+        const auto impl = weak.lock();
+        if (!impl || impl->stopping) return;
+        auto& home = impl->next();
+        home.loop.post([weak, &home, descriptor = std::move(descriptor), peer = std::move(peer)]() mutable {
+          const auto serving = weak.lock();
+          if (!serving) return;
+          auto socket = socket_of(std::move(descriptor), home.loop.executor());
+          if (!socket) return log::error("http", "{}", socket.error().message);
+          serving->adopt(std::move(*socket), {std::move(peer), std::nullopt}, home);
+        });
+      });
+}
 
 Result<std::uint16_t> Server::listen_tcp(const std::string& host, std::uint16_t port) {
   boost::system::error_code error;
@@ -278,6 +300,7 @@ async::Task<void> abort_all(LoopConnections& home) {
 }  // namespace
 
 async::Task<void> Server::stop(std::chrono::milliseconds deadline) {
+  impl_->stopping = true;
   for (auto& acceptor : impl_->listening) acceptor.close();
   co_await impl_->acceptors.join();
   std::error_code ignored;

@@ -45,6 +45,21 @@ bool would_block(const boost::system::error_code& error) {
 
 }  // namespace
 
+Result<Socket> socket_of(UniqueFd descriptor, async::Executor executor) {
+  int family = 0;
+  socklen_t size = sizeof family;
+  boost::system::error_code error;
+  Socket socket(executor);
+  if (::getsockopt(descriptor.get(), SOL_SOCKET, SO_DOMAIN, &family, &size) != 0) {
+    error.assign(errno, boost::system::system_category());
+  } else {
+    socket.assign(asio::generic::stream_protocol(family, 0), descriptor.get(), error);
+  }
+  if (error) return fail(errc::connect_failed, "that descriptor is no connection: " + error.message());
+  descriptor.release();
+  return socket;
+}
+
 Wire::Wire(Socket socket) : socket_(std::move(socket)) {
   boost::system::error_code ignored;
   socket_.non_blocking(true, ignored);

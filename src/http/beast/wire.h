@@ -13,12 +13,16 @@
 #include "async/task.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "http/pace.h"
 
 namespace corral::http {
 
 namespace asio = boost::asio;
 using Socket = asio::basic_stream_socket<asio::generic::stream_protocol, async::Executor>;
+
+// A socket that is connected already. Errors: connect_failed.
+Result<Socket> socket_of(UniqueFd descriptor, async::Executor executor);
 
 class Wire {
  public:
