@@ -12,7 +12,8 @@ namespace corral::backends {
 
 class ClientPool {
  public:
-  explicit ClientPool(http::Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+  explicit ClientPool(http::Endpoint endpoint, http::ClientOptions options = {})
+      : endpoint_(std::move(endpoint)), options_(options) {}
 
   // On any loop; the client is for `executor`'s loop.
   http::Client& on(async::Executor executor) {
@@ -20,11 +21,13 @@ class ClientPool {
     for (auto& [loop, client] : clients_) {
       if (loop == &executor.context()) return *client;
     }
-    return *clients_.emplace_back(&executor.context(), std::make_unique<http::Client>(executor, endpoint_)).second;
+    return *clients_.emplace_back(&executor.context(), std::make_unique<http::Client>(executor, endpoint_, options_))
+                .second;
   }
 
  private:
   const http::Endpoint endpoint_;
+  const http::ClientOptions options_;
   std::mutex mutex_;
   std::vector<std::pair<void*, std::unique_ptr<http::Client>>> clients_;
 };

@@ -6,7 +6,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "async/task.h"
 #include "backends/wrapped_server.h"
@@ -23,6 +26,12 @@ struct Ending {
   std::size_t requests = 0;  // that it was working on; 0: it was told to go
 };
 
+// What became of a request that somebody else has sent on (ForwardRequest::once): a fact of its error.
+struct Mishap {
+  bool unbegun = false;          // no backend has seen it: it may be asked of others
+  std::optional<Ending> ending;  // a process ended under it
+};
+
 // Something that answers requests for one model. Shared by its leases; lives as long as one of them.
 class Answering {
  public:
@@ -31,6 +40,8 @@ class Answering {
   virtual http::Target& target(async::Executor executor) = 0;
   // Tokens that a conversation with it may have; 0: not known.
   virtual std::uint64_t context() const = 0;
+  // Which node of a mesh it is, in words that its Lender knows; empty: this machine.
+  virtual std::string_view place() const { return {}; }
   // Returns when it has gone. On any loop; may be cancelled.
   virtual async::Task<Ending> until_gone() = 0;
   // One answer more, or one less, that streams. On any loop.
@@ -40,7 +51,7 @@ class Answering {
 
 class Lease;
 
-// The context that a request wants its conversation to have, and who asks.
+// What a request wants of whoever answers: the context that its conversation is to have; and who asks.
 struct ContextWish {
   ContextWish(std::uint64_t wanted = 0, bool change = true, residency::Origin from = residency::Origin::local)
       : tokens(wanted), may_change(change), origin(from) {}
@@ -50,6 +61,12 @@ struct ContextWish {
   // Without that, a request gets as many as the model has or would be given by itself.
   bool may_change;
   residency::Origin origin;
+
+  // For whoever has the request answered at another node.
+  bool stream = false;
+  std::optional<Millis> ping_interval = {};  // as of ForwardRequest
+  std::uint64_t conversation = 0;            // the same number for requests of one conversation; 0: not known
+  std::vector<std::string> avoid = {};       // places that failed this request, or wouldn't take it
 };
 
 // Where leases come from. On any loop.
@@ -58,7 +75,7 @@ class Lender {
   virtual ~Lender() = default;
   // Only if the model can take the request at once and this loop is the right one to ask on; else an empty lease.
   // `context`: tokens that the request wants its conversation to have; 0: whatever there is.
-  virtual Lease try_acquire(const ModelName& model, std::uint64_t context) = 0;
+  virtual Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) = 0;
   // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue.
   virtual async::Task<Result<Lease>> acquire(backends::ModelPtr model, ContextWish context) = 0;
   // A request has ended.

@@ -14,6 +14,7 @@ const std::error_category& error_category() {
       {"internal_error", ErrorKind::internal},
       {"request_ended_backend", ErrorKind::unavailable},
       {"insufficient_scope", ErrorKind::forbidden},
+      {"not_begun", ErrorKind::unavailable},
   };
   static const TableCategory category("router", kRows);
   return category;

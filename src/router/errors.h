@@ -14,6 +14,7 @@ enum class errc {
   internal,           // something that never fails has failed; the log says what
   kept_off,           // this very request has ended processes before; retry_after
   context_not_yours,  // more context than its caller may have a model loaded with
+  not_begun,          // whoever was asked hasn't begun: somebody else may be asked; fact<Error>() says why
 };
 
 }  // namespace corral::router

@@ -12,8 +12,8 @@ class ForPeers final : public Lender {
   // `router` must outlive it.
   explicit ForPeers(ModelRouter& router) : router_(router) {}
 
-  Lease try_acquire(const ModelName& model, std::uint64_t context) override {
-    return router_.try_acquire(model, context, residency::Origin::peer);
+  Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
+    return router_.try_acquire(model.name, context, residency::Origin::peer);
   }
   // Errors: residency::errc::not_here where it can't be served at once, besides those of ModelRouter::acquire.
   async::Task<Result<Lease>> acquire(backends::ModelPtr model, ContextWish context) override {

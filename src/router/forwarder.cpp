@@ -27,13 +27,8 @@ Millis silence(const ForwardRequest& request) {
   return interval.count() > 0 ? interval : kNoPing;
 }
 
-// `end` is how the process ended, if it did.
-Error broken(const ForwardRequest& request, const std::optional<std::string>& end, const Error& cause) {
-  const auto code = end ? errc::backend_died : errc::backend_unreachable;
-  return {make_error_code(code),
-          fmt::format("the backend of '{}' {} while it worked on this request ({})", request.model->name.value(),
-                      end ? "ended" : "broke the connection", end ? *end : cause.message)};
-}
+// More than a mesh has nodes that one has links to.
+constexpr std::size_t kMostPassedBy = 64;
 
 Outcome outcome_of(unsigned status) {
   if (status < 400) return Outcome::ok;
@@ -93,7 +88,7 @@ class ForwardedStream final : public http::BodySource {
         if (!*acquired) co_return http::kSsePing;
         auto lease = acquisition_->take();
         acquisition_.reset();
-        if (!lease) co_return end_with(lease.error());
+        if (!lease) co_return end_with(Forwarder::refusal(request_, lease.error()));
         lease_ = std::move(*lease);
         lease_.mark_streaming();
         if (const auto off = forwarder_.keep_off(request_, *active_)) co_return end_with(*off);
@@ -103,9 +98,9 @@ class ForwardedStream final : public http::BodySource {
         if (!asked) continue;
         auto& answer = *asked;
         if (!answer) {
-          const bool again = co_await ask_again();
+          const bool again = co_await ask_again(answer.error());
           if (again) continue;
-          co_return end_with(broken(request_, end_, answer.error()));
+          co_return end_with(Forwarder::broken(request_, death_, answer.error()));
         }
         if (answer->head.status != 200) {
           co_return end_with(protocol::parse_error_body(answer->head.status, answer->body.text()));
@@ -121,8 +116,8 @@ class ForwardedStream final : public http::BodySource {
       // Behind [DONE], only the end of the transfer can have been lost.
       if (piece || watch_.done()) break;
       if (active_->stopped()) continue;
-      const bool again = co_await ask_again();
-      if (!again) co_return end_with(broken(request_, end_, piece.error()));
+      const bool again = co_await ask_again(piece.error());
+      if (!again) co_return end_with(Forwarder::broken(request_, death_, piece.error()));
     }
     finish(Outcome::ok);
     last_words_ = cutter_.take_rest();
@@ -148,12 +143,14 @@ class ForwardedStream final : public http::BodySource {
     co_return last_words_;
   }
 
-  // After a broken connection: true when the request goes to a fresh process.
-  async::Task<bool> ask_again() {
-    const auto death = co_await forwarder_.died(lease_, request_);
-    end_ = death ? std::optional(death->how) : std::nullopt;
-    if (!death || !death->may_ask_again || started_ || asked_again_) co_return false;
-    asked_again_ = true;
+  // After a broken connection: true when the request goes to a fresh process, or to another node.
+  async::Task<bool> ask_again(Error error) {
+    death_.reset();
+    if (started_ || !Forwarder::passes_by(lease_, request_, error)) {
+      death_ = co_await forwarder_.died(lease_, request_);
+      if (!death_ || !death_->may_ask_again || started_ || asked_again_) co_return false;
+      asked_again_ = true;
+    }
     answer_ = {};
     (void)cutter_.take_rest();
     lease_.give_back();
@@ -164,7 +161,7 @@ class ForwardedStream final : public http::BodySource {
   // What goes to the client of a piece: whole events, so that an error can come behind them at any time.
   std::string_view passed(std::string_view piece) {
     const auto events = cutter_.feed(piece);
-    started_ = started_ || !events.empty();
+    started_ = started_ || http::says_something(events);
     watch_.feed(events);
     return events;
   }
@@ -176,7 +173,7 @@ class ForwardedStream final : public http::BodySource {
   }
 
   std::string_view end_with(const Error& error) {
-    last_words_ = protocol::sse_error_event(error);
+    last_words_ = request_.told(error);
     finish(error.code == errc::cancelled ? Outcome::cancelled : Outcome::failed);
     return last_words_;
   }
@@ -190,7 +187,7 @@ class ForwardedStream final : public http::BodySource {
 
   Forwarder& forwarder_;
   const async::Executor executor_;
-  const ForwardRequest request_;
+  ForwardRequest request_;
   const Forwarder::Active active_;
   std::unique_ptr<Forwarder::Acquisition> acquisition_;  // while waiting
   Lease lease_;
@@ -199,17 +196,11 @@ class ForwardedStream final : public http::BodySource {
   http::SseEventCutter cutter_;
   http::SseDoneWatch watch_;
   bool ping_first_ = false;
-  bool started_ = false;  // bytes of the answer went to the client
+  bool started_ = false;  // bytes of the answer went to the client, pings aside
   bool asked_again_ = false;
-  std::optional<std::string> end_;  // of the backend that broke the connection last
+  std::optional<Forwarder::Death> death_;  // of the backend that broke the connection last
   bool ended_ = false;
 };
-
-namespace {
-
-std::optional<std::string> how_of(const auto& death) { return death ? std::optional(death->how) : std::nullopt; }
-
-}  // namespace
 
 async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
   const auto executor = co_await async::asio::this_coro::executor;
@@ -221,6 +212,8 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
                     .stream = request.stream};
   const auto active = std::make_shared<ActiveRequest>(requests_, executor, std::move(about), request.model->type);
   const auto id = request.id;
+  request.context.stream = request.stream;
+  request.context.ping_interval = request.ping_interval;
   // Before it loads anything, too.
   if (const auto off = keep_off(request, *active)) {
     active->end(Outcome::failed);
@@ -245,7 +238,7 @@ http::RequestHead Forwarder::backend_head(const ForwardRequest& request) const {
 }
 
 async::Task<Result<Lease>> Forwarder::acquire(const ForwardRequest& request) {
-  if (auto lease = lender_.try_acquire(request.model->name, request.context.tokens)) co_return lease;
+  if (auto lease = lender_.try_acquire(*request.model, request.context.tokens)) co_return lease;
   co_return co_await lender_.acquire(request.model, request.context);
 }
 
@@ -254,14 +247,40 @@ std::unique_ptr<Forwarder::Acquisition> Forwarder::begin_acquire(async::Executor
   return std::make_unique<Acquisition>(executor, "acquire", lender_.acquire(request.model, request.context));
 }
 
-async::Task<std::optional<Forwarder::Death>> Forwarder::died(const Lease& lease, const ForwardRequest& request) {
+async::Task<std::optional<Forwarder::Death>> Forwarder::died(const Lease& lease, ForwardRequest& request) {
   auto gone = lease.until_gone();
   auto end = co_await async::with_timeout(timers_, kDeathNotice, std::move(gone));
   if (!end) co_return std::nullopt;
-  if (end->requests == 0 || request.upload) co_return Death{std::move(end->how), !request.upload};
+  if (!lease.place().empty()) request.context.avoid.emplace_back(lease.place());
+  Death death{std::move(*end), !request.upload && !request.once};
+  if (death.ending.requests == 0 || request.upload) co_return death;
   const auto key = Suspects::key_of(request.model->name, request.path(), request.body);
-  const bool again = suspects_.note(key, *end);
-  co_return Death{std::move(end->how), again};
+  const bool again = suspects_.note(key, death.ending);
+  death.may_ask_again = death.may_ask_again && again;
+  co_return death;
+}
+
+bool Forwarder::passes_by(const Lease& lease, ForwardRequest& request, const Error& error) {
+  auto& avoid = request.context.avoid;
+  if (error.code != errc::not_begun || lease.place().empty() || avoid.size() >= kMostPassedBy) return false;
+  avoid.emplace_back(lease.place());
+  if (const auto* why = error.fact<Error>()) request.passed_by = *why;
+  return true;
+}
+
+Error Forwarder::refusal(const ForwardRequest& request, const Error& error) {
+  Error said = request.passed_by.value_or(error);
+  if (request.once) said.facts = Mishap{.unbegun = true, .ending = {}};
+  return said;
+}
+
+Error Forwarder::broken(const ForwardRequest& request, const std::optional<Death>& death, const Error& cause) {
+  const auto code = death ? errc::backend_died : errc::backend_unreachable;
+  Error error(make_error_code(code),
+              fmt::format("the backend of '{}' {} while it worked on this request ({})", request.model->name.value(),
+                          death ? "ended" : "broke the connection", death ? death->ending.how : cause.message));
+  if (request.once && death) error.facts = Mishap{.unbegun = false, .ending = death->ending};
+  return error;
 }
 
 std::optional<Error> Forwarder::keep_off(const ForwardRequest& request, ActiveRequest& active) {
@@ -280,9 +299,9 @@ std::optional<Error> Forwarder::keep_off(const ForwardRequest& request, ActiveRe
 async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active active) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
-  for (bool again = false;; again = true) {
+  for (bool again = false;;) {
     auto lease = co_await acquire(request);
-    if (!lease) co_return dialects::error_response(lease.error());
+    if (!lease) co_return dialects::error_response(refusal(request, lease.error()));
     if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);
     active->start();
     auto answer = co_await lease->target(executor).send(head, request.body);
@@ -294,32 +313,39 @@ async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active acti
       answer->body = http::Body(std::move(*text));
       co_return std::move(*answer);
     }
+    if (passes_by(*lease, request, text.error())) continue;
     const auto death = co_await died(*lease, request);
     if (!death || !death->may_ask_again || again)
-      co_return dialects::error_response(broken(request, how_of(death), text.error()));
+      co_return dialects::error_response(broken(request, death, text.error()));
+    again = true;
   }
 }
 
 async::Task<http::Response> Forwarder::uploaded(ForwardRequest request, Active active) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
-  auto lease = co_await acquire(request);
-  if (!lease) co_return dialects::error_response(lease.error());
-  active->start();
-  WatchedUpload body(*request.upload);
-  auto sent = co_await lease->target(executor).upload(head, body);
-  auto answer = co_await with_error_text(std::move(sent));
-  if (answer) co_return passed_on(std::move(*answer), std::move(*lease), std::move(active));
-  if (body.failure()) co_return dialects::error_response(*body.failure());
-  const auto death = co_await died(*lease, request);
-  co_return dialects::error_response(broken(request, how_of(death), answer.error()));
+  for (bool again = false;;) {
+    auto lease = co_await acquire(request);
+    if (!lease) co_return dialects::error_response(refusal(request, lease.error()));
+    active->start();
+    WatchedUpload body(*request.upload);
+    auto sent = co_await lease->target(executor).upload(head, body);
+    auto answer = co_await with_error_text(std::move(sent));
+    if (answer) co_return passed_on(std::move(*answer), std::move(*lease), std::move(active));
+    if (body.failure()) co_return dialects::error_response(*body.failure());
+    if (!body.pulled() && passes_by(*lease, request, answer.error())) continue;
+    const auto death = co_await died(*lease, request);
+    if (!death || body.pulled() || request.once || again)
+      co_return dialects::error_response(broken(request, death, answer.error()));
+    again = true;
+  }
 }
 
 async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active active) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
-  for (bool again = false;; again = true) {
-    auto lease = lender_.try_acquire(request.model->name, request.context.tokens);
+  for (bool again = false;;) {
+    auto lease = lender_.try_acquire(*request.model, request.context.tokens);
     if (!lease) {
       auto acquisition = begin_acquire(executor, request);
       const bool in_time = co_await acquisition->wait(timers_, silence(request));
@@ -328,7 +354,7 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
             *this, executor, std::move(request), std::move(active), std::move(acquisition), again));
       }
       auto acquired = acquisition->take();
-      if (!acquired) co_return dialects::error_response(acquired.error());
+      if (!acquired) co_return dialects::error_response(refusal(request, acquired.error()));
       lease = std::move(*acquired);
     }
     if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);
@@ -336,9 +362,12 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
     auto sent = co_await lease.target(executor).send(head, request.body);
     auto answer = co_await with_error_text(std::move(sent));
     if (!answer) {
+      if (passes_by(lease, request, answer.error())) continue;
       const auto death = co_await died(lease, request);
-      if (death && death->may_ask_again && !again) continue;
-      co_return dialects::error_response(broken(request, how_of(death), answer.error()));
+      if (!death || !death->may_ask_again || again)
+        co_return dialects::error_response(broken(request, death, answer.error()));
+      again = true;
+      continue;
     }
     if (answer->head.status != 200) co_return std::move(*answer);
     if (!is_json(answer->head) && !is_events(answer->head))

@@ -10,8 +10,10 @@
 //     fails after that is one framed error event without [DONE]. What fails before has a status.
 //   - Requests are listed while they are under way, and can be cancelled by their id; that answers 499, or ends a
 //     stream with one framed error event.
-//   - A backend that dies before a byte of the answer reached the client is replaced and asked again, once; a request
-//     that has ended processes before isn't sent again, see suspects.h.
+//   - A backend that dies before a byte of the answer reached the client is replaced and asked again, once (pings are
+//     no bytes); a request that has ended processes before isn't sent again, see suspects.h.
+//   - Whoever was asked and hasn't begun (errc::not_begun: another node that doesn't have the model any more) is passed
+//     by: the next one that the Lender knows is asked.
 #pragma once
 
 #include <memory>
@@ -22,6 +24,7 @@
 #include "async/beside.h"
 #include "http/handler.h"
 #include "protocol/ask.h"
+#include "protocol/http_error.h"
 #include "router/client_tag.h"
 #include "router/lease.h"
 #include "router/request_table.h"
@@ -42,7 +45,14 @@ struct ForwardRequest {
   std::string content_type = "application/json";
   // Instead of `body`; then `stream` is false. Pulled once, when the model is there, and never held whole.
   std::unique_ptr<http::BodySource> upload = {};
+  // Somebody else sends it on, and asks again if need be: here it is asked once, and its errors have a Mishap.
+  bool once = false;
+  // Of the one that was passed by last.
+  std::optional<Error> passed_by = {};
+  // How a stream says that it failed.
+  std::string (*told)(const Error& error) = framed_error;
 
+  static std::string framed_error(const Error& error) { return protocol::sse_error_event(error); }
   std::string_view path() const { return protocol::row_of(ask).path; }
 };
 
@@ -74,10 +84,15 @@ class Forwarder {
   std::unique_ptr<Acquisition> begin_acquire(async::Executor executor, const ForwardRequest& request);
   // How it ended, when the backend behind the lease turns out dead.
   struct Death {
-    std::string how;
+    Ending ending;
     bool may_ask_again = false;  // this request may be sent to a fresh process
   };
-  async::Task<std::optional<Death>> died(const Lease& lease, const ForwardRequest& request);
+  async::Task<std::optional<Death>> died(const Lease& lease, ForwardRequest& request);
+  // Whoever was asked hasn't begun: true when somebody else is to be asked.
+  static bool passes_by(const Lease& lease, ForwardRequest& request, const Error& error);
+  // Why nobody takes it.
+  static Error refusal(const ForwardRequest& request, const Error& error);
+  static Error broken(const ForwardRequest& request, const std::optional<Death>& death, const Error& cause);
   http::RequestHead backend_head(const ForwardRequest& request) const;
   // Why a request isn't sent at all; nothing: it is.
   std::optional<Error> keep_off(const ForwardRequest& request, ActiveRequest& active);

@@ -1,4 +1,6 @@
 // Requests go to whoever lends: here a peer, without a process or a house.
+#include <algorithm>
+
 #include "router/errors.h"
 #include "router/router_fixture.h"
 
@@ -11,7 +13,7 @@ using LenderTest = RouterTest;
 class Peer final : public Lender {
  public:
   explicit Peer(async::Executor executor) : executor_(executor) {}
-  Lease try_acquire(const ModelName&, std::uint64_t) override { return {}; }
+  Lease try_acquire(const models::ModelInfo&, std::uint64_t) override { return {}; }
   async::Task<Result<Lease>> acquire(backends::ModelPtr, ContextWish) override {
     if (!answers) co_return fail(errc::backend_unreachable, "the peer doesn't answer");
     co_return Lease(std::make_shared<Far>(executor_, asked), [this] { ++returned; });
@@ -76,6 +78,109 @@ TEST_F(LenderTest, AsksWhoeverLends) {
   ASSERT_TRUE(refused.done());
   EXPECT_EQ(refused.get().head.status, 502u);
   EXPECT_THAT(backend.servers(), IsEmpty());
+}
+
+// Two nodes, of which the first one hasn't begun, or goes while it works.
+class Nodes final : public Lender {
+ public:
+  explicit Nodes(async::Executor executor) : executor_(executor) {}
+  Lease try_acquire(const models::ModelInfo&, std::uint64_t) override { return {}; }
+  async::Task<Result<Lease>> acquire(backends::ModelPtr, ContextWish wish) override {
+    for (const std::string place : {"first", "second"}) {
+      if (std::ranges::find(wish.avoid, place) != wish.avoid.end()) continue;
+      asked.push_back(place);
+      co_return Lease(std::make_shared<Node>(*this, place), [] {});
+    }
+    co_return fail(errc::backend_unreachable, "there is no third one");
+  }
+  void count(RequestEnd) override {}
+
+  std::vector<std::string> asked;
+  bool begins = true;         // the first one; else it says why not
+  bool second_begins = true;  // the same of the second one
+  std::string first_said;     // before it goes
+
+ private:
+  class Said final : public http::BodySource {
+   public:
+    explicit Said(std::string text) : text_(std::move(text)) {}
+    async::Task<Result<std::string_view>> read() override {
+      if (text_.empty()) co_return fail(errc::backend_unreachable, "gone");
+      said_ = std::exchange(text_, {});
+      co_return said_;
+    }
+
+   private:
+    std::string text_, said_;
+  };
+  class Node final : public Answering, public http::Target {
+   public:
+    Node(Nodes& of, std::string place) : of_(of), place_(std::move(place)) {}
+    http::Target& target(async::Executor) override { return *this; }
+    std::uint64_t context() const override { return 0; }
+    std::string_view place() const override { return place_; }
+    async::Task<Ending> until_gone() override { co_return Ending{.how = "its link ended"}; }
+    void stream_began() override {}
+    void stream_ended() override {}
+    async::Task<Result<http::Response>> send(const http::RequestHead&, std::string_view) override {
+      const bool first = place_ == "first";
+      if (first ? !of_.begins : !of_.second_begins) {
+        Error error(make_error_code(errc::not_begun), "no");
+        error.facts = Error(make_error_code(errc::shutting_down), place_ + " has no room");
+        co_return std::unexpected(std::move(error));
+      }
+      if (!first) co_return http::Response::event_stream(std::make_unique<Said>("data: second\n\ndata: [DONE]\n\n"));
+      if (of_.first_said.empty()) co_return fail(errc::backend_unreachable, "gone");
+      co_return http::Response::event_stream(std::make_unique<Said>(of_.first_said));
+    }
+    async::Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource&) override {
+      co_return co_await send(head, {});
+    }
+
+   private:
+    Nodes& of_;
+    const std::string place_;
+  };
+  const async::Executor executor_;
+};
+
+class NodesTest : public RouterTest {
+ protected:
+  std::string ask(bool stream = true) {
+    ForwardRequest asked{model("a"), protocol::Ask::completion, "{}", stream, RequestId("far"), {}};
+    auto response = run(forwarder_.forward(std::move(asked)));
+    EXPECT_TRUE(response.done());
+    return response.get().body.streaming() ? reader(response).text() : response.get().body.text();
+  }
+  Nodes nodes{loop.executor()};
+
+ private:
+  Forwarder forwarder_{nodes, timers};
+};
+
+TEST_F(NodesTest, WhoHasntBegunIsPassedBy) {
+  nodes.begins = false;
+  EXPECT_EQ(ask(), "data: second\n\ndata: [DONE]\n\n");
+  nodes.second_begins = false;
+  EXPECT_THAT(ask(), HasSubstr("second has no room"));
+  EXPECT_THAT(ask(false), HasSubstr("second has no room"));
+  EXPECT_THAT(nodes.asked, ElementsAre("first", "second", "first", "second", "first", "second"));
+}
+
+TEST_F(NodesTest, WhoGoesIsReplacedByAnother) {
+  EXPECT_EQ(ask(), "data: second\n\ndata: [DONE]\n\n");
+  // Both have had it then.
+  nodes.second_begins = false;
+  EXPECT_THAT(ask(false), HasSubstr("second has no room"));
+}
+
+TEST_F(NodesTest, PingsAreNoBytesOfTheAnswer) {
+  nodes.first_said = ": ping\n\n";
+  EXPECT_EQ(ask(), ": ping\n\ndata: second\n\ndata: [DONE]\n\n");
+  nodes.first_said = "data: first\n\n";
+  const auto text = ask();
+  EXPECT_THAT(text, testing::StartsWith("data: first\n\ndata: {\"error\""));
+  EXPECT_THAT(text, testing::Not(HasSubstr("second")));
 }
 
 }  // namespace

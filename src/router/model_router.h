@@ -127,10 +127,11 @@ class ModelRouter final : public Lender, private Hands {
   // what is short. It never changes how a model is loaded.
   //
   // Only if the model can take the request at once and this is the home loop; else an empty lease.
-  Lease try_acquire(const ModelName& model, std::uint64_t context = 0) override {
-    return try_acquire(model, context, residency::Origin::local);
+  Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
+    return try_acquire(model.name, context);
   }
-  Lease try_acquire(const ModelName& model, std::uint64_t context, residency::Origin origin);
+  Lease try_acquire(const ModelName& model, std::uint64_t context = 0,
+                    residency::Origin origin = residency::Origin::local);
 
   // Loads as told (or touches what is loaded just so); what `options` leave open is decided by what is saved for the
   // model (except for what they say shall not count), then by the configuration. True: it was in memory already.

@@ -22,16 +22,19 @@ class WatchedUpload final : public http::BodySource {
  public:
   explicit WatchedUpload(http::BodySource& body) : body_(body) {}
   async::Task<Result<std::string_view>> read() override {
+    pulled_ = true;
     auto piece = co_await body_.read();
     if (!piece) failure_ = piece.error();
     co_return piece;
   }
   std::optional<std::uint64_t> length() const override { return body_.length(); }
   const std::optional<Error>& failure() const { return failure_; }
+  bool pulled() const { return pulled_; }  // something of it, which can't be sent again
 
  private:
   http::BodySource& body_;
   std::optional<Error> failure_;
+  bool pulled_ = false;
 };
 
 }  // namespace corral::router
