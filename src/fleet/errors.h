@@ -19,6 +19,7 @@ enum class errc {
   node_ambiguous,  // several are
   own_node,        // leaving is another command
   stopping,        // the server shuts down
+  out_of_reach,    // only nodes have the model that can't be reached now; retry_after
 };
 
 }  // namespace corral::fleet

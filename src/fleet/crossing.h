@@ -1,0 +1,55 @@
+// Where requests cross from this node to others and back: what of the mesh's links lending and the door need. The mesh
+// comes and goes (a node joins, leaves, is thrown out) while the server runs; this stays, and says no in between.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "async/task.h"
+#include "base/unique_fd.h"
+#include "fleet/bridge.h"
+#include "mesh/peers/peers.h"
+
+namespace corral::fleet {
+
+// Made once, outlives all requests. Belongs to the mesh's loop, but for what is said otherwise; that loop runs as long
+// as anything is attached.
+class Crossing {
+ public:
+  // `adopt` takes connections of peers, by the text of their id: a server's adopt(). It is called on the mesh's loop.
+  using Adopt = std::function<void(UniqueFd, std::string peer)>;
+  Crossing(async::Executor mesh, Adopt adopt) : mesh_(mesh), adopt_(std::move(adopt)), bridges_(mesh) {}
+
+  // This node is a member, and `peers` are the others; they outlive detach().
+  void attach(mesh::Peers& peers);
+  // It is none any more. What is under way ends as the streams do.
+  void detach();
+  // After detach(): ends what is still on its way.
+  async::Task<void> stop() { return bridges_.stop(); }
+  mesh::Peers* peers() const { return peers_; }  // nullptr: in no mesh
+  const Bridges& bridges() const { return bridges_; }
+
+  // Any loop.
+  async::Executor executor() const { return mesh_; }
+  bool attached() const { return attached_.load(std::memory_order_acquire); }
+  // A connection to that node for one request after another. Errors: those of Peers::open; unreachable in no mesh.
+  async::Task<Result<UniqueFd>> connect(mesh::NodeId node);
+  // What we do for a node, as it is told.
+  void hold(const mesh::NodeId& node, mesh::HeldId held);
+  void release(const mesh::NodeId& node, mesh::HeldId held);
+  // Whether that node may have one more model loaded; counts it.
+  async::Task<bool> take_load(mesh::NodeId node);
+
+ private:
+  async::Task<Result<UniqueFd>> connect_here(mesh::NodeId node);
+  async::Task<bool> take_load_here(mesh::NodeId node);
+
+  const async::Executor mesh_;
+  const Adopt adopt_;
+  mesh::Peers* peers_ = nullptr;
+  std::atomic<bool> attached_ = false;
+  Bridges bridges_;
+};
+
+}  // namespace corral::fleet

@@ -1,0 +1,126 @@
+#include "fleet/routes.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/secret.h"
+#include "fleet/errors.h"
+#include "mesh/catalog/choice.h"
+#include "models/errc.h"
+
+namespace corral::fleet {
+namespace {
+
+constexpr std::chrono::seconds kBackSoon{5};  // a node that is away may be back
+
+std::string name_of(const mesh::Catalog& catalog, const mesh::NodeId& id) {
+  const auto* node = catalog.node(id);
+  return node != nullptr && node->said && !node->said->name.empty() ? node->said->name : mesh::short_text(id);
+}
+
+std::shared_ptr<const FarModel> far_model_of(const mesh::MeshModel& model) {
+  auto far = std::make_shared<FarModel>();
+  far->name = ModelName(model.name);
+  for (const auto& alias : model.aliases) far->aliases.emplace_back(alias);
+  far->checkpoint = model.source;
+  far->recipe = kFarRecipe;
+  far->type = model.type;
+  far->size = Bytes(model.bytes);
+  far->content = model.content;
+  if (model.facts == nullptr) return far;
+  const auto& facts = *model.facts;
+  if (model.is_here()) far->here_as = facts.name;
+  if (far->checkpoint.empty()) far->checkpoint = facts.checkpoint;
+  far->labels = facts.labels;
+  far->created = WallTime(std::chrono::seconds(facts.created));
+  far->traits.architecture = facts.architecture;
+  far->traits.quantisation = facts.quantisation;
+  if (facts.parameters > 0) far->traits.parameters = facts.parameters;
+  far->traits.context_length = facts.context_trained;
+  far->traits.tools = facts.tools;
+  far->traits.thinking = facts.thinking;
+  far->traits.vision = facts.vision;
+  return far;
+}
+
+std::unexpected<Error> not_found(std::string_view name) {
+  return fail(models::errc::model_not_found, fmt::format("no node of the mesh has a model '{}'", name), "model");
+}
+
+// What the question means: the same content, whatever names have come to mean since it was looked up.
+const mesh::MeshModel* meant(const mesh::Catalog& catalog, const models::ModelInfo& model) {
+  const auto* named = catalog.find(model.name.value()).model;
+  const auto* far = far_model(model);
+  if (far == nullptr) return named != nullptr && named->is_here() ? named : nullptr;
+  if (named != nullptr && named->content == far->content) return named;
+  const auto all = catalog.models();
+  const auto same = std::ranges::find(all, far->content, &mesh::MeshModel::content);
+  if (same != all.end()) return &*same;
+  // Its hash has become known meanwhile.
+  const bool hashed = far->content.pending && named != nullptr && named->bytes == far->size.value();
+  return hashed ? named : nullptr;
+}
+
+Error no_node(const mesh::MeshModel& model, const mesh::Choice& choice) {
+  if (!choice.shortage) {
+    return {make_error_code(errc::nowhere), fmt::format("no node of the mesh can serve '{}' now", model.name)};
+  }
+  const auto& shortage = *choice.shortage;
+  Error error(make_error_code(errc::nowhere),
+              fmt::format("no node of the mesh can serve '{}' now: {}", model.name, shortage.text));
+  if (shortage.retry_after.count() > 0) error.retry_after = shortage.retry_after;
+  if (shortage.need > 0) error.memory.push_back({mesh::short_text(shortage.node), shortage.need, shortage.have});
+  return error;
+}
+
+}  // namespace
+
+Result<models::Catalog::Model> Routes::find(std::string_view name) const {
+  const auto catalog = newest_();
+  if (!catalog) return not_found(name);
+  const auto found = catalog->find(name);
+  if (found.model != nullptr && !found.model->copies.empty()) return far_model_of(*found.model);
+  if (!found.choices.empty()) {
+    return fail(errc::ambiguous_model,
+                fmt::format("'{}' means different models at different nodes: ask for one of {}", name,
+                            fmt::join(found.choices, ", ")),
+                "model");
+  }
+  if (found.away.empty()) return not_found(name);
+  std::vector<std::string> nodes;
+  for (const auto& node : found.away) nodes.push_back(name_of(*catalog, node));
+  Error error(make_error_code(errc::out_of_reach),
+              fmt::format("'{}' is at {}, which can't be reached now", name, fmt::join(nodes, ", ")), "model");
+  error.retry_after = kBackSoon;
+  return std::unexpected(std::move(error));
+}
+
+Result<Chosen> Routes::choose(const Question& question) {
+  const auto catalog = newest_();
+  if (!catalog) return fail(errc::nowhere, "this node is in no mesh");
+  const auto* model = meant(*catalog, question.model);
+  if (model == nullptr) return not_found(question.model.name.value());
+  const auto now = clock_.now();
+  for (const auto& [node, why] : question.avoid) memory_.failed(node);
+  const mesh::ChoiceQuery query{.excluded = question.avoid,
+                                .in_flight = question.busy,
+                                .host_of_conversation = memory_.host_of(question.conversation, model->content, now),
+                                .recent_load = memory_.recent_load(model->content, now)};
+  const auto choice = mesh::choose(*catalog, *model, query);
+  if (!choice.node) return std::unexpected(no_node(*model, choice));
+  const auto copy = std::ranges::find_if(
+      model->copies, [&choice](const mesh::ModelCopy& one) { return one.node->id == *choice.node; });
+  if (copy == model->copies.end()) return std::unexpected(no_node(*model, choice));
+  if (question.conversation != 0) memory_.talked(question.conversation, model->content, *choice.node, now);
+  if (choice.rank > mesh::Rank::busy) memory_.loaded(model->content, *choice.node, now);
+  const auto& there = *copy->model;
+  return Chosen{.node = *choice.node,
+                .node_name = name_of(*catalog, *choice.node),
+                .model = there.name,
+                .content = there.hash ? to_hex(*there.hash) : std::string(),
+                .context = copy->serving != nullptr ? copy->serving->context : there.context_usable};
+}
+
+}  // namespace corral::fleet

@@ -1,0 +1,55 @@
+// All that requests between nodes need, put together: lending from others, and the door for others. Made once beside
+// the router; in no mesh it costs nothing.
+//
+//   Traffic traffic({...});
+//   router::Forwarder forwarder(traffic.lender(), timers);      // instead of the router itself
+//   context.elsewhere = &traffic.elsewhere();
+//   ... on the mesh's loop, when this node becomes a member, and when it is one no more:
+//   traffic.crossing().attach(peers);    traffic.crossing().detach();
+#pragma once
+
+#include "fleet/door.h"
+#include "fleet/lender.h"
+#include "fleet/routes.h"
+#include "http/server.h"
+#include "router/for_peers.h"
+
+namespace corral::fleet {
+
+struct TrafficOptions {
+  DoorOptions door = {};
+  http::ServerOptions server = {};  // of the door; bounds of heads and bodies, and paces
+};
+
+// Everything that it is made of outlives it.
+class Traffic {
+ public:
+  // `mesh` is the mesh's loop, `loops` those of the servers, of which the first is the router's home. `newest`: as of
+  // Routes.
+  Traffic(async::Executor mesh, async::LoopPool& loops, async::Timers& timers, router::ModelRouter& router,
+          const Shelf& shelf, Routes::Newest newest, TrafficOptions options = {});
+
+  router::Lender& lender() { return lender_; }
+  const Elsewhere& elsewhere() const { return routes_; }
+  Crossing& crossing() { return crossing_; }
+  const PeerCalls& calls() const { return calls_; }
+  // Requests of peers that are here. On any loop.
+  router::RequestTable& from_peers() { return door_.requests(); }
+
+  // Takes no more requests of peers, lets those that are here finish until `deadline`, then cuts them. On the home
+  // loop.
+  async::Task<void> close(Millis deadline) { return server_.stop(deadline); }
+  // After that and after Crossing::detach(), once no request waits for a peer any more. On the mesh's loop.
+  async::Task<void> stop();
+
+ private:
+  Routes routes_;
+  Crossing crossing_;
+  PeerCalls calls_;
+  FleetLender lender_;
+  router::ForPeers for_peers_;
+  Door door_;
+  http::Server server_;
+};
+
+}  // namespace corral::fleet
