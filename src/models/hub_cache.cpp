@@ -65,6 +65,7 @@ std::vector<fs::path> hub_snapshots(const fs::path& repo_dir) {
     return a.path < b.path;
   });
   std::vector<fs::path> paths;
+  paths.reserve(snapshots.size());
   for (Snapshot& snapshot : snapshots) paths.push_back(std::move(snapshot.path));
   return paths;
 }
