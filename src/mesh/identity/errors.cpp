@@ -29,6 +29,10 @@ const std::error_category& error_category() {
       {"mesh_handshake_failed", ErrorKind::upstream},
       {"mesh_link_closed", ErrorKind::upstream},
       {"mesh_overloaded", ErrorKind::unavailable},
+      {"mesh_not_offered", ErrorKind::not_found},
+      {"mesh_disk_full", ErrorKind::unavailable},
+      {"mesh_copy_damaged", ErrorKind::upstream},
+      {"mesh_name_taken", ErrorKind::conflict},
   };
   static const TableCategory category("mesh", kRows);
   return category;

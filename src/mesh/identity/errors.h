@@ -29,6 +29,10 @@ enum class errc {
   handshake_failed,
   link_closed,  // by one of its ends, or by the network; the message says why
   overloaded,   // as many as may are at it already
+  not_offered,  // a model that isn't there, isn't hashed yet, or may not be copied
+  disk_full,    // for a copy; the message names the folder and what is needed
+  damaged,      // bytes of a copy that aren't what its list says
+  name_taken,   // where a copy is to go there is a file of its name already
 };
 
 }  // namespace corral::mesh

@@ -44,6 +44,8 @@ std::string_view name_of(Domain domain) {
       return "join";
     case Domain::announce:
       return "announce";
+    case Domain::copy:
+      return "copy";
   }
   return "";
 }

@@ -46,7 +46,7 @@ std::string to_spki(const PublicKey& key);
 std::optional<PublicKey> from_spki(std::string_view der);
 
 // What a signature is for. A signature for one purpose is worthless for every other, TLS included.
-enum class Domain { admit, revoke, epoch, join, announce };
+enum class Domain { admit, revoke, epoch, join, announce, copy };
 
 // Copies share one key.
 class SigningKey {

@@ -1,0 +1,232 @@
+#include "mesh/copy/copy_fetch.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "async/beside.h"
+#include "base/log.h"
+#include "mesh/copy/copy_wire.h"
+#include "mesh/copy/partial_model.h"
+#include "mesh/identity/errors.h"
+
+namespace corral::mesh {
+namespace {
+
+namespace fs = std::filesystem;
+using async::Task;
+
+constexpr std::size_t kAhead = 2;  // questions under way
+constexpr Millis kToldEvery{500};
+
+bool is_of_the_disk(const Error& error) {
+  return error.code == errc::disk_full || error.code == errc::name_taken ||
+         error.code.category() == std::system_category();
+}
+
+class Fetch {
+ public:
+  Fetch(CopyOrder order, async::ThreadPool& files, async::Timers& timers, CopyRules rules)
+      : order_(std::move(order)), files_(files), timers_(timers), rules_(rules), told_at_(timers.now()) {}
+
+  Task<Result<std::vector<fs::path>>> run() {
+    auto pause = rules_.pause;
+    for (int failures = 0; failures < rules_.most_failures;) {
+      const auto source = next_source();
+      if (!source) {
+        if (!last_) co_return fail(errc::not_offered, "no node that can be reached has a copy to give");
+        co_return std::unexpected(*last_);
+      }
+      const auto before = ranges_;
+      const auto done = co_await fetch_from(*source);
+      if (done && model_ && model_->missing().empty()) co_return co_await finish();
+      if (done) continue;
+      if (is_of_the_disk(done.error())) co_return std::unexpected(done.error());
+      log::info("mesh", "copy from {}: {}", short_text(*source), done.error().message);
+      last_ = done.error();
+      if (done.error().code == errc::not_offered || done.error().code == errc::forged) refused_.insert(*source);
+      const bool moved = ranges_ != before;
+      failures = moved ? 1 : failures + 1;
+      pause = moved ? rules_.pause : std::min(2 * pause, rules_.longest_pause);
+      ++tries_[*source];
+      co_await timers_.sleep_for(pause);
+    }
+    co_return std::unexpected(*last_);
+  }
+
+ private:
+  // The best of those that were tried least.
+  std::optional<NodeId> next_source() {
+    std::optional<NodeId> best;
+    for (const auto& node : order_.sources()) {
+      if (refused_.contains(node)) continue;
+      if (!best || tries_[node] < tries_[*best]) best = node;
+    }
+    return best;
+  }
+
+  Task<Result<>> fetch_from(NodeId source) {
+    auto opened = co_await order_.open(source);
+    if (!opened) co_return std::unexpected(opened.error());
+    const auto stream = std::move(*opened);
+    CopyReader reader(*stream);
+    auto asking = get_manifest(*stream, reader);
+    auto list = co_await async::with_timeout(timers_, rules_.answer, std::move(asking));
+    if (!list) co_return fail(errc::timed_out, "it doesn't say what the files are");
+    if (!*list) co_return std::unexpected(list->error());
+    if (!model_) {
+      if (auto made = co_await open_partial(std::move(**list)); !made) co_return made;
+    }
+    from_ = source;
+    co_return co_await get_ranges(*stream, reader, source);
+  }
+
+  Task<Result<SignedManifest>> get_manifest(Stream& stream, CopyReader& reader) {
+    const auto question = encode(CopyQuestion(WantManifest{order_.content}));
+    if (auto sent = co_await stream.write(question); !sent) co_return std::unexpected(sent.error());
+    const auto length = co_await reader.answer('m', kLargestManifest);
+    if (!length) co_return std::unexpected(length.error());
+    std::string bytes(*length, '\0');
+    if (auto got = co_await reader.read(bytes.data(), bytes.size()); !got) co_return std::unexpected(got.error());
+    auto list = decode_manifest(bytes);
+    if (!list) co_return list;
+    if (list->manifest.content != order_.content || list->author != stream.peer().key) {
+      co_return fail(errc::forged, "it gives another model's files, or somebody else's word for them");
+    }
+    if (model_ && !same_files(list->manifest)) co_return fail(errc::forged, "its list of the same content differs");
+    co_return list;
+  }
+
+  // The same bytes; how the files are called is the first one's business.
+  bool same_files(const Manifest& other) const {
+    return std::ranges::equal(model_->manifest().files, other.files, [](const CopyFile& a, const CopyFile& b) {
+      return a.hash == b.hash && a.ranges == b.ranges && a.bytes == b.bytes;
+    });
+  }
+
+  Task<Result<>> open_partial(SignedManifest list) {
+    auto work = [folder = order_.folder, list = std::move(list)] { return Shared(PartialModel::open(folder, list)); };
+    auto opened = co_await files_.run(std::move(work));
+    if (!opened.model) co_return std::unexpected(*opened.error);
+    model_ = std::move(opened.model);
+    tell(true);
+    co_return Result<>();
+  }
+
+  // Several questions are out while the last answer is written.
+  Task<Result<>> get_ranges(Stream& stream, CopyReader& reader, NodeId source) {
+    const auto executor = co_await async::asio::this_coro::executor;
+    const auto wanted = model_->missing();
+    std::unique_ptr<async::Beside<Result<>>> writing;
+    std::size_t asked = 0;
+    for (std::size_t at = 0; at < wanted.size(); ++at) {
+      for (; asked < wanted.size() && asked < at + kAhead; ++asked) {
+        const auto question = encode(CopyQuestion(wanted[asked]));
+        if (auto sent = co_await stream.write(question); !sent) co_return co_await end(std::move(writing), sent);
+      }
+      auto getting = get_range(reader, wanted[at]);
+      auto bytes = co_await async::with_timeout(timers_, rules_.stall, std::move(getting));
+      if (!bytes) co_return co_await end(std::move(writing), fail(errc::timed_out, "its bytes stopped coming"));
+      if (!*bytes) co_return co_await end(std::move(writing), std::unexpected(bytes->error()));
+      if (auto written = co_await end(std::move(writing), {}); !written) co_return note(written, source);
+      auto put = [model = model_, range = wanted[at], data = std::move(**bytes)] { return model->put(range, data); };
+      writing = std::make_unique<async::Beside<Result<>>>(executor, "write of a copy", files_.run(std::move(put)));
+    }
+    auto written = co_await end(std::move(writing), {});
+    co_return note(written, source);
+  }
+
+  Task<Result<std::string>> get_range(CopyReader& reader, RangeId range) {
+    const auto length = co_await reader.answer('r', kRangeBytes);
+    if (!length) co_return std::unexpected(length.error());
+    if (*length != bytes_of(model_->manifest(), range)) co_return fail(errc::malformed, "a range of another length");
+    std::string bytes;
+    bytes.resize_and_overwrite(*length, [](char*, std::size_t size) { return size; });
+    if (auto got = co_await reader.read(bytes.data(), bytes.size()); !got) co_return std::unexpected(got.error());
+    co_return bytes;
+  }
+
+  // Waits for the write under way; its error goes before `otherwise`.
+  Task<Result<>> end(std::unique_ptr<async::Beside<Result<>>> writing, Result<> otherwise) {
+    if (writing) {
+      while (true) {
+        const bool ended = co_await writing->wait(timers_, rules_.stall);
+        if (ended) break;
+      }
+      auto written = writing->take();
+      if (!written) co_return written;
+      ++ranges_;
+      tell(false);
+    }
+    co_return otherwise;
+  }
+
+  Result<> note(const Result<>& written, NodeId source) {
+    if (!written && written.error().code == errc::damaged && ++damaged_[source] >= rules_.most_damaged) {
+      refused_.insert(source);
+    }
+    return written;
+  }
+
+  Task<Result<std::vector<fs::path>>> finish() {
+    tell(true);
+    auto work = [model = model_, inspect = order_.inspect] { return Named(model->finish(inspect)); };
+    auto named = co_await files_.run(std::move(work));
+    co_return std::move(named.paths);
+  }
+
+  void tell(bool now) {
+    const auto time = timers_.now();
+    if (!order_.on_progress || (!now && time - told_at_ < kToldEvery)) return;
+    const auto done = model_->bytes_there();
+    const auto seconds = std::chrono::duration<double>(time - told_at_).count();
+    if (told_ && seconds > 0) rate_ = rate_ * 0.7 + 0.3 * static_cast<double>(done - *told_) / seconds;
+    told_ = done;
+    told_at_ = time;
+    order_.on_progress({done, model_->manifest().bytes(), rate_, from_});
+  }
+
+  // What comes back from a thread is copied on its way.
+  struct Shared {
+    explicit Shared(Result<std::unique_ptr<PartialModel>> opened) {
+      if (opened) {
+        model = std::move(*opened);
+      } else {
+        error = opened.error();
+      }
+    }
+    std::shared_ptr<PartialModel> model;
+    std::optional<Error> error;
+  };
+  struct Named {
+    explicit Named(Result<std::vector<fs::path>> result) : paths(std::move(result)) {}
+    Result<std::vector<fs::path>> paths;
+  };
+
+  const CopyOrder order_;
+  async::ThreadPool& files_;
+  async::Timers& timers_;
+  const CopyRules rules_;
+  std::shared_ptr<PartialModel> model_;
+  NodeId from_;
+  std::size_t ranges_ = 0;  // written by this run
+  std::map<NodeId, int> tries_, damaged_;
+  std::set<NodeId> refused_;
+  std::optional<Error> last_;
+  MonoTime told_at_;
+  std::optional<std::uint64_t> told_;
+  double rate_ = 0;
+};
+
+}  // namespace
+
+Task<Result<std::vector<fs::path>>> fetch_copy(CopyOrder order, async::ThreadPool& files, async::Timers& timers,
+                                               CopyRules rules) {
+  Fetch fetch(std::move(order), files, timers, rules);
+  co_return co_await fetch.run();
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,219 @@
+#include "mesh/copy/copy_source.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "async/beside.h"
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "mesh/copy/copy_wire.h"
+#include "mesh/copy/digest.h"
+#include "mesh/identity/errors.h"
+#include "models/content_hash.h"
+
+namespace corral::mesh {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPiece = 1 << 20;
+
+std::unexpected<Error> unreadable(const fs::path& path) {
+  return std::unexpected(Error({errno, std::system_category()},
+                               fmt::format("'{}' can't be read: {}", path.native(), std::strerror(errno))));
+}
+
+using Bytes = std::shared_ptr<std::string>;
+
+// For a thread of files.
+Result<Bytes> read_range(const fs::path& path, std::uint64_t offset, std::size_t count) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return unreadable(path);
+  auto bytes = std::make_shared<std::string>();
+  bytes->resize_and_overwrite(count, [&](char* space, std::size_t size) {
+    std::size_t done = 0;
+    while (done < size) {
+      const auto got = ::pread(file.get(), space + done, size - done, static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    return done;
+  });
+  if (bytes->size() != count) return fail(errc::damaged, fmt::format("'{}' is shorter than it was", path.native()));
+  return bytes;
+}
+
+class Source {
+ public:
+  Source(std::unique_ptr<Stream> stream, CopyShelf& shelf, const SigningKey& own, async::ThreadPool& files,
+         async::Timers& timers, CopySourceOptions options)
+      : stream_(std::move(stream)),
+        shelf_(shelf),
+        own_(own),
+        files_(files),
+        timers_(timers),
+        options_(options),
+        reader_(*stream_) {}
+
+  async::Task<Result<std::uint64_t>> serve() {
+    while (true) {
+      auto asking = reader_.more();
+      const auto more = co_await async::with_timeout(timers_, options_.idle, std::move(asking));
+      if (!more) co_return fail(errc::timed_out, "nothing was asked for any more");
+      if (!*more) co_return std::unexpected(more->error());
+      if (!**more) co_return sent_;
+      auto turn = answer();
+      const auto done = co_await async::with_timeout(timers_, options_.stall, std::move(turn));
+      if (!done) co_return fail(errc::timed_out, "what was asked for isn't taken");
+      if (!*done) co_return std::unexpected(done->error());
+    }
+  }
+
+ private:
+  async::Task<Result<>> answer() {
+    const auto question = co_await reader_.question();
+    if (!question) co_return std::unexpected(question.error());
+    if (const auto* manifest = std::get_if<WantManifest>(&*question)) {
+      co_return co_await give_manifest(manifest->content);
+    }
+    co_return co_await give_range(std::get<RangeId>(*question));
+  }
+
+  async::Task<Result<>> refuse(std::string why) {
+    const auto words = encode(Refusal{std::move(why)});
+    co_return co_await stream_->write(words);
+  }
+
+  async::Task<Result<>> give_manifest(Sha256 content) {
+    auto found = co_await shelf_.find(content);
+    if (!found) co_return co_await refuse(found.error().message);
+    model_ = std::move(*found);
+    const auto list = encode(sign_manifest(own_, model_->manifest));
+    const auto head = answer_head('m', static_cast<std::uint32_t>(list.size()));
+    if (auto sent = co_await stream_->write(head); !sent) co_return sent;
+    co_return co_await stream_->write(list);
+  }
+
+  async::Task<Result<>> give_range(RangeId range) {
+    const auto count = model_ ? bytes_of(model_->manifest, range) : 0;
+    if (count == 0) co_return co_await refuse("there is no such range");
+    const fs::path path = model_->paths[range.file];
+    const auto begin = range.range * kRangeBytes;
+    auto head = answer_head('r', static_cast<std::uint32_t>(count));
+    // The disk is a piece ahead of the network.
+    const auto executor = co_await async::asio::this_coro::executor;
+    auto next = read_piece(executor, path, begin, count);
+    for (std::uint64_t done = 0; done < count;) {
+      const bool read = co_await next->wait(timers_, options_.stall);
+      if (!read) co_return fail(errc::timed_out, "the disk gives no answer");
+      const auto piece = next->take();
+      if (!piece) {
+        // With the head out there is no other way to say so.
+        if (head.empty()) co_return std::unexpected(piece.error());
+        log::warning("mesh", "copy: {}", piece.error().message);
+        co_return co_await refuse("its file can't be read there");
+      }
+      const auto size = (*piece)->size();
+      if (done + size < count) next = read_piece(executor, path, begin + done + size, count - done - size);
+      if (!head.empty()) {
+        if (auto sent = co_await stream_->write(head); !sent) co_return sent;
+        head.clear();
+      }
+      if (auto sent = co_await stream_->write(**piece); !sent) co_return sent;
+      done += size;
+      sent_ += size;
+    }
+    co_return Result<>();
+  }
+
+  std::unique_ptr<async::Beside<Result<Bytes>>> read_piece(async::Executor executor, const fs::path& path,
+                                                           std::uint64_t offset, std::uint64_t left) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left, kPiece));
+    auto work = [path, offset, count] { return read_range(path, offset, count); };
+    return std::make_unique<async::Beside<Result<Bytes>>>(executor, "read for a copy", files_.run(std::move(work)));
+  }
+
+  const std::unique_ptr<Stream> stream_;
+  CopyShelf& shelf_;
+  const SigningKey& own_;
+  async::ThreadPool& files_;
+  async::Timers& timers_;
+  const CopySourceOptions options_;
+  CopyReader reader_;
+  std::optional<OfferedModel> model_;
+  std::uint64_t sent_ = 0;
+};
+
+}  // namespace
+
+async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyShelf& shelf, const SigningKey& own,
+                                              async::ThreadPool& files, async::Timers& timers,
+                                              CopySourceOptions options) {
+  Source source(std::move(stream), shelf, own, files, timers, options);
+  co_return co_await source.serve();
+}
+
+Result<std::optional<Manifest>> make_manifest(std::string model, std::string source, const std::vector<fs::path>& paths,
+                                              bool has_projector, const std::vector<Sha256>& wholes,
+                                              const std::function<bool()>& go_on) {
+  Manifest made{.content = {},
+                .model = std::move(model),
+                .source = std::move(source),
+                .files = {},
+                .has_projector = has_projector};
+  const auto space = std::make_unique_for_overwrite<char[]>(kPiece);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const UniqueFd file(::open(paths[i].c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return unreadable(paths[i]);
+    CopyFile listed{.name = paths[i].filename().native(), .bytes = 0, .hash = {}, .ranges = {}};
+    Digest whole;
+    std::optional<Digest> range;
+    while (true) {
+      if (!go_on()) return std::nullopt;
+      const auto got = ::read(file.get(), space.get(), kPiece);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return unreadable(paths[i]);
+      if (got == 0) break;
+      // Pieces may be short: a range ends where it ends.
+      std::string_view piece(space.get(), static_cast<std::size_t>(got));
+      whole.add(piece);
+      while (!piece.empty()) {
+        if (!range) range.emplace();
+        const auto left = kRangeBytes - listed.bytes % kRangeBytes;
+        const auto part = piece.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left, piece.size())));
+        range->add(part);
+        listed.bytes += part.size();
+        piece.remove_prefix(part.size());
+        if (listed.bytes % kRangeBytes == 0) {
+          listed.ranges.push_back(range->finish());
+          range.reset();
+        }
+      }
+    }
+    if (range) listed.ranges.push_back(range->finish());
+    listed.hash = whole.finish();
+    if (i < wholes.size() && listed.hash != wholes[i]) {
+      return fail(errc::damaged, fmt::format("'{}' has changed since it was hashed", paths[i].native()));
+    }
+    made.files.push_back(std::move(listed));
+  }
+  std::vector<Sha256> parts;
+  for (const auto& file : made.files) parts.push_back(file.hash);
+  std::optional<Sha256> projector;
+  if (has_projector && !parts.empty()) {
+    projector = parts.back();
+    parts.pop_back();
+  }
+  made.content = models::content_of(parts, projector);
+  if (const auto sound = check(made); !sound) return std::unexpected(sound.error());
+  return made;
+}
+
+}  // namespace corral::mesh

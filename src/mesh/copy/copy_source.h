@@ -1,0 +1,51 @@
+// The end of a copy that has the files. Only what the shelf offers is given, whatever is asked for; a range is read
+// from the disk when it is asked for, on a thread for files.
+//
+// Belongs to the mesh's loop.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "async/offload.h"
+#include "async/timer.h"
+#include "mesh/copy/manifest.h"
+#include "mesh/net/stream.h"
+
+namespace corral::mesh {
+
+// A model that may be copied.
+struct OfferedModel {
+  Manifest manifest;
+  std::vector<std::filesystem::path> paths;  // in the order of the manifest's files
+};
+
+// What may be copied from this node.
+class CopyShelf {
+ public:
+  virtual ~CopyShelf() = default;
+  // Errors: not_offered, with a sentence for people: it isn't there, isn't hashed yet, may not be copied.
+  virtual async::Task<Result<OfferedModel>> find(Sha256 content) = 0;
+};
+
+struct CopySourceOptions {
+  Millis idle{60'000};   // a stream on which nothing is asked for so long is ended
+  Millis stall{30'000};  // a range that isn't taken in that time ends it
+};
+
+// Serves one stream to its end. What it refers to outlives it. Returns how many bytes of files were sent. Errors:
+// link_closed, malformed, timed_out.
+async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyShelf& shelf, const SigningKey& own,
+                                              async::ThreadPool& files, async::Timers& timers,
+                                              CopySourceOptions options = CopySourceOptions());
+
+// The list of a model's files, with the hashes of their ranges: reads all of them. `wholes`: the files' own hashes,
+// which are known. For a thread of files. `go_on` is asked now and then; nothing when it said no. Errors: the system's
+// own; damaged, when a file isn't what its hash says.
+Result<std::optional<Manifest>> make_manifest(std::string model, std::string source,
+                                              const std::vector<std::filesystem::path>& paths, bool has_projector,
+                                              const std::vector<Sha256>& wholes, const std::function<bool()>& go_on);
+
+}  // namespace corral::mesh

@@ -1,0 +1,390 @@
+// Copies over both kinds of networks, from real files into real folders.
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "mesh/copy/copy_fetch.h"
+#include "mesh/copy/copy_source.h"
+#include "mesh/copy/copy_wire.h"
+#include "mesh/copy/digest.h"
+#include "mesh/copy/partial_model.h"
+#include "mesh/link/network_fixture_for_tests.h"
+#include "models/content_hash.h"
+
+namespace corral::mesh {
+namespace {
+
+namespace fs = std::filesystem;
+
+// 2 ranges and a bit, and a file that is shorter than a range.
+constexpr std::size_t kLong = 2 * kRangeBytes + 12'345, kShort = 4'321;
+
+std::string made_up(std::size_t bytes, std::uint64_t seed) {
+  std::string text(bytes, '\0');
+  std::uint64_t state = seed * 0x9E3779B97F4A7C15ull + 1;
+  for (std::size_t i = 0; i < bytes; i += 8) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    std::memcpy(text.data() + i, &state, std::min<std::size_t>(8, bytes - i));
+  }
+  return text;
+}
+
+void write_file(const fs::path& path, std::string_view text) { std::ofstream(path, std::ios::binary) << text; }
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class Shelf final : public CopyShelf {
+ public:
+  async::Task<Result<OfferedModel>> find(Sha256 content) override {
+    if (!model || model->manifest.content != content) co_return fail(errc::not_offered, "the shelf is empty");
+    co_return *model;
+  }
+  std::optional<OfferedModel> model;
+};
+
+class CopyTest : public NetworkFixture {
+ protected:
+  CopyTest() {
+    std::string name = testing::TempDir() + "copy-XXXXXX";
+    root = ::mkdtemp(name.data());
+    fs::create_directories(there());
+    fs::create_directories(here());
+    long_text = made_up(kLong, 1);
+    write_file(there() / "m-00001-of-00002.gguf", long_text);
+    write_file(there() / "m-00002-of-00002.gguf", made_up(kShort, 2));
+    offer();
+  }
+  ~CopyTest() override {
+    files.finish();
+    fs::remove_all(root);
+  }
+
+  fs::path there() const { return root / "there"; }
+  fs::path here() const { return root / "here"; }
+
+  void offer() {
+    const std::vector<fs::path> paths = {there() / "m-00001-of-00002.gguf", there() / "m-00002-of-00002.gguf"};
+    auto made = make_manifest("m", "org/m:Q8_0", paths, false, {}, [] { return true; });
+    ASSERT_TRUE(made && *made) << made.error().message;
+    shelf.model = OfferedModel{**made, paths};
+  }
+
+  // b gives, to as many streams as come.
+  async::Task<void> give() {
+    while (true) {
+      auto stream = co_await net_b->accept();
+      if (!stream) co_return;
+      group.spawn("give", give_one(std::move(*stream)));
+    }
+  }
+  async::Task<void> give_one(std::unique_ptr<Stream> stream) {
+    ++streams;
+    (void)co_await serve_copy(std::move(stream), shelf, b, files, timers);
+  }
+
+  CopyOrder order() {
+    CopyOrder made;
+    made.content = shelf.model->manifest.content;
+    made.folder = here();
+    made.sources = [this] { return std::vector{b.id()}; };
+    made.open = [this](NodeId node) { return net_a->dial(at_b, {node}, Purpose::copy); };
+    made.inspect = [this](const std::vector<fs::path>& paths) {
+      inspected = paths;
+      return verdict_of_files;
+    };
+    made.on_progress = [this](const CopyProgress& now) {
+      progress = now;
+      if (on_progress) on_progress();
+    };
+    return made;
+  }
+  async::Task<void> fetch(CopyOrder wanted) { result = co_await fetch_copy(std::move(wanted), files, timers); }
+
+  void start(CopyOrder wanted) {
+    group.spawn("give", give());
+    fetching.spawn("fetch", fetch(std::move(wanted)));
+  }
+  // Time goes on by itself while threads of files work: pauses between tries are long, ranges aren't.
+  bool wait_for_end(Millis step = Millis(20)) {
+    const auto limit = MonoClock::now() + std::chrono::seconds(60);
+    while (!result && MonoClock::now() < limit) {
+      loop.context().run_one_for(std::chrono::milliseconds(20));
+      if (loop.context().poll() == 0 && fetching.running() > 0) timers.advance(step);
+    }
+    return result.has_value();
+  }
+
+  // Says that, and listens to the end.
+  async::Task<void> talk(std::string words) {
+    auto stream = co_await net_a->dial(at_b, {b.id()}, Purpose::copy);
+    EXPECT_TRUE(stream);
+    (void)co_await (*stream)->write(words);
+    co_await (*stream)->finish();
+    std::array<char, 512> space{};
+    while (true) {
+      const auto got = co_await (*stream)->read_some(space);
+      if (!got || *got == 0) break;
+    }
+  }
+
+  void expect_whole() {
+    ASSERT_TRUE(wait_for_end());
+    ASSERT_TRUE(*result) << result->error().message;
+    ASSERT_EQ((*result)->size(), 2u);
+    EXPECT_TRUE(read_file(here() / "m-00001-of-00002.gguf") == long_text);
+    EXPECT_EQ(read_file(here() / "m-00002-of-00002.gguf"), made_up(kShort, 2));
+    std::size_t entries = 0;
+    for (const auto& entry : fs::directory_iterator(here())) {
+      EXPECT_FALSE(entry.path().filename().native().starts_with('.')) << entry.path();
+      ++entries;
+    }
+    EXPECT_EQ(entries, 2u);
+  }
+  void expect_nothing_named() {
+    for (const auto& entry : fs::directory_iterator(here()))
+      EXPECT_TRUE(entry.path().filename().native().starts_with('.')) << entry.path();
+  }
+
+  fs::path root;
+  std::string long_text;
+  async::ThreadPool files{2};
+  Shelf shelf;
+  async::TaskGroup fetching{loop.executor()};
+  std::optional<Result<std::vector<fs::path>>> result;
+  std::vector<fs::path> inspected;
+  Result<> verdict_of_files;
+  CopyProgress progress;
+  std::function<void()> on_progress;
+  int streams = 0;
+};
+
+TEST_P(CopyTest, BringsAllFilesWhole) {
+  start(order());
+  expect_whole();
+  EXPECT_EQ(progress.done, kLong + kShort);
+  EXPECT_EQ(progress.total, kLong + kShort);
+  EXPECT_EQ(inspected.size(), 2u);
+  EXPECT_EQ(streams, 1);
+}
+
+TEST_P(CopyTest, GoesOnWithWhatIsThere) {
+  // The long file's second range, as an earlier run left it.
+  {
+    auto partial = PartialModel::open(here(), sign_manifest(b, shelf.model->manifest));
+    ASSERT_TRUE(partial) << partial.error().message;
+    ASSERT_TRUE((*partial)->put({0, 1}, std::string_view(long_text).substr(kRangeBytes, kRangeBytes)));
+  }
+  EXPECT_EQ(PartialModel::left_over(here()).size(), 1u);
+  std::optional<std::uint64_t> first;
+  on_progress = [&] { first = first.value_or(progress.done); };
+  start(order());
+  expect_whole();
+  EXPECT_EQ(first, kRangeBytes);
+  EXPECT_TRUE(PartialModel::left_over(here()).empty());
+}
+
+TEST_P(CopyTest, GoesOnAfterItWasEndedInTheMiddle) {
+  start(order());
+  ASSERT_TRUE(until([&] { return progress.total > 0; }));
+  fetching.cancel();
+  settle();
+  EXPECT_FALSE(result);
+  expect_nothing_named();
+  fetching.spawn("fetch", fetch(order()));
+  expect_whole();
+}
+
+TEST_P(CopyTest, ABrokenConnectionCostsARange) {
+  bool cut = false;
+  auto wanted = order();
+  // The first stream ends as soon as something has come.
+  wanted.open = [this, &cut](NodeId node) -> async::Task<Result<std::unique_ptr<Stream>>> {
+    auto stream = co_await net_a->dial(at_b, {node}, Purpose::copy);
+    if (stream && !std::exchange(cut, true)) {
+      Stream* first = stream->get();
+      on_progress = [this, first] {
+        on_progress = {};
+        first->close();
+      };
+    }
+    co_return stream;
+  };
+  start(std::move(wanted));
+  expect_whole();
+  EXPECT_TRUE(cut);
+  EXPECT_EQ(streams, 2);
+}
+
+TEST_P(CopyTest, AFlippedByteIsFound) {
+  auto changed = long_text;
+  changed[kRangeBytes + 5] = static_cast<char>(changed[kRangeBytes + 5] ^ 1);
+  write_file(there() / "m-00001-of-00002.gguf", changed);
+  start(order());
+  ASSERT_TRUE(wait_for_end());
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().code, errc::damaged);
+  EXPECT_TRUE(result->error().message.contains("bytes 16777216 to 33554432")) << result->error().message;
+  expect_nothing_named();
+  // Right again: what came before wasn't lost.
+  write_file(there() / "m-00001-of-00002.gguf", long_text);
+  result.reset();
+  fetching.spawn("fetch", fetch(order()));
+  expect_whole();
+}
+
+TEST_P(CopyTest, NoFileIsReplaced) {
+  write_file(here() / "m-00002-of-00002.gguf", "mine");
+  start(order());
+  ASSERT_TRUE(wait_for_end());
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().code, errc::name_taken);
+  EXPECT_EQ(read_file(here() / "m-00002-of-00002.gguf"), "mine");
+}
+
+TEST_P(CopyTest, WhatIsntOfferedSaysWhy) {
+  auto wanted = order();
+  shelf.model.reset();
+  start(std::move(wanted));
+  ASSERT_TRUE(wait_for_end());
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().code, errc::not_offered);
+  EXPECT_EQ(result->error().message, "the shelf is empty");
+}
+
+TEST_P(CopyTest, WhatTheInspectorRefusesGetsNoName) {
+  verdict_of_files = fail(errc::damaged, "no model at all");
+  start(order());
+  ASSERT_TRUE(wait_for_end());
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().message, "no model at all");
+  expect_nothing_named();
+}
+
+TEST_P(CopyTest, WithoutSourcesItEndsAtOnce) {
+  auto wanted = order();
+  wanted.sources = [] { return std::vector<NodeId>(); };
+  start(std::move(wanted));
+  ASSERT_TRUE(wait_for_end());
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().code, errc::not_offered);
+}
+
+TEST_P(CopyTest, ASourceThatGivesNothingIsGivenUp) {
+  auto wanted = order();
+  int tries = 0;
+  wanted.open = [&tries](NodeId) -> async::Task<Result<std::unique_ptr<Stream>>> {
+    ++tries;
+    co_return fail(errc::unreachable, "nobody there");
+  };
+  start(std::move(wanted));
+  ASSERT_TRUE(wait_for_end(Millis(2000)));
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(tries, CopyRules().most_failures);
+}
+
+// Whatever a peer sends to a source, it ends with an error or a refusal.
+TEST_P(CopyTest, NonsenseEndsTheStream) {
+  group.spawn("give", give());
+  for (const std::string& said : {std::string("X"), std::string("R\0\0\0\0\0\0", 7), std::string(100, '\xff')}) {
+    run(talk(said));
+  }
+}
+
+CORRAL_ON_BOTH_NETWORKS(CopyTest);
+
+Manifest small() {
+  Manifest made{.content = {},
+                .model = "m",
+                .source = "",
+                .files = {{"a.gguf", 3, digest_of("abc"), {digest_of("abc")}}},
+                .has_projector = false};
+  const std::vector<Sha256> parts = {made.files[0].hash};
+  made.content = models::content_of(parts, std::nullopt);
+  return made;
+}
+
+TEST(Manifest, ComesBack) {
+  const auto key = test_key(1);
+  const auto read = decode_manifest(encode(sign_manifest(key, small())));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->manifest, small());
+  EXPECT_EQ(read->author, key.public_key());
+}
+
+TEST(Manifest, EveryChangedBitIsNoticed) {
+  const auto good = encode(sign_manifest(test_key(1), small()));
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      auto changed = good;
+      changed[at] = static_cast<char>(changed[at] ^ (1 << bit));
+      EXPECT_FALSE(decode_manifest(changed)) << at;
+    }
+    EXPECT_FALSE(decode_manifest(good.substr(0, at)));
+  }
+}
+
+TEST(Manifest, NamesStayInTheirFolder) {
+  for (const std::string name : {"", ".gguf", "../a.gguf", "/etc/a.gguf", "a/b.gguf", ".hidden.gguf", "a.txt",
+                                 "a\n.gguf", "..", "a\\b.gguf", "a\xff.gguf"}) {
+    auto manifest = small();
+    manifest.files[0].name = name;
+    EXPECT_FALSE(check(manifest)) << name;
+  }
+}
+
+TEST(Manifest, SizesAndHashesMustFit) {
+  auto manifest = small();
+  manifest.files[0].bytes = 0;
+  EXPECT_FALSE(check(manifest));
+  manifest = small();
+  manifest.files[0].bytes = kRangeBytes + 1;
+  EXPECT_FALSE(check(manifest));
+  manifest = small();
+  manifest.files[0].hash[0] ^= 1;  // of another model
+  EXPECT_FALSE(check(manifest));
+  manifest = small();
+  manifest.files.push_back(manifest.files[0]);
+  EXPECT_FALSE(check(manifest));
+  manifest = small();
+  manifest.has_projector = true;  // and nothing else
+  EXPECT_FALSE(check(manifest));
+}
+
+TEST(PartialModel, ADiskWithoutRoomIsNamedBeforeAnythingIsWritten) {
+  auto manifest = small();
+  auto& file = manifest.files[0];
+  file.bytes = kMostRanges * kRangeBytes;
+  file.ranges.assign(kMostRanges, digest_of("x"));
+  const fs::path folder = fs::path(testing::TempDir()) / "no-room";
+  const auto opened = PartialModel::open(folder, sign_manifest(test_key(1), manifest));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, errc::disk_full);
+  fs::remove_all(folder);
+}
+
+// An earlier run ended between the names of two files.
+TEST(PartialModel, NamesThatWereGivenHalfwayAreGivenAgain) {
+  std::string name = testing::TempDir() + "partial-XXXXXX";
+  const fs::path folder = ::mkdtemp(name.data());
+  auto manifest = small();
+  const auto list = sign_manifest(test_key(1), manifest);
+  {
+    auto partial = PartialModel::open(folder, list);
+    ASSERT_TRUE(partial);
+    ASSERT_TRUE((*partial)->put({0, 0}, "abc"));
+  }
+  for (const auto& entry : fs::directory_iterator(folder))
+    fs::create_hard_link(entry.path() / "a.gguf", folder / "a.gguf");
+  auto again = PartialModel::open(folder, list);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE((*again)->missing().empty());
+  const auto named = (*again)->finish([](const auto&) { return Result<>(); });
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_EQ(read_file(folder / "a.gguf"), "abc");
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace corral::mesh

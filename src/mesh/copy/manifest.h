@@ -1,0 +1,66 @@
+// What a model's files are, in hashed ranges, signed by the node that has them. Who copies checks every range before it
+// counts, and the whole at the end; a copy can go on at another node that has the same content. Pure values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "mesh/identity/keys.h"
+
+namespace corral::mesh {
+
+inline constexpr std::uint64_t kRangeBytes = 16ull << 20;
+inline constexpr std::size_t kMostCopyFiles = 256;
+inline constexpr std::size_t kMostRanges = 65'536;  // of all files: 1 TiB
+inline constexpr std::size_t kLargestManifest = 4ull << 20;
+
+struct CopyFile {
+  std::string name;  // of the file alone: no folders
+  std::uint64_t bytes = 0;
+  Sha256 hash{};               // of the whole
+  std::vector<Sha256> ranges;  // of each kRangeBytes, the last may be shorter
+  friend bool operator==(const CopyFile&, const CopyFile&) = default;
+};
+
+struct Manifest {
+  Sha256 content{};  // of the model, see models::content_of
+  std::string model;
+  std::string source;           // "org/repo:QUANT"; empty: of the node's own
+  std::vector<CopyFile> files;  // all parts in order, the projector last
+  bool has_projector = false;
+  friend bool operator==(const Manifest&, const Manifest&) = default;
+
+  std::uint64_t bytes() const;
+  std::size_t ranges() const;
+};
+
+// One range of one file.
+struct RangeId {
+  std::uint16_t file = 0;
+  std::uint32_t range = 0;
+  friend auto operator<=>(const RangeId&, const RangeId&) = default;
+};
+// 0 for what isn't there.
+std::uint64_t bytes_of(const Manifest& manifest, RangeId range);
+
+// What others may believe: names that stay in one folder and are files of models, all different; as many ranges as the
+// sizes need; the content that the files' hashes give. Errors: malformed, too_large.
+Result<> check(const Manifest& manifest);
+
+struct SignedManifest {
+  PublicKey author;
+  Manifest manifest;
+  Signature signature;
+};
+SignedManifest sign_manifest(const SigningKey& author, Manifest manifest);
+
+std::string encode(const SignedManifest& signed_one);
+// Checked, and its signature genuine. Errors: malformed, too_large, forged.
+Result<SignedManifest> decode_manifest(std::string_view bytes);
+
+}  // namespace corral::mesh

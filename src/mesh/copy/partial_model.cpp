@@ -1,0 +1,244 @@
+#include "mesh/copy/partial_model.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/secret.h"
+#include "base/state_file.h"
+#include "mesh/copy/digest.h"
+#include "mesh/identity/errors.h"
+
+namespace corral::mesh {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kHidden = ".corral-copy-";
+constexpr const char* kList = "list";
+constexpr std::size_t kPiece = 1 << 20;
+
+std::unexpected<Error> trouble(const fs::path& path, int cause) {
+  if (cause == ENOSPC || cause == EDQUOT) {
+    return fail(errc::disk_full,
+                fmt::format("the disk of '{}' is full: make room, the copy goes on from where it is", path.native()));
+  }
+  return std::unexpected(
+      Error({cause, std::system_category()}, fmt::format("'{}': {}", path.native(), std::strerror(cause))));
+}
+
+fs::path hidden_folder(const fs::path& folder, const Sha256& content) {
+  return folder / (kHidden + to_hex(content).substr(0, 32));
+}
+
+// What is kept free for others.
+constexpr std::uint64_t kSpare = 256ull << 20;
+
+Result<std::uint64_t> free_bytes(const fs::path& folder) {
+  struct statvfs disk{};
+  if (::statvfs(folder.c_str(), &disk) != 0) return trouble(folder, errno);
+  return std::uint64_t{disk.f_bavail} * disk.f_frsize;
+}
+
+bool read_all(int file, std::uint64_t offset, char* space, std::size_t count) {
+  while (count > 0) {
+    const auto got = ::pread(file, space, count, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    offset += static_cast<std::uint64_t>(got);
+    space += got;
+    count -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+// Of bytes [begin, begin + count) of a file; nothing when they can't be read.
+std::optional<Sha256> hash_of(int file, std::uint64_t begin, std::uint64_t count) {
+  const auto space = std::make_unique_for_overwrite<char[]>(kPiece);
+  Digest digest;
+  for (std::uint64_t done = 0; done < count;) {
+    const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, count - done));
+    if (!read_all(file, begin + done, space.get(), piece)) return std::nullopt;
+    digest.add({space.get(), piece});
+    done += piece;
+  }
+  return digest.finish();
+}
+
+// Blocks of the file that were never written read as zeros: no range of a model's file that matters is all zeros, and
+// where one is, it is right.
+bool is_hole(int file, std::uint64_t begin, std::uint64_t count) {
+  const auto data = ::lseek(file, static_cast<off_t>(begin), SEEK_DATA);
+  return data < 0 || static_cast<std::uint64_t>(data) >= begin + count;
+}
+
+// Unlike a renaming, a link never takes the place of a file, and leaves the part where the next run looks for it.
+Result<> give_name(const fs::path& part, const fs::path& path) {
+  if (::link(part.c_str(), path.c_str()) == 0) return {};
+  if (errno == EEXIST) return fail(errc::name_taken, fmt::format("'{}' is there already", path.native()));
+  return trouble(path, errno);
+}
+
+Result<> sync_folder(const fs::path& folder) {
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0) return trouble(folder, errno);
+  return {};
+}
+
+}  // namespace
+
+PartialModel::PartialModel(fs::path folder, Manifest manifest)
+    : folder_(std::move(folder)), hidden_(hidden_folder(folder_, manifest.content)), manifest_(std::move(manifest)) {}
+
+fs::path PartialModel::part_of(std::size_t file) const { return hidden_ / manifest_.files[file].name; }
+
+Result<std::unique_ptr<PartialModel>> PartialModel::open(const fs::path& folder, const SignedManifest& list) {
+  std::unique_ptr<PartialModel> model(new PartialModel(folder, list.manifest));
+  for (const auto& file : list.manifest.files) {
+    const auto path = folder / file.name;
+    std::error_code ignored;
+    // An earlier run ended while it gave the names.
+    if (fs::equivalent(path, model->hidden_ / file.name, ignored)) fs::remove(path, ignored);
+    if (fs::exists(fs::symlink_status(path, ignored))) {
+      return fail(errc::name_taken,
+                  fmt::format("'{}' is there already: move it away, or copy into another folder", path.native()));
+    }
+  }
+  std::error_code error;
+  fs::create_directories(model->hidden_, error);
+  if (error) return trouble(model->hidden_, error.value());
+  if (const auto taken = model->take_up(); !taken) return std::unexpected(taken.error());
+  if (const auto room = model->reserve(); !room) return std::unexpected(room.error());
+  if (const auto kept = write_state_file(model->hidden_ / kList, encode(list)); !kept)
+    return std::unexpected(kept.error());
+  return model;
+}
+
+// Files of an earlier run, and which of their ranges are right.
+Result<> PartialModel::take_up() {
+  for (std::size_t i = 0; i < manifest_.files.size(); ++i) {
+    const auto path = part_of(i);
+    files_.emplace_back(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!files_.back()) return trouble(path, errno);
+    const auto& ranges = manifest_.files[i].ranges;
+    for (std::uint32_t r = 0; r < ranges.size(); ++r) {
+      const RangeId id{static_cast<std::uint16_t>(i), r};
+      const auto begin = r * kRangeBytes, count = bytes_of(manifest_, id);
+      if (is_hole(files_.back().get(), begin, count)) continue;
+      if (hash_of(files_.back().get(), begin, count) != ranges[r]) continue;
+      there_.insert(id);
+      bytes_there_ += count;
+    }
+  }
+  return {};
+}
+
+Result<> PartialModel::reserve() {
+  const auto have = free_bytes(folder_);
+  if (!have) return std::unexpected(have.error());
+  std::uint64_t need = 0;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    struct stat now{};
+    if (::fstat(files_[i].get(), &now) != 0) return trouble(part_of(i), errno);
+    const auto held = static_cast<std::uint64_t>(now.st_blocks) * 512;
+    need += manifest_.files[i].bytes - std::min(held, manifest_.files[i].bytes);
+  }
+  if (need > 0 && *have < need + kSpare) {
+    return fail(errc::disk_full,
+                fmt::format("'{}' has {} MiB free, and the copy needs {} MiB more besides {} MiB that stay free",
+                            folder_.native(), *have >> 20, need >> 20, kSpare >> 20));
+  }
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const auto bytes = static_cast<off_t>(manifest_.files[i].bytes);
+    // Where the file system can't reserve, the room was there a moment ago at least.
+    const int cause = ::fallocate(files_[i].get(), 0, 0, bytes) == 0 ? 0 : errno;
+    if (cause != 0 && cause != EOPNOTSUPP && cause != ENOSYS) return trouble(part_of(i), cause);
+    if (::ftruncate(files_[i].get(), bytes) != 0) return trouble(part_of(i), errno);
+  }
+  return {};
+}
+
+std::vector<RangeId> PartialModel::missing() const {
+  std::vector<RangeId> ranges;
+  for (std::size_t i = 0; i < manifest_.files.size(); ++i) {
+    for (std::uint32_t r = 0; r < manifest_.files[i].ranges.size(); ++r) {
+      const RangeId id{static_cast<std::uint16_t>(i), r};
+      if (!there_.contains(id)) ranges.push_back(id);
+    }
+  }
+  return ranges;
+}
+
+Result<> PartialModel::put(RangeId range, std::string_view bytes) {
+  if (bytes.empty() || bytes.size() != bytes_of(manifest_, range))
+    return fail(errc::malformed, "a range of another length");
+  if (digest_of(bytes) != manifest_.files[range.file].ranges[range.range]) {
+    return fail(errc::damaged, fmt::format("bytes {} to {} of '{}' came damaged", range.range * kRangeBytes,
+                                           range.range * kRangeBytes + bytes.size(), manifest_.files[range.file].name));
+  }
+  auto offset = static_cast<off_t>(range.range * kRangeBytes);
+  const auto size = bytes.size();
+  while (!bytes.empty()) {
+    const auto written = ::pwrite(files_[range.file].get(), bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return trouble(part_of(range.file), errno);
+    offset += written;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (there_.insert(range).second) bytes_there_ += size;
+  return {};
+}
+
+Result<std::vector<fs::path>> PartialModel::finish(
+    const std::function<Result<>(const std::vector<fs::path>&)>& inspect) {
+  std::vector<fs::path> parts;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const auto& file = manifest_.files[i];
+    if (hash_of(files_[i].get(), 0, file.bytes) != file.hash) {
+      return fail(errc::damaged, fmt::format("'{}' as a whole isn't what its list says", file.name));
+    }
+    if (::fsync(files_[i].get()) != 0) return trouble(part_of(i), errno);
+    parts.push_back(part_of(i));
+  }
+  if (const auto sound = inspect(parts); !sound) return std::unexpected(sound.error());
+  std::vector<fs::path> named;
+  for (std::size_t i = parts.size(); i-- > 0;) {
+    named.insert(named.begin(), folder_ / manifest_.files[i].name);
+    if (const auto done = give_name(parts[i], named.front()); !done) {
+      std::error_code ignored;
+      for (std::size_t n = 1; n < named.size(); ++n) fs::remove(named[n], ignored);
+      return std::unexpected(done.error());
+    }
+  }
+  if (const auto synced = sync_folder(folder_); !synced) return std::unexpected(synced.error());
+  discard(folder_, manifest_.content);
+  return named;
+}
+
+void PartialModel::discard(const fs::path& folder, const Sha256& content) {
+  std::error_code ignored;
+  fs::remove_all(hidden_folder(folder, content), ignored);
+}
+
+std::vector<SignedManifest> PartialModel::left_over(const fs::path& folder) {
+  std::vector<SignedManifest> lists;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (!entry->path().filename().native().starts_with(kHidden)) continue;
+    const auto text = read_state_file(entry->path() / kList);
+    if (!text || !*text) continue;
+    if (auto list = decode_manifest(**text)) lists.push_back(std::move(*list));
+  }
+  std::ranges::sort(lists, {}, [](const SignedManifest& list) { return list.manifest.content; });
+  return lists;
+}
+
+}  // namespace corral::mesh
