@@ -27,6 +27,7 @@ void Witness::before(const Event& event, Now now) {
   must_be_granted_.reset();
   must_wait_.reset();
   last_fault_.reset();
+  lent_failed_ = false;
   event_ = &event;
   if (asked_ && now_.mono >= *asked_ + settings_.memory_wait) books_are_empty_ = true;
   waiting_before_ = owners_waiting();
@@ -212,6 +213,7 @@ void Witness::gone(ServerId id, std::optional<LoadFault> fault) {
   const bool killed_for_deadline = child.aborted && child.reason == StopReason::deadline;
   if (child.phase != Child::Phase::loading && !killed_for_deadline) return;
   if (killed_for_deadline) fault = LoadFault::deadline;
+  lent_failed_ = child.lent;
   if (child.lent) return;  // no failure of the owner's
   last_fault_ = LastFault{child.animal, child.options, *fault, false};
   if (child.attempt > 1 || !may_be_retried(*fault)) return;

@@ -272,6 +272,7 @@ class Witness {
     bool rejected;
   };
   std::optional<LastFault> last_fault_;  // in this step
+  bool lent_failed_ = false;             // in this step: who joined that load has one of his own now
   struct Sample {
     MonoTime time;
     bool blind = false;

@@ -272,8 +272,8 @@ void Witness::check_refusal(const Ticket& ticket, const Error& error) const {
   // In the step in which another's options failed its own may turn out not to fit either; nobody knows yet which they
   // are.
   if (!queued_.contains(ticket.animal) || std::holds_alternative<CheckFailed>(*event_)) {
-    require(last_fault_ || std::holds_alternative<CheckFailed>(*event_), "refused for memory that is known", "{}",
-            kZoo[ticket.animal].name);
+    require(last_fault_ || lent_failed_ || std::holds_alternative<CheckFailed>(*event_),
+            "refused for memory that is known", "{}", kZoo[ticket.animal].name);
     return;
   }
   if (queued_.at(ticket.animal)->options != ticket.options) return;

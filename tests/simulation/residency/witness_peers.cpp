@@ -150,7 +150,7 @@ void Witness::follow_lent() {
     child.lent = server.lent;
     require(!child.lent || child.was_lent, "what is the owner's is never lent", "{}", child.kind().name);
     if (child.was_lent && !child.lent) {
-      require(used_by_owner_.contains(child.animal) || owner_waits(child.animal),
+      require(used_by_owner_.contains(child.animal) || owner_waits(child.animal) || is_pinned(child),
               "only its owner's use makes a lent model his", "{}", child.kind().name);
       const ModelType type = child.kind().type;
       std::size_t staying = 0;
@@ -172,9 +172,10 @@ void Witness::check_stays_lent(const Child& child) const {
   const ModelType type = child.kind().type;
   std::size_t staying = 0;
   for (const auto& [id, other] : children_) staying += !other.lent && other.kind().type == type && !is_leaving(id);
-  const bool waits = std::ranges::any_of(core_.state().queue, [&](const Server* load) {
-    return load->spec->type == type && load->spec->name.value() != child.kind().name;
-  });
+  const bool waited = started_ && children_.at(*started_).kind().type == type;
+  const bool waits = waited || std::ranges::any_of(core_.state().queue, [&](const Server* load) {
+                       return load->spec->type == type && load->spec->name.value() != child.kind().name;
+                     });
   require(waits || !settings_.limits.allows(type, staying + 1), "what its owner uses takes a free slot of his", "{}",
           child.kind().name);
 }
