@@ -48,15 +48,13 @@ std::optional<Core::Lease> Core::try_acquire(const ModelName& model, Now now, Or
   if (at == state_.models.end()) return std::nullopt;
   Server* server = at->second.current;
   if (server == nullptr || !serves(server->state)) return std::nullopt;
-  if (origin == Origin::peer) [[unlikely]] {
-    if (refused_for_peers(*server->spec, now)) return std::nullopt;
-  } else if (server->lent) [[unlikely]] {
-    // His from now on, if there is a slot for it: Acquire does what that takes.
-    const Place place = place_for(state_, *server);
-    if (place.is_free || place.victim != nullptr) return std::nullopt;
+  if (origin == Origin::peer || server->lent) [[unlikely]] {
+    if (!may_share(*server, origin, now)) return std::nullopt;
+    begin_use(*server, now);
+    return Lease{lease_of(*server, origin), server->id};
   }
   begin_use(*server, now);
-  return Lease{lease_of(*server, origin), server->id};
+  return Lease{state_.leases.take(*server), server->id};
 }
 
 // One more request. A downsized child takes its memory back by itself.
@@ -84,26 +82,25 @@ void Core::release(LeaseId lease, Now now, ActionList& out) {
   const auto [server, origin] = state_.leases.give_back(lease);
   if (server == nullptr) return;
   touch(*server, now);
-  server->peer_leases -= origin == Origin::peer;
-  if (--server->leases > 0) {
-    // Somebody may wait for just that: peers can be recalled.
-    const bool left_to_peers = origin == Origin::local && is_peers_only(*server);
-    if (left_to_peers) [[unlikely]]
-      advance(now, out);
-    return;
-  }
-  if (server->state == ServerState::evicting) [[unlikely]]
-    return;  // was recalled, and has run out of time
-  if (server->state == ServerState::draining) {
-    stop(*server, now, out);
+  if (origin == Origin::peer || server->lent) [[unlikely]]
+    return release_shared(*server, origin, now, out);
+  if (--server->leases == 0) now_idle(*server, now, out);
+}
+
+// The last request on it has ended.
+void Core::now_idle(Server& server, Now now, ActionList& out) {
+  if (server.state == ServerState::draining) {
+    stop(server, now, out);
     return advance(now, out);
   }
-  move(*server, ServerState::ready);
+  move(server, ServerState::ready);
   // An idle server concerns only loads that wait and a type that is over its limit.
-  const ModelType type = server->spec->type;
-  const bool within = state_.settings.limits.allows(type, state_.slots_taken(type));
-  if (!state_.queue.empty() || !within || server->lent) return advance(now, out);
-  if (server->eviction.auto_evict) plan_idle(*server, now, out);
+  const ModelType type = server.spec->type;
+  const Limits& limits = state_.settings.limits;
+  const bool within =
+      limits.allows(type, state_.taken[index_of(type)]) || limits.allows(type, state_.slots_taken(type));
+  if (!state_.queue.empty() || !within || server.lent) return advance(now, out);
+  if (server.eviction.auto_evict) plan_idle(server, now, out);
 }
 
 void Core::stop(Server& server, Now now, ActionList& out) {

@@ -84,6 +84,7 @@ class Core {
   void touch(Server& server, Now now);
   void begin_use(Server& server, Now now);
   LeaseId lease_of(Server& server, Origin origin);
+  void now_idle(Server& server, Now now, ActionList& out);
   void grant(Server& server, TicketId ticket, Now now, ActionList& out, Origin origin = Origin::local);
   void drain(Server& server, StopReason reason, bool for_good, Now now, ActionList& out);
   void stop(Server& server, Now now, ActionList& out);
@@ -120,6 +121,8 @@ class Core {
   // core_lend.cpp: what peers get, and give back.
   void acquire_for_peer(const Acquire& event, Now now, ActionList& out);
   std::optional<Error> refused_for_peers(const ModelSpec& spec, Now now) const;
+  bool may_share(const Server& server, Origin origin, Now now) const;
+  void release_shared(Server& server, Origin origin, Now now, ActionList& out);
   bool too_many_peers(const Server& load) const;
   void refuse_peers(Server& load, const std::string& why, ActionList& out);
   void drop_lending(const Error& error, Now now, ActionList& out);

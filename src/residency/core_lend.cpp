@@ -73,6 +73,24 @@ std::optional<Error> Core::refused_for_peers(const ModelSpec& spec, Now now) con
   return model == nullptr ? std::nullopt : cooling(model->lent_crashes, spec, now.mono);
 }
 
+// By the short way. A lent model is its owner's from his use on, if there is a slot for it: Acquire does what that
+// takes.
+bool Core::may_share(const Server& server, Origin origin, Now now) const {
+  if (origin == Origin::peer) return !refused_for_peers(*server.spec, now);
+  const Place place = place_for(state_, server);
+  return !place.is_free && place.victim == nullptr;
+}
+
+// A request has ended that was a peer's, or ran on a lent model.
+void Core::release_shared(Server& server, Origin origin, Now now, ActionList& out) {
+  server.peer_leases -= origin == Origin::peer;
+  --server.leases;
+  if (server.state == ServerState::evicting) return;  // was recalled, and has run out of time
+  if (server.leases == 0) return now_idle(server, now, out);
+  // Somebody may wait for just that: peers can be recalled.
+  if (origin == Origin::local && is_peers_only(server)) advance(now, out);
+}
+
 bool Core::too_many_peers(const Server& load) const {
   const auto peers = std::ranges::count_if(load.waiters, [](const Waiter& waiter) { return waiter.is_peer(); });
   return static_cast<std::size_t>(peers) >= state_.settings.max_queued;

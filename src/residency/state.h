@@ -40,6 +40,7 @@ struct Server {
   ServerId id;
   SpecPtr spec;
   ServerState state = ServerState::queued;
+  bool lent = false;  // loaded for a peer, and its owner hasn't made it his
 
   // Use.
   std::uint32_t leases = 0;
@@ -57,9 +58,8 @@ struct Server {
   bool downsize_crossed = false;       // a request has come since: nobody knows what the child did first
   std::uint64_t downsize_refused = 0;  // the use after which it couldn't be downsized
 
-  // Lent: loaded for a peer, and its owner hasn't made it his.
-  bool lent = false;
-  EvictionSettings own_eviction = {};  // what its owner has said of it, while it is lent
+  // While it is lent.
+  EvictionSettings own_eviction = {};  // what its owner has said of it
   std::optional<MonoTime> recalled;    // since when its owner wants its place
 
   // The load.

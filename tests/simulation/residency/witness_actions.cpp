@@ -185,6 +185,9 @@ void Witness::see(const Unloaded& action) { answered(action.ticket, {Ticket::Kin
 void Witness::see(const PinChanged& action) {
   if (action.ticket) answered(*action.ticket, {Ticket::Kind::pin});
   used_by_owner_.insert(animal_named(action.model));
+  for (auto& [id, child] : children_) {
+    if (child.kind().name == action.model.value()) child.lent = core_.state().servers.at(id)->lent;
+  }
   if (action.pinned) {
     pins_.insert(action.model);
   } else {
