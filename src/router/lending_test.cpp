@@ -63,11 +63,11 @@ TEST_F(LendingTest, ALoadForAPeerTakesNoSlotAndIsShown) {
 
 TEST_F(LendingTest, WhatIsInMemoryServesByTheShortWay) {
   have("a");
-  const auto asked_here = [](ForPeers& lender, std::string name) -> async::Task<bool> {
-    co_return static_cast<bool>(lender.try_acquire(ModelName(name), 0));
+  const auto asked_here = [](ForPeers& lender, backends::ModelPtr wanted) -> async::Task<bool> {
+    co_return static_cast<bool>(lender.try_acquire(*wanted, 0));
   };
-  EXPECT_TRUE(run(asked_here(*peers, "a")).get());
-  EXPECT_FALSE(run(asked_here(*peers, "b")).get());
+  EXPECT_TRUE(run(asked_here(*peers, model("a"))).get());
+  EXPECT_FALSE(run(asked_here(*peers, model("b"))).get());
 }
 
 TEST_F(LendingTest, APeerHearsWhatIsShort) {
