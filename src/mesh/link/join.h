@@ -8,7 +8,8 @@
 //                                      ← members: pages of records
 //   checks that the founding is the token's mesh, and that issuer and itself are members
 //
-// Or "refused" with a cause at any place. Belongs to one loop.
+// Or "refused" with a cause at any place. A node that the issuer's configuration names asks for the mesh 0, and its
+// proof counts for nothing: its key is what the issuer knows. Belongs to one loop.
 #pragma once
 
 #include <functional>
@@ -43,13 +44,20 @@ struct JoinOptions {
 async::Task<Result<MemberSet>> join_mesh(Network& network, async::Timers& timers, SigningKey own, Token token,
                                          JoinOptions options);
 
+// The same without a token, for a node that the configuration of a member names, as this node's names that member. Of
+// whatever mesh that is: the configuration says whom to trust. Errors: the same; token_unknown when this node isn't
+// named.
+async::Task<Result<MemberSet>> join_by_name(Network& network, async::Timers& timers, SigningKey own, NodeId member,
+                                            std::vector<Address> addresses, JoinOptions options);
+
 // The issuer's side. What it refers to outlives the serving.
 struct JoinDesk {
   const SigningKey& own;
   MemberBook& book;
   TokenStore& tokens;
   async::Timers& timers;
-  Millis limit{10000};  // for all steps together
+  Millis limit{10000};                            // for all steps together
+  std::function<bool(const NodeId&)> named = {};  // by the configuration: needs no token
 };
 
 // Serves one connection of purpose `join`; returns who was admitted. A peer that is refused learns the cause, and

@@ -14,8 +14,13 @@ namespace {
 using async::Task;
 
 // What costs little goes first: strangers may ask as often as they like.
-Result<TokenId> check(const JoinAsk& ask, const Stream& stream, const JoinDesk& desk) {
+// Nothing: it comes by name.
+Result<std::optional<TokenId>> check(const JoinAsk& ask, const Stream& stream, const JoinDesk& desk) {
   const auto& mesh = desk.book.set().mesh();
+  if (ask.mesh == MeshId()) {
+    if (desk.named && desk.named(stream.peer().id)) return std::nullopt;
+    return fail(errc::token_unknown, "the configuration of that member doesn't name this node, so it needs a token");
+  }
   if (ask.mesh != mesh) return fail(errc::foreign_mesh, "the token is for another mesh than the issuer's");
   const auto& joiner = stream.peer();
   const auto id = token_id(ask.proof.token);
@@ -45,8 +50,9 @@ Task<Result<NodeId>> converse(Stream& stream, const JoinDesk& desk) {
 
   // In this order, and without a turn of the loop in between: a token that was used is used, whatever happens next.
   const auto& joiner = stream.peer();
-  if (auto used = desk.tokens.use(*id, joiner.id, desk.timers.wall_now()); !used) {
-    co_return std::unexpected(used.error());
+  if (*id) {
+    const auto used = desk.tokens.use(**id, joiner.id, desk.timers.wall_now());
+    if (!used) co_return std::unexpected(used.error());
   }
   if (auto admitted = desk.book.admit(desk.own, joiner.key); !admitted) co_return std::unexpected(admitted.error());
 

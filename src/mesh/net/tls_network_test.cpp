@@ -187,6 +187,30 @@ TEST_P(Strangers, AConnectionThatNobodyTakesIsClosedWithTheNetwork) {
   EXPECT_TRUE(ended);
 }
 
+TEST_P(Strangers, SoManyHandshakesASecondAreBegunAndMembersHaveTheirOwn) {
+  const auto tried = [&](int connections) {
+    int open_ones = 0;
+    for (int i = 0; i < connections; ++i) {
+      const auto fd = plain();
+      settle();
+      open_ones += is_closed(fd) ? 0 : 1;
+    }
+    return open_ones;
+  };
+  TlsOptions few;
+  few.handshakes = {1, 4};
+  few.handshakes_per_address = few.handshakes_per_member_address = {1, 8};
+  net_b.reset();
+  auto listening = std::make_unique<TlsNetwork>(loop.executor(), b, timers, few);
+  at_b = *listening->listen({"127.0.0.1", 0},
+                            [this](const PublicKey& key, Purpose purpose) { return verdict(key, purpose); });
+  net_b = std::move(listening);
+  EXPECT_EQ(tried(6), 4);
+  pass(Millis(20000), Millis(1000));
+  connect();  // a member's address: strangers don't use up what it may do, only itself
+  EXPECT_EQ(tried(12), 8);
+}
+
 TEST_P(Strangers, ATakenPortIsSaid) {
   TlsNetwork other(loop.executor(), c, timers);
   const auto taken = other.listen(at_b, verdict);

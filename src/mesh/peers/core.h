@@ -20,8 +20,9 @@ namespace corral::mesh {
 
 inline constexpr std::size_t kMostHttp = 32;  // streams in use, each way of each pair
 inline constexpr std::size_t kMostCopies = 4;
-inline constexpr std::size_t kMostIdle = 4;     // of a pair and a purpose, that we opened
-inline constexpr std::size_t kMostParked = 16;  // of a pair, that the peer opened and hasn't used
+inline constexpr std::size_t kMostIdle = 4;  // of a pair and a purpose, that we opened
+inline constexpr std::size_t kMostParked =
+    48;  // of a pair, that the peer opened and hasn't used: all at once, and spares
 inline constexpr std::size_t kMostDials = 8;    // of one peer at a time
 inline constexpr std::size_t kMostGreeted = 4;  // control streams of one peer that have no link yet
 inline constexpr std::size_t kMostAsked = 32;   // requests to dial that wait
@@ -43,6 +44,10 @@ struct DownWaiter {
 // One member.
 struct Node {
   Node(async::Executor executor, const PublicKey& of, MonoTime now);
+  // A dial: of several at a time others may have gone well.
+  void failed(std::string why) {
+    if (!link) last_failure = std::move(why);
+  }
 
   const PublicKey key;
   const NodeId id;
@@ -66,7 +71,8 @@ struct Node {
   TokenBucket calls{{8, 32}};  // control streams that come
 
   std::set<NodeId> reaches;  // it says that it has links to them
-  bool reachable = false;    // as others were told last
+  bool reachable = false;    // as listeners were told last
+  bool up = false;           // as well
   std::vector<std::shared_ptr<DownWaiter>> waiters;
   std::multiset<HeldId> holding;
   std::array<TokenBucket, kAllowances> allowances{TokenBucket({4.0 / 60, 4}), TokenBucket({2, 8})};
@@ -111,6 +117,7 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
 
   void load();
   NodePtr find(const NodeId& id) const;
+  bool is_named(const NodeId& id) const;
   void end();
   template <typename Call>
   void tell(const Call& call) {
@@ -169,6 +176,7 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   void give_back(std::unique_ptr<Stream> stream);
   void close_streams(Node& node);
   void refill();
+  void refill_soon(Node& node);
   static async::Task<void> refill_one(Ptr core, NodePtr node);
   static async::Task<void> tidy(Ptr core);
 
@@ -199,6 +207,7 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   MonoTime whereabouts_at{};
   bool file_due = false;
   std::size_t refills = 0;
+  bool refill_due = false;
   std::mt19937_64 chance;
   std::set<NodeId> chosen;  // whom we dial, in a mesh that is too large for all
   async::TaskGroup tasks;

@@ -50,7 +50,8 @@ Task<void> PeersCore::keep_linked(Ptr core, NodePtr node) {
   std::uint64_t beat = 0;
   MonoTime last{};
   while (true) {
-    if (!core->wants_link(*node)) {
+    const auto addresses = node->addresses.all();
+    if (addresses.empty() || !core->wants_link(*node)) {
       co_await node->stir.next();
       continue;
     }
@@ -63,7 +64,6 @@ Task<void> PeersCore::keep_linked(Ptr core, NodePtr node) {
     last = core->timers.now();
     const auto gone = std::chrono::duration_cast<Millis>(last - node->fresh_since);
     const auto limit = dial_limit(core->options.dial, gone);
-    const auto addresses = node->addresses.all();
     for (const auto index : dialled_at(beat++, addresses.size())) {
       if (node->dials >= kMostDials || !core->wants_link(*node)) break;
       node->tasks.spawn("mesh peers: dial", dial_once(core, node, addresses[index], limit));
@@ -81,12 +81,12 @@ Task<void> PeersCore::dial_once(Ptr core, NodePtr node, Address address, Millis 
   auto dialling = core->network->dial(address, std::move(pins), Purpose::control);
   auto stream = co_await async::with_timeout(core->timers, limit, std::move(dialling));
   if (!stream) {
-    node->last_failure = fmt::format("{} didn't answer within {} ms", to_text(address), limit.count());
+    node->failed(fmt::format("{} didn't answer within {} ms", to_text(address), limit.count()));
     co_return;
   }
   if (!*stream) {
     const auto& error = stream->error();
-    node->last_failure = error.message;
+    node->failed(error.message);
     if (error.code == errc::wrong_peer) node->addresses.is_elsewhere(address);
     co_return;
   }
@@ -134,7 +134,7 @@ Task<void> PeersCore::greet_dialled(Ptr core, NodePtr node, std::unique_ptr<Stre
       node->addresses.proved(address);
       core->remember();
     } else {
-      node->last_failure = result.error().message;
+      node->failed(result.error().message);
     }
   }
   node->stir.raise();

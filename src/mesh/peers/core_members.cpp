@@ -89,6 +89,7 @@ void PeersCore::sync_nodes() {
     for (std::size_t i = 0; i + 1 < options.most_links; ++i) chosen.insert(lots[i].second);
   }
   if (!network) return;
+  for (const auto& [id, node] : nodes) node->stir.raise();
   for (const auto& node : fresh) node->tasks.spawn("mesh peers: dial", keep_linked(shared_from_this(), node));
 }
 
@@ -113,12 +114,12 @@ void PeersCore::drop(const NodePtr& node) {
     bury(link);
     tell([&](PeerEvents& events) { events.link_down(node->id, why); });
   }
-  node->reachable = false;
   for (const auto& waiter : std::exchange(node->waiters, {})) {
     waiter->why = why;
     waiter->down.raise();
   }
   reach_changed(why);
+  if (node->reachable) tell([](PeerEvents& events) { events.reach_changed(); });
   remember();
 }
 

@@ -42,6 +42,7 @@ Task<StreamResult> PeersCore::open_relayed(Ptr core, NodePtr node, NodePtr relay
     co_return fail(errc::unreachable,
                    fmt::format("{} doesn't relay to {} now", short_text(relay->id), short_text(node->id)));
   }
+  if (core->stopping) co_return fail(errc::link_closed, "this node stops");
   auto dialling = core->network->dial_within(std::move(carrier), node->id, purpose);
   auto inner = co_await async::with_timeout(core->timers, kHandshake, std::move(dialling));
   if (!inner) co_return fail(errc::timed_out, fmt::format("{} doesn't answer through the relay", short_text(node->id)));
@@ -66,6 +67,7 @@ Task<void> PeersCore::hear_relay_word(Ptr core, NodePtr node, std::unique_ptr<St
   }
   const auto other = core->find(said->node);
   if (!node->link || !other || other == node) co_return;
+  if (said->role == RelayWord::Role::carry && node->relayed >= kMostRelayed) co_return;
   auto task = said->role == RelayWord::Role::carry ? carry_on(core, node, other, std::move(stream))
                                                    : receive_relayed(core, node, other, std::move(stream));
   co_await std::move(task);

@@ -19,10 +19,12 @@ constexpr Millis kStraight{1500};
 constexpr Millis kAsked{2500};
 constexpr Millis kFirstWord{3000};
 constexpr Millis kLinkBehind{3000};    // a stream may come before its link is up at this side
-constexpr Millis kNotDialable{60000};  // a peer that didn't answer: it is asked to dial us instead
+constexpr Millis kNotDialable{60000};  // a peer that never answered: it is asked to dial us instead
+constexpr Millis kNotNow{5000};        // one that has answered before
 constexpr Millis kIdle{60000};         // that a stream waits for another use
 constexpr Millis kTidy{10000};
-constexpr std::size_t kSpare = 1;        // http streams that wait, for each peer
+constexpr Millis kRefillAfter{100};      // a handshake must not take the time of the request that has just begun
+constexpr std::size_t kSpare = 2;        // http streams that wait, for each peer
 constexpr std::size_t kMostRefills = 4;  // at a time
 constexpr std::size_t kMostTried = 3;    // addresses, for one stream
 
@@ -46,6 +48,12 @@ std::unexpected<Error> no_way(const Node& node) {
 Millis straight_limit(const Node& node) {
   const auto trip = node.link ? node.link->round_trip().value_or(Millis(0)) : Millis(0);
   return std::clamp(6 * trip, kStraight / 3, kStraight);
+}
+
+Task<void> refill_later(PeersCore::Ptr core) {
+  co_await core->timers.sleep_for(kRefillAfter);
+  core->refill_due = false;
+  core->refill();
 }
 
 struct Forget {
@@ -146,7 +154,7 @@ Task<StreamResult> PeersCore::open(Ptr core, NodeId id, Purpose purpose) {
     idle.pop_back();
     if (!body->inner->is_quiet()) continue;
     body->slot = std::move(slot);
-    core->refill();
+    core->refill_soon(*node);
     co_return std::make_unique<TrackedStream>(std::move(body));
   }
   const auto via = core->relay_to(id);
@@ -159,7 +167,7 @@ Task<StreamResult> PeersCore::open(Ptr core, NodeId id, Purpose purpose) {
   if (node->gone || !carrier->link) co_return fail(errc::link_closed, "the link ended meanwhile");
   auto body = core->keep(*node, *carrier, std::move(**made), purpose, true);
   body->slot = std::move(slot);
-  core->refill();
+  core->refill_soon(*node);
   co_return std::make_unique<TrackedStream>(std::move(body));
 }
 
@@ -170,7 +178,7 @@ Task<StreamResult> PeersCore::make_stream(Ptr core, NodePtr node, Purpose purpos
     auto straight = co_await async::with_timeout(core->timers, kStraight, std::move(dialling));
     if (straight && *straight) co_return std::move(*straight);
     if (straight && straight->error().code == errc::revoked) co_return std::move(*straight);
-    node->not_dialable_until = core->timers.now() + kNotDialable;
+    node->not_dialable_until = core->timers.now() + (node->addresses.proven() ? kNotNow : kNotDialable);
   }
   auto asking = ask_to_dial(core, node, purpose);
   auto asked = co_await std::move(asking);
@@ -181,6 +189,7 @@ Task<StreamResult> PeersCore::dial_straight(Ptr core, NodePtr node, std::vector<
   StreamResult last = fail(errc::unreachable, fmt::format("{} said no address", short_text(node->id)));
   if (addresses.size() > kMostTried) addresses.resize(kMostTried);
   for (const auto& address : addresses) {
+    if (core->stopping) break;
     std::vector<NodeId> pins{node->id};
     auto dialling = core->network->dial(address, std::move(pins), purpose);
     auto dialled = co_await async::with_timeout(core->timers, straight_limit(*node), std::move(dialling));
@@ -269,6 +278,11 @@ void PeersCore::refill() {
     if (timers.now() < node->refill_after) continue;
     node->tasks.spawn("mesh peers: spare stream", refill_one(shared_from_this(), node));
   }
+}
+
+void PeersCore::refill_soon(Node& node) {
+  node.refill_after = std::max(node.refill_after, timers.now() + kRefillAfter);
+  if (!std::exchange(refill_due, true)) tasks.spawn("mesh peers: spare streams", refill_later(shared_from_this()));
 }
 
 Task<void> PeersCore::refill_one(Ptr core, NodePtr node) {

@@ -12,7 +12,7 @@ namespace {
 using async::Task;
 
 constexpr Millis kTellEvery{250};
-constexpr Millis kWriteAfter{5000};
+constexpr Millis kWriteAfter{1000};
 
 Task<void> tell_later(PeersCore::Ptr core) {
   co_await core->timers.sleep_until(core->whereabouts_at + kTellEvery);
@@ -89,10 +89,12 @@ Result<> PeersCore::take_whereabouts(const NodePtr& node, const Frame& frame) {
       other->fresh_since = timers.now();
       other->stir.raise();
     }
+    const bool lost = other->addresses.all().empty();
     for (const auto& address : entry.addresses) {
       if (std::ranges::find(options.addresses, address) != options.addresses.end()) continue;
       news |= other->addresses.told(address);
     }
+    if (lost) other->stir.raise();
   }
   if (news) remember();
   refill();
@@ -124,15 +126,19 @@ bool PeersCore::is_reachable(const NodeId& id) const {
 }
 
 void PeersCore::reach_changed(const Closing& why) {
+  bool changed = false;
   for (const auto& [id, node] : nodes) {
-    node->reachable = is_reachable(id);
+    const bool up = node->link != nullptr;
+    changed |= std::exchange(node->up, up) != up;
+    const bool reachable = is_reachable(id);
+    changed |= std::exchange(node->reachable, reachable) != reachable;
     if (node->reachable) continue;
     for (const auto& waiter : std::exchange(node->waiters, {})) {
       waiter->why = why;
       waiter->down.raise();
     }
   }
-  tell([](PeerEvents& events) { events.reach_changed(); });
+  if (changed) tell([](PeerEvents& events) { events.reach_changed(); });
 }
 
 void PeersCore::remember() {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "mesh/link/frame.h"
-#include "mesh/peers/token_bucket.h"
+#include "mesh/net/token_bucket.h"
 
 namespace corral::mesh {
 

@@ -17,8 +17,9 @@ constexpr Millis kFarewell{2000};
 constexpr Millis kLeave{3000};
 
 Task<void> serve_joiner(PeersCore::Ptr core, std::unique_ptr<Stream> stream) {
-  const JoinDesk desk{core->own, core->book, core->tokens, core->timers};
-  auto serving = serve_join(std::move(stream), desk);
+  JoinDesk desk{core->own, core->book, core->tokens, core->timers};
+  desk.named = [core](const NodeId& id) { return core->is_named(id); };
+  auto serving = serve_join(std::move(stream), std::move(desk));
   const auto admitted = co_await std::move(serving);
   if (!admitted) co_return;
   log::info("mesh", "{} has joined", short_text(*admitted));
@@ -75,6 +76,10 @@ void PeersCore::load() {
   }
 }
 
+bool PeersCore::is_named(const NodeId& id) const {
+  return std::ranges::any_of(options.configured, [&](const auto& peer) { return peer.id == id; });
+}
+
 void PeersCore::end() {
   stopping = true;
   if (network && file_due) write_file();
@@ -107,13 +112,14 @@ Doorkeeper LivePeers::doorkeeper() const {
     const auto core = weak.lock();
     if (!core || core->stopping) return fail(errc::link_closed, "this node stops");
     if (!core->is_member()) return fail(errc::not_a_member, "this node isn't a member itself any more");
-    const bool token_is_out = core->tokens.open_count(core->timers.wall_now()) > 0;
-    return may_enter(core->book.set(), token_is_out, key, purpose);
+    const bool may_join = core->tokens.open_count(core->timers.wall_now()) > 0 || core->is_named(node_id(key));
+    return may_enter(core->book.set(), may_join, key, purpose);
   };
 }
 
 void LivePeers::start(Network& network) {
   core_->network = &network;
+  core_->write_file();  // what the configuration or a token said: a crash must not lose it
   core_->tasks.spawn("mesh peers: accept", accept_all(core_));
   core_->tasks.spawn("mesh peers: tidy", PeersCore::tidy(core_));
   for (const auto& [id, node] : core_->nodes) {

@@ -14,7 +14,8 @@
 
 namespace corral::mesh {
 
-// A peer that the configuration names, by address, and by id where that is known.
+// A peer that the configuration names, by address, and by id where that is known. With its id it may join without a
+// token (join_by_name), for the administrator has said who it is.
 struct ConfiguredPeer {
   std::optional<NodeId> id;
   Address address;

@@ -1,34 +1,4 @@
-// So many at once, and so many each second after. A plain value without a clock.
+// The bucket of the room `net`, for the bounds of what stands on Peers.
 #pragma once
 
-#include <algorithm>
-
-#include "base/clock.h"
-
-namespace corral::mesh {
-
-struct Pace {
-  double each_second = 1;
-  double at_once = 1;
-};
-
-class TokenBucket {
- public:
-  explicit TokenBucket(Pace pace) : pace_(pace), left_(pace.at_once) {}
-
-  // Takes `count` when they are there; nothing else.
-  bool take(MonoTime now, double count = 1) {
-    if (last_ != MonoTime()) left_ = std::min(pace_.at_once, left_ + seconds_between(last_, now) * pace_.each_second);
-    last_ = now;
-    if (left_ < count) return false;
-    left_ -= count;
-    return true;
-  }
-
- private:
-  Pace pace_;
-  double left_;
-  MonoTime last_{};
-};
-
-}  // namespace corral::mesh
+#include "mesh/net/token_bucket.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <list>
+#include <map>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/ip/basic_resolver.hpp>
@@ -27,6 +28,7 @@ using Resolver = asio::ip::basic_resolver<Tcp, async::Executor>;
 using Session = std::shared_ptr<TlsSession>;
 
 constexpr std::size_t kMostEndpoints = 8;  // of one name
+constexpr std::size_t kMostCallers = 1024;
 
 // Addresses of one customer of IPv6 count as one.
 std::string network_of(const asio::ip::address& address) {
@@ -72,7 +74,7 @@ Task<Result<std::unique_ptr<TcpSocket>>> connect(Address address) {
 
 struct TlsNetwork::Impl {
   Impl(async::Executor on, const SigningKey& key, async::Timers& time, TlsOptions with)
-      : context(key), timers(time), options(with), acceptor(on), arrived(on), tasks(on) {}
+      : context(key), timers(time), options(with), acceptor(on), handshakes(with.handshakes), arrived(on), tasks(on) {}
 
   // A connection that isn't known to be a member's.
   struct Stranger {
@@ -80,11 +82,22 @@ struct TlsNetwork::Impl {
     std::string network;
   };
   using Strangers = std::list<Stranger>;  // the oldest first
+  // One that connections came from lately.
+  struct Caller {
+    TokenBucket handshakes;
+    bool member = false;
+  };
+
+  bool is_members(const std::string& network) const {
+    const auto found = callers.find(network);
+    return found != callers.end() && found->second.member;
+  }
+  bool may_shake_hands(const std::string& network);
 
   void take(const std::shared_ptr<Impl>& self, TcpSocket socket);
   void make_room(const std::string& network);
   static Task<void> listen(std::shared_ptr<Impl> self);
-  static Task<void> greet(std::shared_ptr<Impl> self, Session session);
+  static Task<void> greet(std::shared_ptr<Impl> self, Session session, std::string network);
   static Task<Result<std::unique_ptr<Stream>>> dial(std::shared_ptr<Impl> self, Address address,
                                                     std::vector<NodeId> pins, Purpose purpose);
   static Task<Result<std::unique_ptr<Stream>>> accept(std::shared_ptr<Impl> self);
@@ -98,19 +111,36 @@ struct TlsNetwork::Impl {
   Doorkeeper doorkeeper;
   Acceptor acceptor;
   Strangers strangers;
+  TokenBucket handshakes;
+  std::map<std::string, Caller> callers;
   std::deque<std::unique_ptr<Stream>> arrivals;
   async::Event arrived;
   bool stopped = false;
   async::TaskGroup tasks;
 };
 
+bool TlsNetwork::Impl::may_shake_hands(const std::string& network) {
+  const auto now = timers.now();
+  // Of too many all but members begin anew.
+  if (callers.size() >= kMostCallers) std::erase_if(callers, [](const auto& entry) { return !entry.second.member; });
+  if (callers.size() >= kMostCallers) callers.clear();
+  auto& caller = callers.try_emplace(network, Caller{TokenBucket(options.handshakes_per_address)}).first->second;
+  return caller.handshakes.take(now) && (caller.member || handshakes.take(now));
+}
+
 void TlsNetwork::Impl::make_room(const std::string& network) {
   const auto same = [&](const Stranger& one) { return one.network == network; };
+  const auto stranger = [this](const Stranger& one) { return !is_members(one.network); };
+  const auto count = [this](const auto& which) {
+    return static_cast<std::size_t>(std::ranges::count_if(strangers, which));
+  };
+  const bool known = is_members(network);
+  const auto most = known ? options.most_per_member_address : options.most_strangers_per_address;
   auto leaves = strangers.end();
-  if (static_cast<std::size_t>(std::ranges::count_if(strangers, same)) >= options.most_strangers_per_address) {
+  if (count(same) >= most) {
     leaves = std::ranges::find_if(strangers, same);
-  } else if (strangers.size() >= options.most_strangers) {
-    leaves = strangers.begin();
+  } else if (!known && count(stranger) >= options.most_strangers) {
+    leaves = std::ranges::find_if(strangers, stranger);
   }
   if (leaves == strangers.end()) return;
   log::debug("mesh", "too many strangers at once: the oldest one goes");
@@ -126,6 +156,7 @@ void TlsNetwork::Impl::take(const std::shared_ptr<Impl>& self, TcpSocket socket)
   const auto from = socket.remote_endpoint(error);
   if (error) return;  // gone again
   const auto network = network_of(from.address());
+  if (!may_shake_hands(network)) return;
   make_room(network);
   auto judge = [self](const PublicKey& key, std::optional<Purpose> purpose) -> Result<> {
     if (!purpose) return fail(errc::handshake_failed, "the peer named no purpose of the connection");
@@ -140,7 +171,7 @@ void TlsNetwork::Impl::take(const std::shared_ptr<Impl>& self, TcpSocket socket)
   session->held = std::shared_ptr<void>(nullptr, [weak = std::weak_ptr(self), place](void*) {
     if (const auto network_left = weak.lock()) network_left->strangers.erase(place);
   });
-  tasks.spawn("mesh: handshake", greet(self, std::move(session)));
+  tasks.spawn("mesh: handshake", greet(self, std::move(session), network));
 }
 
 Task<void> TlsNetwork::Impl::listen(std::shared_ptr<Impl> self) {
@@ -157,7 +188,7 @@ Task<void> TlsNetwork::Impl::listen(std::shared_ptr<Impl> self) {
   }
 }
 
-Task<void> TlsNetwork::Impl::greet(std::shared_ptr<Impl> self, Session session) {
+Task<void> TlsNetwork::Impl::greet(std::shared_ptr<Impl> self, Session session, std::string network) {
   auto shaking = session->shake_hands();
   const auto shaken = co_await async::with_timeout(self->timers, self->options.handshake, std::move(shaking));
   if (!shaken || !*shaken || self->stopped || self->arrivals.size() >= self->options.most_waiting) {
@@ -165,7 +196,12 @@ Task<void> TlsNetwork::Impl::greet(std::shared_ptr<Impl> self, Session session) 
     session->close();
     co_return;
   }
-  if (session->purpose() != Purpose::join) session->held.reset();
+  if (session->purpose() != Purpose::join) {
+    session->held.reset();
+    const auto caller = self->callers.find(network);
+    if (caller != self->callers.end() && !std::exchange(caller->second.member, true))
+      caller->second.handshakes = TokenBucket(self->options.handshakes_per_member_address);
+  }
   self->arrivals.push_back(std::make_unique<TlsStream>(std::move(session)));
   self->arrived.set();
 }

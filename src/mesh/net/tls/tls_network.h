@@ -2,7 +2,8 @@
 //
 // Before a peer is known to be a member it costs little: `most_strangers` connections are in their handshake or joining
 // at a time, `most_strangers_per_address` of one address; a newcomer over that takes the place of the oldest, so
-// that those who do nothing keep nobody out. Belongs to one loop, which should be no loop of local requests.
+// that those who do nothing keep nobody out. And so many handshakes a second are begun. Belongs to one loop, which
+// should be no loop of local requests.
 #pragma once
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include "async/timer.h"
 #include "mesh/identity/keys.h"
 #include "mesh/net/stream.h"
+#include "mesh/net/token_bucket.h"
 
 namespace corral::mesh {
 
@@ -18,6 +20,12 @@ struct TlsOptions {
   Millis handshake{3000};  // from there to a stream
   std::size_t most_strangers = 16;
   std::size_t most_strangers_per_address = 4;
+  std::size_t most_per_member_address = 64;  // from which a member came lately; they don't count as strangers
+  // A handshake costs the loop half a millisecond. Connections over these go before theirs begins. An address from
+  // which a member came lately counts by itself only, so that strangers don't use up what members need.
+  Pace handshakes{100, 200};
+  Pace handshakes_per_address{25, 100};
+  Pace handshakes_per_member_address{200, 400};
   std::size_t most_waiting = 64;  // streams that nobody has accepted yet
 };
 

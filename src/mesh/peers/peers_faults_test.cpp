@@ -1,0 +1,348 @@
+// Cuts, delays and members that mean no good. On the network in memory, which makes such faults.
+#include <gmock/gmock.h>
+
+#include "mesh/link/member_exchange.h"
+#include "mesh/link/stream_link.h"
+#include "mesh/peers/peers_fixture_for_tests.h"
+#include "mesh/peers/whereabouts.h"
+
+namespace corral::mesh {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class PeersFaults : public PeersFixture {};
+INSTANTIATE_TEST_SUITE_P(Networks, PeersFaults, testing::Values(Kind::memory), kind_name);
+
+TEST_P(PeersFaults, ACutIsSeenByBothAndHealsWithinASecond) {
+  start_linked(2);
+  pass(Millis(3000));
+  auto stream = open(a(), b());
+  write(**stream->value(), "one");
+  ASSERT_THAT(b().came, SizeIs(1));
+  const auto at_a = read(**stream->value()), at_b = read(*b().came[0]);
+  cut(a(), b());
+  pass(Millis(2500));
+  EXPECT_FALSE(a().peers->is_up(id(b())) || b().peers->is_up(id(a())));
+  EXPECT_TRUE(at_a->ended && at_b->ended);  // which they wouldn't notice by themselves
+  for (const int seconds : {1, 20, 30}) {
+    pass(Millis(seconds * 1000));
+    heal(a(), b());
+    EXPECT_TRUE(passing([this] { return all_up(); }, Millis(1000))) << seconds;
+    pass(Millis(3000));
+    EXPECT_TRUE(all_up());
+    cut(a(), b());
+    pass(Millis(2500));
+    EXPECT_FALSE(a().peers->is_up(id(b())));
+  }
+  heal(a(), b());
+}
+
+TEST_P(PeersFaults, AOneWayCutEndsTheLinkOnBothSidesAndNothingFlaps) {
+  start_linked(2);
+  pass(Millis(3000));
+  air.cut(a().key.public_key(), b().key.public_key());
+  pass(Millis(2500));
+  const auto ups = a().heard.ups + b().heard.ups;
+  EXPECT_FALSE(a().peers->is_up(id(b())) || b().peers->is_up(id(a())));
+  pass(Millis(60000), Millis(250));
+  EXPECT_EQ(a().heard.ups + b().heard.ups, ups);
+}
+
+TEST_P(PeersFaults, APairThatIsCutGoesThroughAThirdAndNothingFlaps) {
+  start_linked(3);
+  pass(Millis(3000));
+  cut(a(), b());
+  ASSERT_TRUE(passing([&] { return view(a(), b()).state == PeerState::relayed; }, Millis(3500)));
+  const auto downs = a().heard.downs.size() + c().heard.downs.size();
+  const auto down = until_down(a(), b());
+  auto stream = open(a(), b());
+  ASSERT_TRUE(passing([&] { return stream->has_value(); }, Millis(5000)));
+  ASSERT_TRUE(**stream) << (*stream)->error().message;
+  write(**stream->value(), "one");
+  ASSERT_THAT(b().came, SizeIs(1));
+  pass(Millis(60000), Millis(250));
+  EXPECT_EQ(a().heard.downs.size() + c().heard.downs.size(), downs);
+  EXPECT_TRUE(c().peers->is_up(id(a())) && c().peers->is_up(id(b())));
+  // The pair is whole again: the stream goes on as it was.
+  heal(a(), b());
+  ASSERT_TRUE(passing([this] { return all_up(); }, Millis(7000)));
+  write(**stream->value(), "two");
+  EXPECT_EQ(read(*b().came[0])->text, "onetwo");
+  EXPECT_FALSE(*down);
+}
+
+TEST_P(PeersFaults, OneLinkStaysWhenBothDialAtOnceOverALongWay) {
+  make_members(2);
+  delay(a(), b(), Millis(40));
+  a().configured = {{b().key.id(), b().place}};
+  b().configured = {{a().key.id(), a().place}};
+  start(a());
+  start(b());
+  ASSERT_TRUE(passing([this] { return all_up(); }, Millis(2000), Millis(10)));
+  pass(Millis(2000), Millis(10));
+  EXPECT_THAT(a().heard.downs, IsEmpty());
+  EXPECT_THAT(b().heard.downs, IsEmpty());
+  const auto ups = a().heard.ups + b().heard.ups;
+  EXPECT_LE(ups, 4);
+  EXPECT_NE(view(a(), b()).dialled, view(b(), a()).dialled);  // the same one
+  const bool a_is_lower = id(a()) < id(b());
+  EXPECT_EQ(view(a(), b()).dialled, a_is_lower);
+  pass(Millis(60000), Millis(250));
+  EXPECT_EQ(a().heard.ups + b().heard.ups, ups);
+}
+
+TEST_P(PeersFaults, AStreamThatWaitsCostsNoRoundTrip) {
+  make_members(2);
+  delay(a(), b(), Millis(50));
+  start(a());
+  b().configured = {{a().key.id(), a().place}};
+  start(b());
+  ASSERT_TRUE(passing([this] { return all_up(); }, Millis(3000), Millis(10)));
+  pass(Millis(1000), Millis(10));
+  // No time passes from here until the request's bytes are on their way.
+  const auto stream = open(a(), b());
+  ASSERT_TRUE(*stream && **stream);
+  write(**stream->value(), "question");
+  EXPECT_THAT(b().came, IsEmpty());
+  pass(Millis(50), Millis(10));
+  EXPECT_THAT(b().came, SizeIs(1));
+}
+
+TEST_P(PeersFaults, APeerThatTakesNothingLosesItsLinkAndNobodyWaits) {
+  start_linked(3);
+  air.cut(a().key.public_key(), b().key.public_key());
+  for (int i = 0; i < 100; ++i) {
+    a().peers->send(id(b()), {FrameKind::heads, std::string(64 * 1024, 'x')});
+    if (i < 20) a().peers->send(id(c()), {FrameKind::heads, "x"});
+  }
+  settle();
+  EXPECT_FALSE(a().peers->is_up(id(b())));
+  ASSERT_THAT(a().heard.downs, SizeIs(1));
+  EXPECT_EQ(a().heard.downs[0].reason, CloseReason::slow);
+  EXPECT_THAT(c().heard.frames, SizeIs(20));
+}
+
+TEST_P(PeersFaults, AHintIsDialledOnceAndOnlyForItsKey) {
+  make_members(2);
+  start(a());
+  start(b());
+  pass(Millis(2000));
+  EXPECT_THAT(a().network->dialled, IsEmpty());
+  a().peers->hint(id(b()), {"nowhere", 1});
+  pass(Millis(400));
+  EXPECT_THAT(a().network->dialled, testing::Not(IsEmpty()));
+  for (int i = 0; i < 100; ++i) a().peers->hint(id(b()), {"nowhere", static_cast<std::uint16_t>(i + 1)});
+  pass(Millis(1000));
+  EXPECT_LE(a().network->dialled.size(), 6u);
+  a().peers->hint(id(b()), b().place);
+  EXPECT_TRUE(come_together());
+}
+
+TEST_P(PeersFaults, ANodeThatEndsWhileStreamsAreBeingOpenedLeavesNothingBehind) {
+  start_linked(3);
+  cut(a(), b());
+  std::vector<std::shared_ptr<Opened>> streams;
+  for (int i = 0; i < 5; ++i) streams.push_back(open(a(), b(), Purpose::copy));
+  const auto down = until_down(a(), b());
+  pass(Millis(200));
+  kill(a());
+  EXPECT_TRUE(*down);
+  ASSERT_TRUE(passing([&] { return std::ranges::all_of(streams, [](const auto& one) { return one->has_value(); }); },
+                      Millis(10000)));
+  for (const auto& stream : streams) EXPECT_FALSE(**stream);
+}
+
+TEST_P(PeersFaults, ThirtyTwoNodesAreLinkedWholeAndNothingFlaps) {
+  start_linked(32);
+  pass(Millis(2000));
+  for (const auto& member : members) {
+    EXPECT_THAT(member->heard.downs, IsEmpty());
+    for (const auto& view : member->peers->view()) EXPECT_EQ(view.state, PeerState::up);
+  }
+}
+
+// A member that a test speaks for.
+class PeersAndALiar : public PeersFixture {
+ protected:
+  void start_with_liar() {
+    make_members(3);
+    a().configured = {{b().key.id(), b().place}};
+    start(a());
+    start(b());
+    liar_ = test_key(3);
+    place_ = c().place;
+    network_ = air.add(liar_.public_key(), place_, [](const PublicKey&, Purpose) { return Result<>(); });
+    group.spawn("liar", call_it());
+    ASSERT_TRUE(passing([this] { return link_ != nullptr; }, Millis(1000)));
+    settle();
+    ASSERT_TRUE(a().peers->is_up(liar_.id()));
+  }
+  void TearDown() override {
+    link_.reset();
+    streams_.clear();
+    network_.reset();
+    PeersFixture::TearDown();
+  }
+  async::Task<void> call_it() {
+    std::vector<NodeId> pins{id(a())};
+    auto stream = co_await network_->dial(a().place, std::move(pins), Purpose::control);
+    if (!stream) co_return;
+    LinkOptions options;
+    options.hello = {a().book->set().mesh(), kProtocolMinor, a().book->set().digest(), make_claim(liar_, {1, {}}), {}};
+    auto link = co_await open_link(std::move(*stream), std::move(options), timers);
+    if (link) link_ = std::move(*link);
+  }
+  static async::Task<void> dial_into(Network& network, Address at, NodeId pin, Purpose purpose,
+                                     std::vector<std::unique_ptr<Stream>>& streams) {
+    std::vector<NodeId> pins{pin};
+    auto stream = co_await network.dial(std::move(at), std::move(pins), purpose);
+    if (stream) streams.push_back(std::move(*stream));
+  }
+  void dial(Purpose purpose) {
+    group.spawn("dial", dial_into(*network_, a().place, id(a()), purpose, streams_));
+    settle();
+  }
+  bool still_open(Stream& stream) {
+    const auto got = read(stream);
+    return !got->ended;
+  }
+  // As many as the link takes.
+  void flood(const Frame& frame, int count) {
+    for (int i = 0; i < count; ++i) {
+      if (!link_->offer(frame)) break;
+      if (i % 50 == 0) settle();
+    }
+    settle();
+  }
+  CloseReason end_of_liar() {
+    EXPECT_FALSE(a().peers->is_up(liar_.id()));
+    return a().heard.downs.empty() ? CloseReason::lost : a().heard.downs.back().reason;
+  }
+
+  SigningKey liar_ = test_key(3);
+  Address place_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<Link> link_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+};
+INSTANTIATE_TEST_SUITE_P(Networks, PeersAndALiar, testing::Values(Kind::memory), kind_name);
+
+TEST_P(PeersAndALiar, FloodsEndTheLink) {
+  for (const auto kind : {FrameKind::members, FrameKind::whereabouts, FrameKind::dial_me, FrameKind::heads}) {
+    start_with_liar();
+    std::string payload = kind == FrameKind::members       ? std::string(1, '\1')
+                          : kind == FrameKind::dial_me     ? encode(DialMe{1, Purpose::http})
+                          : kind == FrameKind::whereabouts ? encode(Whereabouts{make_claim(liar_, {1, {}}), {}})
+                                                           : std::string("x");
+    flood({kind, std::move(payload)}, 6000);
+    EXPECT_EQ(end_of_liar(), CloseReason::overrun);
+    TearDown();
+  }
+}
+
+TEST_P(PeersAndALiar, WhatMakesNoSenseEndsTheLink) {
+  for (const auto kind : {FrameKind::members, FrameKind::whereabouts, FrameKind::dial_me}) {
+    start_with_liar();
+    flood({kind, "\x07nonsense"}, 1);
+    EXPECT_EQ(end_of_liar(), CloseReason::malformed);
+    EXPECT_TRUE(a().peers->is_up(id(b())));
+    TearDown();
+  }
+}
+
+TEST_P(PeersAndALiar, ThousandsOfAddressesCostAFewDials) {
+  start_with_liar();
+  kill(b());
+  pass(Millis(2000));
+  for (std::uint16_t i = 0; i < 300; ++i) {
+    Whereabouts lies{make_claim(liar_, {1, {}}), {}};
+    std::vector<Address> addresses;
+    for (std::uint16_t j = 0; j < 8; ++j) addresses.push_back({"victim", static_cast<std::uint16_t>(1 + i * 8 + j)});
+    lies.nodes.push_back({b().key.id(), false, addresses});
+    ASSERT_TRUE(link_->offer({FrameKind::whereabouts, encode(lies)}));
+    pass(Millis(200));
+    if (!a().peers->is_up(liar_.id())) break;
+  }
+  EXPECT_LE(view(a(), b()).addresses.size(), 8u);
+  EXPECT_EQ(view(a(), b()).addresses[0], b().place);
+  start(b());  // and it is found all the same
+  EXPECT_TRUE(passing([&] { return a().peers->is_up(id(b())); }, Millis(1000)));
+}
+
+TEST_P(PeersAndALiar, DialMeMakesUsDialNobodyElse) {
+  start_with_liar();
+  // Where it says it is itself, one dial after the other: never where others are.
+  Whereabouts lies{make_claim(liar_, {1, {}}), {{liar_.id(), true, {{"victim", 22}, place_}}}};
+  ASSERT_TRUE(link_->offer({FrameKind::whereabouts, encode(lies)}));
+  settle();
+  a().network->dialled.clear();
+  for (std::uint64_t i = 0; i < 50; ++i)
+    ASSERT_TRUE(link_->offer({FrameKind::dial_me, encode(DialMe{i, Purpose::http})}));
+  settle();
+  pass(Millis(10000));
+  EXPECT_LE(a().network->dialled.size(), 150u);
+  for (const auto& [address, purpose] : a().network->dialled) {
+    EXPECT_TRUE(address == place_ || address.host == "victim") << to_text(address);
+    EXPECT_NE(purpose, Purpose::control);
+  }
+}
+
+TEST_P(PeersAndALiar, StreamsThatSayNothingAreFewAndTakeNobodysPlace) {
+  start_with_liar();
+  for (int i = 0; i < 100; ++i) dial(i % 2 == 0 ? Purpose::http : Purpose::copy);
+  int open_ones = 0;
+  for (const auto& stream : streams_) open_ones += still_open(*stream) ? 1 : 0;
+  EXPECT_LE(open_ones, 48);
+  EXPECT_THAT(a().came, IsEmpty());
+  const auto other = open(b(), a());
+  ASSERT_TRUE(*other && **other);
+  write(**other->value(), "question");
+  EXPECT_THAT(a().came, SizeIs(1));
+}
+
+TEST_P(PeersAndALiar, RelaysAreAskedForInVain) {
+  start_with_liar();
+  // Nonsense, itself, nobody; and streams back that nobody asked for.
+  for (const auto& word : {std::string(33, 'x'), encode(RelayWord{RelayWord::Role::carry, liar_.id()}),
+                           encode(RelayWord{RelayWord::Role::carry, test_key(99).id()}),
+                           encode(RelayWord{RelayWord::Role::deliver, b().key.id()}) + std::string(40, 'x')}) {
+    dial(Purpose::relay);
+    write(*streams_.back(), word);
+    pass(Millis(4000));
+    EXPECT_FALSE(still_open(*streams_.back()));
+  }
+  dial(Purpose::back);
+  write(*streams_.back(), "12345678");
+  pass(Millis(100));
+  EXPECT_FALSE(still_open(*streams_.back()));
+  // More than one peer may have carried.
+  streams_.clear();
+  for (int i = 0; i < 40; ++i) {
+    dial(Purpose::relay);
+    if (!streams_.back()->is_quiet()) continue;
+    write(*streams_.back(), encode(RelayWord{RelayWord::Role::carry, b().key.id()}));
+  }
+  int open_ones = 0;
+  for (const auto& stream : streams_) open_ones += still_open(*stream) ? 1 : 0;
+  EXPECT_LE(open_ones, 8);
+  EXPECT_THAT(b().came, IsEmpty());
+  EXPECT_TRUE(a().peers->is_up(id(b())));
+}
+
+TEST_P(PeersAndALiar, AForgedRecordOfMembersEndsTheLinkAndChangesNothing) {
+  start_with_liar();
+  auto forged = sign_revoke(test_key(1), a().book->set().mesh(), b().key.public_key(), {});
+  forged.signature.bytes[0] ^= 1;
+  const MemberRecord record = forged;
+  const auto page = member_pages({&record, 1});
+  ASSERT_TRUE(link_->offer({FrameKind::members, page.front()}));
+  settle();
+  EXPECT_EQ(end_of_liar(), CloseReason::malformed);
+  EXPECT_TRUE(a().peers->is_up(id(b())));
+  EXPECT_EQ(a().book->set().standing(b().key.public_key()), Standing::member);
+}
+
+}  // namespace
+}  // namespace corral::mesh
