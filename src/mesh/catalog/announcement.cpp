@@ -86,7 +86,8 @@ Result<Announcement> make_announcement(Head head, std::vector<Page> pages) {
   for (const auto& page : pages) texts.push_back(*page);
   auto said = decode_pages(texts);
   if (!said) return std::unexpected(said.error());
-  return Announcement{std::move(head), std::move(pages), std::make_shared<const Statement>(std::move(*said))};
+  const auto stamp = head.stamp();
+  return Announcement{std::move(head), stamp, std::move(pages), std::make_shared<const Statement>(std::move(*said))};
 }
 
 }  // namespace corral::mesh

@@ -62,6 +62,7 @@ using Page = std::shared_ptr<const std::string>;
 // A head and all of its pages.
 struct Announcement {
   Head head;
+  HeadStamp stamp;          // of the head
   std::vector<Page> pages;  // in the order of the head
   std::shared_ptr<const Statement> statement;
 };

@@ -9,13 +9,13 @@
 
 namespace corral::mesh {
 
-AnnouncementBook::Verdict AnnouncementBook::judge(const Head& head) const {
+AnnouncementBook::Verdict AnnouncementBook::judge(const Head& head, const HeadStamp& stamp) const {
   if (options_.standing(head.author) != Standing::member) return Verdict::nobody;
   const auto found = authors_.find(node_id(head.author));
   if (found != authors_.end()) {
-    const auto newest = found->second.newest.head.stamp(), said = head.stamp();
-    if (said == newest) return Verdict::known;
-    if (said < newest) return Verdict::stale;
+    const auto& newest = found->second.newest.stamp;
+    if (stamp == newest) return Verdict::known;
+    if (stamp < newest) return Verdict::stale;
   } else if (authors_.size() >= options_.authors) {
     return Verdict::too_many;
   }
@@ -35,7 +35,7 @@ std::vector<PageRef> AnnouncementBook::missing(const Head& head) const {
 Result<bool> AnnouncementBook::take(const Head& head, std::vector<Page> fresh) {
   const auto id = node_id(head.author);
   const auto found = authors_.find(id);
-  if (found != authors_.end() && head.stamp() <= found->second.newest.head.stamp()) return false;
+  if (found != authors_.end() && head.stamp() <= found->second.newest.stamp) return false;
   std::map<Sha256, Page> by_hash;
   for (auto& one : fresh) by_hash.emplace(ref_of(*one).hash, one);
   std::vector<Page> pages;
@@ -52,7 +52,7 @@ Result<bool> AnnouncementBook::take(const Head& head, std::vector<Page> fresh) {
   if (found != authors_.end()) {
     next.earlier = found->second.earlier;
     const auto& last = found->second.newest;
-    auto& kept_now = next.earlier.emplace_front();
+    auto& kept_now = *next.earlier.emplace(next.earlier.begin());
     for (std::size_t i = 0; i < last.pages.size(); ++i) kept_now.push_back({last.head.pages[i].hash, last.pages[i]});
     // What is kept for those that are behind may take as much again, not more.
     std::size_t kept = 0, room = 2 * kMostStatementBytes;

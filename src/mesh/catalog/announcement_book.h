@@ -2,7 +2,6 @@
 // node lives it never proves: only links do (see KnownNode). Only members' words are kept. Pure; belongs to one loop.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -36,7 +35,8 @@ class AnnouncementBook {
     forged,   // whoever sent it lies
     too_many  // authors
   };
-  Verdict judge(const Head& head) const;
+  Verdict judge(const Head& head, const HeadStamp& stamp) const;
+  Verdict judge(const Head& head) const { return judge(head, head.stamp()); }
   // Pages of `head` that aren't here, each once.
   std::vector<PageRef> missing(const Head& head) const;
   // Takes a head that was judged as news, with those of its pages that missing() named. True when it is the newest now.
@@ -58,7 +58,7 @@ class AnnouncementBook {
   };
   struct Author {
     Announcement newest;
-    std::deque<std::vector<Kept>> earlier;
+    std::vector<std::vector<Kept>> earlier;  // the last one first
     std::size_t bytes = 0;
   };
   static std::size_t bytes_of(const Author& author);

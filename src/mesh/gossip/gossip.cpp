@@ -1,0 +1,256 @@
+#include "mesh/gossip/gossip.h"
+
+#include <algorithm>
+
+namespace corral::mesh {
+
+using async::Task;
+
+namespace {
+
+constexpr std::size_t kMostAskedFor = 256;  // new members at once
+
+}  // namespace
+
+Gossip::Gossip(Peers& peers, async::Timers& timers, async::Executor executor, SigningKey key, GossipOptions options)
+    : peers_(peers),
+      timers_(timers),
+      key_(std::move(key)),
+      own_(key_.id()),
+      options_(std::move(options)),
+      book_([&] {
+        if (!options_.genuine) {
+          options_.genuine = [mesh = options_.mesh](const Head& head) { return is_genuine(mesh, head); };
+        }
+        if (!options_.sign) {
+          options_.sign = [mesh = options_.mesh, key = key_](Head& head) { mesh::sign(head, key, mesh); };
+        }
+        AnnouncementBook::Options book;
+        book.standing = [this](const PublicKey& key) { return options_.standing(key); };
+        book.genuine = [this](const Head& head) {
+          ++counters_.checks;
+          return options_.genuine(head);
+        };
+        return book;
+      }()),
+      stirred_(executor),
+      boot_(peers.boot()) {}
+
+void Gossip::announce(Statement said) {
+  said_ = rounded(std::move(said));
+  has_said_ = true;
+  refill_links();
+}
+
+void Gossip::refill_links() {
+  if (!has_said_) return;
+  std::map<NodeId, std::uint64_t> rates;  // those the announcer knows
+  for (const auto& link : said_.links) rates[link.to] = link.bytes_per_second;
+  said_.links.clear();
+  for (const auto& view : peers_.view()) {
+    if (view.state != PeerState::up || said_.links.size() == kStatementLimits.links) continue;
+    const auto us =
+        view.round_trip ? std::chrono::duration_cast<std::chrono::microseconds>(*view.round_trip).count() : 0;
+    said_.links.push_back({view.id, static_cast<std::uint64_t>(std::max<std::int64_t>(us, 0)), rates[view.id]});
+  }
+  said_ = rounded(std::move(said_));
+  say_due_ = true;
+  say_own();
+  stir();
+}
+
+void Gossip::say_own() {
+  const auto now = timers_.now();
+  if (!say_due_ || now < say_from_) return;
+  say_due_ = false;
+  if (options_.standing(key_.public_key()) != Standing::member) return;
+  if (peers_.boot().epoch > boot_.epoch) {
+    boot_ = peers_.boot();
+    seq_ = 0;
+  }
+  Head head;
+  head.author = key_.public_key();
+  head.boot = boot_;
+  std::vector<Page> pages;
+  for (auto& text : encode_pages(said_)) {
+    head.pages.push_back(ref_of(text));
+    pages.push_back(std::make_shared<const std::string>(std::move(text)));
+  }
+  const auto* last = book_.find(own_);
+  if (last && last->head.boot == boot_ && last->head.pages == head.pages) return;
+  head.seq = ++seq_;
+  options_.sign(head);
+  const auto taken = book_.take(head, std::move(pages));
+  if (!taken || !*taken) return;
+  ++counters_.own;
+  say_from_ = now + options_.between_own;
+  tell_all(own_);
+  changed();
+}
+
+Reach Gossip::reach_of(const PeerView& view) const {
+  if (view.state == PeerState::up) return Reach::linked;
+  return view.state == PeerState::relayed ? Reach::relayed : Reach::away;
+}
+
+// Of a node with a link only what it said in the life in which it speaks now: a statement of an earlier one is a ghost.
+std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach) const {
+  const auto* announcement = book_.find(id);
+  if (!announcement) return nullptr;
+  if (reach == Reach::linked) {
+    const auto link = links_.find(id);
+    if (link == links_.end()) return nullptr;
+    if (announcement->head.boot != link->second.spoken.value_or(link->second.hello)) return nullptr;
+  }
+  return announcement->statement;
+}
+
+std::vector<KnownNode> Gossip::known() const {
+  std::vector<KnownNode> nodes;
+  nodes.push_back({own_, Reach::own, Millis(0), word_of(own_, Reach::own)});
+  for (const auto& view : peers_.view()) {
+    const auto reach = reach_of(view);
+    nodes.push_back({view.id, reach, view.round_trip, word_of(view.id, reach)});
+  }
+  return nodes;
+}
+
+std::shared_ptr<const Catalog> Gossip::catalog() {
+  if (!catalog_) catalog_ = make_catalog(known());
+  return catalog_;
+}
+
+void Gossip::changed() {
+  catalog_.reset();
+  if (on_change_) on_change_();
+}
+
+bool Gossip::busy() const {
+  const auto has_work = [](const auto& entry) {
+    const auto& link = entry.second;
+    return !link.to_tell.empty() || !link.heads_in.empty() || !link.asked.empty();
+  };
+  const auto fetches = [](const auto& entry) { return entry.second.fetch || entry.second.next || entry.second.silent; };
+  return say_due_ || std::ranges::any_of(links_, has_work) || std::ranges::any_of(authors_, fetches);
+}
+
+Task<void> Gossip::run() {
+  while (true) {
+    co_await stirred_.wait();
+    stirred_.reset();
+    co_await timers_.sleep_for(options_.tick);
+    tick();
+    if (busy()) stirred_.set();
+  }
+}
+
+void Gossip::tick() {
+  say_own();
+  for (auto& [peer, link] : links_) take_heads(peer, link);
+  std::vector<NodeId> authors;
+  for (const auto& [author, state] : authors_) {
+    if (state.fetch || state.next || state.silent) authors.push_back(author);
+  }
+  for (const auto& author : authors) advance(author);
+  for (auto& [peer, link] : links_) {
+    pump(peer, link);
+    give_pages(peer, link);
+  }
+}
+
+void Gossip::link_up(const NodeId& peer, const Hello& hello) {
+  lose_source(peer);
+  links_.erase(peer);
+  LinkState state{.hello = hello.claim.boot,
+                  .spoken = {},
+                  .shown = {},
+                  .to_tell = {},
+                  .heads_from = {},
+                  .heads_in = {},
+                  .heads_in_bytes = 0,
+                  .asked = {},
+                  .under_way = 0,
+                  .checks = TokenBucket(options_.checks),
+                  .bytes = TokenBucket(options_.bytes)};
+  auto& link = links_.emplace(peer, std::move(state)).first->second;
+  for (const auto& author : book_.authors()) {
+    if (wants_telling(peer, link, author)) link.to_tell.insert(author);
+  }
+  pump(peer, link);
+  stir();
+}
+
+void Gossip::link_down(const NodeId& peer, const Closing&) {
+  links_.erase(peer);
+  lose_source(peer);
+  // It tells nobody any more what it said last.
+  if (book_.find(peer)) tell_all(peer);
+  changed();
+}
+
+void Gossip::reach_changed() {
+  refill_links();
+  changed();
+}
+
+void Gossip::members_changed() {
+  for (const auto& gone : book_.sweep()) {
+    if (const auto state = authors_.find(gone); state != authors_.end()) {
+      if (state->second.fetch) give_up_asking(*state->second.fetch);
+      authors_.erase(state);
+    }
+    for (auto& [peer, link] : links_) {
+      link.to_tell.erase(gone);
+      link.shown.erase(gone);
+    }
+  }
+  // Who is new here may have been announced before it was: that was passed over.
+  std::size_t asked = 0;
+  for (const auto& view : peers_.view()) {
+    if (book_.find(view.id) || ++asked > kMostAskedFor) continue;
+    for (const auto& [peer, link] : links_)
+      peers_.send(peer, {FrameKind::ask_pages, std::string(as_text(view.key.bytes))});
+  }
+  say_due_ = say_due_ || (has_said_ && !book_.find(own_));
+  say_own();
+  changed();
+  stir();
+}
+
+void Gossip::epoch_changed(const Boot& boot) {
+  if (boot.epoch <= boot_.epoch) return;
+  boot_ = boot;
+  seq_ = 0;
+  say_from_ = {};
+  say_due_ = has_said_;
+  say_own();
+}
+
+void Gossip::frame(const NodeId& peer, const Frame& frame) {
+  const auto found = links_.find(peer);
+  if (found == links_.end()) return;
+  auto& link = found->second;
+  constexpr std::size_t kMostWaiting = 2 * 1024 * 1024;
+  switch (frame.kind) {
+    case FrameKind::heads:
+      if (link.heads_in_bytes + frame.payload.size() > kMostWaiting) {
+        ++counters_.refused;
+        break;
+      }
+      link.heads_in_bytes += frame.payload.size();
+      link.heads_in.push_back(frame.payload);
+      take_heads(peer, link);
+      break;
+    case FrameKind::pages:
+      take_pages(peer, frame.payload);
+      break;
+    case FrameKind::ask_pages:
+      take_question(peer, link, frame.payload);
+      break;
+    default:
+      return;
+  }
+  stir();
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,229 @@
+// What must hold after each step, and in the end.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/secret.h"
+#include "simulation/mesh/world.h"
+
+namespace corral::mesh::simulation {
+namespace {
+
+constexpr Millis kRelayNoticed{8000};
+
+std::string told(const Catalog& catalog, bool own_view) {
+  std::string text;
+  for (const auto& model : catalog.models()) {
+    text += own_view ? model.name : to_hex(model.content.bytes).substr(0, 8);
+    text += fmt::format(" {}", name_of(model.status));
+    for (const auto& copy : model.copies) {
+      text += " " + short_text(copy.node->id);
+      if (copy.serving) text += fmt::format(" {}", name_of(copy.serving->state));
+    }
+    if (model.host) text += " host " + short_text(*model.host);
+    text += "\n";
+  }
+  return text;
+}
+
+// By content, so that it is the same at each node whatever its own names are.
+std::string shared_view(const Catalog& catalog) {
+  std::vector<std::string> lines;
+  for (const auto& model : catalog.models()) {
+    if (model.copies.empty()) continue;  // wishes depend on the names that one has oneself
+    std::string line = to_hex(model.content.bytes).substr(0, 8);
+    for (const auto& copy : model.copies) line += " " + short_text(copy.node->id) + (copy.serving ? "+" : "");
+    if (model.host) line += " host " + short_text(*model.host);
+    lines.push_back(std::move(line));
+  }
+  std::ranges::sort(lines);
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+}  // namespace
+
+void World::fail(std::string rule, std::string detail) {
+  if (!outcome_.violation) outcome_.violation = Violation{std::move(rule), std::move(detail)};
+}
+
+void World::check() {
+  ++steps_;
+  for (unsigned at = 0; at < nodes_.size() && !outcome_.violation; ++at) {
+    // In a large mesh a few nodes each time.
+    if (nodes_.size() > 8 && (steps_ + at) % nodes_.size() > 1) continue;
+    if (nodes_[at].process && !nodes_[at].paused) check_node(at);
+  }
+}
+
+void World::check_node(unsigned at) {
+  auto& node = nodes_[at];
+  const auto& gossip = *node.process->gossip;
+  for (const auto& author : gossip.book().authors()) {
+    const auto stamp = gossip.book().find(author)->head.stamp();
+    auto& newest = node.newest[author];
+    if (stamp < newest)
+      fail("(epoch, seq) of an author only rises", fmt::format("n{} about {}", at, short_text(author)));
+    newest = stamp;
+    if (ground_->standing(at, gossip.book().find(author)->head.author) != Standing::member)
+      fail("only members' words are kept", fmt::format("n{} about {}", at, short_text(author)));
+  }
+  if (gossip.book().bytes() > 3 * kMostStatementBytes * nodes_.size())
+    fail("a book is bounded", fmt::format("n{}", at));
+  for (const auto& known : gossip.known()) check_word(at, known);
+  check_catalog(at);
+}
+
+void World::check_word(unsigned at, const KnownNode& known) {
+  const auto now = ground_->time().now();
+  const auto number = number_of(known.id);
+  if (!number) {
+    // A key that was on a disk which is lost.
+    if (is_routable(known.reach) && now - nodes_[at].resumed > kRelayNoticed) {
+      bool fresh = false;
+      for (const auto& node : nodes_)
+        fresh = fresh || now - node.since < kRelayNoticed || node.paused || now - node.resumed < kRelayNoticed;
+      if (!fresh) fail("a node that lost its disk is gone", fmt::format("n{} reaches {}", at, short_text(known.id)));
+    }
+    return;
+  }
+  const auto& about = nodes_[*number];
+  if (known.reach == Reach::linked && *number != at) {
+    const auto broken = broken_since(at, *number);
+    const auto grace = kNoticed + kMostDelay;
+    if (broken && now - *broken > grace && now - nodes_[at].resumed > grace)
+      fail("a link that is broken isn't routed over", fmt::format("n{} to n{}", at, *number));
+  }
+  if (known.reach == Reach::relayed && !about.process && now - about.since > kRelayNoticed) {
+    bool stale = false;  // who relays may stand still itself
+    for (const auto& node : nodes_) stale = stale || node.paused || now - node.resumed < kRelayNoticed;
+    if (!stale) fail("a dead node isn't reached through others", fmt::format("n{} to n{}", at, *number));
+  }
+  if (!known.said || about.liar) return;
+  auto& compared = nodes_[at].compared[known.id];
+  if (known.reach == Reach::linked && about.process) {
+    const auto life = fmt::format("{}:{}:", *number, about.life);
+    const bool of_this_life = known.said->version.starts_with(life);
+    const auto grace = kNoticed + kMostDelay;
+    if (!of_this_life && now - about.since > grace && now - nodes_[at].resumed > grace && !broken_since(at, *number))
+      fail("what a node said in an earlier life isn't its word",
+           fmt::format("n{} has {} of life {} of n{}", at, known.said->version, about.life, *number));
+  }
+  if (compared == known.said) return;
+  compared = known.said;
+  const auto said = log_.find(known.said->version);
+  auto heard = *known.said;
+  heard.links.clear();
+  if (said == log_.end() || !(said->second == heard) || !known.said->version.starts_with(fmt::format("{}:", *number)))
+    fail("what is known of a node is what it said", fmt::format("n{} about n{}: {}", at, *number, known.said->version));
+}
+
+void World::check_catalog(unsigned at) {
+  auto& gossip = *nodes_[at].process->gossip;
+  const auto catalog = gossip.catalog();
+  std::set<std::string> names;
+  for (const auto& model : catalog->models()) {
+    if (!names.insert(model.name).second) fail("a name is listed once", model.name);
+    if (catalog->find(model.name).model != &model) fail("a listed name finds its model", model.name);
+    for (const auto& copy : model.copies) {
+      if (!is_routable(copy.node->reach)) fail("a model is only where one gets to", model.name);
+      if (copy.model->hash && *copy.model->hash != model.content.bytes) fail("one content is one model", model.name);
+    }
+    if (model.copies.empty() != (model.status == ModelStatus::downloadable)) fail("a model is somewhere", model.name);
+  }
+  if (steps_ % 16 == 0) {
+    auto nodes = gossip.known();
+    std::ranges::reverse(nodes);
+    std::ranges::rotate(nodes, nodes.begin() + static_cast<std::ptrdiff_t>(steps_ / 16 % nodes.size()));
+    if (told(*make_catalog(nodes), true) != told(*catalog, true))
+      fail("the order of nodes changes nothing", fmt::format("n{}", at));
+  }
+  check_names(at, *catalog);
+}
+
+// A second, slow reading of what a name may mean: of all members that are known, those that are away too.
+void World::check_names(unsigned at, const Catalog& catalog) {
+  for (char c = 'a'; c < 'g'; ++c) {
+    const std::string name(1, c);
+    std::set<Sha256> meant;
+    bool here = false;
+    for (const auto& known : catalog.nodes()) {
+      if (!known.said) continue;
+      for (const auto& model : known.said->models) {
+        if (model.name != name) continue;
+        here = here || known.reach == Reach::own;
+        if (model.hash) meant.insert(*model.hash);
+      }
+    }
+    const auto found = catalog.find(name);
+    if (here && (!found.model || !found.model->is_here()))
+      fail("the local file has its name", fmt::format("n{}: {}", at, name));
+    if (here || meant.size() < 2) continue;
+    ++outcome_.conflicts;
+    if (found.model) fail("a name that means two contents chooses none", fmt::format("n{}: {}", at, name));
+  }
+}
+
+void World::check_choice(unsigned at, const Op& op) {
+  if (!nodes_[at].process || nodes_[at].paused) return;
+  const auto catalog = nodes_[at].process->gossip->catalog();
+  const auto found = catalog->find(std::string(1, static_cast<char>('a' + op.choice % 6)));
+  if (!found.model) return;
+  ++outcome_.choices;
+  ChoiceQuery query;
+  query.may_copy = op.choice % 2 == 0;
+  query.own_too = op.choice % 3 == 0;
+  const unsigned other = op.other % setting_.nodes;
+  if (nodes_[other].key) query.excluded.emplace(id_of(other), "it failed");
+  const auto choice = choose(*catalog, *found.model, query);
+  if (!choice.node) {
+    if (!choice.shortage || choice.shortage->text.empty()) fail("who can't be served is told why", found.model->name);
+    return;
+  }
+  const auto* node = catalog->node(*choice.node);
+  if (!node || !is_routable(node->reach)) return fail("a request goes where one gets to", found.model->name);
+  if (query.excluded.contains(*choice.node)) fail("a request doesn't go where it failed", found.model->name);
+  if (node->reach == Reach::own && !query.own_too) fail("a request for others goes to others", found.model->name);
+  const auto has_it = std::ranges::any_of(found.model->copies, [&](const auto& copy) { return copy.node == node; });
+  if (has_it == (choice.rank == Rank::copies)) fail("a request goes where its model is", found.model->name);
+}
+
+bool World::agree(std::string& why) const {
+  std::optional<std::string> view;
+  for (unsigned at = 0; at < nodes_.size(); ++at) {
+    const auto& node = nodes_[at];
+    if (!node.process || node.revoked) continue;
+    auto& gossip = *node.process->gossip;
+    for (const auto& known : gossip.known()) {
+      const auto number = number_of(known.id);
+      if (!number || nodes_[*number].revoked || !nodes_[*number].process) {
+        if (!is_routable(known.reach)) continue;
+        why = fmt::format("n{} reaches {}, who is gone", at, short_text(known.id));
+        return false;
+      }
+      if (*number != at && known.reach != Reach::linked) {
+        why = fmt::format("n{} has no link to n{}", at, *number);
+        return false;
+      }
+      if (!nodes_[*number].liar && (!known.said || known.said->version != nodes_[*number].tag)) {
+        why = fmt::format("n{} knows {} of n{}, who said {}", at, known.said ? known.said->version : "nothing", *number,
+                          nodes_[*number].tag);
+        return false;
+      }
+    }
+    auto honest = gossip.known();
+    std::erase_if(honest, [&](const auto& known) {
+      const auto number = number_of(known.id);
+      return number && nodes_[*number].liar;
+    });
+    auto now = shared_view(*make_catalog(std::move(honest)));
+    if (view && *view != now) {
+      why = fmt::format("n{} sees\n{}\nothers\n{}", at, now, *view);
+      return false;
+    }
+    view = std::move(now);
+  }
+  return true;
+}
+
+}  // namespace corral::mesh::simulation

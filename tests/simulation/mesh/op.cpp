@@ -1,0 +1,87 @@
+#include "simulation/mesh/op.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace corral::mesh::simulation {
+namespace {
+
+using Kind = Op::Kind;
+
+struct Row {
+  Kind kind;
+  const char* name;
+  const char* words;  // 0: node, 1: other, 2: choice, 3: ms
+  std::uint32_t usual;
+  bool always;  // otherwise a seed may do without
+};
+constexpr std::array kRows{
+    Row{Kind::elapse, "elapse", "{3} ms pass", 300, true},
+    Row{Kind::say, "say", "{0} changes what it says ({2})", 160, true},
+    Row{Kind::choose, "choose", "a request for model {2} at {0}, not to {1}", 120, true},
+    Row{Kind::cut, "cut", "{0} and {1} are cut", 20, false},
+    Row{Kind::cut_one_way, "cut_one_way", "nothing gets from {0} to {1}", 20, false},
+    Row{Kind::isolate, "isolate", "{0} is isolated", 8, false},
+    Row{Kind::heal, "heal", "{0} and {1} are whole again", 25, false},
+    Row{Kind::heal_all, "heal_all", "all paths are whole again", 12, true},
+    Row{Kind::delay, "delay", "from {0} to {1} it takes {3} ms", 25, false},
+    Row{Kind::kill, "kill", "{0} is killed", 18, false},
+    Row{Kind::start, "start", "{0} starts ({2})", 25, true},
+    Row{Kind::pause, "pause", "{0} stands still", 10, false},
+    Row{Kind::resume, "resume", "{0} goes on", 15, true},
+    Row{Kind::glitch, "glitch", "the link of {0} and {1} is replaced", 10, false},
+    Row{Kind::mute, "mute", "{0} gives no pages: {2}", 8, false},
+    Row{Kind::lie, "lie", "{0} lies ({2}) about {1}", 25, false},
+    Row{Kind::revoke, "revoke", "{0} is thrown out by {1}", 2, false},
+};
+
+const Row& row_of(Kind kind) { return kRows[static_cast<std::size_t>(kind)]; }
+
+}  // namespace
+
+std::uint64_t Dice::next() {
+  // SplitMix64 (Steele, Lea, Flood 2014).
+  std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t length) {
+  Dice dice(seed);
+  std::array<std::uint32_t, kRows.size()> weights{};
+  std::uint32_t total = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = kRows[i].always || dice.chance(60) ? kRows[i].usual : 0;
+    total += weights[i];
+  }
+  const auto long_pause = dice.chance(30) ? 8000u : 1500u;
+  std::vector<Op> life;
+  while (life.size() < length) {
+    auto at = dice.roll(total);
+    std::size_t i = 0;
+    while (at >= weights[i]) at -= weights[i++];
+    Op op;
+    op.kind = kRows[i].kind;
+    op.node = static_cast<std::uint8_t>(dice.roll(nodes));
+    op.other = static_cast<std::uint8_t>((op.node + 1 + dice.roll(nodes - 1)) % nodes);
+    op.choice = static_cast<std::uint8_t>(dice.roll(48));
+    if (op.kind == Kind::elapse) op.ms = 100 * (1 + dice.roll(dice.chance(20) ? long_pause / 100 : 5));
+    if (op.kind == Kind::delay) op.ms = dice.roll(3) * 100;
+    if (op.kind == Kind::mute) op.choice = static_cast<std::uint8_t>(op.choice % 2);
+    if (op.kind == Kind::start) op.choice = static_cast<std::uint8_t>(op.choice < 24 ? 0 : op.choice < 36 ? 1 : 2);
+    life.push_back(op);
+  }
+  return life;
+}
+
+std::string describe(const Op& op) {
+  return fmt::format(fmt::runtime(row_of(op.kind).words), op.node, op.other, op.choice, op.ms);
+}
+
+std::string as_code(const Op& op) {
+  return fmt::format("{{Op::Kind::{}, {}, {}, {}, {}}},", row_of(op.kind).name, op.node, op.other, op.choice, op.ms);
+}
+
+}  // namespace corral::mesh::simulation

@@ -1,0 +1,329 @@
+#include "simulation/mesh/world.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "mesh/support_for_tests.h"
+
+namespace corral::mesh::simulation {
+namespace {
+
+constexpr Millis kStep{100};
+constexpr std::size_t kMostOld = 64;
+constexpr std::uint64_t kMemory = std::uint64_t{16} << 30;
+
+std::string signature_of(const Head& head) {
+  std::string bytes;
+  encode(head, bytes);
+  bytes.resize(bytes.size() - sizeof(Signature));
+  const auto hash = sha256({bytes});
+  return std::string(as_text(hash));
+}
+
+}  // namespace
+
+void sign_cheaply(Head& head) {
+  const auto text = signature_of(head);
+  std::copy(text.begin(), text.end(), head.signature.bytes.begin());
+}
+
+bool is_cheaply_signed(const Head& head) { return as_text(head.signature.bytes).starts_with(signature_of(head)); }
+
+World::World(const Setting& setting, bool with_trace)
+    : setting_(setting),
+      with_trace_(with_trace),
+      dice_(setting.seed),
+      mesh_(mesh_id({test_key(9999).public_key(), {}})),
+      ground_(setting.links ? make_links(setting.nodes) : make_queues(setting.nodes)),
+      nodes_(setting.nodes) {
+  for (unsigned node = 0; node < setting.nodes; ++node) start(node, 2);
+  pass(Millis(1000));
+}
+
+World::~World() { stop(); }
+
+void World::stop() {
+  for (unsigned node = 0; node < nodes_.size(); ++node) kill(node);
+}
+
+void World::note(std::string line) {
+  if (!with_trace_) return;
+  const auto ms = (ground_->time().now() - MonoTime{} - std::chrono::hours(24)) / Millis(1);
+  outcome_.trace.push_back(fmt::format("{:7} {}", ms, line));
+}
+
+std::optional<unsigned> World::number_of(const NodeId& id) const {
+  for (unsigned node = 0; node < nodes_.size(); ++node) {
+    if (nodes_[node].key && id_of(node) == id) return node;
+  }
+  return std::nullopt;
+}
+
+// `loss` 1: of the count of lives, 2: of the whole disk.
+void World::start(unsigned number, std::uint8_t loss) {
+  auto& node = nodes_[number];
+  if (node.process || (node.revoked && loss < 2)) return;
+  if (loss == 2) {
+    node.key = test_key(100 * (++keys_) + number);
+    node.truth = {};
+    node.revoked = false;
+    node.liar = false;
+  }
+  node.epoch = loss == 0 ? node.epoch + 1 : 1;
+  ++node.life;
+  node.said = 0;
+  node.since = node.resumed = ground_->time().now();
+  node.paused = false;
+  node.newest.clear();
+  node.compared.clear();
+  Boot boot{node.epoch, {}};
+  boot.nonce[0] = static_cast<std::uint8_t>(node.life);
+  boot.nonce[1] = static_cast<std::uint8_t>(number);
+  auto& process = node.process.emplace();
+  process.peers = &ground_->begin(number, *node.key, boot);
+  GossipOptions options;
+  options.mesh = mesh_;
+  options.standing = [this, number](const PublicKey& key) { return ground_->standing(number, key); };
+  options.keep_epoch = [this, number](std::uint64_t epoch) { nodes_[number].epoch = epoch; };
+  if (!setting_.real_keys) {
+    options.sign = sign_cheaply;
+    options.genuine = is_cheaply_signed;
+  }
+  process.gossip = std::make_unique<Gossip>(*process.peers, ground_->time(), ground_->executor(), *node.key, options);
+  process.ear = std::make_unique<Ear>(outcome_);
+  process.ear->gossip = process.gossip.get();
+  process.peers->listen(*process.ear);
+  auto& said = node.truth;
+  said.name = fmt::format("n{}", number);
+  if (said.memory.empty()) said.memory = {{"cpu", false, kMemory, kMemory, 0, kMemory}};
+  said.disk_free = std::uint64_t{1} << 40;
+  said.serving.clear();
+  announce(number);
+  ground_->go(number);
+}
+
+void World::kill(unsigned number) {
+  auto& node = nodes_[number];
+  if (!node.process) return;
+  outcome_.accepted += node.process->gossip->counters().accepted;
+  outcome_.refused += node.process->gossip->counters().refused;
+  node.process->peers->forget(*node.process->ear);
+  ground_->end(number);
+  node.process.reset();
+  node.paused = false;
+  node.since = ground_->time().now();
+}
+
+void World::announce(unsigned number) {
+  auto& node = nodes_[number];
+  node.tag = fmt::format("{}:{}:{}", number, node.life, ++node.said);
+  node.truth.version = node.tag;
+  auto said = rounded(node.truth);
+  said.links.clear();
+  const auto pages = encode_pages(said);
+  log_[node.tag] = *decode_pages({pages.begin(), pages.end()});
+  node.process->gossip->announce(node.truth);
+  const auto* own = node.process->gossip->book().find(id_of(number));
+  if (own && dice_.chance(20)) old_.push_back({own->head, own->pages});
+  if (old_.size() > kMostOld) old_.erase(old_.begin());
+}
+
+void World::say(unsigned number, std::uint8_t choice) {
+  auto& node = nodes_[number];
+  if (!node.process || node.paused) return;
+  auto& said = node.truth;
+  const std::string name(1, static_cast<char>('a' + choice % 6));
+  const auto found = std::ranges::find(said.models, name, &ModelOnDisk::name);
+  const bool there = found != said.models.end();
+  const auto content = std::string(1, static_cast<char>('u' + choice / 6 % 3));
+  switch (choice % 8) {
+    case 0:
+    case 1:
+    case 2:
+      if (!there) {
+        auto& model = said.models.emplace_back();
+        model.name = name;
+        model.bytes = std::uint64_t{1} << (31 + content[0] - 'u' + choice % 3);
+        model.may_copy = choice % 2 == 0;
+        if (choice % 3 != 0) model.hash = sha256({name == "f" ? "shared" : name, content});
+        if (choice % 5 == 0) model.aliases = {"alias"};
+      } else if (!found->hash) {
+        found->hash = sha256({name, content});
+      }
+      break;
+    case 3:
+      if (there) said.models.erase(found);
+      std::erase_if(said.serving, [&](const auto& served) { return served.name == name; });
+      break;
+    case 4:
+    case 5: {
+      const auto served = std::ranges::find(said.serving, name, &ServedModel::name);
+      if (served != said.serving.end())
+        said.serving.erase(served);
+      else if (there)
+        said.serving.push_back({.name = name, .state = static_cast<ServingState>(1 + choice / 8 % 3)});
+      break;
+    }
+    case 6:
+      said.takes_copies = !said.takes_copies;
+      said.memory.front().free = said.memory.front().total / (1 + choice % 4);
+      break;
+    default:
+      if (said.wants.empty())
+        said.wants = {{name, "org/" + name}};
+      else
+        said.wants.clear();
+      break;
+  }
+  announce(number);
+}
+
+void World::set_cut(unsigned from, unsigned to, bool cut) {
+  if (from == to) return;
+  if (cut)
+    cuts_.emplace(std::pair(from, to), ground_->time().now());
+  else
+    cuts_.erase({from, to});
+  ground_->set_path(from, to, !cut);
+}
+
+// Since when no link of the two can live: the earliest of cuts, deaths and pauses that go on.
+std::optional<MonoTime> World::broken_since(unsigned a, unsigned b) const {
+  std::optional<MonoTime> since;
+  const auto count = [&](MonoTime time) { since = std::min(since.value_or(time), time); };
+  for (const auto& path : {std::pair(a, b), std::pair(b, a)}) {
+    if (const auto cut = cuts_.find(path); cut != cuts_.end()) count(cut->second);
+  }
+  for (const auto number : {a, b}) {
+    if (!nodes_[number].process) count(nodes_[number].since);
+    if (nodes_[number].paused) count(nodes_[number].resumed);
+  }
+  return since;
+}
+
+void World::pass(Millis time) {
+  for (Millis gone(0); gone < time && !outcome_.violation; gone += kStep) {
+    ground_->pass(kStep);
+    for (auto& node : nodes_) {
+      if (!node.process || node.paused || !node.process->gossip->busy()) continue;
+      ++outcome_.events;
+      node.process->gossip->tick();
+    }
+    ground_->pass(Millis(0));
+    check();
+  }
+}
+
+void World::apply(const Op& op) {
+  note(describe(op));
+  ++outcome_.events;
+  const unsigned a = op.node % setting_.nodes, b = op.other % setting_.nodes;
+  auto& node = nodes_[a];
+  using Kind = Op::Kind;
+  switch (op.kind) {
+    case Kind::elapse:
+      pass(Millis(op.ms));
+      break;
+    case Kind::say:
+      say(a, op.choice);
+      break;
+    case Kind::choose:
+      check_choice(a, op);
+      break;
+    case Kind::cut:
+      set_cut(b, a, true);
+      [[fallthrough]];
+    case Kind::cut_one_way:
+      set_cut(a, b, true);
+      break;
+    case Kind::isolate:
+      for (unsigned other = 0; other < setting_.nodes; ++other) {
+        set_cut(a, other, true);
+        set_cut(other, a, true);
+      }
+      break;
+    case Kind::heal:
+      set_cut(a, b, false);
+      set_cut(b, a, false);
+      break;
+    case Kind::heal_all:
+      while (!cuts_.empty()) set_cut(cuts_.begin()->first.first, cuts_.begin()->first.second, false);
+      break;
+    case Kind::delay:
+      if (a != b) ground_->set_delay(a, b, Millis(op.ms));
+      break;
+    case Kind::kill:
+      kill(a);
+      break;
+    case Kind::start:
+      start(a, op.choice);
+      break;
+    case Kind::pause:
+      if (!node.process || node.paused) break;
+      node.paused = true;
+      node.resumed = ground_->time().now();
+      ground_->set_paused(a, true);
+      break;
+    case Kind::resume:
+      if (!node.process || !node.paused) break;
+      node.paused = false;
+      node.resumed = ground_->time().now();
+      ground_->set_paused(a, false);
+      break;
+    case Kind::glitch:
+      if (a != b && node.process && nodes_[b].process) ground_->replace_link(a, b);
+      break;
+    case Kind::mute:
+      if (!node.process) break;
+      node.process->ear->mute = op.choice == 1;
+      slow_ = slow_ || op.choice == 1;
+      break;
+    case Kind::lie:
+      lie(a, b, op.choice);
+      break;
+    case Kind::revoke:
+      if (a == b || node.revoked || !nodes_[b].process || nodes_[b].paused || nodes_[b].revoked) break;
+      node.revoked = true;
+      ground_->revoke(a, b);
+      break;
+  }
+  ground_->pass(Millis(0));
+  check();
+}
+
+void World::end_faults() {
+  note("all faults end");
+  bool lies = slow_;
+  for (unsigned number = 0; number < nodes_.size(); ++number) {
+    lies = lies || nodes_[number].liar;
+    apply({Op::Kind::resume, static_cast<std::uint8_t>(number), 0, 0, 0});
+    apply({Op::Kind::mute, static_cast<std::uint8_t>(number), 0, 0, 0});
+    apply({Op::Kind::start, static_cast<std::uint8_t>(number), 0, 0, 0});
+    for (unsigned other = 0; other < nodes_.size(); ++other) {
+      if (other != number) ground_->set_delay(number, other, Millis(0));
+    }
+  }
+  apply({Op::Kind::heal_all, 0, 0, 0, 0});
+  // What a liar or a mute node announced may be waited for.
+  const Millis limit(lies ? 40'000 : 8'000);
+  std::string why;
+  for (Millis gone(0); gone < limit && !outcome_.violation; gone += kStep) {
+    pass(kStep);
+    if (agree(why)) return;
+  }
+  if (!outcome_.violation) fail("all agree when the faults stop", why);
+}
+
+Outcome live(const std::vector<Op>& life, const Setting& setting, bool with_trace) {
+  World world(setting, with_trace);
+  for (const auto& op : life) {
+    if (world.outcome().violation) break;
+    world.apply(op);
+  }
+  if (!world.outcome().violation) world.end_faults();
+  world.stop();
+  return world.outcome();
+}
+
+}  // namespace corral::mesh::simulation

@@ -1,0 +1,153 @@
+// A simulated mesh: nodes with the real gossip, book, catalog and choice, on a ground that has faults. What must hold
+// is looked at after each step; when the faults stop, all must come to agree.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "mesh/catalog/choice.h"
+#include "mesh/gossip/gossip.h"
+#include "simulation/mesh/ground.h"
+#include "simulation/mesh/op.h"
+
+namespace corral::mesh::simulation {
+
+struct Violation {
+  std::string rule;
+  std::string detail;
+};
+
+struct Outcome {
+  std::optional<Violation> violation;
+  std::uint64_t events = 0;  // that nodes were told: frames, links, members, steps of time with work, requests
+  std::uint64_t choices = 0;
+  std::uint64_t accepted = 0;   // announcements
+  std::uint64_t refused = 0;    // lies
+  std::uint64_t conflicts = 0;  // names that meant several contents
+  std::vector<std::string> trace;
+};
+
+struct Setting {
+  unsigned nodes = 3;
+  bool links = false;      // the real link protocol
+  bool real_keys = false;  // true signatures
+  std::uint64_t seed = 0;
+};
+
+// Lives the life, then ends all faults and looks whether the nodes come to agree.
+Outcome live(const std::vector<Op>& life, const Setting& setting, bool with_trace = false);
+
+class World {
+ public:
+  World(const Setting& setting, bool with_trace);
+  ~World();
+  void apply(const Op& op);
+  void end_faults();
+  void stop();
+  Outcome& outcome() { return outcome_; }
+
+ private:
+  // Counts what gossip is told.
+  struct Ear final : PeerEvents {
+    explicit Ear(Outcome& counted) : outcome(counted) {}
+    void link_up(const NodeId& peer, const Hello& hello) override {
+      tell([&] { gossip->link_up(peer, hello); });
+    }
+    void link_down(const NodeId& peer, const Closing& why) override {
+      tell([&] { gossip->link_down(peer, why); });
+    }
+    void frame(const NodeId& peer, const Frame& frame) override {
+      if (mute && frame.kind == FrameKind::ask_pages) return;
+      tell([&] { gossip->frame(peer, frame); });
+    }
+    void reach_changed() override {
+      tell([&] { gossip->reach_changed(); });
+    }
+    void members_changed() override {
+      tell([&] { gossip->members_changed(); });
+    }
+    void epoch_changed(const Boot& boot) override {
+      tell([&] { gossip->epoch_changed(boot); });
+    }
+    void tell(const auto& call) {
+      ++outcome.events;
+      call();
+    }
+    Outcome& outcome;
+    Gossip* gossip = nullptr;
+    bool mute = false;
+  };
+  struct Process {
+    std::unique_ptr<Ear> ear;
+    std::unique_ptr<Gossip> gossip;
+    Peers* peers;
+  };
+  struct Node {
+    std::optional<SigningKey> key;
+    std::optional<Process> process;
+    std::uint64_t epoch = 0;  // on its disk
+    std::uint64_t life = 0;
+    std::uint64_t said = 0;  // changes in this life
+    Statement truth;
+    std::string tag;   // of what it said last
+    MonoTime since{};  // of running, or of not running
+    MonoTime resumed{};
+    bool paused = false;
+    bool liar = false;  // has lied: of what it says of itself nothing is expected
+    bool revoked = false;
+    std::map<NodeId, HeadStamp> newest;                           // seen in its book, in this life
+    std::map<NodeId, std::shared_ptr<const Statement>> compared;  // with what was said
+  };
+  struct Said {
+    Head head;
+    std::vector<Page> pages;
+  };
+
+  // world.cpp
+  void start(unsigned node, std::uint8_t loss);
+  void kill(unsigned node);
+  void say(unsigned node, std::uint8_t choice);
+  void announce(unsigned node);
+  void set_cut(unsigned from, unsigned to, bool cut);
+  void pass(Millis time);
+  void note(std::string line);
+  NodeId id_of(unsigned node) const { return nodes_[node].key->id(); }
+  std::optional<unsigned> number_of(const NodeId& id) const;
+  std::optional<MonoTime> broken_since(unsigned a, unsigned b) const;
+  // lies.cpp
+  void lie(unsigned node, unsigned about, std::uint8_t choice);
+  void send_from(unsigned node, const Frame& frame);
+  // checks.cpp
+  void check();
+  void check_node(unsigned at);
+  void check_word(unsigned at, const KnownNode& known);
+  void check_catalog(unsigned at);
+  void check_names(unsigned at, const Catalog& catalog);
+  void check_choice(unsigned at, const Op& op);
+  bool agree(std::string& why) const;
+  void fail(std::string rule, std::string detail);
+
+  Setting setting_;
+  bool with_trace_;
+  Outcome outcome_;
+  Dice dice_;
+  MeshId mesh_;
+  std::unique_ptr<Ground> ground_;
+  std::vector<Node> nodes_;
+  std::map<std::pair<unsigned, unsigned>, MonoTime> cuts_;
+  std::map<std::string, Statement> log_;  // all that honest nodes said, by tag
+  std::vector<Said> old_;                 // announcements, for liars
+  std::uint64_t steps_ = 0;
+  unsigned keys_ = 0;
+  bool slow_ = false;
+};
+
+// A signature that costs nothing: a hash that liars in the simulation don't make for others.
+void sign_cheaply(Head& head);
+bool is_cheaply_signed(const Head& head);
+
+}  // namespace corral::mesh::simulation
