@@ -25,6 +25,14 @@ JoinStep step_of(const Error& dial_error) {
   return dialling ? JoinStep::dial : JoinStep::handshake;
 }
 
+// A node listens to strangers only while a token of its own is out.
+Error refused_dial(Error why) {
+  if (why.code == errc::not_a_member) {
+    why.message = "it lets nobody in now, as its tokens were used or withdrawn or have expired; ask for a new one";
+  }
+  return why;
+}
+
 // One conversation, step by step.
 struct Joiner {
   Stream& stream;
@@ -127,7 +135,7 @@ Task<Result<MemberSet>> join_mesh(Network& network, async::Timers& timers, Signi
       stream = std::move(*dialled);
       break;
     }
-    auto why = stopped_at(step_of(dialled.error()), seed, dialled.error());
+    auto why = stopped_at(step_of(dialled.error()), seed, refused_dial(dialled.error()));
     // A failed handshake says more than an address where nobody is.
     if (!failure || failure->fact<JoinFailure>()->step == JoinStep::dial) failure = std::move(why);
   }
