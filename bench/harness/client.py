@@ -5,6 +5,8 @@ import select
 import socket
 import time
 
+from harness.lab import inside
+
 
 def status(port, path):
     """The status of a GET, or None when nobody answers."""
@@ -15,12 +17,15 @@ def status(port, path):
 
 
 class Connection:
-    def __init__(self, port, timeout=120):
-        self.port, self.timeout = port, timeout
+    """`space`: the machine of a lab that the client is on."""
+
+    def __init__(self, port, timeout=120, host="127.0.0.1", space=None):
+        self.port, self.timeout, self.host, self.space = port, timeout, host, space
         self._open()
 
     def _open(self):
-        self.socket = socket.create_connection(("127.0.0.1", self.port), self.timeout)
+        with inside(self.space):
+            self.socket = socket.create_connection((self.host, self.port), self.timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = b""
 

@@ -6,7 +6,7 @@ import json
 import subprocess
 import time
 
-from harness import programs
+from harness import lab, programs
 from harness.report import median, note
 
 # After a pass OpenMP's threads go on spinning for 200 ms: they'd take the processor from whoever is measured next.
@@ -82,7 +82,7 @@ def request(name, body, **conditions):
 def _command(server, requests, **options):
     job = server.process.log.with_name(f"job-{next(_numbers)}.json")
     job.write_text(json.dumps({"port": server.port, "requests": requests, **options}))
-    return [programs.stream_load(), str(job)]
+    return lab.command(server.space, [programs.stream_load(), str(job)])
 
 
 def run(server, requests, at_once=0, seconds=600, failures_allowed=False):

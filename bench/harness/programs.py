@@ -32,6 +32,10 @@ def stream_load():
     return _built("corral-stream-load", "CORRAL_STREAM_LOAD")
 
 
+def wire():
+    return _built("corral-wire", "CORRAL_WIRE")
+
+
 def installed(name):
     path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
     if not path:

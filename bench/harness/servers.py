@@ -48,6 +48,7 @@ class Server:
     prefix: str = "/v1"  # of the paths of requests that aren't OpenAI's (llama-server has them at the root)
     socket: pathlib.Path | None = None
     control: Control | None = None
+    space: str | None = None  # the machine of a lab that it is on
 
     def path(self, workload):
         return "/v1/chat/completions" if workload == "chat" else f"{self.prefix}/{workload}"
