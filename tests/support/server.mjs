@@ -12,10 +12,10 @@ export const models = process.env.CORRAL_TEST_MODELS;
 export const llamaBin = process.env.CORRAL_LLAMA_BIN;
 if (!program || !models) throw new Error("CORRAL_PROGRAM and CORRAL_TEST_MODELS must be set: run these tests through script/test");
 
-const kReport = /ThreadSanitizer|AddressSanitizer|LeakSanitizer|runtime error:/;
+const kSanitizer = /ThreadSanitizer|AddressSanitizer|LeakSanitizer|runtime error:/;
 
 // The first line of `stream` that matches, as a promise; all lines go to `lines`.
-function firstMatch(child, stream, lines, pattern, what) {
+export function firstMatch(child, stream, lines, pattern, what) {
   return new Promise((resolve, reject) => {
     child.once("exit", (code, signal) => reject(new Error(`${what} ended with ${code ?? signal}:\n${lines.join("\n")}`)));
     createInterface({ input: stream }).on("line", (line) => {
@@ -26,12 +26,16 @@ function firstMatch(child, stream, lines, pattern, what) {
   });
 }
 
-function reports(folder) {
+// What sanitizers have found, in a server's output and in the logs of its state folder.
+export function reports(folder, lines) {
+  return [...logged(folder), ...lines.filter((line) => kSanitizer.test(line))];
+}
+function logged(folder) {
   const logs = join(folder, "log");
   if (!existsSync(logs)) return [];
   return readdirSync(logs)
     .map((file) => readFileSync(join(logs, file), "utf8"))
-    .filter((text) => kReport.test(text));
+    .filter((text) => kSanitizer.test(text));
 }
 
 export class Server {
@@ -61,7 +65,7 @@ export class Server {
     this.child.kill("SIGTERM");
     const { code, signal } = await this.ended;
     await this.settled();
-    const found = [...reports(this.state), ...this.lines.filter((line) => kReport.test(line))];
+    const found = reports(this.state, this.lines);
     rmSync(this.state, { recursive: true, force: true });
     assert.deepEqual(found, [], "a sanitizer has something to say");
     assert.equal(code, 0, `corral serve ended with ${code ?? signal}:\n${this.lines.join("\n")}`);
