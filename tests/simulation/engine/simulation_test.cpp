@@ -76,8 +76,9 @@ TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
   // The lives must be eventful, or the rules weren't tried.
   for (const std::uint64_t count :
        {sum.tokens, sum.parked, sum.restored, sum.shared, sum.layout_changes, sum.accepted, sum.in_lane, sum.in_parts,
-        sum.failed, sum.fillers, sum.superseded, sum.unforeseen, sum.fresh_starts, sum.read_back, sum.growths})
+        sum.failed, sum.fillers, sum.superseded, sum.unforeseen, sum.fresh_starts, sum.growths})
     EXPECT_GT(count, steps / 10'000);
+  EXPECT_GT(sum.read_back, steps / 25'000);  // too few in a short run to be told from chance more sharply
   // They have become rare: somebody says some tokens before anybody loses his place.
   EXPECT_GT(sum.preemptions, steps / 100'000);
   EXPECT_GT(sum.crossed, steps / 50'000);
