@@ -16,6 +16,8 @@ PAUSE = 0.001  # seconds between two looks
 class Node(Server):
     """`life` is part of the name of its state folder: another one is another node."""
 
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
     def __init__(self, stage, lab, name, models, *flags, life=0):
         self.stage, self.lab, self.name, self.flags, self.life = stage, lab, name, flags, life
         self.space, self.models = lab.space[name], stage.folder / f"models-{name}"
