@@ -122,8 +122,8 @@ Result<std::optional<Sha256>> hash_file(const fs::path& file, const std::functio
   }
 }
 
-ContentHashes::ContentHashes(fs::path file, std::function<void()> on_change)
-    : file_(std::move(file)), on_change_(std::move(on_change)) {}
+ContentHashes::ContentHashes(fs::path file, std::function<void()> on_change, std::chrono::seconds rest)
+    : file_(std::move(file)), on_change_(std::move(on_change)), rest_(rest) {}
 
 ContentHashes::~ContentHashes() {
   {
@@ -154,13 +154,31 @@ std::optional<ContentHashes::Stamp> ContentHashes::stamp_of(const fs::path& path
                std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec};
 }
 
+// A download, or a copy, that still goes on. A time in the future says nothing.
+bool ContentHashes::is_restless(const Stamp& stamp) const {
+  using std::chrono::nanoseconds;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto age = std::chrono::duration_cast<nanoseconds>(now).count() - stamp.mtime_ns;
+  return age >= 0 && age < nanoseconds(rest_).count();
+}
+
+bool ContentHashes::same(const Model& a, const Model& b) {
+  return a->name == b->name && a->size == b->size && a->created == b->created && paths_of(*a) == paths_of(*b);
+}
+
 void ContentHashes::want(std::vector<Model> models) {
   std::ranges::sort(models, {}, [](const Model& model) { return std::pair(model->size, model->name); });
   const std::scoped_lock lock(mutex_);
-  if (stop_ || models == wanted_) return;
+  if (stop_) return;
+  const bool others = !std::ranges::equal(models, wanted_, same);
   wanted_ = std::move(models);
+  if (!others) return;
   news_ = true;
   missing_ = wanted_.size();
+  dropped_ = std::ranges::none_of(wanted_, [this](const Model& model) {
+    const auto paths = paths_of(*model);
+    return std::ranges::find(paths, reading_) != paths.end();
+  });
   if (!thread_.joinable()) {
     ended_ = false;
     thread_ = std::thread([this] { run(); });
@@ -189,9 +207,9 @@ std::size_t ContentHashes::missing() const {
   return missing_;
 }
 
-bool ContentHashes::stopping() const {
+bool ContentHashes::goes_on() const {
   const std::scoped_lock lock(mutex_);
-  return stop_;
+  return !stop_ && !dropped_;
 }
 
 bool ContentHashes::superseded() const {
@@ -207,9 +225,15 @@ void ContentHashes::run() {
     std::vector<Model> todo;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stop_ || news_; });
+      const auto something = [this] { return stop_ || news_; };
+      if (restless_) {
+        changed_.wait_for(lock, std::max(rest_, std::chrono::seconds(1)), something);
+      } else {
+        changed_.wait(lock, something);
+      }
       if (stop_) break;
-      news_ = false;
+      news_ = restless_ = false;
+      missing_ = wanted_.size();
       todo = wanted_;
       std::set<ModelName> names;
       for (const auto& model : todo) names.insert(model->name);
@@ -254,13 +278,27 @@ std::optional<Sha256> ContentHashes::hash_of(const fs::path& path) {
   if (const auto found = files_.find(path); found != files_.end() && found->second.stamp == *before) {
     return found->second.hash;
   }
-  const auto hash = hash_file(path, [this] { return !superseded(); });
+  if (is_restless(*before)) {
+    const std::scoped_lock lock(mutex_);
+    restless_ = true;
+    return std::nullopt;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    reading_ = path;
+    dropped_ = false;
+  }
+  const auto hash = hash_file(path, [this] { return goes_on(); });
   if (!hash) {
     log::warning("models", "{}: its content isn't known to other nodes", hash.error().message);
     return std::nullopt;
   }
-  // One that is written to just now is looked at again after the next scan.
-  if (!*hash || stamp_of(path) != before) return std::nullopt;
+  if (!*hash) return std::nullopt;
+  if (stamp_of(path) != before) {
+    const std::scoped_lock lock(mutex_);
+    restless_ = true;
+    return std::nullopt;
+  }
   files_[path] = {*before, **hash};
   save();
   return **hash;

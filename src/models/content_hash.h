@@ -39,13 +39,15 @@ class ContentHashes {
   using Model = std::shared_ptr<const ModelInfo>;
 
   // `file` keeps what is known; it is read by the thread. `on_change` is called on the thread whenever more is known.
-  ContentHashes(std::filesystem::path file, std::function<void()> on_change);
+  ContentHashes(std::filesystem::path file, std::function<void()> on_change,
+                std::chrono::seconds rest = std::chrono::seconds(10));
   // Ends the thread, and waits for it: a disk that hangs keeps it, see finish_within().
   ~ContentHashes();
   ContentHashes(const ContentHashes&) = delete;
   ContentHashes& operator=(const ContentHashes&) = delete;
 
-  // These and no others from now on, the smallest first. Cheap where they are the same as before.
+  // These and no others from now on, the smallest first. Cheap where they are the same as before; what is being read
+  // and still wanted goes on. Files that were written to less than `rest` ago wait until they do.
   void want(std::vector<Model> models);
   // Nothing while it isn't known. Asks no disk: it is as of the latest want().
   std::optional<ContentHash> find(const ModelInfo& model) const;
@@ -78,21 +80,27 @@ class ContentHashes {
   void run();
   void read_file();
   void save() const;
-  bool stopping() const;
   bool superseded() const;
-  // Nothing: it can't be read, or there is other work.
+  bool goes_on() const;  // with the file that is being read
+  // Nothing: it can't be read, isn't wanted any more, or doesn't rest.
   std::optional<Sha256> hash_of(const std::filesystem::path& path);
   void look_at(const Model& model);
   static std::vector<std::filesystem::path> paths_of(const ModelInfo& model);
+  bool is_restless(const Stamp& stamp) const;
+  static bool same(const Model& a, const Model& b);
   static std::optional<Stamp> stamp_of(const std::filesystem::path& path);
 
   const std::filesystem::path file_;
   const std::function<void()> on_change_;
+  const std::chrono::seconds rest_;
 
   mutable std::mutex mutex_;  // of what follows; never held while a disk is asked
   std::condition_variable changed_;
   std::vector<Model> wanted_;
-  bool news_ = false;  // wanted_ was replaced
+  bool news_ = false;  // wanted_ is another one
+  std::filesystem::path reading_;
+  bool dropped_ = false;   // reading_ isn't wanted any more
+  bool restless_ = false;  // a file was written to lately: look again soon
   bool stop_ = false, ended_ = true;
   std::map<ModelName, KnownModel> known_;
   std::size_t missing_ = 0;

@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::chrono::seconds kNoRest(0);
+
 // What ends when the hashes of these models are known.
 class ContentHashTest : public testing::Test {
  protected:
@@ -72,7 +74,7 @@ TEST_F(ContentHashTest, ItStopsWhenTold) {
 TEST_F(ContentHashTest, EqualBytesUnderOtherNamesAreOneContent) {
   const auto a = model("a", {write("a", "one")}), b = model("b", {write("b", "one")}),
              c = model("c", {write("c", "two")});
-  ContentHashes hashes(dir / "hashes.json", told());
+  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
   hash(hashes, {a, b, c});
   ASSERT_TRUE(hashes.find(*a));
   EXPECT_EQ(hashes.find(*a), hashes.find(*b));
@@ -93,7 +95,7 @@ TEST_F(ContentHashTest, WhatIsKnownIsKeptAndAChangedFileIsReadAgain) {
   const auto wanted = model("m", {path});
   std::optional<ContentHash> before;
   {
-    ContentHashes hashes(dir / "hashes.json", told());
+    ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
     hash(hashes, {wanted});
     before = hashes.find(*wanted);
   }
@@ -104,39 +106,63 @@ TEST_F(ContentHashTest, WhatIsKnownIsKeptAndAChangedFileIsReadAgain) {
   text.replace(at, 64, std::string(64, 'a'));
   write("hashes.json", text);
   {
-    ContentHashes hashes(dir / "hashes.json", told());
+    ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
     hash(hashes, {wanted});
     EXPECT_NE(hashes.find(*wanted), before);
     EXPECT_EQ(hashes.files_of(*wanted).front().front(), 0xaa);
   }
   write("m", "longer");
-  ContentHashes hashes(dir / "hashes.json", told());
+  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
   hash(hashes, {wanted});
   EXPECT_EQ(hashes.files_of(*wanted).front(), sha256({"longer"}));
 }
 
 TEST_F(ContentHashTest, AModelOfThatNameWithOtherFilesIsntKnown) {
   const auto known = model("m", {write("a", "one")});
-  ContentHashes hashes(dir / "hashes.json", told());
+  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
   hash(hashes, {known});
   EXPECT_TRUE(hashes.find(*known));
   EXPECT_FALSE(hashes.find(*model("m", {dir / "b"})));
 }
 
+// Scans come every other second and make new values of the same models; one that began a long file anew each time would
+// never end it.
+TEST_F(ContentHashTest, TheSameWishAgainDisturbsNothing) {
+  const auto path = write("m", "one");
+  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+  hash(hashes, {model("m", {path})});
+  const auto changes = changes_;
+  for (int i = 0; i < 3; ++i) hashes.want({model("m", {path})});
+  EXPECT_EQ(hashes.missing(), 0u);
+  EXPECT_TRUE(hashes.find(*model("m", {path})));
+  EXPECT_EQ(changes_, changes);
+}
+
+TEST_F(ContentHashTest, AFileThatIsBeingWrittenWaits) {
+  const auto fresh = model("fresh", {write("fresh", "one")}), old = model("old", {write("old", "two")});
+  fs::last_write_time(dir / "old", fs::file_time_type::clock::now() - std::chrono::hours(1));
+  ContentHashes hashes(dir / "hashes.json", told(), std::chrono::hours(1) - std::chrono::minutes(1));
+  hashes.want({fresh, old});
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return changes_ == 1; });
+  EXPECT_TRUE(hashes.find(*old));
+  EXPECT_FALSE(hashes.find(*fresh));
+}
+
 TEST_F(ContentHashTest, ADamagedFileIsPutAside) {
   write("hashes.json", "{nonsense");
   const auto wanted = model("m", {write("a", "one")});
-  ContentHashes hashes(dir / "hashes.json", told());
+  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
   hash(hashes, {wanted});
   EXPECT_TRUE(hashes.find(*wanted));
   EXPECT_TRUE(fs::exists(dir / "hashes.json.broken"));
 }
 
 TEST_F(ContentHashTest, WithoutAWishThereIsNoThreadAndAnEndComesAtOnce) {
-  ContentHashes idle(dir / "hashes.json", told());
+  ContentHashes idle(dir / "hashes.json", told(), kNoRest);
   EXPECT_TRUE(idle.finish_within(std::chrono::milliseconds(0)));
   EXPECT_FALSE(fs::exists(dir / "hashes.json"));
-  ContentHashes busy(dir / "hashes.json", {});
+  ContentHashes busy(dir / "hashes.json", {}, kNoRest);
   busy.want({model("m", {write("large", std::string(64'000'000, 'x'))})});
   EXPECT_TRUE(busy.finish_within(std::chrono::seconds(60)));
 }
