@@ -75,7 +75,9 @@ class Node::Impl {
     if (!change.alone()) co_return std::unexpected(busy());
     if (!presence_ && phase_ != MeshPhase::broken && !has_membership(options_)) co_return std::unexpected(no_mesh());
     if (presence_) {
+      if (peers_changed) peers_changed(nullptr);
       auto gone = std::move(presence_);
+      set_phase(MeshPhase::none);
       co_await gone->leave();
       co_await gone->stop();
     }
@@ -88,7 +90,9 @@ class Node::Impl {
 
   Task<Result<Invitation>> invite(std::chrono::seconds lifetime) {
     if (!presence_) co_return std::unexpected(no_mesh());
-    co_return presence_->invite(lifetime);
+    auto made = presence_->invite(lifetime);
+    publish();  // whoever has done something sees it done
+    co_return made;
   }
   Task<Result<std::vector<mesh::IssuedToken>>> tokens() {
     if (!presence_) co_return std::unexpected(no_mesh());
@@ -96,14 +100,26 @@ class Node::Impl {
   }
   Task<Result<>> withdraw(std::string digits) {
     if (!presence_) co_return std::unexpected(no_mesh());
-    co_return presence_->withdraw(digits);
+    auto withdrawn = presence_->withdraw(digits);
+    publish();
+    co_return withdrawn;
   }
   Task<Result<mesh::NodeId>> revoke(std::string node, bool all) {
     if (!presence_) co_return std::unexpected(no_mesh());
     const auto now = view();
     const auto found = find_node(*now, node);
     if (!found) co_return std::unexpected(found.error());
-    co_return presence_->revoke((*found)->id, all);
+    auto revoked = presence_->revoke((*found)->id, all);
+    publish();
+    co_return revoked;
+  }
+
+  Task<std::vector<Finding>> doctor() {
+    // A mesh that is left meanwhile takes its peers with it.
+    const Change change(*this);
+    Examination found;
+    if (presence_ && change.alone()) found = co_await presence_->examine();
+    co_return examine(*view(), options_, found);
   }
 
   void restore() {
@@ -127,13 +143,22 @@ class Node::Impl {
     publish();
   }
   Task<void> stop() {
+    if (presence_ && peers_changed) peers_changed(nullptr);
     if (presence_) co_await presence_->stop();
-    presence_.reset();
     tasks_.cancel();
     co_await tasks_.join();
+    presence_.reset();
+    publishing_ = true;  // no more of it
+  }
+
+  void tell(MachineFacts facts) {
+    if (presence_) presence_->tell(std::move(facts));
   }
 
   async::Loop loop;
+  std::function<void(MeshViewPtr)> changed;
+  std::function<void(mesh::Peers*)> peers_changed;
+  MakeHints make_hints;
   std::mutex thread_mutex;
   std::jthread thread;  // none: nothing was started
   bool stopped = false;
@@ -200,8 +225,9 @@ class Node::Impl {
     return {};
   }
   void enter(Membership membership, const std::vector<mesh::Address>& seeds) {
-    presence_ = std::make_unique<Presence>(loop.executor(), timers_, options_, std::move(membership), seeds,
-                                           [this] { publish(); });
+    presence_ = std::make_unique<Presence>(
+        loop.executor(), timers_, options_, std::move(membership), seeds, [this] { publish_soon(); }, make_hints);
+    if (peers_changed) peers_changed(&presence_->peers());
     presence_->start();
     set_phase(MeshPhase::member);
   }
@@ -219,15 +245,39 @@ class Node::Impl {
       if (presence_->is_revoked()) made->phase = MeshPhase::revoked;
       presence_->describe(*made);
     }
-    const std::scoped_lock lock(view_mutex_);
-    view_ = std::move(made);
+    MeshViewPtr view = std::move(made);
+    {
+      const std::scoped_lock lock(view_mutex_);
+      view_ = view;
+    }
+    if (changed) changed(std::move(view));
   }
+  // Changes come in showers; one view for all of a moment is enough, and the first of a shower is told at once.
+  void publish_soon() {
+    if (std::exchange(publishing_, true)) return;
+    tasks_.spawn("mesh: view", publish_later());
+  }
+  Task<void> publish_later() {
+    const auto next = last_publish_ + kBetweenViews;
+    if (next > timers_.now()) {
+      co_await timers_.sleep_until(next);
+    } else {
+      co_await async::asio::post(loop.executor(), async::use_task);
+    }
+    publishing_ = false;
+    last_publish_ = timers_.now();
+    publish();
+  }
+
+  static constexpr Millis kBetweenViews{50};
 
   async::Timers& timers_;
   NodeOptions options_;
   MeshPhase phase_ = MeshPhase::none;
   std::string problem_;
   bool changing_ = false;
+  bool publishing_ = false;
+  MonoTime last_publish_{};
   std::unique_ptr<Presence> presence_;  // while it is a member
   async::TaskGroup tasks_;
 
@@ -262,14 +312,20 @@ void Node::start() {
   impl_->loop.post([this] { impl_->restore(); });
 }
 
-Task<void> Node::stop() {
+Task<void> Node::stop(std::optional<Task<void>> last) {
   const bool ran = runs();
   {
     const std::scoped_lock lock(impl_->thread_mutex);
     impl_->stopped = true;
   }
-  if (ran) co_await async::run_on(impl_->loop.executor(), impl_->stop());
+  if (ran) {
+    auto stopping = impl_->stop();
+    co_await async::run_on(impl_->loop.executor(), std::move(stopping));
+    if (last) co_await async::run_on(impl_->loop.executor(), std::move(*last));
+  }
   impl_->loop.stop();
+  // At once: nothing on that loop takes long. Whoever goes after this isn't called by it any more.
+  if (impl_->thread.joinable()) impl_->thread.join();
 }
 
 void Node::change(NodeOptions options) {
@@ -281,6 +337,17 @@ void Node::change(NodeOptions options) {
 }
 
 bool Node::is_member() const { return impl_->is_member_on_disk(); }
+void Node::on_change(std::function<void(MeshViewPtr)> changed) { impl_->changed = std::move(changed); }
+
+void Node::use_hints(MakeHints make) { impl_->make_hints = std::move(make); }
+
+void Node::on_peers(std::function<void(mesh::Peers*)> changed) { impl_->peers_changed = std::move(changed); }
+
+void Node::tell(MachineFacts facts) {
+  if (!runs()) return;
+  impl_->loop.post([this, facts = std::move(facts)]() mutable { impl_->tell(std::move(facts)); });
+}
+
 MeshViewPtr Node::view() const { return impl_->view(); }
 async::Loop& Node::loop() { return impl_->loop; }
 
@@ -309,6 +376,10 @@ Task<Result<>> Node::withdraw(std::string digits) {
   if (!runs()) co_return std::unexpected(Impl::no_mesh());
   auto withdrawing = impl_->withdraw(std::move(digits));
   co_return co_await async::run_on(impl_->loop.executor(), std::move(withdrawing));
+}
+Task<std::vector<Finding>> Node::doctor() {
+  if (!runs()) co_return examine(*view(), NodeOptions(), Examination());
+  co_return co_await async::run_on(impl_->loop.executor(), impl_->doctor());
 }
 Task<Result<mesh::NodeId>> Node::revoke(std::string node, bool all) {
   if (!runs()) co_return std::unexpected(Impl::no_mesh());

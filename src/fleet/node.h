@@ -6,17 +6,23 @@
 // may be called on any loop.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "async/loop.h"
 #include "async/timer.h"
+#include "fleet/doctor.h"
 #include "fleet/mesh_view.h"
 #include "fleet/node_options.h"
+#include "fleet/own_statement.h"
+#include "mesh/hints/hints.h"
 #include "mesh/link/join.h"
 #include "mesh/members/token_store.h"
+#include "mesh/peers/peers.h"
 
 namespace corral::fleet {
 
@@ -36,6 +42,16 @@ struct Invitation {
   std::vector<mesh::Address> addresses;
 };
 
+// What an engine of hints needs to know.
+struct HintPlace {
+  mesh::NodeId node;
+  mesh::MeshId mesh;
+  mesh::Address bind;
+  std::filesystem::path folder;
+};
+// On the loop of the mesh.
+using MakeHints = std::function<std::unique_ptr<mesh::Hints>(async::Executor, HintPlace)>;
+
 class Node {
  public:
   // `timers` outlives it.
@@ -47,14 +63,24 @@ class Node {
 
   // Comes back into the mesh that the folder knows, if it knows one. Returns at once; what goes wrong is in view().
   void start();
-  // Tells the others, and ends the thread. Once; nothing works after it.
-  async::Task<void> stop();
+  // Tells the others, runs `last` on the loop of the mesh if anything ran there, and ends the thread. Once; nothing
+  // works after it.
+  async::Task<void> stop(std::optional<async::Task<void>> last = {});
   // Other settings; the address to listen on and the identity count at the next start.
   void change(NodeOptions options);
 
   MeshViewPtr view() const;
   // Of any mesh, by what the folder says. One look at a file.
   bool is_member() const;
+  // Called on the loop of the mesh with each new view; one listener, set before start().
+  void on_change(std::function<void(MeshViewPtr)> changed);
+  // Who makes an engine of hints where the options name a port for one; set before start(). None: there are no hints.
+  void use_hints(MakeHints make);
+  // Called on the loop of the mesh with the peers of a mesh that this node is in from now on, and with nullptr before
+  // they go; one listener, set before start().
+  void on_peers(std::function<void(mesh::Peers*)> changed);
+  // What is known of this machine now. On any loop; without a mesh it means nothing.
+  void tell(MachineFacts facts);
   // Of the mesh; runs from the first start(), create() or join() that has something to do.
   async::Loop& loop();
 
@@ -71,6 +97,8 @@ class Node {
   async::Task<Result<std::vector<mesh::IssuedToken>>> tokens();
   // By its first digits. Errors: no_mesh; token_unknown, token_used.
   async::Task<Result<>> withdraw(std::string digits);
+  // What is wrong, as far as it can be found out; asks peers, and takes some seconds where they don't answer.
+  async::Task<std::vector<Finding>> doctor();
   // Throws a member out for ever; by name, id or first digits. Those that it had let in stay, unless `all` says
   // otherwise. Errors: no_mesh, node_not_found, node_ambiguous, own_node; revoked (this node is no member any more).
   async::Task<Result<mesh::NodeId>> revoke(std::string node, bool all);

@@ -26,7 +26,8 @@ struct NodeOptions {
   mesh::Address listen = {"0.0.0.0", 8100};
   std::vector<mesh::Address> advertise = {};  // empty: the machine's own addresses
   std::vector<StaticPeer> peers = {};
-  std::string name = {};  // for people
+  std::uint16_t gossip_port = 0;  // of the engine that spreads hints; 0: there is none
+  std::string name = {};          // for people
   mesh::Role role = mesh::Role::member;
   double lend_memory = 1;  // of each memory, 0 to 1
   bool copies = true;

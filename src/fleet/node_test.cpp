@@ -1,6 +1,7 @@
 // Nodes as the server has them: real networks on loopback, real folders.
 #include "fleet/node.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -155,6 +156,69 @@ TEST_F(NodeTest, AThrownOutNodeIsGone) {
   const auto revoked = wait(a.revoke(id.substr(0, 12), false));
   ASSERT_TRUE(revoked) << revoked.error().message;
   EXPECT_THAT(a.view()->nodes, SizeIs(1));
+}
+
+TEST_F(NodeTest, NodesKnowEachOtherByNameAndWhatTheyHave) {
+  auto& a = founder();
+  auto& b = start("b");
+  ASSERT_TRUE(wait(b.join(token_of(a), {})));
+  const auto sees = [](Node& node, const char* name) {
+    const auto view = node.view();
+    const auto found = find_node(*view, name);
+    return found && (*found)->reach == mesh::Reach::linked && (*found)->said;
+  };
+  ASSERT_TRUE(until([&] { return sees(a, "b") && sees(b, "a"); }));
+  MachineFacts facts;
+  std::vector<models::ModelInfo> models(1);
+  models[0].name = ModelName("tiny");
+  models[0].size = Bytes(1000);
+  facts.catalog = std::make_shared<const models::Catalog>(std::move(models), std::vector<models::Problem>(),
+                                                          std::vector<models::Problem>());
+  b.tell(facts);
+  EXPECT_TRUE(until([&] { return a.view()->catalog->find("tiny").model != nullptr; }));
+}
+
+TEST_F(NodeTest, TheDoctorHasPeersDialBack) {
+  auto& a = founder();
+  auto& b = start("b");
+  ASSERT_TRUE(wait(b.join(token_of(a), {})));
+  ASSERT_TRUE(until([&] {
+    const auto found = find_node(*a.view(), "b");
+    return found && (*found)->reach == mesh::Reach::linked;
+  }));
+  for (auto* node : {&a, &b}) {
+    const auto findings = wait(node->doctor());
+    const auto reached = std::ranges::find(findings, "reached", &Finding::step);
+    ASSERT_NE(reached, findings.end());
+    EXPECT_EQ(reached->verdict, Verdict::fine) << reached->text;
+    EXPECT_THAT(reached->text, HasSubstr("127.0.0.1:"));
+  }
+}
+
+TEST_F(NodeTest, WhoIsThrownOutLearnsItAndCanOnlyLeave) {
+  auto& a = founder();
+  auto& b = start("b");
+  ASSERT_TRUE(wait(b.join(token_of(a), {})));
+  ASSERT_TRUE(until([&] {
+    const auto found = find_node(*a.view(), "b");
+    return found && (*found)->reach == mesh::Reach::linked;
+  }));
+  ASSERT_TRUE(wait(a.revoke("b", false)));
+  ASSERT_TRUE(until([&] { return b.view()->phase == MeshPhase::revoked; }));
+  EXPECT_EQ(wait(b.join(token_of(a), {})).error().code, errc::in_a_mesh);
+  ASSERT_TRUE(wait(b.leave()));
+  ASSERT_TRUE(wait(b.join(token_of(a), {})));
+}
+
+TEST_F(NodeTest, PeersComeBeforeTheyAreUsedAndGoAfter) {
+  auto& node = start("a");
+  std::vector<bool> there;
+  node.on_peers([&](mesh::Peers* peers) { there.push_back(peers != nullptr); });
+  ASSERT_TRUE(wait(node.create()));
+  ASSERT_TRUE(wait(node.leave()));
+  ASSERT_TRUE(wait(node.create()));
+  end(node);
+  EXPECT_THAT(there, ElementsAre(true, false, true, false));
 }
 
 TEST_F(NodeTest, MembersThatCantBeReadStopTheMeshAndNothingElse) {

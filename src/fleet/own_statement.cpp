@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "mesh/link/link.h"
 #include "residency/server_state.h"
 
 namespace corral::fleet {
@@ -112,6 +113,7 @@ std::vector<mesh::ServedModel> serving(const MachineFacts& facts) {
     model.running = static_cast<std::uint32_t>(server.view.leases);
     model.idle_ms = idle_steps(server.view.idle);
     model.bytes = in_steps(server.facts.memory_bytes);
+    model.lent = server.view.lent;
     if (const auto rate = facts.rates.find(server.view.spec->name); rate != facts.rates.end())
       model.tokens_per_second = rounded(rate->second);
     served.push_back(std::move(model));
@@ -125,6 +127,7 @@ std::vector<mesh::ServedModel> serving(const MachineFacts& facts) {
       model.name = name;
       model.state = mesh::ServingState::loading;
       model.waiting = static_cast<std::uint32_t>(loading->waiters);
+      model.lent = loading->lent;
       served.push_back(std::move(model));
     }
   }
@@ -134,7 +137,7 @@ std::vector<mesh::ServedModel> serving(const MachineFacts& facts) {
 }  // namespace
 
 mesh::Statement make_statement(const NodeOptions& options, const MachineFacts& facts,
-                               const std::vector<mesh::Address>& addresses, const std::vector<mesh::PeerView>& peers) {
+                               const std::vector<mesh::Address>& addresses) {
   mesh::Statement statement;
   statement.name = options.name;
   statement.role = options.role;
@@ -146,17 +149,10 @@ mesh::Statement make_statement(const NodeOptions& options, const MachineFacts& f
   statement.takes_copies = options.role != mesh::Role::client;
   statement.memory = memory_of(options, facts);
   const bool gpu = std::ranges::any_of(facts.memory, is_gpu);
-  if (options.role != mesh::Role::client) {
+  if (options.role != mesh::Role::client && facts.catalog) {
     for (const auto& model : facts.catalog->models())
       statement.models.push_back(on_disk(*model, options, facts, gpu ? Device::gpu : Device::cpu));
     statement.serving = serving(facts);
-  }
-  for (const auto& peer : peers) {
-    if (peer.state != mesh::PeerState::up) continue;
-    // In powers of two, or every heartbeat would be news.
-    const auto rtt =
-        peer.round_trip ? static_cast<std::uint64_t>(std::max<std::int64_t>(peer.round_trip->count(), 0)) : 0;
-    statement.links.push_back({peer.id, rtt == 0 ? 0 : std::bit_floor(rtt) * 1'000, 0});
   }
   return statement;
 }

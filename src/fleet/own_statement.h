@@ -14,7 +14,7 @@
 #include "device/memory_pool.h"
 #include "fleet/node_options.h"
 #include "mesh/catalog/statement.h"
-#include "mesh/peers/peers.h"
+#include "mesh/identity/address.h"
 #include "models/catalog.h"
 #include "router/model_context.h"
 #include "router/model_router.h"
@@ -23,7 +23,7 @@ namespace corral::fleet {
 
 // What is known of this machine at one moment.
 struct MachineFacts {
-  std::shared_ptr<const models::Catalog> catalog;      // never nullptr
+  std::shared_ptr<const models::Catalog> catalog;      // nullptr: not looked at yet
   std::map<ModelName, router::ModelContext> contexts;  // of its models, as far as known
   std::map<ModelName, Sha256> contents;                // the same
   std::map<ModelName, double> rates;                   // tokens/s, measured
@@ -32,7 +32,8 @@ struct MachineFacts {
   std::uint64_t disk_free = 0;  // of the state folder
 };
 
+// Without links, which gossip fills in. Facts without a catalog say nothing of models.
 mesh::Statement make_statement(const NodeOptions& options, const MachineFacts& facts,
-                               const std::vector<mesh::Address>& addresses, const std::vector<mesh::PeerView>& peers);
+                               const std::vector<mesh::Address>& addresses);
 
 }  // namespace corral::fleet

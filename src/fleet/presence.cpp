@@ -17,6 +17,7 @@ namespace {
 
 // Another program may hold the port for a moment, as an earlier corral does that is just ending.
 constexpr Millis kListenAgain{2'000};
+constexpr Millis kFirstWords{300};
 
 std::string in_words(const mesh::Closing& closing) {
   const auto who = closing.by_peer ? "it said " : "";
@@ -52,30 +53,83 @@ mesh::LivePeersOptions Presence::peers_options(const NodeOptions& options, const
 }
 
 Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions options, Membership membership,
-                   const std::vector<mesh::Address>& seeds, std::function<void()> on_change)
+                   const std::vector<mesh::Address>& seeds, std::function<void()> on_change,
+                   const MakeHints& make_hints)
     : timers_(timers),
       options_(std::move(options)),
       own_(std::move(membership)),
       on_change_(std::move(on_change)),
       network_(executor, own_.key, timers),
       peers_(executor, timers, own_.key, own_.book, own_.tokens, peers_options(options_, own_, seeds)),
+      gossip_(peers_, timers, executor, own_.key, gossip_options()),
+      probe_(executor, timers, peers_, network_),
       tasks_(executor) {
+  peers_.listen(gossip_);
+  peers_.listen(probe_);
   peers_.listen(*this);
+  gossip_.on_change(on_change_);
+  if (!make_hints || options_.gossip_port == 0) return;
+  const HintPlace place{
+      own_.id(), own_.book.set().mesh(), {options_.listen.host, options_.gossip_port}, options_.folder};
+  hints_ = std::make_unique<HintFollower>(executor, timers, peers_, make_hints(executor, place), options_.gossip_port);
 }
 
-Presence::~Presence() { peers_.forget(*this); }
+Presence::~Presence() {
+  peers_.forget(*this);
+  peers_.forget(probe_);
+  peers_.forget(gossip_);
+}
 
-void Presence::start() { tasks_.spawn("mesh: listen", listen()); }
+mesh::GossipOptions Presence::gossip_options() {
+  mesh::GossipOptions made;
+  made.mesh = own_.book.set().mesh();
+  made.standing = [this](const mesh::PublicKey& key) { return own_.book.set().standing(key); };
+  made.keep_epoch = [this](std::uint64_t epoch) {
+    if (auto kept = mesh::keep_epoch(options_.folder, epoch); !kept) log::error("mesh", "{}", kept.error().message);
+  };
+  return made;
+}
+
+void Presence::start() {
+  tasks_.spawn("mesh: listen", listen());
+  tasks_.spawn("mesh: gossip", gossip_.run());
+  if (hints_) hints_->start();
+  tasks_.spawn("mesh: first words", say_name());
+}
+
+// A name and a role, if nobody has looked at the machine by then: what is said first delays what is said next.
+Task<void> Presence::say_name() {
+  co_await timers_.sleep_for(kFirstWords);
+  if (!facts_) announce();
+}
+
+void Presence::tell(MachineFacts facts) {
+  facts_ = std::move(facts);
+  announce();
+}
+
+void Presence::announce() {
+  auto statement = make_statement(options_, facts_.value_or(MachineFacts()), addresses());
+  if (statement == said_) return;
+  // Interfaces come and go while the server runs.
+  if (statement.addresses != said_.addresses) peers_.set_addresses(statement.addresses);
+  said_ = statement;
+  gossip_.announce(std::move(statement));
+  if (hints_) hints_->tell(said_.addresses, peers_.boot().epoch, 0);
+}
 
 Task<void> Presence::stop() {
   tasks_.cancel();
   co_await tasks_.join();
+  co_await probe_.stop();
+  if (hints_) co_await hints_->stop();
   co_await peers_.stop();
 }
 
 void Presence::change(NodeOptions options) {
   options_ = std::move(options);
   peers_.set_addresses(addresses());
+  announce();
 }
 
 // A port that somebody else has keeps nobody from dialling out.
@@ -122,7 +176,11 @@ std::vector<mesh::Address> Presence::addresses() const {
 
 bool Presence::is_revoked() const { return own_.book.set().standing(own_.key.public_key()) == mesh::Standing::revoked; }
 
-std::string Presence::name_of(const mesh::NodeId& node) const { return mesh::short_text(node); }
+std::string Presence::name_of(const mesh::NodeId& node) const {
+  const auto* said = gossip_.book().find(node);
+  const bool named = said != nullptr && said->statement && !said->statement->name.empty();
+  return named ? said->statement->name : mesh::short_text(node);
+}
 
 NodeView Presence::describe_self() const {
   return {.id = own_.id(), .name = options_.name, .reach = mesh::Reach::own, .link = "self", .addresses = addresses()};
@@ -145,7 +203,7 @@ NodeView Presence::describe(const mesh::PeerView& peer) const {
   return view;
 }
 
-void Presence::describe(MeshView& view) const {
+void Presence::describe(MeshView& view) {
   view.mesh = own_.book.set().mesh();
   view.self = own_.id();
   view.epoch = peers_.boot().epoch;
@@ -153,9 +211,12 @@ void Presence::describe(MeshView& view) const {
   view.advertised = addresses();
   view.open_tokens = own_.tokens.open_count(timers_.wall_now());
   if (!problem_.empty()) view.problem = problem_;
+  view.catalog = gossip_.catalog();
   for (const auto& peer : peers_.view()) view.nodes.push_back(describe(peer));
   std::ranges::sort(view.nodes, {}, &NodeView::name);
   view.nodes.insert(view.nodes.begin(), describe_self());
+  for (auto& node : view.nodes)
+    if (const auto* known = view.catalog->node(node.id)) node.said = known->said;
 }
 
 Result<Invitation> Presence::invite(std::chrono::seconds lifetime) {
@@ -196,6 +257,31 @@ Result<mesh::NodeId> Presence::revoke(const mesh::NodeId& node, bool all) {
   }
   on_change_();
   return node;
+}
+
+Task<void> Presence::probe(mesh::NodeId peer, std::shared_ptr<Examination> into) {
+  // The likeliest ones; one after the other, as peers dial one at a time.
+  constexpr std::size_t kMost = 2;
+  const auto own = addresses();
+  for (std::size_t i = 0; i < std::min(own.size(), kMost); ++i) {
+    auto asking = probe_.ask(peer, own[i]);
+    auto result = co_await std::move(asking);
+    into->probes[peer].emplace(mesh::to_text(own[i]), std::move(result));
+  }
+}
+
+Task<Examination> Presence::examine() {
+  const auto found = std::make_shared<Examination>();
+  found->identity_problem = identity_problem(options_);
+  if (hints_) found->hints = hints_->state();
+  std::error_code ignored;
+  const auto space = std::filesystem::space(options_.folder, ignored);
+  found->disk_free = ignored ? 0 : space.available;
+  async::TaskGroup asking(co_await async::asio::this_coro::executor);
+  for (const auto& peer : peers_.view())
+    if (peer.state == mesh::PeerState::up) asking.spawn("mesh: doctor", probe(peer.id, found));
+  co_await asking.join();
+  co_return *found;
 }
 
 Task<void> Presence::leave() {

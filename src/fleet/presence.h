@@ -11,9 +11,14 @@
 
 #include "async/task_group.h"
 #include "async/timer.h"
+#include "fleet/doctor.h"
+#include "fleet/hint_follower.h"
 #include "fleet/membership.h"
 #include "fleet/mesh_view.h"
 #include "fleet/node.h"
+#include "fleet/own_statement.h"
+#include "fleet/probe.h"
+#include "mesh/gossip/gossip.h"
 #include "mesh/net/tls/tls_network.h"
 #include "mesh/peers/live_peers.h"
 
@@ -23,7 +28,7 @@ class Presence final : private mesh::PeerEvents {
  public:
   // `seeds`: where those are that let this node in just now. `on_change`: what describe() says is different.
   Presence(async::Executor executor, async::Timers& timers, NodeOptions options, Membership membership,
-           const std::vector<mesh::Address>& seeds, std::function<void()> on_change);
+           const std::vector<mesh::Address>& seeds, std::function<void()> on_change, const MakeHints& make_hints);
   // After stop().
   ~Presence() override;
   Presence(const Presence&) = delete;
@@ -33,15 +38,20 @@ class Presence final : private mesh::PeerEvents {
   // Tells the others, and ends what runs.
   async::Task<void> stop();
   void change(NodeOptions options);
-  void describe(MeshView& view) const;
+  void describe(MeshView& view);
   bool is_revoked() const;
   mesh::LivePeers& peers() { return peers_; }
+  mesh::Gossip& gossip() { return gossip_; }
+  // What is known of this machine now.
+  void tell(MachineFacts facts);
 
   Result<Invitation> invite(std::chrono::seconds lifetime);
   std::vector<mesh::IssuedToken> tokens() const { return own_.tokens.list(); }
   Result<> withdraw(std::string_view digits);
   // `all`: and those that it let in, and so on.
   Result<mesh::NodeId> revoke(const mesh::NodeId& node, bool all);
+  // Asks every peer that is linked to dial this node's addresses.
+  async::Task<Examination> examine();
   // Throws this node out, and tells the others for as long as Peers::leave() does.
   async::Task<void> leave();
 
@@ -56,8 +66,13 @@ class Presence final : private mesh::PeerEvents {
                                               const std::vector<mesh::Address>& seeds);
   std::vector<mesh::Address> addresses() const;
   async::Task<void> listen();
+  async::Task<void> say_name();
+  mesh::GossipOptions gossip_options();
+  async::Task<void> probe(mesh::NodeId peer, std::shared_ptr<Examination> into);
+  void announce();
   NodeView describe_self() const;
   NodeView describe(const mesh::PeerView& peer) const;
+  // As it calls itself, else the first digits of its id.
   std::string name_of(const mesh::NodeId& node) const;
 
   async::Timers& timers_;
@@ -68,6 +83,11 @@ class Presence final : private mesh::PeerEvents {
   std::string problem_;
   mesh::TlsNetwork network_;
   mesh::LivePeers peers_;
+  mesh::Gossip gossip_;
+  Probe probe_;
+  std::unique_ptr<HintFollower> hints_;  // none: nobody spreads any
+  std::optional<MachineFacts> facts_;
+  mesh::Statement said_;
   async::TaskGroup tasks_;
 };
 

@@ -21,7 +21,8 @@ constexpr std::array kBounds = {
     Bound{FrameKind::join_admitted, 64},    Bound{FrameKind::join_refused, 512},
     Bound{FrameKind::heads, kLargestPage},  Bound{FrameKind::pages, kLargestPage},
     Bound{FrameKind::ask_pages, 16 * 1024}, Bound{FrameKind::whereabouts, kLargestPage},
-    Bound{FrameKind::dial_me, 64},
+    Bound{FrameKind::dial_me, 64},          Bound{FrameKind::probe_ask, 512},
+    Bound{FrameKind::probe_answer, 512},
 };
 
 const Bound* bound_of(FrameKind kind) {

@@ -28,6 +28,8 @@ enum class FrameKind : std::uint8_t {
   whereabouts = 12,  // where nodes can be dialled, and whom the sender has links to
   dial_me = 13,      // "dial me": a stream that the sender can't dial itself
   // 15 to 19: copies.
+  probe_ask = 20,  // "can you dial me there?"
+  probe_answer = 21,
 };
 
 struct Frame {

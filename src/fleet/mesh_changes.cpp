@@ -1,0 +1,96 @@
+#include "fleet/mesh_changes.h"
+
+#include <map>
+
+namespace corral::fleet {
+namespace {
+
+using Kind = MeshChange::Kind;
+
+std::map<std::string, std::string_view, std::less<>> models_of(const MeshView& view) {
+  std::map<std::string, std::string_view, std::less<>> models;
+  if (!view.catalog) return models;
+  for (const auto& model : view.catalog->models()) models.emplace(model.name, mesh::name_of(model.status));
+  return models;
+}
+
+MeshChange of_node(Kind kind, const NodeView& node) {
+  MeshChange change{.kind = kind};
+  change.node = node.name;
+  return change;
+}
+
+void compare_nodes(const MeshView& before, const MeshView& after, std::vector<MeshChange>& changes) {
+  for (const auto& node : after.nodes) {
+    if (node.reach == mesh::Reach::own) continue;
+    const auto* old = before.find(node.id);
+    if (old == nullptr) changes.push_back(of_node(Kind::admitted, node));
+    const bool was = old != nullptr && mesh::is_routable(old->reach), is = mesh::is_routable(node.reach);
+    if (was == is) continue;
+    auto change = of_node(is ? Kind::reachable : Kind::away, node);
+    if (!is) change.cause = node.last_end;
+    changes.push_back(std::move(change));
+  }
+  for (const auto& node : before.nodes) {
+    if (node.reach != mesh::Reach::own && after.find(node.id) == nullptr)
+      changes.push_back(of_node(Kind::removed, node));
+  }
+}
+
+void compare_models(const MeshView& before, const MeshView& after, std::vector<MeshChange>& changes) {
+  if (before.catalog == after.catalog) return;
+  const auto old = models_of(before), now = models_of(after);
+  const auto add = [&](const std::string& model, std::string_view from, std::string_view to) {
+    MeshChange change{.kind = Kind::model};
+    change.model = model;
+    change.from = from;
+    change.to = to;
+    changes.push_back(std::move(change));
+  };
+  for (const auto& [model, status] : now) {
+    const auto was = old.find(model);
+    if (was == old.end()) {
+      add(model, {}, status);
+    } else if (was->second != status) {
+      add(model, was->second, status);
+    }
+  }
+  for (const auto& [model, status] : old)
+    if (!now.contains(model)) add(model, status, {});
+}
+
+}  // namespace
+
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::status:
+      return "status";
+    case Kind::admitted:
+      return "admitted";
+    case Kind::removed:
+      return "removed";
+    case Kind::reachable:
+      return "reachable";
+    case Kind::away:
+      return "away";
+    case Kind::model:
+      return "model";
+  }
+  return "";
+}
+
+std::vector<MeshChange> changes_between(const MeshView& before, const MeshView& after) {
+  std::vector<MeshChange> changes;
+  if (before.phase != after.phase) {
+    MeshChange change{.kind = Kind::status};
+    change.from = name_of(before.phase);
+    change.to = name_of(after.phase);
+    change.cause = after.problem;
+    changes.push_back(std::move(change));
+  }
+  compare_nodes(before, after, changes);
+  compare_models(before, after, changes);
+  return changes;
+}
+
+}  // namespace corral::fleet
