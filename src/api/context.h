@@ -9,6 +9,7 @@
 #include "api/model_finder.h"
 #include "config/live_settings.h"
 #include "dialects/dialect.h"
+#include "fleet/elsewhere.h"
 #include "fleet/node.h"
 #include "router/forwarder.h"
 #include "router/model_router.h"
@@ -28,7 +29,8 @@ struct Context {
   KeyStore* keys = nullptr;   // none: keys can't be listed or changed over HTTP
   // For large bodies (body_check.h); none: they are looked at on the loop.
   async::ThreadPool* body_threads = nullptr;
-  fleet::Node* node = nullptr;  // none: this server knows nothing of meshes
+  fleet::Node* node = nullptr;                  // none: this server knows nothing of meshes
+  const fleet::Elsewhere* elsewhere = nullptr;  // models of other nodes; none: they are nobody's business here
   // What clients may speak; they live as long as this.
   std::span<const dialects::Dialect* const> dialects = dialects::all();
 };

@@ -9,6 +9,8 @@
 #include "dialects/error_teller.h"
 #include "dialects/form.h"
 #include "dialects/told.h"
+#include "fleet/conversation.h"
+#include "models/errc.h"
 
 namespace corral::api {
 namespace {
@@ -20,13 +22,36 @@ std::string_view shown_path(const Endpoint& endpoint) {
   return endpoint.path.starts_with('/') ? endpoint.path.substr(1) : endpoint.path;
 }
 
+// One that this machine's disk hadn't when it was looked at last: another node's, or there since. Only for what no node
+// knows the disk is looked at again before the answer: who asks for a model of another node doesn't wait for it.
+async::Task<Result<backends::ModelPtr>> find_model(Context& context, std::string name) {
+  if (context.elsewhere == nullptr) co_return co_await context.models.find(std::move(name));
+  auto elsewhere = context.elsewhere->find(name);
+  if (elsewhere) {
+    co_await context.models.catalog();  // has the disk looked at, and doesn't wait
+    const auto* far = fleet::far_model(**elsewhere);
+    if (far == nullptr || far->here_as.empty()) co_return elsewhere;
+    auto here = context.models.find_known(far->here_as);
+    co_return here ? here : elsewhere;
+  }
+  auto here = co_await context.models.find(std::move(name));
+  if (here || here.error().code != models::errc::model_not_found) co_return here;
+  // What others know of the name says more than that nobody has it.
+  co_return elsewhere.error().code == models::errc::model_not_found ? here : elsewhere;
+}
+
+// So that the turns of a conversation go to one node. Of this machine's own models nobody asks.
+std::uint64_t conversation_of(const models::ModelInfo& model, std::string_view body, std::string_view client) {
+  return fleet::far_model(model) == nullptr ? 0 : fleet::conversation_of(body, client);
+}
+
 async::Task<Result<backends::ModelPtr>> model_for(Context& context, const Endpoint& endpoint, std::string name) {
   const auto type = protocol::row_of(endpoint.ask).type;
   auto model = context.models.find_known(name);
   if (name.empty()) {
     model = co_await only_loaded_now(context, type);
   } else if (!model) {
-    model = co_await context.models.find(name);
+    model = co_await find_model(context, std::move(name));
   }
   if (!model || !type || (*model)->type == *type) co_return model;
   const models::ModelInfo& info = **model;
@@ -51,6 +76,8 @@ async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, ht
                                  .context = {about.context, has(request.caller, kAdmin)},
                                  .owner = std::move(request.caller.key),
                                  .peer = std::move(request.peer)};
+  const auto& client = forward.owner.empty() ? forward.peer : forward.owner;
+  forward.context.conversation = conversation_of(*forward.model, forward.body, client);
   auto answer = co_await context.forwarder.forward(std::move(forward));
   co_return dialects::told(std::move(answer), std::move(teller));
 }

@@ -65,6 +65,8 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "mesh/revoke", kAdmin},
     {"GET", "mesh/nodes", kAdmin},
     {"GET", "mesh/models", kAdmin},
+    {"GET", "mesh/why/{model...}", kAdmin},
+    {"GET", "mesh/doctor", kAdmin},
 
     {"GET", "internal/keys", kOwner},
     {"POST", "internal/keys", kOwner},

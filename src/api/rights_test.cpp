@@ -64,12 +64,20 @@ class RightsTest : public ApiTest {
 TEST_F(RightsTest, EveryRouteIsInTheTable) {
   std::vector<http::Route> routes;
   for (auto* add : {add_inference, add_models, add_health, add_load, add_events, add_requests, add_metrics, add_options,
-                    add_config, add_keys, add_root})
+                    add_config, add_keys, add_mesh, add_root})
     add(routes, context);
   ASSERT_GT(routes.size(), 40u);
   for (const auto& route : routes)
     EXPECT_NE(find_rights(route.method, route.pattern), nullptr)
         << route.method << " " << route.pattern << ": add a row to rights.cpp";
+}
+
+// Addresses, memory and names of machines are nobody's business who may only use models, and who is let in even less.
+TEST_F(RightsTest, TheMeshIsForAdmins) {
+  std::vector<http::Route> routes;
+  add_mesh(routes, context);
+  ASSERT_FALSE(routes.empty());
+  for (const auto& route : routes) EXPECT_EQ(find_rights(route.method, route.pattern)->needs, kAdmin) << route.pattern;
 }
 
 struct Row {

@@ -1,3 +1,4 @@
+// Long because everything is put together here, in the order in which it lives.
 #include "app/serve.h"
 
 #include <climits>
@@ -28,9 +29,14 @@
 #include "config/origins.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_teller.h"
+#include "fleet/announcer.h"
 #include "fleet/join_at_start.h"
+#include "fleet/mesh_teller.h"
 #include "fleet/node.h"
+#include "fleet/own_shelf.h"
+#include "fleet/traffic.h"
 #include "http/server.h"
+#include "mesh/hints/serf_hints.h"
 #include "models/hub_cache.h"
 #include "models/registry.h"
 #include "proc/exec_mode.h"
@@ -130,6 +136,7 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   options.listen = fleet::parse_listen(settings.mesh_listen);
   options.advertise = fleet::parse_addresses(settings.mesh_advertise);
   options.peers = fleet::parse_peers(settings.mesh_peers);
+  options.gossip_port = static_cast<std::uint16_t>(settings.mesh_gossip_port);
   options.name = fleet::node_name(settings.mesh_name);
   options.role = fleet::role_of(settings.mesh_role, !settings.join_token.empty() && settings.models_dir.empty());
   options.lend_memory = settings.mesh_lend_memory;
@@ -208,10 +215,16 @@ class Application {
         gauge_(monitor_),
         router_(loops_.home(), timers_, {&engines_}, std::move(options),
                 backends::OptionStore(settings.state_dir / "recipe_options.json"), &gauge_),
-        forwarder_(router_, timers_),
+        node_(timers_, node_options(settings)),
+        mesh_events_([this](router::NoticePtr notice) { router_.tell(std::move(notice)); }),
+        announcer_(announcer_parts()),
+        shelf_(registry_, announcer_.hashes()),
+        traffic_(
+            node_.loop().executor(), loops_, timers_, router_, shelf_, [this] { return node_.view()->catalog; },
+            traffic_options(settings)),
+        forwarder_(traffic_.lender(), timers_),
         models_(registry_, scan_threads_, timers_),
         gate_(loops_.home().executor(), timers_, file_options(file_threads_), [this] { return places_of(places_); }),
-        node_(timers_, node_options(settings)),
         context_{router_,
                  forwarder_,
                  models_,
@@ -223,7 +236,8 @@ class Application {
                  &gate_,
                  &keys,
                  &body_threads_,
-                 &node_},
+                 &node_,
+                 &traffic_.elsewhere()},
         api_(api::make_api(context_)),
         access_(*api_, timers_, access_options(settings, keys)),
         errors_(access_),
@@ -233,6 +247,15 @@ class Application {
         tasks_(loops_.home().executor()) {
     live_.on_change([this] { loops_.home().post([this] { apply(); }); });
     keys_.on_change([this](const auto&) { access_.set(access_options(*live_.in_force(), keys_)); });
+    node_.on_change([this](const fleet::MeshViewPtr& view) { mesh_changed(view); });
+    node_.use_hints([this](async::Executor executor, const fleet::HintPlace& place) {
+      mesh::SerfOptions options{place.node, place.mesh, place.bind, place.folder};
+      options.log_file = settings_.log_dir() / "serf.log";
+      return mesh::make_serf_hints(executor, timers_, spawner_, std::move(options));
+    });
+    node_.on_peers([this](mesh::Peers* peers) {
+      peers != nullptr ? traffic_.crossing().attach(*peers) : traffic_.crossing().detach();
+    });
   }
 
   ~Application() {
@@ -291,6 +314,13 @@ class Application {
     return options;
   }
 
+  static fleet::TrafficOptions traffic_options(const config::ServeSettings& settings) {
+    fleet::TrafficOptions options;
+    options.door.max_body_bytes = settings.max_body_bytes.value();
+    options.server = server_options(settings);
+    return options;
+  }
+
   async::Task<void> live() {
     engines_.start();
     tasks_.spawn("configuration file", follow_file());
@@ -312,6 +342,31 @@ class Application {
     signals_.cancel();
   }
 
+  fleet::AnnouncerParts announcer_parts() {
+    return {.home = loops_.home(),
+            .timers = timers_,
+            .router = router_,
+            .monitor = monitor_,
+            .catalog = [this] { return registry_.catalog(); },
+            .look_again =
+                [this] {
+                  if (!stopping_) tasks_.spawn("rescan", models_.rescan());
+                },
+            .state_dir = settings_.state_dir,
+            .tell = [this](fleet::MachineFacts facts) { node_.tell(std::move(facts)); }};
+  }
+
+  // On the loop of the mesh.
+  void mesh_changed(const fleet::MeshViewPtr& view) {
+    if (view->phase != fleet::MeshPhase::none) {
+      loops_.home().post([this] {
+        if (!tells_of_mesh_ && !stopping_) tells_of_mesh_ = router_.attach(mesh_events_);
+      });
+    }
+    mesh_events_.changed(view);
+    announcer_.work(view->in_mesh());
+  }
+
   async::Task<void> look_for_models() {
     const auto catalog = co_await models_.fresh_catalog();
     log::info("app", "{} models known", catalog->models().size());
@@ -321,7 +376,9 @@ class Application {
 
   // A thread that waits for a disk can't be ended but with the process. All the rest has ended in order by now.
   void leave_hung_disks() {
-    if (scan_threads_.finish_within(kDiskGrace) && file_threads_.finish_within(kDiskGrace)) return;
+    const bool done = scan_threads_.finish_within(kDiskGrace) && file_threads_.finish_within(kDiskGrace) &&
+                      announcer_.finish_within(kDiskGrace);
+    if (done) return;
     log::warning("app", "a disk gives no answer: its reader isn't waited for");
     runtime_dir_.remove();
     std::_Exit(exit_code_);
@@ -395,8 +452,13 @@ class Application {
     co_await tasks_.join();
     co_await router_.end_events();  // or their readers would be waited for
     const auto settings = live_.in_force();
+    // Those of peers finish beside those of clients.
+    tasks_.spawn("requests of peers", traffic_.close(settings->drain_timeout));
     co_await server_.stop(settings->drain_timeout);
-    co_await node_.stop();
+    co_await tasks_.join();
+    co_await node_.stop(traffic_.stop());
+    co_await announcer_.stop();
+    tells_of_mesh_.reset();
     co_await router_.stop(settings->park_on_disk ? kParkGrace : Millis(1000));
     co_await monitor_.stop();
     co_await engines_.stop();
@@ -425,10 +487,15 @@ class Application {
   device::MemoryMonitor monitor_;
   router::MonitorGauge gauge_;
   router::ModelRouter router_;
+  fleet::Node node_;
+  fleet::MeshTeller mesh_events_;
+  std::shared_ptr<void> tells_of_mesh_;  // readers of events are told of it since there was one
+  fleet::Announcer announcer_;
+  fleet::OwnShelf shelf_;
+  fleet::Traffic traffic_;
   router::Forwarder forwarder_;
   api::ModelFinder models_;
   api::FileGate gate_;
-  fleet::Node node_;
   api::Context context_;
   std::unique_ptr<http::Handler> api_;
   api::AccessFilter access_;

@@ -142,6 +142,28 @@ Result<MeshToken> parse_mesh_token(std::string_view text) {
   return token;
 }
 
+Result<MeshChoice> parse_mesh_choice(std::string_view text) {
+  const auto value = parse(text);
+  if (!value) return std::unexpected(value.error());
+  MeshChoice choice{.model = text_of(*value, "model"),
+                    .status = text_of(*value, "status"),
+                    .node = text_of(*value, "node"),
+                    .rank = text_of(*value, "rank"),
+                    .here = json::bool_or(*value, "here", false)};
+  if (const auto* shortage = json::find(*value, "short")) choice.shortage = text_of(*shortage, "text");
+  each(*value, "candidates", [&](const json::Value& item) {
+    choice.candidates.push_back({text_of(item, "name"), text_of(item, "rank"), text_of(item, "text")});
+  });
+  return choice;
+}
+
+Result<std::vector<MeshFinding>> parse_mesh_findings(std::string_view text) {
+  return list_of<MeshFinding>(text, "findings", [](const json::Value& value) {
+    return MeshFinding{text_of(value, "verdict"), text_of(value, "step"), text_of(value, "node"),
+                       text_of(value, "text")};
+  });
+}
+
 Result<JoinStep> parse_join_step(std::string_view text) {
   const auto value = parse(text);
   if (!value) return std::unexpected(value.error());

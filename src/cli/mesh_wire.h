@@ -50,6 +50,22 @@ struct MeshToken {
 Result<MeshToken> parse_mesh_token(std::string_view text);
 Result<std::vector<MeshToken>> parse_mesh_tokens(std::string_view text);
 
+// Where a request would go, and what speaks against others.
+struct MeshChoice {
+  std::string model = {}, status = {}, node = {}, rank = {}, shortage = {};
+  bool here = false;
+  struct Candidate {
+    std::string name = {}, rank = {}, text = {};
+  };
+  std::vector<Candidate> candidates = {};
+};
+Result<MeshChoice> parse_mesh_choice(std::string_view text);
+
+struct MeshFinding {
+  std::string verdict = {}, step = {}, node = {}, text = {};
+};
+Result<std::vector<MeshFinding>> parse_mesh_findings(std::string_view text);
+
 struct JoinStep {
   std::string step = {}, address = {};
   std::int64_t limit_ms = 0;

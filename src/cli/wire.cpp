@@ -114,6 +114,7 @@ ListedModel listed(const json::Value& item) {
   }
   model.context = integer_of(item, "context_length");
   model.max_context = integer_of(item, "max_context_length");
+  for_each(json::find(item, "nodes"), [&](const json::Value& node) { model.nodes.push_back(text_of(node, "name")); });
   return model;
 }
 
@@ -138,6 +139,21 @@ Result<std::vector<ListedModel>> parse_models(std::string_view text) {
 Result<ListedModel> parse_model(std::string_view text) { return parse_as(text, listed); }
 
 namespace {
+
+std::vector<FarServed> served_elsewhere(const json::Value& mesh) {
+  std::vector<FarServed> served;
+  for_each(json::find(mesh, "nodes"), [&](const json::Value& node) {
+    if (flag_of(node, "self") || !flag_of(node, "routable")) return;
+    for_each(json::find(node, "serving"), [&](const json::Value& item) {
+      served.push_back({.node = text_of(node, "name"),
+                        .model = text_of(item, "model"),
+                        .state = text_of(item, "state"),
+                        .running = integer_of(item, "running").value_or(0),
+                        .memory = bytes_of(item, "memory_bytes")});
+    });
+  });
+  return served;
+}
 
 Health health_in(const json::Value& value) {
   Health health;
@@ -170,6 +186,7 @@ Health health_in(const json::Value& value) {
   });
   health.max_models = counts_of(value, "max_models");
   health.pinned_models = counts_of(value, "pinned_models");
+  if (const auto* mesh = json::find(value, "mesh")) health.elsewhere = served_elsewhere(*mesh);
   return health;
 }
 
@@ -191,6 +208,8 @@ Result<HouseEvent> parse_house_event(std::string_view name, std::string_view dat
                       .load_duration_ms = integer_of(value, "load_duration_ms").value_or(0),
                       .active_requests = integer_of(value, "active_requests").value_or(0),
                       .pinned = flag_of(value, "pinned"),
+                      .change = text_of(value, "change"),
+                      .node = text_of(value, "node"),
                       .health = health_in(value)};
   });
 }

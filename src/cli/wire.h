@@ -23,6 +23,16 @@ struct ListedModel {
   std::optional<std::uint64_t> size;        // bytes
   std::optional<std::int64_t> context;      // tokens that a conversation may have, now or after a load
   std::optional<std::int64_t> max_context;  // that the model was trained with
+  std::vector<std::string> nodes = {};      // of a mesh, which have it on disk; empty: there is no mesh
+};
+
+// A model in the memory of another node of the mesh.
+struct FarServed {
+  std::string node;
+  std::string model;
+  std::string state;
+  std::int64_t running = 0;
+  std::optional<std::uint64_t> memory = {};
 };
 
 struct LoadedModel {
@@ -62,6 +72,7 @@ struct Health {
   std::vector<QueuedLoad> queue;
   std::map<std::string, std::int64_t, std::less<>> max_models;     // by type; -1: unlimited
   std::map<std::string, std::int64_t, std::less<>> pinned_models;  // by type
+  std::vector<FarServed> elsewhere;                                // where there is a mesh
 
   const LoadedModel* find(std::string_view name) const;
 };
@@ -73,7 +84,7 @@ Result<Health> parse_health(std::string_view text);
 
 // One event of the stream of changes; which members mean something depends on its name.
 struct HouseEvent {
-  std::string name;       // "snapshot", "server", "load", "queue", "pin", "settings", "shutdown"
+  std::string name;       // "snapshot", "server", "load", "queue", "pin", "settings", "mesh", "shutdown"
   std::int64_t time = 0;  // epoch milliseconds
   std::string model;
   std::string stage;   // of a load
@@ -85,6 +96,8 @@ struct HouseEvent {
   std::int64_t load_duration_ms = 0;
   std::int64_t active_requests = 0;
   bool pinned = false;
+  std::string change;  // of the mesh: "status", "admitted", "removed", "reachable", "away", "model"
+  std::string node;
   Health health;  // of a snapshot; its queue or limits alone in events about these
 };
 Result<HouseEvent> parse_house_event(std::string_view name, std::string_view data);

@@ -1,29 +1,32 @@
 // Real servers on loopback that become one mesh: founding, joining, who is in it, leaving, throwing out, restarts.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { models, program, Server } from "../support/server.mjs";
 
-const loopback = ["--no-hub-cache", "--no-warm-spare", "--mesh-listen", "127.0.0.1:0"];
+const loopback = ["--no-hub-cache", "--no-warm-spare", "--mesh-listen", "127.0.0.1:0", "--mesh-gossip-port", "off"];
 
 // A node with these models alone.
 async function node(name, files, { flags = [], ...more } = {}) {
   const modelsDir = mkdtempSync(join(tmpdir(), "corral-mesh-"));
-  for (const file of files) copyFileSync(join(models, file), join(modelsDir, file));
+  for (const file of files) {
+    copyFileSync(join(models, file), join(modelsDir, file));
+    utimesSync(join(modelsDir, file), 1e9, 1e9); // what was just written isn't hashed yet
+  }
   const server = await Server.launch({ modelsDir, ...more }, ...loopback, "--mesh-name", name, ...flags);
   server.modelsDir = modelsDir;
   return server;
 }
 
 // Ends all of them, whatever the test came to.
-async function withNodes(nodes, use) {
+async function withNodes(list, use) {
   try {
-    await use(...nodes);
+    await use(...list);
   } finally {
-    for (const server of nodes) {
+    for (const server of list) {
       await server.stop();
       rmSync(server.modelsDir, { recursive: true, force: true });
     }
@@ -208,5 +211,158 @@ test("serve --join joins beside serving, and shows the token in no list of proce
     await until(() => c.lines.join("\n"), (text) => /doesn't join/.test(text));
     assert.equal((await mesh(c)).status, "none");
     assert.doesNotMatch(b.lines.join("\n"), /corral-join_/);
+  });
+});
+
+// The payload of each event, from now on.
+async function* eventsAt(server, path) {
+  const given_up = new AbortController();
+  try {
+    const response = await fetch(server.url + path, { signal: given_up.signal });
+    const decoder = new TextDecoder();
+    for await (const bytes of response.body) yield decoder.decode(bytes, { stream: true });
+  } finally {
+    given_up.abort();
+  }
+}
+const listed = (server) => server.get("/v1/models").then(({ body }) => body.data);
+const sees = (server, ...names) => until(() => listed(server), (list) => names.every((name) => list.some(({ id }) => id === name)));
+
+test("every node lists the models of all, with who has them", async () => {
+  await withNodes([await node("a", ["tiny-llama.gguf", "tiny-embed.gguf"]), await node("b", ["tiny-qwen3.gguf", "tiny-embed.gguf"])], async (a, b) => {
+    const before = (await listed(b)).find(({ id }) => id === "tiny-qwen3");
+    await found(a);
+    await joinTo(b, a);
+    const all = ["tiny-llama", "tiny-embed", "tiny-qwen3"];
+    await Promise.all([sees(a, ...all), sees(b, ...all)]);
+    // A local entry is what it was, and says more.
+    const own = (await listed(b)).find(({ id }) => id === "tiny-qwen3");
+    assert.deepEqual({ ...own, nodes: undefined, status: before.status }, { ...before, nodes: undefined });
+    assert.deepEqual(own.nodes.map(({ name, state }) => [name, state]), [["b", "unloaded"]]);
+    const far = (await listed(b)).find(({ id }) => id === "tiny-llama");
+    const there = (await listed(a)).find(({ id }) => id === "tiny-llama");
+    for (const member of ["object", "type", "size", "size_bytes", "max_context_length", "architecture", "quantization", "capabilities", "labels"])
+      assert.deepEqual(far[member], there[member], member);
+    assert.deepEqual(far.nodes.map(({ name }) => name), ["a"]);
+    assert.equal(far.status.mesh, "unloaded");
+    assert.deepEqual((await b.get("/v1/models/tiny-llama")).body.id, "tiny-llama");
+    assert.equal((await b.get("/v1/models/no-such-model")).status, 404);
+    // Equal files are one model, once their contents are known.
+    const both = await until(async () => (await listed(a)).find(({ id }) => id === "tiny-embed"), (entry) => entry?.nodes?.length === 2);
+    assert.deepEqual(both.nodes.map(({ name }) => name).sort(), ["a", "b"]);
+    assert.match((await corralBeside(a, ["list"])).out, /NODES\n[^]*tiny-qwen3.* b\n/);
+    const models = await corralBeside(b, ["mesh", "models"]);
+    assert.match(models.out, /tiny-llama +llm .* a +-\n/);
+    const why = await corralBeside(b, ["mesh", "why", "tiny-llama"]);
+    assert.match(why.out, /^a request for tiny-llama would go to a\n/);
+    const doctor = await corralBeside(b, ["mesh", "doctor"]);
+    assert.equal(doctor.code, 0, doctor.out);
+    assert.match(doctor.out, /ok +a: reached: it reaches this node at 127\.0\.0\.1:\d+/);
+    assert.match(doctor.out, /ok +a: clock/);
+  });
+});
+
+// Another process with what the first one kept on disk.
+async function again(server, name, files, how) {
+  const { listening } = await mesh(server); // others look for it where it was
+  const kept = mkdtempSync(join(tmpdir(), "corral-mesh-"));
+  if (how === "SIGKILL") {
+    server.child.kill("SIGKILL");
+    await server.ended;
+  }
+  cpSync(join(server.state, "mesh"), kept, { recursive: true });
+  if (how === "SIGKILL") rmSync(server.state, { recursive: true, force: true });
+  else await server.stop();
+  rmSync(server.modelsDir, { recursive: true, force: true });
+  const next = await node(name, files, {
+    prepare: (state) => cpSync(kept, join(state, "mesh"), { recursive: true }),
+    flags: ["--mesh-listen", listening],
+  });
+  rmSync(kept, { recursive: true, force: true });
+  return next;
+}
+
+test("a node that ends is gone at once, and comes back as the same one", async () => {
+  const list = [await node("a", ["tiny-llama.gguf"]), await node("b", ["tiny-qwen3.gguf"])];
+  await withNodes(list, async (a) => {
+    await found(a);
+    await joinTo(list[1], a);
+    await Promise.all([sees(a, "tiny-qwen3"), sees(list[1], "tiny-llama")]);
+    const { id, epoch } = (await mesh(list[1])).node;
+    let lives = epoch;
+    for (const how of ["SIGTERM", "SIGKILL"]) {
+      const events = eventsAt(a, "/v1/events");
+      await events.next();
+      list[1] = await again(list[1], "b", ["tiny-qwen3.gguf"], how);
+      for await (const data of events) if (/"change":"away","node":"b"/.test(data)) break;
+      await until(() => mesh(list[1]), ({ status }) => status === "member");
+      const { node: same } = await mesh(list[1]);
+      assert.equal(same.id, id);
+      assert.equal(same.epoch, ++lives);
+      await Promise.all([sees(a, "tiny-qwen3"), sees(list[1], "tiny-llama")]);
+      assert.equal((await nodes(a)).length, 2);
+    }
+  });
+});
+
+test("a request goes to the node that has the model, whichever is asked", async () => {
+  await withNodes([await node("a", ["tiny-llama.gguf", "tiny-embed.gguf"]), await node("b", ["tiny-qwen3.gguf"])], async (a, b) => {
+    await found(a);
+    await joinTo(b, a);
+    await Promise.all([sees(a, "tiny-qwen3"), sees(b, "tiny-llama", "tiny-embed")]);
+    const text = ({ body }) => body.choices[0].message.content;
+    const direct = await a.chat("tiny-llama", "tell me");
+    const through = await b.chat("tiny-llama", "tell me");
+    assert.equal(through.status, 200, JSON.stringify(through.body));
+    assert.equal(text(through), text(direct));
+    assert.equal(through.body.model, "tiny-llama");
+    let streamed = "";
+    const asking = { model: "tiny-llama", messages: [{ role: "user", content: "tell me" }], temperature: 0, max_tokens: 16, stream: true };
+    let last;
+    for await (const data of b.events("/v1/chat/completions", asking)) {
+      if (data.startsWith("{")) streamed += JSON.parse(data).choices[0]?.delta?.content ?? "";
+      last = data;
+    }
+    assert.equal(last, "[DONE]");
+    assert.equal(streamed, text(direct));
+    const embed = { model: "tiny-embed", input: "hello" };
+    assert.deepEqual((await b.post("/v1/embeddings", embed)).body.data, (await a.post("/v1/embeddings", embed)).body.data);
+    assert.deepEqual((await b.post("/v1/tokenize", { model: "tiny-llama", content: "a b" })).body, (await a.post("/v1/tokenize", { model: "tiny-llama", content: "a b" })).body);
+    assert.equal((await a.chat("tiny-qwen3", "hi", { max_tokens: 2 })).status, 200);
+
+    const wrong = await b.post("/v1/chat/completions", { model: "tiny-embed", messages: [] });
+    assert.equal(wrong.status, 400, "a wrong type is refused at the entry");
+    const unknown = await b.chat("no-such-model", "hi");
+    assert.equal(unknown.status, 404);
+    assert.equal(unknown.body.error.code, "model_not_found");
+    assert.equal((await b.loaded()).every(({ model_name }) => model_name === "tiny-qwen3"), true);
+
+    // Who serves what shows at both within a second or so.
+    await until(() => listed(b), (list) => list.some(({ id, status }) => id === "tiny-llama" && status.mesh === "ready"));
+    await until(() => corralBeside(b, ["ps"]), ({ out }) => /tiny-llama .* a\n/.test(out));
+    const metrics = await (await b.fetch("/metrics")).text();
+    assert.match(metrics, /^corral_mesh_members 2$/m);
+    assert.match(metrics, /^corral_mesh_link_up\{node="[0-9a-f]{12}",name="a"\} 1$/m);
+  });
+});
+
+test("when the node that has a model is gone, there is one clear error, and local models know nothing of it", async () => {
+  const list = [await node("a", ["tiny-llama.gguf"]), await node("b", ["tiny-qwen3.gguf"])];
+  await withNodes([list[1]], async (b) => {
+    await found(list[0]);
+    await joinTo(b, list[0]);
+    await sees(b, "tiny-llama");
+    list[0].child.kill("SIGKILL");
+    await list[0].ended;
+    rmSync(list[0].state, { recursive: true, force: true });
+    rmSync(list[0].modelsDir, { recursive: true, force: true });
+    await until(() => nodes(b), (all) => all.some(({ self, routable }) => !self && !routable));
+    const gone = await b.chat("tiny-llama", "hi");
+    assert.ok(gone.status === 503 || gone.status === 404, `${gone.status}: ${JSON.stringify(gone.body)}`);
+    assert.equal((await b.chat("tiny-qwen3", "hi", { max_tokens: 2 })).status, 200);
+    assert.ok(!(await listed(b)).some(({ id }) => id === "tiny-llama"));
+    const doctor = await corralBeside(b, ["mesh", "doctor"]);
+    assert.equal(doctor.code, 1);
+    assert.match(doctor.out, /failed +a: link: there is none \(dialled at/);
   });
 });

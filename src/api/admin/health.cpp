@@ -1,6 +1,7 @@
 // What is in memory and why: health, live, stats.
 #include "api/admin/health.h"
 
+#include "api/admin/mesh_json.h"
 #include "api/routes.h"
 #include "backends/engine_protocol.h"
 #include "json/writer.h"
@@ -119,6 +120,14 @@ void write_residency(json::Writer& out, const router::Report& report) {
 
 namespace {
 
+// Only where there is one: then it is news.
+void write_mesh_of(json::Writer& out, const fleet::MeshView& view) {
+  if (view.phase == fleet::MeshPhase::none) return;
+  out.key("mesh").begin_object().field("status", fleet::name_of(view.phase));
+  write_nodes_briefly(out, view);
+  out.end_object();
+}
+
 async::Task<http::Response> health(Context& context) {
   const auto report = co_await context.router.report();
   std::string body;
@@ -126,6 +135,7 @@ async::Task<http::Response> health(Context& context) {
   out.begin_object().field("status", "ok").field("version", context.version);
   write_residency(out, report);
   const auto problem = context.settings ? context.settings->problem() : std::string();
+  if (context.node != nullptr) write_mesh_of(out, *context.node->view());
   out.key("configuration_problem");
   problem.empty() ? out.null() : out.value(problem);
   out.end_object();

@@ -1,18 +1,24 @@
 // This machine as a node of a mesh: GET mesh, POST mesh/create, join and leave; GET and POST mesh/tokens,
-// DELETE mesh/tokens/{id}; POST mesh/revoke; GET mesh/nodes and mesh/models. All for admins. The text of a token stands
-// in the one answer that makes it, and nowhere else.
+// DELETE mesh/tokens/{id}; POST mesh/revoke; GET mesh/nodes, mesh/models, mesh/why/{model...} and mesh/doctor. All for
+// admins. The text of a token stands in the one answer that makes it, and nowhere else.
+#include <algorithm>
 #include <deque>
 #include <mutex>
+
+#include <fmt/ranges.h>
 
 #include "api/admin/mesh_json.h"
 #include "api/load_body.h"
 #include "api/routes.h"
 #include "async/beside.h"
 #include "dialects/error_teller.h"
+#include "fleet/errors.h"
 #include "fleet/node.h"
 #include "http/sse.h"
 #include "json/writer.h"
+#include "mesh/catalog/choice.h"
 #include "mesh/members/token.h"
+#include "models/errc.h"
 #include "protocol/fields.h"
 #include "protocol/http_error.h"
 
@@ -72,6 +78,23 @@ async::Task<http::Response> create(fleet::Node& node) {
   const auto view = co_await node.create();
   if (!view) co_return dialects::error_response(view.error());
   co_return answer(mesh_body(**view));
+}
+
+Error not_in_mesh(const fleet::MeshView& view, const std::string& name, const mesh::Catalog::Found& found) {
+  if (!found.choices.empty()) {
+    return {make_error_code(fleet::errc::ambiguous_model),
+            fmt::format("'{}' is different files at different nodes: say {}", name, fmt::join(found.choices, " or ")),
+            "model"};
+  }
+  std::vector<std::string> away;
+  for (const auto& id : found.away) {
+    const auto* node = view.find(id);
+    away.push_back(node != nullptr ? node->name : mesh::short_text(id));
+  }
+  return {make_error_code(models::errc::model_not_found),
+          away.empty() ? fmt::format("no node of the mesh has a model called '{}'", name)
+                       : fmt::format("'{}' is at {} only, which can't be reached now", name, fmt::join(away, ", ")),
+          "model"};
 }
 
 using Joining = async::Beside<Result<fleet::MeshViewPtr>>;
@@ -221,6 +244,52 @@ async::Task<http::Response> show(fleet::Node& node, Write write) {
   co_return answer(std::move(body));
 }
 
+// A node serves what it has on disk, and asks others only where it has no room (fleet/lender.h).
+void prefer_own(mesh::Choice& choice, const mesh::NodeId& self) {
+  const auto own = std::ranges::find(choice.candidates, self, &mesh::Candidate::node);
+  if (own == choice.candidates.end() || own->rank >= mesh::Rank::copies) return;
+  choice.node = self;
+  choice.rank = own->rank;
+  choice.shortage.reset();
+}
+
+// Where a request for that model would go that came now, and why not elsewhere.
+async::Task<http::Response> why(fleet::Node& node, std::string model) {
+  const auto view = node.view();
+  if (!view->catalog) {
+    const Error error(make_error_code(fleet::errc::no_mesh), "this node is in no mesh: requests are answered here");
+    co_return dialects::error_response(error);
+  }
+  const auto found = view->catalog->find(model);
+  if (found.model == nullptr) co_return dialects::error_response(not_in_mesh(*view, model, found));
+  mesh::ChoiceQuery query;
+  query.own_too = true;
+  auto choice = mesh::choose(*view->catalog, *found.model, query);
+  if (found.model->is_here()) prefer_own(choice, view->self);
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("model", found.model->name).field("status", mesh::name_of(found.model->status));
+  write_choice(out, *view, choice);
+  out.end_object();
+  co_return answer(std::move(body));
+}
+
+async::Task<http::Response> doctor(fleet::Node& node) {
+  const auto findings = co_await node.doctor();
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().key("findings").begin_array();
+  bool broken = false;
+  for (const auto& finding : findings) {
+    broken = broken || finding.verdict == fleet::Verdict::broken;
+    out.begin_object().field("verdict", fleet::name_of(finding.verdict)).field("step", finding.step).key("node");
+    finding.node.empty() ? out.null() : out.value(finding.node);
+    out.field("text", finding.text).end_object();
+  }
+  out.end_array().field("healthy", !broken).end_object();
+  co_return answer(std::move(body));
+}
+
 }  // namespace
 
 void add_mesh(std::vector<http::Route>& routes, Context& context) {
@@ -242,6 +311,9 @@ void add_mesh(std::vector<http::Route>& routes, Context& context) {
       [](Context& with, Request, Params params) { return withdraw(*with.node, std::move(params["id"])); });
   add("POST", "mesh/revoke", [](Context& with, Request request, Params) { return revoke(with, std::move(request)); });
   add("GET", "mesh/nodes", [](Context& with, Request, Params) { return show(*with.node, write_nodes); });
+  add("GET", "mesh/doctor", [](Context& with, Request, Params) { return doctor(*with.node); });
+  add("GET", "mesh/why/{model...}",
+      [](Context& with, Request, Params params) { return why(*with.node, std::move(params["model"])); });
   add("GET", "mesh/models", [](Context& with, Request, Params) { return show(*with.node, write_mesh_models); });
 }
 

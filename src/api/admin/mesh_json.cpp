@@ -92,12 +92,40 @@ void write_model(json::Writer& out, const fleet::MeshView& view, const mesh::Mes
   write_text_or_null(out, "source", model.source);
   const auto* host = model.host ? view.find(*model.host) : nullptr;
   write_text_or_null(out, "host", host != nullptr ? host->name : std::string());
-  out.key("nodes").begin_array();
-  for (const auto& copy : model.copies) write_copy(out, view, copy);
-  out.end_array().end_object();
+  write_copies(out, view, model);
+  out.end_object();
 }
 
 }  // namespace
+
+void write_copies(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model) {
+  out.key("nodes").begin_array();
+  for (const auto& copy : model.copies) write_copy(out, view, copy);
+  out.end_array();
+}
+
+void write_choice(json::Writer& out, const fleet::MeshView& view, const mesh::Choice& choice) {
+  const auto* node = choice.node ? view.find(*choice.node) : nullptr;
+  write_text_or_null(out, "node", node != nullptr ? node->name : std::string());
+  out.field("here", choice.node && *choice.node == view.self).field("rank", mesh::name_of(choice.rank));
+  out.key("short");
+  if (choice.shortage) {
+    const auto& what = *choice.shortage;
+    out.begin_object().field("obstacle", mesh::name_of(what.obstacle)).field("text", what.text);
+    out.field("need_bytes", what.need).field("have_bytes", what.have);
+    out.field("retry_after", what.retry_after.count()).end_object();
+  } else {
+    out.null();
+  }
+  out.key("candidates").begin_array();
+  for (const auto& candidate : choice.candidates) {
+    out.begin_object().field("id", mesh::to_text(candidate.node)).field("name", candidate.node_name);
+    out.field("rank", mesh::name_of(candidate.rank)).field("obstacle", mesh::name_of(candidate.obstacle));
+    out.field("need_bytes", candidate.need).field("have_bytes", candidate.have).field("text", candidate.text);
+    out.end_object();
+  }
+  out.end_array();
+}
 
 void write_mesh(json::Writer& out, const fleet::MeshView& view) {
   out.field("status", fleet::name_of(view.phase)).key("mesh_id");
@@ -118,6 +146,17 @@ void write_mesh(json::Writer& out, const fleet::MeshView& view) {
 void write_nodes(json::Writer& out, const fleet::MeshView& view) {
   out.key("nodes").begin_array();
   for (const auto& node : view.nodes) write_node(out, node);
+  out.end_array();
+}
+
+void write_nodes_briefly(json::Writer& out, const fleet::MeshView& view) {
+  out.key("nodes").begin_array();
+  for (const auto& node : view.nodes) {
+    out.begin_object().field("name", node.name).field("self", node.reach == mesh::Reach::own);
+    out.field("routable", mesh::is_routable(node.reach));
+    if (node.said) write_serving(out, *node.said);
+    out.end_object();
+  }
   out.end_array();
 }
 

@@ -3,6 +3,7 @@
 
 #include "fleet/mesh_view.h"
 #include "json/writer.h"
+#include "mesh/catalog/choice.h"
 
 namespace corral::api {
 
@@ -10,7 +11,14 @@ namespace corral::api {
 void write_mesh(json::Writer& out, const fleet::MeshView& view);
 // "nodes": each with what it says of itself, and how this node gets there.
 void write_nodes(json::Writer& out, const fleet::MeshView& view);
+// The same without what only admins need: names, reach, and what they serve.
+void write_nodes_briefly(json::Writer& out, const fleet::MeshView& view);
 // "models": who has each and who serves it.
 void write_mesh_models(json::Writer& out, const fleet::MeshView& view);
+
+// "node" (null: nobody), "rank", "short" (what is short, where nobody is) and "candidates".
+void write_choice(json::Writer& out, const fleet::MeshView& view, const mesh::Choice& choice);
+// "nodes" of a model as lists of models have it: who has it, and in what state.
+void write_copies(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model);
 
 }  // namespace corral::api

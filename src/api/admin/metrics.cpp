@@ -203,6 +203,44 @@ void write_servers(MetricsText& out, const router::Report& report) {
   }
 }
 
+// What is known of each other node.
+struct NodeFamily {
+  const char* name;
+  MetricType type;
+  const char* help;
+  double (*value)(const fleet::NodeView& node);
+};
+constexpr NodeFamily kNodes[] = {
+    {"corral_mesh_node_routable", MetricType::gauge, "1: requests can go to the node",
+     [](const fleet::NodeView& node) { return mesh::is_routable(node.reach) ? 1.0 : 0.0; }},
+    {"corral_mesh_link_up", MetricType::gauge, "1: the link to the node is up",
+     [](const fleet::NodeView& node) { return node.reach == mesh::Reach::linked ? 1.0 : 0.0; }},
+    {"corral_mesh_link_round_trip_seconds", MetricType::gauge, "Of the last heartbeat",
+     [](const fleet::NodeView& node) {
+       return static_cast<double>(node.round_trip.value_or(Millis(0)).count()) / 1000;
+     }},
+    {"corral_mesh_bytes_received_total", MetricType::counter, "Of requests and files, from the node",
+     [](const fleet::NodeView& node) { return static_cast<double>(node.bytes_in); }},
+    {"corral_mesh_bytes_sent_total", MetricType::counter, "Of requests and files, to the node",
+     [](const fleet::NodeView& node) { return static_cast<double>(node.bytes_out); }},
+    {"corral_mesh_requests_served", MetricType::gauge, "Requests of the node that are here now",
+     [](const fleet::NodeView& node) { return static_cast<double>(node.held); }},
+};
+
+void write_mesh(MetricsText& out, const fleet::MeshView& view) {
+  if (view.phase == fleet::MeshPhase::none) return;
+  write_gauge(out, "corral_mesh_members", "Nodes of the mesh, this one included",
+              static_cast<double>(view.nodes.size()));
+  for (const auto& family : kNodes) {
+    out.family(family.name, family.type, family.help);
+    for (const auto& node : view.nodes) {
+      if (node.reach == mesh::Reach::own) continue;
+      const MetricLabel labels[] = {{"node", mesh::short_text(node.id)}, {"name", node.name}};
+      out.sample(labels, family.value(node));
+    }
+  }
+}
+
 void write_engines(MetricsText& out, std::string& text, const std::vector<ChildAnswer>& answers) {
   out.family("corral_engine_up", MetricType::gauge, "1: the engine of this model answered in time");
   protocol::MetricsMerge merge;
@@ -226,6 +264,7 @@ async::Task<http::Response> metrics(Context& context) {
     out.family(family.name, family.type, family.help);
     for (const auto& [model, counted] : report.models) family.write(out, model.value(), counted);
   }
+  if (context.node != nullptr) write_mesh(out, *context.node->view());
   write_engines(out, text, answers);
   co_return http::Response::text(200, protocol::kMetricsContentType, std::move(text));
 }

@@ -3,8 +3,11 @@
 #include <map>
 #include <vector>
 
+#include "api/admin/mesh_json.h"
+#include "api/openai/mesh_models.h"
 #include "api/routes.h"
 #include "dialects/error_teller.h"
+#include "fleet/elsewhere.h"
 #include "json/writer.h"
 #include "residency/server_state.h"
 
@@ -46,12 +49,14 @@ States states_of(const router::Report& report) {
 struct House {
   States states;
   router::SavedOptions saved;
+  MeshModels mesh;
 };
 
 async::Task<House> look(Context& context) {
   const auto report = co_await context.router.report();
   auto saved = co_await context.router.saved_options();
-  co_return House{states_of(report), std::move(saved)};
+  auto view = context.node != nullptr ? context.node->view() : nullptr;
+  co_return House{states_of(report), std::move(saved), MeshModels(std::move(view))};
 }
 
 void write_model(json::Writer& out, const models::ModelInfo& model, const House& house,
@@ -77,10 +82,11 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const House&
       .field("tools", model.traits.tools)
       .field("reasoning", model.traits.thinking);
   out.field("vision", model.traits.vision && !model.mmproj.empty()).end_object();
-  out.key("status")
-      .begin_object()
-      .field("value", state == states.end() ? std::string_view("unloaded") : state->second)
-      .end_object();
+  out.key("status").begin_object().field("value", state == states.end() ? std::string_view("unloaded") : state->second);
+  const auto* in_mesh = house.mesh.own(model.name);
+  if (in_mesh != nullptr) write_mesh_status(out, *in_mesh);
+  out.end_object();
+  if (in_mesh != nullptr) write_copies(out, house.mesh.view(), *in_mesh);
   const auto saved = house.saved.find(model.name);
   out.key("recipe_options").begin_object();
   if (saved != house.saved.end()) config::write_members(out, saved->second, config::Members::all);
@@ -101,18 +107,26 @@ async::Task<http::Response> list(Context& context, http::Request request) {
   out.begin_object().field("object", "list").key("data").begin_array();
   std::size_t number = 0;
   for (const auto& model : all) write_model(out, *model, house, windows[number++]);
+  for (const auto* model : house.mesh.far()) write_far_model(out, house.mesh.view(), *model);
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
 }
 
 async::Task<http::Response> one(Context& context, std::string id) {
-  const auto model = co_await context.models.find(std::move(id));
-  if (!model) co_return dialects::error_response(model.error());
+  const auto model = co_await context.models.find(id);
   const auto house = co_await look(context);
-  const std::vector<backends::ModelPtr> all = {*model};
-  const auto windows = co_await context.router.contexts(all);
   std::string body;
   json::Writer out(body);
+  if (!model || fleet::far_model(**model) != nullptr) {
+    const auto* far = house.mesh.find_far(id);
+    if (far == nullptr && !model) co_return dialects::error_response(model.error());
+    if (far != nullptr) {
+      write_far_model(out, house.mesh.view(), *far);
+      co_return http::Response::json(200, std::move(body));
+    }
+  }
+  const std::vector<backends::ModelPtr> all = {*model};
+  const auto windows = co_await context.router.contexts(all);
   write_model(out, **model, house, windows.front());
   co_return http::Response::json(200, std::move(body));
 }

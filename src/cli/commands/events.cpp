@@ -66,6 +66,16 @@ std::string limits_text(const Health& health) {
   return fmt::format("limits: {}", fmt::join(limits, ", "));
 }
 
+std::string mesh_text(const HouseEvent& event) {
+  const auto with_cause = [&](std::string text) { return event.cause.empty() ? text : text + ": " + event.cause; };
+  if (event.change == "status") return with_cause("mesh: " + event.status);
+  if (event.change == "model")
+    return fmt::format("mesh: {} is {}", event.model, event.status.empty() ? "gone" : event.status);
+  if (event.change == "admitted") return fmt::format("mesh: {} is a member", event.node);
+  if (event.change == "removed") return fmt::format("mesh: {} is no member any more", event.node);
+  return with_cause(fmt::format("mesh: {} is {}", event.node, event.change));
+}
+
 // The event as people read it; empty for what another event says better.
 std::string in_words(const HouseEvent& event) {
   if (event.name == "snapshot") return snapshot_text(event.health);
@@ -74,6 +84,7 @@ std::string in_words(const HouseEvent& event) {
   if (event.name == "queue") return queue_text(event.health);
   if (event.name == "pin") return fmt::format("{}: {}", event.model, event.pinned ? "pinned" : "unpinned");
   if (event.name == "settings") return limits_text(event.health);
+  if (event.name == "mesh") return mesh_text(event);
   if (event.name == "shutdown") return "the server shuts down";
   return event.name;
 }

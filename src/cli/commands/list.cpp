@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <memory>
 
 #include <CLI/App.hpp>
+#include <fmt/format.h>
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
@@ -22,13 +24,22 @@ Result<int> list(const std::string& filter, Context& context) {
         << "The server knows no models. Give it a folder with GGUF files: corral serve --models-dir DIR\n";
     return kExitOk;
   }
-  Table table(
-      {{"NAME"}, {"TYPE"}, {"RECIPE"}, {"SIZE", Align::right}, {"CONTEXT", Align::right}, {"QUANT"}, {"STATE"}});
+  const bool mesh = std::ranges::any_of(*models, [](const ListedModel& model) { return !model.nodes.empty(); });
+  std::vector<Column> columns = {{"NAME"},  {"TYPE"}, {"RECIPE"}, {"SIZE", Align::right}, {"CONTEXT", Align::right},
+                                 {"QUANT"}, {"STATE"}};
+  if (mesh) columns.push_back({"NODES"});
+  Table table(std::move(columns));
   for (const ListedModel& model : *models) {
     if (model.name.find(filter) == std::string::npos) continue;
-    table.add({model.name, or_unknown(model.type), or_unknown(model.recipe), size_or_unknown(model.size),
-               context_or_unknown(model.context, model.max_context), or_unknown(model.quantization),
-               or_unknown(model.state)});
+    std::vector<std::string> cells = {model.name,
+                                      or_unknown(model.type),
+                                      or_unknown(model.recipe),
+                                      size_or_unknown(model.size),
+                                      context_or_unknown(model.context, model.max_context),
+                                      or_unknown(model.quantization),
+                                      or_unknown(model.state)};
+    if (mesh) cells.push_back(fmt::format("{}", fmt::join(model.nodes, ", ")));
+    table.add(std::move(cells));
   }
   table.print(context.terminal);
   return kExitOk;

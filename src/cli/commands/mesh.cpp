@@ -224,6 +224,47 @@ Result<int> models(const Wanted&, Context& context) {
   return kExitOk;
 }
 
+Result<int> why(const Wanted& wanted, Context& context) {
+  const auto path = model_path(wanted.which).substr(std::string_view("/api/v1/models/").size());
+  const auto text = fetch(context.api, get("/why/" + path));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto choice = parse_mesh_choice(*text);
+  if (!choice) return std::unexpected(choice.error());
+  auto& out = context.terminal.out;
+  const auto where = choice->here ? fmt::format("{} (this node)", choice->node) : choice->node;
+  out << printable(choice->node.empty()
+                       ? fmt::format("{} can't be served now: {}", choice->model, or_unknown(choice->shortage))
+                       : fmt::format("a request for {} would go to {}", choice->model, where))
+      << '\n';
+  Table table({{"NODE"}, {"RANK"}, {"WHY"}});
+  for (const auto& candidate : choice->candidates) table.add({candidate.name, candidate.rank, candidate.text});
+  table.print(context.terminal);
+  return kExitOk;
+}
+
+Result<int> doctor(const Wanted&, Context& context) {
+  const auto text = fetch(context.api, get("/doctor"));
+  if (!text) return std::unexpected(text.error());
+  const auto findings = parse_mesh_findings(*text);
+  if (!findings) return std::unexpected(findings.error());
+  bool broken = false;
+  for (const auto& finding : *findings) broken = broken || finding.verdict == "failed";
+  if (context.json) {
+    const auto printed = print_json(context, *text);
+    return broken ? Result<int>(kExitFailed) : printed;
+  }
+  for (const auto& finding : *findings) {
+    const auto style = finding.verdict == "ok"       ? Style::green
+                       : finding.verdict == "failed" ? Style::red
+                                                     : Style::yellow;
+    const auto verdict = context.terminal.paint(style, fmt::format("{:<8}", finding.verdict));
+    const auto about = finding.node.empty() ? finding.step : fmt::format("{}: {}", finding.node, finding.step);
+    context.terminal.out << verdict << printable(fmt::format("{}: {}", about, finding.text)) << '\n';
+  }
+  return broken ? kExitFailed : kExitOk;
+}
+
 }  // namespace
 
 Action declare_mesh(CLI::App& app) {
@@ -260,6 +301,11 @@ Action declare_mesh(CLI::App& app) {
   revoking->add_flag("--with-admitted", wanted->with_admitted, "And every node that it has let in");
   add(app, "nodes", "List the nodes: links, memory, what they serve", nodes);
   add(app, "models", "List all models of the mesh, who has and who serves them", models);
+  add(app, "why", "Say where a request for a model would go, and why not elsewhere", why)
+      ->add_option("MODEL", wanted->which, "Name of the model")
+      ->required()
+      ->type_name("");
+  add(app, "doctor", "Look for what is wrong: ports, links, versions, clocks, disk", doctor);
   app.require_subcommand(0, 1);
   return [wanted, rows](Context& context) {
     Subcommand chosen = status;

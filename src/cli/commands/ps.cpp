@@ -36,19 +36,21 @@ std::string queued_text(const QueuedLoad& load) {
 }
 
 void print_health(const Context& context, const Health& health) {
-  if (health.loaded.empty() && health.loading.empty() && health.queue.empty()) {
+  if (health.loaded.empty() && health.loading.empty() && health.queue.empty() && health.elsewhere.empty()) {
     context.terminal.err << "No model is in memory. The first request for one loads it, or: corral load MODEL\n";
     return;
   }
-  Table table({{"NAME"},
-               {"TYPE"},
-               {"STATUS"},
-               {"DEVICE"},
-               {"MEMORY", Align::right},
-               {"CONTEXT", Align::right},
-               {"REQUESTS", Align::right},
-               {"IDLE", Align::right},
-               {"PINNED"}});
+  std::vector<Column> columns = {{"NAME"},
+                                 {"TYPE"},
+                                 {"STATUS"},
+                                 {"DEVICE"},
+                                 {"MEMORY", Align::right},
+                                 {"CONTEXT", Align::right},
+                                 {"REQUESTS", Align::right},
+                                 {"IDLE", Align::right},
+                                 {"PINNED"}};
+  if (!health.elsewhere.empty()) columns.push_back({"NODE"});
+  Table table(std::move(columns));
   const std::int64_t now = epoch_millis(context.clock.wall_now());
   for (const LoadedModel& model : health.loaded) {
     table.add({model.name, or_unknown(model.type), status_text(model, health), or_unknown(model.device),
@@ -61,6 +63,11 @@ void print_health(const Context& context, const Health& health) {
   }
   for (const QueuedLoad& load : health.queue) {
     table.add({load.name, load.type, queued_text(load), "", "", "", std::to_string(load.waiters)});
+  }
+  // This node's own rows have none.
+  for (const FarServed& model : health.elsewhere) {
+    table.add({model.model, "", model.state, "", size_or_unknown(model.memory), "", std::to_string(model.running), "",
+               "", model.node});
   }
   table.print(context.terminal);
 }

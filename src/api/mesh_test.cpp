@@ -1,0 +1,98 @@
+// The node of a mesh over HTTP: what is there without one, and with one of a single node.
+#include "api/api_fixture.h"
+
+namespace corral::api {
+namespace {
+
+class MeshTest : public ApiTest {
+ protected:
+  MeshTest() {
+    context.node = &node_;
+    handler = make_api(context);
+  }
+  ~MeshTest() override {
+    async::Beside<bool> stopping(loop.executor(), "stop", stop_node());
+    loop.context().restart();
+    while (!ended_) loop.context().run_one();
+    settle();
+  }
+  async::Task<bool> stop_node() {
+    co_await node_.stop();
+    ended_ = true;
+    co_return true;
+  }
+  fleet::NodeOptions options() {
+    fleet::NodeOptions made;
+    made.folder = dir.path() / "mesh";
+    made.listen = {"127.0.0.1", 0};
+    made.name = "box";
+    return made;
+  }
+
+  bool ended_ = false;
+  fleet::Node node_{clock, options()};
+};
+
+TEST_F(MeshTest, WithoutAMeshEverythingIsAsItWas) {
+  EXPECT_THAT(get("/v1/mesh").text, HasSubstr(R"("status":"none","mesh_id":null)"));
+  EXPECT_THAT(get("/v1/health").text, testing::Not(HasSubstr("\"mesh\"")));
+  EXPECT_THAT(get("/v1/models").text, testing::Not(HasSubstr("\"nodes\"")));
+  EXPECT_THAT(get("/metrics").text, testing::Not(HasSubstr("corral_mesh")));
+  for (const auto* path : {"/v1/mesh/leave", "/v1/mesh/tokens"}) {
+    const auto refused = post(path, "{}");
+    EXPECT_EQ(refused.status, 409u) << path;
+    EXPECT_EQ(refused.error("code"), "mesh_none");
+  }
+  EXPECT_EQ(get("/v1/mesh/why/tiny-llama").status, 409u);
+  EXPECT_THAT(get("/v1/mesh/doctor").text, HasSubstr("corral mesh create"));
+  EXPECT_FALSE(std::filesystem::exists(dir.path() / "mesh"));
+}
+
+TEST_F(MeshTest, AMeshOfOneIsShownEverywhere) {
+  const auto created = post("/v1/mesh/create", "{}");
+  ASSERT_EQ(created.status, 200u) << created.text;
+  EXPECT_EQ(post("/v1/mesh/create", "").error("code"), "mesh_already_joined");
+  EXPECT_THAT(get("/v1/mesh/nodes").text, HasSubstr(R"("name":"box","self":true,"routable":true)"));
+  EXPECT_THAT(get("/v1/health").text, HasSubstr(R"("mesh":{"status":"member","nodes":[{"name":"box")"));
+  EXPECT_THAT(get("/metrics").text, HasSubstr("corral_mesh_members 1"));
+  EXPECT_EQ(get("/v1/mesh/why/no-such-model").status, 404u);
+  EXPECT_THAT(get("/v1/mesh/doctor").text, HasSubstr(R"("step":"membership","node":null)"));
+}
+
+TEST_F(MeshTest, ATokenIsToldOnceAndNeverAgain) {
+  ASSERT_EQ(post("/v1/mesh/create", "{}").status, 200u);
+  const auto made = post("/v1/mesh/tokens", R"({"expires_in":600})");
+  ASSERT_EQ(made.status, 200u) << made.text;
+  EXPECT_THAT(made.text, HasSubstr(R"("token":"corral-join_)"));
+  const auto listed = get("/v1/mesh/tokens").text;
+  EXPECT_THAT(listed, HasSubstr(R"("state":"open")"));
+  EXPECT_THAT(listed, testing::Not(HasSubstr("corral-join_")));
+  const auto id = std::string(json::text_or(made.json(), "id", ""));
+  EXPECT_EQ(ask("DELETE", "/v1/mesh/tokens/" + id).status, 200u);
+  EXPECT_EQ(ask("DELETE", "/v1/mesh/tokens/ffffffff").error("code"), "mesh_token_unknown");
+}
+
+TEST_F(MeshTest, WrongBodiesNameTheFieldAndRepeatNoToken) {
+  struct Row {
+    const char* path;
+    const char* body;
+    const char* param;
+  };
+  for (const Row& row :
+       {Row{"join", "{}", "token"}, Row{"join", R"({"token":7})", "token"},
+        Row{"join", R"({"token":"corral-join_secretsecret"})", "token"},
+        Row{"join", R"({"token":"x","stream":1})", "stream"}, Row{"revoke", "{}", "node"},
+        Row{"tokens", R"({"expires_in":0})", "expires_in"}, Row{"tokens", R"({"expires_in":604801})", "expires_in"},
+        Row{"tokens", R"({"expires_in":"1h"})", "expires_in"}}) {
+    const auto refused = post(std::string("/v1/mesh/") + row.path, row.body);
+    EXPECT_EQ(refused.status, 400u) << row.body;
+    EXPECT_EQ(refused.error("param"), row.param) << row.body << refused.text;
+    EXPECT_THAT(refused.text, testing::Not(HasSubstr("secretsecret")));
+  }
+  const auto long_token = R"({"token":")" + std::string(5000, 'a') + R"("})";
+  EXPECT_EQ(post("/v1/mesh/join", long_token).status, 400u);
+  EXPECT_FALSE(std::filesystem::exists(dir.path() / "mesh"));
+}
+
+}  // namespace
+}  // namespace corral::api

@@ -1,0 +1,152 @@
+#include <gmock/gmock.h>
+
+#include "cli/fakes_for_tests.h"
+
+namespace corral::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class MeshCommandTest : public ProgramTest {
+ protected:
+  static constexpr const char* kMember =
+      R"({"status":"member","mesh_id":"0a788c714351","node":{"id":"b08d48a6","name":"box","role":"member","epoch":1},)"
+      R"("listening":"0.0.0.0:8100","addresses":["10.0.0.7:8100"],"members":2,"routable":1,"open_tokens":1,"problem":null})";
+  static constexpr const char* kToken =
+      R"({"token":"corral-join_abc","id":"12345678","state":"open","issued":1,"expires":1700000600000,"used_by":null})";
+};
+
+TEST_F(MeshCommandTest, SaysHowItIs) {
+  server_.on("GET /api/v1/mesh", kMember);
+  EXPECT_EQ(run({"mesh"}), 0);
+  EXPECT_EQ(out(),
+            "mesh        0a788c714351\n"
+            "this node   box (member)\n"
+            "identifier  b08d48a6\n"
+            "reached at  10.0.0.7:8100\n"
+            "nodes       2, 1 of them reachable\n"
+            "tokens out  1\n");
+  server_.answers.clear();
+  server_.on("GET /api/v1/mesh", R"({"status":"none","mesh_id":null,"node":{"id":null,"name":"box","role":"member"}})");
+  EXPECT_EQ(run({"mesh"}), 0);
+  EXPECT_THAT(err(), HasSubstr("corral mesh create"));
+}
+
+TEST_F(MeshCommandTest, ATokenStandsAloneOnStandardOutput) {
+  server_.on("POST /api/v1/mesh/create", kMember);
+  server_.on("POST /api/v1/mesh/tokens", kToken);
+  EXPECT_EQ(run({"mesh", "create"}), 0);
+  EXPECT_EQ(out(), "corral-join_abc\n");
+  EXPECT_THAT(err(), HasSubstr("reached at 10.0.0.7:8100"));
+  EXPECT_EQ(run({"mesh", "token", "--expires", "10m"}), 0);
+  EXPECT_EQ(out(), "corral-join_abc\n");
+  EXPECT_THAT(server_.bodies("POST /api/v1/mesh/tokens"),
+              ElementsAre(R"({"expires_in":3600})", R"({"expires_in":600})"));
+  EXPECT_EQ(run({"mesh", "token", "--expires", "soon"}), 2);
+}
+
+TEST_F(MeshCommandTest, JoiningTellsEachStepAndReadsTheTokenFromStandardInput) {
+  Scripted joining;
+  joining.events = {{"step", R"({"step":"dial","address":"10.0.0.7:8100","limit_ms":6000})"}, {"complete", kMember}};
+  server_.on("POST /api/v1/mesh/join", joining);
+  pipe_everything();
+  input_.all = "corral-join_abc\n";
+  EXPECT_EQ(run({"mesh", "join", "-"}), 0);
+  EXPECT_THAT(err(), HasSubstr("dial 10.0.0.7:8100 (within 6"));
+  EXPECT_THAT(out(), HasSubstr("box (member)"));
+  EXPECT_THAT(server_.bodies("POST /api/v1/mesh/join"), ElementsAre(R"({"token":"corral-join_abc\n","stream":true})"));
+  input_.all.clear();
+  EXPECT_EQ(run({"mesh", "join", "-"}), 2);
+}
+
+TEST_F(MeshCommandTest, AJoinThatFailsSaysWhere) {
+  Scripted failing;
+  failing.events = {{"step", R"({"step":"dial","address":"10.0.0.7:8100","limit_ms":6000})"},
+                    {"error", R"({"error":{"message":"joining stopped at the step 'proof'"}})"}};
+  server_.on("POST /api/v1/mesh/join", failing);
+  EXPECT_EQ(run({"mesh", "join", "corral-join_abc"}), 1);
+  EXPECT_THAT(err(), HasSubstr("stopped at the step 'proof'"));
+  EXPECT_THAT(err(), Not(HasSubstr("corral-join_abc")));
+}
+
+TEST_F(MeshCommandTest, ListsNodesAndModels) {
+  server_.on(
+      "GET /api/v1/mesh/nodes",
+      R"({"status":"member","nodes":[{"id":"aaaaaaaaaaaabbbb","name":"a","self":true,"routable":true,"link":"self",)"
+      R"("addresses":["10.0.0.7:8100"],"rtt_ms":null,"via":null,"last_end":null,"role":"member","models":2,)"
+      R"("memory":[{"total_bytes":1073741824,"free_bytes":536870912}],"serving":[{"model":"m","state":"loading"}]},)"
+      R"({"id":"ccccccccccccdddd","name":"c","self":false,"routable":false,"link":"waiting","addresses":[],)"
+      R"("rtt_ms":3,"via":null,"last_end":"silent"}]})");
+  surroundings_.terminal.out_tty = false;
+  EXPECT_EQ(run({"mesh", "nodes"}), 0);
+  EXPECT_EQ(
+      out(),
+      "NAME  ID            LINK      RTT  ROLE     MEMORY     FREE  MODELS  SERVES       ADDRESS        LAST END\n"
+      "a *   aaaaaaaaaaaa  self        -  member  1.0 GiB  512 MiB       2  m (loading)  10.0.0.7:8100  -\n"
+      "c     cccccccccccc  waiting  3 ms  -             -        -       0  -            -              silent\n");
+  server_.on("GET /api/v1/mesh/models",
+             R"({"models":[{"id":"m","type":"llm","status":"ready","size_bytes":1024,"host":"a",)"
+             R"("nodes":[{"name":"a","state":"ready"},{"name":"b","state":"unloaded"}]}]})");
+  EXPECT_EQ(run({"mesh", "models"}), 0);
+  EXPECT_THAT(out(), HasSubstr("ready   a, b     a"));
+}
+
+TEST_F(MeshCommandTest, SaysWhyAndWhatIsWrong) {
+  server_.on("GET /api/v1/mesh/why/org/m%3AQ4",
+             R"({"model":"org/m:Q4","status":"unloaded","node":"b","here":false,"rank":"fits","short":null,)"
+             R"("candidates":[{"name":"b","rank":"fits","text":"it has room"}]})");
+  EXPECT_EQ(run({"mesh", "why", "org/m:Q4"}), 0);
+  EXPECT_THAT(out(), HasSubstr("a request for org/m:Q4 would go to b\n"));
+  EXPECT_THAT(out(), HasSubstr("it has room"));
+  server_.on("GET /api/v1/mesh/doctor",
+             R"({"findings":[{"verdict":"ok","step":"identity","node":null,"text":"fine"},)"
+             R"({"verdict":"failed","step":"link","node":"b","text":"there is none"}],"healthy":false})");
+  EXPECT_EQ(run({"mesh", "doctor"}), 1);
+  EXPECT_EQ(out(), "ok      identity: fine\nfailed  b: link: there is none\n");
+}
+
+TEST_F(MeshCommandTest, TokensNodesAndLeaving) {
+  server_.on(
+      "GET /api/v1/mesh/tokens",
+      R"({"tokens":[{"id":"12345678","state":"used","issued":1,"expires":1700000600000,"used_by":"aaaaaaaaaaaabb"}]})");
+  EXPECT_EQ(run({"mesh", "token", "list"}), 0);
+  EXPECT_THAT(out(), HasSubstr("12345678  used"));
+  server_.on("DELETE /api/v1/mesh/tokens/12345678", R"({"status":"success"})");
+  EXPECT_EQ(run({"mesh", "token", "withdraw", "12345678"}), 0);
+  server_.on("POST /api/v1/mesh/revoke", R"({"status":"success"})");
+  EXPECT_EQ(run({"mesh", "revoke", "b", "--with-admitted"}), 0);
+  EXPECT_THAT(server_.bodies("POST /api/v1/mesh/revoke"), ElementsAre(R"({"node":"b","with_admitted":true})"));
+  server_.on("POST /api/v1/mesh/leave", kMember);
+  EXPECT_EQ(run({"mesh", "leave"}), 0);
+  EXPECT_EQ(out(), "this node is in no mesh any more\n");
+}
+
+TEST_F(MeshCommandTest, EventsAndListsTellOfNodes) {
+  Scripted stream;
+  stream.events = {{"mesh", R"({"time":0,"change":"away","node":"b","cause":"silent"})"},
+                   {"mesh", R"({"time":0,"change":"model","model":"m","from":"unloaded","status":"ready"})"},
+                   {"mesh", R"({"time":0,"change":"status","from":"none","status":"member"})"}};
+  server_.on("GET /api/v1/events", stream);
+  EXPECT_EQ(run({"events"}), 0);
+  EXPECT_THAT(out(), HasSubstr("mesh: b is away: silent\n"));
+  EXPECT_THAT(out(), HasSubstr("mesh: m is ready\n"));
+  EXPECT_THAT(out(), HasSubstr("mesh: member\n"));
+  server_.on("GET /api/v1/models?rescan=true",
+             R"({"data":[{"id":"m","type":"llm","status":{"value":"loaded"},"nodes":[{"name":"a"},{"name":"b"}]}]})");
+  EXPECT_EQ(run({"list"}), 0);
+  EXPECT_THAT(out(), HasSubstr("STATE   NODES\n"));
+  EXPECT_THAT(out(), HasSubstr("loaded  a, b\n"));
+  server_.on(
+      "GET /api/v1/health",
+      R"({"all_models_loaded":[],"mesh":{"nodes":[{"name":"a","self":true,"routable":true,"serving":[{"model":"x"}]},)"
+      R"({"name":"b","self":false,"routable":true,"serving":[{"model":"m","state":"ready","running":2}]}]}})");
+  EXPECT_EQ(run({"ps"}), 0);
+  EXPECT_THAT(out(), HasSubstr("NODE\n"));
+  EXPECT_THAT(out(), HasSubstr("b\n"));
+  EXPECT_THAT(out(), Not(HasSubstr("x ")));
+}
+
+}  // namespace
+}  // namespace corral::cli
