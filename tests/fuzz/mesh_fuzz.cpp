@@ -3,6 +3,10 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "async/loop.h"
+#include "mesh/catalog/choice.h"
+#include "mesh/gossip/fake_peers_for_tests.h"
+#include "mesh/gossip/gossip.h"
 #include "mesh/link/join_frames.h"
 #include "mesh/link/link.h"
 #include "mesh/link/member_exchange.h"
@@ -70,6 +74,73 @@ void read_frames(std::string_view bytes) {
   }
 }
 
+void read_heads(std::string_view bytes) {
+  ByteReader in(bytes);
+  while (!in.rest().empty()) {
+    const auto before = in.rest();
+    const auto head = decode_head(in);
+    if (!head) return;
+    std::string again;
+    encode(*head, again);
+    must(again == before.substr(0, again.size()) && again.size() == encoded_size(*head));
+    must(head->page_bytes() <= kMostStatementBytes);
+  }
+}
+
+// Whatever a node says, the catalog has each name once, and each name finds its model.
+void read_page(std::string_view bytes) {
+  const auto half = bytes.substr(0, bytes.size() / 2);
+  const auto one = decode_pages({bytes}), other = decode_pages({half});
+  if (!one) return;
+  must(one->models.size() <= kStatementLimits.models && one->serving.size() <= kStatementLimits.serving);
+  std::vector<KnownNode> nodes(3);
+  nodes[0].reach = Reach::own;
+  nodes[0].said = std::make_shared<const Statement>();
+  nodes[1].id.bytes[0] = 1;
+  nodes[1].reach = Reach::linked;
+  nodes[1].said = std::make_shared<const Statement>(rounded(*one));
+  nodes[2].id.bytes[0] = 2;
+  nodes[2].reach = other ? Reach::relayed : Reach::away;
+  if (other) nodes[2].said = std::make_shared<const Statement>(*other);
+  const auto catalog = make_catalog(nodes);
+  for (const auto& model : catalog->models()) {
+    must(catalog->find(model.name).model == &model);
+    const auto choice = choose(*catalog, model, {});
+    must(choice.node.has_value() != choice.shortage.has_value());
+  }
+  const auto pages = encode_pages(*one);
+  for (const auto& page : pages) must(page.size() <= kLargestStatementPage);
+  must(decode_pages({pages.begin(), pages.end()}).has_value());
+}
+
+// A peer whose signatures are all good.
+void gossip_with(std::string_view bytes) {
+  static const auto own = SigningKey::from_seed({1}), peer = SigningKey::from_seed({2});
+  corral::async::Loop loop;
+  corral::async::ManualTimers timers(loop.executor());
+  FakeAir air;
+  FakePeers here(air, own.public_key(), {1, {}}), there(air, peer.public_key(), {1, {}});
+  here.members = {own.public_key(), peer.public_key()};
+  GossipOptions options;
+  options.standing = [](const PublicKey&) { return Standing::member; };
+  options.sign = [](Head&) {};
+  options.genuine = [](const Head&) { return true; };
+  Gossip gossip(here, timers, loop.executor(), own, options);
+  here.listen(gossip);
+  air.up(here, there);
+  gossip.announce({});
+  FrameReader reader;
+  if (!reader.put(bytes)) return;
+  while (reader.has_frame()) {
+    gossip.frame(there.own(), reader.take());
+    timers.advance(corral::Millis(100));
+    gossip.tick();
+    air.under_way.clear();
+  }
+  (void)gossip.catalog();
+  must(gossip.book().bytes() <= 8 * kMostStatementBytes);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -104,6 +175,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     case 6:
       (void)decode_relay_word(rest);
+      break;
+    case 7:
+      gossip_with(rest);
+      break;
+    case 8:
+      read_heads(rest);
+      break;
+    case 9:
+      read_page(rest);
       break;
     default:
       break;

@@ -151,7 +151,10 @@ void Gossip::ask_on(const NodeId& author, AuthorState& state) {
     fetch.deadline = timers_.now() + options_.patience;
     if (!fetch.asked) {
       fetch.tried.clear();
-      if (++fetch.rounds >= options_.rounds) give_up(state);
+      if (state.next)
+        state.fetch.reset();  // what is newer may be there
+      else if (++fetch.rounds >= options_.rounds)
+        give_up(state);
       return;
     }
   }
@@ -186,6 +189,10 @@ void Gossip::take_pages(const NodeId& from, std::string_view payload) {
   }
   auto& state = found->second;
   auto& fetch = *state.fetch;
+  if (in.rest().empty() && fetch.asked == from) {  // it hasn't got them any more
+    give_up_asking(fetch);
+    return advance(author);
+  }
   while (!in.rest().empty()) {
     const auto text = in.sized<std::uint32_t>();
     const auto ref = ref_of(text);

@@ -106,7 +106,11 @@ void Gossip::give_pages(const NodeId& to, LinkState& link) {
     if (!link.bytes.take(timers_.now(), static_cast<double>(cost))) return;
     link.asked.erase(link.asked.begin(), link.asked.begin() + static_cast<std::ptrdiff_t>(looked));
     counters_.pages_out += pages;
+    // Without any page: what else was asked for isn't here (any more).
+    const bool incomplete = announcement && pages < looked;
+    Frame rest{FrameKind::pages, incomplete ? std::string(as_text(announcement->head.author.bytes)) : std::string()};
     if (pages > 0) peers_.send(to, {FrameKind::pages, std::move(payload)});
+    if (incomplete) peers_.send(to, std::move(rest));
   }
 }
 

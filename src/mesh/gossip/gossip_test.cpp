@@ -295,6 +295,32 @@ TEST_F(GossipTest, AnAnnouncementThatNobodyGivesRestsAndTheOneBeforeCounts) {
   EXPECT_TRUE(again);
 }
 
+// Whoever was asked for it says so, and what came later is fetched: nobody waits for pages that are gone.
+TEST_F(GossipTest, AnAnnouncementThatIsOutOfDateIsNotWaitedFor) {
+  auto& a = make(1);
+  auto& b = make(2);
+  link(a, b);
+  std::deque<FakeAir::Message> held;
+  air.filter = [&](const FakeAir::Message& message) {
+    const bool late = message.from == &b.peers && message.frame.kind == FrameKind::ask_pages && held.empty();
+    if (late) held.push_back(message);
+    return !late;
+  };
+  a.gossip->announce(statement("0"));
+  settle();
+  ASSERT_EQ(held.size(), 1u);
+  for (int i = 1; i < 8; ++i) {
+    pass(Millis(500));
+    a.gossip->announce(statement(std::to_string(i)));
+    settle();
+  }
+  EXPECT_EQ(word(b, a), "");
+  air.under_way.push_back(held.front());
+  settle();
+  pass(Millis(200));
+  EXPECT_EQ(word(b, a), "7");
+}
+
 TEST_F(GossipTest, LiesChangeNothing) {
   auto& a = make(1);
   auto& b = make(2);

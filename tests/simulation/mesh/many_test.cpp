@@ -1,0 +1,173 @@
+// Hundreds of nodes, a thousand by CORRAL_SIMULATION_NODES: announcements and the catalog on a sparse mesh of links. A
+// full one would be half a million links.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "async/loop.h"
+#include "mesh/gossip/fake_peers_for_tests.h"
+#include "mesh/gossip/gossip.h"
+#include "mesh/support_for_tests.h"
+#include "simulation/length.h"
+#include "simulation/mesh/world.h"
+
+namespace corral::mesh::simulation {
+namespace {
+
+constexpr std::uint64_t kMemory = std::uint64_t{1} << 34;
+
+class ManyNodes : public testing::Test {
+ protected:
+  struct Node {
+    SigningKey key;
+    std::unique_ptr<FakePeers> peers;
+    std::unique_ptr<Gossip> gossip;
+    Statement truth;
+    bool alive = true;
+  };
+
+  void make(unsigned count) {
+    for (unsigned number = 0; number < count; ++number) {
+      keys_.push_back(test_key(number + 1).public_key());
+      numbers_.emplace(node_id(keys_.back()), number);
+    }
+    for (unsigned number = 0; number < count; ++number) {
+      nodes_.push_back({test_key(number + 1), nullptr, nullptr, {}, true});
+      begin(number, 1);
+    }
+  }
+  void begin(unsigned number, std::uint64_t epoch) {
+    auto& node = nodes_[number];
+    node.alive = true;
+    node.peers = std::make_unique<FakePeers>(air_, keys_[number], Boot{epoch, {static_cast<std::uint8_t>(epoch)}});
+    GossipOptions options;
+    options.standing = [](const PublicKey&) { return Standing::member; };
+    options.sign = sign_cheaply;
+    options.genuine = is_cheaply_signed;
+    node.gossip = std::make_unique<Gossip>(*node.peers, timers_, loop_.executor(), node.key, options);
+    node.peers->listen(*node.gossip);
+    say(number);
+  }
+  void say(unsigned number) {
+    auto& node = nodes_[number];
+    auto& said = node.truth;
+    said.name = fmt::format("n{}.{}", number, ++said_);
+    said.memory = {{"cpu", false, kMemory, kMemory, 0, kMemory}};
+    if (said.models.empty()) said.models.resize(1);
+    said.models.front().name = fmt::format("m{}", number % 100);
+    said.models.front().hash = sha256({said.models.front().name});
+    said.models.front().bytes = 10;
+    node.gossip->announce(said);
+  }
+  void link(unsigned a, unsigned b) {
+    if (a == b || !nodes_[a].alive || !nodes_[b].alive || nodes_[a].peers->is_up(nodes_[b].peers->own())) return;
+    air_.up(*nodes_[a].peers, *nodes_[b].peers);
+  }
+  // A ring, and links across that chance chose.
+  void link_all(Dice& dice, unsigned each) {
+    const auto count = static_cast<unsigned>(nodes_.size());
+    for (unsigned a = 0; a < count; ++a) {
+      link(a, (a + 1) % count);
+      for (unsigned i = 0; i < each; ++i) link(a, dice.roll(count));
+    }
+  }
+  void kill(unsigned number) {
+    auto& node = nodes_[number];
+    for (auto& other : nodes_) {
+      if (other.alive && &other != &node) air_.down(*node.peers, *other.peers);
+    }
+    node.alive = false;
+  }
+  void settle() {
+    for (int i = 0; i < 200; ++i) {
+      air_.deliver_all();
+      timers_.advance(Millis(100));
+      bool busy = false;
+      for (auto& node : nodes_) {
+        if (!node.alive || !node.gossip->busy()) continue;
+        busy = true;
+        node.gossip->tick();
+      }
+      if (!busy && air_.under_way.empty()) return;
+    }
+    ADD_FAILURE() << "no rest within 20 s";
+  }
+  // Who doesn't know the last word of everybody who lives.
+  std::size_t behind() {
+    std::size_t count = 0;
+    for (const auto& node : nodes_) {
+      if (!node.alive) continue;
+      for (const auto& other : nodes_) {
+        if (!other.alive) continue;
+        const auto* known = node.gossip->book().find(other.key.id());
+        count += !known || known->statement->name != other.truth.name;
+      }
+    }
+    return count;
+  }
+
+  async::Loop loop_;
+  async::ManualTimers timers_{loop_.executor()};
+  FakeAir air_;
+  std::vector<Node> nodes_;
+  std::vector<PublicKey> keys_;
+  std::map<NodeId, unsigned> numbers_;
+  std::uint64_t said_ = 0;
+};
+
+TEST_F(ManyNodes, AllHearOfEachOther) {
+  // All hear of all: the time that takes grows with the square.
+  const auto count = static_cast<unsigned>(corral::simulation::from_environment(
+      "CORRAL_SIMULATION_NODES", corral::simulation::kDefaultLength >= 1'000'000 ? 200 : 100));
+  Dice dice(corral::simulation::from_environment("CORRAL_SIMULATION_SEED", 1));
+  make(count);
+  link_all(dice, 1);
+  settle();
+  EXPECT_EQ(behind(), 0u);
+  const auto whole = air_.delivered;
+  // A few change, die, and come back in another life.
+  for (int round = 0; round < 3; ++round) {
+    std::set<unsigned> gone;
+    while (gone.size() < 10) gone.insert(dice.roll(count));
+    for (const auto number : gone) kill(number);
+    for (int i = 0; i < 20; ++i) {
+      const auto number = dice.roll(count);
+      if (nodes_[number].alive) say(number);
+    }
+    settle();
+    EXPECT_EQ(behind(), 0u);
+    for (const auto number : gone) begin(number, static_cast<std::uint64_t>(round) + 2);
+    for (const auto number : gone) {
+      link(number, (number + 1) % count);
+      link((number + count - 1) % count, number);
+    }
+    settle();
+    EXPECT_EQ(behind(), 0u);
+  }
+  // What one node makes of all: each model once, at all of its nodes, in any order.
+  std::vector<KnownNode> known;
+  for (const auto& node : nodes_) {
+    const auto* announcement = nodes_.front().gossip->book().find(node.key.id());
+    known.push_back(
+        {node.key.id(), &node == &nodes_.front() ? Reach::own : Reach::linked, {}, announcement->statement});
+  }
+  const auto catalog = make_catalog(known);
+  EXPECT_EQ(catalog->models().size(), std::min(100u, count));
+  std::size_t copies = 0;
+  for (const auto& model : catalog->models()) copies += model.copies.size();
+  EXPECT_EQ(copies, count);
+  std::ranges::reverse(known);
+  const auto again = make_catalog(known);
+  for (std::size_t i = 0; i < catalog->models().size(); ++i) {
+    EXPECT_EQ(again->models()[i].name, catalog->models()[i].name);
+    EXPECT_EQ(again->models()[i].nodes_on_disk(), catalog->models()[i].nodes_on_disk());
+    ChoiceQuery query;
+    EXPECT_EQ(choose(*again, again->models()[i], query).node, choose(*catalog, catalog->models()[i], query).node);
+  }
+  fmt::print("{} nodes, {} frames until all knew all, {} in all\n", count, whole, air_.delivered);
+}
+
+}  // namespace
+}  // namespace corral::mesh::simulation
