@@ -92,7 +92,7 @@ class ForwardedStream final : public http::BodySource {
         lease_ = std::move(*lease);
         lease_.mark_streaming();
         if (const auto off = forwarder_.keep_off(request_, *active_)) co_return end_with(*off);
-        active_->start();
+        active_->start(lease_.place());
         auto asking = ask();
         auto asked = co_await active_->until_stopped(std::move(asking));
         if (!asked) continue;
@@ -303,7 +303,7 @@ async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active acti
     auto lease = co_await acquire(request);
     if (!lease) co_return dialects::error_response(refusal(request, lease.error()));
     if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);
-    active->start();
+    active->start(lease->place());
     auto answer = co_await lease->target(executor).send(head, request.body);
     if (answer && answer->head.status < 400 && !is_json(answer->head))
       co_return passed_on(std::move(*answer), std::move(*lease), std::move(active));
@@ -327,7 +327,7 @@ async::Task<http::Response> Forwarder::uploaded(ForwardRequest request, Active a
   for (bool again = false;;) {
     auto lease = co_await acquire(request);
     if (!lease) co_return dialects::error_response(refusal(request, lease.error()));
-    active->start();
+    active->start(lease->place());
     WatchedUpload body(*request.upload);
     auto sent = co_await lease->target(executor).upload(head, body);
     auto answer = co_await with_error_text(std::move(sent));
@@ -358,7 +358,7 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
       lease = std::move(*acquired);
     }
     if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);
-    active->start();
+    active->start(lease.place());
     auto sent = co_await lease.target(executor).send(head, request.body);
     auto answer = co_await with_error_text(std::move(sent));
     if (!answer) {

@@ -39,8 +39,11 @@ ActiveRequest::~ActiveRequest() {
   table_.ended_(std::move(end));
 }
 
-void ActiveRequest::start() {
+void ActiveRequest::start(std::string_view node) {
   if (started_.load() == MonoTime::max()) started_.store(table_.clock_.now());
+  if (node == node_) return;
+  const std::scoped_lock lock(table_.mutex_);
+  node_ = node;
 }
 
 std::vector<RequestView> RequestTable::list() const {
@@ -52,6 +55,7 @@ std::vector<RequestView> RequestTable::list() const {
     const auto started = request->started_.load();
     auto& view = all.emplace_back(request->about_);
     view.running = started != MonoTime::max();
+    view.node = request->node_;
     view.age = since(request->since_, now);
     view.waited = since(request->since_, std::min(started, now));
   }

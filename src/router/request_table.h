@@ -47,7 +47,8 @@ struct RequestView {
   std::string path;
   std::string owner = {};  // identifies the key that it came with; empty: none was needed
   bool stream = false;
-  bool running = false;  // has its model; else it waits for it
+  bool running = false;   // has its model; else it waits for it
+  std::string node = {};  // of a mesh, that works on it; empty: this machine, or none yet
   Millis age{0};
   Millis waited{0};  // for its model, so far or in all
 };
@@ -71,8 +72,8 @@ class ActiveRequest {
   ActiveRequest(const ActiveRequest&) = delete;
   ActiveRequest& operator=(const ActiveRequest&) = delete;
 
-  // It has its model now.
-  void start();
+  // It has its model now, at that node of a mesh (empty: on this machine).
+  void start(std::string_view node);
   // How it ends; `cancelled` until it is said.
   void end(Outcome outcome) { outcome_ = outcome; }
   void keep_off() { kept_off_ = true; }
@@ -104,6 +105,7 @@ class ActiveRequest {
   const ModelType type_;
   const MonoTime since_;
   std::atomic<MonoTime> started_{MonoTime::max()};
+  std::string node_;  // changed under the table's lock
   Outcome outcome_ = Outcome::cancelled;
   bool kept_off_ = false;
   // Shared with an order to stop while that is on its way to this loop.

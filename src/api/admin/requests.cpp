@@ -29,6 +29,7 @@ async::Task<http::Response> list(Context& context, http::Caller caller) {
     out.begin_object().field("id", request.id.value()).field("kind", name_of(request.kind));
     out.field("model", request.model.value()).field("path", request.path).field("stream", request.stream);
     out.field("status", running ? "running" : "queued");
+    if (!request.node.empty()) out.field("node", request.node);
     out.field("age_ms", request.age.count()).field("waited_ms", request.waited.count()).end_object();
   }
   out.end_array().end_object();
