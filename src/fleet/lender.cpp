@@ -9,9 +9,11 @@ namespace {
 
 // This machine has no room for it: others may. What ended processes here isn't taken there.
 bool is_no_room(const Error& error) {
-  using residency::errc;
-  return error.code == errc::insufficient_memory || error.code == errc::memory_in_use ||
-         error.code == errc::slots_pinned || error.code == errc::queue_full;
+  using core = residency::errc;
+  using load = backends::errc;
+  return error.code == core::insufficient_memory || error.code == core::memory_in_use ||
+         error.code == core::slots_pinned || error.code == core::queue_full || error.code == load::load_never_fits ||
+         error.code == load::load_out_of_memory;
 }
 
 }  // namespace

@@ -103,7 +103,6 @@ Result<Chosen> Routes::choose(const Question& question) {
   const auto* model = meant(*catalog, question.model);
   if (model == nullptr) return not_found(question.model.name.value());
   const auto now = clock_.now();
-  for (const auto& [node, why] : question.avoid) memory_.failed(node);
   const mesh::ChoiceQuery query{.excluded = question.avoid,
                                 .in_flight = question.busy,
                                 .host_of_conversation = memory_.host_of(question.conversation, model->content, now),
