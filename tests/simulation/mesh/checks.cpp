@@ -104,8 +104,10 @@ void World::check_word(unsigned at, const KnownNode& known) {
   if (known.reach == Reach::linked && about.process) {
     const auto life = fmt::format("{}:{}:", *number, about.life);
     const bool of_this_life = known.said->version.starts_with(life);
+    // A link that is a queue ends with its process; a real one may be cut and live on for a while.
     const auto grace = kNoticed + kMostDelay;
-    if (!of_this_life && now - about.since > grace && now - nodes_[at].resumed > grace && !broken_since(at, *number))
+    const bool settled = now - about.since > grace && now - nodes_[at].resumed > grace && !broken_since(at, *number);
+    if (!of_this_life && (settled || !setting_.links))
       fail("what a node said in an earlier life isn't its word",
            fmt::format("n{} has {} of life {} of n{}", at, known.said->version, about.life, *number));
   }
@@ -189,7 +191,8 @@ void World::check_choice(unsigned at, const Op& op) {
 }
 
 bool World::agree(std::string& why) const {
-  std::optional<std::string> view;
+  std::optional<std::string> view, last_words;
+  const bool lies = std::ranges::any_of(nodes_, &Node::liar);
   for (unsigned at = 0; at < nodes_.size(); ++at) {
     const auto& node = nodes_[at];
     if (!node.process || node.revoked) continue;
@@ -222,6 +225,17 @@ bool World::agree(std::string& why) const {
       return false;
     }
     view = std::move(now);
+    // What those said last who are gone for ever, too: their names count.
+    std::string words;
+    for (const auto& author : gossip.book().authors()) {
+      const auto& stamp = gossip.book().find(author)->stamp;
+      words += fmt::format("{} {} {}\n", short_text(author), stamp.epoch, stamp.seq);
+    }
+    if (!lies && last_words && *last_words != words) {
+      why = fmt::format("n{} holds\n{}others\n{}", at, words, *last_words);
+      return false;
+    }
+    last_words = std::move(words);
   }
   return true;
 }
