@@ -71,6 +71,9 @@ std::string environment(const char* name) {
 models::RegistryOptions registry_options(const config::ServeSettings& settings) {
   models::RegistryOptions options;
   options.models_dirs = settings.models_dir;
+  // Made by the first copy.
+  std::error_code ignored;
+  if (std::filesystem::exists(settings.copies_dir(), ignored)) options.models_dirs.push_back(settings.copies_dir());
   options.user_models = settings.state_dir / "user_models.json";
   if (settings.hub_cache) {
     options.hub_cache = models::hub_cache_dir(
@@ -253,6 +256,9 @@ class Application {
       options.log_file = settings_.log_dir() / "serf.log";
       return mesh::make_serf_hints(executor, timers_, spawner_, std::move(options));
     });
+    node_.use_copies({.files = &file_threads_, .folder = settings_.copies_dir(), .arrived = [this] {
+                        loops_.home().post([this] { look_at_copies(); });
+                      }});
     node_.on_peers([this](mesh::Peers* peers) {
       peers != nullptr ? traffic_.crossing().attach(*peers) : traffic_.crossing().detach();
     });
@@ -382,6 +388,13 @@ class Application {
     log::warning("app", "a disk gives no answer: its reader isn't waited for");
     runtime_dir_.remove();
     std::_Exit(exit_code_);
+  }
+
+  // A model was copied from another node.
+  void look_at_copies() {
+    if (stopping_) return;
+    apply();  // the folder may be new
+    tasks_.spawn("rescan", models_.rescan());
   }
 
   // What can change while the server runs, brought to where it counts.

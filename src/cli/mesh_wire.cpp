@@ -99,6 +99,17 @@ MeshModel model_in(const json::Value& value) {
   return model;
 }
 
+MeshCopy copy_in(const json::Value& value) {
+  return {.model = text_of(value, "model"),
+          .content = text_of(value, "content"),
+          .state = text_of(value, "state"),
+          .from = text_of(value, "from"),
+          .problem = text_of(value, "problem"),
+          .done = bytes_of(value, "done_bytes"),
+          .total = bytes_of(value, "total_bytes"),
+          .bytes_per_second = bytes_of(value, "bytes_per_second")};
+}
+
 MeshToken token_in(const json::Value& value) {
   return {.id = text_of(value, "id"),
           .state = text_of(value, "state"),
@@ -157,6 +168,15 @@ Result<MeshChoice> parse_mesh_choice(std::string_view text) {
   return choice;
 }
 
+Result<MeshCopy> parse_mesh_copy(std::string_view text) {
+  const auto value = parse(text);
+  if (!value) return std::unexpected(value.error());
+  return copy_in(*value);
+}
+Result<std::vector<MeshCopy>> parse_mesh_copies(std::string_view text) {
+  return list_of<MeshCopy>(text, "copies", copy_in);
+}
+
 Result<std::vector<MeshFinding>> parse_mesh_findings(std::string_view text) {
   return list_of<MeshFinding>(text, "findings", [](const json::Value& value) {
     return MeshFinding{text_of(value, "verdict"), text_of(value, "step"), text_of(value, "node"),
@@ -180,6 +200,12 @@ std::string token_body(std::int64_t seconds) {
   json::Writer(body).begin_object().field("expires_in", seconds).end_object();
   return body;
 }
+std::string pull_body(const std::string& model, bool stream) {
+  std::string body;
+  json::Writer(body).begin_object().field("model", model).field("stream", stream).end_object();
+  return body;
+}
+
 std::string revoke_body(const std::string& node, bool with_admitted) {
   std::string body;
   json::Writer(body).begin_object().field("node", node).field("with_admitted", with_admitted).end_object();

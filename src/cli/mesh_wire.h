@@ -66,12 +66,21 @@ struct MeshFinding {
 };
 Result<std::vector<MeshFinding>> parse_mesh_findings(std::string_view text);
 
+// A copy to the server's disk.
+struct MeshCopy {
+  std::string model = {}, content = {}, state = {}, from = {}, problem = {};
+  std::uint64_t done = 0, total = 0, bytes_per_second = 0;
+};
+Result<MeshCopy> parse_mesh_copy(std::string_view text);
+Result<std::vector<MeshCopy>> parse_mesh_copies(std::string_view text);
+
 struct JoinStep {
   std::string step = {}, address = {};
   std::int64_t limit_ms = 0;
 };
 Result<JoinStep> parse_join_step(std::string_view text);
 
+std::string pull_body(const std::string& model, bool stream);
 std::string join_body(std::string_view token, bool stream);
 std::string token_body(std::int64_t seconds);
 std::string revoke_body(const std::string& node, bool with_admitted);

@@ -102,6 +102,8 @@ struct ServeSettings {
   std::map<std::string, Origin, std::less<>> origins;
 
   std::filesystem::path log_dir() const { return state_dir / "log"; }
+  // Where copies of models go that come from other nodes.
+  std::filesystem::path copies_dir() const { return state_dir / "models"; }
   // What makes this node a member of a mesh.
   std::filesystem::path mesh_dir() const { return state_dir / "mesh"; }
   // What was set while a server ran.

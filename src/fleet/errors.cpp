@@ -11,7 +11,8 @@ const std::error_category& error_category() {
       {"mesh_none", ErrorKind::conflict},           {"mesh_already_joined", ErrorKind::conflict},
       {"mesh_change_runs", ErrorKind::conflict},    {"mesh_node_not_found", ErrorKind::not_found},
       {"mesh_node_ambiguous", ErrorKind::conflict}, {"mesh_own_node", ErrorKind::invalid_request},
-      {"shutting_down", ErrorKind::unavailable},    {"node_out_of_reach", ErrorKind::unavailable},
+      {"shutting_down", ErrorKind::unavailable},    {"copy_failed", ErrorKind::upstream},
+      {"copy_not_needed", ErrorKind::conflict},     {"node_out_of_reach", ErrorKind::unavailable},
   };
   static const TableCategory category("fleet", kRows);
   return category;

@@ -12,14 +12,16 @@ enum class errc {
   peer_gone,  // the node that worked on the request is gone
   peer_busy,  // the node has as many of our requests as it takes
 
-  no_mesh,         // this node is in none
-  in_a_mesh,       // it is in one already
-  change_runs,     // another change of that kind is under way
-  node_not_found,  // no member is called so
-  node_ambiguous,  // several are
-  own_node,        // leaving is another command
-  stopping,        // the server shuts down
-  out_of_reach,    // only nodes have the model that can't be reached now; retry_after
+  no_mesh,          // this node is in none
+  in_a_mesh,        // it is in one already
+  change_runs,      // another change of that kind is under way
+  node_not_found,   // no member is called so
+  node_ambiguous,   // several are
+  own_node,         // leaving is another command
+  stopping,         // the server shuts down
+  copy_failed,      // of a model to this node; the message says why
+  copy_not_needed,  // the model is on this node's disk
+  out_of_reach,     // only nodes have the model that can't be reached now; retry_after
 };
 
 }  // namespace corral::fleet

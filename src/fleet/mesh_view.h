@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "fleet/copy_view.h"
 #include "mesh/catalog/catalog.h"
 #include "mesh/members/member_records.h"
 
@@ -53,6 +54,7 @@ struct MeshView {
   std::size_t open_tokens = 0;
   std::vector<NodeView> nodes;                   // this one first, then by name
   std::shared_ptr<const mesh::Catalog> catalog;  // nullptr while there is no mesh
+  std::vector<CopyView> copies;                  // to this node, the latest orders last
 
   bool in_mesh() const { return phase == MeshPhase::member; }
   const NodeView* find(const mesh::NodeId& id) const;

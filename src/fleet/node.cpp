@@ -114,6 +114,15 @@ class Node::Impl {
     co_return revoked;
   }
 
+  Task<Result<CopyView>> copy(std::string model) {
+    if (!presence_) co_return std::unexpected(no_mesh());
+    co_return presence_->copy(model);
+  }
+  Task<Result<>> cancel_copy(std::string model) {
+    if (!presence_) co_return std::unexpected(no_mesh());
+    co_return presence_->cancel_copy(model);
+  }
+
   Task<std::vector<Finding>> doctor() {
     // A mesh that is left meanwhile takes its peers with it.
     const Change change(*this);
@@ -159,6 +168,7 @@ class Node::Impl {
   std::function<void(MeshViewPtr)> changed;
   std::function<void(mesh::Peers*)> peers_changed;
   MakeHints make_hints;
+  CopyPlace copies;
   std::mutex thread_mutex;
   std::jthread thread;  // none: nothing was started
   bool stopped = false;
@@ -226,7 +236,8 @@ class Node::Impl {
   }
   void enter(Membership membership, const std::vector<mesh::Address>& seeds) {
     presence_ = std::make_unique<Presence>(
-        loop.executor(), timers_, options_, std::move(membership), seeds, [this] { publish_soon(); }, make_hints);
+        loop.executor(), timers_, options_, std::move(membership), seeds, [this] { publish_soon(); }, make_hints,
+        copies);
     if (peers_changed) peers_changed(&presence_->peers());
     presence_->start();
     set_phase(MeshPhase::member);
@@ -339,6 +350,7 @@ void Node::change(NodeOptions options) {
 bool Node::is_member() const { return impl_->is_member_on_disk(); }
 void Node::on_change(std::function<void(MeshViewPtr)> changed) { impl_->changed = std::move(changed); }
 
+void Node::use_copies(CopyPlace place) { impl_->copies = std::move(place); }
 void Node::use_hints(MakeHints make) { impl_->make_hints = std::move(make); }
 
 void Node::on_peers(std::function<void(mesh::Peers*)> changed) { impl_->peers_changed = std::move(changed); }
@@ -385,6 +397,17 @@ Task<Result<mesh::NodeId>> Node::revoke(std::string node, bool all) {
   if (!runs()) co_return std::unexpected(Impl::no_mesh());
   auto revoking = impl_->revoke(std::move(node), all);
   co_return co_await async::run_on(impl_->loop.executor(), std::move(revoking));
+}
+
+Task<Result<CopyView>> Node::copy(std::string model) {
+  if (!runs()) co_return std::unexpected(Impl::no_mesh());
+  auto copying = impl_->copy(std::move(model));
+  co_return co_await async::run_on(impl_->loop.executor(), std::move(copying));
+}
+Task<Result<>> Node::cancel_copy(std::string model) {
+  if (!runs()) co_return std::unexpected(Impl::no_mesh());
+  auto cancelling = impl_->cancel_copy(std::move(model));
+  co_return co_await async::run_on(impl_->loop.executor(), std::move(cancelling));
 }
 
 }  // namespace corral::fleet

@@ -15,6 +15,7 @@
 
 #include "async/loop.h"
 #include "async/timer.h"
+#include "fleet/copy_desk.h"
 #include "fleet/doctor.h"
 #include "fleet/mesh_view.h"
 #include "fleet/node_options.h"
@@ -76,6 +77,8 @@ class Node {
   void on_change(std::function<void(MeshViewPtr)> changed);
   // Who makes an engine of hints where the options name a port for one; set before start(). None: there are no hints.
   void use_hints(MakeHints make);
+  // Where copies of models go; set before start(). None: there are no copies, neither way.
+  void use_copies(CopyPlace place);
   // Called on the loop of the mesh with the peers of a mesh that this node is in from now on, and with nullptr before
   // they go; one listener, set before start().
   void on_peers(std::function<void(mesh::Peers*)> changed);
@@ -97,6 +100,11 @@ class Node {
   async::Task<Result<std::vector<mesh::IssuedToken>>> tokens();
   // By its first digits. Errors: no_mesh; token_unknown, token_used.
   async::Task<Result<>> withdraw(std::string digits);
+  // Orders a copy of a model to this node, by a name of the catalog; how it goes is in view(). One that failed goes on.
+  // Errors: no_mesh, copy_not_needed, ambiguous_model; models::errc::model_not_found; mesh::errc::not_offered.
+  async::Task<Result<CopyView>> copy(std::string model);
+  // Gives it up, and removes what there is of it. Errors: no_mesh; models::errc::model_not_found.
+  async::Task<Result<>> cancel_copy(std::string model);
   // What is wrong, as far as it can be found out; asks peers, and takes some seconds where they don't answer.
   async::Task<std::vector<Finding>> doctor();
   // Throws a member out for ever; by name, id or first digits. Those that it had let in stay, unless `all` says

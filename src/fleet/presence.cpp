@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/log.h"
+#include "base/secret.h"
 #include "fleet/errors.h"
 #include "fleet/own_addresses.h"
 #include "mesh/identity/errors.h"
+#include "models/errc.h"
 
 namespace corral::fleet {
 
@@ -54,7 +57,7 @@ mesh::LivePeersOptions Presence::peers_options(const NodeOptions& options, const
 
 Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions options, Membership membership,
                    const std::vector<mesh::Address>& seeds, std::function<void()> on_change,
-                   const MakeHints& make_hints)
+                   const MakeHints& make_hints, CopyPlace copies)
     : timers_(timers),
       options_(std::move(options)),
       own_(std::move(membership)),
@@ -68,6 +71,17 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
   peers_.listen(probe_);
   peers_.listen(*this);
   gossip_.on_change(on_change_);
+  if (copies.files != nullptr) {
+    copies_ = std::make_unique<CopyDesk>(
+        executor, CopyDeskParts{.peers = peers_,
+                                .own = own_.key,
+                                .timers = timers,
+                                .place = std::move(copies),
+                                .on_disk = [this](const Sha256& content) { return on_disk(content); },
+                                .catalog = [this] { return gossip_.catalog(); },
+                                .on_change = on_change_});
+    copies_->give(options_.copies);
+  }
   if (!make_hints || options_.gossip_port == 0) return;
   const HintPlace place{
       own_.id(), own_.book.set().mesh(), {options_.listen.host, options_.gossip_port}, options_.folder};
@@ -93,6 +107,7 @@ mesh::GossipOptions Presence::gossip_options() {
 void Presence::start() {
   tasks_.spawn("mesh: listen", listen());
   tasks_.spawn("mesh: gossip", gossip_.run());
+  if (copies_) copies_->start();
   if (hints_) hints_->start();
   tasks_.spawn("mesh: first words", say_name());
 }
@@ -121,6 +136,7 @@ void Presence::announce() {
 Task<void> Presence::stop() {
   tasks_.cancel();
   co_await tasks_.join();
+  if (copies_) co_await copies_->stop();
   co_await probe_.stop();
   if (hints_) co_await hints_->stop();
   co_await peers_.stop();
@@ -128,6 +144,7 @@ Task<void> Presence::stop() {
 
 void Presence::change(NodeOptions options) {
   options_ = std::move(options);
+  if (copies_) copies_->give(options_.copies);
   peers_.set_addresses(addresses());
   announce();
 }
@@ -212,6 +229,7 @@ void Presence::describe(MeshView& view) {
   view.open_tokens = own_.tokens.open_count(timers_.wall_now());
   if (!problem_.empty()) view.problem = problem_;
   view.catalog = gossip_.catalog();
+  if (copies_) view.copies = copies_->list();
   for (const auto& peer : peers_.view()) view.nodes.push_back(describe(peer));
   std::ranges::sort(view.nodes, {}, &NodeView::name);
   view.nodes.insert(view.nodes.begin(), describe_self());
@@ -282,6 +300,48 @@ Task<Examination> Presence::examine() {
     if (peer.state == mesh::PeerState::up) asking.spawn("mesh: doctor", probe(peer.id, found));
   co_await asking.join();
   co_return *found;
+}
+
+std::optional<DiskModel> Presence::on_disk(const Sha256& content) const {
+  if (!facts_ || !facts_->catalog) return std::nullopt;
+  for (const auto& model : facts_->catalog->models()) {
+    const auto known = facts_->contents.find(model->name);
+    if (known == facts_->contents.end() || known->second != content) continue;
+    DiskModel found{
+        .name = model->name.value(), .source = {}, .paths = model->paths, .has_projector = !model->mmproj.empty()};
+    // Of one's own files the checkpoint is the path, which is nobody else's business.
+    if (!model->checkpoint.starts_with('/')) found.source = model->checkpoint;
+    if (found.has_projector) found.paths.push_back(model->mmproj);
+    return found;
+  }
+  return std::nullopt;
+}
+
+Result<CopyView> Presence::copy(std::string_view model) {
+  if (!copies_) return fail(errc::no_mesh, "this node keeps no copies");
+  const auto catalog = gossip_.catalog();
+  const auto found = catalog->find(model);
+  if (found.model != nullptr) return copies_->order(*found.model);
+  if (!found.choices.empty()) {
+    return fail(
+        errc::ambiguous_model,
+        fmt::format("'{}' is different files at different nodes: say {}", model, fmt::join(found.choices, " or ")),
+        "model");
+  }
+  return fail(models::errc::model_not_found, fmt::format("no node that can be reached has a model called '{}'", model),
+              "model");
+}
+
+Result<> Presence::cancel_copy(std::string_view model) {
+  if (copies_) {
+    for (const auto& copy : copies_->list()) {
+      if (copy.model != model && !to_hex(copy.content).starts_with(model)) continue;
+      copies_->cancel(copy.content);
+      on_change_();
+      return {};
+    }
+  }
+  return fail(models::errc::model_not_found, fmt::format("there is no copy of '{}'", model), "model");
 }
 
 Task<void> Presence::leave() {

@@ -11,6 +11,7 @@
 
 #include "async/task_group.h"
 #include "async/timer.h"
+#include "fleet/copy_desk.h"
 #include "fleet/doctor.h"
 #include "fleet/hint_follower.h"
 #include "fleet/membership.h"
@@ -28,7 +29,8 @@ class Presence final : private mesh::PeerEvents {
  public:
   // `seeds`: where those are that let this node in just now. `on_change`: what describe() says is different.
   Presence(async::Executor executor, async::Timers& timers, NodeOptions options, Membership membership,
-           const std::vector<mesh::Address>& seeds, std::function<void()> on_change, const MakeHints& make_hints);
+           const std::vector<mesh::Address>& seeds, std::function<void()> on_change, const MakeHints& make_hints,
+           CopyPlace copies);
   // After stop().
   ~Presence() override;
   Presence(const Presence&) = delete;
@@ -52,6 +54,9 @@ class Presence final : private mesh::PeerEvents {
   Result<mesh::NodeId> revoke(const mesh::NodeId& node, bool all);
   // Asks every peer that is linked to dial this node's addresses.
   async::Task<Examination> examine();
+  // Errors: no_mesh without a place for copies; model_not_found, ambiguous_model, and those of CopyDesk::order().
+  Result<CopyView> copy(std::string_view model);
+  Result<> cancel_copy(std::string_view model);
   // Throws this node out, and tells the others for as long as Peers::leave() does.
   async::Task<void> leave();
 
@@ -70,6 +75,7 @@ class Presence final : private mesh::PeerEvents {
   mesh::GossipOptions gossip_options();
   async::Task<void> probe(mesh::NodeId peer, std::shared_ptr<Examination> into);
   void announce();
+  std::optional<DiskModel> on_disk(const Sha256& content) const;
   NodeView describe_self() const;
   NodeView describe(const mesh::PeerView& peer) const;
   // As it calls itself, else the first digits of its id.
@@ -85,6 +91,7 @@ class Presence final : private mesh::PeerEvents {
   mesh::LivePeers peers_;
   mesh::Gossip gossip_;
   Probe probe_;
+  std::unique_ptr<CopyDesk> copies_;     // none: there is no place for them
   std::unique_ptr<HintFollower> hints_;  // none: nobody spreads any
   std::optional<MachineFacts> facts_;
   mesh::Statement said_;

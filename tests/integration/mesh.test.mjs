@@ -366,3 +366,44 @@ test("when the node that has a model is gone, there is one clear error, and loca
     assert.match(doctor.out, /failed +a: link: there is none \(dialled at/);
   });
 });
+
+test("a model is copied from the machine next door, and is this one's from then on", async () => {
+  const list = [await node("a", ["tiny-llama.gguf"]), await node("b", ["tiny-qwen3.gguf"])];
+  await withNodes(list, async (a, b) => {
+    await found(a);
+    await joinTo(b, a);
+    const hashed = ({ models }) => models.some(({ id, content }) => id === "tiny-llama" && content);
+    await until(() => mesh(b, "/models"), hashed);
+
+    const unknown = await b.post("/v1/mesh/pull", { model: "no-such-model" });
+    assert.equal(unknown.status, 404);
+    assert.equal(unknown.body.error.param, "model");
+    const pulled = await corralBeside(b, ["mesh", "pull", "tiny-llama"]);
+    assert.equal(pulled.code, 0, pulled.err);
+    assert.match(pulled.out, /tiny-llama  done/);
+    assert.deepEqual(readFileSync(join(b.state, "models", "tiny-llama.gguf")), readFileSync(join(models, "tiny-llama.gguf")));
+    assert.deepEqual(readdirSync(join(b.state, "models")), ["tiny-llama.gguf"]);
+    await until(() => mesh(a, "/models"), ({ models }) => models.some(({ id, nodes }) => id === "tiny-llama" && nodes.length === 2));
+
+    // It is served here now, also when the other one has gone.
+    await a.stop();
+    assert.equal((await b.chat("tiny-llama", "hi", { max_tokens: 2 })).status, 200);
+    const again = await b.post("/v1/mesh/pull", { model: "tiny-llama" });
+    assert.equal(again.status, 409);
+    assert.equal(again.body.error.code, "copy_not_needed");
+  });
+});
+
+test("who gives no copies says so, and nothing is left behind", async () => {
+  const list = [await node("a", ["tiny-llama.gguf"], { flags: ["--no-mesh-copies"] }), await node("b", ["tiny-qwen3.gguf"])];
+  await withNodes(list, async (a, b) => {
+    await found(a);
+    await joinTo(b, a);
+    await until(() => mesh(b, "/models"), ({ models }) => models.some(({ id, content }) => id === "tiny-llama" && content));
+    const refused = await b.post("/v1/mesh/pull", { model: "tiny-llama" });
+    assert.equal(refused.status, 404);
+    assert.equal(refused.body.error.code, "mesh_not_offered");
+    assert.equal(existsSync(join(b.state, "models")), false);
+    assert.deepEqual((await mesh(b, "/copies")).copies, []);
+  });
+});

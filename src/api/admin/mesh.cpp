@@ -1,6 +1,7 @@
 // This machine as a node of a mesh: GET mesh, POST mesh/create, join and leave; GET and POST mesh/tokens,
-// DELETE mesh/tokens/{id}; POST mesh/revoke; GET mesh/nodes, mesh/models, mesh/why/{model...} and mesh/doctor. All for
-// admins. The text of a token stands in the one answer that makes it, and nowhere else.
+// DELETE mesh/tokens/{id}; POST mesh/revoke; POST mesh/pull, GET mesh/copies and DELETE one; GET mesh/nodes,
+// mesh/models, mesh/why/{model...} and mesh/doctor. All for admins. The text of a token stands in the one answer that
+// makes it, and nowhere else.
 #include <algorithm>
 #include <deque>
 #include <mutex>
@@ -28,6 +29,7 @@ namespace {
 using protocol::Field;
 
 constexpr Millis kStepInterval{50};
+constexpr Millis kCopyInterval{250}, kCopySilence{1'000};
 constexpr std::int64_t kUsualLifetime = 3'600;  // seconds
 
 constexpr Field kJoinFields[] = {
@@ -36,6 +38,10 @@ constexpr Field kJoinFields[] = {
 };
 constexpr Field kTokenFields[] = {
     {.name = "expires_in", .kinds = protocol::kInteger, .min = 1, .max = 604'800},
+};
+constexpr Field kPullFields[] = {
+    {.name = "model", .kinds = protocol::kString, .required = true, .min_size = 1},
+    {.name = "stream", .kinds = protocol::kBoolean},
 };
 constexpr Field kRevokeFields[] = {
     {.name = "node", .kinds = protocol::kString, .required = true, .min_size = 1},
@@ -290,6 +296,80 @@ async::Task<http::Response> doctor(fleet::Node& node) {
   co_return answer(std::move(body));
 }
 
+std::string copy_body(const fleet::MeshView& view, const fleet::CopyView& copy) {
+  std::string text;
+  json::Writer out(text);
+  out.begin_object();
+  write_copy(out, view, copy);
+  out.end_object();
+  return text;
+}
+
+// A copy as events: progress now and then, then complete or error. Nobody has to listen for it to go on.
+class CopyEvents final : public http::BodySource {
+ public:
+  CopyEvents(Context& context, fleet::CopyView copy) : context_(context), copy_(std::move(copy)) {}
+
+  async::Task<Result<std::string_view>> read() override {
+    if (ended_) co_return std::string_view();
+    const auto silent_until = context_.timers.now() + kCopySilence;
+    while (true) {
+      const auto view = context_.node->view();
+      const auto at = std::ranges::find(view->copies, copy_.content, &fleet::CopyView::content);
+      if (at == view->copies.end()) {
+        if (told_) co_return end("error", protocol::error_body(given_up()));
+      } else if (at->state == fleet::CopyState::done) {
+        co_return end("complete", copy_body(*view, *at));
+      } else if (at->state == fleet::CopyState::failed) {
+        co_return end("error", protocol::error_body({make_error_code(fleet::errc::copy_failed), at->problem}));
+      } else if (!std::exchange(told_, true) || at->done != copy_.done || at->state != copy_.state) {
+        copy_ = *at;
+        text_ = http::sse_event("progress", copy_body(*view, copy_));
+        co_return text_;
+      }
+      if (context_.timers.now() >= silent_until) co_return http::kSsePing;
+      co_await context_.timers.sleep_for(kCopyInterval);
+    }
+  }
+
+ private:
+  Error given_up() const {
+    return {make_error_code(fleet::errc::copy_failed), fmt::format("the copy of '{}' was given up", copy_.model)};
+  }
+  std::string_view end(std::string_view event, const std::string& body) {
+    ended_ = true;
+    text_ = http::sse_event(event, body);
+    return text_;
+  }
+
+  Context& context_;
+  fleet::CopyView copy_;  // as it was told last
+  bool told_ = false, ended_ = false;
+  std::string text_;
+};
+
+// Orders it. Without events the answer comes at once, and mesh/copies tells how it goes.
+async::Task<http::Response> pull(Context& context, http::Request request) {
+  const auto peek = co_await checked_body(context, request, table<kPullFields>());
+  if (!peek) co_return dialects::error_response(peek.error());
+  std::string model(peek->root().find("model").as_string());
+  const auto stream = peek->root().find("stream");
+  auto ordering = context.node->copy(std::move(model));
+  const auto ordered = co_await std::move(ordering);
+  if (!ordered) co_return dialects::error_response(ordered.error());
+  if (stream.found() && stream.as_bool()) {
+    co_return http::Response::event_stream(std::make_unique<CopyEvents>(context, *ordered));
+  }
+  co_return http::Response::json(202, copy_body(*context.node->view(), *ordered));
+}
+
+async::Task<http::Response> cancel_copy(fleet::Node& node, std::string model) {
+  auto cancelling = node.cancel_copy(std::move(model));
+  const auto done = co_await std::move(cancelling);
+  if (!done) co_return dialects::error_response(done.error());
+  co_return answer(R"({"cancelled":true})");
+}
+
 }  // namespace
 
 void add_mesh(std::vector<http::Route>& routes, Context& context) {
@@ -310,6 +390,10 @@ void add_mesh(std::vector<http::Route>& routes, Context& context) {
   add("DELETE", "mesh/tokens/{id}",
       [](Context& with, Request, Params params) { return withdraw(*with.node, std::move(params["id"])); });
   add("POST", "mesh/revoke", [](Context& with, Request request, Params) { return revoke(with, std::move(request)); });
+  add("POST", "mesh/pull", [](Context& with, Request request, Params) { return pull(with, std::move(request)); });
+  add("GET", "mesh/copies", [](Context& with, Request, Params) { return show(*with.node, write_copies_here); });
+  add("DELETE", "mesh/copies/{model...}",
+      [](Context& with, Request, Params params) { return cancel_copy(*with.node, std::move(params["model"])); });
   add("GET", "mesh/nodes", [](Context& with, Request, Params) { return show(*with.node, write_nodes); });
   add("GET", "mesh/doctor", [](Context& with, Request, Params) { return doctor(*with.node); });
   add("GET", "mesh/why/{model...}",

@@ -1,5 +1,6 @@
 #include "api/admin/mesh_json.h"
 
+#include "base/secret.h"
 #include "fleet/node_options.h"
 
 namespace corral::api {
@@ -155,6 +156,25 @@ void write_nodes_briefly(json::Writer& out, const fleet::MeshView& view) {
     out.begin_object().field("name", node.name).field("self", node.reach == mesh::Reach::own);
     out.field("routable", mesh::is_routable(node.reach));
     if (node.said) write_serving(out, *node.said);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_copy(json::Writer& out, const fleet::MeshView& view, const fleet::CopyView& copy) {
+  out.field("model", copy.model).field("content", to_hex(copy.content)).field("state", fleet::name_of(copy.state));
+  out.field("done_bytes", copy.done).field("total_bytes", copy.total);
+  out.field("bytes_per_second", static_cast<std::uint64_t>(copy.bytes_per_second));
+  const auto* from = copy.from ? view.find(*copy.from) : nullptr;
+  write_text_or_null(out, "from", from != nullptr ? from->name : std::string());
+  write_text_or_null(out, "problem", copy.problem);
+}
+
+void write_copies_here(json::Writer& out, const fleet::MeshView& view) {
+  out.key("copies").begin_array();
+  for (const auto& copy : view.copies) {
+    out.begin_object();
+    write_copy(out, view, copy);
     out.end_object();
   }
   out.end_array();

@@ -16,6 +16,11 @@ void write_nodes_briefly(json::Writer& out, const fleet::MeshView& view);
 // "models": who has each and who serves it.
 void write_mesh_models(json::Writer& out, const fleet::MeshView& view);
 
+// A copy to this node: "model" to "problem".
+void write_copy(json::Writer& out, const fleet::MeshView& view, const fleet::CopyView& copy);
+// "copies".
+void write_copies_here(json::Writer& out, const fleet::MeshView& view);
+
 // "node" (null: nobody), "rank", "short" (what is short, where nobody is) and "candidates".
 void write_choice(json::Writer& out, const fleet::MeshView& view, const mesh::Choice& choice);
 // "nodes" of a model as lists of models have it: who has it, and in what state.

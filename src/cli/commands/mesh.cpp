@@ -13,6 +13,7 @@
 #include "cli/format.h"
 #include "cli/loading.h"
 #include "cli/mesh_wire.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "config/value.h"
 
@@ -178,6 +179,56 @@ Result<int> revoke(const Wanted& wanted, Context& context) {
   return kExitOk;
 }
 
+void print_copy(const MeshCopy& copy, Context& context) {
+  auto text = fmt::format("{}  {}  {} of {}", copy.model, copy.state, human_bytes(copy.done), human_bytes(copy.total));
+  if (copy.state == "copying") text += fmt::format(", {}/s from {}", human_bytes(copy.bytes_per_second), copy.from);
+  if (!copy.problem.empty()) text += ": " + copy.problem;
+  context.terminal.out << printable(text) << '\n';
+}
+
+Result<int> copies(const Wanted&, Context& context) {
+  const auto text = fetch(context.api, get("/copies"));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto list = parse_mesh_copies(*text);
+  if (!list) return std::unexpected(list.error());
+  for (const auto& copy : *list) print_copy(copy, context);
+  return kExitOk;
+}
+
+// Ordered, then watched; the copy goes on when nobody watches any more.
+Result<int> pull(const Wanted& wanted, Context& context) {
+  if (context.json) {
+    const auto text = fetch(context.api, post("/pull", pull_body(wanted.which, false)));
+    if (!text) return std::unexpected(text.error());
+    return print_json(context, *text);
+  }
+  ProgressBar bar(context.terminal, wanted.which);
+  std::optional<std::string> complete, failure;
+  const auto on_event = [&](std::string_view event, std::string_view data) {
+    if (event == "complete") complete = data;
+    if (event == "error") failure = error_in(data).value_or(std::string(data));
+    if (event != "progress") return;
+    const auto copy = parse_mesh_copy(data);
+    if (!copy || copy->total == 0) return;
+    bar.show(static_cast<double>(copy->done) / static_cast<double>(copy->total),
+             fmt::format("{} of {}, {}/s", human_bytes(copy->done), human_bytes(copy->total),
+                         human_bytes(copy->bytes_per_second)));
+  };
+  const auto reply = context.api.stream(post("/pull", pull_body(wanted.which, true)), on_event);
+  bar.clear();
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
+  if (failure) return fail(errc::request_failed, *failure);
+  if (!complete) {
+    return fail(errc::bad_answer, "the server ended the answer before the copy was whole: see corral mesh copies");
+  }
+  const auto copy = parse_mesh_copy(*complete);
+  if (!copy) return std::unexpected(copy.error());
+  print_copy(*copy, context);
+  return kExitOk;
+}
+
 Result<int> nodes(const Wanted&, Context& context) {
   const auto text = fetch(context.api, get("/nodes"));
   if (!text) return std::unexpected(text.error());
@@ -301,6 +352,11 @@ Action declare_mesh(CLI::App& app) {
   revoking->add_flag("--with-admitted", wanted->with_admitted, "And every node that it has let in");
   add(app, "nodes", "List the nodes: links, memory, what they serve", nodes);
   add(app, "models", "List all models of the mesh, who has and who serves them", models);
+  add(app, "pull", "Copy a model from another node to this one's disk", pull)
+      ->add_option("MODEL", wanted->which, "Name of the model")
+      ->required()
+      ->type_name("");
+  add(app, "copies", "List the copies to this node, with rate and what went wrong", copies);
   add(app, "why", "Say where a request for a model would go, and why not elsewhere", why)
       ->add_option("MODEL", wanted->which, "Name of the model")
       ->required()

@@ -34,9 +34,10 @@ struct CopyOrder {
 };
 
 struct CopyRules {
-  Millis answer{10'000};  // to the question for the list; the node may have to look
-  Millis stall{15'000};   // a range takes no longer, else another connection is tried
-  Millis pause{500};      // after a failure, doubled up to `longest_pause`
+  Millis answer{900'000};  // to the question for the list: the node may have to read its files; a node that is gone
+                           // closes the stream
+  Millis stall{15'000};    // a range takes no longer, else another connection is tried
+  Millis pause{500};       // after a failure, doubled up to `longest_pause`
   Millis longest_pause{30'000};
   int most_failures = 8;  // in a row, without a range in between; then it is given up, and goes on when asked again
   int most_damaged = 3;   // ranges from one node that came damaged: that node is asked no more

@@ -69,21 +69,25 @@ class Source {
       if (!more) co_return fail(errc::timed_out, "nothing was asked for any more");
       if (!*more) co_return std::unexpected(more->error());
       if (!**more) co_return sent_;
-      auto turn = answer();
-      const auto done = co_await async::with_timeout(timers_, options_.stall, std::move(turn));
+      auto listening = reader_.question();
+      const auto question = co_await async::with_timeout(timers_, options_.stall, std::move(listening));
+      if (!question) co_return fail(errc::timed_out, "a question that doesn't end");
+      if (!*question) co_return std::unexpected(question->error());
+      const bool is_list = std::holds_alternative<WantManifest>(**question);
+      auto turn = answer(**question);
+      const auto limit = is_list ? options_.list : options_.stall;
+      const auto done = co_await async::with_timeout(timers_, limit, std::move(turn));
       if (!done) co_return fail(errc::timed_out, "what was asked for isn't taken");
       if (!*done) co_return std::unexpected(done->error());
     }
   }
 
  private:
-  async::Task<Result<>> answer() {
-    const auto question = co_await reader_.question();
-    if (!question) co_return std::unexpected(question.error());
-    if (const auto* manifest = std::get_if<WantManifest>(&*question)) {
+  async::Task<Result<>> answer(CopyQuestion question) {
+    if (const auto* manifest = std::get_if<WantManifest>(&question)) {
       co_return co_await give_manifest(manifest->content);
     }
-    co_return co_await give_range(std::get<RangeId>(*question));
+    co_return co_await give_range(std::get<RangeId>(question));
   }
 
   async::Task<Result<>> refuse(std::string why) {

@@ -31,6 +31,7 @@ class CopyShelf {
 };
 
 struct CopySourceOptions {
+  Millis list{900'000};  // a list of files that must be read for it may take so long
   Millis idle{60'000};   // a stream on which nothing is asked for so long is ended
   Millis stall{30'000};  // a range that isn't taken in that time ends it
 };

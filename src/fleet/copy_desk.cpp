@@ -1,0 +1,243 @@
+#include "fleet/copy_desk.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/secret.h"
+#include "fleet/errors.h"
+#include "mesh/copy/partial_model.h"
+#include "mesh/identity/errors.h"
+
+namespace corral::fleet {
+
+using async::Task;
+
+namespace {
+
+constexpr std::size_t kMostLists = 16;
+
+bool ended(CopyState state) { return state == CopyState::done || state == CopyState::failed; }
+
+}  // namespace
+
+std::string_view name_of(CopyState state) {
+  switch (state) {
+    case CopyState::waiting:
+      return "waiting";
+    case CopyState::copying:
+      return "copying";
+    case CopyState::done:
+      return "done";
+    case CopyState::failed:
+      return "failed";
+  }
+  return "";
+}
+
+CopyDesk::CopyDesk(async::Executor executor, CopyDeskParts parts)
+    : executor_(executor), parts_(std::move(parts)), tasks_(executor) {
+  parts_.peers.on_stream(mesh::Purpose::copy, [this](std::unique_ptr<mesh::Stream> stream) {
+    tasks_.spawn("copy for a peer", serve(std::move(stream)));
+  });
+}
+
+CopyDesk::~CopyDesk() { parts_.peers.on_stream(mesh::Purpose::copy, {}); }
+
+void CopyDesk::start() { tasks_.spawn("copies of before", take_up()); }
+
+Task<void> CopyDesk::stop() {
+  *ending_ = true;
+  parts_.peers.on_stream(mesh::Purpose::copy, {});
+  for (auto& copy : copies_) {
+    if (!copy.task) continue;
+    copy.task->cancel();
+    co_await copy.task->join();
+  }
+  tasks_.cancel();
+  co_await tasks_.join();
+}
+
+Task<void> CopyDesk::take_up() {
+  auto work = [folder = parts_.place.folder] { return mesh::PartialModel::left_over(folder); };
+  const auto left = co_await parts_.place.files->run(std::move(work));
+  for (const auto& list : left) {
+    const auto& manifest = list.manifest;
+    if (find_copy(manifest.content) == nullptr) add(manifest.content, manifest.model, manifest.bytes());
+  }
+  begin_next();
+}
+
+Task<Result<mesh::OfferedModel>> CopyDesk::find(Sha256 content) {
+  if (!gives_) co_return fail(mesh::errc::not_offered, "this node gives no copies (its setting mesh_copies)");
+  const auto here = parts_.on_disk(content);
+  if (!here) co_return fail(mesh::errc::not_offered, "this node has no such model, or hasn't hashed it yet");
+  if (const auto known = lists_.find(content); known != lists_.end() && known->second->paths == here->paths) {
+    co_return *known->second;
+  }
+  auto work = [model = *here, ending = ending_] {
+    return std::make_shared<Result<std::optional<mesh::Manifest>>>(
+        mesh::make_manifest(model.name, model.source, model.paths, model.has_projector, {}, [&] { return !*ending; }));
+  };
+  const auto made = co_await parts_.place.files->run(std::move(work));
+  if (*made && **made && (**made)->content != content) {
+    co_return fail(mesh::errc::not_offered, "its files have changed there, and are being hashed again");
+  }
+  if (!*made || !**made) {
+    if (!*made) log::warning("mesh", "no copy of '{}' can be given: {}", here->name, made->error().message);
+    co_return fail(mesh::errc::not_offered, "its files can't be read there, or have just changed");
+  }
+  if (lists_.size() >= kMostLists) lists_.clear();
+  lists_[content] = std::make_shared<const mesh::OfferedModel>(mesh::OfferedModel{***made, here->paths});
+  co_return *lists_[content];
+}
+
+Task<void> CopyDesk::serve(std::unique_ptr<mesh::Stream> stream) {
+  const auto peer = stream->peer().id;
+  const auto sent = co_await mesh::serve_copy(std::move(stream), *this, parts_.own, *parts_.place.files, parts_.timers);
+  if (sent) {
+    log::debug("mesh", "{} has copied {} bytes", mesh::short_text(peer), *sent);
+  } else if (sent.error().code != mesh::errc::link_closed) {
+    log::info("mesh", "a copy for {} ended: {}", mesh::short_text(peer), sent.error().message);
+  }
+}
+
+Result<CopyView> CopyDesk::order(const mesh::MeshModel& model) {
+  if (model.is_here()) {
+    return fail(errc::copy_not_needed, fmt::format("'{}' is on this node's disk already", model.name), "model");
+  }
+  if (model.content.pending) {
+    return fail(mesh::errc::not_offered,
+                fmt::format("the content of '{}' is just being hashed where it is: try again in a while", model.name),
+                "model");
+  }
+  const auto& content = model.content.bytes;
+  if (sources(content).empty()) {
+    return fail(mesh::errc::not_offered,
+                fmt::format("no node that can be reached gives copies of '{}' (its setting mesh_copies)", model.name),
+                "model");
+  }
+  auto* copy = find_copy(content);
+  if (copy == nullptr) {
+    const auto open = std::ranges::count_if(copies_, [](const Copy& one) { return !ended(one.view.state); });
+    if (open >= static_cast<std::ptrdiff_t>(kMostKept)) {
+      return fail(mesh::errc::too_many, fmt::format("{} copies wait already", open), "model");
+    }
+    copy = &add(content, model.plain_name, model.bytes);
+  } else if (ended(copy->view.state)) {
+    copy->view.state = CopyState::waiting;
+    copy->view.problem.clear();
+  }
+  begin_next();
+  return find_copy(content)->view;
+}
+
+bool CopyDesk::cancel(const Sha256& content) {
+  const auto at = std::ranges::find(copies_, content, [](const Copy& copy) { return copy.view.content; });
+  if (at == copies_.end()) return false;
+  const bool was_done = at->view.state == CopyState::done;
+  if (at->task) at->task->cancel();
+  auto task = std::move(at->task);
+  copies_.erase(at);
+  if (!was_done) {
+    // When nothing of it runs any more.
+    auto remove = [](CopyDesk& desk, std::unique_ptr<async::TaskGroup> ending, Sha256 which) -> Task<void> {
+      if (ending) co_await ending->join();
+      if (desk.find_copy(which) != nullptr) co_return;  // ordered again meanwhile
+      auto work = [folder = desk.parts_.place.folder, which] {
+        mesh::PartialModel::discard(folder, which);
+        return true;
+      };
+      co_await desk.parts_.place.files->run(std::move(work));
+    };
+    tasks_.spawn("end of a copy", remove(*this, std::move(task), content));
+  }
+  begin_next();
+  return true;
+}
+
+std::vector<CopyView> CopyDesk::list() const {
+  std::vector<CopyView> views;
+  for (const auto& copy : copies_) views.push_back(copy.view);
+  return views;
+}
+
+CopyDesk::Copy* CopyDesk::find_copy(const Sha256& content) {
+  const auto at = std::ranges::find(copies_, content, [](const Copy& copy) { return copy.view.content; });
+  return at == copies_.end() ? nullptr : &*at;
+}
+
+CopyDesk::Copy& CopyDesk::add(const Sha256& content, std::string model, std::uint64_t bytes) {
+  for (auto at = copies_.begin(); copies_.size() >= kMostKept && at != copies_.end();) {
+    const bool idle = ended(at->view.state) && (!at->task || at->task->running() == 0);
+    at = idle ? copies_.erase(at) : std::next(at);
+  }
+  auto& copy = copies_.emplace_back();
+  copy.view.content = content;
+  copy.view.model = std::move(model);
+  copy.view.total = bytes;
+  return copy;
+}
+
+void CopyDesk::begin_next() {
+  if (*ending_) return;
+  auto running = std::ranges::count(copies_, CopyState::copying, [](const Copy& copy) { return copy.view.state; });
+  for (auto& copy : copies_) {
+    if (running >= static_cast<std::ptrdiff_t>(kAtATime)) return;
+    if (copy.view.state != CopyState::waiting) continue;
+    copy.view.state = CopyState::copying;
+    copy.task = std::make_unique<async::TaskGroup>(executor_);
+    copy.task->spawn("copy", run(copy.view.content));
+    ++running;
+    parts_.on_change();
+  }
+}
+
+std::vector<mesh::NodeId> CopyDesk::sources(const Sha256& content) const {
+  std::vector<mesh::NodeId> nodes;
+  const auto catalog = parts_.catalog();
+  if (!catalog) return nodes;
+  for (const auto& model : catalog->models()) {
+    if (model.content.pending || model.content.bytes != content) continue;
+    for (const auto& copy : model.copies) {
+      if (copy.node->reach != mesh::Reach::own && mesh::is_routable(copy.node->reach) && copy.model->may_copy)
+        nodes.push_back(copy.node->id);
+    }
+  }
+  return nodes;
+}
+
+Task<void> CopyDesk::run(Sha256 content) {
+  mesh::CopyOrder order{.content = content,
+                        .folder = parts_.place.folder,
+                        .sources = [this, content] { return sources(content); },
+                        .open = [this](mesh::NodeId node) { return parts_.peers.open(node, mesh::Purpose::copy); },
+                        .inspect = [](const std::vector<std::filesystem::path>&) { return Result<>(); },
+                        .on_progress =
+                            [this, content](const mesh::CopyProgress& now) {
+                              auto* copy = find_copy(content);
+                              if (copy == nullptr) return;
+                              copy->view.done = now.done;
+                              copy->view.total = now.total;
+                              copy->view.bytes_per_second = now.bytes_per_second;
+                              copy->view.from = now.from;
+                              parts_.on_change();
+                            }};
+  const auto files = co_await mesh::fetch_copy(std::move(order), *parts_.place.files, parts_.timers);
+  auto* copy = find_copy(content);
+  if (copy == nullptr) co_return;
+  copy->view.state = files ? CopyState::done : CopyState::failed;
+  copy->view.bytes_per_second = 0;
+  if (files) {
+    log::info("mesh", "'{}' was copied to {}", copy->view.model, files->front().native());
+    parts_.place.arrived();
+  } else {
+    copy->view.problem = files.error().message;
+    log::warning("mesh", "the copy of '{}' ended: {}", copy->view.model, copy->view.problem);
+  }
+  parts_.on_change();
+  begin_next();
+}
+
+}  // namespace corral::fleet

@@ -1,0 +1,100 @@
+// Copies of models from other nodes, and to them. Those that were ordered and aren't whole go on after a restart.
+//
+// On the loop of the mesh.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/offload.h"
+#include "async/task_group.h"
+#include "fleet/copy_view.h"
+#include "mesh/catalog/catalog.h"
+#include "mesh/copy/copy_fetch.h"
+#include "mesh/copy/copy_source.h"
+#include "mesh/peers/peers.h"
+
+namespace corral::fleet {
+
+// A model on this node's disk that has a hash.
+struct DiskModel {
+  std::string name;
+  std::string source;
+  std::vector<std::filesystem::path> paths;  // the projector last
+  bool has_projector = false;
+};
+
+// Where copies go, and who reads and writes files; from whoever makes the node.
+struct CopyPlace {
+  async::ThreadPool* files = nullptr;  // none: no copies, neither way
+  std::filesystem::path folder;
+  std::function<void()> arrived;  // called on the loop of the mesh: there are new files in the folder
+};
+
+struct CopyDeskParts {
+  mesh::Peers& peers;
+  const mesh::SigningKey& own;
+  async::Timers& timers;
+  CopyPlace place;
+  std::function<std::optional<DiskModel>(const Sha256& content)> on_disk;
+  std::function<std::shared_ptr<const mesh::Catalog>()> catalog;
+  std::function<void()> on_change;  // of list(); progress twice a second at most
+};
+
+class CopyDesk final : private mesh::CopyShelf {
+ public:
+  static constexpr std::size_t kAtATime = 2;
+  static constexpr std::size_t kMostKept = 64;  // those that ended included
+
+  CopyDesk(async::Executor executor, CopyDeskParts parts);
+  ~CopyDesk() override;
+  CopyDesk(const CopyDesk&) = delete;
+  CopyDesk& operator=(const CopyDesk&) = delete;
+
+  // Takes up what an earlier run left.
+  void start();
+  // Ends what runs; what there is of it stays.
+  async::Task<void> stop();
+  // Whether other nodes get copies from here.
+  void give(bool on) { gives_ = on; }
+
+  // Orders a copy; one that was ordered, and one that failed, goes on. Errors: copy_not_needed (it is here),
+  // mesh::errc::not_offered (nobody who can be reached gives it), mesh::errc::too_many.
+  Result<CopyView> order(const mesh::MeshModel& model);
+  // Gives up a copy, and removes what there is of it. False: there is none.
+  bool cancel(const Sha256& content);
+  std::vector<CopyView> list() const;  // the latest orders last
+
+ private:
+  struct Copy {
+    CopyView view;
+    std::unique_ptr<async::TaskGroup> task;  // while it runs
+  };
+
+  async::Task<Result<mesh::OfferedModel>> find(Sha256 content) override;
+  async::Task<void> serve(std::unique_ptr<mesh::Stream> stream);
+  async::Task<void> take_up();
+  Copy& add(const Sha256& content, std::string model, std::uint64_t bytes);
+  void begin_next();
+  async::Task<void> run(Sha256 content);
+  std::vector<mesh::NodeId> sources(const Sha256& content) const;
+  Copy* find_copy(const Sha256& content);
+
+  const async::Executor executor_;
+  const CopyDeskParts parts_;
+  bool gives_ = true;
+  std::deque<Copy> copies_;
+  std::map<Sha256, std::shared_ptr<const mesh::OfferedModel>> lists_;  // of models here that were asked for
+  // Shared with what runs on threads for files.
+  const std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);
+  async::TaskGroup tasks_;
+};
+
+}  // namespace corral::fleet
