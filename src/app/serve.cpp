@@ -353,7 +353,7 @@ class Application {
             .timers = timers_,
             .router = router_,
             .monitor = monitor_,
-            .catalog = [this] { return registry_.catalog(); },
+            .catalog = [this] { return scanned_ ? registry_.catalog() : nullptr; },
             .look_again =
                 [this] {
                   if (!stopping_) tasks_.spawn("rescan", models_.rescan());
@@ -375,6 +375,7 @@ class Application {
 
   async::Task<void> look_for_models() {
     const auto catalog = co_await models_.fresh_catalog();
+    scanned_ = true;
     log::info("app", "{} models known", catalog->models().size());
     for (const auto& problem : catalog->problems())
       log::warning("app", "{}: {}", problem.path.native(), problem.cause.message);
@@ -484,6 +485,7 @@ class Application {
   const bool has_terminal_ = ::isatty(STDERR_FILENO) != 0;  // asked before it may be gone
   int exit_code_ = 0;
   bool stopping_ = false;
+  bool scanned_ = false;  // the disks, once
   async::LoopPool loops_;
   // From here on a signal is kept until live() asks for it, however early it comes.
   async::asio::basic_signal_set<async::Executor> signals_;

@@ -8,6 +8,7 @@ using async::Task;
 
 namespace {
 
+constexpr Millis kFirstScan{10};    // is waited for in such steps
 constexpr Millis kLook{500};        // others hear of a change within a second
 constexpr Millis kClosely{10'000};  // memory, contexts, rates: what costs more, and moves all the time
 constexpr Millis kAgain{30'000};    // new files on disk
@@ -43,8 +44,10 @@ Task<void> Announcer::stop() {
 Task<void> Announcer::run() {
   closely_ = again_ = std::nullopt;
   while (on_) {
-    co_await look();
-    co_await parts_.timers.sleep_for(kLook);
+    // A node that said nothing yet isn't believed to have no models.
+    const bool knows = parts_.catalog() != nullptr;
+    if (knows) co_await look();
+    co_await parts_.timers.sleep_for(knows ? kLook : kFirstScan);
   }
 }
 

@@ -24,7 +24,7 @@ struct AnnouncerParts {
   async::Timers& timers;
   router::ModelRouter& router;
   device::MemoryMonitor& monitor;
-  std::function<std::shared_ptr<const models::Catalog>()> catalog;  // as of the last scan
+  std::function<std::shared_ptr<const models::Catalog>()> catalog;  // as of the last scan; nullptr before the first
   std::function<void()> look_again;                                 // for new files; returns at once
   std::filesystem::path state_dir;
   std::function<void(MachineFacts)> tell;  // called on the home loop, twice a second at most

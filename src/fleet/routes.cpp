@@ -101,7 +101,11 @@ Result<Chosen> Routes::choose(const Question& question) {
   const auto catalog = newest_();
   if (!catalog) return fail(errc::nowhere, "this node is in no mesh");
   const auto* model = meant(*catalog, question.model);
-  if (model == nullptr) return not_found(question.model.name.value());
+  if (model == nullptr) {
+    // It was there when it was looked up: its nodes have just gone, or what the name means has changed.
+    const auto now_called = find(question.model.name.value());
+    return now_called ? not_found(question.model.name.value()) : std::unexpected(now_called.error());
+  }
   const auto now = clock_.now();
   const mesh::ChoiceQuery query{.excluded = question.avoid,
                                 .in_flight = question.busy,

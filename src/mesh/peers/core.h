@@ -33,6 +33,7 @@ struct Expected {
   explicit Expected(async::Executor executor) : arrived(executor) {}
   Signal arrived;
   std::unique_ptr<Stream> stream;
+  bool given_up = false;  // who was asked to dial can't be reached any more
 };
 
 struct DownWaiter {
@@ -158,6 +159,7 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   std::optional<NodeId> relay_to(const NodeId& id) const;
   bool is_reachable(const NodeId& id) const;
   void reach_changed(const Closing& why);
+  static void tell_waiters(Node& node, const Closing& why);
   void remember();
   void write_file();
 

@@ -114,10 +114,7 @@ void PeersCore::drop(const NodePtr& node) {
     bury(link);
     tell([&](PeerEvents& events) { events.link_down(node->id, why); });
   }
-  for (const auto& waiter : std::exchange(node->waiters, {})) {
-    waiter->why = why;
-    waiter->down.raise();
-  }
+  tell_waiters(*node, why);
   reach_changed(why);
   if (node->reachable) tell([](PeerEvents& events) { events.reach_changed(); });
   remember();

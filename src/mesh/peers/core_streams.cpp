@@ -34,8 +34,8 @@ Task<bool> until_link(NodePtr node) {
 }
 
 Task<bool> until_arrived(std::shared_ptr<Expected> expected) {
-  while (!expected->stream) co_await expected->arrived.next();
-  co_return true;
+  while (!expected->stream && !expected->given_up) co_await expected->arrived.next();
+  co_return expected->stream != nullptr;
 }
 
 std::unexpected<Error> no_way(const Node& node) {
@@ -212,7 +212,7 @@ Task<StreamResult> PeersCore::ask_to_dial(Ptr core, NodePtr node, Purpose purpos
   core->send(*node, {FrameKind::dial_me, encode(DialMe{number, purpose})});
   auto arriving = until_arrived(expected);
   const auto arrived = co_await async::with_timeout(core->timers, kAsked, std::move(arriving));
-  if (!arrived) {
+  if (!arrived || !*arrived) {
     co_return fail(errc::unreachable, fmt::format("{} can't be dialled from here, and didn't dial when it was asked",
                                                   short_text(node->id)));
   }

@@ -125,6 +125,18 @@ bool PeersCore::is_reachable(const NodeId& id) const {
   return node && (node->link || relay_to(id));
 }
 
+// Those who wait for its end, and those who wait for it to dial.
+void PeersCore::tell_waiters(Node& node, const Closing& why) {
+  for (const auto& waiter : std::exchange(node.waiters, {})) {
+    waiter->why = why;
+    waiter->down.raise();
+  }
+  for (const auto& [number, expected] : node.expected) {
+    expected->given_up = true;
+    expected->arrived.raise();
+  }
+}
+
 void PeersCore::reach_changed(const Closing& why) {
   bool changed = false;
   for (const auto& [id, node] : nodes) {
@@ -132,11 +144,7 @@ void PeersCore::reach_changed(const Closing& why) {
     changed |= std::exchange(node->up, up) != up;
     const bool reachable = is_reachable(id);
     changed |= std::exchange(node->reachable, reachable) != reachable;
-    if (node->reachable) continue;
-    for (const auto& waiter : std::exchange(node->waiters, {})) {
-      waiter->why = why;
-      waiter->down.raise();
-    }
+    if (!node->reachable) tell_waiters(*node, why);
   }
   if (changed) tell([](PeerEvents& events) { events.reach_changed(); });
 }

@@ -88,10 +88,7 @@ void PeersCore::end() {
     node->link.reset();
     close_streams(*node);
     node->tasks.cancel();
-    for (const auto& waiter : std::exchange(node->waiters, {})) {
-      waiter->why = Closing{CloseReason::stopping, false, {}};
-      waiter->down.raise();
-    }
+    tell_waiters(*node, Closing{CloseReason::stopping, false, {}});
   }
   nodes.clear();
   handlers.clear();
