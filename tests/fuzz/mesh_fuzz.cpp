@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "async/loop.h"
+#include "fleet/probe.h"
 #include "mesh/catalog/choice.h"
 #include "mesh/gossip/fake_peers_for_tests.h"
 #include "mesh/gossip/gossip.h"
@@ -47,6 +48,12 @@ void read_payload(const Frame& frame) {
       break;
     case FrameKind::join_refused:
       (void)read_refusal(frame.payload);
+      break;
+    case FrameKind::probe_ask:
+      (void)corral::fleet::read_probe_ask(frame.payload);
+      break;
+    case FrameKind::probe_answer:
+      (void)corral::fleet::read_probe_answer(frame.payload);
       break;
     case FrameKind::whereabouts: {
       const auto told = decode_whereabouts(frame.payload);
