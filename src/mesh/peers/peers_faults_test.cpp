@@ -154,6 +154,22 @@ TEST_P(PeersFaults, ANodeThatEndsWhileStreamsAreBeingOpenedLeavesNothingBehind) 
   for (const auto& stream : streams) EXPECT_FALSE(**stream);
 }
 
+TEST_P(PeersFaults, WhatChangesWhileALinkComesUpIsToldAllTheSame) {
+  for (int moment = 0; moment < 400; moment += 20) {
+    make_members(3);
+    delay(a(), b(), Millis(40));
+    start(a());
+    b().configured = {{a().key.id(), a().place}};
+    start(b());
+    pass(Millis(moment), Millis(20));
+    ASSERT_TRUE(a().peers->revoke(c().key.id()));
+    ASSERT_TRUE(passing([this] { return a().peers->is_up(id(b())) && b().peers->is_up(id(a())); }, Millis(2000)));
+    pass(Millis(300), Millis(20));
+    EXPECT_EQ(b().book->set().standing(c().key.id()), Standing::revoked) << moment;
+    TearDown();
+  }
+}
+
 TEST_P(PeersFaults, ThirtyTwoNodesAreLinkedWholeAndNothingFlaps) {
   start_linked(32);
   pass(Millis(2000));
