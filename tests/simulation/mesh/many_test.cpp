@@ -73,6 +73,16 @@ class ManyNodes : public testing::Test {
       for (unsigned i = 0; i < each; ++i) link(a, dice.roll(count));
     }
   }
+  // As nodes do that lost those they were linked to: nobody who lives is left alone.
+  void close_ring() {
+    const auto count = static_cast<unsigned>(nodes_.size());
+    for (unsigned a = 0; a < count; ++a) {
+      if (!nodes_[a].alive) continue;
+      unsigned next = (a + 1) % count;
+      while (!nodes_[next].alive) next = (next + 1) % count;
+      link(a, next);
+    }
+  }
   void kill(unsigned number) {
     auto& node = nodes_[number];
     for (auto& other : nodes_) {
@@ -132,6 +142,7 @@ TEST_F(ManyNodes, AllHearOfEachOther) {
     std::set<unsigned> gone;
     while (gone.size() < 10) gone.insert(dice.roll(count));
     for (const auto number : gone) kill(number);
+    close_ring();
     for (int i = 0; i < 20; ++i) {
       const auto number = dice.roll(count);
       if (nodes_[number].alive) say(number);
