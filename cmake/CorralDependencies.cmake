@@ -3,7 +3,10 @@
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
 # Into the program itself: every engine is that program too, needs nothing of it, and would find and bind it at each start (6 ms).
-set(OPENSSL_USE_STATIC_LIBS TRUE)
+# Sanitizers know a library that they don't see into only where it is one of its own.
+if(NOT CORRAL_SANITIZE)
+  set(OPENSSL_USE_STATIC_LIBS TRUE)
+endif()
 find_package(OpenSSL REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
