@@ -1,33 +1,17 @@
 #include "cli/mesh_wire.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include <fmt/format.h>
 
+#include "cli/answer_fields.h"
 #include "cli/errors.h"
-#include "json/value.h"
 #include "json/writer.h"
 
 namespace corral::cli {
 namespace {
 
-Result<json::Value> parse(std::string_view text) {
-  auto value = json::parse(text);
-  if (!value) return fail(errc::bad_answer, "the server's answer is not JSON: " + value.error().message);
-  return value;
-}
-
-std::string text_of(const json::Value& object, std::string_view name) {
-  return std::string(json::text_or(object, name, ""));
-}
-std::int64_t integer_of(const json::Value& object, std::string_view name) {
-  const auto number = json::number_or(object, name, 0);
-  return std::abs(number) < 9e15 ? std::llround(number) : 0;
-}
-std::uint64_t bytes_of(const json::Value& object, std::string_view name) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(integer_of(object, name), 0));
-}
+// 0 where there is none.
+std::int64_t count_of(const json::Value& object, std::string_view name) { return integer_of(object, name).value_or(0); }
+std::uint64_t size_of(const json::Value& object, std::string_view name) { return bytes_of(object, name).value_or(0); }
 
 void each(const json::Value& object, std::string_view name, const auto& use) {
   const auto* value = json::find(object, name);
@@ -36,18 +20,10 @@ void each(const json::Value& object, std::string_view name, const auto& use) {
   for (const auto& item : *array) use(item);
 }
 
-std::vector<std::string> texts_of(const json::Value& object, std::string_view name) {
-  std::vector<std::string> texts;
-  each(object, name, [&](const json::Value& item) {
-    if (const auto* text = item.if_string()) texts.emplace_back(text->data(), text->size());
-  });
-  return texts;
-}
-
 // A list of the answer, each item read by `read`.
 template <typename Item>
 Result<std::vector<Item>> list_of(std::string_view text, std::string_view name, Item (*read)(const json::Value&)) {
-  const auto value = parse(text);
+  const auto value = parse_answer(text);
   if (!value) return std::unexpected(value.error());
   const auto* list = json::find(*value, name);
   if (list == nullptr || !list->is_array())
@@ -67,13 +43,13 @@ MeshNode node_in(const json::Value& value) {
                 .link = text_of(value, "link"),
                 .via = text_of(value, "via"),
                 .last_end = text_of(value, "last_end"),
-                .addresses = texts_of(value, "addresses"),
-                .models = integer_of(value, "models")};
+                .addresses = names_of(value, "addresses"),
+                .models = count_of(value, "models")};
   if (const auto* rtt = json::find(value, "rtt_ms"); rtt != nullptr && rtt->is_number())
-    node.rtt_ms = integer_of(value, "rtt_ms");
+    node.rtt_ms = count_of(value, "rtt_ms");
   each(value, "memory", [&](const json::Value& memory) {
-    node.memory_total += bytes_of(memory, "total_bytes");
-    node.memory_free += bytes_of(memory, "free_bytes");
+    node.memory_total += size_of(memory, "total_bytes");
+    node.memory_free += size_of(memory, "free_bytes");
   });
   each(value, "serving", [&](const json::Value& serving) {
     const auto state = text_of(serving, "state");
@@ -88,7 +64,7 @@ MeshModel model_in(const json::Value& value) {
                   .type = text_of(value, "type"),
                   .status = text_of(value, "status"),
                   .host = text_of(value, "host"),
-                  .size = bytes_of(value, "size_bytes")};
+                  .size = size_of(value, "size_bytes")};
   each(value, "nodes", [&](const json::Value& node) {
     model.on_disk.push_back(text_of(node, "name"));
     const auto state = text_of(node, "state");
@@ -105,25 +81,25 @@ MeshCopy copy_in(const json::Value& value) {
           .state = text_of(value, "state"),
           .from = text_of(value, "from"),
           .problem = text_of(value, "problem"),
-          .done = bytes_of(value, "done_bytes"),
-          .total = bytes_of(value, "total_bytes"),
-          .bytes_per_second = bytes_of(value, "bytes_per_second")};
+          .done = size_of(value, "done_bytes"),
+          .total = size_of(value, "total_bytes"),
+          .bytes_per_second = size_of(value, "bytes_per_second")};
 }
 
 MeshToken token_in(const json::Value& value) {
   return {.id = text_of(value, "id"),
           .state = text_of(value, "state"),
           .used_by = text_of(value, "used_by"),
-          .issued = integer_of(value, "issued"),
-          .expires = integer_of(value, "expires"),
+          .issued = count_of(value, "issued"),
+          .expires = count_of(value, "expires"),
           .text = text_of(value, "token"),
-          .addresses = texts_of(value, "addresses")};
+          .addresses = names_of(value, "addresses")};
 }
 
 }  // namespace
 
 Result<MeshStatus> parse_mesh(std::string_view text) {
-  const auto value = parse(text);
+  const auto value = parse_answer(text);
   if (!value) return std::unexpected(value.error());
   MeshStatus status{.status = text_of(*value, "status"), .mesh_id = text_of(*value, "mesh_id")};
   if (status.status.empty()) return fail(errc::bad_answer, "the server's answer has no field 'status'");
@@ -133,10 +109,10 @@ Result<MeshStatus> parse_mesh(std::string_view text) {
     status.role = text_of(*node, "role");
   }
   status.listening = text_of(*value, "listening");
-  status.addresses = texts_of(*value, "addresses");
-  status.members = integer_of(*value, "members");
-  status.routable = integer_of(*value, "routable");
-  status.open_tokens = integer_of(*value, "open_tokens");
+  status.addresses = names_of(*value, "addresses");
+  status.members = count_of(*value, "members");
+  status.routable = count_of(*value, "routable");
+  status.open_tokens = count_of(*value, "open_tokens");
   status.problem = text_of(*value, "problem");
   return status;
 }
@@ -146,7 +122,7 @@ Result<std::vector<MeshModel>> parse_mesh_models(std::string_view text) { return
 Result<std::vector<MeshToken>> parse_mesh_tokens(std::string_view text) { return list_of(text, "tokens", token_in); }
 
 Result<MeshToken> parse_mesh_token(std::string_view text) {
-  const auto value = parse(text);
+  const auto value = parse_answer(text);
   if (!value) return std::unexpected(value.error());
   auto token = token_in(*value);
   if (token.text.empty()) return fail(errc::bad_answer, "the server's answer has no field 'token'");
@@ -154,7 +130,7 @@ Result<MeshToken> parse_mesh_token(std::string_view text) {
 }
 
 Result<MeshChoice> parse_mesh_choice(std::string_view text) {
-  const auto value = parse(text);
+  const auto value = parse_answer(text);
   if (!value) return std::unexpected(value.error());
   MeshChoice choice{.model = text_of(*value, "model"),
                     .status = text_of(*value, "status"),
@@ -169,7 +145,7 @@ Result<MeshChoice> parse_mesh_choice(std::string_view text) {
 }
 
 Result<MeshCopy> parse_mesh_copy(std::string_view text) {
-  const auto value = parse(text);
+  const auto value = parse_answer(text);
   if (!value) return std::unexpected(value.error());
   return copy_in(*value);
 }
@@ -185,9 +161,9 @@ Result<std::vector<MeshFinding>> parse_mesh_findings(std::string_view text) {
 }
 
 Result<JoinStep> parse_join_step(std::string_view text) {
-  const auto value = parse(text);
+  const auto value = parse_answer(text);
   if (!value) return std::unexpected(value.error());
-  return JoinStep{text_of(*value, "step"), text_of(*value, "address"), integer_of(*value, "limit_ms")};
+  return JoinStep{text_of(*value, "step"), text_of(*value, "address"), count_of(*value, "limit_ms")};
 }
 
 std::string join_body(std::string_view token, bool stream) {

@@ -2,63 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
 #include <fmt/format.h>
 
+#include "cli/answer_fields.h"
 #include "cli/errors.h"
-#include "json/value.h"
 
 namespace corral::cli {
 namespace {
-
-Result<json::Value> parse(std::string_view text) {
-  auto value = json::parse(text);
-  if (!value) return fail(errc::bad_answer, "the server's answer is not JSON: " + value.error().message);
-  return value;
-}
-
-// What `read` makes of the parsed text.
-template <typename Read>
-auto parse_as(std::string_view text, const Read& read) -> Result<std::invoke_result_t<Read, const json::Value&>> {
-  const auto value = parse(text);
-  if (!value) return std::unexpected(value.error());
-  return read(*value);
-}
-
-std::string text_of(const json::Value& object, std::string_view name) {
-  return std::string(json::text_or(object, name, {}));
-}
-
-bool flag_of(const json::Value& object, std::string_view name) { return json::bool_or(object, name, false); }
-
-std::optional<double> number_of(const json::Value& object, std::string_view name) {
-  const auto* value = json::find(object, name);
-  if (!value || !value->is_number()) return std::nullopt;
-  return value->to_number<double>();
-}
-
-std::optional<std::int64_t> integer_of(const json::Value& object, std::string_view name) {
-  const auto number = number_of(object, name);
-  if (!number || std::abs(*number) > 9e15) return std::nullopt;
-  return std::llround(*number);
-}
-
-std::optional<std::uint64_t> bytes_of(const json::Value& object, std::string_view name) {
-  const auto integer = integer_of(object, name);
-  return integer && *integer >= 0 ? std::optional(static_cast<std::uint64_t>(*integer)) : std::nullopt;
-}
-
-std::vector<std::string> names_of(const json::Value& object, std::string_view name) {
-  std::vector<std::string> names;
-  const auto* value = json::find(object, name);
-  const auto* array = value ? value->if_array() : nullptr;
-  if (!array) return names;
-  for (const json::Value& item : *array) {
-    if (const auto* text = item.if_string()) names.emplace_back(text->data(), text->size());
-  }
-  return names;
-}
 
 // Calls `use` with each item of an array, or with the value itself when it is one object.
 void for_each(const json::Value* value, const auto& use) {
@@ -127,7 +78,7 @@ const LoadedModel* Health::find(std::string_view name) const {
 }
 
 Result<std::vector<ListedModel>> parse_models(std::string_view text) {
-  const auto value = parse(text);
+  const auto value = parse_answer(text);
   if (!value) return std::unexpected(value.error());
   const auto* data = json::find(*value, "data");
   if (!data || !data->is_array()) return fail(errc::bad_answer, "the server's list of models has no field 'data'");
@@ -276,7 +227,7 @@ Result<Unloaded> parse_unloaded(std::string_view text) {
 }
 
 std::optional<std::string> error_in(std::string_view text) {
-  const auto value = parse(text);
+  const auto value = parse_answer(text);
   if (!value) return std::nullopt;
   const auto* error = json::find(*value, "error");
   if (!error || error->is_null()) return std::nullopt;

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <openssl/evp.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -21,6 +20,7 @@
 #include "base/unique_fd.h"
 #include "json/value.h"
 #include "json/writer.h"
+#include "models/digest.h"
 
 namespace corral::models {
 namespace {
@@ -38,21 +38,6 @@ std::unexpected<Error> unreadable(const fs::path& file) {
   const std::error_code code(errno, std::system_category());
   return std::unexpected<Error>(std::in_place, code, fmt::format("can't read '{}': {}", file.native(), code.message()));
 }
-
-class Digest {
- public:
-  Digest() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
-  void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
-  Sha256 finish() {
-    Sha256 hash{};
-    unsigned size = 0;
-    EVP_DigestFinal_ex(context_.get(), hash.data(), &size);
-    return hash;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
-};
 
 // Bytes at `offset`; -1 with errno.
 ssize_t read_at(int fd, char* space, std::size_t size, off_t offset, bool& dont_cache) {

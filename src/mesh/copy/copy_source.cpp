@@ -13,9 +13,9 @@
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "mesh/copy/copy_wire.h"
-#include "mesh/copy/digest.h"
 #include "mesh/identity/errors.h"
 #include "models/content_hash.h"
+#include "models/digest.h"
 
 namespace corral::mesh {
 namespace {
@@ -177,8 +177,8 @@ Result<std::optional<Manifest>> make_manifest(std::string model, std::string sou
     const UniqueFd file(::open(paths[i].c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) return unreadable(paths[i]);
     CopyFile listed{.name = paths[i].filename().native(), .bytes = 0, .hash = {}, .ranges = {}};
-    Digest whole;
-    std::optional<Digest> range;
+    models::Digest whole;
+    std::optional<models::Digest> range;
     while (true) {
       if (!go_on()) return std::nullopt;
       const auto got = ::read(file.get(), space.get(), kPiece);

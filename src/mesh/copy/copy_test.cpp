@@ -6,10 +6,10 @@
 #include "mesh/copy/copy_fetch.h"
 #include "mesh/copy/copy_source.h"
 #include "mesh/copy/copy_wire.h"
-#include "mesh/copy/digest.h"
 #include "mesh/copy/partial_model.h"
 #include "mesh/link/network_fixture_for_tests.h"
 #include "models/content_hash.h"
+#include "models/digest.h"
 
 namespace corral::mesh {
 namespace {
@@ -298,7 +298,7 @@ Manifest small() {
   Manifest made{.content = {},
                 .model = "m",
                 .source = "",
-                .files = {{"a.gguf", 3, digest_of("abc"), {digest_of("abc")}}},
+                .files = {{"a.gguf", 3, models::digest_of("abc"), {models::digest_of("abc")}}},
                 .has_projector = false};
   const std::vector<Sha256> parts = {made.files[0].hash};
   made.content = models::content_of(parts, std::nullopt);
@@ -356,7 +356,7 @@ TEST(PartialModel, ADiskWithoutRoomIsNamedBeforeAnythingIsWritten) {
   auto manifest = small();
   auto& file = manifest.files[0];
   file.bytes = kMostRanges * kRangeBytes;
-  file.ranges.assign(kMostRanges, digest_of("x"));
+  file.ranges.assign(kMostRanges, models::digest_of("x"));
   const fs::path folder = fs::path(testing::TempDir()) / "no-room";
   const auto opened = PartialModel::open(folder, sign_manifest(test_key(1), manifest));
   ASSERT_FALSE(opened);

@@ -13,8 +13,8 @@
 
 #include "base/secret.h"
 #include "base/state_file.h"
-#include "mesh/copy/digest.h"
 #include "mesh/identity/errors.h"
+#include "models/digest.h"
 
 namespace corral::mesh {
 namespace {
@@ -62,7 +62,7 @@ bool read_all(int file, std::uint64_t offset, char* space, std::size_t count) {
 // Of bytes [begin, begin + count) of a file; nothing when they can't be read.
 std::optional<Sha256> hash_of(int file, std::uint64_t begin, std::uint64_t count) {
   const auto space = std::make_unique_for_overwrite<char[]>(kPiece);
-  Digest digest;
+  models::Digest digest;
   for (std::uint64_t done = 0; done < count;) {
     const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, count - done));
     if (!read_all(file, begin + done, space.get(), piece)) return std::nullopt;
@@ -179,7 +179,7 @@ std::vector<RangeId> PartialModel::missing() const {
 Result<> PartialModel::put(RangeId range, std::string_view bytes) {
   if (bytes.empty() || bytes.size() != bytes_of(manifest_, range))
     return fail(errc::malformed, "a range of another length");
-  if (digest_of(bytes) != manifest_.files[range.file].ranges[range.range]) {
+  if (models::digest_of(bytes) != manifest_.files[range.file].ranges[range.range]) {
     return fail(errc::damaged, fmt::format("bytes {} to {} of '{}' came damaged", range.range * kRangeBytes,
                                            range.range * kRangeBytes + bytes.size(), manifest_.files[range.file].name));
   }

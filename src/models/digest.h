@@ -8,7 +8,7 @@
 
 struct evp_md_ctx_st;
 
-namespace corral::mesh {
+namespace corral::models {
 
 class Digest {
  public:
@@ -24,4 +24,4 @@ class Digest {
 
 Sha256 digest_of(std::string_view bytes);
 
-}  // namespace corral::mesh
+}  // namespace corral::models

@@ -1,10 +1,10 @@
-#include "mesh/copy/digest.h"
+#include "models/digest.h"
 
 #include <stdexcept>
 
 #include <openssl/evp.h>
 
-namespace corral::mesh {
+namespace corral::models {
 
 Digest::Digest() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
   if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
@@ -27,4 +27,4 @@ Sha256 digest_of(std::string_view bytes) {
   return digest.finish();
 }
 
-}  // namespace corral::mesh
+}  // namespace corral::models

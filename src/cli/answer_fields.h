@@ -1,0 +1,35 @@
+// Members of the server's answers, read as far as they are what they should be. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "json/value.h"
+
+namespace corral::cli {
+
+// Errors: bad_answer.
+Result<json::Value> parse_answer(std::string_view text);
+
+// What `read` makes of the parsed text. Errors: bad_answer.
+template <typename Read>
+auto parse_as(std::string_view text, const Read& read) -> Result<std::invoke_result_t<Read, const json::Value&>> {
+  const auto value = parse_answer(text);
+  if (!value) return std::unexpected(value.error());
+  return read(*value);
+}
+
+// Empty, false or nothing where there is no such member, or one of another kind.
+std::string text_of(const json::Value& object, std::string_view name);
+bool flag_of(const json::Value& object, std::string_view name);
+std::optional<double> number_of(const json::Value& object, std::string_view name);
+std::optional<std::int64_t> integer_of(const json::Value& object, std::string_view name);
+std::optional<std::uint64_t> bytes_of(const json::Value& object, std::string_view name);
+// The texts of a list.
+std::vector<std::string> names_of(const json::Value& object, std::string_view name);
+
+}  // namespace corral::cli
