@@ -53,6 +53,7 @@ namespace {
 constexpr std::size_t kScanThreads = 1;
 // For looks at files of models: as many disks may hang before the others wait as well.
 constexpr std::size_t kFileThreads = 4;
+constexpr std::size_t kCopyReaders = 2;
 // For large bodies, which are many megabytes at worst and looked through in milliseconds each.
 constexpr std::size_t kBodyThreads = 1;
 // For an engine to write its parked conversations before it is forced to end.
@@ -207,6 +208,9 @@ class Application {
         hang_ups_(loops_.home().executor(), SIGHUP),
         scan_threads_(kScanThreads),
         file_threads_(kFileThreads),
+        copy_writes_(1),
+        copy_reads_(kCopyReaders),
+        copy_lists_(1),
         body_threads_(kBodyThreads),
         runtime_dir_(settings.runtime_dir),
         spawner_(timers_, {.own_program = proc::own_program()}),
@@ -256,9 +260,11 @@ class Application {
       options.log_file = settings_.log_dir() / "serf.log";
       return mesh::make_serf_hints(executor, timers_, spawner_, std::move(options));
     });
-    node_.use_copies({.files = &file_threads_, .folder = settings_.copies_dir(), .arrived = [this] {
-                        loops_.home().post([this] { look_at_copies(); });
-                      }});
+    node_.use_copies({.writes = &copy_writes_,
+                      .reads = &copy_reads_,
+                      .lists = &copy_lists_,
+                      .folder = settings_.copies_dir(),
+                      .arrived = [this] { loops_.home().post([this] { look_at_copies(); }); }});
     node_.on_peers([this](mesh::Peers* peers) {
       peers != nullptr ? traffic_.crossing().attach(*peers) : traffic_.crossing().detach();
     });
@@ -269,6 +275,7 @@ class Application {
     keys_.on_change({});
     scan_threads_.finish();
     file_threads_.finish();
+    for (auto* threads : {&copy_writes_, &copy_reads_, &copy_lists_}) threads->finish();
     body_threads_.finish();
   }
   Application(const Application&) = delete;
@@ -384,7 +391,8 @@ class Application {
   // A thread that waits for a disk can't be ended but with the process. All the rest has ended in order by now.
   void leave_hung_disks() {
     const bool done = scan_threads_.finish_within(kDiskGrace) && file_threads_.finish_within(kDiskGrace) &&
-                      announcer_.finish_within(kDiskGrace);
+                      announcer_.finish_within(kDiskGrace) && copy_writes_.finish_within(kDiskGrace) &&
+                      copy_reads_.finish_within(kDiskGrace) && copy_lists_.finish_within(kDiskGrace);
     if (done) return;
     log::warning("app", "a disk gives no answer: its reader isn't waited for");
     runtime_dir_.remove();
@@ -493,6 +501,7 @@ class Application {
   async::SystemTimers timers_;
   async::ThreadPool scan_threads_;
   async::ThreadPool file_threads_;
+  async::ThreadPool copy_writes_, copy_reads_, copy_lists_;
   async::ThreadPool body_threads_;
   RuntimeDir runtime_dir_;
   proc::PosixSpawner spawner_;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "async/event.h"
+#include "async/run_or_leave.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "fleet/errors.h"
@@ -19,6 +21,27 @@ namespace {
 constexpr std::size_t kMostLists = 16;
 
 bool ended(CopyState state) { return state == CopyState::done || state == CopyState::failed; }
+
+// For a thread of lists.
+struct MadeList {
+  mesh::OfferedModelPtr model;  // nullptr: see error
+  std::optional<Error> error;   // none: it was given up
+};
+MadeList make_list(const DiskModel& model, const Sha256& content, const mesh::SigningKey& own,
+                   const mesh::GoOn& go_on) {
+  auto made = mesh::make_manifest(model.name, model.source, model.paths, model.has_projector, go_on);
+  if (!made) return {nullptr, made.error()};
+  if (!*made) return {};
+  if ((*made)->content != content) {
+    return {nullptr, Error(make_error_code(mesh::errc::not_offered), "its files have changed, and are hashed again")};
+  }
+  auto offered = std::make_shared<mesh::OfferedModel>();
+  auto list = mesh::sign_manifest(own, std::move(**made));
+  offered->list = encode(list);
+  offered->manifest = std::move(list.manifest);
+  offered->paths = model.paths;
+  return {std::move(offered), std::nullopt};
+}
 
 }  // namespace
 
@@ -36,6 +59,14 @@ std::string_view name_of(CopyState state) {
   return "";
 }
 
+struct CopyDesk::Making {
+  explicit Making(async::Executor executor) : done(executor) {}
+  async::Event done;
+  std::optional<Result<mesh::OfferedModelPtr>> result;
+  std::size_t waiting = 0;
+  std::atomic<bool> unwanted = false;  // looked at on the thread
+};
+
 CopyDesk::CopyDesk(async::Executor executor, CopyDeskParts parts)
     : executor_(executor), parts_(std::move(parts)), tasks_(executor) {
   parts_.peers.on_stream(mesh::Purpose::copy, [this](std::unique_ptr<mesh::Stream> stream) {
@@ -48,20 +79,22 @@ CopyDesk::~CopyDesk() { parts_.peers.on_stream(mesh::Purpose::copy, {}); }
 void CopyDesk::start() { tasks_.spawn("copies of before", take_up()); }
 
 Task<void> CopyDesk::stop() {
-  *ending_ = true;
+  ending_ = true;
   parts_.peers.on_stream(mesh::Purpose::copy, {});
-  for (auto& copy : copies_) {
+  tasks_.cancel();
+  co_await tasks_.join();
+  for (auto& copy : copies_) {  // nobody orders any more
     if (!copy.task) continue;
     copy.task->cancel();
     co_await copy.task->join();
   }
-  tasks_.cancel();
-  co_await tasks_.join();
 }
+
+void CopyDesk::look() { begin_next(); }
 
 Task<void> CopyDesk::take_up() {
   auto work = [folder = parts_.place.folder] { return mesh::PartialModel::left_over(folder); };
-  const auto left = co_await parts_.place.files->run(std::move(work));
+  const auto left = co_await async::run_or_leave(*parts_.place.writes, parts_.timers, std::move(work));
   for (const auto& list : left) {
     const auto& manifest = list.manifest;
     if (find_copy(manifest.content) == nullptr) add(manifest.content, manifest.model, manifest.bytes());
@@ -69,33 +102,62 @@ Task<void> CopyDesk::take_up() {
   begin_next();
 }
 
-Task<Result<mesh::OfferedModel>> CopyDesk::find(Sha256 content) {
+Task<Result<mesh::OfferedModelPtr>> CopyDesk::find(Sha256 content) {
   if (!gives_) co_return fail(mesh::errc::not_offered, "this node gives no copies (its setting mesh_copies)");
-  const auto here = parts_.on_disk(content);
+  auto here = parts_.on_disk(content);
   if (!here) co_return fail(mesh::errc::not_offered, "this node has no such model, or hasn't hashed it yet");
   if (const auto known = lists_.find(content); known != lists_.end() && known->second->paths == here->paths) {
-    co_return *known->second;
+    co_return known->second;
   }
-  auto work = [model = *here, ending = ending_] {
-    return std::make_shared<Result<std::optional<mesh::Manifest>>>(
-        mesh::make_manifest(model.name, model.source, model.paths, model.has_projector, {}, [&] { return !*ending; }));
+  auto& entry = making_[content];
+  if (!entry) {
+    entry = std::make_shared<Making>(executor_);
+    tasks_.spawn("list of a model", make(std::move(*here), content, entry));
+  }
+  // The last who waits for it takes it along.
+  struct Waiting {
+    Waiting(CopyDesk& owner, const Sha256& of, std::shared_ptr<Making> what)
+        : desk(owner), content(of), making(std::move(what)) {
+      ++making->waiting;
+    }
+    ~Waiting() {
+      if (--making->waiting > 0 || making->result) return;
+      making->unwanted = true;
+      const auto at = desk.making_.find(content);
+      if (at != desk.making_.end() && at->second == making) desk.making_.erase(at);
+    }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    CopyDesk& desk;
+    const Sha256 content;
+    const std::shared_ptr<Making> making;
   };
-  const auto made = co_await parts_.place.files->run(std::move(work));
-  if (*made && **made && (**made)->content != content) {
-    co_return fail(mesh::errc::not_offered, "its files have changed there, and are being hashed again");
+  const Waiting waiting(*this, content, entry);
+  co_await waiting.making->done.wait();
+  co_return *waiting.making->result;
+}
+
+Task<void> CopyDesk::make(DiskModel model, Sha256 content, std::shared_ptr<Making> making) {
+  auto work = [model, content, own = parts_.own, making] {
+    return make_list(model, content, own, [&] { return !making->unwanted; });
+  };
+  const auto made = co_await async::run_or_leave(*parts_.place.lists, parts_.timers, std::move(work));
+  if (made.model) {
+    if (lists_.size() >= kMostLists) lists_.clear();
+    lists_[content] = made.model;
+    making->result = made.model;
+  } else {
+    if (made.error) log::warning("mesh", "no copy of '{}' can be given: {}", model.name, made.error->message);
+    making->result = fail(mesh::errc::not_offered, "its files can't be read there, or have just changed");
   }
-  if (!*made || !**made) {
-    if (!*made) log::warning("mesh", "no copy of '{}' can be given: {}", here->name, made->error().message);
-    co_return fail(mesh::errc::not_offered, "its files can't be read there, or have just changed");
-  }
-  if (lists_.size() >= kMostLists) lists_.clear();
-  lists_[content] = std::make_shared<const mesh::OfferedModel>(mesh::OfferedModel{***made, here->paths});
-  co_return *lists_[content];
+  const auto at = making_.find(content);
+  if (at != making_.end() && at->second == making) making_.erase(at);
+  making->done.set();
 }
 
 Task<void> CopyDesk::serve(std::unique_ptr<mesh::Stream> stream) {
   const auto peer = stream->peer().id;
-  const auto sent = co_await mesh::serve_copy(std::move(stream), *this, parts_.own, *parts_.place.files, parts_.timers);
+  const auto sent = co_await mesh::serve_copy(std::move(stream), *this, *parts_.place.reads, parts_.timers);
   if (sent) {
     log::debug("mesh", "{} has copied {} bytes", mesh::short_text(peer), *sent);
   } else if (sent.error().code != mesh::errc::link_closed) {
@@ -137,24 +199,23 @@ bool CopyDesk::cancel(const Sha256& content) {
   const auto at = std::ranges::find(copies_, content, [](const Copy& copy) { return copy.view.content; });
   if (at == copies_.end()) return false;
   const bool was_done = at->view.state == CopyState::done;
-  if (at->task) at->task->cancel();
   auto task = std::move(at->task);
   copies_.erase(at);
-  if (!was_done) {
-    // When nothing of it runs any more.
-    auto remove = [](CopyDesk& desk, std::unique_ptr<async::TaskGroup> ending, Sha256 which) -> Task<void> {
-      if (ending) co_await ending->join();
-      if (desk.find_copy(which) != nullptr) co_return;  // ordered again meanwhile
-      auto work = [folder = desk.parts_.place.folder, which] {
-        mesh::PartialModel::discard(folder, which);
-        return true;
-      };
-      co_await desk.parts_.place.files->run(std::move(work));
-    };
-    tasks_.spawn("end of a copy", remove(*this, std::move(task), content));
-  }
+  if (task) task->cancel();
+  // Behind what was begun of it and before what a new order begins: there is one thread for all of that.
+  if (!was_done) tasks_.spawn("end of a copy", discard(std::move(task), content));
   begin_next();
   return true;
+}
+
+Task<void> CopyDesk::discard(std::unique_ptr<async::TaskGroup> ending, Sha256 content) {
+  auto work = [folder = parts_.place.folder, content] {
+    mesh::PartialModel::discard(folder, content);
+    return true;
+  };
+  co_await async::run_or_leave(*parts_.place.writes, parts_.timers, std::move(work));
+  if (ending) co_await ending->join();
+  parts_.place.arrived();  // its last step may have been under way
 }
 
 std::vector<CopyView> CopyDesk::list() const {
@@ -181,12 +242,13 @@ CopyDesk::Copy& CopyDesk::add(const Sha256& content, std::string model, std::uin
 }
 
 void CopyDesk::begin_next() {
-  if (*ending_) return;
+  if (ending_) return;
   auto running = std::ranges::count(copies_, CopyState::copying, [](const Copy& copy) { return copy.view.state; });
   for (auto& copy : copies_) {
     if (running >= static_cast<std::ptrdiff_t>(kAtATime)) return;
-    if (copy.view.state != CopyState::waiting) continue;
+    if (copy.view.state != CopyState::waiting || sources(copy.view.content).empty()) continue;
     copy.view.state = CopyState::copying;
+    copy.view.problem.clear();
     copy.task = std::make_unique<async::TaskGroup>(executor_);
     copy.task->spawn("copy", run(copy.view.content));
     ++running;
@@ -224,10 +286,11 @@ Task<void> CopyDesk::run(Sha256 content) {
                               copy->view.from = now.from;
                               parts_.on_change();
                             }};
-  const auto files = co_await mesh::fetch_copy(std::move(order), *parts_.place.files, parts_.timers);
+  const auto files = co_await mesh::fetch_copy(std::move(order), *parts_.place.writes, parts_.timers);
   auto* copy = find_copy(content);
   if (copy == nullptr) co_return;
-  copy->view.state = files ? CopyState::done : CopyState::failed;
+  const bool nobody = !files && files.error().code == mesh::errc::unreachable;
+  copy->view.state = files ? CopyState::done : nobody ? CopyState::waiting : CopyState::failed;
   copy->view.bytes_per_second = 0;
   if (files) {
     log::info("mesh", "'{}' was copied to {}", copy->view.model, files->front().native());

@@ -1,4 +1,5 @@
-// Copies of models from other nodes, and to them. Those that were ordered and aren't whole go on after a restart.
+// Copies of models from other nodes, and to them. Those that were ordered and aren't whole go on after a restart, and
+// whenever a node is there again that has them.
 //
 // On the loop of the mesh.
 #pragma once
@@ -31,9 +32,12 @@ struct DiskModel {
   bool has_projector = false;
 };
 
-// Where copies go, and who reads and writes files; from whoever makes the node.
+// Where copies go, and the threads for it; from whoever makes the node. Nobody else needs these threads: hashing a
+// large model keeps one for minutes. All three or none; none: no copies, neither way.
 struct CopyPlace {
-  async::ThreadPool* files = nullptr;  // none: no copies, neither way
+  async::ThreadPool* writes = nullptr;  // one thread: what is done to a copy is done in order
+  async::ThreadPool* reads = nullptr;   // of ranges that are given
+  async::ThreadPool* lists = nullptr;   // of what is to be given: reads whole models
   std::filesystem::path folder;
   std::function<void()> arrived;  // called on the loop of the mesh: there are new files in the folder
 };
@@ -62,6 +66,8 @@ class CopyDesk final : private mesh::CopyShelf {
   void start();
   // Ends what runs; what there is of it stays.
   async::Task<void> stop();
+  // Other nodes are there, or have other models: what waits may begin.
+  void look();
   // Whether other nodes get copies from here.
   void give(bool on) { gives_ = on; }
 
@@ -73,14 +79,19 @@ class CopyDesk final : private mesh::CopyShelf {
   std::vector<CopyView> list() const;  // the latest orders last
 
  private:
+  // A list that is being made, for all who ask for it; given up with the last of them.
+  struct Making;
+
   struct Copy {
     CopyView view;
     std::unique_ptr<async::TaskGroup> task;  // while it runs
   };
 
-  async::Task<Result<mesh::OfferedModel>> find(Sha256 content) override;
+  async::Task<Result<mesh::OfferedModelPtr>> find(Sha256 content) override;
+  async::Task<void> make(DiskModel model, Sha256 content, std::shared_ptr<Making> making);
   async::Task<void> serve(std::unique_ptr<mesh::Stream> stream);
   async::Task<void> take_up();
+  async::Task<void> discard(std::unique_ptr<async::TaskGroup> ending, Sha256 content);
   Copy& add(const Sha256& content, std::string model, std::uint64_t bytes);
   void begin_next();
   async::Task<void> run(Sha256 content);
@@ -91,9 +102,9 @@ class CopyDesk final : private mesh::CopyShelf {
   const CopyDeskParts parts_;
   bool gives_ = true;
   std::deque<Copy> copies_;
-  std::map<Sha256, std::shared_ptr<const mesh::OfferedModel>> lists_;  // of models here that were asked for
-  // Shared with what runs on threads for files.
-  const std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);
+  std::map<Sha256, mesh::OfferedModelPtr> lists_;  // of models here that were asked for
+  std::map<Sha256, std::shared_ptr<Making>> making_;
+  bool ending_ = false;
   async::TaskGroup tasks_;
 };
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/secret.h"
 #include "base/state_file.h"
 #include "base/unique_fd.h"
 #include "json/value.h"
@@ -60,24 +61,6 @@ void step_back() {
   ::syscall(SYS_ioprio_set, kIoThread, 0, kIoIdle);
 }
 
-std::string hex(const Sha256& hash) {
-  std::string text;
-  for (const auto byte : hash) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-std::optional<Sha256> parse_hex(std::string_view text) {
-  Sha256 hash{};
-  if (text.size() != 2 * hash.size()) return std::nullopt;
-  const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
-  for (std::size_t i = 0; i < hash.size(); ++i) {
-    const int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    hash[i] = static_cast<std::uint8_t>(high << 4 | low);
-  }
-  return hash;
-}
-
 }  // namespace
 
 ContentHash content_of(std::span<const Sha256> parts, const std::optional<Sha256>& projector) {
@@ -90,21 +73,29 @@ ContentHash content_of(std::span<const Sha256> parts, const std::optional<Sha256
   return sha256({all});
 }
 
-Result<std::optional<Sha256>> hash_file(const fs::path& file, const std::function<bool()>& go_on) {
+Result<bool> read_pieces(const fs::path& file, const std::function<bool()>& go_on,
+                         const std::function<void(std::string_view)>& take) {
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return unreadable(file);
   ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  const auto space = std::make_unique<char[]>(kChunk);
-  Digest digest;
+  const auto space = std::make_unique_for_overwrite<char[]>(kChunk);
   bool dont_cache = true;
   for (off_t offset = 0;;) {
-    if (!go_on()) return std::nullopt;
+    if (!go_on()) return false;
     const auto got = read_at(fd.get(), space.get(), kChunk, offset, dont_cache);
     if (got < 0) return unreadable(file);
-    if (got == 0) return digest.finish();
-    digest.add({space.get(), static_cast<std::size_t>(got)});
+    if (got == 0) return true;
+    take({space.get(), static_cast<std::size_t>(got)});
     offset += got;
   }
+}
+
+Result<std::optional<Sha256>> hash_file(const fs::path& file, const std::function<bool()>& go_on) {
+  Digest digest;
+  const auto whole = read_pieces(file, go_on, [&](std::string_view piece) { digest.add(piece); });
+  if (!whole) return std::unexpected(whole.error());
+  if (!*whole) return std::nullopt;
+  return digest.finish();
 }
 
 ContentHashes::ContentHashes(fs::path file, std::function<void()> on_change, std::chrono::seconds rest)
@@ -305,7 +296,7 @@ void ContentHashes::read_file() {
     return value != nullptr && value->is_number() ? value->to_number<std::int64_t>() : 0;
   };
   for (const auto& row : rows->get_array()) {
-    const auto hash = parse_hex(json::text_or(row, "sha256", ""));
+    const auto hash = parse_sha256(json::text_or(row, "sha256", ""));
     if (!hash) continue;
     const Stamp stamp{static_cast<std::uint64_t>(number(row, "size")), static_cast<std::uint64_t>(number(row, "inode")),
                       number(row, "mtime_ns")};
@@ -323,7 +314,7 @@ void ContentHashes::save() const {
     if (++count > kMostFiles) break;
     out.begin_object().field("path", path.native()).field("size", known.stamp.size);
     out.field("mtime_ns", known.stamp.mtime_ns).field("inode", known.stamp.inode);
-    out.field("sha256", hex(known.hash)).end_object();
+    out.field("sha256", to_hex(known.hash)).end_object();
   }
   out.end_array().end_object();
   if (const auto written = write_state_file(file_, text); !written)

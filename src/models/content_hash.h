@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -27,6 +28,11 @@ using ContentHash = Sha256;
 
 // Of a model with these files. One file or several, with or without a projector: never the same hash.
 ContentHash content_of(std::span<const Sha256> parts, const std::optional<Sha256>& projector);
+
+// Gives the bytes of a file to `take`, piece by piece. Reads without driving out what the system has cached, where the
+// system can. `go_on` is asked once for each MiB; false when it said no. Errors: the system's own.
+Result<bool> read_pieces(const std::filesystem::path& file, const std::function<bool()>& go_on,
+                         const std::function<void(std::string_view)>& take);
 
 // Of the bytes of a file. Reads without driving out what the system has cached, where the system can. `go_on` is asked
 // once for each MiB; nothing when it said no. Errors: the system's own.

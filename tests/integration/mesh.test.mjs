@@ -381,8 +381,10 @@ test("a model is copied from the machine next door, and is this one's from then 
     const pulled = await corralBeside(b, ["mesh", "pull", "tiny-llama"]);
     assert.equal(pulled.code, 0, pulled.err);
     assert.match(pulled.out, /tiny-llama  done/);
-    assert.deepEqual(readFileSync(join(b.state, "models", "tiny-llama.gguf")), readFileSync(join(models, "tiny-llama.gguf")));
-    assert.deepEqual(readdirSync(join(b.state, "models")), ["tiny-llama.gguf"]);
+    const [folder, ...others] = readdirSync(join(b.state, "models"));
+    assert.match(folder, /^tiny-llama-[0-9a-f]{8}$/);
+    assert.deepEqual(others, []);
+    assert.deepEqual(readFileSync(join(b.state, "models", folder, "tiny-llama.gguf")), readFileSync(join(models, "tiny-llama.gguf")));
     await until(() => mesh(a, "/models"), ({ models }) => models.some(({ id, nodes }) => id === "tiny-llama" && nodes.length === 2));
 
     // It is served here now, also when the other one has gone.

@@ -1,13 +1,14 @@
 #include "mesh/copy/copy_fetch.h"
 
 #include <algorithm>
-#include <deque>
+#include <atomic>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "async/beside.h"
+#include "async/run_or_leave.h"
 #include "base/log.h"
 #include "mesh/copy/copy_wire.h"
 #include "mesh/copy/partial_model.h"
@@ -29,6 +30,10 @@ bool is_of_the_disk(const Error& error) {
 
 class Fetch {
  public:
+  ~Fetch() { *given_up_ = true; }
+  Fetch(const Fetch&) = delete;
+  Fetch& operator=(const Fetch&) = delete;
+
   Fetch(CopyOrder order, async::ThreadPool& files, async::Timers& timers, CopyRules rules)
       : order_(std::move(order)), files_(files), timers_(timers), rules_(rules), told_at_(timers.now()) {}
 
@@ -36,28 +41,37 @@ class Fetch {
     auto pause = rules_.pause;
     for (int failures = 0; failures < rules_.most_failures;) {
       const auto source = next_source();
-      if (!source) {
-        if (!last_) co_return fail(errc::not_offered, "no node that can be reached has a copy to give");
-        co_return std::unexpected(*last_);
-      }
+      // Those that refused won't change their minds; those that can't be reached just now may come back.
+      if (!source && !refused_.empty() && last_) co_return std::unexpected(*last_);
       const auto before = ranges_;
-      const auto done = co_await fetch_from(*source);
+      Result<> done = no_source();
+      if (source) done = co_await fetch_from(*source);
       if (done && model_ && model_->missing().empty()) co_return co_await finish();
       if (done) continue;
       if (is_of_the_disk(done.error())) co_return std::unexpected(done.error());
-      log::info("mesh", "copy from {}: {}", short_text(*source), done.error().message);
       last_ = done.error();
-      if (done.error().code == errc::not_offered || done.error().code == errc::forged) refused_.insert(*source);
+      if (source) note_failure(*source, done.error());
       const bool moved = ranges_ != before;
       failures = moved ? 1 : failures + 1;
       pause = moved ? rules_.pause : std::min(2 * pause, rules_.longest_pause);
-      ++tries_[*source];
       co_await timers_.sleep_for(pause);
     }
     co_return std::unexpected(*last_);
   }
 
  private:
+  static Result<> no_source() {
+    return fail(errc::unreachable, "no node that can be reached now has a copy to give; it goes on when one is there");
+  }
+  void note_failure(const NodeId& source, const Error& error) {
+    log::info("mesh", "copy from {}: {}", short_text(source), error.message);
+    if (error.code == errc::not_offered || error.code == errc::forged) refused_.insert(source);
+    ++tries_[source];
+  }
+  GoOn go_on() const {
+    return [given_up = given_up_] { return !*given_up; };
+  }
+
   // The best of those that were tried least.
   std::optional<NodeId> next_source() {
     std::optional<NodeId> best;
@@ -81,7 +95,19 @@ class Fetch {
       if (auto made = co_await open_partial(std::move(**list)); !made) co_return made;
     }
     from_ = source;
-    co_return co_await get_ranges(*stream, reader, source);
+    auto getting = get_ranges(*stream, reader, source);
+    auto got = co_await async::race(std::move(getting), until_stalled(reader));
+    if (!got) co_return fail(errc::timed_out, "its bytes stopped coming");
+    co_return std::move(*got);
+  }
+
+  // Of a stream it counts only that something comes.
+  Task<void> until_stalled(const CopyReader& reader) {
+    while (true) {
+      const auto before = reader.received();
+      co_await timers_.sleep_for(rules_.stall);
+      if (reader.received() == before && !writing_) co_return;
+    }
   }
 
   Task<Result<SignedManifest>> get_manifest(Stream& stream, CopyReader& reader) {
@@ -108,8 +134,10 @@ class Fetch {
   }
 
   Task<Result<>> open_partial(SignedManifest list) {
-    auto work = [folder = order_.folder, list = std::move(list)] { return Shared(PartialModel::open(folder, list)); };
-    auto opened = co_await files_.run(std::move(work));
+    auto work = [folder = order_.folder, list = std::move(list), go_on = go_on()] {
+      return Shared(PartialModel::open(folder, list, go_on));
+    };
+    auto opened = co_await async::run_or_leave(files_, timers_, std::move(work));
     if (!opened.model) co_return std::unexpected(*opened.error);
     model_ = std::move(opened.model);
     tell(true);
@@ -127,12 +155,10 @@ class Fetch {
         const auto question = encode(CopyQuestion(wanted[asked]));
         if (auto sent = co_await stream.write(question); !sent) co_return co_await end(std::move(writing), sent);
       }
-      auto getting = get_range(reader, wanted[at]);
-      auto bytes = co_await async::with_timeout(timers_, rules_.stall, std::move(getting));
-      if (!bytes) co_return co_await end(std::move(writing), fail(errc::timed_out, "its bytes stopped coming"));
-      if (!*bytes) co_return co_await end(std::move(writing), std::unexpected(bytes->error()));
+      auto bytes = co_await get_range(reader, wanted[at]);
+      if (!bytes) co_return co_await end(std::move(writing), std::unexpected(bytes.error()));
       if (auto written = co_await end(std::move(writing), {}); !written) co_return note(written, source);
-      auto put = [model = model_, range = wanted[at], data = std::move(**bytes)] { return model->put(range, data); };
+      auto put = [model = model_, range = wanted[at], data = std::move(*bytes)] { return model->put(range, data); };
       writing = std::make_unique<async::Beside<Result<>>>(executor, "write of a copy", files_.run(std::move(put)));
     }
     auto written = co_await end(std::move(writing), {});
@@ -152,10 +178,12 @@ class Fetch {
   // Waits for the write under way; its error goes before `otherwise`.
   Task<Result<>> end(std::unique_ptr<async::Beside<Result<>>> writing, Result<> otherwise) {
     if (writing) {
+      writing_ = true;  // a slow disk is no peer's fault
       while (true) {
         const bool ended = co_await writing->wait(timers_, rules_.stall);
         if (ended) break;
       }
+      writing_ = false;
       auto written = writing->take();
       if (!written) co_return written;
       ++ranges_;
@@ -173,8 +201,10 @@ class Fetch {
 
   Task<Result<std::vector<fs::path>>> finish() {
     tell(true);
-    auto work = [model = model_, inspect = order_.inspect] { return Named(model->finish(inspect)); };
-    auto named = co_await files_.run(std::move(work));
+    auto work = [model = model_, inspect = order_.inspect, go_on = go_on()] {
+      return Named(model->finish(inspect, go_on));
+    };
+    auto named = co_await async::run_or_leave(files_, timers_, std::move(work));
     co_return std::move(named.paths);
   }
 
@@ -211,6 +241,9 @@ class Fetch {
   async::Timers& timers_;
   const CopyRules rules_;
   std::shared_ptr<PartialModel> model_;
+  // Shared with what runs on threads for files.
+  const std::shared_ptr<std::atomic<bool>> given_up_ = std::make_shared<std::atomic<bool>>(false);
+  bool writing_ = false;
   NodeId from_;
   std::size_t ranges_ = 0;  // written by this run
   std::map<NodeId, int> tries_, damaged_;

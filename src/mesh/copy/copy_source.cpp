@@ -52,37 +52,44 @@ Result<Bytes> read_range(const fs::path& path, std::uint64_t offset, std::size_t
 
 class Source {
  public:
-  Source(std::unique_ptr<Stream> stream, CopyShelf& shelf, const SigningKey& own, async::ThreadPool& files,
-         async::Timers& timers, CopySourceOptions options)
+  Source(std::unique_ptr<Stream> stream, CopyShelf& shelf, async::ThreadPool& files, async::Timers& timers,
+         CopySourceOptions options)
       : stream_(std::move(stream)),
         shelf_(shelf),
-        own_(own),
         files_(files),
         timers_(timers),
         options_(options),
         reader_(*stream_) {}
 
+  // One watch for all of it: what takes long is fine as long as it moves.
   async::Task<Result<std::uint64_t>> serve() {
-    while (true) {
-      auto asking = reader_.more();
-      const auto more = co_await async::with_timeout(timers_, options_.idle, std::move(asking));
-      if (!more) co_return fail(errc::timed_out, "nothing was asked for any more");
-      if (!*more) co_return std::unexpected(more->error());
-      if (!**more) co_return sent_;
-      auto listening = reader_.question();
-      const auto question = co_await async::with_timeout(timers_, options_.stall, std::move(listening));
-      if (!question) co_return fail(errc::timed_out, "a question that doesn't end");
-      if (!*question) co_return std::unexpected(question->error());
-      const bool is_list = std::holds_alternative<WantManifest>(**question);
-      auto turn = answer(**question);
-      const auto limit = is_list ? options_.list : options_.stall;
-      const auto done = co_await async::with_timeout(timers_, limit, std::move(turn));
-      if (!done) co_return fail(errc::timed_out, "what was asked for isn't taken");
-      if (!*done) co_return std::unexpected(done->error());
-    }
+    give(options_.idle);
+    auto talking = talk();
+    auto done = co_await async::race(std::move(talking), until_overdue());
+    if (!done) co_return fail(errc::timed_out, "the other end of a copy stands still");
+    co_return std::move(*done);
   }
 
  private:
+  void give(Millis time) { deadline_ = timers_.now() + time; }
+  async::Task<void> until_overdue() {
+    while (timers_.now() < deadline_) co_await timers_.sleep_until(deadline_);
+  }
+
+  async::Task<Result<std::uint64_t>> talk() {
+    while (true) {
+      give(options_.idle);
+      const auto more = co_await reader_.more();
+      if (!more) co_return std::unexpected(more.error());
+      if (!*more) co_return sent_;
+      give(options_.stall);
+      const auto question = co_await reader_.question();
+      if (!question) co_return std::unexpected(question.error());
+      const auto done = co_await answer(*question);
+      if (!done) co_return std::unexpected(done.error());
+    }
+  }
+
   async::Task<Result<>> answer(CopyQuestion question) {
     if (const auto* manifest = std::get_if<WantManifest>(&question)) {
       co_return co_await give_manifest(manifest->content);
@@ -96,13 +103,15 @@ class Source {
   }
 
   async::Task<Result<>> give_manifest(Sha256 content) {
+    if (model_) co_return fail(errc::malformed, "a stream is for one model");
+    give(options_.list);
     auto found = co_await shelf_.find(content);
+    give(options_.stall);
     if (!found) co_return co_await refuse(found.error().message);
     model_ = std::move(*found);
-    const auto list = encode(sign_manifest(own_, model_->manifest));
-    const auto head = answer_head('m', static_cast<std::uint32_t>(list.size()));
+    const auto head = answer_head('m', static_cast<std::uint32_t>(model_->list.size()));
     if (auto sent = co_await stream_->write(head); !sent) co_return sent;
-    co_return co_await stream_->write(list);
+    co_return co_await stream_->write(model_->list);
   }
 
   async::Task<Result<>> give_range(RangeId range) {
@@ -133,6 +142,7 @@ class Source {
       if (auto sent = co_await stream_->write(**piece); !sent) co_return sent;
       done += size;
       sent_ += size;
+      give(options_.stall);
     }
     co_return Result<>();
   }
@@ -146,47 +156,37 @@ class Source {
 
   const std::unique_ptr<Stream> stream_;
   CopyShelf& shelf_;
-  const SigningKey& own_;
   async::ThreadPool& files_;
   async::Timers& timers_;
   const CopySourceOptions options_;
   CopyReader reader_;
-  std::optional<OfferedModel> model_;
+  OfferedModelPtr model_;
+  MonoTime deadline_;  // moves with every step
   std::uint64_t sent_ = 0;
 };
 
 }  // namespace
 
-async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyShelf& shelf, const SigningKey& own,
+async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyShelf& shelf,
                                               async::ThreadPool& files, async::Timers& timers,
                                               CopySourceOptions options) {
-  Source source(std::move(stream), shelf, own, files, timers, options);
+  Source source(std::move(stream), shelf, files, timers, options);
   co_return co_await source.serve();
 }
 
 Result<std::optional<Manifest>> make_manifest(std::string model, std::string source, const std::vector<fs::path>& paths,
-                                              bool has_projector, const std::vector<Sha256>& wholes,
-                                              const std::function<bool()>& go_on) {
+                                              bool has_projector, const std::function<bool()>& go_on) {
   Manifest made{.content = {},
                 .model = std::move(model),
                 .source = std::move(source),
                 .files = {},
                 .has_projector = has_projector};
-  const auto space = std::make_unique_for_overwrite<char[]>(kPiece);
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    const UniqueFd file(::open(paths[i].c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) return unreadable(paths[i]);
-    CopyFile listed{.name = paths[i].filename().native(), .bytes = 0, .hash = {}, .ranges = {}};
+  for (const auto& path : paths) {
+    CopyFile listed{.name = path.filename().native(), .bytes = 0, .hash = {}, .ranges = {}};
     models::Digest whole;
     std::optional<models::Digest> range;
-    while (true) {
-      if (!go_on()) return std::nullopt;
-      const auto got = ::read(file.get(), space.get(), kPiece);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return unreadable(paths[i]);
-      if (got == 0) break;
-      // Pieces may be short: a range ends where it ends.
-      std::string_view piece(space.get(), static_cast<std::size_t>(got));
+    // Pieces may be short: a range ends where it ends.
+    const auto take = [&](std::string_view piece) {
       whole.add(piece);
       while (!piece.empty()) {
         if (!range) range.emplace();
@@ -195,17 +195,16 @@ Result<std::optional<Manifest>> make_manifest(std::string model, std::string sou
         range->add(part);
         listed.bytes += part.size();
         piece.remove_prefix(part.size());
-        if (listed.bytes % kRangeBytes == 0) {
-          listed.ranges.push_back(range->finish());
-          range.reset();
-        }
+        if (listed.bytes % kRangeBytes != 0) continue;
+        listed.ranges.push_back(range->finish());
+        range.reset();
       }
-    }
+    };
+    const auto read = models::read_pieces(path, go_on, take);
+    if (!read) return std::unexpected(read.error());
+    if (!*read) return std::nullopt;
     if (range) listed.ranges.push_back(range->finish());
     listed.hash = whole.finish();
-    if (i < wholes.size() && listed.hash != wholes[i]) {
-      return fail(errc::damaged, fmt::format("'{}' has changed since it was hashed", paths[i].native()));
-    }
     made.files.push_back(std::move(listed));
   }
   std::vector<Sha256> parts;

@@ -16,37 +16,38 @@
 
 namespace corral::mesh {
 
-// A model that may be copied.
+// A model that may be copied. Immutable once offered; safe on every thread.
 struct OfferedModel {
   Manifest manifest;
   std::vector<std::filesystem::path> paths;  // in the order of the manifest's files
+  std::string list;                          // the manifest, signed by this node, as it is sent
 };
+using OfferedModelPtr = std::shared_ptr<const OfferedModel>;
 
 // What may be copied from this node.
 class CopyShelf {
  public:
   virtual ~CopyShelf() = default;
   // Errors: not_offered, with a sentence for people: it isn't there, isn't hashed yet, may not be copied.
-  virtual async::Task<Result<OfferedModel>> find(Sha256 content) = 0;
+  virtual async::Task<Result<OfferedModelPtr>> find(Sha256 content) = 0;
 };
 
 struct CopySourceOptions {
   Millis list{900'000};  // a list of files that must be read for it may take so long
   Millis idle{60'000};   // a stream on which nothing is asked for so long is ended
-  Millis stall{30'000};  // a range that isn't taken in that time ends it
+  Millis stall{30'000};  // one of which nothing is taken for so long, too
 };
 
 // Serves one stream to its end. What it refers to outlives it. Returns how many bytes of files were sent. Errors:
 // link_closed, malformed, timed_out.
-async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyShelf& shelf, const SigningKey& own,
+async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyShelf& shelf,
                                               async::ThreadPool& files, async::Timers& timers,
                                               CopySourceOptions options = CopySourceOptions());
 
-// The list of a model's files, with the hashes of their ranges: reads all of them. `wholes`: the files' own hashes,
-// which are known. For a thread of files. `go_on` is asked now and then; nothing when it said no. Errors: the system's
-// own; damaged, when a file isn't what its hash says.
+// The list of a model's files, with the hashes of their ranges: reads all of them. For a thread of files. `go_on` is
+// asked now and then; nothing when it said no. Errors: the system's own; malformed, for names that can't be told.
 Result<std::optional<Manifest>> make_manifest(std::string model, std::string source,
                                               const std::vector<std::filesystem::path>& paths, bool has_projector,
-                                              const std::vector<Sha256>& wholes, const std::function<bool()>& go_on);
+                                              const std::function<bool()>& go_on);
 
 }  // namespace corral::mesh

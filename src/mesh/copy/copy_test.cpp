@@ -1,8 +1,10 @@
 // Copies over both kinds of networks, from real files into real folders.
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/secret.h"
 #include "mesh/copy/copy_fetch.h"
 #include "mesh/copy/copy_source.h"
 #include "mesh/copy/copy_wire.h"
@@ -15,6 +17,8 @@ namespace corral::mesh {
 namespace {
 
 namespace fs = std::filesystem;
+
+const GoOn kGoOn = [] { return true; };
 
 // 2 ranges and a bit, and a file that is shorter than a range.
 constexpr std::size_t kLong = 2 * kRangeBytes + 12'345, kShort = 4'321;
@@ -37,11 +41,11 @@ std::string read_file(const fs::path& path) {
 
 class Shelf final : public CopyShelf {
  public:
-  async::Task<Result<OfferedModel>> find(Sha256 content) override {
+  async::Task<Result<OfferedModelPtr>> find(Sha256 content) override {
     if (!model || model->manifest.content != content) co_return fail(errc::not_offered, "the shelf is empty");
-    co_return *model;
+    co_return model;
   }
-  std::optional<OfferedModel> model;
+  OfferedModelPtr model;
 };
 
 class CopyTest : public NetworkFixture {
@@ -58,17 +62,21 @@ class CopyTest : public NetworkFixture {
   }
   ~CopyTest() override {
     files.finish();
+    reads.finish();
     fs::remove_all(root);
   }
 
   fs::path there() const { return root / "there"; }
   fs::path here() const { return root / "here"; }
+  fs::path goal() const {
+    return here() / fmt::format("m-00001-of-00002-{}", to_hex(shelf.model->manifest.content).substr(0, 8));
+  }
 
   void offer() {
     const std::vector<fs::path> paths = {there() / "m-00001-of-00002.gguf", there() / "m-00002-of-00002.gguf"};
-    auto made = make_manifest("m", "org/m:Q8_0", paths, false, {}, [] { return true; });
+    auto made = make_manifest("m", "org/m:Q8_0", paths, false, kGoOn);
     ASSERT_TRUE(made && *made) << made.error().message;
-    shelf.model = OfferedModel{**made, paths};
+    shelf.model = std::make_shared<OfferedModel>(**made, paths, encode(sign_manifest(b, **made)));
   }
 
   // b gives, to as many streams as come.
@@ -81,7 +89,7 @@ class CopyTest : public NetworkFixture {
   }
   async::Task<void> give_one(std::unique_ptr<Stream> stream) {
     ++streams;
-    (void)co_await serve_copy(std::move(stream), shelf, b, files, timers);
+    (void)co_await serve_copy(std::move(stream), shelf, reads, timers);
   }
 
   CopyOrder order() {
@@ -133,14 +141,14 @@ class CopyTest : public NetworkFixture {
     ASSERT_TRUE(wait_for_end());
     ASSERT_TRUE(*result) << result->error().message;
     ASSERT_EQ((*result)->size(), 2u);
-    EXPECT_TRUE(read_file(here() / "m-00001-of-00002.gguf") == long_text);
-    EXPECT_EQ(read_file(here() / "m-00002-of-00002.gguf"), made_up(kShort, 2));
+    EXPECT_TRUE(read_file(goal() / "m-00001-of-00002.gguf") == long_text);
+    EXPECT_EQ(read_file(goal() / "m-00002-of-00002.gguf"), made_up(kShort, 2));
     std::size_t entries = 0;
-    for (const auto& entry : fs::directory_iterator(here())) {
+    for (const auto& entry : fs::recursive_directory_iterator(here())) {
       EXPECT_FALSE(entry.path().filename().native().starts_with('.')) << entry.path();
       ++entries;
     }
-    EXPECT_EQ(entries, 2u);
+    EXPECT_EQ(entries, 3u);  // the folder of its own, and two files
   }
   void expect_nothing_named() {
     for (const auto& entry : fs::directory_iterator(here()))
@@ -149,7 +157,7 @@ class CopyTest : public NetworkFixture {
 
   fs::path root;
   std::string long_text;
-  async::ThreadPool files{2};
+  async::ThreadPool files{1}, reads{2};
   Shelf shelf;
   async::TaskGroup fetching{loop.executor()};
   std::optional<Result<std::vector<fs::path>>> result;
@@ -172,7 +180,7 @@ TEST_P(CopyTest, BringsAllFilesWhole) {
 TEST_P(CopyTest, GoesOnWithWhatIsThere) {
   // The long file's second range, as an earlier run left it.
   {
-    auto partial = PartialModel::open(here(), sign_manifest(b, shelf.model->manifest));
+    auto partial = PartialModel::open(here(), sign_manifest(b, shelf.model->manifest), kGoOn);
     ASSERT_TRUE(partial) << partial.error().message;
     ASSERT_TRUE((*partial)->put({0, 1}, std::string_view(long_text).substr(kRangeBytes, kRangeBytes)));
   }
@@ -235,12 +243,13 @@ TEST_P(CopyTest, AFlippedByteIsFound) {
 }
 
 TEST_P(CopyTest, NoFileIsReplaced) {
-  write_file(here() / "m-00002-of-00002.gguf", "mine");
+  fs::create_directories(goal());
+  write_file(goal() / "m-00002-of-00002.gguf", "mine");
   start(order());
   ASSERT_TRUE(wait_for_end());
   ASSERT_FALSE(*result);
   EXPECT_EQ(result->error().code, errc::name_taken);
-  EXPECT_EQ(read_file(here() / "m-00002-of-00002.gguf"), "mine");
+  EXPECT_EQ(read_file(goal() / "m-00002-of-00002.gguf"), "mine");
 }
 
 TEST_P(CopyTest, WhatIsntOfferedSaysWhy) {
@@ -262,13 +271,21 @@ TEST_P(CopyTest, WhatTheInspectorRefusesGetsNoName) {
   expect_nothing_named();
 }
 
-TEST_P(CopyTest, WithoutSourcesItEndsAtOnce) {
+TEST_P(CopyTest, WithoutSourcesItWaitsForSomeTime) {
   auto wanted = order();
   wanted.sources = [] { return std::vector<NodeId>(); };
   start(std::move(wanted));
-  ASSERT_TRUE(wait_for_end());
+  ASSERT_TRUE(wait_for_end(Millis(2000)));
   ASSERT_FALSE(*result);
-  EXPECT_EQ(result->error().code, errc::not_offered);
+  EXPECT_EQ(result->error().code, errc::unreachable);
+}
+
+TEST_P(CopyTest, ASourceThatComesBackIsGoneOnWith) {
+  auto wanted = order();
+  int asked = 0;
+  wanted.sources = [this, &asked] { return ++asked < 4 ? std::vector<NodeId>() : std::vector{b.id()}; };
+  start(std::move(wanted));
+  expect_whole();
 }
 
 TEST_P(CopyTest, ASourceThatGivesNothingIsGivenUp) {
@@ -352,13 +369,39 @@ TEST(Manifest, SizesAndHashesMustFit) {
   EXPECT_FALSE(check(manifest));
 }
 
+TEST(Manifest, ItsNamesAreTextsForPeople) {
+  for (const auto& name : {std::string("a\nb"), std::string("a\xff"), std::string(256, 'a')}) {
+    auto manifest = small();
+    manifest.model = name;
+    EXPECT_FALSE(check(manifest)) << name;
+    manifest = small();
+    manifest.source = name;
+    EXPECT_FALSE(check(manifest)) << name;
+  }
+}
+
+TEST(PartialModel, WhatNobodyWantsAnyMoreEnds) {
+  std::string name = testing::TempDir() + "unwanted-XXXXXX";
+  const fs::path folder = ::mkdtemp(name.data());
+  const auto list = sign_manifest(test_key(1), small());
+  auto partial = PartialModel::open(folder, list, kGoOn);
+  ASSERT_TRUE(partial);
+  ASSERT_TRUE((*partial)->put({0, 0}, "abc"));
+  const auto named = (*partial)->finish([](const auto&) { return Result<>(); }, [] { return false; });
+  ASSERT_FALSE(named);
+  EXPECT_EQ(named.error().code, errc::link_closed);
+  for (const auto& entry : fs::directory_iterator(folder))
+    EXPECT_TRUE(entry.path().filename().native().starts_with('.'));
+  fs::remove_all(folder);
+}
+
 TEST(PartialModel, ADiskWithoutRoomIsNamedBeforeAnythingIsWritten) {
   auto manifest = small();
   auto& file = manifest.files[0];
   file.bytes = kMostRanges * kRangeBytes;
   file.ranges.assign(kMostRanges, models::digest_of("x"));
   const fs::path folder = fs::path(testing::TempDir()) / "no-room";
-  const auto opened = PartialModel::open(folder, sign_manifest(test_key(1), manifest));
+  const auto opened = PartialModel::open(folder, sign_manifest(test_key(1), manifest), kGoOn);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, errc::disk_full);
   fs::remove_all(folder);
@@ -371,18 +414,20 @@ TEST(PartialModel, NamesThatWereGivenHalfwayAreGivenAgain) {
   auto manifest = small();
   const auto list = sign_manifest(test_key(1), manifest);
   {
-    auto partial = PartialModel::open(folder, list);
+    auto partial = PartialModel::open(folder, list, kGoOn);
     ASSERT_TRUE(partial);
     ASSERT_TRUE((*partial)->put({0, 0}, "abc"));
   }
+  const auto goal = folder / fmt::format("a-{}", to_hex(manifest.content).substr(0, 8));
+  fs::create_directories(goal);
   for (const auto& entry : fs::directory_iterator(folder))
-    fs::create_hard_link(entry.path() / "a.gguf", folder / "a.gguf");
-  auto again = PartialModel::open(folder, list);
+    if (fs::exists(entry.path() / "list")) fs::create_hard_link(entry.path() / "a.gguf", goal / "a.gguf");
+  auto again = PartialModel::open(folder, list, kGoOn);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE((*again)->missing().empty());
-  const auto named = (*again)->finish([](const auto&) { return Result<>(); });
+  const auto named = (*again)->finish([](const auto&) { return Result<>(); }, kGoOn);
   ASSERT_TRUE(named) << named.error().message;
-  EXPECT_EQ(read_file(folder / "a.gguf"), "abc");
+  EXPECT_EQ(read_file(goal / "a.gguf"), "abc");
   fs::remove_all(folder);
 }
 

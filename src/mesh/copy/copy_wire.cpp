@@ -52,6 +52,7 @@ async::Task<Result<bool>> CopyReader::more() {
   const auto got = co_await stream_.read_some(space);
   if (!got) co_return std::unexpected(got.error());
   rest_ = {space_.get(), *got};
+  received_ += *got;
   co_return *got > 0;
 }
 
@@ -64,6 +65,7 @@ async::Task<Result<>> CopyReader::read(char* into, std::size_t count) {
       if (*got == 0) co_return fail(errc::link_closed, "the other end of a copy ended in the middle");
       into += *got;
       count -= *got;
+      received_ += *got;
       continue;
     }
     const auto there = co_await more();

@@ -38,6 +38,8 @@ class CopyReader {
   // True: there is more; false: the peer has ended the conversation, at the end of a message. Errors: link_closed.
   async::Task<Result<bool>> more();
   async::Task<Result<>> read(char* into, std::size_t count);
+  // Bytes that came, so far.
+  std::uint64_t received() const { return received_; }
   // The next question. Errors: link_closed, malformed.
   async::Task<Result<CopyQuestion>> question();
   // What the answer is long, or why there is none (not_offered, with the peer's words). `most`: more is malformed.
@@ -47,6 +49,7 @@ class CopyReader {
   Stream& stream_;
   std::unique_ptr<char[]> space_;
   std::string_view rest_;
+  std::uint64_t received_ = 0;
 };
 
 }  // namespace corral::mesh

@@ -20,11 +20,14 @@ std::unexpected<Error> bad(std::string_view why) {
   return fail(errc::malformed, fmt::format("the list of a model's files makes no sense: {}", why));
 }
 
+bool is_short_text(std::string_view text) {
+  return text.size() <= kLongestName && valid_utf8(text) == text &&
+         std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
 bool is_name_of_file(std::string_view name) {
   return name.size() > 5 && name.size() <= kLongestName && name.ends_with(".gguf") && !name.starts_with('.') &&
-         valid_utf8(name) == name && std::ranges::none_of(name, [](char c) {
-           return c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-         });
+         is_short_text(name) && name.find_first_of("/\\") == std::string_view::npos;
 }
 
 std::uint64_t ranges_for(std::uint64_t bytes) { return bytes / kRangeBytes + (bytes % kRangeBytes != 0 ? 1 : 0); }
@@ -91,6 +94,7 @@ std::uint64_t bytes_of(const Manifest& manifest, RangeId range) {
 
 Result<> check(const Manifest& manifest) {
   const auto& files = manifest.files;
+  if (!is_short_text(manifest.model) || !is_short_text(manifest.source)) return bad("its name is no text for people");
   if (files.empty() || (manifest.has_projector && files.size() < 2)) return bad("it names no file of a model");
   if (files.size() > kMostCopyFiles)
     return fail(errc::too_large, fmt::format("a model of {} files; {} is the most", files.size(), kMostCopyFiles));

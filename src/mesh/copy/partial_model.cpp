@@ -38,6 +38,12 @@ fs::path hidden_folder(const fs::path& folder, const Sha256& content) {
   return folder / (kHidden + to_hex(content).substr(0, 32));
 }
 
+// "tiny-llama-1a2b3c4d": for people by name, apart by content.
+fs::path goal_folder(const fs::path& folder, const Manifest& manifest) {
+  const auto stem = fs::path(manifest.files.front().name).stem().native();
+  return folder / fmt::format("{}-{}", stem.substr(0, 128), to_hex(manifest.content).substr(0, 8));
+}
+
 // What is kept free for others.
 constexpr std::uint64_t kSpare = 256ull << 20;
 
@@ -59,12 +65,15 @@ bool read_all(int file, std::uint64_t offset, char* space, std::size_t count) {
   return true;
 }
 
-// Of bytes [begin, begin + count) of a file; nothing when they can't be read.
-std::optional<Sha256> hash_of(int file, std::uint64_t begin, std::uint64_t count) {
+std::unexpected<Error> unwanted() { return fail(errc::link_closed, "the copy was given up"); }
+
+// Of bytes [begin, begin + count) of a file; nothing when they can't be read, or aren't wanted any more.
+std::optional<Sha256> hash_of(int file, std::uint64_t begin, std::uint64_t count, const GoOn& go_on) {
   const auto space = std::make_unique_for_overwrite<char[]>(kPiece);
   models::Digest digest;
   for (std::uint64_t done = 0; done < count;) {
     const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, count - done));
+    if (!go_on()) return std::nullopt;
     if (!read_all(file, begin + done, space.get(), piece)) return std::nullopt;
     digest.add({space.get(), piece});
     done += piece;
@@ -95,26 +104,29 @@ Result<> sync_folder(const fs::path& folder) {
 }  // namespace
 
 PartialModel::PartialModel(fs::path folder, Manifest manifest)
-    : folder_(std::move(folder)), hidden_(hidden_folder(folder_, manifest.content)), manifest_(std::move(manifest)) {}
+    : folder_(std::move(folder)),
+      hidden_(hidden_folder(folder_, manifest.content)),
+      goal_(goal_folder(folder_, manifest)),
+      manifest_(std::move(manifest)) {}
 
 fs::path PartialModel::part_of(std::size_t file) const { return hidden_ / manifest_.files[file].name; }
 
-Result<std::unique_ptr<PartialModel>> PartialModel::open(const fs::path& folder, const SignedManifest& list) {
+Result<std::unique_ptr<PartialModel>> PartialModel::open(const fs::path& folder, const SignedManifest& list,
+                                                         const GoOn& go_on) {
   std::unique_ptr<PartialModel> model(new PartialModel(folder, list.manifest));
   for (const auto& file : list.manifest.files) {
-    const auto path = folder / file.name;
+    const auto path = model->goal_ / file.name;
     std::error_code ignored;
     // An earlier run ended while it gave the names.
     if (fs::equivalent(path, model->hidden_ / file.name, ignored)) fs::remove(path, ignored);
     if (fs::exists(fs::symlink_status(path, ignored))) {
-      return fail(errc::name_taken,
-                  fmt::format("'{}' is there already: move it away, or copy into another folder", path.native()));
+      return fail(errc::name_taken, fmt::format("'{}' is there already: move it away", path.native()));
     }
   }
   std::error_code error;
   fs::create_directories(model->hidden_, error);
   if (error) return trouble(model->hidden_, error.value());
-  if (const auto taken = model->take_up(); !taken) return std::unexpected(taken.error());
+  if (const auto taken = model->take_up(go_on); !taken) return std::unexpected(taken.error());
   if (const auto room = model->reserve(); !room) return std::unexpected(room.error());
   if (const auto kept = write_state_file(model->hidden_ / kList, encode(list)); !kept)
     return std::unexpected(kept.error());
@@ -122,7 +134,7 @@ Result<std::unique_ptr<PartialModel>> PartialModel::open(const fs::path& folder,
 }
 
 // Files of an earlier run, and which of their ranges are right.
-Result<> PartialModel::take_up() {
+Result<> PartialModel::take_up(const GoOn& go_on) {
   for (std::size_t i = 0; i < manifest_.files.size(); ++i) {
     const auto path = part_of(i);
     files_.emplace_back(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
@@ -132,7 +144,8 @@ Result<> PartialModel::take_up() {
       const RangeId id{static_cast<std::uint16_t>(i), r};
       const auto begin = r * kRangeBytes, count = bytes_of(manifest_, id);
       if (is_hole(files_.back().get(), begin, count)) continue;
-      if (hash_of(files_.back().get(), begin, count) != ranges[r]) continue;
+      if (!go_on()) return unwanted();
+      if (hash_of(files_.back().get(), begin, count, go_on) != ranges[r]) continue;
       there_.insert(id);
       bytes_there_ += count;
     }
@@ -196,29 +209,46 @@ Result<> PartialModel::put(RangeId range, std::string_view bytes) {
   return {};
 }
 
-Result<std::vector<fs::path>> PartialModel::finish(
-    const std::function<Result<>(const std::vector<fs::path>&)>& inspect) {
+Result<std::vector<fs::path>> PartialModel::finish(const std::function<Result<>(const std::vector<fs::path>&)>& inspect,
+                                                   const GoOn& go_on) {
   std::vector<fs::path> parts;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const auto& file = manifest_.files[i];
-    if (hash_of(files_[i].get(), 0, file.bytes) != file.hash) {
+    const auto hash = hash_of(files_[i].get(), 0, file.bytes, go_on);
+    if (!go_on()) return unwanted();
+    if (hash != file.hash) {
       return fail(errc::damaged, fmt::format("'{}' as a whole isn't what its list says", file.name));
     }
     if (::fsync(files_[i].get()) != 0) return trouble(part_of(i), errno);
     parts.push_back(part_of(i));
   }
   if (const auto sound = inspect(parts); !sound) return std::unexpected(sound.error());
+  if (!go_on()) return unwanted();
+  std::error_code error;
+  fs::create_directories(goal_, error);
+  if (error) return trouble(goal_, error.value());
+  auto named = give_names(parts);
+  if (!named) {
+    fs::remove(goal_, error);  // if it is empty
+    return named;
+  }
+  for (const auto& folder : {goal_, folder_})
+    if (const auto synced = sync_folder(folder); !synced) return std::unexpected(synced.error());
+  discard(folder_, manifest_.content);
+  return named;
+}
+
+// All or none.
+Result<std::vector<fs::path>> PartialModel::give_names(const std::vector<fs::path>& parts) {
   std::vector<fs::path> named;
   for (std::size_t i = parts.size(); i-- > 0;) {
-    named.insert(named.begin(), folder_ / manifest_.files[i].name);
+    named.insert(named.begin(), goal_ / manifest_.files[i].name);
     if (const auto done = give_name(parts[i], named.front()); !done) {
       std::error_code ignored;
       for (std::size_t n = 1; n < named.size(); ++n) fs::remove(named[n], ignored);
       return std::unexpected(done.error());
     }
   }
-  if (const auto synced = sync_folder(folder_); !synced) return std::unexpected(synced.error());
-  discard(folder_, manifest_.content);
   return named;
 }
 

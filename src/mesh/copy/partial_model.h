@@ -15,12 +15,17 @@
 
 namespace corral::mesh {
 
+// Asked now and then by long work whether it is still wanted; what isn't ends with link_closed.
+using GoOn = std::function<bool()>;
+
 class PartialModel {
  public:
-  // Where the files go in the end is `folder`; until then all is in a hidden folder of it, named after the content.
-  // Takes up what an earlier run left. Reserves the disk. Errors: disk_full; name_taken, when one of the files is there
-  // already; the system's own.
-  static Result<std::unique_ptr<PartialModel>> open(const std::filesystem::path& folder, const SignedManifest& list);
+  // In the end the files are in a folder of their own below `folder`, so that two models whose files have one name (as
+  // projectors do) don't meet; until then all is in a hidden folder beside it, named after the content. Takes up what
+  // an earlier run left. Reserves the disk. Errors: disk_full; name_taken, when one of the files is there already; the
+  // system's own.
+  static Result<std::unique_ptr<PartialModel>> open(const std::filesystem::path& folder, const SignedManifest& list,
+                                                    const GoOn& go_on);
 
   const Manifest& manifest() const { return manifest_; }
   // In the order of the files.
@@ -34,7 +39,7 @@ class PartialModel {
   // part last, so that a model is seen when it is whole. `inspect` looks at the files (where they are, in their order)
   // before, and may refuse them. Errors: damaged, name_taken, what `inspect` says, the system's own.
   Result<std::vector<std::filesystem::path>> finish(
-      const std::function<Result<>(const std::vector<std::filesystem::path>&)>& inspect);
+      const std::function<Result<>(const std::vector<std::filesystem::path>&)>& inspect, const GoOn& go_on);
 
   // Removes all of it.
   static void discard(const std::filesystem::path& folder, const Sha256& content);
@@ -44,10 +49,11 @@ class PartialModel {
  private:
   PartialModel(std::filesystem::path folder, Manifest manifest);
   Result<> reserve();
-  Result<> take_up();
+  Result<> take_up(const GoOn& go_on);
+  Result<std::vector<std::filesystem::path>> give_names(const std::vector<std::filesystem::path>& parts);
   std::filesystem::path part_of(std::size_t file) const;
 
-  std::filesystem::path folder_, hidden_;
+  std::filesystem::path folder_, hidden_, goal_;
   Manifest manifest_;
   std::vector<UniqueFd> files_;
   std::set<RangeId> there_;

@@ -1,0 +1,155 @@
+#include "fleet/copy_desk.h"
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "async/loop.h"
+#include "fleet/errors.h"
+#include "mesh/copy/partial_model.h"
+#include "mesh/identity/errors.h"
+#include "mesh/support_for_tests.h"
+#include "models/content_hash.h"
+#include "models/digest.h"
+
+namespace corral::fleet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Nobody can be reached; counts who tried.
+class NoPeers final : public mesh::Peers {
+ public:
+  void listen(mesh::PeerEvents&) override {}
+  void forget(mesh::PeerEvents&) override {}
+  const mesh::NodeId& own() const override { return own_; }
+  const mesh::Boot& boot() const override { return boot_; }
+  std::vector<mesh::PeerView> view() const override { return {}; }
+  bool is_up(const mesh::NodeId&) const override { return false; }
+  bool is_reachable(const mesh::NodeId&) const override { return false; }
+  void send(const mesh::NodeId&, mesh::Frame) override {}
+  async::Task<Result<>> deliver(mesh::NodeId, mesh::Frame) override { co_return Result<>(); }
+  async::Task<Result<std::unique_ptr<mesh::Stream>>> open(mesh::NodeId, mesh::Purpose) override {
+    ++opened;
+    co_return fail(mesh::errc::link_closed, "it has just gone");
+  }
+  void give_back(std::unique_ptr<mesh::Stream>) override {}
+  void on_stream(mesh::Purpose, StreamHandler) override {}
+  std::vector<mesh::HeldId> held_by(const mesh::NodeId&) const override { return {}; }
+  std::optional<MonoTime> last_heartbeat(const mesh::NodeId&) const override { return std::nullopt; }
+  void hold(const mesh::NodeId&, mesh::HeldId) override {}
+  void release(const mesh::NodeId&, mesh::HeldId) override {}
+  async::Task<mesh::Closing> until_down(mesh::NodeId) override { co_return mesh::Closing(); }
+  void hint(const mesh::NodeId&, const mesh::Address&) override {}
+  bool take(const mesh::NodeId&, mesh::Allowance) override { return true; }
+
+  int opened = 0;
+
+ private:
+  mesh::NodeId own_;
+  mesh::Boot boot_;
+};
+
+class CopyDeskTest : public testing::Test {
+ protected:
+  CopyDeskTest() {
+    std::string name = testing::TempDir() + "desk-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+    manifest_.model = "m";
+    manifest_.files = {{"m.gguf", 3, models::digest_of("abc"), {models::digest_of("abc")}}};
+    const std::vector<Sha256> parts = {manifest_.files[0].hash};
+    manifest_.content = models::content_of(parts, std::nullopt);
+    catalog_ = mesh::make_catalog({});
+    desk_ = std::make_unique<CopyDesk>(
+        loop_.executor(),
+        CopyDeskParts{
+            .peers = peers_,
+            .own = key_,
+            .timers = timers_,
+            .place = {.writes = &writes_, .reads = &reads_, .lists = &lists_, .folder = folder_, .arrived = [] {}},
+            .on_disk = [](const Sha256&) { return std::nullopt; },
+            .catalog = [this] { return catalog_; },
+            .on_change = [] {}});
+  }
+  ~CopyDeskTest() override {
+    async::run_blocking(loop_, desk_->stop());
+    for (auto* threads : {&writes_, &reads_, &lists_}) threads->finish();
+    fs::remove_all(folder_);
+  }
+
+  void somebody_has_it() {
+    auto said = std::make_shared<mesh::Statement>();
+    said->name = "far";
+    said->models.resize(1);
+    said->models[0].name = "m";
+    said->models[0].bytes = 3;
+    said->models[0].hash = manifest_.content;
+    said->models[0].may_copy = true;
+    catalog_ = mesh::make_catalog({{mesh::test_key(2).id(), mesh::Reach::linked, {}, said}});
+    desk_->look();
+  }
+  bool until(const std::function<bool()>& done) {
+    const auto limit = MonoClock::now() + std::chrono::seconds(20);
+    while (!done() && MonoClock::now() < limit) {
+      loop_.context().run_one_for(std::chrono::milliseconds(10));
+      timers_.advance(Millis(1000));
+    }
+    return done();
+  }
+
+  fs::path folder_;
+  mesh::Manifest manifest_;
+  async::Loop loop_;
+  async::ManualTimers timers_{loop_.executor()};
+  async::ThreadPool writes_{1}, reads_{1}, lists_{1};
+  mesh::SigningKey key_ = mesh::test_key(1);
+  NoPeers peers_;
+  std::shared_ptr<const mesh::Catalog> catalog_;
+  std::unique_ptr<CopyDesk> desk_;
+};
+
+TEST_F(CopyDeskTest, WhatARestartLeftWaitsForANodeThatHasIt) {
+  ASSERT_TRUE(mesh::PartialModel::open(folder_, mesh::sign_manifest(key_, manifest_), [] { return true; }));
+  desk_->start();
+  ASSERT_TRUE(until([&] { return desk_->list().size() == 1; }));
+  EXPECT_EQ(desk_->list()[0].state, CopyState::waiting);
+  EXPECT_EQ(desk_->list()[0].model, "m");
+  EXPECT_EQ(peers_.opened, 0);
+  somebody_has_it();
+  EXPECT_EQ(desk_->list()[0].state, CopyState::copying);
+  EXPECT_TRUE(until([&] { return peers_.opened > 0; }));
+}
+
+TEST_F(CopyDeskTest, WhoseNodesGoWaitsForThem) {
+  somebody_has_it();
+  ASSERT_TRUE(desk_->order(catalog_->models()[0]));
+  ASSERT_TRUE(until([&] { return peers_.opened > 0; }));
+  catalog_ = mesh::make_catalog({});
+  EXPECT_TRUE(until([&] { return desk_->list()[0].state == CopyState::waiting; }));
+  EXPECT_NE(desk_->list()[0].problem, "");
+  somebody_has_it();
+  EXPECT_EQ(desk_->list()[0].state, CopyState::copying);
+  EXPECT_EQ(desk_->list()[0].problem, "");
+}
+
+TEST_F(CopyDeskTest, WhatIsGivenUpLeavesNothingAndCanBeOrderedAgain) {
+  ASSERT_TRUE(mesh::PartialModel::open(folder_, mesh::sign_manifest(key_, manifest_), [] { return true; }));
+  somebody_has_it();
+  ASSERT_TRUE(desk_->order(catalog_->models()[0]));
+  EXPECT_TRUE(desk_->cancel(manifest_.content));
+  EXPECT_FALSE(desk_->cancel(manifest_.content));
+  EXPECT_TRUE(until([&] { return fs::is_empty(folder_); }));
+  EXPECT_TRUE(desk_->order(catalog_->models()[0]));
+}
+
+TEST_F(CopyDeskTest, WhatNobodyHasIsRefused) {
+  somebody_has_it();
+  const auto there = catalog_->models()[0];
+  catalog_ = mesh::make_catalog({});
+  const auto refused = desk_->order(there);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, mesh::errc::not_offered);
+}
+
+}  // namespace
+}  // namespace corral::fleet
