@@ -6,6 +6,8 @@ namespace corral::fleet {
 namespace {
 
 constexpr std::size_t kMost = 16 * 1024;
+// Where it is looked for: bodies may be large, and this is a loop that others need.
+constexpr std::size_t kSearched = 64 * 1024;
 
 // The place behind the value that begins at `from`: a string, an object, an array. The body was checked before.
 std::size_t end_of_value(std::string_view text, std::size_t from) {
@@ -51,6 +53,7 @@ std::string_view opening_of(std::string_view messages) {
 }  // namespace
 
 std::uint64_t conversation_of(std::string_view body, std::string_view client) {
+  body = body.substr(0, kSearched);
   std::string_view opening;
   if (const auto messages = value_of(body, R"("messages")"); messages.starts_with('[')) {
     opening = opening_of(messages);

@@ -55,14 +55,14 @@ void Crossing::release(const mesh::NodeId& node, mesh::HeldId held) {
   });
 }
 
-async::Task<bool> Crossing::take_load(mesh::NodeId node) {
+async::Task<bool> Crossing::take_load(mesh::NodeId node, LoadRule rule) {
   if (!attached()) co_return false;
-  auto taking = async::run_on(mesh_, take_load_here(node));
+  auto taking = async::run_on(mesh_, take_load_here(node, std::move(rule)));
   co_return co_await std::move(taking);
 }
 
-async::Task<bool> Crossing::take_load_here(mesh::NodeId node) {
-  co_return peers_ != nullptr && peers_->take(node, mesh::Allowance::load);
+async::Task<bool> Crossing::take_load_here(mesh::NodeId node, LoadRule rule) {
+  co_return rule([&] { return peers_ != nullptr && peers_->take(node, mesh::Allowance::load); });
 }
 
 }  // namespace corral::fleet

@@ -38,12 +38,14 @@ class Crossing {
   // What we do for a node, as it is told.
   void hold(const mesh::NodeId& node, mesh::HeldId held);
   void release(const mesh::NodeId& node, mesh::HeldId held);
-  // Whether that node may have one more model loaded; counts it.
-  async::Task<bool> take_load(mesh::NodeId node);
+  // What `rule` says on the loop of the mesh, one after another: it is given a way to count one more load of that node,
+  // which is false when the node has had its share. It owns what it uses.
+  using LoadRule = std::function<bool(const std::function<bool()>& take)>;
+  async::Task<bool> take_load(mesh::NodeId node, LoadRule rule);
 
  private:
   async::Task<Result<UniqueFd>> connect_here(mesh::NodeId node);
-  async::Task<bool> take_load_here(mesh::NodeId node);
+  async::Task<bool> take_load_here(mesh::NodeId node, LoadRule rule);
 
   const async::Executor mesh_;
   const Adopt adopt_;

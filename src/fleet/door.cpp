@@ -67,7 +67,7 @@ Error busy(std::string text, std::chrono::seconds pause) {
 struct Door::Guests {
   struct Guest {
     std::size_t requests = 0;
-    std::multiset<ModelName> loads;  // that its requests wait for
+    std::multiset<ModelName> loads;  // that its requests wait for, and may
   };
   std::mutex mutex;
   std::map<mesh::NodeId, Guest> nodes;
@@ -100,13 +100,15 @@ class Door::Visit {
     }
     return std::make_shared<Visit>(door, node, held);
   }
-  // It waits for a load. True: it is the first of its node that waits for this one.
-  bool waits_for(const ModelName& model) {
+  // Whether it may wait for a load: one that a request of its node waits for already, or one more. On the loop of the
+  // mesh, so that of two at once the second knows what became of the first.
+  bool may_wait_for(const ModelName& model, const std::function<bool()>& take) {
     const std::scoped_lock lock(guests_->mutex);
     auto& loads = guests_->nodes[node_].loads;
+    if (!loads.contains(model) && !take()) return false;
     load_ = model;
     loads.insert(model);
-    return loads.count(model) == 1;
+    return true;
   }
 
  private:
@@ -215,7 +217,7 @@ async::Task<http::Response> Door::serve(http::Request request, const protocol::A
     }
   }
   forward.content_type = std::move(type);
-  const auto may = co_await may_load(node, *about, errand.context, *visit);
+  const auto may = co_await may_load(node, *about, errand.context, visit);
   if (!may) co_return not_begun(may.error());
   co_return co_await forwarder_.forward(std::move(forward));
 }
@@ -229,11 +231,13 @@ async::Task<bool> is_ready(router::Lender& lender, const models::ModelInfo& mode
 }  // namespace
 
 async::Task<Result<>> Door::may_load(const mesh::NodeId& node, const models::ModelInfo& model, std::uint64_t context,
-                                     Visit& visit) {
+                                     std::shared_ptr<Visit> visit) {
   auto looking = async::run_on(home_, is_ready(local_, model, context));
   const bool ready = co_await std::move(looking);
-  if (ready || !visit.waits_for(model.name)) co_return Result<>();
-  auto taking = crossing_.take_load(node);
+  if (ready) co_return Result<>();
+  auto taking = crossing_.take_load(node, [visit = std::move(visit), name = model.name](const auto& take) {
+    return visit->may_wait_for(name, take);
+  });
   const bool may = co_await std::move(taking);
   if (may) co_return Result<>();
   co_return std::unexpected(

@@ -61,7 +61,7 @@ class Door final : public http::Handler {
                                     models::Catalog::Model model, std::shared_ptr<Visit> visit);
   // Whether the node may have this model loaded, if it isn't in memory.
   async::Task<Result<>> may_load(const mesh::NodeId& node, const models::ModelInfo& model, std::uint64_t context,
-                                 Visit& visit);
+                                 std::shared_ptr<Visit> visit);
 
   router::Lender& local_;
   const async::Executor home_;

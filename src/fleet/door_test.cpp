@@ -137,6 +137,17 @@ TEST_F(DoorTest, ManyWhoWaitForOneLoadAreOneLoad) {
   }
 }
 
+TEST_F(DoorTest, TwoAtOnceForOneModelAreNoWayAroundTheAllowance) {
+  b->own("big");
+  b->peers.loads[a->id()] = 4;
+  auto one = ask("/v1/chat/completions", {{"X-Corral-Held", "1"}, {"X-Corral-Model", "big"}});
+  auto two = ask("/v1/chat/completions", {{"X-Corral-Held", "2"}, {"X-Corral-Model", "big"}});
+  ASSERT_TRUE(one.done() && two.done());
+  EXPECT_EQ(one.get().head.status, 503u);
+  EXPECT_EQ(two.get().head.status, 503u);
+  EXPECT_EQ(b->backend.loads("big"), 0u);
+}
+
 TEST_F(DoorTest, ABodyThatIsTooLargeLoadsNothing) {
   b->own("cold");
   auto answer = ask("/v1/chat/completions", {{"X-Corral-Held", "1"}, {"X-Corral-Model", "cold"}}, "POST",
