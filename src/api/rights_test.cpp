@@ -72,7 +72,8 @@ TEST_F(RightsTest, EveryRouteIsInTheTable) {
         << route.method << " " << route.pattern << ": add a row to rights.cpp";
 }
 
-// Addresses, memory and names of machines are nobody's business who may only use models, and who is let in even less.
+// Where nodes are and how links to them fail is nobody's business who may only use models, and who is let in even less.
+// Names of nodes and what they serve are shown beside the models.
 TEST_F(RightsTest, TheMeshIsForAdmins) {
   std::vector<http::Route> routes;
   add_mesh(routes, context);

@@ -35,6 +35,7 @@ struct NodeView {
   std::optional<Millis> round_trip = {};
   WallTime since = {};                               // that the link is as it is
   std::string last_end = {};                         // why the last link ended; empty: none did
+  std::string last_failure = {};                     // of dialling it, with addresses: for admins; empty: none
   std::string via = {};                              // name of the node that passes bytes on; empty: nobody needs to
   std::shared_ptr<const mesh::Statement> said = {};  // nullptr: nothing in this life
   std::uint64_t bytes_in = 0, bytes_out = 0;

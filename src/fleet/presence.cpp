@@ -70,8 +70,11 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
   peers_.listen(gossip_);
   peers_.listen(probe_);
   peers_.listen(*this);
-  gossip_.on_change(on_change_);
-  if (copies.files != nullptr) {
+  gossip_.on_change([this] {
+    if (copies_) copies_->look();
+    on_change_();
+  });
+  if (copies.writes != nullptr) {
     copies_ = std::make_unique<CopyDesk>(
         executor, CopyDeskParts{.peers = peers_,
                                 .own = own_.key,
@@ -210,9 +213,7 @@ NodeView Presence::describe(const mesh::PeerView& peer) const {
   view.round_trip = peer.round_trip;
   view.since = timers_.wall_now() - std::chrono::duration_cast<WallTime::duration>(timers_.now() - peer.since);
   if (peer.last_end) view.last_end = in_words(*peer.last_end);
-  if (!peer.last_failure.empty()) {
-    view.last_end = view.last_end.empty() ? peer.last_failure : fmt::format("{}; {}", view.last_end, peer.last_failure);
-  }
+  view.last_failure = peer.last_failure;
   if (peer.via) view.via = name_of(*peer.via);
   view.bytes_in = peer.bytes_in;
   view.bytes_out = peer.bytes_out;

@@ -69,7 +69,8 @@ void write_node(json::Writer& out, const fleet::NodeView& node) {
   node.round_trip ? out.value(node.round_trip->count()) : out.null();
   out.field("since", epoch_millis(node.since));
   write_text_or_null(out, "via", node.via);
-  write_text_or_null(out, "last_end", node.last_end);
+  const auto* between = node.last_end.empty() || node.last_failure.empty() ? "" : "; ";
+  write_text_or_null(out, "last_end", node.last_end + between + node.last_failure);
   out.field("bytes_in", node.bytes_in).field("bytes_out", node.bytes_out).field("requests", node.held);
   out.field("announced", node.said != nullptr);
   if (node.said) write_said(out, *node.said);
