@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "async/event.h"
 #include "async/task_group.h"
 #include "base/log.h"
 #include "fleet/errors.h"
@@ -20,7 +21,7 @@ using async::Task;
 class Node::Impl {
  public:
   Impl(async::Timers& timers, NodeOptions options)
-      : timers_(timers), options_(std::move(options)), tasks_(loop.executor()) {
+      : timers_(timers), options_(std::move(options)), tasks_(loop.executor()), leaving_(loop.executor()) {
     publish();
   }
 
@@ -70,10 +71,17 @@ class Node::Impl {
     co_return view();
   }
 
+  // Goes on when nobody waits for it any more: half of it would be worse than all.
   Task<Result<>> leave() {
-    const Change change(*this);
-    if (!change.alone()) co_return std::unexpected(busy());
+    if (changing_) co_return std::unexpected(busy());
     if (!presence_ && phase_ != MeshPhase::broken && !has_membership(options_)) co_return std::unexpected(no_mesh());
+    const auto done = std::make_shared<async::Event>(loop.executor());
+    leaving_.spawn("mesh: leave", leave_now(done));
+    co_await done->wait();
+    co_return Result<>();
+  }
+  Task<void> leave_now(std::shared_ptr<async::Event> done) {
+    const Change change(*this);
     if (presence_) {
       if (peers_changed) peers_changed(nullptr);
       auto gone = std::move(presence_);
@@ -85,7 +93,7 @@ class Node::Impl {
     problem_.clear();
     set_phase(MeshPhase::none);
     log::info("mesh", "this node has left its mesh");
-    co_return Result<>();
+    done->set();
   }
 
   Task<Result<Invitation>> invite(std::chrono::seconds lifetime) {
@@ -116,11 +124,15 @@ class Node::Impl {
 
   Task<Result<CopyView>> copy(std::string model) {
     if (!presence_) co_return std::unexpected(no_mesh());
-    co_return presence_->copy(model);
+    auto ordered = presence_->copy(model);
+    publish();
+    co_return ordered;
   }
   Task<Result<>> cancel_copy(std::string model) {
     if (!presence_) co_return std::unexpected(no_mesh());
-    co_return presence_->cancel_copy(model);
+    auto cancelled = presence_->cancel_copy(model);
+    publish();
+    co_return cancelled;
   }
 
   Task<std::vector<Finding>> doctor() {
@@ -152,6 +164,7 @@ class Node::Impl {
     publish();
   }
   Task<void> stop() {
+    co_await leaving_.join();
     if (presence_ && peers_changed) peers_changed(nullptr);
     if (presence_) co_await presence_->stop();
     tasks_.cancel();
@@ -291,6 +304,7 @@ class Node::Impl {
   MonoTime last_publish_{};
   std::unique_ptr<Presence> presence_;  // while it is a member
   async::TaskGroup tasks_;
+  async::TaskGroup leaving_;  // ends by itself
 
   mutable std::mutex view_mutex_;
   MeshViewPtr view_;
@@ -340,7 +354,10 @@ Task<void> Node::stop(std::optional<Task<void>> last) {
 }
 
 void Node::change(NodeOptions options) {
-  if (runs()) {
+  // While nobody runs the loop, nobody begins to.
+  const std::scoped_lock lock(impl_->thread_mutex);
+  if (impl_->thread.joinable()) {
+    if (impl_->stopped) return;
     impl_->loop.post([this, options = std::move(options)]() mutable { impl_->change(std::move(options)); });
   } else {
     impl_->change(std::move(options));

@@ -63,6 +63,7 @@ test("forged, used, expired, withdrawn and foreign tokens are refused with the r
     assert.equal((await a.post("/v1/mesh/create", {})).status, 200);
     const [used, good] = [await mesh.token(a), await mesh.token(a)];
     assert.equal((await b.post("/v1/mesh/join", { token: used })).status, 200);
+    for (const server of [a, b]) await eventually("both see both", async () => (await membersAt(server)).length === 2);
     await refused(mesh, c, used, "mesh_token_used");
     await refused(mesh, c, "nonsense", "mesh_token_malformed");
     await refused(mesh, c, "corral-join_", "mesh_token_mistyped");
