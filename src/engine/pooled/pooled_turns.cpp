@@ -38,6 +38,9 @@ void PooledTurns::go_round() noexcept {
   std::list<Client> clients_behind;
   for (auto client = clients_.begin(); client != clients_.end();) {
     const auto here = client++;
+    // One whose first request found no room comes to the front, where there is room for it, however often its others
+    // fit beside somebody else's.
+    const bool first_had_turn = here->requests.front().had_turn;
     std::list<Request> behind;
     for (auto request = here->requests.begin(); request != here->requests.end();) {
       const auto one = request++;
@@ -45,7 +48,7 @@ void PooledTurns::go_round() noexcept {
     }
     if (behind.empty()) continue;
     here->requests.splice(here->requests.end(), behind);
-    clients_behind.splice(clients_behind.end(), clients_, here);
+    if (first_had_turn) clients_behind.splice(clients_behind.end(), clients_, here);
   }
   clients_.splice(clients_.end(), clients_behind);
   forget_over();

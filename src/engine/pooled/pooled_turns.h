@@ -31,7 +31,7 @@ class PooledTurns {
   // on. Valid until one of the calls below.
   std::vector<Request*> first(std::size_t most);
   // Those of first() that got something into the pass have had_turn: they stand behind their client's others now, and
-  // such clients behind other clients.
+  // clients whose first request is one of them behind other clients.
   void go_round() noexcept;
   // Those whose reader has left, or that have all they wanted.
   void forget_over() noexcept;

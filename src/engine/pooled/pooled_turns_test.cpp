@@ -63,6 +63,35 @@ TEST_F(PooledTurnsTest, WhoGotNothingKeepsItsPlace) {
   EXPECT_EQ(pass(3), "bac");
 }
 
+// It went behind the others with each of its small ones, and never came to the front, where alone there is room for it.
+TEST_F(PooledTurnsTest, ALargeRequestBehindSmallOnesOfItsOwnClientComesToTheFront) {
+  constexpr PooledLimits kLimits;  // 63 tokens in a pass that is shared
+  const auto ask = [&](std::string client, std::vector<std::vector<Token>> inputs) {
+    auto job = std::make_shared<PooledState>(PooledState::Job{.inputs = std::move(inputs), .client = std::move(client)},
+                                             PooledState::Place{});
+    turns_.add(job);
+    return job;
+  };
+  const std::vector<Token> small(10, 1);
+  ask("a", std::vector(1000, small));
+  ask("b", {small});
+  const auto large = ask("b", {std::vector<Token>(200, 1)});
+  for (int pass = 0; pass < 10; ++pass) {
+    ask("b", {small});
+    const std::vector<PooledTurns::Request*> requests = turns_.first(kLimits.inputs);
+    std::vector<PooledView> views;
+    for (const PooledTurns::Request* request : requests) views.push_back(request->left());
+    const std::vector<std::uint32_t> taken = plan_pooled_pass(views, kLimits);
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      if (taken[i] > 0 && requests[i]->job == large) return;
+      requests[i]->next += taken[i];
+      requests[i]->had_turn = taken[i] > 0;
+    }
+    turns_.go_round();
+  }
+  FAIL() << "it never had a turn";
+}
+
 TEST_F(PooledTurnsTest, TheRequestsOfAClientTakeThemToo) {
   const auto large = add("a", 3), small = add("a", 1);
   const auto next = [&] {

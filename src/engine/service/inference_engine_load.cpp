@@ -285,7 +285,7 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(LoadOptions o
     if (!made) return std::unexpected(made.error());
   }
   impl->pooled_requests.emplace(std::uint64_t{o.most_under_way()} * facts.workers);
-  impl->pooled_tokens.emplace(kMostPooledTokens * facts.workers);
+  impl->pooled_tokens.emplace(kMostPooledTokens * facts.workers, Shares::First::enters);
   for (auto& worker : impl->workers) worker->start();
   for (auto& pooler : impl->poolers) pooler->start();
   return std::unique_ptr<InferenceEngine>(new InferenceEngine(std::move(impl)));

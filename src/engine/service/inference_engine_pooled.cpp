@@ -56,7 +56,9 @@ Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
   const std::uint32_t most = options.most_under_way();
   PooledState::Place place;
   place.tokens = pooled_tokens->enter(job.client, tokens);
-  if (place.tokens) place.request = pooled_requests->enter(job.client, 1);
+  if (!place.tokens)
+    return std::unexpected(token_share_full(pooled_tokens->held(job.client), tokens, pooled_tokens->limit()));
+  place.request = pooled_requests->enter(job.client, 1);
   if (!place.request) return std::unexpected(share_full(pooled_requests->held(job.client), {most}));
   auto ticket = pooler->in_flight().enter({.count = most, .weight = kMostPooledTokens}, tokens);
   if (!ticket && ticket.error() == InFlight::Refusal::closed) return going_away();

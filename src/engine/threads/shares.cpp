@@ -7,7 +7,7 @@ namespace corral::engine {
 bool Shares::State::fits(std::uint64_t held, std::uint64_t count) const {
   if (all == held) return held == 0 || held + count <= limit - limit / 8;
   const auto free = limit > all ? limit - all : 0;
-  if (held == 0 && count == 1) return free > 0;
+  if (held == 0 && (count == 1 || first == First::enters)) return free > 0;
   return held + 2 * count <= free;
 }
 

@@ -1,4 +1,5 @@
-// How many answers each client has under way: so that one with a thousand leaves room for others. Safe on every thread.
+// How much of something each client has under way, answers or tokens: so that one with much leaves room for others.
+// Safe on every thread.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +15,28 @@ class Shares {
   // What a client holds, until the last copy goes; may outlive the Shares. None: it was refused.
   using Held = std::shared_ptr<const void>;
 
-  explicit Shares(std::uint64_t limit) : state_(std::make_shared<State>(limit)) {}
+  // Who holds nothing yet, beside others.
+  enum class First : std::uint8_t {
+    fits,   // gets one as long as one is free, of more no more than is free behind it
+    enters  // gets all it asks for as long as anything is free: the limit is passed by one request at most
+  };
 
-  // Beside others a client has no more than is free behind it, but a single one is taken as long as one is free. Alone
-  // it may have seven eighths, its first request alone all.
+  explicit Shares(std::uint64_t limit, First first = First::fits) : state_(std::make_shared<State>(limit, first)) {}
+
+  // Beside others a client has no more than is free behind it, its first request as said above. Alone it may have seven
+  // eighths, its first request alone all.
   Held enter(const std::string& client, std::uint64_t count);
+  std::uint64_t limit() const { return state_->limit; }
   // What a client has now.
   std::uint64_t held(const std::string& client) const;
 
  private:
   struct State {
-    explicit State(std::uint64_t the_limit) : limit(the_limit) {}
+    State(std::uint64_t the_limit, First the_first) : limit(the_limit), first(the_first) {}
     bool fits(std::uint64_t held, std::uint64_t count) const;
 
     const std::uint64_t limit;
+    const First first;
     mutable std::mutex mutex;  // guards all below
     std::uint64_t all = 0;
     std::map<std::string, std::uint64_t> clients;  // that hold something

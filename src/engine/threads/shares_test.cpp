@@ -38,6 +38,17 @@ TEST(Shares, OneAloneLeavesAnEighth) {
   EXPECT_TRUE(shares.enter("b", 1));
 }
 
+// A legal request was refused for as long as another client was busy.
+TEST(Shares, WhereTheFirstOneEntersItsSizeDoesntCount) {
+  Shares shares(4'000'000, Shares::First::enters);
+  const auto first = shares.enter("greedy", 2'000'000), second = shares.enter("greedy", 1'500'000);
+  ASSERT_TRUE(first && second);
+  const auto modest = shares.enter("modest", 1'000'000);
+  EXPECT_TRUE(modest);
+  EXPECT_FALSE(shares.enter("third", 1)) << "nothing is free";
+  EXPECT_FALSE(shares.enter("modest", 1));
+}
+
 TEST(Shares, WhatIsHeldComesBackWithTheLastCopy) {
   Shares::Held copy;
   {

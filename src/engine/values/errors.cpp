@@ -54,6 +54,16 @@ Error share_full(std::uint64_t held, QueueFull facts) {
   return with(std::move(error), facts);
 }
 
+Error token_share_full(std::uint64_t held, std::uint64_t asked, std::uint64_t limit) {
+  Error error(
+      errc::queue_full,
+      fmt::format("this client has {} tokens under way or waiting and asks for {} more (there may be {} in all), "
+                  "and others need room too: ask for less at a time, or try again",
+                  held, asked, limit));
+  error.retry_after = kRetryAfter;
+  return error;
+}
+
 Error load_failed(errc cause, LoadFailed facts) {
   Error error(cause, fmt::format("can't load '{}': {}", facts.path, facts.cause), "path");
   error.facts = std::move(facts);

@@ -66,6 +66,8 @@ Error session_busy(SessionId session);
 Error queue_full(QueueFull facts);
 // There is room, but not for a client that has so many already.
 Error share_full(std::uint64_t held, QueueFull facts);
+// The same of tokens of requests for embeddings or scores: so many may run and wait together.
+Error token_share_full(std::uint64_t held, std::uint64_t asked, std::uint64_t limit);
 Error load_failed(errc cause, LoadFailed facts);
 // For barriers on threads: never throws. Where there is no memory for a text there is none.
 Error worker_failed(const char* what) noexcept;
