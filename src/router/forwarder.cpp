@@ -252,6 +252,7 @@ async::Task<std::optional<Forwarder::Death>> Forwarder::died(const Lease& lease,
   auto end = co_await async::with_timeout(timers_, kDeathNotice, std::move(gone));
   if (!end) co_return std::nullopt;
   if (!lease.place().empty()) request.context.avoid.emplace_back(lease.place());
+  request.passed_by.reset();  // what another one said before isn't why it fails now
   Death death{std::move(*end), !request.upload && !request.once};
   if (death.ending.requests == 0 || request.upload) co_return death;
   const auto key = Suspects::key_of(request.model->name, request.path(), request.body);

@@ -47,7 +47,7 @@ struct ForwardRequest {
   std::unique_ptr<http::BodySource> upload = {};
   // Somebody else sends it on, and asks again if need be: here it is asked once, and its errors have a Mishap.
   bool once = false;
-  // Of the one that was passed by last.
+  // What the one said that was passed by last, if nobody has been asked and died since.
   std::optional<Error> passed_by = {};
   // How a stream says that it failed.
   std::string (*told)(const Error& error) = framed_error;

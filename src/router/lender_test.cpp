@@ -98,6 +98,7 @@ class Nodes final : public Lender {
   std::vector<std::string> asked;
   bool begins = true;         // the first one; else it says why not
   bool second_begins = true;  // the same of the second one
+  bool second_goes = false;   // while it works
   std::string first_said;     // before it goes
 
  private:
@@ -129,6 +130,7 @@ class Nodes final : public Lender {
         error.facts = Error(make_error_code(errc::shutting_down), place_ + " has no room");
         co_return std::unexpected(std::move(error));
       }
+      if (!first && of_.second_goes) co_return fail(errc::backend_unreachable, "gone");
       if (!first) co_return http::Response::event_stream(std::make_unique<Said>("data: second\n\ndata: [DONE]\n\n"));
       if (of_.first_said.empty()) co_return fail(errc::backend_unreachable, "gone");
       co_return http::Response::event_stream(std::make_unique<Said>(of_.first_said));
@@ -172,6 +174,17 @@ TEST_F(NodesTest, WhoGoesIsReplacedByAnother) {
   // Both have had it then.
   nodes.second_begins = false;
   EXPECT_THAT(ask(false), HasSubstr("second has no room"));
+}
+
+// The refusal of the one that was passed by hid why there was nobody behind the one that died.
+TEST_F(NodesTest, WhatWasPassedByDoesNotExplainALaterFailure) {
+  nodes.begins = false;
+  nodes.second_goes = true;
+  for (const bool stream : {false, true}) {
+    const auto text = ask(stream);
+    EXPECT_THAT(text, HasSubstr("there is no third one"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("first has no room")));
+  }
 }
 
 TEST_F(NodesTest, PingsAreNoBytesOfTheAnswer) {
