@@ -192,6 +192,7 @@ class Assembler {
     for (const KnownFile* known : draft.files) {
       const GgufFacts& facts = **known->facts;
       model.paths.push_back(known->file.path);
+      model.stamps.push_back(known->file.stamp);
       size += known->file.stamp.size;
       parameters += facts.traits.parameters.value_or(0);
       if (model.traits.quantisation.empty()) model.traits.quantisation = facts.traits.quantisation;
@@ -215,6 +216,7 @@ class Assembler {
     if (!chosen) return;
     const KnownFile& projector = *beside->second[*chosen];
     model.mmproj = projector.file.path;
+    model.stamps.push_back(projector.file.stamp);
     model.size = Bytes(model.size.value() + projector.file.stamp.size);
     model.traits.vision = (*projector.facts)->traits.vision;
     model.traits.audio = (*projector.facts)->traits.audio;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <set>
 #include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,11 +18,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/secret.h"
 #include "base/state_file.h"
 #include "base/unique_fd.h"
-#include "json/value.h"
-#include "json/writer.h"
 #include "models/digest.h"
 
 namespace corral::models {
@@ -29,7 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kChunk = 1 << 20;
-constexpr std::size_t kMostFiles = 16'384;  // that are kept on disk
 // Linux 6.14: pages that this read brings in go again when it has them. Headers of Debian 12 don't know it.
 constexpr int kDontCache = 0x80;
 // linux/ioprio.h: the calling thread, of the class that gets a disk when nobody else wants it.
@@ -90,30 +88,47 @@ Result<bool> read_pieces(const fs::path& file, const std::function<bool()>& go_o
   }
 }
 
+// Whoever has stepped back doesn't come forward again, and one who holds a lock would be waited for by those it let
+// pass. So that thread reads, and nothing else.
 Result<std::optional<Sha256>> hash_file(const fs::path& file, const std::function<bool()>& go_on) {
   Digest digest;
-  const auto whole = read_pieces(file, go_on, [&](std::string_view piece) { digest.add(piece); });
+  Result<bool> whole = false;
+  std::exception_ptr thrown;
+  std::thread reader([&] {
+    try {
+      step_back();
+      whole = read_pieces(file, go_on, [&](std::string_view piece) { digest.add(piece); });
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  });
+  reader.join();
+  if (thrown) std::rethrow_exception(thrown);
   if (!whole) return std::unexpected(whole.error());
   if (!*whole) return std::nullopt;
   return digest.finish();
 }
 
-ContentHashes::ContentHashes(fs::path file, std::function<void()> on_change, std::chrono::seconds rest)
-    : file_(std::move(file)), on_change_(std::move(on_change)), rest_(rest) {}
+ContentHashes::ContentHashes(fs::path file, std::function<void()> on_change, std::chrono::seconds rest, Hasher hasher)
+    : file_(std::move(file)), on_change_(std::move(on_change)), rest_(rest), hasher_(std::move(hasher)) {}
 
 ContentHashes::~ContentHashes() {
   {
     const std::scoped_lock lock(mutex_);
-    stop_ = true;
-    changed_.notify_all();
+    stop();
   }
   if (thread_.joinable()) thread_.join();
 }
 
+void ContentHashes::stop() {
+  stop_ = true;
+  go_on_ = false;
+  changed_.notify_all();
+}
+
 bool ContentHashes::finish_within(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
-  stop_ = true;
-  changed_.notify_all();
+  stop();
   return changed_.wait_for(lock, limit, [this] { return ended_; });
 }
 
@@ -123,23 +138,23 @@ std::vector<fs::path> ContentHashes::paths_of(const ModelInfo& model) {
   return paths;
 }
 
-std::optional<ContentHashes::Stamp> ContentHashes::stamp_of(const fs::path& path) {
-  struct stat found{};
-  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
-  return Stamp{static_cast<std::uint64_t>(found.st_size), found.st_ino,
-               std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec};
-}
-
 // A download, or a copy, that still goes on. A time in the future says nothing.
-bool ContentHashes::is_restless(const Stamp& stamp) const {
+bool ContentHashes::is_restless(const FileStamp& stamp) const {
   using std::chrono::nanoseconds;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto age = std::chrono::duration_cast<nanoseconds>(now).count() - stamp.mtime_ns;
+  const auto age = std::chrono::duration_cast<nanoseconds>(now).count() - stamp.modified;
   return age >= 0 && age < nanoseconds(rest_).count();
 }
 
+// All files are as they were.
 bool ContentHashes::same(const Model& a, const Model& b) {
-  return a->name == b->name && a->size == b->size && a->created == b->created && paths_of(*a) == paths_of(*b);
+  return a->name == b->name && a->stamps == b->stamps && paths_of(*a) == paths_of(*b);
+}
+
+bool ContentHashes::is_wanted(const fs::path& path) const {
+  return std::ranges::any_of(wanted_, [&path](const Model& model) {
+    return model->mmproj == path || std::ranges::find(model->paths, path) != model->paths.end();
+  });
 }
 
 void ContentHashes::want(std::vector<Model> models) {
@@ -148,18 +163,20 @@ void ContentHashes::want(std::vector<Model> models) {
   if (stop_) return;
   const bool others = !std::ranges::equal(models, wanted_, same);
   wanted_ = std::move(models);
-  if (!others) return;
-  news_ = true;
-  missing_ = wanted_.size();
-  dropped_ = std::ranges::none_of(wanted_, [this](const Model& model) {
-    const auto paths = paths_of(*model);
-    return std::ranges::find(paths, reading_) != paths.end();
-  });
-  if (!thread_.joinable()) {
+  if (others) {
+    news_ = true;
+    missing_ = wanted_.size();
+    go_on_ = is_wanted(reading_);
+    changed_.notify_all();
+  }
+  if (thread_.joinable() || wanted_.empty()) return;
+  try {
     ended_ = false;
     thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& failure) {  // then the next wish begins it
+    ended_ = true;
+    log::warning("models", "no thread for hashes of models: {}", failure.what());
   }
-  changed_.notify_all();
 }
 
 std::optional<ContentHash> ContentHashes::find(const ModelInfo& model) const {
@@ -167,7 +184,7 @@ std::optional<ContentHash> ContentHashes::find(const ModelInfo& model) const {
   const auto found = known_.find(model.name);
   if (found == known_.end()) return std::nullopt;
   const auto& known = found->second;
-  const bool same = known.size == model.size && known.created == model.created && known.paths == paths_of(model);
+  const bool same = known.stamps == model.stamps && known.paths == paths_of(model);
   return same ? std::optional(known.content) : std::nullopt;
 }
 
@@ -183,50 +200,66 @@ std::size_t ContentHashes::missing() const {
   return missing_;
 }
 
-bool ContentHashes::goes_on() const {
-  const std::scoped_lock lock(mutex_);
-  return !stop_ && !dropped_;
-}
-
 bool ContentHashes::superseded() const {
   const std::scoped_lock lock(mutex_);
   return stop_ || news_;
 }
 
-// On the thread.
-void ContentHashes::run() {
-  step_back();
-  read_file();
-  while (true) {
-    std::vector<Model> todo;
-    {
-      std::unique_lock lock(mutex_);
-      const auto something = [this] { return stop_ || news_; };
-      if (restless_) {
-        changed_.wait_for(lock, std::max(rest_, std::chrono::seconds(1)), something);
-      } else {
-        changed_.wait(lock, something);
-      }
-      if (stop_) break;
-      news_ = restless_ = false;
-      missing_ = wanted_.size();
-      todo = wanted_;
-      std::set<ModelName> names;
-      for (const auto& model : todo) names.insert(model->name);
-      std::erase_if(known_, [&](const auto& entry) { return !names.contains(entry.first); });
+// No exception ends the process: whatever failed is tried again after a rest.
+template <typename Work>
+void ContentHashes::guarded(const Work& work) {
+  try {
+    work();
+    return;
+  } catch (const std::exception& failure) {
+    try {
+      log::warning("models", "hashes of models: {}", failure.what());
+    } catch (...) {  // no memory for words either
     }
-    for (const auto& model : todo) {
-      if (superseded()) break;
-      look_at(model);
-    }
+  } catch (...) {
   }
+  const std::scoped_lock lock(mutex_);
+  restless_ = true;
+}
+
+void ContentHashes::run() {
+  guarded([this] { read_file(); });
+  while (wait_for_work()) guarded([this] { look_at_all(); });
   const std::scoped_lock lock(mutex_);
   ended_ = true;
   changed_.notify_all();
 }
 
+bool ContentHashes::wait_for_work() {
+  std::unique_lock lock(mutex_);
+  const auto something = [this] { return stop_ || news_; };
+  if (restless_) {
+    changed_.wait_for(lock, std::max(rest_, std::chrono::seconds(1)), something);
+  } else {
+    changed_.wait(lock, something);
+  }
+  news_ = restless_ = false;
+  return !stop_;
+}
+
+void ContentHashes::look_at_all() {
+  std::vector<Model> todo;
+  {
+    const std::scoped_lock lock(mutex_);
+    missing_ = wanted_.size();
+    todo = wanted_;
+    std::set<ModelName> names;
+    for (const auto& model : todo) names.insert(model->name);
+    std::erase_if(known_, [&](const auto& entry) { return !names.contains(entry.first); });
+  }
+  for (const auto& model : todo) {
+    if (superseded()) break;
+    guarded([&] { look_at(model); });
+  }
+}
+
 void ContentHashes::look_at(const Model& model) {
-  KnownModel known{paths_of(*model), model->size, model->created, {}, {}};
+  KnownModel known{paths_of(*model), model->stamps, {}, {}};
   for (const auto& path : known.paths) {
     const auto hash = hash_of(path);
     if (!hash) break;
@@ -249,32 +282,36 @@ void ContentHashes::look_at(const Model& model) {
 }
 
 std::optional<Sha256> ContentHashes::hash_of(const fs::path& path) {
-  const auto before = stamp_of(path);
-  if (!before) return std::nullopt;
-  if (const auto found = files_.find(path); found != files_.end() && found->second.stamp == *before) {
-    return found->second.hash;
-  }
-  if (is_restless(*before)) {
+  const auto stamp = [&path]() -> std::optional<FileStamp> {
+    struct stat found{};
+    if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+    auto stamp = stamp_of(found);
+    stamp.device = 0;
+    return stamp;
+  };
+  const auto look_again = [this] {
     const std::scoped_lock lock(mutex_);
     restless_ = true;
     return std::nullopt;
-  }
+  };
+  const auto before = stamp();
+  if (!before) return std::nullopt;
+  if (const auto found = files_.find(path); found != files_.end() && found->second.stamp == *before)
+    return found->second.hash;
+  if (is_restless(*before)) return look_again();
   {
     const std::scoped_lock lock(mutex_);
+    if (stop_ || !is_wanted(path)) return std::nullopt;
     reading_ = path;
-    dropped_ = false;
+    go_on_ = true;
   }
-  const auto hash = hash_file(path, [this] { return goes_on(); });
+  const auto hash = hasher_(path, [this] { return go_on_.load(); });
   if (!hash) {
     log::warning("models", "{}: its content isn't known to other nodes", hash.error().message);
     return std::nullopt;
   }
   if (!*hash) return std::nullopt;
-  if (stamp_of(path) != before) {
-    const std::scoped_lock lock(mutex_);
-    restless_ = true;
-    return std::nullopt;
-  }
+  if (stamp() != before) return look_again();
   files_[path] = {*before, **hash};
   save();
   return **hash;
@@ -283,41 +320,17 @@ std::optional<Sha256> ContentHashes::hash_of(const fs::path& path) {
 void ContentHashes::read_file() {
   const auto text = read_state_file(file_);
   if (!text || !*text) return;
-  const auto parsed = json::parse(**text);
-  const auto* rows = parsed ? json::find(*parsed, "files") : nullptr;
-  if (rows == nullptr || !rows->is_array()) {
-    const auto aside = set_aside(file_);
-    log::warning("models", "'{}' held no hashes and was moved to '{}'; they are computed anew", file_.native(),
-                 aside.native());
+  if (auto kept = parse_kept_hashes(**text)) {
+    files_ = std::move(*kept);
     return;
   }
-  const auto number = [](const json::Value& row, std::string_view name) {
-    const auto* value = json::find(row, name);
-    return value != nullptr && value->is_number() ? value->to_number<std::int64_t>() : 0;
-  };
-  for (const auto& row : rows->get_array()) {
-    const auto hash = parse_sha256(json::text_or(row, "sha256", ""));
-    if (!hash) continue;
-    const Stamp stamp{static_cast<std::uint64_t>(number(row, "size")), static_cast<std::uint64_t>(number(row, "inode")),
-                      number(row, "mtime_ns")};
-    files_[fs::path(std::string(json::text_or(row, "path", "")))] = {stamp, *hash};
-  }
+  const auto aside = set_aside(file_);
+  log::warning("models", "'{}' held no hashes and was moved to '{}'; they are computed anew", file_.native(),
+               aside.native());
 }
 
 void ContentHashes::save() const {
-  std::string text;
-  json::Writer out(text);
-  out.begin_object().key("files").begin_array();
-  std::size_t count = 0;
-  for (const auto& [path, known] : files_) {
-    // Files that are gone are forgotten only when there is no room for them: a disk may be unmounted for a while.
-    if (++count > kMostFiles) break;
-    out.begin_object().field("path", path.native()).field("size", known.stamp.size);
-    out.field("mtime_ns", known.stamp.mtime_ns).field("inode", known.stamp.inode);
-    out.field("sha256", to_hex(known.hash)).end_object();
-  }
-  out.end_array().end_object();
-  if (const auto written = write_state_file(file_, text); !written)
+  if (const auto written = write_state_file(file_, to_text(files_)); !written)
     log::warning("models", "{}: hashes of models are computed again at the next start", written.error().message);
 }
 

@@ -3,6 +3,7 @@
 // inode: hashing 40 GB again at each start would keep a disk busy for minutes.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -20,6 +21,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "models/kept_hashes.h"
 #include "models/model_info.h"
 
 namespace corral::models {
@@ -34,19 +36,21 @@ ContentHash content_of(std::span<const Sha256> parts, const std::optional<Sha256
 Result<bool> read_pieces(const std::filesystem::path& file, const std::function<bool()>& go_on,
                          const std::function<void(std::string_view)>& take);
 
-// Of the bytes of a file. Reads without driving out what the system has cached, where the system can. `go_on` is asked
-// once for each MiB; nothing when it said no. Errors: the system's own.
+// Of the bytes of a file. Reads on a thread that yields to everybody, where `go_on` is asked once for each MiB, and
+// waits for it; nothing when it said no. Throws std::system_error where there is no thread. Errors: the system's own.
 Result<std::optional<Sha256>> hash_file(const std::filesystem::path& file, const std::function<bool()>& go_on);
 
 // Hashes of the models that somebody wants to know about. Works on a thread of its own, which starts with the first
-// wish and takes no time and no disk from anybody who wants some. Safe on every thread.
+// wish; what it reads takes no time and no disk from anybody who wants some. Safe on every thread.
 class ContentHashes {
  public:
   using Model = std::shared_ptr<const ModelInfo>;
+  using Hasher = std::function<Result<std::optional<Sha256>>(const std::filesystem::path& file,
+                                                             const std::function<bool()>& go_on)>;
 
   // `file` keeps what is known; it is read by the thread. `on_change` is called on the thread whenever more is known.
   ContentHashes(std::filesystem::path file, std::function<void()> on_change,
-                std::chrono::seconds rest = std::chrono::seconds(10));
+                std::chrono::seconds rest = std::chrono::seconds(10), Hasher hasher = hash_file);
   // Ends the thread, and waits for it: a disk that hangs keeps it, see finish_within().
   ~ContentHashes();
   ContentHashes(const ContentHashes&) = delete;
@@ -66,52 +70,51 @@ class ContentHashes {
   bool finish_within(std::chrono::milliseconds limit);
 
  private:
-  struct Stamp {
-    std::uint64_t size = 0, inode = 0;
-    std::int64_t mtime_ns = 0;
-    friend bool operator==(const Stamp&, const Stamp&) = default;
-  };
-  struct KnownFile {
-    Stamp stamp;
-    Sha256 hash{};
-  };
   struct KnownModel {
     std::vector<std::filesystem::path> paths;  // the projector last
-    Bytes size;
-    WallTime created;
+    std::vector<FileStamp> stamps;             // of the wish
     std::vector<Sha256> files;
     ContentHash content{};
   };
 
+  // On the thread.
   void run();
+  template <typename Work>
+  void guarded(const Work& work);
+  bool wait_for_work();  // false at the end
+  void look_at_all();
+  void look_at(const Model& model);
+  // Nothing: it can't be read, isn't wanted any more, or doesn't rest.
+  std::optional<Sha256> hash_of(const std::filesystem::path& path);
   void read_file();
   void save() const;
   bool superseded() const;
-  bool goes_on() const;  // with the file that is being read
-  // Nothing: it can't be read, isn't wanted any more, or doesn't rest.
-  std::optional<Sha256> hash_of(const std::filesystem::path& path);
-  void look_at(const Model& model);
+  bool is_restless(const FileStamp& stamp) const;
+
+  // With the mutex held.
+  void stop();
+  bool is_wanted(const std::filesystem::path& path) const;
+
   static std::vector<std::filesystem::path> paths_of(const ModelInfo& model);
-  bool is_restless(const Stamp& stamp) const;
   static bool same(const Model& a, const Model& b);
-  static std::optional<Stamp> stamp_of(const std::filesystem::path& path);
 
   const std::filesystem::path file_;
   const std::function<void()> on_change_;
   const std::chrono::seconds rest_;
+  const Hasher hasher_;
 
-  mutable std::mutex mutex_;  // of what follows; never held while a disk is asked
+  mutable std::mutex mutex_;  // of what follows; never held while a disk is asked, nor on a thread that yields
   std::condition_variable changed_;
   std::vector<Model> wanted_;
   bool news_ = false;  // wanted_ is another one
   std::filesystem::path reading_;
-  bool dropped_ = false;   // reading_ isn't wanted any more
-  bool restless_ = false;  // a file was written to lately: look again soon
+  std::atomic<bool> go_on_ = false;  // reading_ is still wanted; read without the mutex
+  bool restless_ = false;            // a file was written to lately: look again soon
   bool stop_ = false, ended_ = true;
   std::map<ModelName, KnownModel> known_;
   std::size_t missing_ = 0;
 
-  std::map<std::filesystem::path, KnownFile> files_;  // of the thread
+  KeptHashes files_;  // of the thread
   std::thread thread_;
 };
 

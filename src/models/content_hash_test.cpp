@@ -5,6 +5,8 @@
 #include <set>
 
 #include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "models/temp_dir_for_tests.h"
@@ -30,6 +32,12 @@ class ContentHashTest : public testing::Test {
     info.name = ModelName(std::move(name));
     info.paths = std::move(paths);
     info.mmproj = std::move(projector);
+    auto all = info.paths;
+    if (!info.mmproj.empty()) all.push_back(info.mmproj);
+    for (const auto& path : all) {
+      struct stat found{};
+      if (::stat(path.c_str(), &found) == 0) info.stamps.push_back(stamp_of(found));
+    }
     return std::make_shared<const ModelInfo>(std::move(info));
   }
   // Wants them, and waits until none is missing.
@@ -125,6 +133,26 @@ TEST_F(ContentHashTest, AModelOfThatNameWithOtherFilesIsntKnown) {
   EXPECT_FALSE(hashes.find(*model("m", {dir / "b"})));
 }
 
+// Only the first file's time counted, and the size of all together.
+TEST_F(ContentHashTest, EachFileOfAModelMayBecomeAnotherOne) {
+  const auto first = write("m-1", "one"), second = write("m-2", "two"), projector = write("p", "xyz");
+  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+  const auto before = model("m", {first, second}, projector);
+  hash(hashes, {before});
+  const auto was = hashes.find(*before);
+  ASSERT_TRUE(was);
+  for (const auto& [path, text] : {std::pair(second, "TWO"), std::pair(projector, "XYZ")}) {
+    write(path.filename(), text);
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+    const auto after = model("m", {first, second}, projector);
+    EXPECT_FALSE(hashes.find(*after));
+    hash(hashes, {after});
+    ASSERT_TRUE(hashes.find(*after));
+    EXPECT_NE(hashes.find(*after), was);
+  }
+  EXPECT_EQ(hashes.files_of(*model("m", {first, second}, projector)).back(), sha256({"XYZ"}));
+}
+
 // Scans come every other second and make new values of the same models; one that began a long file anew each time would
 // never end it.
 TEST_F(ContentHashTest, TheSameWishAgainDisturbsNothing) {
@@ -156,6 +184,84 @@ TEST_F(ContentHashTest, ADamagedFileIsPutAside) {
   hash(hashes, {wanted});
   EXPECT_TRUE(hashes.find(*wanted));
   EXPECT_TRUE(fs::exists(dir / "hashes.json.broken"));
+}
+
+// The process ended there, at each start.
+TEST_F(ContentHashTest, NumbersThatFitNowhereAreNoHashes) {
+  write("hashes.json",
+        R"({"files":[{"path":"/x","size":1,"mtime_ns":18446744073709551615,"inode":18446744073709551615,)"
+        R"("sha256":")" +
+            std::string(64, 'a') + R"("}]})");
+  const auto wanted = model("m", {write("a", "one")});
+  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+  hash(hashes, {wanted});
+  EXPECT_TRUE(hashes.find(*wanted));
+}
+
+TEST_F(ContentHashTest, NoExceptionEndsTheProcess) {
+  std::set<fs::path> asked;
+  const auto hasher = [&](const fs::path& path, const auto& go_on) {
+    asked.insert(path.filename());
+    if (path.filename() == "a") throw std::runtime_error("no thread");
+    if (path.filename() == "b") throw 7;
+    return hash_file(path, go_on);
+  };
+  const auto a = model("a", {write("a", "1")}), b = model("b", {write("b", "2")}), c = model("c", {write("c", "3")});
+  ContentHashes hashes(dir / "hashes.json", told(), kNoRest, hasher);
+  hashes.want({a, b, c});
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return changes_ == 1; });
+  }
+  EXPECT_FALSE(hashes.find(*a));
+  EXPECT_FALSE(hashes.find(*b));
+  EXPECT_TRUE(hashes.find(*c));
+  EXPECT_TRUE(hashes.finish_within(std::chrono::minutes(1)));
+  EXPECT_THAT(asked, testing::ElementsAre("a", "b", "c"));
+}
+
+// A wish that came between two files of a model was forgotten with the second one: forty gigabytes, for nobody.
+TEST_F(ContentHashTest, AFileThatNobodyWantsAnyMoreIsntBegun) {
+  const auto one = write("one", "1"), two = write("two", "2"), three = write("three", "3");
+  const auto before = model("before", {one, two}), after = model("after", {one, three});
+  std::set<fs::path> asked;
+  ContentHashes* wishes = nullptr;
+  const auto hasher = [&](const fs::path& path, const auto& go_on) {
+    asked.insert(path.filename());
+    if (path == one) wishes->want({after});
+    return hash_file(path, go_on);
+  };
+  ContentHashes hashes(dir / "hashes.json", told(), kNoRest, hasher);
+  wishes = &hashes;
+  hashes.want({before});
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return hashes.find(*after).has_value(); });
+  }
+  EXPECT_TRUE(hashes.finish_within(std::chrono::minutes(1)));
+  EXPECT_THAT(asked, testing::ElementsAre("one", "three"));
+}
+
+// A thread that yields to everybody held what everybody waits for.
+TEST_F(ContentHashTest, OnlyReadingYields) {
+  int reading = -1, telling = -1;
+  const auto hasher = [&](const fs::path& path, const auto& go_on) {
+    return hash_file(path, [&] {
+      reading = ::sched_getscheduler(0);
+      return go_on();
+    });
+  };
+  const auto told = [&] {
+    const std::scoped_lock lock(mutex_);
+    telling = ::sched_getscheduler(0);
+    changed_.notify_all();
+  };
+  ContentHashes hashes(dir / "hashes.json", told, kNoRest, hasher);
+  hashes.want({model("m", {write("a", "one")})});
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return telling >= 0; });
+  EXPECT_EQ(reading, SCHED_IDLE);
+  EXPECT_EQ(telling, SCHED_OTHER);
 }
 
 TEST_F(ContentHashTest, WithoutAWishThereIsNoThreadAndAnEndComesAtOnce) {

@@ -24,11 +24,6 @@ std::optional<struct stat> stat_of(const fs::path& path) {
   return status;
 }
 
-FileStamp stamp_of(const struct stat& status) {
-  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-          status.st_mtim.tv_sec * 1'000'000'000LL + status.st_mtim.tv_nsec};
-}
-
 // Why the stat just before this failed.
 errc cause_now() { return errno == ENOENT || errno == ENOTDIR ? errc::file_not_found : errc::unreadable; }
 std::string reason_now() { return "can't be read: " + std::generic_category().message(errno); }

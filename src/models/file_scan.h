@@ -3,24 +3,15 @@
 // there; real files come before links. Names that begin with a dot are passed over. Blocking file access.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "models/catalog.h"
+#include "models/file_stamp.h"
 #include "models/registry.h"
 
 namespace corral::models {
-
-// Tells whether a file is still the one that was read.
-struct FileStamp {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  std::uint64_t size = 0;
-  std::int64_t modified = 0;  // nanoseconds since the epoch
-  friend bool operator==(const FileStamp&, const FileStamp&) = default;
-};
 
 struct FoundFile {
   std::filesystem::path path;      // as it was reached, links not resolved: shards are found by their names

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/model_type.h"
 #include "base/named.h"
+#include "models/file_stamp.h"
 
 namespace corral::models {
 
@@ -44,8 +45,9 @@ struct ModelInfo {
   std::string recipe = "llamacpp";           // which back end serves it
   std::vector<std::string> labels;           // "chat", "embeddings", "reranking"; "vision", "tool-calling", "reasoning"
   ModelType type = ModelType::llm;
-  Bytes size;        // all files, projector included
-  WallTime created;  // modification time of the first file
+  Bytes size;                     // all files, projector included
+  std::vector<FileStamp> stamps;  // of `paths`, and of the projector behind them
+  WallTime created;               // modification time of the first file
   ModelTraits traits;
 };
 

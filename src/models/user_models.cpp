@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "base/recipe.h"
 #include "base/state_file.h"
@@ -57,7 +58,11 @@ ModelInfo foreign(const UserModel& user) {
   info.recipe = user.recipe;
   info.checkpoint = user.checkpoint;
   info.type = recipe.types.front();
-  if (fs::path(user.checkpoint).is_absolute()) info.paths = {user.checkpoint};
+  if (fs::path(user.checkpoint).is_absolute()) {
+    info.paths = {user.checkpoint};
+    struct stat status{};
+    if (::stat(user.checkpoint.c_str(), &status) == 0) info.stamps = {stamp_of(status)};
+  }
   return info;
 }
 

@@ -1,0 +1,26 @@
+// Hashes of files as they are kept on disk, so that nobody hashes 40 GB again at each start. Pure functions.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/sha256.h"
+#include "models/file_stamp.h"
+
+namespace corral::models {
+
+struct KeptHash {
+  FileStamp stamp;  // without the device: its number may be another one after a restart
+  Sha256 hash{};
+};
+using KeptHashes = std::map<std::filesystem::path, KeptHash>;
+
+// Of at most 16,384 files.
+std::string to_text(const KeptHashes& hashes);
+// Rows that make no sense are left out; nothing: the whole text makes none. Never throws for what stands there.
+std::optional<KeptHashes> parse_kept_hashes(std::string_view text);
+
+}  // namespace corral::models

@@ -1,0 +1,64 @@
+#include "models/kept_hashes.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace corral::models {
+namespace {
+
+std::string row(std::string_view fields) {
+  return fmt::format(R"({{"files":[{{{},"sha256":"{}"}}]}})", fields, std::string(64, 'a'));
+}
+
+TEST(KeptHashes, ComeBackAsTheyWere) {
+  constexpr std::uint64_t kAllBits = std::numeric_limits<std::uint64_t>::max();
+  KeptHashes hashes;
+  hashes["/a \"b\""] = {{.device = 0, .inode = 1, .size = 2, .modified = -3}, {4}};
+  hashes["/c"] = {{.device = 0, .inode = kAllBits, .size = kAllBits, .modified = 0}, {5}};
+  const auto read = parse_kept_hashes(to_text(hashes));
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->size(), 2u);
+  for (const auto& [path, kept] : hashes) {
+    EXPECT_EQ(read->at(path).stamp, kept.stamp);
+    EXPECT_EQ(read->at(path).hash, kept.hash);
+  }
+}
+
+// They came back as another path: the file was hashed again at each start.
+TEST(KeptHashes, PathsMayBeAnyBytes) {
+  KeptHashes hashes;
+  hashes["/m\xe4rz.gguf"] = hashes["/\xff\xfe"] = {{}, {7}};
+  const auto read = parse_kept_hashes(to_text(hashes));
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->size(), 2u);
+  EXPECT_TRUE(read->contains("/m\xe4rz.gguf"));
+  EXPECT_TRUE(read->contains("/\xff\xfe"));
+}
+
+// A number that doesn't fit threw, and each start ended there.
+TEST(KeptHashes, RowsThatMakeNoSenseAreLeftOut) {
+  ASSERT_TRUE(parse_kept_hashes(row(R"("path":"/a","size":1,"inode":1,"mtime_ns":1)")));
+  EXPECT_EQ(parse_kept_hashes(row(R"("path":"/a","size":1,"inode":18446744073709551615,"mtime_ns":1)"))->size(), 1u);
+  for (const char* fields :
+       {R"("path":"/a","size":1,"inode":1,"mtime_ns":18446744073709551615)",
+        R"("path":"/a","size":-1,"inode":1,"mtime_ns":1)", R"("path":"/a","size":1e300,"inode":1,"mtime_ns":1)",
+        R"("path":"/a","size":1.5,"inode":1,"mtime_ns":1)", R"("path":"/a","size":1,"mtime_ns":1)",
+        R"("path":"","size":1,"inode":1,"mtime_ns":1)", R"("path":7,"size":1,"inode":1,"mtime_ns":1)",
+        R"("path_hex":"6","size":1,"inode":1,"mtime_ns":1)", R"("path_hex":"6x","size":1,"inode":1,"mtime_ns":1)",
+        R"("path_hex":"-1","size":1,"inode":1,"mtime_ns":1)"}) {
+    const auto read = parse_kept_hashes(row(fields));
+    ASSERT_TRUE(read) << fields;
+    EXPECT_TRUE(read->empty()) << fields;
+  }
+  EXPECT_TRUE(parse_kept_hashes(R"({"files":[1,null,"x",[],{}]})")->empty());
+}
+
+TEST(KeptHashes, ATextThatIsNoneIsTold) {
+  for (const char* text : {"", "{nonsense", "[]", "{}", R"({"files":{}})", R"({"files":1e999})"})
+    EXPECT_FALSE(parse_kept_hashes(text)) << text;
+}
+
+}  // namespace
+}  // namespace corral::models
