@@ -44,7 +44,7 @@ void Witness::before(const Event& event, Now now) {
     const std::size_t animal = animal_named(wanted->spec->name);
     const auto before = queued_.find(animal);  // what was promised to it was for those needs
     if (before != queued_.end() && before->second->memory != wanted->spec->memory && !wanted->spec->to_check)
-      promised_.erase(animal);
+      forget_promise(animal);
     const bool looked_at =
         wanted->spec->to_check && before != queued_.end() && before->second->options == wanted->spec->options;
     if (!looked_at) queued_[animal] = wanted->spec;
@@ -54,7 +54,7 @@ void Witness::before(const Event& event, Now now) {
     if (load != core_.state().servers.end() && load->second->check == checked->check) {
       const std::size_t animal = animal_named(checked->spec->name);
       const bool is_lent = load->second.get() == core_.state().lending;
-      if (!is_lent && queued_.at(animal)->memory != checked->spec->memory) promised_.erase(animal);
+      if (!is_lent && queued_.at(animal)->memory != checked->spec->memory) forget_promise(animal);
       if (!is_lent) queued_[animal] = checked->spec;
     }
   }
@@ -87,7 +87,11 @@ void Witness::after(const Event&, const ActionList& actions, Now) {
     failures.cool_until = now_.mono + wait;
   }
   std::erase_if(returning_, [this](TicketId id) { return !tickets_.contains(id); });
-  std::erase_if(looked_, [this](const auto& entry) { return !core_.state().servers.contains(entry.first); });
+  // What was found out for other options tells nothing, also when a later wish comes back to them.
+  std::erase_if(looked_, [this](const auto& entry) {
+    const auto load = core_.state().servers.find(entry.first);
+    return load == core_.state().servers.end() || load->second->spec->options != entry.second.options;
+  });
   std::erase_if(retrying_, [this](const auto& entry) { return !waits(entry.first); });
   follow_lent();
   check_queue_order();

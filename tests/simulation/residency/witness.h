@@ -193,6 +193,7 @@ class Witness {
   bool is_under_pressure(const Child& child, const Bytes2& holds) const;
   bool fits_now(const ModelSpec& spec) const;
   bool is_promised(std::size_t animal, const Bytes2& need) const;
+  void forget_promise(std::size_t animal);
   void check_admission(const StartLoad& action) const;
   void check_stop(const Child& child, StopReason reason) const;
   void check_shrink(const Child& child) const;
@@ -296,6 +297,8 @@ class Witness {
   std::vector<ServerId> told_now_;                                // to stop
   std::vector<ServerId> relieved_now_;                            // told to stop in this step, for memory or pressure
   std::map<std::size_t, std::array<bool, kPoolCount>> promised_;  // loads that waited for memory to come back
+  // Loads for which the wait for memory was over when a child gave up more: they don't wait for that too.
+  std::map<std::size_t, std::array<bool, kPoolCount>> waited_;
   std::optional<MonoTime> stuck_since_;
   std::set<ServerId> fitting_;  // loads for which memory was free when another started
   std::size_t waiting_before_ = 0;

@@ -48,6 +48,7 @@ void Witness::see(const StartLoad& action) {
   if (!is_lent) check_admission(action);
   retrying_.erase(animal);
   promised_.clear();
+  waited_.clear();
   fitting_.clear();
   for (const Server* load : core_.state().queue) {
     if (fits_now(*load->spec)) fitting_.insert(load->id);

@@ -49,6 +49,9 @@ void Witness::changed(const Bytes2& given) {
     if (given[i] == 0) continue;
     const std::int64_t known = books_are_empty_ || sample_->mid_load ? kPoolSize : sample_->unexplained[i];
     const bool in_time = now_.mono < given_[i] + settings_.memory_wait;
+    for (const Server* load : core_.state().queue) {
+      if (!in_time) waited_[animal_named(load->spec->name)][i] = true;
+    }
     unexplained_then_[i] = in_time ? std::max(unexplained_then_[i], known) : known;
     given_[i] = now_.mono;
   }
@@ -172,6 +175,11 @@ bool Witness::fits_now(const ModelSpec& spec) const {
 
 // ---- actions
 
+void Witness::forget_promise(std::size_t animal) {
+  promised_.erase(animal);
+  waited_.erase(animal);
+}
+
 // Enough was given up for the load, and the time for it to come back is over.
 bool Witness::is_promised(std::size_t animal, const Bytes2& need) const {
   const auto promise = promised_.find(animal);
@@ -194,8 +202,10 @@ void Witness::check_admission(const StartLoad& action) const {
   if (returns(animal_named(action.spec->name)) && now_.mono >= queued + settings_.memory_wait) return;
   const Bytes2 need = needed(*action.spec);
   bool waited = false;
+  const auto before = waited_.find(animal_named(action.spec->name));
   for (std::size_t i = 0; i < kPoolCount; ++i) {
-    waited |= need[i] > sample_->available[i] && now_.mono >= given_[i] + settings_.memory_wait;
+    const bool long_ago = now_.mono >= given_[i] + settings_.memory_wait;
+    waited |= need[i] > sample_->available[i] && (long_ago || (before != waited_.end() && before->second[i]));
   }
   require(waited, "a load starts when its memory is free", "{}", name);
   Bytes2 left = all() - sample_->unexplained - claimed();
@@ -311,8 +321,9 @@ void Witness::check_memory() {
     require(state.servers.at(id)->shrunk == child.shrunk, "books agree", "{} is downsized", child.kind().name);
   }
   std::erase_if(promised_, [this](const auto& entry) { return !waits(entry.first); });
+  std::erase_if(waited_, [this](const auto& entry) { return !waits(entry.first); });
   for (const Server* load : state.queue) {
-    if (!load->waits_for.empty()) promised_.erase(animal_named(load->spec->name));
+    if (!load->waits_for.empty()) forget_promise(animal_named(load->spec->name));
   }
   const bool all_up = std::ranges::all_of(children_, [](const auto& c) { return c.second.phase == Child::Phase::up; });
   if (all_up && !order_.empty() && sample_ && !sample_->blind && !sample_->blurred && !changed_since_) {
