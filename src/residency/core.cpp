@@ -82,7 +82,7 @@ void Core::release(LeaseId lease, Now now, ActionList& out) {
   const auto [server, origin] = state_.leases.give_back(lease);
   if (server == nullptr) return;
   touch(*server, now);
-  if (origin == Origin::peer || server->lent) [[unlikely]]
+  if (origin == Origin::peer || server->lent || server->peer_leases > 0) [[unlikely]]
     return release_shared(*server, origin, now, out);
   if (--server->leases == 0) now_idle(*server, now, out);
 }
@@ -122,13 +122,15 @@ void Core::drain(Server& server, StopReason reason, bool for_good, Now now, Acti
     server.leaving = reason;
     server.leaving_for_good = for_good;
   }
-  if (server.state != ServerState::draining) move(server, ServerState::draining);
+  if (server.state != ServerState::draining) {
+    move(server, ServerState::draining);
+    server.draining_since = now.mono;
+  }
   if (server.leases == 0) stop(server, now, out);
 }
 
 void Core::undrain(Server& server) {
   server.leaving = StopReason::none;
-  server.recalled.reset();
   move(server, ServerState::in_use);
 }
 

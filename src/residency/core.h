@@ -132,7 +132,6 @@ class Core {
   void make_own(Server& server);
   void set_eviction(Server& server, const EvictionSettings& wish);
   void end_failed_lent(Server& load, LoadFault fault, const Error& error, Now now, ActionList& out);
-  void recall(Server& server, bool for_good, Now now, ActionList& out);
   void end_recalls(Now now, ActionList& out);
   void yield_to_owner(Now now, ActionList& out);
   void shed_lent(Now now, ActionList& out);

@@ -33,11 +33,8 @@ void Core::advance(Now now, ActionList& out) {
   } while (bring_back(turn));
   yield_to_owner(now, out);
   for (const Victim& victim : turn.victims) {
-    if (victim.server->lent) {
-      recall(*victim.server, false, now, out);
-    } else {
-      drain(*victim.server, victim.reason, false, now, out);
-    }
+    const StopReason reason = victim.server->lent ? StopReason::recall : victim.reason;
+    drain(*victim.server, reason, false, now, out);
   }
   for (Server* server : turn.downsizes) {
     // For one load it has to go, for another it would have shrunk.
@@ -113,7 +110,7 @@ bool Core::tell(const Server& load, const Room& room, bool may_start, bool idle,
   bool look = false;
   for (const Victim& victim : room.victims) {
     const Server& server = *victim.server;
-    const bool goes_on = server.recalled && server.state == ServerState::draining;
+    const bool goes_on = server.lent && server.state == ServerState::draining;
     if (!overdue && !judged && !goes_on && !(recalls && is_peers_only(server))) continue;
     // What memory asks for by old news, or in the middle of a load, isn't begun, only gone on with.
     const bool begins = server.state != ServerState::draining && server.state != ServerState::evicting;
@@ -269,8 +266,8 @@ void Core::plan_wake(Now now, ActionList& out) {
     if (state_.memory.sampled()) consider(*state_.memory.sampled() + state_.settings.memory_poll);
   }
   for (const auto& [id, server] : state_.servers) {
-    if (server->recalled && server->state == ServerState::draining)
-      consider(*server->recalled + state_.settings.recall_grace);
+    if (server->state == ServerState::draining && works_for_peers_only(*server))
+      consider(server->draining_since + state_.settings.recall_grace);
     if (const auto due = idle_due(state_, *server, now.mono)) consider(*due);
     const bool holds = server->state == ServerState::evicting && !state_.queue.empty();
     if (holds) consider(server->stopping_since + state_.settings.stop_grace);

@@ -4,7 +4,8 @@
 // loads: it begins at once, by the rules of lending.h, or is refused (errc::not_here). There is at most one of them,
 // and it stands outside of the queue, so that nothing the owner asks for can wait behind it. Whatever he loads goes
 // first: a lent model that is in the way goes at once if nobody uses it, else it takes no more requests and has
-// `recall_grace`; a load for a peer is aborted.
+// `recall_grace`; a load for a peer is aborted. Whatever else has to go, lent or not, waits no longer than that for the
+// requests of peers alone.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -81,14 +82,15 @@ bool Core::may_share(const Server& server, Origin origin, Now now) const {
   return !place.is_free && place.victim == nullptr;
 }
 
-// A request has ended that was a peer's, or ran on a lent model.
+// A request has ended that was a peer's, or ran beside one, or on a lent model.
 void Core::release_shared(Server& server, Origin origin, Now now, ActionList& out) {
   server.peer_leases -= origin == Origin::peer;
   --server.leases;
-  if (server.state == ServerState::evicting) return;  // was recalled, and has run out of time
+  if (server.state == ServerState::evicting) return;  // it has run out of time
   if (server.leases == 0) return now_idle(server, now, out);
-  // Somebody may wait for just that: peers can be recalled.
-  if (origin == Origin::local && is_peers_only(server)) advance(now, out);
+  // Somebody may wait for just that: peers have only so long.
+  const bool matters = server.lent || server.state == ServerState::draining;
+  if (origin == Origin::local && matters && works_for_peers_only(server)) advance(now, out);
 }
 
 bool Core::too_many_peers(const Server& load) const {
@@ -147,7 +149,6 @@ void Core::make_own(Server& server) {
   server.lent = false;
   if (takes_slot(server.state)) --state_.lent[index_of(server.spec->type)];
   server.eviction = server.own_eviction;
-  server.recalled.reset();
   if (server.leaving == StopReason::recall)
     server.leaving_for_good = false;  // it may stay, if nobody else wants it away
   ++revision_;
@@ -182,17 +183,11 @@ void Core::end_failed_lent(Server& load, LoadFault fault, const Error& error, No
 
 // ---- recalls
 
-// The owner needs its place, or lends less.
-void Core::recall(Server& server, bool for_good, Now now, ActionList& out) {
-  if (!server.recalled) server.recalled = now.mono;
-  drain(server, StopReason::recall, for_good, now, out);
-}
-
-// Requests of peers have had their time.
+// Requests of peers have had their time: the owner waits for nobody else's without a bound.
 void Core::end_recalls(Now now, ActionList& out) {
   for (const auto& [id, server] : state_.servers) {
-    if (!server->recalled || server->state != ServerState::draining || !is_peers_only(*server)) continue;
-    if (now.mono - *server->recalled >= state_.settings.recall_grace) stop(*server, now, out);
+    if (server->state != ServerState::draining || !works_for_peers_only(*server)) continue;
+    if (now.mono - server->draining_since >= state_.settings.recall_grace) stop(*server, now, out);
   }
 }
 
@@ -225,9 +220,9 @@ void Core::shed_lent(Now now, ActionList& out) {
       return !too_much && count[index_of(server->spec->type)] <= settings.lend_slots;
     });
     if (candidates.empty()) return;
-    recall(**std::ranges::min_element(
-               candidates, {}, [](const Server* server) { return std::pair(server->leases > 0, server->used_nth); }),
-           true, now, out);
+    Server& first = **std::ranges::min_element(
+        candidates, {}, [](const Server* server) { return std::pair(server->leases > 0, server->used_nth); });
+    drain(first, StopReason::recall, true, now, out);
   }
 }
 

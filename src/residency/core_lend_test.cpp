@@ -414,6 +414,52 @@ TEST_F(Lending, RequestsOfTheOwnerOnALentModelAreNeverCutOff) {
       << "only the peer's is left, and its time is over";
 }
 
+// It waited for as long as peers had requests there.
+TEST_F(Lending, AnUnloadWaitsForRequestsOfPeersOnlySoLong) {
+  const auto lent = lend_busy("b", 30);
+  EXPECT_THAT(house.unload("b"), IsEmpty());
+  EXPECT_EQ(house.state("b"), ServerState::draining);
+  EXPECT_THAT(house.pass(Millis{29'999}), IsEmpty());
+  EXPECT_THAT(house.pass(Millis{1}), ElementsAre("stop b: unload"));
+  EXPECT_THAT(house.finish(lent), IsEmpty());
+  EXPECT_THAT(house.stopped("b"), ElementsAre("unloaded 2: b"));
+
+  have("a", 10);
+  ask("a");
+  const auto peer = house.last_ticket();
+  EXPECT_THAT(house.unload_all(), testing::Contains(HasSubstr("unloaded")));
+  EXPECT_THAT(house.pass(Millis{30'000}), ElementsAre("stop a: unload"));
+  house.finish(peer);
+}
+
+TEST_F(Lending, ALoadWaitsForRequestsOfPeersOnItsOwnersModelsOnlySoLong) {
+  have("a", 10);
+  ask("a");
+  const auto peer = house.last_ticket();
+  ASSERT_FALSE(lent("a"));
+  house.acquire("b");
+  house.pass(Settings().swap_patience);
+  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_THAT(house.pass(Millis{29'999}), IsEmpty());
+  EXPECT_THAT(house.pass(Millis{1}), ElementsAre("stop a: room"));
+  house.finish(peer);
+  EXPECT_THAT(house.stopped("a"), testing::Contains("start b"));
+}
+
+TEST_F(Lending, AModelThatHasToGoWaitsForItsOwnersRequestsHoweverLongTheyTake) {
+  have("a", 10);
+  house.acquire("a");
+  const auto own = house.last_ticket();
+  ask("a");
+  const auto peer = house.last_ticket();
+  house.acquire("b");
+  house.pass(Settings().swap_patience);
+  house.pass(Millis{60'000});
+  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_THAT(house.finish(own), testing::Contains("stop a: room")) << "only the peer's is left, and its time is over";
+  house.finish(peer);
+}
+
 TEST_F(Lending, LessToLendRecallsWhatIsLent) {
   lend("a", 30);
   const auto peer = lend_busy("b", 30, 70);

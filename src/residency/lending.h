@@ -17,8 +17,10 @@ MemoryUse lent_memory(const State& state);
 // True when those of them that stay take more than they may.
 bool is_too_much_lent(const State& state);
 
-// Nothing but requests of peers runs on it: an owner's load recalls it.
-inline bool is_peers_only(const Server& server) { return server.lent && server.leases == server.peer_leases; }
+// Nothing but requests of peers runs on it, if anything. Where it has to go they have `recall_grace`, whoever's it is.
+inline bool works_for_peers_only(const Server& server) { return server.leases == server.peer_leases; }
+// And it is lent: an owner's load recalls it at once.
+inline bool is_peers_only(const Server& server) { return server.lent && works_for_peers_only(server); }
 // Only peers wait for it.
 bool is_for_peers_only(const Server& load);
 

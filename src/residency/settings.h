@@ -61,7 +61,7 @@ struct Settings {
   // How long a peer's request may wait for the look at files and memory and for the end of those who go, before the
   // load begins; then it is refused.
   Millis lend_wait{10'000};
-  // How long the requests of peers may go on on a lent model that its owner's load recalls.
+  // How long the requests of peers may go on on a model that has to go, for its owner's load or by his unload.
   Millis recall_grace{30'000};
 
   friend bool operator==(const Settings&, const Settings&) = default;

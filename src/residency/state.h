@@ -60,7 +60,6 @@ struct Server {
 
   // While it is lent.
   EvictionSettings own_eviction = {};  // what its owner has said of it
-  std::optional<MonoTime> recalled;    // since when its owner wants its place
 
   // The load.
   MonoTime queued_at;
@@ -84,6 +83,7 @@ struct Server {
 
   // The end.
   StopReason leaving = StopReason::none;  // why it drains or stops
+  MonoTime draining_since;                // while it is draining
   MonoTime stopping_since;                // while it is evicting
   bool leaving_for_good = false;          // it doesn't come back, whoever cancels what
   bool unload_when_loaded = false;

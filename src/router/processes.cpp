@@ -98,10 +98,10 @@ void Processes::on(const residency::StopServer& action) {
   if (!running) return;
   log::info("router", "unloading {} ({})", running->spec->name.value(), residency::name_of(action.reason));
   counters_.of(*running->spec).stops[static_cast<std::size_t>(action.reason)] += 1;
-  // Only one that was recalled is told to end under requests: those of peers, whose time is over.
+  // Told to end under requests: those are of peers, whose time is over.
   const auto server = house_.core().state().servers.find(action.server);
   const bool works = server != house_.core().state().servers.end() && server->second->leases > 0;
-  if (works) running->end = "its owner needs the memory for himself, and its time is over";
+  if (works) running->end = "its owner wants it out of memory, and the time for requests of others is over";
   end(running, "stop", works ? Millis(0) : options_.stop_grace);
 }
 

@@ -41,7 +41,7 @@ struct Child {
   std::size_t peers = 0;  // of them
   bool lent = false;
   bool was_lent = false;               // before this step
-  std::optional<MonoTime> recalled{};  // while it drains, lent
+  std::optional<MonoTime> draining{};  // since when
   MonoTime free_of_owner{};            // since when only peers have used it
 
   const Animal& kind() const { return kZoo[animal]; }

@@ -86,9 +86,10 @@ void Witness::see(const AbortLoad& action) {
 void Witness::see(const StopServer& action) {
   Child& child = children_.at(action.server);
   require(child.phase == Child::Phase::up, "only running servers are stopped, once", "{}", child.kind().name);
-  const bool time_is_over = child.recalled && now_.mono >= *child.recalled + settings_.recall_grace;
-  require(child.leases == 0 || (peers_only(child) && time_is_over), "no busy server is stopped", "{} has {} requests",
-          child.kind().name, child.leases);
+  const bool time_is_over = child.draining && now_.mono >= *child.draining + settings_.recall_grace;
+  require(child.leases == 0 || (child.leases == child.peers && time_is_over), "no busy server is stopped",
+          "{} has {} requests", child.kind().name, child.leases);
+  child.was_busy |= child.leases > 0;
   const bool pinned = is_pinned(child);
   const bool asked_for = action.reason == StopReason::unload || action.reason == StopReason::reload ||
                          action.reason == StopReason::shutdown;

@@ -123,7 +123,7 @@ void Witness::check_lent_stop(const Child& child, StopReason reason) const {
     require(owner_waits() || settings_.lend_share <= 0, "a load for a peer yields to somebody", "{}", name);
     return;
   }
-  const bool lowered = settings_changed || child.recalled || too_much_is_lent();
+  const bool lowered = settings_changed || child.draining || too_much_is_lent();
   require(owner_waits() || lowered, "a recall is for the owner", "{}", name);
 }
 
@@ -160,9 +160,9 @@ void Witness::follow_lent() {
               "{} is one too many", child.kind().name);
     }
     if (given_to_owner_.contains(child.animal) && stopped_.empty()) check_stays_lent(child);
-    const bool drains = child.lent && server.state == ServerState::draining && server.recalled;
-    if (!drains) child.recalled.reset();
-    if (drains && !child.recalled) child.recalled = now_.mono;
+    const bool drains = server.state == ServerState::draining;
+    if (!drains) child.draining.reset();
+    if (drains && !child.draining) child.draining = now_.mono;
   }
 }
 
@@ -194,7 +194,8 @@ void Witness::check_lent_time() {
   const Server& first = *core_.state().servers.at(order_.front());
   for (ServerId id : first.waits_for) {
     const auto child = children_.find(id);
-    if (child != children_.end() && child->second.recalled) wanted_.emplace(std::pair(first.id, id), now_.mono);
+    if (child != children_.end() && child->second.lent && child->second.draining)
+      wanted_.emplace(std::pair(first.id, id), now_.mono);
   }
   for (const auto& [pair, since] : wanted_) {
     const Child& child = children_.at(pair.second);
@@ -207,11 +208,12 @@ void Witness::check_lent_time() {
 
 void Witness::check_lent() const {
   const State& state = core_.state();
-  // Nobody of the owner's waits for what is lent: it goes at once, or in time.
+  // The owner waits for nobody else's requests, whatever has to go for whatever reason: it goes at once, or in time.
   for (const auto& [id, child] : children_) {
-    if (!child.recalled || !peers_only(child) || child.phase != Child::Phase::up) continue;
-    const MonoTime since = std::max(*child.recalled + settings_.recall_grace, child.free_of_owner);
-    require(now_.mono <= since, "a recalled model is stopped in time", "{}", child.kind().name);
+    if (!child.draining || child.leases != child.peers || child.phase != Child::Phase::up) continue;
+    const MonoTime until = std::max(*child.draining + settings_.recall_grace, child.free_of_owner);
+    require(now_.mono <= until, "requests of peers keep nothing that has to go beyond their time", "{}",
+            child.kind().name);
   }
   if (!order_.empty() && !state.loader && !asked_ && sample_ && !sample_->blind && !changed_since_) {
     const Server& first = *state.servers.at(order_.front());
