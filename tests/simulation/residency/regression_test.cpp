@@ -537,5 +537,19 @@ TEST(ResidencyRegression, ALoadWithOptionsOfAnEarlierLookIsLookedAtAnew) {
   });
 }
 
+// cat was lent, and more than may be lent since the settings changed; it went when its owner's request had ended. The
+// witness looked at what was lent without it.
+TEST(ResidencyRegression, WhatIsLentBeyondItsShareGoesWhenItsOwnersRequestHasEnded) {
+  expect_peace({
+      {.kind = traits, .animal = 2, .nth = 14, .choice = 1, .ms = 0},
+      {.kind = load, .animal = 10, .nth = 1, .choice = 1, .ms = 1},
+      {.kind = elapse, .animal = 10, .nth = 1, .choice = 1, .options = 2, .ms = 317},
+      {.kind = peer, .animal = 2, .nth = 1, .choice = 2, .ms = 1},
+      {.kind = elapse, .animal = 9, .ms = 1},
+      {.kind = acquire, .animal = 2, .choice = 1, .ms = 1},
+      {.kind = lend, .animal = 12, .choice = 1, .ms = 1},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation

@@ -157,7 +157,7 @@ class Witness {
   bool owner_waits(std::optional<std::size_t> animal = std::nullopt) const;
   std::size_t owners_waiting() const;
   bool waits_known(const Server& load) const;
-  Bytes2 lent(bool but_leaving) const;
+  Bytes2 lent() const;
   Bytes2 may_lend() const;
   bool too_much_is_lent() const;
   void check_lent_start(const StartLoad& action) const;

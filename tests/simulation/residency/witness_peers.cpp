@@ -38,10 +38,10 @@ std::size_t Witness::owners_waiting() const {
 // A load of his that may take its turn, as far as is known of it.
 bool Witness::waits_known(const Server& load) const { return !is_unknown(load) && !may_come_back(load); }
 
-Bytes2 Witness::lent(bool but_leaving) const {
+Bytes2 Witness::lent() const {
   Bytes2 bytes{};
   for (const auto& [id, child] : children_) {
-    if (child.lent && !(but_leaving && is_leaving(id))) bytes = bytes + child.footprint.whole;
+    if (child.lent) bytes = bytes + child.footprint.whole;
   }
   return bytes;
 }
@@ -52,14 +52,18 @@ Bytes2 Witness::may_lend() const {
   return bytes;
 }
 
+// With those that are told to go in this step, as far as they haven't been told yet.
 bool Witness::too_much_is_lent() const {
   if (settings_.lend_share <= 0) return true;
-  if (!fits(lent(true), may_lend())) return true;
-  return std::ranges::any_of(kModelTypes, [&](ModelType type) {
-    return static_cast<std::size_t>(std::ranges::count_if(children_, [&](const auto& c) {
-             return c.second.lent && !is_leaving(c.first) && c.second.kind().type == type;
-           })) > settings_.lend_slots;
-  });
+  Bytes2 bytes{};
+  std::map<ModelType, std::size_t> count;
+  for (const auto& [id, child] : children_) {
+    if (!child.lent || child.phase == Child::Phase::stopping || child.draining) continue;
+    bytes = bytes + child.footprint.whole;
+    ++count[child.kind().type];
+  }
+  return !fits(bytes, may_lend()) ||
+         std::ranges::any_of(count, [this](const auto& of) { return of.second > settings_.lend_slots; });
 }
 
 void Witness::check_lent_start(const StartLoad& action) const {
@@ -82,7 +86,7 @@ void Witness::check_lent_start(const StartLoad& action) const {
   Bytes2 kept;
   kept.fill(static_cast<std::int64_t>(kPoolSize * (1 - settings_.auto_evict_threshold_pct) + 0.5));
   require(fits(need, sample_->available - kept), "a load for a peer takes free memory only", "{}", name);
-  require(fits(need, may_lend() - lent(false)), "lent memory is bounded", "{}", name);
+  require(fits(need, may_lend() - lent()), "lent memory is bounded", "{}", name);
 }
 
 void Witness::check_lent_stop(const Child& child, StopReason reason) const {

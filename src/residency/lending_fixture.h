@@ -1,0 +1,51 @@
+// A house with a machine of a mesh beside it: for tests.
+#pragma once
+
+#include "residency/lending.h"
+#include "residency/memory_fixture.h"
+
+namespace corral::residency {
+
+using testing::HasSubstr;
+
+inline const Millis kQuiet = Settings().lend_quiet;
+
+// "gpu0" has 100, of which 10 are kept free. One slot of each type.
+struct Lending : testing::Test {
+  House house{House::slots(1)};
+
+  Lending() { house.shows_watch = false; }
+
+  House::Lines ask(const std::string& name) {
+    ModelSpec spec = house.model(name);
+    spec.origin = Origin::peer;
+    return house.send(Acquire{house.ticket(), std::make_shared<const ModelSpec>(spec)});
+  }
+  // Lent, and idle or with a request of a peer's (whose number this is) running.
+  std::uint64_t lend_busy(const std::string& name, std::uint64_t bytes, std::uint64_t free = 100) {
+    house.needs(name, bytes);
+    ask(name);
+    const std::uint64_t number = house.last_ticket();
+    house.free(free);
+    house.succeed(name);
+    return number;
+  }
+  void lend(const std::string& name, std::uint64_t bytes, std::uint64_t free = 100) {
+    house.finish(lend_busy(name, bytes, free));
+  }
+  // The owner's, idle.
+  void have(const std::string& name, std::uint64_t bytes, std::uint64_t free = 100) {
+    house.needs(name, bytes);
+    house.acquire(name);
+    const std::uint64_t number = house.last_ticket();
+    house.free(free);
+    house.succeed(name);
+    house.finish(number);
+  }
+  const Server* server(const std::string& name) const { return house_state().find(ModelName(name))->current; }
+  const State& house_state() const { return const_cast<House&>(house).core().state(); }
+  bool lent(const std::string& name) const { return server(name)->lent; }
+  std::string why() const { return house.error(house.last_ticket()).message; }
+};
+
+}  // namespace corral::residency
