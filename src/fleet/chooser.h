@@ -24,6 +24,7 @@ struct Chosen {
   std::string model;          // its name there
   std::string content;        // SHA-256 in hexadecimal digits; empty: not computed yet
   std::uint64_t context = 0;  // tokens that a conversation there may have; 0: not known
+  bool alone = false;         // nobody else could take it
 };
 
 // On the mesh's loop.

@@ -203,6 +203,7 @@ async::Task<http::Response> Door::serve(http::Request request, const protocol::A
                                  .peer = request.peer,
                                  .once = true,
                                  .told = framed};
+  forward.context.waits = errand.waits;
   std::string type(request.head.headers.get("Content-Type"));
   if (type.starts_with("application/json")) {
     auto body = co_await request.body.read_all(options_.max_body_bytes);

@@ -55,6 +55,77 @@ TEST_F(FailureTest, AnotherContentOfThatNameIsPassedBy) {
   EXPECT_EQ(answer.get().head.status, 200u);
 }
 
+// Whoever came second was told that another model loads, though nothing but that was in the way, and nobody else had
+// it.
+TEST_F(FailureTest, TwoPeersMayWantTwoModelsOfOneNodeAtOnce) {
+  auto& d = add("d");
+  b->own("n");
+  route(*a, "m", {b});
+  route(d, "n", {b});
+  auto first = forward(*a, far("m"));
+  auto second = forward(d, far("n"), true);
+  pass(3000ms);
+  EXPECT_EQ(b->backend.loads("n"), 0u);
+  auto client = reader(second);
+  EXPECT_THAT(client.text(), HasSubstr(": ping"));
+  b->server_of("m").finish_load();
+  pass(500ms);
+  EXPECT_FALSE(client.ended());
+  b->server_of("n").finish_load();
+  settle();
+  b->request("m").answer(200, "{}");
+  b->request("n").answer(200, R"({"at":"b"})");
+  settle();
+  ASSERT_TRUE(first.done());
+  EXPECT_EQ(first.get().head.status, 200u);
+  EXPECT_TRUE(client.ended());
+  EXPECT_THAT(client.text(), HasSubstr(R"({"at":"b"})"));
+}
+
+TEST_F(FailureTest, NobodyWaitsForAnothersLoadWhereAnotherNodeCan) {
+  auto& d = add("d");
+  for (auto* node : {b, c}) node->own("n");
+  route(*a, "m", {b});
+  route(d, "n", {b, c});
+  auto first = forward(*a, far("m"));
+  auto second = forward(d, far("n"));
+  c->server_of("n").finish_load();
+  settle();
+  c->request("n").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(second.done());
+  EXPECT_EQ(second.get().head.status, 200u);
+  EXPECT_EQ(b->backend.loads("n"), 0u);
+}
+
+TEST_F(FailureTest, SomebodyElsesLoadIsWaitedForAMinuteAtMost) {
+  auto& d = add("d");
+  auto large = std::make_shared<models::ModelInfo>(*b->own("m"));
+  large->size = Bytes(100'000'000'000);  // it may load for long
+  b->shelf.models["m"] = large;
+  b->own("n");
+  route(*a, "m", {b});
+  route(d, "n", {b});
+  auto first = forward(*a, far("m"));
+  auto second = forward(d, far("n"));
+  pass(59'000ms, 250ms);
+  EXPECT_FALSE(second.done());
+  pass(2'000ms);
+  ASSERT_TRUE(second.done());
+  EXPECT_EQ(second.get().head.status, 503u);
+  EXPECT_EQ(second.get().head.headers.get("Retry-After"), "5");
+  EXPECT_THAT(text(second), HasSubstr("another model loads"));
+}
+
+TEST_F(FailureTest, NobodyWaitsBehindALoadOfTheOwners) {
+  b->own("n");
+  route(*a, "n", {b});
+  auto own = forward(*b, b->own("m"));
+  auto asked = forward(*a, far("n"));
+  ASSERT_TRUE(asked.done());
+  EXPECT_EQ(asked.get().head.status, 503u);
+}
+
 TEST_F(FailureTest, WhenNobodyTakesItTheLastOneSaysWhy) {
   b->shelf.models.clear();
   c->backend.never_fit.emplace("m", Error(make_error_code(residency::errc::insufficient_memory), "3 GB short at c"));

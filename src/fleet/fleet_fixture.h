@@ -156,10 +156,15 @@ class TestChooser final : public Chooser {
   Result<Chosen> choose(const Question& question) override {
     ++asked;
     last_conversation = question.conversation;
+    std::vector<Chosen> left;
     for (const auto& chosen : who[question.model.name.value()]) {
       const auto busy = question.busy.find(chosen.node);
       const bool full = busy != question.busy.end() && busy->second >= 32;
-      if (!question.avoid.contains(chosen.node) && !full) return chosen;
+      if (!question.avoid.contains(chosen.node) && !full) left.push_back(chosen);
+    }
+    if (!left.empty()) {
+      left.front().alone = left.size() == 1;
+      return left.front();
     }
     Error error(make_error_code(errc::nowhere), "nobody has room for it");
     error.retry_after = std::chrono::seconds(7);
@@ -219,7 +224,7 @@ class FleetTest : public testing::Test, public FleetModels {
       router.emplace(test.loop, test.timers, std::vector<backends::Backend*>{&backend}, std::move(options));
       lender.emplace(*router, calls);
       forwarder.emplace(*lender, test.timers);
-      for_peers.emplace(*router);
+      for_peers.emplace(*router, test.timers);
       door.emplace(*for_peers, test.loop.executor(), shelf, crossing, test.timers);
       http::ServerOptions serving;
       serving.timers = &test.timers;

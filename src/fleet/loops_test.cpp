@@ -23,7 +23,7 @@ class LoopsTest : public testing::Test {
           router(test.pool.home(), test.timers, {&backend}, {}),
           lender(router, calls),
           forwarder(lender, test.timers),
-          for_peers(router),
+          for_peers(router, test.timers),
           door(for_peers, test.pool.home().executor(), shelf, crossing, test.timers),
           server(test.pool, door, {.take_request_ids = true}) {
       peers.network = network.get();

@@ -183,7 +183,8 @@ async::Task<router::Ending> PeerAnswering::until_gone() {
 
 http::RequestHead PeerAnswering::head_for_peer(const http::RequestHead& head) const {
   http::RequestHead told = head;
-  write(told.headers, Errand{call_->held(), call_->to().model, call_->to().content, stream_, ping_interval_, context_});
+  const auto& to = call_->to();
+  write(told.headers, Errand{call_->held(), to.model, to.content, stream_, ping_interval_, context_, to.alone});
   return told;
 }
 

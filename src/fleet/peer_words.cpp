@@ -16,6 +16,7 @@ constexpr std::string_view kContent = "X-Corral-Content";
 constexpr std::string_view kStream = "X-Corral-Stream";
 constexpr std::string_view kPing = "X-Corral-Ping";  // milliseconds
 constexpr std::string_view kContext = "X-Corral-Context";
+constexpr std::string_view kWaits = "X-Corral-Waits";
 constexpr std::string_view kMishap = "X-Corral-Mishap";
 constexpr std::string_view kUnbegun = "unbegun";
 constexpr std::string_view kEnded = "ended ";
@@ -88,6 +89,7 @@ void write(http::Headers& headers, const Errand& errand) {
   if (errand.stream) headers.add(kStream, "1");
   if (errand.ping_interval) headers.add(kPing, std::to_string(errand.ping_interval->count()));
   if (errand.context > 0) headers.add(kContext, std::to_string(errand.context));
+  if (errand.waits) headers.add(kWaits, "1");
 }
 
 Result<Errand> read_errand(const http::Headers& headers) {
@@ -114,6 +116,7 @@ Result<Errand> read_errand(const http::Headers& headers) {
   errand.stream = headers.get(kStream) == "1";
   if (*ping) errand.ping_interval = Millis(**ping);
   errand.context = context->value_or(0);
+  errand.waits = headers.get(kWaits) == "1";
   return errand;
 }
 

@@ -26,6 +26,7 @@ struct Errand {
   bool stream = false;
   std::optional<Millis> ping_interval = {};
   std::uint64_t context = 0;  // tokens wanted; 0: whatever there is
+  bool waits = false;         // nobody else can serve it: it may wait while the peer loads another model for others
   friend bool operator==(const Errand&, const Errand&) = default;
 };
 void write(http::Headers& headers, const Errand& errand);

@@ -18,7 +18,7 @@ TEST(PeerWords, AnErrandArrivesAsItWasSent) {
        .stream = true,
        .ping_interval = 0ms,
        .context = 4096},
-      {.held = 5, .model = "m", .ping_interval = -1ms},
+      {.held = 5, .model = "m", .ping_interval = -1ms, .waits = true},
   };
   for (const auto& errand : errands) {
     http::Headers headers;

@@ -119,11 +119,14 @@ Result<Chosen> Routes::choose(const Question& question) {
   if (question.conversation != 0) memory_.talked(question.conversation, model->content, *choice.node, now);
   if (choice.rank > mesh::Rank::busy) memory_.loaded(model->content, *choice.node, now);
   const auto& there = *copy->model;
+  const auto& all = choice.candidates;
+  const bool alone = all.size() < 2 || all[1].rank == mesh::Rank::none;
   return Chosen{.node = *choice.node,
                 .node_name = name_of(*catalog, *choice.node),
                 .model = there.name,
                 .content = there.hash ? to_hex(*there.hash) : std::string(),
-                .context = copy->serving != nullptr ? copy->serving->context : there.context_usable};
+                .context = copy->serving != nullptr ? copy->serving->context : there.context_usable,
+                .alone = alone};
 }
 
 }  // namespace corral::fleet

@@ -176,7 +176,9 @@ TEST_F(RoutesTest, AConversationStaysAtItsHostUntilThatFails) {
     ASSERT_TRUE(second);
     EXPECT_NE(second->node, first->node);
     EXPECT_EQ(choose(*wanted, {}, conversation)->node, second->node);
+    EXPECT_FALSE(second->alone);
   }
+  EXPECT_TRUE(choose(*wanted, {1, 2})->alone);
   const auto nobody = choose(*wanted, {1, 2, 3});
   ASSERT_FALSE(nobody);
   EXPECT_EQ(nobody.error().code, errc::nowhere);

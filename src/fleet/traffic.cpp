@@ -19,7 +19,7 @@ Traffic::Traffic(async::Executor mesh, async::LoopPool& loops, async::Timers& ti
       crossing_(mesh, [this](UniqueFd end, std::string peer) { server_.adopt(std::move(end), std::move(peer)); }),
       calls_(crossing_, timers, routes_, kKept / loops.size()),
       lender_(router, calls_),
-      for_peers_(router),
+      for_peers_(router, timers),
       door_(for_peers_, loops.home().executor(), shelf, crossing_, timers, options.door),
       server_(loops, door_, server_options(std::move(options.server))) {}
 

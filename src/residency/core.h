@@ -133,6 +133,7 @@ class Core {
   void set_eviction(Server& server, const EvictionSettings& wish);
   void end_failed_lent(Server& load, LoadFault fault, const Error& error, Now now, ActionList& out);
   void end_recalls(Now now, ActionList& out);
+  Error busy_loading(const ModelName& model) const;
   void yield_to_owner(Now now, ActionList& out);
   void shed_lent(Now now, ActionList& out);
   void advance_lent(Now now, ActionList& out);

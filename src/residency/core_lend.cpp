@@ -18,6 +18,8 @@
 namespace corral::residency {
 namespace {
 
+constexpr std::chrono::seconds kSoon{5};  // another's load is done by then, or not much later
+
 Error not_here(const ModelName& model, std::string_view why) {
   return {errc::not_here, fmt::format("'{}' isn't served here for others now: {}", model.value(), why), "model"};
 }
@@ -53,7 +55,7 @@ void Core::acquire_for_peer(const Acquire& event, Now now, ActionList& out) {
   if (pending != nullptr) return refuse(not_here(spec.name, "its load waits for its turn"));
   if (state_.settings.lend_share <= 0) return refuse(not_here(spec.name, "this machine lends no memory"));
   if (state_.loader != nullptr || !state_.queue.empty() || state_.lending != nullptr)
-    return refuse(not_here(spec.name, "another model loads"));
+    return refuse(busy_loading(spec.name));
   if (model != nullptr) {
     for (const auto* failure : {&model->failure, &model->crashes, &model->lent_failure}) {
       if (auto error = cooling(*failure, spec, now.mono)) return refuse(std::move(*error));
@@ -65,6 +67,16 @@ void Core::acquire_for_peer(const Acquire& event, Now now, ActionList& out) {
   state_.lending = &lent;
   add_waiter(lent, {event.ticket, true, event.spec});
   advance(now, out);
+}
+
+Error Core::busy_loading(const ModelName& model) const {
+  Error error = not_here(model, "another model loads");
+  const Server* loader = state_.loader;
+  const bool for_peers = loader == nullptr || (loader->lent && is_for_peers_only(*loader));
+  if (!state_.queue.empty() || !for_peers) return error;
+  error.facts = SoonHere();
+  error.retry_after = kSoon;
+  return error;
 }
 
 // Also by a model that is in memory.

@@ -36,6 +36,7 @@ TEST_F(Lending, APeerIsRefusedAtOnceWhileAnotherModelLoadsOrWaits) {
   house.acquire("a");
   EXPECT_THAT(ask("b"), ElementsAre("reject 2: not_here"));
   EXPECT_THAT(why(), HasSubstr("another model loads"));
+  EXPECT_EQ(house.error(2).fact<SoonHere>(), nullptr) << "nobody waits behind the owner";
   house.acquire("c");
   EXPECT_THAT(ask("c"), ElementsAre("reject 4: not_here"));
   EXPECT_THAT(ask("a"), IsEmpty()) << "it rides along with what loads";
@@ -48,8 +49,11 @@ TEST_F(Lending, OneLoadForPeersAtATime) {
   house.needs("b", 10);
   ask("a");
   EXPECT_THAT(ask("b"), ElementsAre("reject 2: not_here"));
+  EXPECT_NE(house.error(2).fact<SoonHere>(), nullptr) << "it may wait for that";
   EXPECT_THAT(ask("a"), IsEmpty());
   house.free(100);
+  ask("b");
+  EXPECT_NE(house.error(4).fact<SoonHere>(), nullptr);
   EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a", "grant 3 on a"));
 }
 

@@ -22,6 +22,9 @@ enum class errc {
   not_here,             // a peer's request that can't be served here now; the error's memory says what is short
 };
 
+// Fact of not_here: nothing is in the way but a load for another machine. When that has ended this one may begin.
+struct SoonHere {};
+
 }  // namespace corral::residency
 
 CORRAL_DECLARE_ERRC(corral::residency);

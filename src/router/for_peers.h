@@ -1,30 +1,29 @@
 // The models of this machine, lent to others of its mesh: a Lender whose every request is a peer's. Whoever serves
 // peers gives it to its forwarder, so that what peers get is bounded by what the owner can spare (residency/lending.h).
-// Safe on any loop, as the router is; allocates nothing.
+// Safe on any loop, as the router is.
 #pragma once
 
+#include "async/timer.h"
 #include "router/model_router.h"
 
 namespace corral::router {
 
 class ForPeers final : public Lender {
  public:
-  // `router` must outlive it.
-  explicit ForPeers(ModelRouter& router) : router_(router) {}
+  // Both must outlive it.
+  ForPeers(ModelRouter& router, async::Timers& timers) : router_(router), timers_(timers) {}
 
   Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
     return router_.try_acquire(model.name, context, residency::Origin::peer);
   }
-  // Errors: residency::errc::not_here where it can't be served at once, besides those of ModelRouter::acquire.
-  async::Task<Result<Lease>> acquire(backends::ModelPtr model, ContextWish context) override {
-    context.origin = residency::Origin::peer;
-    context.may_change = false;
-    return router_.acquire(std::move(model), context);
-  }
+  // One that waits (ContextWish::waits) does so while nothing is in the way but a load for another peer, for up to a
+  // minute. Errors: residency::errc::not_here where it can't be served, besides those of ModelRouter::acquire.
+  async::Task<Result<Lease>> acquire(backends::ModelPtr model, ContextWish context) override;
   void count(RequestEnd end) override { router_.count(std::move(end)); }
 
  private:
   ModelRouter& router_;
+  async::Timers& timers_;
 };
 
 }  // namespace corral::router

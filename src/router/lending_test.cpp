@@ -32,7 +32,7 @@ class LendingTest : public RouterTest {
     settle();
     router.emplace(loop, timers, std::vector<backends::Backend*>{&backend}, slots(1), backends::OptionStore(), &gauge);
     forwarder.emplace(*router, timers);
-    peers.emplace(*router);
+    peers.emplace(*router, timers);
   }
   auto ask(const std::string& name, ContextWish context = {}) { return run(peers->acquire(model(name), context)); }
   Lease lend(const std::string& name) {
