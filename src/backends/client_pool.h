@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/post.hpp>
+
 #include "http/client.h"
 
 namespace corral::backends {
@@ -19,17 +21,23 @@ class ClientPool {
   http::Client& on(async::Executor executor) {
     const std::scoped_lock lock(mutex_);  // held for a search in a handful of entries
     for (auto& [loop, client] : clients_) {
-      if (loop == &executor.context()) return *client;
+      if (&loop.context() == &executor.context()) return *client;
     }
-    return *clients_.emplace_back(&executor.context(), std::make_unique<http::Client>(executor, endpoint_, options_))
-                .second;
+    return *clients_.emplace_back(executor, std::make_unique<http::Client>(executor, endpoint_, options_)).second;
+  }
+
+  // Closes the connections that wait for a request, each on its loop. From any loop.
+  static void close_idle(const std::shared_ptr<ClientPool>& pool) {
+    const std::scoped_lock lock(pool->mutex_);
+    for (auto& [loop, client] : pool->clients_)
+      async::asio::post(loop, [pool, idle = client.get()] { idle->close_idle(); });
   }
 
  private:
   const http::Endpoint endpoint_;
   const http::ClientOptions options_;
   std::mutex mutex_;
-  std::vector<std::pair<void*, std::unique_ptr<http::Client>>> clients_;
+  std::vector<std::pair<async::Executor, std::unique_ptr<http::Client>>> clients_;
 };
 
 }  // namespace corral::backends

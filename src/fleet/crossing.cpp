@@ -14,6 +14,7 @@ std::unexpected<Error> no_mesh() { return fail(mesh::errc::unreachable, "this no
 
 void Crossing::attach(mesh::Peers& peers) {
   peers_ = &peers;
+  peers.listen(*this);
   peers.on_stream(mesh::Purpose::http, [this](std::unique_ptr<mesh::Stream> stream) {
     auto peer = mesh::to_text(stream->peer().id);
     auto end = bridges_.make(std::move(stream), Bridges::Side::answers);
@@ -25,8 +26,11 @@ void Crossing::attach(mesh::Peers& peers) {
 
 void Crossing::detach() {
   attached_.store(false, std::memory_order_release);
-  if (peers_ != nullptr) peers_->on_stream(mesh::Purpose::http, {});
+  if (peers_ == nullptr) return;
+  peers_->on_stream(mesh::Purpose::http, {});
+  peers_->forget(*this);
   peers_ = nullptr;
+  reach_changed();
 }
 
 async::Task<Result<UniqueFd>> Crossing::connect(mesh::NodeId node) {

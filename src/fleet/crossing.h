@@ -15,7 +15,7 @@ namespace corral::fleet {
 
 // Made once, outlives all requests. Belongs to the mesh's loop, but for what is said otherwise; that loop runs as long
 // as anything is attached.
-class Crossing {
+class Crossing final : mesh::PeerEvents {
  public:
   // `adopt` takes connections of peers, by the text of their id: a server's adopt(). It is called on the mesh's loop.
   using Adopt = std::function<void(UniqueFd, std::string peer)>;
@@ -28,6 +28,8 @@ class Crossing {
   // After detach(): ends what is still on its way.
   async::Task<void> stop() { return bridges_.stop(); }
   mesh::Peers* peers() const { return peers_; }  // nullptr: in no mesh
+  // Called when other peers can be reached than before, or none any more; {}: not any more.
+  void on_reach(std::function<void()> changed) { reach_ = std::move(changed); }
   const Bridges& bridges() const { return bridges_; }
 
   // Any loop.
@@ -44,11 +46,15 @@ class Crossing {
   async::Task<bool> take_load(mesh::NodeId node, LoadRule rule);
 
  private:
+  void reach_changed() override {
+    if (reach_) reach_();
+  }
   async::Task<Result<UniqueFd>> connect_here(mesh::NodeId node);
   async::Task<bool> take_load_here(mesh::NodeId node, LoadRule rule);
 
   const async::Executor mesh_;
   const Adopt adopt_;
+  std::function<void()> reach_;
   mesh::Peers* peers_ = nullptr;
   std::atomic<bool> attached_ = false;
   Bridges bridges_;

@@ -83,8 +83,8 @@ class TestPeers final : public mesh::Peers {
  public:
   TestPeers(mesh::NodeId own, TestLinks& links, async::Timers& timers) : own_(own), links_(links), timers_(timers) {}
 
-  void listen(mesh::PeerEvents&) override {}
-  void forget(mesh::PeerEvents&) override {}
+  void listen(mesh::PeerEvents& events) override { listener = &events; }
+  void forget(mesh::PeerEvents&) override { listener = nullptr; }
   const mesh::NodeId& own() const override { return own_; }
   const mesh::Boot& boot() const override { return boot_; }
   std::vector<mesh::PeerView> view() const override { return {}; }
@@ -134,6 +134,7 @@ class TestPeers final : public mesh::Peers {
     heard_at[from.own_] = timers_.now();
   }
 
+  mesh::PeerEvents* listener = nullptr;
   mesh::Network* network = nullptr;
   StreamHandler arrived;
   std::map<mesh::NodeId, mesh::Address> addresses;
@@ -355,6 +356,8 @@ class FleetTest : public testing::Test, public FleetModels {
     for (auto& other : nodes) {
       if (other.get() != &node) links.end(node.id(), other->id());
     }
+    for (auto& other : nodes)
+      if (other->peers.listener != nullptr) other->peers.listener->reach_changed();
   }
 
   void settle() {

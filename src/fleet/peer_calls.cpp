@@ -41,7 +41,9 @@ void PeerCall::end(router::Ending ending) {
 }
 
 PeerCalls::PeerCalls(Crossing& crossing, async::Timers& timers, Chooser& chooser, std::size_t kept)
-    : crossing_(crossing), timers_(timers), chooser_(chooser), kept_(kept), tasks_(crossing.executor()) {}
+    : crossing_(crossing), timers_(timers), chooser_(chooser), kept_(kept), tasks_(crossing.executor()) {
+  crossing_.on_reach([this] { forget_gone(); });
+}
 
 async::Task<Result<std::shared_ptr<PeerCall>>> PeerCalls::begin(backends::ModelPtr model, router::ContextWish wish,
                                                                 async::Executor executor) {
@@ -78,6 +80,17 @@ std::shared_ptr<backends::ClientPool> PeerCalls::clients_of(const mesh::NodeId& 
         std::move(endpoint), http::ClientOptions{.max_idle_connections = kept_, .ask_before_upload = true});
   }
   return way.clients;
+}
+
+// Connections to nodes that can't be reached lead nowhere; here nobody would notice before the next request to them.
+void PeerCalls::forget_gone() {
+  const auto* peers = crossing_.peers();
+  std::erase_if(ways_, [&](auto& entry) {
+    const auto& [node, way] = entry;
+    if (peers != nullptr && peers->is_reachable(node)) return false;
+    if (way.clients) backends::ClientPool::close_idle(way.clients);
+    return !busy_.contains(node) && way.opening->load() == 0;
+  });
 }
 
 void PeerCalls::dropped(mesh::HeldId held) {

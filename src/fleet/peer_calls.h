@@ -93,6 +93,9 @@ class PeerCalls {
  public:
   // `kept`: connections to a node that wait for the next request on each loop; a peer has 32 for all of a node.
   PeerCalls(Crossing& crossing, async::Timers& timers, Chooser& chooser, std::size_t kept = 24);
+  ~PeerCalls() { crossing_.on_reach({}); }
+  PeerCalls(const PeerCalls&) = delete;
+  PeerCalls& operator=(const PeerCalls&) = delete;
 
   // A call at the best node that `wish.avoid` (texts of node ids) leaves, for a request on `executor`'s loop. From any
   // loop. Errors: those of the chooser; nowhere, in no mesh.
@@ -101,6 +104,8 @@ class PeerCalls {
   // Requests at each node.
   const std::map<mesh::NodeId, std::uint32_t>& busy() const { return busy_; }
   std::size_t size() const { return calls_.size(); }
+  // Nodes that connections are kept to.
+  std::size_t ways() const { return ways_.size(); }
   // Ends the watch. Calls that are left are nobody's.
   async::Task<void> stop();
 
@@ -115,6 +120,7 @@ class PeerCalls {
                                                             async::Executor executor);
   std::shared_ptr<backends::ClientPool> clients_of(const mesh::NodeId& node);
   void dropped(mesh::HeldId held);
+  void forget_gone();
   async::Task<void> watch();
 
   Crossing& crossing_;

@@ -1,4 +1,6 @@
 // Requests that go from one node to another: what passes, what doesn't, and what is left behind (nothing).
+#include <filesystem>
+
 #include "fleet/fleet_fixture.h"
 #include "http/sse.h"
 #include "protocol/client_tag.h"
@@ -70,6 +72,24 @@ TEST_F(RequestTest, ManyUseTheConnectionsOfOthersBeforeThem) {
     EXPECT_THAT(text(answer), HasSubstr(R"("model":"m")"));
   }
   EXPECT_EQ(a->peers.opened, 1);
+}
+
+// They stayed open until the next request to that node, which may never come.
+TEST_F(RequestTest, ConnectionsToANodeThatIsGoneAreClosed) {
+  b->backend.reply = backends::FakeBackend::echo;
+  b->have("m");
+  const auto open = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto before = open();
+  auto answer = forward(*a, far("m"));
+  EXPECT_THAT(text(answer), HasSubstr(R"("model":"m")"));
+  EXPECT_GT(open(), before);
+  EXPECT_EQ(a->calls.ways(), 1u);
+  kill(*b);
+  settle();
+  EXPECT_EQ(open(), before);
+  EXPECT_EQ(a->calls.ways(), 0u);
 }
 
 TEST_F(RequestTest, LoadsTheModelWherePingsTellOfTheWait) {

@@ -55,6 +55,9 @@ class Client final : public Target {
   // Over a connection that is new: what was pulled can't be sent again.
   async::Task<Result<Response>> upload(const RequestHead& head, BodySource& body) override;
 
+  // Closes the connections that wait for a request.
+  void close_idle();
+
   struct Impl;  // public in name only: defined behind the compile firewall
 
  private:

@@ -231,6 +231,8 @@ Client::Client(async::Executor executor, Endpoint endpoint, ClientOptions option
 
 Client::~Client() = default;
 
+void Client::close_idle() { impl_->idle.clear(); }
+
 async::Task<Result<Response>> Client::send(const RequestHead& head, std::string_view body) {
   const auto impl = impl_;
   const auto text = impl->request_text(head, body.size());
