@@ -13,8 +13,11 @@ using testing::Not;
 // One end of a carrier, by someone who listens in and may change a byte.
 class Tapped final : public Stream {
  public:
-  Tapped(std::unique_ptr<Stream> inner, std::string& heard, bool& meddles)
-      : inner_(std::move(inner)), heard_(heard), meddles_(meddles) {}
+  Tapped(std::unique_ptr<Stream> inner, std::string& heard, bool& meddles, bool& gone)
+      : inner_(std::move(inner)), heard_(heard), meddles_(meddles), gone_(gone) {}
+  ~Tapped() override { gone_ = true; }
+  Tapped(const Tapped&) = delete;
+  Tapped& operator=(const Tapped&) = delete;
 
   const Peer& peer() const override { return inner_->peer(); }
   Purpose purpose() const override { return inner_->purpose(); }
@@ -35,6 +38,7 @@ class Tapped final : public Stream {
   std::unique_ptr<Stream> inner_;
   std::string& heard_;
   bool& meddles_;
+  bool& gone_;
 };
 
 class CarriedStream : public NetworkFixture {
@@ -48,7 +52,7 @@ class CarriedStream : public NetworkFixture {
   }
   void carry(const NodeId& pin) {
     connect(Purpose::relay);
-    auto near = std::make_unique<Tapped>(std::move(**dialled), heard, meddles);
+    auto near = std::make_unique<Tapped>(std::move(**dialled), heard, meddles, gone);
     const Doorkeeper keeper = [this](const PublicKey& key, Purpose purpose) { return verdict(key, purpose); };
     group.spawn("dial", dial_over(*net_a, std::move(near), pin, inner_a));
     group.spawn("accept", accept_over(*net_b, std::move(**accepted), keeper, inner_b));
@@ -69,7 +73,7 @@ class CarriedStream : public NetworkFixture {
   }
 
   std::string heard;
-  bool meddles = false;
+  bool meddles = false, gone = false;
   StreamResult inner_a, inner_b;
 };
 CORRAL_ON_BOTH_NETWORKS(CarriedStream);
@@ -93,6 +97,30 @@ TEST_P(CarriedStream, BothEndsKnowEachOtherAndTheCarrierReadsNothing) {
   inner_a.reset();
   run(hear(***inner_b, 1, got));
   EXPECT_FALSE(*got);
+}
+
+// Though the other end never ends its own: a relay and a peer that mean no good mustn't pile up what nobody uses.
+TEST_P(CarriedStream, TheCarrierGoesWithTheStreamAndWhatWasWrittenArrives) {
+  carry(b.id());
+  ASSERT_TRUE(*inner_a && inner_b && *inner_b);
+  EXPECT_FALSE(gone);
+  run(say(***inner_a, "last words"));
+  inner_a.reset();
+  EXPECT_TRUE(until([this] { return gone; }));
+  std::optional<Result<std::string>> got;
+  run(hear(***inner_b, 10, got));
+  ASSERT_TRUE(*got) << got->error().message;
+  EXPECT_EQ(**got, "last words");
+}
+
+TEST_P(CarriedStream, AFinishedStreamThatIsDroppedTakesItsCarrierAlong) {
+  carry(b.id());
+  ASSERT_TRUE(*inner_a && inner_b && *inner_b);
+  run((**inner_a)->finish());
+  settle();
+  EXPECT_FALSE(gone);  // it can still be read
+  inner_a.reset();
+  EXPECT_TRUE(until([this] { return gone; }));
 }
 
 TEST_P(CarriedStream, AnotherNodeThanThePinnedOneIsRefused) {

@@ -13,6 +13,17 @@ constexpr std::array<std::string_view, kPurposes> kNames = {"corral/1/control", 
                                                             "corral/1/join",    "corral/1/back", "corral/1/relay"};
 constexpr std::size_t kPipeBytes = 16 * 1024;
 
+}  // namespace
+
+std::string_view alpn_of(Purpose purpose) { return kNames[static_cast<std::size_t>(purpose)]; }
+
+std::optional<Purpose> purpose_of(std::string_view alpn) {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == alpn) return static_cast<Purpose>(i);
+  }
+  return std::nullopt;
+}
+
 Task<void> pipe_one_way(std::shared_ptr<Stream> from, std::shared_ptr<Stream> to) {
   std::string space(kPipeBytes, '\0');
   while (true) {
@@ -28,17 +39,6 @@ Task<void> pipe_one_way(std::shared_ptr<Stream> from, std::shared_ptr<Stream> to
   }
   from->close();
   to->close();
-}
-
-}  // namespace
-
-std::string_view alpn_of(Purpose purpose) { return kNames[static_cast<std::size_t>(purpose)]; }
-
-std::optional<Purpose> purpose_of(std::string_view alpn) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == alpn) return static_cast<Purpose>(i);
-  }
-  return std::nullopt;
 }
 
 Task<void> pipe(std::shared_ptr<Stream> one, std::shared_ptr<Stream> other) {

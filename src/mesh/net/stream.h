@@ -93,6 +93,8 @@ class Network {
                                                                      Doorkeeper doorkeeper) = 0;
 };
 
+// Everything that `from` gives goes to `to`, its end included; when one breaks, both are closed.
+async::Task<void> pipe_one_way(std::shared_ptr<Stream> from, std::shared_ptr<Stream> to);
 // Everything that one stream gives goes to the other, both ways, ends included; returns when both ways have ended or
 // one broke, with both closed. Keeps 16 KiB each way.
 async::Task<void> pipe(std::shared_ptr<Stream> one, std::shared_ptr<Stream> other);

@@ -200,15 +200,23 @@ TEST_P(Strangers, SoManyHandshakesASecondAreBegunAndMembersHaveTheirOwn) {
   TlsOptions few;
   few.handshakes = {1, 4};
   few.handshakes_per_address = few.handshakes_per_member_address = {1, 8};
-  net_b.reset();
-  auto listening = std::make_unique<TlsNetwork>(loop.executor(), b, timers, few);
-  at_b = *listening->listen({"127.0.0.1", 0},
-                            [this](const PublicKey& key, Purpose purpose) { return verdict(key, purpose); });
-  net_b = std::move(listening);
+  const auto listen = [&] {
+    net_b.reset();
+    auto listening = std::make_unique<TlsNetwork>(loop.executor(), b, timers, few);
+    at_b = *listening->listen({"127.0.0.1", 0},
+                              [this](const PublicKey& key, Purpose purpose) { return verdict(key, purpose); });
+    net_b = std::move(listening);
+  };
+  listen();
   EXPECT_EQ(tried(6), 4);
   pass(Millis(20000), Millis(1000));
   connect();  // a member's address: strangers don't use up what it may do, only itself
   EXPECT_EQ(tried(12), 8);
+  // However many addresses members have.
+  few.handshakes_of_members = {1, 5};
+  listen();
+  connect();
+  EXPECT_EQ(tried(12), 5);
 }
 
 TEST_P(Strangers, ATakenPortIsSaid) {

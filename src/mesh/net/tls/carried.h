@@ -7,7 +7,13 @@
 
 namespace corral::mesh {
 
-// The end for TLS. A task of `tasks` moves the bytes until either side ends. Errors: the system's own.
-Result<TcpSocket> carry(async::Executor executor, async::TaskGroup& tasks, std::unique_ptr<Stream> carrier);
+struct Carried {
+  TcpSocket socket;            // the end for TLS
+  std::shared_ptr<void> held;  // goes with it: without it the carrier is closed, when what was written has left
+};
+
+// A task of `tasks` moves the bytes until either side ends. Errors: the system's own.
+Result<Carried> carry(async::Executor executor, async::TaskGroup& tasks, async::Timers& timers,
+                      std::unique_ptr<Stream> carrier);
 
 }  // namespace corral::mesh

@@ -37,22 +37,35 @@ std::string network_of(const asio::ip::address& address) {
   return {reinterpret_cast<const char*>(bytes.data()), 8};
 }
 
+// A question to the resolver. The system's can't be called back: who gives it up leaves it to its answer, which touches
+// nothing but this.
+struct Resolving {
+  explicit Resolving(async::Executor executor) : resolver(executor), done(executor) {}
+  Resolver resolver;
+  async::Event done;
+  boost::system::error_code failed;
+  std::vector<Tcp::endpoint> endpoints;
+};
+
 Task<Result<std::vector<Tcp::endpoint>>> find_endpoints(Address address) {
   boost::system::error_code error;
   const auto literal = asio::ip::make_address(address.host, error);
   if (!error) co_return std::vector{Tcp::endpoint(literal, address.port)};
   const auto executor = co_await asio::this_coro::executor;
-  Resolver resolver(executor);
-  const auto port = std::to_string(address.port);
-  const auto [failed, found] = co_await resolver.async_resolve(address.host, port, async::as_value);
-  if (failed) {
-    co_return fail(errc::unreachable, fmt::format("no address of '{}': {}", address.host, failed.message()));
+  const auto resolving = std::make_shared<Resolving>(executor);
+  auto answered = [resolving](const boost::system::error_code& failed, const Resolver::results_type& found) {
+    resolving->failed = failed;
+    for (const auto& entry : found) {
+      if (resolving->endpoints.size() < kMostEndpoints) resolving->endpoints.push_back(entry.endpoint());
+    }
+    resolving->done.set();
+  };
+  resolving->resolver.async_resolve(address.host, std::to_string(address.port), std::move(answered));
+  co_await resolving->done.wait();
+  if (resolving->failed) {
+    co_return fail(errc::unreachable, fmt::format("no address of '{}': {}", address.host, resolving->failed.message()));
   }
-  std::vector<Tcp::endpoint> endpoints;
-  for (const auto& entry : found) {
-    if (endpoints.size() < kMostEndpoints) endpoints.push_back(entry.endpoint());
-  }
-  co_return endpoints;
+  co_return std::move(resolving->endpoints);
 }
 
 // In a pointer: a timeout's result must have a default.
@@ -74,7 +87,14 @@ Task<Result<std::unique_ptr<TcpSocket>>> connect(Address address) {
 
 struct TlsNetwork::Impl {
   Impl(async::Executor on, const SigningKey& key, async::Timers& time, TlsOptions with)
-      : context(key), timers(time), options(with), acceptor(on), handshakes(with.handshakes), arrived(on), tasks(on) {}
+      : context(key),
+        timers(time),
+        options(with),
+        acceptor(on),
+        handshakes(with.handshakes),
+        of_members(with.handshakes_of_members),
+        arrived(on),
+        tasks(on) {}
 
   // A connection that isn't known to be a member's.
   struct Stranger {
@@ -111,7 +131,8 @@ struct TlsNetwork::Impl {
   Doorkeeper doorkeeper;
   Acceptor acceptor;
   Strangers strangers;
-  TokenBucket handshakes;
+  TokenBucket handshakes;  // of strangers
+  TokenBucket of_members;
   std::map<std::string, Caller> callers;
   std::deque<std::unique_ptr<Stream>> arrivals;
   async::Event arrived;
@@ -125,7 +146,7 @@ bool TlsNetwork::Impl::may_shake_hands(const std::string& network) {
   if (callers.size() >= kMostCallers) std::erase_if(callers, [](const auto& entry) { return !entry.second.member; });
   if (callers.size() >= kMostCallers) callers.clear();
   auto& caller = callers.try_emplace(network, Caller{TokenBucket(options.handshakes_per_address)}).first->second;
-  return caller.handshakes.take(now) && (caller.member || handshakes.take(now));
+  return caller.handshakes.take(now) && (caller.member ? of_members : handshakes).take(now);
 }
 
 void TlsNetwork::Impl::make_room(const std::string& network) {
@@ -249,10 +270,11 @@ Task<Result<std::unique_ptr<Stream>>> TlsNetwork::Impl::within(std::shared_ptr<I
                                                                TlsSession::Judge judge) {
   auto shown = carrier->peer().address;
   const auto executor = co_await asio::this_coro::executor;
-  auto socket = carry(executor, self->tasks, std::move(carrier));
-  if (!socket) co_return std::unexpected(socket.error());
-  auto session =
-      std::make_shared<TlsSession>(std::move(*socket), self->context, purpose, std::move(judge), std::move(shown));
+  auto carried = carry(executor, self->tasks, self->timers, std::move(carrier));
+  if (!carried) co_return std::unexpected(carried.error());
+  auto session = std::make_shared<TlsSession>(std::move(carried->socket), self->context, purpose, std::move(judge),
+                                              std::move(shown));
+  session->held = std::move(carried->held);
   // Given up meanwhile (cancelled): the stream closes what it is in.
   std::unique_ptr<Stream> stream = std::make_unique<TlsStream>(session);
   const auto shaken = co_await session->shake_hands();

@@ -21,12 +21,13 @@ struct TlsOptions {
   std::size_t most_strangers = 16;
   std::size_t most_strangers_per_address = 4;
   std::size_t most_per_member_address = 64;  // from which a member came lately; they don't count as strangers
-  // A handshake costs the loop half a millisecond. Connections over these go before theirs begins. An address from
-  // which a member came lately counts by itself only, so that strangers don't use up what members need.
+  // A handshake costs the loop half a millisecond. Connections over these go before theirs begins. Addresses from
+  // which members came lately count by themselves, so that strangers don't use up what members need.
   Pace handshakes{100, 200};
   Pace handshakes_per_address{25, 100};
   Pace handshakes_per_member_address{200, 400};
-  std::size_t most_waiting = 64;  // streams that nobody has accepted yet
+  Pace handshakes_of_members{400, 800};  // of all such addresses together
+  std::size_t most_waiting = 64;         // streams that nobody has accepted yet
 };
 
 class TlsNetwork final : public Network {

@@ -162,8 +162,8 @@ Task<void> TlsSession::finish() {
 
 void TlsSession::close() {
   boost::system::error_code ignored;
-  socket_.close(ignored);
   held.reset();
+  socket_.close(ignored);
 }
 
 Sha256 TlsSession::exporter(std::string_view label) const {
