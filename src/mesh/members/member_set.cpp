@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -15,10 +14,16 @@ namespace {
 constexpr std::string_view kMagic = "corral-members";
 constexpr std::uint8_t kVersion = 1;
 
-// Of two revokes of one pair, whether `a` goes before `b`.
-bool outranks(const Revoke& a, const Revoke& b) {
-  return std::forward_as_tuple(a.keep.size(), a.keep, a.signature) <
-         std::forward_as_tuple(b.keep.size(), b.keep, b.signature);
+// Who stays of those that the subject admitted, as far as that issuer goes.
+std::vector<PublicKey> kept_by(const std::vector<Revoke>& revokes) {
+  if (revokes.size() >= kMostRevokesOfPair) return {};
+  auto kept = revokes.front().keep;
+  for (const auto& revoke : revokes) {
+    std::vector<PublicKey> both;
+    std::ranges::set_intersection(kept, revoke.keep, std::back_inserter(both));
+    kept = std::move(both);
+  }
+  return kept;
 }
 
 // Everyone who can be reached from `start` over the admits that `counts` lets pass.
@@ -47,11 +52,12 @@ MemberSet::MemberSet(const Founding& founding, MemberLimits limits)
 void MemberSet::derive() {
   ever_ = reach(founding_.founder, admits_, [](const auto&, const auto&) { return true; });
   std::map<PublicKey, std::vector<PublicKey>> kept;  // by the revoked: whose admits stand
-  for (const auto& [pair, revoke] : revokes_) {
-    const auto [entry, first] = kept.try_emplace(pair.second, revoke.keep);
+  for (const auto& [pair, revokes] : revokes_) {
+    const auto keep = kept_by(revokes);
+    const auto [entry, first] = kept.try_emplace(pair.second, keep);
     if (first) continue;
     std::vector<PublicKey> both;
-    std::ranges::set_intersection(entry->second, revoke.keep, std::back_inserter(both));
+    std::ranges::set_intersection(entry->second, keep, std::back_inserter(both));
     entry->second = std::move(both);
   }
   members_ = reach(founding_.founder, admits_, [&](const PublicKey& issuer, const PublicKey& subject) {
@@ -66,12 +72,17 @@ void MemberSet::derive() {
 
 bool MemberSet::is_news(const MemberRecord& record) const {
   const Pair pair(issuer_of(record), subject_of(record));
-  if (const auto* admit = std::get_if<Admit>(&record)) {
-    const auto known = admits_.find(pair);
-    return known == admits_.end() || admit->signature < known->second.signature;
-  }
+  const auto* revoke = std::get_if<Revoke>(&record);
+  if (revoke == nullptr) return !admits_.contains(pair);
   const auto known = revokes_.find(pair);
-  return known == revokes_.end() || outranks(std::get<Revoke>(record), known->second);
+  if (known == revokes_.end()) return true;
+  return known->second.size() < kMostRevokesOfPair &&
+         std::ranges::find(known->second, revoke->keep, &Revoke::keep) == known->second.end();
+}
+
+std::size_t MemberSet::news_in(std::span<const MemberRecord> records) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(records, [this](const MemberRecord& record) { return is_news(record); }));
 }
 
 void MemberSet::put(const MemberRecord& record) {
@@ -79,8 +90,16 @@ void MemberSet::put(const MemberRecord& record) {
   if (const auto* admit = std::get_if<Admit>(&record)) {
     admits_[pair] = *admit;
   } else {
-    revokes_[pair] = std::get<Revoke>(record);
+    auto& revokes = revokes_[pair];
+    revokes.push_back(std::get<Revoke>(record));
+    std::ranges::sort(revokes, {}, &Revoke::keep);
   }
+}
+
+std::size_t MemberSet::size() const {
+  std::size_t sum = admits_.size();
+  for (const auto& [pair, revokes] : revokes_) sum += revokes.size();
+  return sum;
 }
 
 Result<> MemberSet::check_limits() const {
@@ -90,9 +109,10 @@ Result<> MemberSet::check_limits() const {
     bytes += encoded_size(admit);
     if (++admits[pair.first] > limits_.per_issuer) bytes = limits_.bytes + 1;
   }
-  for (const auto& [pair, revoke] : revokes_) {
-    bytes += encoded_size(revoke);
-    if (++revokes[pair.first] > limits_.per_issuer) bytes = limits_.bytes + 1;
+  for (const auto& [pair, of_pair] : revokes_) {
+    for (const auto& revoke : of_pair) bytes += encoded_size(revoke);
+    revokes[pair.first] += of_pair.size();
+    if (revokes[pair.first] > limits_.per_issuer) bytes = limits_.bytes + 1;
   }
   if (size() <= limits_.records && bytes <= limits_.bytes) return {};
   return fail(errc::too_many, fmt::format("more records of members than a mesh may have: {} in all, {} of one member, "
@@ -104,6 +124,7 @@ Result<bool> MemberSet::add(std::span<const MemberRecord> records) {
   if (records.size() > limits_.records) {
     return fail(errc::too_many, "more records of members at once than a mesh may have");
   }
+  if (news_in(records) == 0) return false;
   MemberSet changed = *this;
   std::vector<const MemberRecord*> news;
   for (const auto& record : records) {
@@ -111,7 +132,6 @@ Result<bool> MemberSet::add(std::span<const MemberRecord> records) {
     changed.put(record);
     news.push_back(&record);
   }
-  if (news.empty()) return false;
   // What costs little goes first: bounds, then whether the issuers are anybody, then signatures.
   if (auto within = changed.check_limits(); !within) return std::unexpected(within.error());
   changed.derive();
@@ -166,15 +186,36 @@ std::vector<MemberRecord> MemberSet::records() const {
   std::vector<MemberRecord> all;
   all.reserve(size());
   for (const auto& [pair, admit] : admits_) all.emplace_back(admit);
-  for (const auto& [pair, revoke] : revokes_) all.emplace_back(revoke);
+  for (const auto& [pair, revokes] : revokes_) {
+    for (const auto& revoke : revokes) all.emplace_back(revoke);
+  }
   return all;
 }
 
-Sha256 MemberSet::digest() const { return tagged_hash("members", encode(*this)); }
-
-bool MemberSet::operator==(const MemberSet& other) const {
-  return founding_ == other.founding_ && admits_ == other.admits_ && revokes_ == other.revokes_;
+// What the records say, without how it was signed.
+std::string MemberSet::meaning() const {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.raw(founding_.founder.bytes).raw(founding_.nonce);
+  out.number<std::uint32_t>(static_cast<std::uint32_t>(admits_.size()));
+  for (const auto& [pair, admit] : admits_) out.raw(pair.first.bytes).raw(pair.second.bytes);
+  for (const auto& [pair, revokes] : revokes_) {
+    out.raw(pair.first.bytes).raw(pair.second.bytes);
+    // Which ones came first of too many says nothing.
+    const bool too_many = revokes.size() >= kMostRevokesOfPair;
+    out.number<std::uint8_t>(too_many ? 0 : static_cast<std::uint8_t>(revokes.size()));
+    if (too_many) continue;
+    for (const auto& revoke : revokes) {
+      out.number<std::uint16_t>(static_cast<std::uint16_t>(revoke.keep.size()));
+      for (const auto& key : revoke.keep) out.raw(key.bytes);
+    }
+  }
+  return bytes;
 }
+
+Sha256 MemberSet::digest() const { return tagged_hash("members", meaning()); }
+
+bool MemberSet::operator==(const MemberSet& other) const { return meaning() == other.meaning(); }
 
 std::string encode(const MemberSet& set) {
   std::string bytes;

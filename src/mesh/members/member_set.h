@@ -7,9 +7,9 @@
 //     ever.
 //   - Of the admits of a revoked key those stand that every revoke of it keeps. Who is left without a chain of standing
 //     admits from the founder is no member either.
-//   - One issuer has one revoke of one subject: of two, the one that keeps fewer (then the smaller bytes); and one
-//   admit,
-//     whose smaller signature counts (a dishonest issuer can sign the same in many ways).
+//   - What is signed counts, not the signature: a dishonest issuer can sign the same in many ways, and the first one
+//     that came stays. Of several revokes of one subject by one issuer only what all of them keep stands, and of
+//     kMostRevokesOfPair nothing. So no issuer has news for ever.
 //
 // A set is closed: each record's issuer has a chain of admits in it. Pure values, without I/O; not for several threads.
 #pragma once
@@ -25,6 +25,8 @@
 #include "mesh/members/member_records.h"
 
 namespace corral::mesh {
+
+inline constexpr std::size_t kMostRevokesOfPair = 4;  // that keep different members; more say nothing new
 
 enum class Standing { unknown, member, revoked };
 
@@ -55,11 +57,15 @@ class MemberSet {
   // Those that `issuer` admitted and that are members now: what a revoke of it would usually keep.
   std::vector<PublicKey> admitted_by(const PublicKey& issuer) const;
 
-  // Sorted: admits, then revokes. Equal sets give equal lists.
+  // How many of them the set doesn't know: what it costs to add them.
+  std::size_t news_in(std::span<const MemberRecord> records) const;
+
+  // Sorted: admits, then revokes. Equal sets give lists that say the same; signatures may differ.
   std::vector<MemberRecord> records() const;
-  std::size_t size() const { return admits_.size() + revokes_.size(); }
+  std::size_t size() const;
   // Equal for equal sets.
   Sha256 digest() const;
+  // Whether both say the same.
   bool operator==(const MemberSet& other) const;
 
  private:
@@ -69,12 +75,13 @@ class MemberSet {
   void put(const MemberRecord& record);
   Result<> check_limits() const;
   void derive();
+  std::string meaning() const;
 
   Founding founding_;
   MeshId mesh_;
   MemberLimits limits_;
   std::map<Pair, Admit> admits_;
-  std::map<Pair, Revoke> revokes_;
+  std::map<Pair, std::vector<Revoke>> revokes_;  // that keep different members, sorted
 
   // Derived from the above.
   std::set<PublicKey> ever_;  // admitted at any time by a chain from the founder, whatever was revoked since

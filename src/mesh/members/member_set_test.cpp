@@ -103,6 +103,43 @@ TEST_F(MemberSetTest, OneIssuerCanNarrowItsRevokeButNotWidenIt) {
   EXPECT_EQ(standing(d), Standing::unknown);
 }
 
+// Who holds a key can sign one thing in endlessly many ways: only what is signed is news.
+TEST_F(MemberSetTest, AnotherSignatureUnderTheSameIsNoNews) {
+  auto again = std::get<Admit>(admit(a, b));
+  auto out = std::get<Revoke>(revoke(a, b, {c.public_key()}));
+  ASSERT_TRUE(add({again, out}));
+  const auto before = encode(set);
+  again.signature = out.signature = {};
+  EXPECT_EQ(set.news_in(std::vector<MemberRecord>{again, out}), 0u);
+  const auto added = add({again, out});
+  ASSERT_TRUE(added) << "it was verified";
+  EXPECT_FALSE(*added);
+  EXPECT_EQ(encode(set), before);
+}
+
+TEST_F(MemberSetTest, RevokesOfOneThatContradictEachOtherHaveAnEnd) {
+  ASSERT_TRUE(add({admit(a, b), admit(b, c), admit(b, d)}));
+  std::vector<MemberRecord> endless;
+  for (unsigned i = 0; i < 10; ++i) {
+    endless.push_back(revoke(a, b, {c.public_key(), d.public_key(), test_key(10 + i).public_key()}));
+  }
+  std::size_t news = 0;
+  for (const auto& one : endless) {
+    EXPECT_EQ(standing(c) == Standing::member, news < kMostRevokesOfPair);
+    news += *add({one}) ? 1 : 0;
+  }
+  EXPECT_EQ(news, kMostRevokesOfPair);
+  EXPECT_EQ(standing(b), Standing::revoked);
+  EXPECT_EQ(standing(c), Standing::unknown);
+  // Whoever heard others of them, or in another order, has the same set.
+  MemberSet other(founding);
+  ASSERT_TRUE(other.add(std::vector{admit(a, b), admit(b, c), admit(b, d)}));
+  for (std::size_t i = endless.size(); i-- > 5;) EXPECT_TRUE(other.add({&endless[i], 1}));
+  EXPECT_TRUE(other == set);
+  EXPECT_EQ(other.digest(), set.digest());
+  EXPECT_FALSE(*other.merge(set));
+}
+
 TEST_F(MemberSetTest, TwoThatRevokeEachOtherAreBothOut) {
   ASSERT_TRUE(add({admit(a, b), admit(a, c), revoke(b, c), revoke(c, b)}));
   EXPECT_THAT(set.members(), UnorderedElementsAre(a.public_key()));
