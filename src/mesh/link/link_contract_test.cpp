@@ -304,6 +304,20 @@ TEST_P(LinkContract, APeerThatSendsMoreThanIsTakenIsCutOff) {
   EXPECT_EQ(a_link().closing()->reason, CloseReason::overrun);
 }
 
+// Also of what nobody takes: kinds that aren't known, heartbeats.
+TEST_P(LinkContract, APeerThatSendsMoreBytesThanALinkMayCarryIsCutOff) {
+  auto with = options(b);
+  with.received = {1000, 100'000};
+  open_links(options(a), with);
+  const Frame unknown{static_cast<FrameKind>(200), std::string(10'000, 'x')};
+  for (int i = 0; i < 9; ++i) ASSERT_TRUE(a_link().offer(unknown));
+  settle();
+  EXPECT_FALSE(b_link().closing());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(a_link().offer(unknown));
+  ASSERT_TRUE(until([this] { return b_link().closing().has_value(); }));
+  EXPECT_EQ(b_link().closing()->reason, CloseReason::overrun);
+}
+
 TEST_P(LinkContract, ASenderWaitsForRoomAndLearnsTheEnd) {
   open_link_to_raw();
   int sent = 0;

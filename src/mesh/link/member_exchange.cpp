@@ -40,7 +40,11 @@ Result<bool> PageCollector::take(std::string_view page) {
   return last;
 }
 
-async::Task<Result<bool>> exchange_members(Link& link, MemberBook& book, Sha256 said) {
+CloseReason reason_for(const Error& error) {
+  return error.code == errc::overloaded ? CloseReason::overrun : CloseReason::malformed;
+}
+
+async::Task<Result<bool>> exchange_members(Link& link, MemberBook& book, Sha256 said, LearnMembers learn) {
   if (link.hello().members == said) co_return false;
   for (auto& page : member_pages(book.set())) {
     Frame frame{FrameKind::members, std::move(page)};
@@ -54,8 +58,8 @@ async::Task<Result<bool>> exchange_members(Link& link, MemberBook& book, Sha256 
                     ? collector.take(frame->payload)
                     : Result<bool>(fail(errc::malformed, "something else before the members"));
     if (last && !*last) continue;
-    if (last) last = book.learn(collector.records());
-    if (!last) link.close(CloseReason::malformed, last.error().message);
+    if (last) last = learn ? learn(collector.records()) : book.learn(collector.records());
+    if (!last) link.close(reason_for(last.error()), last.error().message);
     co_return last;
   }
 }

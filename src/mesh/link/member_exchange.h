@@ -2,6 +2,7 @@
 // hellos said that they have the same.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "mesh/link/link.h"
@@ -26,8 +27,13 @@ class PageCollector {
   std::size_t bytes_ = 0;  // of the pages
 };
 
-// `said`: the digest that our hello held. True when something was learnt. Closes the link as malformed when the peer's
-// records are refused. Errors: link_closed, and those of MemberBook::learn. The caller sees to a deadline.
-async::Task<Result<bool>> exchange_members(Link& link, MemberBook& book, Sha256 said);
+// Why a link ends whose peer told what isn't taken: it was too much, or it makes no sense.
+CloseReason reason_for(const Error& error);
+
+using LearnMembers = std::function<Result<bool>(std::span<const MemberRecord>)>;
+// `said`: the digest that our hello held. True when something was learnt. Closes the link when the peer's records
+// are refused. `learn`: instead of MemberBook::learn. Errors: link_closed, and those of learning. The caller sees to a
+// deadline.
+async::Task<Result<bool>> exchange_members(Link& link, MemberBook& book, Sha256 said, LearnMembers learn = {});
 
 }  // namespace corral::mesh

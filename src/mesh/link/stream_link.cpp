@@ -41,6 +41,7 @@ struct State {
         options(std::move(with)),
         timers(time),
         pulse(options.pulse, time.now()),
+        received(options.received),
         arrived(executor),
         to_write(executor),
         room(executor),
@@ -98,6 +99,7 @@ struct State {
   Hello hello;  // the peer's
   FrameReader reader;
   Pulse pulse;
+  TokenBucket received;  // bytes
   std::vector<HeldId> peer_holds;
   MonoTime last_heartbeat{};
 
@@ -147,6 +149,10 @@ Result<> State::take(Frame frame) {
 
 Result<> State::take_bytes(std::string_view bytes) {
   pulse.heard(timers.now());
+  // Whatever it is, also what nobody takes.
+  if (!received.take(timers.now(), static_cast<double>(bytes.size()))) {
+    return fail(errc::overloaded, "more bytes than a link may carry");
+  }
   if (auto put = reader.put(bytes); !put) return put;
   while (reader.has_frame() && !closing) {
     if (auto taken = take(reader.take()); !taken) return taken;

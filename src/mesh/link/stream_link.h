@@ -5,6 +5,7 @@
 
 #include "async/timer.h"
 #include "mesh/link/link.h"
+#include "mesh/net/token_bucket.h"
 
 namespace corral::mesh {
 
@@ -16,7 +17,9 @@ struct LinkOptions {
   std::size_t most_queued_bytes = 1024 * 1024;  // received and not taken
   std::size_t most_queued_frames = 256;         // as well
   std::size_t most_to_send = 4 * 1024 * 1024;   // bytes
-  std::function<std::vector<HeldId>()> held;    // the requests that we hold, for each heartbeat
+  // Bytes that the peer may send, also those that nobody takes.
+  Pace received{4.0 * 1024 * 1024, 32.0 * 1024 * 1024};
+  std::function<std::vector<HeldId>()> held;  // the requests that we hold, for each heartbeat
 };
 
 // Exchanges hellos over a fresh control stream, and returns the link. `timers` outlives it. Destroying the link ends it

@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <span>
 
 #include "async/task_group.h"
 #include "mesh/link/member_exchange.h"
@@ -45,6 +46,10 @@ struct DownWaiter {
 // One member.
 struct Node {
   Node(async::Executor executor, const PublicKey& of, MonoTime now);
+  // Nothing begins any more once the node is gone: whoever ends it waits for what runs.
+  void run(const char* name, async::Task<void> task) {
+    if (!gone) tasks.spawn(name, std::move(task));
+  }
   // A dial: of several at a time others may have gone well.
   void failed(std::string why) {
     if (!link) last_failure = std::move(why);
@@ -52,7 +57,7 @@ struct Node {
 
   const PublicKey key;
   const NodeId id;
-  bool gone = false;  // no member any more
+  bool gone = false;  // no member any more, or all is at its end
   AddressBook addresses;
   std::optional<EpochClaim> claim;  // the newest that is known
   std::uint16_t minor = 0;
@@ -70,6 +75,9 @@ struct Node {
   Signal link_changed;  // up, another one, down
   TokenBucket hints{{1, 4}};
   TokenBucket calls{{8, 32}};  // control streams that come
+  // Of members that aren't known yet: a signature each. A whole set of a mesh at once, twice.
+  TokenBucket records{{64, 8192}};
+  MonoTime refused_until{};  // it forged records
 
   std::set<NodeId> reaches;  // it says that it has links to them
   bool reachable = false;    // as listeners were told last
@@ -119,7 +127,13 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   void load();
   NodePtr find(const NodeId& id) const;
   bool is_named(const NodeId& id) const;
+  // Cancels all; nothing begins any more. Once.
   void end();
+  // After end(): until nothing runs that could touch what this was given.
+  static async::Task<void> until_unwound(Ptr core);
+  void run(const char* name, async::Task<void> task) {
+    if (!ended) tasks.spawn(name, std::move(task));
+  }
   template <typename Call>
   void tell(const Call& call) {
     const auto all = listeners;
@@ -134,6 +148,7 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   void spread_members();
   void drop(const NodePtr& node);
   bool is_member() const { return book.set().standing(own.public_key()) == Standing::member; }
+  Result<bool> learn(Node& node, std::span<const MemberRecord> records);
   void learn_own(const EpochClaim& held);
   void learn_claim(Node& node, const EpochClaim& claim);
 
@@ -157,6 +172,8 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   void tell_whereabouts();
   Result<> take_whereabouts(const NodePtr& node, const Frame& frame);
   std::optional<NodeId> relay_to(const NodeId& id) const;
+  // The same for all nodes at once, those with a link included.
+  std::map<NodeId, NodeId> relays() const;
   bool is_reachable(const NodeId& id) const;
   void reach_changed(const Closing& why);
   static void tell_waiters(Node& node, const Closing& why);
@@ -187,7 +204,7 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   void take_relay(const NodePtr& node, std::unique_ptr<Stream> stream);
   static async::Task<void> hear_relay_word(Ptr core, NodePtr node, std::unique_ptr<Stream> stream);
   static async::Task<void> carry_on(Ptr core, NodePtr from, NodePtr to, std::unique_ptr<Stream> stream);
-  static async::Task<void> receive_relayed(Ptr core, NodePtr relay, NodePtr source, std::unique_ptr<Stream> stream);
+  static async::Task<void> receive_relayed(Ptr core, NodePtr relay, std::unique_ptr<Stream> stream);
 
   const async::Executor executor;
   async::Timers& timers;
@@ -198,8 +215,10 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   LivePeersOptions options;
   Network* network = nullptr;
   bool stopping = false;
+  bool ended = false;
   EpochClaim claim;
   std::map<NodeId, NodePtr> nodes;
+  std::vector<std::weak_ptr<Node>> gone_nodes;  // whose tasks may still unwind
   std::vector<PeerEvents*> listeners;
   std::map<Purpose, Peers::StreamHandler> handlers;
   MemberSet spread;  // what every link was told

@@ -35,14 +35,15 @@ Task<bool> until_replaced(NodePtr node, std::shared_ptr<Link> link) {
   co_return true;
 }
 
-Task<Result<bool>> exchange(std::shared_ptr<Link> link, MemberBook& book, Sha256 said) {
-  co_return co_await exchange_members(*link, book, said);
+Task<Result<bool>> exchange(PeersCore::Ptr core, NodePtr node, std::shared_ptr<Link> link, Sha256 said) {
+  LearnMembers learn = [core, node](std::span<const MemberRecord> records) { return core->learn(*node, records); };
+  co_return co_await exchange_members(*link, core->book, said, std::move(learn));
 }
 
 }  // namespace
 
 bool PeersCore::wants_link(const Node& node) const {
-  if (stopping || node.gone || node.link || node.greeting) return false;
+  if (stopping || node.gone || node.link || node.greeting || timers.now() < node.refused_until) return false;
   return chosen.empty() || chosen.contains(node.id);
 }
 
@@ -52,7 +53,11 @@ Task<void> PeersCore::keep_linked(Ptr core, NodePtr node) {
   while (true) {
     const auto addresses = node->addresses.all();
     if (addresses.empty() || !core->wants_link(*node)) {
-      co_await node->stir.next();
+      if (core->timers.now() < node->refused_until) {
+        co_await core->timers.sleep_until(node->refused_until);
+      } else {
+        co_await node->stir.next();
+      }
       continue;
     }
     // However often it is stirred: a peer that ends each link at once is dialled no faster than one that doesn't
@@ -66,7 +71,7 @@ Task<void> PeersCore::keep_linked(Ptr core, NodePtr node) {
     const auto limit = dial_limit(core->options.dial, gone);
     for (const auto index : dialled_at(beat++, addresses.size())) {
       if (node->dials >= kMostDials || !core->wants_link(*node)) break;
-      node->tasks.spawn("mesh peers: dial", dial_once(core, node, addresses[index], limit));
+      node->run("mesh peers: dial", dial_once(core, node, addresses[index], limit));
     }
     const double random = std::uniform_real_distribution<double>(0, 1)(core->chance);
     const auto pause = next_beat(core->options.dial, gone, random);
@@ -116,7 +121,7 @@ Task<void> PeersCore::dial_unnamed(Ptr core, Address address) {
       if (node) node->addresses.configured(address);
       if (node && core->wants_link(*node)) {
         // With the node's own tasks: its end is seen there.
-        node->tasks.spawn("mesh peers: greet", greet_dialled(core, node, std::move(**stream), address));
+        node->run("mesh peers: greet", greet_dialled(core, node, std::move(**stream), address));
       }
     }
     const double random = std::uniform_real_distribution<double>(0, 1)(core->chance);
@@ -161,7 +166,7 @@ Task<Result<>> PeersCore::greet(Ptr core, NodePtr node, std::unique_ptr<Stream> 
   const std::shared_ptr<Link> link = std::move(*opened);
   const auto told = core->book.set().digest();
   const bool exchanges = link->hello().members != said;
-  auto exchanging = exchange(link, core->book, said);
+  auto exchanging = exchange(core, node, link, said);
   const auto learnt = co_await async::with_timeout(core->timers, kExchange, std::move(exchanging));
   if (!learnt || !*learnt) {
     if (!learnt) link->close(CloseReason::malformed, "it didn't tell its members in time");
@@ -208,7 +213,7 @@ void PeersCore::adopt(const NodePtr& node, const std::shared_ptr<Link>& link, bo
   send(*node, {FrameKind::whereabouts, encode(whereabouts())});
   node->link_changed.raise();
   node->stir.raise();
-  node->tasks.spawn("mesh peers: serve", serve(shared_from_this(), node, link));
+  node->run("mesh peers: serve", serve(shared_from_this(), node, link));
 }
 
 Task<void> PeersCore::serve(Ptr core, NodePtr node, std::shared_ptr<Link> link) {
@@ -226,7 +231,7 @@ Task<void> PeersCore::serve(Ptr core, NodePtr node, std::shared_ptr<Link> link) 
     }
     const auto taken = core->take_frame(node, pages, *frame);
     if (taken) continue;
-    link->close(CloseReason::malformed, taken.error().message);
+    link->close(reason_for(taken.error()), taken.error().message);
     break;
   }
   const auto& why = link->closing();
@@ -245,7 +250,7 @@ Result<> PeersCore::take_frame(const NodePtr& node, PageCollector& pages, const 
       if (!last) return std::unexpected(last.error());
       if (!*last) return {};
       const auto records = std::exchange(pages, {}).records();
-      const auto learnt = book.learn(records);
+      const auto learnt = learn(*node, records);
       if (!learnt) return std::unexpected(learnt.error());
       if (*learnt) members_changed();
       return {};
@@ -257,7 +262,7 @@ Result<> PeersCore::take_frame(const NodePtr& node, PageCollector& pages, const 
       if (!ask) return std::unexpected(ask.error());
       if (node->asked.size() >= kMostAsked) return {};
       node->asked.push_back(*ask);
-      if (!node->answering) node->tasks.spawn("mesh peers: dial back", answer_dial_me(shared_from_this(), node));
+      if (!node->answering) node->run("mesh peers: dial back", answer_dial_me(shared_from_this(), node));
       return {};
     }
     default:
@@ -287,7 +292,7 @@ void PeersCore::end_link(const NodePtr& node, const std::shared_ptr<Link>& link)
 }
 
 void PeersCore::bury(std::shared_ptr<Link> link) {
-  tasks.spawn("mesh peers: end of a link", wait_until_finished(std::move(link)));
+  run("mesh peers: end of a link", wait_until_finished(std::move(link)));
 }
 
 void PeersCore::send(Node& node, Frame frame) {

@@ -14,6 +14,7 @@ namespace {
 using async::Task;
 
 constexpr Millis kSpreadEvery{100};
+constexpr Millis kRefused{60'000};  // who forged records of members
 
 // Chance, but the same at both ends: in a mesh that isn't linked whole each pair wants its link from both sides.
 Sha256 lot_of(const NodeId& a, const NodeId& b) {
@@ -48,7 +49,7 @@ void PeersCore::members_changed() {
   if (thrown_out || timers.now() - spread_at >= kSpreadEvery) {
     spread_members();
   } else if (!std::exchange(spread_due, true)) {
-    tasks.spawn("mesh peers: tell of members", spread_later(shared_from_this()));
+    run("mesh peers: tell of members", spread_later(shared_from_this()));
   }
   sync_nodes();
   tell([](PeerEvents& events) { events.members_changed(); });
@@ -90,7 +91,7 @@ void PeersCore::sync_nodes() {
   }
   if (!network) return;
   for (const auto& [id, node] : nodes) node->stir.raise();
-  for (const auto& node : fresh) node->tasks.spawn("mesh peers: dial", keep_linked(shared_from_this(), node));
+  for (const auto& node : fresh) node->run("mesh peers: dial", keep_linked(shared_from_this(), node));
 }
 
 void PeersCore::drop(const NodePtr& node) {
@@ -109,6 +110,8 @@ void PeersCore::drop(const NodePtr& node) {
   }
   nodes.erase(node->id);
   node->tasks.cancel();
+  std::erase_if(gone_nodes, [](const auto& weak) { return weak.expired(); });
+  gone_nodes.push_back(node);
   if (link) {
     link->close(why.reason);
     bury(link);
@@ -118,6 +121,22 @@ void PeersCore::drop(const NodePtr& node) {
   reach_changed(why);
   if (node->reachable) tell([](PeerEvents& events) { events.reach_changed(); });
   remember();
+}
+
+// What a peer tells of members. It pays for what has to be verified before that happens.
+Result<bool> PeersCore::learn(Node& node, std::span<const MemberRecord> records) {
+  const auto now = timers.now();
+  const auto news = book.set().news_in(records);
+  if (!node.records.take(now, static_cast<double>(news))) {
+    return fail(errc::overloaded, fmt::format("{} new records of members at once are too many from one peer", news));
+  }
+  auto learnt = book.learn(records);
+  if (!learnt && learnt.error().code == errc::forged) {
+    node.refused_until = now + kRefused;
+    log::warning("mesh", "{} tells {}: there will be no link to it for {} s", short_text(node.id),
+                 learnt.error().message, kRefused.count() / 1000);
+  }
+  return learnt;
 }
 
 void PeersCore::learn_claim(Node& node, const EpochClaim& said) {

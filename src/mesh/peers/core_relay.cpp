@@ -51,7 +51,7 @@ Task<StreamResult> PeersCore::open_relayed(Ptr core, NodePtr node, NodePtr relay
 
 void PeersCore::take_relay(const NodePtr& node, std::unique_ptr<Stream> stream) {
   if (node->relayed >= kMostRelayed || node->parked >= kMostParked || !node->relays.take(timers.now())) return;
-  node->tasks.spawn("mesh peers: relay", hear_relay_word(shared_from_this(), node, std::move(stream)));
+  node->run("mesh peers: relay", hear_relay_word(shared_from_this(), node, std::move(stream)));
 }
 
 Task<void> PeersCore::hear_relay_word(Ptr core, NodePtr node, std::unique_ptr<Stream> stream) {
@@ -69,7 +69,7 @@ Task<void> PeersCore::hear_relay_word(Ptr core, NodePtr node, std::unique_ptr<St
   if (!node->link || !other || other == node) co_return;
   if (said->role == RelayWord::Role::carry && node->relayed >= kMostRelayed) co_return;
   auto task = said->role == RelayWord::Role::carry ? carry_on(core, node, other, std::move(stream))
-                                                   : receive_relayed(core, node, other, std::move(stream));
+                                                   : receive_relayed(core, node, std::move(stream));
   co_await std::move(task);
 }
 
@@ -83,26 +83,29 @@ Task<void> PeersCore::carry_on(Ptr core, NodePtr from, NodePtr to, std::unique_p
   }
   auto making = make_stream(core, to, Purpose::relay);
   auto made = co_await async::with_timeout(core->timers, kCarry, std::move(making));
-  bool reached = made && *made && to->link && from->link;
-  if (reached) {
-    auto telling = write_all(***made, encode(RelayWord{RelayWord::Role::deliver, from->id}));
-    const auto told = co_await std::move(telling);
-    reached = told.has_value();
-  }
-  auto saying = answer(*stream, reached ? RelayAnswer::carried : RelayAnswer::refused);
-  co_await std::move(saying);
-  if (!reached) co_return;
+  if (!from->link) co_return;
+  // From here on the end of a link closes its stream, whatever is waited for.
   auto one = core->keep(*from, *from, std::move(stream), Purpose::relay, false);
-  auto other = core->keep(*to, *to, std::move(**made), Purpose::relay, true);
-  std::shared_ptr<Stream> here = std::make_shared<TrackedStream>(std::move(one));
-  std::shared_ptr<Stream> there = std::make_shared<TrackedStream>(std::move(other));
+  std::shared_ptr<Stream> here = std::make_shared<TrackedStream>(std::move(one)), there;
+  bool reached = made && *made && to->link;
+  if (reached) {
+    auto other = core->keep(*to, *to, std::move(**made), Purpose::relay, true);
+    there = std::make_shared<TrackedStream>(std::move(other));
+    auto telling = write_all(*there, encode(RelayWord{RelayWord::Role::deliver, from->id}));
+    const auto told = co_await std::move(telling);
+    reached = told && to->link && from->link;
+  }
+  auto saying = answer(*here, reached ? RelayAnswer::carried : RelayAnswer::refused);
+  co_await std::move(saying);
+  if (!reached || !to->link || !from->link) co_return;
   auto piping = pipe(std::move(here), std::move(there));
   co_await std::move(piping);
 }
 
-// The other end of what a relay carries: TLS says who it really is.
-Task<void> PeersCore::receive_relayed(Ptr core, NodePtr relay, NodePtr source, std::unique_ptr<Stream> stream) {
-  const Counted counted(source->parked);
+// The other end of what a relay carries: TLS says who it really is, and until then the relay alone answers for it.
+Task<void> PeersCore::receive_relayed(Ptr core, NodePtr relay, std::unique_ptr<Stream> stream) {
+  if (relay->parked >= kMostParked) co_return;
+  auto counted = std::make_unique<Counted>(relay->parked);
   const Doorkeeper keeper = [core](const PublicKey& key, Purpose purpose) -> Result<> {
     if (purpose != Purpose::http && purpose != Purpose::copy) {
       return fail(errc::not_a_member, "only requests and copies are relayed");
@@ -111,6 +114,7 @@ Task<void> PeersCore::receive_relayed(Ptr core, NodePtr relay, NodePtr source, s
   };
   auto accepting = core->network->accept_within(std::move(stream), keeper);
   auto inner = co_await async::with_timeout(core->timers, kHandshake, std::move(accepting));
+  counted.reset();
   if (!inner || !*inner || !relay->link) co_return;
   const auto node = core->find((**inner)->peer().id);
   if (!node) co_return;

@@ -70,8 +70,9 @@ void PeersCore::take_stream(std::unique_ptr<Stream> stream) {
   if (!node || stopping) return;
   switch (stream->purpose()) {
     case Purpose::control:
+      if (timers.now() < node->refused_until) return;
       if (node->greeted >= kMostGreeted || !node->calls.take(timers.now())) return;
-      node->tasks.spawn("mesh peers: greet", greet_caller(shared_from_this(), node, std::move(stream)));
+      node->run("mesh peers: greet", greet_caller(shared_from_this(), node, std::move(stream)));
       return;
     case Purpose::http:
     case Purpose::copy: {
@@ -80,7 +81,7 @@ void PeersCore::take_stream(std::unique_ptr<Stream> stream) {
     }
     case Purpose::back:
       if (node->parked >= kMostParked) return;
-      node->tasks.spawn("mesh peers: take back", take_back(shared_from_this(), node, std::move(stream)));
+      node->run("mesh peers: take back", take_back(shared_from_this(), node, std::move(stream)));
       return;
     case Purpose::relay:
       return take_relay(node, std::move(stream));
@@ -112,7 +113,7 @@ void PeersCore::park(const NodePtr& node, const NodePtr& carrier, std::unique_pt
   if (node->parked >= kMostParked) return;
   auto body = keep(*node, *carrier, std::move(stream), purpose, false);
   const bool straight = node == carrier;
-  node->tasks.spawn("mesh peers: waiting stream", wait_for_use(shared_from_this(), node, std::move(body), straight));
+  node->run("mesh peers: waiting stream", wait_for_use(shared_from_this(), node, std::move(body), straight));
 }
 
 Task<void> PeersCore::wait_for_use(Ptr core, NodePtr node, BodyPtr body, bool straight) {
@@ -135,6 +136,7 @@ Task<void> PeersCore::wait_for_use(Ptr core, NodePtr node, BodyPtr body, bool st
 }
 
 Task<StreamResult> PeersCore::open(Ptr core, NodeId id, Purpose purpose) {
+  if (core->ended) co_return fail(errc::link_closed, "this node stops");
   const auto node = core->find(id);
   if (!node || core->stopping) {
     const bool revoked = core->book.set().standing(id) == Standing::revoked;
@@ -276,13 +278,13 @@ void PeersCore::refill() {
     if (refills >= kMostRefills || stopping) return;
     if (!node->link || node->refilling || node->idle[Purpose::http].size() >= kSpare) continue;
     if (timers.now() < node->refill_after) continue;
-    node->tasks.spawn("mesh peers: spare stream", refill_one(shared_from_this(), node));
+    node->run("mesh peers: spare stream", refill_one(shared_from_this(), node));
   }
 }
 
 void PeersCore::refill_soon(Node& node) {
   node.refill_after = std::max(node.refill_after, timers.now() + kRefillAfter);
-  if (!std::exchange(refill_due, true)) tasks.spawn("mesh peers: spare streams", refill_later(shared_from_this()));
+  if (!std::exchange(refill_due, true)) run("mesh peers: spare streams", refill_later(shared_from_this()));
 }
 
 Task<void> PeersCore::refill_one(Ptr core, NodePtr node) {

@@ -54,7 +54,7 @@ void PeersCore::tell_whereabouts() {
   if (stopping || whereabouts_due) return;
   if (timers.now() - whereabouts_at < kTellEvery) {
     whereabouts_due = true;
-    tasks.spawn("mesh peers: tell whereabouts", tell_later(shared_from_this()));
+    run("mesh peers: tell whereabouts", tell_later(shared_from_this()));
     return;
   }
   whereabouts_at = timers.now();
@@ -120,6 +120,21 @@ std::optional<NodeId> PeersCore::relay_to(const NodeId& id) const {
   return best;
 }
 
+std::map<NodeId, NodeId> PeersCore::relays() const {
+  std::map<NodeId, std::pair<Millis, NodeId>> best;
+  for (const auto& [via, node] : nodes) {
+    if (!node->link) continue;
+    const auto trip = node->link->round_trip().value_or(Millis::max() - Millis(1));
+    for (const auto& id : node->reaches) {
+      const auto [entry, first] = best.try_emplace(id, trip, via);
+      if (!first && trip < entry->second.first) entry->second = {trip, via};
+    }
+  }
+  std::map<NodeId, NodeId> found;
+  for (const auto& [id, relay] : best) found.emplace(id, relay.second);
+  return found;
+}
+
 bool PeersCore::is_reachable(const NodeId& id) const {
   const auto node = find(id);
   return node && (node->link || relay_to(id));
@@ -139,10 +154,11 @@ void PeersCore::tell_waiters(Node& node, const Closing& why) {
 
 void PeersCore::reach_changed(const Closing& why) {
   bool changed = false;
+  const auto relayed = relays();
   for (const auto& [id, node] : nodes) {
     const bool up = node->link != nullptr;
     changed |= std::exchange(node->up, up) != up;
-    const bool reachable = is_reachable(id);
+    const bool reachable = up || relayed.contains(id);
     changed |= std::exchange(node->reachable, reachable) != reachable;
     if (!node->reachable) tell_waiters(*node, why);
   }
@@ -150,10 +166,11 @@ void PeersCore::reach_changed(const Closing& why) {
 }
 
 void PeersCore::remember() {
-  if (!std::exchange(file_due, true)) tasks.spawn("mesh peers: write", write_later(shared_from_this()));
+  if (!ended && !std::exchange(file_due, true)) run("mesh peers: write", write_later(shared_from_this()));
 }
 
 void PeersCore::write_file() {
+  if (ended) return;  // whoever was known is forgotten here, and mustn't be there
   file_due = false;
   std::vector<KnownPeer> known;
   for (const auto& [id, node] : nodes) known.push_back({node->key, node->claim, node->addresses.lasting()});

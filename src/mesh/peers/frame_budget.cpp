@@ -3,8 +3,7 @@
 namespace corral::mesh {
 
 bool FrameBudget::take(const Frame& frame, MonoTime now) {
-  const auto size = static_cast<double>(kFrameHead + frame.payload.size());
-  if (!frames_.take(now) || !bytes_.take(now, size)) return false;
+  if (!frames_.take(now)) return false;
   switch (frame.kind) {
     case FrameKind::members:
       return members_.take(now);

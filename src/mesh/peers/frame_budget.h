@@ -1,5 +1,5 @@
-// What one peer may send over its link. Honest nodes stay far below; who sends more costs the loop of the mesh no more
-// than this, for the link ends. A plain value.
+// What one peer may send over its link, of frames that somebody takes; its bytes are the link's own business. Honest
+// nodes stay far below; who sends more costs the loop of the mesh no more than this, for the link ends. A plain value.
 #pragma once
 
 #include "mesh/link/frame.h"
@@ -14,7 +14,6 @@ class FrameBudget {
 
  private:
   TokenBucket frames_{{1000, 4000}};
-  TokenBucket bytes_{{4.0 * 1024 * 1024, 32.0 * 1024 * 1024}};
   TokenBucket members_{{20, 64}};
   TokenBucket whereabouts_{{8, 32}};
   TokenBucket dial_me_{{8, 64}};

@@ -32,7 +32,7 @@ Task<void> accept_all(PeersCore::Ptr core) {
     auto stream = co_await std::move(accepting);
     if (!stream) co_return;
     if ((*stream)->purpose() == Purpose::join) {
-      core->tasks.spawn("mesh peers: join", serve_joiner(core, std::move(*stream)));
+      core->run("mesh peers: join", serve_joiner(core, std::move(*stream)));
     } else {
       core->take_stream(std::move(*stream));
     }
@@ -81,10 +81,13 @@ bool PeersCore::is_named(const NodeId& id) const {
 }
 
 void PeersCore::end() {
+  if (ended) return;
   stopping = true;
   if (network && file_due) write_file();
+  ended = true;
   for (const auto& [id, node] : nodes) {
     node->gone = true;
+    gone_nodes.push_back(node);
     node->link.reset();
     close_streams(*node);
     node->tasks.cancel();
@@ -94,6 +97,14 @@ void PeersCore::end() {
   handlers.clear();
   listeners.clear();
   tasks.cancel();
+}
+
+Task<void> PeersCore::until_unwound(Ptr core) {
+  for (const auto& weak : std::exchange(core->gone_nodes, {})) {
+    const auto node = weak.lock();
+    if (node) co_await node->tasks.join();
+  }
+  co_await core->tasks.join();
 }
 
 LivePeers::LivePeers(async::Executor executor, async::Timers& timers, const SigningKey& own, MemberBook& book,
@@ -117,14 +128,14 @@ Doorkeeper LivePeers::doorkeeper() const {
 void LivePeers::start(Network& network) {
   core_->network = &network;
   core_->write_file();  // what the configuration or a token said: a crash must not lose it
-  core_->tasks.spawn("mesh peers: accept", accept_all(core_));
-  core_->tasks.spawn("mesh peers: tidy", PeersCore::tidy(core_));
+  core_->run("mesh peers: accept", accept_all(core_));
+  core_->run("mesh peers: tidy", PeersCore::tidy(core_));
   for (const auto& [id, node] : core_->nodes) {
-    node->tasks.spawn("mesh peers: dial", PeersCore::keep_linked(core_, node));
+    node->run("mesh peers: dial", PeersCore::keep_linked(core_, node));
   }
   for (const auto& configured : core_->options.configured) {
     if (configured.id) continue;
-    core_->tasks.spawn("mesh peers: dial", PeersCore::dial_unnamed(core_, configured.address));
+    core_->run("mesh peers: dial", PeersCore::dial_unnamed(core_, configured.address));
   }
 }
 
@@ -140,6 +151,7 @@ Task<void> LivePeers::stop() {
   auto finishing = finish_all(std::move(links));
   co_await async::with_timeout(core->timers, kFarewell, std::move(finishing));
   core->end();
+  co_await PeersCore::until_unwound(core);
 }
 
 void LivePeers::members_changed() { core_->members_changed(); }
@@ -174,6 +186,7 @@ Task<Result<std::size_t>> LivePeers::leave() {
     return why && why->by_peer && why->reason == CloseReason::revoked;
   });
   core->end();
+  co_await PeersCore::until_unwound(core);
   co_return static_cast<std::size_t>(told);
 }
 
@@ -191,11 +204,12 @@ const Boot& LivePeers::boot() const { return core_->options.boot; }
 std::vector<PeerView> LivePeers::view() const {
   std::vector<PeerView> views;
   const auto now = core_->timers.now();
+  const auto relays = core_->relays();
   for (const auto& [id, node] : core_->nodes) {
     PeerView view;
     view.id = id;
     view.key = node->key;
-    view.via = node->link ? std::nullopt : core_->relay_to(id);
+    if (const auto via = relays.find(id); !node->link && via != relays.end()) view.via = via->second;
     const auto gone = std::chrono::duration_cast<Millis>(now - node->fresh_since);
     const bool fresh = is_fresh(core_->options.dial, gone);
     view.state = node->link ? PeerState::up
@@ -278,9 +292,21 @@ Task<Closing> LivePeers::until_down(NodeId peer) {
     co_return node && node->last_end ? *node->last_end : Closing{CloseReason::lost, false, "it isn't reachable"};
   }
   const auto waiter = std::make_shared<DownWaiter>(core->executor);
+  // Also when whoever waits is cancelled.
+  struct Waiting {
+    ~Waiting() { std::erase(node->waiters, waiter); }
+    NodePtr node;
+    std::shared_ptr<DownWaiter> waiter;
+  };
+  const Waiting waiting{node, waiter};
   node->waiters.push_back(waiter);
   while (!waiter->why) co_await waiter->down.next();
   co_return *waiter->why;
+}
+
+std::size_t LivePeers::waiting_for(const NodeId& peer) const {
+  const auto node = core_->find(peer);
+  return node ? node->waiters.size() : 0;
 }
 
 void LivePeers::hint(const NodeId& peer, const Address& address) {

@@ -38,7 +38,8 @@ class LivePeers final : public Peers {
   // This node must be a member. What is referred to outlives this.
   LivePeers(async::Executor executor, async::Timers& timers, const SigningKey& own, MemberBook& book,
             TokenStore& tokens, LivePeersOptions options);
-  // Ends every link without a word; see stop().
+  // Ends every link without a word. What runs is cancelled and unwinds on the loop soon after: without stop() or
+  // leave() before, what was given here must outlive that.
   ~LivePeers() override;
   LivePeers(const LivePeers&) = delete;
   LivePeers& operator=(const LivePeers&) = delete;
@@ -47,7 +48,8 @@ class LivePeers final : public Peers {
   Doorkeeper doorkeeper() const;
   // Accepts and dials from now on. Once; the network outlives this.
   void start(Network& network);
-  // Tells all peers that this node stops, and waits until they know, for two seconds at most.
+  // Tells all peers that this node stops, and waits until they know, for two seconds at most. Then nothing refers any
+  // more to what was given here.
   async::Task<void> stop();
 
   // After others were told by another way (the own book has changed): spreads what is new, and drops who was thrown
@@ -59,6 +61,8 @@ class LivePeers final : public Peers {
   // This node leaves for good: revokes itself, tells all peers, and ends its links. How many peers took note; the
   // others hear of it from them. At most 3 s. Errors: those of MemberBook::revoke.
   async::Task<Result<std::size_t>> leave();
+  // In until_down().
+  std::size_t waiting_for(const NodeId& peer) const;
   // Others are told.
   void set_addresses(std::vector<Address> addresses);
 

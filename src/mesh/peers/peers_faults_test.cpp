@@ -3,6 +3,7 @@
 
 #include "mesh/link/member_exchange.h"
 #include "mesh/link/stream_link.h"
+#include "mesh/peers/peer_file.h"
 #include "mesh/peers/peers_fixture_for_tests.h"
 #include "mesh/peers/whereabouts.h"
 
@@ -135,9 +136,59 @@ TEST_P(PeersFaults, AHintIsDialledOnceAndOnlyForItsKey) {
   EXPECT_THAT(a().network->dialled, testing::Not(IsEmpty()));
   for (int i = 0; i < 100; ++i) a().peers->hint(id(b()), {"nowhere", static_cast<std::uint16_t>(i + 1)});
   pass(Millis(1000));
-  EXPECT_LE(a().network->dialled.size(), 6u);
+  EXPECT_LE(a().network->dialled.size(), 10u);  // two each 0.3 s
   a().peers->hint(id(b()), b().place);
   EXPECT_TRUE(come_together());
+}
+
+TEST_P(PeersFaults, OfSeveralHintsTheOneThatIsRightIsFoundWhereverItStands) {
+  make_members(2);
+  start(a());
+  start(b());
+  pass(Millis(1000));
+  a().peers->hint(id(b()), b().place);
+  for (std::uint16_t i = 1; i <= 3; ++i) a().peers->hint(id(b()), {"nowhere", i});
+  EXPECT_TRUE(come_together());
+}
+
+TEST_P(PeersFaults, WhenStopIsDoneNothingIsUnderWayAnyMore) {
+  start_linked(2);
+  cut(a(), b());
+  pass(Millis(3000));
+  ASSERT_GT(a().network->dialling, 0u);
+  std::optional<std::size_t> left;
+  auto stop = [](Member& member, std::optional<std::size_t>& dialling) -> async::Task<void> {
+    co_await member.peers->stop();
+    dialling = member.network->dialling;  // before anything else has its turn
+  };
+  group.spawn("stop", stop(a(), left));
+  ASSERT_TRUE(passing([&] { return left.has_value(); }, Millis(3000)));
+  EXPECT_EQ(*left, 0u);
+  // And nothing begins: what whoever holds it still asks is refused.
+  const auto refused = open(a(), b());
+  ASSERT_TRUE(*refused);
+  EXPECT_EQ((*refused)->error().code, errc::link_closed);
+}
+
+TEST_P(PeersFaults, AnEndInTheMiddleOfWritingForgetsNobody) {
+  start_linked(2);
+  // What is known is written in the next turn of the loop, which comes after the end.
+  timers.advance(Millis(1000));
+  a().peers.reset();
+  settle();
+  EXPECT_THAT(read_peers(a().folder.path()), SizeIs(1));
+}
+
+TEST_P(PeersFaults, WhoDoesntWaitAnyMoreIsForgotten) {
+  start_linked(2);
+  async::TaskGroup waiting(loop.executor());
+  for (int i = 0; i < 5; ++i)
+    waiting.spawn("down", wait_down(std::make_shared<std::optional<Closing>>(), *a().peers, id(b())));
+  settle();
+  EXPECT_EQ(a().peers->waiting_for(id(b())), 5u);
+  waiting.cancel();
+  settle();
+  EXPECT_EQ(a().peers->waiting_for(id(b())), 0u);
 }
 
 TEST_P(PeersFaults, ANodeThatEndsWhileStreamsAreBeingOpenedLeavesNothingBehind) {
@@ -209,6 +260,12 @@ class PeersAndALiar : public PeersFixture {
     options.hello = {a().book->set().mesh(), kProtocolMinor, a().book->set().digest(), make_claim(liar_, {1, {}}), {}};
     auto link = co_await open_link(std::move(*stream), std::move(options), timers);
     if (link) link_ = std::move(*link);
+  }
+  void call_again() {
+    link_.reset();
+    settle();
+    group.spawn("liar", call_it());
+    settle();
   }
   static async::Task<void> dial_into(Network& network, Address at, NodeId pin, Purpose purpose,
                                      std::vector<std::unique_ptr<Stream>>& streams) {
@@ -358,6 +415,49 @@ TEST_P(PeersAndALiar, AForgedRecordOfMembersEndsTheLinkAndChangesNothing) {
   EXPECT_EQ(end_of_liar(), CloseReason::malformed);
   EXPECT_TRUE(a().peers->is_up(id(b())));
   EXPECT_EQ(a().book->set().standing(b().key.public_key()), Standing::member);
+  // It costs verifying: for a while it isn't let in again.
+  call_again();
+  EXPECT_FALSE(a().peers->is_up(liar_.id()));
+  pass(Millis(61'000), Millis(500));
+  call_again();
+  EXPECT_TRUE(a().peers->is_up(liar_.id()));
+}
+
+TEST_P(PeersAndALiar, RecordsThatLeadNowhereHaveABound) {
+  start_with_liar();
+  std::vector<MemberRecord> junk;
+  for (unsigned i = 0; i < 400; ++i) {
+    Admit admit{test_key(50).public_key(), {}, {}};
+    admit.subject.bytes[0] = static_cast<std::uint8_t>(i);
+    admit.subject.bytes[1] = static_cast<std::uint8_t>(i >> 8);
+    junk.emplace_back(admit);
+  }
+  const auto page = member_pages(junk).front();
+  std::map<CloseReason, int> ends;
+  for (int i = 0; i < 25; ++i) {
+    ASSERT_TRUE(link_->offer({FrameKind::members, page}));
+    settle();
+    ++ends[end_of_liar()];
+    call_again();
+  }
+  EXPECT_EQ(ends[CloseReason::malformed], 20);  // 8,192 records
+  EXPECT_EQ(ends[CloseReason::overrun], 5);
+}
+
+// Whom a relay names counts for nothing until TLS has said who it is.
+TEST_P(PeersAndALiar, ARelayTakesPlacesOfItsOwnOnly) {
+  start_with_liar();
+  for (int i = 0; i < 16; ++i) {
+    dial(Purpose::relay);
+    write(*streams_.back(), encode(RelayWord{RelayWord::Role::deliver, b().key.id()}));
+  }
+  std::vector<std::shared_ptr<Opened>> streams;
+  for (int i = 0; i < 36; ++i) streams.push_back(open(b(), a(), i < 32 ? Purpose::http : Purpose::copy));
+  for (const auto& stream : streams) {
+    ASSERT_TRUE(*stream && **stream);
+    write(**stream->value(), "x");
+  }
+  EXPECT_THAT(a().came, SizeIs(36));
 }
 
 }  // namespace

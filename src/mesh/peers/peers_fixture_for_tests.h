@@ -35,7 +35,7 @@ class CountingNetwork final : public Network {
   async::Task<Result<std::unique_ptr<Stream>>> dial(Address address, std::vector<NodeId> pins,
                                                     Purpose purpose) override {
     dialled.emplace_back(address, purpose);
-    return inner_->dial(std::move(address), std::move(pins), purpose);
+    return dial_on(*this, std::move(address), std::move(pins), purpose);
   }
   async::Task<Result<std::unique_ptr<Stream>>> accept() override { return inner_->accept(); }
   async::Task<Result<std::unique_ptr<Stream>>> dial_within(std::unique_ptr<Stream> carrier, NodeId pin,
@@ -48,8 +48,23 @@ class CountingNetwork final : public Network {
   }
 
   std::vector<std::pair<Address, Purpose>> dialled;
+  std::size_t dialling = 0;  // not unwound yet
 
  private:
+  static async::Task<Result<std::unique_ptr<Stream>>> dial_on(CountingNetwork& self, Address address,
+                                                              std::vector<NodeId> pins, Purpose purpose) {
+    struct Dialling {
+      explicit Dialling(std::size_t& of) : count(of) { ++count; }
+      ~Dialling() { --count; }
+      Dialling(const Dialling&) = delete;
+      Dialling& operator=(const Dialling&) = delete;
+      std::size_t& count;
+    };
+    const Dialling dialling(self.dialling);
+    auto inner = self.inner_->dial(std::move(address), std::move(pins), purpose);
+    co_return co_await std::move(inner);
+  }
+
   std::unique_ptr<Network> inner_;
 };
 
