@@ -32,6 +32,28 @@ std::vector<PageRef> AnnouncementBook::missing(const Head& head) const {
   return refs;
 }
 
+bool AnnouncementBook::has_room(const Head& head) const {
+  const auto id = node_id(head.author);
+  if (options_.own == id) return true;
+  std::size_t sum = encoded_size(head);
+  std::set<Sha256> counted;
+  for (const auto& ref : head.pages) {
+    if (counted.insert(ref.hash).second) sum += ref.bytes;
+  }
+  return fits(id, sum);
+}
+
+// That many bytes in place of what is kept of that author.
+bool AnnouncementBook::fits(const NodeId& author, std::size_t bytes) const {
+  if (options_.own == author) return true;
+  const auto of = [this](const NodeId& id) {
+    const auto found = authors_.find(id);
+    return found == authors_.end() ? 0 : found->second.bytes;
+  };
+  const auto others = bytes_ - of(author) - (options_.own ? of(*options_.own) : 0);
+  return others + bytes <= options_.bytes;
+}
+
 Result<bool> AnnouncementBook::take(const Head& head, std::vector<Page> fresh) {
   const auto id = node_id(head.author);
   const auto found = authors_.find(id);
@@ -67,8 +89,12 @@ Result<bool> AnnouncementBook::take(const Head& head, std::vector<Page> fresh) {
   }
   next.newest = std::move(*made);
   next.bytes = bytes_of(next);
+  if (!fits(id, next.bytes)) {
+    next.earlier.clear();
+    next.bytes = bytes_of(next);
+  }
   const std::size_t before = found == authors_.end() ? 0 : found->second.bytes;
-  if (bytes_ - before + next.bytes > options_.bytes) {
+  if (!fits(id, next.bytes)) {
     return fail(errc::too_large, fmt::format("announcements of all nodes with more than {} bytes", options_.bytes));
   }
   bytes_ += next.bytes - before;
@@ -115,11 +141,12 @@ std::vector<NodeId> AnnouncementBook::authors() const {
   return ids;
 }
 
-std::vector<NodeId> AnnouncementBook::sweep() {
-  std::vector<NodeId> gone;
+std::vector<PublicKey> AnnouncementBook::sweep() {
+  std::vector<PublicKey> gone;
   std::erase_if(authors_, [&](const auto& entry) {
-    if (options_.standing(entry.second.newest.head.author) == Standing::member) return false;
-    gone.push_back(entry.first);
+    const auto& author = entry.second.newest.head.author;
+    if (options_.standing(author) == Standing::member) return false;
+    gone.push_back(author);
     bytes_ -= entry.second.bytes;
     return true;
   });

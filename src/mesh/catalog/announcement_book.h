@@ -19,8 +19,11 @@ class AnnouncementBook {
  public:
   struct Options {
     std::size_t authors = 4096;
-    std::size_t bytes = 256 * 1024 * 1024;  // of all pages together; an announcement that doesn't fit isn't taken
-    std::size_t earlier = 3;                // heads of each author whose pages are still given out
+    // Of all pages together; an announcement that doesn't fit isn't taken, and pages that are kept for those that are
+    // behind make room.
+    std::size_t bytes = 256 * 1024 * 1024;
+    std::optional<NodeId> own;  // has its place, however full it is
+    std::size_t earlier = 3;    // heads of each author whose pages are still given out
     std::function<Standing(const PublicKey&)> standing;
     std::function<bool(const Head&)> genuine;  // costs time: asked last
   };
@@ -39,6 +42,8 @@ class AnnouncementBook {
   Verdict judge(const Head& head) const { return judge(head, head.stamp()); }
   // Pages of `head` that aren't here, each once.
   std::vector<PageRef> missing(const Head& head) const;
+  // Whether it would fit: else it isn't worth fetching now.
+  bool has_room(const Head& head) const;
   // Takes a head that was judged as news, with those of its pages that missing() named. True when it is the newest now.
   // Errors: malformed (pages that are no statement: their author lies), too_large.
   Result<bool> take(const Head& head, std::vector<Page> fresh);
@@ -48,7 +53,7 @@ class AnnouncementBook {
   Page page(const NodeId& author, const Sha256& hash) const;
   std::vector<NodeId> authors() const;
   // Forgets those that aren't members any more; returns them.
-  std::vector<NodeId> sweep();
+  std::vector<PublicKey> sweep();
   std::size_t bytes() const { return bytes_; }
 
  private:
@@ -62,6 +67,7 @@ class AnnouncementBook {
     std::size_t bytes = 0;
   };
   static std::size_t bytes_of(const Author& author);
+  bool fits(const NodeId& author, std::size_t bytes) const;
 
   Options options_;
   std::map<NodeId, Author> authors_;

@@ -31,6 +31,7 @@ class AnnouncementBookTest : public testing::Test {
   }
   AnnouncementBook make(std::size_t bytes = 1 << 20, std::size_t authors = 10) {
     AnnouncementBook::Options options;
+    options.own = own;
     options.bytes = bytes;
     options.authors = authors;
     options.standing = [this](const PublicKey& key) {
@@ -44,6 +45,7 @@ class AnnouncementBookTest : public testing::Test {
   MeshId mesh = mesh_id({test_key(1).public_key(), {}});
   SigningKey a = test_key(1), b = test_key(2);
   PublicKey thrown_out;
+  std::optional<NodeId> own;
 };
 
 TEST_F(AnnouncementBookTest, OnlyMovesForward) {
@@ -56,6 +58,25 @@ TEST_F(AnnouncementBookTest, OnlyMovesForward) {
   EXPECT_EQ(book.judge(say(a, 3, 1).head), Verdict::news);
   EXPECT_FALSE(take(book, say(a, 2, 4)));
   EXPECT_EQ(book.find(a.id())->head.seq, 5u);
+}
+
+TEST_F(AnnouncementBookTest, AFullOneTakesTheOwnAnnouncementAndSaysWhatHasNoRoom) {
+  own = b.id();
+  auto book = make(10);
+  EXPECT_FALSE(book.has_room(say(a, 1, 1).head));
+  const auto said = say(a, 1, 1);
+  EXPECT_EQ(book.take(said.head, said.pages).error().code, errc::too_large);
+  EXPECT_TRUE(book.has_room(say(b, 1, 1).head));
+  EXPECT_TRUE(take(book, say(b, 1, 1)));
+}
+
+TEST_F(AnnouncementBookTest, WhatIsKeptForOthersMakesRoom) {
+  const auto one = say(a, 1, 1, "one");
+  auto book = make(3 * one.pages.front()->size() / 2 + encoded_size(one.head));
+  ASSERT_TRUE(take(book, one));
+  const auto two = say(a, 1, 2, "two");
+  EXPECT_TRUE(book.has_room(two.head));
+  EXPECT_TRUE(take(book, two));
 }
 
 TEST_F(AnnouncementBookTest, OfTwoHeadsWithOneNumberAllKeepTheSame) {
@@ -84,7 +105,7 @@ TEST_F(AnnouncementBookTest, WhoIsThrownOutIsForgotten) {
   take(book, say(a, 1, 1));
   take(book, say(b, 1, 1));
   thrown_out = a.public_key();
-  EXPECT_EQ(book.sweep(), std::vector{a.id()});
+  EXPECT_EQ(book.sweep(), std::vector{a.public_key()});
   EXPECT_EQ(book.find(a.id()), nullptr);
   EXPECT_NE(book.find(b.id()), nullptr);
   const auto left = book.bytes();

@@ -9,6 +9,10 @@
 namespace corral::mesh {
 namespace {
 
+// Names of another node's that differ in case only: more are passed over, for all of them are looked at wherever one is
+// looked for.
+constexpr std::size_t kMostSpellings = 8;
+
 std::uint64_t total_memory(const KnownNode& node) {
   std::uint64_t sum = 0;
   for (const auto& memory : node.said->memory) sum += memory.total;
@@ -42,7 +46,9 @@ std::shared_ptr<const Catalog> CatalogMaker::make() {
 void CatalogMaker::collect() {
   for (const auto& node : catalog_->nodes_) {
     if (!node.said) continue;
+    std::map<std::string, std::size_t> spellings;
     for (const auto& model : node.said->models) {
+      if (node.reach != Reach::own && ++spellings[small(model.name)] > kMostSpellings) continue;
       const auto served = std::ranges::find(node.said->serving, model.name, &ServedModel::name);
       const auto* serving = served == node.said->serving.end() ? nullptr : &*served;
       claims_.push_back({&node, &model, serving, content_key(model)});
@@ -65,10 +71,13 @@ void CatalogMaker::join_pending() {
 
 void CatalogMaker::note_meanings() {
   std::set<std::pair<NodeId, std::string_view>> said;  // an alias means one model of a node
+  std::map<std::pair<NodeId, std::string>, std::size_t> spellings;
   for (const auto& claim : claims_) {
     const bool here = claim.node->reach == Reach::own;
     const auto note = [&](const std::string& name, bool alias) {
-      catalog_->meanings_.emplace(small(name), Catalog::Meaning{name, alias, here, claim.content, claim.node->id});
+      auto key = small(name);
+      if (alias && !here && ++spellings[{claim.node->id, key}] > kMostSpellings) return;
+      catalog_->meanings_.emplace(std::move(key), Catalog::Meaning{name, alias, here, claim.content, claim.node->id});
     };
     note(claim.model->name, false);
     for (const auto& alias : claim.model->aliases) {

@@ -45,6 +45,26 @@ TEST_F(CatalogTest, WhatADeadNodeHadIsNotThere) {
   EXPECT_THAT(found.away, ElementsAre(id(2)));
 }
 
+// Looking one up looks at all of them: nobody may make that long.
+TEST_F(CatalogTest, OfNamesThatDifferInCaseOnlyAFewOfEachNodeCount) {
+  const auto spelt = [](unsigned number) {
+    std::string name = "aaaaaaaaaa";
+    for (auto& c : name) {
+      if (number % 2 == 1) c = 'A';
+      number /= 2;
+    }
+    return name;
+  };
+  for (unsigned i = 0; i < 500; ++i) {
+    auto& model = disk(add(2, Reach::linked), spelt(i), std::to_string(i));
+    model.aliases = {spelt(500 + i)};
+  }
+  for (unsigned i = 0; i < 20; ++i) disk(add(1, Reach::own), spelt(i), "own " + std::to_string(i));
+  const auto all = catalog();
+  EXPECT_EQ(all->models().size(), 8u + 20u);
+  for (const auto& model : all->models()) EXPECT_EQ(all->find(model.name).model, &model) << model.name;
+}
+
 TEST_F(CatalogTest, ANameThatMeansTwoContentsIsAConflict) {
   add(1, Reach::own);
   disk(add(2, Reach::linked), "m", "x");

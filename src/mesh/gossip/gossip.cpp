@@ -8,7 +8,8 @@ using async::Task;
 
 namespace {
 
-constexpr std::size_t kMostAskedFor = 256;  // new members at once
+constexpr std::size_t kMostAskedFor = 16;     // heads, of one peer at a time
+constexpr std::size_t kMostPassedOver = 512;  // authors, of one peer
 
 }  // namespace
 
@@ -26,6 +27,8 @@ Gossip::Gossip(Peers& peers, async::Timers& timers, async::Executor executor, Si
           options_.sign = [mesh = options_.mesh, key = key_](Head& head) { mesh::sign(head, key, mesh); };
         }
         AnnouncementBook::Options book;
+        book.own = own_;
+        book.bytes = options_.book_bytes;
         book.standing = [this](const PublicKey& key) { return options_.standing(key); };
         book.genuine = [this](const Head& head) {
           ++counters_.checks;
@@ -128,7 +131,7 @@ void Gossip::changed() {
 bool Gossip::busy() const {
   const auto has_work = [](const auto& entry) {
     const auto& link = entry.second;
-    return !link.to_tell.empty() || !link.heads_in.empty() || !link.asked.empty();
+    return !link.to_tell.empty() || !link.heads_in.empty() || !link.asked.empty() || !link.to_ask.empty();
   };
   const auto fetches = [](const auto& entry) { return entry.second.fetch || entry.second.next || entry.second.silent; };
   return say_due_ || std::ranges::any_of(links_, has_work) || std::ranges::any_of(authors_, fetches);
@@ -154,13 +157,14 @@ void Gossip::tick() {
   for (const auto& author : authors) advance(author);
   for (auto& [peer, link] : links_) {
     pump(peer, link);
+    ask_for_heads(peer, link);
     give_pages(peer, link);
   }
 }
 
 void Gossip::link_up(const NodeId& peer, const Hello& hello) {
   lose_source(peer);
-  links_.erase(peer);
+  drop_link(peer);
   LinkState state{.hello = hello.claim.boot,
                   .spoken = {},
                   .shown = {},
@@ -169,6 +173,10 @@ void Gossip::link_up(const NodeId& peer, const Hello& hello) {
                   .heads_in = {},
                   .heads_in_bytes = 0,
                   .asked = {},
+                  .pages_from = {},
+                  .passed_over = {},
+                  .to_ask = {},
+                  .ask_from = {},
                   .under_way = 0,
                   .checks = TokenBucket(options_.checks),
                   .bytes = TokenBucket(options_.bytes)};
@@ -180,8 +188,15 @@ void Gossip::link_up(const NodeId& peer, const Hello& hello) {
   stir();
 }
 
+void Gossip::drop_link(const NodeId& peer) {
+  const auto found = links_.find(peer);
+  if (found == links_.end()) return;
+  heads_waiting_ -= found->second.heads_in_bytes;
+  links_.erase(found);
+}
+
 void Gossip::link_down(const NodeId& peer, const Closing&) {
-  links_.erase(peer);
+  drop_link(peer);
   lose_source(peer);
   // It tells nobody any more what it said last.
   if (book_.find(peer)) tell_all(peer);
@@ -194,27 +209,46 @@ void Gossip::reach_changed() {
 }
 
 void Gossip::members_changed() {
-  for (const auto& gone : book_.sweep()) {
+  for (const auto& key : book_.sweep()) {
+    const auto gone = node_id(key);
     if (const auto state = authors_.find(gone); state != authors_.end()) {
       if (state->second.fetch) give_up_asking(*state->second.fetch);
       authors_.erase(state);
     }
     for (auto& [peer, link] : links_) {
       link.to_tell.erase(gone);
-      link.shown.erase(gone);
+      if (link.shown.erase(gone) > 0) pass_over(link, key);
     }
   }
   // Who is new here may have been announced before it was: that was passed over.
-  std::size_t asked = 0;
-  for (const auto& view : peers_.view()) {
-    if (book_.find(view.id) || ++asked > kMostAskedFor) continue;
-    for (const auto& [peer, link] : links_)
-      peers_.send(peer, {FrameKind::ask_pages, std::string(as_text(view.key.bytes))});
+  for (auto& [peer, state] : links_) {
+    std::erase_if(state.passed_over, [this, &asked = state.to_ask](const PublicKey& key) {
+      if (options_.standing(key) != Standing::member) return false;
+      asked.insert(key);
+      return true;
+    });
+    ask_for_heads(peer, state);
   }
   say_due_ = say_due_ || (has_said_ && !book_.find(own_));
   say_own();
   changed();
   stir();
+}
+
+// An author that is no member. Should it become one (again), whoever told of it is asked.
+void Gossip::pass_over(LinkState& link, const PublicKey& author) {
+  if (link.passed_over.size() < kMostPassedOver) link.passed_over.insert(author);
+}
+
+// A few with each tick: however many members are new, what is asked for at once is no flood.
+void Gossip::ask_for_heads(const NodeId& of, LinkState& link) {
+  const auto now = timers_.now();
+  if (link.to_ask.empty() || now < link.ask_from) return;
+  link.ask_from = now + options_.tick;
+  for (std::size_t i = 0; i < kMostAskedFor && !link.to_ask.empty(); ++i) {
+    const auto key = link.to_ask.extract(link.to_ask.begin()).value();
+    peers_.send(of, {FrameKind::ask_pages, std::string(as_text(key.bytes))});
+  }
 }
 
 void Gossip::epoch_changed(const Boot& boot) {
@@ -233,11 +267,13 @@ void Gossip::frame(const NodeId& peer, const Frame& frame) {
   constexpr std::size_t kMostWaiting = 2 * 1024 * 1024;
   switch (frame.kind) {
     case FrameKind::heads:
-      if (link.heads_in_bytes + frame.payload.size() > kMostWaiting) {
+      if (link.heads_in_bytes + frame.payload.size() > kMostWaiting ||
+          (link.heads_in_bytes > 0 && heads_waiting_ >= options_.most_heads_waiting)) {
         ++counters_.refused;
         break;
       }
       link.heads_in_bytes += frame.payload.size();
+      heads_waiting_ += frame.payload.size();
       link.heads_in.push_back(frame.payload);
       take_heads(peer, link);
       break;

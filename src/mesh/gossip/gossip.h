@@ -37,14 +37,17 @@ struct GossipOptions {
   std::function<bool(const Head&)> genuine;
 
   Millis tick{100};
-  Millis between_own{500};                           // two announcements of this node
-  Millis patience{5000};                             // for pages that were asked for
-  Millis rest{10'000};                               // then nobody is asked for it
-  int rounds = 3;                                    // of asking all who have them, before an announcement is given up
-  Pace news{2, 6};                                   // announcements of one author that are fetched
-  Pace checks{500, 1500};                            // signatures, for one peer
-  Pace bytes{2.0 * 1024 * 1024, 1.0 * 1024 * 1024};  // of pages, to one peer
-  std::size_t most_asked = 256 * 1024;               // bytes under way from one peer
+  Millis between_own{500};                            // two announcements of this node
+  Millis patience{5000};                              // for pages that were asked for
+  Millis rest{10'000};                                // then nobody is asked for it
+  int rounds = 3;                                     // of asking all who have them, before an announcement is given up
+  Pace news{2, 6};                                    // announcements of one author that are fetched
+  Pace checks{500, 1500};                             // signatures, for one peer
+  Pace bytes{2.0 * 1024 * 1024, 1.0 * 1024 * 1024};   // of pages, to one peer
+  std::size_t most_asked = 256 * 1024;                // bytes under way from one peer
+  std::size_t most_fetches = 256;                     // announcements whose pages are on their way, 1 MiB each at most
+  std::size_t most_heads_waiting = 64 * 1024 * 1024;  // bytes of all peers together; who has none waiting may always
+  std::size_t book_bytes = 256 * 1024 * 1024;         // see AnnouncementBook
 };
 
 // For `doctor` and metrics.
@@ -98,8 +101,12 @@ class Gossip final : public PeerEvents {
     MonoTime heads_from;                // may be told from then on
     std::deque<std::string> heads_in;   // frames that wait for their check
     std::size_t heads_in_bytes = 0;
-    std::deque<std::pair<NodeId, Sha256>> asked;  // pages that it wants
-    std::size_t under_way = 0;                    // bytes that we asked it for
+    std::deque<std::pair<NodeId, std::optional<Sha256>>> asked;  // what it wants: a page, or none: the head
+    MonoTime pages_from;                                         // it had its share; it gets more from then on
+    std::set<PublicKey> passed_over;                             // authors that weren't known when it told of them
+    std::set<PublicKey> to_ask;                                  // authors whose heads it is to tell again
+    MonoTime ask_from;
+    std::size_t under_way = 0;  // bytes that we asked it for
     TokenBucket checks, bytes;
   };
   // A head that is newer than what the book has, and who has it.
@@ -117,6 +124,7 @@ class Gossip final : public PeerEvents {
     std::set<NodeId> tried;
     int rounds;  // in which nobody answered
     MonoTime deadline;
+    std::shared_ptr<void> place;  // one of most_fetches
   };
   struct AuthorState {
     std::optional<Fetch> fetch;
@@ -132,6 +140,9 @@ class Gossip final : public PeerEvents {
   void say_own();
   void refill_links();
   void changed();
+  static void pass_over(LinkState& link, const PublicKey& author);
+  void ask_for_heads(const NodeId& of, LinkState& link);
+  void drop_link(const NodeId& peer);
   void stir() { stirred_.set(); }
   Reach reach_of(const PeerView& view) const;
   std::shared_ptr<const Statement> word_of(const NodeId& id, Reach reach) const;
@@ -141,6 +152,8 @@ class Gossip final : public PeerEvents {
   void pump(const NodeId& to, LinkState& link);
   void take_question(const NodeId& from, LinkState& link, std::string_view payload);
   void give_pages(const NodeId& to, LinkState& link);
+  bool give_head(const NodeId& to, LinkState& link);
+  bool takes_share(LinkState& link, std::size_t bytes);
   // gossip_take.cpp
   void take_heads(const NodeId& from, LinkState& link);
   bool take_frame(const NodeId& from, LinkState& link, const std::string& payload);
@@ -154,6 +167,7 @@ class Gossip final : public PeerEvents {
   void complete(const NodeId& author, AuthorState& state);
   void give_up_asking(Fetch& fetch);
   void give_up(AuthorState& state);
+  void lay_aside(AuthorState& state, Offer offer);
   void lose_source(const NodeId& peer);
   void advance(const NodeId& author);
 
@@ -174,6 +188,8 @@ class Gossip final : public PeerEvents {
   bool say_due_ = false;
   MonoTime say_from_{};
 
+  std::shared_ptr<std::size_t> fetching_ = std::make_shared<std::size_t>(0);
+  std::size_t heads_waiting_ = 0;  // bytes
   std::map<NodeId, LinkState> links_;
   std::map<NodeId, AuthorState> authors_;
   std::shared_ptr<const Catalog> catalog_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "mesh/gossip/gossip.h"
+#include "mesh/identity/errors.h"
 
 namespace corral::mesh {
 namespace {
@@ -16,6 +17,7 @@ void Gossip::take_heads(const NodeId& from, LinkState& link) {
     const auto payload = std::move(link.heads_in.front());
     link.heads_in.pop_front();
     link.heads_in_bytes -= payload.size();
+    heads_waiting_ -= payload.size();
     if (!take_frame(from, link, payload)) return;
   }
 }
@@ -33,6 +35,7 @@ bool Gossip::take_frame(const NodeId& from, LinkState& link, const std::string& 
     if (!link.checks.take(timers_.now())) {
       link.heads_in.emplace_front(left);
       link.heads_in_bytes += left.size();
+      heads_waiting_ += left.size();
       return false;
     }
     ++counters_.heads_in;
@@ -68,6 +71,7 @@ bool Gossip::take_head(const NodeId& from, LinkState& link, const Head& head) {
   const auto verdict = book_.judge(head, stamp);
   using Verdict = AnnouncementBook::Verdict;
   if (verdict == Verdict::forged) return false;
+  if (verdict == Verdict::nobody) pass_over(link, head.author);
   if (verdict == Verdict::nobody || verdict == Verdict::too_many) return true;
   auto& shown = link.shown[author];
   shown = std::max(shown, stamp);
@@ -130,8 +134,13 @@ void Gossip::offer(const NodeId& author, const NodeId& from, const Head& head, c
 }
 
 void Gossip::begin_next(const NodeId& author, AuthorState& state) {
-  if (state.fetch || !state.next || !state.news.take(timers_.now())) return;
+  if (state.fetch || !state.next) return;
+  // Its author is honest, as far as is known, and there may be room later.
+  if (!book_.has_room(state.next->head)) return lay_aside(state, *std::exchange(state.next, std::nullopt));
+  if (*fetching_ >= options_.most_fetches || !state.news.take(timers_.now())) return;
   auto& fetch = state.fetch.emplace();
+  ++*fetching_;
+  fetch.place = std::shared_ptr<void>(nullptr, [count = fetching_](void*) { --*count; });
   fetch.offer = std::move(*state.next);
   state.next.reset();
   fetch.missing = book_.missing(fetch.offer.head);
@@ -216,7 +225,9 @@ void Gossip::complete(const NodeId& author, AuthorState& state) {
   auto fetch = std::move(*state.fetch);
   state.fetch.reset();
   const auto taken = book_.take(fetch.offer.head, std::move(fetch.got));
-  if (!taken) {
+  if (!taken && taken.error().code == errc::too_large) {
+    lay_aside(state, fetch.offer);
+  } else if (!taken) {
     // Its author signed it; whoever passed it on couldn't know.
     ++counters_.refused;
     state.worthless = fetch.offer.stamp;
@@ -230,11 +241,16 @@ void Gossip::complete(const NodeId& author, AuthorState& state) {
   begin_next(author, state);
 }
 
+// It is tried again later.
+void Gossip::lay_aside(AuthorState& state, Offer offer) {
+  state.silent = std::move(offer);
+  state.silent_until = timers_.now() + options_.rest;
+}
+
 // Nobody gives its pages: the one before, if there is one. And later again.
 void Gossip::give_up(AuthorState& state) {
   ++counters_.refused;
-  state.silent = std::move(state.fetch->offer);
-  state.silent_until = timers_.now() + options_.rest;
+  lay_aside(state, std::move(state.fetch->offer));
   state.fetch.reset();
   if (!state.next) state.next = std::exchange(state.before, std::nullopt);
 }

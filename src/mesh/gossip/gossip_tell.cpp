@@ -8,6 +8,7 @@ namespace {
 
 // Of pages that one peer may have asked for and not got yet; it asks again.
 constexpr std::size_t kMostQuestions = 512;
+constexpr std::size_t kLook = 1024;  // bytes that a look into the book counts as
 
 }  // namespace
 
@@ -71,15 +72,14 @@ void Gossip::take_question(const NodeId& from, LinkState& link, std::string_view
     return;
   }
   const auto author = node_id(key);
-  if (in.rest().empty() && book_.find(author)) {  // for its head
-    link.shown.erase(author);
-    link.to_tell.insert(author);
-    pump(from, link);
-    return;
-  }
-  while (in.rest().size() >= sizeof(Sha256)) {
+  const bool for_head = in.rest().empty();
+  while (for_head || in.rest().size() >= sizeof(Sha256)) {
     if (link.asked.size() == kMostQuestions) {
       ++counters_.refused;
+      break;
+    }
+    if (for_head) {
+      link.asked.emplace_back(author, std::nullopt);
       break;
     }
     link.asked.emplace_back(author, in.fixed<32>());
@@ -87,23 +87,50 @@ void Gossip::take_question(const NodeId& from, LinkState& link, std::string_view
   give_pages(from, link);
 }
 
+bool Gossip::takes_share(LinkState& link, std::size_t bytes) {
+  const auto now = timers_.now();
+  if (link.bytes.take(now, static_cast<double>(bytes))) return true;
+  link.pages_from = now + options_.tick;
+  return false;
+}
+
+// The one that is asked for first. False when it has to wait.
+bool Gossip::give_head(const NodeId& to, LinkState& link) {
+  const auto author = link.asked.front().first;
+  const auto* announcement = book_.find(author);
+  if (!takes_share(link, kLook + (announcement ? encoded_size(announcement->head) : 0))) return false;
+  link.asked.pop_front();
+  if (!announcement) return true;
+  link.shown.erase(author);
+  link.to_tell.insert(author);
+  pump(to, link);
+  return true;
+}
+
 void Gossip::give_pages(const NodeId& to, LinkState& link) {
-  while (!link.asked.empty()) {
+  // Nothing is looked up for who has had its share: that would cost, too.
+  while (!link.asked.empty() && timers_.now() >= link.pages_from) {
+    if (!link.asked.front().second) {
+      if (!give_head(to, link)) return;
+      continue;
+    }
     const auto author = link.asked.front().first;
     const auto* announcement = book_.find(author);
     std::string payload;
     if (announcement) payload = std::string(as_text(announcement->head.author.bytes));
     std::size_t looked = 0, pages = 0;
     for (; looked < link.asked.size() && link.asked[looked].first == author; ++looked) {
-      const auto page = book_.page(author, link.asked[looked].second);
+      const auto& hash = link.asked[looked].second;
+      if (!hash) break;
+      const auto page = book_.page(author, *hash);
       if (!page) continue;
       if (payload.size() + sizeof(std::uint32_t) + page->size() > kLargestPage) break;
       ByteWriter(payload).sized<std::uint32_t>(*page);
       ++pages;
     }
     // What isn't there costs a look into the book.
-    const auto cost = std::max(payload.size(), 1024 * looked);
-    if (!link.bytes.take(timers_.now(), static_cast<double>(cost))) return;
+    const auto cost = std::max(payload.size(), kLook * looked);
+    if (!takes_share(link, cost)) return;
     link.asked.erase(link.asked.begin(), link.asked.begin() + static_cast<std::ptrdiff_t>(looked));
     counters_.pages_out += pages;
     // Without any page: what else was asked for isn't here (any more).
