@@ -26,6 +26,7 @@ void HintFollower::start() {
 Task<void> HintFollower::stop() {
   tasks_.cancel();
   co_await tasks_.join();
+  co_await hints_->stop();
 }
 
 void HintFollower::tell(const std::vector<mesh::Address>& addresses, std::uint64_t epoch, std::uint64_t sequence) {

@@ -23,6 +23,7 @@ class HintFollower {
                std::uint16_t engine_port);
 
   void start();
+  // The engine tells others that this node goes: a few seconds at most.
   async::Task<void> stop();
   // What others are to hear; the same again costs nothing.
   void tell(const std::vector<mesh::Address>& addresses, std::uint64_t epoch, std::uint64_t sequence);

@@ -139,10 +139,18 @@ void Presence::announce() {
 Task<void> Presence::stop() {
   tasks_.cancel();
   co_await tasks_.join();
+  async::TaskGroup leaving(co_await async::asio::this_coro::executor);
+  if (hints_) leaving.spawn("mesh: leave the engine of hints", hints_->stop());
+  if (const auto asking = examination_.lock()) {
+    asking->cancel();
+    co_await asking->join();
+  }
   if (copies_) co_await copies_->stop();
+  // Peers go on asking until their links have ended.
+  peers_.forget(probe_);
   co_await probe_.stop();
-  if (hints_) co_await hints_->stop();
   co_await peers_.stop();
+  co_await leaving.join();
 }
 
 void Presence::change(NodeOptions options) {
@@ -296,10 +304,12 @@ Task<Examination> Presence::examine() {
   std::error_code ignored;
   const auto space = std::filesystem::space(options_.folder, ignored);
   found->disk_free = ignored ? 0 : space.available;
-  async::TaskGroup asking(co_await async::asio::this_coro::executor);
+  const auto executor = co_await async::asio::this_coro::executor;
+  const auto asking = std::make_shared<async::TaskGroup>(executor);
+  examination_ = asking;
   for (const auto& peer : peers_.view())
-    if (peer.state == mesh::PeerState::up) asking.spawn("mesh: doctor", probe(peer.id, found));
-  co_await asking.join();
+    if (peer.state == mesh::PeerState::up) asking->spawn("mesh: doctor", probe(peer.id, found));
+  co_await asking->join();
   co_return *found;
 }
 

@@ -95,6 +95,7 @@ class Presence final : private mesh::PeerEvents {
   std::unique_ptr<HintFollower> hints_;  // none: nobody spreads any
   std::optional<MachineFacts> facts_;
   mesh::Statement said_;
+  std::weak_ptr<async::TaskGroup> examination_;  // while one is made
   async::TaskGroup tasks_;
 };
 

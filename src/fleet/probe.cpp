@@ -52,6 +52,7 @@ Probe::Probe(async::Executor executor, async::Timers& timers, mesh::Peers& peers
     : executor_(executor), timers_(timers), peers_(peers), network_(network), tasks_(executor) {}
 
 Task<void> Probe::stop() {
+  stopped_ = true;
   tasks_.cancel();
   co_await tasks_.join();
 }
@@ -86,7 +87,7 @@ void Probe::frame(const mesh::NodeId& from, const mesh::Frame& frame) {
   if (frame.kind == mesh::FrameKind::probe_ask) {
     auto ask = read_probe_ask(frame.payload);
     // Who asks for more than one at a time is answered when that is done, or never.
-    if (ask && serving_.insert(from).second) tasks_.spawn("mesh: probe", serve(from, std::move(*ask)));
+    if (ask && !stopped_ && serving_.insert(from).second) tasks_.spawn("mesh: probe", serve(from, std::move(*ask)));
   } else if (frame.kind == mesh::FrameKind::probe_answer) {
     auto answer = read_probe_answer(frame.payload);
     if (!answer) return;

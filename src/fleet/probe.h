@@ -45,11 +45,12 @@ class Probe final : public mesh::PeerEvents {
  public:
   static constexpr Millis kPatience{8'000};  // a dial may take six seconds
 
-  // All outlive it; whoever makes it calls peers.listen(probe).
+  // All outlive it; whoever makes it calls peers.listen(probe), and peers.forget(probe) before stop().
   Probe(async::Executor executor, async::Timers& timers, mesh::Peers& peers, mesh::Network& network);
 
   // Errors: mesh::errc::timed_out.
   async::Task<Result<ProbeResult>> ask(mesh::NodeId peer, mesh::Address address);
+  // Dials nobody any more, and waits for what is under way.
   async::Task<void> stop();
 
   void frame(const mesh::NodeId& from, const mesh::Frame& frame) override;
@@ -67,6 +68,7 @@ class Probe final : public mesh::PeerEvents {
   async::Timers& timers_;
   mesh::Peers& peers_;
   mesh::Network& network_;
+  bool stopped_ = false;
   std::uint64_t last_ = 0;
   std::map<std::pair<mesh::NodeId, std::uint64_t>, std::shared_ptr<Question>> questions_;
   std::set<mesh::NodeId> serving_;

@@ -21,9 +21,8 @@ namespace corral::mesh {
 struct Hint {
   NodeId node;
   std::vector<Address> addresses;  // for links; kMostHintAddresses at most
-  // How far its announcements are: who has older ones knows that there are newer ones.
-  std::uint64_t epoch = 0;
-  std::uint64_t sequence = 0;
+  std::uint64_t epoch = 0;         // the life that it is in
+  std::uint64_t sequence = 0;  // of its announcements; nodes leave it at 0, as each change of a hint goes to all nodes
   friend bool operator==(const Hint&, const Hint&) = default;
 };
 
@@ -41,6 +40,9 @@ class Hints {
   // Waits until there is something to hear: hints of other nodes that are new, or differ from the last ones. A node is
   // heard of at most once in a call, and each call says what has changed since the last.
   virtual async::Task<std::vector<Hint>> next() = 0;
+  // Tells others that this node goes, and ends what runs; a few seconds. Then nothing else is called but the
+  // destructor, which without this ends all at once.
+  virtual async::Task<void> stop() { co_return; }
   // For people: "running", or why there is nothing to hear.
   virtual std::string state() const = 0;
 };

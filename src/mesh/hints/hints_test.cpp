@@ -87,6 +87,20 @@ TEST(MessagePack, CutOffIsToldFromNonsense) {
   EXPECT_EQ(extent_of("\xd4\x01\x02").state, PackState::malformed);  // an extension
 }
 
+TEST(MessagePack, WhatWasLookedAtIsNotLookedAtAgain) {
+  const auto whole = PackWriter().array(3).text("abc").number(300).map(1).text("k").text(std::string(40, 'x')).take();
+  PackScanner scanner;
+  std::string seen;
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    seen.push_back(whole[size]);
+    // Nobody minds what has become of the bytes before the last value's.
+    const auto extent = scanner.scan(seen);
+    EXPECT_EQ(extent.state, size + 1 < whole.size() ? PackState::cut_off : PackState::whole);
+    if (size > 20) std::fill(seen.begin(), seen.begin() + 8, '\xc1');
+  }
+  EXPECT_EQ(scanner.scan(seen).bytes, whole.size());
+}
+
 TEST(MessagePack, CountsAreNotBelieved) {
   // Arrays of 4 billion elements in each other.
   std::string bomb;

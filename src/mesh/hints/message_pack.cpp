@@ -149,21 +149,22 @@ bool PackReader::skip() {
   return true;
 }
 
-PackExtent extent_of(std::string_view bytes) {
-  PackReader reader(bytes);
-  // Values still to come. Each has a byte at least, so there are never more than a count of 32 bits for each byte read.
-  std::uint64_t open = 1;
-  while (open > 0) {
-    --open;
+PackExtent extent_of(std::string_view bytes) { return PackScanner().scan(bytes); }
+
+PackExtent PackScanner::scan(std::string_view bytes) {
+  PackReader reader(bytes.substr(at_));
+  while (open_ > 0) {
     if (const auto pairs = reader.map()) {
-      open += 2 * std::uint64_t{*pairs};
+      open_ += 2 * std::uint64_t{*pairs};
     } else if (const auto elements = reader.array()) {
-      open += *elements;
+      open_ += *elements;
     } else if (!reader.text() && !reader.scalar()) {
       return {reader.is_cut_off() ? PackState::cut_off : PackState::malformed, 0};
     }
+    --open_;
+    at_ = bytes.size() - reader.rest().size();
   }
-  return {PackState::whole, bytes.size() - reader.rest().size()};
+  return {PackState::whole, at_};
 }
 
 }  // namespace corral::mesh

@@ -65,4 +65,16 @@ struct PackExtent {
 };
 PackExtent extent_of(std::string_view bytes);
 
+// The same for a value of which ever more comes: what was looked at isn't looked at again.
+class PackScanner {
+ public:
+  // `bytes`: those of the last call, and what has come behind them.
+  PackExtent scan(std::string_view bytes);
+
+ private:
+  std::size_t at_ = 0;
+  // Values still to come. Each has a byte at least, so there are never more than a count of 32 bits for each byte read.
+  std::uint64_t open_ = 1;
+};
+
 }  // namespace corral::mesh

@@ -22,6 +22,7 @@ namespace {
 namespace asio = async::asio;
 
 constexpr Millis kAgentGrace{3'000};
+constexpr Millis kFarewell{3'000};  // for an agent to leave by itself
 constexpr Millis kRetryConnect{50};
 constexpr std::size_t kMostEngines = 32;
 
@@ -46,10 +47,15 @@ class Agents {
         news_(options_.node),
         heard_(executor),
         changed_(executor),
+        leave_(executor),
         tasks_(executor) {}
 
   static void start(const std::shared_ptr<Agents>& agents) { agents->tasks_.spawn("hints", supervise(agents)); }
-  void stop() { tasks_.cancel(); }
+  void cancel() { tasks_.cancel(); }
+  static async::Task<void> stop(std::shared_ptr<Agents> agents) {
+    agents->leave_.set();
+    co_await agents->tasks_.join();
+  }
 
   void tell(Hint own) {
     own.node = options_.node;
@@ -92,7 +98,9 @@ class Agents {
       auto ended = co_await agents->run_once();
       agents->say(std::move(ended));
       if (agents->timers_.now() - began > options.longest_pause) pause = options.first_pause;
-      co_await agents->timers_.sleep_for(pause);
+      auto leaving = agents->until_leave();
+      co_await async::with_timeout(agents->timers_, pause, std::move(leaving));
+      if (agents->leave_.is_set()) co_return;
     }
   }
 
@@ -114,17 +122,43 @@ class Agents {
           : child.error().message;
     }
     look_due_ = true;
-    auto talking = talk(setup.rpc_port, std::move(setup.rpc_secret));
-    auto failure = co_await async::race(std::move(talking), until_ended(**child));
-    if (!failure) co_return fmt::format("the Serf agent {}", end_);
+    auto talking = talk(setup.rpc_port, setup.rpc_secret);
+    auto over = until_over(**child);
+    auto failure = co_await async::race(std::move(talking), std::move(over));
+    if (!failure && !leave_.is_set()) co_return fmt::format("the Serf agent {}", end_);
+    if (!failure) {
+      failure = "stopped";
+      auto leaving = leave(**child, setup.rpc_port, setup.rpc_secret);
+      co_await async::with_timeout(timers_, kFarewell, std::move(leaving));
+    }
     auto stopping = (*child)->stop(kAgentGrace);
     co_await std::move(stopping);
     co_return std::move(*failure);
   }
 
-  async::Task<void> until_ended(proc::Child& child) {
+  // Until the agent has ended, or is to end.
+  async::Task<void> until_over(proc::Child& child) {
+    auto ending = until_ended(child);
+    auto leaving = leave_.wait();
+    co_await async::race(std::move(ending), std::move(leaving));
+  }
+  async::Task<bool> until_ended(proc::Child& child) {
     const auto status = co_await child.wait();
     end_ = status.describe();
+    co_return true;
+  }
+  async::Task<bool> until_leave() {
+    co_await leave_.wait();
+    co_return true;
+  }
+  // Others hear then that it went, and don't look for it as for one that failed.
+  async::Task<bool> leave(proc::Child& child, std::uint16_t port, std::string secret) {
+    auto connecting = SerfRpc::connect(port, std::move(secret), timers_);
+    const auto agent = co_await std::move(connecting);
+    if (!agent) co_return false;
+    const auto left = co_await (*agent)->leave();
+    if (left) co_await child.wait();
+    co_return left.has_value();
   }
 
   // Until something goes wrong: what.
@@ -187,6 +221,7 @@ class Agents {
   std::vector<Address> engines_;
   bool look_due_ = false;
   async::Event changed_;
+  async::Event leave_;
   std::string state_ = "starting";
   std::string end_;
   async::TaskGroup tasks_;
@@ -195,13 +230,14 @@ class Agents {
 class SerfHints final : public Hints {
  public:
   explicit SerfHints(std::shared_ptr<Agents> agents) : agents_(std::move(agents)) { Agents::start(agents_); }
-  ~SerfHints() override { agents_->stop(); }
+  ~SerfHints() override { agents_->cancel(); }
   SerfHints(const SerfHints&) = delete;
   SerfHints& operator=(const SerfHints&) = delete;
 
   void tell(Hint own) override { agents_->tell(std::move(own)); }
   void look_at(std::vector<Address> engines) override { agents_->look_at(std::move(engines)); }
   async::Task<std::vector<Hint>> next() override { return agents_->next(); }
+  async::Task<void> stop() override { return Agents::stop(agents_); }
   std::string state() const override { return agents_->state(); }
 
  private:

@@ -30,7 +30,8 @@ struct SerfOptions {
 // Asked more rarely in larger meshes: what it knows is sent as a whole.
 inline constexpr std::size_t kFewMembers = 64;
 
-// Starts the agent at once. What is referred to outlives it; destroying it ends the agent.
+// Starts the agent at once. stop(): the agent is asked to leave, then by SIGTERM, 3 s each, then killed. Destroying it
+// kills the agent. What is referred to outlives it.
 std::unique_ptr<Hints> make_serf_hints(async::Executor executor, async::Timers& timers, proc::Spawner& spawner,
                                        SerfOptions options);
 

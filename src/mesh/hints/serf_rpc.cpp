@@ -19,6 +19,8 @@ using Socket = asio::basic_stream_socket<asio::ip::tcp, async::Executor>;
 constexpr Millis kAnswer{2'000};
 // Asked to join, an agent answers when it has tried all of them.
 constexpr Millis kJoin{15'000};
+// Asked to leave, when the others had the time to hear of it.
+constexpr Millis kLeave{3'000};
 
 // Behind the head of an answer.
 enum class BodyOf { none, success, everything };
@@ -104,6 +106,13 @@ async::Task<Result<>> SerfRpc::join(std::vector<Address> engines) {
   auto command = serf_join(++connection_->last_number, engines);
   const auto done = co_await connection_->ask(std::move(command), BodyOf::everything, kJoin);
   if (!done && done.error().code != errc::wrong_peer) co_return std::unexpected(done.error());
+  co_return Result<>();
+}
+
+async::Task<Result<>> SerfRpc::leave() {
+  auto command = serf_leave(++connection_->last_number);
+  const auto done = co_await connection_->ask(std::move(command), BodyOf::none, kLeave);
+  if (!done) co_return std::unexpected(done.error());
   co_return Result<>();
 }
 

@@ -25,6 +25,8 @@ class SerfRpc {
   // What couldn't be reached is no error: the agent goes on trying whom it knows.
   async::Task<Result<>> join(std::vector<Address> engines);
   async::Task<Result<std::vector<Hint>>> members();
+  // Asks it to tell the others that it goes, and to end.
+  async::Task<Result<>> leave();
 
  private:
   struct Connection;

@@ -1,6 +1,7 @@
 #include "mesh/hints/serf_wire.h"
 
-#include "mesh/hints/message_pack.h"
+#include <utility>
+
 #include "mesh/identity/errors.h"
 
 namespace corral::mesh {
@@ -79,9 +80,12 @@ std::string serf_join(std::uint64_t number, const std::vector<Address>& engines)
   return out.text("Replay").flag(false).take();
 }
 
+std::string serf_leave(std::uint64_t number) { return command(number, "leave").take(); }
+
 std::string serf_members(std::uint64_t number) { return command(number, "members").take(); }
 
 Result<> SerfReader::put(std::string_view bytes) {
+  rest_.erase(0, std::exchange(taken_, 0));
   if (rest_.size() + bytes.size() > most_bytes_) {
     return fail(errc::too_large, "the Serf agent says more than is taken");
   }
@@ -90,11 +94,12 @@ Result<> SerfReader::put(std::string_view bytes) {
 }
 
 Result<std::optional<std::string>> SerfReader::take() {
-  const auto extent = extent_of(rest_);
+  const auto extent = scanner_.scan(std::string_view(rest_).substr(taken_));
   if (extent.state == PackState::malformed) return nonsense();
   if (extent.state == PackState::cut_off) return std::nullopt;
-  auto value = rest_.substr(0, extent.bytes);
-  rest_.erase(0, extent.bytes);
+  auto value = rest_.substr(taken_, extent.bytes);
+  taken_ += extent.bytes;
+  scanner_ = {};
   return value;
 }
 

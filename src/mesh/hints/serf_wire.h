@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mesh/hints/hints.h"
+#include "mesh/hints/message_pack.h"
 
 namespace corral::mesh {
 
@@ -16,6 +17,7 @@ std::string serf_auth(std::uint64_t number, std::string_view secret);
 std::string serf_tags(std::uint64_t number, const HintLabels& labels);
 std::string serf_join(std::uint64_t number, const std::vector<Address>& engines);
 std::string serf_members(std::uint64_t number);
+std::string serf_leave(std::uint64_t number);
 
 // The head of an answer.
 struct SerfHead {
@@ -36,6 +38,8 @@ class SerfReader {
  private:
   std::size_t most_bytes_;
   std::string rest_;
+  std::size_t taken_ = 0;  // of its front
+  PackScanner scanner_;    // of the value behind that
 };
 
 // Errors: malformed.
