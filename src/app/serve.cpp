@@ -220,6 +220,7 @@ class Application {
         monitor_(loops_.home().executor(), timers_, {.ram = {.limit = settings.memory_limit.value()}},
                  device::gpu_sources(loops_.home().executor(), timers_, spawner_)),
         gauge_(monitor_),
+        inspector_(spawner_, timers_, proc::own_program()),
         router_(loops_.home(), timers_, {&engines_}, std::move(options),
                 backends::OptionStore(settings.state_dir / "recipe_options.json"), &gauge_),
         node_(timers_, node_options(settings)),
@@ -264,7 +265,8 @@ class Application {
                       .reads = &copy_reads_,
                       .lists = &copy_lists_,
                       .folder = settings_.copies_dir(),
-                      .arrived = [this] { loops_.home().post([this] { look_at_copies(); }); }});
+                      .arrived = [this] { loops_.home().post([this] { look_at_copies(); }); },
+                      .inspector = &inspector_});
     node_.on_peers([this](mesh::Peers* peers) {
       peers != nullptr ? traffic_.crossing().attach(*peers) : traffic_.crossing().detach();
     });
@@ -510,6 +512,7 @@ class Application {
   backends::EngineBackend engines_;
   device::MemoryMonitor monitor_;
   router::MonitorGauge gauge_;
+  fleet::FileInspector inspector_;
   router::ModelRouter router_;
   fleet::Node node_;
   fleet::MeshTeller mesh_events_;

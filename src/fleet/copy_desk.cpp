@@ -275,7 +275,7 @@ Task<void> CopyDesk::run(Sha256 content) {
                         .folder = parts_.place.folder,
                         .sources = [this, content] { return sources(content); },
                         .open = [this](mesh::NodeId node) { return parts_.peers.open(node, mesh::Purpose::copy); },
-                        .inspect = [](const std::vector<std::filesystem::path>&) { return Result<>(); },
+                        .inspect = [this](auto paths) { return parts_.place.inspector->inspect(std::move(paths)); },
                         .on_progress =
                             [this, content](const mesh::CopyProgress& now) {
                               auto* copy = find_copy(content);
@@ -297,6 +297,8 @@ Task<void> CopyDesk::run(Sha256 content) {
     parts_.place.arrived();
   } else {
     copy->view.problem = files.error().message;
+    // They are whole: there is nothing to go on with.
+    if (files.error().code == errc::files_refused) tasks_.spawn("refused files", discard(nullptr, content));
     log::warning("mesh", "the copy of '{}' ended: {}", copy->view.model, copy->view.problem);
   }
   parts_.on_change();

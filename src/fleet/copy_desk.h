@@ -17,6 +17,7 @@
 #include "async/offload.h"
 #include "async/task_group.h"
 #include "fleet/copy_view.h"
+#include "fleet/file_inspector.h"
 #include "mesh/catalog/catalog.h"
 #include "mesh/copy/copy_fetch.h"
 #include "mesh/copy/copy_source.h"
@@ -33,13 +34,14 @@ struct DiskModel {
 };
 
 // Where copies go, and the threads for it; from whoever makes the node. Nobody else needs these threads: hashing a
-// large model keeps one for minutes. All three or none; none: no copies, neither way.
+// large model keeps one for minutes. All of them and the inspector or none; none: no copies, neither way.
 struct CopyPlace {
   async::ThreadPool* writes = nullptr;  // one thread: what is done to a copy is done in order
   async::ThreadPool* reads = nullptr;   // of ranges that are given
   async::ThreadPool* lists = nullptr;   // of what is to be given: reads whole models
   std::filesystem::path folder;
   std::function<void()> arrived;  // called on the loop of the mesh: there are new files in the folder
+  FileInspector* inspector = nullptr;
 };
 
 struct CopyDeskParts {

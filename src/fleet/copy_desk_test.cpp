@@ -11,6 +11,7 @@
 #include "mesh/support_for_tests.h"
 #include "models/content_hash.h"
 #include "models/digest.h"
+#include "proc/fake_spawner.h"
 
 namespace corral::fleet {
 namespace {
@@ -60,16 +61,19 @@ class CopyDeskTest : public testing::Test {
     const std::vector<Sha256> parts = {manifest_.files[0].hash};
     manifest_.content = models::content_of(parts, std::nullopt);
     catalog_ = mesh::make_catalog({});
-    desk_ = std::make_unique<CopyDesk>(
-        loop_.executor(),
-        CopyDeskParts{
-            .peers = peers_,
-            .own = key_,
-            .timers = timers_,
-            .place = {.writes = &writes_, .reads = &reads_, .lists = &lists_, .folder = folder_, .arrived = [] {}},
-            .on_disk = [](const Sha256&) { return std::nullopt; },
-            .catalog = [this] { return catalog_; },
-            .on_change = [] {}});
+    desk_ = std::make_unique<CopyDesk>(loop_.executor(),
+                                       CopyDeskParts{.peers = peers_,
+                                                     .own = key_,
+                                                     .timers = timers_,
+                                                     .place = {.writes = &writes_,
+                                                               .reads = &reads_,
+                                                               .lists = &lists_,
+                                                               .folder = folder_,
+                                                               .arrived = [] {},
+                                                               .inspector = &inspector_},
+                                                     .on_disk = [](const Sha256&) { return std::nullopt; },
+                                                     .catalog = [this] { return catalog_; },
+                                                     .on_change = [] {}});
   }
   ~CopyDeskTest() override {
     async::run_blocking(loop_, desk_->stop());
@@ -104,6 +108,8 @@ class CopyDeskTest : public testing::Test {
   async::ThreadPool writes_{1}, reads_{1}, lists_{1};
   mesh::SigningKey key_ = mesh::test_key(1);
   NoPeers peers_;
+  proc::FakeSpawner spawner_{timers_};
+  FileInspector inspector_{spawner_, timers_, "/bin/corral"};
   std::shared_ptr<const mesh::Catalog> catalog_;
   std::unique_ptr<CopyDesk> desk_;
 };

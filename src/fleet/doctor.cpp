@@ -31,6 +31,24 @@ class Report {
   std::vector<Finding> findings_;
 };
 
+// Files of other nodes are looked at by a process that is locked in (file_inspector.h).
+void examine_sandbox(Report& report, const Result<proc::Sandboxed>& sandbox) {
+  if (!sandbox) {
+    report.fault("sandbox", fmt::format("models can't be copied to this node: {}", sandbox.error().message));
+    return;
+  }
+  std::vector<std::string> missing;
+  for (const auto& [fence, why] : sandbox->missing)
+    if (fence != proc::Fence::processes) missing.push_back(fmt::format("{} ({})", proc::name_of(fence), why));
+  if (missing.empty()) {
+    report.fine("sandbox", "files of other nodes are looked at by a process that can do nothing else");
+  } else {
+    report.warn("sandbox", fmt::format("files of other nodes are looked at by a process that can do nothing else, but "
+                                       "the kernel withholds some of its fences: {}",
+                                       fmt::join(missing, ", ")));
+  }
+}
+
 void examine_self(Report& report, const MeshView& view, const NodeOptions& options, const Examination& found) {
   if (view.phase == MeshPhase::revoked) {
     report.fault("membership", "this node was thrown out of its mesh; only corral mesh leave is left");
@@ -64,6 +82,7 @@ void examine_self(Report& report, const MeshView& view, const NodeOptions& optio
   } else {
     report.fine("disk", fmt::format("{} MiB are free for the node's state", found.disk_free >> 20));
   }
+  if (found.sandbox) examine_sandbox(report, *found.sandbox);
 }
 
 void examine_probes(Report& report, const NodeView& node, const Examination& found) {

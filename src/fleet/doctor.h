@@ -12,6 +12,7 @@
 #include "fleet/mesh_view.h"
 #include "fleet/node_options.h"
 #include "fleet/probe.h"
+#include "proc/sandbox.h"
 
 namespace corral::fleet {
 
@@ -27,9 +28,10 @@ struct Finding {
 
 // What had to be asked for.
 struct Examination {
-  std::string identity_problem;  // empty: fine
-  std::string hints;             // state of what spreads them; empty: nothing does
-  std::uint64_t disk_free = 0;   // bytes where the node keeps its state
+  std::string identity_problem;                    // empty: fine
+  std::string hints;                               // state of what spreads them; empty: nothing does
+  std::uint64_t disk_free = 0;                     // bytes where the node keeps its state
+  std::optional<Result<proc::Sandboxed>> sandbox;  // of who looks at copied files; none: there are no copies
   std::map<mesh::NodeId, std::map<std::string, Result<ProbeResult>>> probes;  // by node, by own address
 };
 

@@ -59,6 +59,17 @@ class DoctorTest : public testing::Test {
   Examination found;
 };
 
+TEST_F(DoctorTest, WhatTheKernelWithholdsOfTheSandboxIsTold) {
+  found.sandbox = proc::Sandboxed{.missing = {{proc::Fence::processes, "not asked for"}}};
+  EXPECT_THAT(troubles(), IsEmpty());
+  found.sandbox = proc::Sandboxed{.missing = {{proc::Fence::namespaces, "unshare: Operation not permitted"}}};
+  EXPECT_THAT(troubles(), ElementsAre("warning sandbox "));
+  EXPECT_THAT(text_of("sandbox"), HasSubstr("namespaces (unshare: Operation not permitted)"));
+  found.sandbox = std::unexpected(Error({}, "no seccomp"));
+  EXPECT_THAT(troubles(), ElementsAre("failed sandbox "));
+  EXPECT_THAT(text_of("sandbox"), HasSubstr("no seccomp"));
+}
+
 TEST_F(DoctorTest, WhereAllIsWellItSaysSoOfEachThing) {
   EXPECT_THAT(troubles(), IsEmpty());
   for (const auto* step :

@@ -13,6 +13,8 @@ const std::error_category& error_category() {
       {"mesh_node_ambiguous", ErrorKind::conflict}, {"mesh_own_node", ErrorKind::invalid_request},
       {"shutting_down", ErrorKind::unavailable},    {"copy_failed", ErrorKind::upstream},
       {"copy_not_needed", ErrorKind::conflict},     {"node_out_of_reach", ErrorKind::unavailable},
+      {"copy_files_refused", ErrorKind::upstream},  {"copy_not_inspected", ErrorKind::unprocessable},
+      {"mesh_admin_off", ErrorKind::forbidden},     {"model_being_copied", ErrorKind::unavailable},
   };
   static const TableCategory category("fleet", kRows);
   return category;

@@ -22,6 +22,10 @@ enum class errc {
   copy_failed,      // of a model to this node; the message says why
   copy_not_needed,  // the model is on this node's disk
   out_of_reach,     // only nodes have the model that can't be reached now; retry_after
+  files_refused,    // of a copy: they are no model, or broke who read them
+  not_inspected,    // nobody could look at the files of a copy on this machine
+  not_admin_here,   // the node takes no orders of other nodes' administrators
+  being_copied,     // the model is on its way to a node that can load it; retry_after
 };
 
 }  // namespace corral::fleet

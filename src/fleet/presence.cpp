@@ -75,6 +75,7 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
     on_change_();
   });
   if (copies.writes != nullptr) {
+    inspector_ = copies.inspector;
     copies_ = std::make_unique<CopyDesk>(
         executor, CopyDeskParts{.peers = peers_,
                                 .own = own_.key,
@@ -297,6 +298,11 @@ Task<void> Presence::probe(mesh::NodeId peer, std::shared_ptr<Examination> into)
   }
 }
 
+Task<void> Presence::look_at_sandbox(std::shared_ptr<Examination> into) {
+  auto looking = inspector_->examine();
+  into->sandbox = co_await std::move(looking);
+}
+
 Task<Examination> Presence::examine() {
   const auto found = std::make_shared<Examination>();
   found->identity_problem = identity_problem(options_);
@@ -307,6 +313,7 @@ Task<Examination> Presence::examine() {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto asking = std::make_shared<async::TaskGroup>(executor);
   examination_ = asking;
+  if (copies_) asking->spawn("mesh: doctor", look_at_sandbox(found));
   for (const auto& peer : peers_.view())
     if (peer.state == mesh::PeerState::up) asking->spawn("mesh: doctor", probe(peer.id, found));
   co_await asking->join();

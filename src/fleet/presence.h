@@ -74,6 +74,7 @@ class Presence final : private mesh::PeerEvents {
   async::Task<void> say_name();
   mesh::GossipOptions gossip_options();
   async::Task<void> probe(mesh::NodeId peer, std::shared_ptr<Examination> into);
+  async::Task<void> look_at_sandbox(std::shared_ptr<Examination> into);
   void announce();
   std::optional<DiskModel> on_disk(const Sha256& content) const;
   NodeView describe_self() const;
@@ -91,6 +92,7 @@ class Presence final : private mesh::PeerEvents {
   mesh::LivePeers peers_;
   mesh::Gossip gossip_;
   Probe probe_;
+  FileInspector* inspector_ = nullptr;   // of copies
   std::unique_ptr<CopyDesk> copies_;     // none: there is no place for them
   std::unique_ptr<HintFollower> hints_;  // none: nobody spreads any
   std::optional<MachineFacts> facts_;

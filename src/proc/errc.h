@@ -13,6 +13,7 @@ enum class errc {
   kernel_too_old,         // no pidfd: Linux before 5.4
   channel_closed,         // the other side of the control channel is gone
   line_too_long,          // a control line over kMaxControlLine
+  sandbox_refused,        // the kernel doesn't let a process be locked in
 };
 
 }  // namespace corral::proc

@@ -7,15 +7,26 @@
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <thread>
 
+#include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "async/event.h"
 #include "async/loop.h"
 #include "proc/exec_mode.h"
 #include "proc/posix_spawner.h"
+#include "proc/sandbox.h"
 #include "proc/stderr_filter.h"
 
 namespace corral::proc {
@@ -155,6 +166,98 @@ int parent(const std::string& mode) {
   return EXIT_FAILURE;
 }
 
+// What a call gave: "yes", or why not.
+void told(std::string_view what, bool done) {
+  const auto why = done ? std::string("yes") : fmt::format("no ({})", std::strerror(errno));
+  say(fmt::format("{}: {}", what, why));
+}
+
+bool can_read(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  char byte = 0;
+  return fd >= 0 && ::read(fd, &byte, 1) == 1;
+}
+
+bool can_connect(std::uint16_t port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return fd >= 0 && ::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+}
+
+bool can_start(const char* program) {
+  const char* argv[] = {program, nullptr};
+  pid_t pid = 0;
+  errno = ::posix_spawn(&pid, program, nullptr, nullptr, const_cast<char**>(argv), environ);
+  return errno == 0;
+}
+
+bool can_fork() {
+  const pid_t pid = ::fork();
+  if (pid == 0) std::_Exit(0);
+  return pid > 0 && ::waitpid(pid, nullptr, 0) == pid;
+}
+
+bool can_start_threads() {
+  try {
+    std::thread([] {}).join();
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+// Tries everything that nobody should in there. "reading PATH PORT", "serving PATH PORT": PATH and a second file beside
+// it ("PATH.other") are there, and somebody listens on PORT.
+int locked_in(const std::string& argument) {
+  const bool serving = argument.starts_with("serving");
+  const auto begin = argument.find(' ') + 1, end = argument.rfind(' ');
+  const auto path = argument.substr(begin, end - begin);
+  const auto port = static_cast<std::uint16_t>(std::stoi(argument.substr(end + 1)));
+  const int open_before = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const pid_t parent = ::getppid();
+  SandboxOptions options{.work = serving ? Work::serving : Work::reading, .memory = 64ull << 20, .cpu_seconds = 30};
+  if (serving) options.readable = {path};
+  options.own_processes = serving;
+  const auto made = enter_sandbox(options);
+  if (!made) {
+    say(made.error().message);
+    return EXIT_FAILURE;
+  }
+  for (const auto& missing : made->missing) say(fmt::format("missing {}: {}", name_of(missing.fence), missing.why));
+  char byte = 0;
+  told("read what was open", ::pread(open_before, &byte, 1, 0) == 1);
+  told("open what is named", can_read(path));
+  told("open another file", can_read(path + ".other"));
+  told("make a file", ::open((path + ".new").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0);
+  told("connect", can_connect(port));
+  told("fork", can_fork());
+  told("start a program", can_start("/bin/true"));
+  told("become a program", ::execl("/bin/true", "true", nullptr) == 0);
+  told("start a thread", can_start_threads());
+  told("kill its parent", ::kill(parent, 0) == 0);
+  told("trace its parent", ::ptrace(PTRACE_ATTACH, parent, nullptr, nullptr) == 0);
+  constexpr std::size_t kMuch = 256ull << 20;
+  told("have much memory",
+       ::mmap(nullptr, kMuch, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+  told("run what it wrote",
+       ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+  told("mount", ::syscall(SYS_mount, "none", "/", "tmpfs", 0, nullptr) == 0);
+  std::_Exit(serving ? 7 : 0);
+}
+
+// Computes, or waits, for ever; or calls abort().
+int locked_in_and_bad(const std::string& how) {
+  if (!enter_sandbox({.memory = 64ull << 20, .cpu_seconds = 1})) return EXIT_FAILURE;
+  say("ready");
+  if (how == "abort") std::abort();
+  if (how == "crash") *static_cast<volatile int*>(nullptr) = 1;
+  for (volatile std::uint64_t i = 0;; i = i + 1) {
+  }
+}
+
 // Writes the time at which it ends, in ns of the steady clock.
 int stamp(const std::string&) {
   const auto now = MonoClock::now().time_since_epoch();
@@ -204,6 +307,8 @@ const std::map<std::string_view, int (*)(const std::string&)> kModes = {
     {"echo", echo},
     {"leave-with-parent", leave_with_parent},
     {"parent", parent},
+    {"locked-in", locked_in},
+    {"locked-in-and-bad", locked_in_and_bad},
     {"stamp", stamp},
     {"measure", measure},
 };

@@ -409,3 +409,78 @@ test("who gives no copies says so, and nothing is left behind", async () => {
     assert.deepEqual((await mesh(b, "/copies")).copies, []);
   });
 });
+
+// A file that our own reader takes for a model and libllama can't load.
+function withoutVocabulary(file) {
+  const bytes = readFileSync(join(models, file));
+  const at = bytes.indexOf("tokenizer.ggml.model");
+  assert.ok(at > 0);
+  bytes.write("tokenizer.ggml.modem", at, "latin1");
+  return bytes;
+}
+
+test("files that are no model get no name, whoever gives them", async () => {
+  const list = [await node("a", []), await node("b", ["tiny-qwen3.gguf"])];
+  await withNodes(list, async (a, b) => {
+    const file = join(a.modelsDir, "odd.gguf");
+    writeFileSync(file, withoutVocabulary("tiny-llama.gguf"));
+    utimesSync(file, 1e9, 1e9);
+    await found(a);
+    await joinTo(b, a);
+    await a.get("/v1/models?rescan=true");
+    await until(() => mesh(b, "/models"), ({ models }) => models.some(({ id, content }) => id === "odd" && content));
+    const pulled = await corralBeside(b, ["mesh", "pull", "odd"]);
+    assert.equal(pulled.code, 1);
+    assert.match(pulled.err, /the files aren't taken: .*odd\.gguf.*vocab/);
+    const [copy] = (await mesh(b, "/copies")).copies;
+    assert.equal(copy.state, "failed");
+    assert.match(copy.problem, /vocab/);
+    await until(() => readdirSync(join(b.state, "models")), (entries) => entries.length === 0);
+    assert.equal((await b.chat("tiny-qwen3", "hi", { max_tokens: 2 })).status, 200);
+  });
+});
+
+test("the process that looks at files takes all models, and refuses what is broken without a fall", () => {
+  const env = { ...process.env, MALLOC_CONF: "background_thread:false" };
+  const look = (...files) => spawnSync(program, ["inspect-model", ...files], { encoding: "utf8", timeout: 60_000, env });
+  const sound = readdirSync(models).filter((name) => name.endsWith(".gguf") && !/split|lora/.test(name));
+  for (const name of sound) {
+    const { status, signal, stdout } = look(join(models, name));
+    assert.equal(status, 0, `${name}: ${signal} ${stdout}`);
+    assert.match(stdout, /^locked$/m);
+  }
+  const parts = [1, 2].map((part) => join(models, `tiny-split-0000${part}-of-00002.gguf`));
+  assert.equal(look(...parts).status, 0);
+  assert.match(look(parts[0]).stdout, /refused .*2 parts, and there are 1 files/);
+
+  const folder = mkdtempSync(join(tmpdir(), "corral-inspect-"));
+  const hostile = (name, change) => {
+    const file = join(folder, name);
+    const bytes = readFileSync(join(models, "tiny-llama.gguf"));
+    writeFileSync(file, change(bytes) ?? bytes);
+    const { status, signal, stdout } = look(file);
+    assert.ok(status === 65 && signal === null, `${name}: ${status} ${signal} ${stdout}`);
+    assert.match(stdout, new RegExp(`^refused .*${name}`, "m"));
+  };
+  try {
+    hostile("empty.gguf", () => Buffer.alloc(0));
+    hostile("text.gguf", () => Buffer.from("#!/bin/sh\n"));
+    hostile("cut.gguf", (bytes) => bytes.subarray(0, 5000));
+    hostile("pairs.gguf", (bytes) => void bytes.writeBigUInt64LE(1n << 60n, 16));
+    hostile("tensors.gguf", (bytes) => void bytes.writeBigUInt64LE(1n << 60n, 8));
+    hostile("vocabulary.gguf", () => withoutVocabulary("tiny-llama.gguf"));
+    hostile("version.gguf", (bytes) => void bytes.writeUInt32LE(99, 4));
+    // Bytes that are turned over anywhere in the header: taken or refused, but nobody falls.
+    const whole = readFileSync(join(models, "tiny-llama.gguf"));
+    for (let i = 0; i < 40; ++i) {
+      const bytes = Buffer.from(whole);
+      const at = 24 + ((i * 7919) % 4000);
+      bytes[at] ^= 1 << (i % 8);
+      writeFileSync(join(folder, "turned.gguf"), bytes);
+      const { status, signal, stdout } = look(join(folder, "turned.gguf"));
+      assert.ok(signal === null && (status === 0 || status === 65), `byte ${at}: ${status} ${signal} ${stdout}`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -201,10 +201,14 @@ class Fetch {
 
   Task<Result<std::vector<fs::path>>> finish() {
     tell(true);
-    auto work = [model = model_, inspect = order_.inspect, go_on = go_on()] {
-      return Named(model->finish(inspect, go_on));
-    };
-    auto named = co_await async::run_or_leave(files_, timers_, std::move(work));
+    auto check = [model = model_, go_on = go_on()] { return Named(model->check(go_on)); };
+    auto whole = co_await async::run_or_leave(files_, timers_, std::move(check));
+    if (!whole.paths) co_return std::move(whole.paths);
+    auto inspecting = order_.inspect(*whole.paths);
+    const auto sound = co_await std::move(inspecting);
+    if (!sound) co_return std::unexpected(sound.error());
+    auto finish = [model = model_] { return Named(model->finish()); };
+    auto named = co_await async::run_or_leave(files_, timers_, std::move(finish));
     co_return std::move(named.paths);
   }
 

@@ -28,8 +28,8 @@ struct CopyOrder {
   std::function<std::vector<NodeId>()> sources;
   // A stream of purpose copy to that node.
   std::function<async::Task<Result<std::unique_ptr<Stream>>>(NodeId)> open;
-  // Looks at the files before they get their names (on a thread for files), and may refuse them.
-  std::function<Result<>(const std::vector<std::filesystem::path>&)> inspect;
+  // Looks at the files before they get their names, and may refuse them.
+  std::function<async::Task<Result<>>(std::vector<std::filesystem::path>)> inspect;
   std::function<void(const CopyProgress&)> on_progress = {};  // on the loop, twice a second at most
 };
 

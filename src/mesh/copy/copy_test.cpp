@@ -98,15 +98,16 @@ class CopyTest : public NetworkFixture {
     made.folder = here();
     made.sources = [this] { return std::vector{b.id()}; };
     made.open = [this](NodeId node) { return net_a->dial(at_b, {node}, Purpose::copy); };
-    made.inspect = [this](const std::vector<fs::path>& paths) {
-      inspected = paths;
-      return verdict_of_files;
-    };
+    made.inspect = [this](std::vector<fs::path> paths) { return inspect(std::move(paths)); };
     made.on_progress = [this](const CopyProgress& now) {
       progress = now;
       if (on_progress) on_progress();
     };
     return made;
+  }
+  async::Task<Result<>> inspect(std::vector<fs::path> paths) {
+    inspected = std::move(paths);
+    co_return verdict_of_files;
   }
   async::Task<void> fetch(CopyOrder wanted) { result = co_await fetch_copy(std::move(wanted), files, timers); }
 
@@ -387,7 +388,7 @@ TEST(PartialModel, WhatNobodyWantsAnyMoreEnds) {
   auto partial = PartialModel::open(folder, list, kGoOn);
   ASSERT_TRUE(partial);
   ASSERT_TRUE((*partial)->put({0, 0}, "abc"));
-  const auto named = (*partial)->finish([](const auto&) { return Result<>(); }, [] { return false; });
+  const auto named = (*partial)->check([] { return false; });
   ASSERT_FALSE(named);
   EXPECT_EQ(named.error().code, errc::link_closed);
   for (const auto& entry : fs::directory_iterator(folder))
@@ -425,7 +426,8 @@ TEST(PartialModel, NamesThatWereGivenHalfwayAreGivenAgain) {
   auto again = PartialModel::open(folder, list, kGoOn);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE((*again)->missing().empty());
-  const auto named = (*again)->finish([](const auto&) { return Result<>(); }, kGoOn);
+  ASSERT_TRUE((*again)->check(kGoOn));
+  const auto named = (*again)->finish();
   ASSERT_TRUE(named) << named.error().message;
   EXPECT_EQ(read_file(goal / "a.gguf"), "abc");
   fs::remove_all(folder);

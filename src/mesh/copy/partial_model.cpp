@@ -209,8 +209,7 @@ Result<> PartialModel::put(RangeId range, std::string_view bytes) {
   return {};
 }
 
-Result<std::vector<fs::path>> PartialModel::finish(const std::function<Result<>(const std::vector<fs::path>&)>& inspect,
-                                                   const GoOn& go_on) {
+Result<std::vector<fs::path>> PartialModel::check(const GoOn& go_on) {
   std::vector<fs::path> parts;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const auto& file = manifest_.files[i];
@@ -222,8 +221,12 @@ Result<std::vector<fs::path>> PartialModel::finish(const std::function<Result<>(
     if (::fsync(files_[i].get()) != 0) return trouble(part_of(i), errno);
     parts.push_back(part_of(i));
   }
-  if (const auto sound = inspect(parts); !sound) return std::unexpected(sound.error());
-  if (!go_on()) return unwanted();
+  return parts;
+}
+
+Result<std::vector<fs::path>> PartialModel::finish() {
+  std::vector<fs::path> parts;
+  for (std::size_t i = 0; i < files_.size(); ++i) parts.push_back(part_of(i));
   std::error_code error;
   fs::create_directories(goal_, error);
   if (error) return trouble(goal_, error.value());

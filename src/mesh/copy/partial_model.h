@@ -35,11 +35,12 @@ class PartialModel {
   // Errors: damaged, and nothing is written; the system's own.
   Result<> put(RangeId range, std::string_view bytes);
 
-  // All ranges are there: hashes the files as wholes, brings them to the disk and gives them their names, the first
-  // part last, so that a model is seen when it is whole. `inspect` looks at the files (where they are, in their order)
-  // before, and may refuse them. Errors: damaged, name_taken, what `inspect` says, the system's own.
-  Result<std::vector<std::filesystem::path>> finish(
-      const std::function<Result<>(const std::vector<std::filesystem::path>&)>& inspect, const GoOn& go_on);
+  // All ranges are there: hashes the files as wholes, and brings them to the disk. Where they are, in their order.
+  // Errors: damaged, the system's own.
+  Result<std::vector<std::filesystem::path>> check(const GoOn& go_on);
+  // And then gives them their names, the first part last, so that a model is seen when it is whole. Errors: name_taken,
+  // the system's own.
+  Result<std::vector<std::filesystem::path>> finish();
 
   // Removes all of it.
   static void discard(const std::filesystem::path& folder, const Sha256& content);

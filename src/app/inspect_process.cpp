@@ -1,0 +1,99 @@
+#include "app/inspect_process.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "engine/llama/reading_check.h"
+#include "fleet/file_inspector.h"
+#include "models/inspection.h"
+#include "proc/exec_mode.h"
+#include "proc/sandbox.h"
+
+namespace corral::app {
+namespace {
+
+// Far more than any header and vocabulary takes, with all that is made of them.
+constexpr std::uint64_t kMemory = 2ull << 30;
+constexpr unsigned kProcessorSeconds = 60;
+
+void say(std::string_view word, std::string_view text) {
+  auto line = fmt::format("{}{}{}", word, text.empty() ? "" : " ", text);
+  for (char& c : line)
+    if (c == '\n' || c == '\r') c = ' ';
+  line += '\n';
+  if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) std::_Exit(fleet::kCantInspect);
+}
+
+// No destructor matters any more, and none of them may do what isn't allowed in here.
+[[noreturn]] void refuse(std::string_view why) {
+  say(fleet::kRefusedWord, why);
+  std::_Exit(fleet::kFilesRefused);
+}
+
+// "FILE:LINE: what it took for granted", of which the folders are nobody's business.
+void gave_up(const char* reason) {
+  std::string_view text(reason);
+  const auto place = text.substr(0, text.find(':'));
+  if (const auto folders = place.rfind('/'); folders != std::string_view::npos) text.remove_prefix(folders + 1);
+  refuse(fmt::format("libllama gave up on them: {}", text));
+}
+
+struct Opened {
+  std::string name;
+  std::FILE* stream = nullptr;  // as libllama reads it
+};
+
+void inspect(std::vector<models::SuspectFile>& files, const std::vector<Opened>& streams) {
+  if (const auto sound = models::inspect_files(files); !sound) refuse(sound.error().message);
+  for (const auto& file : streams) {
+    const bool first = &file == streams.data();
+    const auto read = first ? engine::check_reading_of_model(file.stream, file.name)
+                            : engine::check_reading_of_header(file.stream, file.name);
+    if (!read) refuse(read.error().message);
+  }
+}
+
+}  // namespace
+
+int inspect_process(int argc, char** argv) {
+  if (!proc::bind_to_parent_from_environment()) return fleet::kCantInspect;
+  std::vector<models::SuspectFile> files;
+  std::vector<Opened> streams;
+  for (int i = 2; i < argc; ++i) {
+    auto name = std::filesystem::path(argv[i]).filename().native();
+    auto bytes = models::open_file(argv[i]);
+    if (!bytes) {
+      say(fleet::kTroubleWord, bytes.error().message);
+      return fleet::kCantInspect;
+    }
+    files.push_back({name, std::move(*bytes)});
+    streams.push_back({std::move(name), std::fopen(argv[i], "rbe")});
+  }
+  engine::prepare_reading(gave_up);
+  const auto descriptors = static_cast<unsigned>(2 * files.size() + 16);
+  const auto locked =
+      proc::enter_sandbox({.memory = kMemory, .cpu_seconds = kProcessorSeconds, .descriptors = descriptors});
+  if (!locked) {
+    say(fleet::kTroubleWord, locked.error().message);
+    return fleet::kCantInspect;
+  }
+  for (const auto& missing : locked->missing)
+    say(fleet::kMissingWord, fmt::format("{}: {}", proc::name_of(missing.fence), missing.why));
+  say(fleet::kLockedWord, "");
+  try {
+    if (!files.empty()) inspect(files, streams);
+  } catch (const std::bad_alloc&) {
+    refuse("their headers take more memory than any model's");
+  } catch (const std::exception& error) {
+    refuse(error.what());
+  }
+  std::_Exit(EXIT_SUCCESS);
+}
+
+}  // namespace corral::app

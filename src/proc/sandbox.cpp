@@ -1,0 +1,252 @@
+#include "proc/sandbox.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+#include "proc/errc.h"
+#include "proc/syscall_filter.h"
+
+namespace corral::proc {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Empty: it was done.
+using Trouble = std::string;
+
+Trouble trouble(std::string_view what) { return fmt::format("{}: {}", what, std::strerror(errno)); }
+
+Trouble write_text(const char* file, std::string_view text) {
+  const UniqueFd fd(::open(file, O_WRONLY | O_CLOEXEC));
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return trouble(file);
+  return {};
+}
+
+std::size_t count_threads() {
+  std::error_code ignored;
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/task", ignored), {}));
+}
+
+// ---- limits
+
+Trouble limit(__rlimit_resource_t what, const char* name, rlim_t value) {
+  rlimit now{};
+  if (::getrlimit(what, &now) != 0) return trouble(name);
+  now.rlim_cur = std::min(now.rlim_max, value);
+  // Of processor time the soft limit tells why it ends.
+  now.rlim_max = std::min(now.rlim_max, what == RLIMIT_CPU ? value + 1 : value);
+  if (::setrlimit(what, &now) != 0) return trouble(name);
+  return {};
+}
+
+rlim_t address_space() {
+  std::ifstream file("/proc/self/statm");
+  rlim_t pages = 0;
+  file >> pages;
+  return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+}
+
+Trouble set_limits(const SandboxOptions& options) {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return trouble("no new privileges");
+  std::signal(SIGPIPE, SIG_IGN);
+  struct Row {
+    __rlimit_resource_t what;
+    const char* name;
+    rlim_t value;
+    bool wanted;
+  };
+  for (const Row& row : {Row{RLIMIT_CORE, "limit of core dumps", 0, true},
+                         Row{RLIMIT_NOFILE, "limit of descriptors", options.descriptors, true},
+                         Row{RLIMIT_CPU, "limit of processor time", options.cpu_seconds, options.cpu_seconds > 0},
+                         Row{RLIMIT_AS, "limit of memory", address_space() + options.memory, options.memory > 0}}) {
+    if (!row.wanted) continue;
+    if (auto failed = limit(row.what, row.name, row.value); !failed.empty()) return failed;
+  }
+  return {};
+}
+
+// ---- namespaces
+
+Trouble own_namespaces(bool own_processes, std::size_t threads) {
+  if (threads > 1) return fmt::format("{} threads run already", threads);
+  const auto user = ::getuid(), group = ::getgid();
+  const int wanted = CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS;
+  if (::unshare(wanted | (own_processes ? CLONE_NEWPID : 0)) != 0) return trouble("unshare");
+  if (auto failed = write_text("/proc/self/setgroups", "deny"); !failed.empty()) return failed;
+  if (auto failed = write_text("/proc/self/uid_map", fmt::format("{0} {0} 1", user)); !failed.empty()) return failed;
+  return write_text("/proc/self/gid_map", fmt::format("{0} {0} 1", group));
+}
+
+// What is mounted where a folder was needed anyway, instead of all.
+Trouble empty_root() {
+  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return trouble("mounts of its own");
+  const unsigned long flags = MS_NODEV | MS_NOEXEC | MS_NOSUID | MS_RDONLY;
+  if (::mount("none", "/proc", "tmpfs", flags, "size=4k,mode=555") != 0) return trouble("an empty folder");
+  if (::chdir("/proc") != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0) return trouble("an empty root");
+  if (::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0) return trouble("leaving the old root");
+  return {};
+}
+
+// Becomes the first process of the new list; who stays behind is its shadow.
+Trouble into_own_processes() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return trouble("pipe");
+  UniqueFd parent_lives(ends[0]), parent_end(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) return trouble("fork");
+  if (child == 0) {
+    parent_end.reset();
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pollfd watched{parent_lives.get(), 0, 0};
+    if (::poll(&watched, 1, 0) != 0) ::_exit(EXIT_FAILURE);  // it ended before it could be asked for the signal
+    return {};
+  }
+  // Nothing of the child's stays open here, or nobody would see it close.
+  ::syscall(SYS_close_range, 3U, static_cast<unsigned>(parent_end.get() - 1), 0U);
+  ::syscall(SYS_close_range, static_cast<unsigned>(parent_end.get() + 1), ~0U, 0U);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
+  std::signal(WTERMSIG(status), SIG_DFL);
+  ::raise(WTERMSIG(status));
+  ::_exit(EXIT_FAILURE);
+}
+
+Trouble drop_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2] = {};
+  if (::syscall(SYS_capset, &header, none) != 0) return trouble("giving up capabilities");
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return trouble("not being traceable");
+  return {};
+}
+
+// ---- landlock (the kernel's Documentation/userspace-api/landlock.rst; older headers don't know all of it)
+
+struct Ruleset {
+  std::uint64_t files = 0, network = 0, scoped = 0;
+};
+struct __attribute__((packed)) PathRule {
+  std::uint64_t allowed = 0;
+  std::int32_t parent = -1;
+};
+constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
+constexpr std::uint64_t kExecute = 1, kWriteFile = 2, kReadFile = 4, kReadFolder = 8, kRemoveFolder = 1 << 4,
+                        kRemoveFile = 1 << 5, kMakeFolder = 1 << 7, kMakeRegular = 1 << 8, kMakeSocket = 1 << 9,
+                        kTruncate = 1 << 14, kIoctlDevice = 1 << 15;
+
+std::uint64_t rights_of_files(long version) {
+  std::uint64_t all = (1 << 13) - 1;
+  if (version >= 2) all |= 1 << 13;  // into other folders
+  if (version >= 3) all |= kTruncate;
+  if (version >= 5) all |= kIoctlDevice;
+  return all;
+}
+
+Trouble add_paths(const UniqueFd& rules, const std::vector<fs::path>& paths, std::uint64_t rights) {
+  constexpr int kBeneath = 1;
+  for (const auto& path : paths) {
+    const UniqueFd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    struct stat found{};
+    if (!fd || ::fstat(fd.get(), &found) != 0) return trouble(path.native());
+    const auto of_files = kExecute | kWriteFile | kReadFile | kTruncate | kIoctlDevice;
+    PathRule rule{S_ISDIR(found.st_mode) ? rights : rights & of_files, fd.get()};
+    if (::syscall(kAddRule, rules.get(), kBeneath, &rule, 0) != 0) return trouble(path.native());
+  }
+  return {};
+}
+
+Trouble lock_land(const SandboxOptions& options, std::size_t threads) {
+  const long version = ::syscall(kCreateRuleset, nullptr, 0, 1);
+  if (version < 1) return trouble("landlock");
+  Ruleset wanted{.files = rights_of_files(version)};
+  if (version >= 4) wanted.network = 3;  // binding and connecting TCP sockets
+  if (version >= 6) wanted.scoped = 3;   // abstract Unix sockets and signals
+  const UniqueFd rules(static_cast<int>(::syscall(kCreateRuleset, &wanted, sizeof wanted, 0)));
+  if (!rules) return trouble("landlock's rules");
+  const auto read = kReadFile | kReadFolder;
+  const auto write = read | kWriteFile | kTruncate | kRemoveFile | kRemoveFolder | kMakeFolder | kMakeRegular |
+                     kMakeSocket | kIoctlDevice;
+  if (auto failed = add_paths(rules, options.readable, read & wanted.files); !failed.empty()) return failed;
+  if (auto failed = add_paths(rules, options.writable, write & wanted.files); !failed.empty()) return failed;
+  if (::syscall(kRestrictSelf, rules.get(), 0) != 0) return trouble("landlock's rules");
+  if (threads > 1) return fmt::format("it covers one of {} threads", threads);
+  return {};
+}
+
+Trouble filter_calls(Work work) {
+  auto code = syscall_filter(work, ::getpid());
+  sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
+    return trouble("seccomp");
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(Fence fence) {
+  switch (fence) {
+    case Fence::limits:
+      return "limits";
+    case Fence::namespaces:
+      return "namespaces";
+    case Fence::root:
+      return "root";
+    case Fence::processes:
+      return "processes";
+    case Fence::landlock:
+      return "landlock";
+    case Fence::calls:
+      return "calls";
+  }
+  return "";
+}
+
+bool Sandboxed::has(Fence fence) const { return std::ranges::find(missing, fence, &Missing::fence) == missing.end(); }
+
+Result<Sandboxed> enter_sandbox(const SandboxOptions& options) {
+  Sandboxed made;
+  const auto note = [&](Fence fence, Trouble why) {
+    if (!why.empty()) made.missing.push_back({fence, std::move(why)});
+    return made.has(fence);
+  };
+  const auto refused = [](const Trouble& why) {
+    return fail(errc::sandbox_refused, fmt::format("the kernel doesn't let this process be locked in: {}", why));
+  };
+  const auto threads = count_threads();
+  if (auto failed = set_limits(options); !failed.empty()) return refused(failed);
+  const bool some_disk = !options.readable.empty() || !options.writable.empty();
+  const bool apart = note(Fence::namespaces, own_namespaces(options.own_processes, threads));
+  const Trouble alone = apart ? Trouble() : Trouble("it has no namespaces");
+  if (!options.own_processes) {
+    note(Fence::processes, "not asked for");
+  } else {
+    note(Fence::processes, apart ? into_own_processes() : alone);
+  }
+  // Behind Landlock nothing is mounted any more.
+  note(Fence::root, some_disk ? "some of the disk is needed" : apart ? empty_root() : alone);
+  note(Fence::landlock, lock_land(options, threads));
+  if (auto failed = drop_capabilities(); !failed.empty()) return refused(failed);
+  if (auto failed = filter_calls(options.work); !failed.empty()) return refused(failed);
+  return made;
+}
+
+}  // namespace corral::proc

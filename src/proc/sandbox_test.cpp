@@ -1,0 +1,87 @@
+// What a process that is locked in can't do any more, tried by one.
+#include "proc/sandbox.h"
+
+#include <csignal>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "proc/process_test_support.h"
+
+namespace corral::proc {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class SandboxTest : public RealProcesses {
+ protected:
+  SandboxTest() {
+    std::ofstream(path_) << "text";
+    std::ofstream(path_ + ".other") << "text";
+    listener_ = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in at = {};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&at), size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 1), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
+    port_ = ntohs(at.sin_port);
+  }
+  ~SandboxTest() override {
+    for (const auto* end : {"", ".other", ".new"}) std::filesystem::remove(path_ + end);
+  }
+  ExitStatus lock_in(const std::string& work) {
+    return run(mode("locked-in", work + " " + path_ + " " + std::to_string(port_)));
+  }
+  void expect_none(std::initializer_list<const char*> things) {
+    for (const auto* thing : things) EXPECT_THAT(output, HasSubstr(std::string(thing) + ": no (")) << thing;
+  }
+  // This machine, or where the tests run, may lack some.
+  bool stands(Fence fence) const { return !output.contains("missing " + std::string(name_of(fence))); }
+
+  const std::string path_ = testing::TempDir() + "sandbox-" + std::to_string(::getpid());
+  UniqueFd listener_;
+  std::uint16_t port_ = 0;
+};
+
+TEST_F(SandboxTest, WhoReadsCanDoNothingElse) {
+  EXPECT_EQ(lock_in("reading"), ExitStatus::exited(0)) << output;
+  EXPECT_THAT(output, HasSubstr("read what was open: yes"));
+  expect_none({"open what is named", "open another file", "make a file", "connect", "fork", "start a program",
+               "become a program", "start a thread", "kill its parent", "trace its parent", "have much memory",
+               "run what it wrote", "mount"});
+  EXPECT_TRUE(stands(Fence::limits) && stands(Fence::calls)) << output;
+}
+
+TEST_F(SandboxTest, WhoServesHasThreadsAndWhatIsNamedAndNothingElse) {
+  EXPECT_EQ(lock_in("serving"), ExitStatus::exited(7)) << output;
+  EXPECT_THAT(output, HasSubstr("open what is named: yes"));
+  EXPECT_THAT(output, HasSubstr("start a thread: yes"));
+  expect_none({"connect", "fork", "start a program", "become a program", "kill its parent", "trace its parent",
+               "have much memory", "run what it wrote", "mount"});
+  if (!stands(Fence::landlock)) GTEST_SKIP() << "no Landlock here: " << output;
+  expect_none({"open another file", "make a file"});
+}
+
+TEST_F(SandboxTest, WhereTheKernelHasThemAllFencesStand) {
+  ASSERT_EQ(lock_in("reading"), ExitStatus::exited(0)) << output;
+  if (!stands(Fence::namespaces)) GTEST_SKIP() << "no namespaces here: " << output;
+  EXPECT_TRUE(stands(Fence::root)) << output;
+  EXPECT_THAT(output, HasSubstr("missing processes: not asked for"));
+  ASSERT_EQ(lock_in("serving"), ExitStatus::exited(7)) << output;
+  EXPECT_TRUE(stands(Fence::processes)) << output;
+  EXPECT_THAT(output, HasSubstr("missing root: some of the disk is needed"));
+}
+
+TEST_F(SandboxTest, WhoComputesForEverOrBreaksEnds) {
+  EXPECT_EQ(run(mode("locked-in-and-bad", "compute")), ExitStatus::killed(SIGXCPU)) << output;
+  EXPECT_EQ(run(mode("locked-in-and-bad", "abort")), ExitStatus::killed(SIGABRT)) << output;
+  EXPECT_EQ(run(mode("locked-in-and-bad", "crash")), ExitStatus::killed(SIGSEGV)) << output;
+}
+
+}  // namespace
+}  // namespace corral::proc
