@@ -1,21 +1,18 @@
-// Long because everything is put together here, in the order in which it lives.
 #include "app/serve.h"
 
-#include <climits>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <stdexcept>
 
 #include <boost/asio/basic_signal_set.hpp>
-#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "api/access_filter.h"
 #include "api/routes.h"
 #include "app/config_watch.h"
+#include "app/parts_options.h"
+#include "app/runtime_dir.h"
 #include "app/version.h"
 #include "async/loop.h"
 #include "async/offload.h"
@@ -23,10 +20,7 @@
 #include "async/timer.h"
 #include "backends/engine_backend.h"
 #include "base/log.h"
-#include "base/private_folder.h"
-#include "config/default_options.h"
 #include "config/load.h"
-#include "config/origins.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_teller.h"
 #include "fleet/announcer.h"
@@ -37,11 +31,9 @@
 #include "fleet/traffic.h"
 #include "http/server.h"
 #include "mesh/hints/serf_hints.h"
-#include "models/hub_cache.h"
 #include "models/registry.h"
 #include "proc/exec_mode.h"
 #include "proc/posix_spawner.h"
-#include "residency/limits.h"
 #include "router/forwarder.h"
 #include "router/memory_gauge.h"
 #include "router/model_router.h"
@@ -56,130 +48,10 @@ constexpr std::size_t kFileThreads = 4;
 constexpr std::size_t kCopyReaders = 2;
 // For large bodies, which are many megabytes at worst and looked through in milliseconds each.
 constexpr std::size_t kBodyThreads = 1;
-// For an engine to write its parked conversations before it is forced to end.
-constexpr Millis kParkGrace{15'000};
-constexpr Millis kSpareDelay{200};
 // At the end, for looks at disks that give no answer.
 constexpr Millis kDiskGrace{1'000};
 // When keys were last used is written this often, if any was.
 constexpr Millis kKeyUses{60'000};
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-models::RegistryOptions registry_options(const config::ServeSettings& settings) {
-  models::RegistryOptions options;
-  options.models_dirs = settings.models_dir;
-  // Made by the first copy.
-  std::error_code ignored;
-  if (std::filesystem::exists(settings.copies_dir(), ignored)) options.models_dirs.push_back(settings.copies_dir());
-  options.user_models = settings.state_dir / "user_models.json";
-  if (settings.hub_cache) {
-    options.hub_cache = models::hub_cache_dir(
-        {environment("HF_HUB_CACHE"), environment("HF_HOME"), environment("XDG_CACHE_HOME"), environment("HOME")});
-  }
-  return options;
-}
-
-Result<router::RouterOptions> router_options(const config::ServeSettings& settings) {
-  router::RouterOptions options;
-  const auto limits = residency::parse_max_loaded_models(settings.max_loaded_models);
-  if (!limits) return std::unexpected(limits.error());
-  options.residency.limits = *limits;
-  options.residency.swap_patience = settings.swap_patience;
-  options.residency.nuclear_evicts_pinned = settings.nuclear_evicts_pinned;
-  options.residency.auto_evict_threshold_pct = settings.auto_evict_threshold_pct;
-  const auto role = fleet::role_of(settings.mesh_role, false);
-  options.residency.lend_share = role == mesh::Role::client ? 0 : settings.mesh_lend_memory;
-  options.residency.lend_idle_unload = settings.mesh_idle_unload;
-  options.load_timeout = settings.load_timeout;
-  options.watchdog_timeout = settings.watchdog_timeout;
-  options.default_options = config::default_load_options(settings);
-  options.defaults_without_args = config::default_load_options_without_args(settings);
-  if (settings.park_on_disk) options.stop_grace = kParkGrace;
-  return options;
-}
-
-backends::FilesOptions file_options(async::ThreadPool& threads) {
-  return {.offload = [&threads](auto work) { threads.post(std::move(work)); }};
-}
-
-// Where requests may name files.
-std::vector<std::filesystem::path> places_of(const models::RegistryOptions& options) {
-  auto places = options.models_dirs;
-  if (!options.hub_cache.empty()) places.push_back(options.hub_cache);
-  return places;
-}
-
-backends::EngineBackendOptions engine_options(const config::ServeSettings& settings,
-                                              const std::filesystem::path& runtime_dir,
-                                              async::ThreadPool& file_threads) {
-  const auto other = environment("CORRAL_ENGINE_PROGRAM");
-  return {.program = other.empty() ? proc::own_program() : std::filesystem::path(other),
-          .runtime_dir = runtime_dir,
-          .log_dir = settings.log_dir(),
-          .warm_spare = settings.warm_spare,
-          .spare_delay = kSpareDelay,
-          .estimates_file = settings.state_dir / "memory-estimates.json",
-          .engine_version = fmt::format("corral-{}-llama.cpp-{}", kVersion, CORRAL_LLAMA_VERSION),
-          .files = file_options(file_threads),
-          .host_memory = [limit = settings.memory_limit.value()] {
-            HostMemory host = read_host_memory();
-            if (limit > 0) host.total = std::min(host.total, limit);
-            return host;
-          }};
-}
-
-// The texts were checked when they were set.
-fleet::NodeOptions node_options(const config::ServeSettings& settings) {
-  fleet::NodeOptions options;
-  options.folder = settings.mesh_dir();
-  options.identity = settings.mesh_identity;
-  options.listen = fleet::parse_listen(settings.mesh_listen);
-  options.advertise = fleet::parse_addresses(settings.mesh_advertise);
-  options.peers = fleet::parse_peers(settings.mesh_peers);
-  options.gossip_port = static_cast<std::uint16_t>(settings.mesh_gossip_port);
-  options.name = fleet::node_name(settings.mesh_name);
-  options.role = fleet::role_of(settings.mesh_role, !settings.join_token.empty() && settings.models_dir.empty());
-  options.lend_memory = settings.mesh_lend_memory;
-  options.copies = settings.mesh_copies;
-  options.admin = settings.mesh_admin;
-  options.version = kVersion;
-  options.llama_version = CORRAL_LLAMA_VERSION;
-  return options;
-}
-
-// A folder for sockets that is this process's alone and goes with it.
-class RuntimeDir {
- public:
-  // Throws when its sockets' names would be too long, when the parent can't be made, or others could put other sockets
-  // in place of ours.
-  explicit RuntimeDir(const std::filesystem::path& parent) : path_((parent / "corral-XXXXXX").native()) {
-    if (const auto fits = backends::EngineBackend::check_runtime_dir(path_); !fits) {
-      throw std::runtime_error(fmt::format("runtime_dir '{}' is too long: {}", parent.native(), fits.error().message));
-    }
-    if (const auto safe = ensure_private_folder(parent); !safe)
-      throw std::runtime_error("runtime_dir: " + safe.error().message);
-    auto name = path_.native();
-    if (!::mkdtemp(name.data())) {
-      throw std::runtime_error(fmt::format("can't make a folder in '{}': {}", parent.native(), std::strerror(errno)));
-    }
-    path_ = name;
-  }
-  ~RuntimeDir() { remove(); }
-  RuntimeDir(const RuntimeDir&) = delete;
-  RuntimeDir& operator=(const RuntimeDir&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-  void remove() const {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Each client and each request under way holds a descriptor; the usual soft limit of 1,024 is soon reached.
 void raise_descriptor_limit() {
@@ -187,12 +59,6 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-std::size_t loop_count(const config::ServeSettings& settings) {
-  if (settings.io_threads > 0) return static_cast<std::size_t>(settings.io_threads);
-  // Moving bytes is cheap against computing tokens: one loop is enough up to eight cores.
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 8, 1, 4);
 }
 
 // Everything that lives while the server runs, in the order of its making.
@@ -301,41 +167,6 @@ class Application {
   }
 
  private:
-  static api::AccessOptions access_options(const config::ServeSettings& settings, const api::KeyStore& keys) {
-    api::AccessOptions options;
-    options.keys = keys.table();
-    options.loopback_only = config::is_loopback(settings.host);
-    // Both were checked when they were set.
-    options.allowed_origins = config::parse_origins(settings.allowed_origins).value_or(std::vector<std::string>());
-    options.allowed_hosts = config::parse_hosts(settings.allowed_hosts).value_or(std::vector<std::string>());
-    options.own_names = {settings.host};
-    char name[HOST_NAME_MAX + 1] = {};
-    if (::gethostname(name, sizeof name - 1) == 0) {
-      options.own_names.emplace_back(name);
-      options.own_names.push_back(std::string(name) + ".local");
-    }
-    return options;
-  }
-
-  static http::ServerOptions server_options(const config::ServeSettings& settings) {
-    http::ServerOptions options;
-    options.max_body_bytes = settings.max_body_bytes.value();
-    options.max_bodies_bytes = settings.max_bodies_bytes.value();
-    options.max_connections = static_cast<std::size_t>(settings.max_connections);
-    options.max_connections_per_address = static_cast<std::size_t>(settings.max_connections_per_address);
-    options.head_timeout = settings.head_timeout;
-    options.body_pace.grace = settings.slow_client_timeout;
-    options.answer_pace.grace = settings.slow_client_timeout;
-    return options;
-  }
-
-  static fleet::TrafficOptions traffic_options(const config::ServeSettings& settings) {
-    fleet::TrafficOptions options;
-    options.door.max_body_bytes = settings.max_body_bytes.value();
-    options.server = server_options(settings);
-    return options;
-  }
-
   async::Task<void> live() {
     engines_.start();
     tasks_.spawn("configuration file", follow_file());
@@ -483,7 +314,7 @@ class Application {
     co_await node_.stop(traffic_.stop());
     co_await announcer_.stop();
     tells_of_mesh_.reset();
-    co_await router_.stop(settings->park_on_disk ? kParkGrace : Millis(1000));
+    co_await router_.stop(stop_grace(*settings));
     co_await monitor_.stop();
     co_await engines_.stop();
     keys_.save_uses();

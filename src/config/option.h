@@ -1,5 +1,5 @@
 // One row of the table of options. Flag, environment variable, config key, help text, checks and documentation all come
-// from the row; adding a setting is a member of ServeSettings and a row in options.cpp.
+// from the row; adding a setting is a member of ServeSettings and a row in options_*.cpp.
 #pragma once
 
 #include <cstdint>
