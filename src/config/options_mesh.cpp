@@ -105,7 +105,8 @@ const std::array kOptions = {
            .value_name = "NODE@ADDRESS",
            .help =
                "Nodes that are always looked for at these addresses, for machines that are set up by configuration: "
-               "identifier, @, address and port. corral mesh shows a node's identifier.",
+               "identifier, @, address and port. Nodes that name each other are one mesh without a token. corral mesh "
+               "shows a node's identifier.",
            .right = "nodes as ID@ADDRESS:PORT with spaces between, where ID has 64 hexadecimal digits",
            .check = check_peers,
            .several_words = true,

@@ -85,6 +85,30 @@ void examine_self(Report& report, const MeshView& view, const NodeOptions& optio
   if (found.sandbox) examine_sandbox(report, *found.sandbox);
 }
 
+// Of those that the settings name.
+void examine_named(Report& report, const Examination& found) {
+  for (const auto& [node, problem] : found.named) {
+    const auto who = mesh::short_text(node);
+    if (problem.empty()) {
+      report.warn("named",
+                  fmt::format("mesh_peers names {}, which is a member by its own word and not by what is known "
+                              "here: ask again in a moment",
+                              who));
+    } else {
+      report.warn("named", fmt::format("mesh_peers names {}, which is no member: {}; it joins by itself when its "
+                                       "settings name this node and it is in no other mesh",
+                                       who, problem));
+    }
+  }
+}
+
+void examine_unmet(Report& report, const MeshView& view) {
+  for (const auto& one : view.unmet) {
+    report.warn("named", fmt::format("mesh_peers names {}, which doesn't let this node in yet: {}",
+                                     mesh::short_text(one.node), one.why));
+  }
+}
+
 void examine_probes(Report& report, const NodeView& node, const Examination& found) {
   const auto probes = found.probes.find(node.id);
   if (probes == found.probes.end()) return;
@@ -170,7 +194,11 @@ std::vector<Finding> examine(const MeshView& view, const NodeOptions& options, c
   Report report;
   if (view.phase == MeshPhase::none || view.phase == MeshPhase::joining) {
     report.warn("membership",
-                "this node is in no mesh: corral mesh create founds one, corral mesh join TOKEN joins one");
+                options.peers.empty()
+                    ? "this node is in no mesh: corral mesh create founds one, corral mesh join TOKEN joins one"
+                    : "this node is in no mesh yet and looks for those that mesh_peers names: they must name this one, "
+                      "too, and the one with the lowest identifier must have been there once");
+    examine_unmet(report, view);
     return report.take();
   }
   if (view.phase == MeshPhase::broken) {
@@ -178,6 +206,7 @@ std::vector<Finding> examine(const MeshView& view, const NodeOptions& options, c
     return report.take();
   }
   examine_self(report, view, options, found);
+  examine_named(report, found);
   for (const auto& node : view.nodes)
     if (node.reach != mesh::Reach::own) examine_node(report, node, options, found);
   return report.take();

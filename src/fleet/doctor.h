@@ -33,6 +33,8 @@ struct Examination {
   std::uint64_t disk_free = 0;                     // bytes where the node keeps its state
   std::optional<Result<proc::Sandboxed>> sandbox;  // of who looks at copied files; none: there are no copies
   std::map<mesh::NodeId, std::map<std::string, Result<ProbeResult>>> probes;  // by node, by own address
+  // Nodes that the settings name and that are no members here: what came of dialling them; empty: they let this one in.
+  std::map<mesh::NodeId, std::string> named;
 };
 
 // Own things first, then node by node.

@@ -119,6 +119,18 @@ TEST_F(DoctorTest, OtherVersionsOddClocksAndSlowLinksAreWarnings) {
   EXPECT_THAT(text_of("clock"), HasSubstr("3600 s behind"));
 }
 
+TEST_F(DoctorTest, NodesThatTheSettingsNameAreLookedFor) {
+  found.named[id(7)] = "nobody answers at 10.0.0.7:8100";
+  EXPECT_THAT(troubles(), ElementsAre("warning named "));
+  EXPECT_THAT(text_of("named"), HasSubstr("nobody answers at 10.0.0.7:8100"));
+  view.phase = MeshPhase::joining;
+  view.unmet = {{id(7), "it is in a mesh, and its settings don't name this node"}};
+  options.peers = {{id(7), {"10.0.0.7", 8100}}};
+  EXPECT_THAT(troubles(), ElementsAre("warning membership ", "warning named "));
+  EXPECT_THAT(text_of("named"), HasSubstr("don't name this node"));
+  EXPECT_THAT(text_of("membership"), HasSubstr("lowest identifier"));
+}
+
 TEST_F(DoctorTest, WithoutAMeshThereIsNothingToLookAt) {
   for (const auto phase : {MeshPhase::none, MeshPhase::broken, MeshPhase::revoked}) {
     view.phase = phase;

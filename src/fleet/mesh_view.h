@@ -18,7 +18,7 @@ namespace corral::fleet {
 
 enum class MeshPhase : std::uint8_t {
   none,     // this node is in no mesh
-  joining,  // it is being let in
+  joining,  // it is being let in, or looks for the nodes that its settings name
   member,
   revoked,  // it was thrown out, and only leaving is left
   broken,   // what is in the state folder can't be used
@@ -42,17 +42,24 @@ struct NodeView {
   std::uint64_t held = 0;  // requests that we hold for it
 };
 
+// A node that the settings name (mesh_peers), and why nothing came of it.
+struct Unmet {
+  mesh::NodeId node;
+  std::string why;
+};
+
 struct MeshView {
   MeshPhase phase = MeshPhase::none;
   std::string problem;  // what is wrong though the mesh goes on, or why it doesn't
   std::optional<mesh::MeshId> mesh;
-  mesh::NodeId self;
+  mesh::NodeId self;  // all zeros: not known, as there is no mesh
   std::string name;
   mesh::Role role = mesh::Role::member;
   std::uint64_t epoch = 0;
   std::optional<mesh::Address> listening;
   std::vector<mesh::Address> advertised;
   std::size_t open_tokens = 0;
+  std::vector<Unmet> unmet;                      // while this node looks for those that its settings name
   std::vector<NodeView> nodes;                   // this one first, then by name
   std::shared_ptr<const mesh::Catalog> catalog;  // nullptr while there is no mesh
   std::vector<CopyView> copies;                  // to this node, the latest orders last

@@ -1,14 +1,17 @@
 #include "fleet/node.h"
 
 #include <mutex>
+#include <random>
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "async/event.h"
 #include "async/task_group.h"
 #include "base/log.h"
 #include "fleet/errors.h"
+#include "fleet/meeting.h"
 #include "fleet/membership.h"
 #include "fleet/presence.h"
 #include "mesh/identity/errors.h"
@@ -24,6 +27,8 @@ class Node::Impl {
       : timers_(timers), options_(std::move(options)), tasks_(loop.executor()), leaving_(loop.executor()) {
     publish();
   }
+
+  bool names_peers() const { return !options_.peers.empty(); }
 
   // On any thread.
   MeshViewPtr view() const {
@@ -90,6 +95,7 @@ class Node::Impl {
       co_await gone->stop();
     }
     forget_membership(options_);
+    self_.reset();
     problem_.clear();
     set_phase(MeshPhase::none);
     log::info("mesh", "this node has left its mesh");
@@ -154,11 +160,14 @@ class Node::Impl {
     }
     enter(std::move(*membership), {});
   }
+  void begin_meeting() { tasks_.spawn("mesh: look for named nodes", meet()); }
+
   void change(NodeOptions options) {
     // What is listened on, and who this is, stay for this life.
     options.folder = options_.folder;
     options.listen = options_.listen;
     options.identity = options_.identity;
+    options.peers = options_.peers;
     options_ = std::move(options);
     if (presence_) presence_->change(options_);
     publish();
@@ -169,6 +178,7 @@ class Node::Impl {
     if (presence_) co_await presence_->stop();
     tasks_.cancel();
     co_await tasks_.join();
+    if (meeting_) co_await meeting_->stop();
     presence_.reset();
     publishing_ = true;  // no more of it
   }
@@ -248,12 +258,68 @@ class Node::Impl {
     return {};
   }
   void enter(Membership membership, const std::vector<mesh::Address>& seeds) {
+    looks_ = false;
     presence_ = std::make_unique<Presence>(
         loop.executor(), timers_, options_, std::move(membership), seeds, [this] { publish_soon(); }, make_hints,
         copies);
     if (peers_changed) peers_changed(&presence_->peers());
     presence_->start();
     set_phase(MeshPhase::member);
+  }
+  // Asks those that the settings name until this node is a member, by whatever way it becomes one. What a person asks
+  // for meanwhile goes before: only the last step is a change.
+  Task<void> meet() {
+    auto key = own_key(options_);
+    if (!key) {
+      problem_ = key.error().message;
+      log::error("mesh", "this node looks for nobody: {}", problem_);
+      publish();
+      co_return;
+    }
+    self_ = key->id();
+    mesh::TlsOptions tls;
+    tls.dial = kKnock;
+    meeting_network_ = std::make_unique<mesh::TlsNetwork>(loop.executor(), *key, timers_, tls);
+    meeting_ = std::make_unique<Meeting>(loop.executor(), timers_, *meeting_network_, *key, options_.peers);
+    const mesh::DialRules pace;
+    const auto since = timers_.now();
+    std::minstd_rand chance(std::random_device{}());
+    for (looks_ = true; looks_;) {
+      if (phase_ == MeshPhase::none) set_phase(MeshPhase::joining);
+      auto asking = meeting_->ask();
+      auto joined = co_await std::move(asking);
+      enter_met(*key, std::move(joined));
+      if (!looks_) break;
+      const auto passed = std::chrono::duration_cast<Millis>(timers_.now() - since);
+      const auto pause = mesh::next_beat(pace, passed, std::uniform_real_distribution<double>(0, 1)(chance));
+      co_await timers_.sleep_for(pause);
+    }
+    meeting_.reset();
+    meeting_network_.reset();
+    publish();
+  }
+  void enter_met(const mesh::SigningKey& key, std::optional<mesh::MemberSet> joined) {
+    const Change change(*this);
+    if (!looks_ || !may_begin(change)) return;
+    const bool founds = !joined && options_.may_found && meeting_->founds();
+    if (joined || founds) {
+      const auto members = joined ? std::move(*joined) : mesh::MemberSet(configured_founding(key.public_key()));
+      if (auto begun = begin(key, members, {}); !begun) return tell_of_meeting(begun.error().message);
+      problem_.clear();
+      log::info("mesh", "this node has {} the mesh {}, with the nodes that its settings name",
+                founds ? "founded" : "joined", mesh::short_text(members.mesh()));
+      return;
+    }
+    std::vector<std::string> reasons;
+    for (const auto& one : meeting_->unmet())
+      reasons.push_back(fmt::format("{}: {}", mesh::short_text(one.node), one.why));
+    tell_of_meeting(fmt::format("no node that mesh_peers names lets this one in yet: {}", fmt::join(reasons, "; ")));
+  }
+  void tell_of_meeting(std::string problem) {
+    if (problem == problem_) return;
+    problem_ = std::move(problem);
+    log::warning("mesh", "{}", problem_);
+    publish();
   }
   void set_phase(MeshPhase phase) {
     phase_ = phase;
@@ -265,6 +331,8 @@ class Node::Impl {
     made->problem = problem_;
     made->name = options_.name;
     made->role = options_.role;
+    if (self_) made->self = *self_;
+    if (meeting_ && !presence_) made->unmet = meeting_->unmet();
     if (presence_) {
       if (presence_->is_revoked()) made->phase = MeshPhase::revoked;
       presence_->describe(*made);
@@ -294,6 +362,7 @@ class Node::Impl {
   }
 
   static constexpr Millis kBetweenViews{50};
+  static constexpr Millis kKnock{1'500};  // a machine that isn't there yet doesn't hold up the others
 
   async::Timers& timers_;
   NodeOptions options_;
@@ -303,6 +372,10 @@ class Node::Impl {
   bool publishing_ = false;
   MonoTime last_publish_{};
   std::unique_ptr<Presence> presence_;  // while it is a member
+  std::optional<mesh::NodeId> self_;    // where there is no mesh yet
+  std::unique_ptr<mesh::TlsNetwork> meeting_network_;
+  std::unique_ptr<Meeting> meeting_;
+  bool looks_ = false;  // for those that the settings name, until it is a member
   async::TaskGroup tasks_;
   async::TaskGroup leaving_;  // ends by itself
 
@@ -333,8 +406,9 @@ bool Node::runs() const {
 }
 
 void Node::start() {
-  if (!impl_->is_member_on_disk() || !run()) return;
-  impl_->loop.post([this] { impl_->restore(); });
+  const bool member = impl_->is_member_on_disk();
+  if ((!member && !impl_->names_peers()) || !run()) return;
+  impl_->loop.post([this, member] { member ? impl_->restore() : impl_->begin_meeting(); });
 }
 
 Task<void> Node::stop(std::optional<Task<void>> last) {

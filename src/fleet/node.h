@@ -62,7 +62,8 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // Comes back into the mesh that the folder knows, if it knows one. Returns at once; what goes wrong is in view().
+  // Comes back into the mesh that the folder knows; if it knows none, comes together with the nodes that the options
+  // name (meeting.h), if they name any. Returns at once; what goes wrong is in view().
   void start();
   // Tells the others, runs `last` on the loop of the mesh if anything ran there, and ends the thread. Once; nothing
   // works after it.

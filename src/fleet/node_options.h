@@ -26,6 +26,7 @@ struct NodeOptions {
   mesh::Address listen = {"0.0.0.0", 8100};
   std::vector<mesh::Address> advertise = {};  // empty: the machine's own addresses
   std::vector<StaticPeer> peers = {};
+  bool may_found = true;          // with `peers` alone; not where a token says which mesh it is to be
   std::uint16_t gossip_port = 0;  // of the engine that spreads hints; 0: there is none
   std::string name = {};          // for people
   mesh::Role role = mesh::Role::member;

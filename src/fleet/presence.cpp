@@ -303,6 +303,21 @@ Task<void> Presence::look_at_sandbox(std::shared_ptr<Examination> into) {
   into->sandbox = co_await std::move(looking);
 }
 
+// A node that the settings name and that is no member: who is there, and does it let this one in?
+Task<void> Presence::knock(StaticPeer peer, std::shared_ptr<Examination> into) {
+  const std::vector<mesh::NodeId> pins{peer.node};
+  auto dialling = network_.dial(peer.address, pins, mesh::Purpose::control);
+  const auto stream = co_await std::move(dialling);
+  auto& told = into->named[peer.node];
+  if (stream) {
+    told.clear();
+  } else if (stream.error().code == mesh::errc::not_a_member) {
+    told = fmt::format("at {} it is in another mesh, or doesn't name this node", mesh::to_text(peer.address));
+  } else {
+    told = stream.error().message;
+  }
+}
+
 Task<Examination> Presence::examine() {
   const auto found = std::make_shared<Examination>();
   found->identity_problem = identity_problem(options_);
@@ -316,6 +331,10 @@ Task<Examination> Presence::examine() {
   if (copies_) asking->spawn("mesh: doctor", look_at_sandbox(found));
   for (const auto& peer : peers_.view())
     if (peer.state == mesh::PeerState::up) asking->spawn("mesh: doctor", probe(peer.id, found));
+  for (const auto& peer : options_.peers) {
+    const bool known = peer.node == own_.id() || own_.book.set().standing(peer.node) == mesh::Standing::member;
+    if (!known) asking->spawn("mesh: doctor", knock(peer, found));
+  }
   co_await asking->join();
   co_return *found;
 }

@@ -75,6 +75,7 @@ class Presence final : private mesh::PeerEvents {
   mesh::GossipOptions gossip_options();
   async::Task<void> probe(mesh::NodeId peer, std::shared_ptr<Examination> into);
   async::Task<void> look_at_sandbox(std::shared_ptr<Examination> into);
+  async::Task<void> knock(StaticPeer peer, std::shared_ptr<Examination> into);
   void announce();
   std::optional<DiskModel> on_disk(const Sha256& content) const;
   NodeView describe_self() const;

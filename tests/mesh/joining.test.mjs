@@ -1,6 +1,8 @@
 // Who is let into a mesh, who isn't, and what all see then.
 import assert from "node:assert/strict";
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, generateKeyPairSync, randomBytes } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { eventually, onMesh } from "../support/mesh.mjs";
 import { missing } from "../support/netns.mjs";
@@ -119,4 +121,55 @@ test("who leaves is gone at once and serves on alone", { skip: missing }, () =>
     for (const server of [a, c]) await eventually(`${server.name} forgets b`, async () => !(await server.sees("tiny-llama")));
     assert.equal((await b.chat("tiny-llama", "hi")).status, 200);
     assert.equal((await b.chat("scripted-hello", "hi")).status, 404);
+  }));
+
+// A key as `openssl genpkey -algorithm ed25519` makes it, and the identifier that others know it by.
+function identity(file) {
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  writeFileSync(file, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+  return createHash("sha256").update(publicKey.export({ type: "spki", format: "der" })).digest("hex");
+}
+const settled = (mesh) =>
+  Promise.all(mesh.all().map((server) => eventually(`${server.name} reaches all`, async () => (await server.get("/v1/mesh")).body.routable === 3)));
+
+test("nodes that name each other come together without a token, in whatever order they start", { skip: missing }, () =>
+  onMesh({ ...three, stranger: [] }, { joined: false }, async (mesh) => {
+    const stranger = mesh.at("stranger");
+    mesh.servers.delete("stranger");
+    await Promise.all([...mesh.all(), stranger].map((server) => server.stop()));
+    const file = (server) => join(server.state, "node.pem");
+    const ids = new Map(mesh.all().map((server) => [server.name, identity(file(server))]));
+    const peers = mesh.all().map(({ name }) => `${ids.get(name)}@${mesh.lab.address(name)}:8100`).join(" ");
+    for (const server of [...mesh.all(), stranger]) server.flags = ["--mesh-identity", file(server), "--mesh-peers", peers];
+    // The one that founds (the lowest identifier) comes last.
+    const order = mesh.all().sort((x, y) => (ids.get(x.name) < ids.get(y.name) ? 1 : -1));
+    for (const server of order) await server.start();
+    await settled(mesh);
+    await allSee(mesh, all);
+    for (const server of mesh.all()) assert.equal((await server.chat("tiny-llama", "hi")).status, 200);
+    assert.equal((await order[0].get("/v1/mesh")).body.node.id, ids.get(order[0].name));
+
+    // Whom nobody names, and who has a key that isn't the named one, is told so and changes nothing.
+    const before = await Promise.all(mesh.all().map(membersAt));
+    identity(file(stranger));
+    await stranger.start();
+    const problem = await eventually("it is told why", async () => (await stranger.get("/v1/mesh")).body.problem);
+    assert.match(problem, /don't name this node/);
+    assert.equal((await stranger.get("/v1/mesh")).body.status, "joining");
+    const doctor = await stranger.cli("doctor");
+    assert.match(doctor.out, /warning +named: mesh_peers names [0-9a-f]{12}, which doesn't let this node in yet: .*don't name this node/);
+    assert.deepEqual(await Promise.all(mesh.all().map(membersAt)), before);
+    await stranger.stop();
+
+    // A disk that doesn't last: the key is all that is kept.
+    for (const server of [order[0], order.at(-1)]) {
+      await server.stop();
+      server.flags = ["--mesh-identity", join(mesh.folder, `${server.name}.pem`), "--mesh-peers", peers];
+      writeFileSync(server.flags[1], readFileSync(file(server)), { mode: 0o600 });
+      server.loseDisk();
+      await server.start();
+      await settled(mesh);
+    }
+    assert.deepEqual(await Promise.all(mesh.all().map(membersAt)), before, "no ghosts, and nobody new");
+    mesh.servers.set("stranger", stranger);
   }));

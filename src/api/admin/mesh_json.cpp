@@ -134,7 +134,7 @@ void write_mesh(json::Writer& out, const fleet::MeshView& view) {
   view.mesh ? out.value(mesh::short_text(*view.mesh)) : out.null();
   out.key("node").begin_object();
   out.key("id");
-  view.mesh ? out.value(mesh::to_text(view.self)) : out.null();
+  view.self != mesh::NodeId() ? out.value(mesh::to_text(view.self)) : out.null();
   out.field("name", view.name).field("role", mesh::name_of(view.role)).field("epoch", view.epoch).end_object();
   out.key("listening");
   view.listening ? out.value(mesh::to_text(*view.listening)) : out.null();

@@ -56,8 +56,8 @@ Result<int> print_status(Context& context, std::string_view text) {
   };
   line("mesh", mesh->status == "member" ? mesh->mesh_id : mesh->status);
   line("this node", mesh->node_id.empty() ? mesh->name : fmt::format("{} ({})", mesh->name, mesh->role));
-  if (!mesh->node_id.empty()) {
-    line("identifier", mesh->node_id);
+  if (!mesh->node_id.empty()) line("identifier", mesh->node_id);
+  if (mesh->members > 0) {
     line("reached at", listed(mesh->addresses));
     line("nodes", fmt::format("{}, {} of them reachable", mesh->members, mesh->routable));
   }

@@ -26,9 +26,11 @@ JoinStep step_of(const Error& dial_error) {
 }
 
 // A node listens to strangers only while a token of its own is out.
-Error refused_dial(Error why) {
+Error refused_dial(Error why, bool by_name) {
   if (why.code == errc::not_a_member) {
-    why.message = "it lets nobody in now, as its tokens were used or withdrawn or have expired; ask for a new one";
+    why.message =
+        by_name ? "it is in a mesh, and its settings don't name this node (mesh_peers)"
+                : "it lets nobody in now, as its tokens were used or withdrawn or have expired; ask for a new one";
   }
   return why;
 }
@@ -135,7 +137,7 @@ Task<Result<MemberSet>> join_mesh(Network& network, async::Timers& timers, Signi
       stream = std::move(*dialled);
       break;
     }
-    auto why = stopped_at(step_of(dialled.error()), seed, refused_dial(dialled.error()));
+    auto why = stopped_at(step_of(dialled.error()), seed, refused_dial(dialled.error(), token.mesh == kAnyMesh));
     // A failed handshake says more than an address where nobody is.
     if (!failure || failure->fact<JoinFailure>()->step == JoinStep::dial) failure = std::move(why);
   }

@@ -81,6 +81,8 @@ void PeersCore::sync_nodes() {
     const auto id = node_id(key);
     if (id == own_id || nodes.contains(id)) continue;
     fresh.push_back(nodes[id] = std::make_shared<Node>(executor, key, timers.now()));
+    for (const auto& configured : options.configured)
+      if (configured.id == id) fresh.back()->addresses.configured(configured.address);
   }
   chosen.clear();
   if (nodes.size() >= options.most_links) {

@@ -70,10 +70,6 @@ void PeersCore::load() {
     node->addresses.said(known.addresses);
     if (known.claim && known.claim->author == node->key && is_genuine(*known.claim)) node->claim = known.claim;
   }
-  for (const auto& configured : options.configured) {
-    const auto node = configured.id ? find(*configured.id) : nullptr;
-    if (node) node->addresses.configured(configured.address);
-  }
 }
 
 bool PeersCore::is_named(const NodeId& id) const {
