@@ -100,6 +100,7 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   options.listen = fleet::parse_listen(settings.mesh_listen);
   options.advertise = fleet::parse_addresses(settings.mesh_advertise);
   options.peers = fleet::parse_peers(settings.mesh_peers);
+  options.wants = fleet::parse_wants(settings.mesh_models);
   options.may_found = settings.join_token.empty();
   options.gossip_port = static_cast<std::uint16_t>(settings.mesh_gossip_port);
   options.name = fleet::node_name(settings.mesh_name);

@@ -198,6 +198,7 @@ class Application {
                 [this] {
                   if (!stopping_) tasks_.spawn("rescan", models_.rescan());
                 },
+            .demand = [this] { return traffic_.demand().told(); },
             .state_dir = settings_.state_dir,
             .tell = [this](fleet::MachineFacts facts) { node_.tell(std::move(facts)); }};
   }

@@ -59,4 +59,8 @@ std::uint64_t predicted_context(const models::ModelInfo& model, const LoadOption
   return automatic_context(trained, memory);
 }
 
+std::uint64_t guessed_memory(const models::ModelInfo& model, const LoadOptions& options) {
+  return model.size.value() + first_cells(model, options) * from_file(model, options);
+}
+
 }  // namespace corral::backends

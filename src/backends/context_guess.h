@@ -19,4 +19,8 @@ std::uint64_t first_cells(const models::ModelInfo& model, const LoadOptions& opt
 std::uint64_t predicted_context(const models::ModelInfo& model, const LoadOptions& options,
                                 const std::optional<MemoryEstimate>& estimate, std::uint64_t free);
 
+// Bytes that a load with these resolved options takes in all, while nothing better is known: the files and the context
+// that it begins with.
+std::uint64_t guessed_memory(const models::ModelInfo& model, const LoadOptions& options);
+
 }  // namespace corral::backends

@@ -37,6 +37,12 @@ TEST(PredictedContext, IsAutomaticByTheMemoryBesideTheWeights) {
   EXPECT_EQ(predicted_context(agent_model(), with_context(-1), {}, 64 * kGiB), 131'072u);
 }
 
+TEST(GuessedMemory, IsTheFilesAndTheContext) {
+  const auto context = 4096 * (131'072 + 8192);
+  EXPECT_EQ(guessed_memory(agent_model(), with_context(4096)), kGiB + context);
+  EXPECT_GT(guessed_memory(agent_model(), with_context(-1)), kGiB);
+}
+
 TEST(PredictedContext, CellsOfASmallerKindAreMore) {
   LoadOptions options = with_context(-1);
   options.cache_type_k = options.cache_type_v = "q8_0";

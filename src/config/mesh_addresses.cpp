@@ -16,6 +16,8 @@ constexpr std::size_t kMostPeers = 32;
 constexpr std::size_t kIdDigits = 64;
 constexpr std::size_t kLongestHost = 253;
 constexpr std::size_t kLongestName = 63;
+constexpr std::size_t kMostModels = 64;
+constexpr std::size_t kLongestModel = 256;
 
 bool is_name_character(unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_'; }
 
@@ -78,6 +80,21 @@ Result<> check_mesh_peers(std::string_view text) {
           fmt::format("'{}' is no node: that is its identifier of 64 hexadecimal digits, @, address and port", word));
     }
     if (auto fine = check_endpoint(std::string_view(word).substr(at + 1)); !fine) return fine;
+  }
+  return {};
+}
+
+Result<> check_mesh_models(std::string_view text) {
+  const auto words = words_of(text);
+  if (words.size() > kMostModels)
+    return fail(errc::invalid_value, fmt::format("{} models are more than {}", words.size(), kMostModels));
+  for (const auto& word : words) {
+    const bool printable = std::ranges::all_of(word, [](unsigned char c) { return c > ' ' && c != 0x7f; });
+    if (word.size() > kLongestModel || !printable) {
+      return fail(errc::invalid_value,
+                  fmt::format("'{}' is no name of a model: {} bytes at most, and nothing that can't be printed",
+                              word.substr(0, kLongestModel), kLongestModel));
+    }
   }
   return {};
 }

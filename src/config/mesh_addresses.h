@@ -16,6 +16,8 @@ Result<> check_endpoint(std::string_view text);
 Result<> check_endpoints(std::string_view text);
 // None, or some of "ID@HOST:PORT" with spaces between; ID has 64 hexadecimal digits. 32 at most.
 Result<> check_mesh_peers(std::string_view text);
+// None, or up to 64 names of models with spaces between.
+Result<> check_mesh_models(std::string_view text);
 // None, or 63 letters, digits, '.', '-' and '_' at most.
 Result<> check_mesh_name(const std::string& text);
 

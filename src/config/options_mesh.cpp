@@ -14,6 +14,7 @@ constexpr std::int64_t kHour = 3'600 * 1'000;
 Result<> check_listen(const std::string& text) { return check_endpoint(text); }
 Result<> check_advertised(const std::string& text) { return check_endpoints(text); }
 Result<> check_peers(const std::string& text) { return check_mesh_peers(text); }
+Result<> check_models(const std::string& text) { return check_mesh_models(text); }
 
 const std::array kOptions = {
     Option{.key = "mesh_listen",
@@ -98,6 +99,18 @@ const std::array kOptions = {
            .help = "Let administrators of other nodes load, unload and copy models here.",
            .applies = Applies::now,
            .guarded = true},
+    Option{.key = "mesh_models",
+           .group = Group::mesh,
+           .field = &S::mesh_models,
+           .fallback = "",
+           .value_name = "MODEL",
+           .help = "Models that the mesh is to have, wherever their files are: names, or org/repo:QUANT for what may be "
+                   "downloaded. A wish that is told to all nodes, not a promise.",
+           .right = "up to 64 names of models with spaces between",
+           .check = check_models,
+           .older_flag = "--model",
+           .several_words = true,
+           .applies = Applies::now},
     Option{.key = "mesh_peers",
            .group = Group::mesh,
            .field = &S::mesh_peers,

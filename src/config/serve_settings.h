@@ -83,6 +83,7 @@ struct ServeSettings {
   std::string mesh_name;                // what people call this node; empty: its host's name
   std::string mesh_role;                // one of kMeshRoles
   std::string mesh_peers;               // "NODE@ADDRESS", with spaces between
+  std::string mesh_models;              // that the mesh is to have, with spaces between
   double mesh_lend_memory = 0;          // share of each memory for models that others want, 0 to 1
   Millis mesh_idle_unload{};            // of a model that was loaded for others; kNever: not by itself
   bool mesh_copies = false;             // others may copy models from here

@@ -72,12 +72,14 @@ Task<void> Announcer::look() {
   facts_.contents.clear();
   for (const auto& model : facts_.catalog->models())
     if (const auto content = hashes_.find(*model)) facts_.contents.emplace(model->name, *content);
+  facts_.demand = parts_.demand();
   parts_.tell(facts_);
 }
 
 Task<void> Announcer::look_closely() {
   facts_.memory = co_await parts_.monitor.sample();
   facts_.disk_free = free_bytes(parts_.state_dir);
+  facts_.pins = co_await parts_.router.pins();
   const auto all = facts_.catalog->models();
   const std::vector<backends::ModelPtr> models(all.begin(), all.end());
   const auto contexts = co_await parts_.router.contexts(models);

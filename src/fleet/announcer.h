@@ -26,6 +26,7 @@ struct AnnouncerParts {
   device::MemoryMonitor& monitor;
   std::function<std::shared_ptr<const models::Catalog>()> catalog;  // as of the last scan; nullptr before the first
   std::function<void()> look_again;                                 // for new files; returns at once
+  std::function<std::vector<mesh::Demand>()> demand;                // at this node, in steps
   std::filesystem::path state_dir;
   std::function<void(MachineFacts)> tell;  // called on the home loop, twice a second at most
 };

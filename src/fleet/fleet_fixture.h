@@ -218,12 +218,13 @@ class FleetTest : public testing::Test, public FleetModels {
                    [this](UniqueFd end, std::string peer) { server->adopt(std::move(end), std::move(peer)); }),
           calls(crossing, test.timers, chooser),
           backend(test.loop.executor()),
+          demand(test.timers),
           tasks(test.loop.executor()) {
       peers.network = network.get();
       router::RouterOptions options;
       options.residency.limits = residency::Limits::of_all(8);
       router.emplace(test.loop, test.timers, std::vector<backends::Backend*>{&backend}, std::move(options));
-      lender.emplace(*router, calls);
+      lender.emplace(*router, calls, demand);
       forwarder.emplace(*lender, test.timers);
       for_peers.emplace(*router, test.timers);
       door.emplace(*for_peers, test.loop.executor(), shelf, crossing, test.timers);
@@ -292,6 +293,7 @@ class FleetTest : public testing::Test, public FleetModels {
     std::optional<router::ModelRouter> router;
     TestShelf shelf;
     std::optional<router::ForPeers> for_peers;
+    DemandMeter demand;
     std::optional<FleetLender> lender;
     std::optional<router::Forwarder> forwarder;
     std::optional<Door> door;

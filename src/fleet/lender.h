@@ -4,6 +4,7 @@
 // Only the node that a request came to chooses. Peers that are asked serve or say no (door.h), and never ask further.
 #pragma once
 
+#include "fleet/demand.h"
 #include "fleet/peer_calls.h"
 #include "router/lease.h"
 
@@ -12,12 +13,17 @@ namespace corral::fleet {
 // On any loop.
 class FleetLender final : public router::Lender {
  public:
-  // Both must outlive the lender and its leases.
-  FleetLender(router::Lender& local, PeerCalls& calls) : local_(local), calls_(calls) {}
+  // All must outlive the lender and its leases.
+  FleetLender(router::Lender& local, PeerCalls& calls, DemandMeter& demand)
+      : local_(local), calls_(calls), demand_(demand) {}
 
   router::Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override;
   async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::ContextWish wish) override;
-  void count(router::RequestEnd end) override { local_.count(std::move(end)); }
+  // Of what came to this node, wherever it was answered.
+  void count(router::RequestEnd end) override {
+    if (!end.kept_off) demand_.count(end.model);
+    local_.count(std::move(end));
+  }
 
  private:
   async::Task<Result<router::Lease>> far(backends::ModelPtr model, router::ContextWish wish);
@@ -25,6 +31,7 @@ class FleetLender final : public router::Lender {
 
   router::Lender& local_;
   PeerCalls& calls_;
+  DemandMeter& demand_;
 };
 
 }  // namespace corral::fleet

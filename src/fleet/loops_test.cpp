@@ -21,7 +21,8 @@ class LoopsTest : public testing::Test {
           calls(crossing, test.timers, chooser, 8),
           backend(test.pool.home().executor()),
           router(test.pool.home(), test.timers, {&backend}, {}),
-          lender(router, calls),
+          demand(test.timers),
+          lender(router, calls, demand),
           forwarder(lender, test.timers),
           for_peers(router, test.timers),
           door(for_peers, test.pool.home().executor(), shelf, crossing, test.timers),
@@ -49,6 +50,7 @@ class LoopsTest : public testing::Test {
     backends::FakeBackend backend;
     router::ModelRouter router;
     TestShelf shelf;
+    DemandMeter demand;
     FleetLender lender;
     router::Forwarder forwarder;
     router::ForPeers for_peers;

@@ -55,6 +55,15 @@ std::vector<StaticPeer> parse_peers(std::string_view words) {
   return peers;
 }
 
+std::vector<mesh::WantedModel> parse_wants(std::string_view words) {
+  std::vector<mesh::WantedModel> wants;
+  each_word(words, [&](std::string_view word) {
+    if (std::ranges::find(wants, word, &mesh::WantedModel::name) != wants.end()) return;
+    wants.push_back({std::string(word), word.contains('/') ? std::string(word) : std::string()});
+  });
+  return wants;
+}
+
 mesh::Role role_of(std::string_view said, bool joins_without_models) {
   return mesh::parse_role(said).value_or(joins_without_models ? mesh::Role::worker : mesh::Role::member);
 }

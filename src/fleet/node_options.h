@@ -26,9 +26,10 @@ struct NodeOptions {
   mesh::Address listen = {"0.0.0.0", 8100};
   std::vector<mesh::Address> advertise = {};  // empty: the machine's own addresses
   std::vector<StaticPeer> peers = {};
-  bool may_found = true;          // with `peers` alone; not where a token says which mesh it is to be
-  std::uint16_t gossip_port = 0;  // of the engine that spreads hints; 0: there is none
-  std::string name = {};          // for people
+  std::vector<mesh::WantedModel> wants = {};  // models that the mesh is to have
+  bool may_found = true;                      // with `peers` alone; not where a token says which mesh it is to be
+  std::uint16_t gossip_port = 0;              // of the engine that spreads hints; 0: there is none
+  std::string name = {};                      // for people
   mesh::Role role = mesh::Role::member;
   double lend_memory = 1;  // of each memory, 0 to 1
   bool copies = true;
@@ -41,6 +42,8 @@ struct NodeOptions {
 mesh::Address parse_listen(std::string_view text);
 std::vector<mesh::Address> parse_addresses(std::string_view words);
 std::vector<StaticPeer> parse_peers(std::string_view words);
+// "org/repo:QUANT" is a name and where it comes from.
+std::vector<mesh::WantedModel> parse_wants(std::string_view words);
 // "auto" is a worker where the node was started to join and has no models, else a member.
 mesh::Role role_of(std::string_view said, bool joins_without_models);
 // What was said, else the host's name.

@@ -10,10 +10,13 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::uint64_t kStep = 64ull << 20;  // of memory and disk, as told
-constexpr Millis kQuiet{60'000};              // models that were idle for so long may go for others
+constexpr std::uint64_t kStep = 64ull << 20;      // of memory and disk, as told
+constexpr std::uint64_t kSmallStep = 1ull << 20;  // of what a model takes
+constexpr Millis kQuiet{60'000};                  // models that were idle for so long may go for others
 
 std::uint64_t in_steps(std::uint64_t bytes) { return bytes / kStep * kStep; }
+
+std::uint64_t up_in_steps(std::uint64_t bytes) { return (bytes + kSmallStep - 1) / kSmallStep * kSmallStep; }
 
 // Two digits are enough to choose by.
 double rounded(double rate) {
@@ -71,8 +74,10 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   if (const auto hash = facts.contents.find(model.name); hash != facts.contents.end()) told.hash = hash->second;
   told.created = static_cast<std::uint64_t>(std::max<std::int64_t>(epoch_millis(model.created) / 1000, 0));
   told.context_trained = model.traits.context_length;
-  if (const auto context = facts.contexts.find(model.name); context != facts.contexts.end())
+  if (const auto context = facts.contexts.find(model.name); context != facts.contexts.end()) {
     told.context_usable = context->second.usable;
+    told.predicted = up_in_steps(context->second.memory);
+  }
   if (const auto rate = facts.rates.find(model.name); rate != facts.rates.end())
     told.tokens_per_second = rounded(rate->second);
   told.device = device;
@@ -134,6 +139,21 @@ std::vector<mesh::ServedModel> serving(const MachineFacts& facts) {
   return served;
 }
 
+// What was said where the server is started, and what is pinned: the owner wants it, wherever its files are.
+std::vector<mesh::WantedModel> wants_of(const NodeOptions& options, const MachineFacts& facts) {
+  auto wants = options.wants;
+  for (const auto& pinned : facts.pins) {
+    const bool there = std::ranges::find(wants, pinned.value(), &mesh::WantedModel::name) != wants.end();
+    if (there) continue;
+    const auto known = facts.catalog ? facts.catalog->find(pinned.value()) : Result<models::Catalog::Model>(nullptr);
+    const bool of_hub = known && *known && !(*known)->checkpoint.starts_with('/');
+    wants.push_back({pinned.value(), of_hub ? (*known)->checkpoint : std::string()});
+  }
+  std::ranges::sort(wants, {}, &mesh::WantedModel::name);
+  if (wants.size() > mesh::kStatementLimits.wants) wants.resize(mesh::kStatementLimits.wants);
+  return wants;
+}
+
 }  // namespace
 
 mesh::Statement make_statement(const NodeOptions& options, const MachineFacts& facts,
@@ -148,6 +168,9 @@ mesh::Statement make_statement(const NodeOptions& options, const MachineFacts& f
   statement.disk_free = in_steps(facts.disk_free);
   statement.takes_copies = options.role != mesh::Role::client;
   statement.memory = memory_of(options, facts);
+  statement.looking = !facts.catalog;
+  statement.wants = wants_of(options, facts);
+  statement.demand = facts.demand;
   const bool gpu = std::ranges::any_of(facts.memory, is_gpu);
   if (options.role != mesh::Role::client && facts.catalog) {
     for (const auto& model : facts.catalog->models())

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/sha256.h"
@@ -27,6 +28,8 @@ struct MachineFacts {
   std::map<ModelName, router::ModelContext> contexts;  // of its models, as far as known
   std::map<ModelName, Sha256> contents;                // the same
   std::map<ModelName, double> rates;                   // tokens/s, measured
+  std::vector<mesh::Demand> demand;                    // at this node, in steps
+  std::set<ModelName> pins;
   router::Report report;
   device::MemoryPools memory;
   std::uint64_t disk_free = 0;  // of the state folder

@@ -88,9 +88,34 @@ TEST_F(OwnStatementTest, AClientLendsNothingAndTellsNoModels) {
 }
 
 TEST_F(OwnStatementTest, BeforeTheFirstLookItTellsAName) {
+  EXPECT_FALSE(said().looking);
   facts = {};
   EXPECT_EQ(said().name, "box");
   EXPECT_THAT(said().models, IsEmpty());
+  EXPECT_TRUE(said().looking);
+}
+
+TEST_F(OwnStatementTest, TellsWhatItsOwnerAndItsClientsWant) {
+  options.wants = parse_wants("org/repo:Q4_K_M  other m other");
+  facts.pins = {ModelName("m"), ModelName("pinned")};
+  facts.demand = {{"m", 8}};
+  const auto statement = said();
+  ASSERT_THAT(statement.wants, SizeIs(4));
+  EXPECT_EQ(statement.wants[0], (mesh::WantedModel{"m", ""}));
+  EXPECT_EQ(statement.wants[1], (mesh::WantedModel{"org/repo:Q4_K_M", "org/repo:Q4_K_M"}));
+  EXPECT_EQ(statement.wants[2].name, "other");
+  EXPECT_EQ(statement.wants[3].name, "pinned");
+  EXPECT_EQ(statement.demand, facts.demand);
+  options.role = mesh::Role::client;  // who only asks wants something, too
+  EXPECT_EQ(said().demand, facts.demand);
+  EXPECT_EQ(said().wants, statement.wants);
+}
+
+TEST_F(OwnStatementTest, TellsTheMemoryThatAModelTakesInSteps) {
+  facts.contexts[ModelName("m")] = {.usable = 4096, .memory = (3ull << 30) - 5};
+  EXPECT_EQ(said().models[0].predicted, 3ull << 30);
+  facts.contexts.clear();
+  EXPECT_EQ(said().models[0].predicted, 0u);
 }
 
 }  // namespace

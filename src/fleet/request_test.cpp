@@ -42,6 +42,20 @@ TEST_F(RequestTest, IsAnsweredByTheNodeThatHasTheModel) {
   EXPECT_THAT(a->backend.servers(), IsEmpty());
 }
 
+// Where it came in, and nowhere else: who sums up all nodes counts it once.
+TEST_F(RequestTest, CountsAsDemandAtItsEntry) {
+  b->backend.reply = backends::FakeBackend::echo;
+  b->have("m");
+  for (int i = 0; i < 4; ++i) {
+    auto answer = forward(*a, far("m"));
+    ASSERT_TRUE(answer.done());
+    text(answer);
+  }
+  ASSERT_EQ(a->demand.told().size(), 1u);
+  EXPECT_EQ(a->demand.told().front(), (mesh::Demand{"m", 8}));
+  EXPECT_TRUE(b->demand.told().empty());
+}
+
 TEST_F(RequestTest, StreamsPieceByPiece) {
   b->have("m");
   auto answer = forward(*a, far("m"), true);

@@ -18,7 +18,8 @@ Traffic::Traffic(async::Executor mesh, async::LoopPool& loops, async::Timers& ti
     : routes_(std::move(newest), timers),
       crossing_(mesh, [this](UniqueFd end, std::string peer) { server_.adopt(std::move(end), std::move(peer)); }),
       calls_(crossing_, timers, routes_, kKept / loops.size()),
-      lender_(router, calls_),
+      demand_(timers),
+      lender_(router, calls_, demand_),
       for_peers_(router, timers),
       door_(for_peers_, loops.home().executor(), shelf, crossing_, timers, options.door),
       server_(loops, door_, server_options(std::move(options.server))) {}

@@ -33,6 +33,7 @@ class Traffic {
   const Elsewhere& elsewhere() const { return routes_; }
   Crossing& crossing() { return crossing_; }
   const PeerCalls& calls() const { return calls_; }
+  DemandMeter& demand() { return demand_; }
   // Requests of peers that are here. On any loop.
   router::RequestTable& from_peers() { return door_.requests(); }
 
@@ -46,6 +47,7 @@ class Traffic {
   Routes routes_;
   Crossing crossing_;
   PeerCalls calls_;
+  DemandMeter demand_;
   FleetLender lender_;
   router::ForPeers for_peers_;
   Door door_;

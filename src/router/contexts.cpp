@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/context_guess.h"
 #include "residency/server_state.h"
 
 namespace corral::router {
@@ -21,6 +22,10 @@ std::uint64_t free_of(const residency::MemorySampled& sample, bool host) {
 std::uint64_t occupied(const backends::ServerFacts& facts, const models::ModelInfo& model) {
   if (facts.predicted) return facts.predicted->unreclaimable();
   return facts.memory_bytes - std::min(facts.memory_bytes, model.size.value());
+}
+
+std::uint64_t occupies(const backends::ServerFacts& facts) {
+  return facts.predicted ? facts.predicted->total() : facts.memory_bytes;
 }
 
 }  // namespace
@@ -83,6 +88,8 @@ ModelContext Contexts::predicted(const models::ModelInfo& model, const backends:
   const std::uint64_t free = free_of(free_, !on_gpu);
   context.asked = resolved->options.ctx_size.value_or(-1);
   context.usable = resolved->backend->context(model, resolved->options, free == 0 ? 0 : free + comes_back);
+  const auto estimate = resolved->backend->known_estimate(model, resolved->options);
+  context.memory = estimate ? estimate->total() : backends::guessed_memory(model, resolved->options);
   return context;
 }
 
@@ -94,7 +101,8 @@ async::Task<std::vector<ModelContext>> Contexts::of(std::vector<backends::ModelP
     if (const Running* running = processes_.resident(model->name)) {
       contexts.push_back({.usable = running->context_window,
                           .trained = model->traits.context_length,
-                          .asked = LoadSpec::of(running->spec).load_options.ctx_size.value_or(-1)});
+                          .asked = LoadSpec::of(running->spec).load_options.ctx_size.value_or(-1),
+                          .memory = occupies(running->server->facts())});
       continue;
     }
     const auto freed = more.find(model->type);

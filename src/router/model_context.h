@@ -1,4 +1,4 @@
-// How many tokens a conversation with a model may have. Plain values.
+// How many tokens a conversation with a model may have, and what memory that takes. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@ struct ModelContext {
   std::uint64_t usable = 0;   // now, where it is in memory; else as a load would give it now
   std::uint64_t trained = 0;  // 0: its file doesn't say
   std::int64_t asked = -1;    // ctx_size of the load, after all sources; not above 0: automatic
+  std::uint64_t memory = 0;   // bytes, in all, of what is loaded; else of the smallest load; 0: not known
 };
 
 // What whoever asked for the context should know of it; empty: nothing.

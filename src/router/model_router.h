@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -146,6 +147,8 @@ class ModelRouter final : public Lender, private Hands {
   async::Task<Result<OptionReport>> options(backends::ModelPtr model, OptionChange change);
   // Of all models for which something is saved.
   async::Task<SavedOptions> saved_options();
+  // Of models that need not be in memory, nor on disk.
+  async::Task<std::set<ModelName>> pins();
   // The memory that load() with these options would take. Loads and evicts nothing.
   async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, OptionWish options);
   // What conversations with these models may have, in their order: there, or as a load would give it now.

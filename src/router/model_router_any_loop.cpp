@@ -62,6 +62,10 @@ async::Task<SavedOptions> ModelRouter::saved_options() {
   return said_on(home_.executor(), [this] { return wishes_.all_saved(); });
 }
 
+async::Task<std::set<ModelName>> ModelRouter::pins() {
+  return said_on(home_.executor(), [this] { return wishes_.pins(); });
+}
+
 async::Task<Report> ModelRouter::report() {
   return said_on(home_.executor(), [this] { return report_now(); });
 }

@@ -31,7 +31,7 @@ FieldWriter fields_of_node(const Statement& said) {
   out.text(1, cut(said.name)).number(2, static_cast<std::uint64_t>(said.role));
   for (const auto& address : said.addresses) out.text(3, to_text(address));
   out.text(4, cut(said.version)).text(5, cut(said.engine)).number(6, said.minor).number(7, said.takes_copies);
-  out.number(8, said.more_models);
+  out.number(8, said.more_models).number(9, said.looking);
   return out;
 }
 
@@ -153,6 +153,9 @@ void take_node(std::string_view bytes, Statement& said) {
         break;
       case 8:
         said.more_models = field.number(kLimits.number);
+        break;
+      case 9:
+        said.looking = field.flag();
         break;
       default:
         break;

@@ -62,7 +62,7 @@ struct ModelOnDisk {
   friend bool operator==(const ModelOnDisk&, const ModelOnDisk&) = default;
 };
 
-// A model that the author was asked to have and hasn't (`--model` of the first node).
+// A model that the author's owner wants the mesh to have (mesh_models, pinned), wherever its files are.
 struct WantedModel {
   std::string name;
   std::string source;  // "org/repo:QUANT"
@@ -112,6 +112,7 @@ struct Statement {
   std::uint64_t disk_free = 0;
   bool takes_copies = false;  // models may be copied to it
   std::vector<MemoryReport> memory;
+  bool looking = false;  // it was just started: which models it has isn't known yet
   std::vector<ModelOnDisk> models;
   std::uint64_t more_models = 0;  // that didn't fit into the bounds
   std::vector<WantedModel> wants;

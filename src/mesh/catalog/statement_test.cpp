@@ -42,7 +42,7 @@ Statement full() {
   said.engine = "0.5.0";
   said.minor = 3;
   said.disk_free = 1'000'000'000'000;
-  said.takes_copies = true;
+  said.takes_copies = said.looking = true;
   said.memory = {{"cpu", false, 64, 32, 8, 16}, {"cuda0", true, 24, 20, 0, 24}};
   said.models = {model("a"), model("b")};
   said.more_models = 7;
