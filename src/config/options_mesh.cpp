@@ -104,8 +104,9 @@ const std::array kOptions = {
            .field = &S::mesh_models,
            .fallback = "",
            .value_name = "MODEL",
-           .help = "Models that the mesh is to have, wherever their files are: names, or org/repo:QUANT for what may be "
-                   "downloaded. A wish that is told to all nodes, not a promise.",
+           .help =
+               "Models that the mesh is to have, wherever their files are: names, or org/repo:QUANT for what may be "
+               "downloaded. A wish that is told to all nodes, not a promise.",
            .right = "up to 64 names of models with spaces between",
            .check = check_models,
            .older_flag = "--model",

@@ -103,6 +103,7 @@ void examine_named(Report& report, const Examination& found) {
 }
 
 void examine_unmet(Report& report, const MeshView& view) {
+  if (view.unmet.empty() && !view.problem.empty()) report.fault("named", view.problem);
   for (const auto& one : view.unmet) {
     report.warn("named", fmt::format("mesh_peers names {}, which doesn't let this node in yet: {}",
                                      mesh::short_text(one.node), one.why));

@@ -1,12 +1,23 @@
 #include "fleet/meeting.h"
 
 #include <algorithm>
+#include <random>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "mesh/identity/errors.h"
+#include "mesh/peers/dial_policy.h"
 
 namespace corral::fleet {
 
 using async::Task;
+
+namespace {
+
+constexpr Millis kKnock{1'500};  // a machine that isn't there yet doesn't hold up the others
+
+}  // namespace
 
 Answer answer_of(const Error& why) {
   const auto& code = why.code;
@@ -24,9 +35,13 @@ bool founds(const mesh::NodeId& own, const std::map<mesh::NodeId, std::optional<
 
 mesh::Founding configured_founding(const mesh::PublicKey& founder) { return {founder, {}}; }
 
-Meeting::Meeting(async::Executor executor, async::Timers& timers, mesh::Network& network, mesh::SigningKey key,
+Meeting::Meeting(async::Executor executor, async::Timers& timers, mesh::SigningKey key,
                  const std::vector<StaticPeer>& peers)
-    : executor_(executor), timers_(timers), network_(network), key_(std::move(key)), tasks_(executor) {
+    : executor_(executor),
+      timers_(timers),
+      key_(std::move(key)),
+      network_(executor, key_, timers, {.dial = kKnock}),
+      tasks_(executor) {
   for (const auto& peer : peers)
     if (peer.node != key_.id()) named_[peer.node].addresses.push_back(peer.address);
 }
@@ -46,12 +61,25 @@ Task<void> Meeting::ask_one(mesh::NodeId node, std::shared_ptr<Round> round) {
 }
 
 Task<std::optional<mesh::MemberSet>> Meeting::ask() {
-  if (named_.empty()) co_return std::nullopt;
+  if (named_.empty()) co_return std::nullopt;  // itself alone
   const auto round = std::make_shared<Round>(executor_, named_.size());
   for (const auto& [node, named] : named_) tasks_.spawn("mesh: ask a named node", ask_one(node, round));
   co_await round->done.wait();
   co_await stop();
   co_return std::move(round->joined);
+}
+
+Task<void> Meeting::run(OnRound on_round) {
+  const mesh::DialRules pace;
+  const auto since = timers_.now();
+  std::minstd_rand chance(std::random_device{}());
+  while (true) {
+    auto joined = co_await ask();
+    if (on_round(std::move(joined))) co_return;
+    const auto passed = std::chrono::duration_cast<Millis>(timers_.now() - since);
+    const auto pause = mesh::next_beat(pace, passed, std::uniform_real_distribution<double>(0, 1)(chance));
+    co_await timers_.sleep_for(pause);
+  }
 }
 
 Task<void> Meeting::stop() {
@@ -70,6 +98,12 @@ std::vector<Unmet> Meeting::unmet() const {
   for (const auto& [node, named] : named_)
     if (named.answer) list.push_back({node, named.said});
   return list;
+}
+
+std::string Meeting::problem() const {
+  std::vector<std::string> reasons;
+  for (const auto& one : unmet()) reasons.push_back(fmt::format("{}: {}", mesh::short_text(one.node), one.why));
+  return fmt::format("no node that mesh_peers names lets this one in yet: {}", fmt::join(reasons, "; "));
 }
 
 }  // namespace corral::fleet

@@ -9,6 +9,7 @@
 // On the loop of the mesh.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "fleet/mesh_view.h"
 #include "fleet/node_options.h"
 #include "mesh/link/join.h"
+#include "mesh/net/tls/tls_network.h"
 
 namespace corral::fleet {
 
@@ -39,17 +41,19 @@ mesh::Founding configured_founding(const mesh::PublicKey& founder);
 
 class Meeting {
  public:
-  // `network` and `timers` outlive it. Of `peers` this node's own entry is passed over, so that all machines may have
-  // the same list.
-  Meeting(async::Executor executor, async::Timers& timers, mesh::Network& network, mesh::SigningKey key,
-          const std::vector<StaticPeer>& peers);
+  // `timers` outlives it. Of `peers` this node's own entry is passed over, so that all machines may have the same list.
+  Meeting(async::Executor executor, async::Timers& timers, mesh::SigningKey key, const std::vector<StaticPeer>& peers);
 
-  // Asks all at once: the members of the mesh that lets this node in, or nothing once all have answered.
-  async::Task<std::optional<mesh::MemberSet>> ask();
-  // After ask().
+  // After each round of asking: the members of the mesh that let this node in, or nothing, see founds() and problem().
+  // True when it is over.
+  using OnRound = std::function<bool(std::optional<mesh::MemberSet>)>;
+  // Asks all at once, again and again, as often as members dial each other. Once.
+  async::Task<void> run(OnRound on_round);
+  const mesh::SigningKey& key() const { return key_; }
   bool founds() const;
-  // Those that don't let this node in, and why, as of their last answers.
+  // Those that don't let this node in, and why, as of their last answers; the same in one sentence.
   std::vector<Unmet> unmet() const;
+  std::string problem() const;
   // Ends what runs; before it goes.
   async::Task<void> stop();
 
@@ -65,12 +69,13 @@ class Meeting {
     std::size_t left;
     std::optional<mesh::MemberSet> joined;
   };
+  async::Task<std::optional<mesh::MemberSet>> ask();
   async::Task<void> ask_one(mesh::NodeId node, std::shared_ptr<Round> round);
 
   const async::Executor executor_;
   async::Timers& timers_;
-  mesh::Network& network_;
   const mesh::SigningKey key_;
+  mesh::TlsNetwork network_;
   std::map<mesh::NodeId, Named> named_;
   async::TaskGroup tasks_;
 };

@@ -1,11 +1,9 @@
 #include "fleet/node.h"
 
 #include <mutex>
-#include <random>
 #include <thread>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "async/event.h"
 #include "async/task_group.h"
@@ -29,6 +27,15 @@ class Node::Impl {
   }
 
   bool names_peers() const { return !options_.peers.empty(); }
+  // Before the loop runs: this node comes (back) into a mesh, of which nothing is known yet.
+  void expect_mesh() {
+    mesh::KnownNode others;
+    others.expected_until = timers_.now() + kFirstWords;
+    expected_ = mesh::make_catalog({std::move(others)});
+    auto made = std::make_shared<MeshView>(*view_);
+    made->catalog = expected_;
+    view_ = std::move(made);
+  }
 
   // On any thread.
   MeshViewPtr view() const {
@@ -155,6 +162,7 @@ class Node::Impl {
     if (!membership) {
       problem_ = membership.error().message;
       log::error("mesh", "this node isn't in its mesh: {}", problem_);
+      expected_.reset();
       set_phase(MeshPhase::broken);
       return;
     }
@@ -259,6 +267,7 @@ class Node::Impl {
   }
   void enter(Membership membership, const std::vector<mesh::Address>& seeds) {
     looks_ = false;
+    expected_.reset();
     presence_ = std::make_unique<Presence>(
         loop.executor(), timers_, options_, std::move(membership), seeds, [this] { publish_soon(); }, make_hints,
         copies);
@@ -270,50 +279,30 @@ class Node::Impl {
   // for meanwhile goes before: only the last step is a change.
   Task<void> meet() {
     auto key = own_key(options_);
-    if (!key) {
-      problem_ = key.error().message;
-      log::error("mesh", "this node looks for nobody: {}", problem_);
-      publish();
-      co_return;
-    }
+    if (!key) co_return tell_of_meeting(key.error().message);
     self_ = key->id();
-    mesh::TlsOptions tls;
-    tls.dial = kKnock;
-    meeting_network_ = std::make_unique<mesh::TlsNetwork>(loop.executor(), *key, timers_, tls);
-    meeting_ = std::make_unique<Meeting>(loop.executor(), timers_, *meeting_network_, *key, options_.peers);
-    const mesh::DialRules pace;
-    const auto since = timers_.now();
-    std::minstd_rand chance(std::random_device{}());
-    for (looks_ = true; looks_;) {
-      if (phase_ == MeshPhase::none) set_phase(MeshPhase::joining);
-      auto asking = meeting_->ask();
-      auto joined = co_await std::move(asking);
-      enter_met(*key, std::move(joined));
-      if (!looks_) break;
-      const auto passed = std::chrono::duration_cast<Millis>(timers_.now() - since);
-      const auto pause = mesh::next_beat(pace, passed, std::uniform_real_distribution<double>(0, 1)(chance));
-      co_await timers_.sleep_for(pause);
-    }
+    meeting_ = std::make_unique<Meeting>(loop.executor(), timers_, std::move(*key), options_.peers);
+    looks_ = true;
+    set_phase(MeshPhase::joining);
+    auto looking = meeting_->run([this](auto joined) {
+      enter_met(std::move(joined));
+      return !looks_;
+    });
+    co_await std::move(looking);
     meeting_.reset();
-    meeting_network_.reset();
     publish();
   }
-  void enter_met(const mesh::SigningKey& key, std::optional<mesh::MemberSet> joined) {
+  void enter_met(std::optional<mesh::MemberSet> joined) {
     const Change change(*this);
     if (!looks_ || !may_begin(change)) return;
+    if (phase_ == MeshPhase::none) set_phase(MeshPhase::joining);
     const bool founds = !joined && options_.may_found && meeting_->founds();
-    if (joined || founds) {
-      const auto members = joined ? std::move(*joined) : mesh::MemberSet(configured_founding(key.public_key()));
-      if (auto begun = begin(key, members, {}); !begun) return tell_of_meeting(begun.error().message);
-      problem_.clear();
-      log::info("mesh", "this node has {} the mesh {}, with the nodes that its settings name",
-                founds ? "founded" : "joined", mesh::short_text(members.mesh()));
-      return;
-    }
-    std::vector<std::string> reasons;
-    for (const auto& one : meeting_->unmet())
-      reasons.push_back(fmt::format("{}: {}", mesh::short_text(one.node), one.why));
-    tell_of_meeting(fmt::format("no node that mesh_peers names lets this one in yet: {}", fmt::join(reasons, "; ")));
+    if (founds) joined.emplace(configured_founding(meeting_->key().public_key()));
+    if (!joined) return tell_of_meeting(meeting_->problem());
+    if (auto begun = begin(meeting_->key(), *joined, {}); !begun) return tell_of_meeting(begun.error().message);
+    problem_.clear();
+    log::info("mesh", "this node has {} the mesh {}, with those that its settings name", founds ? "founded" : "joined",
+              mesh::short_text(joined->mesh()));
   }
   void tell_of_meeting(std::string problem) {
     if (problem == problem_) return;
@@ -332,6 +321,7 @@ class Node::Impl {
     made->name = options_.name;
     made->role = options_.role;
     if (self_) made->self = *self_;
+    made->catalog = expected_;
     if (meeting_ && !presence_) made->unmet = meeting_->unmet();
     if (presence_) {
       if (presence_->is_revoked()) made->phase = MeshPhase::revoked;
@@ -362,7 +352,7 @@ class Node::Impl {
   }
 
   static constexpr Millis kBetweenViews{50};
-  static constexpr Millis kKnock{1'500};  // a machine that isn't there yet doesn't hold up the others
+  static constexpr Millis kFirstWords{10'000};  // as long as gossip waits for them
 
   async::Timers& timers_;
   NodeOptions options_;
@@ -373,9 +363,9 @@ class Node::Impl {
   MonoTime last_publish_{};
   std::unique_ptr<Presence> presence_;  // while it is a member
   std::optional<mesh::NodeId> self_;    // where there is no mesh yet
-  std::unique_ptr<mesh::TlsNetwork> meeting_network_;
   std::unique_ptr<Meeting> meeting_;
-  bool looks_ = false;  // for those that the settings name, until it is a member
+  std::shared_ptr<const mesh::Catalog> expected_;  // until it is a member
+  bool looks_ = false;                             // for those that the settings name, until it is a member
   async::TaskGroup tasks_;
   async::TaskGroup leaving_;  // ends by itself
 
@@ -407,7 +397,9 @@ bool Node::runs() const {
 
 void Node::start() {
   const bool member = impl_->is_member_on_disk();
-  if ((!member && !impl_->names_peers()) || !run()) return;
+  if (!member && !impl_->names_peers()) return;
+  impl_->expect_mesh();
+  if (!run()) return;
   impl_->loop.post([this, member] { member ? impl_->restore() : impl_->begin_meeting(); });
 }
 

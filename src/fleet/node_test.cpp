@@ -120,6 +120,23 @@ TEST_F(NodeTest, ItIsTheSameNodeAfterARestart) {
   EXPECT_EQ(again.view()->epoch, before->epoch + 1);
 }
 
+// Who asks it right after its start isn't told that nobody has a model: it hasn't heard of anybody yet.
+TEST_F(NodeTest, ANodeThatStartsInAMeshExpectsItsPeersToSpeak) {
+  auto& a = founder();
+  end(a);
+  auto with = options("a");
+  nodes_.push_back(std::make_unique<Node>(timers_, with));
+  auto& again = *nodes_.back();
+  EXPECT_EQ(again.view()->catalog, nullptr);
+  again.start();
+  const auto catalog = again.view()->catalog;
+  ASSERT_TRUE(catalog);
+  if (again.view()->phase != MeshPhase::member) {
+    EXPECT_TRUE(catalog->nodes().front().expected_until);
+  }
+  ASSERT_TRUE(until([&] { return again.view()->phase == MeshPhase::member; }));
+}
+
 TEST_F(NodeTest, ATokenIsForOneNodeAndARefusalNamesItsStep) {
   auto& a = founder();
   auto& b = start("b");

@@ -13,11 +13,64 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::chrono::seconds kBackSoon{5};  // a node that is away may be back
+// When a node that has just gone, or starts, may be back; one that is gone for longer; and one for very long.
+constexpr std::chrono::seconds kAtOnce{1}, kSoon{5}, kLater{30};
 
 std::string name_of(const mesh::Catalog& catalog, const mesh::NodeId& id) {
   const auto* node = catalog.node(id);
-  return node != nullptr && node->said && !node->said->name.empty() ? node->said->name : mesh::short_text(id);
+  if (node == nullptr) return mesh::short_text(id);
+  for (const auto& said : {node->said, node->before})
+    if (said && !said->name.empty()) return said->name;
+  return mesh::short_text(id);
+}
+
+std::string in_words(std::chrono::seconds time) {
+  if (time < std::chrono::minutes(2)) return fmt::format("{} s", time.count());
+  if (time < std::chrono::hours(2)) return fmt::format("{} min", time.count() / 60);
+  return fmt::format("{} h", time.count() / 3600);
+}
+
+// It is a model of the mesh, and nobody can serve it at this moment.
+Error out_of_reach(const mesh::Catalog& catalog, std::string_view name, const std::vector<mesh::NodeId>& away,
+                   MonoTime now) {
+  std::vector<std::string> places;
+  auto retry = kLater;
+  for (const auto& id : away) {
+    const auto* node = catalog.node(id);
+    const auto gone = std::chrono::duration_cast<std::chrono::seconds>(now - node->since);
+    if (mesh::is_routable(node->reach)) {
+      places.push_back(
+          fmt::format("on {}, which was just started and hasn't looked at its disks yet", name_of(catalog, id)));
+      retry = kAtOnce;
+    } else {
+      places.push_back(fmt::format("on {}, which can't be reached since {}", name_of(catalog, id), in_words(gone)));
+      retry = std::min(retry, gone < std::chrono::seconds(10)  ? kAtOnce
+                              : gone < std::chrono::minutes(1) ? kSoon
+                                                               : kLater);
+    }
+  }
+  Error error(make_error_code(errc::out_of_reach), fmt::format("'{}' is {}", name, fmt::join(places, ", and ")),
+              "model");
+  error.retry_after = retry;
+  return error;
+}
+
+// Those of whom nothing is known yet though they may speak any moment: one of them may have it. A node that was just
+// started doesn't even know them.
+std::optional<Error> not_heard_of(const mesh::Catalog& catalog, std::string_view name, MonoTime now) {
+  bool any = false;
+  std::vector<std::string> nodes;
+  for (const auto& node : catalog.nodes()) {
+    if (!node.expected_until || now >= *node.expected_until) continue;
+    any = true;
+    if (node.id != mesh::NodeId()) nodes.push_back(name_of(catalog, node.id));
+  }
+  if (!any) return std::nullopt;
+  const auto who = nodes.empty() ? std::string("its mesh") : fmt::format("{}", fmt::join(nodes, ", "));
+  Error error(make_error_code(errc::out_of_reach),
+              fmt::format("no model '{}' is known yet: this node waits for the first words of {}", name, who), "model");
+  error.retry_after = kAtOnce;
+  return error;
 }
 
 std::shared_ptr<const FarModel> far_model_of(const mesh::MeshModel& model) {
@@ -88,13 +141,10 @@ Result<models::Catalog::Model> Routes::find(std::string_view name) const {
                             fmt::join(found.choices, ", ")),
                 "model");
   }
-  if (found.away.empty()) return not_found(name);
-  std::vector<std::string> nodes;
-  for (const auto& node : found.away) nodes.push_back(name_of(*catalog, node));
-  Error error(make_error_code(errc::out_of_reach),
-              fmt::format("'{}' is at {}, which can't be reached now", name, fmt::join(nodes, ", ")), "model");
-  error.retry_after = kBackSoon;
-  return std::unexpected(std::move(error));
+  const auto now = clock_.now();
+  if (!found.away.empty()) return std::unexpected(out_of_reach(*catalog, name, found.away, now));
+  if (auto wait = not_heard_of(*catalog, name, now)) return std::unexpected(std::move(*wait));
+  return not_found(name);
 }
 
 Result<Chosen> Routes::choose(const Question& question) {
@@ -103,8 +153,12 @@ Result<Chosen> Routes::choose(const Question& question) {
   const auto* model = meant(*catalog, question.model);
   if (model == nullptr) {
     // It was there when it was looked up: its nodes have just gone, or what the name means has changed.
-    const auto now_called = find(question.model.name.value());
-    return now_called ? not_found(question.model.name.value()) : std::unexpected(now_called.error());
+    const auto& name = question.model.name.value();
+    const auto now_called = find(name);
+    if (!now_called) return std::unexpected(now_called.error());
+    Error changed(make_error_code(errc::nowhere), fmt::format("what '{}' means has just changed: ask again", name));
+    changed.retry_after = kAtOnce;
+    return std::unexpected(std::move(changed));
   }
   const auto now = clock_.now();
   const mesh::ChoiceQuery query{.excluded = question.avoid,

@@ -54,7 +54,12 @@ class RoutesTest : public testing::Test {
       const auto reach = number == 0             ? mesh::Reach::own
                          : away.contains(number) ? mesh::Reach::away
                                                  : mesh::Reach::linked;
-      known.push_back({id(number), reach, Millis(1), std::make_shared<mesh::Statement>(said)});
+      const auto word = std::make_shared<mesh::Statement>(said);
+      const bool speaks = !silent.contains(number) && !starting.contains(number);
+      known.push_back({id(number), reach, Millis(1), speaks ? word : nullptr});
+      known.back().since = began;
+      if (starting.contains(number)) known.back().before = word;
+      if (silent.contains(number)) known.back().expected_until = timers.now() + std::chrono::seconds(10);
     }
     catalog = mesh::make_catalog(std::move(known));
   }
@@ -68,7 +73,8 @@ class RoutesTest : public testing::Test {
 
   async::Loop loop;
   async::ManualTimers timers{loop.executor()};
-  std::set<unsigned> away;
+  const MonoTime began = timers.now();
+  std::set<unsigned> away, starting, silent;
   std::shared_ptr<const mesh::Catalog> catalog;
   Routes routes{[this] { return catalog; }, timers};
 
@@ -131,12 +137,65 @@ TEST_F(RoutesTest, WhatANodeHasThatIsAwayComesBack) {
   at(0);
   at(1).models = {model("m", 7)};
   away.insert(1);
+  timers.advance(std::chrono::seconds(3));
   publish();
   const auto found = routes.find("m");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, errc::out_of_reach);
-  EXPECT_TRUE(found.error().retry_after);
-  EXPECT_THAT(found.error().message, HasSubstr("node1"));
+  EXPECT_EQ(kind_of(found.error().code), ErrorKind::unavailable);
+  EXPECT_EQ(found.error().message, "'m' is on node1, which can't be reached since 3 s");
+  EXPECT_EQ(found.error().retry_after, std::chrono::seconds(1));
+  timers.advance(std::chrono::minutes(10));
+  EXPECT_THAT(routes.find("m").error().message, HasSubstr("since 10 min"));
+  EXPECT_EQ(routes.find("m").error().retry_after, std::chrono::seconds(30));
+  EXPECT_EQ(routes.find("n").error().code, models::errc::model_not_found);
+}
+
+// It said in its life before that it has it, and in this one not yet what it has.
+TEST_F(RoutesTest, WhatANodeHadThatJustStartsIsKnown) {
+  at(0);
+  at(1).models = {model("m", 7)};
+  starting.insert(1);
+  publish();
+  const auto found = routes.find("m");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, errc::out_of_reach);
+  EXPECT_THAT(found.error().message, HasSubstr("node1, which was just started"));
+  EXPECT_EQ(found.error().retry_after, std::chrono::seconds(1));
+  // Who has it besides serves it.
+  at(2).models = {model("m", 7)};
+  publish();
+  const auto other = routes.find("m");
+  ASSERT_TRUE(other) << other.error().message;
+  const auto chosen = choose(**other);
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->node, id(2));
+}
+
+// A wish for what only a node has that is away.
+TEST_F(RoutesTest, AWishHidesNobodyThatIsAway) {
+  at(0).wants = {{"m", "org/m:Q4"}};
+  at(1).models = {model("m", 7)};
+  away.insert(1);
+  publish();
+  EXPECT_EQ(routes.find("m").error().code, errc::out_of_reach);
+  at(1).models.clear();
+  publish();
+  EXPECT_EQ(routes.find("m").error().code, models::errc::model_not_found);
+}
+
+TEST_F(RoutesTest, ANodeThatKnowsNobodyYetDoesNotSayThatThereIsNothing) {
+  at(0);
+  at(1);
+  silent.insert(1);
+  publish();
+  const auto found = routes.find("m");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, errc::out_of_reach);
+  EXPECT_THAT(found.error().message, HasSubstr(mesh::short_text(id(1))));
+  EXPECT_EQ(found.error().retry_after, std::chrono::seconds(1));
+  timers.advance(std::chrono::seconds(10));
+  EXPECT_EQ(routes.find("m").error().code, models::errc::model_not_found);
 }
 
 // A request that was begun for one content is never answered by another one of that name.
@@ -154,7 +213,10 @@ TEST_F(RoutesTest, ARequestStaysWithItsContent) {
   EXPECT_EQ(chosen->model, "renamed");
   at(2).models.clear();
   publish();
-  EXPECT_FALSE(choose(*wanted));
+  chosen = choose(*wanted);
+  ASSERT_FALSE(chosen);
+  EXPECT_EQ(chosen.error().code, errc::nowhere);  // there is such a model, so it isn't unknown
+  EXPECT_TRUE(chosen.error().retry_after);
 }
 
 TEST_F(RoutesTest, AConversationStaysAtItsHostUntilThatFails) {

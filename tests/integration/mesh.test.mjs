@@ -358,7 +358,11 @@ test("when the node that has a model is gone, there is one clear error, and loca
     rmSync(list[0].modelsDir, { recursive: true, force: true });
     await until(() => nodes(b), (all) => all.some(({ self, routable }) => !self && !routable));
     const gone = await b.chat("tiny-llama", "hi");
-    assert.ok(gone.status === 503 || gone.status === 404, `${gone.status}: ${JSON.stringify(gone.body)}`);
+    assert.equal(gone.status, 503, JSON.stringify(gone.body));
+    assert.equal(gone.body.error.code, "node_out_of_reach");
+    assert.match(gone.body.error.message, /^'tiny-llama' is on a, which can't be reached since \d+ s$/);
+    assert.equal((await b.get("/v1/models/tiny-llama")).status, 503);
+    assert.equal((await b.get("/v1/mesh/why/tiny-llama")).status, 503);
     assert.equal((await b.chat("tiny-qwen3", "hi", { max_tokens: 2 })).status, 200);
     assert.ok(!(await listed(b)).some(({ id }) => id === "tiny-llama"));
     const doctor = await corralBeside(b, ["mesh", "doctor"]);

@@ -63,6 +63,7 @@ class Storm {
         const end = await Promise.race([answer(server, model, turn % 2 === 0), hung]);
         if (end === "hangs") this.failures.push(`${name} asks ${model}: hangs`);
         else if (end.error === undefined && end.said !== this.expected[model]) this.failures.push(`${name} asks ${model}: ${JSON.stringify(end)}`);
+        else if (end.status === 404) this.failures.push(`${name} asks ${model}: ${JSON.stringify(end)}`);
         else if (end.error !== undefined && places[name].includes(model) && !upset()) this.failures.push(`${name} has ${model}: ${JSON.stringify(end)}`);
         else this.count(end.error === undefined ? `right` : `${end.status} ${end.error}`);
       } catch (error) {

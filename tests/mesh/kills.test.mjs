@@ -36,6 +36,7 @@ test(`${kills} kills of hosts at random moments, seed ${seed}`, { skip: missing,
         const model = random.pick(Object.keys(expected));
         const end = await ask(a, model, random.chance(0.5));
         if (end.error === undefined) assert.deepEqual(end, expected[model], `of ${model}, in round ${round}`);
+        assert.notEqual(end.status, 404, `there is ${model}, in round ${round}: ${end.message}`);
         const what = end.error === undefined ? "right" : `${end.status} ${end.error}`;
         ends[what] = (ends[what] ?? 0) + 1;
         if (process.env.CORRAL_MESH_TELL && (end.error || Date.now() - began > 500)) console.log(round, Date.now() - began, model, what, end.message ?? "");

@@ -97,7 +97,7 @@ Error not_in_mesh(const fleet::MeshView& view, const std::string& name, const me
     const auto* node = view.find(id);
     away.push_back(node != nullptr ? node->name : mesh::short_text(id));
   }
-  return {make_error_code(models::errc::model_not_found),
+  return {away.empty() ? make_error_code(models::errc::model_not_found) : make_error_code(fleet::errc::out_of_reach),
           away.empty() ? fmt::format("no node of the mesh has a model called '{}'", name)
                        : fmt::format("'{}' is at {} only, which can't be reached now", name, fmt::join(away, ", ")),
           "model"};

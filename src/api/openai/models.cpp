@@ -9,6 +9,7 @@
 #include "dialects/error_teller.h"
 #include "fleet/elsewhere.h"
 #include "json/writer.h"
+#include "models/errc.h"
 #include "residency/server_state.h"
 
 namespace corral::api {
@@ -119,7 +120,12 @@ async::Task<http::Response> one(Context& context, std::string id) {
   json::Writer out(body);
   if (!model || fleet::far_model(**model) != nullptr) {
     const auto* far = house.mesh.find_far(id);
-    if (far == nullptr && !model) co_return dialects::error_response(model.error());
+    if (far == nullptr && !model) {
+      // What others know of the name says more than that nobody has it.
+      const auto elsewhere = context.elsewhere != nullptr ? context.elsewhere->find(id) : model;
+      const bool known = !elsewhere && elsewhere.error().code != models::errc::model_not_found;
+      co_return dialects::error_response(known ? elsewhere.error() : model.error());
+    }
     if (far != nullptr) {
       write_far_model(out, house.mesh.view(), *far);
       co_return http::Response::json(200, std::move(body));

@@ -121,7 +121,7 @@ Catalog::Found Catalog::find(std::string_view name) const {
   const auto meanings = meanings_of(name);
   for (const auto* meaning : meanings) {
     contents.insert(meaning->content);
-    nodes.insert(meaning->node);
+    if (!meaning->wish) nodes.insert(meaning->node);
   }
   Found found;
   const auto model_of = [&](const ContentKey& content) -> const MeshModel* {
@@ -133,7 +133,10 @@ Catalog::Found Catalog::find(std::string_view name) const {
     found.away.assign(nodes.begin(), nodes.end());
     return found;
   }
-  if (found.model) return found;
+  if (found.model) {
+    if (found.model->copies.empty()) found.away.assign(nodes.begin(), nodes.end());
+    return found;
+  }
   for (const auto& content : contents) {
     const auto* model = model_of(content);
     const auto said = std::ranges::find(meanings, content, [](const auto* meaning) { return meaning->content; });

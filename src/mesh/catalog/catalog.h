@@ -30,6 +30,12 @@ struct KnownNode {
   Reach reach = Reach::away;
   std::optional<Millis> round_trip;
   std::shared_ptr<const Statement> said;  // its newest one of this life; nullptr: none yet
+  // What it said last in an earlier life, as long as it hasn't said in this one which models it has: their names are
+  // known, and nothing else of it counts.
+  std::shared_ptr<const Statement> before = {};
+  MonoTime since = {};  // that its reach is as it is; of this node without a meaning
+  std::optional<MonoTime> expected_until =
+      {};  // nothing is known of its models, and it may speak any moment until then
 };
 
 enum class ModelStatus : std::uint8_t {
@@ -84,12 +90,12 @@ class Catalog {
   const KnownNode* node(const NodeId& id) const;               // nullptr: not known
 
   // This node's own names first, in whatever spelling of capitals; then name@hash8; then names, aliases, and both in
-  // any spelling. `model` and `choices` are both empty when nobody knows the name, or only nodes that are away: see
-  // `away`.
+  // any spelling. Without a model that somebody who can be reached has, and without `choices`: nobody knows the name,
+  // or only nodes do that are away, or that are just starting: see `away`.
   struct Found {
     const MeshModel* model = nullptr;
     std::vector<std::string> choices;  // the name means several contents: ask for one of these
-    std::vector<NodeId> away;          // nodes that have it and can't be reached; sorted
+    std::vector<NodeId> away;          // nodes that have it, as they said last, and can't serve it now; sorted
   };
   Found find(std::string_view name) const;
 
@@ -102,6 +108,7 @@ class Catalog {
     bool here = false;
     ContentKey content;
     NodeId node;
+    bool wish = false;  // the node has no file of that name
   };
   std::vector<const Meaning*> meanings_of(std::string_view name) const;
   std::vector<const Meaning*> hashed_meanings_of(std::string_view name) const;

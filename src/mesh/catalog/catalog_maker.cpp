@@ -35,7 +35,7 @@ std::shared_ptr<const Catalog> CatalogMaker::make() {
   note_meanings();
   std::map<ContentKey, std::vector<const Claim*>> by_content;
   for (const auto& claim : claims_) {
-    if (is_routable(claim.node->reach)) by_content[claim.content].push_back(&claim);
+    if (claim.now && is_routable(claim.node->reach)) by_content[claim.content].push_back(&claim);
   }
   for (auto& [content, claims] : by_content) make_model(content, std::move(claims));
   make_wanted();
@@ -45,6 +45,11 @@ std::shared_ptr<const Catalog> CatalogMaker::make() {
 
 void CatalogMaker::collect() {
   for (const auto& node : catalog_->nodes_) {
+    if (node.before) {
+      for (const auto& model : node.before->models)
+        claims_.push_back({&node, &model, nullptr, content_key(model), false});
+      continue;
+    }
     if (!node.said) continue;
     std::map<std::string, std::size_t> spellings;
     for (const auto& model : node.said->models) {
@@ -176,7 +181,7 @@ void CatalogMaker::make_wanted() {
     model.status = ModelStatus::downloadable;
     model.wanted_by = std::move(nodes);
     // Beside those names that files have; two wishes of one name don't hide each other.
-    if (contents.empty()) meanings.push_back({name, false, false, model.content, model.wanted_by.front()});
+    if (contents.empty()) meanings.push_back({name, false, false, model.content, model.wanted_by.front(), true});
     catalog_->models_.push_back(std::move(model));
   }
   for (auto& meaning : meanings) catalog_->meanings_.emplace(small(meaning.spelling), std::move(meaning));

@@ -22,6 +22,7 @@ class CatalogMaker {
     const ModelOnDisk* model;
     const ServedModel* serving;
     ContentKey content;
+    bool now = true;  // by what its node says in this life; else its name alone counts
   };
   void collect();
   void join_pending();

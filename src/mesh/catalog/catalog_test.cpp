@@ -103,6 +103,25 @@ TEST_F(CatalogTest, ANodeThatLeavesDoesntChangeWhatANameMeans) {
   EXPECT_TRUE(catalog()->find("m").model);
 }
 
+// A node that has just started again and hasn't said which models it has.
+TEST_F(CatalogTest, OfWhatANodeSaidBeforeNamesAloneCount) {
+  add(0, Reach::own);
+  disk(add(1, Reach::linked), "m", "one");
+  serve(nodes[1], "m");
+  disk(add(2, Reach::linked), "m", "two");
+  auto list = known();
+  list[1].before = list[1].said;
+  list[1].said.reset();
+  const auto made = make_catalog(list);
+  EXPECT_FALSE(made->find("m").model);  // it goes on to mean two contents
+  EXPECT_EQ(made->find("m").choices.size(), 2u);
+  ASSERT_EQ(made->models().size(), 1u);
+  EXPECT_EQ(made->models().front().nodes_on_disk(), std::vector{id(2)});
+  list.pop_back();
+  EXPECT_EQ(make_catalog(list)->find("m").away, std::vector{id(1)});
+  EXPECT_TRUE(make_catalog(list)->models().empty());
+}
+
 TEST_F(CatalogTest, WithoutAHashNameAndSizeTell) {
   add(1, Reach::own);
   disk(add(2, Reach::linked), "m", "x");

@@ -60,6 +60,7 @@ class FakePeers final : public Peers {
       view.state = linked.contains(view.id)    ? PeerState::up
                    : relayed.contains(view.id) ? PeerState::relayed
                                                : PeerState::waiting;
+      view.since = since;
       views.push_back(std::move(view));
     }
     std::ranges::sort(views, {}, &PeerView::id);
@@ -95,6 +96,7 @@ class FakePeers final : public Peers {
   std::vector<PublicKey> members;
   std::map<NodeId, FakePeers*> linked;
   std::set<NodeId> relayed;
+  MonoTime since{};  // that all are up, or not
 
  private:
   FakeAir& air_;

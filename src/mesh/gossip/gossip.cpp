@@ -37,7 +37,8 @@ Gossip::Gossip(Peers& peers, async::Timers& timers, async::Executor executor, Si
         return book;
       }()),
       stirred_(executor),
-      boot_(peers.boot()) {}
+      boot_(peers.boot()),
+      started_(timers.now()) {}
 
 void Gossip::announce(Statement said) {
   said_ = rounded(std::move(said));
@@ -75,7 +76,7 @@ void Gossip::say_own() {
   head.author = key_.public_key();
   head.boot = boot_;
   std::vector<Page> pages;
-  for (auto& text : encode_pages(said_)) {
+  for (auto& text : options_.encode ? options_.encode(said_) : encode_pages(said_)) {
     head.pages.push_back(ref_of(text));
     pages.push_back(std::make_shared<const std::string>(std::move(text)));
   }
@@ -108,14 +109,39 @@ std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach) 
   return announcement->statement;
 }
 
+// A node that starts again says first that it is there, and then which models it has. Until then it may have those that
+// it had: their names stay known for a while, or who asks for them would be told that there are none.
+KnownNode Gossip::known(const PeerView& view) const {
+  const auto reach = reach_of(view);
+  KnownNode node{view.id, reach, view.round_trip, word_of(view.id, reach), {}, view.since, {}};
+  if (node.said && !node.said->looking) return node;
+  const bool linked = reach == Reach::linked;
+  const auto now = timers_.now();
+  if (!linked || now - view.since < options_.names_for) {
+    const auto* newest = book_.find(view.id);
+    const auto kept = before_.find(view.id);
+    if (newest && !newest->statement->looking && newest->statement != node.said)
+      node.before = newest->statement;
+    else if (kept != before_.end())
+      node.before = kept->second;
+  }
+  if (!node.before) node.expected_until = (linked ? std::max(started_, view.since) : started_) + options_.first_words;
+  return node;
+}
+
 std::vector<KnownNode> Gossip::known() const {
   std::vector<KnownNode> nodes;
   nodes.push_back({own_, Reach::own, Millis(0), word_of(own_, Reach::own)});
-  for (const auto& view : peers_.view()) {
-    const auto reach = reach_of(view);
-    nodes.push_back({view.id, reach, view.round_trip, word_of(view.id, reach)});
-  }
+  for (const auto& view : peers_.view()) nodes.push_back(known(view));
   return nodes;
+}
+
+void Gossip::remember(const NodeId& author, std::shared_ptr<const Statement> before) {
+  if (!book_.find(author)->statement->looking) {
+    before_.erase(author);
+  } else if (before && !before->looking) {
+    before_[author] = std::move(before);
+  }
 }
 
 std::shared_ptr<const Catalog> Gossip::catalog() {
@@ -211,6 +237,7 @@ void Gossip::reach_changed() {
 void Gossip::members_changed() {
   for (const auto& key : book_.sweep()) {
     const auto gone = node_id(key);
+    before_.erase(gone);
     if (const auto state = authors_.find(gone); state != authors_.end()) {
       if (state->second.fetch) give_up_asking(*state->second.fetch);
       authors_.erase(state);

@@ -35,11 +35,14 @@ struct GossipOptions {
   // How heads are signed and checked, for simulations; empty: truly.
   std::function<void(Head&)> sign;
   std::function<bool(const Head&)> genuine;
+  std::function<std::vector<std::string>(const Statement&)> encode;  // as later versions do
 
   Millis tick{100};
   Millis between_own{500};                            // two announcements of this node
   Millis patience{5000};                              // for pages that were asked for
   Millis rest{10'000};                                // then nobody is asked for it
+  Millis first_words{10'000};                         // nothing is known of a node: it may be about to speak
+  Millis names_for{60'000};                           // of a linked node that doesn't say which models it has now
   int rounds = 3;                                     // of asking all who have them, before an announcement is given up
   Pace news{2, 6};                                    // announcements of one author that are fetched
   Pace checks{500, 1500};                             // signatures, for one peer
@@ -146,6 +149,8 @@ class Gossip final : public PeerEvents {
   void stir() { stirred_.set(); }
   Reach reach_of(const PeerView& view) const;
   std::shared_ptr<const Statement> word_of(const NodeId& id, Reach reach) const;
+  KnownNode known(const PeerView& view) const;
+  void remember(const NodeId& author, std::shared_ptr<const Statement> before);
   // gossip_tell.cpp
   void tell_all(const NodeId& author);
   bool wants_telling(const NodeId& to, const LinkState& link, const NodeId& author) const;
@@ -192,6 +197,8 @@ class Gossip final : public PeerEvents {
   std::size_t heads_waiting_ = 0;  // bytes
   std::map<NodeId, LinkState> links_;
   std::map<NodeId, AuthorState> authors_;
+  std::map<NodeId, std::shared_ptr<const Statement>> before_;  // with models, of those who look for theirs again
+  const MonoTime started_;
   std::shared_ptr<const Catalog> catalog_;
 };
 

@@ -224,6 +224,8 @@ void Gossip::take_pages(const NodeId& from, std::string_view payload) {
 void Gossip::complete(const NodeId& author, AuthorState& state) {
   auto fetch = std::move(*state.fetch);
   state.fetch.reset();
+  const auto* last = book_.find(author);
+  auto before = last ? last->statement : nullptr;
   const auto taken = book_.take(fetch.offer.head, std::move(fetch.got));
   if (!taken && taken.error().code == errc::too_large) {
     lay_aside(state, fetch.offer);
@@ -233,6 +235,7 @@ void Gossip::complete(const NodeId& author, AuthorState& state) {
     state.worthless = fetch.offer.stamp;
   } else if (*taken) {
     ++counters_.accepted;
+    remember(author, std::move(before));
     tell_all(author);
     changed();
   }

@@ -117,6 +117,63 @@ TEST_F(GossipTest, ANodeThatCameBackSaysNothingUntilItSpeaks) {
   EXPECT_EQ(word(a, *b), "after");
 }
 
+// Its models stay known by their names until it says which it has; nothing else of its earlier life counts.
+TEST_F(GossipTest, ANodeThatCameBackIsStillKnownToHaveItsModels) {
+  auto& a = make(1);
+  auto* b = &make(2);
+  b->gossip->announce(statement("b"));
+  link(a, *b);
+  settle();
+  ASSERT_TRUE(a.gossip->catalog()->find("b-0").model);
+  const auto is_away = [&] {
+    const auto found = a.gossip->catalog()->find("b-0");
+    return !found.model && found.away == std::vector{b->id()};
+  };
+  air.down(a.peers, b->peers);
+  EXPECT_TRUE(is_away());
+  b = &make(2, 2);
+  a.peers.since = timers.now();
+  link(a, *b);
+  EXPECT_TRUE(is_away());  // before its first word
+  auto said = statement("b", 0);
+  said.looking = true;
+  b->gossip->announce(said);
+  settle();
+  EXPECT_EQ(word(a, *b), "b");
+  EXPECT_TRUE(is_away());  // before it has looked at its disks
+  EXPECT_TRUE(a.gossip->catalog()->models().empty());
+  timers.advance(std::chrono::minutes(1));  // it never looks
+  a.gossip->reach_changed();
+  EXPECT_TRUE(a.gossip->catalog()->find("b-0").away.empty());
+  a.peers.since = timers.now();
+  a.gossip->reach_changed();
+  EXPECT_TRUE(is_away());
+  b->gossip->announce(statement("other"));
+  pass(Millis(1000));
+  EXPECT_TRUE(a.gossip->catalog()->find("b-0").away.empty());  // it has other models now
+  EXPECT_TRUE(a.gossip->catalog()->find("other-0").model);
+}
+
+TEST_F(GossipTest, OfWhomNothingIsKnownYetMaySpeakAnyMoment) {
+  auto& a = make(1);
+  const auto expected = [&] {
+    std::size_t count = 0;
+    for (const auto& node : a.gossip->known())
+      count += node.expected_until && *node.expected_until > timers.now() ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(expected(), kNodes - 1);  // it was just started itself
+  timers.advance(std::chrono::seconds(10));
+  EXPECT_EQ(expected(), 0u);
+  auto& b = make(2);
+  a.peers.since = timers.now();
+  link(a, b);
+  EXPECT_EQ(expected(), 1u);
+  b.gossip->announce(statement("b"));
+  settle();
+  EXPECT_EQ(expected(), 0u);
+}
+
 TEST_F(GossipTest, ANodeThatLostItsCountLearnsItFromWhatOthersHold) {
   auto& a = make(1);
   auto* b = &make(2, 5);
