@@ -124,13 +124,15 @@ void Core::drain(Server& server, StopReason reason, bool for_good, Now now, Acti
   }
   if (server.state != ServerState::draining) {
     move(server, ServerState::draining);
-    server.draining_since = now.mono;
+    // One that was wanted away for something else until now hasn't served anybody in between.
+    if (server.brought_back != decisions_) server.draining_since = now.mono;
   }
   if (server.leases == 0) stop(server, now, out);
 }
 
 void Core::undrain(Server& server) {
   server.leaving = StopReason::none;
+  server.brought_back = decisions_;
   move(server, ServerState::in_use);
 }
 

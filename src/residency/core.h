@@ -177,6 +177,7 @@ class Core {
   std::uint64_t last_id_ = 0;
   std::uint64_t last_check_ = 0;
   std::uint64_t uses_ = 0;
+  std::uint64_t decisions_ = 1;
   std::optional<MonoTime> wake_;
 };
 

@@ -50,6 +50,7 @@ void Core::advance(Now now, ActionList& out) {
   advance_lent(now, out);
   plan_watch(out);
   plan_wake(now, out);
+  ++decisions_;
 }
 
 // One way through the queue, without doing anything.
@@ -107,6 +108,9 @@ bool Core::tell(const Server& load, const Room& room, bool may_start, bool idle,
   const bool judged = may_start && idle && !room.stale;
   const bool recalls = may_start && !room.stale;  // there is no patience with what peers use
   const bool fresh = is_fresh(load, now);
+  // Who goes for a load ahead may give up all that this one needs: that is known at the next look.
+  const bool others_go = std::ranges::any_of(
+      turn.victims, [](const Victim& v) { return v.server->leases == 0 && v.server->state != ServerState::evicting; });
   bool look = false;
   for (const Victim& victim : room.victims) {
     const Server& server = *victim.server;
@@ -114,7 +118,7 @@ bool Core::tell(const Server& load, const Room& room, bool may_start, bool idle,
     if (!overdue && !judged && !goes_on && !(recalls && is_peers_only(server))) continue;
     // What memory asks for by old news, or in the middle of a load, isn't begun, only gone on with.
     const bool begins = server.state != ServerState::draining && server.state != ServerState::evicting;
-    const bool guessed = room.stale || state_.loader != nullptr;
+    const bool guessed = room.stale || state_.loader != nullptr || others_go;
     if (begins && guessed && victim.reason == StopReason::memory) continue;
     if (begins && !fresh) {
       look = true;
@@ -123,7 +127,7 @@ bool Core::tell(const Server& load, const Room& room, bool may_start, bool idle,
     const bool told = std::ranges::any_of(turn.victims, [&](const Victim& v) { return v.server == victim.server; });
     if (server.state != ServerState::loading && !told) turn.victims.push_back(victim);
   }
-  if (!judged) return look;
+  if (!judged || others_go) return look;
   for (Server* server : room.downsizes) {
     if (server->state != ServerState::ready) continue;
     look |= !fresh;

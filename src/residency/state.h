@@ -84,6 +84,7 @@ struct Server {
   // The end.
   StopReason leaving = StopReason::none;  // why it drains or stops
   MonoTime draining_since;                // while it is draining
+  std::uint64_t brought_back = 0;         // by the how-many-th decision
   MonoTime stopping_since;                // while it is evicting
   bool leaving_for_good = false;          // it doesn't come back, whoever cancels what
   bool unload_when_loaded = false;

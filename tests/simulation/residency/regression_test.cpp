@@ -551,5 +551,44 @@ TEST(ResidencyRegression, WhatIsLentBeyondItsShareGoesWhenItsOwnersRequestHasEnd
   });
 }
 
+// dog went for koi's slot, and in the same step ant for the memory of elk, for which dog's would have done.
+TEST(ResidencyRegression, WhoGoesForTheLoadAheadIsReckonedWith) {
+  expect_peace({
+      {.kind = traits, .animal = 0, .nth = 9, .choice = 1, .ms = 0},
+      {.kind = traits, .animal = 3, .nth = 14, .choice = 1, .ms = 0},
+      {.kind = traits, .animal = 4, .nth = 8, .choice = 1, .ms = 0},
+      {.kind = traits, .animal = 8, .nth = 11, .choice = 1, .ms = 0},
+      {.kind = traits, .animal = 10, .nth = 6, .choice = 1, .ms = 0},
+      {.kind = acquire, .animal = 0, .choice = 2, .options = 1, .ms = 1},
+      {.kind = settings, .animal = 3, .choice = 3, .ms = 0},
+      {.kind = acquire, .animal = 10, .nth = 1, .choice = 2, .ms = 100},
+      {.kind = acquire, .animal = 8, .nth = 1, .choice = 1, .options = 2, .ms = 2},
+      {.kind = elapse, .animal = 3, .choice = 1, .ms = 332},
+      {.kind = acquire, .animal = 10, .nth = 1, .options = 2, .ms = 1},
+      {.kind = acquire, .animal = 3, .ms = 1},
+      {.kind = acquire, .animal = 4, .nth = 1, .ms = 1},
+      {.kind = settings, .animal = 7, .choice = 2, .ms = 0},
+      {.kind = elapse, .animal = 8, .nth = 1, .ms = 415},
+      {.kind = peer, .animal = 0, .nth = 1, .choice = 2, .ms = 50},
+  });
+}
+
+// hen was recalled for lynx. In the step in which that was given up hen was recalled once more, since less was to be
+// lent, and requests of peers had all their time anew.
+TEST(ResidencyRegression, ARecallForAnotherReasonDoesNotBeginAnew) {
+  expect_peace({
+      {.kind = traits, .animal = 7, .nth = 14, .choice = 1, .ms = 0},
+      {.kind = peer, .animal = 7, .choice = 2, .ms = 1},
+      {.kind = elapse, .nth = 1, .choice = 2, .ms = 2},
+      {.kind = acquire, .nth = 1, .choice = 2, .options = 2, .ms = 1},
+      {.kind = acquire, .animal = 11, .choice = 1, .ms = 1},
+      {.kind = peer, .animal = 7, .nth = 1, .choice = 1, .ms = 181},
+      {.kind = peer, .nth = 1, .ms = 132},
+      {.kind = elapse, .animal = 11, .choice = 1, .options = 2, .ms = 12},
+      {.kind = lend, .animal = 11, .nth = 1, .choice = 1, .options = 1, .ms = 64},
+      {.kind = cancel, .animal = 11, .nth = 1, .choice = 2, .ms = 1},
+  });
+}
+
 }  // namespace
 }  // namespace corral::residency::simulation
