@@ -107,6 +107,7 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   options.role = fleet::role_of(settings.mesh_role, !settings.join_token.empty() && settings.models_dir.empty());
   options.lend_memory = settings.mesh_lend_memory;
   options.copies = settings.mesh_copies;
+  options.auto_copy = settings.mesh_auto_copy;
   options.admin = settings.mesh_admin;
   options.version = kVersion;
   options.llama_version = CORRAL_LLAMA_VERSION;

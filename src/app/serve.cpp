@@ -95,7 +95,8 @@ class Application {
         shelf_(registry_, announcer_.hashes()),
         traffic_(
             node_.loop().executor(), loops_, timers_, router_, shelf_, [this] { return node_.view()->catalog; },
-            traffic_options(settings)),
+            traffic_options(settings),
+            [this](const auto& catalog, const auto& model, auto to) { return node_.bring(catalog, model, to); }),
         forwarder_(traffic_.lender(), timers_),
         models_(registry_, scan_threads_, timers_),
         gate_(loops_.home().executor(), timers_, file_options(file_threads_), [this] { return places_of(places_); }),

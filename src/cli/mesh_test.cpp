@@ -93,6 +93,18 @@ TEST_F(MeshCommandTest, ListsNodesAndModels) {
   EXPECT_THAT(out(), HasSubstr("ready   a, b     a"));
 }
 
+TEST_F(MeshCommandTest, CopiesGoToThisNodeOrAnother) {
+  Scripted copying;
+  copying.events = {{"progress", R"({"model":"m","state":"copying","done_bytes":1,"total_bytes":4})"},
+                    {"complete", R"({"model":"m","state":"done","done_bytes":4,"total_bytes":4})"}};
+  server_.on("POST /api/v1/mesh/pull", copying);
+  EXPECT_EQ(run({"mesh", "pull", "m"}), 0);
+  EXPECT_THAT(out(), HasSubstr("m  done  4 B of 4 B"));
+  EXPECT_EQ(run({"mesh", "pull", "m", "--to", "box"}), 0);
+  EXPECT_THAT(server_.bodies("POST /api/v1/mesh/pull"),
+              ElementsAre(R"({"model":"m","stream":true})", R"({"model":"m","node":"box","stream":true})"));
+}
+
 TEST_F(MeshCommandTest, SaysWhyAndWhatIsWrong) {
   server_.on("GET /api/v1/mesh/why/org/m%3AQ4",
              R"({"model":"org/m:Q4","status":"unloaded","node":"b","here":false,"rank":"fits","short":null,)"
@@ -127,11 +139,15 @@ TEST_F(MeshCommandTest, EventsAndListsTellOfNodes) {
   Scripted stream;
   stream.events = {{"mesh", R"({"time":0,"change":"away","node":"b","cause":"silent"})"},
                    {"mesh", R"({"time":0,"change":"model","model":"m","from":"unloaded","status":"ready"})"},
+                   {"mesh", R"({"time":0,"change":"copy","model":"m","from":"copying","status":"done"})"},
+                   {"mesh", R"({"time":0,"change":"copy","model":"n","from":"copying","status":null})"},
                    {"mesh", R"({"time":0,"change":"status","from":"none","status":"member"})"}};
   server_.on("GET /api/v1/events", stream);
   EXPECT_EQ(run({"events"}), 0);
   EXPECT_THAT(out(), HasSubstr("mesh: b is away: silent\n"));
   EXPECT_THAT(out(), HasSubstr("mesh: m is ready\n"));
+  EXPECT_THAT(out(), HasSubstr("mesh: the copy of m is done\n"));
+  EXPECT_THAT(out(), HasSubstr("mesh: the copy of n is given up\n"));
   EXPECT_THAT(out(), HasSubstr("mesh: member\n"));
   server_.on("GET /api/v1/models?rescan=true",
              R"({"data":[{"id":"m","type":"llm","status":{"value":"loaded"},"nodes":[{"name":"a"},{"name":"b"}]}]})");

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "fleet/errors.h"
+#include "mesh/catalog/choice.h"
 #include "mesh/copy/partial_model.h"
 #include "mesh/identity/errors.h"
 
@@ -90,7 +91,30 @@ Task<void> CopyDesk::stop() {
   }
 }
 
-void CopyDesk::look() { begin_next(); }
+void CopyDesk::look() {
+  leave_to_others();
+  begin_next();
+}
+
+// Two nodes that were asked by different ones at the same moment: the one with the lower id copies.
+void CopyDesk::leave_to_others() {
+  const auto catalog = parts_.catalog();
+  if (!catalog) return;
+  const auto is_theirs = [&](const Copy& copy) {
+    if (!copy.view.by_request || ended(copy.view.state)) return false;
+    return std::ranges::any_of(catalog->nodes(), [&](const mesh::KnownNode& node) {
+      if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.said) return false;
+      return node.id < parts_.peers.own() && node.said->copies(copy.view.content);
+    });
+  };
+  std::vector<Sha256> theirs;
+  for (const auto& copy : copies_)
+    if (is_theirs(copy)) theirs.push_back(copy.view.content);
+  for (const auto& content : theirs) {
+    log::info("mesh", "another node copies '{}' already", view_of(content)->model);
+    cancel(content);
+  }
+}
 
 Task<void> CopyDesk::take_up() {
   auto work = [folder = parts_.place.folder] { return mesh::PartialModel::left_over(folder); };
@@ -191,8 +215,34 @@ Result<CopyView> CopyDesk::order(const mesh::MeshModel& model) {
     copy->view.state = CopyState::waiting;
     copy->view.problem.clear();
   }
+  copy->view.by_request = false;
   begin_next();
   return find_copy(content)->view;
+}
+
+Result<CopyView> CopyDesk::order_for_request(const mesh::MeshModel& model, std::uint64_t disk_free) {
+  const auto now = parts_.timers.now();
+  if (auto* known = find_copy(model.content.bytes); known != nullptr) {
+    if (known->view.state == CopyState::failed && now - known->ended < kRest)
+      return fail(errc::copy_failed, known->view.problem, "model");
+    if (known->view.state != CopyState::failed) return known->view;
+  }
+  const auto for_requests =
+      std::ranges::count_if(copies_, [](const Copy& copy) { return copy.view.by_request && !ended(copy.view.state); });
+  if (for_requests >= static_cast<std::ptrdiff_t>(kMostByRequest))
+    return fail(mesh::errc::too_many, fmt::format("{} copies for requests are under way", for_requests), "model");
+  const auto most = mesh::disk_for_copies(disk_free);
+  if (model.bytes > most) {
+    return fail(mesh::errc::disk_full,
+                fmt::format("a copy takes {} MiB of disk, and half of what is free there is {} MiB", model.bytes >> 20,
+                            most >> 20),
+                "model");
+  }
+  auto ordered = order(model);
+  if (!ordered) return ordered;
+  auto* copy = find_copy(model.content.bytes);
+  copy->view.by_request = true;
+  return copy->view;
 }
 
 bool CopyDesk::cancel(const Sha256& content) {
@@ -222,6 +272,11 @@ std::vector<CopyView> CopyDesk::list() const {
   std::vector<CopyView> views;
   for (const auto& copy : copies_) views.push_back(copy.view);
   return views;
+}
+
+const CopyView* CopyDesk::view_of(const Sha256& content) const {
+  const auto at = std::ranges::find(copies_, content, [](const Copy& copy) { return copy.view.content; });
+  return at == copies_.end() ? nullptr : &at->view;
 }
 
 CopyDesk::Copy* CopyDesk::find_copy(const Sha256& content) {
@@ -292,6 +347,7 @@ Task<void> CopyDesk::run(Sha256 content) {
   const bool nobody = !files && files.error().code == mesh::errc::unreachable;
   copy->view.state = files ? CopyState::done : nobody ? CopyState::waiting : CopyState::failed;
   copy->view.bytes_per_second = 0;
+  copy->ended = parts_.timers.now();
   if (files) {
     log::info("mesh", "'{}' was copied to {}", copy->view.model, files->front().native());
     parts_.place.arrived();

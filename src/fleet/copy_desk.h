@@ -58,6 +58,8 @@ class CopyDesk final : private mesh::CopyShelf {
  public:
   static constexpr std::size_t kAtATime = 2;
   static constexpr std::size_t kMostKept = 64;  // those that ended included
+  static constexpr std::size_t kMostByRequest = 4;
+  static constexpr Millis kRest{600'000};  // of one that failed, for requests
 
   CopyDesk(async::Executor executor, CopyDeskParts parts);
   ~CopyDesk() override;
@@ -76,6 +78,12 @@ class CopyDesk final : private mesh::CopyShelf {
   // Orders a copy; one that was ordered, and one that failed, goes on. Errors: copy_not_needed (it is here),
   // mesh::errc::not_offered (nobody who can be reached gives it), mesh::errc::too_many.
   Result<CopyView> order(const mesh::MeshModel& model);
+  // The same because a request needs it. A copy that failed isn't begun again for a while, and one that was made isn't
+  // made twice; that takes its share of the disk only, and a few at a time. Errors: also mesh::errc::disk_full,
+  // copy_failed.
+  Result<CopyView> order_for_request(const mesh::MeshModel& model, std::uint64_t disk_free);
+  // nullptr: there is none.
+  const CopyView* view_of(const Sha256& content) const;
   // Gives up a copy, and removes what there is of it. False: there is none.
   bool cancel(const Sha256& content);
   std::vector<CopyView> list() const;  // the latest orders last
@@ -86,6 +94,7 @@ class CopyDesk final : private mesh::CopyShelf {
 
   struct Copy {
     CopyView view;
+    MonoTime ended{};
     std::unique_ptr<async::TaskGroup> task;  // while it runs
   };
 
@@ -96,6 +105,7 @@ class CopyDesk final : private mesh::CopyShelf {
   async::Task<void> discard(std::unique_ptr<async::TaskGroup> ending, Sha256 content);
   Copy& add(const Sha256& content, std::string model, std::uint64_t bytes);
   void begin_next();
+  void leave_to_others();
   async::Task<void> run(Sha256 content);
   std::vector<mesh::NodeId> sources(const Sha256& content) const;
   Copy* find_copy(const Sha256& content);

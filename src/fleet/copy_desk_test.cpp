@@ -6,6 +6,7 @@
 
 #include "async/loop.h"
 #include "fleet/errors.h"
+#include "fleet/no_peers_for_tests.h"
 #include "mesh/copy/partial_model.h"
 #include "mesh/identity/errors.h"
 #include "mesh/support_for_tests.h"
@@ -17,39 +18,6 @@ namespace corral::fleet {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Nobody can be reached; counts who tried.
-class NoPeers final : public mesh::Peers {
- public:
-  void listen(mesh::PeerEvents&) override {}
-  void forget(mesh::PeerEvents&) override {}
-  const mesh::NodeId& own() const override { return own_; }
-  const mesh::Boot& boot() const override { return boot_; }
-  std::vector<mesh::PeerView> view() const override { return {}; }
-  bool is_up(const mesh::NodeId&) const override { return false; }
-  bool is_reachable(const mesh::NodeId&) const override { return false; }
-  void send(const mesh::NodeId&, mesh::Frame) override {}
-  async::Task<Result<>> deliver(mesh::NodeId, mesh::Frame) override { co_return Result<>(); }
-  async::Task<Result<std::unique_ptr<mesh::Stream>>> open(mesh::NodeId, mesh::Purpose) override {
-    ++opened;
-    co_return fail(mesh::errc::link_closed, "it has just gone");
-  }
-  void give_back(std::unique_ptr<mesh::Stream>) override {}
-  void on_stream(mesh::Purpose, StreamHandler) override {}
-  std::vector<mesh::HeldId> held_by(const mesh::NodeId&) const override { return {}; }
-  std::optional<MonoTime> last_heartbeat(const mesh::NodeId&) const override { return std::nullopt; }
-  void hold(const mesh::NodeId&, mesh::HeldId) override {}
-  void release(const mesh::NodeId&, mesh::HeldId) override {}
-  async::Task<mesh::Closing> until_down(mesh::NodeId) override { co_return mesh::Closing(); }
-  void hint(const mesh::NodeId&, const mesh::Address&) override {}
-  bool take(const mesh::NodeId&, mesh::Allowance) override { return true; }
-
-  int opened = 0;
-
- private:
-  mesh::NodeId own_;
-  mesh::Boot boot_;
-};
 
 class CopyDeskTest : public testing::Test {
  protected:
@@ -155,6 +123,65 @@ TEST_F(CopyDeskTest, WhatNobodyHasIsRefused) {
   const auto refused = desk_->order(there);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, mesh::errc::not_offered);
+}
+
+constexpr std::uint64_t kDisk = 1ull << 40;
+
+TEST_F(CopyDeskTest, RequestsOrderOnceAndTakeTheirShareOfTheDisk) {
+  somebody_has_it();
+  const auto& model = catalog_->models()[0];
+  const auto full = desk_->order_for_request(model, 5);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, mesh::errc::disk_full);
+  const auto first = desk_->order_for_request(model, kDisk);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_TRUE(first->by_request);
+  EXPECT_EQ(desk_->order_for_request(model, kDisk)->state, CopyState::copying);
+  EXPECT_EQ(desk_->list().size(), 1u);
+  // Whoever orders it himself doesn't leave it to chance.
+  EXPECT_FALSE(desk_->order(model)->by_request);
+}
+
+TEST_F(CopyDeskTest, OneThatFailedIsntBegunAgainByRequests) {
+  somebody_has_it();
+  const auto model = catalog_->models()[0];
+  ASSERT_TRUE(desk_->order_for_request(model, kDisk));
+  EXPECT_TRUE(until([&] { return desk_->list()[0].state == CopyState::failed; }));
+  const auto tries = peers_.opened;
+  const auto refused = desk_->order_for_request(model, kDisk);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::copy_failed);
+  EXPECT_EQ(peers_.opened, tries);
+  timers_.advance(CopyDesk::kRest);
+  EXPECT_TRUE(desk_->order_for_request(model, kDisk));
+}
+
+TEST_F(CopyDeskTest, OfTwoNodesThatCopyForRequestsOneGivesUp) {
+  somebody_has_it();
+  const auto model = catalog_->models()[0];
+  const auto other_copies = [&](mesh::NodeId other) {
+    const auto& holder = *catalog_->nodes().begin();
+    auto said = std::make_shared<mesh::Statement>();
+    said->copying = {{manifest_.content, 1, 3, 0, true}};
+    catalog_ = mesh::make_catalog(
+        {{mesh::test_key(2).id(), mesh::Reach::linked, {}, holder.said}, {other, mesh::Reach::linked, {}, said}});
+    desk_->look();
+  };
+  mesh::NodeId higher, lower;
+  higher.bytes.fill(255);
+  peers_.own_.bytes.fill(9);
+  ASSERT_TRUE(desk_->order_for_request(model, kDisk));
+  other_copies(higher);
+  EXPECT_EQ(desk_->list().size(), 1u);
+  // What a person ordered stays.
+  ASSERT_TRUE(desk_->order(model));
+  other_copies(lower);
+  EXPECT_EQ(desk_->list().size(), 1u);
+  ASSERT_TRUE(desk_->cancel(manifest_.content));
+  somebody_has_it();
+  ASSERT_TRUE(desk_->order_for_request(model, kDisk));
+  other_copies(lower);
+  EXPECT_TRUE(desk_->list().empty());
 }
 
 }  // namespace

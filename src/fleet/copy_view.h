@@ -17,12 +17,14 @@ std::string_view name_of(CopyState state);
 // One copy to this node. A plain value.
 struct CopyView {
   Sha256 content{};
-  std::string model;  // as its nodes call it
+  std::string model = {};  // as its nodes call it
   CopyState state = CopyState::waiting;
   std::uint64_t done = 0, total = 0;  // bytes
   double bytes_per_second = 0;
-  std::optional<mesh::NodeId> from;
-  std::string problem;  // of one that failed: why, and the way out
+  std::optional<mesh::NodeId> from = {};
+  std::optional<mesh::NodeId> to = {};  // another node that it goes to; nobody: this one
+  std::string problem = {};             // of one that failed: why, and the way out
+  bool by_request = false;              // nobody ordered it but a request that needs it
 };
 
 }  // namespace corral::fleet

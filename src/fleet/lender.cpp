@@ -1,6 +1,7 @@
 #include "fleet/lender.h"
 
 #include "fleet/elsewhere.h"
+#include "fleet/errors.h"
 #include "fleet/peer_answering.h"
 #include "residency/errc.h"
 
@@ -16,6 +17,11 @@ bool is_no_room(const Error& error) {
          error.code == load::load_out_of_memory;
 }
 
+// However long one waits.
+bool never_has_room(const Error& error) {
+  return error.code == residency::errc::insufficient_memory || error.code == backends::errc::load_never_fits;
+}
+
 }  // namespace
 
 router::Lease FleetLender::try_acquire(const models::ModelInfo& model, std::uint64_t context) {
@@ -25,22 +31,23 @@ router::Lease FleetLender::try_acquire(const models::ModelInfo& model, std::uint
 }
 
 async::Task<Result<router::Lease>> FleetLender::acquire(backends::ModelPtr model, router::ContextWish wish) {
-  return far_model(*model) != nullptr ? far(std::move(model), std::move(wish))
+  return far_model(*model) != nullptr ? far(std::move(model), std::move(wish), true)
                                       : here_or_far(std::move(model), std::move(wish));
 }
 
 async::Task<Result<router::Lease>> FleetLender::here_or_far(backends::ModelPtr model, router::ContextWish wish) {
   auto here = co_await local_.acquire(model, wish);
   if (here || !is_no_room(here.error())) co_return here;
-  auto there = co_await far(std::move(model), std::move(wish));
+  auto asking = far(std::move(model), std::move(wish), never_has_room(here.error()));
+  auto there = co_await std::move(asking);
   // What is short here is what the owner of this machine can do something about.
-  if (!there) co_return here;
-  co_return there;
+  if (there || there.error().code == errc::being_copied) co_return there;
+  co_return here;
 }
 
-async::Task<Result<router::Lease>> FleetLender::far(backends::ModelPtr model, router::ContextWish wish) {
+async::Task<Result<router::Lease>> FleetLender::far(backends::ModelPtr model, router::ContextWish wish, bool may_copy) {
   const auto executor = co_await async::asio::this_coro::executor;
-  auto call = co_await calls_.begin(std::move(model), wish, executor);
+  auto call = co_await calls_.begin(std::move(model), wish, executor, may_copy);
   if (!call) co_return std::unexpected(call.error());
   co_return router::Lease(std::make_shared<PeerAnswering>(std::move(*call), wish), [] {});
 }

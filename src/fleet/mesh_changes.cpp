@@ -1,5 +1,6 @@
 #include "fleet/mesh_changes.h"
 
+#include <algorithm>
 #include <map>
 
 namespace corral::fleet {
@@ -59,6 +60,31 @@ void compare_models(const MeshView& before, const MeshView& after, std::vector<M
     if (!now.contains(model)) add(model, status, {});
 }
 
+// Why one failed names folders of this machine: it stands where only administrators look.
+void compare_copies(const MeshView& before, const MeshView& after, std::vector<MeshChange>& changes) {
+  const auto add = [&](const CopyView& copy, std::string_view from, std::string_view to) {
+    MeshChange change{.kind = Kind::copy};
+    change.model = copy.model;
+    change.from = from;
+    change.to = to;
+    changes.push_back(std::move(change));
+  };
+  const auto find = [](const MeshView& view, const Sha256& content) {
+    const auto at = std::ranges::find(view.copies, content, &CopyView::content);
+    return at == view.copies.end() ? nullptr : &*at;
+  };
+  for (const auto& copy : after.copies) {
+    const auto* old = find(before, copy.content);
+    if (old == nullptr || old->state != copy.state)
+      add(copy, old != nullptr ? name_of(old->state) : std::string_view(), name_of(copy.state));
+  }
+  // Those that ended aren't kept for ever.
+  for (const auto& copy : before.copies) {
+    const bool ended = copy.state == CopyState::done || copy.state == CopyState::failed;
+    if (!ended && find(after, copy.content) == nullptr) add(copy, name_of(copy.state), {});
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(Kind kind) {
@@ -75,6 +101,8 @@ std::string_view name_of(Kind kind) {
       return "away";
     case Kind::model:
       return "model";
+    case Kind::copy:
+      return "copy";
   }
   return "";
 }
@@ -90,6 +118,7 @@ std::vector<MeshChange> changes_between(const MeshView& before, const MeshView& 
   }
   compare_nodes(before, after, changes);
   compare_models(before, after, changes);
+  compare_copies(before, after, changes);
   return changes;
 }
 

@@ -17,6 +17,7 @@ struct MeshChange {
     reachable,  // requests can go there
     away,       // they can't; `cause` says why
     model,      // a model is there, gone, or served otherwise
+    copy,       // of a model to this node: ordered, begun, done, failed; `to` empty: given up
   };
   Kind kind{};
   std::string node = {};  // its name; empty: none in particular
@@ -26,7 +27,7 @@ struct MeshChange {
 };
 std::string_view name_of(MeshChange::Kind kind);
 
-// In the order in which they are told: this node, others, models.
+// In the order in which they are told: this node, others, models, copies.
 std::vector<MeshChange> changes_between(const MeshView& before, const MeshView& after);
 
 }  // namespace corral::fleet

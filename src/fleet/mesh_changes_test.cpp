@@ -84,5 +84,24 @@ TEST(MeshChanges, ModelsComeAreServedAndGo) {
   EXPECT_THAT(told(with(mesh::ServingState::ready, true), with({}, false)), ElementsAre("model m ready"));
 }
 
+TEST(MeshChanges, CopiesAreToldByTheirState) {
+  const auto with = [](std::vector<CopyState> states) {
+    auto made = view({node(0, mesh::Reach::own)});
+    for (const auto state : states) {
+      CopyView copy{.model = "m", .state = state};
+      if (state == CopyState::failed) copy.problem = "why";
+      copy.done = static_cast<std::uint64_t>(state);
+      made.copies.push_back(copy);
+    }
+    return made;
+  };
+  EXPECT_THAT(told(with({}), with({CopyState::waiting})), ElementsAre("copy m waiting"));
+  EXPECT_THAT(told(with({CopyState::waiting}), with({CopyState::copying})), ElementsAre("copy m waiting copying"));
+  EXPECT_THAT(told(with({CopyState::copying}), with({CopyState::failed})), ElementsAre("copy m copying failed"));
+  EXPECT_THAT(told(with({CopyState::copying}), with({})), ElementsAre("copy m copying"));
+  EXPECT_THAT(told(with({CopyState::done}), with({})), IsEmpty());
+  EXPECT_THAT(told(with({CopyState::copying}), with({CopyState::copying})), IsEmpty());
+}
+
 }  // namespace
 }  // namespace corral::fleet

@@ -20,7 +20,8 @@ class ChangeNotice final : public router::Notice {
     out.field("change", name_of(change_.kind));
     write_if(out, "node", change_.node);
     write_if(out, "model", change_.model);
-    if (change_.kind == MeshChange::Kind::status || change_.kind == MeshChange::Kind::model) {
+    using Kind = MeshChange::Kind;
+    if (change_.kind == Kind::status || change_.kind == Kind::model || change_.kind == Kind::copy) {
       out.key("from");
       change_.from.empty() ? out.null() : out.value(change_.from);
       out.key("status");

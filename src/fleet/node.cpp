@@ -1,3 +1,4 @@
+// Long because everything that a node can be asked is here twice: on the loop of the mesh, and for any other.
 #include "fleet/node.h"
 
 #include <mutex>
@@ -140,6 +141,30 @@ class Node::Impl {
     auto ordered = presence_->copy(model);
     publish();
     co_return ordered;
+  }
+  Task<Result<CopyView>> copy_to(std::string node, std::string model) {
+    if (!presence_) co_return std::unexpected(no_mesh());
+    const auto now = view();
+    const auto found = find_node(*now, node);
+    if (!found) co_return std::unexpected(found.error());
+    if ((*found)->reach == mesh::Reach::own) co_return co_await copy(std::move(model));
+    const auto reply = presence_->copy_at((*found)->id, model);
+    if (!reply) co_return std::unexpected(reply.error());
+    co_return co_await answer_of(*reply);
+  }
+  Task<Result<CopyView>> copy_state(mesh::NodeId node, Sha256 content) {
+    if (!presence_) co_return std::unexpected(no_mesh());
+    auto reply = presence_->copy_state_at(node, content);
+    co_return co_await answer_of(std::move(reply));
+  }
+  static Task<Result<CopyView>> answer_of(std::shared_ptr<Presence::CopyReply> reply) {
+    co_await reply->done.wait();
+    if (!reply->result) co_return std::unexpected(no_mesh());
+    co_return *reply->result;
+  }
+  std::optional<Error> bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
+                             std::span<const mesh::NodeId> to) {
+    return presence_ ? presence_->bring(catalog, model, to) : std::nullopt;
   }
   Task<Result<>> cancel_copy(std::string model) {
     if (!presence_) co_return std::unexpected(no_mesh());
@@ -486,6 +511,20 @@ Task<Result<CopyView>> Node::copy(std::string model) {
   if (!runs()) co_return std::unexpected(Impl::no_mesh());
   auto copying = impl_->copy(std::move(model));
   co_return co_await async::run_on(impl_->loop.executor(), std::move(copying));
+}
+Task<Result<CopyView>> Node::copy_to(std::string node, std::string model) {
+  if (!runs()) co_return std::unexpected(Impl::no_mesh());
+  auto copying = impl_->copy_to(std::move(node), std::move(model));
+  co_return co_await async::run_on(impl_->loop.executor(), std::move(copying));
+}
+Task<Result<CopyView>> Node::copy_state(mesh::NodeId node, Sha256 content) {
+  if (!runs()) co_return std::unexpected(Impl::no_mesh());
+  auto telling = impl_->copy_state(node, content);
+  co_return co_await async::run_on(impl_->loop.executor(), std::move(telling));
+}
+std::optional<Error> Node::bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
+                                 std::span<const mesh::NodeId> to) {
+  return impl_->bring(catalog, model, to);
 }
 Task<Result<>> Node::cancel_copy(std::string model) {
   if (!runs()) co_return std::unexpected(Impl::no_mesh());

@@ -33,6 +33,7 @@ struct NodeOptions {
   mesh::Role role = mesh::Role::member;
   double lend_memory = 1;  // of each memory, 0 to 1
   bool copies = true;
+  bool auto_copy = false;  // requests may have models copied here
   bool admin = false;
   std::string version = {};  // of this program
   std::string llama_version = {};

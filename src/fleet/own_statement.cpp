@@ -166,7 +166,7 @@ mesh::Statement make_statement(const NodeOptions& options, const MachineFacts& f
   statement.engine = options.llama_version;
   statement.minor = mesh::kProtocolMinor;
   statement.disk_free = in_steps(facts.disk_free);
-  statement.takes_copies = options.role != mesh::Role::client;
+  statement.takes_copies = options.auto_copy && options.role != mesh::Role::client;
   statement.memory = memory_of(options, facts);
   statement.looking = !facts.catalog;
   statement.wants = wants_of(options, facts);

@@ -3,14 +3,11 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/log.h"
-#include "base/secret.h"
 #include "fleet/errors.h"
 #include "fleet/own_addresses.h"
 #include "mesh/identity/errors.h"
-#include "models/errc.h"
 
 namespace corral::fleet {
 
@@ -26,6 +23,17 @@ std::string in_words(const mesh::Closing& closing) {
   const auto who = closing.by_peer ? "it said " : "";
   if (closing.text.empty()) return fmt::format("{}{}", who, mesh::name_of(closing.reason));
   return fmt::format("{}{}: {}", who, mesh::name_of(closing.reason), closing.text);
+}
+
+// What others are told of copies to this node.
+std::vector<mesh::CopyingModel> told_copies(const std::vector<CopyView>& copies) {
+  std::vector<mesh::CopyingModel> told;
+  for (const auto& copy : copies) {
+    if (copy.state != CopyState::waiting && copy.state != CopyState::copying) continue;
+    told.push_back(
+        {copy.content, copy.done, copy.total, static_cast<std::uint64_t>(copy.bytes_per_second), copy.by_request});
+  }
+  return told;
 }
 
 mesh::Reach reach_of(mesh::PeerState state) {
@@ -58,7 +66,8 @@ mesh::LivePeersOptions Presence::peers_options(const NodeOptions& options, const
 Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions options, Membership membership,
                    const std::vector<mesh::Address>& seeds, std::function<void()> on_change,
                    const MakeHints& make_hints, CopyPlace copies)
-    : timers_(timers),
+    : executor_(executor),
+      timers_(timers),
       options_(std::move(options)),
       own_(std::move(membership)),
       on_change_(std::move(on_change)),
@@ -66,9 +75,14 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
       peers_(executor, timers, own_.key, own_.book, own_.tokens, peers_options(options_, own_, seeds)),
       gossip_(peers_, timers, executor, own_.key, gossip_options()),
       probe_(executor, timers, peers_, network_),
+      errands_(executor, timers, peers_,
+               [this](const mesh::NodeId& from, const CopyAsk& ask) { return obey(from, ask); }),
+      bringer_(executor, timers,
+               [this](mesh::NodeId node, Sha256 content) { return order_for_request(node, content); }),
       tasks_(executor) {
   peers_.listen(gossip_);
   peers_.listen(probe_);
+  peers_.listen(errands_);
   peers_.listen(*this);
   gossip_.on_change([this] {
     if (copies_) copies_->look();
@@ -94,6 +108,7 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
 
 Presence::~Presence() {
   peers_.forget(*this);
+  peers_.forget(errands_);
   peers_.forget(probe_);
   peers_.forget(gossip_);
 }
@@ -129,6 +144,7 @@ void Presence::tell(MachineFacts facts) {
 
 void Presence::announce() {
   auto statement = make_statement(options_, facts_.value_or(MachineFacts()), addresses());
+  if (copies_) statement.copying = told_copies(copies_->list());
   if (statement == said_) return;
   // Interfaces come and go while the server runs.
   if (statement.addresses != said_.addresses) peers_.set_addresses(statement.addresses);
@@ -146,6 +162,8 @@ Task<void> Presence::stop() {
     asking->cancel();
     co_await asking->join();
   }
+  peers_.forget(errands_);
+  co_await bringer_.stop();
   if (copies_) co_await copies_->stop();
   // Peers go on asking until their links have ended.
   peers_.forget(probe_);
@@ -337,48 +355,6 @@ Task<Examination> Presence::examine() {
   }
   co_await asking->join();
   co_return *found;
-}
-
-std::optional<DiskModel> Presence::on_disk(const Sha256& content) const {
-  if (!facts_ || !facts_->catalog) return std::nullopt;
-  for (const auto& model : facts_->catalog->models()) {
-    const auto known = facts_->contents.find(model->name);
-    if (known == facts_->contents.end() || known->second != content) continue;
-    DiskModel found{
-        .name = model->name.value(), .source = {}, .paths = model->paths, .has_projector = !model->mmproj.empty()};
-    // Of one's own files the checkpoint is the path, which is nobody else's business.
-    if (!model->checkpoint.starts_with('/')) found.source = model->checkpoint;
-    if (found.has_projector) found.paths.push_back(model->mmproj);
-    return found;
-  }
-  return std::nullopt;
-}
-
-Result<CopyView> Presence::copy(std::string_view model) {
-  if (!copies_) return fail(errc::no_mesh, "this node keeps no copies");
-  const auto catalog = gossip_.catalog();
-  const auto found = catalog->find(model);
-  if (found.model != nullptr) return copies_->order(*found.model);
-  if (!found.choices.empty()) {
-    return fail(
-        errc::ambiguous_model,
-        fmt::format("'{}' is different files at different nodes: say {}", model, fmt::join(found.choices, " or ")),
-        "model");
-  }
-  return fail(models::errc::model_not_found, fmt::format("no node that can be reached has a model called '{}'", model),
-              "model");
-}
-
-Result<> Presence::cancel_copy(std::string_view model) {
-  if (copies_) {
-    for (const auto& copy : copies_->list()) {
-      if (copy.model != model && !to_hex(copy.content).starts_with(model)) continue;
-      copies_->cancel(copy.content);
-      on_change_();
-      return {};
-    }
-  }
-  return fail(models::errc::model_not_found, fmt::format("there is no copy of '{}'", model), "model");
 }
 
 Task<void> Presence::leave() {

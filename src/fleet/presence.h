@@ -9,9 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "async/event.h"
 #include "async/task_group.h"
 #include "async/timer.h"
+#include "fleet/copy_bringer.h"
 #include "fleet/copy_desk.h"
+#include "fleet/copy_errands.h"
 #include "fleet/doctor.h"
 #include "fleet/hint_follower.h"
 #include "fleet/membership.h"
@@ -57,6 +60,19 @@ class Presence final : private mesh::PeerEvents {
   // Errors: no_mesh without a place for copies; model_not_found, ambiguous_model, and those of CopyDesk::order().
   Result<CopyView> copy(std::string_view model);
   Result<> cancel_copy(std::string_view model);
+  // What another node says of a copy; outlives this. `result`: none, if this node has left the mesh meanwhile.
+  struct CopyReply {
+    explicit CopyReply(async::Executor executor) : done(executor) {}
+    async::Event done;
+    std::optional<Result<CopyView>> result;
+  };
+  // Orders a copy at another node, or asks how it is. Errors: as of copy(); in the reply also those of
+  // CopyErrands::ask().
+  Result<std::shared_ptr<CopyReply>> copy_at(const mesh::NodeId& node, std::string_view model);
+  std::shared_ptr<CopyReply> copy_state_at(const mesh::NodeId& node, const Sha256& content);
+  // See CopyBringer.
+  std::optional<Error> bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
+                             std::span<const mesh::NodeId> to);
   // Throws this node out, and tells the others for as long as Peers::leave() does.
   async::Task<void> leave();
 
@@ -77,12 +93,21 @@ class Presence final : private mesh::PeerEvents {
   async::Task<void> look_at_sandbox(std::shared_ptr<Examination> into);
   async::Task<void> knock(StaticPeer peer, std::shared_ptr<Examination> into);
   void announce();
+  // What another node, or a request here, wants of this one.
+  Result<CopyView> obey(const mesh::NodeId& from, const CopyAsk& ask);
+  void tell_of_copies();
+  Result<CopyView> copy_for_request(const Sha256& content);
+  async::Task<Result<CopyView>> order_for_request(mesh::NodeId node, Sha256 content);
+  std::shared_ptr<CopyReply> ask_of_copy(const mesh::NodeId& node, CopyWish wish, const Sha256& content);
+  async::Task<void> take_reply(mesh::NodeId node, CopyWish wish, Sha256 content, std::shared_ptr<CopyReply> into);
+  Result<const mesh::MeshModel*> find_model(const mesh::Catalog& catalog, std::string_view name) const;
   std::optional<DiskModel> on_disk(const Sha256& content) const;
   NodeView describe_self() const;
   NodeView describe(const mesh::PeerView& peer) const;
   // As it calls itself, else the first digits of its id.
   std::string name_of(const mesh::NodeId& node) const;
 
+  const async::Executor executor_;
   async::Timers& timers_;
   NodeOptions options_;
   Membership own_;
@@ -93,6 +118,8 @@ class Presence final : private mesh::PeerEvents {
   mesh::LivePeers peers_;
   mesh::Gossip gossip_;
   Probe probe_;
+  CopyErrands errands_;
+  CopyBringer bringer_;
   FileInspector* inspector_ = nullptr;   // of copies
   std::unique_ptr<CopyDesk> copies_;     // none: there is no place for them
   std::unique_ptr<HintFollower> hints_;  // none: nobody spreads any

@@ -147,6 +147,15 @@ Result<models::Catalog::Model> Routes::find(std::string_view name) const {
   return not_found(name);
 }
 
+std::optional<Error> Routes::bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
+                                   const mesh::Choice& choice, bool may) const {
+  if (!may) return std::nullopt;
+  std::vector<mesh::NodeId> to;
+  for (const auto& candidate : choice.candidates)
+    if (candidate.rank == mesh::Rank::copies) to.push_back(candidate.node);
+  return bring_(catalog, model, to);
+}
+
 Result<Chosen> Routes::choose(const Question& question) {
   const auto catalog = newest_();
   if (!catalog) return fail(errc::nowhere, "this node is in no mesh");
@@ -161,12 +170,17 @@ Result<Chosen> Routes::choose(const Question& question) {
     return std::unexpected(std::move(changed));
   }
   const auto now = clock_.now();
-  const mesh::ChoiceQuery query{.excluded = question.avoid,
-                                .in_flight = question.busy,
-                                .host_of_conversation = memory_.host_of(question.conversation, model->content, now),
-                                .recent_load = memory_.recent_load(model->content, now)};
-  const auto choice = mesh::choose(*catalog, *model, query);
-  if (!choice.node) return std::unexpected(no_node(*model, choice));
+  mesh::ChoiceQuery wanted{.excluded = question.avoid,
+                           .in_flight = question.busy,
+                           .host_of_conversation = memory_.host_of(question.conversation, model->content, now),
+                           .recent_load = memory_.recent_load(model->content, now)};
+  wanted.may_copy = question.may_copy && bring_;
+  wanted.own_too = wanted.may_copy && !model->is_here();  // what isn't here can only be copied here
+  const auto choice = mesh::choose_or_copy(*catalog, *model, wanted);
+  if (!choice.node || choice.rank == mesh::Rank::copies) {
+    if (auto on_its_way = bring(*catalog, *model, choice, wanted.may_copy)) return std::unexpected(*on_its_way);
+    return std::unexpected(no_node(*model, choice));
+  }
   const auto copy = std::ranges::find_if(
       model->copies, [&choice](const mesh::ModelCopy& one) { return one.node->id == *choice.node; });
   if (copy == model->copies.end()) return std::unexpected(no_node(*model, choice));

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "async/loop.h"
+#include "fleet/copy_errands.h"
 #include "fleet/probe.h"
 #include "mesh/catalog/choice.h"
 #include "mesh/gossip/fake_peers_for_tests.h"
@@ -48,6 +49,12 @@ void read_payload(const Frame& frame) {
       break;
     case FrameKind::join_refused:
       (void)read_refusal(frame.payload);
+      break;
+    case FrameKind::copy_ask:
+      (void)corral::fleet::read_copy_ask(frame.payload);
+      break;
+    case FrameKind::copy_answer:
+      (void)corral::fleet::read_copy_answer(frame.payload);
       break;
     case FrameKind::probe_ask:
       (void)corral::fleet::read_probe_ask(frame.payload);

@@ -16,7 +16,7 @@ void write_nodes_briefly(json::Writer& out, const fleet::MeshView& view);
 // "models": who has each and who serves it.
 void write_mesh_models(json::Writer& out, const fleet::MeshView& view);
 
-// A copy to this node: "model" to "problem".
+// A copy to this node, or another: "model" to "problem".
 void write_copy(json::Writer& out, const fleet::MeshView& view, const fleet::CopyView& copy);
 // "copies".
 void write_copies_here(json::Writer& out, const fleet::MeshView& view);

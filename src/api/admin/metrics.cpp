@@ -231,6 +231,13 @@ void write_mesh(MetricsText& out, const fleet::MeshView& view) {
   if (view.phase == fleet::MeshPhase::none) return;
   write_gauge(out, "corral_mesh_members", "Nodes of the mesh, this one included",
               static_cast<double>(view.nodes.size()));
+  out.family("corral_mesh_copies", MetricType::gauge,
+             "Copies of models to this node, by state; of those that ended some");
+  for (const auto state :
+       {fleet::CopyState::waiting, fleet::CopyState::copying, fleet::CopyState::done, fleet::CopyState::failed}) {
+    const MetricLabel labels[] = {{"state", std::string(fleet::name_of(state))}};
+    out.sample(labels, static_cast<double>(std::ranges::count(view.copies, state, &fleet::CopyView::state)));
+  }
   for (const auto& family : kNodes) {
     out.family(family.name, family.type, family.help);
     for (const auto& node : view.nodes) {

@@ -71,6 +71,8 @@ std::string mesh_text(const HouseEvent& event) {
   if (event.change == "status") return with_cause("mesh: " + event.status);
   if (event.change == "model")
     return fmt::format("mesh: {} is {}", event.model, event.status.empty() ? "gone" : event.status);
+  if (event.change == "copy")
+    return fmt::format("mesh: the copy of {} is {}", event.model, event.status.empty() ? "given up" : event.status);
   if (event.change == "admitted") return fmt::format("mesh: {} is a member", event.node);
   if (event.change == "removed") return fmt::format("mesh: {} is no member any more", event.node);
   return with_cause(fmt::format("mesh: {} is {}", event.node, event.change));

@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kMesh = "/api/v1/mesh";
 
 struct Wanted {
-  std::string token, which, expires = "1h";
+  std::string token, which, to, expires = "1h";
   bool with_admitted = false;
 };
 
@@ -199,7 +199,7 @@ Result<int> copies(const Wanted&, Context& context) {
 // Ordered, then watched; the copy goes on when nobody watches any more.
 Result<int> pull(const Wanted& wanted, Context& context) {
   if (context.json) {
-    const auto text = fetch(context.api, post("/pull", pull_body(wanted.which, false)));
+    const auto text = fetch(context.api, post("/pull", pull_body(wanted.which, wanted.to, false)));
     if (!text) return std::unexpected(text.error());
     return print_json(context, *text);
   }
@@ -215,13 +215,14 @@ Result<int> pull(const Wanted& wanted, Context& context) {
              fmt::format("{} of {}, {}/s", human_bytes(copy->done), human_bytes(copy->total),
                          human_bytes(copy->bytes_per_second)));
   };
-  const auto reply = context.api.stream(post("/pull", pull_body(wanted.which, true)), on_event);
+  const auto reply = context.api.stream(post("/pull", pull_body(wanted.which, wanted.to, true)), on_event);
   bar.clear();
   if (!reply) return std::unexpected(reply.error());
   if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
   if (failure) return fail(errc::request_failed, *failure);
   if (!complete) {
-    return fail(errc::bad_answer, "the server ended the answer before the copy was whole: see corral mesh copies");
+    return fail(errc::bad_answer,
+                "the server ended the answer before the copy was whole: see corral mesh copies there");
   }
   const auto copy = parse_mesh_copy(*complete);
   if (!copy) return std::unexpected(copy.error());
@@ -284,10 +285,12 @@ Result<int> why(const Wanted& wanted, Context& context) {
   if (!choice) return std::unexpected(choice.error());
   auto& out = context.terminal.out;
   const auto where = choice->here ? fmt::format("{} (this node)", choice->node) : choice->node;
-  out << printable(choice->node.empty()
-                       ? fmt::format("{} can't be served now: {}", choice->model, or_unknown(choice->shortage))
-                       : fmt::format("a request for {} would go to {}", choice->model, where))
-      << '\n';
+  if (choice->node.empty()) {
+    out << printable(fmt::format("{} can't be served now: {}", choice->model, or_unknown(choice->shortage))) << '\n';
+  } else {
+    const auto what = choice->rank == "copies" ? "have it copied to" : "go to";
+    out << printable(fmt::format("a request for {} would {} {}", choice->model, what, where)) << '\n';
+  }
   Table table({{"NODE"}, {"RANK"}, {"WHY"}});
   for (const auto& candidate : choice->candidates) table.add({candidate.name, candidate.rank, candidate.text});
   table.print(context.terminal);
@@ -352,10 +355,10 @@ Action declare_mesh(CLI::App& app) {
   revoking->add_flag("--with-admitted", wanted->with_admitted, "And every node that it has let in");
   add(app, "nodes", "List the nodes: links, memory, what they serve", nodes);
   add(app, "models", "List all models of the mesh, who has and who serves them", models);
-  add(app, "pull", "Copy a model from another node to this one's disk", pull)
-      ->add_option("MODEL", wanted->which, "Name of the model")
-      ->required()
-      ->type_name("");
+  auto* pulling = add(app, "pull", "Copy a model from another node to this one's disk", pull);
+  pulling->add_option("MODEL", wanted->which, "Name of the model")->required()->type_name("");
+  pulling->add_option("--to", wanted->to, "To that node's disk instead, if its setting mesh_admin allows it")
+      ->type_name("NODE");
   add(app, "copies", "List the copies to this node, with rate and what went wrong", copies);
   add(app, "why", "Say where a request for a model would go, and why not elsewhere", why)
       ->add_option("MODEL", wanted->which, "Name of the model")

@@ -173,13 +173,13 @@ class Judge {
 
   void take_room(const KnownNode& node, const ModelOnDisk& model, bool has_file, Candidate& candidate) const {
     if (!has_file) {
-      if (!query_.may_copy || !given_ || !node.said->takes_copies || node.reach == Reach::own)
+      if (!query_.may_copy || !given_ || !node.said->takes_copies)
         return refuse(candidate, Obstacle::no_file, "it doesn't have the model");
-      if (node.said->disk_free < model.bytes)
-        return refuse(
-            candidate, Obstacle::no_disk,
-            fmt::format("a copy takes {} of disk, {} are free", in_gb(model.bytes), in_gb(node.said->disk_free)),
-            model.bytes, node.said->disk_free);
+      const auto disk = disk_for_copies(node.said->disk_free);
+      if (disk < model.bytes)
+        return refuse(candidate, Obstacle::no_disk,
+                      fmt::format("a copy takes {} of disk, {} may go for one", in_gb(model.bytes), in_gb(disk)),
+                      model.bytes, disk);
     }
     const auto room = room_for(node, model);
     const auto need = memory_need(model);
@@ -242,6 +242,22 @@ Choice choose(const Catalog& catalog, const MeshModel& model, const ChoiceQuery&
   }
   shortage.retry_after = std::chrono::seconds(row_of(shortage.obstacle).retry_s);
   return choice;
+}
+
+Choice choose_or_copy(const Catalog& catalog, const MeshModel& model, ChoiceQuery query) {
+  const bool may_copy = std::exchange(query.may_copy, false);
+  auto now = choose(catalog, model, query);
+  if (now.node || !may_copy) return now;
+  // This node's own refusal, where it has the file, is the caller's to judge.
+  const bool lasts = std::ranges::all_of(now.candidates, [&](const Candidate& candidate) {
+    const bool holder =
+        std::ranges::any_of(model.copies, [&](const ModelCopy& copy) { return copy.node->id == candidate.node; });
+    return !holder || candidate.obstacle == Obstacle::no_memory || candidate.obstacle == Obstacle::lends_nothing;
+  });
+  if (!lasts) return now;
+  query.may_copy = true;
+  auto with_copies = choose(catalog, model, query);
+  return with_copies.node ? with_copies : now;
 }
 
 }  // namespace corral::mesh

@@ -80,4 +80,11 @@ struct Choice {
 // model and node, so that all entries choose the same one. The host of a conversation is left only when it can't.
 Choice choose(const Catalog& catalog, const MeshModel& model, const ChoiceQuery& query);
 
+// The same, but a copy is chosen (Rank::copies) only where nothing else will help however long one waits: every node
+// that has the model and can be reached has too little memory for it, or lends none.
+Choice choose_or_copy(const Catalog& catalog, const MeshModel& model, ChoiceQuery query);
+
+// Of a disk no more than this goes for a copy that nobody ordered but a request.
+constexpr std::uint64_t disk_for_copies(std::uint64_t free) { return free / 2; }
+
 }  // namespace corral::mesh

@@ -158,6 +158,44 @@ TEST_F(ChoiceTest, ACopyNeedsDiskMemoryAndPermission) {
   EXPECT_FALSE(choose_now().node);
 }
 
+TEST_F(ChoiceTest, ACopyIsChosenOnlyWhereWaitingDoesntHelp) {
+  auto& holder = with_file(2, 1);
+  add(3, Reach::linked).said.takes_copies = true;
+  query.may_copy = true;
+  const auto chosen = [&] {
+    all = catalog();
+    return choose_or_copy(*all, *all->find("m").model, query);
+  };
+  EXPECT_EQ(chosen().rank, Rank::copies);
+  EXPECT_EQ(chosen().node, id(3));
+  // It could, but not just now.
+  holder.said.memory.front() = {.name = "cpu", .total = 16 * kGB, .free = 0, .lent = 16 * kGB};
+  const auto taken = chosen();
+  EXPECT_FALSE(taken.node);
+  EXPECT_EQ(taken.shortage->obstacle, Obstacle::memory_taken);
+  // It can.
+  holder.said.memory.front().free = 16 * kGB;
+  EXPECT_EQ(chosen().rank, Rank::fits);
+  // It failed this request.
+  query.excluded.emplace(id(2), "it failed");
+  EXPECT_FALSE(chosen().node);
+  query.excluded.clear();
+  // It has too little for ever, but this node isn't to copy.
+  holder.said.memory.front().total = holder.said.memory.front().free = holder.said.memory.front().lent = kGB;
+  query.may_copy = false;
+  EXPECT_FALSE(chosen().node);
+}
+
+TEST_F(ChoiceTest, ThisNodeMayTakeACopyToo) {
+  with_file(2, 1);
+  nodes[1].said.takes_copies = true;
+  query.may_copy = true;
+  all = catalog();
+  EXPECT_FALSE(choose_or_copy(*all, *all->find("m").model, query).node);
+  query.own_too = true;
+  EXPECT_EQ(choose_or_copy(*all, *all->find("m").model, query).node, id(1));
+}
+
 TEST(RouteMemoryTest, RemembersForATimeAndLeavesWhoFailed) {
   RouteMemory memory({.most = 2});
   const ContentKey m{sha256({"m"}), false}, n{sha256({"n"}), false};

@@ -12,7 +12,16 @@ namespace {
 
 // A page is a list of entries: kind (8 bits), length (32 bits), fields. The numbers are the wire's; kinds of later
 // versions are passed over.
-enum class EntryKind : std::uint8_t { node = 1, memory = 2, model = 3, wanted = 4, serving = 5, demand = 6, link = 7 };
+enum class EntryKind : std::uint8_t {
+  node = 1,
+  memory = 2,
+  model = 3,
+  wanted = 4,
+  serving = 5,
+  demand = 6,
+  link = 7,
+  copying = 8
+};
 
 constexpr const StatementLimits& kLimits = kStatementLimits;
 // Models are spread over pages by the hashes of their names, so that one that comes or goes changes one page.
@@ -76,6 +85,12 @@ FieldWriter fields_of(const Demand& demand) {
 FieldWriter fields_of(const LinkReport& link) {
   FieldWriter out;
   return out.raw(1, as_text(link.to.bytes)).number(2, link.round_trip_us).number(3, link.bytes_per_second);
+}
+
+FieldWriter fields_of(const CopyingModel& copy) {
+  FieldWriter out;
+  out.raw(1, as_text(copy.content)).number(2, copy.done).number(3, copy.total).number(4, copy.bytes_per_second);
+  return out.number(5, copy.by_request);
 }
 
 template <typename T>
@@ -308,6 +323,21 @@ LinkReport read_link(std::string_view bytes) {
   return link;
 }
 
+void take_copying(std::string_view bytes, Statement& said) {
+  CopyingModel copy;
+  bool named = false;
+  each_field(bytes, [&](const Field& field) {
+    named = named || (field.tag == 1 && field.bytes.size() == sizeof(Sha256));
+    if (field.tag == 1 && named) copy.content = ByteReader(field.bytes).fixed<32>();
+    if (field.tag == 2) copy.done = field.number(kLimits.number);
+    if (field.tag == 3) copy.total = field.number(kLimits.number);
+    if (field.tag == 4) copy.bytes_per_second = field.number(kLimits.number);
+    if (field.tag == 5) copy.by_request = field.flag();
+  });
+  copy.done = std::min(copy.done, copy.total);
+  if (named && said.copying.size() < kLimits.copying) said.copying.push_back(copy);
+}
+
 template <typename T>
 void keep(std::vector<T>& list, T value, std::size_t most) {
   if (list.size() < most) list.push_back(std::move(value));
@@ -340,6 +370,9 @@ void take_entry(EntryKind kind, std::string_view bytes, Statement& said) {
       break;
     case EntryKind::link:
       keep(said.links, read_link(bytes), kLimits.links);
+      break;
+    case EntryKind::copying:
+      take_copying(bytes, said);
       break;
   }
 }
@@ -395,6 +428,10 @@ std::string_view name_of(ServingState state) {
   return "ready";
 }
 
+bool Statement::copies(const Sha256& content) const {
+  return std::ranges::find(copying, content, &CopyingModel::content) != copying.end();
+}
+
 Statement rounded(Statement said) {
   constexpr std::uint64_t kMiB = 1024 * 1024;
   said.disk_free = down_to(said.disk_free, 256 * kMiB);
@@ -413,6 +450,11 @@ Statement rounded(Statement said) {
     link.round_trip_us = roughly(link.round_trip_us);
     link.bytes_per_second = roughly(link.bytes_per_second);
   }
+  for (auto& copy : said.copying) {
+    constexpr std::uint64_t kSteps = 20;
+    copy.done = down_to(copy.done, std::max<std::uint64_t>(copy.total / kSteps, 1));
+    copy.bytes_per_second = roughly(copy.bytes_per_second);
+  }
   return said;
 }
 
@@ -425,6 +467,7 @@ std::vector<std::string> encode_pages(Statement statement) {
   append(memory, EntryKind::memory, fields_of_disk(statement));
   append_all(memory, EntryKind::memory, statement.memory, kLimits.memory);
   append_all(now, EntryKind::serving, statement.serving, kLimits.serving);
+  append_all(now, EntryKind::copying, statement.copying, kLimits.copying);
   append_all(links, EntryKind::link, statement.links, kLimits.links);
   append_all(links, EntryKind::demand, statement.demand, kLimits.demand);
   for (auto* page : {&now, &links, &memory, &node}) {
@@ -440,7 +483,7 @@ Result<Statement> decode_pages(const std::vector<std::string_view>& pages) {
     while (in.ok() && !in.rest().empty()) {
       const auto kind = static_cast<EntryKind>(in.number<std::uint8_t>());
       const auto bytes = in.sized<std::uint32_t>();
-      const bool known = kind >= EntryKind::node && kind <= EntryKind::link;
+      const bool known = kind >= EntryKind::node && kind <= EntryKind::copying;
       if (!in.ok() || (known && !each_field(bytes, [](const Field&) {})))
         return fail(errc::malformed, "a page of an announcement that is cut off");
       if (known) take_entry(kind, bytes, said);

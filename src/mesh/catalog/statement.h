@@ -102,6 +102,15 @@ struct LinkReport {
   friend bool operator==(const LinkReport&, const LinkReport&) = default;
 };
 
+// A model that is being copied to the author.
+struct CopyingModel {
+  Sha256 content{};
+  std::uint64_t done = 0, total = 0;  // bytes
+  std::uint64_t bytes_per_second = 0;
+  bool by_request = false;  // nobody ordered it but a request that needs it
+  friend bool operator==(const CopyingModel&, const CopyingModel&) = default;
+};
+
 struct Statement {
   std::string name;  // of the host, for people
   Role role = Role::member;
@@ -110,7 +119,7 @@ struct Statement {
   std::string engine;       // version of llama.cpp
   std::uint16_t minor = 0;  // of the protocol
   std::uint64_t disk_free = 0;
-  bool takes_copies = false;  // models may be copied to it
+  bool takes_copies = false;  // models that requests need there may be copied to it
   std::vector<MemoryReport> memory;
   bool looking = false;  // it was just started: which models it has isn't known yet
   std::vector<ModelOnDisk> models;
@@ -119,6 +128,8 @@ struct Statement {
   std::vector<ServedModel> serving;
   std::vector<Demand> demand;
   std::vector<LinkReport> links;
+  std::vector<CopyingModel> copying;
+  bool copies(const Sha256& content) const;  // to the author
   friend bool operator==(const Statement&, const Statement&) = default;
 };
 
@@ -131,6 +142,7 @@ struct StatementLimits {
   std::size_t serving = 64;
   std::size_t demand = 64;
   std::size_t links = 64;
+  std::size_t copying = 16;
   std::size_t memory = 32;
   std::size_t addresses = 8;
   std::size_t name = 256;                         // bytes; longer names of models are passed over

@@ -50,6 +50,7 @@ Statement full() {
   said.serving = {{"a", ServingState::loading, 8192, 4, 2, 1, 33.25, 0, 5'000, true}};
   said.demand = {{"a", 12.5}};
   said.links = {{test_key(9).id(), 300, 100'000'000}};
+  said.copying = {{sha256({"c"}), 5, 9, 2, true}};
   return said;
 }
 

@@ -27,7 +27,8 @@ enum class FrameKind : std::uint8_t {
   ask_pages = 11,    // those that are missing
   whereabouts = 12,  // where nodes can be dialled, and whom the sender has links to
   dial_me = 13,      // "dial me": a stream that the sender can't dial itself
-  // 15 to 19: copies.
+  copy_ask = 15,     // "copy that to you", or "how is that copy?"
+  copy_answer = 16,
   probe_ask = 20,  // "can you dial me there?"
   probe_answer = 21,
 };

@@ -1,0 +1,76 @@
+// Orders of copies at other nodes: asked for over their links, answered at once with how the copy is. Whether a node
+// obeys is its own business (see Presence).
+//
+// Belongs to the loop of the mesh.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "async/event.h"
+#include "async/timer.h"
+#include "fleet/copy_view.h"
+#include "mesh/peers/peers.h"
+
+namespace corral::fleet {
+
+// What is wanted of a node. The numbers are the wire's.
+enum class CopyWish : std::uint8_t {
+  by_admin = 1,    // an administrator of the asking node wants the model there
+  by_request = 2,  // a request needs it
+  tell = 3,        // how is it?
+};
+
+struct CopyAsk {
+  std::uint64_t number = 0;
+  CopyWish wish{};
+  Sha256 content{};
+  friend bool operator==(const CopyAsk&, const CopyAsk&) = default;
+};
+struct CopyAnswer {
+  std::uint64_t number = 0;
+  Result<CopyView> view;
+};
+mesh::Frame to_frame(const CopyAsk& ask);
+mesh::Frame to_frame(const CopyAnswer& answer);
+// Nothing when the bytes make no sense.
+std::optional<CopyAsk> read_copy_ask(std::string_view payload);
+std::optional<CopyAnswer> read_copy_answer(std::string_view payload);
+
+class CopyErrands final : public mesh::PeerEvents {
+ public:
+  static constexpr Millis kPatience{5'000};
+  using Obey = std::function<Result<CopyView>(const mesh::NodeId& from, const CopyAsk& ask)>;
+
+  // All outlive it; whoever makes it calls peers.listen(errands).
+  CopyErrands(async::Executor executor, async::Timers& timers, mesh::Peers& peers, Obey obey)
+      : executor_(executor), timers_(timers), peers_(peers), obey_(std::move(obey)) {}
+
+  // Errors: unreachable (no link), timed_out; what the node says, with its own cause where that is known here.
+  async::Task<Result<CopyView>> ask(mesh::NodeId node, CopyWish wish, Sha256 content);
+
+  void frame(const mesh::NodeId& from, const mesh::Frame& frame) override;
+
+ private:
+  struct Question {
+    explicit Question(async::Executor executor) : answered(executor) {}
+    async::Event answered;
+    std::optional<CopyAnswer> answer;
+  };
+  static async::Task<bool> wait(std::shared_ptr<Question> question);
+
+  const async::Executor executor_;
+  async::Timers& timers_;
+  mesh::Peers& peers_;
+  const Obey obey_;
+  std::uint64_t last_ = 0;
+  std::map<std::pair<mesh::NodeId, std::uint64_t>, std::shared_ptr<Question>> questions_;
+};
+
+}  // namespace corral::fleet
