@@ -104,6 +104,9 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
   if (load.options.park_bytes.value_or(-1) >= 0)
     options.park_bytes = static_cast<std::uint64_t>(*load.options.park_bytes);
   options.park_dir = load.options.park_dir.value_or("");
+  for (const auto& part : load.remotes)
+    options.remotes.push_back({part.name, part.endpoint, static_cast<float>(part.share)});
+  options.own_share = static_cast<float>(load.own_share);
   return options;
 }
 

@@ -1,6 +1,7 @@
 // corral: one endpoint, many models. What the program can be is a table: the server, its children, the command line.
 #include "app/engine_process.h"
 #include "app/inspect_process.h"
+#include "app/rpc_worker_process.h"
 #include "app/serve.h"
 #include "app/version.h"
 #include "cli/cli.h"
@@ -20,6 +21,8 @@ int main(int argc, char** argv) {
   hooks.version = app::kVersion;
   hooks.components = {{"llama.cpp", CORRAL_LLAMA_VERSION}};
   hooks.serve = app::serve;
-  hooks.hidden = {{"engine", app::engine_process}, {"inspect-model", app::inspect_process}};
+  hooks.hidden = {{"engine", app::engine_process},
+                  {"inspect-model", app::inspect_process},
+                  {"rpc-worker", app::rpc_worker_process}};
   return cli::main_entry(argc, argv, hooks);
 }

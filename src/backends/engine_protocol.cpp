@@ -111,6 +111,14 @@ std::string to_line(const EngineLoad& load) {
   out.begin_object().key("load").begin_object();
   out.field("model", load.model).field("path", load.path).field("type", name_of(load.type));
   config::write_members(out, load.options, config::Members::of_the_process);
+  if (!load.remotes.empty()) {
+    out.field("own_share", load.own_share).key("remotes").begin_array();
+    for (const auto& part : load.remotes) {
+      out.begin_object().field("name", part.name).field("endpoint", part.endpoint);
+      out.field("share", part.share).end_object();
+    }
+    out.end_array();
+  }
   out.end_object().end_object();
   return line;
 }
@@ -159,6 +167,11 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
   load.path = json::text_or(*body, "path", "");
   load.type = parse_model_type(json::text_or(*body, "type", "llm")).value_or(ModelType::llm);
   load.options = config::read_load_options(*body);
+  each_of(*body, "remotes", [&](const json::Value& part) {
+    load.remotes.push_back({std::string(json::text_or(part, "name", "")),
+                            std::string(json::text_or(part, "endpoint", "")), json::number_or(part, "share", 0)});
+  });
+  load.own_share = json::number_or(*body, "own_share", 0);
   return load;
 }
 

@@ -25,11 +25,20 @@
 
 namespace corral::backends {
 
+// A part of the model on another machine, whose worker is reached at an address of this one.
+struct RemotePart {
+  std::string name;      // of the machine
+  std::string endpoint;  // "127.0.0.1:40123"
+  double share = 0;      // of the layers, against the other parts and the engine's own
+};
+
 struct EngineLoad {
   std::string model;  // the public name
   std::string path;   // first file
   ModelType type = ModelType::llm;
   LoadOptions options;
+  std::vector<RemotePart> remotes = {};  // in the order of their layers, which are the first ones
+  double own_share = 0;                  // where there are remotes
 };
 
 struct EngineProgress {

@@ -43,6 +43,21 @@ TEST(EngineProtocol, LoadComesBackAsItWent) {
   EXPECT_EQ(parsed->options, load.options);
 }
 
+TEST(EngineProtocol, PartsOnOtherMachinesComeBackInTheirOrder) {
+  EngineLoad load{"m", "p", ModelType::llm, {}};
+  load.remotes = {{"box \"b\"", "127.0.0.1:40123", 2.5}, {"c", "127.0.0.1:40124", 1}};
+  load.own_share = 3;
+  const auto parsed = parse_engine_load(to_line(load));
+  ASSERT_TRUE(parsed);
+  ASSERT_EQ(parsed->remotes.size(), 2u);
+  EXPECT_EQ(parsed->remotes[0].name, "box \"b\"");
+  EXPECT_EQ(parsed->remotes[0].endpoint, "127.0.0.1:40123");
+  EXPECT_EQ(parsed->remotes[0].share, 2.5);
+  EXPECT_EQ(parsed->remotes[1].name, "c");
+  EXPECT_EQ(parsed->own_share, 3);
+  EXPECT_TRUE(parse_engine_load(to_line(EngineLoad{"m", "p", ModelType::llm, {}}))->remotes.empty());
+}
+
 TEST(EngineProtocol, OptionsThatAreNotSetStaySo) {
   const auto parsed = parse_engine_load(to_line(EngineLoad{"m", "p", ModelType::llm, {}}));
   ASSERT_TRUE(parsed);

@@ -10,8 +10,10 @@
 #include <fmt/format.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -93,6 +95,16 @@ Trouble own_namespaces(bool own_processes, std::size_t threads) {
   if (auto failed = write_text("/proc/self/setgroups", "deny"); !failed.empty()) return failed;
   if (auto failed = write_text("/proc/self/uid_map", fmt::format("{0} {0} 1", user)); !failed.empty()) return failed;
   return write_text("/proc/self/gid_map", fmt::format("{0} {0} 1", group));
+}
+
+// A new network has a loopback, which is down.
+Trouble raise_loopback() {
+  const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  if (!socket || ::ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0) return trouble("a loopback of its own");
+  return {};
 }
 
 // What is mounted where a folder was needed anyway, instead of all.
@@ -178,8 +190,8 @@ Trouble lock_land(const SandboxOptions& options, std::size_t threads) {
   const long version = ::syscall(kCreateRuleset, nullptr, 0, 1);
   if (version < 1) return trouble("landlock");
   Ruleset wanted{.files = rights_of_files(version)};
-  if (version >= 4) wanted.network = 3;  // binding and connecting TCP sockets
-  if (version >= 6) wanted.scoped = 3;   // abstract Unix sockets and signals
+  if (version >= 4 && options.work != Work::talking) wanted.network = 3;  // binding and connecting TCP sockets
+  if (version >= 6) wanted.scoped = 3;                                    // abstract Unix sockets and signals
   const UniqueFd rules(static_cast<int>(::syscall(kCreateRuleset, &wanted, sizeof wanted, 0)));
   if (!rules) return trouble("landlock's rules");
   const auto read = kReadFile | kReadFolder;
@@ -235,6 +247,10 @@ Result<Sandboxed> enter_sandbox(const SandboxOptions& options) {
   if (auto failed = set_limits(options); !failed.empty()) return refused(failed);
   const bool some_disk = !options.readable.empty() || !options.writable.empty();
   const bool apart = note(Fence::namespaces, own_namespaces(options.own_processes, threads));
+  if (options.work == Work::talking) {
+    const Trouble failed = apart ? raise_loopback() : made.missing.back().why;
+    if (!failed.empty()) return refused(failed);
+  }
   const Trouble alone = apart ? Trouble() : Trouble("it has no namespaces");
   if (!options.own_processes) {
     note(Fence::processes, "not asked for");

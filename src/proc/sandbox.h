@@ -28,6 +28,7 @@ namespace corral::proc {
 enum class Work : std::uint8_t {
   reading,  // of descriptors that are open, and writing to them; memory; nothing is opened or started
   serving,  // also threads, opening what is named, waiting for several descriptors, Unix sockets
+  talking,  // also TCP on the loopback of a network of its own, without which it is refused
 };
 
 struct SandboxOptions {
@@ -58,8 +59,8 @@ struct Sandboxed {
   bool has(Fence fence) const;
 };
 
-// Limits and calls are what it can't do without. Errors: errc::sandbox_refused, which says what the kernel refused; the
-// process isn't safe then and should end.
+// Limits and calls are what it can't do without; who talks, namespaces, too. Errors: errc::sandbox_refused, which says
+// what the kernel refused; the process isn't safe then and should end.
 Result<Sandboxed> enter_sandbox(const SandboxOptions& options);
 
 }  // namespace corral::proc

@@ -51,9 +51,9 @@ class SandboxTest : public RealProcesses {
 TEST_F(SandboxTest, WhoReadsCanDoNothingElse) {
   EXPECT_EQ(lock_in("reading"), ExitStatus::exited(0)) << output;
   EXPECT_THAT(output, HasSubstr("read what was open: yes"));
-  expect_none({"open what is named", "open another file", "make a file", "connect", "fork", "start a program",
-               "become a program", "start a thread", "kill its parent", "trace its parent", "have much memory",
-               "run what it wrote", "mount"});
+  expect_none({"open what is named", "open another file", "make a file", "connect", "talk to itself", "fork",
+               "start a program", "become a program", "start a thread", "kill its parent", "trace its parent",
+               "have much memory", "run what it wrote", "mount"});
   EXPECT_TRUE(stands(Fence::limits) && stands(Fence::calls)) << output;
 }
 
@@ -61,10 +61,21 @@ TEST_F(SandboxTest, WhoServesHasThreadsAndWhatIsNamedAndNothingElse) {
   EXPECT_EQ(lock_in("serving"), ExitStatus::exited(7)) << output;
   EXPECT_THAT(output, HasSubstr("open what is named: yes"));
   EXPECT_THAT(output, HasSubstr("start a thread: yes"));
-  expect_none({"connect", "fork", "start a program", "become a program", "kill its parent", "trace its parent",
-               "have much memory", "run what it wrote", "mount"});
+  expect_none({"connect", "talk to itself", "fork", "start a program", "become a program", "kill its parent",
+               "trace its parent", "have much memory", "run what it wrote", "mount"});
   if (!stands(Fence::landlock)) GTEST_SKIP() << "no Landlock here: " << output;
   expect_none({"open another file", "make a file"});
+}
+
+// Its loopback isn't ours: it reaches nobody here, and nobody here reaches it.
+TEST_F(SandboxTest, WhoTalksReachesNobodyButItself) {
+  const auto ended = lock_in("talking");
+  if (output.contains("doesn't let this process be locked in")) GTEST_SKIP() << "no namespaces here: " << output;
+  EXPECT_EQ(ended, ExitStatus::exited(7)) << output;
+  EXPECT_THAT(output, HasSubstr("talk to itself: yes"));
+  expect_none({"connect", "use other protocols", "fork", "start a program", "become a program", "kill its parent",
+               "trace its parent", "have much memory", "run what it wrote", "mount"});
+  EXPECT_TRUE(stands(Fence::namespaces) && stands(Fence::processes)) << output;
 }
 
 TEST_F(SandboxTest, WhereTheKernelHasThemAllFencesStand) {

@@ -172,6 +172,15 @@ class Program {
     answer(SECCOMP_RET_ALLOW);
     refuse(EPERM);
   }
+  // That call, when an argument is one of two values; else it is refused.
+  void allow_either(int call, unsigned argument, std::uint32_t one, std::uint32_t other) {
+    only_if(BPF_JEQ, static_cast<std::uint32_t>(call), 5);
+    load(offset_of_argument(argument));
+    add(BPF_JMP | BPF_JEQ | BPF_K, one, 1, 0);
+    only_if(BPF_JEQ, other, 1);
+    answer(SECCOMP_RET_ALLOW);
+    refuse(EPERM);
+  }
   std::vector<sock_filter> take() { return std::move(code_); }
 
  private:
@@ -198,9 +207,13 @@ std::vector<sock_filter> syscall_filter(Work work, pid_t self) {
   program.allow_when(SYS_mprotect, 2, BPF_JSET, PROT_EXEC, false);
   program.allow_when(SYS_tgkill, 0, BPF_JEQ, static_cast<std::uint32_t>(self), true);  // abort()
   program.allow(kReading);
-  if (work == Work::serving) {
+  if (work != Work::reading) {
     program.allow_when(SYS_clone, 0, BPF_JSET, CLONE_THREAD, true);
-    program.allow_when(SYS_socket, 0, BPF_JEQ, AF_UNIX, true);
+    if (work == Work::talking) {
+      program.allow_either(SYS_socket, 0, AF_UNIX, AF_INET);
+    } else {
+      program.allow_when(SYS_socket, 0, BPF_JEQ, AF_UNIX, true);
+    }
     program.allow_when(SYS_socketpair, 0, BPF_JEQ, AF_UNIX, true);
     program.allow(kServing);
     // Its flags can't be looked at; without it the C library takes clone.

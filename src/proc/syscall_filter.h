@@ -2,7 +2,8 @@
 //
 // What isn't listed fails with EPERM, so that a library that tries goes on without; calls of other architectures end
 // the process. Mapped memory is never executable, signals go to the process itself (`self`), threads may be started and
-// processes never, and sockets are Unix ones.
+// processes never, and sockets are Unix ones, of who talks
+// also IPv4 ones.
 #pragma once
 
 #include <vector>

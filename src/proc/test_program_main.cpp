@@ -209,16 +209,28 @@ bool can_start_threads() {
   }
 }
 
-// Tries everything that nobody should in there. "reading PATH PORT", "serving PATH PORT": PATH and a second file beside
-// it ("PATH.other") are there, and somebody listens on PORT.
+bool can_talk_to_itself() {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at = {};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  auto* const generic = reinterpret_cast<sockaddr*>(&at);
+  if (listener < 0 || ::bind(listener, generic, size) != 0 || ::listen(listener, 1) != 0) return false;
+  return ::getsockname(listener, generic, &size) == 0 && can_connect(ntohs(at.sin_port));
+}
+
+// Tries everything that nobody should in there. "reading PATH PORT", "serving …", "talking …": PATH and a second file
+// beside it ("PATH.other") are there, and somebody listens on PORT.
 int locked_in(const std::string& argument) {
-  const bool serving = argument.starts_with("serving");
+  const bool talking = argument.starts_with("talking"), serving = talking || argument.starts_with("serving");
   const auto begin = argument.find(' ') + 1, end = argument.rfind(' ');
   const auto path = argument.substr(begin, end - begin);
   const auto port = static_cast<std::uint16_t>(std::stoi(argument.substr(end + 1)));
   const int open_before = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const pid_t parent = ::getppid();
-  SandboxOptions options{.work = serving ? Work::serving : Work::reading, .memory = 64ull << 20, .cpu_seconds = 30};
+  const auto work = talking ? Work::talking : serving ? Work::serving : Work::reading;
+  SandboxOptions options{.work = work, .memory = 64ull << 20, .cpu_seconds = 30};
   if (serving) options.readable = {path};
   options.own_processes = serving;
   const auto made = enter_sandbox(options);
@@ -233,6 +245,8 @@ int locked_in(const std::string& argument) {
   told("open another file", can_read(path + ".other"));
   told("make a file", ::open((path + ".new").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0);
   told("connect", can_connect(port));
+  told("talk to itself", can_talk_to_itself());
+  told("use other protocols", ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
   told("fork", can_fork());
   told("start a program", can_start("/bin/true"));
   told("become a program", ::execl("/bin/true", "true", nullptr) == 0);

@@ -20,7 +20,7 @@ Result<std::uint32_t> layers_of(const LoadOptions& options) {
 }  // namespace
 
 Result<std::optional<LayerFit>> fit_to_gpus(const LoadOptions& options, Have have) {
-  if (!options.fit || options.n_gpu_layers >= 0) return std::nullopt;
+  if (!options.fit || options.n_gpu_layers >= 0 || !options.remotes.empty()) return std::nullopt;
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
   const auto gpus = choose_gpus(found_devices(), options.backend, options.devices);
   if (!gpus) return std::unexpected(gpus.error());

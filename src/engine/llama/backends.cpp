@@ -92,17 +92,19 @@ std::string cpu_backend_file() {
   return file.contains("ggml-cpu-") ? std::string(file) : std::string();
 }
 
+ComputeDevice describe(ggml_backend_dev_t device) {
+  ggml_backend_dev_props props{};
+  ggml_backend_dev_get_props(device, &props);
+  return {.name = props.name,
+          .description = props.description,
+          .gpu = props.type == GGML_BACKEND_DEVICE_TYPE_GPU || props.type == GGML_BACKEND_DEVICE_TYPE_IGPU,
+          .memory_total = props.memory_total,
+          .memory_free = props.memory_free};
+}
+
 std::vector<ComputeDevice> compute_devices() {
   std::vector<ComputeDevice> devices;
-  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-    ggml_backend_dev_props props{};
-    ggml_backend_dev_get_props(ggml_backend_dev_get(i), &props);
-    devices.push_back({.name = props.name,
-                       .description = props.description,
-                       .gpu = props.type == GGML_BACKEND_DEVICE_TYPE_GPU || props.type == GGML_BACKEND_DEVICE_TYPE_IGPU,
-                       .memory_total = props.memory_total,
-                       .memory_free = props.memory_free});
-  }
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) devices.push_back(describe(ggml_backend_dev_get(i)));
   return devices;
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <ggml-backend.h>
+
 #include "base/error.h"
 #include "base/log.h"
 
@@ -38,6 +40,7 @@ struct ComputeDevice {
   bool gpu = false;
   std::uint64_t memory_total = 0, memory_free = 0;  // bytes
 };
+ComputeDevice describe(ggml_backend_dev_t device);
 // Needs load_backends(). May create a context on a GPU: for engine processes only.
 std::vector<ComputeDevice> compute_devices();
 

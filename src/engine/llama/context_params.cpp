@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "engine/llama/devices.h"
+#include "engine/llama/split_devices.h"
 #include "engine/schedule/guess_length.h"
 #include "engine/schedule/pass_rows.h"
 #include "engine/values/errors.h"
@@ -79,24 +80,35 @@ Result<ModelParams> model_params(const LoadOptions& options) {
   ModelParams made{.params = llama_model_default_params()};
   llama_model_params& params = made.params;
   params.n_gpu_layers = options.n_gpu_layers;
+  std::vector<FoundDevice> gpus;
   if (options.n_gpu_layers != 0) {
-    const auto gpus = choose_gpus(found, options.backend, options.devices);
-    if (!gpus) return std::unexpected(gpus.error());
+    auto chosen = choose_gpus(found, options.backend, options.devices);
+    if (!chosen) return std::unexpected(chosen.error());
+    gpus = std::move(*chosen);
     const Sharing sharing{.main_gpu = options.main_gpu, .tensor_split = options.tensor_split};
-    if (auto fits = check_sharing(sharing, gpus->size()); !fits) return std::unexpected(fits.error());
+    if (auto fits = check_sharing(sharing, gpus.size()); !fits) return std::unexpected(fits.error());
     if (!options.backend.empty() || !options.devices.empty())
-      for (const FoundDevice& gpu : *gpus) made.devices.push_back(gpu.handle);
+      for (const FoundDevice& gpu : gpus) made.devices.push_back(gpu.handle);
     params.split_mode = split_mode(options.split_mode);
     params.main_gpu = options.main_gpu;
   }
+  if (!options.remotes.empty()) {
+    auto split = connect_split(options, found, gpus);
+    if (!split) return std::unexpected(split.error());
+    made.devices = std::move(split->devices);
+    made.tensor_split = std::move(split->shares);
+    params.split_mode = LLAMA_SPLIT_MODE_LAYER;  // parts of matrices over a network are three times slower
+    params.main_gpu = 0;
+    params.n_gpu_layers = -1;  // all are some device's, also those of this machine's CPU
+  }
   // Without layers there a GPU would still be opened, and its memory taken, to help with long prompts: 0 means none of
   // it.
-  if (options.n_gpu_layers == 0 || !options.backend.empty() || !options.devices.empty()) {
+  if (options.n_gpu_layers == 0 || !options.remotes.empty() || !options.backend.empty() || !options.devices.empty()) {
     made.devices.push_back(nullptr);
     params.devices = made.devices.data();
   }
-  if (options.n_gpu_layers != 0 && !options.tensor_split.empty()) {
-    made.tensor_split = options.tensor_split;
+  if (options.remotes.empty() && options.n_gpu_layers != 0) made.tensor_split = options.tensor_split;
+  if (!made.tensor_split.empty()) {
     made.tensor_split.resize(std::max(llama_max_devices(), made.tensor_split.size()), 0.0F);
     params.tensor_split = made.tensor_split.data();
   }

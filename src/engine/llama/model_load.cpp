@@ -12,6 +12,7 @@
 #include "engine/llama/llama_internal.h"
 #include "engine/llama/llama_log.h"
 #include "engine/llama/model.h"
+#include "engine/llama/split_devices.h"
 #include "engine/llama/weight_layout.h"
 #include "engine/values/errors.h"
 
@@ -143,7 +144,11 @@ Result<> Model::describe(const LoadOptions& options) {
   facts_.n_vocab = static_cast<std::uint32_t>(llama_vocab_n_tokens(vocab_));
   facts_.n_params = llama_model_n_params(m);
   facts_.model_bytes = llama_model_size(m);
-  facts_.gpus = static_cast<std::uint32_t>(llama_model_n_devices(m));
+  for (int i = 0; i < llama_model_n_devices(m); ++i) {
+    ggml_backend_dev_t const device = llama_model_get_device(m, i);
+    const bool is_cpu = ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU;
+    if (!is_cpu) ++(is_remote(device) ? facts_.remotes : facts_.gpus);
+  }
   if (const char* chat = llama_model_chat_template(m, nullptr)) facts_.chat_template = chat;
   facts_.bos = llama_vocab_bos(vocab_);
   facts_.eos = llama_vocab_eos(vocab_);

@@ -39,7 +39,8 @@ double foreign_cell_ms(const Model& model, const LoadOptions& options) {
 std::unique_ptr<CostModel> cost_model(const Model& model, const LoadOptions& options) {
   const ModelFacts& facts = model.facts();
   const auto target_step_ms = static_cast<double>(options.target_step.count());
-  if (all_on_gpus({.gpus = facts.gpus, .gpu_layers = options.n_gpu_layers, .layers = facts.n_layer}))
+  if (facts.remotes == 0 &&
+      all_on_gpus({.gpus = facts.gpus, .gpu_layers = options.n_gpu_layers, .layers = facts.n_layer}))
     return std::make_unique<FlatCosts>(FlatCostOptions{.target_step_ms = target_step_ms});
   return std::make_unique<CpuCosts>(
       CpuCostOptions{.measure_rows = options.speculative.measure,
@@ -51,6 +52,8 @@ std::unique_ptr<CostModel> cost_model(const Model& model, const LoadOptions& opt
 // A change of the layout takes everybody's cells: where nothing can be parked, idle sessions would pay for it. And the
 // cells of a part must be worth as much in a pool of `n_ctx`.
 KvLayout layout_of(const Model& model, const LoadOptions& options, bool parks, std::uint32_t n_ctx) {
+  // Between machines everybody's cells would cross the network twice.
+  if (model.facts().remotes > 0) return KvLayout::unified;
   const bool movable = parks && !model.has_long_rope(n_ctx);
   const bool may_change = model.memory_rules().splits && (movable || options.kv_layout == KvLayout::split);
   return may_change ? options.kv_layout : KvLayout::unified;
@@ -104,7 +107,7 @@ constexpr std::uint32_t kLaneBatch = 256;
 // Its memory isn't part of what a load is said to take: it comes and goes, and only while much more is free.
 std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_ptr<CommandBox>& box,
                                                               std::uint32_t n_ctx) {
-  if (!options.prefill_lane || model->facts().gpus > 0) return nullptr;
+  if (!options.prefill_lane || model->facts().gpus > 0 || model->facts().remotes > 0) return nullptr;
   if (model->has_long_rope(n_ctx)) return nullptr;
   LoadOptions lane = options;
   lane.n_batch = kLaneBatch;

@@ -59,6 +59,13 @@ struct SpeculativeOptions {
   bool measure = true;             // no guesses where passes are faster without; false: wherever one may be right
 };
 
+// All devices of a worker process on another machine, reached at an address of this one that somebody relays there.
+struct RemoteWorker {
+  std::string name;      // for people: the machine's
+  std::string endpoint;  // an IPv4 address and a port: "127.0.0.1:40123"
+  float share = 0;       // of the layers, against the others and own_share
+};
+
 struct LoadOptions {
   std::string path = {};                 // a GGUF file, or the first one of a split set
   Purpose purpose = Purpose::automatic;  // automatic: by the file's metadata
@@ -97,7 +104,11 @@ struct LoadOptions {
   std::vector<std::string> devices = {};  // these GPUs only, by ggml's names ("CUDA0"); empty: all
   SplitMode split_mode = SplitMode::layer;
   std::vector<float> tensor_split = {};  // shares of the GPUs, in their order; empty: by their free memory
-  std::int32_t main_gpu = 0;             // which of them has all of it (SplitMode::none), or what can't be split
+  // Layers and their KV cells on other machines. They have the first ones, in this order, and this machine the last
+  // ones with the output (remote_devices.h): by its GPUs, or where it has none, or n_gpu_layers is 0, by its CPU.
+  std::vector<RemoteWorker> remotes = {};
+  float own_share = 0;        // of the layers, where there are remotes; above 0 then
+  std::int32_t main_gpu = 0;  // which of them has all of it (SplitMode::none), or what can't be split
   Toggle flash_attention = Toggle::automatic;
   // Layers with a sliding window keep cells of the whole context, so that any beginning can be shared; off: of what
   // they see only; automatic: of all where that takes hardly more (memory_kind.h).

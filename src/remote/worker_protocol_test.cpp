@@ -1,0 +1,44 @@
+#include "remote/worker_protocol.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace corral::remote {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(WorkerProtocol, WhatIsSaidIsUnderstood) {
+  const WorkerReady said{.llama = "0.5.0",
+                         .devices = {{"CUDA0", "a \"GPU\"", true, 80ull << 30, 79ull << 30}, {"CPU", "", false, 8, 4}},
+                         .open = {"landlock: not in this kernel"}};
+  const auto line = to_line(said);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  const auto event = parse_worker_event(line);
+  ASSERT_TRUE(event);
+  const auto& heard = std::get<WorkerReady>(*event);
+  EXPECT_EQ(heard.llama, "0.5.0");
+  ASSERT_EQ(heard.devices.size(), 2u);
+  EXPECT_EQ(heard.devices[0].description, "a \"GPU\"");
+  EXPECT_TRUE(heard.devices[0].gpu);
+  EXPECT_EQ(heard.devices[0].memory_total, 80ull << 30);
+  EXPECT_EQ(heard.devices[1].memory_free, 4u);
+  EXPECT_THAT(heard.open, ElementsAre("landlock: not in this kernel"));
+}
+
+TEST(WorkerProtocol, AFailureSaysWhy) {
+  const auto event = parse_worker_event(to_line(WorkerFailed{"no port"}));
+  ASSERT_TRUE(event);
+  EXPECT_EQ(std::get<WorkerFailed>(*event).message, "no port");
+}
+
+TEST(WorkerProtocol, OtherLinesAreRefused) {
+  EXPECT_FALSE(parse_worker_event("{}"));
+  EXPECT_FALSE(parse_worker_event("ready"));
+  const auto empty = parse_worker_event(R"({"ready":{"devices":7,"open":[1]}})");
+  ASSERT_TRUE(empty);
+  EXPECT_TRUE(std::get<WorkerReady>(*empty).devices.empty());
+}
+
+}  // namespace
+}  // namespace corral::remote
