@@ -40,7 +40,10 @@ class AnnouncementBookTest : public testing::Test {
     options.genuine = [this](const Head& head) { return is_genuine(mesh, head); };
     return AnnouncementBook(options);
   }
-  bool take(AnnouncementBook& book, const Said& said) { return *book.take(said.head, said.pages); }
+  bool take(AnnouncementBook& book, const Said& said) {
+    const auto taken = book.take(said.head, said.pages);
+    return taken && *taken;
+  }
 
   MeshId mesh = mesh_id({test_key(1).public_key(), {}});
   SigningKey a = test_key(1), b = test_key(2);

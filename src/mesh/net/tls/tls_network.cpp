@@ -29,6 +29,7 @@ using Session = std::shared_ptr<TlsSession>;
 
 constexpr std::size_t kMostEndpoints = 8;  // of one name
 constexpr std::size_t kMostCallers = 1024;
+constexpr std::size_t kMostNames = 256;  // that are being resolved, those included that were given up
 
 // Addresses of one customer of IPv6 count as one.
 std::string network_of(const asio::ip::address& address) {
@@ -37,22 +38,36 @@ std::string network_of(const asio::ip::address& address) {
   return {reinterpret_cast<const char*>(bytes.data()), 8};
 }
 
-// A question to the resolver. The system's can't be called back: who gives it up leaves it to its answer, which touches
-// nothing but this.
+// A question to the resolver. The system's can't be called back once it is asked: who gives it up leaves it to its
+// answer, which touches nothing but this. One that hasn't had its turn yet is called back.
 struct Resolving {
-  explicit Resolving(async::Executor executor) : resolver(executor), done(executor) {}
+  Resolving(async::Executor executor, std::shared_ptr<std::size_t> of)
+      : open(std::move(of)), resolver(executor), done(executor) {
+    ++*open;
+  }
+  ~Resolving() { --*open; }
+  Resolving(const Resolving&) = delete;
+  Resolving& operator=(const Resolving&) = delete;
+
+  const std::shared_ptr<std::size_t> open;
   Resolver resolver;
   async::Event done;
   boost::system::error_code failed;
   std::vector<Tcp::endpoint> endpoints;
 };
 
-Task<Result<std::vector<Tcp::endpoint>>> find_endpoints(Address address) {
+Task<Result<std::vector<Tcp::endpoint>>> find_endpoints(Address address, std::shared_ptr<std::size_t> open) {
   boost::system::error_code error;
   const auto literal = asio::ip::make_address(address.host, error);
   if (!error) co_return std::vector{Tcp::endpoint(literal, address.port)};
   const auto executor = co_await asio::this_coro::executor;
-  const auto resolving = std::make_shared<Resolving>(executor);
+  if (*open >= kMostNames) co_return fail(errc::unreachable, "too many names are being looked for");
+  const auto resolving = std::make_shared<Resolving>(executor, std::move(open));
+  struct GiveUp {
+    ~GiveUp() { resolving->resolver.cancel(); }
+    std::shared_ptr<Resolving> resolving;
+  };
+  const GiveUp give_up{resolving};
   auto answered = [resolving](const boost::system::error_code& failed, const Resolver::results_type& found) {
     resolving->failed = failed;
     for (const auto& entry : found) {
@@ -69,8 +84,9 @@ Task<Result<std::vector<Tcp::endpoint>>> find_endpoints(Address address) {
 }
 
 // In a pointer: a timeout's result must have a default.
-Task<Result<std::unique_ptr<TcpSocket>>> connect(Address address) {
-  const auto endpoints = co_await find_endpoints(address);
+Task<Result<std::unique_ptr<TcpSocket>>> connect(Address address, std::shared_ptr<std::size_t> names) {
+  auto finding = find_endpoints(address, std::move(names));
+  const auto endpoints = co_await std::move(finding);
   if (!endpoints) co_return std::unexpected(endpoints.error());
   const auto executor = co_await asio::this_coro::executor;
   std::string why = "it has no address";
@@ -136,6 +152,7 @@ struct TlsNetwork::Impl {
   std::map<std::string, Caller> callers;
   std::deque<std::unique_ptr<Stream>> arrivals;
   async::Event arrived;
+  std::shared_ptr<std::size_t> names = std::make_shared<std::size_t>(0);  // being resolved
   bool stopped = false;
   async::TaskGroup tasks;
 };
@@ -230,7 +247,7 @@ Task<void> TlsNetwork::Impl::greet(std::shared_ptr<Impl> self, Session session, 
 Task<Result<std::unique_ptr<Stream>>> TlsNetwork::Impl::dial(std::shared_ptr<Impl> self, Address address,
                                                              std::vector<NodeId> pins, Purpose purpose) {
   const auto shown = to_text(address);
-  auto connecting = connect(std::move(address));
+  auto connecting = connect(std::move(address), self->names);
   auto socket = co_await async::with_timeout(self->timers, self->options.dial, std::move(connecting));
   if (!socket) {
     co_return fail(errc::unreachable, fmt::format("{} didn't answer within {} ms", shown, self->options.dial.count()));
