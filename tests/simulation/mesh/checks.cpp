@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "base/secret.h"
+#include "simulation/mesh/later.h"
 #include "simulation/mesh/world.h"
 
 namespace corral::mesh::simulation {
@@ -141,6 +142,30 @@ void World::check_catalog(unsigned at) {
       fail("the order of nodes changes nothing", fmt::format("n{}", at));
   }
   check_names(at, *catalog);
+  if (nodes_.size() <= 8) check_unknown(at, *catalog);
+}
+
+// A model that a member had when it last said so isn't unknown, however dead, cut off or newly started its node is.
+// That it says nothing for long is another matter.
+void World::check_unknown(unsigned at, const Catalog& catalog) {
+  const GossipOptions options;
+  const auto now = ground_->time().now();
+  for (const auto& known : catalog.nodes()) {
+    const auto number = number_of(known.id);
+    if (!number || *number == at || nodes_[*number].liar) continue;
+    auto& names = nodes_[at].names[known.id];
+    if (known.said && !known.said->looking) {
+      names.clear();
+      for (const auto& model : known.said->models) names.insert(model.name);
+    } else if (known.reach == Reach::linked && now - known.since >= options.names_for) {
+      names.clear();
+    }
+    for (const auto& name : names) {
+      const auto found = catalog.find(name);
+      if (!found.model && found.choices.empty() && found.away.empty())
+        fail("what a member has isn't unknown", fmt::format("n{} about {} of n{}", at, name, *number));
+    }
+  }
 }
 
 // A second, slow reading of what a name may mean: of all members that are known, those that are away too.
@@ -213,6 +238,14 @@ bool World::agree(std::string& why) const {
                           nodes_[*number].tag);
         return false;
       }
+    }
+    for (const auto& peer : node.process->peers->view()) {
+      const auto number = number_of(peer.id);
+      if (!setting_.links || !number || peer.state != PeerState::up) continue;
+      const auto minor = nodes_[*number].speaks_later ? kLaterMinor : kProtocolMinor;
+      if (peer.minor == minor) continue;
+      why = fmt::format("n{} takes n{} for version {}", at, *number, peer.minor);
+      return false;
     }
     auto honest = gossip.known();
     std::erase_if(honest, [&](const auto& known) {

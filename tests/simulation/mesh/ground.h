@@ -26,8 +26,14 @@ class Ground {
   virtual void set_delay(unsigned from, unsigned to, Millis delay) = 0;
   virtual void set_paused(unsigned node, bool paused) = 0;
   virtual void replace_link(unsigned a, unsigned b) = 0;
-  // `by` throws the key of `node` out.
-  virtual void revoke(unsigned node, unsigned by) = 0;
+  // `by` throws the key of `node` out. False: it can't, as its disk is full.
+  virtual bool revoke(unsigned node, unsigned by) = 0;
+  // Nothing can be written to the disk of `node`.
+  virtual void set_full(unsigned, bool) {}
+  // From its next start on `node` is of a later minor version (later.h).
+  virtual void set_later(unsigned, bool) {}
+  // Of its process, which may stand still.
+  virtual async::Timers& timers(unsigned) { return time(); }
   virtual Standing standing(unsigned at, const PublicKey& key) const = 0;
   // All that is under way and due arrives.
   virtual void pass(Millis time) = 0;

@@ -1,4 +1,5 @@
 // The real link protocol, and what keeps the links, on a network in memory.
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include "mesh/peers/live_peers.h"
 #include "mesh/support_for_tests.h"
 #include "simulation/mesh/ground.h"
+#include "simulation/mesh/later.h"
 
 namespace corral::mesh::simulation {
 namespace {
@@ -71,6 +73,8 @@ class Links final : public Ground {
       process.folder = std::make_unique<TestFolder>();
       process.book = *MemberBook::begin(process.folder->path(), set_);
       process.tokens = *TokenStore::open(process.folder->path());
+    } else {
+      process.book = std::move(**MemberBook::open(process.folder->path()));
     }
     process.timers = std::make_unique<StoppableTimers>(timers_, loop_.executor());
     process.paused = false;
@@ -79,6 +83,7 @@ class Links final : public Ground {
     options.folder = process.folder->path();
     options.addresses = {place(node)};
     options.seed = node + 1;
+    options.most_links = std::max(options.most_links, processes_.size() + 1);  // the founder is a member and no node
     for (unsigned other = 0; other < processes_.size(); ++other) {
       if (other != node) options.configured.push_back({{}, place(other)});
     }
@@ -89,6 +94,7 @@ class Links final : public Ground {
   void go(unsigned node) override {
     auto& process = processes_[node];
     process.network = air_.add(process.key->public_key(), place(node), process.peers->doorkeeper());
+    if (process.later) process.network = later(std::move(process.network));
     process.peers->start(*process.network);
     for (unsigned other = 0; other < processes_.size(); ++other) apply(node, other);
     settle();
@@ -121,13 +127,27 @@ class Links final : public Ground {
     settle();
   }
   void replace_link(unsigned, unsigned) override {}  // comes about by itself, when both dial
-  void revoke(unsigned node, unsigned by) override {
+  bool revoke(unsigned node, unsigned by) override {
     auto& issuer = processes_[by];
-    if (!processes_[node].key || !issuer.peers || issuer.paused) return;
-    (void)issuer.peers->revoke(processes_[node].key->id());
+    if (!processes_[node].key || !issuer.peers || issuer.paused) return false;
+    if (!issuer.peers->revoke(processes_[node].key->id())) return false;
     (void)set_.merge(issuer.book->set());  // who loses its disk is told all when it joins again
     settle();
+    return true;
   }
+  // Where a file would be written first there is a folder.
+  void set_full(unsigned node, bool full) override {
+    const auto& folder = processes_[node].folder;
+    if (!folder) return;
+    for (const auto* name : {"members.new", "peers.new", "epoch.new", "tokens.new"}) {
+      if (full)
+        std::filesystem::create_directory(*folder / name);
+      else
+        std::filesystem::remove(*folder / name);
+    }
+  }
+  void set_later(unsigned node, bool later) override { processes_[node].later = later; }
+  async::Timers& timers(unsigned node) override { return *processes_[node].timers; }
   Standing standing(unsigned at, const PublicKey& key) const override {
     const auto& book = processes_[at].book;
     return book ? book->set().standing(key) : Standing::unknown;
@@ -147,6 +167,7 @@ class Links final : public Ground {
     std::unique_ptr<Network> network;
     std::unique_ptr<LivePeers> peers;
     bool paused = false;
+    bool later = false;
   };
 
   static Address place(unsigned node) { return {"n" + std::to_string(node), 1}; }

@@ -34,6 +34,9 @@ constexpr std::array kRows{
     Row{Kind::mute, "mute", "{0} gives no pages: {2}", 8, false},
     Row{Kind::lie, "lie", "{0} lies ({2}) about {1}", 25, false},
     Row{Kind::revoke, "revoke", "{0} is thrown out by {1}", 2, false},
+    Row{Kind::ask, "ask", "{0} is asked for a model ({2})", 300, false},
+    Row{Kind::full, "full", "the disk of {0} is full: {2}", 8, false},
+    Row{Kind::upgrade, "upgrade", "{0} gets a later version: {2}", 12, false},
 };
 
 const Row& row_of(Kind kind) { return kRows[static_cast<std::size_t>(kind)]; }
@@ -69,7 +72,8 @@ std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t leng
     op.choice = static_cast<std::uint8_t>(dice.roll(48));
     if (op.kind == Kind::elapse) op.ms = 100 * (1 + dice.roll(dice.chance(20) ? long_pause / 100 : 5));
     if (op.kind == Kind::delay) op.ms = dice.roll(3) * 100;
-    if (op.kind == Kind::mute) op.choice = static_cast<std::uint8_t>(op.choice % 2);
+    if (op.kind == Kind::mute || op.kind == Kind::full || op.kind == Kind::upgrade)
+      op.choice = static_cast<std::uint8_t>(op.choice % 2);
     if (op.kind == Kind::start) op.choice = static_cast<std::uint8_t>(op.choice < 24 ? 0 : op.choice < 36 ? 1 : 2);
     life.push_back(op);
   }

@@ -23,10 +23,13 @@ struct Op {
     start,  // again; `choice` 1: it lost its count of lives, 2: its whole disk
     pause,  // the process of `node` stands still
     resume,
-    glitch,  // the link of `node` and `other` is replaced by a new one
-    mute,    // `node` gives no pages, if `choice` is 1
-    lie,     // `node` says what it mustn't, `choice` what, about `other`
-    revoke,  // `node` is thrown out by `other`
+    glitch,   // the link of `node` and `other` is replaced by a new one
+    mute,     // `node` gives no pages, if `choice` is 1
+    lie,      // `node` says what it mustn't, `choice` what, about `other`
+    revoke,   // `node` is thrown out by `other`
+    ask,      // somebody asks `node` for one of the models that it sees, `choice` for which; on real links alone
+    full,     // the disk of `node` is full, if `choice` is 1
+    upgrade,  // the next process of `node` is of a later version, if `choice` is 1
   };
   Kind kind = Kind::elapse;
   std::uint8_t node = 0;

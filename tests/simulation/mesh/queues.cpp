@@ -50,18 +50,21 @@ class Queues final : public Ground {
     forget_frames(a, b);
     air_.up(*processes_[a].peers, *processes_[b].peers);
   }
-  void revoke(unsigned node, unsigned) override {
-    if (!processes_[node].peers) return;
+  bool revoke(unsigned node, unsigned) override {
+    if (!processes_[node].peers) return true;
     const auto key = processes_[node].peers->key();
     members_.erase(key);
     for (unsigned other = 0; other < processes_.size(); ++other) drop(node, other);
     tell_members();
+    return true;
   }
   Standing standing(unsigned, const PublicKey& key) const override {
     return members_.contains(key) ? Standing::member : Standing::revoked;
   }
   void pass(Millis time) override {
     timers_.advance(time);
+    for (auto& process : processes_)
+      if (process.peers) process.peers->since = timers_.now();
     for (unsigned a = 0; a < processes_.size(); ++a) {
       for (unsigned b = a + 1; b < processes_.size(); ++b) look_at(a, b);
     }

@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include "mesh/support_for_tests.h"
+#include "simulation/mesh/later.h"
 
 namespace corral::mesh::simulation {
 namespace {
 
 constexpr Millis kStep{100};
+constexpr Millis kLook{300};
 constexpr std::size_t kMostOld = 64;
 constexpr std::uint64_t kMemory = std::uint64_t{16} << 30;
 
@@ -37,6 +39,7 @@ World::World(const Setting& setting, bool with_trace)
       mesh_(mesh_id({test_key(9999).public_key(), {}})),
       ground_(setting.links ? make_links(setting.nodes) : make_queues(setting.nodes)),
       nodes_(setting.nodes) {
+  ledger_.fail = [this](std::string rule, std::string detail) { fail(std::move(rule), std::move(detail)); };
   for (unsigned node = 0; node < setting.nodes; ++node) start(node, 2);
   pass(Millis(1000));
 }
@@ -69,14 +72,20 @@ void World::start(unsigned number, std::uint8_t loss) {
     node.truth = {};
     node.revoked = false;
     node.liar = false;
+    node.full = false;
   }
-  node.epoch = loss == 0 ? node.epoch + 1 : 1;
+  // On a full disk nothing is counted.
+  node.epoch = loss == 0 ? node.epoch + (node.full ? 0 : 1) : 1;
   ++node.life;
   node.said = 0;
   node.since = node.resumed = ground_->time().now();
   node.paused = false;
   node.newest.clear();
   node.compared.clear();
+  node.names.clear();
+  node.looks_until = node.since + kLook;
+  node.speaks_later = node.later;
+  ground_->set_later(number, node.later);
   Boot boot{node.epoch, {}};
   boot.nonce[0] = static_cast<std::uint8_t>(node.life);
   boot.nonce[1] = static_cast<std::uint8_t>(number);
@@ -85,7 +94,10 @@ void World::start(unsigned number, std::uint8_t loss) {
   GossipOptions options;
   options.mesh = mesh_;
   options.standing = [this, number](const PublicKey& key) { return ground_->standing(number, key); };
-  options.keep_epoch = [this, number](std::uint64_t epoch) { nodes_[number].epoch = epoch; };
+  options.keep_epoch = [this, number](std::uint64_t epoch) {
+    if (!nodes_[number].full) nodes_[number].epoch = epoch;
+  };
+  if (node.later) options.encode = later_pages;
   if (!setting_.real_keys) {
     options.sign = sign_cheaply;
     options.genuine = is_cheaply_signed;
@@ -94,6 +106,10 @@ void World::start(unsigned number, std::uint8_t loss) {
   process.ear = std::make_unique<Ear>(outcome_);
   process.ear->gossip = process.gossip.get();
   process.peers->listen(*process.ear);
+  if (setting_.links) {
+    process.desk = std::make_unique<Desk>(ledger_, *process.peers, *process.gossip, ground_->timers(number),
+                                          ground_->executor(), node.truth);
+  }
   auto& said = node.truth;
   said.name = fmt::format("n{}", number);
   if (said.memory.empty()) said.memory = {{"cpu", false, kMemory, kMemory, 0, kMemory}};
@@ -108,6 +124,10 @@ void World::kill(unsigned number) {
   if (!node.process) return;
   outcome_.accepted += node.process->gossip->counters().accepted;
   outcome_.refused += node.process->gossip->counters().refused;
+  if (node.process->desk) {
+    node.process->desk->close();
+    ground_->pass(Millis(0));
+  }
   node.process->peers->forget(*node.process->ear);
   ground_->end(number);
   node.process.reset();
@@ -119,14 +139,36 @@ void World::announce(unsigned number) {
   auto& node = nodes_[number];
   node.tag = fmt::format("{}:{}:{}", number, node.life, ++node.said);
   node.truth.version = node.tag;
-  auto said = rounded(node.truth);
+  auto told = node.truth;
+  if (node.looks_until) {
+    told.looking = true;
+    told.models.clear();
+    told.serving.clear();
+  }
+  auto said = rounded(told);
   said.links.clear();
   const auto pages = encode_pages(said);
   log_[node.tag] = *decode_pages({pages.begin(), pages.end()});
-  node.process->gossip->announce(node.truth);
+  node.process->gossip->announce(told);
   const auto* own = node.process->gossip->book().find(id_of(number));
   if (own && dice_.chance(20)) old_.push_back({own->head, own->pages});
   if (old_.size() > kMostOld) old_.erase(old_.begin());
+}
+
+// A process that was just started finds its models after a while.
+void World::look(unsigned number) {
+  auto& node = nodes_[number];
+  if (!node.looks_until || ground_->time().now() < *node.looks_until) return;
+  node.looks_until.reset();
+  announce(number);
+}
+
+void World::ask(unsigned number, const Op& op) {
+  auto& node = nodes_[number];
+  if (!node.process || !node.process->desk || node.paused) return;
+  const auto catalog = node.process->gossip->catalog();
+  const auto models = catalog->models();
+  if (!models.empty()) node.process->desk->ask(++asked_, models[op.choice % models.size()].name);
 }
 
 void World::say(unsigned number, std::uint8_t choice) {
@@ -205,7 +247,9 @@ std::optional<MonoTime> World::broken_since(unsigned a, unsigned b) const {
 void World::pass(Millis time) {
   for (Millis gone(0); gone < time && !outcome_.violation; gone += kStep) {
     ground_->pass(kStep);
-    for (auto& node : nodes_) {
+    for (unsigned number = 0; number < nodes_.size(); ++number) {
+      auto& node = nodes_[number];
+      if (node.process && !node.paused) look(number);
       if (!node.process || node.paused || !node.process->gossip->busy()) continue;
       ++outcome_.events;
       node.process->gossip->tick();
@@ -284,8 +328,17 @@ void World::apply(const Op& op) {
       break;
     case Kind::revoke:
       if (a == b || node.revoked || !nodes_[b].process || nodes_[b].paused || nodes_[b].revoked) break;
-      node.revoked = true;
-      ground_->revoke(a, b);
+      node.revoked = ground_->revoke(a, b);
+      break;
+    case Kind::ask:
+      ask(a, op);
+      break;
+    case Kind::full:
+      node.full = setting_.links && op.choice == 1;
+      ground_->set_full(a, node.full);
+      break;
+    case Kind::upgrade:
+      node.later = op.choice == 1;
       break;
   }
   ground_->pass(Millis(0));
@@ -299,6 +352,7 @@ void World::end_faults() {
     lies = lies || nodes_[number].liar;
     apply({Op::Kind::resume, static_cast<std::uint8_t>(number), 0, 0, 0});
     apply({Op::Kind::mute, static_cast<std::uint8_t>(number), 0, 0, 0});
+    apply({Op::Kind::full, static_cast<std::uint8_t>(number), 0, 0, 0});
     apply({Op::Kind::start, static_cast<std::uint8_t>(number), 0, 0, 0});
     for (unsigned other = 0; other < nodes_.size(); ++other) {
       if (other != number) ground_->set_delay(number, other, Millis(0));
@@ -310,9 +364,26 @@ void World::end_faults() {
   std::string why;
   for (Millis gone(0); gone < limit && !outcome_.violation; gone += kStep) {
     pass(kStep);
-    if (agree(why)) return;
+    if (agree(why)) return end_requests();
   }
   if (!outcome_.violation) fail("all agree when the faults stop", why);
+}
+
+// Each has come to an end by itself.
+void World::end_requests() {
+  constexpr Millis kPatience{20'000};
+  for (Millis gone(0); gone < kPatience && !outcome_.violation; gone += kStep) {
+    if (ledger_.open() == 0 && ledger_.working == 0) return;
+    pass(kStep);
+  }
+  fail("no request is left open", fmt::format("{} asked, {} worked on", ledger_.open(), ledger_.working));
+}
+
+void World::count_requests() {
+  outcome_.answered = ledger_.answered;
+  outcome_.failed = ledger_.failed;
+  outcome_.replayed = ledger_.replayed;
+  outcome_.not_here = ledger_.not_here;
 }
 
 Outcome live(const std::vector<Op>& life, const Setting& setting, bool with_trace) {
@@ -323,6 +394,7 @@ Outcome live(const std::vector<Op>& life, const Setting& setting, bool with_trac
   }
   if (!world.outcome().violation) world.end_faults();
   world.stop();
+  world.count_requests();
   return world.outcome();
 }
 

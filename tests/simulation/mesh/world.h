@@ -13,6 +13,7 @@
 #include "mesh/gossip/gossip.h"
 #include "simulation/mesh/ground.h"
 #include "simulation/mesh/op.h"
+#include "simulation/mesh/requests.h"
 
 namespace corral::mesh::simulation {
 
@@ -25,9 +26,10 @@ struct Outcome {
   std::optional<Violation> violation;
   std::uint64_t events = 0;  // that nodes were told: frames, links, members, steps of time with work, requests
   std::uint64_t choices = 0;
-  std::uint64_t accepted = 0;   // announcements
-  std::uint64_t refused = 0;    // lies
-  std::uint64_t conflicts = 0;  // names that meant several contents
+  std::uint64_t accepted = 0;                                          // announcements
+  std::uint64_t refused = 0;                                           // lies
+  std::uint64_t conflicts = 0;                                         // names that meant several contents
+  std::uint64_t answered = 0, failed = 0, replayed = 0, not_here = 0;  // requests
   std::vector<std::string> trace;
 };
 
@@ -48,6 +50,7 @@ class World {
   void apply(const Op& op);
   void end_faults();
   void stop();
+  void count_requests();
   Outcome& outcome() { return outcome_; }
 
  private:
@@ -85,6 +88,7 @@ class World {
     std::unique_ptr<Ear> ear;
     std::unique_ptr<Gossip> gossip;
     Peers* peers;
+    std::unique_ptr<Desk> desk;  // on real links
   };
   struct Node {
     std::optional<SigningKey> key;
@@ -99,6 +103,11 @@ class World {
     bool paused = false;
     bool liar = false;  // has lied: of what it says of itself nothing is expected
     bool revoked = false;
+    bool full = false;
+    bool later = false;                                           // of a later version, from its next start
+    bool speaks_later = false;                                    // its process
+    std::optional<MonoTime> looks_until;                          // it was just started, and knows its models then
+    std::map<NodeId, std::set<std::string>> names;                // that they said they have, in this life of the node
     std::map<NodeId, HeadStamp> newest;                           // seen in its book, in this life
     std::map<NodeId, std::shared_ptr<const Statement>> compared;  // with what was said
   };
@@ -112,6 +121,8 @@ class World {
   void kill(unsigned node);
   void say(unsigned node, std::uint8_t choice);
   void announce(unsigned node);
+  void look(unsigned node);
+  void ask(unsigned node, const Op& op);
   void set_cut(unsigned from, unsigned to, bool cut);
   void pass(Millis time);
   void note(std::string line);
@@ -127,7 +138,9 @@ class World {
   void check_word(unsigned at, const KnownNode& known);
   void check_catalog(unsigned at);
   void check_names(unsigned at, const Catalog& catalog);
+  void check_unknown(unsigned at, const Catalog& catalog);
   void check_choice(unsigned at, const Op& op);
+  void end_requests();
   bool agree(std::string& why) const;
   void fail(std::string rule, std::string detail);
 
@@ -137,6 +150,8 @@ class World {
   Dice dice_;
   MeshId mesh_;
   std::unique_ptr<Ground> ground_;
+  Ledger ledger_;
+  std::uint64_t asked_ = 0;
   std::vector<Node> nodes_;
   std::map<std::pair<unsigned, unsigned>, MonoTime> cuts_;
   std::map<std::string, Statement> log_;  // all that honest nodes said, by tag
