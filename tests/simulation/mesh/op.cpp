@@ -43,14 +43,6 @@ const Row& row_of(Kind kind) { return kRows[static_cast<std::size_t>(kind)]; }
 
 }  // namespace
 
-std::uint64_t Dice::next() {
-  // SplitMix64 (Steele, Lea, Flood 2014).
-  std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
 std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t length) {
   Dice dice(seed);
   std::array<std::uint32_t, kRows.size()> weights{};

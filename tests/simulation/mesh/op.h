@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "simulation/dice.h"
+
 namespace corral::mesh::simulation {
 
 struct Op {
@@ -44,17 +46,6 @@ std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t leng
 std::string describe(const Op& op);
 std::string as_code(const Op& op);
 
-// Numbers from a seed, the same on every machine.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next();
-  // 0 ... sides - 1
-  std::uint32_t roll(std::uint32_t sides) { return static_cast<std::uint32_t>(next() % sides); }
-  bool chance(std::uint32_t percent) { return roll(100) < percent; }
-
- private:
-  std::uint64_t state_;
-};
+using corral::simulation::Dice;
 
 }  // namespace corral::mesh::simulation

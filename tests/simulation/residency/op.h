@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "residency/settings.h"
+#include "simulation/dice.h"
 #include "simulation/residency/zoo.h"
 
 namespace corral::residency::simulation {
@@ -62,17 +63,6 @@ void lend_by(const Op& op, Settings& settings);
 Traits traits_of(const Op& op);
 double pressure_of(const Op& op);
 
-// Numbers from a seed, the same on every machine.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next();
-  // 0 ... sides - 1
-  std::uint32_t roll(std::uint32_t sides) { return static_cast<std::uint32_t>(next() % sides); }
-  bool chance(std::uint32_t percent) { return roll(100) < percent; }
-
- private:
-  std::uint64_t state_;
-};
+using corral::simulation::Dice;
 
 }  // namespace corral::residency::simulation
