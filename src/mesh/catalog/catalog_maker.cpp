@@ -124,7 +124,8 @@ void CatalogMaker::make_model(const ContentKey& content, std::vector<const Claim
     const KnownNode* best = nullptr;
     for (const auto& copy : model.copies) {
       if (!copy.serving || copy.serving->state != state) continue;
-      if (!best || total_memory(*copy.node) > total_memory(*best)) best = copy.node;
+      // Of equals the highest id, as groups elect; copies are sorted by it.
+      if (!best || total_memory(*copy.node) >= total_memory(*best)) best = copy.node;
     }
     return best;
   };

@@ -201,6 +201,9 @@ TEST_F(CatalogTest, TheHostHasTheMostMemory) {
   EXPECT_EQ(catalog()->models().front().host, id(3));
   nodes[3].said.serving.front().state = ServingState::draining;
   EXPECT_EQ(catalog()->models().front().host, id(2));
+  nodes[3].said.serving.front().state = ServingState::ready;
+  nodes[2].said.memory = nodes[3].said.memory;
+  EXPECT_EQ(catalog()->models().front().host, std::max(id(2), id(3)));
 }
 
 std::string told(const Catalog& catalog) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "mesh/catalog/words.h"
 #include "mesh/identity/bytes.h"
 
 namespace corral::mesh {
@@ -46,8 +47,6 @@ constexpr int closeness(Obstacle obstacle) {
       return 9;
   }
 }
-
-std::string in_gb(std::uint64_t bytes) { return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9); }
 
 // Steps of a third or so: less than that is chance.
 int speed_step(double tokens_per_second) {

@@ -1,0 +1,256 @@
+#include "mesh/allocation/allocation.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "mesh/allocation/allocator.h"
+#include "mesh/catalog/words.h"
+
+namespace corral::mesh {
+namespace {
+
+template <typename Enum, std::size_t N>
+std::string_view name_in(const std::string_view (&names)[N], Enum value) {
+  return names[static_cast<std::size_t>(value)];
+}
+
+}  // namespace
+
+std::string_view name_of(Priority priority) {
+  constexpr std::string_view kNames[] = {"told", "completes", "unserved", "capacity", "fetch", "biggest"};
+  return name_in(kNames, priority);
+}
+std::string_view name_of(Part part) {
+  constexpr std::string_view kNames[] = {"alone", "replica", "share", "standby"};
+  return name_in(kNames, part);
+}
+std::string_view name_of(UnloadCause cause) {
+  constexpr std::string_view kNames[] = {"told", "idle", "wanted_elsewhere", "recalled"};
+  return name_in(kNames, cause);
+}
+std::string_view name_of(Lack lack) {
+  constexpr std::string_view kNames[] = {"told",      "resting",  "not_asked", "no_file",
+                                         "no_memory", "no_links", "too_slow",  "taken"};
+  return name_in(kNames, lack);
+}
+
+Allocation allocate(const Situation& situation, const AllocationRules& rules) {
+  return Allocator(situation, rules).run();
+}
+
+Allocator::Allocator(const Situation& situation, const AllocationRules& rules)
+    : rules_(rules), links_(situation.links) {
+  std::set<ContentKey> served;
+  for (const auto& node : situation.nodes) {
+    for (const auto& held : node.holds) served.insert(held.model);
+  }
+  for (const auto& facts : situation.models) {
+    Model model;
+    model.facts = &facts;
+    model.in_vain = facts.per_hour > 0 && !served.contains(facts.content);
+    model.rests = facts.resting;
+    models_.push_back(std::move(model));
+  }
+  const auto order = [](const Model& model) {
+    return std::tuple(model.in_vain ? -model.facts->per_hour : 0, ~model.facts->bytes,
+                      std::string_view(model.facts->name), model.facts->content);
+  };
+  std::ranges::sort(models_, {}, order);
+  for (std::size_t i = 0; i < models_.size(); ++i) places_.emplace(models_[i].facts->content, i);
+
+  for (const auto& facts : situation.nodes) {
+    Node node;
+    node.facts = &facts;
+    node.on_disk.insert(facts.on_disk.begin(), facts.on_disk.end());
+    nodes_.push_back(std::move(node));
+  }
+  std::ranges::sort(nodes_, {}, [](const Node& node) { return node.facts->id; });
+}
+
+Allocation Allocator::run() {
+  find_split_models();
+  for (auto& node : nodes_) keep(node);
+  for (auto& node : nodes_) obey(node);
+  complete_splits();
+  std::vector<Node*> joiners;
+  for (auto& node : nodes_) {
+    if (node.state != Node::State::free) continue;
+    joiners.push_back(&node);
+    roomiest_ = std::max({roomiest_, most_room(*node.facts, true), most_room(*node.facts, false)});
+  }
+  const auto little_first = [](const Node* node) {
+    return std::tuple(std::max(most_room(*node->facts, true), most_room(*node->facts, false)), node->facts->id);
+  };
+  std::ranges::sort(joiners, {}, little_first);
+  give(joiners);
+  make_room();
+  explain();
+  std::ranges::sort(result_.assignments, {}, [](const auto& one) { return std::tie(one.node, one.model); });
+  std::ranges::sort(result_.unloads, {}, [](const auto& one) { return std::tie(one.node, one.model); });
+  std::ranges::sort(result_.splits, {}, &SplitDecision::model);
+  return std::move(result_);
+}
+
+// What a node has stays, but for a reason.
+void Allocator::keep(Node& node) {
+  for (const auto& held : node.facts->holds) {
+    if (!places_.contains(held.model)) continue;
+    auto& model = model_of(held.model);
+    const bool of_group = held.use == HeldModel::Use::share;
+    const bool hosted = held.use == HeldModel::Use::hosted;
+    if (!hosted && (!node.held || held.model < node.held->model)) node.held = &held;
+    // A group counts once, with its host.
+    if (!held.draining && (!of_group || held.host == node.facts->id)) ++model.servers;
+    model.grouped = model.grouped || of_group;
+    // A worker's own clients have loaded something: its memory isn't there for the mesh now.
+    if (hosted && node.facts->role == Role::worker) node.state = Node::State::closed;
+  }
+  if (node.facts->role == Role::client || node.facts->just_gone || node.facts->recalled)
+    node.state = Node::State::closed;
+  if (!node.held) return;
+
+  auto& model = model_of(node.held->model);
+  const auto& told = node.facts->told;
+  const bool of_group = node.held->use == HeldModel::Use::share;
+  const auto host = std::ranges::find(nodes_, node.held->host, [](const Node& one) { return one.facts->id; });
+  if (node.held->draining || (of_group && host == nodes_.end())) {
+    if (node.state == Node::State::free) node.state = Node::State::leaving;
+    return;
+  }
+  if (node.facts->just_gone) {
+    // For a moment it counts as if it were there.
+  } else if (node.facts->recalled) {
+    return let_go(node, UnloadCause::recalled, "its owner wants the memory");
+  } else if (told ? told->model != node.held->model : model.facts->unload_told) {
+    return let_go(node, UnloadCause::told, "it was told to give it back");
+  } else if (!told && std::chrono::milliseconds(node.held->idle_ms) >= rules_.idle_unload) {
+    return let_go(node, UnloadCause::idle,
+                  fmt::format("nobody has asked for it for {} minutes", node.held->idle_ms / 60'000));
+  }
+  node.state = node.state == Node::State::closed ? node.state : Node::State::held;
+  model.promised = true;
+  const auto part = of_group ? Part::share : model.servers > 1 ? Part::replica : Part::alone;
+  result_.assignments.push_back({node.facts->id, node.held->model, part, Fetch::none, std::nullopt, false,
+                                 fmt::format("{} has {} and keeps it", node.facts->name, model.facts->name)});
+}
+
+void Allocator::let_go(Node& node, UnloadCause cause, std::string why, const Model* for_model) {
+  auto& model = model_of(node.held->model);
+  if (node.held->use != HeldModel::Use::share || node.held->host == node.facts->id) {
+    --model.servers;
+    model.grouped = false;
+  }
+  model.promised = model.servers > 0;
+  if (node.state == Node::State::free || node.state == Node::State::held) node.state = Node::State::leaving;
+  std::erase_if(result_.assignments, [&](const auto& kept) { return kept.node == node.facts->id; });
+  model.rests = model.rests || cause == UnloadCause::idle;
+  std::optional<ContentKey> successor;
+  if (for_model) successor = for_model->facts->content;
+  result_.unloads.push_back({node.facts->id, node.held->model, cause, successor,
+                             fmt::format("{} gives {} back: {}", node.facts->name, model.facts->name, why)});
+}
+
+// What somebody has told a node goes before everything that the mesh would give it.
+void Allocator::obey(Node& node) {
+  const auto& told = node.facts->told;
+  if (!told || node.state == Node::State::closed || node.state == Node::State::held) return;
+  if (!told->model || !places_.contains(*told->model)) {
+    node.state = Node::State::closed;
+    return;
+  }
+  if (std::ranges::find(node.facts->holds, *told->model, &HeldModel::model) != node.facts->holds.end()) {
+    node.state = Node::State::closed;  // its owner has loaded it
+    return;
+  }
+  node.only = told->model;
+  auto& model = model_of(*told->model);
+  const bool waits = node.state == Node::State::leaving;
+  if (model.split) return;  // it is kept for that model's group
+  if (way_to(node, model) && fits(node, model)) {
+    assign(node, model, model.servers > 0 ? Part::replica : Part::alone, Priority::told, "it was told to serve it",
+           waits);
+  } else {
+    node.state = Node::State::closed;
+  }
+}
+
+// Splits have been looked at before; who is left over isn't needed by any. Each step is for all before the next one is
+// for anybody: nobody copies a file for a model that another joiner has on its disk.
+void Allocator::give(const std::vector<Node*>& joiners) {
+  const auto each = [&](const auto& step) {
+    for (auto* node : joiners) {
+      if (node->state == Node::State::free) step(*node);
+    }
+  };
+  for (const bool fetched : {false, true}) {
+    each([&](Node& node) { give_unserved(node, fetched); });
+    each([&](Node& node) { give_capacity(node, fetched); });
+  }
+  each([&](Node& node) {
+    if (node.facts->role == Role::worker || node.only) give_biggest(node);
+  });
+}
+
+void Allocator::give_unserved(Node& node, bool fetched) {
+  for (auto& model : models_) {
+    if (model.servers > 0 || model.promised || model.split || !is_open(model)) continue;
+    const auto way = way_to(node, model);
+    if (!way || (*way != Fetch::none) != fetched || !may_have(node, model) || !fits(node, model)) continue;
+    assign(node, model, Part::alone, fetched ? Priority::fetch : Priority::unserved, "nobody serves it");
+    return;
+  }
+}
+
+void Allocator::give_capacity(Node& node, bool fetched) {
+  for (auto& model : models_) {
+    if (!is_hot(model, model.servers) || !is_open(model)) continue;
+    const auto way = way_to(node, model);
+    if (!way || (*way != Fetch::none) != fetched || !may_have(node, model)) continue;
+    if (!model.split && !fits(node, model)) continue;
+    const auto why =
+        fmt::format("it is asked for {:.0f} times an hour, and {} serve it", model.facts->per_hour, model.servers);
+    assign(node, model, model.split ? Part::standby : Part::replica, fetched ? Priority::fetch : Priority::capacity,
+           why);
+    return;
+  }
+}
+
+// Also one that isn't complete yet: it grows until it is.
+void Allocator::give_biggest(Node& node) {
+  std::vector<Model*> by_size;
+  for (auto& model : models_) by_size.push_back(&model);
+  std::ranges::sort(by_size, {}, [](const Model* model) {
+    return std::tuple(~model->facts->bytes, std::string_view(model->facts->name), model->facts->content);
+  });
+  for (auto* model : by_size) {
+    if (!is_open(*model) || !may_have(node, *model)) continue;
+    if (model->split) {
+      assign(node, *model, Part::standby, Priority::biggest,
+             model->grouped || model->promised ? "it is the biggest model; its group works, and is left alone"
+                                               : "it is the biggest model, and needs more nodes");
+      return;
+    }
+    if (model->servers == 0 || !way_to(node, *model) || !fits(node, *model)) continue;
+    assign(node, *model, Part::replica, Priority::biggest, "everything else is served, and it is the biggest model");
+    return;
+  }
+}
+
+void Allocator::assign(Node& node, Model& model, Part part, Priority priority, std::string why, bool waits) {
+  node.state = Node::State::held;
+  node.taken = true;
+  if (part != Part::standby) model.promised = true;
+  if (part == Part::alone || part == Part::replica) ++model.servers;
+  // Weights of shares come from the host.
+  const bool own_file = part == Part::alone || part == Part::replica;
+  const auto fetch = own_file ? way_to(node, model).value_or(Fetch::none) : Fetch::none;
+  auto text = fmt::format("{} gets {}: {}", node.facts->name, model.facts->name, why);
+  if (fetch == Fetch::copy) text += "; it copies the file first";
+  if (fetch == Fetch::download) text += "; it downloads the file first";
+  if (waits) text += "; as soon as the memory is given back";
+  result_.assignments.push_back({node.facts->id, model.facts->content, part, fetch, priority, waits, std::move(text)});
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,56 @@
+// Questions that the steps of an allocation ask.
+#include <algorithm>
+
+#include "mesh/allocation/allocator.h"
+
+namespace corral::mesh {
+namespace {
+
+// As room_for() does: its kind of device, or the other where it has none of that kind.
+const Room& room_of(const AllocationNode& node, bool gpu) { return gpu ? node.gpu : node.cpu; }
+
+}  // namespace
+
+std::uint64_t most_room(const AllocationNode& node, bool gpu) {
+  return node.role == Role::client ? 0 : room_of(node, gpu).most;
+}
+
+// Once it has given back what it has of the mesh's.
+std::uint64_t Allocator::capacity(const Node& node, const Model& model) const {
+  if (node.facts->role == Role::client) return 0;
+  const auto& room = room_of(*node.facts, model.facts->gpu);
+  if (node.facts->role == Role::worker) return room.most;
+  return std::min(room.most, room.idle + (node.held ? node.held->bytes : 0));
+}
+
+// What needs nobody knows goes to where there is most.
+bool Allocator::fits(const Node& node, const Model& model) const {
+  const auto there = capacity(node, model);
+  if (model.facts->need == 0) return there > 0 && there >= roomiest_;
+  return model.facts->need <= there;
+}
+
+// How a node comes to the file, or nothing if it can't.
+std::optional<Fetch> Allocator::way_to(const Node& node, const Model& model) const {
+  if (node.has_file(model.facts->content)) return Fetch::none;
+  if (!node.facts->takes_copies || node.facts->disk_free < model.facts->bytes) return std::nullopt;
+  if (model.facts->may_copy) return Fetch::copy;
+  if (model.facts->may_download) return Fetch::download;
+  return std::nullopt;
+}
+
+bool Allocator::may_have(const Node& node, const Model& model) const {
+  if (node.only) return *node.only == model.facts->content;
+  return node.facts->role == Role::worker || model.facts->wished || model.facts->per_hour > 0;
+}
+
+bool Allocator::is_hot(const Model& model, std::size_t servers) const {
+  return servers > 0 && model.facts->per_hour >= rules_.hot_per_hour * static_cast<double>(servers);
+}
+
+// Somebody might get it.
+bool Allocator::is_open(const Model& model) const {
+  return !model.facts->unload_told && (!model.rests || is_hot(model, model.servers));
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,163 @@
+// What must hold for every situation, tried with many by lot.
+#include <set>
+
+#include "base/split_mix.h"
+#include "mesh/allocation/allocation.h"
+#include "mesh/allocation/allocation_fixture_for_tests.h"
+
+namespace corral::mesh {
+namespace {
+
+class RandomAllocation : public AllocationFixture {
+ protected:
+  std::uint64_t roll(std::uint64_t sides) { return lot.next() % sides; }
+  bool chance(unsigned percent) { return roll(100) < percent; }
+
+  void make(std::uint64_t seed, unsigned nodes, unsigned models) {
+    lot = SplitMix(seed);
+    situation = {};
+    links.clear();
+    for (unsigned number = 0; number < models; ++number) {
+      auto& one = model("m" + std::to_string(number), 1 + roll(chance(20) ? 60 : 12));
+      one.may_copy = chance(70);
+      if (chance(30)) one.per_hour = static_cast<double>(roll(200));
+      one.wished = chance(20);
+      one.resting = chance(10);
+      one.unload_told = chance(3);
+      one.split_told = chance(5);
+    }
+    for (unsigned number = 1; number <= nodes; ++number) {
+      auto& one = node(number, 2 + roll(30), {}, chance(70) ? Role::worker : chance(80) ? Role::member : Role::client);
+      one.takes_copies = chance(80);
+      for (const auto& known : situation.models) {
+        if (chance(25)) one.on_disk.push_back(known.content);
+      }
+      if (chance(5)) one.told = Order{situation.models[roll(models)].content};
+      if (chance(3)) one.told = Order{};
+    }
+    if (nodes <= 64) return;
+    // As many as a node keeps.
+    links.clear();
+    for (const auto& one : situation.nodes) {
+      for (int link = 0; link < 31; ++link)
+        links.push_back({one.id, situation.nodes[roll(nodes)].id, 200 + roll(5000), 0});
+    }
+  }
+  void shuffle() {
+    for (auto i = situation.nodes.size(); i > 1; --i) std::swap(situation.nodes[i - 1], situation.nodes[roll(i)]);
+    for (auto i = situation.models.size(); i > 1; --i) std::swap(situation.models[i - 1], situation.models[roll(i)]);
+    for (auto i = links.size(); i > 1; --i) std::swap(links[i - 1], links[roll(i)]);
+    for (auto& link : links) {
+      if (chance(50)) std::swap(link.a, link.b);
+    }
+    for (auto& node : situation.nodes) {
+      for (auto i = node.on_disk.size(); i > 1; --i) std::swap(node.on_disk[i - 1], node.on_disk[roll(i)]);
+    }
+  }
+  void check(const Allocation& allocation) {
+    std::set<NodeId> given;
+    for (const auto& got : allocation.assignments) {
+      ASSERT_TRUE(given.insert(got.node).second) << "two models at one node: " << got.why;
+      const auto& node = *std::ranges::find(situation.nodes, got.node, &AllocationNode::id);
+      const auto& model = of(name_of_model(got.model));
+      ASSERT_NE(node.role, Role::client);
+      ASSERT_FALSE(got.why.empty());
+      if (got.part == Part::alone || got.part == Part::replica) {
+        ASSERT_LE(model.need, node.cpu.most) << got.why;
+      }
+      if (!got.priority) continue;
+      ASSERT_TRUE(!model.unload_told || got.priority == Priority::told) << got.why;
+      ASSERT_TRUE(!model.resting || model.per_hour > 0 || got.priority == Priority::told) << got.why;
+      if (got.fetch == Fetch::none && (got.part == Part::alone || got.part == Part::replica)) {
+        ASSERT_TRUE(std::ranges::find(node.on_disk, got.model) != node.on_disk.end()) << got.why;
+      }
+    }
+    for (const auto& split : allocation.splits) {
+      for (const auto& share : split.plan.shares) {
+        const auto& node = *std::ranges::find(situation.nodes, share.node, &AllocationNode::id);
+        ASSERT_LE(share.total(), node.cpu.most);
+        ASSERT_TRUE(std::ranges::any_of(allocation.assignments, [&](const auto& got) {
+          return got.node == share.node && got.model == split.model && got.part == Part::share;
+        }));
+      }
+    }
+    // Served, assigned or explained.
+    std::set<ContentKey> known;
+    for (const auto& node : situation.nodes) {
+      for (const auto& held : node.holds) known.insert(held.model);
+    }
+    for (const auto& got : allocation.assignments) known.insert(got.model);
+    for (const auto& lack : allocation.unserved) {
+      known.insert(lack.model);
+      ASSERT_FALSE(lack.why.empty());
+    }
+    ASSERT_EQ(known.size(), situation.models.size());
+  }
+  // Who works: neither moved nor told to go, whoever joins.
+  std::set<std::pair<NodeId, ContentKey>> kept(const Allocation& allocation) const {
+    std::set<std::pair<NodeId, ContentKey>> kept;
+    for (const auto& got : allocation.assignments) {
+      if (!got.priority) kept.insert({got.node, got.model});
+    }
+    return kept;
+  }
+  SplitMix lot{1};
+};
+
+TEST_F(RandomAllocation, IsTheSameForAnyOrderOfItsInput) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    make(seed, static_cast<unsigned>(2 + seed % 31), static_cast<unsigned>(1 + seed % 20));
+    const auto first = decide();
+    shuffle();
+    ASSERT_EQ(decide(), first) << seed;
+  }
+}
+
+TEST_F(RandomAllocation, BooksNothingTwiceAndExplainsWhatItLeavesOut) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    make(seed, static_cast<unsigned>(2 + seed % 31), static_cast<unsigned>(1 + seed % 20));
+    for (int round = 0; round < 3; ++round) {
+      const auto allocation = decide();
+      check(allocation);
+      ASSERT_FALSE(HasFatalFailure()) << seed;
+      settle(allocation);
+    }
+  }
+}
+
+TEST_F(RandomAllocation, ComesToRest) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    make(seed, static_cast<unsigned>(2 + seed % 31), static_cast<unsigned>(1 + seed % 20));
+    Allocation last;
+    for (int round = 0; round < 4; ++round) settle(last = decide());
+    // Nothing was idle: what has something keeps it.
+    const auto again = decide();
+    EXPECT_TRUE(again.unloads.empty()) << seed;
+    EXPECT_TRUE(again.splits.empty()) << seed;
+    for (const auto& got : again.assignments)
+      EXPECT_TRUE(!got.priority || got.part == Part::standby) << seed << ": " << got.why;
+  }
+}
+
+TEST_F(RandomAllocation, AJoinMovesNobody) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    make(seed, static_cast<unsigned>(2 + seed % 31), static_cast<unsigned>(1 + seed % 20));
+    for (int round = 0; round < 4; ++round) settle(decide());
+    const auto before = kept(decide());
+    node(99, 5 + roll(60), {situation.models.front().name});
+    const auto joined = decide();
+    EXPECT_EQ(kept(joined), before) << seed;
+    EXPECT_TRUE(joined.unloads.empty()) << seed;
+  }
+}
+
+TEST_F(RandomAllocation, AThousandNodes) {
+  make(7, 1000, 200);
+  const auto allocation = decide();
+  check(allocation);
+  shuffle();
+  EXPECT_EQ(decide(), allocation);
+}
+
+}  // namespace
+}  // namespace corral::mesh

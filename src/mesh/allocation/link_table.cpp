@@ -1,0 +1,40 @@
+#include "mesh/allocation/link_table.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace corral::mesh {
+namespace {
+
+auto ends_of(const LinkFacts& link) { return std::tie(link.a, link.b); }
+
+// Of two measured numbers the worse one; what isn't measured says nothing.
+std::uint64_t slower(std::uint64_t one, std::uint64_t other) {
+  return one == 0 || other == 0 ? std::max(one, other) : std::min(one, other);
+}
+
+}  // namespace
+
+LinkTable::LinkTable(std::vector<LinkFacts> links) {
+  for (auto& link : links) {
+    if (link.b < link.a) std::swap(link.a, link.b);
+  }
+  std::ranges::sort(links, [](const auto& x, const auto& y) { return ends_of(x) < ends_of(y); });
+  for (auto& link : links) {
+    if (links_.empty() || ends_of(links_.back()) != ends_of(link)) {
+      links_.push_back(link);
+      continue;
+    }
+    auto& known = links_.back();
+    known.round_trip_us = std::max(known.round_trip_us, link.round_trip_us);
+    known.bytes_per_second = slower(known.bytes_per_second, link.bytes_per_second);
+  }
+}
+
+const LinkFacts* LinkTable::find(const NodeId& a, const NodeId& b) const {
+  const auto ends = a < b ? std::tie(a, b) : std::tie(b, a);
+  const auto found = std::ranges::lower_bound(links_, ends, {}, ends_of);
+  return found == links_.end() || ends_of(*found) != ends ? nullptr : &*found;
+}
+
+}  // namespace corral::mesh
