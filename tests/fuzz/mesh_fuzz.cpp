@@ -9,6 +9,7 @@
 #include "mesh/catalog/choice.h"
 #include "mesh/gossip/fake_peers_for_tests.h"
 #include "mesh/gossip/gossip.h"
+#include "mesh/groups/groups.h"
 #include "mesh/link/join_frames.h"
 #include "mesh/link/link.h"
 #include "mesh/link/member_exchange.h"
@@ -70,6 +71,11 @@ void read_payload(const Frame& frame) {
     case FrameKind::dial_me:
       (void)decode_dial_me(frame.payload);
       break;
+    case FrameKind::grant: {
+      const auto message = read_group_message(frame.payload);
+      must(!message || read_group_message(to_frame(*message).payload).has_value());
+      break;
+    }
     case FrameKind::join_proved:
     case FrameKind::heads:
     case FrameKind::pages:
@@ -155,6 +161,35 @@ void gossip_with(std::string_view bytes) {
   must(gossip.book().bytes() <= 8 * kMostStatementBytes);
 }
 
+// Two members, one of which says anything at all: whoever has this node's memory has a lease that ends.
+void group_with(std::string_view bytes) {
+  NodeId own, peers[2];
+  own.bytes[0] = 1;
+  peers[0].bytes[0] = 2;
+  peers[1].bytes[0] = 3;
+  corral::mesh::BootTime now{};
+  Groups groups({.own = own, .life = 1, .former = std::nullopt, .seed = 1, .rules = {}}, now);
+  groups.lend(~std::uint64_t{0});
+  GroupPlan plan;
+  plan.split.host = own;
+  plan.split.shares = {{peers[0], 1, 1, 1, 1}, {own, 1, 1, 1, 1}};
+  (void)groups.want(plan, PlanCause::told, now);
+  FrameReader reader;
+  if (!reader.put(bytes)) return;
+  for (std::size_t turn = 0; reader.has_frame(); ++turn) {
+    const auto& from = peers[turn % 2];
+    groups.link_up(from, turn / 7, now);
+    const auto message = read_group_message(reader.take().payload);
+    if (message) groups.message(from, *message, now);
+    now += kGroupTick;
+    groups.tick(now);
+    if (turn % 3 == 0) groups.worker_reaped(now);
+    (void)groups.take();
+    const auto& grant = groups.granter().grant();
+    must(!grant || groups.granter().state() == Granter::State::reaping || grant->until > now);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -198,6 +233,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 9:
       read_page(rest);
+      break;
+    case 10:
+      group_with(rest);
       break;
     default:
       break;

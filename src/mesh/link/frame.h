@@ -31,6 +31,7 @@ enum class FrameKind : std::uint8_t {
   copy_answer = 16,
   probe_ask = 20,  // "can you dial me there?"
   probe_answer = 21,
+  grant = 22,  // of a node to the host of a group, and what is said about it
 };
 
 struct Frame {

@@ -1,0 +1,111 @@
+#include "mesh/groups/granter.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace corral::mesh {
+namespace {
+
+constexpr std::size_t kMostHosts = 4096;  // as members
+constexpr std::size_t kMostModels = 32;   // of one host
+
+}  // namespace
+
+void Granter::ask(const NodeId& host, const GrantAsk& ask, BootTime now, GroupEffects& out) {
+  tick(now, out);
+  if (!is_news(host, ask)) return;
+  // Who asks for another plan of a model has given the last one up, and who lives anew all of them.
+  if (grant_ && grant_->host == host) {
+    const auto& old = grant_->ask;
+    if (old.of.life < ask.of.life || (old.model == ask.model && old.of < ask.of)) end(out);
+  }
+  const auto verdict = verdict_on(host, ask, now);
+  Millis lease{0};
+  if (verdict == Verdict::granted) {
+    const bool fresh = state_ == State::free;
+    auto until = now + rules_.lease;
+    if (recalled_) until = std::min(until, *recalled_);
+    lease = until - now;
+    grant_ = Grant{host, ask, until};
+    state_ = State::granted;
+    if (fresh) {
+      out.push_back(RememberHolder{host});
+      out.push_back(OpenWorker{host, ask});
+    }
+  }
+  out.push_back(
+      SendMessage{host, GrantAnswer{ask.model, ask.of, ask.stamp, verdict, static_cast<std::uint32_t>(lease.count())}});
+  if (verdict == Verdict::granted && recalled_) tell_recall(now, out);
+}
+
+// What comes late, or twice, says nothing.
+bool Granter::is_news(const NodeId& host, const auto& message) {
+  if (heard_.size() >= kMostHosts && !heard_.contains(host)) return false;
+  auto& models = heard_[host];
+  auto& heard = models[message.model];
+  if (std::tie(message.of, message.stamp) <= std::tie(heard.of, heard.stamp)) return false;
+  heard = {message.of, message.stamp};
+  if (models.size() > kMostModels) {
+    models.erase(std::ranges::min_element(models, {}, [](const auto& one) { return one.second.of; }));
+  }
+  return true;
+}
+
+Verdict Granter::verdict_on(const NodeId& host, const GrantAsk& ask, BootTime now) const {
+  if (state_ == State::reaping) return Verdict::reaping;
+  if (state_ == State::granted) {
+    const auto& old = grant_->ask;
+    const bool same = grant_->host == host && old.model == ask.model && old.of == ask.of && old.plan == ask.plan;
+    return same ? Verdict::granted : Verdict::taken;
+  }
+  if (recalled_) return Verdict::recalled;
+  if (former_ && former_ != host && now < settled_) return Verdict::settling;
+  return ask.bytes > lent_ ? Verdict::too_little : Verdict::granted;
+}
+
+void Granter::given_back(const NodeId& host, const GrantReturn& given, GroupEffects& out) {
+  if (!is_news(host, given) || !grant_ || grant_->host != host) return;
+  if (grant_->ask.model == given.model && grant_->ask.of <= given.of) end(out);
+}
+
+void Granter::host_ended(const NodeId& host, GroupEffects& out) {
+  if (grant_ && grant_->host == host) end(out);
+  if (former_ == host) former_.reset();
+}
+
+void Granter::end(GroupEffects& out) {
+  if (state_ != State::granted) return;
+  state_ = State::reaping;
+  out.push_back(ReapWorker{grant_->host, grant_->ask.of});
+}
+
+void Granter::reaped(GroupEffects& out) {
+  if (state_ != State::reaping) return;
+  state_ = State::free;
+  grant_.reset();
+  former_.reset();
+  out.push_back(RememberHolder{});
+}
+
+void Granter::lend(std::uint64_t bytes) {
+  lent_ = bytes;
+  recalled_.reset();
+}
+
+void Granter::recall(BootTime now, GroupEffects& out) {
+  if (recalled_) return;
+  recalled_ = now + rules_.recall;
+  if (state_ == State::granted) tell_recall(now, out);
+}
+
+void Granter::tell_recall(BootTime now, GroupEffects& out) {
+  const auto left = std::max(*recalled_ - now, Millis(0));
+  const auto within = static_cast<std::uint32_t>(left.count());
+  out.push_back(SendMessage{grant_->host, GrantRecall{grant_->ask.model, grant_->ask.of, within}});
+}
+
+void Granter::tick(BootTime now, GroupEffects& out) {
+  if (state_ == State::granted && now >= grant_->until) end(out);
+}
+
+}  // namespace corral::mesh

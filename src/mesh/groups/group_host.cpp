@@ -1,0 +1,233 @@
+#include "mesh/groups/group_host.h"
+
+#include <algorithm>
+
+namespace corral::mesh {
+namespace {
+
+constexpr std::size_t kMostOpen = 8;  // questions to one node that wait for their answers
+
+}  // namespace
+
+std::string_view name_of(GroupHost::State state) {
+  constexpr std::string_view kNames[] = {"waiting", "claiming", "standing", "draining", "stopping", "done"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+bool GroupHost::want(GroupPlan plan, PlanCause cause, BootTime now, GroupEffects& out) {
+  const auto& last = next_ ? *next_ : plan_;
+  if (!ends_ && digest_of(plan) == digest_of(last)) return false;
+  if (state_ == State::standing && cause == PlanCause::better) return false;
+  ends_ = false;
+  next_ = std::move(plan);
+  if (state_ == State::standing && engine_) {
+    drain(std::nullopt, now, out);
+  } else if (state_ == State::waiting || state_ == State::claiming || state_ == State::standing) {
+    leave(now, out);
+  }
+  return true;
+}
+
+void GroupHost::end(BootTime now, GroupEffects& out) {
+  ends_ = true;
+  next_.reset();
+  if (state_ == State::standing && engine_) {
+    drain(std::nullopt, now, out);
+  } else if (state_ == State::waiting || state_ == State::claiming || state_ == State::standing) {
+    leave(now, out);
+  }
+}
+
+void GroupHost::answer(const NodeId& from, const GrantAnswer& answer, BootTime now, GroupEffects& out) {
+  const auto found = leases_.find(from);
+  if (answer.of != of_ || found == leases_.end()) {
+    // Of a try that is over: what it grants is given back again.
+    if (answer.verdict == Verdict::granted && answer.of.life == of_.life)
+      out.push_back(SendMessage{from, GrantReturn{answer.model, answer.of, ++stamp_}});
+    return;
+  }
+  auto& lease = found->second;
+  const auto asked = lease.asked.find(answer.stamp);
+  if (asked == lease.asked.end()) return;
+  if (answer.verdict == Verdict::granted) {
+    // From when it was asked, which was before it was granted.
+    const auto until = asked->second + std::min(rules_.lease, Millis(answer.lease_ms));
+    lease.until = std::max(lease.until.value_or(until), until);
+    lease.asked.erase(lease.asked.begin(), std::next(asked));
+    if (state_ == State::claiming) claim(now, out);
+    return;
+  }
+  lease.asked.erase(asked);
+  lease.until.reset();
+  if (state_ == State::claiming) {
+    back_off(from, answer.verdict, now, out);
+  } else {
+    refusal_ = Refusal{from, answer.verdict};
+    stop(now, out);
+  }
+}
+
+// Only what stands has something to end with care.
+void GroupHost::recalled(const NodeId& from, const GrantRecall& recall, BootTime now, GroupEffects& out) {
+  if (recall.of != of_ || !leases_.contains(from)) return;
+  refusal_ = Refusal{from, Verdict::recalled};
+  // A part of the time is left for the engine to end in.
+  const auto within = std::max(Millis(recall.within_ms) - 2 * rules_.stop_before, Millis(0));
+  if (state_ == State::standing && engine_) {
+    drain(within, now, out);
+  } else if (state_ == State::draining) {
+    drained_by_ = std::min(drained_by_.value_or(now + within), now + within);
+  } else if (state_ == State::claiming || state_ == State::standing) {
+    back_off(from, Verdict::recalled, now, out);
+  }
+}
+
+void GroupHost::node_ended(const NodeId& node, BootTime now, GroupEffects& out) {
+  const auto found = leases_.find(node);
+  if (found == leases_.end()) return;
+  found->second.until.reset();
+  if (state_ == State::claiming) {
+    back_off(node, std::nullopt, now, out);
+  } else {
+    stop(now, out);
+  }
+}
+
+void GroupHost::engine_ended(const PlanTerm& of, BootTime now, GroupEffects& out) {
+  if (of != of_ || !engine_) return;
+  engine_ = false;
+  if (state_ == State::draining || state_ == State::stopping) {
+    leave(now, out);
+  } else if (state_ == State::standing && all_links_up()) {
+    start(out);
+  }
+}
+
+void GroupHost::engine_drained(const PlanTerm& of, BootTime now, GroupEffects& out) {
+  if (of == of_ && state_ == State::draining) stop(now, out);
+}
+
+void GroupHost::tick(BootTime now, GroupEffects& out) {
+  switch (state_) {
+    case State::waiting:
+      if (now >= retry_ && all_links_up()) {
+        of_.term = ++shared_.terms;
+        state_ = State::claiming;
+        claim(now, out);
+      }
+      return;
+    case State::claiming:
+      for (const auto& [node, lease] : leases_) {
+        const bool silent = !lease.until && now - lease.last_asked >= rules_.answer;
+        if (silent || !shared_.links.is_up(node)) return back_off(node, std::nullopt, now, out);
+      }
+      if (const auto end = first_end(); end && now >= *end - rules_.stop_before)
+        return back_off(leases_.begin()->first, std::nullopt, now, out);
+      return renew(now, out);
+    case State::standing:
+    case State::draining:
+      if (now >= *first_end() - rules_.stop_before) return stop(now, out);
+      if (state_ == State::draining && drained_by_ && now >= *drained_by_) return stop(now, out);
+      renew(now, out);
+      // Its engine ended with a link that is back.
+      if (state_ == State::standing && !engine_ && all_links_up()) start(out);
+      return;
+    case State::stopping:
+    case State::done:
+      return;
+  }
+}
+
+std::optional<BootTime> GroupHost::lease_of(const NodeId& node) const {
+  const auto found = leases_.find(node);
+  return found == leases_.end() ? std::nullopt : found->second.until;
+}
+
+bool GroupHost::all_links_up() const {
+  return std::ranges::all_of(plan_.split.shares, [&](const auto& share) { return shared_.links.is_up(share.node); });
+}
+
+// The next node in the order of ids, when all before it have granted; then the engine.
+void GroupHost::claim(BootTime now, GroupEffects& out) {
+  if (!all_links_up()) return;  // tick() gives up
+  for (const auto& node : plan_.nodes()) {
+    const auto found = leases_.find(node);
+    if (found == leases_.end()) return ask(node, now, out);
+    if (!found->second.until) return;
+  }
+  state_ = State::standing;
+  failures_ = 0;
+  refusal_.reset();
+  start(out);
+}
+
+void GroupHost::ask(const NodeId& node, BootTime now, GroupEffects& out) {
+  auto& lease = leases_[node];
+  lease.last_asked = now;
+  lease.asked.emplace(++stamp_, now);
+  if (lease.asked.size() > kMostOpen) lease.asked.erase(lease.asked.begin());
+  out.push_back(SendMessage{node, GrantAsk{plan_.model, of_, stamp_, digest_of(plan_), plan_.share_of(node)->total()}});
+}
+
+void GroupHost::renew(BootTime now, GroupEffects& out) {
+  for (const auto& [node, lease] : leases_) {
+    if (lease.until && now - lease.last_asked >= rules_.renew && shared_.links.is_up(node)) ask(node, now, out);
+  }
+}
+
+void GroupHost::give_back(GroupEffects& out) {
+  for (const auto& [node, lease] : leases_) out.push_back(SendMessage{node, GrantReturn{plan_.model, of_, ++stamp_}});
+  leases_.clear();
+}
+
+void GroupHost::back_off(const NodeId& node, std::optional<Verdict> verdict, BootTime now, GroupEffects& out) {
+  refusal_ = Refusal{node, verdict};
+  leave(now, out);
+}
+
+void GroupHost::start(GroupEffects& out) {
+  engine_ = true;
+  out.push_back(StartEngine{plan_, of_});
+}
+
+void GroupHost::drain(std::optional<Millis> within, BootTime now, GroupEffects& out) {
+  state_ = State::draining;
+  if (within) drained_by_ = now + *within;
+  out.push_back(DrainEngine{of_, within});
+}
+
+void GroupHost::stop(BootTime now, GroupEffects& out) {
+  if (state_ == State::stopping) return;
+  if (!engine_) return leave(now, out);
+  state_ = State::stopping;
+  out.push_back(StopEngine{of_});
+}
+
+// Nothing runs any more: what was granted goes back, and the next plan begins, or this one again. Who was refused
+// waits.
+void GroupHost::leave(BootTime now, GroupEffects& out) {
+  give_back(out);
+  drained_by_.reset();
+  retry_ = now;
+  if (next_) {
+    plan_ = std::move(*next_);
+    next_.reset();
+    refusal_.reset();
+    failures_ = 0;
+  } else if (refusal_) {
+    failures_ = std::min(failures_ + 1, 16U);
+    const auto most = std::min(rules_.most_back_off, rules_.least_back_off * (1 << failures_));
+    retry_ += shared_.lot.between(rules_.least_back_off, most);
+  }
+  state_ = ends_ ? State::done : State::waiting;
+}
+
+std::optional<BootTime> GroupHost::first_end() const {
+  std::optional<BootTime> first;
+  for (const auto& [node, lease] : leases_) {
+    if (lease.until && (!first || *lease.until < *first)) first = lease.until;
+  }
+  return first;
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,108 @@
+// One model's group, at the node that hosts it: gets the grants of all nodes of its plan, runs the engine while it has
+// them, and gives them back. Pure: no clock, no I/O. Belongs to one loop.
+//
+//   waiting ──► claiming ──► standing ──► draining ──► stopping ──► waiting, or done
+//      ▲ all links   │ one by one  │ another plan,   │ drained       ▲ the engine has ended,
+//      │ up          │ by id       │ a recall        └───────────────┤ all is given back
+//      └─ back-off ──┘             └──────── a lease is lost ────────┘
+//
+// Leases are counted from when the question was sent, so that they end here before they end at the node that gave
+// them, whatever the clocks and the network do.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "mesh/groups/boot_time.h"
+#include "mesh/groups/group_effect.h"
+#include "mesh/groups/link_states.h"
+#include "mesh/groups/lot.h"
+
+namespace corral::mesh {
+
+// Why there is another plan. A working group is left alone for one that is only better.
+enum class PlanCause : std::uint8_t { told, loss, demand, idle, better };
+
+// What all groups of a node share.
+struct GroupContext {
+  GrantRules rules;
+  std::uint64_t life = 0;  // boot epoch of this node
+  LinkStates links;
+  Lot lot;
+  std::uint64_t terms = 0;  // that were used in this life, of all models
+};
+
+class GroupHost {
+ public:
+  enum class State : std::uint8_t { waiting, claiming, standing, draining, stopping, done };
+
+  // The context must outlive it.
+  GroupHost(GroupContext& shared, GroupPlan plan, BootTime now)
+      : shared_(shared), rules_(shared.rules), of_{shared.life, 0}, plan_(std::move(plan)), retry_(now) {}
+
+  // False: nothing changes, as it is the same plan, or not worth a restart.
+  bool want(GroupPlan plan, PlanCause cause, BootTime now, GroupEffects& out);
+  // Nobody wants the model any more.
+  void end(BootTime now, GroupEffects& out);
+
+  void answer(const NodeId& from, const GrantAnswer& answer, BootTime now, GroupEffects& out);
+  void recalled(const NodeId& from, const GrantRecall& recall, BootTime now, GroupEffects& out);
+  // What it has granted is worth nothing any more.
+  void node_ended(const NodeId& node, BootTime now, GroupEffects& out);
+  // By itself, or as it was told.
+  void engine_ended(const PlanTerm& of, BootTime now, GroupEffects& out);
+  void engine_drained(const PlanTerm& of, BootTime now, GroupEffects& out);
+  void tick(BootTime now, GroupEffects& out);
+
+  State state() const { return state_; }
+  const GroupPlan& plan() const { return plan_; }  // of the grants that it has, or tries to get
+  const PlanTerm& of() const { return of_; }
+  bool is_running() const { return engine_; }
+  // The last lease that this host believes in ends then; nothing: it has none of that node.
+  std::optional<BootTime> lease_of(const NodeId& node) const;
+  // Who said no, and why, when claims came to nothing last.
+  struct Refusal {
+    NodeId node;
+    std::optional<Verdict> verdict;  // nothing: it didn't answer, or there is no link
+  };
+  const std::optional<Refusal>& refusal() const { return refusal_; }
+
+ private:
+  struct Lease {
+    std::optional<BootTime> until;            // nothing: not granted yet
+    std::map<std::uint64_t, BootTime> asked;  // by stamp: questions without an answer
+    BootTime last_asked{};
+  };
+  bool all_links_up() const;
+  void claim(BootTime now, GroupEffects& out);
+  void ask(const NodeId& node, BootTime now, GroupEffects& out);
+  void renew(BootTime now, GroupEffects& out);
+  void give_back(GroupEffects& out);
+  void back_off(const NodeId& node, std::optional<Verdict> verdict, BootTime now, GroupEffects& out);
+  void start(GroupEffects& out);
+  void drain(std::optional<Millis> within, BootTime now, GroupEffects& out);
+  void stop(BootTime now, GroupEffects& out);
+  void leave(BootTime now, GroupEffects& out);
+  std::optional<BootTime> first_end() const;
+
+  GroupContext& shared_;
+  const GrantRules& rules_;
+  PlanTerm of_;
+  GroupPlan plan_;
+  std::optional<GroupPlan> next_;  // when this one is given back
+  bool ends_ = false;
+  State state_ = State::waiting;
+  bool engine_ = false;  // was started, and hasn't ended yet
+  std::uint64_t stamp_ = 0;
+  std::map<NodeId, Lease> leases_;  // of the nodes that were asked, in the order in which they are
+  BootTime retry_;
+  unsigned failures_ = 0;
+  std::optional<BootTime> drained_by_;
+  std::optional<Refusal> refusal_;
+};
+
+std::string_view name_of(GroupHost::State state);
+
+}  // namespace corral::mesh

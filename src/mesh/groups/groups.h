@@ -1,0 +1,67 @@
+// All that a node does in groups: it grants itself to hosts, and hosts itself. It is told what happens and says what is
+// to be done; it has no clock, no I/O and no threads. Belongs to one loop. Who runs it:
+//   - tells it links, messages and ends of processes as they happen, and tick() every kGroupTick;
+//   - carries out take() after each call, in order;
+//   - passes the time of CLOCK_BOOTTIME. Who stood still (SIGSTOP, suspend) calls tick() before anything else.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "mesh/groups/granter.h"
+#include "mesh/groups/group_host.h"
+
+namespace corral::mesh {
+
+inline constexpr Millis kGroupTick{250};
+
+class Groups {
+ public:
+  struct Options {
+    NodeId own;
+    std::uint64_t life = 0;        // boot epoch
+    std::optional<NodeId> former;  // what RememberHolder said last in the life before
+    std::uint64_t seed = 0;        // for back-offs
+    GrantRules rules;
+  };
+  Groups(const Options& options, BootTime now);
+
+  // Links. `life`: the peer's boot epoch, as its hello says. `heard`: when it was heard last.
+  void link_up(const NodeId& node, std::uint64_t life, BootTime now);
+  void link_down(const NodeId& node, LinkEnd how, BootTime heard, BootTime now);
+  void message(const NodeId& from, const GroupMessage& message, BootTime now);
+
+  // As host. One plan for each model; this node is its host. False: nothing changes.
+  bool want(GroupPlan plan, PlanCause cause, BootTime now);
+  void end(const ContentKey& model, BootTime now);
+  void engine_ended(const ContentKey& model, const PlanTerm& of, BootTime now);
+  void engine_drained(const ContentKey& model, const PlanTerm& of, BootTime now);
+
+  // As a node that grants itself.
+  void lend(std::uint64_t bytes);
+  void recall(BootTime now);
+  void worker_reaped(BootTime now);
+
+  void tick(BootTime now);
+  GroupEffects take();
+
+  const Granter& granter() const { return granter_; }
+  const std::map<ContentKey, GroupHost>& hosted() const { return hosts_; }
+  // Nodes of a hosted plan that are gone for good, in the order of ids: it has to be planned anew.
+  std::vector<NodeId> lost(const ContentKey& model, BootTime now) const;
+
+ private:
+  void handle(const NodeId& from, const GroupMessage& message, BootTime now, GroupEffects& out);
+  void node_ended(const NodeId& node, BootTime now, GroupEffects& out);
+  // What goes to this node itself arrives at once; groups that are done are forgotten.
+  void settle(GroupEffects out, BootTime now);
+
+  NodeId own_;
+  GroupContext shared_;
+  Granter granter_;
+  std::map<ContentKey, GroupHost> hosts_;
+  GroupEffects effects_;
+};
+
+}  // namespace corral::mesh

@@ -1,0 +1,25 @@
+// Times by lot, for back-offs that don't meet again.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/split_mix.h"
+
+namespace corral::mesh {
+
+class Lot {
+ public:
+  explicit Lot(std::uint64_t seed) : numbers_(seed) {}
+
+  // From `least` to `most`.
+  std::chrono::milliseconds between(std::chrono::milliseconds least, std::chrono::milliseconds most) {
+    const auto span = static_cast<std::uint64_t>((most - least).count()) + 1;
+    return least + std::chrono::milliseconds(static_cast<std::int64_t>(numbers_.next() % span));
+  }
+
+ private:
+  SplitMix numbers_;
+};
+
+}  // namespace corral::mesh
