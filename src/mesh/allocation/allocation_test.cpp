@@ -377,6 +377,27 @@ TEST_F(StandingTest, ASplitThatIsAskedForGetsWhatOthersLeaveIdle) {
               ElementsAre("- a taken", "- b taken", "n1 big share completes waits", "n2 big share completes waits"));
 }
 
+TEST_F(StandingTest, TwoModelsThatNeedTwoNodesEachOnThreeNodes) {
+  model("a", 30).per_hour = 3;
+  model("b", 30).per_hour = 2;
+  for (unsigned number = 1; number <= 3; ++number) node(number, 20, {"a", "b"}, Role::member);
+  const auto first = decide();
+  EXPECT_EQ(std::ranges::count(first.assignments, key("a"), &Assignment::model), 2);
+  ASSERT_EQ(first.unserved.size(), 1u);
+  EXPECT_EQ(first.unserved.front().model, key("b"));
+  EXPECT_EQ(first.unserved.front().lack, Lack::no_memory);
+  EXPECT_EQ(first.unserved.front().have, 20 * kGB);
+  EXPECT_GT(first.unserved.front().need, 30 * kGB);
+  settle(first);
+  EXPECT_TRUE(decide().splits.empty());
+  // Memory comes free: the other one starts.
+  for (auto& node : situation.nodes) node.holds.clear();
+  of("a").unload_told = true;
+  const auto second = decide();
+  ASSERT_EQ(second.splits.size(), 1u);
+  EXPECT_EQ(second.splits.front().model, key("b"));
+}
+
 TEST_F(StandingTest, NobodyWhoWorksGoes) {
   model("big", 30).per_hour = 400;
   model("a", 4);
