@@ -166,6 +166,8 @@ int parent(const std::string& mode) {
   return EXIT_FAILURE;
 }
 
+constexpr std::uint64_t kSandboxMemory = 512ull << 20;  // room for what sanitizers add to a thread
+
 // What a call gave: "yes", or why not.
 void told(std::string_view what, bool done) {
   const auto why = done ? std::string("yes") : fmt::format("no ({})", std::strerror(errno));
@@ -230,7 +232,7 @@ int locked_in(const std::string& argument) {
   const int open_before = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const pid_t parent = ::getppid();
   const auto work = talking ? Work::talking : serving ? Work::serving : Work::reading;
-  SandboxOptions options{.work = work, .memory = 64ull << 20, .cpu_seconds = 30};
+  SandboxOptions options{.work = work, .memory = kSandboxMemory, .cpu_seconds = 30};
   if (serving) options.readable = {path};
   options.own_processes = serving;
   const auto made = enter_sandbox(options);
@@ -253,7 +255,7 @@ int locked_in(const std::string& argument) {
   told("start a thread", can_start_threads());
   told("kill its parent", ::kill(parent, 0) == 0);
   told("trace its parent", ::ptrace(PTRACE_ATTACH, parent, nullptr, nullptr) == 0);
-  constexpr std::size_t kMuch = 256ull << 20;
+  constexpr std::size_t kMuch = 4 * kSandboxMemory;
   told("have much memory",
        ::mmap(nullptr, kMuch, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
   told("run what it wrote",
@@ -264,10 +266,11 @@ int locked_in(const std::string& argument) {
 
 // Computes, or waits, for ever; or calls abort().
 int locked_in_and_bad(const std::string& how) {
-  if (!enter_sandbox({.memory = 64ull << 20, .cpu_seconds = 1})) return EXIT_FAILURE;
+  if (!enter_sandbox({.memory = kSandboxMemory, .cpu_seconds = 1})) return EXIT_FAILURE;
   say("ready");
   if (how == "abort") std::abort();
-  if (how == "crash") *static_cast<volatile int*>(nullptr) = 1;
+  std::signal(SIGSEGV, SIG_DFL);  // sanitizers have a handler
+  if (how == "crash") ::raise(SIGSEGV);
   for (volatile std::uint64_t i = 0;; i = i + 1) {
   }
 }
