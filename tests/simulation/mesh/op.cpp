@@ -35,6 +35,7 @@ constexpr std::array kRows{
     Row{Kind::lie, "lie", "{0} lies ({2}) about {1}", 25, false},
     Row{Kind::revoke, "revoke", "{0} is thrown out by {1}", 2, false},
     Row{Kind::ask, "ask", "{0} is asked for a model ({2})", 300, false},
+    Row{Kind::lose, "lose", "{0} loses the files of a model ({2})", 40, false},
     Row{Kind::full, "full", "the disk of {0} is full: {2}", 8, false},
     Row{Kind::upgrade, "upgrade", "{0} gets a later version: {2}", 12, false},
 };

@@ -111,12 +111,13 @@ TEST_F(MeshSimulation, HoldsTheRulesOnQueues) {
 
 // The same with the real link protocol, which costs more for each event.
 TEST_F(MeshSimulation, HoldsTheRulesOnLinks) {
-  run(from_environment("CORRAL_SIMULATION_EVENTS", kDefaultLength) / 20, true, 60);
+  run(from_environment("CORRAL_SIMULATION_EVENTS", kDefaultLength) / 14, true, 60);
   if (HasFailure()) return;
   EXPECT_GT(sum.accepted, sum.events / 100);
-  EXPECT_GT(sum.answered, 50u);
+  EXPECT_GT(sum.answered, 100u);
   EXPECT_GT(sum.failed, 0u);
   EXPECT_GT(sum.replayed, 0u);
+  EXPECT_GT(sum.not_here, 0u);
 }
 
 TEST_F(MeshSimulation, TheSameLifeGivesTheSameRun) {

@@ -41,6 +41,9 @@ World::World(const Setting& setting, bool with_trace)
       nodes_(setting.nodes) {
   ledger_.fail = [this](std::string rule, std::string detail) { fail(std::move(rule), std::move(detail)); };
   for (unsigned node = 0; node < setting.nodes; ++node) start(node, 2);
+  if (setting.links) {
+    for (unsigned node = 0; node < setting.nodes; ++node) say(node, static_cast<std::uint8_t>(8 * (node % 3)));
+  }
   pass(Millis(1000));
 }
 
@@ -332,6 +335,10 @@ void World::apply(const Op& op) {
       break;
     case Kind::ask:
       ask(a, op);
+      break;
+    case Kind::lose:
+      if (auto& models = node.truth.models; !models.empty())
+        models.erase(models.begin() + static_cast<std::ptrdiff_t>(op.choice % models.size()));
       break;
     case Kind::full:
       node.full = setting_.links && op.choice == 1;
