@@ -155,11 +155,11 @@ TEST_P(PeersFaults, WhenStopIsDoneNothingIsUnderWayAnyMore) {
   start_linked(2);
   cut(a(), b());
   pass(Millis(3000));
-  ASSERT_GT(a().network->dialling, 0u);
+  ASSERT_GT(a().network->dialling(), 0u);
   std::optional<std::size_t> left;
   auto stop = [](Member& member, std::optional<std::size_t>& dialling) -> async::Task<void> {
     co_await member.peers->stop();
-    dialling = member.network->dialling;  // before anything else has its turn
+    dialling = member.network->dialling();  // before anything else has its turn
   };
   group.spawn("stop", stop(a(), left));
   ASSERT_TRUE(passing([&] { return left.has_value(); }, Millis(3000)));

@@ -35,7 +35,8 @@ class CountingNetwork final : public Network {
   async::Task<Result<std::unique_ptr<Stream>>> dial(Address address, std::vector<NodeId> pins,
                                                     Purpose purpose) override {
     dialled.emplace_back(address, purpose);
-    return dial_on(*this, std::move(address), std::move(pins), purpose);
+    auto inner = inner_->dial(std::move(address), std::move(pins), purpose);
+    return count(dialling_, std::move(inner));
   }
   async::Task<Result<std::unique_ptr<Stream>>> accept() override { return inner_->accept(); }
   async::Task<Result<std::unique_ptr<Stream>>> dial_within(std::unique_ptr<Stream> carrier, NodeId pin,
@@ -48,23 +49,25 @@ class CountingNetwork final : public Network {
   }
 
   std::vector<std::pair<Address, Purpose>> dialled;
-  std::size_t dialling = 0;  // not unwound yet
+  // Dials that haven't unwound yet.
+  std::size_t dialling() const { return *dialling_; }
 
  private:
-  static async::Task<Result<std::unique_ptr<Stream>>> dial_on(CountingNetwork& self, Address address,
-                                                              std::vector<NodeId> pins, Purpose purpose) {
+  using Dialled = async::Task<Result<std::unique_ptr<Stream>>>;
+  // Dials may outlive the network.
+  static Dialled count(std::shared_ptr<std::size_t> dials, Dialled inner) {
     struct Dialling {
-      explicit Dialling(std::size_t& of) : count(of) { ++count; }
-      ~Dialling() { --count; }
+      explicit Dialling(std::size_t& of) : dials(of) { ++dials; }
+      ~Dialling() { --dials; }
       Dialling(const Dialling&) = delete;
       Dialling& operator=(const Dialling&) = delete;
-      std::size_t& count;
+      std::size_t& dials;
     };
-    const Dialling dialling(self.dialling);
-    auto inner = self.inner_->dial(std::move(address), std::move(pins), purpose);
+    const Dialling dialling(*dials);
     co_return co_await std::move(inner);
   }
 
+  const std::shared_ptr<std::size_t> dialling_ = std::make_shared<std::size_t>(0);
   std::unique_ptr<Network> inner_;
 };
 
