@@ -6,10 +6,14 @@ bridge, cuts over a wire (docs/modules/test-network.md). What is compared is mea
 import argparse
 import contextlib
 import json
+import pathlib
+import shutil
+import subprocess
+import sys
 import threading
 import time
 
-from harness import load, mesh, pairs, programs, prompts, report
+from harness import load, mesh, pairs, plain_tls, programs, prompts, report
 from harness.lab import Lab
 from harness.processes import cpu_seconds, resident_bytes, stage
 
@@ -17,6 +21,7 @@ MODEL = "tiny-llama"
 OTHERS = ("scripted-hello", "tiny-qwen3")
 TOKENS = 64
 STREAMS = 8
+PLAIN_PORT = 9000
 
 
 def arguments():
@@ -24,6 +29,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=20, help="of joins, deaths, cuts (default %(default)s)")
     parser.add_argument("--pairs", type=int, default=1000, help="of small requests (default %(default)s)")
     parser.add_argument("--runs", type=int, default=12, help="pairs of runs of 8 streams (default %(default)s)")
+    parser.add_argument("--copies", type=int, default=6, help="of a file of a GiB (default %(default)s)")
     parser.add_argument("--watch", type=float, default=60, help="seconds in which nothing may flap, and of idling (default %(default)s)")
     parser.add_argument("--only", default="", help=f"some of {', '.join(ROWS)}")
     parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
@@ -277,7 +283,70 @@ def idle(options):
             ["and processor time, of a core", pairs.spread(added, 2, " %"), "≤ 0.5 %"]]
 
 
-ROWS = {"joins": joins, "deaths": deaths, "cuts": cuts, "first_byte": first_bytes, "streams": streams, "local": local, "idle": idle}
+def copied(house, model):
+    """Seconds from the order for a copy at c until the model is whole there."""
+    def state():
+        return next((copy for copy in house.c.get("/v1/mesh/copies")["copies"] if copy["model"] == model), {"state": "unknown"})
+    begin = time.monotonic()
+    house.c.post("/v1/mesh/pull", {"model": model}, allowed=(200, 202))
+    while (now := state())["state"] not in ("done", "failed"):
+        time.sleep(0.005)
+    if now["state"] != "done":
+        house.c.process.fail(f"the copy ended: {now}")
+    return time.monotonic() - begin
+
+
+def copies(options):
+    rates = []
+    with House(options) as house:
+        # Weights of 16 bits: about a GiB.
+        large = house.b.models / "large.gguf"
+        subprocess.run([programs.llama("llama-quantize"), "--allow-requantize", programs.models("--bench") / "bench-0.5b-q8_0.gguf", large, "f16"],
+                       check=True, capture_output=True)
+        size = large.stat().st_size
+        house.b.kill()
+        house.b.again()
+        house.all_visible()
+        script = pathlib.Path(plain_tls.__file__)
+        giver = house.stage.start("plain-tls", [programs.wire(), "enter", house.b.space, sys.executable, script, "give", large,
+                                                plain_tls.certificate(house.stage.folder), PLAIN_PORT])
+        taken = house.stage.folder / "taken.gguf"
+        take = [programs.wire(), "enter", house.c.space, sys.executable, script, "take", taken, house.lab.address["b"], PLAIN_PORT]
+
+        def plain():
+            begin = time.monotonic()
+            if subprocess.run([str(word) for word in take]).returncode != 0:
+                giver.fail("the plain stream broke")
+            took = time.monotonic() - begin
+            if taken.stat().st_size != size:
+                giver.fail("the plain stream was cut")
+            taken.unlink()
+            return took
+
+        for number in range(options.copies + 1):
+            house.c.post("/v1/mesh/leave", {})
+            house.c.kill()
+            shutil.rmtree(house.stage.folder / f"c-{house.c.life}", ignore_errors=True)
+            house.c.again(new=True)
+            house.c.join(house.a)
+            house.all_visible()
+            # It can be copied once it is hashed where it is.
+            mesh.when(lambda: any(model["id"] == "large" and model["content"] for model in house.c.get("/v1/mesh/models")["models"]),
+                      "its content is known", house.c)
+            if number % 2:
+                alone, copy = plain(), copied(house, "large")
+            else:
+                copy, alone = copied(house, "large"), plain()
+            report.note(f"copy {copy:.2f} s, plain {alone:.2f} s")
+            if number:
+                rates.append((size / alone, size / copy))
+        ratio = pairs.between(rates, lambda alone, copy: report.median(copy) / report.median(alone))
+        rate = report.median([alone for alone, _ in rates]) / 1e6
+    return [[f"copy of {size / 2**30:.2f} GiB, MB/s of {rate:.0f} in a plain TLS stream into a file", pairs.text(ratio, 2), "≥ 0.8"]]
+
+
+ROWS = {"joins": joins, "deaths": deaths, "cuts": cuts, "first_byte": first_bytes, "streams": streams, "local": local, "idle": idle,
+        "copies": copies}
 
 
 def main():
