@@ -90,11 +90,15 @@ Trouble set_limits(const SandboxOptions& options) {
 Trouble own_namespaces(bool own_processes, std::size_t threads) {
   if (threads > 1) return fmt::format("{} threads run already", threads);
   const auto user = ::getuid(), group = ::getgid();
-  const int wanted = CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS;
-  if (::unshare(wanted | (own_processes ? CLONE_NEWPID : 0)) != 0) return trouble("unshare");
+  // Users first, alone: where the system lets them be made and nothing be done with them, the others aren't made by
+  // half.
+  if (::unshare(CLONE_NEWUSER) != 0) return trouble("own users (sysctl user.max_user_namespaces may be 0)");
   if (auto failed = write_text("/proc/self/setgroups", "deny"); !failed.empty()) return failed;
   if (auto failed = write_text("/proc/self/uid_map", fmt::format("{0} {0} 1", user)); !failed.empty()) return failed;
-  return write_text("/proc/self/gid_map", fmt::format("{0} {0} 1", group));
+  if (auto failed = write_text("/proc/self/gid_map", fmt::format("{0} {0} 1", group)); !failed.empty()) return failed;
+  const int others = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS;
+  if (::unshare(others | (own_processes ? CLONE_NEWPID : 0)) != 0) return trouble("own namespaces");
+  return {};
 }
 
 // A new network has a loopback, which is down.
@@ -107,12 +111,33 @@ Trouble raise_loopback() {
   return {};
 }
 
-// What is mounted where a folder was needed anyway, instead of all.
-Trouble empty_root() {
+constexpr const char* kNewRoot = "/proc";  // a folder that is everywhere, and that nobody needs in there
+
+// The same file or folder, at the same path below the new root.
+Trouble keep(const fs::path& path) {
+  std::error_code failed;
+  const auto place = fs::path(kNewRoot) / fs::absolute(path, failed).relative_path();
+  if (fs::is_directory(path, failed)) {
+    fs::create_directories(place, failed);
+  } else {
+    fs::create_directories(place.parent_path(), failed);
+    const UniqueFd file(::open(place.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0400));
+  }
+  if (::mount(path.c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) return trouble(path.native());
+  return {};
+}
+
+// A root with nothing in it but what is named.
+Trouble bare_root(const SandboxOptions& options) {
   if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return trouble("mounts of its own");
-  const unsigned long flags = MS_NODEV | MS_NOEXEC | MS_NOSUID | MS_RDONLY;
-  if (::mount("none", "/proc", "tmpfs", flags, "size=4k,mode=555") != 0) return trouble("an empty folder");
-  if (::chdir("/proc") != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0) return trouble("an empty root");
+  const unsigned long flags = MS_NODEV | MS_NOEXEC | MS_NOSUID;
+  if (::mount("none", kNewRoot, "tmpfs", flags, "size=1m,mode=755") != 0) return trouble("an empty folder");
+  for (const auto* paths : {&options.readable, &options.writable})
+    for (const auto& path : *paths)
+      if (auto failed = keep(path); !failed.empty()) return failed;
+  if (::mount("none", kNewRoot, nullptr, MS_REMOUNT | MS_RDONLY | flags, nullptr) != 0)
+    return trouble("an empty folder that stays so");
+  if (::chdir(kNewRoot) != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0) return trouble("an empty root");
   if (::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0) return trouble("leaving the old root");
   return {};
 }
@@ -245,7 +270,6 @@ Result<Sandboxed> enter_sandbox(const SandboxOptions& options) {
   };
   const auto threads = count_threads();
   if (auto failed = set_limits(options); !failed.empty()) return refused(failed);
-  const bool some_disk = !options.readable.empty() || !options.writable.empty();
   const bool apart = note(Fence::namespaces, own_namespaces(options.own_processes, threads));
   if (options.work == Work::talking) {
     const Trouble failed = apart ? raise_loopback() : made.missing.back().why;
@@ -258,8 +282,9 @@ Result<Sandboxed> enter_sandbox(const SandboxOptions& options) {
     note(Fence::processes, apart ? into_own_processes() : alone);
   }
   // Behind Landlock nothing is mounted any more.
-  note(Fence::root, some_disk ? "some of the disk is needed" : apart ? empty_root() : alone);
-  note(Fence::landlock, lock_land(options, threads));
+  const bool bare = note(Fence::root, apart ? bare_root(options) : alone);
+  const bool locked = note(Fence::landlock, lock_land(options, threads));
+  if (options.work == Work::talking && !bare && !locked) return refused(made.missing.back().why);
   if (auto failed = drop_capabilities(); !failed.empty()) return refused(failed);
   if (auto failed = filter_calls(options.work); !failed.empty()) return refused(failed);
   return made;

@@ -8,7 +8,7 @@
 //
 //   limits      memory, processor time, open descriptors, no core dump, not traceable, no capabilities    every kernel
 //   namespaces  own users, network (nothing in it), messages, host name                     where users may make them
-//   root        an empty folder is all there is of the disk, unless some is named                                 same
+//   root        an empty folder, with what is named, is all there is of the disk                                  same
 //   processes   an own list of processes; asked for only                                                          same
 //   landlock    nothing is opened but what is named; from Linux 6.7 on no TCP, from 6.12 on no signals to others
 //   calls       seccomp: only the system calls that its work needs                                        every kernel
@@ -28,7 +28,7 @@ namespace corral::proc {
 enum class Work : std::uint8_t {
   reading,  // of descriptors that are open, and writing to them; memory; nothing is opened or started
   serving,  // also threads, opening what is named, waiting for several descriptors, Unix sockets
-  talking,  // also TCP on the loopback of a network of its own, without which it is refused
+  talking,  // also TCP on the loopback of a network of its own, and no Unix sockets but those that are open
 };
 
 struct SandboxOptions {
@@ -59,8 +59,8 @@ struct Sandboxed {
   bool has(Fence fence) const;
 };
 
-// Limits and calls are what it can't do without; who talks, namespaces, too. Errors: errc::sandbox_refused, which says
-// what the kernel refused; the process isn't safe then and should end.
+// Limits and calls are what it can't do without; who talks, namespaces, and a root or Landlock, too. Errors:
+// errc::sandbox_refused, which says what the kernel refused; the process isn't safe then and should end.
 Result<Sandboxed> enter_sandbox(const SandboxOptions& options);
 
 }  // namespace corral::proc

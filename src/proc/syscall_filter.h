@@ -3,7 +3,7 @@
 // What isn't listed fails with EPERM, so that a library that tries goes on without; calls of other architectures end
 // the process. Mapped memory is never executable, signals go to the process itself (`self`), threads may be started and
 // processes never, and sockets are Unix ones, of who talks
-// also IPv4 ones.
+// IPv4 ones instead.
 #pragma once
 
 #include <vector>

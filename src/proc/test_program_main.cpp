@@ -248,6 +248,8 @@ int locked_in(const std::string& argument) {
   told("make a file", ::open((path + ".new").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0);
   told("connect", can_connect(port));
   told("talk to itself", can_talk_to_itself());
+  told("make a Unix socket", ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
+  told("see what isn't named", ::access("/etc", F_OK) == 0 || ::access("/usr", F_OK) == 0);
   told("use other protocols", ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
   told("fork", can_fork());
   told("start a program", can_start("/bin/true"));
