@@ -6,7 +6,7 @@ namespace {
 
 class MeshTest : public ApiTest {
  protected:
-  MeshTest() {
+  explicit MeshTest(std::vector<fleet::StaticPeer> named = {}) : node_(clock, options(std::move(named))) {
     context.node = &node_;
     handler = make_api(context);
   }
@@ -21,17 +21,33 @@ class MeshTest : public ApiTest {
     ended_ = true;
     co_return true;
   }
-  fleet::NodeOptions options() {
+  fleet::NodeOptions options(std::vector<fleet::StaticPeer> named) {
     fleet::NodeOptions made;
     made.folder = dir.path() / "mesh";
     made.listen = {"127.0.0.1", 0};
     made.name = "box";
+    made.peers = std::move(named);
+    made.may_found = false;
     return made;
   }
 
   bool ended_ = false;
-  fleet::Node node_{clock, options()};
+  fleet::Node node_;
 };
+
+// Its settings name a node that isn't there.
+class LookingMeshTest : public MeshTest {
+ protected:
+  LookingMeshTest() : MeshTest({{mesh::NodeId(), {"127.0.0.1", 1}}}) { node_.start(); }
+};
+
+TEST_F(LookingMeshTest, UntilItIsInAMeshRequestsAreAnsweredHere) {
+  for (const auto* model : {"tiny-llama", "no-such-model"}) {
+    const auto answer = get(std::string("/v1/mesh/why/") + model);
+    EXPECT_EQ(answer.status, 409u) << answer.text;
+    EXPECT_EQ(answer.error("code"), "mesh_none");
+  }
+}
 
 TEST_F(MeshTest, WithoutAMeshEverythingIsAsItWas) {
   EXPECT_THAT(get("/v1/mesh").text, HasSubstr(R"("status":"none","mesh_id":null)"));

@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/log.h"
 #include "base/secret.h"
 #include "fleet/errors.h"
+#include "fleet/not_found.h"
 #include "fleet/presence.h"
 #include "mesh/identity/errors.h"
 #include "models/errc.h"
@@ -42,15 +42,9 @@ std::optional<DiskModel> Presence::on_disk(const Sha256& content) const {
 
 Result<const mesh::MeshModel*> Presence::find_model(const mesh::Catalog& catalog, std::string_view name) const {
   const auto found = catalog.find(name);
-  if (found.model != nullptr) return found.model;
-  if (!found.choices.empty()) {
-    return fail(
-        errc::ambiguous_model,
-        fmt::format("'{}' is different files at different nodes: say {}", name, fmt::join(found.choices, " or ")),
-        "model");
-  }
-  return fail(models::errc::model_not_found, fmt::format("no node that can be reached has a model called '{}'", name),
-              "model");
+  // One that somebody wants, and nobody is known to have, is found as well.
+  if (found.model != nullptr && found.away.empty()) return found.model;
+  return std::unexpected(why_not_found(catalog, name, found, timers_.now()));
 }
 
 Result<CopyView> Presence::copy(std::string_view model) {

@@ -362,7 +362,10 @@ test("when the node that has a model is gone, there is one clear error, and loca
     assert.equal(gone.body.error.code, "node_out_of_reach");
     assert.match(gone.body.error.message, /^'tiny-llama' is on a, which can't be reached since \d+ s$/);
     assert.equal((await b.get("/v1/models/tiny-llama")).status, 503);
-    assert.equal((await b.get("/v1/mesh/why/tiny-llama")).status, 503);
+    for (const answer of [await b.get("/v1/mesh/why/tiny-llama"), await b.post("/v1/mesh/pull", { model: "tiny-llama" })]) {
+      assert.equal(answer.status, 503, JSON.stringify(answer.body));
+      assert.match(answer.body.error.message, /^'tiny-llama' is on a, which can't be reached since \d+ s$/);
+    }
     assert.equal((await b.chat("tiny-qwen3", "hi", { max_tokens: 2 })).status, 200);
     assert.ok(!(await listed(b)).some(({ id }) => id === "tiny-llama"));
     const doctor = await corralBeside(b, ["mesh", "doctor"]);

@@ -6,7 +6,7 @@
 #include <deque>
 #include <mutex>
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include "api/admin/mesh_json.h"
 #include "api/load_body.h"
@@ -15,11 +15,11 @@
 #include "dialects/error_teller.h"
 #include "fleet/errors.h"
 #include "fleet/node.h"
+#include "fleet/not_found.h"
 #include "http/sse.h"
 #include "json/writer.h"
 #include "mesh/catalog/choice.h"
 #include "mesh/members/token.h"
-#include "models/errc.h"
 #include "protocol/fields.h"
 #include "protocol/http_error.h"
 
@@ -85,23 +85,6 @@ async::Task<http::Response> create(fleet::Node& node) {
   const auto view = co_await node.create();
   if (!view) co_return dialects::error_response(view.error());
   co_return answer(mesh_body(**view));
-}
-
-Error not_in_mesh(const fleet::MeshView& view, const std::string& name, const mesh::Catalog::Found& found) {
-  if (!found.choices.empty()) {
-    return {make_error_code(fleet::errc::ambiguous_model),
-            fmt::format("'{}' is different files at different nodes: say {}", name, fmt::join(found.choices, " or ")),
-            "model"};
-  }
-  std::vector<std::string> away;
-  for (const auto& id : found.away) {
-    const auto* node = view.find(id);
-    away.push_back(node != nullptr ? node->name : mesh::short_text(id));
-  }
-  return {away.empty() ? make_error_code(models::errc::model_not_found) : make_error_code(fleet::errc::out_of_reach),
-          away.empty() ? fmt::format("no node of the mesh has a model called '{}'", name)
-                       : fmt::format("'{}' is at {} only, which can't be reached now", name, fmt::join(away, ", ")),
-          "model"};
 }
 
 using Joining = async::Beside<Result<fleet::MeshViewPtr>>;
@@ -261,14 +244,19 @@ void prefer_own(mesh::Choice& choice, const mesh::NodeId& self) {
 }
 
 // Where a request for that model would go that came now, and why not elsewhere.
-async::Task<http::Response> why(fleet::Node& node, std::string model) {
-  const auto view = node.view();
-  if (!view->catalog) {
+async::Task<http::Response> why(Context& context, std::string model) {
+  const auto view = context.node->view();
+  // One that looks for its mesh knows of others that may speak soon, and isn't with them yet.
+  const bool outside = view->phase == fleet::MeshPhase::none || view->phase == fleet::MeshPhase::joining;
+  if (!view->catalog || outside) {
     const Error error(make_error_code(fleet::errc::no_mesh), "this node is in no mesh: requests are answered here");
     co_return dialects::error_response(error);
   }
   const auto found = view->catalog->find(model);
-  if (found.model == nullptr) co_return dialects::error_response(not_in_mesh(*view, model, found));
+  if (found.model == nullptr || !found.away.empty()) {
+    const auto error = fleet::why_not_found(*view->catalog, model, found, context.timers.now());
+    co_return dialects::error_response(error);
+  }
   mesh::ChoiceQuery query;
   query.own_too = query.may_copy = true;
   auto choice = mesh::choose_or_copy(*view->catalog, *found.model, query);
@@ -413,7 +401,7 @@ void add_mesh(std::vector<http::Route>& routes, Context& context) {
   add("GET", "mesh/nodes", [](Context& with, Request, Params) { return show(*with.node, write_nodes); });
   add("GET", "mesh/doctor", [](Context& with, Request, Params) { return doctor(*with.node); });
   add("GET", "mesh/why/{model...}",
-      [](Context& with, Request, Params params) { return why(*with.node, std::move(params["model"])); });
+      [](Context& with, Request, Params params) { return why(with, std::move(params["model"])); });
   add("GET", "mesh/models", [](Context& with, Request, Params) { return show(*with.node, write_mesh_models); });
 }
 
