@@ -23,6 +23,8 @@ class TestElsewhere final : public fleet::Elsewhere {
     far->recipe = fleet::kFarRecipe;
     far->type = type;
     far->here_as = std::move(here_as);
+    far->at = {"box", "attic"};
+    far->traits.context_length = 4096;
     models[name] = std::move(far);
   }
 
@@ -84,6 +86,47 @@ TEST_F(ElsewhereTest, WhatIsHereUnderAnotherNameIsServedHere) {
   backend.reply = backends::FakeBackend::echo;
   have("tiny-llama");
   EXPECT_EQ(chat("tiny-llama@12345678").status, 200u);
+}
+
+// Clients load before they ask; what is at another machine needs no load here.
+TEST_F(ElsewhereTest, LoadingWhatOthersHaveSaysWhereItIs) {
+  elsewhere.add("far");
+  const auto loaded = post("/v1/load", R"({"model_name":"far"})");
+  ASSERT_EQ(loaded.status, 200u) << loaded.text;
+  EXPECT_THAT(loaded.text, HasSubstr(R"("status":"success","model_name":"far")"));
+  EXPECT_THAT(loaded.text, HasSubstr(R"("context_length":null,"max_context_length":4096)"));
+  EXPECT_THAT(loaded.text, HasSubstr("'far' is at box, attic, where the first request loads it"));
+  EXPECT_THAT(loaded.text, testing::Not(HasSubstr("no effect")));
+  for (const auto* wish : {R"("ctx_size":512)", R"("pinned":true)", R"("save_options":true)"}) {
+    const auto told = post("/v1/load", std::string(R"({"model_name":"far",)") + wish + "}");
+    EXPECT_EQ(told.status, 200u);
+    EXPECT_THAT(told.text, HasSubstr("no effect")) << wish;
+  }
+  const auto streamed = post("/v1/load", R"({"model_name":"far","stream":true})");
+  EXPECT_EQ(streamed.status, 200u);
+  EXPECT_THAT(streamed.text, HasSubstr("event: complete"));
+  EXPECT_EQ(post("/v1/load", R"({"model_name":"far","ctx_size":"x"})").status, 400u);
+  EXPECT_EQ(post("/v1/load", R"({"model_name":"away"})").status, 503u);
+  EXPECT_EQ(post("/v1/load", R"({"model_name":"two"})").status, 409u);
+  EXPECT_EQ(post("/v1/load", R"({"model_name":"nobody"})").status, 404u);
+  expect_untouched();
+}
+
+TEST_F(ElsewhereTest, WhatOnlyItsMachineCanDoSaysWhereTheModelIs) {
+  elsewhere.add("far");
+  const auto told = [](const Answer& answer, unsigned status) {
+    EXPECT_EQ(answer.status, status) << answer.text;
+    EXPECT_THAT(answer.error("message"), HasSubstr("'far' isn't on the disk of this machine but at box, attic"));
+  };
+  told(post("/v1/estimate", R"({"model_name":"far"})"), 404);
+  told(get("/v1/models/far/options"), 404);
+  told(post("/v1/models/far/options", R"({"ctx_size":512})"), 404);
+  told(post("/internal/pin", R"({"model_name":"far","pinned":true})"), 400);
+  EXPECT_EQ(post("/v1/estimate", R"({"model_name":"away"})").status, 503u);
+  EXPECT_EQ(get("/v1/models/away/options").status, 503u);
+  EXPECT_EQ(post("/internal/pin", R"({"model_name":"away","pinned":true})").status, 503u);
+  EXPECT_EQ(post("/internal/pin", R"({"model_name":"nobody","pinned":true})").status, 400u);
+  expect_untouched();
 }
 
 TEST_F(ElsewhereTest, AnotherTypeOfModelEndsHere) {

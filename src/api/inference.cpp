@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "api/body_check.h"
+#include "api/find_model.h"
 #include "api/loaded_model.h"
 #include "api/rights.h"
 #include "api/routes.h"
@@ -10,7 +11,6 @@
 #include "dialects/form.h"
 #include "dialects/told.h"
 #include "fleet/conversation.h"
-#include "models/errc.h"
 
 namespace corral::api {
 namespace {
@@ -22,24 +22,6 @@ std::string_view shown_path(const Endpoint& endpoint) {
   return endpoint.path.starts_with('/') ? endpoint.path.substr(1) : endpoint.path;
 }
 
-// One that this machine's disk hadn't when it was looked at last: another node's, or there since. Only for what no node
-// knows the disk is looked at again before the answer: who asks for a model of another node doesn't wait for it.
-async::Task<Result<backends::ModelPtr>> find_model(Context& context, std::string name) {
-  if (context.elsewhere == nullptr) co_return co_await context.models.find(std::move(name));
-  auto elsewhere = context.elsewhere->find(name);
-  if (elsewhere) {
-    co_await context.models.catalog();  // has the disk looked at, and doesn't wait
-    const auto* far = fleet::far_model(**elsewhere);
-    if (far == nullptr || far->here_as.empty()) co_return elsewhere;
-    auto here = context.models.find_known(far->here_as);
-    co_return here ? here : elsewhere;
-  }
-  auto here = co_await context.models.find(std::move(name));
-  if (here || here.error().code != models::errc::model_not_found) co_return here;
-  // What others know of the name says more than that nobody has it.
-  co_return elsewhere.error().code == models::errc::model_not_found ? here : elsewhere;
-}
-
 // So that the turns of a conversation go to one node. Of this machine's own models nobody asks.
 std::uint64_t conversation_of(const models::ModelInfo& model, std::string_view body, std::string_view client) {
   return fleet::far_model(model) == nullptr ? 0 : fleet::conversation_of(body, client);
@@ -47,12 +29,8 @@ std::uint64_t conversation_of(const models::ModelInfo& model, std::string_view b
 
 async::Task<Result<backends::ModelPtr>> model_for(Context& context, const Endpoint& endpoint, std::string name) {
   const auto type = protocol::row_of(endpoint.ask).type;
-  auto model = context.models.find_known(name);
-  if (name.empty()) {
-    model = co_await only_loaded_now(context, type);
-  } else if (!model) {
-    model = co_await find_model(context, std::move(name));
-  }
+  auto finding = name.empty() ? only_loaded_now(context, type) : find_model(context, std::move(name));
+  auto model = co_await std::move(finding);
   if (!model || !type || (*model)->type == *type) co_return model;
   const models::ModelInfo& info = **model;
   co_return std::unexpected(protocol::wrong_model_type(info.name.value(), info.type, shown_path(endpoint), *type));

@@ -51,6 +51,21 @@ TEST_F(RunCommandTest, LoadsAModelThatIsNotInMemory) {
   EXPECT_THAT(server_.bodies(kLoad), ElementsAre(R"({"model_name":"other","stream":true})"));
 }
 
+// Whoever has it loads it when it is asked.
+TEST_F(RunCommandTest, LoadsNothingForAModelOfAnotherMachine) {
+  answer_chat({"x"});
+  server_.on("GET /api/v1/models/far", R"({"id":"far","type":"llm","nodes":[{"name":"a","self":false}]})");
+  server_.on(kLoad, Scripted{.status = 404, .body = R"({"error":{"message":"not here"}})"});
+  EXPECT_EQ(run({"run", "far", "p"}), kExitOk);
+  EXPECT_EQ(out(), "x\n");
+  EXPECT_THAT(server_.bodies(kLoad), SizeIs(0));
+  // Another machine has it, too.
+  server_.on("GET /api/v1/models/both",
+             R"({"id":"both","type":"llm","nodes":[{"name":"a","self":false},{"name":"box","self":true}]})");
+  run({"run", "both", "p"});
+  EXPECT_THAT(server_.bodies(kLoad), SizeIs(1));
+}
+
 TEST_F(RunCommandTest, LeavesAModelAloneUnlessOptionsAreGiven) {
   answer_chat({"x"});
   server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});

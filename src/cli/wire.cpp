@@ -65,7 +65,12 @@ ListedModel listed(const json::Value& item) {
   }
   model.context = integer_of(item, "context_length");
   model.max_context = integer_of(item, "max_context_length");
-  for_each(json::find(item, "nodes"), [&](const json::Value& node) { model.nodes.push_back(text_of(node, "name")); });
+  bool here = false;
+  for_each(json::find(item, "nodes"), [&](const json::Value& node) {
+    model.nodes.push_back(text_of(node, "name"));
+    here = here || flag_of(node, "self");
+  });
+  model.is_far = !model.nodes.empty() && !here;
   return model;
 }
 

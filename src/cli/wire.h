@@ -24,6 +24,7 @@ struct ListedModel {
   std::optional<std::int64_t> context;      // tokens that a conversation may have, now or after a load
   std::optional<std::int64_t> max_context;  // that the model was trained with
   std::vector<std::string> nodes = {};      // of a mesh, which have it on disk; empty: there is no mesh
+  bool is_far = false;                      // none of them is the server itself
 };
 
 // A model in the memory of another node of the mesh.

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "mesh/catalog/catalog.h"
@@ -20,8 +21,9 @@ inline constexpr std::string_view kFarRecipe = "mesh";
 // A model that other nodes have. `recipe` is kFarRecipe, `paths` and `mmproj` are empty; all the rest is as the nodes
 // say that have it. Immutable; shared between threads.
 struct FarModel final : models::ModelInfo {
-  mesh::ContentKey content;  // requests for it go to nodes that have this, whatever its name comes to mean
-  std::string here_as;       // this node has it, too: its name here; empty: it hasn't
+  mesh::ContentKey content;     // requests for it go to nodes that have this, whatever its name comes to mean
+  std::string here_as;          // this node has it, too: its name here; empty: it hasn't
+  std::vector<std::string> at;  // names of the other nodes that have it
 };
 
 // The same model as one that is elsewhere; nullptr: it is one of this node's own.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kAtOnce{1};
 
-std::shared_ptr<const FarModel> far_model_of(const mesh::MeshModel& model) {
+std::shared_ptr<const FarModel> far_model_of(const mesh::Catalog& catalog, const mesh::MeshModel& model) {
   auto far = std::make_shared<FarModel>();
   far->name = ModelName(model.name);
   for (const auto& alias : model.aliases) far->aliases.emplace_back(alias);
@@ -23,6 +23,8 @@ std::shared_ptr<const FarModel> far_model_of(const mesh::MeshModel& model) {
   far->type = model.type;
   far->size = Bytes(model.bytes);
   far->content = model.content;
+  for (const auto& copy : model.copies)
+    if (copy.node->reach != mesh::Reach::own) far->at.push_back(name_of(catalog, copy.node->id));
   if (model.facts == nullptr) return far;
   const auto& facts = *model.facts;
   if (model.is_here()) far->here_as = facts.name;
@@ -71,7 +73,7 @@ Result<models::Catalog::Model> Routes::find(std::string_view name) const {
   const auto catalog = newest_();
   if (!catalog) return std::unexpected(nobody_has(name));
   const auto found = catalog->find(name);
-  if (found.model != nullptr && !found.model->copies.empty()) return far_model_of(*found.model);
+  if (found.model != nullptr && !found.model->copies.empty()) return far_model_of(*catalog, *found.model);
   return std::unexpected(why_not_found(*catalog, name, found, clock_.now()));
 }
 

@@ -104,6 +104,7 @@ TEST_F(RoutesTest, AModelOfOthersIsFoundWithWhatTheySayOfIt) {
   EXPECT_EQ(far->traits.context_length, 4096u);
   EXPECT_EQ(far->here_as, "");
   EXPECT_TRUE(far->paths.empty());
+  EXPECT_THAT(far->at, testing::ElementsAre("node1"));
   const auto chosen = choose(**found);
   ASSERT_TRUE(chosen) << chosen.error().message;
   EXPECT_EQ(chosen->node, id(1));

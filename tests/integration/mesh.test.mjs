@@ -346,6 +346,33 @@ test("a request goes to the node that has the model, whichever is asked", async 
   });
 });
 
+test("a model of another machine is run by name, and who asks for what only that machine can do is told where it is", async () => {
+  await withNodes([await node("a", ["tiny-llama.gguf"]), await node("b", ["tiny-qwen3.gguf"])], async (a, b) => {
+    await found(a);
+    await joinTo(b, a);
+    await sees(b, "tiny-llama");
+    const ran = await corralBeside(b, ["run", "tiny-llama", "Hello", "--max-tokens", "4"]);
+    assert.equal(ran.code, 0, ran.err);
+    assert.notEqual(ran.out.trim(), "");
+    assert.equal(ran.err, "");
+    const sized = await corralBeside(b, ["run", "tiny-llama", "Hello", "--max-tokens", "4", "--ctx-size", "512"]);
+    assert.equal(sized.code, 0, sized.err);
+    assert.match(sized.err, /warning: .*no effect: they are up to a/);
+    assert.deepEqual(await b.loaded(), []);
+    const loaded = await b.post("/v1/load", { model_name: "tiny-llama" });
+    assert.equal(loaded.status, 200, JSON.stringify(loaded.body));
+    assert.match(loaded.body.warnings[0], /is at a, where the first request loads it/);
+    for (const [answer, status] of [
+      [await b.post("/v1/estimate", { model_name: "tiny-llama" }), 404],
+      [await b.get("/v1/models/tiny-llama/options"), 404],
+      [await b.post("/internal/pin", { model_name: "tiny-llama", pinned: true }), 400],
+    ]) {
+      assert.equal(answer.status, status, JSON.stringify(answer.body));
+      assert.match(answer.body.error.message, /'tiny-llama' isn't on the disk of this machine but at a:/);
+    }
+  });
+});
+
 test("when the node that has a model is gone, there is one clear error, and local models know nothing of it", async () => {
   const list = [await node("a", ["tiny-llama.gguf"]), await node("b", ["tiny-qwen3.gguf"])];
   await withNodes([list[1]], async (b) => {
@@ -362,6 +389,10 @@ test("when the node that has a model is gone, there is one clear error, and loca
     assert.equal(gone.body.error.code, "node_out_of_reach");
     assert.match(gone.body.error.message, /^'tiny-llama' is on a, which can't be reached since \d+ s$/);
     assert.equal((await b.get("/v1/models/tiny-llama")).status, 503);
+    assert.equal((await b.post("/v1/load", { model_name: "tiny-llama" })).status, 503);
+    const run = await corralBeside(b, ["run", "tiny-llama", "Hello"]);
+    assert.equal(run.code, 1);
+    assert.match(run.err, /'tiny-llama' is on a, which can't be reached/);
     for (const answer of [await b.get("/v1/mesh/why/tiny-llama"), await b.post("/v1/mesh/pull", { model: "tiny-llama" })]) {
       assert.equal(answer.status, 503, JSON.stringify(answer.body));
       assert.match(answer.body.error.message, /^'tiny-llama' is on a, which can't be reached since \d+ s$/);

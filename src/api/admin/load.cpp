@@ -1,7 +1,9 @@
 // Loading and unloading by hand: POST load (with progress, if wanted), POST estimate, POST unload,
 // POST /internal/pin.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "api/find_model.h"
 #include "api/load_body.h"
 #include "api/routes.h"
 #include "async/beside.h"
@@ -45,12 +47,29 @@ std::string model_name(json::View body) {
   return std::string(name.found() && name.is_string() ? name.as_string() : body.find("model").as_string());
 }
 
-async::Task<Result<backends::ModelPtr>> named_model(Context& context, json::View body) {
+using Find = async::Task<Result<backends::ModelPtr>> (*)(Context&, std::string);
+
+async::Task<Result<backends::ModelPtr>> named_model(Context& context, json::View body, Find find) {
   auto name = model_name(body);
   if (name.empty())
     co_return fail(protocol::errc::missing_field, "'model_name' is required: the name of a model, see /v1/models",
                    "model_name");
-  co_return co_await context.models.find(std::move(name));
+  co_return co_await find(context, std::move(name));
+}
+
+// Of a model that other nodes have: whoever loads before asking may ask.
+std::string far_body(const fleet::FarModel& model, bool wishes) {
+  const auto places = fmt::format("{}", fmt::join(model.at, ", "));
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", "success").field("model_name", model.name.value());
+  out.field("checkpoint", model.checkpoint).field("recipe", model.recipe);
+  out.key("context_length").null();
+  out.field("max_context_length", model.traits.context_length).key("warnings").begin_array();
+  out.value(fmt::format("'{}' is at {}, where the first request loads it", model.name.value(), places));
+  if (wishes) out.value(fmt::format("options, 'pinned' and 'save_options' have no effect: they are up to {}", places));
+  out.end_array().end_object();
+  return body;
 }
 
 // With what it has come to, which may not be what somebody thought who asked for it.
@@ -149,18 +168,30 @@ bool flag(json::View body, std::string_view name) {
   return found.found() && found.as_bool();
 }
 
+http::Response load_far(const fleet::FarModel& model, bool wishes, bool streams) {
+  auto body = far_body(model, wishes);
+  if (!streams) return http::Response::json(200, std::move(body));
+  auto response = http::Response::event_stream(nullptr);
+  response.body = http::Body(http::sse_event("complete", body));
+  return response;
+}
+
 async::Task<http::Response> load(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
   const auto spelling = check_members(body, load_fields());
   if (!spelling) co_return dialects::error_response(spelling.error());
-  const auto model = co_await named_model(context, body);
+  const auto model = co_await named_model(context, body, find_model);
   if (!model) co_return dialects::error_response(model.error());
   auto options = co_await allowed_wish_of(context, request.caller, body);
   if (!options) co_return dialects::error_response(options.error());
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
+  if (const auto* far = fleet::far_model(**model)) {
+    const bool wishes = options->set != config::LoadOptions() || pin || flag(body, "save_options");
+    co_return load_far(*far, wishes, flag(body, "stream"));
+  }
   auto task = cancellable(context, request.id, request.caller.key, *model, flag(body, "stream"),
                           context.router.load(*model, std::move(*options), pin, flag(body, "save_options")));
   if (flag(body, "stream")) co_return co_await load_streamed(context, *model, std::move(task));
@@ -176,7 +207,7 @@ async::Task<http::Response> estimate(Context& context, http::Request request) {
   if (!peek) co_return dialects::error_response(peek.error());
   const auto spelling = check_members(peek->root(), load_fields());
   if (!spelling) co_return dialects::error_response(spelling.error());
-  const auto model = co_await named_model(context, peek->root());
+  const auto model = co_await named_model(context, peek->root(), find_own_model);
   if (!model) co_return dialects::error_response(model.error());
   auto options = co_await allowed_wish_of(context, request.caller, peek->root());
   if (!options) co_return dialects::error_response(options.error());
@@ -246,9 +277,10 @@ async::Task<http::Response> pin(Context& context, http::Request request) {
   const bool pinned = peek->root().find("pinned").as_bool();
   const auto done = co_await context.router.pin(ModelName(name), pinned);
   if (!done) {
-    const auto known = co_await context.models.find(name);
+    const auto known = co_await find_own_model(context, name);
     auto response = dialects::error_response(known ? done.error() : known.error());
-    response.head.status = 400;  // not loaded is a bad request here, as clients of this endpoint expect
+    // Not loaded is a bad request here, as clients of this endpoint expect.
+    if (response.head.status == 404 || known) response.head.status = 400;
     co_return response;
   }
   std::string body;

@@ -81,6 +81,7 @@ void write_copy(json::Writer& out, const fleet::MeshView& view, const mesh::Mode
   const auto* node = view.find(copy.node->id);
   out.begin_object().field("id", mesh::to_text(copy.node->id));
   out.field("name", node != nullptr ? node->name : mesh::short_text(copy.node->id));
+  out.field("self", copy.node->reach == mesh::Reach::own);
   out.field("as", copy.model->name).field("on_disk", true);
   out.field("state", copy.serving != nullptr ? mesh::name_of(copy.serving->state) : std::string_view("unloaded"));
   out.end_object();

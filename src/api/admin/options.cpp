@@ -1,4 +1,5 @@
 // What is saved for a model, and what it would be loaded with: GET, POST and DELETE models/{id}/options.
+#include "api/find_model.h"
 #include "api/load_body.h"
 #include "api/routes.h"
 #include "config/default_options.h"
@@ -69,7 +70,7 @@ http::Response answer(const Context& context, const models::ModelInfo& model, co
 }
 
 async::Task<http::Response> change(Context& context, std::string id, router::OptionChange wanted) {
-  const auto model = co_await context.models.find(std::move(id));
+  const auto model = co_await find_own_model(context, std::move(id));
   if (!model) co_return dialects::error_response(model.error());
   const auto report = co_await context.router.options(*model, std::move(wanted));
   if (!report) co_return dialects::error_response(report.error());

@@ -36,6 +36,14 @@ struct RunOptions {
   }
 };
 
+// Nothing of this machine is to be made ready for it.
+bool is_at_other_machines(const Context& context, const std::string& model) {
+  const auto text = fetch(context.api, ApiRequest::get(model_path(model)));
+  if (!text) return false;  // the load says why
+  const auto info = parse_model(*text);
+  return info && info->is_far;
+}
+
 // A model that is in memory stays as it is unless other options were asked for.
 Result<> make_ready(const Context& context, const LoadOptions& options) {
   if (!options.any()) {
@@ -43,6 +51,7 @@ Result<> make_ready(const Context& context, const LoadOptions& options) {
     if (!text) return std::unexpected(text.error());
     const auto health = parse_health(*text);
     if (health && health->find(options.model)) return {};
+    if (is_at_other_machines(context, options.model)) return {};
   }
   warn_if_pinned_full(context, options.model);
   const auto loaded = load_with_progress(context, options);

@@ -1,0 +1,48 @@
+#include "api/find_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/errc.h"
+
+namespace corral::api {
+namespace {
+
+// One that this machine's disk hadn't when it was looked at last: another node's, or there since. Only for what no node
+// knows the disk is looked at again before the answer: who asks for a model of another node doesn't wait for it.
+async::Task<Result<backends::ModelPtr>> find_unknown(Context& context, std::string name) {
+  if (context.elsewhere == nullptr) co_return co_await context.models.find(std::move(name));
+  auto elsewhere = context.elsewhere->find(name);
+  if (elsewhere) {
+    co_await context.models.catalog();  // has the disk looked at, and doesn't wait
+    const auto* far = fleet::far_model(**elsewhere);
+    if (far == nullptr || far->here_as.empty()) co_return elsewhere;
+    auto here = context.models.find_known(far->here_as);
+    co_return here ? here : elsewhere;
+  }
+  auto here = co_await context.models.find(std::move(name));
+  if (here || here.error().code != models::errc::model_not_found) co_return here;
+  // What others know of the name says more than that nobody has it.
+  co_return elsewhere.error().code == models::errc::model_not_found ? here : elsewhere;
+}
+
+}  // namespace
+
+async::Task<Result<backends::ModelPtr>> find_model(Context& context, std::string name) {
+  auto known = context.models.find_known(name);
+  if (known) co_return known;
+  co_return co_await find_unknown(context, std::move(name));
+}
+
+async::Task<Result<backends::ModelPtr>> find_own_model(Context& context, std::string name) {
+  auto model = co_await find_model(context, std::move(name));
+  const auto* far = model ? fleet::far_model(**model) : nullptr;
+  if (far == nullptr) co_return model;
+  co_return fail(models::errc::model_not_found,
+                 fmt::format("'{}' isn't on the disk of this machine but at {}: ask there, or copy it with corral mesh "
+                             "pull",
+                             far->name.value(), fmt::join(far->at, ", ")),
+                 "model");
+}
+
+}  // namespace corral::api
