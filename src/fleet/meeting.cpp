@@ -60,26 +60,39 @@ Task<void> Meeting::ask_one(mesh::NodeId node, std::shared_ptr<Round> round) {
   if (--round->left == 0 || round->joined) round->done.set();
 }
 
-Task<std::optional<mesh::MemberSet>> Meeting::ask() {
-  if (named_.empty()) co_return std::nullopt;  // itself alone
-  const auto round = std::make_shared<Round>(executor_, named_.size());
+Task<void> Meeting::ask(std::shared_ptr<Round> round) {
+  if (named_.empty()) co_return;  // itself alone
   for (const auto& [node, named] : named_) tasks_.spawn("mesh: ask a named node", ask_one(node, round));
   co_await round->done.wait();
   co_await stop();
-  co_return std::move(round->joined);
 }
 
-Task<void> Meeting::run(OnRound on_round) {
+Task<void> Meeting::run(BeforeRound before_round, OnRound on_round) {
   const mesh::DialRules pace;
   const auto since = timers_.now();
   std::minstd_rand chance(std::random_device{}());
   while (true) {
-    auto joined = co_await ask();
-    if (on_round(std::move(joined))) co_return;
+    const auto next = before_round();
+    if (next == Next::end) co_return;
+    if (next == Next::ask) {
+      const auto round = round_ = std::make_shared<Round>(executor_, named_.size());
+      auto asking = ask(round);
+      co_await std::move(asking);
+      round_.reset();
+      if (!round->cut) on_round(std::move(round->joined));
+      if (before_round() == Next::end) co_return;
+    }
     const auto passed = std::chrono::duration_cast<Millis>(timers_.now() - since);
     const auto pause = mesh::next_beat(pace, passed, std::uniform_real_distribution<double>(0, 1)(chance));
     co_await timers_.sleep_for(pause);
   }
+}
+
+void Meeting::cut() {
+  if (!round_) return;
+  round_->cut = true;
+  tasks_.cancel();
+  round_->done.set();
 }
 
 Task<void> Meeting::stop() {

@@ -44,11 +44,15 @@ class Meeting {
   // `timers` outlives it. Of `peers` this node's own entry is passed over, so that all machines may have the same list.
   Meeting(async::Executor executor, async::Timers& timers, mesh::SigningKey key, const std::vector<StaticPeer>& peers);
 
-  // After each round of asking: the members of the mesh that let this node in, or nothing, see founds() and problem().
-  // True when it is over.
-  using OnRound = std::function<bool(std::optional<mesh::MemberSet>)>;
+  // Before each round of asking: whether to ask now, to wait for the next time, or that it is over.
+  enum class Next : std::uint8_t { ask, wait, end };
+  using BeforeRound = std::function<Next()>;
+  // After each: the members of the mesh that let this node in, or nothing, see founds() and problem().
+  using OnRound = std::function<void(std::optional<mesh::MemberSet>)>;
   // Asks all at once, again and again, as often as members dial each other. Once.
-  async::Task<void> run(OnRound on_round);
+  async::Task<void> run(BeforeRound before_round, OnRound on_round);
+  // Gives up the round that runs, without its on_round: whoever would let this node in now would list it for nothing.
+  void cut();
   const mesh::SigningKey& key() const { return key_; }
   bool founds() const;
   // Those that don't let this node in, and why, as of their last answers; the same in one sentence.
@@ -67,9 +71,10 @@ class Meeting {
     explicit Round(async::Executor executor, std::size_t asked) : done(executor), left(asked) {}
     async::Event done;
     std::size_t left;
+    bool cut = false;
     std::optional<mesh::MemberSet> joined;
   };
-  async::Task<std::optional<mesh::MemberSet>> ask();
+  async::Task<void> ask(std::shared_ptr<Round> round);
   async::Task<void> ask_one(mesh::NodeId node, std::shared_ptr<Round> round);
 
   const async::Executor executor_;
@@ -77,6 +82,7 @@ class Meeting {
   const mesh::SigningKey key_;
   mesh::TlsNetwork network_;
   std::map<mesh::NodeId, Named> named_;
+  std::shared_ptr<Round> round_;  // that runs
   async::TaskGroup tasks_;
 };
 

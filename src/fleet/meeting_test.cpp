@@ -223,5 +223,18 @@ TEST_F(MeetingTest, FoundingByHandEndsTheLooking) {
   EXPECT_EQ(node.view()->phase, MeshPhase::none);
 }
 
+// Whoever let it in then would list it as away for ever.
+TEST_F(MeetingTest, WhoHasFoundedByHandAsksNobodyAnyMore) {
+  auto& node = start(1, {0});
+  ASSERT_TRUE(until([&] { return node.view()->unmet.size() == 1; }));
+  ASSERT_TRUE(wait(node.create()));
+  ASSERT_TRUE(wait(node.leave()));
+  auto& other = start(0, {1});
+  ASSERT_TRUE(until([&] { return linked(other, 0); }));
+  ASSERT_TRUE(until([&] { return node.view()->unmet.empty(); })) << "it looks no more";
+  ASSERT_TRUE(wait(other.invite(std::chrono::hours(1))));  // its view is of now
+  EXPECT_THAT(other.view()->nodes, SizeIs(1));
+}
+
 }  // namespace
 }  // namespace corral::fleet

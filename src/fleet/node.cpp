@@ -54,6 +54,7 @@ class Node::Impl {
   Task<Result<MeshViewPtr>> create() {
     const Change change(*this);
     if (auto may = may_begin(change); !may) co_return std::unexpected(may.error());
+    if (meeting_) meeting_->cut();
     auto key = own_key(options_);
     if (!key) co_return std::unexpected(key.error());
     const mesh::MemberSet members(mesh::found_mesh(key->public_key()));
@@ -66,6 +67,7 @@ class Node::Impl {
   Task<Result<MeshViewPtr>> join(mesh::Token token, OnJoinProgress progress) {
     const Change change(*this);
     if (auto may = may_begin(change); !may) co_return std::unexpected(may.error());
+    if (meeting_) meeting_->cut();
     auto key = own_key(options_);
     if (!key) co_return std::unexpected(key.error());
     const Joining joining(*this);
@@ -292,6 +294,7 @@ class Node::Impl {
   }
   void enter(Membership membership, const std::vector<mesh::Address>& seeds) {
     looks_ = false;
+    problem_.clear();
     expected_.reset();
     presence_ = std::make_unique<Presence>(
         loop.executor(), timers_, options_, std::move(membership), seeds, [this] { publish_soon(); }, make_hints,
@@ -309,10 +312,12 @@ class Node::Impl {
     meeting_ = std::make_unique<Meeting>(loop.executor(), timers_, std::move(*key), options_.peers);
     looks_ = true;
     set_phase(MeshPhase::joining);
-    auto looking = meeting_->run([this](auto joined) {
-      enter_met(std::move(joined));
-      return !looks_;
-    });
+    const auto next = [this] {
+      if (!looks_) return Meeting::Next::end;
+      // Two meshes that let it in at once would be one too many.
+      return changing_ ? Meeting::Next::wait : Meeting::Next::ask;
+    };
+    auto looking = meeting_->run(next, [this](auto joined) { enter_met(std::move(joined)); });
     co_await std::move(looking);
     meeting_.reset();
     publish();
@@ -325,7 +330,6 @@ class Node::Impl {
     if (founds) joined.emplace(configured_founding(meeting_->key().public_key()));
     if (!joined) return tell_of_meeting(meeting_->problem());
     if (auto begun = begin(meeting_->key(), *joined, {}); !begun) return tell_of_meeting(begun.error().message);
-    problem_.clear();
     log::info("mesh", "this node has {} the mesh {}, with those that its settings name", founds ? "founded" : "joined",
               mesh::short_text(joined->mesh()));
   }
