@@ -204,6 +204,7 @@ async::Task<http::Response> Door::serve(http::Request request, const protocol::A
                                  .once = true,
                                  .told = framed};
   forward.context.waits = errand.waits;
+  forward.context.peer = request.peer;
   std::string type(request.head.headers.get("Content-Type"));
   if (type.starts_with("application/json")) {
     auto body = co_await request.body.read_all(options_.max_body_bytes);

@@ -61,7 +61,8 @@ struct ContextWish {
   // Without that, a request gets as many as the model has or would be given by itself.
   bool may_change;
   residency::Origin origin;
-  bool waits = false;  // a peer's that nobody else can serve: for the end of another's load, see ForPeers
+  bool waits = false;     // a peer's that nobody else can serve: for the end of another's load, see ForPeers
+  std::string peer = {};  // whose it is then: of each peer only so many wait
 
   // For whoever has the request answered at another node.
   bool stream = false;

@@ -1,5 +1,7 @@
 #include "router/for_peers.h"
 
+#include <optional>
+
 #include "residency/errc.h"
 
 namespace corral::router {
@@ -7,19 +9,47 @@ namespace {
 
 constexpr Millis kPatience{60'000};
 constexpr Millis kLook{250};
+// Whoever waits has one of the places that a node has here, which its other requests need as well.
+constexpr std::size_t kMostWaiting = 8;
 
 }  // namespace
+
+class ForPeers::Waiting {
+ public:
+  Waiting(ForPeers& lender, std::string peer) : lender_(lender), peer_(std::move(peer)) {
+    const std::scoped_lock lock(lender_.mutex_);
+    may_ = lender_.waiting_[peer_] < kMostWaiting;
+    if (may_) ++lender_.waiting_[peer_];
+  }
+  ~Waiting() {
+    if (!may_) return;
+    const std::scoped_lock lock(lender_.mutex_);
+    const auto entry = lender_.waiting_.find(peer_);
+    if (--entry->second == 0) lender_.waiting_.erase(entry);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  bool may() const { return may_; }
+
+ private:
+  ForPeers& lender_;
+  const std::string peer_;
+  bool may_ = false;
+};
 
 // One load for peers at a time, and who comes meanwhile is refused: the core keeps no queue for them.
 async::Task<Result<Lease>> ForPeers::acquire(backends::ModelPtr model, ContextWish context) {
   context.origin = residency::Origin::peer;
   context.may_change = false;
   const auto until = timers_.now() + kPatience;
+  std::optional<Waiting> waiting;
   while (true) {
     auto asking = router_.acquire(model, context);
     auto lease = co_await std::move(asking);
     const bool soon = !lease && lease.error().fact<residency::SoonHere>() != nullptr;
     if (!soon || !context.waits || timers_.now() >= until) co_return lease;
+    if (!waiting) waiting.emplace(*this, context.peer);
+    if (!waiting->may()) co_return lease;
     auto pause = timers_.sleep_for(kLook);
     co_await std::move(pause);
   }

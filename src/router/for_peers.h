@@ -3,6 +3,10 @@
 // Safe on any loop, as the router is.
 #pragma once
 
+#include <map>
+#include <mutex>
+#include <string>
+
 #include "async/timer.h"
 #include "router/model_router.h"
 
@@ -17,13 +21,18 @@ class ForPeers final : public Lender {
     return router_.try_acquire(model.name, context, residency::Origin::peer);
   }
   // One that waits (ContextWish::waits) does so while nothing is in the way but a load for another peer, for up to a
-  // minute. Errors: residency::errc::not_here where it can't be served, besides those of ModelRouter::acquire.
+  // minute; of each ContextWish::peer eight at a time, and more are refused at once (residency::SoonHere). Errors:
+  // residency::errc::not_here where it can't be served, besides those of ModelRouter::acquire.
   async::Task<Result<Lease>> acquire(backends::ModelPtr model, ContextWish context) override;
   void count(RequestEnd end) override { router_.count(std::move(end)); }
 
  private:
+  class Waiting;
+
   ModelRouter& router_;
   async::Timers& timers_;
+  std::mutex mutex_;
+  std::map<std::string, std::size_t> waiting_;  // of each peer
 };
 
 }  // namespace corral::router

@@ -91,6 +91,42 @@ TEST_F(LendingTest, APeerNeverWaitsBehindALoadOfTheOwners) {
   EXPECT_TRUE(own.granted());
 }
 
+// Each has one of the places of its node.
+TEST_F(LendingTest, OnlySoManyOfOneNodeWaitForAnothersLoad) {
+  const auto wish = [](const char* peer) {
+    ContextWish made;
+    made.waits = true;
+    made.peer = peer;
+    return made;
+  };
+  auto first = ask("a", wish("x"));
+  EXPECT_THAT(backend.alive(), ElementsAre("a"));
+  std::vector<Pending<Result<Lease>>> waiting;
+  for (int i = 0; i < 8; ++i) waiting.push_back(ask("b", wish("x")));
+  for (auto& one : waiting) EXPECT_FALSE(one.done());
+  for (int i = 0; i < 3; ++i) {
+    auto refused = ask("b", wish("x"));
+    ASSERT_TRUE(refused.done()) << i;
+    EXPECT_NE(refused.error().fact<residency::SoonHere>(), nullptr);
+    EXPECT_TRUE(refused.error().retry_after);
+  }
+  auto other = ask("b", wish("y"));
+  EXPECT_FALSE(other.done()) << "another node's";
+  waiting.pop_back();  // whoever leaves makes room
+  settle();
+  waiting.push_back(ask("b", wish("x")));
+  EXPECT_FALSE(waiting.back().done());
+  server("a").finish_load();
+  settle();
+  ASSERT_TRUE(first.granted());
+  first.take();
+  pass(250ms, 50ms);
+  server("b").finish_load();
+  settle();
+  for (auto& one : waiting) EXPECT_TRUE(one.granted());
+  EXPECT_TRUE(other.granted());
+}
+
 TEST_F(LendingTest, TheOwnersLoadAbortsOneForAPeer) {
   auto lent = ask("b");
   EXPECT_THAT(backend.alive(), ElementsAre("b"));
