@@ -133,6 +133,21 @@ TEST_F(MeshCommandTest, TokensNodesAndLeaving) {
   server_.on("POST /api/v1/mesh/leave", kMember);
   EXPECT_EQ(run({"mesh", "leave"}), 0);
   EXPECT_EQ(out(), "this node is in no mesh any more\n");
+  EXPECT_EQ(err(), "");
+  server_.answers.clear();
+  server_.on("POST /api/v1/mesh/leave", R"({"status":"none","mesh_id":null,"node":{"id":null,"name":"box"},)"
+                                        R"("problem":"it needs a new key"})");
+  EXPECT_EQ(run({"mesh", "leave"}), 0);
+  EXPECT_EQ(err(), "warning: it needs a new key\n");
+}
+
+TEST_F(MeshCommandTest, ACopyIsGivenUpByName) {
+  server_.on("DELETE /api/v1/mesh/copies/org/m%40QUANT", R"({"cancelled":true})");
+  EXPECT_EQ(run({"mesh", "copies", "--cancel", "org/m@QUANT"}), 0);
+  EXPECT_EQ(out(), "the copy of org/m@QUANT is given up\n");
+  server_.on("DELETE /api/v1/mesh/copies/none", Scripted{.status = 404, .body = R"({"error":{"message":"no copy"}})"});
+  EXPECT_EQ(run({"mesh", "copies", "--cancel", "none"}), 1);
+  EXPECT_THAT(err(), HasSubstr("no copy"));
 }
 
 TEST_F(MeshCommandTest, EventsAndListsTellOfNodes) {

@@ -213,6 +213,22 @@ TEST_F(MeetingTest, ARevokedNodeDoesNotComeBackByItsName) {
   EXPECT_THAT(first.view()->nodes, SizeIs(1));
 }
 
+// The key of its settings stays, and is worth nothing there any more.
+TEST_F(MeetingTest, WhoLeavesWithAKeyOfItsSettingsIsToldThatItNeedsANewOne) {
+  auto& first = start(0, {1});
+  auto& second = start(1, {0});
+  ASSERT_TRUE(until([&] { return linked(first, 1) && linked(second, 1); }));
+  const auto token = wait(first.invite(std::chrono::hours(1)));
+  ASSERT_TRUE(wait(second.leave()));
+  EXPECT_THAT(second.view()->problem, HasSubstr(identity(1).native()));
+  auto parsed = mesh::parse_token(token->text);
+  const auto refused = wait(second.join(std::move(*parsed), {}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, mesh::errc::revoked);
+  ASSERT_TRUE(wait(second.create()));  // another mesh
+  EXPECT_EQ(second.view()->problem, "");
+}
+
 // What a person asks for doesn't wait for the looking.
 TEST_F(MeetingTest, FoundingByHandEndsTheLooking) {
   auto& node = start(1, {0});

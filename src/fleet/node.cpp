@@ -97,6 +97,7 @@ class Node::Impl {
   }
   Task<void> leave_now(std::shared_ptr<async::Event> done) {
     const Change change(*this);
+    const bool keeps_key = presence_ && !options_.identity.empty();
     if (presence_) {
       if (peers_changed) peers_changed(nullptr);
       auto gone = std::move(presence_);
@@ -107,6 +108,12 @@ class Node::Impl {
     forget_membership(options_);
     self_.reset();
     problem_.clear();
+    if (keeps_key) {
+      problem_ = fmt::format(
+          "the mesh that this node has left takes its key, {}, never again: before it comes back, "
+          "it needs a new one there",
+          options_.identity.native());
+    }
     set_phase(MeshPhase::none);
     log::info("mesh", "this node has left its mesh");
     done->set();

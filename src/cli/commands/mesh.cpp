@@ -34,6 +34,11 @@ ApiRequest post(std::string_view path, std::string body) {
   return ApiRequest::post(fmt::format("{}{}", kMesh, path), std::move(body));
 }
 
+// As a part of a path.
+std::string escaped(const std::string& model) {
+  return model_path(model).substr(std::string_view("/api/v1/models/").size());
+}
+
 // "17:04", of this machine; a day later or more with the date.
 std::string when(std::int64_t millis, const Context& context) {
   const auto seconds = static_cast<std::time_t>(millis / 1000);
@@ -144,6 +149,8 @@ Result<int> leave(const Wanted&, Context& context) {
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   context.terminal.out << "this node is in no mesh any more\n";
+  const auto mesh = parse_mesh(*text);
+  if (mesh && !mesh->problem.empty()) context.terminal.err << printable("warning: " + mesh->problem) << '\n';
   return kExitOk;
 }
 
@@ -186,7 +193,16 @@ void print_copy(const MeshCopy& copy, Context& context) {
   context.terminal.out << printable(text) << '\n';
 }
 
-Result<int> copies(const Wanted&, Context& context) {
+Result<int> cancel_copy(const Wanted& wanted, Context& context) {
+  const auto text = fetch(context.api, {"DELETE", fmt::format("{}/copies/{}", kMesh, escaped(wanted.which)), {}});
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  context.terminal.out << printable(fmt::format("the copy of {} is given up", wanted.which)) << '\n';
+  return kExitOk;
+}
+
+Result<int> copies(const Wanted& wanted, Context& context) {
+  if (!wanted.which.empty()) return cancel_copy(wanted, context);
   const auto text = fetch(context.api, get("/copies"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -277,8 +293,7 @@ Result<int> models(const Wanted&, Context& context) {
 }
 
 Result<int> why(const Wanted& wanted, Context& context) {
-  const auto path = model_path(wanted.which).substr(std::string_view("/api/v1/models/").size());
-  const auto text = fetch(context.api, get("/why/" + path));
+  const auto text = fetch(context.api, get("/why/" + escaped(wanted.which)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   const auto choice = parse_mesh_choice(*text);
@@ -359,7 +374,9 @@ Action declare_mesh(CLI::App& app) {
   pulling->add_option("MODEL", wanted->which, "Name of the model")->required()->type_name("");
   pulling->add_option("--to", wanted->to, "To that node's disk instead, if its setting mesh_admin allows it")
       ->type_name("NODE");
-  add(app, "copies", "List the copies to this node, with rate and what went wrong", copies);
+  add(app, "copies", "List the copies to this node, with rate and what went wrong", copies)
+      ->add_option("--cancel", wanted->which, "Give that copy up, and remove what there is of it; a whole one stays")
+      ->type_name("MODEL");
   add(app, "why", "Say where a request for a model would go, and why not elsewhere", why)
       ->add_option("MODEL", wanted->which, "Name of the model")
       ->required()
