@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "base/state_file.h"
 #include "base/unique_fd.h"
-#include "models/digest.h"
 
 namespace corral::models {
 namespace {
@@ -90,8 +89,8 @@ Result<bool> read_pieces(const fs::path& file, const std::function<bool()>& go_o
 
 // Whoever has stepped back doesn't come forward again, and one who holds a lock would be waited for by those it let
 // pass. So that thread reads, and nothing else.
-Result<std::optional<Sha256>> hash_file(const fs::path& file, const std::function<bool()>& go_on) {
-  Digest digest;
+Result<std::optional<FileHash>> hash_file(const fs::path& file, const std::function<bool()>& go_on) {
+  FileDigest digest;
   Result<bool> whole = false;
   std::exception_ptr thrown;
   std::thread reader([&] {
@@ -188,11 +187,11 @@ std::optional<ContentHash> ContentHashes::find(const ModelInfo& model) const {
   return same ? std::optional(known.content) : std::nullopt;
 }
 
-std::vector<Sha256> ContentHashes::files_of(const ModelInfo& model) const {
+std::vector<FileHash> ContentHashes::files_of(const ModelInfo& model) const {
   if (!find(model)) return {};
   const std::scoped_lock lock(mutex_);
   const auto found = known_.find(model.name);
-  return found == known_.end() ? std::vector<Sha256>() : found->second.files;
+  return found == known_.end() ? std::vector<FileHash>() : found->second.files;
 }
 
 std::size_t ContentHashes::missing() const {
@@ -261,16 +260,17 @@ void ContentHashes::look_at_all() {
 void ContentHashes::look_at(const Model& model) {
   KnownModel known{paths_of(*model), model->stamps, {}, {}};
   for (const auto& path : known.paths) {
-    const auto hash = hash_of(path);
+    auto hash = hash_of(path);
     if (!hash) break;
-    known.files.push_back(*hash);
+    known.files.push_back(std::move(*hash));
   }
   const bool whole = !known.files.empty() && known.files.size() == known.paths.size();
   if (whole) {
     const bool projector = !model->mmproj.empty();
-    const std::span files(known.files);
+    std::vector<Sha256> files;
+    for (const auto& file : known.files) files.push_back(file.hash);
     known.content =
-        content_of(files.first(model->paths.size()), projector ? std::optional(known.files.back()) : std::nullopt);
+        content_of(std::span(files).first(model->paths.size()), projector ? std::optional(files.back()) : std::nullopt);
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -281,7 +281,7 @@ void ContentHashes::look_at(const Model& model) {
   if (whole && on_change_) on_change_();
 }
 
-std::optional<Sha256> ContentHashes::hash_of(const fs::path& path) {
+std::optional<FileHash> ContentHashes::hash_of(const fs::path& path) {
   const auto stamp = [&path]() -> std::optional<FileStamp> {
     struct stat found{};
     if (::stat(path.c_str(), &found) != 0) return std::nullopt;
@@ -297,7 +297,7 @@ std::optional<Sha256> ContentHashes::hash_of(const fs::path& path) {
   const auto before = stamp();
   if (!before) return std::nullopt;
   if (const auto found = files_.find(path); found != files_.end() && found->second.stamp == *before)
-    return found->second.hash;
+    return FileHash{found->second.stamp.size, found->second.hash, found->second.steps};
   if (is_restless(*before)) return look_again();
   {
     const std::scoped_lock lock(mutex_);
@@ -305,16 +305,16 @@ std::optional<Sha256> ContentHashes::hash_of(const fs::path& path) {
     reading_ = path;
     go_on_ = true;
   }
-  const auto hash = hasher_(path, [this] { return go_on_.load(); });
+  auto hash = hasher_(path, [this] { return go_on_.load(); });
   if (!hash) {
     log::warning("models", "{}: its content isn't known to other nodes", hash.error().message);
     return std::nullopt;
   }
   if (!*hash) return std::nullopt;
   if (stamp() != before) return look_again();
-  files_[path] = {*before, **hash};
+  files_[path] = {*before, (*hash)->hash, (*hash)->steps};
   save();
-  return **hash;
+  return std::move(**hash);
 }
 
 void ContentHashes::read_file() {

@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "models/digest.h"
 #include "models/kept_hashes.h"
 #include "models/model_info.h"
 
@@ -38,15 +39,15 @@ Result<bool> read_pieces(const std::filesystem::path& file, const std::function<
 
 // Of the bytes of a file. Reads on a thread that yields to everybody, where `go_on` is asked once for each MiB, and
 // waits for it; nothing when it said no. Throws std::system_error where there is no thread. Errors: the system's own.
-Result<std::optional<Sha256>> hash_file(const std::filesystem::path& file, const std::function<bool()>& go_on);
+Result<std::optional<FileHash>> hash_file(const std::filesystem::path& file, const std::function<bool()>& go_on);
 
 // Hashes of the models that somebody wants to know about. Works on a thread of its own, which starts with the first
 // wish; what it reads takes no time and no disk from anybody who wants some. Safe on every thread.
 class ContentHashes {
  public:
   using Model = std::shared_ptr<const ModelInfo>;
-  using Hasher = std::function<Result<std::optional<Sha256>>(const std::filesystem::path& file,
-                                                             const std::function<bool()>& go_on)>;
+  using Hasher = std::function<Result<std::optional<FileHash>>(const std::filesystem::path& file,
+                                                               const std::function<bool()>& go_on)>;
 
   // `file` keeps what is known; it is read by the thread. `on_change` is called on the thread whenever more is known.
   ContentHashes(std::filesystem::path file, std::function<void()> on_change,
@@ -62,7 +63,7 @@ class ContentHashes {
   // Nothing while it isn't known. Asks no disk: it is as of the latest want().
   std::optional<ContentHash> find(const ModelInfo& model) const;
   // Of the model's files, in the order of its paths, the projector last; empty while one isn't known.
-  std::vector<Sha256> files_of(const ModelInfo& model) const;
+  std::vector<FileHash> files_of(const ModelInfo& model) const;
   // How many wanted ones aren't known yet, those that can't be read left out.
   std::size_t missing() const;
 
@@ -73,7 +74,7 @@ class ContentHashes {
   struct KnownModel {
     std::vector<std::filesystem::path> paths;  // the projector last
     std::vector<FileStamp> stamps;             // of the wish
-    std::vector<Sha256> files;
+    std::vector<FileHash> files;
     ContentHash content{};
   };
 
@@ -85,7 +86,7 @@ class ContentHashes {
   void look_at_all();
   void look_at(const Model& model);
   // Nothing: it can't be read, isn't wanted any more, or doesn't rest.
-  std::optional<Sha256> hash_of(const std::filesystem::path& path);
+  std::optional<FileHash> hash_of(const std::filesystem::path& path);
   void read_file();
   void save() const;
   bool superseded() const;

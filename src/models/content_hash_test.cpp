@@ -64,10 +64,31 @@ TEST_F(ContentHashTest, AFileHasTheHashThatOthersGiveIt) {
   const auto file = write("abc", "abc");
   const auto hash = hash_file(file, [] { return true; });
   ASSERT_TRUE(hash && *hash);
-  EXPECT_EQ(**hash, sha256({"abc"}));
+  EXPECT_EQ((*hash)->hash, sha256({"abc"}));
   const std::string large(3'500'000, 'x');
-  EXPECT_EQ(**hash_file(write("large", large), [] { return true; }), sha256({large}));
+  EXPECT_EQ((*hash_file(write("large", large), [] { return true; }))->hash, sha256({large}));
   EXPECT_FALSE(hash_file(dir / "none", [] { return true; }));
+}
+
+// Each step is checked from the one before alone, and the last one is the hash of the whole.
+TEST_F(ContentHashTest, TheStepsOfAHashLeadToIt) {
+  for (const std::size_t size : {std::size_t{5}, std::size_t{kStepBytes}, std::size_t{2 * kStepBytes + 77}}) {
+    std::string text(size, 'x');
+    for (std::size_t i = 0; i < size; i += 61) text[i] = static_cast<char>(i >> 3);
+    FileDigest digest;
+    for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(std::min<std::size_t>(rest.size(), 999'983)))
+      digest.add(rest.substr(0, 999'983));
+    const auto made = digest.finish();
+    EXPECT_EQ(made.hash, digest_of(text));
+    EXPECT_EQ(made.hash, sha256({text}));
+    EXPECT_EQ(made.bytes, size);
+    ASSERT_EQ(made.steps.size(), steps_of(size));
+    for (std::size_t i = 0; i < made.steps.size(); ++i) {
+      Digest one(made.steps, i);
+      one.add(std::string_view(text).substr(i * kStepBytes, kStepBytes));
+      EXPECT_EQ(i + 1 < made.steps.size() ? one.state() : one.finish(), made.steps[i]) << i;
+    }
+  }
 }
 
 TEST_F(ContentHashTest, ItStopsWhenTold) {
@@ -87,7 +108,8 @@ TEST_F(ContentHashTest, EqualBytesUnderOtherNamesAreOneContent) {
   ASSERT_TRUE(hashes.find(*a));
   EXPECT_EQ(hashes.find(*a), hashes.find(*b));
   EXPECT_NE(hashes.find(*a), hashes.find(*c));
-  EXPECT_THAT(hashes.files_of(*a), testing::ElementsAre(sha256({"one"})));
+  const FileHash one{3, sha256({"one"}), {sha256({"one"})}};
+  EXPECT_THAT(hashes.files_of(*a), testing::ElementsAre(one));
 }
 
 TEST_F(ContentHashTest, PartsTheirOrderAndTheProjectorCount) {
@@ -117,12 +139,12 @@ TEST_F(ContentHashTest, WhatIsKnownIsKeptAndAChangedFileIsReadAgain) {
     ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
     hash(hashes, {wanted});
     EXPECT_NE(hashes.find(*wanted), before);
-    EXPECT_EQ(hashes.files_of(*wanted).front().front(), 0xaa);
+    EXPECT_EQ(hashes.files_of(*wanted).front().hash.front(), 0xaa);
   }
   write("m", "longer");
   ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
   hash(hashes, {wanted});
-  EXPECT_EQ(hashes.files_of(*wanted).front(), sha256({"longer"}));
+  EXPECT_EQ(hashes.files_of(*wanted).front().hash, sha256({"longer"}));
 }
 
 TEST_F(ContentHashTest, AModelOfThatNameWithOtherFilesIsntKnown) {
@@ -150,7 +172,7 @@ TEST_F(ContentHashTest, EachFileOfAModelMayBecomeAnotherOne) {
     ASSERT_TRUE(hashes.find(*after));
     EXPECT_NE(hashes.find(*after), was);
   }
-  EXPECT_EQ(hashes.files_of(*model("m", {first, second}, projector)).back(), sha256({"XYZ"}));
+  EXPECT_EQ(hashes.files_of(*model("m", {first, second}, projector)).back().hash, sha256({"XYZ"}));
 }
 
 // Scans come every other second and make new values of the same models; one that began a long file anew each time would

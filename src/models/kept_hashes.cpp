@@ -8,6 +8,7 @@
 #include "base/secret.h"
 #include "json/value.h"
 #include "json/writer.h"
+#include "models/digest.h"
 
 namespace corral::models {
 namespace {
@@ -51,6 +52,28 @@ std::optional<fs::path> path_of(const json::Value& row) {
   return fs::path(std::move(path));
 }
 
+// The last one is the hash itself.
+std::string steps_text(const std::vector<Sha256>& steps) {
+  std::string text;
+  for (const auto& step : steps) text += to_hex(step);
+  return text;
+}
+
+std::vector<Sha256> read_steps(std::string_view text, std::uint64_t bytes, const Sha256& hash) {
+  constexpr std::size_t kDigits = 2 * sizeof(Sha256);
+  const auto count = steps_of(bytes);
+  if (count == 1 && text.empty()) return {hash};
+  if (text.size() / kDigits != count || text.size() % kDigits != 0) return {};
+  std::vector<Sha256> steps;
+  for (; !text.empty(); text.remove_prefix(kDigits)) {
+    const auto step = parse_sha256(text.substr(0, kDigits));
+    if (!step) return {};
+    steps.push_back(*step);
+  }
+  if (steps.empty() || steps.back() != hash) return {};
+  return steps;
+}
+
 }  // namespace
 
 std::string to_text(const KeptHashes& hashes) {
@@ -64,7 +87,9 @@ std::string to_text(const KeptHashes& hashes) {
     out.begin_object();
     put_path(out, path.native());
     out.field("size", kept.stamp.size).field("mtime_ns", kept.stamp.modified).field("inode", kept.stamp.inode);
-    out.field("sha256", to_hex(kept.hash)).end_object();
+    out.field("sha256", to_hex(kept.hash));
+    if (kept.steps.size() > 1) out.field("steps", steps_text(kept.steps));
+    out.end_object();
   }
   out.end_array().end_object();
   return text;
@@ -82,7 +107,7 @@ std::optional<KeptHashes> parse_kept_hashes(std::string_view text) {
     const auto modified = number_of<std::int64_t>(row, "mtime_ns");
     if (!path || !hash || !size || !inode || !modified) continue;
     const FileStamp stamp{.device = 0, .inode = *inode, .size = *size, .modified = *modified};
-    hashes[std::move(*path)] = {stamp, *hash};
+    hashes[std::move(*path)] = {stamp, *hash, read_steps(json::text_or(row, "steps", ""), *size, *hash)};
   }
   return hashes;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/sha256.h"
 #include "models/file_stamp.h"
@@ -15,6 +16,7 @@ namespace corral::models {
 struct KeptHash {
   FileStamp stamp;  // without the device: its number may be another one after a restart
   Sha256 hash{};
+  std::vector<Sha256> steps = {};  // see FileHash
 };
 using KeptHashes = std::map<std::filesystem::path, KeptHash>;
 

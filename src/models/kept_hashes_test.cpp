@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "models/digest.h"
+
 namespace corral::models {
 namespace {
 
@@ -17,12 +19,26 @@ TEST(KeptHashes, ComeBackAsTheyWere) {
   KeptHashes hashes;
   hashes["/a \"b\""] = {{.device = 0, .inode = 1, .size = 2, .modified = -3}, {4}};
   hashes["/c"] = {{.device = 0, .inode = kAllBits, .size = kAllBits, .modified = 0}, {5}};
+  hashes["/d"] = {{.device = 0, .inode = 2, .size = kStepBytes + 1, .modified = 0}, {6}, {{7}, {6}}};
   const auto read = parse_kept_hashes(to_text(hashes));
   ASSERT_TRUE(read);
-  ASSERT_EQ(read->size(), 2u);
+  ASSERT_EQ(read->size(), 3u);
+  EXPECT_EQ(read->at("/d").steps, hashes["/d"].steps);
   for (const auto& [path, kept] : hashes) {
     EXPECT_EQ(read->at(path).stamp, kept.stamp);
     EXPECT_EQ(read->at(path).hash, kept.hash);
+  }
+}
+
+// The hash counts, and the steps are read again when somebody wants them.
+TEST(KeptHashes, StepsThatDontLeadToTheHashAreLeftOut) {
+  const std::string a(64, 'a'), b(64, 'b'), fields = R"("path":"/a","size":16777217,"inode":1,"mtime_ns":1,"steps":)";
+  EXPECT_EQ(parse_kept_hashes(row(fields + '"' + b + a + '"'))->at("/a").steps.size(), 2u);
+  for (const auto& steps : {'"' + a + b + '"', '"' + a + '"', '"' + b + b + a + '"', '"' + b + a + "a\"",
+                            '"' + std::string(64, 'x') + a + '"', std::string("7"), std::string("[]")}) {
+    const auto read = parse_kept_hashes(row(fields + steps));
+    ASSERT_EQ(read->size(), 1u) << steps;
+    EXPECT_TRUE(read->at("/a").steps.empty()) << steps;
   }
 }
 
