@@ -1,5 +1,6 @@
 #include "app/inspect_process.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -44,6 +45,13 @@ void gave_up(const char* reason) {
   refuse(fmt::format("libllama gave up on them: {}", text));
 }
 
+// Has to be said by itself: to the first process of a list of processes the signal alone does nothing.
+void out_of_time(int) {
+  constexpr std::string_view kLine = "refused reading them takes more processor time than any model's\n";
+  const bool told = ::write(STDOUT_FILENO, kLine.data(), kLine.size()) > 0;
+  std::_Exit(told ? fleet::kFilesRefused : fleet::kCantInspect);
+}
+
 struct Opened {
   std::string name;
   std::FILE* stream = nullptr;  // as libllama reads it
@@ -76,6 +84,7 @@ int inspect_process(int argc, char** argv) {
     streams.push_back({std::move(name), std::fopen(argv[i], "rbe")});
   }
   engine::prepare_reading(gave_up);
+  std::signal(SIGXCPU, out_of_time);
   const auto descriptors = static_cast<unsigned>(2 * files.size() + 16);
   const auto locked =
       proc::enter_sandbox({.memory = kMemory, .cpu_seconds = kProcessorSeconds, .descriptors = descriptors});

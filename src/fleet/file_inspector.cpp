@@ -1,6 +1,8 @@
 #include "fleet/file_inspector.h"
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 
 #include <fmt/format.h>
 
@@ -20,6 +22,14 @@ std::optional<std::string_view> behind(std::string_view line, std::string_view w
   line.remove_prefix(word.size());
   if (line.starts_with(' ')) line.remove_prefix(1);
   return line;
+}
+
+// What bytes can bring about. Signals that somebody else sends, the system short of memory included, say nothing of
+// them.
+bool is_of_the_files(const proc::ExitStatus& end) {
+  constexpr std::array kOwnDoing = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGXCPU};
+  return end == proc::ExitStatus::exited(kFilesRefused) ||
+         std::ranges::any_of(kOwnDoing, [&](int signal) { return end.by_signal(signal); });
 }
 
 Task<proc::ExitStatus> end_of(proc::Child& child) { co_return co_await child.wait(); }
@@ -51,7 +61,7 @@ struct FileInspector::Report {
   }
   Error not_inspected() const {
     if (not_started) return {make_error_code(errc::not_inspected), not_started->message};
-    const auto how = end ? end->describe() : std::string("gave no answer");
+    const auto how = end ? end->describe() : fmt::format("gave no answer for {} s", kLimit.count() / 1000);
     return {make_error_code(errc::not_inspected),
             reason.empty() ? fmt::format("the process that looks at files of other nodes {}", how)
                            : fmt::format("the process that looks at files of other nodes: {}", reason)};
@@ -85,11 +95,11 @@ Task<Result<>> FileInspector::inspect(std::vector<std::filesystem::path> files) 
   auto running = run(std::move(files));
   const auto report = co_await std::move(running);
   if (report.locked && report.end && report.end->success()) co_return Result<>();
-  if (!report.locked) co_return std::unexpected(report.not_inspected());
+  if (!report.locked || !report.end || !is_of_the_files(*report.end)) {
+    co_return std::unexpected(report.not_inspected());
+  }
   std::string why;
-  if (!report.end) {
-    why = fmt::format("{}: reading them takes longer than {} s", names, kLimit.count() / 1000);
-  } else if (*report.end == proc::ExitStatus::exited(kFilesRefused)) {
+  if (*report.end == proc::ExitStatus::exited(kFilesRefused)) {
     why = report.reason.empty() ? fmt::format("{}: they are no model", names) : report.reason;
   } else {
     why = fmt::format("{}: the process that read them {}", names, report.end->describe());

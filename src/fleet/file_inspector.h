@@ -36,7 +36,7 @@ class FileInspector {
 
   // The files where they are, all parts in their order, the projector last. Cancelling ends the child. Errors:
   // errc::files_refused, which names the file and the reason; errc::not_inspected, when nobody could look: the child
-  // couldn't be started or locked in.
+  // couldn't be started or locked in, took longer than kLimit, or was ended by somebody.
   async::Task<Result<>> inspect(std::vector<std::filesystem::path> files);
   // How well a child is locked in on this machine. Errors: not_inspected.
   async::Task<Result<proc::Sandboxed>> examine();
