@@ -128,12 +128,14 @@ class Application {
       options.log_file = settings_.log_dir() / "serf.log";
       return mesh::make_serf_hints(executor, timers_, spawner_, std::move(options));
     });
-    node_.use_copies({.writes = &copy_writes_,
-                      .reads = &copy_reads_,
-                      .lists = &copy_lists_,
-                      .folder = settings_.copies_dir(),
-                      .arrived = [this] { loops_.home().post([this] { look_at_copies(); }); },
-                      .inspector = &inspector_});
+    node_.use_copies(
+        {.writes = &copy_writes_,
+         .reads = &copy_reads_,
+         .lists = &copy_lists_,
+         .folder = settings_.copies_dir(),
+         .arrived = [this] { loops_.home().post([this] { look_at_copies(); }); },
+         .inspector = &inspector_,
+         .hashes = [this](const models::ModelInfo& model) { return announcer_.hashes().files_of(model); }});
     node_.on_peers([this](mesh::Peers* peers) {
       peers != nullptr ? traffic_.crossing().attach(*peers) : traffic_.crossing().detach();
     });

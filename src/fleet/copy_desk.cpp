@@ -30,14 +30,21 @@ struct MadeList {
 };
 MadeList make_list(const DiskModel& model, const Sha256& content, const mesh::SigningKey& own,
                    const mesh::GoOn& go_on) {
-  auto made = mesh::make_manifest(model.name, model.source, model.paths, model.has_projector, go_on);
+  auto hashes = model.hashes;
+  if (std::ranges::any_of(hashes, [](const models::FileHash& one) { return one.steps.empty(); })) hashes.clear();
+  if (hashes.empty()) {
+    auto read = mesh::read_hashes(model.paths, go_on);
+    if (!read) return {nullptr, read.error()};
+    if (!*read) return {};
+    hashes = std::move(**read);
+  }
+  auto made = mesh::make_manifest(model.name, model.source, model.paths, model.has_projector, std::move(hashes));
   if (!made) return {nullptr, made.error()};
-  if (!*made) return {};
-  if ((*made)->content != content) {
+  if (made->content != content) {
     return {nullptr, Error(make_error_code(mesh::errc::not_offered), "its files have changed, and are hashed again")};
   }
   auto offered = std::make_shared<mesh::OfferedModel>();
-  auto list = mesh::sign_manifest(own, std::move(**made));
+  auto list = mesh::sign_manifest(own, std::move(*made));
   offered->list = encode(list);
   offered->manifest = std::move(list.manifest);
   offered->paths = model.paths;
@@ -117,7 +124,15 @@ void CopyDesk::leave_to_others() {
 }
 
 Task<void> CopyDesk::take_up() {
-  auto work = [folder = parts_.place.folder] { return mesh::PartialModel::left_over(folder); };
+  // Given up with this task.
+  struct Wanted {
+    ~Wanted() { *flag = false; }
+    std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(true);
+  };
+  const Wanted here;
+  auto work = [folder = parts_.place.folder, wanted = here.flag] {
+    return mesh::PartialModel::left_over(folder, [&] { return wanted->load(); });
+  };
   const auto left = co_await async::run_or_leave(*parts_.place.writes, parts_.timers, std::move(work));
   for (const auto& list : left) {
     const auto& manifest = list.manifest;

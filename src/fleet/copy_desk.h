@@ -22,6 +22,8 @@
 #include "mesh/copy/copy_fetch.h"
 #include "mesh/copy/copy_source.h"
 #include "mesh/peers/peers.h"
+#include "models/digest.h"
+#include "models/model_info.h"
 
 namespace corral::fleet {
 
@@ -31,6 +33,7 @@ struct DiskModel {
   std::string source;
   std::vector<std::filesystem::path> paths;  // the projector last
   bool has_projector = false;
+  std::vector<models::FileHash> hashes = {};  // of its files; without steps where those aren't known
 };
 
 // Where copies go, and the threads for it; from whoever makes the node. Nobody else needs these threads: hashing a
@@ -42,6 +45,7 @@ struct CopyPlace {
   std::filesystem::path folder;
   std::function<void()> arrived;  // called on the loop of the mesh: there are new files in the folder
   FileInspector* inspector = nullptr;
+  std::function<std::vector<models::FileHash>(const models::ModelInfo&)> hashes = {};  // as far as they are known
 };
 
 struct CopyDeskParts {

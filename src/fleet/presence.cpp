@@ -90,6 +90,7 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
   });
   if (copies.writes != nullptr) {
     inspector_ = copies.inspector;
+    hashes_of_ = copies.hashes;
     copies_ = std::make_unique<CopyDesk>(
         executor, CopyDeskParts{.peers = peers_,
                                 .own = own_.key,

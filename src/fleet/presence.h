@@ -120,7 +120,8 @@ class Presence final : private mesh::PeerEvents {
   Probe probe_;
   CopyErrands errands_;
   CopyBringer bringer_;
-  FileInspector* inspector_ = nullptr;   // of copies
+  FileInspector* inspector_ = nullptr;  // of copies
+  std::function<std::vector<models::FileHash>(const models::ModelInfo&)> hashes_of_;
   std::unique_ptr<CopyDesk> copies_;     // none: there is no place for them
   std::unique_ptr<HintFollower> hints_;  // none: nobody spreads any
   std::optional<MachineFacts> facts_;

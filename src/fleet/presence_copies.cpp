@@ -35,6 +35,7 @@ std::optional<DiskModel> Presence::on_disk(const Sha256& content) const {
     // Of one's own files the checkpoint is the path, which is nobody else's business.
     if (!model->checkpoint.starts_with('/')) found.source = model->checkpoint;
     if (found.has_projector) found.paths.push_back(model->mmproj);
+    if (hashes_of_) found.hashes = hashes_of_(*model);
     return found;
   }
   return std::nullopt;

@@ -149,30 +149,34 @@ class Fetch {
     const auto executor = co_await async::asio::this_coro::executor;
     const auto wanted = model_->missing();
     std::unique_ptr<async::Beside<Result<>>> writing;
+    // Two take turns: memory that was never touched is slow.
+    std::shared_ptr<std::string> written_from, spare;
     std::size_t asked = 0;
     for (std::size_t at = 0; at < wanted.size(); ++at) {
       for (; asked < wanted.size() && asked < at + kAhead; ++asked) {
         const auto question = encode(CopyQuestion(wanted[asked]));
         if (auto sent = co_await stream.write(question); !sent) co_return co_await end(std::move(writing), sent);
       }
-      auto bytes = co_await get_range(reader, wanted[at]);
-      if (!bytes) co_return co_await end(std::move(writing), std::unexpected(bytes.error()));
+      auto bytes = std::exchange(spare, {});
+      if (!bytes) bytes = std::make_shared<std::string>();
+      auto got = get_range(reader, wanted[at], *bytes);
+      auto came = co_await std::move(got);
+      if (!came) co_return co_await end(std::move(writing), came);
       if (auto written = co_await end(std::move(writing), {}); !written) co_return note(written, source);
-      auto put = [model = model_, range = wanted[at], data = std::move(*bytes)] { return model->put(range, data); };
+      spare = std::exchange(written_from, bytes);
+      auto put = [model = model_, range = wanted[at], bytes] { return model->put(range, *bytes); };
       writing = std::make_unique<async::Beside<Result<>>>(executor, "write of a copy", files_.run(std::move(put)));
     }
     auto written = co_await end(std::move(writing), {});
     co_return note(written, source);
   }
 
-  Task<Result<std::string>> get_range(CopyReader& reader, RangeId range) {
+  Task<Result<>> get_range(CopyReader& reader, RangeId range, std::string& bytes) {
     const auto length = co_await reader.answer('r', kRangeBytes);
     if (!length) co_return std::unexpected(length.error());
     if (*length != bytes_of(model_->manifest(), range)) co_return fail(errc::malformed, "a range of another length");
-    std::string bytes;
     bytes.resize_and_overwrite(*length, [](char*, std::size_t size) { return size; });
-    if (auto got = co_await reader.read(bytes.data(), bytes.size()); !got) co_return std::unexpected(got.error());
-    co_return bytes;
+    co_return co_await reader.read(bytes.data(), bytes.size());
   }
 
   // Waits for the write under way; its error goes before `otherwise`.
@@ -201,15 +205,18 @@ class Fetch {
 
   Task<Result<std::vector<fs::path>>> finish() {
     tell(true);
-    auto check = [model = model_, go_on = go_on()] { return Named(model->check(go_on)); };
-    auto whole = co_await async::run_or_leave(files_, timers_, std::move(check));
-    if (!whole.paths) co_return std::move(whole.paths);
-    auto inspecting = order_.inspect(*whole.paths);
+    auto inspecting = order_.inspect(model_->parts());
     const auto sound = co_await std::move(inspecting);
     if (!sound) co_return std::unexpected(sound.error());
     auto finish = [model = model_] { return Named(model->finish()); };
     auto named = co_await async::run_or_leave(files_, timers_, std::move(finish));
+    if (named.paths) files_.post([model = model_] { settle(*model); });  // a disk takes its time, the model is there
     co_return std::move(named.paths);
+  }
+
+  static void settle(PartialModel& model) {
+    if (const auto settled = model.settle(); !settled)
+      log::warning("mesh", "a copy isn't safe from a loss of power: {}", settled.error().message);
   }
 
   void tell(bool now) {

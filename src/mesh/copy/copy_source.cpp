@@ -15,7 +15,6 @@
 #include "mesh/copy/copy_wire.h"
 #include "mesh/identity/errors.h"
 #include "models/content_hash.h"
-#include "models/digest.h"
 
 namespace corral::mesh {
 namespace {
@@ -174,41 +173,19 @@ async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, Co
   co_return co_await source.serve();
 }
 
-Result<std::optional<Manifest>> make_manifest(std::string model, std::string source, const std::vector<fs::path>& paths,
-                                              bool has_projector, const std::function<bool()>& go_on) {
+Result<Manifest> make_manifest(std::string model, std::string source, const std::vector<fs::path>& paths,
+                               bool has_projector, std::vector<models::FileHash> hashes) {
   Manifest made{.content = {},
                 .model = std::move(model),
                 .source = std::move(source),
                 .files = {},
                 .has_projector = has_projector};
-  for (const auto& path : paths) {
-    CopyFile listed{.name = path.filename().native(), .bytes = 0, .hash = {}, .ranges = {}};
-    models::Digest whole;
-    std::optional<models::Digest> range;
-    // Pieces may be short: a range ends where it ends.
-    const auto take = [&](std::string_view piece) {
-      whole.add(piece);
-      while (!piece.empty()) {
-        if (!range) range.emplace();
-        const auto left = kRangeBytes - listed.bytes % kRangeBytes;
-        const auto part = piece.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left, piece.size())));
-        range->add(part);
-        listed.bytes += part.size();
-        piece.remove_prefix(part.size());
-        if (listed.bytes % kRangeBytes != 0) continue;
-        listed.ranges.push_back(range->finish());
-        range.reset();
-      }
-    };
-    const auto read = models::read_pieces(path, go_on, take);
-    if (!read) return std::unexpected(read.error());
-    if (!*read) return std::nullopt;
-    if (range) listed.ranges.push_back(range->finish());
-    listed.hash = whole.finish();
-    made.files.push_back(std::move(listed));
-  }
   std::vector<Sha256> parts;
-  for (const auto& file : made.files) parts.push_back(file.hash);
+  for (std::size_t i = 0; i < std::min(paths.size(), hashes.size()); ++i) {
+    auto& of = hashes[i];
+    parts.push_back(of.hash);
+    made.files.push_back({paths[i].filename().native(), of.bytes, of.hash, std::move(of.steps)});
+  }
   std::optional<Sha256> projector;
   if (has_projector && !parts.empty()) {
     projector = parts.back();
@@ -217,6 +194,19 @@ Result<std::optional<Manifest>> make_manifest(std::string model, std::string sou
   made.content = models::content_of(parts, projector);
   if (const auto sound = check(made); !sound) return std::unexpected(sound.error());
   return made;
+}
+
+Result<std::optional<std::vector<models::FileHash>>> read_hashes(const std::vector<fs::path>& paths,
+                                                                 const std::function<bool()>& go_on) {
+  std::vector<models::FileHash> hashes;
+  for (const auto& path : paths) {
+    models::FileDigest digest;
+    const auto read = models::read_pieces(path, go_on, [&](std::string_view piece) { digest.add(piece); });
+    if (!read) return std::unexpected(read.error());
+    if (!*read) return std::nullopt;
+    hashes.push_back(digest.finish());
+  }
+  return hashes;
 }
 
 }  // namespace corral::mesh

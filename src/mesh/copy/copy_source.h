@@ -44,10 +44,14 @@ async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, Co
                                               async::ThreadPool& files, async::Timers& timers,
                                               CopySourceOptions options = CopySourceOptions());
 
-// The list of a model's files, with the hashes of their ranges: reads all of them. For a thread of files. `go_on` is
-// asked now and then; nothing when it said no. Errors: the system's own; malformed, for names that can't be told.
-Result<std::optional<Manifest>> make_manifest(std::string model, std::string source,
-                                              const std::vector<std::filesystem::path>& paths, bool has_projector,
-                                              const std::function<bool()>& go_on);
+// The list of a model's files, from their hashes with all steps. Errors: malformed, for names that can't be told and
+// for hashes without steps; too_large.
+Result<Manifest> make_manifest(std::string model, std::string source, const std::vector<std::filesystem::path>& paths,
+                               bool has_projector, std::vector<models::FileHash> hashes);
+
+// Reads all of them. For a thread of files. `go_on` is asked now and then; nothing when it said no. Errors: the
+// system's own.
+Result<std::optional<std::vector<models::FileHash>>> read_hashes(const std::vector<std::filesystem::path>& paths,
+                                                                 const std::function<bool()>& go_on);
 
 }  // namespace corral::mesh

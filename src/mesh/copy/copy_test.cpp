@@ -74,9 +74,11 @@ class CopyTest : public NetworkFixture {
 
   void offer() {
     const std::vector<fs::path> paths = {there() / "m-00001-of-00002.gguf", there() / "m-00002-of-00002.gguf"};
-    auto made = make_manifest("m", "org/m:Q8_0", paths, false, kGoOn);
-    ASSERT_TRUE(made && *made) << made.error().message;
-    shelf.model = std::make_shared<OfferedModel>(**made, paths, encode(sign_manifest(b, **made)));
+    auto hashes = read_hashes(paths, kGoOn);
+    ASSERT_TRUE(hashes && *hashes);
+    auto made = make_manifest("m", "org/m:Q8_0", paths, false, std::move(**hashes));
+    ASSERT_TRUE(made) << made.error().message;
+    shelf.model = std::make_shared<OfferedModel>(*made, paths, encode(sign_manifest(b, *made)));
   }
 
   // b gives, to as many streams as come.
@@ -144,12 +146,18 @@ class CopyTest : public NetworkFixture {
     ASSERT_EQ((*result)->size(), 2u);
     EXPECT_TRUE(read_file(goal() / "m-00001-of-00002.gguf") == long_text);
     EXPECT_EQ(read_file(goal() / "m-00002-of-00002.gguf"), made_up(kShort, 2));
+    run(settled());
     std::size_t entries = 0;
     for (const auto& entry : fs::recursive_directory_iterator(here())) {
       EXPECT_FALSE(entry.path().filename().native().starts_with('.')) << entry.path();
       ++entries;
     }
     EXPECT_EQ(entries, 3u);  // the folder of its own, and two files
+  }
+  // There is one thread for what is done to a copy.
+  async::Task<void> settled() {
+    auto work = [] { return true; };
+    co_await files.run(std::move(work));
   }
   void expect_nothing_named() {
     for (const auto& entry : fs::directory_iterator(here()))
@@ -185,13 +193,13 @@ TEST_P(CopyTest, GoesOnWithWhatIsThere) {
     ASSERT_TRUE(partial) << partial.error().message;
     ASSERT_TRUE((*partial)->put({0, 1}, std::string_view(long_text).substr(kRangeBytes, kRangeBytes)));
   }
-  EXPECT_EQ(PartialModel::left_over(here()).size(), 1u);
+  EXPECT_EQ(PartialModel::left_over(here(), kGoOn).size(), 1u);
   std::optional<std::uint64_t> first;
   on_progress = [&] { first = first.value_or(progress.done); };
   start(order());
   expect_whole();
   EXPECT_EQ(first, kRangeBytes);
-  EXPECT_TRUE(PartialModel::left_over(here()).empty());
+  EXPECT_TRUE(PartialModel::left_over(here(), kGoOn).empty());
 }
 
 TEST_P(CopyTest, GoesOnAfterItWasEndedInTheMiddle) {
@@ -363,6 +371,9 @@ TEST(Manifest, SizesAndHashesMustFit) {
   manifest.files[0].hash[0] ^= 1;  // of another model
   EXPECT_FALSE(check(manifest));
   manifest = small();
+  manifest.files[0].ranges[0][0] ^= 1;  // not those of the hash
+  EXPECT_FALSE(check(manifest));
+  manifest = small();
   manifest.files.push_back(manifest.files[0]);
   EXPECT_FALSE(check(manifest));
   manifest = small();
@@ -388,9 +399,9 @@ TEST(PartialModel, WhatNobodyWantsAnyMoreEnds) {
   auto partial = PartialModel::open(folder, list, kGoOn);
   ASSERT_TRUE(partial);
   ASSERT_TRUE((*partial)->put({0, 0}, "abc"));
-  const auto named = (*partial)->check([] { return false; });
-  ASSERT_FALSE(named);
-  EXPECT_EQ(named.error().code, errc::link_closed);
+  const auto again = PartialModel::open(folder, list, [] { return false; });
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, errc::link_closed);
   for (const auto& entry : fs::directory_iterator(folder))
     EXPECT_TRUE(entry.path().filename().native().starts_with('.'));
   fs::remove_all(folder);
@@ -426,10 +437,57 @@ TEST(PartialModel, NamesThatWereGivenHalfwayAreGivenAgain) {
   auto again = PartialModel::open(folder, list, kGoOn);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE((*again)->missing().empty());
-  ASSERT_TRUE((*again)->check(kGoOn));
   const auto named = (*again)->finish();
   ASSERT_TRUE(named) << named.error().message;
   EXPECT_EQ(read_file(goal / "a.gguf"), "abc");
+  ASSERT_TRUE((*again)->settle());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
+  fs::remove_all(folder);
+}
+
+// The power went before all of it was on the disk: what is right stays, what isn't loses its name.
+TEST(PartialModel, WhatWasNamedAndNotSettledIsLookedAt) {
+  const auto list = sign_manifest(test_key(1), small());
+  for (const bool damaged : {false, true}) {
+    std::string name = testing::TempDir() + "settle-XXXXXX";
+    const fs::path folder = ::mkdtemp(name.data());
+    fs::path file;
+    {
+      auto partial = PartialModel::open(folder, list, kGoOn);
+      ASSERT_TRUE(partial);
+      ASSERT_TRUE((*partial)->put({0, 0}, "abc"));
+      auto named = (*partial)->finish();
+      ASSERT_TRUE(named);
+      file = named->front();
+    }
+    if (damaged) write_file(file, "abd");
+    EXPECT_EQ(PartialModel::left_over(folder, [] { return false; }).size(), 1u);
+    EXPECT_TRUE(fs::exists(file));  // nobody has looked
+    EXPECT_EQ(PartialModel::left_over(folder, kGoOn).size(), damaged ? 1u : 0u);
+    EXPECT_EQ(fs::exists(file), !damaged);
+    if (damaged) EXPECT_EQ((*PartialModel::open(folder, list, kGoOn))->missing().size(), 1u);
+    fs::remove_all(folder);
+  }
+}
+
+// Its author would have other bytes taken for the model.
+TEST(PartialModel, RangesThatDontMakeTheWholeAreDamaged) {
+  std::string name = testing::TempDir() + "chain-XXXXXX";
+  const fs::path folder = ::mkdtemp(name.data());
+  auto manifest = small();
+  auto& file = manifest.files[0];
+  const std::string first(kRangeBytes, 'a');
+  models::FileDigest digest;
+  digest.add(first + "tail");
+  const auto hash = digest.finish();
+  file.bytes = hash.bytes, file.hash = hash.hash;
+  file.ranges = {models::digest_of("other"), hash.hash};
+  const std::vector<Sha256> parts = {file.hash};
+  manifest.content = models::content_of(parts, std::nullopt);
+  auto partial = PartialModel::open(folder, sign_manifest(test_key(1), manifest), kGoOn);
+  ASSERT_TRUE(partial);
+  EXPECT_FALSE((*partial)->put({0, 0}, first));
+  EXPECT_FALSE((*partial)->put({0, 1}, "tail"));
   fs::remove_all(folder);
 }
 

@@ -30,8 +30,6 @@ bool is_name_of_file(std::string_view name) {
          is_short_text(name) && name.find_first_of("/\\") == std::string_view::npos;
 }
 
-std::uint64_t ranges_for(std::uint64_t bytes) { return bytes / kRangeBytes + (bytes % kRangeBytes != 0 ? 1 : 0); }
-
 std::string body_of(const Manifest& manifest) {
   std::string text;
   ByteWriter out(text);
@@ -107,8 +105,10 @@ Result<> check(const Manifest& manifest) {
     if (!names.insert(file.name).second) return bad(fmt::format("it names '{}' twice", file.name));
     if (file.bytes == 0 || file.bytes > kMostRanges * kRangeBytes)
       return bad(fmt::format("'{}' has {} bytes", file.name, file.bytes));
-    if (file.ranges.size() != ranges_for(file.bytes))
+    if (file.ranges.size() != models::steps_of(file.bytes))
       return bad(fmt::format("'{}' has too many or too few hashes", file.name));
+    if (file.ranges.back() != file.hash)
+      return bad(fmt::format("the ranges of '{}' don't come to its hash", file.name));
     ranges += file.ranges.size();
     parts.push_back(file.hash);
   }

@@ -11,10 +11,11 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "mesh/identity/keys.h"
+#include "models/digest.h"
 
 namespace corral::mesh {
 
-inline constexpr std::uint64_t kRangeBytes = 16ull << 20;
+inline constexpr std::uint64_t kRangeBytes = models::kStepBytes;
 inline constexpr std::size_t kMostCopyFiles = 256;
 inline constexpr std::size_t kMostRanges = 65'536;  // of all files: 1 TiB
 inline constexpr std::size_t kLargestManifest = 4ull << 20;
@@ -23,7 +24,7 @@ struct CopyFile {
   std::string name;  // of the file alone: no folders
   std::uint64_t bytes = 0;
   Sha256 hash{};               // of the whole
-  std::vector<Sha256> ranges;  // of each kRangeBytes, the last may be shorter
+  std::vector<Sha256> ranges;  // steps of the hash behind each kRangeBytes; the last is the hash
   friend bool operator==(const CopyFile&, const CopyFile&) = default;
 };
 

@@ -67,18 +67,36 @@ bool read_all(int file, std::uint64_t offset, char* space, std::size_t count) {
 
 std::unexpected<Error> unwanted() { return fail(errc::link_closed, "the copy was given up"); }
 
-// Of bytes [begin, begin + count) of a file; nothing when they can't be read, or aren't wanted any more.
-std::optional<Sha256> hash_of(int file, std::uint64_t begin, std::uint64_t count, const GoOn& go_on) {
+// The hash of a file behind one of its ranges, that of the ranges before being right.
+class RangeDigest {
+ public:
+  RangeDigest(const Manifest& manifest, RangeId range)
+      : steps_(manifest.files[range.file].ranges), range_(range.range), digest_(steps_, range_) {}
+  void add(std::string_view bytes) { digest_.add(bytes); }
+  bool is_right() {
+    const bool last = range_ + 1 == steps_.size();
+    return (last ? digest_.finish() : digest_.state()) == steps_[range_];
+  }
+
+ private:
+  const std::vector<Sha256>& steps_;
+  const std::size_t range_;
+  models::Digest digest_;
+};
+
+// False also when it can't be read, or isn't wanted any more.
+bool is_there(int file, const Manifest& manifest, RangeId range, const GoOn& go_on) {
+  const auto begin = range.range * kRangeBytes, count = bytes_of(manifest, range);
   const auto space = std::make_unique_for_overwrite<char[]>(kPiece);
-  models::Digest digest;
+  RangeDigest digest(manifest, range);
   for (std::uint64_t done = 0; done < count;) {
     const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, count - done));
-    if (!go_on()) return std::nullopt;
-    if (!read_all(file, begin + done, space.get(), piece)) return std::nullopt;
+    if (!go_on()) return false;
+    if (!read_all(file, begin + done, space.get(), piece)) return false;
     digest.add({space.get(), piece});
     done += piece;
   }
-  return digest.finish();
+  return digest.is_right();
 }
 
 // Blocks of the file that were never written read as zeros: no range of a model's file that matters is all zeros, and
@@ -114,11 +132,10 @@ fs::path PartialModel::part_of(std::size_t file) const { return hidden_ / manife
 Result<std::unique_ptr<PartialModel>> PartialModel::open(const fs::path& folder, const SignedManifest& list,
                                                          const GoOn& go_on) {
   std::unique_ptr<PartialModel> model(new PartialModel(folder, list.manifest));
+  model->take_names();  // an earlier run ended while it gave them
   for (const auto& file : list.manifest.files) {
     const auto path = model->goal_ / file.name;
     std::error_code ignored;
-    // An earlier run ended while it gave the names.
-    if (fs::equivalent(path, model->hidden_ / file.name, ignored)) fs::remove(path, ignored);
     if (fs::exists(fs::symlink_status(path, ignored))) {
       return fail(errc::name_taken, fmt::format("'{}' is there already: move it away", path.native()));
     }
@@ -145,7 +162,7 @@ Result<> PartialModel::take_up(const GoOn& go_on) {
       const auto begin = r * kRangeBytes, count = bytes_of(manifest_, id);
       if (is_hole(files_.back().get(), begin, count)) continue;
       if (!go_on()) return unwanted();
-      if (hash_of(files_.back().get(), begin, count, go_on) != ranges[r]) continue;
+      if (!is_there(files_.back().get(), manifest_, id, go_on)) continue;
       there_.insert(id);
       bytes_there_ += count;
     }
@@ -192,7 +209,9 @@ std::vector<RangeId> PartialModel::missing() const {
 Result<> PartialModel::put(RangeId range, std::string_view bytes) {
   if (bytes.empty() || bytes.size() != bytes_of(manifest_, range))
     return fail(errc::malformed, "a range of another length");
-  if (models::digest_of(bytes) != manifest_.files[range.file].ranges[range.range]) {
+  RangeDigest digest(manifest_, range);
+  digest.add(bytes);
+  if (!digest.is_right()) {
     return fail(errc::damaged, fmt::format("bytes {} to {} of '{}' came damaged", range.range * kRangeBytes,
                                            range.range * kRangeBytes + bytes.size(), manifest_.files[range.file].name));
   }
@@ -209,36 +228,49 @@ Result<> PartialModel::put(RangeId range, std::string_view bytes) {
   return {};
 }
 
-Result<std::vector<fs::path>> PartialModel::check(const GoOn& go_on) {
+std::vector<fs::path> PartialModel::parts() const {
   std::vector<fs::path> parts;
-  for (std::size_t i = 0; i < files_.size(); ++i) {
-    const auto& file = manifest_.files[i];
-    const auto hash = hash_of(files_[i].get(), 0, file.bytes, go_on);
-    if (!go_on()) return unwanted();
-    if (hash != file.hash) {
-      return fail(errc::damaged, fmt::format("'{}' as a whole isn't what its list says", file.name));
-    }
-    if (::fsync(files_[i].get()) != 0) return trouble(part_of(i), errno);
-    parts.push_back(part_of(i));
-  }
+  for (std::size_t i = 0; i < files_.size(); ++i) parts.push_back(part_of(i));
   return parts;
 }
 
 Result<std::vector<fs::path>> PartialModel::finish() {
-  std::vector<fs::path> parts;
-  for (std::size_t i = 0; i < files_.size(); ++i) parts.push_back(part_of(i));
   std::error_code error;
   fs::create_directories(goal_, error);
   if (error) return trouble(goal_, error.value());
-  auto named = give_names(parts);
-  if (!named) {
-    fs::remove(goal_, error);  // if it is empty
-    return named;
-  }
-  for (const auto& folder : {goal_, folder_})
-    if (const auto synced = sync_folder(folder); !synced) return std::unexpected(synced.error());
-  discard(folder_, manifest_.content);
+  auto named = give_names(parts());
+  if (!named) fs::remove(goal_, error);  // if it is empty
   return named;
+}
+
+Result<> PartialModel::settle() {
+  for (std::size_t i = 0; i < files_.size(); ++i)
+    if (::fsync(files_[i].get()) != 0) return trouble(part_of(i), errno);
+  for (const auto& folder : {goal_, folder_})
+    if (const auto synced = sync_folder(folder); !synced) return synced;
+  discard(folder_, manifest_.content);
+  return {};
+}
+
+bool PartialModel::is_named(std::size_t file) const {
+  std::error_code ignored;
+  return fs::equivalent(goal_ / manifest_.files[file].name, part_of(file), ignored);
+}
+
+void PartialModel::take_names() {
+  std::error_code ignored;
+  for (std::size_t i = 0; i < manifest_.files.size(); ++i)
+    if (is_named(i)) fs::remove(goal_ / manifest_.files[i].name, ignored);
+}
+
+bool PartialModel::settle_named(const GoOn& go_on) {
+  for (std::size_t i = 0; i < manifest_.files.size(); ++i)
+    if (!is_named(i)) return false;
+  const auto taken = take_up(go_on);
+  if (!go_on()) return false;
+  if (taken && missing().empty() && settle()) return true;
+  take_names();
+  return false;
 }
 
 // All or none.
@@ -260,7 +292,7 @@ void PartialModel::discard(const fs::path& folder, const Sha256& content) {
   fs::remove_all(hidden_folder(folder, content), ignored);
 }
 
-std::vector<SignedManifest> PartialModel::left_over(const fs::path& folder) {
+std::vector<SignedManifest> PartialModel::left_over(const fs::path& folder, const GoOn& go_on) {
   std::vector<SignedManifest> lists;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
@@ -270,6 +302,8 @@ std::vector<SignedManifest> PartialModel::left_over(const fs::path& folder) {
     if (!text || !*text) continue;
     if (auto list = decode_manifest(**text)) lists.push_back(std::move(*list));
   }
+  std::erase_if(lists,
+                [&](const SignedManifest& list) { return PartialModel(folder, list.manifest).settle_named(go_on); });
   std::ranges::sort(lists, {}, [](const SignedManifest& list) { return list.manifest.content; });
   return lists;
 }

@@ -35,21 +35,27 @@ class PartialModel {
   // Errors: damaged, and nothing is written; the system's own.
   Result<> put(RangeId range, std::string_view bytes);
 
-  // All ranges are there: hashes the files as wholes, and brings them to the disk. Where they are, in their order.
-  // Errors: damaged, the system's own.
-  Result<std::vector<std::filesystem::path>> check(const GoOn& go_on);
-  // And then gives them their names, the first part last, so that a model is seen when it is whole. Errors: name_taken,
-  // the system's own.
+  // Where the files are until they get their names, in their order.
+  std::vector<std::filesystem::path> parts() const;
+  // All ranges are there, and so the files are right as wholes: gives them their names, the first part last, so that a
+  // model is seen when it is whole. Errors: name_taken, the system's own.
   Result<std::vector<std::filesystem::path>> finish();
+  // And then brings all of it to the disk, and removes the hidden folder. Until that has ended a loss of power may have
+  // cost bytes, and left_over() looks. Errors: the system's own; the hidden folder stays.
+  Result<> settle();
 
   // Removes all of it.
   static void discard(const std::filesystem::path& folder, const Sha256& content);
-  // The contents of the copies that were begun in this folder, with their lists; broken ones are left out.
-  static std::vector<SignedManifest> left_over(const std::filesystem::path& folder);
+  // The contents of the copies that were begun in this folder, with their lists; broken ones are left out. One that got
+  // all its names, but wasn't settled, is hashed again: it is settled when it is right, and loses its names otherwise.
+  static std::vector<SignedManifest> left_over(const std::filesystem::path& folder, const GoOn& go_on);
 
  private:
   PartialModel(std::filesystem::path folder, Manifest manifest);
   Result<> reserve();
+  bool is_named(std::size_t file) const;
+  void take_names();
+  bool settle_named(const GoOn& go_on);  // true: nothing is left to do
   Result<> take_up(const GoOn& go_on);
   Result<std::vector<std::filesystem::path>> give_names(const std::vector<std::filesystem::path>& parts);
   std::filesystem::path part_of(std::size_t file) const;

@@ -18,9 +18,10 @@ namespace {
 using async::Task;
 namespace asio = async::asio;
 
-constexpr int kUserTimeout = 2000;  // ms that sent bytes may stay unacknowledged
-constexpr int kKeepAlive = 30;      // s of silence, then the kernel asks whether the other end is there
-constexpr int kTurnsInARow = 16;    // before others of the loop have theirs
+constexpr int kUserTimeout = 2000;               // ms that sent bytes may stay unacknowledged
+constexpr int kKeepAlive = 30;                   // s of silence, then the kernel asks whether the other end is there
+constexpr int kTurnsInARow = 16;                 // before others of the loop have theirs
+constexpr std::size_t kCopyBuffer = 256 * 1024;  // instead of a record at a time
 constexpr char kWelcome = 1;
 
 std::unexpected<Error> broken() { return fail(errc::link_closed, "the connection broke"); }
@@ -55,6 +56,7 @@ TlsSession::TlsSession(TcpSocket socket, const TlsContext& context, std::optiona
   peer_.address = std::move(shown);
   peer_.dialled = purpose.has_value();
   set_options(socket_);
+  if (purpose == Purpose::copy) SSL_set_default_read_buffer_len(connection_.get(), kCopyBuffer);
 }
 
 Result<> TlsSession::judge(const PublicKey& key) {
