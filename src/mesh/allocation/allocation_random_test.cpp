@@ -159,5 +159,24 @@ TEST_F(RandomAllocation, AThousandNodes) {
   EXPECT_EQ(decide(), allocation);
 }
 
+// Each may hold a share of each, and no host has links to as many as it takes: the most that there is to try.
+TEST_F(RandomAllocation, AThousandNodesAndModelsThatAreTooLargeForAllOfThem) {
+  make(7, 1000, 200);
+  for (auto& node : situation.nodes) {
+    node.role = Role::worker;
+    node.told.reset();
+    node.on_disk.clear();
+  }
+  for (auto& model : situation.models) {
+    model.bytes = model.need = 3000 * kGB;
+    model.may_copy = model.wished = true;
+    model.unload_told = model.resting = false;
+  }
+  const auto allocation = decide();
+  check(allocation);
+  EXPECT_EQ(allocation.unserved.size(), 200u);
+  EXPECT_TRUE(allocation.splits.empty());
+}
+
 }  // namespace
 }  // namespace corral::mesh

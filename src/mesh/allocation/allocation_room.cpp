@@ -27,18 +27,17 @@ void Allocator::find_split_models() {
 
 void Allocator::complete_splits() {
   // Where a node that could join has the file, first.
-  std::vector<Model*> wanted;
+  std::vector<std::tuple<bool, bool, Model*>> wanted;
   for (auto& model : models_) {
-    if (model.split && model.servers == 0 && !model.promised && is_open(model)) wanted.push_back(&model);
-  }
-  std::ranges::sort(wanted, {}, [&](const Model* model) {
+    if (!model.split || model.servers > 0 || model.promised || !is_open(model)) continue;
     const bool nowhere = std::ranges::none_of(nodes_, [&](const Node& node) {
-      return node.state == Node::State::free && node.has_file(model->facts->content);
+      return node.state == Node::State::free && node.has_file(model.facts->content);
     });
-    return std::tuple(!model->in_vain, nowhere, model - models_.data());
-  });
+    wanted.emplace_back(!model.in_vain, nowhere, &model);
+  }
+  std::ranges::sort(wanted);
   if (wanted.size() > kMostSplitTries) wanted.resize(kMostSplitTries);
-  for (auto* model : wanted) complete(*model);
+  for (const auto& one : wanted) complete(*std::get<Model*>(one));
 }
 
 // The nodes that could hold a share, by how willing: 0 free ones, 1 those that are giving something back, 2 those that
@@ -55,13 +54,17 @@ std::vector<Allocator::Node*> Allocator::may_join(const Model& model, int willin
 }
 
 bool Allocator::complete(Model& model) {
+  std::size_t tried = 0;
   for (const int willing : {0, 1, 2}) {
+    const auto joining = may_join(model, willing);
+    // Nobody more: the same answer.
+    if (willing > 0 && joining.size() == tried) continue;
+    tried = joining.size();
     SplitQuery query{.model = rough_split_model(model.facts->bytes, model.facts->need),
                      .nodes = {},
                      .links = &links_,
                      .told = false,
                      .most_wait = rules_.most_wait};
-    const auto joining = may_join(model, willing);
     bool hosted = model.facts->may_copy || model.facts->may_download;
     for (const auto* node : joining) {
       const bool has_file = node->has_file(model.facts->content);

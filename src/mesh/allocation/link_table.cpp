@@ -16,8 +16,11 @@ std::uint64_t slower(std::uint64_t one, std::uint64_t other) {
 }  // namespace
 
 LinkTable::LinkTable(std::vector<LinkFacts> links) {
-  for (auto& link : links) {
-    if (link.b < link.a) std::swap(link.a, link.b);
+  const auto reported = links.size();
+  links.reserve(2 * reported);
+  for (std::size_t i = 0; i < reported; ++i) {
+    links.push_back(links[i]);
+    std::swap(links.back().a, links.back().b);
   }
   std::ranges::sort(links, [](const auto& x, const auto& y) { return ends_of(x) < ends_of(y); });
   for (auto& link : links) {
@@ -32,9 +35,14 @@ LinkTable::LinkTable(std::vector<LinkFacts> links) {
 }
 
 const LinkFacts* LinkTable::find(const NodeId& a, const NodeId& b) const {
-  const auto ends = a < b ? std::tie(a, b) : std::tie(b, a);
+  const auto ends = std::tie(a, b);
   const auto found = std::ranges::lower_bound(links_, ends, {}, ends_of);
   return found == links_.end() || ends_of(*found) != ends ? nullptr : &*found;
+}
+
+std::span<const LinkFacts> LinkTable::of(const NodeId& node) const {
+  const auto found = std::ranges::equal_range(links_, node, {}, &LinkFacts::a);
+  return {found.begin(), found.end()};
 }
 
 }  // namespace corral::mesh

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "mesh/identity/keys.h"
@@ -21,11 +22,13 @@ class LinkTable {
   // In any order. Of two reports of one link the worse numbers count.
   explicit LinkTable(std::vector<LinkFacts> links);
 
-  // nullptr: there is no link.
+  // From `a` to `b`; nullptr: there is no link.
   const LinkFacts* find(const NodeId& a, const NodeId& b) const;
+  // All of this node: `a` is it, `b` the other, in the order of the others' ids.
+  std::span<const LinkFacts> of(const NodeId& node) const;
 
  private:
-  std::vector<LinkFacts> links_;  // a < b, sorted, each pair once
+  std::vector<LinkFacts> links_;  // sorted by both ends, each twice: from either
 };
 
 }  // namespace corral::mesh

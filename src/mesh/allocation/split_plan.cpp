@@ -39,6 +39,8 @@ class Planner {
     const auto rest = std::ranges::unique(nodes_, {}, &SplitNode::id);
     nodes_.erase(rest.begin(), rest.end());
     file_somewhere_ = std::ranges::any_of(nodes_, &SplitNode::has_file);
+    for (const auto& node : nodes_) by_id_.push_back(&node);
+    std::ranges::sort(by_id_, {}, &SplitNode::id);
   }
 
   SplitAnswer plan() {
@@ -51,13 +53,13 @@ class Planner {
                                   nodes_.size(), in_gb(have()), in_gb(missing)),
                       have() + missing);
     if (query_.told) {
-      try_host(*std::ranges::find_if(nodes_, [&](const auto& node) { return may_host(node); }), ~std::uint64_t{0});
+      try_all(*std::ranges::find_if(nodes_, [&](const auto& node) { return may_host(node); }));
     } else {
       std::size_t tried = 0;
       for (const auto& host : nodes_) {
         if (!may_host(host)) continue;
         if (++tried > kMostHosts) break;
-        for (const auto nearness : kNearness) try_host(host, nearness);
+        try_host(host);
       }
     }
     if (best_) return {std::move(best_), std::nullopt};
@@ -103,27 +105,64 @@ class Planner {
     return least;
   }
 
-  // With the workers that are as near as `nearness`, those with the most memory first, as many as it takes.
-  void try_host(const SplitNode& host, std::uint64_t nearness) {
+  // Over all of them.
+  void try_all(const SplitNode& host) {
     std::vector<const SplitNode*> group;
-    auto layers = room(host, true);
     for (const auto& node : nodes_) {
-      if (!query_.told && layers >= model_.layers) break;
-      if (node.id == host.id) continue;
-      const auto* link = query_.links->find(host.id, node.id);
-      if (!link || round_trip_of(*link) > nearness) {
-        if (query_.told) return;
-        continue;
-      }
-      if (room(node, false) == 0 && !query_.told) continue;
-      // It would have to host, and is tried itself.
-      if (may_host(node) && outranks(node, host)) continue;
+      if (&node == &host) continue;
+      if (!query_.links->find(host.id, node.id)) return;
       group.push_back(&node);
-      layers += room(node, false);
     }
+    consider(host, std::move(group));
+  }
+
+  struct Worker {
+    std::uint64_t round_trip;
+    const SplitNode* node;
+  };
+  // Those that could work for this host, the nearest first. A host has few links, a mesh many nodes.
+  std::vector<Worker> workers_of(const SplitNode& host) const {
+    std::vector<Worker> workers;
+    for (const auto& link : query_.links->of(host.id)) {
+      const auto found = std::ranges::lower_bound(by_id_, link.b, {}, &SplitNode::id);
+      if (found == by_id_.end() || (*found)->id != link.b || *found == &host || room(**found, false) == 0) continue;
+      // It would have to host, and is tried itself.
+      if (may_host(**found) && outranks(**found, host)) continue;
+      workers.push_back({round_trip_of(link), *found});
+    }
+    std::ranges::sort(workers, {}, &Worker::round_trip);
+    return workers;
+  }
+
+  // For each distance with the workers that are as near, those with the most memory first, as many as it takes.
+  void try_host(const SplitNode& host) {
+    const auto workers = workers_of(host);
+    std::vector<const SplitNode*> near;  // in the order of nodes_, which is that of memory
+    auto rooms = room(host, true);
+    auto next = workers.begin();
+    for (const auto nearness : kNearness) {
+      const auto before = near.size();
+      for (; next != workers.end() && next->round_trip <= nearness; ++next) {
+        near.insert(std::ranges::upper_bound(near, next->node), next->node);
+        rooms += room(*next->node, false);
+      }
+      if (near.size() == before || rooms < model_.layers) continue;
+      std::vector<const SplitNode*> group;
+      auto layers = room(host, true);
+      for (auto node = near.begin(); layers < model_.layers; ++node) {
+        group.push_back(*node);
+        layers += room(**node, false);
+      }
+      consider(host, std::move(group));
+    }
+  }
+
+  void consider(const SplitNode& host, std::vector<const SplitNode*> group) {
+    auto layers = room(host, true);
+    for (const auto* node : group) layers += room(*node, false);
     if (layers < model_.layers) return;
     std::ranges::sort(group, {}, &SplitNode::id);
-    auto plan = share_out(host, group);
+    auto plan = share_out(host, std::move(group));
     const bool slow = !query_.told && plan.wait_ms > query_.most_wait * plan.token_ms;
     auto& place = slow ? slow_ : best_;
     const auto rank = [](const SplitPlan& one) { return std::tuple(one.shares.size(), one.wait_ms); };
@@ -190,6 +229,7 @@ class Planner {
   const SplitQuery& query_;
   SplitModel model_;
   std::vector<SplitNode> nodes_;
+  std::vector<const SplitNode*> by_id_;
   bool file_somewhere_ = false;
   std::optional<SplitPlan> best_;
   std::optional<SplitPlan> slow_;

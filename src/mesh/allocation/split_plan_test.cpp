@@ -195,6 +195,37 @@ TEST(RoughSplitModelTest, AddsUpToWhatIsKnown) {
   EXPECT_NEAR(static_cast<double>(model.layers * model.cache_bytes + model.compute_bytes), 7e9, 1e3);
 }
 
+// Nearer ones first, those with the most memory of them, and farther ones only where these don't do.
+TEST_F(SplitPlanTest, FartherNodesAreAddedUntilItFits) {
+  for (unsigned number = 1; number <= 6; ++number) add(number, 8 + number, number == 1);
+  for (unsigned number = 2; number <= 6; ++number) link(1, number).round_trip_us = 400 * number;
+  const auto nodes_of = [](const SplitPlan& plan) {
+    std::vector<NodeId> nodes;
+    for (const auto& share : plan.shares) nodes.push_back(share.node);
+    return nodes;
+  };
+  const auto answer = plan();
+  ASSERT_TRUE(answer.plan) << answer.shortage->text;
+  // Within 2 ms all but the sixth: three more are the fewest, of which those with the most memory.
+  auto workers = std::vector{id(4), id(5)};
+  std::ranges::sort(workers);
+  workers.push_back(id(1));
+  EXPECT_EQ(nodes_of(*answer.plan), workers);
+  for (const auto& share : answer.plan->shares) EXPECT_GT(share.layers, 0u);
+}
+
+TEST(LinkTableTest, KnowsTheLinksOfANode) {
+  const auto a = test_key(1).id(), b = test_key(2).id(), c = test_key(3).id();
+  const LinkTable links({{a, b, 10, 0}, {b, c, 20, 0}, {b, a, 30, 0}});
+  ASSERT_EQ(links.of(b).size(), 2u);
+  for (const auto& link : links.of(b)) {
+    EXPECT_EQ(link.a, b);
+    EXPECT_EQ(link.round_trip_us, link.b == a ? 30u : 20u);
+  }
+  EXPECT_EQ(links.of(a).size(), 1u);
+  EXPECT_TRUE(links.of(test_key(4).id()).empty());
+}
+
 TEST(LinkTableTest, OfTwoReportsTheWorseCounts) {
   const auto a = test_key(1).id(), b = test_key(2).id(), c = test_key(3).id();
   const LinkTable links({{a, b, 0, 500}, {b, a, 70, 0}, {a, b, 50, 900}});
