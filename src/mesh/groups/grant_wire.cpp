@@ -34,14 +34,15 @@ struct Writer {
 
 // A verdict that this version doesn't know is a no.
 Verdict verdict_of(std::uint8_t number) {
-  const bool known = number >= 1 && number <= static_cast<std::uint8_t>(Verdict::too_little);
+  const bool known = number >= 1 && number <= static_cast<std::uint8_t>(Verdict::too_often);
   return known ? static_cast<Verdict>(number) : Verdict::taken;
 }
 
 }  // namespace
 
 std::string_view name_of(Verdict verdict) {
-  constexpr std::string_view kNames[] = {"", "granted", "taken", "reaping", "recalled", "settling", "too_little"};
+  constexpr std::string_view kNames[] = {"",         "granted",  "taken",      "reaping",
+                                         "recalled", "settling", "too_little", "too_often"};
   return kNames[static_cast<std::size_t>(verdict)];
 }
 

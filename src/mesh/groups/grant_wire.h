@@ -27,6 +27,7 @@ enum class Verdict : std::uint8_t {
   recalled = 4,    // its owner wants the memory
   settling = 5,    // it has just started, and a grant of its last life may still be believed in
   too_little = 6,  // it doesn't lend so much
+  too_often = 7,   // this host had it again and again just now
 };
 std::string_view name_of(Verdict verdict);
 

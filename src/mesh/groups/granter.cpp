@@ -9,6 +9,9 @@ namespace {
 constexpr std::size_t kMostHosts = 4096;  // as members
 constexpr std::size_t kMostModels = 32;   // of one host
 
+// A bucket only looks at what passes between two times.
+MonoTime as_mono(BootTime time) { return MonoTime(time.time_since_epoch()); }
+
 }  // namespace
 
 void Granter::ask(const NodeId& host, const GrantAsk& ask, BootTime now, GroupEffects& out) {
@@ -19,10 +22,11 @@ void Granter::ask(const NodeId& host, const GrantAsk& ask, BootTime now, GroupEf
     const auto& old = grant_->ask;
     if (old.of.life < ask.of.life || (old.model == ask.model && old.of < ask.of)) end(out);
   }
-  const auto verdict = verdict_on(host, ask, now);
+  auto verdict = verdict_on(host, ask, now);
+  const bool fresh = verdict == Verdict::granted && state_ == State::free;
+  if (fresh && !hosts_[host].grants.take(as_mono(now))) verdict = Verdict::too_often;
   Millis lease{0};
   if (verdict == Verdict::granted) {
-    const bool fresh = state_ == State::free;
     auto until = now + rules_.lease;
     if (recalled_) until = std::min(until, *recalled_);
     lease = until - now;
@@ -40,8 +44,8 @@ void Granter::ask(const NodeId& host, const GrantAsk& ask, BootTime now, GroupEf
 
 // What comes late, or twice, says nothing.
 bool Granter::is_news(const NodeId& host, const auto& message) {
-  if (heard_.size() >= kMostHosts && !heard_.contains(host)) return false;
-  auto& models = heard_[host];
+  if (hosts_.size() >= kMostHosts && !hosts_.contains(host)) return false;
+  auto& models = hosts_[host].models;
   auto& heard = models[message.model];
   if (std::tie(message.of, message.stamp) <= std::tie(heard.of, heard.stamp)) return false;
   heard = {message.of, message.stamp};
@@ -55,7 +59,8 @@ Verdict Granter::verdict_on(const NodeId& host, const GrantAsk& ask, BootTime no
   if (state_ == State::reaping) return Verdict::reaping;
   if (state_ == State::granted) {
     const auto& old = grant_->ask;
-    const bool same = grant_->host == host && old.model == ask.model && old.of == ask.of && old.plan == ask.plan;
+    const auto about = [](const GrantAsk& one) { return std::tie(one.model, one.of, one.plan, one.bytes); };
+    const bool same = grant_->host == host && about(old) == about(ask);
     return same ? Verdict::granted : Verdict::taken;
   }
   if (recalled_) return Verdict::recalled;

@@ -11,6 +11,7 @@
 
 #include "mesh/groups/boot_time.h"
 #include "mesh/groups/group_effect.h"
+#include "mesh/net/token_bucket.h"
 
 namespace corral::mesh {
 
@@ -51,6 +52,12 @@ class Granter {
     PlanTerm of;
     std::uint64_t stamp = 0;
   };
+  // Each new grant costs a line on the disk, and a worker that is started and ended.
+  static constexpr Pace kGrantPace{.each_second = 0.5, .at_once = 8};
+  struct Host {
+    std::map<ContentKey, Heard> models;  // the newest about each
+    TokenBucket grants{kGrantPace};
+  };
   bool is_news(const NodeId& host, const auto& message);
   Verdict verdict_on(const NodeId& host, const GrantAsk& ask, BootTime now) const;
   void end(GroupEffects& out);
@@ -62,8 +69,8 @@ class Granter {
   State state_ = State::free;
   std::optional<Grant> grant_;
   std::uint64_t lent_ = 0;
-  std::optional<BootTime> recalled_;                     // when what is granted ends at the latest
-  std::map<NodeId, std::map<ContentKey, Heard>> heard_;  // the newest of each host about each model
+  std::optional<BootTime> recalled_;  // when what is granted ends at the latest
+  std::map<NodeId, Host> hosts_;      // that were heard
 };
 
 }  // namespace corral::mesh

@@ -181,6 +181,43 @@ TEST_F(GranterTest, NoMoreIsGrantedThanIsLent) {
   EXPECT_EQ(verdict(1, ask({1, 1}, 2)), Verdict::granted);
 }
 
+TEST_F(GranterTest, ARenewalAsksForAsMuchAsBefore) {
+  auto more = ask({1, 1}, 2);
+  more.bytes = 1000;
+  (void)asks(1, ask({1, 1}, 1));
+  EXPECT_EQ(verdict(1, more), Verdict::taken);
+  EXPECT_EQ(granter.grant()->ask.bytes, 50u);
+  EXPECT_EQ(verdict(1, ask({1, 1}, 3)), Verdict::granted);
+}
+
+TEST_F(GranterTest, AHostThatAsksAndReturnsCostsLittle) {
+  std::size_t opened = 0, refused = 0;
+  std::uint64_t stamp = 0;
+  const auto round = [&] {
+    const auto said = verdict(1, ask({1, 1}, ++stamp));
+    opened += count<OpenWorker>();
+    refused += said == Verdict::too_often;
+    EXPECT_EQ(count<RememberHolder>(), count<OpenWorker>());
+    granter.given_back(id(1), {ask({1, 1}, 0).model, {1, 1}, ++stamp}, out);
+    reap();
+  };
+  for (int times = 0; times < 1000; ++times) {
+    now += Millis(1);
+    round();
+  }
+  EXPECT_LE(opened, 10u);
+  EXPECT_EQ(opened + refused, 1000u);
+  // Others don't wait for that, and nor does who renews.
+  for (std::uint64_t renewal = 1; renewal < 100; ++renewal)
+    EXPECT_EQ(verdict(2, ask({1, 1}, renewal)), Verdict::granted);
+  granter.given_back(id(2), {ask({1, 1}, 0).model, {1, 1}, 100}, out);
+  reap();
+  now += Millis(60'000);
+  const auto before = opened;
+  round();
+  EXPECT_EQ(opened, before + 1);
+}
+
 TEST_F(GranterTest, AHostThatAsksForManyModelsIsForgottenInPart) {
   (void)asks(1, ask({1, 1}, 1));
   for (std::uint64_t number = 2; number < 1000; ++number)
