@@ -62,7 +62,7 @@ void GroupHost::answer(const NodeId& from, const GrantAnswer& answer, BootTime n
   if (state_ == State::claiming) {
     back_off(from, answer.verdict, now, out);
   } else {
-    refusal_ = Refusal{from, answer.verdict};
+    refusal_ = Refusal{.node = from, .verdict = answer.verdict};
     stop(now, out);
   }
 }
@@ -70,7 +70,7 @@ void GroupHost::answer(const NodeId& from, const GrantAnswer& answer, BootTime n
 // Only what stands has something to end with care.
 void GroupHost::recalled(const NodeId& from, const GrantRecall& recall, BootTime now, GroupEffects& out) {
   if (recall.of != of_ || !leases_.contains(from)) return;
-  refusal_ = Refusal{from, Verdict::recalled};
+  refusal_ = Refusal{.node = from, .verdict = Verdict::recalled};
   // A part of the time is left for the engine to end in.
   const auto within = std::max(Millis(recall.within_ms) - 2 * rules_.stop_before, Millis(0));
   if (state_ == State::standing && engine_) {
@@ -98,8 +98,8 @@ void GroupHost::engine_ended(const PlanTerm& of, BootTime now, GroupEffects& out
   engine_ = false;
   if (state_ == State::draining || state_ == State::stopping) {
     leave(now, out);
-  } else if (state_ == State::standing && all_links_up()) {
-    start(out);
+  } else if (state_ == State::standing && !out_of_reach()) {
+    start_again(now, out);
   }
 }
 
@@ -110,16 +110,18 @@ void GroupHost::engine_drained(const PlanTerm& of, BootTime now, GroupEffects& o
 void GroupHost::tick(BootTime now, GroupEffects& out) {
   switch (state_) {
     case State::waiting:
-      if (now >= retry_ && all_links_up()) {
+      if (now >= retry_ && !out_of_reach()) {
         of_.term = ++shared_.terms;
         state_ = State::claiming;
         claim(now, out);
       }
       return;
     case State::claiming:
+      // Those too that weren't asked yet: else what the others gave would be held for them without end.
+      if (const auto node = out_of_reach()) return back_off(*node, std::nullopt, now, out);
       for (const auto& [node, lease] : leases_) {
         const bool silent = !lease.until && now - lease.last_asked >= rules_.answer;
-        if (silent || !shared_.links.is_up(node)) return back_off(node, std::nullopt, now, out);
+        if (silent) return back_off(node, std::nullopt, now, out);
       }
       if (const auto end = first_end(); end && now >= *end - rules_.stop_before)
         return back_off(leases_.begin()->first, std::nullopt, now, out);
@@ -129,8 +131,9 @@ void GroupHost::tick(BootTime now, GroupEffects& out) {
       if (now >= *first_end() - rules_.stop_before) return stop(now, out);
       if (state_ == State::draining && drained_by_ && now >= *drained_by_) return stop(now, out);
       renew(now, out);
-      // Its engine ended with a link that is back.
-      if (state_ == State::standing && !engine_ && all_links_up()) start(out);
+      if (engine_ && now - started_ >= rules_.steady) failures_ = fails_ = 0;
+      // Its engine ended with a link that is back, or by itself a while ago.
+      if (state_ == State::standing && !engine_ && now >= restart_ && !out_of_reach()) start(now, out);
       return;
     case State::stopping:
     case State::done:
@@ -143,22 +146,26 @@ std::optional<BootTime> GroupHost::lease_of(const NodeId& node) const {
   return found == leases_.end() ? std::nullopt : found->second.until;
 }
 
-bool GroupHost::all_links_up() const {
-  return std::ranges::all_of(plan_.split.shares, [&](const auto& share) { return shared_.links.is_up(share.node); });
+// The first node of the plan, in the order of ids, that there is no link to.
+std::optional<NodeId> GroupHost::out_of_reach() const {
+  std::optional<NodeId> first;
+  for (const auto& share : plan_.split.shares) {
+    if (!shared_.links.is_up(share.node) && (!first || share.node < *first)) first = share.node;
+  }
+  return first;
 }
 
 // The next node in the order of ids, when all before it have granted; then the engine.
 void GroupHost::claim(BootTime now, GroupEffects& out) {
-  if (!all_links_up()) return;  // tick() gives up
+  if (const auto node = out_of_reach()) return back_off(*node, std::nullopt, now, out);
   for (const auto& node : plan_.nodes()) {
     const auto found = leases_.find(node);
     if (found == leases_.end()) return ask(node, now, out);
     if (!found->second.until) return;
   }
   state_ = State::standing;
-  failures_ = 0;
   refusal_.reset();
-  start(out);
+  start(now, out);
 }
 
 void GroupHost::ask(const NodeId& node, BootTime now, GroupEffects& out) {
@@ -181,13 +188,29 @@ void GroupHost::give_back(GroupEffects& out) {
 }
 
 void GroupHost::back_off(const NodeId& node, std::optional<Verdict> verdict, BootTime now, GroupEffects& out) {
-  refusal_ = Refusal{node, verdict};
+  refusal_ = Refusal{.node = node, .verdict = verdict};
   leave(now, out);
 }
 
-void GroupHost::start(GroupEffects& out) {
+void GroupHost::start(BootTime now, GroupEffects& out) {
   engine_ = true;
+  started_ = now;
   out.push_back(StartEngine{plan_, of_});
+}
+
+// It ended by itself. One that does so soon, again and again, is waited with, and then the nodes are left to others.
+void GroupHost::start_again(BootTime now, GroupEffects& out) {
+  if (now - started_ >= rules_.steady) {
+    failures_ = fails_ = 0;
+    return start(now, out);
+  }
+  fails_ = std::min(fails_ + 1, rules_.most_fails);
+  if (fails_ < rules_.most_fails) {
+    restart_ = now + by_lot(fails_);
+    return;
+  }
+  refusal_ = Refusal{.node = plan_.split.host, .verdict = std::nullopt, .engine = true};
+  leave(now, out);
 }
 
 void GroupHost::drain(std::optional<Millis> within, BootTime now, GroupEffects& out) {
@@ -213,13 +236,18 @@ void GroupHost::leave(BootTime now, GroupEffects& out) {
     plan_ = std::move(*next_);
     next_.reset();
     refusal_.reset();
-    failures_ = 0;
+    failures_ = fails_ = 0;
   } else if (refusal_) {
     failures_ = std::min(failures_ + 1, 16U);
-    const auto most = std::min(rules_.most_back_off, rules_.least_back_off * (1 << failures_));
-    retry_ += shared_.lot.between(rules_.least_back_off, most);
+    retry_ += by_lot(failures_);
   }
+  restart_ = now;
   state_ = ends_ ? State::done : State::waiting;
+}
+
+Millis GroupHost::by_lot(unsigned failures) {
+  const auto most = std::min(rules_.most_back_off, rules_.least_back_off * (1 << failures));
+  return shared_.lot.between(rules_.least_back_off, most);
 }
 
 std::optional<BootTime> GroupHost::first_end() const {

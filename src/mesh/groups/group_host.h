@@ -40,7 +40,12 @@ class GroupHost {
 
   // The context must outlive it.
   GroupHost(GroupContext& shared, GroupPlan plan, BootTime now)
-      : shared_(shared), rules_(shared.rules), of_{shared.life, 0}, plan_(std::move(plan)), retry_(now) {}
+      : shared_(shared),
+        rules_(shared.rules),
+        of_{shared.life, 0},
+        plan_(std::move(plan)),
+        retry_(now),
+        restart_(now) {}
 
   // False: nothing changes, as it is the same plan, or not worth a restart.
   bool want(GroupPlan plan, PlanCause cause, BootTime now, GroupEffects& out);
@@ -66,6 +71,7 @@ class GroupHost {
   struct Refusal {
     NodeId node;
     std::optional<Verdict> verdict;  // nothing: it didn't answer, or there is no link
+    bool engine = false;             // nobody said no: the engine, at this node, ended soon each time it was started
   };
   const std::optional<Refusal>& refusal() const { return refusal_; }
 
@@ -75,16 +81,18 @@ class GroupHost {
     std::map<std::uint64_t, BootTime> asked;  // by stamp: questions without an answer
     BootTime last_asked{};
   };
-  bool all_links_up() const;
+  std::optional<NodeId> out_of_reach() const;
   void claim(BootTime now, GroupEffects& out);
   void ask(const NodeId& node, BootTime now, GroupEffects& out);
   void renew(BootTime now, GroupEffects& out);
   void give_back(GroupEffects& out);
   void back_off(const NodeId& node, std::optional<Verdict> verdict, BootTime now, GroupEffects& out);
-  void start(GroupEffects& out);
+  void start(BootTime now, GroupEffects& out);
+  void start_again(BootTime now, GroupEffects& out);
   void drain(std::optional<Millis> within, BootTime now, GroupEffects& out);
   void stop(BootTime now, GroupEffects& out);
   void leave(BootTime now, GroupEffects& out);
+  Millis by_lot(unsigned failures);
   std::optional<BootTime> first_end() const;
 
   GroupContext& shared_;
@@ -98,7 +106,9 @@ class GroupHost {
   std::uint64_t stamp_ = 0;
   std::map<NodeId, Lease> leases_;  // of the nodes that were asked, in the order in which they are
   BootTime retry_;
-  unsigned failures_ = 0;
+  unsigned failures_ = 0;         // claims that came to nothing, since an engine was steady last
+  unsigned fails_ = 0;            // engines that weren't, one after the other
+  BootTime started_{}, restart_;  // the engine: when it was, and when it may be again
   std::optional<BootTime> drained_by_;
   std::optional<Refusal> refusal_;
 };

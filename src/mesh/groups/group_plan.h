@@ -36,8 +36,10 @@ struct GrantRules {
   Millis answer{3000};          // a claim that isn't answered is given up
   Millis least_back_off{1000};  // after claims that came to nothing: by lot, up to twice, four times ... as much
   Millis most_back_off{60'000};
-  Millis patience{5000};  // a node that isn't heard of for less is still there
-  Millis recall{30'000};  // an owner who wants its memory back waits so long for requests that run
+  Millis patience{5000};    // a node that isn't heard of for less is still there
+  Millis steady{60'000};    // an engine that ran for less has failed
+  unsigned most_fails = 4;  // of engines, one after the other, until the nodes are given back
+  Millis recall{30'000};    // an owner who wants its memory back waits so long for requests that run
 };
 
 }  // namespace corral::mesh

@@ -32,6 +32,7 @@ void Groups::message(const NodeId& from, const GroupMessage& message, BootTime n
 }
 
 bool Groups::want(GroupPlan plan, PlanCause cause, BootTime now) {
+  if (!plan.share_of(own_)) return false;
   const auto found = hosts_.find(plan.model);
   if (found == hosts_.end()) {
     const auto model = plan.model;

@@ -26,13 +26,17 @@ class Groups {
     GrantRules rules;
   };
   Groups(const Options& options, BootTime now);
+  // What it hosts refers to it.
+  Groups(const Groups&) = delete;
+  Groups& operator=(const Groups&) = delete;
 
   // Links. `life`: the peer's boot epoch, as its hello says. `heard`: when it was heard last.
   void link_up(const NodeId& node, std::uint64_t life, BootTime now);
   void link_down(const NodeId& node, LinkEnd how, BootTime heard, BootTime now);
   void message(const NodeId& from, const GroupMessage& message, BootTime now);
 
-  // As host. One plan for each model; this node is its host. False: nothing changes.
+  // As host. One plan for each model; this node is its host. False: nothing changes, or it is no plan to carry out, as
+  // this node has no share in it.
   bool want(GroupPlan plan, PlanCause cause, BootTime now);
   void end(const ContentKey& model, BootTime now);
   void engine_ended(const ContentKey& model, const PlanTerm& of, BootTime now);

@@ -2,6 +2,7 @@
 // matter of tests/simulation/groups.
 #include "mesh/groups/groups.h"
 
+#include <deque>
 #include <set>
 
 #include <fmt/format.h>
@@ -114,7 +115,7 @@ class GroupsTest : public testing::Test {
 
   BootTime now{Millis(5000)};
   std::vector<NodeId> ids;
-  std::vector<Groups> nodes;
+  std::deque<Groups> nodes;
   std::set<std::pair<unsigned, unsigned>> cuts;
   std::set<unsigned> deaf, slow;  // hear nothing; don't end what they ran
   std::map<unsigned, std::pair<ContentKey, PlanTerm>> engines;
@@ -159,6 +160,50 @@ TEST_F(GroupsTest, WhatCannotBeCompletedIsGivenBack) {
   deaf.clear();
   pass(Millis(5000));
   EXPECT_EQ(state(2), GroupHost::State::standing);
+}
+
+TEST_F(GroupsTest, ALinkThatEndsBeforeItsNodeIsAskedEndsTheClaim) {
+  for (const bool comes_back : {false, true}) {
+    auto& host = nodes[2];
+    want(2, plan(2, {0, 1, 4}));
+    host.tick(now);
+    const auto first = host.take();
+    ASSERT_EQ(first.size(), 1u);
+    nodes[0].message(ids[2], std::get<SendMessage>(first.front()).message, now);
+    host.message(ids[0], std::get<SendMessage>(nodes[0].take().back()).message, now);
+    const auto second = host.take();
+    ASSERT_EQ(second.size(), 1u);
+    EXPECT_EQ(std::get<SendMessage>(second.front()).to, ids[1]);
+    EXPECT_TRUE(host.hosted().begin()->second.lease_of(ids[0]));
+    cut(2, 4);
+    nodes[1].message(ids[2], std::get<SendMessage>(second.front()).message, now);
+    host.message(ids[1], std::get<SendMessage>(nodes[1].take().back()).message, now);
+    if (comes_back) heal(2, 4);
+    pass(kGroupTick);
+    EXPECT_EQ(state(2), GroupHost::State::waiting);
+    EXPECT_EQ(host.hosted().begin()->second.refusal()->node, ids[4]);
+    EXPECT_EQ(nodes[0].granter().state(), Granter::State::free);
+    EXPECT_EQ(nodes[1].granter().state(), Granter::State::free);
+    heal(2, 4);
+    pass(Millis(4000));
+    EXPECT_EQ(state(2), GroupHost::State::standing);
+    nodes[2].end({sha256({"m"}), false}, now);
+    run();
+    nodes[2].engine_drained({sha256({"m"}), false}, engines.at(2).second, now);
+    run();
+    ASSERT_TRUE(host.hosted().empty());
+  }
+}
+
+TEST_F(GroupsTest, NobodyWaitsForAnAnswerWhileALinkOfThePlanIsGone) {
+  deaf.insert(1);
+  want(2, plan(2, {0, 1, 4}));
+  pass(kGroupTick);
+  EXPECT_EQ(state(2), GroupHost::State::claiming);
+  cut(2, 4);
+  pass(kGroupTick);
+  EXPECT_EQ(state(2), GroupHost::State::waiting);
+  EXPECT_EQ(nodes[0].granter().state(), Granter::State::free);
 }
 
 TEST_F(GroupsTest, OfTwoHostsOneGetsTheNodes) {
@@ -343,7 +388,47 @@ TEST_F(GroupsTest, AnEngineThatCrashesIsStartedAgainInItsGroup) {
   told();
   end_engine(2);
   run();
+  EXPECT_THAT(told(), IsEmpty());
+  pass(Millis(2000));
   EXPECT_THAT(told(), ElementsAre("2 starts"));
+  // One that was of use for a while isn't waited with.
+  pass(Millis(60'000));
+  end_engine(2);
+  run();
+  EXPECT_THAT(told(), ElementsAre("2 starts"));
+}
+
+TEST_F(GroupsTest, AnEngineThatEndsAtOnceLeavesTheNodesToOthers) {
+  want(2, plan(2, {4}, "a"));
+  const auto crash_for = [&](Millis time, bool until_it_waits = false) {
+    std::size_t starts = 0;
+    for (const auto end = now + time; now < end && !(until_it_waits && state(2, "a") == GroupHost::State::waiting);) {
+      pass(kGroupTick);
+      end_engine(2);
+      run();
+      starts += static_cast<std::size_t>(std::ranges::count(told(), "2 starts"));
+    }
+    return starts;
+  };
+  pass(kGroupTick);
+  EXPECT_THAT(told(), testing::Contains("2 starts"));
+  end_engine(2);
+  run();
+  EXPECT_EQ(crash_for(Millis(20'000), true), 3u);
+  EXPECT_EQ(state(2, "a"), GroupHost::State::waiting);
+  EXPECT_EQ(nodes[4].granter().state(), Granter::State::free);
+  const auto& refusal = nodes[2].hosted().begin()->second.refusal();
+  ASSERT_TRUE(refusal);
+  EXPECT_TRUE(refusal->engine);
+  EXPECT_EQ(refusal->node, ids[2]);
+  // It is tried again, once each time, less and less often.
+  const auto later = crash_for(Millis(1'200'000));
+  EXPECT_GT(later, 1'200'000u / 60'000 - 2);
+  EXPECT_LT(later, 1'200'000u / 15'000);
+  want(3, plan(3, {4}, "b"));
+  (void)crash_for(Millis(120'000));
+  EXPECT_EQ(state(3, "b"), GroupHost::State::standing);
+  EXPECT_EQ(nodes[4].granter().grant()->host, ids[3]);
 }
 
 TEST_F(GroupsTest, AGrantThatComesTooLateIsGivenBack) {
@@ -361,6 +446,26 @@ TEST_F(GroupsTest, AGrantThatComesTooLateIsGivenBack) {
     const auto* sent = std::get_if<SendMessage>(&effect);
     return sent && sent->to == ids[4] && std::holds_alternative<GrantReturn>(sent->message);
   }));
+}
+
+// What a group refers to would stay behind.
+static_assert(!std::is_copy_constructible_v<Groups> && !std::is_move_constructible_v<Groups>);
+static_assert(!std::is_copy_assignable_v<Groups> && !std::is_move_assignable_v<Groups>);
+
+TEST_F(GroupsTest, APlanInWhichItsHostHasNoShareIsNone) {
+  GroupPlan empty;
+  empty.split.host = ids[2];
+  EXPECT_FALSE(nodes[2].want(empty, PlanCause::told, now));
+  EXPECT_FALSE(nodes[2].want(plan(3, {4}), PlanCause::told, now));
+  EXPECT_TRUE(nodes[2].hosted().empty());
+  // Nor does it take the place of one that is.
+  want(2, plan(2, {4}));
+  pass(Millis(1000));
+  told();
+  empty.model = {sha256({"m"}), false};
+  EXPECT_FALSE(nodes[2].want(empty, PlanCause::told, now));
+  pass(Millis(60'000));
+  EXPECT_THAT(told(), IsEmpty());
 }
 
 TEST_F(GroupsTest, AGroupOfOne) {

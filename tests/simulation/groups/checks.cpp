@@ -25,6 +25,7 @@ void World::check() {
     if (!nodes_[at].runs()) continue;
     check_engine(at);
     check_lost(at);
+    check_claims(at);
   }
 }
 
@@ -97,6 +98,24 @@ void World::check_lost(unsigned at) {
       const bool heard = last != heard_at_.end() && now_ - last->second < setting_.rules.patience - Millis(200);
       if (heard && !ended) fail("a blip changes no plan", fmt::format("n{} has lost n{}", at, other));
     }
+  }
+}
+
+// Each node is asked once, and waited for so long: meanwhile nobody else has those that granted.
+void World::check_claims(unsigned at) {
+  for (const auto& [model, group] : nodes_[at].groups->hosted()) {
+    if (group.state() != GroupHost::State::claiming) {
+      claims_.erase({at, model});
+      continue;
+    }
+    auto& claim = claims_.try_emplace({at, model}, group.of(), now_).first->second;
+    if (claim.of != group.of()) claim = {group.of(), now_};
+    const auto nodes = group.plan().split.shares.size();
+    const auto most = nodes * (setting_.rules.answer + kGroupTick) + kGroupTick;
+    // Nobody counts while its machine stands still.
+    if (now_ - std::max(claim.since, nodes_[at].resumed) > most)
+      return fail("nobody claims longer than its nodes may take to answer",
+                  fmt::format("n{}, {} nodes, term {}", at, nodes, group.of().term));
   }
 }
 

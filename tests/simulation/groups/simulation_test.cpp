@@ -106,6 +106,11 @@ TEST(GroupsSimulation, SeesNodesThatGrantBeforeTheyReaped) {
   EXPECT_TRUE(rules_broken({.reaps_at_once = true}).contains("nobody grants before the last worker is gone"));
 }
 
+TEST(GroupsSimulation, SeesClaimsThatHoldNodesForTooLong) {
+  EXPECT_TRUE(rules_broken({.answer_of_hosts = Millis(3'600'000)})
+                  .contains("nobody claims longer than its nodes may take to answer"));
+}
+
 TEST(GroupsSimulation, SeesPlansThatChangeForABlip) {
   Setting setting;
   setting.rules.patience = Millis(5000);

@@ -34,12 +34,11 @@ World::World(const Setting& setting, bool with_trace)
   if (dice_.chance(40)) loss_ = dice_.roll(20);
   if (dice_.chance(40)) doubled_ = dice_.roll(20);
   longest_ = 5 + dice_.roll(dice_.chance(30) ? 800 : 100);
-  nodes_.resize(setting.nodes);
   std::vector<NodeId> ids;
   for (unsigned number = 0; number < setting.nodes; ++number) ids.push_back(id_of(number));
   std::ranges::sort(ids);
+  for (unsigned at = 0; at < setting.nodes; ++at) nodes_.emplace_back().id = ids[at];
   for (unsigned at = 0; at < setting.nodes; ++at) {
-    nodes_[at].id = ids[at];
     nodes_[at].clock = Millis(dice_.roll(1'000'000));
     nodes_[at].ends.resize(setting.nodes);
     start(at);
@@ -126,6 +125,7 @@ void World::start(unsigned at) {
   node.troubled = now_;
   auto rules = setting_.rules;
   if (setting_.patience_of_hosts) rules.patience = *setting_.patience_of_hosts;
+  if (setting_.answer_of_hosts) rules.answer = *setting_.answer_of_hosts;
   const auto former = setting_.forgetful ? std::nullopt : node.former;
   node.groups.emplace(Groups::Options{node.id, node.life, former, dice_.next(), rules}, clock_of(at));
   node.ends.assign(nodes_.size(), {});

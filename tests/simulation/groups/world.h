@@ -2,6 +2,7 @@
 // at after each event; when the faults stop, every plan must stand that nobody stands in the way of.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -36,6 +37,7 @@ struct Setting {
   GrantRules rules = {};  // of hosts and nodes
   // For tests of the checks: a world in which something else is broken.
   std::optional<Millis> patience_of_hosts = std::nullopt;
+  std::optional<Millis> answer_of_hosts = std::nullopt;
   bool forgetful = false;      // nobody remembers who had it in the life before
   bool reaps_at_once = false;  // workers are said to be gone before they are
   bool slow_to_stop = false;   // engines take their time
@@ -128,6 +130,7 @@ class World {
   void check_leases(unsigned at);
   void check_engine(unsigned at);
   void check_lost(unsigned at);
+  void check_claims(unsigned at);
   void check_claim(unsigned at, unsigned of, const GrantAsk& ask);
   void check_reason(unsigned at, const char* what);
   bool stands(std::string& why) const;
@@ -141,11 +144,16 @@ class World {
   Outcome outcome_;
   Dice dice_;
   Millis now_{1'000'000};
-  std::vector<Node> nodes_;  // in the order of ids
+  std::deque<Node> nodes_;  // in the order of ids
   std::set<std::pair<unsigned, unsigned>> broken_;
   std::map<std::pair<unsigned, unsigned>, Millis> heard_at_;  // when `first` heard `second` last over a link
   std::map<std::pair<unsigned, unsigned>, Millis> troubled_;  // pairs: cut, healed, a letter lost
   std::map<std::pair<unsigned, unsigned>, Millis> may_dial_;
+  struct Claim {
+    PlanTerm of;
+    Millis since;
+  };
+  std::map<std::pair<unsigned, ContentKey>, Claim> claims_;  // that go on
   std::vector<Letter> letters_;
   std::uint32_t loss_ = 0, doubled_ = 0, longest_ = 50;
   std::uint64_t disturbances_ = 0;  // engines that were drained or stopped
