@@ -114,10 +114,36 @@ TEST_F(MeshSimulation, HoldsTheRulesOnLinks) {
   run(from_environment("CORRAL_SIMULATION_EVENTS", kDefaultLength) / 14, true, 60);
   if (HasFailure()) return;
   EXPECT_GT(sum.accepted, sum.events / 100);
-  EXPECT_GT(sum.answered, 100u);
-  EXPECT_GT(sum.failed, 0u);
-  EXPECT_GT(sum.replayed, 0u);
-  EXPECT_GT(sum.not_here, 0u);
+  EXPECT_GT(sum.answered, sum.events / 1000);
+}
+
+// Rare in lives by lot, so made to happen: the files of a model go unnoticed, and a node is killed while it answers.
+TEST_F(MeshSimulation, RequestsFailAreAskedAgainAndFindNothing) {
+  using Kind = Op::Kind;
+  // For each of the models that there are; fifteen are one of each pace.
+  const auto asks = [](std::vector<Op>& life) {
+    for (std::uint8_t ask = 0; ask < 45; ++ask)
+      life.push_back({Kind::ask, 0, 0, static_cast<std::uint8_t>(ask / 15), 0});
+  };
+  const auto lived = [](const std::vector<Op>& life) {
+    const auto outcome = live(life, {.nodes = 2, .links = true, .seed = 1});
+    EXPECT_FALSE(outcome.violation) << outcome.violation->rule << ": " << outcome.violation->detail;
+    return outcome;
+  };
+  std::vector<Op> life = {{Kind::say, 1, 0, 1, 0}, {Kind::elapse, 0, 0, 0, 5000}};
+  asks(life);
+  EXPECT_GT(lived(life).answered, 0u);
+  // First bytes come after 0 to 1.6 s, the rest up to 0.6 s later.
+  life.push_back({Kind::elapse, 0, 0, 0, 1000});
+  life.push_back({Kind::kill, 1, 0, 0, 0});
+  const auto killed = lived(life);
+  EXPECT_GT(killed.answered, 0u);
+  EXPECT_GT(killed.failed, 0u);
+  EXPECT_GT(killed.replayed, 0u);
+  life.resize(2);
+  for (int model = 0; model < 2; ++model) life.push_back({Kind::lose, 1, 0, 0, 0});
+  asks(life);
+  EXPECT_GT(lived(life).not_here, 0u);
 }
 
 TEST_F(MeshSimulation, TheSameLifeGivesTheSameRun) {
