@@ -23,15 +23,16 @@ struct Cause {
   std::uint8_t number;
   std::error_code code;
 };
-const std::array<Cause, 8>& causes() {
-  static const std::array<Cause, 8> all = {{{1, make_error_code(errc::not_admin_here)},
+const std::array<Cause, 9>& causes() {
+  static const std::array<Cause, 9> all = {{{1, make_error_code(errc::not_admin_here)},
                                             {2, make_error_code(errc::copy_not_needed)},
                                             {3, make_error_code(mesh::errc::not_offered)},
                                             {4, make_error_code(mesh::errc::too_many)},
                                             {5, make_error_code(models::errc::model_not_found)},
                                             {6, make_error_code(mesh::errc::disk_full)},
                                             {7, make_error_code(errc::no_mesh)},
-                                            {8, make_error_code(errc::files_refused)}}};
+                                            {8, make_error_code(errc::files_refused)},
+                                            {9, make_error_code(errc::nowhere)}}};
   return all;
 }
 
@@ -123,6 +124,9 @@ Task<bool> CopyErrands::wait(std::shared_ptr<Question> question) {
 Task<Result<CopyView>> CopyErrands::ask(mesh::NodeId node, CopyWish wish, Sha256 content) {
   if (!peers_.is_up(node))
     co_return fail(mesh::errc::unreachable, "there is no link to it: see corral mesh doctor", "node");
+  if (paces_.size() >= kMostPaces) paces_.clear();
+  if (!paces_.try_emplace(node, kPace).first->second.take(timers_.now()))
+    co_return fail(mesh::errc::too_many, "it was asked too often just now: try again in a few seconds", "node");
   const auto question = std::make_shared<Question>(executor_);
   const std::pair key(node, ++last_);
   struct Asked {

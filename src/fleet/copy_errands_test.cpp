@@ -107,6 +107,17 @@ TEST_F(CopyErrandsTest, WhoGivesNoAnswerIsntWaitedForForEver) {
   EXPECT_EQ(ask(CopyWish::tell).error().code, mesh::errc::unreachable);
 }
 
+// It would end the link.
+TEST_F(CopyErrandsTest, NobodyIsAskedMoreThanItTakes) {
+  answer = CopyView{.content = content};
+  for (int i = 0; i < CopyErrands::kPace.at_once; ++i) ASSERT_TRUE(ask(CopyWish::tell));
+  const auto frames = a_peers.frames;
+  EXPECT_EQ(ask(CopyWish::tell).error().code, mesh::errc::too_many);
+  EXPECT_EQ(a_peers.frames, frames);
+  timers.advance(Millis(1000));
+  EXPECT_TRUE(ask(CopyWish::tell));
+}
+
 // What a peer may send.
 TEST(CopyWords, NonsenseIsNothing) {
   CopyAsk ask{7, CopyWish::tell, {}};

@@ -11,6 +11,8 @@ bool FrameBudget::take(const Frame& frame, MonoTime now) {
       return whereabouts_.take(now);
     case FrameKind::dial_me:
       return dial_me_.take(now);
+    case FrameKind::copy_ask:
+      return copy_ask_.take(now);
     default:
       return true;
   }

@@ -17,6 +17,7 @@ class FrameBudget {
   TokenBucket members_{{20, 64}};
   TokenBucket whereabouts_{{8, 32}};
   TokenBucket dial_me_{{8, 64}};
+  TokenBucket copy_ask_{{8, 64}};  // who asks keeps to less (fleet/copy_errands.h)
 };
 
 }  // namespace corral::mesh

@@ -128,6 +128,10 @@ TEST(FrameBudget, HonestNodesStayBelowAndFloodsDont) {
     EXPECT_TRUE(budget.take({FrameKind::members, std::string(1000, 'x')}, now));
     if (i % 10 == 0) EXPECT_TRUE(budget.take({FrameKind::whereabouts, std::string(3000, 'x')}, now));
   }
+  FrameBudget questioned;
+  int asked = 0;
+  while (asked < 1000 && questioned.take({FrameKind::copy_ask, ""}, start)) ++asked;
+  EXPECT_LT(asked, 100);
   for (const auto kind : {FrameKind::members, FrameKind::whereabouts, FrameKind::dial_me, FrameKind::join_proved}) {
     FrameBudget fresh;
     int taken = 0;
