@@ -78,8 +78,8 @@ Result<models::Catalog::Model> Routes::find(std::string_view name) const {
 }
 
 std::optional<Error> Routes::bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
-                                   const mesh::Choice& choice, bool may) const {
-  if (!may) return std::nullopt;
+                                   const mesh::Choice& choice) const {
+  if (!choice.lasts) return std::nullopt;  // it is waited for
   std::vector<mesh::NodeId> to;
   for (const auto& candidate : choice.candidates)
     if (candidate.rank == mesh::Rank::copies) to.push_back(candidate.node);
@@ -104,11 +104,12 @@ Result<Chosen> Routes::choose(const Question& question) {
                            .in_flight = question.busy,
                            .host_of_conversation = memory_.host_of(question.conversation, model->content, now),
                            .recent_load = memory_.recent_load(model->content, now)};
+  wanted.now = now;
   wanted.may_copy = question.may_copy && bring_;
   wanted.own_too = wanted.may_copy && !model->is_here();  // what isn't here can only be copied here
   const auto choice = mesh::choose_or_copy(*catalog, *model, wanted);
   if (!choice.node || choice.rank == mesh::Rank::copies) {
-    if (auto on_its_way = bring(*catalog, *model, choice, wanted.may_copy)) return std::unexpected(*on_its_way);
+    if (auto on_its_way = bring(*catalog, *model, choice)) return std::unexpected(*on_its_way);
     return std::unexpected(no_node(*model, choice));
   }
   const auto copy = std::ranges::find_if(

@@ -31,8 +31,8 @@ class Routes final : public Elsewhere, public Chooser {
   Result<Chosen> choose(const Question& question) override;
 
  private:
-  std::optional<Error> bring(const mesh::Catalog& catalog, const mesh::MeshModel& model, const mesh::Choice& choice,
-                             bool may) const;
+  std::optional<Error> bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
+                             const mesh::Choice& choice) const;
 
   const Newest newest_;
   const Clock& clock_;

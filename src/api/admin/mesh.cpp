@@ -259,6 +259,7 @@ async::Task<http::Response> why(Context& context, std::string model) {
   }
   mesh::ChoiceQuery query;
   query.own_too = query.may_copy = true;
+  query.now = context.timers.now();
   auto choice = mesh::choose_or_copy(*view->catalog, *found.model, query);
   if (found.model->is_here()) prefer_own(choice, view->self);
   std::string body;

@@ -24,6 +24,8 @@ enum class Reach : std::uint8_t {
   away,     // not at all
 };
 constexpr bool is_routable(Reach reach) { return reach != Reach::away; }
+// Frames reach it: it is this node, or has a link of its own.
+constexpr bool can_be_told(Reach reach) { return reach == Reach::own || reach == Reach::linked; }
 
 struct KnownNode {
   NodeId id;
@@ -136,5 +138,7 @@ struct Room {
 Room room_for(const KnownNode& node, const ModelOnDisk& model);
 // What it takes, as far as its node knows.
 std::uint64_t memory_need(const ModelOnDisk& model);
+// Of a disk no more than this goes for copies that nobody ordered but requests.
+constexpr std::uint64_t disk_for_copies(std::uint64_t free) { return free / 2; }
 
 }  // namespace corral::mesh

@@ -188,6 +188,13 @@ TEST_F(CatalogTest, StatusSaysWhatCanBeDone) {
   // A node with the memory that takes copies is capacity.
   add(3, Reach::linked, 64).said.takes_copies = true;
   EXPECT_EQ(status("large"), ModelStatus::unloaded);
+  nodes[3].said.disk_free = 12 * kGB;  // half of it may go for a copy
+  EXPECT_EQ(status("large"), ModelStatus::needs_capacity);
+  nodes[3].said.disk_free = 24 * kGB;
+  EXPECT_EQ(status("large"), ModelStatus::unloaded);
+  nodes[3].reach = Reach::relayed;  // nobody could order it
+  EXPECT_EQ(status("large"), ModelStatus::needs_capacity);
+  nodes[3].reach = Reach::linked;
   nodes[3].said.role = Role::client;
   EXPECT_EQ(status("large"), ModelStatus::needs_capacity);
 }

@@ -174,6 +174,8 @@ class Judge {
     if (!has_file) {
       if (!query_.may_copy || !given_ || !node.said->takes_copies)
         return refuse(candidate, Obstacle::no_file, "it doesn't have the model");
+      if (!can_be_told(node.reach))
+        return refuse(candidate, Obstacle::no_file, "it doesn't have the model, and there is no link to order a copy");
       const auto disk = disk_for_copies(node.said->disk_free);
       if (disk < model.bytes)
         return refuse(candidate, Obstacle::no_disk,
@@ -200,6 +202,24 @@ class Judge {
   const ChoiceQuery& query_;
   bool given_ = false;
 };
+
+bool had(const KnownNode& node, const MeshModel& model) {
+  const auto& said = node.before ? node.before : node.said;
+  if (!said) return false;
+  return std::ranges::any_of(said->models, [&](const ModelOnDisk& one) {
+    if (one.hash) return !model.content.pending && *one.hash == model.content.bytes;
+    return one.bytes == model.bytes && one.name == model.plain_name;
+  });
+}
+
+// Somebody who isn't there now may have it again in a while.
+bool may_come_back(const Catalog& catalog, const MeshModel& model, MonoTime now) {
+  return std::ranges::any_of(catalog.nodes(), [&](const KnownNode& node) {
+    if (node.expected_until && now < *node.expected_until) return true;
+    const bool speaks = is_routable(node.reach) && !node.before;
+    return !speaks && now - node.since < kAwayForLong && had(node, model);
+  });
+}
 
 }  // namespace
 
@@ -248,14 +268,16 @@ Choice choose_or_copy(const Catalog& catalog, const MeshModel& model, ChoiceQuer
   auto now = choose(catalog, model, query);
   if (now.node || !may_copy) return now;
   // This node's own refusal, where it has the file, is the caller's to judge.
-  const bool lasts = std::ranges::all_of(now.candidates, [&](const Candidate& candidate) {
+  const bool for_ever = std::ranges::all_of(now.candidates, [&](const Candidate& candidate) {
     const bool holder =
         std::ranges::any_of(model.copies, [&](const ModelCopy& copy) { return copy.node->id == candidate.node; });
     return !holder || candidate.obstacle == Obstacle::no_memory || candidate.obstacle == Obstacle::lends_nothing;
   });
-  if (!lasts) return now;
+  now.lasts = for_ever && !model.copies.empty() && !may_come_back(catalog, model, query.now);
+  if (!now.lasts) return now;
   query.may_copy = true;
   auto with_copies = choose(catalog, model, query);
+  with_copies.lasts = true;
   return with_copies.node ? with_copies : now;
 }
 

@@ -57,6 +57,7 @@ struct ChoiceQuery {
   std::optional<NodeId> recent_load;           // where we had the model loaded in the last 60 s
   bool own_too = false;                        // this node may be chosen
   bool may_copy = false;
+  MonoTime now{};  // who is gone for how long counts from here
 };
 
 // What is short, where least is: for 503 and Retry-After.
@@ -73,6 +74,7 @@ struct Choice {
   Rank rank = Rank::none;
   std::vector<Candidate> candidates;  // all nodes, best first
   std::optional<Shortage> shortage;   // when there is no node
+  bool lasts = false;                 // only a copy helps, see choose_or_copy()
 };
 
 // The rank decides. Then: for requests to a model in memory the host of the conversation, measured tokens/s, the queue,
@@ -80,11 +82,12 @@ struct Choice {
 // model and node, so that all entries choose the same one. The host of a conversation is left only when it can't.
 Choice choose(const Catalog& catalog, const MeshModel& model, const ChoiceQuery& query);
 
-// The same, but a copy is chosen (Rank::copies) only where nothing else will help however long one waits: every node
-// that has the model and can be reached has too little memory for it, or lends none.
-Choice choose_or_copy(const Catalog& catalog, const MeshModel& model, ChoiceQuery query);
+// Who is away, or just starting, and had a model is waited for so long before the model is copied.
+inline constexpr Millis kAwayForLong{600'000};
 
-// Of a disk no more than this goes for a copy that nobody ordered but a request.
-constexpr std::uint64_t disk_for_copies(std::uint64_t free) { return free / 2; }
+// The same, but a copy is chosen (Rank::copies) only where nothing else will help however long one waits: every node
+// that has the model and can be reached has too little memory for it, or lends none; nobody who had it went lately, and
+// nobody who may have it is about to speak. That is told in `lasts`, also when nobody can have a copy.
+Choice choose_or_copy(const Catalog& catalog, const MeshModel& model, ChoiceQuery query);
 
 }  // namespace corral::mesh

@@ -173,6 +173,7 @@ TEST_F(ChoiceTest, ACopyIsChosenOnlyWhereWaitingDoesntHelp) {
   const auto taken = chosen();
   EXPECT_FALSE(taken.node);
   EXPECT_EQ(taken.shortage->obstacle, Obstacle::memory_taken);
+  EXPECT_FALSE(taken.lasts);
   // It can.
   holder.said.memory.front().free = 16 * kGB;
   EXPECT_EQ(chosen().rank, Rank::fits);
@@ -184,6 +185,47 @@ TEST_F(ChoiceTest, ACopyIsChosenOnlyWhereWaitingDoesntHelp) {
   holder.said.memory.front().total = holder.said.memory.front().free = holder.said.memory.front().lent = kGB;
   query.may_copy = false;
   EXPECT_FALSE(chosen().node);
+}
+
+// Gigabytes aren't moved because a cable was pulled.
+TEST_F(ChoiceTest, WhoHadItAndWentLatelyIsWaitedFor) {
+  with_file(2, 1);
+  with_file(4).reach = Reach::away;
+  add(3, Reach::linked).said.takes_copies = true;
+  query.may_copy = true;
+  auto list = known();
+  const auto chosen = [&] {
+    all = make_catalog(list);
+    return choose_or_copy(*all, *all->find("m").model, query);
+  };
+  auto& gone = *std::ranges::find(list, id(4), &KnownNode::id);
+  const MonoTime went(std::chrono::hours(1));
+  gone.since = went;
+  query.now = went + kAwayForLong - Millis(1);
+  EXPECT_FALSE(chosen().node);
+  EXPECT_FALSE(chosen().lasts);
+  // It starts, and hasn't said which models it has.
+  gone.reach = Reach::linked;
+  gone.before = std::exchange(gone.said, nullptr);
+  EXPECT_FALSE(chosen().lasts);
+  query.now = went + kAwayForLong;
+  EXPECT_EQ(chosen().rank, Rank::copies);
+  EXPECT_TRUE(chosen().lasts);
+  // Of whom nothing is known, and who is about to speak.
+  gone.before = nullptr;
+  gone.expected_until = query.now + Millis(1);
+  EXPECT_FALSE(chosen().node);
+  gone.expected_until = query.now;
+  EXPECT_EQ(chosen().node, id(3));
+}
+
+TEST_F(ChoiceTest, CopiesAreOrderedOverLinksOnly) {
+  with_file(2, 1);
+  add(3, Reach::relayed).said.takes_copies = true;
+  query.may_copy = true;
+  EXPECT_FALSE(choose_now().node);
+  nodes[3].reach = Reach::linked;
+  EXPECT_EQ(choose_now().node, id(3));
 }
 
 TEST_F(ChoiceTest, ThisNodeMayTakeACopyToo) {
