@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "fleet/copy_rules.h"
 #include "fleet/errors.h"
 #include "mesh/identity/errors.h"
 
@@ -21,15 +22,20 @@ std::string name_of(const mesh::Catalog& catalog, const mesh::NodeId& id) {
   return node != nullptr && node->said && !node->said->name.empty() ? node->said->name : mesh::short_text(id);
 }
 
-// Where somebody copies it now, by what all say.
+// Where somebody copies it now, by what all say. What an administrator has copied to a node that couldn't load it helps
+// nobody.
 struct UnderWay {
   const mesh::KnownNode* node = nullptr;
   const mesh::CopyingModel* copy = nullptr;
 };
-std::optional<UnderWay> under_way(const mesh::Catalog& catalog, const Sha256& content) {
+std::optional<UnderWay> under_way(const mesh::Catalog& catalog, const Sha256& content,
+                                  std::span<const mesh::NodeId> to) {
   for (const auto& node : catalog.nodes()) {
     if (!mesh::is_routable(node.reach) || !node.said) continue;
-    const auto found = std::ranges::find(node.said->copying, content, &mesh::CopyingModel::content);
+    const bool could_load = std::ranges::find(to, node.id) != to.end();
+    const auto found = std::ranges::find_if(node.said->copying, [&](const mesh::CopyingModel& copy) {
+      return copy.content == content && (copy.by_request || could_load);
+    });
     if (found != node.said->copying.end()) return UnderWay{&node, &*found};
   }
   return std::nullopt;
@@ -72,7 +78,7 @@ std::optional<Error> CopyBringer::bring(const mesh::Catalog& catalog, const mesh
                                         std::span<const mesh::NodeId> to) {
   if (model.content.pending) return std::nullopt;
   const auto& content = model.content.bytes;
-  if (const auto there = under_way(catalog, content)) {
+  if (const auto there = under_way(catalog, content, to)) {
     const CopyView view{.content = content,
                         .done = there->copy->done,
                         .total = there->copy->total,
@@ -86,7 +92,7 @@ std::optional<Error> CopyBringer::bring(const mesh::Catalog& catalog, const mesh
   for (const auto& node : to) {
     const auto refusal = refused_.find({content, node});
     if (refusal != refused_.end()) {
-      if (why.empty()) why = fmt::format("{}: {}", name_of(catalog, node), refusal->second.why);
+      if (why.empty()) why = fmt::format("{}: {}", name_of(catalog, node), refusal_of(refusal->second.why));
       continue;
     }
     if (orders_.size() >= kMost) return std::nullopt;
@@ -114,14 +120,13 @@ Task<void> CopyBringer::ask(mesh::NodeId node, Sha256 content) {
     co_return;
   }
   if (known != orders_.end()) orders_.erase(known);
-  const auto why = answer ? answer->problem : answer.error().message;
-  log::info("mesh", "{} doesn't copy: {}", mesh::short_text(node), why);
+  const auto why = answer ? make_error_code(errc::copy_failed) : answer.error().code;
+  log::info("mesh", "{} doesn't copy: {}", mesh::short_text(node), answer ? answer->problem : answer.error().message);
   // The oldest gives way: nobody can have more remembered than this.
   if (refused_.size() >= kMost)
     refused_.erase(std::ranges::min_element(refused_, {}, [](const auto& entry) { return entry.second.until; }));
-  const bool away =
-      !answer && (answer.error().code == mesh::errc::unreachable || answer.error().code == mesh::errc::timed_out);
-  refused_[{content, node}] = {timers_.now() + (away ? kShortRest : kRest), why};
+  const bool passes = why == mesh::errc::unreachable || why == mesh::errc::timed_out || why == mesh::errc::too_many;
+  refused_[{content, node}] = {timers_.now() + (passes ? kShortRest : kRest), why};
 }
 
 }  // namespace corral::fleet

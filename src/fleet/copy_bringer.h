@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 
 #include "async/task_group.h"
 #include "async/timer.h"
@@ -22,7 +23,7 @@ namespace corral::fleet {
 class CopyBringer {
  public:
   static constexpr Millis kRest{600'000};      // of a node that refused
-  static constexpr Millis kShortRest{30'000};  // of one that gave no answer
+  static constexpr Millis kShortRest{30'000};  // of one that gave no answer, or has other copies to make
   static constexpr Millis kShown{15'000};      // within this time a node that was asked says that it copies
   static constexpr std::size_t kMost = 64;     // orders, and refusals, that are remembered
 
@@ -32,7 +33,8 @@ class CopyBringer {
       : timers_(timers), order_(std::move(order)), tasks_(executor) {}
 
   // What the client is told: that the model is on its way, or why it isn't. `to`: nodes that could load it, the best
-  // first; may be empty. Nothing: no copy is under way, and nobody can have one.
+  // first; may be empty. A copy that is made there, or anywhere for a request, isn't ordered again. Nothing: no copy is
+  // under way, and nobody can have one.
   std::optional<Error> bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
                              std::span<const mesh::NodeId> to);
   async::Task<void> stop();
@@ -45,7 +47,7 @@ class CopyBringer {
   };
   struct Refused {
     MonoTime until{};
-    std::string why;
+    std::error_code why;
   };
   async::Task<void> ask(mesh::NodeId node, Sha256 content);
   void forget_old();

@@ -81,11 +81,40 @@ TEST_F(CopyBringerTest, TheBestNodeIsAskedOnceAndClientsAreToldHowItGoes) {
   EXPECT_EQ(asked_.size(), 1u);
 }
 
-TEST_F(CopyBringerTest, WhatSomebodyCopiesAlreadyIsntOrdered) {
-  say(mesh::CopyingModel{content_, 0, 100, 0, false});
+TEST_F(CopyBringerTest, WhatSomebodyCopiesForRequestsIsntOrdered) {
+  say(mesh::CopyingModel{content_, 0, 100, 0, true});
   EXPECT_EQ(bring({id(kSecond)})->code, errc::being_copied);
   EXPECT_EQ(bring({})->code, errc::being_copied);
   EXPECT_TRUE(asked_.empty());
+}
+
+// An administrator's copy helps only where the model can be loaded.
+TEST_F(CopyBringerTest, WhatAnAdministratorCopiesElsewhereKeepsNobodyFromOrdering) {
+  say(mesh::CopyingModel{content_, 0, 100, 0, false});
+  EXPECT_FALSE(bring({}));
+  EXPECT_THAT(bring()->message, HasSubstr("to node2"));
+  EXPECT_TRUE(asked_.empty());
+  EXPECT_THAT(bring({id(kSecond)})->message, HasSubstr("to node3"));
+  EXPECT_THAT(asked_, ElementsAre(id(kSecond)));
+}
+
+TEST_F(CopyBringerTest, WhoHasOtherCopiesToMakeIsAskedAgainSoon) {
+  answer_ = fail(mesh::errc::too_many, "4 copies for requests are under way");
+  (void)bring({id(kFirst)});
+  EXPECT_EQ(bring({id(kFirst)})->code, errc::nowhere);
+  timers_.advance(CopyBringer::kShortRest);
+  EXPECT_EQ(bring({id(kFirst)})->code, errc::being_copied);
+  EXPECT_EQ(asked_.size(), 2u);
+}
+
+// What a node says of its troubles may name its files.
+TEST_F(CopyBringerTest, ClientsAreToldTheCauseInOurWords) {
+  answer_ = CopyView{.content = content_, .state = CopyState::failed, .problem = "/home/ann/secret: full"};
+  (void)bring({id(kFirst)});
+  EXPECT_THAT(bring({id(kFirst)})->message, testing::Not(HasSubstr("ann")));
+  answer_ = fail(errc::copy_failed, "/home/ann/secret: full");
+  (void)bring({id(kSecond)});
+  EXPECT_THAT(bring({id(kSecond)})->message, testing::Not(HasSubstr("ann")));
 }
 
 TEST_F(CopyBringerTest, WhoRefusesIsntAskedAgainForAWhile) {
@@ -97,7 +126,7 @@ TEST_F(CopyBringerTest, WhoRefusesIsntAskedAgainForAWhile) {
     const auto told = bring();
     ASSERT_TRUE(told);
     EXPECT_EQ(told->code, errc::nowhere);
-    EXPECT_THAT(told->message, HasSubstr("node2: the disk is full"));
+    EXPECT_THAT(told->message, HasSubstr("node2: its disk has no room for it"));
   }
   EXPECT_EQ(asked_.size(), 2u);
   timers_.advance(CopyBringer::kRest);

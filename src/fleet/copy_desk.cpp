@@ -8,8 +8,8 @@
 #include "async/run_or_leave.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "fleet/copy_marks.h"
 #include "fleet/errors.h"
-#include "mesh/catalog/choice.h"
 #include "mesh/copy/partial_model.h"
 #include "mesh/identity/errors.h"
 
@@ -22,6 +22,11 @@ namespace {
 constexpr std::size_t kMostLists = 16;
 
 bool ended(CopyState state) { return state == CopyState::done || state == CopyState::failed; }
+
+struct LeftOver {
+  std::vector<mesh::SignedManifest> lists;
+  std::set<Sha256> for_requests;
+};
 
 // For a thread of lists.
 struct MadeList {
@@ -103,24 +108,45 @@ void CopyDesk::look() {
   begin_next();
 }
 
-// Two nodes that were asked by different ones at the same moment: the one with the lower id copies.
+// Two nodes that were asked by different ones at the same moment: the one that has more goes on. What others say is
+// older than what is known here, so that never both of them give up.
 void CopyDesk::leave_to_others() {
   const auto catalog = parts_.catalog();
   if (!catalog) return;
-  const auto is_theirs = [&](const Copy& copy) {
-    if (!copy.view.by_request || ended(copy.view.state)) return false;
-    return std::ranges::any_of(catalog->nodes(), [&](const mesh::KnownNode& node) {
-      if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.said) return false;
-      return node.id < parts_.peers.own() && node.said->copies(copy.view.content);
-    });
-  };
+  std::erase_if(first_seen_, [&](const auto& seen) {
+    const auto* own = view_of(seen.first.first);
+    return own == nullptr || !own->by_request || ended(own->state);
+  });
   std::vector<Sha256> theirs;
-  for (const auto& copy : copies_)
-    if (is_theirs(copy)) theirs.push_back(copy.view.content);
-  for (const auto& content : theirs) {
-    log::info("mesh", "another node copies '{}' already", view_of(content)->model);
-    cancel(content);
+  for (const auto& copy : copies_) {
+    if (!copy.view.by_request || ended(copy.view.state)) continue;
+    const auto goes_on = [&](const mesh::KnownNode& node) { return goes_on_there(node, copy.view); };
+    // All are looked at, so that all are remembered.
+    if (std::ranges::count_if(catalog->nodes(), goes_on) > 0) theirs.push_back(copy.view.content);
   }
+  for (const auto& content : theirs) {
+    log::info("mesh", "another node copies '{}' and is further", view_of(content)->model);
+    remove(content);
+  }
+}
+
+// Saying so isn't enough: nothing is thrown away for a copy that doesn't get on.
+bool CopyDesk::goes_on_there(const mesh::KnownNode& node, const CopyView& own) {
+  if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.said) return false;
+  const auto* there = node.said->copy_for_request(own.content);
+  if (there == nullptr) return false;
+  const auto first = first_seen_.try_emplace({own.content, node.id}, there->done).first->second;
+  if (there->done <= first) return false;
+  return there->done != own.done ? there->done > own.done : node.id < parts_.peers.own();
+}
+
+void CopyDesk::allow_requests(bool on) {
+  for_requests_ = on;
+  if (on) return;
+  std::vector<Sha256> open;
+  for (const auto& copy : copies_)
+    if (copy.view.by_request && !ended(copy.view.state)) open.push_back(copy.view.content);
+  for (const auto& content : open) remove(content);
 }
 
 Task<void> CopyDesk::take_up() {
@@ -131,13 +157,20 @@ Task<void> CopyDesk::take_up() {
   };
   const Wanted here;
   auto work = [folder = parts_.place.folder, wanted = here.flag] {
-    return mesh::PartialModel::left_over(folder, [&] { return wanted->load(); });
+    auto lists = mesh::PartialModel::left_over(folder, [&] { return wanted->load(); });
+    return LeftOver{std::move(lists), read_copy_marks(folder)};
   };
   const auto left = co_await async::run_or_leave(*parts_.place.writes, parts_.timers, std::move(work));
-  for (const auto& list : left) {
+  for (const auto& list : left.lists) {
     const auto& manifest = list.manifest;
-    if (find_copy(manifest.content) == nullptr) add(manifest.content, manifest.model, manifest.bytes());
+    if (find_copy(manifest.content) != nullptr) continue;
+    auto& copy = add(manifest.content, manifest.model, manifest.bytes());
+    copy.view.by_request = left.for_requests.contains(manifest.content);
+    if (copy.view.by_request) taken_[manifest.content] = manifest.bytes();
   }
+  if (marked_.empty()) marked_ = left.for_requests;  // else the file was written since
+  keep_marks();
+  allow_requests(for_requests_);
   begin_next();
 }
 
@@ -204,7 +237,7 @@ Task<void> CopyDesk::serve(std::unique_ptr<mesh::Stream> stream) {
   }
 }
 
-Result<CopyView> CopyDesk::order(const mesh::MeshModel& model) {
+Result<CopyView> CopyDesk::order(const mesh::MeshModel& model, std::optional<mesh::NodeId> orderer) {
   if (model.is_here()) {
     return fail(errc::copy_not_needed, fmt::format("'{}' is on this node's disk already", model.name), "model");
   }
@@ -231,38 +264,98 @@ Result<CopyView> CopyDesk::order(const mesh::MeshModel& model) {
     copy->view.problem.clear();
   }
   copy->view.by_request = false;
+  copy->view.orderer = orderer;
+  taken_.erase(content);
   begin_next();
+  keep_marks();
   return find_copy(content)->view;
+}
+
+// Whether it is to be seen on the disk by now: who looks takes some seconds, and its hash as long as reading it.
+bool CopyDesk::is_settled(const Copy& copy) const {
+  constexpr std::uint64_t kHashed = 100'000;  // bytes each millisecond, on a slow disk
+  const Millis patience = kSettle + Millis(copy.view.total / kHashed);
+  return ended(copy.view.state) && parts_.timers.now() - copy.ended >= patience;
+}
+
+// All copies for requests that are here, or on their way, share one half of the disk as it was before the first.
+Result<> CopyDesk::check_disk(const mesh::MeshModel& model, std::uint64_t disk_free) {
+  std::erase_if(taken_, [&](const auto& entry) {
+    const auto* copy = find_copy(entry.first);
+    // Of one that failed what there is stays, unless it was refused or given up.
+    if (copy != nullptr && copy->view.state != CopyState::done && !declined_.contains(entry.first)) return false;
+    if (copy != nullptr && copy->view.state == CopyState::done && !is_settled(*copy)) return false;
+    return !parts_.on_disk(entry.first);
+  });
+  if (taken_.empty()) first_free_ = disk_free;
+  // After a restart there are some before the first.
+  if (first_free_ == 0) first_free_ = disk_free;
+  std::uint64_t sum = 0;
+  for (const auto& [content, bytes] : taken_) sum += content == model.content.bytes ? 0 : bytes;
+  const auto bound = mesh::disk_for_copies(first_free_);
+  const auto most = std::min(mesh::disk_for_copies(disk_free), bound - std::min(bound, sum));
+  if (model.bytes <= most) return {};
+  return fail(mesh::errc::disk_full,
+              fmt::format("a copy takes {} MiB of disk, and {} MiB may go for copies that requests need",
+                          model.bytes >> 20, most >> 20),
+              "model");
+}
+
+void CopyDesk::decline(const Sha256& content, std::error_code cause, std::string why) {
+  if (declined_.size() >= kMostDeclined) declined_.erase(declined_.begin());
+  declined_.insert_or_assign(content, Error(cause, std::move(why), "model"));
 }
 
 Result<CopyView> CopyDesk::order_for_request(const mesh::MeshModel& model, std::uint64_t disk_free) {
   const auto now = parts_.timers.now();
-  if (auto* known = find_copy(model.content.bytes); known != nullptr) {
+  const auto declined = declined_.find(model.content.bytes);
+  const auto* known = find_copy(model.content.bytes);
+  if (known != nullptr && !ended(known->view.state)) return known->view;
+  if (declined != declined_.end()) return std::unexpected(declined->second);
+  if (known != nullptr) {
     if (known->view.state == CopyState::failed && now - known->ended < kRest)
       return fail(errc::copy_failed, known->view.problem, "model");
-    if (known->view.state != CopyState::failed) return known->view;
+    if (known->view.state == CopyState::done) {
+      if (!is_settled(*known) || parts_.on_disk(model.content.bytes)) return known->view;
+      decline(model.content.bytes, make_error_code(errc::copy_not_needed),
+              fmt::format("'{}' was copied and isn't on this node's disk any more: corral mesh pull copies it again",
+                          known->view.model));
+      return std::unexpected(declined_.at(model.content.bytes));
+    }
   }
   const auto for_requests =
       std::ranges::count_if(copies_, [](const Copy& copy) { return copy.view.by_request && !ended(copy.view.state); });
   if (for_requests >= static_cast<std::ptrdiff_t>(kMostByRequest))
     return fail(mesh::errc::too_many, fmt::format("{} copies for requests are under way", for_requests), "model");
-  const auto most = mesh::disk_for_copies(disk_free);
-  if (model.bytes > most) {
-    return fail(mesh::errc::disk_full,
-                fmt::format("a copy takes {} MiB of disk, and half of what is free there is {} MiB", model.bytes >> 20,
-                            most >> 20),
-                "model");
-  }
+  if (auto room = check_disk(model, disk_free); !room) return std::unexpected(room.error());
   auto ordered = order(model);
   if (!ordered) return ordered;
   auto* copy = find_copy(model.content.bytes);
   copy->view.by_request = true;
+  taken_[model.content.bytes] = model.bytes;
+  keep_marks();
   return copy->view;
 }
 
 bool CopyDesk::cancel(const Sha256& content) {
+  const auto* copy = view_of(content);
+  if (copy == nullptr) return false;
+  const auto view = *copy;
+  remove(content);
+  if (!view.by_request) return true;
+  decline(content, make_error_code(errc::not_admin_here), "it was given up here: corral mesh pull copies it again");
+  if (ended(view.state)) return true;
+  auto& kept = add(content, view.model, view.total);
+  kept.view.by_request = true;
+  kept.view.state = CopyState::failed;
+  kept.view.problem = declined_.at(content).message;
+  kept.ended = parts_.timers.now();
+  return true;
+}
+
+void CopyDesk::remove(const Sha256& content) {
   const auto at = std::ranges::find(copies_, content, [](const Copy& copy) { return copy.view.content; });
-  if (at == copies_.end()) return false;
+  if (at == copies_.end()) return;
   const bool was_done = at->view.state == CopyState::done;
   auto task = std::move(at->task);
   copies_.erase(at);
@@ -270,7 +363,26 @@ bool CopyDesk::cancel(const Sha256& content) {
   // Behind what was begun of it and before what a new order begins: there is one thread for all of that.
   if (!was_done) tasks_.spawn("end of a copy", discard(std::move(task), content));
   begin_next();
-  return true;
+  keep_marks();
+}
+
+// Which of those that aren't whole are for requests outlives this run, as their lists do.
+void CopyDesk::keep_marks() {
+  if (ending_) return;
+  std::set<Sha256> open;
+  for (const auto& copy : copies_)
+    if (copy.view.by_request && !ended(copy.view.state)) open.insert(copy.view.content);
+  if (open == marked_) return;
+  marked_ = open;
+  tasks_.spawn("marks of copies", write_marks(std::move(open)));
+}
+
+Task<void> CopyDesk::write_marks(std::set<Sha256> open) {
+  auto work = [folder = parts_.place.folder, open = std::move(open)] {
+    write_copy_marks(folder, open);
+    return true;
+  };
+  co_await async::run_or_leave(*parts_.place.writes, parts_.timers, std::move(work));
 }
 
 Task<void> CopyDesk::discard(std::unique_ptr<async::TaskGroup> ending, Sha256 content) {
@@ -364,16 +476,21 @@ Task<void> CopyDesk::run(Sha256 content) {
   copy->view.bytes_per_second = 0;
   copy->ended = parts_.timers.now();
   if (files) {
+    declined_.erase(content);
     log::info("mesh", "'{}' was copied to {}", copy->view.model, files->front().native());
     parts_.place.arrived();
   } else {
     copy->view.problem = files.error().message;
     // They are whole: there is nothing to go on with.
-    if (files.error().code == errc::files_refused) tasks_.spawn("refused files", discard(nullptr, content));
+    if (files.error().code == errc::files_refused) {
+      tasks_.spawn("refused files", discard(nullptr, content));
+      decline(content, files.error().code, copy->view.problem);
+    }
     log::warning("mesh", "the copy of '{}' ended: {}", copy->view.model, copy->view.problem);
   }
   parts_.on_change();
   begin_next();
+  keep_marks();
 }
 
 }  // namespace corral::fleet

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,9 @@ class CopyDesk final : private mesh::CopyShelf {
   static constexpr std::size_t kAtATime = 2;
   static constexpr std::size_t kMostKept = 64;  // those that ended included
   static constexpr std::size_t kMostByRequest = 4;
-  static constexpr Millis kRest{600'000};  // of one that failed, for requests
+  static constexpr Millis kRest{600'000};   // of one that failed, for requests
+  static constexpr Millis kSettle{60'000};  // then a copy that was made is on the disk, and hashed (large ones: later)
+  static constexpr std::size_t kMostDeclined = 1024;
 
   CopyDesk(async::Executor executor, CopyDeskParts parts);
   ~CopyDesk() override;
@@ -78,17 +81,22 @@ class CopyDesk final : private mesh::CopyShelf {
   void look();
   // Whether other nodes get copies from here.
   void give(bool on) { gives_ = on; }
+  // Whether requests may order; if not, what they ordered and isn't whole is removed.
+  void allow_requests(bool on);
 
-  // Orders a copy; one that was ordered, and one that failed, goes on. Errors: copy_not_needed (it is here),
-  // mesh::errc::not_offered (nobody who can be reached gives it), mesh::errc::too_many.
-  Result<CopyView> order(const mesh::MeshModel& model);
-  // The same because a request needs it. A copy that failed isn't begun again for a while, and one that was made isn't
-  // made twice; that takes its share of the disk only, and a few at a time. Errors: also mesh::errc::disk_full,
-  // copy_failed.
+  // Orders a copy, for an administrator here or at `orderer`; one that was ordered, and one that failed, goes on.
+  // Errors: copy_not_needed (it is here), mesh::errc::not_offered (nobody who can be reached gives it),
+  // mesh::errc::too_many.
+  Result<CopyView> order(const mesh::MeshModel& model, std::optional<mesh::NodeId> orderer = std::nullopt);
+  // The same because a request needs it. A copy that failed isn't begun again for a while. One that was made, one whose
+  // files were refused, and one that was given up here is never made again for a request. All of them together take
+  // half of the disk that was free before the first. Errors: also not_admin_here (those that were declined),
+  // copy_not_needed (it was made and removed), mesh::errc::disk_full, copy_failed.
   Result<CopyView> order_for_request(const mesh::MeshModel& model, std::uint64_t disk_free);
   // nullptr: there is none.
   const CopyView* view_of(const Sha256& content) const;
-  // Gives up a copy, and removes what there is of it. False: there is none.
+  // Gives up a copy, and removes what there is of it. One for a request stays in the list as failed, and requests don't
+  // order it again. False: there is none.
   bool cancel(const Sha256& content);
   std::vector<CopyView> list() const;  // the latest orders last
 
@@ -110,6 +118,13 @@ class CopyDesk final : private mesh::CopyShelf {
   Copy& add(const Sha256& content, std::string model, std::uint64_t bytes);
   void begin_next();
   void leave_to_others();
+  bool goes_on_there(const mesh::KnownNode& node, const CopyView& own);
+  Result<> check_disk(const mesh::MeshModel& model, std::uint64_t disk_free);
+  void remove(const Sha256& content);
+  void decline(const Sha256& content, std::error_code cause, std::string why);
+  bool is_settled(const Copy& copy) const;
+  void keep_marks();
+  async::Task<void> write_marks(std::set<Sha256> open);
   async::Task<void> run(Sha256 content);
   std::vector<mesh::NodeId> sources(const Sha256& content) const;
   Copy* find_copy(const Sha256& content);
@@ -117,8 +132,14 @@ class CopyDesk final : private mesh::CopyShelf {
   const async::Executor executor_;
   const CopyDeskParts parts_;
   bool gives_ = true;
+  bool for_requests_ = true;
   std::deque<Copy> copies_;
-  std::map<Sha256, mesh::OfferedModelPtr> lists_;  // of models here that were asked for
+  std::map<Sha256, Error> declined_;       // what requests order here no more, and why
+  std::map<Sha256, std::uint64_t> taken_;  // bytes of those that requests ordered, and that are here or to be
+  std::uint64_t first_free_ = 0;           // bytes of the disk, before the first of them
+  std::map<std::pair<Sha256, mesh::NodeId>, std::uint64_t> first_seen_;  // of others for the same requests: bytes done
+  std::set<Sha256> marked_;                                              // in the file that says which are for requests
+  std::map<Sha256, mesh::OfferedModelPtr> lists_;                        // of models here that were asked for
   std::map<Sha256, std::shared_ptr<Making>> making_;
   bool ending_ = false;
   async::TaskGroup tasks_;

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
+#include "fleet/copy_marks.h"
 #include "fleet/errors.h"
 #include "fleet/no_peers_for_tests.h"
 #include "mesh/copy/partial_model.h"
 #include "mesh/identity/errors.h"
+#include "mesh/net/memory_network.h"
 #include "mesh/support_for_tests.h"
 #include "models/content_hash.h"
 #include "models/digest.h"
@@ -18,6 +20,19 @@ namespace corral::fleet {
 namespace {
 
 namespace fs = std::filesystem;
+
+class GivingPeers final : public NoPeers {
+ public:
+  async::Task<Result<std::unique_ptr<mesh::Stream>>> open(mesh::NodeId node, mesh::Purpose purpose) override {
+    ++opened;
+    if (network == nullptr) co_return fail(mesh::errc::link_closed, "it has just gone");
+    const std::vector<mesh::NodeId> pins{node};
+    const mesh::Address far("far", 1);
+    auto dialling = network->dial(far, pins, purpose);
+    co_return co_await std::move(dialling);
+  }
+  mesh::Network* network = nullptr;
+};
 
 class CopyDeskTest : public testing::Test {
  protected:
@@ -39,12 +54,12 @@ class CopyDeskTest : public testing::Test {
                                                                .folder = folder_,
                                                                .arrived = [] {},
                                                                .inspector = &inspector_},
-                                                     .on_disk = [](const Sha256&) { return std::nullopt; },
+                                                     .on_disk = [this](const Sha256&) { return on_disk_; },
                                                      .catalog = [this] { return catalog_; },
                                                      .on_change = [] {}});
   }
   ~CopyDeskTest() override {
-    async::run_blocking(loop_, desk_->stop());
+    if (desk_) async::run_blocking(loop_, desk_->stop());
     for (auto* threads : {&writes_, &reads_, &lists_}) threads->finish();
     fs::remove_all(folder_);
   }
@@ -60,11 +75,11 @@ class CopyDeskTest : public testing::Test {
     catalog_ = mesh::make_catalog({{mesh::test_key(2).id(), mesh::Reach::linked, {}, said}});
     desk_->look();
   }
-  bool until(const std::function<bool()>& done) {
+  bool until(const std::function<bool()>& done, Millis step = Millis(1000)) {
     const auto limit = MonoClock::now() + std::chrono::seconds(20);
     while (!done() && MonoClock::now() < limit) {
       loop_.context().run_one_for(std::chrono::milliseconds(10));
-      timers_.advance(Millis(1000));
+      timers_.advance(step);
     }
     return done();
   }
@@ -75,10 +90,11 @@ class CopyDeskTest : public testing::Test {
   async::ManualTimers timers_{loop_.executor()};
   async::ThreadPool writes_{1}, reads_{1}, lists_{1};
   mesh::SigningKey key_ = mesh::test_key(1);
-  NoPeers peers_;
+  GivingPeers peers_;
   proc::FakeSpawner spawner_{timers_};
   FileInspector inspector_{spawner_, timers_, "/bin/corral"};
   std::shared_ptr<const mesh::Catalog> catalog_;
+  std::optional<DiskModel> on_disk_;
   std::unique_ptr<CopyDesk> desk_;
 };
 
@@ -159,29 +175,177 @@ TEST_F(CopyDeskTest, OneThatFailedIsntBegunAgainByRequests) {
 TEST_F(CopyDeskTest, OfTwoNodesThatCopyForRequestsOneGivesUp) {
   somebody_has_it();
   const auto model = catalog_->models()[0];
-  const auto other_copies = [&](mesh::NodeId other) {
-    const auto& holder = *catalog_->nodes().begin();
+  const auto holder = catalog_->nodes().begin()->said;
+  const auto other_copies = [&](mesh::NodeId other, std::uint64_t done, bool by_request = true) {
     auto said = std::make_shared<mesh::Statement>();
-    said->copying = {{manifest_.content, 1, 3, 0, true}};
+    said->copying = {{manifest_.content, done, 3, 0, by_request}};
     catalog_ = mesh::make_catalog(
-        {{mesh::test_key(2).id(), mesh::Reach::linked, {}, holder.said}, {other, mesh::Reach::linked, {}, said}});
+        {{mesh::test_key(2).id(), mesh::Reach::linked, {}, holder}, {other, mesh::Reach::linked, {}, said}});
     desk_->look();
   };
   mesh::NodeId higher, lower;
   higher.bytes.fill(255);
   peers_.own_.bytes.fill(9);
   ASSERT_TRUE(desk_->order_for_request(model, kDisk));
-  other_copies(higher);
+  // Who only says so, whatever its id, and what an administrator ordered there.
+  for (const auto& other : {higher, lower}) {
+    other_copies(other, 0);
+    other_copies(other, 0);
+  }
+  other_copies(lower, 1, false);
   EXPECT_EQ(desk_->list().size(), 1u);
   // What a person ordered stays.
   ASSERT_TRUE(desk_->order(model));
-  other_copies(lower);
+  other_copies(lower, 2);
   EXPECT_EQ(desk_->list().size(), 1u);
   ASSERT_TRUE(desk_->cancel(manifest_.content));
   somebody_has_it();
   ASSERT_TRUE(desk_->order_for_request(model, kDisk));
-  other_copies(lower);
+  other_copies(higher, 1);
+  EXPECT_EQ(desk_->list().size(), 1u);
+  other_copies(higher, 2);  // it is further
   EXPECT_TRUE(desk_->list().empty());
+}
+
+TEST_F(CopyDeskTest, WhatRequestsOrderedIsStillTheirsAfterARestart) {
+  ASSERT_TRUE(mesh::PartialModel::open(folder_, mesh::sign_manifest(key_, manifest_), [] { return true; }));
+  write_copy_marks(folder_, {manifest_.content});
+  desk_->start();
+  ASSERT_TRUE(until([&] { return desk_->list().size() == 1; }));
+  EXPECT_TRUE(desk_->list()[0].by_request);
+  somebody_has_it();
+  EXPECT_FALSE(desk_->order(catalog_->models()[0])->by_request);
+  EXPECT_TRUE(until([&] { return read_copy_marks(folder_).empty(); }));
+  // And is noted when it is ordered.
+  ASSERT_TRUE(desk_->cancel(manifest_.content));
+  ASSERT_TRUE(desk_->order_for_request(catalog_->models()[0], kDisk));
+  EXPECT_TRUE(until([&] { return read_copy_marks(folder_).contains(manifest_.content); }));
+}
+
+TEST_F(CopyDeskTest, WhatRequestsOrderedEndsWhenTheyMayNot) {
+  somebody_has_it();
+  const auto model = catalog_->models()[0];
+  ASSERT_TRUE(desk_->order_for_request(model, kDisk));
+  desk_->allow_requests(true);
+  EXPECT_EQ(desk_->list().size(), 1u);
+  desk_->allow_requests(false);
+  EXPECT_TRUE(desk_->list().empty());
+  ASSERT_TRUE(desk_->order(model));
+  desk_->allow_requests(false);
+  EXPECT_EQ(desk_->list().size(), 1u);
+}
+
+TEST_F(CopyDeskTest, WhatWasGivenUpIsntOrderedAgainByRequests) {
+  somebody_has_it();
+  const auto model = catalog_->models()[0];
+  ASSERT_TRUE(desk_->order_for_request(model, kDisk));
+  EXPECT_TRUE(desk_->cancel(manifest_.content));
+  ASSERT_EQ(desk_->list().size(), 1u);
+  EXPECT_EQ(desk_->list()[0].state, CopyState::failed);
+  timers_.advance(CopyDesk::kRest);
+  EXPECT_EQ(desk_->order_for_request(model, kDisk).error().code, errc::not_admin_here);
+  EXPECT_TRUE(desk_->cancel(manifest_.content));
+  EXPECT_TRUE(desk_->list().empty());
+  EXPECT_FALSE(desk_->order_for_request(model, kDisk));
+  EXPECT_TRUE(desk_->order(model));
+}
+
+// Copies that come to an end: node 2 gives the files.
+class WholeCopyTest : public CopyDeskTest, private mesh::CopyShelf {
+ protected:
+  WholeCopyTest() {
+    const std::vector<fs::path> paths = {folder_ / "there" / "m.gguf"};
+    fs::create_directories(folder_ / "there");
+    std::ofstream(paths[0]) << "abc";
+    offered_ = std::make_shared<mesh::OfferedModel>(manifest_, paths, encode(sign_manifest(far_, manifest_)));
+    near_network_ = air_.add(key_.public_key(), {"near", 1}, {});
+    far_network_ = air_.add(far_.public_key(), {"far", 1}, [](const auto&, auto) { return Result<>(); });
+    peers_.network = near_network_.get();
+    group_.spawn("give", give());
+    somebody_has_it();
+  }
+  ~WholeCopyTest() override {
+    async::run_blocking(loop_, desk_->stop());
+    desk_.reset();
+    group_.cancel();
+    near_network_.reset();
+    far_network_.reset();
+    async::run_blocking(loop_, group_.join());
+  }
+  async::Task<void> give() {
+    while (true) {
+      auto stream = co_await far_network_->accept();
+      if (!stream) co_return;
+      group_.spawn("give", give_one(std::move(*stream)));
+    }
+  }
+  async::Task<void> give_one(std::unique_ptr<mesh::Stream> stream) {
+    (void)co_await mesh::serve_copy(std::move(stream), *this, reads_, timers_);
+  }
+  async::Task<Result<mesh::OfferedModelPtr>> find(Sha256) override { co_return offered_; }
+  // A copy for a request, looked at by a child that says this.
+  CopyState end_of_copy(std::string says, int exit) {
+    spawner_.script = [=](std::shared_ptr<proc::FakeProcess> process) -> async::Task<void> {
+      process->print("locked");
+      if (!says.empty()) process->print(says);
+      process->exit(exit);
+      co_return;
+    };
+    EXPECT_TRUE(desk_->order_for_request(catalog_->models()[0], 1ull << 40));
+    const auto ended = [&] { return desk_->list()[0].state > CopyState::copying; };
+    EXPECT_TRUE(until(ended, Millis(20)));
+    return desk_->list()[0].state;
+  }
+
+  mesh::SigningKey far_ = mesh::test_key(2);
+  mesh::OfferedModelPtr offered_;
+  mesh::MemoryNetwork air_{loop_.executor(), timers_};
+  std::unique_ptr<mesh::Network> near_network_, far_network_;
+  async::TaskGroup group_{loop_.executor()};
+};
+
+TEST_F(WholeCopyTest, WhatItsOwnerRemovedIsntCopiedAgainByRequests) {
+  ASSERT_EQ(end_of_copy("", 0), CopyState::done);
+  const auto model = catalog_->models()[0];
+  EXPECT_EQ(desk_->order_for_request(model, 1ull << 40)->state, CopyState::done);
+  timers_.advance(CopyDesk::kSettle + Millis(1000));
+  on_disk_ = DiskModel{};
+  EXPECT_EQ(desk_->order_for_request(model, 1ull << 40)->state, CopyState::done);
+  on_disk_.reset();
+  EXPECT_EQ(desk_->order_for_request(model, 1ull << 40).error().code, errc::copy_not_needed);
+  ASSERT_TRUE(desk_->cancel(manifest_.content));
+  EXPECT_FALSE(desk_->order_for_request(model, 1ull << 40));
+  EXPECT_TRUE(desk_->order(model));
+}
+
+TEST_F(WholeCopyTest, WhatIsRefusedIsntCopiedAgainByRequests) {
+  ASSERT_EQ(end_of_copy("refused 'm.gguf': it ends too early", kFilesRefused), CopyState::failed);
+  const auto model = catalog_->models()[0];
+  timers_.advance(CopyDesk::kRest);
+  EXPECT_EQ(desk_->order_for_request(model, 1ull << 40).error().code, errc::files_refused);
+  EXPECT_TRUE(desk_->order(model));
+}
+
+// Each copy alone would take half of what is left.
+TEST_F(CopyDeskTest, AllCopiesForRequestsShareOneHalfOfTheDisk) {
+  auto said = std::make_shared<mesh::Statement>();
+  for (const auto number : {1, 2, 3}) {
+    auto& model = said->models.emplace_back();
+    model.name = "m" + std::to_string(number);
+    model.bytes = 40;
+    model.hash.emplace().fill(static_cast<unsigned char>(number));
+    model.may_copy = true;
+  }
+  catalog_ = mesh::make_catalog({{mesh::test_key(2).id(), mesh::Reach::linked, {}, said}});
+  const auto order = [&](std::size_t at, std::uint64_t free) {
+    return desk_->order_for_request(catalog_->models()[at], free);
+  };
+  ASSERT_TRUE(order(0, 160));
+  ASSERT_TRUE(order(1, 120));
+  EXPECT_EQ(order(2, 80).error().code, mesh::errc::disk_full);
+  EXPECT_EQ(order(2, 1000).error().code, mesh::errc::disk_full);
+  ASSERT_TRUE(desk_->cancel(*said->models[0].hash));
+  EXPECT_TRUE(order(2, 120));
 }
 
 }  // namespace

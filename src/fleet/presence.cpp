@@ -25,11 +25,11 @@ std::string in_words(const mesh::Closing& closing) {
   return fmt::format("{}{}: {}", who, mesh::name_of(closing.reason), closing.text);
 }
 
-// What others are told of copies to this node.
+// What others are told of copies to this node: those that run.
 std::vector<mesh::CopyingModel> told_copies(const std::vector<CopyView>& copies) {
   std::vector<mesh::CopyingModel> told;
   for (const auto& copy : copies) {
-    if (copy.state != CopyState::waiting && copy.state != CopyState::copying) continue;
+    if (copy.state != CopyState::copying) continue;
     told.push_back(
         {copy.content, copy.done, copy.total, static_cast<std::uint64_t>(copy.bytes_per_second), copy.by_request});
   }
@@ -100,6 +100,7 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
                                 .catalog = [this] { return gossip_.catalog(); },
                                 .on_change = on_change_});
     copies_->give(options_.copies);
+    copies_->allow_requests(takes_requests());
   }
   if (!make_hints || options_.gossip_port == 0) return;
   const HintPlace place{
@@ -143,6 +144,16 @@ void Presence::tell(MachineFacts facts) {
   announce();
 }
 
+// At once, so that nobody orders it elsewhere; and only when there is something new.
+void Presence::tell_of_copies() {
+  if (!facts_) return;
+  const auto now = told_copies(copies_->list());
+  const auto same = [](const mesh::CopyingModel& a, const mesh::CopyingModel& b) {
+    return a.content == b.content && a.by_request == b.by_request;
+  };
+  if (!std::ranges::equal(now, said_.copying, same)) announce();
+}
+
 void Presence::announce() {
   auto statement = make_statement(options_, facts_.value_or(MachineFacts()), addresses());
   if (copies_) statement.copying = told_copies(copies_->list());
@@ -175,7 +186,10 @@ Task<void> Presence::stop() {
 
 void Presence::change(NodeOptions options) {
   options_ = std::move(options);
-  if (copies_) copies_->give(options_.copies);
+  if (copies_) {
+    copies_->give(options_.copies);
+    copies_->allow_requests(takes_requests());
+  }
   peers_.set_addresses(addresses());
   announce();
 }

@@ -96,7 +96,9 @@ class Presence final : private mesh::PeerEvents {
   // What another node, or a request here, wants of this one.
   Result<CopyView> obey(const mesh::NodeId& from, const CopyAsk& ask);
   void tell_of_copies();
-  Result<CopyView> copy_for_request(const Sha256& content);
+  bool takes_requests() const { return options_.auto_copy && options_.role != mesh::Role::client; }
+  // `own`: of a client of this node.
+  Result<CopyView> copy_for_request(const Sha256& content, bool own);
   async::Task<Result<CopyView>> order_for_request(mesh::NodeId node, Sha256 content);
   std::shared_ptr<CopyReply> ask_of_copy(const mesh::NodeId& node, CopyWish wish, const Sha256& content);
   async::Task<void> take_reply(mesh::NodeId node, CopyWish wish, Sha256 content, std::shared_ptr<CopyReply> into);

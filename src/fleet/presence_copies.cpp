@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/secret.h"
+#include "fleet/copy_rules.h"
 #include "fleet/errors.h"
 #include "fleet/not_found.h"
 #include "fleet/presence.h"
@@ -100,9 +101,18 @@ Task<void> Presence::take_reply(mesh::NodeId node, CopyWish wish, Sha256 content
 
 Result<CopyView> Presence::obey(const mesh::NodeId& from, const CopyAsk& ask) {
   if (!copies_) return fail(errc::no_mesh, "this node keeps no copies");
-  if (ask.wish == CopyWish::by_request) return copy_for_request(ask.content);
+  if (ask.wish == CopyWish::by_request) {
+    auto ordered = copy_for_request(ask.content, false);
+    // Not in this node's words: how its files are called is nobody's business.
+    if (!ordered) {
+      const auto cause = ordered.error().code;
+      return std::unexpected(Error(cause, std::string(refusal_of(cause)), "node"));
+    }
+    ordered->problem.clear();
+    return ordered;
+  }
   if (ask.wish == CopyWish::tell) {
-    if (const auto* copy = copies_->view_of(ask.content)) return *copy;
+    if (const auto* copy = copies_->view_of(ask.content)) return told_to(from, *copy, options_.admin);
     return fail(models::errc::model_not_found, "there is no such copy: it was given up there");
   }
   if (!options_.admin) {
@@ -115,13 +125,13 @@ Result<CopyView> Presence::obey(const mesh::NodeId& from, const CopyAsk& ask) {
   const auto catalog = gossip_.catalog();
   const auto* model = find_content(*catalog, ask.content);
   if (model == nullptr) return fail(mesh::errc::not_offered, "it knows no node that has this model", "model");
-  auto ordered = copies_->order(*model);
+  auto ordered = copies_->order(*model, from);
   tell_of_copies();
   return ordered;
 }
 
-Result<CopyView> Presence::copy_for_request(const Sha256& content) {
-  if (!options_.auto_copy || options_.role == mesh::Role::client) {
+Result<CopyView> Presence::copy_for_request(const Sha256& content, bool own) {
+  if (!takes_requests()) {
     return fail(errc::not_admin_here, "requests may not have models copied there (its setting mesh_auto_copy)", "node");
   }
   const auto catalog = gossip_.catalog();
@@ -129,21 +139,20 @@ Result<CopyView> Presence::copy_for_request(const Sha256& content) {
   if (model == nullptr) return fail(mesh::errc::not_offered, "it knows no node that has this model", "model");
   for (const auto& node : catalog->nodes()) {
     if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.said) continue;
-    if (node.said->copies(content))
+    if (node.said->copy_for_request(content) != nullptr)
       return fail(mesh::errc::too_many, fmt::format("{} copies it already", name_of(node.id)), "model");
   }
+  const auto* self = catalog->node(own_.id());
+  if (self == nullptr || !fits_for_request(*self, *model, own))
+    return fail(errc::nowhere, "the model takes more memory than this node has for it", "model");
   auto ordered = copies_->order_for_request(*model, facts_ ? facts_->disk_free : 0);
   tell_of_copies();
   return ordered;
 }
 
-// At once, so that nobody orders it elsewhere.
-void Presence::tell_of_copies() {
-  if (facts_) announce();
-}
-
 Task<Result<CopyView>> Presence::order_for_request(mesh::NodeId node, Sha256 content) {
-  if (node == own_.id()) co_return copies_ ? copy_for_request(content) : fail(errc::no_mesh, "it keeps no copies");
+  if (node == own_.id())
+    co_return copies_ ? copy_for_request(content, true) : fail(errc::no_mesh, "it keeps no copies");
   auto asking = errands_.ask(node, CopyWish::by_request, content);
   co_return co_await std::move(asking);
 }

@@ -428,10 +428,6 @@ std::string_view name_of(ServingState state) {
   return "ready";
 }
 
-bool Statement::copies(const Sha256& content) const {
-  return std::ranges::find(copying, content, &CopyingModel::content) != copying.end();
-}
-
 Statement rounded(Statement said) {
   constexpr std::uint64_t kMiB = 1024 * 1024;
   said.disk_free = down_to(said.disk_free, 256 * kMiB);

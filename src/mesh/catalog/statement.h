@@ -102,7 +102,7 @@ struct LinkReport {
   friend bool operator==(const LinkReport&, const LinkReport&) = default;
 };
 
-// A model that is being copied to the author.
+// A model that is being copied to the author; those that wait for their turn aren't told.
 struct CopyingModel {
   Sha256 content{};
   std::uint64_t done = 0, total = 0;  // bytes
@@ -129,7 +129,12 @@ struct Statement {
   std::vector<Demand> demand;
   std::vector<LinkReport> links;
   std::vector<CopyingModel> copying;
-  bool copies(const Sha256& content) const;  // to the author
+  // The one to the author that a request needs; nullptr: there is none.
+  const CopyingModel* copy_for_request(const Sha256& content) const {
+    for (const auto& copy : copying)
+      if (copy.by_request && copy.content == content) return &copy;
+    return nullptr;
+  }
   friend bool operator==(const Statement&, const Statement&) = default;
 };
 
