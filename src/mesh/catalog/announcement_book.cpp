@@ -32,19 +32,16 @@ std::vector<PageRef> AnnouncementBook::missing(const Head& head) const {
   return refs;
 }
 
-bool AnnouncementBook::has_room(const Head& head) const {
-  const auto id = node_id(head.author);
-  if (options_.own == id) return true;
+std::size_t AnnouncementBook::size_of(const Head& head) {
   std::size_t sum = encoded_size(head);
   std::set<Sha256> counted;
   for (const auto& ref : head.pages) {
     if (counted.insert(ref.hash).second) sum += ref.bytes;
   }
-  return fits(id, sum);
+  return sum;
 }
 
-// That many bytes in place of what is kept of that author.
-bool AnnouncementBook::fits(const NodeId& author, std::size_t bytes) const {
+bool AnnouncementBook::has_room(const NodeId& author, std::size_t bytes) const {
   if (options_.own == author) return true;
   const auto of = [this](const NodeId& id) {
     const auto found = authors_.find(id);
@@ -89,12 +86,12 @@ Result<bool> AnnouncementBook::take(const Head& head, std::vector<Page> fresh) {
   }
   next.newest = std::move(*made);
   next.bytes = bytes_of(next);
-  if (!fits(id, next.bytes)) {
+  if (!has_room(id, next.bytes)) {
     next.earlier.clear();
     next.bytes = bytes_of(next);
   }
   const std::size_t before = found == authors_.end() ? 0 : found->second.bytes;
-  if (!fits(id, next.bytes)) {
+  if (!has_room(id, next.bytes)) {
     return fail(errc::too_large, fmt::format("announcements of all nodes with more than {} bytes", options_.bytes));
   }
   bytes_ += next.bytes - before;

@@ -42,8 +42,10 @@ class AnnouncementBook {
   Verdict judge(const Head& head) const { return judge(head, head.stamp()); }
   // Pages of `head` that aren't here, each once.
   std::vector<PageRef> missing(const Head& head) const;
-  // Whether it would fit: else it isn't worth fetching now.
-  bool has_room(const Head& head) const;
+  // Of a head and its pages, each once.
+  static std::size_t size_of(const Head& head);
+  // Whether so many bytes would fit in place of what is kept of that author: else they aren't worth fetching now.
+  bool has_room(const NodeId& author, std::size_t bytes) const;
   // Takes a head that was judged as news, with those of its pages that missing() named. True when it is the newest now.
   // Errors: malformed (pages that are no statement: their author lies), too_large.
   Result<bool> take(const Head& head, std::vector<Page> fresh);
@@ -67,7 +69,6 @@ class AnnouncementBook {
     std::size_t bytes = 0;
   };
   static std::size_t bytes_of(const Author& author);
-  bool fits(const NodeId& author, std::size_t bytes) const;
 
   Options options_;
   std::map<NodeId, Author> authors_;

@@ -66,10 +66,10 @@ TEST_F(AnnouncementBookTest, OnlyMovesForward) {
 TEST_F(AnnouncementBookTest, AFullOneTakesTheOwnAnnouncementAndSaysWhatHasNoRoom) {
   own = b.id();
   auto book = make(10);
-  EXPECT_FALSE(book.has_room(say(a, 1, 1).head));
   const auto said = say(a, 1, 1);
+  EXPECT_FALSE(book.has_room(a.id(), AnnouncementBook::size_of(said.head)));
   EXPECT_EQ(book.take(said.head, said.pages).error().code, errc::too_large);
-  EXPECT_TRUE(book.has_room(say(b, 1, 1).head));
+  EXPECT_TRUE(book.has_room(b.id(), AnnouncementBook::size_of(say(b, 1, 1).head)));
   EXPECT_TRUE(take(book, say(b, 1, 1)));
 }
 
@@ -78,7 +78,7 @@ TEST_F(AnnouncementBookTest, WhatIsKeptForOthersMakesRoom) {
   auto book = make(3 * one.pages.front()->size() / 2 + encoded_size(one.head));
   ASSERT_TRUE(take(book, one));
   const auto two = say(a, 1, 2, "two");
-  EXPECT_TRUE(book.has_room(two.head));
+  EXPECT_TRUE(book.has_room(a.id(), AnnouncementBook::size_of(two.head)));
   EXPECT_TRUE(take(book, two));
 }
 

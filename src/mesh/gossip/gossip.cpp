@@ -204,6 +204,7 @@ void Gossip::link_up(const NodeId& peer, const Hello& hello) {
                   .to_ask = {},
                   .ask_from = {},
                   .under_way = 0,
+                  .fetches = std::make_shared<std::size_t>(0),
                   .checks = TokenBucket(options_.checks),
                   .bytes = TokenBucket(options_.bytes)};
   auto& link = links_.emplace(peer, std::move(state)).first->second;

@@ -38,17 +38,20 @@ struct GossipOptions {
   std::function<std::vector<std::string>(const Statement&)> encode;  // as later versions do
 
   Millis tick{100};
-  Millis between_own{500};                            // two announcements of this node
-  Millis patience{5000};                              // for pages that were asked for
-  Millis rest{10'000};                                // then nobody is asked for it
-  Millis first_words{10'000};                         // nothing is known of a node: it may be about to speak
-  Millis names_for{60'000};                           // of a linked node that doesn't say which models it has now
-  int rounds = 3;                                     // of asking all who have them, before an announcement is given up
-  Pace news{2, 6};                                    // announcements of one author that are fetched
-  Pace checks{500, 1500};                             // signatures, for one peer
-  Pace bytes{2.0 * 1024 * 1024, 1.0 * 1024 * 1024};   // of pages, to one peer
-  std::size_t most_asked = 256 * 1024;                // bytes under way from one peer
-  std::size_t most_fetches = 256;                     // announcements whose pages are on their way, 1 MiB each at most
+  Millis between_own{500};                           // two announcements of this node
+  Millis patience{5000};                             // for pages that were asked for
+  Millis rest{10'000};                               // then nobody is asked for it
+  Millis first_words{10'000};                        // nothing is known of a node: it may be about to speak
+  Millis names_for{60'000};                          // of a linked node that doesn't say which models it has now
+  int rounds = 3;                                    // of asking all who have them, before an announcement is given up
+  Pace news{2, 6};                                   // announcements of one author that are fetched
+  Pace checks{500, 1500};                            // signatures, for one peer
+  Pace bytes{2.0 * 1024 * 1024, 1.0 * 1024 * 1024};  // of pages, to one peer
+  std::size_t most_asked = 256 * 1024;               // bytes under way from one peer
+  // Announcements whose pages are on their way, 1 MiB each at most: of all peers, and of one. What an author tells over
+  // its own link is always fetched.
+  std::size_t most_fetches = 256;
+  std::size_t most_fetches_of_peer = 16;
   std::size_t most_heads_waiting = 64 * 1024 * 1024;  // bytes of all peers together; who has none waiting may always
   std::size_t book_bytes = 256 * 1024 * 1024;         // see AnnouncementBook
 };
@@ -109,13 +112,15 @@ class Gossip final : public PeerEvents {
     std::set<PublicKey> passed_over;                             // authors that weren't known when it told of them
     std::set<PublicKey> to_ask;                                  // authors whose heads it is to tell again
     MonoTime ask_from;
-    std::size_t under_way = 0;  // bytes that we asked it for
+    std::size_t under_way = 0;             // bytes that we asked it for
+    std::shared_ptr<std::size_t> fetches;  // places of most_fetches_of_peer that are taken
     TokenBucket checks, bytes;
   };
   // A head that is newer than what the book has, and who has it.
   struct Offer {
     Head head;
     HeadStamp stamp;
+    std::size_t bytes;  // of the head and its pages
     std::set<NodeId> sources;
   };
   struct Fetch {
@@ -125,9 +130,11 @@ class Gossip final : public PeerEvents {
     std::vector<Page> got;
     std::optional<NodeId> asked;
     std::set<NodeId> tried;
+    bool sent;   // a question, in this round
     int rounds;  // in which nobody answered
     MonoTime deadline;
-    std::shared_ptr<void> place;  // one of most_fetches
+    NodeId payer;                 // whose place it has
+    std::shared_ptr<void> place;  // one of most_fetches and of most_fetches_of_peer
   };
   struct AuthorState {
     std::optional<Fetch> fetch;
@@ -166,7 +173,12 @@ class Gossip final : public PeerEvents {
   void hear(LinkState& link, const Boot& boot);
   void take_own_head(const NodeId& from, const Head& head);
   void offer(const NodeId& author, const NodeId& from, const Head& head, const HeadStamp& stamp);
+  std::optional<NodeId> payer_for(const NodeId& author, const Offer& offer) const;
+  void take_place(const NodeId& author, const NodeId& payer, Fetch& fetch);
+  void find_payer(const NodeId& author, AuthorState& state);
   void begin_next(const NodeId& author, AuthorState& state);
+  bool has_enough_to_do(const LinkState& link, const PageRef& next) const;
+  std::optional<NodeId> source_for(const NodeId& author, const Fetch& fetch) const;
   void ask_on(const NodeId& author, AuthorState& state);
   void take_pages(const NodeId& from, std::string_view payload);
   void complete(const NodeId& author, AuthorState& state);

@@ -140,6 +140,136 @@ TEST_F(GossipTest, ManyNewMembersAreAskedForAFewAtATime) {
   EXPECT_EQ(asked, 100u);
 }
 
+// Peers that tell of announcements whose pages they don't give: nobody else's news waits for that.
+class GossipAndEmptyHands : public GossipTest {
+ protected:
+  // Heads of `count` authors, with pages of `bytes` that nobody has.
+  std::vector<Head> nothing(unsigned first, unsigned count, const std::vector<std::uint32_t>& bytes = {100}) {
+    std::vector<Head> heads(count);
+    for (unsigned i = 0; i < count; ++i) {
+      heads[i].boot = {1, {}};
+      heads[i].seq = 1;
+      for (const auto size : bytes) heads[i].pages.push_back({size, sha256({"nothing " + std::to_string(pages_++)})});
+      sign(heads[i], test_key(first + i), mesh);
+    }
+    return heads;
+  }
+  void tell(Node& by, const Node& to, const std::vector<Head>& heads) {
+    for (const auto& head : heads) {
+      std::string text;
+      encode(head, text);
+      by.peers.send(to.id(), {FrameKind::heads, std::move(text)});
+    }
+    settle();
+  }
+  // Questions don't reach them, so they don't say either that they have no pages.
+  void silence(std::set<const Node*> silent) {
+    air.filter = [this, silent = std::move(silent)](const FakeAir::Message& message) {
+      const auto is_it = [&](const Node* one) { return message.to == &one->peers; };
+      if (message.frame.kind != FrameKind::ask_pages || std::ranges::none_of(silent, is_it)) return true;
+      asked.insert(message.frame.payload.substr(0, 32));
+      return false;
+    };
+  }
+  std::set<std::string> asked;  // authors
+
+ private:
+  unsigned pages_ = 0;
+};
+
+TEST_F(GossipAndEmptyHands, TakeTheirOwnPlacesAlone) {
+  auto& a = make(1);
+  auto& b = make(2);
+  auto& c = make(3);
+  auto& d = make(4);
+  link(a, b);
+  link(a, c);
+  link(c, d);
+  silence({&b});
+  tell(b, a, nothing(100, 300));
+  EXPECT_EQ(asked.size(), 16u);
+  d.gossip->announce(statement("d"));
+  settle();
+  EXPECT_EQ(word(a, d), "d");
+  b.gossip->announce(statement("b"));  // what it says of itself needs none of them
+  settle();
+  EXPECT_TRUE(asked.contains(std::string(as_text(b.key.public_key().bytes))));
+  // Those that wait have their turn.
+  pass(Millis(16'000));
+  EXPECT_GT(asked.size(), 17u);
+  EXPECT_LE(asked.size(), 40u);
+}
+
+TEST_F(GossipAndEmptyHands, GiveTheirPlacesBackWhenTheirLinksEnd) {
+  most_fetches = 20;
+  auto& a = make(1);
+  auto& b = make(2);
+  link(a, b);
+  silence({&b});
+  for (int i = 0; i < 5; ++i) {
+    asked.clear();
+    tell(b, a, nothing(100, 20));
+    EXPECT_EQ(asked.size(), 16u);
+    air.down(a.peers, b.peers);
+    link(a, b);
+  }
+}
+
+TEST_F(GossipAndEmptyHands, DontPassTheirPlacesOnToWhoHasNone) {
+  auto& a = make(1);
+  auto& b = make(2);
+  auto& c = make(3);
+  link(a, b);
+  link(a, c);
+  silence({&b, &c});
+  const auto both = nothing(100, 16);
+  tell(b, a, both);
+  tell(c, a, nothing(200, 12));
+  tell(c, a, both);
+  EXPECT_EQ(asked.size(), 28u);
+  asked.clear();
+  air.down(a.peers, b.peers);
+  pass(Millis(1000));
+  EXPECT_EQ(asked.size(), 4u);
+}
+
+TEST_F(GossipAndEmptyHands, WhenAllPlacesAreTakenAuthorsAreHeardOverTheirLinks) {
+  most_fetches = 8;
+  auto& a = make(1);
+  auto& b = make(2);
+  auto& c = make(3);
+  auto& d = make(4);
+  link(a, b);
+  link(a, c);
+  link(c, d);
+  silence({&b});
+  tell(b, a, nothing(100, 20));
+  EXPECT_EQ(asked.size(), 8u);
+  c.gossip->announce(statement("c"));
+  d.gossip->announce(statement("d"));
+  settle();
+  EXPECT_EQ(word(a, c), "c");
+  EXPECT_EQ(word(a, d), "");  // that one waits
+}
+
+TEST_F(GossipAndEmptyHands, ArePassedOverWhereAnotherHasTheSame) {
+  auto& a = make(1);
+  auto* slow = &make(2);
+  auto* fast = &make(3);
+  auto& d = make(4);
+  if (fast->id() < slow->id()) std::swap(slow, fast);
+  link(*fast, d);
+  d.gossip->announce(statement("d"));
+  link(a, *slow);
+  silence({slow});
+  tell(*slow, a, nothing(100, 3, std::vector<std::uint32_t>(8, 32 * 1024)));  // as much as is asked for at a time
+  EXPECT_EQ(asked.size(), 1u);
+  tell(*slow, a, {d.gossip->book().find(d.id())->head});
+  link(a, *fast);
+  pass(Millis(200));
+  EXPECT_EQ(word(a, d), "d");
+}
+
 TEST_F(GossipTest, AFullBookMakesNoHonestHeadWorthless) {
   std::size_t large = 0;
   for (const auto& page : encode_pages(rounded(statement("b", 200)))) large += page.size();

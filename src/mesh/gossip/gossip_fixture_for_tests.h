@@ -30,6 +30,7 @@ class GossipTest : public testing::Test {
         return test.thrown_out == member ? Standing::revoked : Standing::member;
       };
       options.book_bytes = test.book_bytes;
+      options.most_fetches = test.most_fetches;
       options.keep_epoch = [this](std::uint64_t count) { kept_epoch = count; };
       gossip = std::make_unique<Gossip>(peers, test.timers, test.loop.executor(), key, options);
       peers.listen(*gossip);
@@ -82,6 +83,7 @@ class GossipTest : public testing::Test {
   PublicKey thrown_out;
   std::set<PublicKey> strangers;
   std::size_t book_bytes = 256 * 1024 * 1024;
+  std::size_t most_fetches = 256;
   const FakePeers* mute = nullptr;
   std::uint8_t lives = 0;
   async::Loop loop;

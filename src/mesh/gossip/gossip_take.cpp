@@ -124,62 +124,102 @@ void Gossip::take_own_head(const NodeId& from, const Head& head) {
 void Gossip::offer(const NodeId& author, const NodeId& from, const Head& head, const HeadStamp& stamp) {
   auto& state =
       authors_.try_emplace(author, AuthorState{{}, {}, {}, {}, {}, {}, TokenBucket(options_.news)}).first->second;
+  const auto bytes = AnnouncementBook::size_of(head);
   if (state.fetch && stamp < state.fetch->offer.stamp) {
-    if (!state.before || state.before->stamp < stamp) state.before = Offer{head, stamp, {from}};
+    if (!state.before || state.before->stamp < stamp) state.before = Offer{head, stamp, bytes, {from}};
     return;
   }
   if (state.next && stamp < state.next->stamp) return;
-  state.next = Offer{head, stamp, {from}};
+  state.next = Offer{head, stamp, bytes, {from}};
   begin_next(author, state);
+}
+
+// Of those that offer it one that has a place left for it; its author always has.
+std::optional<NodeId> Gossip::payer_for(const NodeId& author, const Offer& offer) const {
+  if (offer.sources.contains(author) && links_.contains(author)) return author;
+  if (*fetching_ >= options_.most_fetches) return std::nullopt;
+  for (const auto& source : offer.sources) {
+    const auto link = links_.find(source);
+    if (link != links_.end() && *link->second.fetches < options_.most_fetches_of_peer) return source;
+  }
+  return std::nullopt;
+}
+
+void Gossip::take_place(const NodeId& author, const NodeId& payer, Fetch& fetch) {
+  const auto of_payer = payer == author ? nullptr : links_.at(payer).fetches;
+  ++*fetching_;
+  if (of_payer) ++*of_payer;
+  fetch.payer = payer;
+  fetch.place = std::shared_ptr<void>(nullptr, [all = fetching_, of_payer](void*) {
+    --*all;
+    if (of_payer) --*of_payer;
+  });
 }
 
 void Gossip::begin_next(const NodeId& author, AuthorState& state) {
   if (state.fetch || !state.next) return;
+  const auto payer = payer_for(author, *state.next);
+  if (!payer) return;
   // Its author is honest, as far as is known, and there may be room later.
-  if (!book_.has_room(state.next->head)) return lay_aside(state, *std::exchange(state.next, std::nullopt));
-  if (*fetching_ >= options_.most_fetches || !state.news.take(timers_.now())) return;
+  if (!book_.has_room(author, state.next->bytes)) return lay_aside(state, *std::exchange(state.next, std::nullopt));
+  if (!state.news.take(timers_.now())) return;
   auto& fetch = state.fetch.emplace();
-  ++*fetching_;
-  fetch.place = std::shared_ptr<void>(nullptr, [count = fetching_](void*) { --*count; });
+  take_place(author, *payer, fetch);
+  fetch.deadline = timers_.now() + options_.patience;
   fetch.offer = std::move(*state.next);
   state.next.reset();
   fetch.missing = book_.missing(fetch.offer.head);
   ask_on(author, state);
 }
 
+bool Gossip::has_enough_to_do(const LinkState& link, const PageRef& next) const {
+  return link.under_way > 0 && link.under_way + next.bytes > options_.most_asked;
+}
+
+// The author itself while it has room, else who is asked for least: one that is slow doesn't keep others' news away.
+std::optional<NodeId> Gossip::source_for(const NodeId& author, const Fetch& fetch) const {
+  std::optional<NodeId> best;
+  std::size_t least = 0;
+  for (const auto& source : fetch.offer.sources) {
+    const auto link = links_.find(source);
+    if (link == links_.end() || fetch.tried.contains(source)) continue;
+    if (source == author && !has_enough_to_do(link->second, fetch.missing.back())) return source;
+    if (best && link->second.under_way >= least) continue;
+    best = source;
+    least = link->second.under_way;
+  }
+  return best;
+}
+
 void Gossip::ask_on(const NodeId& author, AuthorState& state) {
   auto& fetch = *state.fetch;
   if (!fetch.under_way.empty()) return;
   if (fetch.missing.empty()) return complete(author, state);
-  if (!fetch.asked || !links_.contains(*fetch.asked)) {
-    fetch.asked.reset();
-    for (const auto& source : fetch.offer.sources) {
-      if (fetch.tried.contains(source) || !links_.contains(source)) continue;
-      if (!fetch.asked || source == author) fetch.asked = source;  // the author itself, best
-    }
+  fetch.asked = source_for(author, fetch);
+  if (!fetch.asked) {
+    fetch.tried.clear();
     fetch.deadline = timers_.now() + options_.patience;
-    if (!fetch.asked) {
-      fetch.tried.clear();
-      if (state.next)
-        state.fetch.reset();  // what is newer may be there
-      else if (++fetch.rounds >= options_.rounds)
-        give_up(state);
-      return;
-    }
+    const bool sent = std::exchange(fetch.sent, false);  // else all had enough to do
+    if (state.next)
+      state.fetch.reset();  // what is newer may be there
+    else if (sent && ++fetch.rounds >= options_.rounds)
+      give_up(state);
+    return;
   }
   auto& link = links_.at(*fetch.asked);
   std::string payload(as_text(fetch.offer.head.author.bytes));
   std::size_t count = 0;
   while (!fetch.missing.empty() && count < kMostHashesAsked) {
     const auto& ref = fetch.missing.back();
-    if (link.under_way > 0 && link.under_way + ref.bytes > options_.most_asked) break;
+    if (has_enough_to_do(link, ref)) break;
     ByteWriter(payload).raw(ref.hash);
     fetch.under_way.emplace(ref.hash, ref.bytes);
     link.under_way += ref.bytes;
     fetch.missing.pop_back();
     ++count;
   }
-  if (count == 0) return;  // it has enough to do
+  if (count == 0) return;  // somebody may have room soon
+  fetch.sent = true;
   fetch.deadline = timers_.now() + options_.patience;
   peers_.send(*fetch.asked, {FrameKind::ask_pages, std::move(payload)});
 }
@@ -258,14 +298,14 @@ void Gossip::give_up(AuthorState& state) {
   if (!state.next) state.next = std::exchange(state.before, std::nullopt);
 }
 
-// What is under way from the peer that was asked is asked for again, of another.
+// What is under way from the peer that was asked is asked for again, of another; also when it had no room to be asked.
 void Gossip::give_up_asking(Fetch& fetch) {
   if (fetch.asked) {
     const auto link = links_.find(*fetch.asked);
     for (const auto& [hash, bytes] : fetch.under_way) {
       if (link != links_.end()) link->second.under_way -= bytes;
     }
-    if (!fetch.under_way.empty()) fetch.tried.insert(*fetch.asked);
+    fetch.tried.insert(*fetch.asked);
   }
   for (const auto& [hash, bytes] : fetch.under_way) fetch.missing.push_back({bytes, hash});
   fetch.under_way.clear();
@@ -287,10 +327,22 @@ void Gossip::lose_source(const NodeId& peer) {
     if (state.fetch->offer.sources.empty()) {
       state.fetch.reset();
       if (!state.next) state.next = std::exchange(state.before, std::nullopt);
+    } else if (state.fetch->payer == peer) {
+      find_payer(author, state);
     }
     authors.push_back(author);
   }
   for (const auto& author : authors) advance(author);
+}
+
+// The one whose place it had is gone. Without another's it begins anew when there is one.
+void Gossip::find_payer(const NodeId& author, AuthorState& state) {
+  auto& fetch = *state.fetch;
+  fetch.place.reset();
+  if (const auto payer = payer_for(author, fetch.offer)) return take_place(author, *payer, fetch);
+  give_up_asking(fetch);
+  if (!state.next) state.next = std::move(fetch.offer);
+  state.fetch.reset();
 }
 
 // Time has passed, or a place is free.
@@ -301,7 +353,10 @@ void Gossip::advance(const NodeId& author) {
   if (!state.fetch && !state.next && state.silent && timers_.now() >= state.silent_until)
     state.next = std::exchange(state.silent, std::nullopt);
   if (!state.fetch) return begin_next(author, state);
-  if (timers_.now() >= state.fetch->deadline) give_up_asking(*state.fetch);
+  if (timers_.now() >= state.fetch->deadline) {
+    give_up_asking(*state.fetch);
+    state.fetch->deadline = timers_.now() + options_.patience;
+  }
   ask_on(author, state);
   if (!state.fetch) begin_next(author, state);
 }
