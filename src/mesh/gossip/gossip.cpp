@@ -145,12 +145,20 @@ void Gossip::remember(const NodeId& author, std::shared_ptr<const Statement> bef
 }
 
 std::shared_ptr<const Catalog> Gossip::catalog() {
-  if (!catalog_) catalog_ = make_catalog(known());
+  if (catalog_) return catalog_;
+  catalog_ = make_catalog(known());
+  for (const auto& node : catalog_->nodes()) {
+    if (!node.before || node.reach != Reach::linked) continue;
+    const auto end = node.since + options_.names_for;
+    stale_at_ = std::min(stale_at_.value_or(end), end);
+  }
+  if (stale_at_) stir();
   return catalog_;
 }
 
 void Gossip::changed() {
   catalog_.reset();
+  stale_at_.reset();
   if (on_change_) on_change_();
 }
 
@@ -160,7 +168,7 @@ bool Gossip::busy() const {
     return !link.to_tell.empty() || !link.heads_in.empty() || !link.asked.empty() || !link.to_ask.empty();
   };
   const auto fetches = [](const auto& entry) { return entry.second.fetch || entry.second.next || entry.second.silent; };
-  return say_due_ || std::ranges::any_of(links_, has_work) || std::ranges::any_of(authors_, fetches);
+  return say_due_ || stale_at_ || std::ranges::any_of(links_, has_work) || std::ranges::any_of(authors_, fetches);
 }
 
 Task<void> Gossip::run() {
@@ -174,6 +182,7 @@ Task<void> Gossip::run() {
 }
 
 void Gossip::tick() {
+  if (stale_at_ && timers_.now() >= *stale_at_) changed();
   say_own();
   for (auto& [peer, link] : links_) take_heads(peer, link);
   std::vector<NodeId> authors;

@@ -212,6 +212,7 @@ class Gossip final : public PeerEvents {
   std::map<NodeId, std::shared_ptr<const Statement>> before_;  // with models, of those who look for theirs again
   const MonoTime started_;
   std::shared_ptr<const Catalog> catalog_;
+  std::optional<MonoTime> stale_at_;  // catalog_: names in it are forgotten then
 };
 
 }  // namespace corral::mesh
