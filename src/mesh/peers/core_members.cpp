@@ -137,6 +137,8 @@ Result<bool> PeersCore::learn(Node& node, std::span<const MemberRecord> records)
     node.refused_until = now + kRefused;
     log::warning("mesh", "{} tells {}: there will be no link to it for {} s", short_text(node.id),
                  learnt.error().message, kRefused.count() / 1000);
+    // It may have forged them while another link was made: the one that stands ends as well.
+    if (node.link) node.link->close(CloseReason::malformed, learnt.error().message);
   }
   return learnt;
 }

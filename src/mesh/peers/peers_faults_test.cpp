@@ -267,6 +267,19 @@ class PeersAndALiar : public PeersFixture {
     group.spawn("liar", call_it());
     settle();
   }
+  // Another link beside the one that stands; the members that it tells come before it is one.
+  async::Task<void> call_and_tell(std::string members) {
+    std::vector<NodeId> pins{id(a())};
+    auto stream = co_await network_->dial(a().place, std::move(pins), Purpose::control);
+    if (!stream) co_return;
+    LinkOptions options;
+    options.hello = {a().book->set().mesh(), kProtocolMinor, {}, make_claim(liar_, {1, {}}), {}};
+    auto link = co_await open_link(std::move(*stream), std::move(options), timers);
+    if (!link) co_return;
+    Frame frame{FrameKind::members, std::move(members)};
+    EXPECT_TRUE((*link)->offer(std::move(frame)));
+    co_await (*link)->finished();
+  }
   static async::Task<void> dial_into(Network& network, Address at, NodeId pin, Purpose purpose,
                                      std::vector<std::unique_ptr<Stream>>& streams) {
     std::vector<NodeId> pins{pin};
@@ -421,6 +434,19 @@ TEST_P(PeersAndALiar, AForgedRecordOfMembersEndsTheLinkAndChangesNothing) {
   pass(Millis(61'000), Millis(500));
   call_again();
   EXPECT_TRUE(a().peers->is_up(liar_.id()));
+}
+
+TEST_P(PeersAndALiar, AForgedRecordOverAnotherLinkEndsTheOneThatStands) {
+  start_with_liar();
+  auto forged = sign_revoke(test_key(1), a().book->set().mesh(), b().key.public_key(), {});
+  forged.signature.bytes[0] ^= 1;
+  const MemberRecord record = forged;
+  group.spawn("liar", call_and_tell(member_pages({&record, 1}).front()));
+  settle();
+  EXPECT_EQ(end_of_liar(), CloseReason::malformed);
+  call_again();
+  EXPECT_FALSE(a().peers->is_up(liar_.id()));
+  EXPECT_TRUE(a().peers->is_up(id(b())));
 }
 
 TEST_P(PeersAndALiar, RecordsThatLeadNowhereHaveABound) {
