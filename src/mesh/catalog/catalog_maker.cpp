@@ -45,18 +45,15 @@ std::shared_ptr<const Catalog> CatalogMaker::make() {
 
 void CatalogMaker::collect() {
   for (const auto& node : catalog_->nodes_) {
-    if (node.before) {
-      for (const auto& model : node.before->models)
-        claims_.push_back({&node, &model, nullptr, content_key(model), false});
-      continue;
-    }
-    if (!node.said) continue;
+    const bool now = !node.before;
+    const auto* words = now ? node.said.get() : node.before.get();
+    if (!words) continue;
     std::map<std::string, std::size_t> spellings;
-    for (const auto& model : node.said->models) {
+    for (const auto& model : words->models) {
       if (node.reach != Reach::own && ++spellings[small(model.name)] > kMostSpellings) continue;
-      const auto served = std::ranges::find(node.said->serving, model.name, &ServedModel::name);
-      const auto* serving = served == node.said->serving.end() ? nullptr : &*served;
-      claims_.push_back({&node, &model, serving, content_key(model)});
+      const auto served = std::ranges::find(words->serving, model.name, &ServedModel::name);
+      const auto* serving = now && served != words->serving.end() ? &*served : nullptr;
+      claims_.push_back({&node, &model, serving, content_key(model), now});
     }
   }
 }

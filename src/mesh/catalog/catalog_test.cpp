@@ -63,6 +63,12 @@ TEST_F(CatalogTest, OfNamesThatDifferInCaseOnlyAFewOfEachNodeCount) {
   const auto all = catalog();
   EXPECT_EQ(all->models().size(), 8u + 20u);
   for (const auto& model : all->models()) EXPECT_EQ(all->find(model.name).model, &model) << model.name;
+  // And of those that it had in its life before.
+  nodes.erase(1);
+  disk(add(3, Reach::linked), spelt(1000), "another");
+  auto list = known();
+  std::swap(list.front().before, list.front().said);
+  EXPECT_EQ(make_catalog(list)->find(spelt(1023)).choices.size(), 8u + 1u);
 }
 
 TEST_F(CatalogTest, ANameThatMeansTwoContentsIsAConflict) {
