@@ -329,7 +329,15 @@ void ContentHashes::read_file() {
                aside.native());
 }
 
-void ContentHashes::save() const {
+void ContentHashes::save() {
+  std::set<fs::path> wanted;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& model : wanted_) {
+      for (auto& path : paths_of(*model)) wanted.insert(std::move(path));
+    }
+  }
+  make_room(files_, wanted);
   if (const auto written = write_state_file(file_, to_text(files_)); !written)
     log::warning("models", "{}: hashes of models are computed again at the next start", written.error().message);
 }

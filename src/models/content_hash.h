@@ -88,7 +88,7 @@ class ContentHashes {
   // Nothing: it can't be read, isn't wanted any more, or doesn't rest.
   std::optional<FileHash> hash_of(const std::filesystem::path& path);
   void read_file();
-  void save() const;
+  void save();
   bool superseded() const;
   bool is_restless(const FileStamp& stamp) const;
 

@@ -76,13 +76,18 @@ std::vector<Sha256> read_steps(std::string_view text, std::uint64_t bytes, const
 
 }  // namespace
 
+// Only where there is no room for them: a disk may be unmounted for a while.
+void make_room(KeptHashes& hashes, const std::set<fs::path>& wanted) {
+  for (auto at = hashes.begin(); at != hashes.end() && hashes.size() > kMostFiles;)
+    at = wanted.contains(at->first) ? std::next(at) : hashes.erase(at);
+}
+
 std::string to_text(const KeptHashes& hashes) {
   std::string text;
   json::Writer out(text);
   out.begin_object().key("files").begin_array();
   std::size_t count = 0;
   for (const auto& [path, kept] : hashes) {
-    // Files that are gone are forgotten only when there is no room for them: a disk may be unmounted for a while.
     if (++count > kMostFiles) break;
     out.begin_object();
     put_path(out, path.native());

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ struct KeptHash {
 };
 using KeptHashes = std::map<std::filesystem::path, KeptHash>;
 
+// Where there are more than 16,384 files, forgets as many as needed of those that aren't `wanted`: they are gone.
+void make_room(KeptHashes& hashes, const std::set<std::filesystem::path>& wanted);
 // Of at most 16,384 files.
 std::string to_text(const KeptHashes& hashes);
 // Rows that make no sense are left out; nothing: the whole text makes none. Never throws for what stands there.

@@ -71,6 +71,27 @@ TEST(KeptHashes, RowsThatMakeNoSenseAreLeftOut) {
   EXPECT_TRUE(parse_kept_hashes(R"({"files":[1,null,"x",[],{}]})")->empty());
 }
 
+TEST(KeptHashes, WhereThereIsNoRoomThoseThatAreGoneAreForgotten) {
+  KeptHashes hashes;
+  std::set<std::filesystem::path> wanted;
+  for (unsigned i = 0; i < 16'384; ++i) {
+    const auto path = fmt::format("/{:05}", i);
+    hashes[path] = {{}, {1}};
+    if (i != 0 && i != 7) wanted.insert(path);
+  }
+  make_room(hashes, wanted);
+  EXPECT_EQ(hashes.size(), 16'384u);  // there is room
+  hashes["/new"] = {{}, {2}};
+  wanted.insert("/new");
+  make_room(hashes, wanted);
+  const auto read = parse_kept_hashes(to_text(hashes));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->size(), 16'384u);
+  EXPECT_TRUE(read->contains("/new"));
+  EXPECT_FALSE(read->contains("/00000"));
+  EXPECT_TRUE(read->contains("/00007"));
+}
+
 TEST(KeptHashes, ATextThatIsNoneIsTold) {
   for (const char* text : {"", "{nonsense", "[]", "{}", R"({"files":{}})", R"({"files":1e999})"})
     EXPECT_FALSE(parse_kept_hashes(text)) << text;
