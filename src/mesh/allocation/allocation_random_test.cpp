@@ -159,22 +159,26 @@ TEST_F(RandomAllocation, AThousandNodes) {
   EXPECT_EQ(decide(), allocation);
 }
 
-// Each may hold a share of each, and no host has links to as many as it takes: the most that there is to try.
-TEST_F(RandomAllocation, AThousandNodesAndModelsThatAreTooLargeForAllOfThem) {
+// Each could hold a share of each, and no host has links to as many as it takes: all hosts and distances are tried.
+TEST_F(RandomAllocation, AThousandNodesWithTooFewLinksForAnyModel) {
   make(7, 1000, 200);
   for (auto& node : situation.nodes) {
     node.role = Role::worker;
     node.told.reset();
     node.on_disk.clear();
+    node.cpu = node.gpu = {30 * kGB, 30 * kGB, 30 * kGB};
   }
+  links.resize(2 * situation.nodes.size());
+  for (std::size_t link = 0; link < links.size(); ++link) links[link].a = situation.nodes[link / 2].id;
   for (auto& model : situation.models) {
-    model.bytes = model.need = 3000 * kGB;
+    model.bytes = model.need = 300 * kGB;
     model.may_copy = model.wished = true;
     model.unload_told = model.resting = false;
   }
   const auto allocation = decide();
   check(allocation);
   EXPECT_EQ(allocation.unserved.size(), 200u);
+  EXPECT_TRUE(std::ranges::any_of(allocation.unserved, [](const auto& one) { return one.lack == Lack::no_links; }));
   EXPECT_TRUE(allocation.splits.empty());
 }
 
