@@ -77,6 +77,14 @@ TEST(GroupsSimulation, TheSameLifeGivesTheSameRun) {
   EXPECT_EQ(first.events, second.events);
 }
 
+// The link to the last node of a plan went down before that one was asked: the others were held for as long.
+TEST(GroupsSimulation, AClaimEndsWithALinkOfItsPlan) {
+  const Setting setting{.nodes = 3, .seed = 5031};
+  const auto life = random_life(setting.seed, setting.nodes, 170);
+  const auto outcome = live(life, setting);
+  if (outcome.violation) ADD_FAILURE() << told(life, setting, *outcome.violation);
+}
+
 // A check that never fails checks nothing: each of these worlds breaks a promise that the core relies on.
 std::set<std::string> rules_broken(Setting setting) {
   std::set<std::string> rules;
