@@ -43,7 +43,7 @@ class CopyDeskTest : public testing::Test {
     manifest_.files = {{"m.gguf", 3, models::digest_of("abc"), {models::digest_of("abc")}}};
     const std::vector<Sha256> parts = {manifest_.files[0].hash};
     manifest_.content = models::content_of(parts, std::nullopt);
-    catalog_ = mesh::make_catalog({});
+    now_is(mesh::make_catalog({}));
     desk_ = std::make_unique<CopyDesk>(loop_.executor(),
                                        CopyDeskParts{.peers = peers_,
                                                      .own = key_,
@@ -72,7 +72,7 @@ class CopyDeskTest : public testing::Test {
     said->models[0].bytes = 3;
     said->models[0].hash = manifest_.content;
     said->models[0].may_copy = true;
-    catalog_ = mesh::make_catalog({{mesh::test_key(2).id(), mesh::Reach::linked, {}, said}});
+    now_is(mesh::make_catalog({{mesh::test_key(2).id(), mesh::Reach::linked, {}, said}}));
     desk_->look();
   }
   bool until(const std::function<bool()>& done, Millis step = Millis(1000)) {
@@ -93,7 +93,13 @@ class CopyDeskTest : public testing::Test {
   GivingPeers peers_;
   proc::FakeSpawner spawner_{timers_};
   FileInspector inspector_{spawner_, timers_, "/bin/corral"};
+  // A model refers to its catalog, so those of before live on.
+  void now_is(std::shared_ptr<const mesh::Catalog> catalog) {
+    kept_.push_back(catalog);
+    catalog_ = std::move(catalog);
+  }
   std::shared_ptr<const mesh::Catalog> catalog_;
+  std::vector<std::shared_ptr<const mesh::Catalog>> kept_;
   std::optional<DiskModel> on_disk_;
   std::unique_ptr<CopyDesk> desk_;
 };
@@ -114,7 +120,7 @@ TEST_F(CopyDeskTest, WhoseNodesGoWaitsForThem) {
   somebody_has_it();
   ASSERT_TRUE(desk_->order(catalog_->models()[0]));
   ASSERT_TRUE(until([&] { return peers_.opened > 0; }));
-  catalog_ = mesh::make_catalog({});
+  now_is(mesh::make_catalog({}));
   EXPECT_TRUE(until([&] { return desk_->list()[0].state == CopyState::waiting; }));
   EXPECT_NE(desk_->list()[0].problem, "");
   somebody_has_it();
@@ -135,7 +141,7 @@ TEST_F(CopyDeskTest, WhatIsGivenUpLeavesNothingAndCanBeOrderedAgain) {
 TEST_F(CopyDeskTest, WhatNobodyHasIsRefused) {
   somebody_has_it();
   const auto there = catalog_->models()[0];
-  catalog_ = mesh::make_catalog({});
+  now_is(mesh::make_catalog({}));
   const auto refused = desk_->order(there);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, mesh::errc::not_offered);
@@ -179,8 +185,8 @@ TEST_F(CopyDeskTest, OfTwoNodesThatCopyForRequestsOneGivesUp) {
   const auto other_copies = [&](mesh::NodeId other, std::uint64_t done, bool by_request = true) {
     auto said = std::make_shared<mesh::Statement>();
     said->copying = {{manifest_.content, done, 3, 0, by_request}};
-    catalog_ = mesh::make_catalog(
-        {{mesh::test_key(2).id(), mesh::Reach::linked, {}, holder}, {other, mesh::Reach::linked, {}, said}});
+    now_is(mesh::make_catalog(
+        {{mesh::test_key(2).id(), mesh::Reach::linked, {}, holder}, {other, mesh::Reach::linked, {}, said}}));
     desk_->look();
   };
   mesh::NodeId higher, lower;
@@ -336,7 +342,7 @@ TEST_F(CopyDeskTest, AllCopiesForRequestsShareOneHalfOfTheDisk) {
     model.hash.emplace().fill(static_cast<unsigned char>(number));
     model.may_copy = true;
   }
-  catalog_ = mesh::make_catalog({{mesh::test_key(2).id(), mesh::Reach::linked, {}, said}});
+  now_is(mesh::make_catalog({{mesh::test_key(2).id(), mesh::Reach::linked, {}, said}}));
   const auto order = [&](std::size_t at, std::uint64_t free) {
     return desk_->order_for_request(catalog_->models()[at], free);
   };
