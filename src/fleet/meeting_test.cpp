@@ -7,6 +7,8 @@
 #include <functional>
 #include <thread>
 
+#include <arpa/inet.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -68,18 +70,23 @@ class MeetingTest : public testing::Test {
       const auto file = identity(i);
       std::ofstream(file) << keys_[i].to_pem();
       std::filesystem::permissions(file, std::filesystem::perms::owner_read);
-      places_.push_back({"127.0.0.1", free_port()});
+      places_.push_back({own_loopback(), free_port()});
     }
   }
   ~MeetingTest() override {
     for (auto& node : nodes_) wait(node->stop());
+  }
+  // All of 127.0.0.0/8 is this machine: at an address of this process's nobody else takes a port that was free.
+  static std::string own_loopback() {
+    const auto number = static_cast<unsigned>(::getpid());
+    return fmt::format("127.{}.{}.{}", 64 + (number >> 16) % 64, (number >> 8) % 256, number % 256);
   }
   // Of nobody at the moment; nodes of these tests must know where others will be.
   static std::uint16_t free_port() {
     const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in at{};
     at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    at.sin_addr.s_addr = ::inet_addr(own_loopback().c_str());
     socklen_t size = sizeof at;
     EXPECT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
     EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
