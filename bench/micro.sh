@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Hot paths: leases, checks of bodies, heads of requests, sampling. Arguments go to Google Benchmark.
+# Hot paths: leases, checks and translations of bodies, heads of requests, sampling. Arguments go to Google Benchmark.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../script/lib/env.sh"
 if [[ " $* " == *" --help "* ]]; then

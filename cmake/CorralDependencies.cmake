@@ -14,6 +14,9 @@ find_package(simdjson REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 
+# With OpenSSL. Of the distribution as it is: what trusts certificates must get its repairs.
+find_package(CURL 7.87 REQUIRED)
+
 # Its CMake files aren't in Debian's package.
 find_path(CORRAL_RE2_INCLUDE re2/re2.h REQUIRED)
 find_library(CORRAL_RE2_LIBRARY re2 REQUIRED)
@@ -21,6 +24,26 @@ add_library(corral_re2 INTERFACE)
 add_library(corral::re2 ALIAS corral_re2)
 target_include_directories(corral_re2 SYSTEM INTERFACE "${CORRAL_RE2_INCLUDE}")
 target_link_libraries(corral_re2 INTERFACE "${CORRAL_RE2_LIBRARY}")
+
+# Into the program itself, as OpenSSL is.
+find_path(CORRAL_SQLITE_INCLUDE sqlite3.h REQUIRED)
+if(CORRAL_SANITIZE)
+  find_library(CORRAL_SQLITE_LIBRARY sqlite3 REQUIRED)
+else()
+  find_library(CORRAL_SQLITE_LIBRARY NAMES libsqlite3.a sqlite3 REQUIRED)
+endif()
+add_library(corral_sqlite INTERFACE)
+add_library(corral::sqlite ALIAS corral_sqlite)
+target_include_directories(corral_sqlite SYSTEM INTERFACE "${CORRAL_SQLITE_INCLUDE}")
+target_link_libraries(corral_sqlite INTERFACE "${CORRAL_SQLITE_LIBRARY}" m ${CMAKE_DL_LIBS})
+
+# Not into the program itself: its licence (LGPL) wants it to be exchangeable.
+find_path(CORRAL_LAME_INCLUDE lame/lame.h REQUIRED)
+find_library(CORRAL_LAME_LIBRARY mp3lame REQUIRED)
+add_library(corral_lame INTERFACE)
+add_library(corral::lame ALIAS corral_lame)
+target_include_directories(corral_lame SYSTEM INTERFACE "${CORRAL_LAME_INCLUDE}")
+target_link_libraries(corral_lame INTERFACE "${CORRAL_LAME_LIBRARY}")
 
 # Takes the place of malloc by being linked.
 find_library(CORRAL_JEMALLOC_LIBRARY jemalloc REQUIRED)

@@ -1,5 +1,6 @@
 // Headers of the distribution that most files include, compiled once per machine (see CorralPrecompiled.cmake).
-// A file still includes what it uses: builds without this (CORRAL_PCH=OFF, as the tsan preset) show who doesn't.
+// A file still includes what it uses: builds without this (CORRAL_PCH=OFF and CORRAL_UNITY=OFF, once a night) show who
+// doesn't.
 #include <algorithm>
 #include <array>
 #include <atomic>

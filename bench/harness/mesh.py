@@ -6,7 +6,7 @@ import threading
 import time
 
 from harness import client, programs
-from harness.processes import all_pids
+from harness.processes import all_pids, parent_of
 from harness.servers import Server
 
 PORT = 8000
@@ -82,6 +82,15 @@ class Node(Server):
         """All that runs on its machine."""
         inode = _inode(self.space)
         return [pid for pid in all_pids() if _inode(f"/proc/{pid}/ns/net") == inode]
+
+    def family(self):
+        """Its children and theirs, those that are locked in included, which live on no machine."""
+        parents = {pid: parent_of(pid) for pid in all_pids()}
+        found, news = set(), {self.process.child.pid}
+        while news:
+            found |= news
+            news = {pid for pid, parent in parents.items() if parent in news}
+        return found
 
 
 def _inode(path):

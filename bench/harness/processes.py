@@ -95,6 +95,13 @@ def _group_of(pid):
         return None
 
 
+def parent_of(pid):
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
 def cpu_seconds(pids):
     """User and system time that these processes have used so far."""
     ticks = 0

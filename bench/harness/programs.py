@@ -28,12 +28,21 @@ def corral():
     return _built("corral", "CORRAL_PROGRAM")
 
 
+def fetcher():
+    """What fetches models, without the server."""
+    return _built("downloads_test_program", "CORRAL_FETCHER")
+
+
 def stream_load():
     return _built("corral-stream-load", "CORRAL_STREAM_LOAD")
 
 
 def wire():
     return _built("corral-wire", "CORRAL_WIRE")
+
+
+def tunnel():
+    return _built("corral-tunnel", "CORRAL_TUNNEL")
 
 
 def installed(name):

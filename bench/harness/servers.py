@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 
-from harness import client, programs
+from harness import client, lab, programs
 from harness.processes import Process, free_port
 
 
@@ -57,6 +57,10 @@ class Server:
         return [self.process.child.pid]
 
 
+# As the router starts its workers (kWorkerEnvironment in src/remote/worker_protocol.h).
+WORKER_ALLOCATOR = "background_thread:false,thp:always"
+
+
 def model_folder(stage, files):
     """A folder with links to just these files: both routers then know exactly the same models."""
     folder = stage.folder / "models"
@@ -77,22 +81,38 @@ def corral_serve(stage, folder, *arguments, name="corral serve"):
     return Server(process, port)
 
 
-def corral_engine(stage, model, name="corral engine", **options):
+def corral_engine(stage, model, name="corral engine", space=None, **options):
     """An engine child as `corral serve` starts it, but with us as its parent, listening on TCP as well, and without
     guesses unless they are asked for (`speculative`).
 
     `options` are those of a load (`ctx_size`, `parallel`, `park_dir`, ...). The name must be the only one of its kind
-    on this stage."""
+    on this stage. `space`: the machine of a lab that it runs on."""
     ours, theirs = socket.socketpair()
     path, port = stage.folder / f"{name.replace(' ', '-')}.sock", free_port()
-    process = stage.start(name, [programs.corral(), "engine", "--socket", path, "--listen-tcp", port],
+    process = stage.start(name, lab.command(space, [programs.corral(), "engine", "--socket", str(path), "--listen-tcp", str(port)]),
                           environment={"CORRAL_CONTROL_FD": "3"}, pass_fd=theirs.fileno())
     theirs.close()
     stage.adopt(ours)  # the engine ends when this does
     control = Control(ours)
     control.tell({"load": {"model": model.stem, "path": str(model), "type": "llm", **options}})
-    process.wait_for_port(port)
-    return Server(process, port, socket=path, control=control)
+    with lab.inside(space):
+        process.wait_for_port(port)
+    return Server(process, port, socket=path, control=control, space=space)
+
+
+def corral_worker(stage, name="corral rpc-worker", space=None, threads=1):
+    """A worker of splits, locked in, on a Unix socket."""
+    ours, theirs = socket.socketpair()
+    path = stage.folder / f"{name.replace(' ', '-')}.sock"
+    process = stage.start(name, lab.command(space, [programs.corral(), "rpc-worker", "--socket", str(path), "--threads", str(threads)]),
+                          environment={"CORRAL_CONTROL_FD": "3", "MALLOC_CONF": WORKER_ALLOCATOR}, pass_fd=theirs.fileno())
+    theirs.close()
+    stage.adopt(ours)  # the worker ends when this does
+    control = Control(ours)
+    said = control.answer(("ready", "failed"), 30)
+    if not said or "failed" in said:
+        process.fail(f"it isn't ready: {said}")
+    return Server(process, 0, socket=path, control=control, space=space)
 
 
 def llama_server(stage, model, *arguments, name="llama-server"):

@@ -1,5 +1,5 @@
 # Shared by every script: where things live and which versions are pinned. Sourced, never run.
-# Sets: repo, cache, llama_version, llama_npm_version, llama_flags_id, llama_prefix.
+# Sets: repo, cache, llama_version, llama_npm_version, llama_flags_id, llama_prefix, and the same of whisper.cpp.
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/corral
@@ -7,6 +7,10 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/corral
 llama_version=0.5.0            # the llama.cpp release that corral is written against
 llama_npm_version=3.22.1       # the npm package node-llama-cpp that carries its full source as a git bundle
 llama_npm_sha256=a0d9dd80eacd2ab1cfe71aee57ac8a806487fd70b3d2a38fbec637752d9e5c5f
+
+whisper_version=1.9.1          # the whisper.cpp release whose server transcribes
+whisper_npm_version=0.3.1      # the npm package nodejs-whisper that carries its source
+whisper_npm_sha256=92041caf2b26c74b7f489fedf37bd093f216eebd61df512045ec2d19d0531d37
 
 # What the dependency is built with. A change of any word gives a new folder in the cache.
 llama_cmake_flags=(

@@ -9,13 +9,14 @@
 #include "api/rights.h"
 #include "config/origins.h"
 #include "dialects/error_teller.h"
+#include "http/passing.h"
 
 namespace corral::api {
 namespace {
 
 // Of header values that are told again.
 constexpr std::size_t kLongestEcho = 1024;
-constexpr std::string_view kMethods = "GET, HEAD, POST, DELETE, OPTIONS";
+constexpr std::string_view kMethods = "GET, POST, DELETE, OPTIONS";
 constexpr std::string_view kPreflightSeconds = "600";
 
 std::string_view sent_key(const http::Headers& headers) {
@@ -51,7 +52,7 @@ Page page_of(const http::Request& request, const AccessOptions& options) {
   const auto& headers = request.head.headers;
   if (headers.has("Origin")) {
     const auto origin = headers.get("Origin");
-    if (config::is_listed_origin(origin, options.allowed_origins)) return Page::listed;
+    if (config::is_listed_origin(origin, options.allowed_origins, options.keys->asks())) return Page::listed;
     return config::is_same_origin(origin, headers.get("Host")) ? Page::own : Page::stranger;
   }
   const auto site = headers.get("Sec-Fetch-Site");
@@ -80,6 +81,16 @@ bool is_json(std::string_view type) {
   type = type.substr(0, type.find(';'));
   while (type.ends_with(' ')) type.remove_suffix(1);
   return http::same_name(type, "application/json");
+}
+
+// Pages that may use the server send files as forms, where those are taken. Any page may send one without asking first,
+// but not with an origin that is allowed.
+bool is_upload(const http::Request& request, Page page) {
+  if (page != Page::listed && (page != Page::own || !request.head.headers.has("Origin"))) return false;
+  const auto path = request.head.path();
+  const bool takes_files =
+      path.find("/audio/") != std::string_view::npos || path.find("/images/") != std::string_view::npos;
+  return takes_files && http::is_form(request.head.headers.get("Content-Type"));
 }
 
 bool has_unnamed_body(const http::Request& request) {
@@ -119,7 +130,7 @@ bool is_names(std::string_view text) {
 }
 
 http::Response preflight(const http::Headers& asked) {
-  http::Response response{http::ResponseHead{204, {}}, {}};
+  http::Response response{http::ResponseHead{200, {}}, {}};
   auto& headers = response.head.headers;
   headers.add("Access-Control-Allow-Methods", kMethods);
   if (const auto names = asked.get("Access-Control-Request-Headers"); !names.empty() && is_names(names))
@@ -160,12 +171,15 @@ async::Task<http::Response> AccessFilter::handle(http::Request request) {
   const bool browser = headers.has("Origin") || headers.has("Sec-Fetch-Site");
   const bool varies = headers.has("Origin") || !options->allowed_origins.empty();
 
+  const bool asks_first = request.head.method == "OPTIONS" && headers.has("Access-Control-Request-Method");
   http::Response response;
   if (const auto error = refusal(request, page, *options)) {
     response = dialects::error_response(*error);
-  } else if (page == Page::listed && request.head.method == "OPTIONS" && headers.has("Access-Control-Request-Method")) {
+    // Nothing is allowed then, which a browser takes for a no, as llama-server says it.
+    if (asks_first && error->code == errc::forbidden_origin) response = {http::ResponseHead{200, {}}, {}, {}};
+  } else if (page == Page::listed && asks_first) {
     response = preflight(headers);
-  } else if (browser && has_unnamed_body(request)) {
+  } else if (browser && has_unnamed_body(request) && !is_upload(request, page)) {
     response = refuse_body();
   } else {
     request.caller = caller_of(request, *options->keys, clock_);

@@ -1,7 +1,8 @@
 // Who may ask: keys, and the headers by which browsers say for whom they ask, which keep other people's pages out.
 //
 //   Host             a name that isn't ours -> 403 (a page whose name leads to this machine: DNS rebinding)
-//   Origin           this server's own pages and those that are listed may ask; others -> 403
+//   Origin           this server's own pages and those that are listed may ask; others -> 403, their preflights an
+//                    answer that allows nothing
 //   Sec-Fetch-Site   without an Origin: other sites may only link here; others -> 403
 //   Content-Type     of a browser's body that could change something must be application/json -> 415. What a page can
 //                    send without asking first (a form, text/plain) does nothing

@@ -26,11 +26,12 @@ class AccessTest : public testing::Test {
   };
   using Fields = std::vector<std::pair<std::string_view, std::string_view>>;
 
-  unsigned ask(const Fields& fields, std::string method = "GET", std::string body = {}) {
+  unsigned ask(const Fields& fields, std::string method = "GET", std::string body = {},
+               std::string path = "/v1/models") {
     AccessFilter filter(inside, clock, options);
     http::Request request;
     request.head.method = std::move(method);
-    request.head.target = "/v1/models";
+    request.head.target = std::move(path);
     for (const auto& [name, value] : fields) request.head.headers.add(name, value);
     request.body = http::Body(std::move(body));
     response = async::run_blocking(loop, filter.handle(std::move(request)));
@@ -169,7 +170,7 @@ TEST_F(AccessTest, PreflightsAreAnsweredWithoutAKeyForListedPagesOnly) {
                          {"Access-Control-Request-Method", "POST"},
                          {"Access-Control-Request-Headers", "authorization,content-type,x-stainless-os"},
                          {"Access-Control-Request-Private-Network", "true"}};
-  EXPECT_EQ(ask(fields, "OPTIONS"), 204u);
+  EXPECT_EQ(ask(fields, "OPTIONS"), 200u);
   EXPECT_EQ(header("Access-Control-Allow-Origin"), "http://localhost:3000");
   EXPECT_THAT(header("Access-Control-Allow-Methods"), HasSubstr("POST"));
   EXPECT_EQ(header("Access-Control-Allow-Headers"), "authorization,content-type,x-stainless-os");
@@ -180,12 +181,14 @@ TEST_F(AccessTest, PreflightsAreAnsweredWithoutAKeyForListedPagesOnly) {
 
   auto stranger = fields;
   stranger[1].second = "http://localhost:3001";
-  EXPECT_EQ(ask(stranger, "OPTIONS"), 403u);
+  EXPECT_EQ(ask(stranger, "OPTIONS"), 200u) << "which allows nothing";
+  EXPECT_EQ(header("Access-Control-Allow-Methods"), "");
+  EXPECT_EQ(inside.asked, 0);
   EXPECT_EQ(header("Access-Control-Allow-Origin"), "");
   auto long_list = fields;
   const std::string names(5000, 'x');
   long_list[3].second = names;
-  EXPECT_EQ(ask(long_list, "OPTIONS"), 204u);
+  EXPECT_EQ(ask(long_list, "OPTIONS"), 200u);
   EXPECT_EQ(header("Access-Control-Allow-Headers"), "");
   EXPECT_EQ(ask({{"Origin", "http://localhost:3000"}}, "OPTIONS"), 401u) << "no preflight";
 }
@@ -221,6 +224,19 @@ TEST_F(AccessTest, BodiesFromBrowsersMustBeSaidToBeJson) {
     EXPECT_EQ(ask(with({}, type), "POST", "{}"), 200u) << "no browser: " << type;
   }
   EXPECT_EQ(ask(own, "POST"), 200u) << "no body";
+}
+
+TEST_F(AccessTest, PagesThatMayAskSendFilesAsForms) {
+  const Fields own = {{"Host", "localhost:8000"},
+                      {"Origin", "http://localhost:8000"},
+                      {"Content-Type", "multipart/form-data; boundary=x"}};
+  EXPECT_EQ(ask(own, "POST", "--x--", "/v1/audio/transcriptions"), 200u);
+  EXPECT_EQ(ask(own, "POST", "--x--", "/v1/load"), 415u);
+  auto stranger = own;
+  stranger[1].second = "http://evil.example";
+  EXPECT_EQ(ask(stranger, "POST", "--x--", "/v1/audio/transcriptions"), 403u);
+  const Fields unnamed = {{"Sec-Fetch-Site", "none"}, {"Content-Type", "multipart/form-data; boundary=x"}};
+  EXPECT_EQ(ask(unnamed, "POST", "--x--", "/v1/audio/transcriptions"), 415u);
 }
 
 }  // namespace

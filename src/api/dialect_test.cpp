@@ -1,24 +1,14 @@
 // A dialect that isn't the canonical one, through the whole API: a body in words of its own, an answer in lines, errors
 // in the style of its path. Neither the router nor the backend knows of it.
 #include "api/api_fixture.h"
+#include "dialects/dialect_fixture.h"
 #include "dialects/error_teller.h"
+#include "dialects/form.h"
 #include "http/sse.h"
 #include "protocol/errors.h"
 
 namespace corral::api {
 namespace {
-
-class Lines final : public dialects::AnswerTeller {
- public:
-  std::string_view stream_type() const override { return "text/x-lines"; }
-  void ping(std::string& out) override { out += "~\n"; }
-  void piece(std::string& out, const protocol::AnswerPiece& piece) override {
-    for (const auto& choice : piece.choices) out += "+" + choice.content + "\n";
-  }
-  void failure(std::string& out, const Error& error) override { out += "!" + error.message + "\n"; }
-  void end(std::string& out) override { out += ".\n"; }
-  std::string whole(const protocol::AnswerPiece& answer) override { return "=" + answer.choices.at(0).content; }
-};
 
 // "MODEL TEXT", with a "!" in front for a stream.
 Result<dialects::Canonical> read_words(std::string body) {
@@ -37,20 +27,38 @@ Result<dialects::Canonical> read_words(std::string body) {
   return asked;
 }
 
-// A form in three pieces; tells how many were taken.
+// A form in small pieces; tells how much was taken.
 class Sender final : public http::BodySource {
  public:
-  explicit Sender(int& taken) : taken_(taken) {}
+  Sender(std::string form, std::size_t& taken) : form_(std::move(form)), taken_(taken) {}
   async::Task<Result<std::string_view>> read() override {
-    co_return taken_ < 3 ? kPieces[taken_++] : std::string_view();
+    const auto piece = std::string_view(form_).substr(taken_, 10);
+    taken_ += piece.size();
+    co_return piece;
   }
 
  private:
-  static constexpr std::string_view kPieces[] = {
-      "--x\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\ntiny-llama\r\n--x\r\n",
-      "Content-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nsound", "\r\n--x--"};
-  int& taken_;
+  const std::string form_;
+  std::size_t& taken_;
 };
+
+Result<dialects::Canonical> read_heard(dialects::Form form) {
+  const auto* model = form.find("model");
+  if (model == nullptr) return fail(protocol::errc::missing_field, "who is to hear it?", "model");
+  dialects::Canonical asked;
+  asked.about.model = *model;
+  asked.about.stream = form.find("stream") != nullptr;
+  form.files.front().filename = "sound";
+  form.files.front().type = "audio/x";
+  form.fields = {{"model", *model}};
+  asked.form = std::make_shared<dialects::Form>(std::move(form));
+  return asked;
+}
+
+http::Response tell_heard(const dialects::Canonical&, http::Response answer) {
+  if (answer.head.status != 200) return answer;
+  return http::Response::json(200, R"({"text":")" + answer.body.text() + R"("})");
+}
 
 class DialectTest : public ApiTest {
  protected:
@@ -59,10 +67,25 @@ class DialectTest : public ApiTest {
     handler = make_api(context);
   }
 
+  static std::string form(std::string_view more) {
+    return "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"secret\"\r\n\r\nsound of horses\r\n" +
+           std::string(more) + "--x\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\ntiny-llama\r\n--x--";
+  }
+  std::unique_ptr<Pending> hear(std::size_t& taken, std::string_view more) {
+    http::Request request;
+    request.head = {"POST", "/api/hear", {}};
+    request.head.headers.add("Content-Type", "multipart/form-data; boundary=x");
+    request.body = http::Body(std::make_unique<Sender>(form(more), taken));
+    request.id = RequestId("req-8");
+    return start(std::move(request));
+  }
+
   static constexpr dialects::Endpoint kEndpoints[] = {
       {"/api/say", protocol::Ask::chat, read_words, true,
-       [](const dialects::Canonical&) -> std::unique_ptr<dialects::AnswerTeller> { return std::make_unique<Lines>(); }},
-      {.path = "/api/hear", .ask = protocol::Ask::chat, .form = true},
+       [](const dialects::Canonical&) -> std::unique_ptr<dialects::AnswerTeller> {
+         return std::make_unique<dialects::Lines>();
+       }},
+      {.path = "/api/hear", .ask = protocol::Ask::chat, .read_form = read_heard, .tell_whole = tell_heard},
   };
   static constexpr dialects::Dialect kWords{"words", kEndpoints};
   static inline const dialects::Dialect* const kSpoken[] = {&kWords, &dialects::openai()};
@@ -110,33 +133,82 @@ TEST_F(DialectTest, AnErrorInTheMiddleIsToldInTheDialect) {
   EXPECT_THAT(answer->text, testing::StartsWith("+h\n!the backend of 'tiny-llama' ended"));
 }
 
-TEST_F(DialectTest, AFormPassesAsTheBackendReadsItAndBytesComeBack) {
+TEST_F(DialectTest, AFormIsReadWholeAndAskedInItsCanonicalForm) {
   have("tiny-llama");
-  int taken = 0;
-  http::Request request;
-  request.head = {"POST", "/api/hear", {}};
-  request.head.headers.add("Content-Type", "multipart/form-data; boundary=x");
-  request.body = http::Body(std::make_unique<Sender>(taken));
-  request.id = RequestId("req-8");
-  auto hearing = start(std::move(request));
-  EXPECT_EQ(taken, 1) << "as far as the model's name";
-  auto& backend_request = backend.server("tiny-llama").request();
-  EXPECT_EQ(backend_request.head().headers.get("Content-Type"), "multipart/form-data; boundary=x");
-  for (int i = 0; i < 4; ++i) {
-    backend_request.read_more();
+  std::size_t taken = 0;
+  auto hearing = hear(taken, "");
+  EXPECT_EQ(taken, form("").size()) << "the model's name may stand behind the file";
+  auto& request = backend.server("tiny-llama").request();
+  EXPECT_THAT(request.head().headers.get("Content-Type"), testing::StartsWith("multipart/form-data; boundary=corral-"));
+  std::string uploaded;
+  while (!request.upload_ended()) {
+    request.read_more();
     settle();
   }
-  EXPECT_TRUE(backend_request.upload_ended());
-  EXPECT_EQ(taken, 3);
-  EXPECT_THAT(backend_request.uploaded(), testing::SizeIs(3));
-  backend_request.begin_stream(200, "audio/wav");
-  backend_request.send(std::string("\0\xff", 2));
-  backend_request.end();
+  for (const auto& piece : request.uploaded()) uploaded += piece;
+  EXPECT_THAT(uploaded, HasSubstr("name=\"model\"\r\n\r\ntiny-llama\r\n"));
+  EXPECT_THAT(uploaded, HasSubstr("filename=\"sound\"\r\nContent-Type: audio/x\r\n\r\nsound of horses\r\n"));
+  EXPECT_THAT(uploaded, testing::Not(HasSubstr("secret")));
+  request.answer(200, "neigh");
   settle();
   const auto answer = got(*hearing);
   ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->headers.get("Content-Type"), "audio/wav");
-  EXPECT_EQ(answer->text, std::string("\0\xff", 2));
+  EXPECT_EQ(answer->text, R"({"text":"neigh"})");
+}
+
+TEST_F(DialectTest, AFormWhoseBackendDiesIsSentOnceMore) {
+  have("tiny-llama");
+  std::size_t taken = 0;
+  auto hearing = hear(taken, "");
+  backend.server("tiny-llama").request().read_more();
+  settle();
+  backend.server("tiny-llama").die();
+  settle();
+  backend.server("tiny-llama").finish_load();
+  settle();
+  auto& request = backend.server("tiny-llama").request();
+  while (!request.upload_ended()) {
+    request.read_more();
+    settle();
+  }
+  std::string uploaded;
+  for (const auto& piece : request.uploaded()) uploaded += piece;
+  EXPECT_THAT(uploaded, HasSubstr("sound of horses"));
+  backend.server("tiny-llama").die();
+  settle();
+  const auto answer = got(*hearing);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 502u) << "and not a third time";
+}
+
+TEST_F(DialectTest, AStreamOfAFormIsPingedUntilItsTextIsThere) {
+  have("tiny-llama");
+  std::size_t taken = 0;
+  auto hearing = hear(taken, "--x\r\nContent-Disposition: form-data; name=stream\r\n\r\ntrue\r\n");
+  pass(2'500ms);
+  auto& request = backend.server("tiny-llama").request();
+  while (!request.upload_ended()) {
+    request.read_more();
+    settle();
+  }
+  request.answer(200, "neigh");
+  settle();
+  const auto answer = got(*hearing);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->headers.get("Content-Type"), "text/event-stream");
+  EXPECT_THAT(answer->text, testing::StartsWith(": ping\n\n: ping\n\nevent: transcript.text.delta\n"));
+  EXPECT_THAT(answer->text, testing::EndsWith("data: [DONE]\n\n"));
+}
+
+TEST_F(DialectTest, WhoLeavesDuringAFormTakesTheRequestAlong) {
+  have("tiny-llama");
+  std::size_t taken = 0;
+  auto hearing = hear(taken, "");
+  backend.server("tiny-llama").request().read_more();
+  settle();
+  hearing.reset();
+  settle();
+  EXPECT_TRUE(backend.server("tiny-llama").request().dropped());
 }
 
 TEST_F(DialectTest, ErrorsAreInTheStyleOfThePath) {
@@ -153,9 +225,9 @@ TEST_F(DialectTest, ErrorsAreInTheStyleOfThePath) {
   const auto bad = ask_through("/api/say", "tiny-llama");
   EXPECT_EQ(bad.head.status, 400u);
   EXPECT_EQ(bad.body.text(), R"({"error":"the text is missing: write it behind the model"})");
-  const auto nothing = ask_through("/api/tags", "");
+  const auto nothing = ask_through("/api/nothing", "");
   EXPECT_EQ(nothing.head.status, 404u);
-  EXPECT_EQ(nothing.body.text(), R"({"error":"there is nothing at /api/tags"})");
+  EXPECT_EQ(nothing.body.text(), R"({"error":"there is nothing at /api/nothing"})");
   EXPECT_THAT(ask_through("/v1/messages", "{}").body.text(), testing::StartsWith(R"({"type":"error","error":{)"));
   EXPECT_THAT(ask_through("/v1/chat/completions", "{}").body.text(),
               HasSubstr(R"("code":"missing_required_parameter","param":"messages")"));

@@ -150,6 +150,22 @@ TEST_F(ElsewhereTest, ModelsOfOthersAreLentWithTheirConversation) {
   ASSERT_EQ(lender.conversations.size(), 2u);
   EXPECT_NE(lender.conversations[0], 0u);
   EXPECT_EQ(lender.conversations[0], lender.conversations[1]);
+  // What the client says of it goes before what its messages say, however long that is.
+  const auto in = [&](std::string session, const std::string& text, const std::string& peer = "1.2.3.4") {
+    http::Request request;
+    request.head = {"POST", "/v1/chat/completions", {}};
+    request.head.headers.add("session_id", session);
+    request.body = http::Body(R"({"model":"far","messages":[{"role":"user","content":")" + text + R"("}]})");
+    request.peer = peer;
+    EXPECT_EQ(finish(*start(std::move(request))).status, 503u);
+    return lender.conversations.back();
+  };
+  const auto first = in("s", "Hi");
+  EXPECT_EQ(in("s", "Something else"), first);
+  EXPECT_NE(in("t", "Hi"), first);
+  EXPECT_NE(in("s", "Hi", "5.6.7.8"), first) << "nobody else's";
+  const std::string long_name(8192, 'x');
+  EXPECT_EQ(in(long_name, "a"), in(long_name, "b"));
   handler = make_api(context);
 }
 

@@ -17,6 +17,13 @@ async::Task<Result<>> FileGate::check(const http::Caller& caller, const config::
   co_return co_await async::run_on(home_, std::move(task));
 }
 
+async::Task<Result<>> FileGate::check_file(const http::Caller& caller, std::string_view option, std::string path) {
+  if (has(caller, kOwner)) co_return Result<>();
+  std::vector<backends::NamedFile> named{{option, path, path}};
+  auto task = check_here(std::move(named));
+  co_return co_await async::run_on(home_, std::move(task));
+}
+
 async::Task<Result<>> FileGate::check_here(std::vector<backends::NamedFile> named) {
   backends::Files files(home_, timers_, options_);  // nothing of what requests name is remembered
   auto folders = folders_();

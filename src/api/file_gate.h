@@ -23,6 +23,9 @@ class FileGate {
   // An owner may name any file, everybody else those of Files::check_places(), also in llamacpp_args. Errors: of that.
   async::Task<Result<>> check(const http::Caller& caller, const config::LoadOptions& requested);
 
+  // The same of one file that the field `option` names.
+  async::Task<Result<>> check_file(const http::Caller& caller, std::string_view option, std::string path);
+
  private:
   async::Task<Result<>> check_here(std::vector<backends::NamedFile> named);
 

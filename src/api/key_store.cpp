@@ -54,8 +54,8 @@ void KeyStore::reread() {
   if (keys && *keys) replace(std::nullopt, std::move(**keys));
 }
 
-Result<config::NewKey> KeyStore::create(std::string name, config::Scopes scopes, WallTime now) {
-  auto made = config::create_key(file_, std::move(name), scopes, epoch_millis(now));
+Result<config::NewKey> KeyStore::create(std::string name, config::Scopes scopes, config::KeyTerms terms, WallTime now) {
+  auto made = config::create_key(file_, std::move(name), scopes, epoch_millis(now), terms);
   if (made) reread();
   return made;
 }

@@ -28,7 +28,7 @@ class KeyStore {
   void reread();
 
   // The file, changed. These block for a few system calls. Errors: those of config/key_file.h.
-  Result<config::NewKey> create(std::string name, config::Scopes scopes, WallTime now);
+  Result<config::NewKey> create(std::string name, config::Scopes scopes, config::KeyTerms terms, WallTime now);
   Result<config::RevokedKey> revoke(std::string_view which);
   Result<config::KeyList> list() const;
 

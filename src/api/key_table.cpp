@@ -12,6 +12,7 @@ KeyTable::KeyTable(std::string api_key, const std::optional<config::KeyList>& ke
   for (const auto& key : keys->keys) {
     Entry& entry = entries_[key.id];
     entry.digest = key.digest;
+    entry.terms = key.terms;
     if (key.scopes.inference) entry.rights |= kInference;
     if (key.scopes.admin) entry.rights |= kAdmin | kOwner;
     if (const auto used = uses.find(key.id); used != uses.end()) entry.used = used->second;
@@ -28,6 +29,11 @@ std::optional<KeyTable::Found> KeyTable::find(std::string_view sent, WallTime no
   if (entry == entries_.end() || !same_secret(digest, entry->second.digest)) return std::nullopt;
   entry->second.used.store(epoch_millis(now), std::memory_order_relaxed);
   return Found{entry->first, entry->second.rights};
+}
+
+config::KeyTerms KeyTable::terms(std::string_view id) const {
+  const auto entry = entries_.find(id);
+  return entry == entries_.end() ? config::KeyTerms() : entry->second.terms;
 }
 
 config::KeyUses KeyTable::uses() const {

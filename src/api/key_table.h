@@ -31,6 +31,8 @@ class KeyTable {
     std::string_view id;  // valid as long as the table
     std::uint32_t rights = 0;
   };
+  // What the key with this identifier was made with; nothing special for one that isn't there any more.
+  config::KeyTerms terms(std::string_view id) const;
   // Notes that the key was used. Takes the same time for each wrong key of the right form.
   std::optional<Found> find(std::string_view sent, WallTime now) const;
   // By identifier; keys that were never used are left out.
@@ -40,6 +42,7 @@ class KeyTable {
   struct Entry {
     Sha256 digest;
     std::uint32_t rights = 0;
+    config::KeyTerms terms;
     mutable std::atomic<std::int64_t> used{0};  // milliseconds since the epoch, 0: never
   };
   struct Hash {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "api/find_model.h"
 #include "protocol/errors.h"
 #include "residency/server_state.h"
 
@@ -51,6 +52,22 @@ async::Task<Result<backends::ModelPtr>> only_loaded_now(Context& context, std::o
   const auto catalog = co_await context.models.catalog();
   const auto report = co_await context.router.report();
   co_return only_loaded(report, *catalog, type);
+}
+
+async::Task<Result<backends::ModelPtr>> model_of_request(Context& context, std::string name,
+                                                         std::optional<ModelType> type) {
+  if (!context.one_model) {
+    auto finding = name.empty() ? only_loaded_now(context, type) : find_model(context, std::move(name));
+    co_return co_await std::move(finding);
+  }
+  // Without a look at the disk for each foreign name.
+  if (!name.empty() && context.elsewhere != nullptr && !context.models.find_known(name)) {
+    auto elsewhere = context.elsewhere->find(name);
+    if (elsewhere) co_return elsewhere;
+  }
+  const auto catalog = co_await context.models.catalog();
+  if (!catalog->models().empty()) co_return catalog->models().front();
+  co_return co_await find_model(context, std::move(name));  // which says why
 }
 
 }  // namespace corral::api

@@ -14,4 +14,9 @@ Result<backends::ModelPtr> only_loaded(const router::Report& report, const model
 // The same of how things stand now.
 async::Task<Result<backends::ModelPtr>> only_loaded_now(Context& context, std::optional<ModelType> type);
 
+// The model that requests of that name go to; "": they name none. Where the server was given one model it is that one
+// for every name that isn't another's. Errors: those of find_model() and only_loaded().
+async::Task<Result<backends::ModelPtr>> model_of_request(Context& context, std::string name,
+                                                         std::optional<ModelType> type);
+
 }  // namespace corral::api

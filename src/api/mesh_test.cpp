@@ -75,6 +75,23 @@ TEST_F(MeshTest, AMeshOfOneIsShownEverywhere) {
   EXPECT_THAT(get("/v1/mesh/doctor").text, HasSubstr(R"("step":"membership","node":null)"));
 }
 
+TEST_F(MeshTest, WhoHasWhatIsShownAndOrderedInAMeshOnly) {
+  EXPECT_THAT(get("/v1/mesh/plan").text, HasSubstr(R"("known":false,"assignments":[])"));
+  EXPECT_EQ(get("/v1/mesh/plan/tiny-llama").error("code"), "mesh_none");
+  EXPECT_EQ(post("/v1/mesh/assign", R"({"node":"box","model":"m"})").error("code"), "mesh_none");
+  EXPECT_EQ(post("/v1/mesh/unload", R"({"model":"m"})").error("code"), "mesh_none");
+  const auto split = post("/v1/load", R"({"model_name":"tiny-llama","split":["box","other"]})");
+  EXPECT_EQ(split.error("code"), "mesh_none") << split.text;
+  EXPECT_EQ(split.error("param"), "split");
+  ASSERT_EQ(post("/v1/mesh/create", "{}").status, 200u);
+  EXPECT_EQ(get("/v1/mesh/plan/no-such-model").status, 404u);
+  EXPECT_EQ(post("/v1/mesh/assign", R"({"node":"nobody","nothing":true})").error("code"), "mesh_node_not_found");
+  EXPECT_EQ(post("/v1/mesh/unload", R"({"model":"no-such-model"})").status, 404u);
+  const auto nobody = post("/v1/load", R"({"model_name":"tiny-llama","split":["box","nobody"]})");
+  EXPECT_EQ(nobody.status, 404u) << nobody.text;
+  EXPECT_EQ(nobody.error("param"), "split");
+}
+
 TEST_F(MeshTest, ATokenIsToldOnceAndNeverAgain) {
   ASSERT_EQ(post("/v1/mesh/create", "{}").status, 200u);
   const auto made = post("/v1/mesh/tokens", R"({"expires_in":600})");
@@ -99,7 +116,9 @@ TEST_F(MeshTest, WrongBodiesNameTheFieldAndRepeatNoToken) {
         Row{"join", R"({"token":"corral-join_secretsecret"})", "token"},
         Row{"join", R"({"token":"x","stream":1})", "stream"}, Row{"revoke", "{}", "node"},
         Row{"tokens", R"({"expires_in":0})", "expires_in"}, Row{"tokens", R"({"expires_in":604801})", "expires_in"},
-        Row{"tokens", R"({"expires_in":"1h"})", "expires_in"}}) {
+        Row{"tokens", R"({"expires_in":"1h"})", "expires_in"}, Row{"assign", "{}", "node"},
+        Row{"assign", R"({"node":"box"})", "model"}, Row{"assign", R"({"node":"box","model":7})", "model"},
+        Row{"assign", R"({"node":"box","model":"m","nothing":true})", "model"}, Row{"unload", "{}", "model"}}) {
     const auto refused = post(std::string("/v1/mesh/") + row.path, row.body);
     EXPECT_EQ(refused.status, 400u) << row.body;
     EXPECT_EQ(refused.error("param"), row.param) << row.body << refused.text;

@@ -45,6 +45,26 @@ class MetricsTest : public ApiTest {
   }
 };
 
+TEST_F(MetricsTest, WhatIsKeptIsCounted) {
+  EXPECT_THAT(metrics(), Not(HasSubstr("corral_store_")));
+  store::Store store(clock, {.file = dir / "kept.sqlite"});
+  context.store = &store;
+  EXPECT_THAT(metrics(), HasSubstr("corral_store_kept_bytes 0\n"));
+  const auto keep = [](store::Store& into) -> async::Task<Result<>> {
+    return into.put_now({.id = "r1",
+                         .owner = "ann",
+                         .created = epoch_millis(std::chrono::system_clock::now()),
+                         .status = "completed",
+                         .doc = std::string(1'000, 'x'),
+                         .input = "[]"});
+  };
+  async::Loop other;
+  ASSERT_TRUE(async::run_blocking(other, keep(store)));
+  EXPECT_THAT(metrics(), Not(HasSubstr("corral_store_kept_bytes 0\n")));
+  EXPECT_THAT(metrics(), HasSubstr("corral_store_failures_total 0\n"));
+  EXPECT_TRUE(store.finish_within(Millis(60'000)));
+}
+
 TEST_F(MetricsTest, AnEmptyHouseHasItsGauges) {
   const auto text = metrics();
   for (const auto* line :

@@ -7,6 +7,7 @@
 
 #include "api/errors.h"
 #include "dialects/error_teller.h"
+#include "dialects/paths.h"
 
 namespace corral::api {
 namespace {
@@ -20,32 +21,99 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "chat/completions", kInference},
     {"POST", "completions", kInference},
     {"POST", "completion", kInference},
+    {"POST", "infill", kInference},
     {"POST", "apply-template", kInference},
+    {"POST", "chat/completions/input_tokens", kInference},
     {"POST", "embeddings", kInference},
     {"POST", "embedding", kInference},
     {"POST", "rerank", kInference},
     {"POST", "reranking", kInference},
     {"POST", "reranker", kInference},
+    {"POST", "v2/rerank", kInference},
+    {"POST", "audio/transcriptions", kInference},
+    {"POST", "audio/translations", kInference},
+    {"POST", "audio/speech", kInference},
+    {"GET", "audio/voices", kInference},
     {"POST", "tokenize", kInference},
     {"POST", "detokenize", kInference},
+    {"POST", "responses", kInference},
+    {"POST", "responses/input_tokens", kInference},
+    // Of what others' keys have made, nobody finds anything.
+    {"GET", "responses/{id}", kInference},
+    {"DELETE", "responses/{id}", kInference},
+    {"POST", "responses/{id}/cancel", kInference},
+    {"GET", "responses/{id}/input_items", kInference},
+    {"POST", "conversations", kInference},
+    {"GET", "conversations/{id}", kInference},
+    {"POST", "conversations/{id}", kInference},
+    {"DELETE", "conversations/{id}", kInference},
+    {"GET", "conversations/{id}/items", kInference},
+    {"POST", "conversations/{id}/items", kInference},
+    {"GET", "conversations/{id}/items/{item}", kInference},
+    {"DELETE", "conversations/{id}/items/{item}", kInference},
+    {"POST", "messages", kInference},
+    {"POST", "messages/count_tokens", kInference},
+
+    // Ollama's.
+    {"POST", "api/chat", kInference},
+    {"POST", "api/generate", kInference},
+    {"POST", "api/embed", kInference},
+    {"POST", "api/embeddings", kInference},
+    {"GET", "api/tags", kEither},
+    {"GET", "api/ps", kEither},
+    {"GET", "api/version", kEither},
+    {"POST", "api/show", kEither},
+    {"POST", "api/pull", kAdmin},
+    {"POST", "api/push", kAdmin},
+    {"POST", "api/create", kAdmin},
+    {"POST", "api/copy", kAdmin},
+    {"DELETE", "api/delete", kAdmin},
+    {"GET", "api/blobs/{digest}", kAdmin},
+    {"POST", "api/blobs/{digest}", kAdmin},
 
     {"GET", "", kEither},
     {"GET", "models", kEither},
     {"GET", "models/{id...}", kEither},
     {"GET", "models/{id...}/options", kEither},
+    {"POST", "models/load", kAdmin},
+    {"POST", "models/unload", kAdmin},
+    {"GET", "models/sse", kEither},
     {"GET", "props", kEither},
+    {"POST", "props", kAdmin},
+    {"GET", "lora-adapters", kEither},
+    {"POST", "lora-adapters", kAdmin},  // answers to others change
+    {"GET", "openapi.json", kEither},
     {"GET", "health", kEither},
     {"GET", "stats", kEither},
     {"GET", "events", kEither},
     {"GET", "metrics", kEither},
     {"GET", "slots", kEither},
+    {"GET", "stream", kInference},
+    {"DELETE", "stream", kInference},
+    {"POST", "streams/lookup", kInference},
+    {"POST", "slots/{id}", kInference},
     // Of others' requests these show, and end, none to who isn't an admin.
     {"GET", "requests", kEither},
     {"POST", "requests/{id}/cancel", kEither},
+    {"GET", "activity", kEither},
+    {"GET", "activity/{id}/capture", kAdmin},
 
     {"POST", "load", kAdmin},
     {"POST", "estimate", kAdmin},  // it may start a process, for which loads wait
     {"POST", "unload", kAdmin},
+    {"POST", "verify", kAdmin},  // it reads all there is, and may rename files
+    // They go out, fill the disk or empty it, or say what is called how.
+    {"POST", "pull", kAdmin},
+    {"GET", "pull/variants", kAdmin},
+    {"GET", "registry/search", kAdmin},
+    {"GET", "downloads", kEither},
+    {"POST", "downloads/control", kAdmin},
+    {"POST", "delete", kAdmin},
+    {"POST", "models/register", kAdmin},
+    {"POST", "import", kAdmin},
+    {"GET", "internal/aliases", kEither},
+    {"POST", "internal/aliases", kAdmin},
+    {"DELETE", "internal/aliases/{alias...}", kAdmin},
     {"POST", "models/{id...}/options", kAdmin},
     {"DELETE", "models/{id...}/options", kAdmin},
     {"POST", "internal/pin", kAdmin},
@@ -69,6 +137,10 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "mesh/nodes", kAdmin},
     {"GET", "mesh/models", kAdmin},
     {"GET", "mesh/why/{model...}", kAdmin},
+    {"GET", "mesh/plan", kAdmin},
+    {"GET", "mesh/plan/{model...}", kAdmin},
+    {"POST", "mesh/assign", kAdmin},
+    {"POST", "mesh/unload", kAdmin},
     {"GET", "mesh/doctor", kAdmin},
 
     {"GET", "internal/keys", kOwner},
@@ -77,10 +149,10 @@ constexpr auto kRights = std::to_array<RouteRights>({
 });
 
 std::string_view without_prefix(std::string_view pattern) {
-  for (const std::string_view prefix : {"/api/v1/", "/api/v0/", "/v1/", "/v0/", "/"}) {
+  for (const auto prefix : dialects::kCorePrefixes) {
     if (pattern.starts_with(prefix)) return pattern.substr(prefix.size());
   }
-  return pattern;
+  return pattern.substr(pattern.starts_with('/') ? 1 : 0);
 }
 
 }  // namespace

@@ -65,7 +65,9 @@ TEST_F(RootTest, PropsAreThoseOfTheLoadedModel) {
     return Result<http::Response>(
         http::Response::json(200, R"({"model":")" + server.model() + R"(","path":")" + head.target + R"("})"));
   };
-  EXPECT_EQ(get("/props").error("code"), "missing_required_parameter");
+  const auto house = get("/props").json();
+  EXPECT_EQ(json::text_or(house, "role", ""), "router") << "there are several, and none is loaded";
+  EXPECT_EQ(post("/props", "{}").status, 200u);
   have("tiny-llama");
   for (const auto* path : {"/props", "/props?model=Tiny-Llama"}) {
     const auto answer = get(path);
@@ -78,6 +80,31 @@ TEST_F(RootTest, PropsAreThoseOfTheLoadedModel) {
   EXPECT_EQ(other.error("code"), "model_not_loaded");
   EXPECT_EQ(other.error("param"), "model");
   EXPECT_THAT(backend.alive(), ElementsAre("tiny-llama"));
+}
+
+TEST_F(RootTest, AdaptersAreThoseOfTheLoadedModel) {
+  backend.reply = [](const backends::FakeServer& server, const http::RequestHead& head, std::string_view body) {
+    if (body == "bad") return Result<http::Response>(http::Response::json(400, R"({"error":{"code":"bad"}})"));
+    return Result<http::Response>(http::Response::json(200, R"({"model":")" + server.model() + R"(","method":")" +
+                                                                head.method + R"(","path":")" + head.target + R"("})"));
+  };
+  EXPECT_EQ(get("/lora-adapters").error("code"), "missing_required_parameter");
+  have("tiny-llama");
+  for (const auto* method : {"GET", "POST"}) {
+    const auto answer = ask(method, "/lora-adapters?model=tiny-llama");
+    EXPECT_EQ(answer.status, 200u);
+    EXPECT_EQ(json::text_or(answer.json(), "method", ""), method);
+    EXPECT_EQ(json::text_or(answer.json(), "path", ""), "/lora-adapters");
+  }
+  EXPECT_EQ(post("/lora-adapters", "bad").status, 400u) << "as the engine says";
+  EXPECT_EQ(post("/lora-adapters?model=tiny-qwen3", "[]").error("code"), "model_not_loaded");
+}
+
+TEST_F(RootTest, SlotsDoNotStay) {
+  const auto answer = post("/slots/0?action=save", R"({"filename":"a.bin"})");
+  EXPECT_EQ(answer.status, 400u);
+  EXPECT_EQ(answer.error("code"), "unsupported_value");
+  EXPECT_THAT(answer.error("message"), HasSubstr("'action' can't be \"save\": there are no slots that stay"));
 }
 
 TEST_F(RootTest, WithoutANameTheOnlyLoadedModelOfTheTypeAnswers) {
@@ -111,6 +138,26 @@ TEST_F(RootTest, OneOfSeveralIsNotGuessed) {
   EXPECT_EQ(refused.error("param"), "model");
   EXPECT_THAT(refused.error("message"),
               HasSubstr("more than one model of type llm is loaded: 'tiny-llama', 'tiny-qwen3'"));
+}
+
+TEST_F(RootTest, OneModelThatWasGivenAnswersToEveryName) {
+  backend.load_at_once = true;
+  backend.reply = backends::FakeBackend::echo;
+  context.one_model = true;
+  const auto first = std::string(registry.catalog()->models().front()->name.value());
+  for (const auto* body : {R"({"content":"x"})", R"({"content":"x","model":"gpt-4"})"}) {
+    EXPECT_EQ(post("/tokenize", body).status, 200u) << body;
+  }
+  EXPECT_THAT(backend.alive(), ElementsAre(first));
+}
+
+TEST_F(RootTest, HealthSaysWhenTheGivenModelIsLoading) {
+  EXPECT_EQ(get("/health").status, 200u);
+  context.given_is_loading = true;
+  const auto loading = get("/health");
+  EXPECT_EQ(loading.status, 503u);
+  EXPECT_EQ(loading.error("type"), "unavailable_error");
+  EXPECT_EQ(get("/v1/health").status, 200u) << "of the server itself";
 }
 
 }  // namespace

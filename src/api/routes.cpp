@@ -1,32 +1,67 @@
 #include "api/routes.h"
 
+#include "api/activity_board.h"
+#include "api/openapi.h"
 #include "api/rights.h"
 #include "dialects/error_teller.h"
+#include "dialects/paths.h"
 
 namespace corral::api {
 
 void add_core(std::vector<http::Route>& routes, const char* method, std::string_view path,
               const http::RouteHandler& handler) {
-  for (const std::string_view prefix : {"/api/v1/", "/api/v0/", "/v1/", "/v0/"}) {
+  for (const auto prefix : dialects::kCorePrefixes) {
     routes.push_back({method, std::string(prefix).append(path), handler});
   }
 }
 
+namespace {
+
+async::Task<http::Response> described(std::shared_ptr<const std::string> description) {
+  co_return http::Response::json(200, *description);
+}
+
+}  // namespace
+
 std::unique_ptr<http::Handler> make_api(Context& context) {
   std::vector<http::Route> routes;
-  add_inference(routes, context);
+  const auto board = std::make_shared<ActivityBoard>();
+  add_inference(routes, context, board);
   add_models(routes, context);
+  add_voices(routes, context);
+  add_ollama_models(routes, context);
+  add_ollama_registry(routes, context);
+  if (context.store) add_responses(routes, context);
+  if (context.store) add_conversations(routes, context);
   add_root(routes, context);
+  add_llama_models(routes, context);
+  add_llama_slots(routes, context);
+  add_streams(routes, context);
   add_health(routes, context);
   add_load(routes, context);
   add_events(routes, context);
-  add_requests(routes, context);
+  add_requests(routes, context, board);
+  if (context.store) add_activity(routes, context);
   add_metrics(routes, context);
   add_options(routes, context);
   if (context.settings) add_config(routes, context);
   if (context.keys) add_keys(routes, context);
+  if (context.verifier) add_verify(routes, context);
+  if (context.supply) {
+    add_pull(routes, context);
+    add_downloads(routes, context);
+    add_removal(routes, context);
+    add_names(routes, context);
+    add_import(routes, context);
+  }
   if (context.node) add_mesh(routes, context);
+  if (context.node) add_mesh_allotment(routes, context);
+  // It describes all of them, itself included.
+  const auto description = std::make_shared<std::string>();
+  routes.push_back(
+      {"GET", "/openapi.json", [description](http::Request, http::PathParams) { return described(description); }});
   protect(routes);
+  *description = openapi_description(routes, context.version);
   auto failure = [](const http::Request& request, unsigned status) {
     return status == 403 ? refuse_caller(request) : dialects::path_error(request, status);
   };

@@ -110,17 +110,29 @@ TEST_F(RulebookApi, ALoadMayPinAndAPinReloadsNothing) {
   EXPECT_EQ(backend.loads("tiny-llama"), 1u);
 }
 
-// Not built yet: it must neither count as a use of a model nor load one.
-TEST_F(RulebookApi, ResponsesIsNotThereAndTouchesNobody) {
+// One that can't be answered is no use of a model, and loads none.
+TEST_F(RulebookApi, AResponseOfTheWrongModelTouchesNobody) {
   have("tiny-embed");
   const auto before = last_use("tiny-embed");
   pass(500ms);
-  for (const auto* model : {"tiny-embed", "tiny-llama"}) {
-    const auto answer = post("/v1/responses", fmt::format(R"({{"model":"{}","input":"x"}})", model));
-    EXPECT_EQ(answer.status, 404u);
-  }
+  EXPECT_EQ(post("/v1/responses", R"({"model":"tiny-embed","input":"x"})").status, 400u);
+  EXPECT_EQ(post("/v1/responses", R"({"model":"tiny-llama","input":7})").status, 400u);
   EXPECT_EQ(last_use("tiny-embed"), before);
   EXPECT_THAT(backend.alive(), ElementsAre("tiny-embed"));
+}
+
+// It is a chat to whoever answers, and a use of its model.
+TEST_F(RulebookApi, AResponseIsAUseOfItsModel) {
+  have("tiny-llama");
+  const auto before = last_use("tiny-llama");
+  pass(500ms);
+  auto asking = send("POST", "/v1/responses", R"({"model":"tiny-llama","input":"x"})");
+  auto& request = backend.server("tiny-llama").request();
+  EXPECT_EQ(request.head().target, "/v1/chat/completions");
+  request.answer(200, R"({"id":"chatcmpl-1","choices":[{"index":0,"message":{"role":"assistant","content":"hi"}}]})");
+  settle();
+  EXPECT_THAT(got(*asking)->text, HasSubstr(R"("object":"response")"));
+  EXPECT_NE(last_use("tiny-llama"), before);
 }
 
 TEST_F(RulebookApi, AMissingFileIs404AndEvictsNobody) {

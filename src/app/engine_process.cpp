@@ -89,6 +89,11 @@ engine::LoadOptions engine_options(const backends::EngineLoad& load) {
       config::parse_tensor_split(load.options.tensor_split.value_or("")).value_or(std::vector<float>());
   options.main_gpu = static_cast<std::int32_t>(load.options.main_gpu.value_or(0));
   if (load.options.swa_full) options.swa_full = *load.options.swa_full ? engine::Toggle::on : engine::Toggle::off;
+  constexpr std::pair<std::string_view, engine::Pooling> kPoolings[] = {
+      {"mean", engine::Pooling::mean}, {"cls", engine::Pooling::cls}, {"last", engine::Pooling::last}};
+  for (const auto& [word, pooling] : kPoolings) {
+    if (load.options.pooling == word) options.pooling = pooling;
+  }
   for (const std::string& adapter : load.options.lora.value_or(std::vector<std::string>())) {
     const auto [path, scale] = backends::parse_lora(adapter);
     options.loras.push_back({path.native(), scale});
@@ -187,7 +192,9 @@ class EngineChild {
     const std::shared_ptr<engine::InferenceEngine> service = std::move(*loaded);
     engine_server::EngineServerOptions options;
     options.model_name = load->model;
-    options.fingerprint = fmt::format("corral-{}-llama.cpp-{}", kVersion, engine::running_llama_version());
+    options.chat_template = load->options.chat_template.value_or("");
+    // Clients of llama-server look for the build's "b".
+    options.fingerprint = fmt::format("b{}-corral-{}", engine::running_llama_version(), kVersion);
     const auto& facts = service->facts();
     options.max_answers = facts.workers * (facts.max_sequences + engine::LoadOptions().max_queue);
     options.request_done = [this](const engine_server::RequestRecord& record) { report(record); };

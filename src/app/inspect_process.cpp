@@ -37,12 +37,15 @@ void say(std::string_view word, std::string_view text) {
   std::_Exit(fleet::kFilesRefused);
 }
 
+// The file that libllama reads now: it says nothing of that when it gives up.
+const char* being_read = "them";
+
 // "FILE:LINE: what it took for granted", of which the folders are nobody's business.
 void gave_up(const char* reason) {
   std::string_view text(reason);
   const auto place = text.substr(0, text.find(':'));
   if (const auto folders = place.rfind('/'); folders != std::string_view::npos) text.remove_prefix(folders + 1);
-  refuse(fmt::format("libllama gave up on them: {}", text));
+  refuse(fmt::format("libllama gave up on {}: {}", being_read, text));
 }
 
 // Has to be said by itself: to the first process of a list of processes the signal alone does nothing.
@@ -58,10 +61,12 @@ struct Opened {
 };
 
 void inspect(std::vector<models::SuspectFile>& files, const std::vector<Opened>& streams) {
-  if (const auto sound = models::inspect_files(files); !sound) refuse(sound.error().message);
+  const auto parts = models::inspect_files(files);
+  if (!parts) refuse(parts.error().message);
   for (const auto& file : streams) {
     const bool first = &file == streams.data();
-    const auto read = first ? engine::check_reading_of_model(file.stream, file.name)
+    being_read = file.name.c_str();
+    const auto read = first ? engine::check_reading_of_model(file.stream, file.name, *parts)
                             : engine::check_reading_of_header(file.stream, file.name);
     if (!read) refuse(read.error().message);
   }

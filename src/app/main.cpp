@@ -1,6 +1,7 @@
 // corral: one endpoint, many models. What the program can be is a table: the server, its children, the command line.
 #include "app/engine_process.h"
 #include "app/inspect_process.h"
+#include "app/measure_process.h"
 #include "app/rpc_worker_process.h"
 #include "app/serve.h"
 #include "app/version.h"
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   hooks.serve = app::serve;
   hooks.hidden = {{"engine", app::engine_process},
                   {"inspect-model", app::inspect_process},
+                  {"measure-speed", app::measure_process},
                   {"rpc-worker", app::rpc_worker_process}};
   return cli::main_entry(argc, argv, hooks);
 }

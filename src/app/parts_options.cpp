@@ -11,8 +11,11 @@
 
 #include "app/version.h"
 #include "base/host_memory.h"
+#include "base/model_type.h"
 #include "config/default_options.h"
+#include "config/import_folders.h"
 #include "config/origins.h"
+#include "config/request_defaults.h"
 #include "models/hub_cache.h"
 #include "proc/exec_mode.h"
 #include "residency/limits.h"
@@ -29,20 +32,110 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
+// Where a program has its models unless it is told otherwise: those of these that are there.
+std::vector<std::filesystem::path> usual_folders(std::string_view program) {
+  const std::filesystem::path home = environment("HOME");
+  std::vector<std::filesystem::path> all;
+  if (program == "ollama") {
+    if (const auto told = environment("OLLAMA_MODELS"); !told.empty()) return {told};
+    all = {home / ".ollama/models", "/usr/share/ollama/.ollama/models"};
+  } else {
+    all = {home / ".lmstudio/models", home / ".cache/lm-studio/models"};
+  }
+  std::error_code ignored;
+  std::erase_if(all, [&](const auto& folder) { return !std::filesystem::is_directory(folder, ignored); });
+  return all;
+}
+
+// Of another program, as the setting says.
+std::vector<std::filesystem::path> folders_of(const config::ServeSettings& settings, std::string_view program) {
+  std::vector<std::filesystem::path> folders;
+  const auto told = config::parse_import_folders(settings.import_folders);  // it was checked when it was set
+  if (!told) return folders;
+  for (const auto& folder : *told) {
+    if (folder.program != program) continue;
+    auto usual = folder.path.empty() ? usual_folders(program) : std::vector{folder.path};
+    folders.insert(folders.end(), usual.begin(), usual.end());
+  }
+  return folders;
+}
+
+std::filesystem::path hub_cache() {
+  auto cache = environment("HF_HUB_CACHE");
+  if (cache.empty()) cache = environment("HUGGINGFACE_HUB_CACHE");  // its older name
+  return models::hub_cache_dir(
+      {std::move(cache), environment("HF_HOME"), environment("XDG_CACHE_HOME"), environment("HOME")});
+}
+
 }  // namespace
 
 models::RegistryOptions registry_options(const config::ServeSettings& settings) {
   models::RegistryOptions options;
+  if (!settings.model_file.empty()) {
+    auto& given = options.given.emplace();
+    given.file = std::filesystem::absolute(settings.model_file);
+    given.names = config::names_in(settings.alias);
+    given.type = parse_model_type(settings.model_type);
+    return options;
+  }
   options.models_dirs = settings.models_dir;
   // Made by the first copy.
   std::error_code ignored;
   if (std::filesystem::exists(settings.copies_dir(), ignored)) options.models_dirs.push_back(settings.copies_dir());
-  options.user_models = settings.state_dir / "user_models.json";
-  if (settings.hub_cache) {
-    options.hub_cache = models::hub_cache_dir(
-        {environment("HF_HUB_CACHE"), environment("HF_HOME"), environment("XDG_CACHE_HOME"), environment("HOME")});
-  }
+  // Made by the first import.
+  if (std::filesystem::exists(settings.imported_dir(), ignored)) options.models_dirs.push_back(settings.imported_dir());
+  for (auto& folder : folders_of(settings, "lmstudio")) options.models_dirs.push_back(std::move(folder));
+  options.ollama_dirs = folders_of(settings, "ollama");
+  options.user_models = settings.user_models_file();
+  options.aliases = settings.aliases_file();
+  if (settings.hub_cache) options.hub_cache = hub_cache();
   return options;
+}
+
+std::vector<OwnRecipe> recipes_of(const backends::KnownBackends& known) {
+  std::vector<OwnRecipe> recipes;
+  for (const auto& one : known.descriptors) {
+    const Recipe* const row = find_recipe(one->recipe);
+    const bool same = row != nullptr && one->file.empty();
+    if (same) continue;
+    const auto what = one->program.empty() ? std::string("a command") : one->program;
+    recipes.push_back({one->recipe, one->device, one->possible, one->npu, one->types, what});
+  }
+  return recipes;
+}
+
+std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
+  std::vector<models::UserModel> models;
+  for (const auto& entry : known.models) {
+    models.push_back({.name = entry.name,
+                      .checkpoint = entry.checkpoint,
+                      .recipe = entry.descriptor->recipe,
+                      .labels = entry.labels,
+                      .aliases = entry.aliases,
+                      .configured = true});
+  }
+  return models;
+}
+
+downloads::DeskOptions desk_options(const config::ServeSettings& settings) {
+  downloads::DeskOptions options;
+  options.hub = downloads::hub_settings([](std::string_view name) { return environment(std::string(name).c_str()); });
+  options.downloads.at_once = static_cast<std::size_t>(settings.downloads_at_once);
+  options.downloads.each.parts.at_once = static_cast<std::size_t>(settings.download_ranges);
+  options.curl.user_agent = fmt::format("corral/{}", kVersion);
+  options.curl.ca_file = options.hub.ca_file;
+  options.record = settings.downloads_file();
+  return options;
+}
+
+api::ModelPlaces model_places(const config::ServeSettings& settings) {
+  api::ModelPlaces places{.own = settings.imported_dir(), .copies = settings.copies_dir()};
+  places.hub_cache = hub_cache();
+  places.models_dirs = settings.models_dir;
+  for (const char* program : {"lmstudio", "ollama"}) {
+    for (auto& folder : folders_of(settings, program)) places.other_tools.push_back(std::move(folder));
+  }
+  return places;
 }
 
 Result<router::RouterOptions> router_options(const config::ServeSettings& settings) {
@@ -71,6 +164,7 @@ backends::FilesOptions file_options(async::ThreadPool& threads) {
 std::vector<std::filesystem::path> places_of(const models::RegistryOptions& options) {
   auto places = options.models_dirs;
   if (!options.hub_cache.empty()) places.push_back(options.hub_cache);
+  places.insert(places.end(), options.ollama_dirs.begin(), options.ollama_dirs.end());
   return places;
 }
 
@@ -93,6 +187,38 @@ backends::EngineBackendOptions engine_options(const config::ServeSettings& setti
           }};
 }
 
+backends::ExternalBackendOptions external_options(const config::ServeSettings& settings,
+                                                  const std::filesystem::path& runtime_dir,
+                                                  async::ThreadPool& file_threads, backends::MeasuredMemory& measured) {
+  backends::ExternalBackendOptions options;
+  options.runtime_dir = runtime_dir;
+  options.log_dir = settings.log_dir();
+  options.work_dir = settings.state_dir / "backends";
+  const auto own = proc::own_program().parent_path();
+  options.program_dirs = {own / "../lib/corral", own};
+  // Where script/lib/whisper.sh puts what it builds.
+  const auto home = environment("HOME"), cache = environment("XDG_CACHE_HOME");
+  if (!cache.empty()) options.program_dirs.push_back(std::filesystem::path(cache) / "corral/bin");
+  if (cache.empty() && !home.empty()) options.program_dirs.push_back(std::filesystem::path(home) / ".cache/corral/bin");
+  options.environment = [](std::string_view name) -> std::optional<std::string> {
+    const char* value = std::getenv(std::string(name).c_str());
+    return value ? std::optional<std::string>(value) : std::nullopt;
+  };
+  options.files = file_options(file_threads);
+  options.threads = &file_threads;
+  options.measured = &measured;
+  return options;
+}
+
+backends::ShareOptions share_options(const config::ServeSettings& settings, const std::filesystem::path& runtime_dir) {
+  return {.program = proc::own_program(),
+          .runtime_dir = runtime_dir,
+          .log_dir = settings.log_dir(),
+          .threads = settings.threads > 0 ? static_cast<unsigned>(settings.threads)
+                                          : std::max(1u, std::thread::hardware_concurrency()),
+          .watchdog = settings.watchdog_timeout};
+}
+
 fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   fleet::NodeOptions options;
   options.folder = settings.mesh_dir();
@@ -105,10 +231,15 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   options.gossip_port = static_cast<std::uint16_t>(settings.mesh_gossip_port);
   options.name = fleet::node_name(settings.mesh_name);
   options.role = fleet::role_of(settings.mesh_role, !settings.join_token.empty() && settings.models_dir.empty());
-  options.lend_memory = settings.mesh_lend_memory;
+  // No memory is lent to the brim (residency/lending.cpp): what is told beyond that would be waited for in vain.
+  options.lend_memory = std::min(settings.mesh_lend_memory, settings.auto_evict_threshold_pct);
   options.copies = settings.mesh_copies;
   options.auto_copy = settings.mesh_auto_copy;
   options.admin = settings.mesh_admin;
+  constexpr Millis kEver = std::chrono::hours(24 * 365 * 100);
+  options.idle_unload = settings.mesh_idle_unload == config::kNever ? kEver : settings.mesh_idle_unload;
+  if (!settings.join_token.empty() && !options.wants.empty() && options.wants.front().name != fleet::kEveryModel)
+    options.told_at_start = options.wants.front().name;
   options.version = kVersion;
   options.llama_version = CORRAL_LLAMA_VERSION;
   return options;
@@ -134,12 +265,21 @@ http::ServerOptions server_options(const config::ServeSettings& settings) {
   http::ServerOptions options;
   options.max_body_bytes = settings.max_body_bytes.value();
   options.max_bodies_bytes = settings.max_bodies_bytes.value();
+  options.max_upload_bytes = settings.max_upload_bytes.value();
   options.max_connections = static_cast<std::size_t>(settings.max_connections);
   options.max_connections_per_address = static_cast<std::size_t>(settings.max_connections_per_address);
   options.head_timeout = settings.head_timeout;
   options.body_pace.grace = settings.slow_client_timeout;
   options.answer_pace.grace = settings.slow_client_timeout;
   return options;
+}
+
+store::Limits store_limits(const config::ServeSettings& settings) {
+  return {.response_bytes = settings.max_stored_bytes.value(),
+          .response_age = settings.max_stored_age.count(),
+          .activity_rows = static_cast<std::uint64_t>(settings.max_activity_rows),
+          .activity_age = settings.max_activity_age.count(),
+          .capture_bytes = settings.capture_bodies ? settings.max_capture_bytes.value() : 0};
 }
 
 fleet::TrafficOptions traffic_options(const config::ServeSettings& settings) {

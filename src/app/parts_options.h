@@ -7,30 +7,48 @@
 
 #include "api/access_filter.h"
 #include "api/key_store.h"
+#include "api/supply/supply.h"
 #include "async/offload.h"
 #include "backends/engine_backend.h"
+#include "backends/external/external_backend.h"
+#include "backends/share_backend.h"
+#include "base/own_recipes.h"
 #include "config/live_settings.h"
 #include "fleet/node_options.h"
 #include "fleet/traffic.h"
 #include "http/server.h"
 #include "models/registry.h"
+#include "models/user_models.h"
 #include "router/model_router.h"
+#include "store/store.h"
 
 namespace corral::app {
 
 models::RegistryOptions registry_options(const config::ServeSettings& settings);
+// The models that are written down with backends of others.
+std::vector<models::UserModel> models_of(const backends::KnownBackends& known);
 // Errors: those of residency::parse_max_loaded_models.
 Result<router::RouterOptions> router_options(const config::ServeSettings& settings);
+// Descriptors as the table of recipes has them.
+std::vector<OwnRecipe> recipes_of(const backends::KnownBackends& known);
 backends::FilesOptions file_options(async::ThreadPool& threads);
+downloads::DeskOptions desk_options(const config::ServeSettings& settings);
+api::ModelPlaces model_places(const config::ServeSettings& settings);
 // Where requests may name files.
 std::vector<std::filesystem::path> places_of(const models::RegistryOptions& options);
 // `runtime_dir` is for its sockets, the threads for looks at files of models.
 backends::EngineBackendOptions engine_options(const config::ServeSettings& settings,
                                               const std::filesystem::path& runtime_dir,
                                               async::ThreadPool& file_threads);
+// `measured` and the threads must outlive the backends.
+backends::ExternalBackendOptions external_options(const config::ServeSettings& settings,
+                                                  const std::filesystem::path& runtime_dir,
+                                                  async::ThreadPool& file_threads, backends::MeasuredMemory& measured);
+backends::ShareOptions share_options(const config::ServeSettings& settings, const std::filesystem::path& runtime_dir);
 fleet::NodeOptions node_options(const config::ServeSettings& settings);
 api::AccessOptions access_options(const config::ServeSettings& settings, const api::KeyStore& keys);
 http::ServerOptions server_options(const config::ServeSettings& settings);
+store::Limits store_limits(const config::ServeSettings& settings);
 fleet::TrafficOptions traffic_options(const config::ServeSettings& settings);
 // Of processes of models, at the end.
 Millis stop_grace(const config::ServeSettings& settings);

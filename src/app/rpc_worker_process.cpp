@@ -19,6 +19,7 @@
 #include "async/timer.h"
 #include "base/log.h"
 #include "engine/llama/backends.h"
+#include "engine/llama/devices.h"
 #include "proc/control_channel.h"
 #include "proc/exec_mode.h"
 #include "proc/sandbox.h"
@@ -31,8 +32,16 @@ namespace {
 
 struct Arguments {
   std::string socket;
+  std::uint64_t memory = 0;      // that its host was granted; 0: no bound
+  std::uint64_t cache_file = 0;  // bytes of a file of the cache; 0: no bound
   remote::DeviceServerOptions server = {};
 };
+
+bool read_number(std::string_view text, auto& number) {
+  const auto* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end && number != 0;
+}
 
 std::optional<Arguments> parse_arguments(std::span<char*> words) {
   Arguments arguments;
@@ -42,13 +51,15 @@ std::optional<Arguments> parse_arguments(std::span<char*> words) {
       arguments.socket = value;
     } else if (name == "--cache") {
       arguments.server.cache = value;
+    } else if (name == "--cache-file") {
+      if (!read_number(value, arguments.cache_file)) return std::nullopt;
     } else if (name == "--devices") {
       for (const auto device : std::views::split(value, ','))
         arguments.server.devices.emplace_back(std::string_view(device));
     } else if (name == "--threads") {
-      const auto* const end = value.data() + value.size();
-      const auto [stop, error] = std::from_chars(value.data(), end, arguments.server.threads);
-      if (error != std::errc() || stop != end || arguments.server.threads == 0) return std::nullopt;
+      if (!read_number(value, arguments.server.threads)) return std::nullopt;
+    } else if (name == "--memory") {
+      if (!read_number(value, arguments.memory)) return std::nullopt;
     } else {
       return std::nullopt;
     }
@@ -65,13 +76,30 @@ struct Ready {
 
 // A load opens some fourteen connections with three descriptors each, one after another.
 constexpr unsigned kDescriptors = 256;
+// llama.cpp starts some for each pass; a service has room for thousands.
+constexpr unsigned kThreads = 512;
+// Address space that it has for itself: stacks of threads, and tensors on their way.
+constexpr std::uint64_t kOwnMemory = std::uint64_t{2} << 30;
+
+// Its host has so much and no more: a worker that could take more would take it from the owner. A GPU's driver reserves
+// addresses without end, and its memory isn't counted in them.
+std::uint64_t memory_limit(const Arguments& arguments) {
+  const auto gpus = engine::choose_gpus(engine::found_devices(), "", arguments.server.devices);
+  const bool on_cpu = gpus && gpus->empty();
+  return arguments.memory == 0 || !on_cpu ? 0 : arguments.memory + arguments.memory / 8 + kOwnMemory;
+}
 
 Result<Ready> lock_in(const Arguments& arguments) {
   auto listener = remote::listen_at(arguments.socket);
   if (!listener) return std::unexpected(listener.error());
   // While it may still open libraries and devices.
   if (auto found = engine::load_backends(); !found) return std::unexpected(found.error());
-  proc::SandboxOptions options{.work = proc::Work::talking, .descriptors = kDescriptors, .own_processes = true};
+  proc::SandboxOptions options{.work = proc::Work::talking,
+                               .memory = memory_limit(arguments),
+                               .descriptors = kDescriptors,
+                               .file_bytes = arguments.cache_file,
+                               .threads = kThreads + 2 * static_cast<unsigned>(arguments.server.threads),
+                               .own_processes = true};
   if (!arguments.server.cache.empty()) options.writable.push_back(arguments.server.cache);
   auto fences = proc::enter_sandbox(options);
   if (!fences) return std::unexpected(fences.error());
@@ -116,6 +144,7 @@ class Worker {
         .llama = std::string(engine::running_llama_version()), .devices = server_.devices(), .open = ready_->open});
     const auto told = co_await control_->write_line(std::move(line));
     if (!told) co_return finish(0);
+    tasks_.spawn("signs of life", answer());
     auto relaying = relay_->run();
     co_await std::move(relaying);
   }
@@ -129,6 +158,16 @@ class Worker {
     return {};
   }
 
+  // Who stands still says nothing: that is how it shows.
+  async::Task<void> answer() {
+    while (true) {
+      const auto asked = co_await control_->read_line();
+      if (!asked) co_return;  // the parent has gone
+      std::string line(remote::kAlive);
+      const auto told = co_await control_->write_line(std::move(line));
+      if (!told) co_return;
+    }
+  }
   async::Task<void> watch_parent() {
     co_await control_->until_peer_gone();
     finish(0);
@@ -161,8 +200,8 @@ int rpc_worker_process(int argc, char** argv) {
   auto arguments = parse_arguments({argv, static_cast<std::size_t>(argc)});
   if (!arguments) {
     std::fputs(
-        "usage: corral rpc-worker --socket PATH --threads N [--cache FOLDER] [--devices NAME,NAME] (started by "
-        "corral serve)\n",
+        "usage: corral rpc-worker --socket PATH --threads N [--memory BYTES] [--cache FOLDER] [--cache-file BYTES] "
+        "[--devices NAME,NAME] (started by corral serve)\n",
         stderr);
     return 2;
   }

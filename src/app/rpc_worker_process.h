@@ -5,8 +5,8 @@
 
 namespace corral::app {
 
-// corral rpc-worker --socket PATH --threads N [--cache FOLDER] [--devices NAME,NAME]
-// Says {"ready":{…}} or {"failed":{…}} on its control channel, and ends with its parent.
+// corral rpc-worker --socket PATH --threads N [--memory BYTES] [--cache FOLDER] [--devices NAME,NAME]
+// Says {"ready":{…}} or {"failed":{…}} on its control channel, answers there, and ends with its parent.
 int rpc_worker_process(int argc, char** argv);
 
 }  // namespace corral::app

@@ -5,29 +5,76 @@
 #include <cstring>
 #include <stdexcept>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include "backends/engine_backend.h"
 #include "base/private_folder.h"
 
 namespace corral::app {
+namespace {
 
-RuntimeDir::RuntimeDir(const std::filesystem::path& parent) : path_((parent / "corral-XXXXXX").native()) {
-  if (const auto fits = backends::EngineBackend::check_runtime_dir(path_); !fits) {
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "corral.";  // folders called so are held by their process
+
+struct Hold {
+  UniqueFd fd;
+  int failed = 0;  // errno; EWOULDBLOCK: somebody else holds it, ENOENT: it is gone
+};
+
+Hold hold(const fs::path& folder) {
+  Hold hold{UniqueFd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))};
+  if (!hold.fd || ::flock(hold.fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    hold.failed = errno;
+    return hold;
+  }
+  struct stat held{}, named{};
+  const bool same = ::fstat(hold.fd.get(), &held) == 0 && ::stat(folder.c_str(), &named) == 0;
+  if (!same || held.st_ino != named.st_ino) hold.failed = ENOENT;
+  return hold;
+}
+
+void remove_abandoned(const fs::path& parent) {
+  std::error_code failed;
+  for (fs::directory_iterator at(parent, failed); !failed && at != fs::directory_iterator(); at.increment(failed)) {
+    if (!at->path().filename().native().starts_with(kPrefix)) continue;
+    std::error_code ignored;
+    if (const auto held = hold(at->path()); held.failed == 0) fs::remove_all(at->path(), ignored);
+  }
+}
+
+}  // namespace
+
+RuntimeDir::RuntimeDir(const fs::path& parent) {
+  const auto wanted = parent / fmt::format("{}XXXXXX", kPrefix);
+  if (const auto fits = backends::EngineBackend::check_runtime_dir(wanted); !fits) {
     throw std::runtime_error(fmt::format("runtime_dir '{}' is too long: {}", parent.native(), fits.error().message));
   }
   if (const auto safe = ensure_private_folder(parent); !safe)
     throw std::runtime_error("runtime_dir: " + safe.error().message);
-  auto name = path_.native();
-  if (!::mkdtemp(name.data())) {
-    throw std::runtime_error(fmt::format("can't make a folder in '{}': {}", parent.native(), std::strerror(errno)));
+  remove_abandoned(parent);
+  // Another server that just starts may take a new one for abandoned. Where nothing can be held (some network file
+  // systems), nothing is taken away either.
+  constexpr int kTries = 10;
+  for (int tries = 1;; ++tries) {
+    auto name = wanted.native();
+    if (!::mkdtemp(name.data()))
+      throw std::runtime_error(fmt::format("can't make a folder in '{}': {}", parent.native(), std::strerror(errno)));
+    auto held = hold(name);
+    const bool lost = held.failed == EWOULDBLOCK || held.failed == ENOENT;
+    if (lost && tries < kTries) continue;
+    path_ = name;
+    held_ = std::move(held.fd);
+    return;
   }
-  path_ = name;
 }
 
 void RuntimeDir::remove() const {
   std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  fs::remove_all(path_, ignored);
 }
 
 }  // namespace corral::app

@@ -2,9 +2,12 @@
 
 #include <filesystem>
 
+#include "base/unique_fd.h"
+
 namespace corral::app {
 
-// A folder for sockets that is this process's alone and goes with it.
+// A folder for sockets that is this process's alone and goes with it. Those of processes that were killed, which could
+// not take theirs away, go with the next one that is made beside them.
 class RuntimeDir {
  public:
   // Throws when its sockets' names would be too long, when the parent can't be made, or others could put other sockets
@@ -19,6 +22,7 @@ class RuntimeDir {
 
  private:
   std::filesystem::path path_;
+  UniqueFd held_;  // says that it is in use, as long as this process lives
 };
 
 }  // namespace corral::app

@@ -1,3 +1,4 @@
+// Long because it is where all parts are made and joined, started and stopped in order.
 #include "app/serve.h"
 
 #include <csignal>
@@ -11,6 +12,8 @@
 #include "api/access_filter.h"
 #include "api/routes.h"
 #include "app/config_watch.h"
+#include "app/first_steps.h"
+#include "app/model_supply.h"
 #include "app/parts_options.h"
 #include "app/runtime_dir.h"
 #include "app/version.h"
@@ -19,24 +22,33 @@
 #include "async/task_group.h"
 #include "async/timer.h"
 #include "backends/engine_backend.h"
+#include "backends/external/external_backend.h"
+#include "backends/external/program_path.h"
 #include "base/log.h"
+#include "base/own_recipes.h"
+#include "config/known_models.h"
 #include "config/load.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_teller.h"
+#include "fleet/allot_house.h"
 #include "fleet/announcer.h"
+#include "fleet/group_house.h"
 #include "fleet/join_at_start.h"
 #include "fleet/mesh_teller.h"
 #include "fleet/node.h"
 #include "fleet/own_shelf.h"
+#include "fleet/speed_probe.h"
 #include "fleet/traffic.h"
 #include "http/server.h"
 #include "mesh/hints/serf_hints.h"
 #include "models/registry.h"
 #include "proc/exec_mode.h"
 #include "proc/posix_spawner.h"
+#include "residency/limits.h"
 #include "router/forwarder.h"
 #include "router/memory_gauge.h"
 #include "router/model_router.h"
+#include "store/store.h"
 
 namespace corral::app {
 namespace {
@@ -48,8 +60,12 @@ constexpr std::size_t kFileThreads = 4;
 constexpr std::size_t kCopyReaders = 2;
 // For large bodies, which are many megabytes at worst and looked through in milliseconds each.
 constexpr std::size_t kBodyThreads = 1;
+// For files of requests, written and read in small pieces.
+constexpr std::size_t kUploadThreads = 2;
 // At the end, for looks at disks that give no answer.
 constexpr Millis kDiskGrace{1'000};
+// What is to be kept is written in this time, or lost.
+constexpr Millis kStoreGrace{5'000};
 // When keys were last used is written this often, if any was.
 constexpr Millis kKeyUses{60'000};
 
@@ -61,12 +77,27 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+using Externals = std::vector<std::unique_ptr<backends::ExternalBackend>>;
+
+std::vector<backends::Backend*> backends_of(backends::EngineBackend& engines, const Externals& externals) {
+  std::vector<backends::Backend*> all{&engines};
+  for (const auto& external : externals) all.push_back(external.get());
+  return all;
+}
+
+std::string espeak_program() {
+  const char* const path = std::getenv("PATH");
+  const auto found = backends::find_program("espeak-ng", {}, path != nullptr ? path : "");
+  return found ? found->native() : std::string();
+}
+
 // Everything that lives while the server runs, in the order of its making.
 class Application {
  public:
   Application(config::LiveSettings& live, const config::ServeSettings& settings, router::RouterOptions options,
-              api::KeyStore& keys)
-      : live_(live),
+              api::KeyStore& keys, const backends::KnownBackends& known)
+      : known_(known),
+        live_(live),
         keys_(keys),
         settings_(settings),
         loops_(loop_count(settings)),
@@ -77,29 +108,44 @@ class Application {
         copy_writes_(1),
         copy_reads_(kCopyReaders),
         copy_lists_(1),
+        weight_threads_(1),
+        holder_thread_(1),
+        verify_thread_(1),
         body_threads_(kBodyThreads),
+        upload_threads_(kUploadThreads),
+        store_(timers_, {.file = settings.store_file(), .limits = store_limits(settings)}),
         runtime_dir_(settings.runtime_dir),
         spawner_(timers_, {.own_program = proc::own_program()}),
         registry_(places_),
         engines_(loops_.home().executor(), timers_, spawner_,
                  engine_options(settings, runtime_dir_.path(), file_threads_)),
+        measured_(settings.state_dir / "measured-memory.json"),
+        externals_(make_externals()),
         monitor_(loops_.home().executor(), timers_, {.ram = {.limit = settings.memory_limit.value()}},
                  device::gpu_sources(loops_.home().executor(), timers_, spawner_)),
         gauge_(monitor_),
         inspector_(spawner_, timers_, proc::own_program()),
-        router_(loops_.home(), timers_, {&engines_}, std::move(options),
+        router_(loops_.home(), timers_, backends_of(engines_, externals_), std::move(options),
                 backends::OptionStore(settings.state_dir / "recipe_options.json"), &gauge_),
         node_(timers_, node_options(settings)),
         mesh_events_([this](router::NoticePtr notice) { router_.tell(std::move(notice)); }),
         announcer_(announcer_parts()),
         shelf_(registry_, announcer_.hashes()),
+        weights_(settings.weights_dir(), weight_threads_, timers_),
+        groups_(group_parts()),
         traffic_(
             node_.loop().executor(), loops_, timers_, router_, shelf_, [this] { return node_.view()->catalog; },
             traffic_options(settings),
             [this](const auto& catalog, const auto& model, auto to) { return node_.bring(catalog, model, to); }),
+        allotment_(loops_.home(), node_.loop().executor(), timers_, router_,
+                   [this](std::string_view name) { return shelf_.find(name); }),
         forwarder_(traffic_.lender(), timers_),
         models_(registry_, scan_threads_, timers_),
         gate_(loops_.home().executor(), timers_, file_options(file_threads_), [this] { return places_of(places_); }),
+        verifier_(settings.state_dir / "verified-hashes.json", verify_thread_),
+        file_watch_(router_, file_threads_, timers_),
+        supply_(timers_, live, settings, supply_hooks()),
+        background_(loops_.home(), timers_),
         context_{router_,
                  forwarder_,
                  models_,
@@ -112,7 +158,17 @@ class Application {
                  &keys,
                  &body_threads_,
                  &node_,
-                 &traffic_.elsewhere()},
+                 &traffic_.elsewhere(),
+                 &announcer_.hashes(),
+                 static_cast<std::uint32_t>(settings.max_in_flight_per_key),
+                 settings.ollama_port,
+                 &store_,
+                 !settings.model_file.empty(),
+                 settings.request_defaults,
+                 &verifier_,
+                 &file_watch_,
+                 settings.model_file.empty() ? &supply_.supply() : nullptr,
+                 &background_},
         api_(api::make_api(context_)),
         access_(*api_, timers_, access_options(settings, keys)),
         errors_(access_),
@@ -120,6 +176,14 @@ class Application {
         watch_(loops_.home().executor(), live.file()),
         keys_watch_(loops_.home().executor(), settings.keys_file()),
         tasks_(loops_.home().executor()) {
+    context_.voices = &voices_;
+    context_.sounds = &sounds_;
+    context_.uploads =
+        std::make_shared<http::SpoolRoom>(settings.uploads_dir(), settings.max_uploads_bytes.value(), &upload_threads_);
+    context_.build_info = fmt::format("b{}-corral-{}", CORRAL_LLAMA_VERSION, kVersion);
+    const auto limits = residency::parse_max_loaded_models(settings.max_loaded_models);
+    if (const auto most = limits ? (*limits)[ModelType::llm] : 0; most > 0)
+      context_.max_models = static_cast<std::uint32_t>(most);
     live_.on_change([this] { loops_.home().post([this] { apply(); }); });
     keys_.on_change([this](const auto&) { access_.set(access_options(*live_.in_force(), keys_)); });
     node_.on_change([this](const fleet::MeshViewPtr& view) { mesh_changed(view); });
@@ -128,6 +192,7 @@ class Application {
       options.log_file = settings_.log_dir() / "serf.log";
       return mesh::make_serf_hints(executor, timers_, spawner_, std::move(options));
     });
+    node_.use_hands({.hands = &allotment_, .disk = &holder_thread_});
     node_.use_copies(
         {.writes = &copy_writes_,
          .reads = &copy_reads_,
@@ -136,6 +201,11 @@ class Application {
          .arrived = [this] { loops_.home().post([this] { look_at_copies(); }); },
          .inspector = &inspector_,
          .hashes = [this](const models::ModelInfo& model) { return announcer_.hashes().files_of(model); }});
+    node_.use_groups(
+        {.hands = &groups_,
+         .report_to = [this](fleet::GroupReports* reports) { groups_.listen(node_.loop().executor(), reports); },
+         .disk = &holder_thread_,
+         .tell_requests = [this](std::vector<fleet::SplitNews> news) { traffic_.splits().tell(std::move(news)); }});
     node_.on_peers([this](mesh::Peers* peers) {
       peers != nullptr ? traffic_.crossing().attach(*peers) : traffic_.crossing().detach();
     });
@@ -146,8 +216,11 @@ class Application {
     keys_.on_change({});
     scan_threads_.finish();
     file_threads_.finish();
-    for (auto* threads : {&copy_writes_, &copy_reads_, &copy_lists_}) threads->finish();
+    for (auto* threads :
+         {&copy_writes_, &copy_reads_, &copy_lists_, &weight_threads_, &holder_thread_, &verify_thread_})
+      threads->finish();
     body_threads_.finish();
+    upload_threads_.finish();
   }
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
@@ -159,8 +232,9 @@ class Application {
       return 1;
     }
     log::info("app", "corral {} listens on http://{}:{}", kVersion, settings_.host, *port);
+    listen_as_ollama();
     async::asio::co_spawn(loops_.home().executor(), live(), [this](const std::exception_ptr& failure) {
-      exit_code_ = failure ? 1 : 0;
+      if (failure) exit_code_ = 1;
       if (failure) report(failure);
       loops_.stop();
     });
@@ -170,13 +244,32 @@ class Application {
   }
 
  private:
+  // The port belongs to another program: where that runs, this one does without.
+  void listen_as_ollama() {
+    if (settings_.ollama_port == 0) return;
+    const auto port = server_.listen_tcp(settings_.host, static_cast<std::uint16_t>(settings_.ollama_port));
+    if (port) {
+      log::info("app", "clients of Ollama find it on http://{}:{}", settings_.host, *port);
+    } else {
+      log::warning("app",
+                   "clients of Ollama don't find this server at its port: {}; end what listens there, or set "
+                   "ollama_port to off",
+                   port.error().message);
+    }
+  }
+
   async::Task<void> live() {
     engines_.start();
+    if (context_.supply != nullptr) {
+      supply_.start();
+      tells_of_downloads_ = router_.attach(supply_.events());
+    }
     tasks_.spawn("configuration file", follow_file());
     tasks_.spawn("file of keys", follow_keys());
     tasks_.spawn("uses of keys", keep_key_uses());
     tasks_.spawn("hang-ups", follow_hang_ups());
-    tasks_.spawn("first look at the disks", look_for_models());
+    tasks_.spawn("files of loaded models", file_watch_.run());
+    tasks_.spawn("first look at the disks", settings_.model_file.empty() ? first_look() : load_given());
     node_.start();
     if (!settings_.join_token.empty())
       tasks_.spawn("joining", fleet::keep_joining(node_, timers_, settings_.join_token));
@@ -191,6 +284,20 @@ class Application {
     signals_.cancel();
   }
 
+  // One for each descriptor, with the models that are written down for it.
+  Externals make_externals() {
+    Externals externals;
+    for (const auto& descriptor : known_.descriptors) {
+      std::vector<backends::ModelEntry> entries;
+      for (const auto& entry : known_.models)
+        if (entry.descriptor->recipe == descriptor->recipe) entries.push_back(entry);
+      externals.push_back(std::make_unique<backends::ExternalBackend>(
+          loops_.home().executor(), timers_, spawner_, descriptor, std::move(entries),
+          external_options(settings_, runtime_dir_.path(), file_threads_, measured_)));
+    }
+    return externals;
+  }
+
   fleet::AnnouncerParts announcer_parts() {
     return {.home = loops_.home(),
             .timers = timers_,
@@ -202,8 +309,57 @@ class Application {
                   if (!stopping_) tasks_.spawn("rescan", models_.rescan());
                 },
             .demand = [this] { return traffic_.demand().told(); },
+            .measure_speeds = [this] { return fleet::measure_speeds(speed_probe()); },
             .state_dir = settings_.state_dir,
+            .disk = weight_threads_,
             .tell = [this](fleet::MachineFacts facts) { node_.tell(std::move(facts)); }};
+  }
+
+  SupplyHooks supply_hooks() {
+    return {.tell = [this](router::NoticePtr notice) { router_.tell(std::move(notice)); },
+            .arrived = [this] { loops_.home().post([this] { look_again(); }); },
+            .memory = [this] { return async::run_on(loops_.home().executor(), memory_for_models()); }};
+  }
+
+  // The largest memory that a model may have here: the host's, or what all GPUs have together.
+  async::Task<std::uint64_t> memory_for_models() {
+    const auto pools = co_await monitor_.sample();
+    std::uint64_t host = 0, gpus = 0;
+    for (const auto& pool : pools)
+      if (pool.kind != device::PoolKind::shared) (pool.kind == device::PoolKind::ram ? host : gpus) += pool.total;
+    co_return std::max(host, gpus);
+  }
+
+  // A model is there that wasn't.
+  void look_again() {
+    if (!stopping_) tasks_.spawn("rescan", models_.rescan());
+  }
+
+  fleet::SpeedProbe speed_probe() {
+    const auto share = share_options(settings_, runtime_dir_.path());
+    return {.spawner = spawner_, .timers = timers_, .program = share.program, .threads = share.threads};
+  }
+
+  fleet::GroupHouseParts group_parts() {
+    return {.home = loops_.home(),
+            .timers = timers_,
+            .router = router_,
+            .find = [this](const std::string& name) -> backends::ModelPtr {
+              const auto found = registry_.catalog()->find(name);
+              return found ? *found : nullptr;
+            },
+            .engine =
+                [this](backends::EngineSplit split) {
+                  return std::make_shared<backends::SplitBackend>(engines_, std::move(split));
+                },
+            .worker = [this](backends::ShareOrder order) -> fleet::WorkerBackend {
+              auto share = std::make_shared<backends::ShareBackend>(loops_.home().executor(), timers_, spawner_,
+                                                                    share_options(settings_, runtime_dir_.path()),
+                                                                    std::move(order));
+              return {.backend = share, .socket = share->socket(), .llama = [share] { return share->llama(); }};
+            },
+            .caches = &weights_,
+            .llama = CORRAL_LLAMA_VERSION};
   }
 
   // On the loop of the mesh.
@@ -225,11 +381,46 @@ class Application {
       log::warning("app", "{}: {}", problem.path.native(), problem.cause.message);
   }
 
+  // Whoever starts a server without models is told how to have some.
+  async::Task<void> first_look() {
+    co_await look_for_models();
+    if (!registry_.catalog()->models().empty() || supply_.supply().desk.offline()) co_return;
+    const auto known = config::read_known_models(live_.file().parent_path() / "known-models.toml");
+    if (!known.problem.empty()) log::warning("app", "{}", known.problem);
+    const auto memory = co_await memory_for_models();
+    for (const auto& line : first_steps(known, memory)) log::info("app", "{}", line);
+  }
+
+  // A server that was started for one model and hasn't got it is of no use.
+  async::Task<void> load_given() {
+    co_await look_for_models();
+    const auto catalog = registry_.catalog();
+    const auto give_up = [this](const std::string& why) {
+      if (stopping_) return;  // which is why it wasn't loaded
+      log::error("app", "'{}' can't be served: {}", settings_.model_file.native(), why);
+      exit_code_ = 1;
+      std::raise(SIGTERM);
+    };
+    if (catalog->models().empty()) {
+      const auto all = {catalog->problems(), catalog->not_models()};
+      for (const auto problems : all)
+        if (!problems.empty()) co_return give_up(problems.front().cause.message);
+      co_return give_up("it is no model");
+    }
+    auto loading = router_.load(catalog->models().front(), router::OptionWish(), std::nullopt);
+    const auto loaded = co_await std::move(loading);
+    if (!loaded) co_return give_up(loaded.error().message);
+    context_.given_is_loading = false;
+  }
+
   // A thread that waits for a disk can't be ended but with the process. All the rest has ended in order by now.
   void leave_hung_disks() {
-    const bool done = scan_threads_.finish_within(kDiskGrace) && file_threads_.finish_within(kDiskGrace) &&
+    const bool kept = store_.finish_within(kStoreGrace);  // also where another disk hangs
+    const bool done = kept && scan_threads_.finish_within(kDiskGrace) && file_threads_.finish_within(kDiskGrace) &&
                       announcer_.finish_within(kDiskGrace) && copy_writes_.finish_within(kDiskGrace) &&
-                      copy_reads_.finish_within(kDiskGrace) && copy_lists_.finish_within(kDiskGrace);
+                      copy_reads_.finish_within(kDiskGrace) && copy_lists_.finish_within(kDiskGrace) &&
+                      weight_threads_.finish_within(kDiskGrace) && holder_thread_.finish_within(kDiskGrace) &&
+                      verify_thread_.finish_within(kDiskGrace) && supply_.finish_within(kDiskGrace);
     if (done) return;
     log::warning("app", "a disk gives no answer: its reader isn't waited for");
     runtime_dir_.remove();
@@ -250,7 +441,9 @@ class Application {
     log::set_level(settings->log_level);
     keys_.set_api_key(settings->api_key);
     access_.set(access_options(*settings, keys_));
+    supply_.change(*settings);
     node_.change(node_options(*settings));
+    store_.change(store_limits(*settings));
     if (auto options = router_options(*settings)) router_.change(std::move(*options));
     auto places = registry_options(*settings);
     if (places == places_) return;
@@ -311,19 +504,27 @@ class Application {
     co_await tasks_.join();
     co_await router_.end_events();  // or their readers would be waited for
     const auto settings = live_.in_force();
+    node_.wind_down(settings->drain_timeout);
     // Those of peers finish beside those of clients.
     tasks_.spawn("requests of peers", traffic_.close(settings->drain_timeout));
-    co_await server_.stop(settings->drain_timeout);
+    tasks_.spawn("responses in the background", background_.wind_down(settings->drain_timeout));
+    co_await server_.stop(settings->drain_timeout, [this] { forwarder_.requests().interrupt(); });
+    co_await context_.kept_streams.stop();
     co_await tasks_.join();
+    co_await supply_.stop();
     co_await node_.stop(traffic_.stop());
+    co_await allotment_.stop();
+    co_await groups_.stop();  // the node gives back by it what others have here
     co_await announcer_.stop();
     tells_of_mesh_.reset();
+    tells_of_downloads_.reset();
     co_await router_.stop(stop_grace(*settings));
     co_await monitor_.stop();
     co_await engines_.stop();
     keys_.save_uses();
   }
 
+  const backends::KnownBackends& known_;
   config::LiveSettings& live_;
   api::KeyStore& keys_;
   const config::ServeSettings& settings_;                   // of the start
@@ -339,12 +540,19 @@ class Application {
   async::ThreadPool scan_threads_;
   async::ThreadPool file_threads_;
   async::ThreadPool copy_writes_, copy_reads_, copy_lists_;
+  async::ThreadPool weight_threads_;
+  async::ThreadPool holder_thread_;  // for small files of the mesh, which other files mustn't hold up
+  async::ThreadPool verify_thread_;
   async::ThreadPool body_threads_;
+  async::ThreadPool upload_threads_;
+  store::Store store_;
   RuntimeDir runtime_dir_;
   proc::PosixSpawner spawner_;
   models::RegistryOptions places_ = registry_options(settings_);
   models::Registry registry_;
   backends::EngineBackend engines_;
+  backends::MeasuredMemory measured_;
+  const Externals externals_;
   device::MemoryMonitor monitor_;
   router::MonitorGauge gauge_;
   fleet::FileInspector inspector_;
@@ -354,10 +562,20 @@ class Application {
   std::shared_ptr<void> tells_of_mesh_;  // readers of events are told of it since there was one
   fleet::Announcer announcer_;
   fleet::OwnShelf shelf_;
+  fleet::WeightCaches weights_;
+  fleet::GroupHouse groups_;
   fleet::Traffic traffic_;
+  fleet::AllotHouse allotment_;
   router::Forwarder forwarder_;
   api::ModelFinder models_;
   api::FileGate gate_;
+  api::VerifyDesk verifier_;
+  api::FileWatch file_watch_;
+  ModelSupply supply_;
+  std::shared_ptr<void> tells_of_downloads_;
+  backends::Voices voices_{spawner_, espeak_program};
+  backends::FfmpegConverter sounds_{spawner_, timers_};
+  api::BackgroundDesk background_;
   api::Context context_;
   std::unique_ptr<http::Handler> api_;
   api::AccessFilter access_;
@@ -379,6 +597,11 @@ int serve(config::LiveSettings& live) {
   std::error_code ignored;        // without it the children's logs are kept in memory only, and a warning says so
   std::filesystem::create_directories(settings.log_dir(), ignored);
   std::filesystem::permissions(settings.log_dir(), std::filesystem::perms::owner_all, ignored);
+  const auto known = backends::read_backends(settings.model_file.empty() ? live.file().parent_path() : "");
+  for (const auto& problem : known.problems) log::warning("app", "{}", problem.message);
+  add_recipes(recipes_of(known));
+  models::set_configured(models_of(known));
+  std::filesystem::create_directories(settings.imported_dir(), ignored);  // for what is imported while it runs
   auto options = router_options(settings);
   if (!options) {
     log::error("app", "{}", options.error().message);
@@ -390,7 +613,7 @@ int serve(config::LiveSettings& live) {
       log::error("app", "{}", keys.error().message);
       return 2;
     }
-    Application application(live, settings, std::move(*options), **keys);
+    Application application(live, settings, std::move(*options), **keys, known);
     return application.run();
   } catch (const std::exception& error) {
     log::error("app", "{}", error.what());

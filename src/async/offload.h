@@ -13,7 +13,9 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/system/error_code.hpp>
 #include <boost/system/system_error.hpp>
 
 #include "async/task.h"
@@ -41,6 +43,16 @@ class ThreadPool {
   // Runs `work` on a thread of the pool; nobody waits for it. What it uses must outlive finish().
   void post(std::move_only_function<void()> work) {
     asio::post(pool_, [this, job = std::move(work)]() mutable {
+      const Job running(*this);
+      job();
+    });
+  }
+
+  // The same, after `delay`. Not at all if the pool finishes before.
+  void post_after(std::chrono::milliseconds delay, std::move_only_function<void()> work) {
+    auto timer = std::make_shared<asio::steady_timer>(pool_, delay);
+    timer->async_wait([this, timer, job = std::move(work)](const boost::system::error_code& error) mutable {
+      if (error) return;
       const Job running(*this);
       job();
     });

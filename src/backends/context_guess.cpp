@@ -23,9 +23,13 @@ std::uint64_t bytes_of(const std::optional<std::string>& type) {
   return row == std::end(kTypeBytes) ? 64 : row->second;
 }
 
-std::uint64_t from_file(const models::ModelInfo& model, const LoadOptions& options) {
+std::uint64_t cache_from_file(const models::ModelInfo& model, const LoadOptions& options) {
   const std::uint64_t two = bytes_of(options.cache_type_k) + bytes_of(options.cache_type_v);
-  return model.traits.cache_values * two / 64 + kBuffersPerToken;
+  return model.traits.cache_values * two / 64;
+}
+
+std::uint64_t from_file(const models::ModelInfo& model, const LoadOptions& options) {
+  return cache_from_file(model, options) + kBuffersPerToken;
 }
 
 std::uint64_t from_estimate(const MemoryEstimate& estimate, std::uint64_t cells) {
@@ -60,7 +64,15 @@ std::uint64_t predicted_context(const models::ModelInfo& model, const LoadOption
 }
 
 std::uint64_t guessed_memory(const models::ModelInfo& model, const LoadOptions& options) {
-  return model.size.value() + first_cells(model, options) * from_file(model, options);
+  return model.size.value() + guessed_cache(model, options) + guessed_buffers(model, options);
+}
+
+std::uint64_t guessed_cache(const models::ModelInfo& model, const LoadOptions& options) {
+  return first_cells(model, options) * cache_from_file(model, options);
+}
+
+std::uint64_t guessed_buffers(const models::ModelInfo& model, const LoadOptions& options) {
+  return first_cells(model, options) * kBuffersPerToken;
 }
 
 }  // namespace corral::backends

@@ -22,5 +22,8 @@ std::uint64_t predicted_context(const models::ModelInfo& model, const LoadOption
 // Bytes that a load with these resolved options takes in all, while nothing better is known: the files and the context
 // that it begins with.
 std::uint64_t guessed_memory(const models::ModelInfo& model, const LoadOptions& options);
+// Of them, what the KV cells take, and buffers.
+std::uint64_t guessed_cache(const models::ModelInfo& model, const LoadOptions& options);
+std::uint64_t guessed_buffers(const models::ModelInfo& model, const LoadOptions& options);
 
 }  // namespace corral::backends

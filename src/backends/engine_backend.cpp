@@ -9,6 +9,7 @@
 #include "backends/context_guess.h"
 #include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
+#include "backends/split_backend.h"
 #include "base/log.h"
 #include "device/process_memory.h"
 #include "device/process_work.h"
@@ -63,10 +64,11 @@ Error cannot_start(const Error& cause) {
 
 class EngineProcess final : public WrappedServer {
  public:
-  EngineProcess(EngineBackend& backend, ModelPtr model, LoadOptions options)
+  EngineProcess(EngineBackend& backend, ModelPtr model, LoadOptions options, EngineSplit split = {})
       : backend_(backend),
         model_(std::move(model)),
         options_(std::move(options)),
+        split_(std::move(split)),
         downsized_(backend.home_),
         events_(backend.home_) {}
 
@@ -148,7 +150,8 @@ class EngineProcess final : public WrappedServer {
     if (!started) co_return std::unexpected(started.error());
     started_ = std::move(*started);
     clients_.emplace(http::UnixEndpoint{started_.socket});
-    const EngineLoad order{model_->name.value(), model_->paths.front().string(), model_->type, options_};
+    const EngineLoad order{model_->name.value(), model_->paths.front().string(), model_->type, options_, split_.remotes,
+                           split_.own_share};
     auto line = to_line(order);
     const auto told = co_await started_.child->control()->write_line(std::move(line));
     if (!told) co_return fail(errc::load_crashed, told.error().message);
@@ -169,7 +172,11 @@ class EngineProcess final : public WrappedServer {
         device_ = ready->device;
         backend_.cpu_backend_ = ready->cpu_backend;
         if (options_.gpu_layers != 0 && device_ != Device::none) backend_.has_gpu_ = has(device_, Device::gpu);
-        predicted_ = backend_.predictor_.known(*model_, options_);
+        if (is_split()) {
+          predicted_ = MemoryEstimate{.devices = {{.device = "cpu", .weights = split_.memory.total}}};
+        } else {
+          predicted_ = backend_.predictor_.known(*model_, options_);
+        }
         co_return Result<>();
       } else if (const auto* failed = std::get_if<EngineFailed>(&*event)) {
         if (failed->cause == errc::backend_not_installed) backend_.seen_.erase(options_.llamacpp_backend.value_or(""));
@@ -198,9 +205,12 @@ class EngineProcess final : public WrappedServer {
   Error crash(const proc::ExitStatus& status) const {
     auto text = fmt::format("the engine ended while it loaded '{}': {}", model_->name.value(), status.describe());
     const auto output = started_.child->log().text(kCauseLines);
+    if (is_split()) text += "; it ends so when a worker, or the way to one, is gone";
     if (!output.empty()) text += "; its last output: " + output;
     return Error(make_error_code(errc::load_crashed), std::move(text));
   }
+
+  bool is_split() const { return !split_.remotes.empty(); }
 
   void remove_socket() const {
     std::error_code ignored;
@@ -210,6 +220,7 @@ class EngineProcess final : public WrappedServer {
   EngineBackend& backend_;
   const ModelPtr model_;
   const LoadOptions options_;
+  const EngineSplit split_;  // without remotes: all of it is here
   EngineBackend::Started started_;
   std::optional<ClientPool> clients_;
   std::uint64_t context_window_ = 0;
@@ -369,6 +380,11 @@ async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions optio
 
 std::unique_ptr<WrappedServer> EngineBackend::create(ModelPtr model, const LoadOptions& options) {
   return std::make_unique<EngineProcess>(*this, std::move(model), options);
+}
+
+std::unique_ptr<WrappedServer> EngineBackend::create_split(ModelPtr model, const LoadOptions& options,
+                                                           EngineSplit split) {
+  return std::make_unique<EngineProcess>(*this, std::move(model), options, std::move(split));
 }
 
 async::Task<Result<EngineBackend::Started>> EngineBackend::take() {

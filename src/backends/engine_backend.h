@@ -20,6 +20,8 @@
 
 namespace corral::backends {
 
+struct EngineSplit;
+
 struct EngineBackendOptions {
   std::filesystem::path program;      // the binary whose `engine` sub-command is the child
   std::filesystem::path runtime_dir;  // for sockets; ours alone
@@ -57,6 +59,8 @@ class EngineBackend final : public Backend {
   std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;
+  // With parts on other machines: see split_backend.h.
+  std::unique_ptr<WrappedServer> create_split(ModelPtr model, const LoadOptions& options, EngineSplit split);
   async::Task<void> stop() override;
 
  private:

@@ -234,6 +234,8 @@ class FakeWrappedServer final : public WrappedServer {
     server->state_ == FakeServer::State::loading ? server->die("was told to stop") : server->end("exited with code 0");
   }
 
+  bool is_askable() const override { return server_->backend_.askable; }
+
   Task<bool> downsize() override {
     ++server_->downsizes_;
     co_return server_->backend_.downsizes;

@@ -153,8 +153,10 @@ class FakeBackend final : public Backend {
   // What preflight() and estimate() say to it.
   std::map<std::string, Error> never_fit;
   std::map<std::string, MemoryEstimate> estimates;
-  bool knows_estimates = true;  // without asking
-  std::uint64_t bound = 0;      // what rough_bound() says
+  bool knows_estimates = true;            // without asking
+  std::uint64_t bound = 0;                // what rough_bound() says
+  std::optional<GivenMemory> given = {};  // what given_memory() says
+  bool askable = true;                    // its servers are
   // What context() says, and its processes have, where no ctx_size is asked for.
   std::uint64_t usual_context = 2048;
   std::uint64_t most_context = ~0ull;  // that any has
@@ -174,6 +176,7 @@ class FakeBackend final : public Backend {
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                const LoadOptions& options) const override;
+  std::optional<GivenMemory> given_memory() const override { return given; }
   std::uint64_t context(const models::ModelInfo& model, const LoadOptions& options, std::uint64_t free) const override;
   std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;

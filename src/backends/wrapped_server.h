@@ -67,11 +67,20 @@ class WrappedServer {
   virtual async::Task<bool> downsize() = 0;
   // Returns when the process is gone, with what its end looked like ("killed by signal 9 (SIGKILL)").
   virtual async::Task<std::string> until_gone() = 0;
+  // False: it takes no requests, and target() answers none.
+  virtual bool is_askable() const { return true; }
   // For use on `executor`'s loop only; valid as long as this object.
   virtual http::Target& target(async::Executor executor) = 0;
   virtual ServerFacts facts() const = 0;
   // A number without a unit that grows while the process does anything at all, even if it says nothing. 0: not known.
   virtual std::uint64_t work() const = 0;
+};
+
+// What a load takes, as somebody else has laid it out: of the memories of GPUs where it computes there, else of the
+// host's. Bytes.
+struct GivenMemory {
+  std::uint64_t total = 0;
+  std::uint64_t dynamic = 0;  // of it, what a downsize gives back
 };
 
 // Makes servers of one recipe.
@@ -93,6 +102,8 @@ class Backend {
   // The same as far as it is known without asking, of the files as check_files() saw them.
   virtual std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                        const LoadOptions& options) const = 0;
+  // Where this is known nobody asks for an estimate.
+  virtual std::optional<GivenMemory> given_memory() const { return std::nullopt; }
   // Tokens that one conversation could have after a load with these resolved options, with so many bytes `free` on what
   // it computes on (0: not known). Quick: from what is known of its memory, or else from what its file says.
   virtual std::uint64_t context(const models::ModelInfo& model, const LoadOptions& options,

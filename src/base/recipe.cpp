@@ -1,7 +1,8 @@
-#include "base/recipe.h"
-
 #include <algorithm>
 #include <array>
+#include <deque>
+
+#include "base/own_recipes.h"
 
 namespace corral {
 namespace {
@@ -14,6 +15,8 @@ constexpr std::array kFlm{ModelType::llm, ModelType::transcription, ModelType::e
 constexpr std::array kHearing{ModelType::transcription};
 constexpr std::array kImages{ModelType::image};
 constexpr std::array kSpeech{ModelType::tts};
+constexpr std::array kMany{ModelType::llm,           ModelType::embedding, ModelType::reranking,
+                           ModelType::transcription, ModelType::image,     ModelType::tts};
 
 constexpr std::array kRecipes{
     Recipe{"llamacpp", kGpu, kCpu | kGpu, NpuUse::none, kText, ""},
@@ -22,23 +25,53 @@ constexpr std::array kRecipes{
     Recipe{"oga-npu", kNpu, kNpu, NpuUse::exclusive, kChat, "ryzenai-server"},
     Recipe{"ryzenai-llm", kNpu, kNpu, NpuUse::exclusive, kChat, "ryzenai-server"},
     Recipe{"flm", kNpu, kNpu, NpuUse::coexist, kFlm, "flm"},
-    Recipe{"vllm", kGpu, kGpu, NpuUse::none, kChat, "vllm-server"},
+    Recipe{"vllm", kGpu, kGpu, NpuUse::none, kText, "vllm"},
     Recipe{"whispercpp", kCpu, kCpu | kGpu | kNpu, NpuUse::exclusive, kHearing, "whisper-server"},
     Recipe{"moonshine", kCpu, kCpu, NpuUse::none, kHearing, "moonshine-server"},
     Recipe{"sd-cpp", kCpu, kCpu | kGpu, NpuUse::none, kImages, "sd-server"},
     Recipe{"thenoise", kGpu, kGpu, NpuUse::none, kImages, "thenoise"},
     Recipe{"kokoro", kCpu, kCpu, NpuUse::none, kSpeech, "koko"},
+    Recipe{"espeak-ng", kCpu, kCpu, NpuUse::none, kSpeech, "espeak-ng"},
     Recipe{"openmoss", kGpu, kGpu, NpuUse::none, kSpeech, "moss-tts-server"},
+    Recipe{"llama-server", kGpu, kCpu | kGpu, NpuUse::none, kText, "llama-server"},
+    Recipe{"command", kCpu, kCpu | kGpu, NpuUse::none, kMany, "a command"},
+    Recipe{"lemonade", kCpu, kCpu, NpuUse::none, kMany, "a running server"},
+    Recipe{"lmstudio", kCpu, kCpu, NpuUse::none, kText, "a running server"},
+    Recipe{"ollama", kCpu, kCpu, NpuUse::none, kText, "a running server"},
 };
+
+struct Kept {
+  OwnRecipe own;
+  Recipe row;
+};
+std::deque<Kept>& kept() {
+  static std::deque<Kept> all;
+  return all;
+}
 
 }  // namespace
 
 std::span<const Recipe> recipes() { return kRecipes; }
 
+void add_recipes(std::vector<OwnRecipe> own) {
+  for (auto& one : own) {
+    auto& entry = kept().emplace_back();
+    entry.own = std::move(one);
+    const auto& said = entry.own;
+    entry.row = {said.name, said.device, said.possible, said.on_npu, said.types, said.program};
+  }
+}
+
 const Recipe* find_recipe(std::string_view name) {
+  // The latest one counts.
+  for (auto entry = kept().rbegin(); entry != kept().rend(); ++entry) {
+    if (entry->row.name == name) return &entry->row;
+  }
   const auto found = std::ranges::find(kRecipes, name, &Recipe::name);
   return found == kRecipes.end() ? nullptr : &*found;
 }
+
+bool takes_gguf(std::string_view recipe) { return recipe == "llamacpp" || recipe == "llama-server"; }
 
 bool serves(const Recipe& recipe, ModelType type) {
   return std::ranges::find(recipe.types, type) != recipe.types.end();
@@ -47,6 +80,10 @@ bool serves(const Recipe& recipe, ModelType type) {
 std::string recipe_names() {
   std::string text;
   for (const Recipe& recipe : kRecipes) text.append(text.empty() ? "" : ", ").append(recipe.name);
+  for (const Kept& entry : kept()) {
+    const bool built_in = std::ranges::find(kRecipes, entry.row.name, &Recipe::name) != kRecipes.end();
+    if (!built_in) text.append(", ").append(entry.row.name);
+  }
   return text;
 }
 

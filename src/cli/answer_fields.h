@@ -31,5 +31,12 @@ std::optional<std::int64_t> integer_of(const json::Value& object, std::string_vi
 std::optional<std::uint64_t> bytes_of(const json::Value& object, std::string_view name);
 // The texts of a list.
 std::vector<std::string> names_of(const json::Value& object, std::string_view name);
+// use(item) for each of a list; one that is missing is empty.
+void each(const json::Value& object, std::string_view name, const auto& use) {
+  const auto* value = json::find(object, name);
+  const auto* array = value != nullptr ? value->if_array() : nullptr;
+  if (array == nullptr) return;
+  for (const auto& item : *array) use(item);
+}
 
 }  // namespace corral::cli

@@ -23,7 +23,45 @@ or the file. The base URLs that other clients want (`http://host:8000/v1`) are u
 - `--json` prints what the server answered, one JSON text; see the HTTP reference for its fields.
 - Results go to standard output, everything else (progress, warnings, errors) to standard error. Progress bars and
   colours appear on a terminal only; `NO_COLOR` turns colours off.
-- Ctrl-C ends a command and cancels on the server what it was waiting for.
+- Ctrl-C ends a command and cancels on the server what it was waiting for; a model that is being fetched is paused.
+
+## Models
+
+```sh
+corral run                                # offers models that fit the machine
+corral run Qwen/Qwen3-0.6B-GGUF           # fetches it after asking, then chats
+corral pull org/repo:Q8_0                 # or hf.co/..., https://.../x.gguf, ollama.com/library/x:tag, a known name
+corral search qwen coder
+corral show org/repo                      # of one that isn't here: what there is to choose from
+corral list --all
+corral rm org/repo:Q8_0
+corral import ~/x.gguf                    # also ollama, lmstudio: listed where they are
+```
+
+`pull` says first what a model takes on disk and in memory, then shows a bar for each file; without a terminal, a line for
+each tenth of the way. Ctrl-C pauses, and the same command goes on from what is here. With `--detach` the server fetches
+it alone; `corral downloads` lists what it fetches, and pauses, resumes or cancels. `run` fetches what isn't here after
+asking; without a terminal only with `--yes`.
+
+Some good models have short names (`corral list --all`): a table in the program, each with the place where its repository
+was seen. What they take is an estimate by their parameters, marked so, until the hub has been asked. `corral run` alone
+offers three for the machine that it runs on: the largest for chats that takes at most three quarters of its memory, one of
+at most half that size, which is quicker, and the largest that was made for code. A file `known-models.toml` beside the
+configuration file adds to the table, and replaces models of the same name:
+
+```toml
+only_these = false            # true: leaves out those of the program
+
+[[model]]
+name = "our-chat"
+type = "llm"                  # or embedding, reranking, transcription, image, tts
+labels = ["chat"]             # "chat" and "coding" are offered
+repository = "org/repo"
+quantisation = "Q4_K_M"       # or: file = "x.gguf"
+parameters = 8                # billions
+licence = "apache-2.0"
+seen = "where it is said that there is such a repository"
+```
 
 ## Chat
 

@@ -40,6 +40,15 @@ TEST_F(KeyTest, PrintsTheKeyOnceAndNothingElseToAPipe) {
   EXPECT_EQ((*keys)->keys.at(0).digest, config::digest_of((*keys)->salt, key.substr(0, 68)));
 }
 
+TEST_F(KeyTest, HowItSharesIsKeptWithTheKey) {
+  EXPECT_EQ(run({"key", "create", "--max-in-flight", "4", "--background", "--json"}), 0);
+  EXPECT_THAT(out(), HasSubstr(R"("max_in_flight":4,"priority":"background")"));
+  const auto keys = config::read_key_file(home_ / ".local/state/corral/keys.json");
+  ASSERT_TRUE(keys && *keys);
+  EXPECT_EQ((*keys)->keys.at(0).terms, (config::KeyTerms{.max_in_flight = 4, .background = true}));
+  EXPECT_EQ(run({"key", "create", "--max-in-flight", "-1"}), 2);
+}
+
 TEST_F(KeyTest, ScopesAreSaidInAnyOfTheUsualWays) {
   EXPECT_EQ(run({"key", "create", "--scope", "admin", "--scope", "inference", "--json"}), 0);
   EXPECT_THAT(out(), HasSubstr(R"("scopes":["inference","admin"])"));

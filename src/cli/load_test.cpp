@@ -150,6 +150,12 @@ TEST_F(LoadCommandTest, JsonAsksForOneAnswer) {
   EXPECT_THAT(server_.bodies(kLoad), ElementsAre(R"({"model_name":"m"})"));
 }
 
+TEST_F(LoadCommandTest, OverSeveralNodes) {
+  server_.on(kLoad, R"({"status":"success"})");
+  EXPECT_EQ(run({"load", "m", "--split", "a,b", "--json"}), kExitOk);
+  EXPECT_THAT(server_.bodies(kLoad), ElementsAre(R"({"model_name":"m","split":["a","b"]})"));
+}
+
 TEST_F(LoadCommandTest, WarnsWhenPinnedModelsTakeEverySlot) {
   model_of_type("llm");
   health(R"("max_models":{"llm":2},"pinned_models":{"llm":2})");

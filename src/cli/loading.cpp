@@ -1,23 +1,14 @@
 #include "cli/loading.h"
 
-#include <cctype>
-
 #include <fmt/format.h>
 
 #include "cli/errors.h"
 #include "cli/progress.h"
+#include "cli/url_text.h"
 
 namespace corral::cli {
 
-std::string model_path(const std::string& model) {
-  std::string path = "/api/v1/models/";
-  for (const char c : model) {
-    const bool plain =
-        std::isalnum(static_cast<unsigned char>(c)) || std::string_view("-._~/").find(c) != std::string::npos;
-    path += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return path;
-}
+std::string model_path(const std::string& model) { return "/api/v1/models/" + escaped(model, "/"); }
 
 Result<LoadOutcome> load_with_progress(const Context& context, const LoadOptions& options) {
   ProgressBar bar(context.terminal, "Loading " + options.model);

@@ -34,6 +34,17 @@ TEST_F(MeshCommandTest, SaysHowItIs) {
   EXPECT_THAT(err(), HasSubstr("corral mesh create"));
 }
 
+TEST_F(MeshCommandTest, SaysWhatItHoldsTogetherWithOthers) {
+  server_.on(
+      "GET /api/v1/mesh",
+      R"({"status":"member","mesh_id":"0a","node":{"id":"b0","name":"box","role":"member"},"groups":[{"model":"big",)"
+      R"("status":"waiting","shares":[{"node":"den","layers":12},{"node":"box","layers":20}],"problem":"no link"}],)"
+      R"("share":{"model":"huge","host":"den","status":"ready","memory_bytes":1073741824,"problem":null}})");
+  EXPECT_EQ(run({"mesh"}), 0);
+  EXPECT_THAT(out(), HasSubstr("hosts       big over den (12 layers), box (20 layers): waiting (no link)\n"));
+  EXPECT_THAT(out(), HasSubstr("lends       1.0 GiB for huge of den: ready\n"));
+}
+
 TEST_F(MeshCommandTest, ATokenStandsAloneOnStandardOutput) {
   server_.on("POST /api/v1/mesh/create", kMember);
   server_.on("POST /api/v1/mesh/tokens", kToken);
@@ -106,10 +117,12 @@ TEST_F(MeshCommandTest, CopiesGoToThisNodeOrAnother) {
 }
 
 TEST_F(MeshCommandTest, SaysWhyAndWhatIsWrong) {
-  server_.on("GET /api/v1/mesh/why/org/m%3AQ4",
-             R"({"model":"org/m:Q4","status":"unloaded","node":"b","here":false,"rank":"fits","short":null,)"
-             R"("candidates":[{"name":"b","rank":"fits","text":"it has room"}]})");
+  server_.on(
+      "GET /api/v1/mesh/why/org/m%3AQ4",
+      R"({"model":"org/m:Q4","status":"unloaded","node":"b","here":false,"rank":"fits","short":null,)"
+      R"("candidates":[{"name":"b","rank":"fits","text":"it has room"}],"allocation":["b gets it: nobody does"]})");
   EXPECT_EQ(run({"mesh", "why", "org/m:Q4"}), 0);
+  EXPECT_THAT(out(), HasSubstr("b gets it: nobody does\n"));
   EXPECT_THAT(out(), HasSubstr("a request for org/m:Q4 would go to b\n"));
   EXPECT_THAT(out(), HasSubstr("it has room"));
   server_.on("GET /api/v1/mesh/doctor",
@@ -117,6 +130,53 @@ TEST_F(MeshCommandTest, SaysWhyAndWhatIsWrong) {
              R"({"verdict":"failed","step":"link","node":"b","text":"there is none"}],"healthy":false})");
   EXPECT_EQ(run({"mesh", "doctor"}), 1);
   EXPECT_EQ(out(), "ok      identity: fine\nfailed  b: link: there is none\n");
+}
+
+TEST_F(MeshCommandTest, ShowsWhoIsToHaveWhat) {
+  server_.on(
+      "GET /api/v1/mesh/plan",
+      R"({"status":"member","known":true,"assignments":[{"node":"b","model":"m","part":"alone","why":"b gets m"}],)"
+      R"("unloads":[{"why":"c gives n back"}],"splits":[],"unserved":[{"why":"big: 3.0 GB short"}]})");
+  EXPECT_EQ(run({"mesh", "plan"}), 0);
+  EXPECT_THAT(out(), HasSubstr("b gets m"));
+  EXPECT_THAT(out(), HasSubstr("c gives n back\nnot served: big: 3.0 GB short\n"));
+}
+
+TEST_F(MeshCommandTest, ShowsThatNothingIsPlanned) {
+  server_.on("GET /api/v1/mesh/plan", R"({"status":"member","assignments":[],"unloads":[],"splits":[],"unserved":[]})");
+  EXPECT_EQ(run({"mesh", "plan"}), 0);
+  EXPECT_THAT(err(), HasSubstr("Nothing is planned"));
+}
+
+TEST_F(MeshCommandTest, ForetellsASplitAndShowsOne) {
+  server_.on(
+      "GET /api/v1/mesh/plan/big",
+      R"({"model":"big","assignments":[],"unloads":[],"unserved":[],"groups":[],"foretold":{"need_bytes":30000000000,)"
+      R"("alone":null,"split":{"host":"a","shares":[{"node":"b","layers":20,"memory_bytes":12000000000},)"
+      R"({"node":"a","layers":28,"memory_bytes":18000000000}],"tokens_per_second":4.25,"load_seconds":90,"context":32768},)"
+      R"("short":null}})");
+  EXPECT_EQ(run({"mesh", "plan", "big"}), 0);
+  EXPECT_THAT(out(), HasSubstr("it would be split: 4.2 tokens/s, loads in 90 s, with 32768 tokens of context\n"));
+  EXPECT_THAT(out(), HasSubstr("a (host)"));
+  server_.on(
+      "GET /api/v1/mesh/plan/other",
+      R"({"model":"other","groups":[{"host":"a","stage":"waiting","running":false,"context":null,"problem":"b is taken",)"
+      R"("shares":[{"node":"b","layers":20,"memory_bytes":1}]}],"foretold":{"short":{"text":"2.0 GB short"}}})");
+  EXPECT_EQ(run({"mesh", "plan", "other"}), 0);
+  EXPECT_THAT(out(), HasSubstr("a hosts it over 1 nodes: waiting; b is taken\n"));
+}
+
+TEST_F(MeshCommandTest, TellsNodesWhatToHave) {
+  server_.on("POST /api/v1/mesh/assign", R"({"status":"success"})");
+  for (const auto* model : {"m", "nothing", "auto"}) EXPECT_EQ(run({"mesh", "assign", "b", model}), 0);
+  EXPECT_THAT(
+      server_.bodies("POST /api/v1/mesh/assign"),
+      ElementsAre(R"({"node":"b","model":"m"})", R"({"node":"b","nothing":true})", R"({"node":"b","auto":true})"));
+  EXPECT_EQ(run({"mesh", "assign", "b"}), 2);
+  server_.on("POST /api/v1/mesh/unload", R"({"nodes":["a","b"],"refused":["c: mesh_admin is off"]})");
+  EXPECT_EQ(run({"mesh", "unload", "m"}), 0);
+  EXPECT_THAT(out(), HasSubstr("m is given back by a, b"));
+  EXPECT_THAT(err(), HasSubstr("warning: c: mesh_admin is off\n"));
 }
 
 TEST_F(MeshCommandTest, TokensNodesAndLeaving) {

@@ -1,9 +1,11 @@
 #include "cli/mesh_wire.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/answer_fields.h"
 #include "cli/errors.h"
+#include "cli/format.h"
 #include "json/writer.h"
 
 namespace corral::cli {
@@ -12,13 +14,6 @@ namespace {
 // 0 where there is none.
 std::int64_t count_of(const json::Value& object, std::string_view name) { return integer_of(object, name).value_or(0); }
 std::uint64_t size_of(const json::Value& object, std::string_view name) { return bytes_of(object, name).value_or(0); }
-
-void each(const json::Value& object, std::string_view name, const auto& use) {
-  const auto* value = json::find(object, name);
-  const auto* array = value != nullptr ? value->if_array() : nullptr;
-  if (array == nullptr) return;
-  for (const auto& item : *array) use(item);
-}
 
 // A list of the answer, each item read by `read`.
 template <typename Item>
@@ -86,6 +81,21 @@ MeshCopy copy_in(const json::Value& value) {
           .bytes_per_second = size_of(value, "bytes_per_second")};
 }
 
+// With why it is so, where something is wrong.
+std::string told(std::string text, const json::Value& value) {
+  if (const auto problem = text_of(value, "problem"); !problem.empty()) text += fmt::format(" ({})", problem);
+  return text;
+}
+
+std::string group_in(const json::Value& value) {
+  std::vector<std::string> parts;
+  each(value, "shares", [&](const json::Value& part) {
+    parts.push_back(fmt::format("{} ({} layers)", text_of(part, "node"), count_of(part, "layers")));
+  });
+  return told(fmt::format("{} over {}: {}", text_of(value, "model"), fmt::join(parts, ", "), text_of(value, "status")),
+              value);
+}
+
 MeshToken token_in(const json::Value& value) {
   return {.id = text_of(value, "id"),
           .state = text_of(value, "state"),
@@ -114,6 +124,12 @@ Result<MeshStatus> parse_mesh(std::string_view text) {
   status.routable = count_of(*value, "routable");
   status.open_tokens = count_of(*value, "open_tokens");
   status.problem = text_of(*value, "problem");
+  each(*value, "groups", [&](const json::Value& group) { status.groups.push_back(group_in(group)); });
+  if (const auto* share = json::find(*value, "share"); share != nullptr && !text_of(*share, "model").empty()) {
+    const auto what = fmt::format("{} for {} of {}: {}", human_bytes(size_of(*share, "memory_bytes")),
+                                  text_of(*share, "model"), text_of(*share, "host"), text_of(*share, "status"));
+    status.share = told(what, *share);
+  }
   return status;
 }
 
@@ -141,6 +157,7 @@ Result<MeshChoice> parse_mesh_choice(std::string_view text) {
   each(*value, "candidates", [&](const json::Value& item) {
     choice.candidates.push_back({text_of(item, "name"), text_of(item, "rank"), text_of(item, "text")});
   });
+  choice.allocation = names_of(*value, "allocation");
   return choice;
 }
 

@@ -19,6 +19,8 @@ struct MeshStatus {
   std::vector<std::string> addresses = {};
   std::int64_t members = 0, routable = 0, open_tokens = 0;
   std::string problem = {};
+  std::vector<std::string> groups = {};  // "big over a (16 layers), b (16 layers): ready"
+  std::string share = {};                // "4.1 GiB for big of a: ready"; empty: none
 };
 Result<MeshStatus> parse_mesh(std::string_view text);
 
@@ -58,6 +60,7 @@ struct MeshChoice {
     std::string name = {}, rank = {}, text = {};
   };
   std::vector<Candidate> candidates = {};
+  std::vector<std::string> allocation = {};  // sentences: who is to have it, and why
 };
 Result<MeshChoice> parse_mesh_choice(std::string_view text);
 

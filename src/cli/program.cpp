@@ -4,11 +4,13 @@
 
 #include <CLI/App.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/help_formatter.h"
 #include "config/flags.h"
+#include "config/server_flags.h"
 
 namespace corral::cli {
 namespace {
@@ -22,6 +24,7 @@ class CommandLine {
     app_.set_version_flag("--version", [this] { return version_text_; }, "Print the version");
     serve_ = app_.add_subcommand("serve", "Run the server");
     config::add_serve_flags(*serve_, inputs_);
+    serve_->footer(config::server_flags_help());
     for (const Command& command : commands()) {
       CLI::App* sub = app_.add_subcommand(std::string(command.name), std::string(command.summary));
       rows_.push_back({sub, command.declare(*sub)});
@@ -107,15 +110,31 @@ int command(CommandLine& line, const Action& action, const Hooks& hooks, Surroun
 
 }  // namespace
 
+namespace {
+
+// Of `serve` in the words of llama-server.
+Result<std::vector<std::string>> translated(const std::vector<std::string>& arguments, const Terminal& terminal) {
+  if (arguments.empty() || arguments.front() != "serve") return arguments;
+  auto own = config::translate_server_flags({arguments.begin() + 1, arguments.end()}, config::read_text_file);
+  if (!own) return std::unexpected(own.error());
+  if (!own->without_effect.empty())
+    terminal.err << "corral: without effect here: " << fmt::format("{}", fmt::join(own->without_effect, ", ")) << '\n';
+  own->words.insert(own->words.begin(), arguments.front());
+  return std::move(own->words);
+}
+
+}  // namespace
+
 int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, Surroundings& surroundings) {
   const Terminal& terminal = surroundings.terminal;
   CommandLine line;
   line.set_version("corral " + hooks.version);
   line.inputs().environment = surroundings.environment;
+  auto words = translated(arguments, terminal);
+  if (!words) return report(terminal, words.error());
   try {
-    line.app().parse(
-        std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // the library wants them reversed
-  } catch (const CLI::Success& wanted) {                                  // --help, --version
+    line.app().parse(std::vector<std::string>(words->rbegin(), words->rend()));  // the library wants them reversed
+  } catch (const CLI::Success& wanted) {                                         // --help, --version
     line.app().exit(wanted, terminal.out, terminal.err);
     return kExitOk;
   } catch (const CLI::ParseError& error) {

@@ -75,6 +75,16 @@ TEST_F(ProgramTest, ServeGetsTheSettings) {
   EXPECT_EQ(served_->log_level, log::Level::debug);
 }
 
+TEST_F(ProgramTest, ServeTakesFlagsOfLlamaServer) {
+  EXPECT_EQ(run({"serve", "-m", "/x/a.gguf", "-c", "512", "-ngl", "3", "--temp", "0", "--jinja", "-ub", "64"}), 0);
+  ASSERT_TRUE(served_);
+  EXPECT_EQ(served_->model_file, "/x/a.gguf");
+  EXPECT_EQ(served_->ctx_size, 512);
+  EXPECT_EQ(served_->llamacpp_args, "-ngl \"3\"");
+  EXPECT_EQ(served_->request_defaults, R"({"temperature":0})");
+  EXPECT_THAT(err(), HasSubstr("without effect here: --jinja, -ub\n"));
+}
+
 TEST_F(ProgramTest, ServeReturnsTheExitCodeOfTheServer) {
   hooks_.serve = [](config::LiveSettings&) { return 7; };
   EXPECT_EQ(run({"serve"}), 7);
@@ -218,6 +228,15 @@ TEST_F(ProgramTest, PsShowsLoadedLoadingAndQueued) {
             "g     llm        evicting (room)        cpu           -        -         0     -\n"
             "b     llm        loading 42 %\n"
             "c     llm        queued 1, 2.5 s for a                                   3\n");
+}
+
+TEST_F(ProgramTest, PsShowsPartsOfOtherNodesModels) {
+  server_.on("GET /api/v1/health", R"({"all_models_loaded":[],"loading":null,"load_queue":[],"shares":[
+    {"model":"big","host":"laptop","status":"draining","leaving":"recall","device":"cpu","booked_bytes":1610612736}]})");
+  EXPECT_EQ(run({"ps"}), kExitOk);
+  EXPECT_EQ(out(),
+            "NAME  TYPE   STATUS               DEVICE   MEMORY  CONTEXT  REQUESTS  IDLE  PINNED\n"
+            "big   share  for laptop (recall)  cpu     1.5 GiB\n");
 }
 
 TEST_F(ProgramTest, PsWatchShowsEverySnapshot) {

@@ -7,6 +7,7 @@
 
 #include "cli/answer_fields.h"
 #include "cli/errors.h"
+#include "json/count.h"
 
 namespace corral::cli {
 namespace {
@@ -60,8 +61,7 @@ ListedModel listed(const json::Value& item) {
   // Bytes are whole; a fraction is in GB, as servers of this family send it.
   model.size = bytes_of(item, "size_bytes");
   if (const auto* size = json::find(item, "size"); !model.size && size) {
-    model.size = size->is_double() ? std::optional(static_cast<std::uint64_t>(std::max(0.0, size->get_double()) * 1e9))
-                                   : bytes_of(item, "size");
+    model.size = size->is_double() ? json::to_count(size->get_double() * 1e9) : bytes_of(item, "size");
   }
   model.context = integer_of(item, "context_length");
   model.max_context = integer_of(item, "max_context_length");
@@ -129,6 +129,11 @@ Health health_in(const json::Value& value) {
                              .lent = flag_of(item, "lent")});
   };
   for (const char* list : {"all_models_loaded", "stopping"}) for_each(json::find(value, list), in_memory);
+  if (const auto* files = json::find(value, "files")) {
+    for_each(json::find(*files, "changed"), [&](const json::Value& item) {
+      for (auto& model : health.loaded) model.file_changed |= model.name == text_of(item, "model");
+    });
+  }
   for_each(json::find(value, "loading"), [&](const json::Value& item) {
     health.loading.push_back({text_of(item, "model"), text_of(item, "type"), number_of(item, "progress").value_or(0)});
   });
@@ -139,6 +144,13 @@ Health health_in(const json::Value& value) {
                             .waiting_ms = integer_of(item, "waiting_ms").value_or(0),
                             .waiters = integer_of(item, "waiters").value_or(0),
                             .waiting_for = names_of(item, "waiting_for")});
+  });
+  for_each(json::find(value, "shares"), [&](const json::Value& item) {
+    health.shares.push_back({.model = text_of(item, "model"),
+                             .host = text_of(item, "host"),
+                             .device = text_of(item, "device"),
+                             .leaving = text_of(item, "leaving"),
+                             .memory = bytes_of(item, "booked_bytes")});
   });
   health.max_models = counts_of(value, "max_models");
   health.pinned_models = counts_of(value, "pinned_models");
@@ -301,6 +313,7 @@ std::string load_body(const LoadOptions& options, bool stream) {
   }
   if (options.pinned) body["pinned"] = *options.pinned;
   if (options.save) body["save_options"] = true;
+  if (!options.split.empty()) body["split"] = json::Array(options.split.begin(), options.split.end());
   if (stream) body["stream"] = true;
   return json::serialize(body);
 }

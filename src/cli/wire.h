@@ -48,7 +48,17 @@ struct LoadedModel {
   std::int64_t last_use = 0;  // epoch milliseconds; 0: unknown
   std::int64_t active_requests = 0;
   bool pinned = false;
-  bool lent = false;  // for other machines of the mesh
+  bool lent = false;          // for other machines of the mesh
+  bool file_changed = false;  // one of its files isn't the one any more that was loaded
+};
+
+// A part of another node's model.
+struct LentShare {
+  std::string model;
+  std::string host;
+  std::string device;
+  std::string leaving;                  // why it has to go, if it has to
+  std::optional<std::uint64_t> memory;  // bytes
 };
 
 struct LoadingModel {
@@ -71,6 +81,7 @@ struct Health {
   std::vector<LoadedModel> loaded;  // those whose process is told to end stand last
   std::vector<LoadingModel> loading;
   std::vector<QueuedLoad> queue;
+  std::vector<LentShare> shares;
   std::map<std::string, std::int64_t, std::less<>> max_models;     // by type; -1: unlimited
   std::map<std::string, std::int64_t, std::less<>> pinned_models;  // by type
   std::vector<FarServed> elsewhere;                                // where there is a mesh
@@ -186,6 +197,7 @@ struct LoadOptions {
   config::LoadOptions values = {};
   std::optional<bool> pinned = {};
   bool save = false;
+  std::vector<std::string> split = {};  // over these nodes
 
   bool any() const { return values != config::LoadOptions() || pinned || save; }
 };

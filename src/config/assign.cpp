@@ -49,7 +49,7 @@ struct Assigner {
   bool means_zero() const { return !option.zero_name.empty() && text() == option.zero_name; }
 
   Result<> operator()(std::string S::* member) const {
-    if (text().find_first_of("\r\n") != std::string::npos) return wrong("more than one line");
+    if (!option.several_lines && text().find_first_of("\r\n") != std::string::npos) return wrong("more than one line");
     if (text().empty() && !option.fallback.empty()) return wrong("empty");
     if (!option.choices.empty() && std::ranges::find(option.choices, text()) == option.choices.end()) return wrong();
     if (option.check) {

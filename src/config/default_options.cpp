@@ -27,6 +27,10 @@ constexpr std::array kDefaults = {
     Default{"speculative", "speculative", [](const S& from, L& to) { to.speculative = from.speculative; }},
     Default{"llamacpp_backend", "llamacpp_backend",
             [](const S& from, L& to) { to.llamacpp_backend = from.llamacpp_backend; }},
+    Default{"chat_template", "chat_template",
+            [](const S& from, L& to) {
+              if (!from.chat_template.empty()) to.chat_template = from.chat_template;
+            }},
     Default{"park_bytes", "park_mib", [](const S& from, L& to) { to.park_bytes = std::int64_t{from.park_mib} << 20; }},
     Default{"auto_evict", "auto_evict", [](const S& from, L& to) { to.auto_evict = from.auto_evict; }},
     Default{"downsize_idle_timeout", "downsize_idle_timeout",

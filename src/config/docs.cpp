@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "config/option.h"
+#include "config/server_flags.h"
 
 namespace corral::config {
 namespace {
@@ -95,6 +96,7 @@ std::string configuration_page() {
     page += row(option);
     previous = &option;
   }
+  page += server_flags_page();
   page += kOutro;
   return page;
 }

@@ -70,13 +70,14 @@ Result<std::optional<KeyList>> read_key_file(const fs::path& path) {
   return std::move(*keys);
 }
 
-Result<NewKey> create_key(const fs::path& path, std::string name, Scopes scopes, std::int64_t now_millis) {
+Result<NewKey> create_key(const fs::path& path, std::string name, Scopes scopes, std::int64_t now_millis,
+                          KeyTerms terms) {
   const auto held = lock(path);
   if (!held) return std::unexpected(held.error());
   auto read = read_key_file(path);
   if (!read) return std::unexpected(read.error());
   KeyList keys = read->value_or(KeyList());
-  auto made = add_key(keys, std::move(name), scopes, now_millis);
+  auto made = add_key(keys, std::move(name), scopes, now_millis, terms);
   if (!made) return made;
   if (const auto written = write(path, keys); !written) return std::unexpected(written.error());
   return made;

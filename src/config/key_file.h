@@ -20,7 +20,8 @@ namespace corral::config {
 Result<std::optional<KeyList>> read_key_file(const std::filesystem::path& path);
 
 // Adds a key, making the file if need be. Errors: those of read_key_file() and add_key(), not_saved.
-Result<NewKey> create_key(const std::filesystem::path& path, std::string name, Scopes scopes, std::int64_t now_millis);
+Result<NewKey> create_key(const std::filesystem::path& path, std::string name, Scopes scopes, std::int64_t now_millis,
+                          KeyTerms terms = {});
 
 // Takes one away, by its identifier, or by its name if only one has it. Errors: those of read_key_file(), no_such_key,
 // not_saved.

@@ -6,6 +6,7 @@
 
 #include "base/secret.h"
 #include "config/errors.h"
+#include "json/count.h"
 
 namespace corral::config {
 namespace {
@@ -23,7 +24,7 @@ std::optional<Key> parse_key(const json::Value& row) {
   Key key;
   key.id = json::text_or(row, "id", "");
   key.name = json::text_or(row, "name", "");
-  key.created = static_cast<std::int64_t>(json::number_or(row, "created", 0));
+  key.created = static_cast<std::int64_t>(json::to_count(json::number_or(row, "created", 0)).value_or(0));
   const auto digest = parse_sha256(json::text_or(row, "sha256", ""));
   const auto* const scopes = json::find(row, "scopes");
   if (!digest || key.id.size() != kIdLength || scopes == nullptr || !scopes->is_array()) return std::nullopt;
@@ -34,6 +35,9 @@ std::optional<Key> parse_key(const json::Value& row) {
   }
   const auto parsed = parse_scopes(names);
   if (!parsed) return std::nullopt;
+  const auto most = json::to_count(json::number_or(row, "max_in_flight", 0));
+  key.terms.max_in_flight = static_cast<std::uint32_t>(std::min<std::uint64_t>(most.value_or(0), kMostInFlight));
+  key.terms.background = json::text_or(row, "priority", "") == "background";
   key.scopes = *parsed;
   key.digest = *digest;
   return key;
@@ -64,7 +68,7 @@ const Key* KeyList::find(std::string_view id) const {
   return found == keys.end() ? nullptr : &*found;
 }
 
-Result<NewKey> add_key(KeyList& keys, std::string name, Scopes scopes, std::int64_t now_millis) {
+Result<NewKey> add_key(KeyList& keys, std::string name, Scopes scopes, std::int64_t now_millis, KeyTerms terms) {
   if (name.size() > kLongestName || !is_plain(name))
     return fail(errc::invalid_value, fmt::format("the name of a key is one line of at most {} bytes", kLongestName),
                 "name");
@@ -78,6 +82,7 @@ Result<NewKey> add_key(KeyList& keys, std::string name, Scopes scopes, std::int6
   made.text = fmt::format("{}{}-{}", kStart, made.key.id, random_text(kSecretLength));
   made.key.name = std::move(name);
   made.key.scopes = scopes;
+  made.key.terms = terms;
   made.key.created = now_millis;
   made.key.digest = digest_of(keys.salt, made.text);
   keys.keys.push_back(made.key);
@@ -95,7 +100,10 @@ json::Object to_json(const Key& key) {
   json::Array scopes;
   if (key.scopes.inference) scopes.emplace_back(name_of(Scope::inference));
   if (key.scopes.admin) scopes.emplace_back(name_of(Scope::admin));
-  return {{"id", key.id}, {"name", key.name}, {"scopes", std::move(scopes)}, {"created", key.created}};
+  json::Object row{{"id", key.id}, {"name", key.name}, {"scopes", std::move(scopes)}, {"created", key.created}};
+  if (key.terms.max_in_flight > 0) row["max_in_flight"] = key.terms.max_in_flight;
+  if (key.terms.background) row["priority"] = "background";
+  return row;
 }
 
 std::string to_text(const KeyList& keys) {

@@ -35,10 +35,19 @@ std::string text_of(Scopes scopes);
 // Errors: invalid_value, for a name that is none and for no name at all.
 Result<Scopes> parse_scopes(const std::vector<std::string>& names);
 
+// How a key's requests share the server with others'.
+inline constexpr std::uint32_t kMostInFlight = 1'000'000;
+struct KeyTerms {
+  std::uint32_t max_in_flight = 0;  // requests under way at a time; 0: what the settings say
+  bool background = false;          // others' requests go first
+  friend bool operator==(const KeyTerms&, const KeyTerms&) = default;
+};
+
 struct Key {
   std::string id;
   std::string name;  // for people; may be empty
   Scopes scopes;
+  KeyTerms terms = {};
   std::int64_t created = 0;  // milliseconds since the epoch
   Sha256 digest{};           // of the salt and the whole key
 };
@@ -56,7 +65,7 @@ struct NewKey {
   Key key;
   std::string text;
 };
-Result<NewKey> add_key(KeyList& keys, std::string name, Scopes scopes, std::int64_t now_millis);
+Result<NewKey> add_key(KeyList& keys, std::string name, Scopes scopes, std::int64_t now_millis, KeyTerms terms = {});
 
 // The identifier in a key's text; nothing for a text that is no key of ours.
 std::optional<std::string_view> id_in(std::string_view key);

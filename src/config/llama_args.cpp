@@ -89,6 +89,7 @@ constexpr Flag kFlags[] = {
     {{"-md", "--model-draft", "--spec-draft-model"}, draft},
     {{"--draft", "--draft-n", "--draft-max", "--spec-draft-n-max"}, whole<&L::speculative, kUnset>},
     {{"-cram", "--cache-ram"}, whole<&L::park_bytes, std::int64_t{1} << 40, kMiB>},
+    {{"--pooling"}, choice<&L::pooling>},
     {{"-fa", "--flash-attn"}, choice<&L::flash_attention>},
     {{"-ctk", "--cache-type-k"}, choice<&L::cache_type_k>},
     {{"-ctv", "--cache-type-v"}, choice<&L::cache_type_v>},

@@ -20,6 +20,21 @@ constexpr double kLongestIdle = 365.0 * 24 * 3600;
 
 constexpr std::string_view kToggle[] = {"auto", "on", "off"};
 constexpr std::string_view kSplitModes[] = {"auto", "none", "layer", "row"};
+constexpr std::string_view kPoolings[] = {"auto", "mean", "cls", "last"};
+constexpr std::size_t kMostTemplate = 1 << 20;
+// Formats that libllama knows by name; the engine makes them itself, without Jinja. chatml is Jinja.
+constexpr std::string_view kTemplateNames[] = {
+    "chatml",      "llama2",        "llama2-sys",        "llama2-sys-bos", "llama2-sys-strip",
+    "mistral-v1",  "mistral-v3",    "mistral-v3-tekken", "mistral-v7",     "mistral-v7-tekken",
+    "phi3",        "phi4",          "falcon3",           "zephyr",         "monarch",
+    "gemma",       "orion",         "openchat",          "vicuna",         "vicuna-orca",
+    "deepseek",    "deepseek2",     "deepseek3",         "deepseek-ocr",   "command-r",
+    "llama3",      "chatglm3",      "chatglm4",          "glmedge",        "minicpm",
+    "exaone3",     "exaone4",       "exaone-moe",        "rwkv-world",     "granite",
+    "granite-4.0", "granite-4.1",   "gigachat",          "megrez",         "yandex",
+    "bailing",     "bailing-think", "bailing2",          "llama4",         "smolvlm",
+    "hunyuan-moe", "gpt-oss",       "hunyuan-dense",     "hunyuan-vl",     "kimi-k2",
+    "seed_oss",    "grok-2",        "pangu-embedded",    "solar-open"};
 constexpr std::size_t kMostShares = 16;  // devices that libllama knows
 constexpr std::string_view kCacheTypes[] = {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "iq4_nl", "q5_1"};
 
@@ -115,6 +130,16 @@ const std::array kOptions = {
                .help = "Layers with a sliding window keep the whole context, so that every beginning can be shared"},
     LoadOption{.key = "mmap", .field = &L::mmap, .help = "Map the file instead of reading it"},
     LoadOption{.key = "mlock", .field = &L::mlock, .help = "Keep its pages in memory"},
+    LoadOption{.key = "chat_template",
+               .field = &L::chat_template,
+               .value_name = "TEXT",
+               .help = "A Jinja template for chats instead of the model's own, or a name that llama.cpp knows: chatml, "
+                       "llama3, ..."},
+    LoadOption{.key = "pooling",
+               .field = &L::pooling,
+               .choices = kPoolings,
+               .value_name = "mean|cls|last",
+               .help = "How an embedding is made of the tokens of a text, instead of what the file says"},
     LoadOption{.key = "park_bytes",
                .field = &L::park_bytes,
                .min = 0,
@@ -300,7 +325,19 @@ Result<std::vector<float>> parse_tensor_split(std::string_view text) {
   return shares;
 }
 
+Result<> check_template(const std::string& text) {
+  const auto wrong = [](std::string_view why) {
+    return fail(errc::invalid_value, fmt::format("'chat_template' {}", why), "chat_template");
+  };
+  if (text.size() > kMostTemplate) return wrong("is longer than 1 MiB");
+  if (text.empty() || text.find_first_of("{ \n") != std::string::npos) return {};
+  if (std::ranges::find(kTemplateNames, text) != std::end(kTemplateNames)) return {};
+  return wrong(fmt::format("must be a Jinja template, or one of the names {}; not '{}'",
+                           fmt::join(kTemplateNames, ", "), text.substr(0, 100)));
+}
+
 Result<> check(const LoadOptions& options) {
+  if (auto fine = check_template(options.chat_template.value_or("")); !fine) return fine;
   if (const auto shares = parse_tensor_split(options.tensor_split.value_or("")); !shares)
     return std::unexpected(shares.error());
   for (const LoadOption& option : kOptions) {

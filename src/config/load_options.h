@@ -51,6 +51,9 @@ struct LoadOptions {
   std::optional<bool> mlock = {};            // its pages stay in memory
   std::optional<std::int64_t> workers = {};  // contexts on the same weights, each with its own cells; 0: automatic
 
+  std::optional<std::string> chat_template = {};  // a Jinja template instead of the file's; empty: the file's
+  std::optional<std::string> pooling = {};        // how embeddings are made of tokens: "mean", "cls", "last"
+
   std::optional<std::int64_t> park_bytes = {};  // host memory for conversations that lost their KV cells
   std::optional<std::string> park_dir = {};     // folder in which they outlive the process; empty: they don't
 
@@ -110,6 +113,9 @@ Result<> check(const LoadOptions& options);
 LoadOptions merge(const LoadOptions& first, const LoadOptions& second);
 // Equal where a reload would change nothing.
 std::uint64_t fingerprint(const LoadOptions& options);
+
+// A Jinja template, the word "chatml", or nothing. Errors: invalid_value.
+Result<> check_template(const std::string& text);
 
 // Shares of GPUs, "3,1": numbers from 0 on, not all 0. Empty text: none. Errors: invalid_value.
 Result<std::vector<float>> parse_tensor_split(std::string_view text);

@@ -39,6 +39,10 @@ TEST_F(LoadTest, DefaultsAreValidAndKnowThatTheyAreDefaults) {
   EXPECT_EQ(settings.max_loaded_models, "1");
   EXPECT_EQ(settings.swap_patience, Millis(2'000));
   EXPECT_EQ(settings.max_body_bytes, Bytes(32ull << 20));
+  EXPECT_TRUE(settings.store_responses);
+  EXPECT_EQ(settings.max_stored_bytes, Bytes(256ull << 20));
+  EXPECT_EQ(settings.max_stored_age, Millis(30ll * 24 * 3'600 * 1'000));
+  EXPECT_FALSE(settings.capture_bodies);
   EXPECT_EQ(settings.ctx_size, 0);
   EXPECT_TRUE(settings.hub_cache);
   EXPECT_TRUE(settings.warm_spare);

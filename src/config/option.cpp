@@ -69,6 +69,8 @@ std::string_view title(Group group) {
       return "Running a model";
     case Group::mesh:
       return "The mesh";
+    case Group::store:
+      return "What is kept";
     case Group::process:
       return "The process";
   }

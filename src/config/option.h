@@ -22,7 +22,7 @@ using Field =
                  Millis ServeSettings::*, Bytes ServeSettings::*, log::Level ServeSettings::*,
                  std::filesystem::path ServeSettings::*, std::vector<std::filesystem::path> ServeSettings::*>;
 
-enum class Group { access, models, memory, engine, mesh, process };
+enum class Group { access, models, memory, engine, mesh, store, process };
 
 // When a value that is changed while the server runs begins to count.
 enum class Applies {
@@ -54,6 +54,7 @@ struct Option {
   std::span<const std::string_view> choices{};      // the only right texts; none: any
   Result<> (*check)(const std::string&) = nullptr;  // further rules for texts
   std::string_view older_flag{};                    // another flag that means the same
+  bool several_lines = false;                       // a text may have line breaks
   bool several_words = false;  // a flag takes all words behind it as one text: --max-loaded-models 5 2 4
   Applies applies = Applies::at_restart;
   bool settable = true;  // by `corral config set`; false: only where the server is started

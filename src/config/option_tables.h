@@ -10,6 +10,7 @@ namespace corral::config {
 std::span<const Option> access_options();
 std::span<const Option> models_options();
 std::span<const Option> mesh_options();
+std::span<const Option> store_options();
 std::span<const Option> process_options();
 
 }  // namespace corral::config

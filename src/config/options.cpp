@@ -8,7 +8,7 @@ namespace corral::config {
 std::span<const Option> options() {
   static const auto all = [] {
     std::vector<Option> rows;
-    for (const auto part : {access_options(), models_options(), mesh_options(), process_options()})
+    for (const auto part : {access_options(), models_options(), mesh_options(), store_options(), process_options()})
       rows.insert(rows.end(), part.begin(), part.end());
     return rows;
   }();

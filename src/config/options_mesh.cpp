@@ -97,13 +97,14 @@ const std::array kOptions = {
            .field = &S::mesh_auto_copy,
            .fallback = "false",
            .help = "Let requests have models copied here from other nodes: those that fit no node that has them, and "
-                   "fit here. A copy takes at most half of what is free on the disk.",
+                   "fit here. A copy takes at most half of what is free on the disk. A worker always does.",
            .applies = Applies::now},
     Option{.key = "mesh_admin",
            .group = Group::mesh,
            .field = &S::mesh_admin,
            .fallback = "false",
-           .help = "Let administrators of other nodes order copies of models to this node (corral mesh pull --to).",
+           .help = "Let administrators of other nodes order copies of models to this node (corral mesh pull --to), and "
+                   "what it serves for the mesh (corral mesh assign, unload, load --split).",
            .applies = Applies::now,
            .guarded = true},
     Option{.key = "mesh_models",
@@ -113,7 +114,7 @@ const std::array kOptions = {
            .value_name = "MODEL",
            .help =
                "Models that the mesh is to have, wherever their files are: names, or org/repo:QUANT for what may be "
-               "downloaded. A wish that is told to all nodes, not a promise.",
+               "downloaded; '*' is all that this node has. A wish that is told to all nodes, not a promise.",
            .right = "up to 64 names of models with spaces between",
            .check = check_models,
            .older_flag = "--model",

@@ -1,8 +1,12 @@
 // Settings for models: where they are, which are in memory, and what they run with. See option.h for what a row yields.
 #include <array>
 
+#include "config/errors.h"
+#include "config/import_folders.h"
 #include "config/llama_args.h"
+#include "config/load_options.h"
 #include "config/option_tables.h"
+#include "config/request_defaults.h"
 #include "residency/limits.h"
 
 namespace corral::config {
@@ -25,6 +29,17 @@ Result<> check_args(const std::string& text) {
   return {};
 }
 
+Result<> check_import(const std::string& text) {
+  const auto folders = parse_import_folders(text);
+  if (!folders) return std::unexpected(folders.error());
+  return {};
+}
+
+Result<> check_alias(const std::string& text) {
+  if (text.empty() || !names_in(text).empty()) return {};
+  return fail(errc::invalid_value, "there is no name in it", "alias");
+}
+
 const std::array kOptions = {
     Option{.key = "models_dir",
            .group = Group::models,
@@ -40,6 +55,74 @@ const std::array kOptions = {
            .fallback = "true",
            .help = "Also list the GGUF files in the Hugging Face hub cache (HF_HUB_CACHE, HF_HOME).",
            .applies = Applies::now},
+    Option{.key = "import_folders",
+           .group = Group::models,
+           .field = &S::import_folders,
+           .fallback = "",
+           .value_name = "PROGRAM,...",
+           .help =
+               "Also list the models of these programs, where they are: ollama, lmstudio, or ollama=/where/they/are. "
+               "Nothing is copied or changed.",
+           .right = "ollama, lmstudio, or both, each with a folder if need be: ollama=/where/they/are",
+           .check = check_import,
+           .older_flag = "--import",
+           .applies = Applies::now,
+           .guarded = true},
+    Option{.key = "auto_pull",
+           .group = Group::models,
+           .field = &S::auto_pull,
+           .fallback = "false",
+           .help =
+               "A request that names a model of the hub (org/repo:QUANT) which isn't here has it fetched, and waits "
+               "for it. Only of callers that may fetch models: with a key of the scope admin, or where there are no "
+               "keys.",
+           .applies = Applies::now},
+    Option{.key = "offline",
+           .group = Group::models,
+           .field = &S::offline,
+           .fallback = "false",
+           .help = "Fetch nothing, whoever asks, and pause what is being fetched. HF_HUB_OFFLINE does the same.",
+           .applies = Applies::now},
+    Option{.key = "downloads_at_once",
+           .group = Group::models,
+           .field = &S::downloads_at_once,
+           .fallback = "2",
+           .value_name = "N",
+           .help = "Models that are fetched at the same time; more wait their turn.",
+           .range = {1, 16}},
+    Option{.key = "download_ranges",
+           .group = Group::models,
+           .field = &S::download_ranges,
+           .fallback = "4",
+           .value_name = "N",
+           .help = "Connections by which one model is fetched, each for a range of its files.",
+           .range = {1, 16}},
+    Option{.key = "model_file",
+           .group = Group::models,
+           .field = &S::model_file,
+           .fallback = "",
+           .value_name = "FILE",
+           .help =
+               "Serve this GGUF file and nothing else: it is loaded at the start, and whatever model a request names, "
+               "or if it names none, this one answers. models_dir and hub_cache don't count then.",
+           .settable = false,
+           .guarded = true},
+    Option{.key = "alias",
+           .group = Group::models,
+           .field = &S::alias,
+           .fallback = "",
+           .value_name = "NAME,...",
+           .help = "What the model of model_file is called, instead of by its file's name.",
+           .check = check_alias,
+           .settable = false},
+    Option{.key = "model_type",
+           .group = Group::models,
+           .field = &S::model_type,
+           .fallback = "auto",
+           .value_name = "TYPE",
+           .help = "What the model of model_file is: auto: what the file says.",
+           .choices = kGivenTypes,
+           .settable = false},
 
     Option{.key = "max_loaded_models",
            .group = Group::memory,
@@ -199,6 +282,26 @@ const std::array kOptions = {
            .right = "flags such as \"-ngl 20\"",
            .check = check_args,
            .applies = Applies::next_load},
+    Option{.key = "chat_template",
+           .group = Group::engine,
+           .field = &S::chat_template,
+           .fallback = "",
+           .value_name = "TEXT",
+           .help = "A Jinja template for chats instead of each model's own, or a name that llama.cpp knows: chatml, "
+                   "llama3, mistral-v7, ... Those take no tools, but chatml.",
+           .right = "a Jinja template, or a name such as chatml",
+           .check = check_template,
+           .several_lines = true,
+           .applies = Applies::next_load},
+    Option{.key = "request_defaults",
+           .group = Group::engine,
+           .field = &S::request_defaults,
+           .fallback = "",
+           .value_name = "JSON",
+           .help = "What requests mean where they say nothing: an object of fields of requests, such as "
+                   "{\"temperature\": 0.2}.",
+           .right = "a JSON object of fields of requests",
+           .check = check_request_defaults},
     Option{.key = "park_mib",
            .group = Group::engine,
            .field = &S::park_mib,

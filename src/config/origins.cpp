@@ -49,8 +49,11 @@ std::optional<Origin> split(std::string_view origin) {
   return parts;
 }
 
+constexpr std::string_view kLocal = "localhost", kEverybody = "*";
+
 // What is wrong with an entry; empty: nothing.
 std::string_view fault_of(std::string_view entry) {
+  if (entry == kLocal || entry == kEverybody) return {};
   const auto origin = split(entry);
   if (!origin || origin->authority.empty()) return "is no origin such as http://localhost:3000";
   if (origin->authority.find_first_of("/?#@") != std::string_view::npos)
@@ -86,10 +89,12 @@ Result<std::vector<std::string>> parse_hosts(std::string_view text) {
   return hosts;
 }
 
-bool is_listed_origin(std::string_view origin, std::span<const std::string> listed) {
+bool is_listed_origin(std::string_view origin, std::span<const std::string> listed, bool keyed) {
+  if (keyed && std::ranges::find(listed, kEverybody) != listed.end()) return true;
   const auto sent = split(origin);
   if (!sent || sent->authority.empty()) return false;
   return std::ranges::any_of(listed, [&](const std::string& entry) {
+    if (entry == kLocal && is_web(sent->scheme) && is_loopback(host_name(origin))) return true;
     const auto known = split(entry);
     return known && same_text(known->scheme, sent->scheme) &&
            (known->authority == "*" || same_text(known->authority, sent->authority));
@@ -107,9 +112,9 @@ std::string_view host_name(std::string_view authority) {
 }
 
 bool is_loopback(std::string_view host) {
-  constexpr std::string_view kLocal = ".localhost";
-  if (same_text(host, kLocal.substr(1))) return true;
-  if (host.size() > kLocal.size() && same_text(host.substr(host.size() - kLocal.size()), kLocal)) return true;
+  constexpr std::string_view kBelow = ".localhost";
+  if (same_text(host, kLocal)) return true;
+  if (host.size() > kBelow.size() && same_text(host.substr(host.size() - kBelow.size()), kBelow)) return true;
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   if (host.size() > INET6_ADDRSTRLEN) return false;
   const std::string text(host);

@@ -12,13 +12,15 @@
 namespace corral::config {
 
 // A list with spaces or commas between. An origin is "scheme://host[:port]", exactly as browsers send it; for schemes
-// that no web page can have (app, tauri, vscode-webview, ...), "scheme://*" stands for all of them.
-// Errors: invalid_value.
+// that no web page can have (app, tauri, vscode-webview, ...), "scheme://*" stands for all of them. "localhost" is
+// every page of this machine's own servers; "*" is everybody's, where a key is asked for: a page without one can do
+// nothing. Errors: invalid_value.
 Result<std::vector<std::string>> parse_origins(std::string_view text);
 // Names or addresses, without a port. Errors: invalid_value.
 Result<std::vector<std::string>> parse_hosts(std::string_view text);
 
-bool is_listed_origin(std::string_view origin, std::span<const std::string> listed);
+// `keyed`: nobody gets anything without a key.
+bool is_listed_origin(std::string_view origin, std::span<const std::string> listed, bool keyed = false);
 bool is_listed_host(std::string_view name, std::span<const std::string> listed);
 
 // "http://[::1]:8000" -> "::1", "localhost:8000" -> "localhost".

@@ -13,7 +13,7 @@ TEST(Origins, ListsAreReadAndFaultsNamed) {
   EXPECT_THAT(*parse_origins("http://localhost:3000, app://obsidian.md  vscode-webview://*"),
               ElementsAre("http://localhost:3000", "app://obsidian.md", "vscode-webview://*"));
   EXPECT_TRUE(parse_origins(" ")->empty());
-  for (const auto* bad : {"localhost:3000", "http://", "://x", "null", "*", "http://x/", "http://x/page", "http://u@x",
+  for (const auto* bad : {"localhost:3000", "http://", "://x", "null", "http://x/", "http://x/page", "http://u@x",
                           "http://*", "https://*.example.com", "app://a*"}) {
     const auto refused = parse_origins(bad);
     ASSERT_FALSE(refused) << bad;
@@ -37,6 +37,18 @@ TEST(Origins, OnlyExactlyTheListedOnesMatch) {
         "vscode-webview://", "xvscode-webview://0a1b2c", "http://vscode-webview", "http://localhost:3000/"}) {
     EXPECT_FALSE(is_listed_origin(origin, listed)) << origin;
   }
+}
+
+TEST(Origins, WordsStandForThisMachineAndForEverybody) {
+  const std::vector<std::string> local = {"localhost"}, all = {"*"};
+  for (const auto* origin :
+       {"http://localhost", "http://localhost:8080", "http://127.0.0.1:3000", "http://[::1]", "https://[::1]:3000"})
+    EXPECT_TRUE(is_listed_origin(origin, local)) << origin;
+  for (const auto* origin : {"http://web.example.fr", "http://notlocalhost", "http://localhost.evil.com",
+                             "http://127.0.0.1.evil.com", "app://localhost", "null"})
+    EXPECT_FALSE(is_listed_origin(origin, local)) << origin;
+  EXPECT_TRUE(is_listed_origin("http://evil.com", all, true)) << "it has no key";
+  EXPECT_FALSE(is_listed_origin("http://evil.com", all, false));
 }
 
 TEST(Origins, SamePageMeansSameNameAndPort) {

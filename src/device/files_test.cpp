@@ -63,6 +63,9 @@ TEST_F(ProcessMemoryTest, AddsDescendantsOfEveryThread) {
   EXPECT_EQ(sum.own, 59 * kPage);
   EXPECT_EQ(process_memory(10, root_).resident, 5 * kPage);
   EXPECT_EQ(process_memory(99, root_).resident, 0u);
+  EXPECT_EQ(first_child(10, root_), 20);
+  EXPECT_EQ(first_child(11, root_), 0);
+  EXPECT_EQ(first_child(22, root_), 0);
   write("proc/10/statm", "junk\n");
   EXPECT_EQ(process_memory(10, root_).resident, 0u);
 }

@@ -44,6 +44,12 @@ ProcessMemory tree_memory(pid_t pid, const std::filesystem::path& root) {
   return sum;
 }
 
+pid_t first_child(pid_t pid, const std::filesystem::path& root) {
+  std::ifstream file(folder_of(pid, root) / "task" / std::to_string(pid) / "children");
+  pid_t child = 0;
+  return file >> child ? child : 0;
+}
+
 std::uint64_t proportional_bytes(pid_t pid, const std::filesystem::path& root) {
   constexpr std::uint64_t kKiB = 1024;
   std::ifstream file(folder_of(pid, root) / "smaps_rollup");

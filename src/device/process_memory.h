@@ -24,6 +24,8 @@ struct ProcessMemory {
 ProcessMemory process_memory(pid_t pid, const std::filesystem::path& root = "/");
 // The process and its descendants. One file for each of their threads.
 ProcessMemory tree_memory(pid_t pid, const std::filesystem::path& root = "/");
+// The first process that its first thread has started; 0: none. One file, microseconds.
+pid_t first_child(pid_t pid, const std::filesystem::path& root = "/");
 // The process's share of what it occupies (PSS): pages that several have mapped count in parts. The kernel walks all
 // its pages for that, milliseconds for each GiB; 0 when it can't be told.
 std::uint64_t proportional_bytes(pid_t pid, const std::filesystem::path& root = "/");

@@ -11,7 +11,7 @@ template <const protocol::FieldTable& (*Fields)()>
 Result<Canonical> checked(std::string body) {
   auto about = protocol::check(body, Fields());
   if (!about) return std::unexpected(std::move(about.error()));
-  return Canonical{std::move(body), std::move(*about)};
+  return Canonical{.body = std::move(body), .about = std::move(*about)};
 }
 
 }  // namespace corral::dialects

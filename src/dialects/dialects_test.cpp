@@ -3,10 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "async/loop.h"
+#include "dialects/canonical_body.h"
+#include "dialects/dialect_fixture.h"
 #include "dialects/error_teller.h"
+#include "dialects/form.h"
 #include "dialects/paths.h"
-#include "dialects/told.h"
 #include "http/sse.h"
 #include "protocol/errors.h"
 
@@ -25,9 +26,10 @@ TEST(Paths, EachBelongsToOneApi) {
   for (const auto& [path, style] :
        {Case{"/v1/chat/completions", Style::openai}, Case{"/", Style::openai}, Case{"", Style::openai},
         Case{"/v1/messages", Style::anthropic}, Case{"/v1/messages/count_tokens", Style::anthropic},
-        Case{"/v1/messagesque", Style::openai}, Case{"/api/tags", Style::ollama}, Case{"/api", Style::ollama},
-        Case{"/api/v1/models", Style::openai}, Case{"/api/v0/models", Style::openai}, Case{"/api/v10", Style::ollama},
-        Case{"/apiary", Style::openai}, Case{"/completion", Style::openai}}) {
+        Case{"/v1/messagesque", Style::openai}, Case{"/api/v1/messages/batches", Style::anthropic},
+        Case{"/api/tags", Style::ollama}, Case{"/api", Style::ollama}, Case{"/api/v1/models", Style::openai},
+        Case{"/api/v0/models", Style::openai}, Case{"/api/v10", Style::ollama}, Case{"/apiary", Style::openai},
+        Case{"/completion", Style::openai}}) {
     EXPECT_EQ(style_of_path(path), style) << path;
   }
 }
@@ -96,6 +98,25 @@ TEST(ErrorTeller, TellsWhatTheServerRefusedByItself) {
   EXPECT_THAT(told("/"), HasSubstr(R"("code":"bad_request")"));
 }
 
+TEST(ErrorTeller, WhoSpeaksAnthropicsApiIsToldSoOnSharedPaths) {
+  async::Loop loop;
+  Fixed inside([] { return error_response({make_error_code(protocol::errc::unknown_path), "no such thing"}); });
+  ErrorTeller teller(inside);
+  const auto ask = [&](std::string target, bool version) {
+    http::Request request;
+    request.head.target = std::move(target);
+    request.id = RequestId("req-7");
+    if (version) request.head.headers.add("Anthropic-Version", "2023-06-01");
+    return async::run_blocking(loop, teller.handle(std::move(request)));
+  };
+  const auto told = ask("/v1/models/x", true);
+  EXPECT_EQ(told.body.text(), R"({"type":"error","error":{"type":"not_found_error","message":"no such thing"},)"
+                              R"("request_id":"req-7"})");
+  EXPECT_EQ(told.head.headers.get("request-id"), "req-7");
+  EXPECT_THAT(ask("/v1/models/x", false).body.text(), HasSubstr(R"("code":"unknown_path")"));
+  EXPECT_EQ(ask("/api/tags", true).body.text(), R"({"error":"no such thing"})");
+}
+
 TEST(ErrorTeller, LeavesGoodAnswersAlone) {
   const auto fine = [] { return http::Response::json(200, R"({"error":"none"})"); };
   EXPECT_EQ(asked("/api/chat", fine).body.text(), R"({"error":"none"})");
@@ -105,9 +126,11 @@ TEST(Endpoints, AllAreReadAndNoPathIsTakenTwice) {
   std::vector<std::string_view> paths;
   for (const auto* dialect : all()) {
     for (const auto& endpoint : dialect->endpoints) {
-      ASSERT_NE(endpoint.read, nullptr) << endpoint.path;
-      EXPECT_FALSE(endpoint.read("[]")) << endpoint.path;
-      EXPECT_EQ(endpoint.tell, nullptr) << "these are the canonical form: bytes pass untouched";
+      ASSERT_NE(endpoint.read == nullptr, endpoint.read_form == nullptr) << endpoint.path;
+      EXPECT_FALSE(endpoint.read != nullptr ? endpoint.read("[]") : endpoint.read_form({})) << endpoint.path;
+      const bool canonical =
+          dialect == &openai() || dialect == &llama_server() || endpoint.path == "responses/input_tokens";
+      EXPECT_EQ(endpoint.tell == nullptr, canonical) << "bytes of the canonical form pass untouched";
       paths.push_back(endpoint.path);
     }
   }
@@ -124,48 +147,27 @@ TEST(Endpoints, BodiesStayAsTheyAre) {
   EXPECT_TRUE(read->about.stream);
 }
 
+TEST(WrittenBodies, AreCheckedInTheClientsOwnNames) {
+  const auto check = [](const std::string& body) {
+    return check_written(body, protocol::chat_fields(), [](std::string_view canonical) {
+      static constexpr Renamed kRows[] = {{"messages", "input", false}, {"stop", "stops"}};
+      return own_name(canonical, kRows);
+    });
+  };
+  EXPECT_TRUE(check(R"({"messages":[{"role":"user","content":"x"}]})"));
+  auto error = check(R"({"messages":[{"content":"x"}]})").error();
+  EXPECT_EQ(error.param, "input") << "what it was made of is counted otherwise";
+  EXPECT_THAT(error.message, testing::StartsWith("'input' "));
+  error = check(R"({"messages":[{"role":"user","content":"x"}],"stop":[7]})").error();
+  EXPECT_EQ(error.param, "stops[0]");
+  EXPECT_EQ(own_name("stopper", {}), "stopper");
+}
+
 // ---- a dialect of lines
-
-class Lines final : public AnswerTeller {
- public:
-  std::string_view stream_type() const override { return "text/x-lines"; }
-  void ping(std::string& out) override { out += "~\n"; }
-  void piece(std::string& out, const protocol::AnswerPiece& piece) override {
-    for (const auto& choice : piece.choices) {
-      if (!choice.content.empty()) out += "+" + choice.content + "\n";
-      for (const auto& tool : choice.tools) out += "@" + tool.call.name + tool.call.arguments + "\n";
-      if (!choice.finish_reason.empty()) reason_ = choice.finish_reason;
-    }
-    if (piece.usage) out += "#" + std::to_string(piece.usage->completion_tokens) + "\n";
-  }
-  void failure(std::string& out, const Error& error) override { out += "!" + error.message + "\n"; }
-  void end(std::string& out) override { out += "." + reason_ + "\n"; }
-  std::string whole(const protocol::AnswerPiece& answer) override { return "=" + answer.choices.at(0).content; }
-
- private:
-  std::string reason_;
-};
-
-// Gives what it was given, one at a time, and counts how often it was asked.
-class Pieces final : public http::BodySource {
- public:
-  Pieces(std::vector<std::string> pieces, int& reads) : pieces_(std::move(pieces)), reads_(reads) {}
-  async::Task<Result<std::string_view>> read() override {
-    ++reads_;
-    co_return next_ < pieces_.size() ? pieces_[next_++] : std::string_view();
-  }
-
- private:
-  const std::vector<std::string> pieces_;
-  std::size_t next_ = 0;
-  int& reads_;
-};
 
 std::vector<std::string> lines_of(std::vector<std::string> pieces, int* reads = nullptr) {
   async::Loop loop;
-  int count = 0;
-  auto response =
-      told(http::Response::event_stream(std::make_unique<Pieces>(std::move(pieces), count)), std::make_unique<Lines>());
+  auto response = told_stream(std::move(pieces), std::make_unique<Lines>(), {}, reads);
   EXPECT_EQ(response.head.headers.get("Content-Type"), "text/x-lines");
   auto collect = [](http::BodySource& source) -> async::Task<std::vector<std::string>> {
     std::vector<std::string> all;
@@ -175,9 +177,7 @@ std::vector<std::string> lines_of(std::vector<std::string> pieces, int* reads = 
       all.emplace_back(*piece);
     }
   };
-  auto all = async::run_blocking(loop, collect(*response.body.source()));
-  if (reads != nullptr) *reads = count;
-  return all;
+  return async::run_blocking(loop, collect(*response.body.source()));
 }
 
 std::string delta(const std::string& members) {
@@ -196,7 +196,7 @@ TEST(Told, EventsBecomeTheDialectsOwnAsTheyCome) {
 }
 
 TEST(Told, CutsEventsWhereverTheyAreCut) {
-  const auto all = delta(R"("content":"one")") + delta(R"("content":"two")");
+  const auto all = delta(R"("content":"one")") + delta(R"("content":"two")") + "data: [DONE]\n\n";
   for (std::size_t cut = 1; cut < all.size(); ++cut) {
     std::string text;
     for (const auto& line : lines_of({all.substr(0, cut), all.substr(cut)})) text += line;
@@ -211,6 +211,22 @@ TEST(Told, AnErrorEndsTheStreamInTheDialect) {
   EXPECT_THAT(lines_of({"data: {\n\n"}), ElementsAre(HasSubstr("!not valid JSON")));
 }
 
+TEST(Told, WhatBreaksOffIsAFailure) {
+  const auto finish = http::sse_data(R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})");
+  EXPECT_THAT(lines_of({delta(R"("content":"a")")}), ElementsAre("+a\n", "!the answer broke off\n"));
+  EXPECT_THAT(lines_of({delta(R"("content":"a")"), finish}), ElementsAre("+a\n", ".stop\n")) << "nothing is missing";
+  EXPECT_THAT(lines_of({R"({"choices":[{"message":{"content":"hello"}}]})"}), ElementsAre(HasSubstr("!the backend's")))
+      << "a whole answer, where a stream was asked for";
+  EXPECT_THAT(lines_of({}), ElementsAre(HasSubstr("!the backend's")));
+}
+
+TEST(Told, WhereNothingIsToldForLongTheClientIsPinged) {
+  std::vector<std::string> pieces(200, delta(R"("reasoning_content":"hm")"));
+  pieces.insert(pieces.begin() + 70, delta(R"("content":"a")"));
+  pieces.emplace_back("data: [DONE]\n\n");
+  EXPECT_THAT(lines_of(std::move(pieces)), ElementsAre("~\n", "+a\n", "~\n", "~\n", ".\n"));
+}
+
 TEST(Told, WholeAnswers) {
   auto answer =
       told(http::Response::json(200, R"({"choices":[{"message":{"content":"hello"}}]})"), std::make_unique<Lines>());
@@ -219,6 +235,14 @@ TEST(Told, WholeAnswers) {
   EXPECT_EQ(answer.head.status, 502u);
   answer = told(http::Response::json(400, "{}"), std::make_unique<Lines>());
   EXPECT_EQ(answer.body.text(), "{}") << "errors are told by ErrorTeller";
+  answer =
+      told(http::Response::json(200, R"({"error":{"message":"no","type":"server_error"}})"), std::make_unique<Lines>());
+  EXPECT_EQ(answer.head.status, 500u) << "says what is wrong, whatever its status";
+  ASSERT_TRUE(answer.failure);
+  EXPECT_EQ(answer.failure->message, "no");
+  answer = told(http::Response::json(200, R"({"choices":[{"message":{"content":"one two","reasoning_content":"x"}}]})"),
+                std::make_unique<Lines>(), {}, {.content = "one"});
+  EXPECT_EQ(answer.body.text(), "= two") << "of an answer that was begun, what comes behind it";
   answer = told(http::Response::json(200, "as it is"), nullptr);
   EXPECT_EQ(answer.body.text(), "as it is");
 }

@@ -1,10 +1,27 @@
 #include "dialects/error_teller.h"
 
 #include "dialects/paths.h"
+#include "json/writer.h"
 
 namespace corral::dialects {
 
 using protocol::Style;
+
+namespace {
+
+// Anthropic's errors say beside them which request it was.
+void add_request_id(http::Response& answer, std::string_view id) {
+  answer.head.headers.set("request-id", std::string(id));
+  if (answer.head.status < 400 || answer.body.streaming()) return;
+  auto text = answer.body.text();
+  text.pop_back();  // the closing brace
+  text += R"(,"request_id":)";
+  json::append_quoted(text, id);
+  text += '}';
+  answer.body = http::Body(std::move(text));
+}
+
+}  // namespace
 
 http::Response error_response(const Error& error) {
   auto answer = protocol::error_answer(error);
@@ -33,10 +50,14 @@ http::Response ErrorTeller::refused(std::string_view path, http::Response answer
 }
 
 async::Task<http::Response> ErrorTeller::handle(http::Request request) {
-  const auto style = style_of_path(request.head.path());
+  const auto style = style_of(request.head.path(), request.head.headers.has(kAnthropicVersion));
+  const auto id = request.id;
   auto answering = inside_.handle(std::move(request));
   if (style == Style::openai) co_return co_await std::move(answering);
-  co_return retold(co_await std::move(answering), style);
+  auto answer = retold(co_await std::move(answering), style);
+  // Anthropic's clients look for it under this name.
+  if (style == Style::anthropic && !id.value().empty()) add_request_id(answer, id.value());
+  co_return answer;
 }
 
 }  // namespace corral::dialects

@@ -1,11 +1,11 @@
 #include "dialects/form.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "http/errors.h"
 #include "http/message.h"
 #include "protocol/errors.h"
 
@@ -53,91 +53,266 @@ std::string_view header(std::string_view lines, std::string_view name) {
   return {};
 }
 
-// What was read ahead, then the rest.
-class AheadBody final : public http::BodySource {
+std::unexpected<Error> no_form(std::string_view why) {
+  return fail(protocol::errc::bad_value, fmt::format("the body is no form (multipart/form-data): {}", why));
+}
+
+// Parts of a form as they are sent: texts, and files between them.
+class FormBody final : public http::KeptBody {
  public:
-  AheadBody(std::string ahead, std::unique_ptr<http::BodySource> rest)
-      : ahead_(std::move(ahead)), rest_(std::move(rest)) {}
+  explicit FormBody(std::string key) : key_(std::move(key)) {}
+  void add(std::string text) { pieces_.push_back({std::move(text), nullptr}); }
+  void add(const std::shared_ptr<http::Spool>& file) { pieces_.push_back({{}, http::Spool::reader(file)}); }
 
   async::Task<Result<std::string_view>> read() override {
-    if (!std::exchange(given_, true) && !ahead_.empty()) co_return std::string_view(ahead_);
-    if (!ahead_.empty()) ahead_ = std::string();
-    co_return co_await rest_->read();
+    while (at_ < pieces_.size()) {
+      auto& piece = pieces_[at_];
+      if (!piece.file) {
+        ++at_;
+        co_return std::string_view(piece.text);
+      }
+      const auto bytes = co_await piece.file->read();
+      if (!bytes || !bytes->empty()) co_return bytes;
+      ++at_;
+    }
+    co_return std::string_view();
   }
-  void abort() override { rest_->abort(); }
-  std::optional<std::uint64_t> length() const override { return rest_->length(); }
+  std::optional<std::uint64_t> length() const override {
+    std::uint64_t sum = 0;
+    for (const auto& piece : pieces_) sum += piece.file ? piece.file->length().value_or(0) : piece.text.size();
+    return sum;
+  }
+  void rewind() override {
+    at_ = 0;
+    for (auto& piece : pieces_)
+      if (piece.file) piece.file->rewind();
+  }
+  std::string_view key() const override { return key_; }
 
  private:
-  std::string ahead_;
-  const std::unique_ptr<http::BodySource> rest_;
-  bool given_ = false;
+  struct Piece {
+    std::string text;
+    std::unique_ptr<http::KeptBody> file;
+  };
+  const std::string key_;
+  std::vector<Piece> pieces_;
+  std::size_t at_ = 0;
+};
+
+// The same for the same fields and files, whatever parts them.
+std::string key_of(const Form& form) {
+  std::string key;
+  for (const auto& [name, value] : form.fields) key += fmt::format("{}={};", name, value);
+  for (const auto& file : form.files) key += fmt::format("{}={:016x};", file.name, file.bytes->hash());
+  return key;
+}
+
+// What comes of a form, part by part.
+class FormReading {
+ public:
+  explicit FormReading(http::SpoolRoom& room) : room_(room) {}
+
+  async::Task<Result<>> take(const FormParser::Event& event) {
+    if (event.what == FormParser::What::part) co_return begin(event);
+    if (event.what == FormParser::What::data && !file_) co_return add(event.data);
+    if (event.what == FormParser::What::data) {
+      auto keeping = file_->append(event.data);
+      co_return co_await std::move(keeping);
+    }
+    if (event.what != FormParser::What::end_of_part || !file_) co_return Result<>();
+    const auto file = std::exchange(file_, nullptr);
+    auto finishing = file->finish();
+    co_return co_await std::move(finishing);
+  }
+  Form form;
+
+ private:
+  Result<> begin(const FormParser::Event& event) {
+    if (form.fields.size() + form.files.size() == FormLimits::kParts)
+      return fail(protocol::errc::bad_value, fmt::format("a form has at most {} parts", FormLimits::kParts),
+                  event.name);
+    if (!event.is_file) {
+      form.fields.emplace_back(event.name, std::string());
+      return {};
+    }
+    if (form.files.size() == FormLimits::kFiles)
+      return fail(protocol::errc::bad_value, fmt::format("a form has at most {} files", FormLimits::kFiles),
+                  event.name);
+    form.files.push_back({event.name, event.filename, event.type, std::make_shared<http::Spool>(room_)});
+    file_ = form.files.back().bytes;
+    return {};
+  }
+  Result<> add(std::string_view data) {
+    auto& [name, value] = form.fields.back();
+    fields_ += data.size();
+    if (value.size() + data.size() > FormLimits::kField || fields_ > FormLimits::kFields)
+      return fail(protocol::errc::bad_value,
+                  fmt::format("'{}' is too long: fields of a form that are no files have at most {} bytes, and {} "
+                              "together; send files with a filename",
+                              name, FormLimits::kField, FormLimits::kFields),
+                  name);
+    value.append(data);
+    return {};
+  }
+
+  http::SpoolRoom& room_;
+  std::shared_ptr<http::Spool> file_;  // that the part under way goes to
+  std::size_t fields_ = 0;
 };
 
 }  // namespace
 
 std::optional<std::string> boundary_of(std::string_view content_type) {
-  if (!http::same_name(trimmed(content_type.substr(0, content_type.find(';'))), "multipart/form-data"))
-    return std::nullopt;
+  if (!http::is_form(content_type)) return std::nullopt;
   const auto boundary = parameter(content_type, "boundary");
   if (!boundary || boundary->empty() || boundary->size() > kLongestBoundary) return std::nullopt;
   return std::string(*boundary);
 }
 
-void FormScan::look(std::string_view form) {
-  const auto first = std::string_view(delimiter_).substr(2);  // nothing stands before it, not even the end of a line
-  if (!begun_ && form.size() >= first.size() + 2) {
-    if (!form.starts_with(first)) {
-      ended_ = true;
-      return;
-    }
-    begun_ = true;
-    part_ = searched_ = first.size() + 2;
-  }
-  while (begun_ && !ended_) {
-    const auto end = form.find(delimiter_, searched_);
-    if (end == std::string_view::npos) {
-      searched_ = std::max(part_, form.size() - std::min(form.size(), delimiter_.size() - 1));
-      return;
-    }
-    searched_ = end;
-    const auto behind = end + delimiter_.size();
-    if (form.size() < behind + 2) return;
-    take_part(form.substr(part_, end - part_));
-    ended_ = form.substr(behind, 2) == "--";
-    part_ = searched_ = behind + 2;
+Result<> FormParser::feed(std::string_view piece, std::vector<Event>& events) {
+  held_.erase(0, std::exchange(at_, 0));
+  held_.append(piece);
+  while (true) {
+    const auto more = step(events);
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return {};
   }
 }
 
-void FormScan::take_part(std::string_view part) {
-  const auto gap = part.find("\r\n\r\n");
-  if (gap == std::string_view::npos || part.size() - gap > kLongestField + 4) return;
-  const auto about = header(part.substr(0, gap), "Content-Disposition");
+// False: more has to come.
+Result<bool> FormParser::step(std::vector<Event>& events) {
+  const auto rest = std::string_view(held_).substr(at_);
+  switch (state_) {
+    case State::start: {
+      const auto first = std::string_view(delimiter_).substr(2);  // nothing stands before it, not even a line's end
+      if (rest.size() < first.size() + 2) {
+        if (!first.starts_with(rest.substr(0, first.size()))) return no_form("it doesn't begin with its boundary");
+        return false;
+      }
+      if (!rest.starts_with(first)) return no_form("it doesn't begin with its boundary");
+      const bool empty = rest.substr(first.size(), 2) == "--";
+      at_ += first.size() + 2;
+      state_ = empty ? State::ended : State::head;
+      if (empty) events.push_back({.what = What::end});
+      return !empty;
+    }
+    case State::head: {
+      const auto end = rest.find("\r\n\r\n");
+      const auto head = rest.substr(0, end);
+      if (head.size() > FormLimits::kHead) return no_form("the head of a part is too long");
+      if (end == std::string_view::npos) return false;
+      if (auto read = read_head(head, events); !read) return std::unexpected(read.error());
+      at_ += end + 4;
+      state_ = State::data;
+      return true;
+    }
+    case State::data: {
+      const auto end = rest.find(delimiter_);
+      if (end == std::string_view::npos) {
+        const auto safe = rest.size() - std::min(rest.size(), delimiter_.size() - 1);
+        if (safe > 0) events.push_back({.what = What::data, .data = rest.substr(0, safe)});
+        at_ += safe;
+        return false;
+      }
+      if (rest.size() < end + delimiter_.size() + 2) {
+        if (end > 0) events.push_back({.what = What::data, .data = rest.substr(0, end)});
+        at_ += end;
+        return false;
+      }
+      if (end > 0) events.push_back({.what = What::data, .data = rest.substr(0, end)});
+      events.push_back({.what = What::end_of_part});
+      const auto behind = rest.substr(end + delimiter_.size(), 2);
+      at_ += end + delimiter_.size() + 2;
+      if (behind != "--" && behind != "\r\n") return no_form("something stands behind a boundary");
+      state_ = behind == "--" ? State::ended : State::head;
+      if (state_ == State::ended) events.push_back({.what = What::end});
+      return state_ == State::head;
+    }
+    case State::ended:
+      break;
+  }
+  at_ = held_.size();  // whatever stands behind the end
+  return false;
+}
+
+Result<> FormParser::read_head(std::string_view head, std::vector<Event>& events) {
+  const auto about = header(head, "Content-Disposition");
   const auto name = parameter(about, "name");
-  if (name == wanted_ && !value_ && !parameter(about, "filename")) value_ = part.substr(gap + 4);
+  if (!name) return no_form("a part has no name");
+  Event event{.what = What::part, .name = std::string(*name)};
+  if (const auto filename = parameter(about, "filename")) {
+    event.is_file = true;
+    event.filename = *filename;
+  }
+  event.type = header(head, "Content-Type");
+  events.push_back(std::move(event));
+  return {};
 }
 
-async::Task<Result<Form>> find_in_form(std::string content_type, std::unique_ptr<http::BodySource> body,
-                                       std::string name, std::size_t limit) {
+const std::string* Form::find(std::string_view name) const {
+  const auto found = std::ranges::find(fields, name, &std::pair<std::string, std::string>::first);
+  return found == fields.end() ? nullptr : &found->second;
+}
+
+const FormFile* Form::find_file(std::string_view name) const {
+  const auto found = std::ranges::find(files, name, &FormFile::name);
+  return found == files.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> Form::all(std::string_view name) const {
+  std::vector<std::string> values;
+  for (const auto& [key, value] : fields) {
+    const auto plain = std::string_view(key).substr(0, key.ends_with("[]") ? key.size() - 2 : key.size());
+    if (plain == name) values.push_back(value);
+  }
+  return values;
+}
+
+async::Task<Result<Form>> read_form(std::string content_type, std::unique_ptr<http::BodySource> body,
+                                    http::SpoolRoom& room) {
   const auto boundary = boundary_of(content_type);
   if (!boundary || !body) {
     co_return fail(protocol::errc::bad_value,
                    "the body must be a form: 'Content-Type: multipart/form-data; boundary=...'", "Content-Type");
   }
-  FormScan scan(*boundary, name);
-  std::string ahead;
-  while (!scan.ended() && !scan.value()) {
+  if (auto* passing = dynamic_cast<http::PassingBody*>(body.get())) passing->passes_by();
+  FormParser parser(*boundary);
+  FormReading reading(room);
+  std::vector<FormParser::Event> events;
+  while (true) {
     const auto piece = co_await body->read();
     if (!piece) co_return std::unexpected(piece.error());
     if (piece->empty()) break;
-    if (ahead.size() + piece->size() > limit) {
-      co_return fail(http::errc::too_large,
-                     fmt::format("'{}' didn't come within {} bytes of the form: put it before the files", name, limit),
-                     name);
+    events.clear();
+    if (const auto fed = parser.feed(*piece, events); !fed) co_return std::unexpected(fed.error());
+    for (const auto& event : events) {
+      auto taking = reading.take(event);
+      const auto taken = co_await std::move(taking);
+      if (!taken) co_return std::unexpected(taken.error());
     }
-    ahead.append(*piece);
-    scan.look(ahead);
   }
-  co_return Form{scan.value().value_or(std::string()), std::make_unique<AheadBody>(std::move(ahead), std::move(body))};
+  if (!parser.ended()) co_return no_form("it ends in the middle, without its last boundary");
+  co_return std::move(reading.form);
+}
+
+WrittenForm write_form(const Form& form) {
+  std::random_device random;
+  const auto boundary = fmt::format("corral-{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+  auto body = std::make_unique<FormBody>(key_of(form));
+  std::string text;
+  for (const auto& [name, value] : form.fields) {
+    text += fmt::format("--{}\r\nContent-Disposition: form-data; name=\"{}\"\r\n\r\n{}\r\n", boundary, name, value);
+  }
+  for (const auto& file : form.files) {
+    text +=
+        fmt::format("--{}\r\nContent-Disposition: form-data; name=\"{}\"; filename=\"{}\"\r\nContent-Type: {}\r\n\r\n",
+                    boundary, file.name, file.filename, file.type);
+    body->add(std::exchange(text, {}));
+    body->add(file.bytes);
+    text = "\r\n";
+  }
+  body->add(fmt::format("{}--{}--\r\n", text, boundary));
+  return {"multipart/form-data; boundary=" + boundary, std::move(body)};
 }
 
 }  // namespace corral::dialects

@@ -1,5 +1,5 @@
-// Forms (multipart/form-data) that pass as they come: what one of their fields says is found out on the way, and
-// everything goes on untouched.
+// Forms with files (multipart/form-data, RFC 7578): short fields are held, files go into spools as they come, so that a
+// form of gigabytes takes little memory, and clients may send what decides where it goes behind the file.
 #pragma once
 
 #include <cstddef>
@@ -7,53 +7,79 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "http/body.h"
+#include "http/spool.h"
 
 namespace corral::dialects {
 
 // Of "multipart/form-data; boundary=..."; none: it is something else.
 std::optional<std::string> boundary_of(std::string_view content_type);
 
-// Looks for a short field in a form of which more comes each time. What it has seen it doesn't look at again, so a form
-// that comes byte by byte costs no more than one in a piece. Files are skipped.
-class FormScan {
+struct FormLimits {
+  static constexpr std::size_t kParts = 64;
+  static constexpr std::size_t kFiles = 16;
+  static constexpr std::size_t kField = 64 * 1024;  // bytes of a field that is no file
+  static constexpr std::size_t kFields = 256 * 1024;
+  static constexpr std::size_t kHead = 8 * 1024;  // of a part
+};
+
+// Cuts a form into its parts as it comes, in whatever pieces. Pure.
+class FormParser {
  public:
-  static constexpr std::size_t kLongestField = 4096;
+  enum class What { part, data, end_of_part, end };
+  struct Event {
+    What what = What::data;
+    std::string name = {}, filename = {}, type = {};  // of a part
+    bool is_file = false;
+    std::string_view data = {};  // valid until the next call of feed()
+  };
 
-  // `wanted`: the name of the one field that is kept.
-  FormScan(std::string_view boundary, std::string wanted)
-      : delimiter_("\r\n--" + std::string(boundary)), wanted_(std::move(wanted)) {}
+  explicit FormParser(std::string_view boundary) : delimiter_("\r\n--" + std::string(boundary)) {}
 
-  // `form`: all that has come so far.
-  void look(std::string_view form);
-  // The first of that name.
-  const std::optional<std::string>& value() const { return value_; }
-  bool ended() const { return ended_; }
+  // Appends what `piece` brings to `events`. Errors: bad_value: this is no form.
+  Result<> feed(std::string_view piece, std::vector<Event>& events);
+  bool ended() const { return state_ == State::ended; }
 
  private:
-  void take_part(std::string_view part);
+  enum class State { start, head, data, ended };
+  Result<bool> step(std::vector<Event>& events);
+  Result<> read_head(std::string_view head, std::vector<Event>& events);
 
   const std::string delimiter_;
-  const std::string wanted_;
-  std::optional<std::string> value_;
-  std::size_t part_ = 0;      // where the part begins whose end hasn't come
-  std::size_t searched_ = 0;  // up to there, there is no end of it
-  bool begun_ = false;        // behind the first delimiter
-  bool ended_ = false;
+  std::string held_;    // what came and isn't understood yet, behind what events refer to
+  std::size_t at_ = 0;  // in held_
+  State state_ = State::start;
+};
+
+struct FormFile {
+  std::string name, filename, type;
+  std::shared_ptr<http::Spool> bytes;
 };
 
 struct Form {
-  std::string value;                       // of the field that was looked for; empty: the form has none
-  std::unique_ptr<http::BodySource> body;  // the whole form, from its first byte on
+  std::vector<std::pair<std::string, std::string>> fields;
+  std::vector<FormFile> files;
+
+  // The first of that name; null: there is none.
+  const std::string* find(std::string_view name) const;
+  const FormFile* find_file(std::string_view name) const;
+  // With and without "[]" behind the name, as clients send lists.
+  std::vector<std::string> all(std::string_view name) const;
 };
 
-// Reads until the field `name` has come, and no further: clients that send it before their files have nothing held but
-// a few bytes. Errors: protocol::errc::bad_value for what is no form; http::errc::too_large when more than `limit`
-// bytes come before it; those of `body`.
-async::Task<Result<Form>> find_in_form(std::string content_type, std::unique_ptr<http::BodySource> body,
-                                       std::string name, std::size_t limit);
+// Reads `body` to its end. Errors: protocol::errc::bad_value, with the field's name, for what is no form or has too
+// much in it; those of `body` and of Spool::append.
+async::Task<Result<Form>> read_form(std::string content_type, std::unique_ptr<http::BodySource> body,
+                                    http::SpoolRoom& room);
+
+struct WrittenForm {
+  std::string content_type;
+  std::unique_ptr<http::KeptBody> body;  // its length is known
+};
+// The same form once more, to be sent. Names and file names must be plain words.
+WrittenForm write_form(const Form& form);
 
 }  // namespace corral::dialects

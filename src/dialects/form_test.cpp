@@ -1,4 +1,4 @@
-// What is found in forms, however they come.
+// What is found in forms, however they come, and what is made of it.
 #include "dialects/form.h"
 
 #include <gmock/gmock.h>
@@ -11,6 +11,10 @@
 namespace corral::dialects {
 namespace {
 
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
 constexpr const char* kType = "multipart/form-data; boundary=xyz";
 
 std::string part(const std::string& disposition, const std::string& value) {
@@ -19,106 +23,135 @@ std::string part(const std::string& disposition, const std::string& value) {
 
 class Pieces final : public http::BodySource {
  public:
-  Pieces(std::string form, std::size_t size, std::size_t& taken) : form_(std::move(form)), size_(size), taken_(taken) {}
+  Pieces(std::string form, std::size_t size) : form_(std::move(form)), size_(size) {}
   async::Task<Result<std::string_view>> read() override {
     const auto piece = std::string_view(form_).substr(taken_, size_);
     taken_ += piece.size();
     co_return piece;
   }
-  std::optional<std::uint64_t> length() const override { return form_.size(); }
 
  private:
   const std::string form_;
   const std::size_t size_;
-  std::size_t& taken_;
+  std::size_t taken_ = 0;
 };
 
-struct Found {
-  Result<std::string> value;
-  std::size_t taken = 0;  // bytes, before the form was passed on
-  std::string passed;
-};
+class FormTest : public testing::Test {
+ protected:
+  Result<Form> read(const std::string& form, std::size_t size = 1, const char* type = kType) {
+    return async::run_blocking(loop, read_form(type, std::make_unique<Pieces>(form, size), room));
+  }
+  std::string text_of(http::BodySource& body) {
+    auto all = [](http::BodySource& source) -> async::Task<std::string> {
+      std::string text;
+      while (true) {
+        const auto piece = co_await source.read();
+        if (!piece || piece->empty()) co_return text;
+        text.append(*piece);
+      }
+    };
+    return async::run_blocking(loop, all(body));
+  }
+  std::string bytes_of(const FormFile& file) { return text_of(*http::Spool::reader(file.bytes)); }
+  std::string message(const std::string& form, std::size_t size = 1000, const char* type = kType) {
+    const auto found = read(form, size, type);
+    return found ? "fine" : found.error().message;
+  }
 
-Found find(const std::string& form, std::size_t size = 1, std::size_t limit = 1 << 20) {
   async::Loop loop;
-  std::size_t taken = 0;
-  auto form_found =
-      async::run_blocking(loop, find_in_form(kType, std::make_unique<Pieces>(form, size, taken), "model", limit));
-  Found found{fail(protocol::errc::bad_value, "-"), taken, {}};
-  if (!form_found) {
-    found.value = std::unexpected(form_found.error());
-    return found;
+  http::SpoolRoom room{testing::TempDir(), 8 << 20, nullptr};
+};
+
+TEST_F(FormTest, FieldsAndFilesAreFoundInWhateverPiecesTheyCome) {
+  const std::string sound(70'000, 's');
+  const auto trick = std::string("\r\n--xy\r\n\r\n--xy\r\nContent-Disposition: form-data; name=\"model\"");
+  const auto form = part(R"(name="file"; filename="--xyz.wav")", sound + trick) + part("name=model", "whisper:base") +
+                    part(R"(name="empty")", "") + part(R"(name="g[]")", "word") + part(R"(name="g[]")", "segment") +
+                    "--xyz--\r\nwhatever";
+  for (const std::size_t size : {1u, 7u, 64u, 1'000'000u}) {
+    auto found = read(form, size);
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_THAT(found->fields, ElementsAre(Pair("model", "whisper:base"), Pair("empty", ""), Pair("g[]", "word"),
+                                           Pair("g[]", "segment")));
+    EXPECT_EQ(*found->find("model"), "whisper:base");
+    EXPECT_EQ(found->find("none"), nullptr);
+    EXPECT_THAT(found->all("g"), ElementsAre("word", "segment"));
+    ASSERT_EQ(found->files.size(), 1u);
+    EXPECT_EQ(found->files[0].filename, "--xyz.wav");
+    EXPECT_EQ(bytes_of(found->files[0]), sound + trick);
   }
-  found.value = form_found->value;
-  EXPECT_EQ(form_found->body->length(), form.size());
-  auto all = [](http::BodySource& body) -> async::Task<std::string> {
-    std::string text;
-    while (true) {
-      const auto piece = co_await body.read();
-      if (!piece || piece->empty()) co_return text;
-      text.append(*piece);
-    }
-  };
-  found.passed = async::run_blocking(loop, all(*form_found->body));
-  return found;
+  EXPECT_EQ(room.used(), 0u) << "what was kept went with the form";
 }
 
-TEST(Form, TheModelIsFoundBeforeTheFileIsReadAndAllPassesUntouched) {
-  const auto head = part(R"(name="model")", "whisper:base");
-  const auto form = head + part(R"(name="file"; filename="a.wav")", std::string(10'000, 's')) + "--xyz--\r\n";
-  for (const std::size_t size : {1u, 7u, 64u}) {
-    const auto found = find(form, size);
-    EXPECT_EQ(found.value, "whisper:base");
-    EXPECT_LE(found.taken, head.size() + 10 + size) << "nothing is read ahead of need";
-    EXPECT_EQ(found.passed, form);
-  }
-  EXPECT_EQ(find(form, form.size()).passed, form);
+TEST_F(FormTest, IsWrittenAsItWasAndCanBeSentTwice) {
+  const std::string sound(200'000, 'x');
+  auto found = read(part("name=model", "m") + part(R"(name="file"; filename="a.wav")", sound) + "--xyz--", 10'000);
+  ASSERT_TRUE(found);
+  found->files[0].type = "audio/wav";
+  auto written = write_form(*found);
+  const auto text = text_of(*written.body);
+  EXPECT_EQ(written.body->length(), text.size());
+  written.body->rewind();
+  EXPECT_EQ(text_of(*written.body), text);
+  auto again = read(text, 10'000, written.content_type.c_str());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->fields, found->fields);
+  EXPECT_EQ(bytes_of(again->files[0]), sound);
+  EXPECT_EQ(again->files[0].type, "audio/wav");
+  EXPECT_EQ(write_form(*again).body->key(), written.body->key()) << "known by what is in it";
 }
 
-TEST(Form, AFileMayComeFirstAndLookLikeAForm) {
-  const auto trick = std::string("\r\n--xy\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nother\r\n--xyzz");
-  const auto form = part(R"(name="file"; filename="--xyz")", "\r\n\r\n" + trick.substr(0, trick.size() - 7)) +
-                    part(R"(filename="b"; name="model")", "a file of that name") + part("name=model", "right") +
-                    "--xyz--";
-  for (const std::size_t size : {1u, 3u, 1000u}) {
-    const auto found = find(form, size);
-    EXPECT_EQ(found.value, "right");
-    EXPECT_EQ(found.passed, form);
-  }
+TEST_F(FormTest, WhatIsNoFormIsRefused) {
+  EXPECT_THAT(message("no form at all"), HasSubstr("begin with its boundary"));
+  EXPECT_THAT(message(""), HasSubstr("ends in the middle"));
+  EXPECT_THAT(message(part("name=a", "b")), HasSubstr("ends in the middle"));
+  EXPECT_THAT(message("--xyz\r\nContent-Disposition: form-data\r\n\r\nb\r\n--xyz--"), HasSubstr("no name"));
+  EXPECT_THAT(message("--xyz\r\n" + std::string(9000, 'h')), HasSubstr("head of a part"));
+  EXPECT_THAT(message(part("name=a", "b") + "--xyzzz"), HasSubstr("behind a boundary"));
+  EXPECT_EQ(message("--xyz--"), "fine");
+  EXPECT_THAT(message("--xyz--", 5, "application/json"), HasSubstr("must be a form"));
 }
 
-TEST(Form, WithoutOneItIsReadToItsEnd) {
-  const auto form = part(R"(name="file"; filename="a")", "s") + "--xyz--\r\n";
-  EXPECT_EQ(find(form).value, "");
-  EXPECT_EQ(find(form).passed, form);
-  EXPECT_EQ(find("no form at all", 3).value, "");
-  EXPECT_EQ(find("no form at all", 3).passed, "no form at all");
-  EXPECT_EQ(find("").value, "");
-  EXPECT_EQ(find(part("name=model", std::string(FormScan::kLongestField + 1, 'x')) + "--xyz--").value, "");
+TEST_F(FormTest, WhatAFormMayHaveIsBounded) {
+  EXPECT_THAT(message(part("name=prompt", std::string(FormLimits::kField + 1, 'p')) + "--xyz--"),
+              HasSubstr("'prompt' is too long"));
+  std::string many, files, large;
+  for (std::size_t i = 0; i <= FormLimits::kParts; ++i) many += part("name=a", "");
+  for (std::size_t i = 0; i <= FormLimits::kFiles; ++i) files += part("name=a; filename=b", "");
+  for (std::size_t i = 0; i < 5; ++i) large += part("name=a", std::string(60'000, 'a'));
+  EXPECT_THAT(message(many + "--xyz--"), HasSubstr("at most 64 parts"));
+  EXPECT_THAT(message(files + "--xyz--"), HasSubstr("at most 16 files"));
+  EXPECT_THAT(message(large + "--xyz--"), HasSubstr("together"));
 }
 
-TEST(Form, WhatComesTooLateIsRefusedWithTheWayOut) {
-  const auto form = part(R"(name="file"; filename="a")", std::string(5000, 's')) + part("name=model", "m") + "--xyz--";
-  const auto found = find(form, 100, 4000);
-  ASSERT_FALSE(found.value);
-  EXPECT_EQ(found.value.error().code, http::errc::too_large);
-  EXPECT_THAT(found.value.error().message, testing::HasSubstr("before the files"));
+TEST_F(FormTest, FilesOfAllTogetherAreBounded) {
+  const auto form = part("name=a; filename=b", std::string(9 << 20, 's')) + "--xyz--";
+  const auto found = read(form, 1 << 20);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, http::errc::uploads_full);
+  EXPECT_TRUE(found.error().retry_after);
+  EXPECT_THAT(found.error().message, HasSubstr("max_uploads_bytes"));
+  EXPECT_EQ(room.used(), 0u);
+}
+
+TEST_F(FormTest, AFolderThatCantBeWrittenIsNamed) {
+  http::SpoolRoom nowhere("/proc/nowhere", 0, nullptr);
+  const auto form = part("name=a; filename=b", std::string(1 << 20, 's')) + "--xyz--";
+  const auto found = async::run_blocking(loop, read_form(kType, std::make_unique<Pieces>(form, 1 << 18), nowhere));
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, http::errc::not_kept);
+  EXPECT_THAT(found.error().message, HasSubstr("/proc/nowhere"));
 }
 
 TEST(Form, CostsTheSameByteByByte) {
-  std::string form = part(R"(name="file"; filename="a")", std::string(1 << 20, '\r'));
-  FormScan scan("xyz", "model");
-  for (std::size_t size = 0; size <= form.size(); ++size) scan.look(std::string_view(form).substr(0, size));
-  EXPECT_FALSE(scan.ended());
-  EXPECT_FALSE(scan.value());
-}
-
-// All short fields were kept, and a form of nothing else took several times its size.
-TEST(Form, KeepsTheFirstOfItsNameOnly) {
-  FormScan scan("xyz", "model");
-  scan.look(part("name=model", "a") + part("name=model", "b") + part("name=other", "c") + "--xyz--");
-  EXPECT_TRUE(scan.ended());
-  EXPECT_EQ(scan.value(), "a");
+  FormParser parser("xyz");
+  std::vector<FormParser::Event> events;
+  ASSERT_TRUE(parser.feed(part(R"(name="file"; filename="a")", ""), events));
+  for (std::size_t i = 0; i < (1 << 20); ++i) {
+    events.clear();
+    ASSERT_TRUE(parser.feed("\r", events));
+  }
+  EXPECT_FALSE(parser.ended());
 }
 
 TEST(Form, OtherTypesAreRefused) {

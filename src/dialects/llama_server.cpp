@@ -11,14 +11,18 @@ using protocol::Ask;
 
 constexpr auto kEndpoints = std::to_array<Endpoint>({
     {"completion", Ask::native_completion, checked<protocol::native_fields>, true},
+    {"infill", Ask::infill, checked<protocol::infill_fields>, true},
     {"apply-template", Ask::chat_template, checked<protocol::chat_fields>},
+    {"chat/completions/input_tokens", Ask::chat_tokens, checked<protocol::chat_fields>},
     {"embedding", Ask::native_embedding, checked<protocol::native_embedding_fields>},
     {"tokenize", Ask::tokenize, checked<protocol::tokenize_fields>},
     {"detokenize", Ask::detokenize, checked<protocol::detokenize_fields>},
 
     {"/chat/completions", Ask::chat, checked<protocol::chat_fields>, true},
+    {"/chat/completions/input_tokens", Ask::chat_tokens, checked<protocol::chat_fields>},
     {"/completion", Ask::native_completion, checked<protocol::native_fields>, true},
     {"/completions", Ask::native_completion, checked<protocol::native_fields>, true},
+    {"/infill", Ask::infill, checked<protocol::infill_fields>, true},
     {"/apply-template", Ask::chat_template, checked<protocol::chat_fields>},
     {"/embedding", Ask::native_embedding, checked<protocol::native_embedding_fields>},
     {"/embeddings", Ask::native_embedding, checked<protocol::native_embedding_fields>},
@@ -36,7 +40,8 @@ const Dialect& llama_server() {
 }
 
 std::span<const Dialect* const> all() {
-  static const std::array kAll{&openai(), &llama_server()};
+  static const std::array kAll{&openai(), &llama_server(), &responses_dialect(), &anthropic_dialect(),
+                               &ollama_dialect()};
   return kAll;
 }
 

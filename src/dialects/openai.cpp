@@ -1,6 +1,8 @@
 // OpenAI's endpoints, and those of its neighbours that speak the same way (Jina's and Cohere's rerank).
 #include <array>
 
+#include "dialects/audio/speech.h"
+#include "dialects/audio/transcription.h"
 #include "dialects/checked.h"
 
 namespace corral::dialects {
@@ -15,6 +17,16 @@ constexpr auto kEndpoints = std::to_array<Endpoint>({
     {"rerank", Ask::rerank, checked<protocol::rerank_fields>},
     {"reranking", Ask::rerank, checked<protocol::rerank_fields>},
     {"reranker", Ask::rerank, checked<protocol::rerank_fields>},
+    {"/v2/rerank", Ask::rerank, checked<protocol::rerank_fields>},  // Cohere's second version
+    {.path = "audio/transcriptions",
+     .ask = Ask::transcription,
+     .read_form = audio::read_transcription,
+     .tell_whole = audio::tell_transcript},
+    {.path = "audio/translations",
+     .ask = Ask::translation,
+     .read_form = audio::read_translation,
+     .tell_whole = audio::tell_transcript},
+    {.path = "audio/speech", .ask = Ask::speech, .read = audio::read_speech, .tell_sound = audio::tell_speech},
 });
 
 }  // namespace

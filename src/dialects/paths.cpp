@@ -1,34 +1,45 @@
 #include "dialects/paths.h"
 
+#include <algorithm>
 #include <array>
+#include <span>
 
 namespace corral::dialects {
 namespace {
 
 using protocol::Style;
 
+struct PathRow {
+  std::string_view path;  // and all paths below it
+  Style style;
+};
+// Behind a core prefix, and without one. Everything else is OpenAI's.
+constexpr auto kCorePaths = std::to_array<PathRow>({{"messages", Style::anthropic}});
 constexpr auto kPaths = std::to_array<PathRow>({
-    {"", Style::openai},
-    {"/api", Style::ollama},
     {"/api/v0", Style::openai},
     {"/api/v1", Style::openai},
-    {"/v1/messages", Style::anthropic},
+    {"/api", Style::ollama},
 });
 
-bool is_below(std::string_view path, std::string_view row) {
-  return path.starts_with(row) && (path.size() == row.size() || path[row.size()] == '/');
+Style first_of(std::span<const PathRow> rows, std::string_view path) {
+  const auto row = std::ranges::find_if(rows, [&](const PathRow& known) {
+    return path.starts_with(known.path) && (path.size() == known.path.size() || path[known.path.size()] == '/');
+  });
+  return row == rows.end() ? Style::openai : row->style;
 }
 
 }  // namespace
 
-std::span<const PathRow> path_table() { return kPaths; }
-
 Style style_of_path(std::string_view path) {
-  const PathRow* best = &kPaths.front();
-  for (const auto& row : kPaths) {
-    if (row.path.size() > best->path.size() && is_below(path, row.path)) best = &row;
+  for (const auto prefix : kCorePrefixes) {
+    if (path.starts_with(prefix)) return first_of(kCorePaths, path.substr(prefix.size()));
   }
-  return best->style;
+  return first_of(kPaths, path);
+}
+
+Style style_of(std::string_view path, bool has_anthropic_version) {
+  const auto style = style_of_path(path);
+  return style == Style::openai && has_anthropic_version ? Style::anthropic : style;
 }
 
 }  // namespace corral::dialects

@@ -1,20 +1,21 @@
 // Which API a path belongs to, and so how its clients want to be told what is wrong. One table; pure.
 #pragma once
 
-#include <span>
+#include <array>
 #include <string_view>
 
 #include "protocol/http_error.h"
 
 namespace corral::dialects {
 
-struct PathRow {
-  std::string_view path;  // and all paths below it, unless a longer row knows better
-  protocol::Style style;
-};
-std::span<const PathRow> path_table();
+// Core paths exist under each of these.
+inline constexpr auto kCorePrefixes = std::to_array<std::string_view>({"/api/v1/", "/api/v0/", "/v1/", "/v0/"});
 
 // Of paths that nobody knows, too. `path` without query.
 protocol::Style style_of_path(std::string_view path);
+
+// A request with this header speaks Anthropic's API, on the paths that OpenAI's has as well (models), too.
+inline constexpr std::string_view kAnthropicVersion = "anthropic-version";
+protocol::Style style_of(std::string_view path, bool has_anthropic_version);
 
 }  // namespace corral::dialects

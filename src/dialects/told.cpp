@@ -1,5 +1,8 @@
 #include "dialects/told.h"
 
+#include <string>
+#include <string_view>
+
 #include "dialects/error_teller.h"
 #include "http/sse.h"
 #include "protocol/errors.h"
@@ -7,10 +10,22 @@
 namespace corral::dialects {
 namespace {
 
+// Of hidden thoughts and of calls that are collected nothing is told: after so many pieces the client hears that
+// something happens.
+constexpr std::size_t kSilentPieces = 64;
+
+Error broken(std::string_view message) {
+  return {make_error_code(protocol::errc::remote_upstream), std::string(message)};
+}
+
+void take_away(std::string& text, const std::string& begun) {
+  if (text.starts_with(begun)) text.erase(0, begun.size());
+}
+
 class ToldStream final : public http::BodySource {
  public:
-  ToldStream(std::unique_ptr<http::BodySource> canonical, std::unique_ptr<AnswerTeller> teller)
-      : canonical_(std::move(canonical)), teller_(std::move(teller)) {}
+  ToldStream(std::unique_ptr<http::BodySource> canonical, std::unique_ptr<AnswerTeller> teller, AtEnd at_end)
+      : canonical_(std::move(canonical)), teller_(std::move(teller)), at_end_(std::move(at_end)) {}
 
   async::Task<Result<std::string_view>> read() override {
     out_.clear();
@@ -20,7 +35,7 @@ class ToldStream final : public http::BodySource {
       if (!piece && !ended_) co_return std::unexpected(piece.error());
       drained_ = !piece || piece->empty();
       if (ended_) continue;
-      drained_ ? end() : parser_.feed(*piece);
+      drained_ ? end_of_transfer() : parser_.feed(*piece);
     }
     co_return out_;
   }
@@ -41,7 +56,19 @@ class ToldStream final : public http::BodySource {
     const auto piece = protocol::read_answer(std::string(data));
     if (!piece) return fail(piece.error());
     if (piece->failure) return fail(*piece->failure);
+    begun_ = true;
+    for (const auto& choice : piece->choices) finished_ = finished_ || !choice.finish_reason.empty();
+    const auto before = out_.size();
     teller_->piece(out_, *piece);
+    silent_ = out_.size() == before ? silent_ + 1 : 0;
+    if (silent_ == kSilentPieces) {
+      silent_ = 0;
+      teller_->ping(out_);
+    }
+  }
+  void end_of_transfer() {
+    if (finished_) return end();
+    fail(broken(begun_ ? "the answer broke off" : "the backend's answer isn't the stream that was asked for"));
   }
   void fail(const Error& error) {
     ended_ = true;
@@ -49,36 +76,44 @@ class ToldStream final : public http::BodySource {
   }
   void end() {
     ended_ = true;
+    if (at_end_) teller_->took(at_end_());
     teller_->end(out_);
   }
 
   const std::unique_ptr<http::BodySource> canonical_;
   const std::unique_ptr<AnswerTeller> teller_;
+  const AtEnd at_end_;
   http::SseParser parser_{[this](std::string_view, std::string_view data) { event(data); },
                           [this] {
                             if (!ended_) teller_->ping(out_);
                           }};
   std::string out_;
+  std::size_t silent_ = 0;  // pieces in a row of which nothing was told
+  bool begun_ = false, finished_ = false;
   bool ended_ = false;    // for the client
   bool drained_ = false;  // nothing more comes
 };
 
 }  // namespace
 
-http::Response told(http::Response canonical, std::unique_ptr<AnswerTeller> teller) {
+http::Response told(http::Response canonical, std::unique_ptr<AnswerTeller> teller, AtEnd at_end, const Begun& begun) {
   if (!teller || canonical.head.status >= 400) return canonical;
   auto& headers = canonical.head.headers;
   headers.remove("Content-Length");
   if (canonical.body.streaming()) {
     headers.set("Content-Type", teller->stream_type());
-    canonical.body = http::Body(std::make_unique<ToldStream>(canonical.body.take_source(), std::move(teller)));
+    canonical.body =
+        http::Body(std::make_unique<ToldStream>(canonical.body.take_source(), std::move(teller), std::move(at_end)));
     return canonical;
   }
-  const auto answer = protocol::read_answer(canonical.body.text());
-  if (!answer) {
-    return error_response({make_error_code(protocol::errc::remote_upstream),
-                           "the backend's answer isn't JSON: " + answer.error().message});
+  auto answer = protocol::read_answer(canonical.body.text());
+  if (!answer) return error_response(broken("the backend's answer isn't JSON: " + answer.error().message));
+  if (answer->failure) return error_response(*answer->failure);
+  for (auto& choice : answer->choices) {
+    take_away(choice.content, begun.content);
+    take_away(choice.reasoning, begun.thoughts);
   }
+  if (at_end) teller->took(at_end());
   canonical.body = http::Body(teller->whole(*answer));
   headers.set("Content-Type", "application/json");
   return canonical;

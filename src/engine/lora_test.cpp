@@ -1,4 +1,5 @@
 // LoRA adapters of a load: what they change, what they leave alone, what can be wrong with them.
+#include <cmath>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -72,6 +73,49 @@ TEST(Lora, AppliesToEveryWorker) {
   const auto second = generate(*service, session_with(*service, some_tokens(40)), endless(24)).tokens;
   EXPECT_EQ(first, second);
   EXPECT_EQ(first, answer_of(with_adapter(1)));
+}
+
+// Sessions of several scales side by side, in passes of their own: each says what it says alone.
+TEST(Lora, EachSessionHasItsOwnScales) {
+  const auto service = load(with_adapter(1));
+  EXPECT_EQ(service->adapter_scales(), AdapterScales{1});
+  const std::vector<float> scales{0, 1, 0.5F, 0, 1, -1};
+  std::vector<StreamHandle> streams;
+  std::vector<SessionId> sessions;
+  for (const float scale : scales) {
+    const auto session = service->create_session(some_tokens(40), {.adapters = AdapterScales{scale}});
+    ASSERT_TRUE(session);
+    sessions.push_back(*session);
+    streams.push_back(*service->generate_stream(*session, endless(24)));
+  }
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    LoadOptions alone = with_adapter(scales[i]);
+    EXPECT_EQ(drain(streams[i]).tokens, answer_of(alone)) << scales[i];
+  }
+  // What is left of them is found by those of the same scales only.
+  for (const SessionId session : sessions) EXPECT_TRUE(service->end_session(session));
+  for (const float scale : {0.5F, 0.25F}) {
+    const auto session = service->create_session(some_tokens(40), {.adapters = AdapterScales{scale}});
+    const auto answer = generate(*service, *session, endless(24));
+    EXPECT_EQ(answer.finish.usage.cached_tokens > 0, scale == 0.5F);
+    EXPECT_EQ(answer.tokens, answer_of(with_adapter(scale)));
+  }
+}
+
+TEST(Lora, ScalesOfSessionsThatSayNothingCanBeChanged) {
+  const auto service = load(with_adapter(0));
+  ASSERT_EQ(service->facts().adapter_files.size(), 1u) << "it is there, though it changes nothing";
+  const auto answer = [&] { return generate(*service, session_with(*service, some_tokens(40)), endless(24)).tokens; };
+  EXPECT_EQ(answer(), answer_of(with_adapter(0)));
+  EXPECT_TRUE(service->set_adapter_scales({1}));
+  EXPECT_EQ(service->adapter_scales(), AdapterScales{1});
+  EXPECT_EQ(answer(), answer_of(with_adapter(1)));
+  EXPECT_TRUE(service->set_adapter_scales({0}));
+  EXPECT_EQ(answer(), answer_of(with_adapter(0)));
+  for (const AdapterScales& wrong : {AdapterScales{}, AdapterScales{1, 1}, AdapterScales{NAN}}) {
+    EXPECT_EQ(service->set_adapter_scales(wrong).error().code, errc::invalid_argument);
+    EXPECT_EQ(service->create_session({.adapters = wrong}).error().code, errc::invalid_argument);
+  }
 }
 
 TEST(Lora, SetOfAdaptersHasATextOfItsOwn) {

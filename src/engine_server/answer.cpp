@@ -52,6 +52,10 @@ void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::du
   record.output_steps = timings.predicted_steps;
   record.first_token_ms = std::exchange(any_, true) ? std::min(record.first_token_ms, first_token) : first_token;
   record.output_ms = std::max(record.output_ms, finish.timings.predicted_ms);
+  record.prompt_ms = timings.prompt_ms;
+  record.predicted_ms = timings.predicted_ms;
+  record.longest = std::max<std::uint64_t>(record.longest,
+                                           std::uint64_t{finish.usage.prompt_tokens} + finish.usage.completion_tokens);
 }
 
 namespace {
@@ -95,12 +99,18 @@ Result<std::string_view> finish_reason_of(const engine::Finish& finish) {
   return cut_off(protocol::errc::remote_internal);
 }
 
+std::string_view stopping_word(const engine::Finish& finish, std::span<const std::string> stops) {
+  const bool own =
+      finish.reason == engine::StopReason::stop && std::ranges::find(stops, finish.stop_string) != stops.end();
+  return own ? std::string_view(finish.stop_string) : std::string_view();
+}
+
 Result<protocol::NativeAnswer> native_end(const Choice& choice, const engine::Finish& finish) {
   const auto reason = finish_reason_of(finish);
   if (!reason) return std::unexpected(reason.error());
   protocol::NativeAnswer answer{.settings = choice.native->settings->with_seed(choice.seed),
                                 .prompt = choice.native->prompt,
-                                .truncated = finish.reason == engine::StopReason::context_full,
+                                .truncated = finish.discarded > 0 || finish.reason == engine::StopReason::context_full,
                                 .stop_type = "limit",
                                 .stopping_word = finish.stop_string,
                                 .usage = {.prompt_tokens = finish.usage.prompt_tokens,

@@ -24,6 +24,10 @@ struct RequestRecord {
   double first_token_ms = 0;       // from the arrival of the request to the first token, waiting included
   double output_ms = 0;            // from the first token to the last
   std::uint64_t output_steps = 0;  // output tokens that came in it: all but the first of each answer
+  // Of all answers together: time in prompts and from first tokens to last ones; and the tokens of the longest of them
+  // with its prompt.
+  double prompt_ms = 0, predicted_ms = 0;
+  std::uint64_t longest = 0;
 };
 using RequestDone = std::function<void(const RequestRecord&)>;
 
@@ -31,6 +35,8 @@ protocol::Timings timings_of(const engine::Usage& usage, const engine::Timings& 
 protocol::PromptProgress progress_of(const engine::PromptProgress& progress);
 // "stop" or "length"; an error for a generation that was cut off.
 Result<std::string_view> finish_reason_of(const engine::Finish& finish);
+// Which of the request's own stop strings ended it; empty: none (perhaps one of the chat template's).
+std::string_view stopping_word(const engine::Finish& finish, std::span<const std::string> stops);
 
 // What the end of a choice with `native` facts says in llama-server's own shape; the text is the caller's. An error for
 // one that was cut off.

@@ -73,7 +73,7 @@ std::string_view AnswerStream::collect_ready() {
 
 void AnswerStream::start_message(Part& part) {
   if (std::exchange(part.started, true)) return;
-  if (part.parser) part.writer.role(out_);
+  if (part.parser) part.writer.role(out_, options_.prompt_usage && part.prompt ? &*part.prompt : nullptr);
   if (!part.choice.echo.empty()) part.writer.text(out_, part.choice.echo);
 }
 
@@ -81,6 +81,8 @@ void AnswerStream::render(Part& part, engine::StreamChunk chunk) {
   if (options_.logprobs) part.reader.read(std::move(chunk.logprobs), part.logprobs);
   if (options_.return_tokens) part.tokens.insert(part.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
   for (const auto& prompt : chunk.prompt) {
+    part.prompt = protocol::Usage{.prompt_tokens = prompt.total, .cached_tokens = prompt.cached};
+    if (!options_.return_progress) continue;
     start_message(part);
     const auto progress = progress_of(prompt);
     part.native ? part.native->progress(out_, progress) : part.writer.progress(out_, progress);
@@ -148,7 +150,8 @@ void AnswerStream::render_end(Part& part, const engine::Finish& finish) {
     write_native_end(part, finish);
   } else {
     if (!part.tokens.empty()) write_text(part, {}, nullptr);  // of which there was nothing to see
-    part.writer.finish(out_, *reason, part.logprobs, options_.include_usage ? nullptr : &timings);
+    const auto word = stopping_word(finish, options_.stops);
+    part.writer.finish(out_, *reason, part.logprobs, options_.include_usage ? nullptr : &timings, word);
   }
   if (running_ > 0) return;
   if (options_.done) options_.done(totals_.record);

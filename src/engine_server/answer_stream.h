@@ -17,7 +17,10 @@ namespace corral::engine_server {
 struct StreamOptions {
   protocol::ChunkWriter::Shape shape = protocol::ChunkWriter::Shape::text;
   bool include_usage = false;
-  bool return_tokens = false;  // never of chats
+  bool prompt_usage = false;            // in the first event of a chat
+  bool return_progress = false;         // of the prompt, in events of their own
+  std::vector<std::string> stops = {};  // of the request: which one ended a chat is told
+  bool return_tokens = false;           // never of chats
   bool logprobs = false;
   protocol::LogprobShape logprob_shape = protocol::LogprobShape::content;
   std::uint32_t shown_probs = 0;
@@ -49,6 +52,7 @@ class AnswerStream final : public http::BodySource {
     std::optional<protocol::NativeWriter> native = std::nullopt;  // instead of `writer`
     std::vector<protocol::TokenLogprob> logprobs = {};            // not sent yet
     std::vector<std::int32_t> tokens = {};                        // not sent yet
+    std::optional<protocol::Usage> prompt = std::nullopt;         // what is known of it
     bool started = false;
     bool calls_tools = false;
     bool has_new_line = false;

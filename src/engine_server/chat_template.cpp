@@ -1,10 +1,12 @@
 #include "engine_server/chat_template.h"
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 
 #include <fmt/format.h>
 #include <json-schema-to-grammar.h>
+#include <llama.h>
 #include <log.h>
 
 #include "engine_server/errors.h"
@@ -86,6 +88,15 @@ common_chat_templates_inputs probe(std::size_t calls, bool user_last) {
   return inputs;
 }
 
+// The formats that libllama makes itself, by their names. chatml is a Jinja template of the library.
+bool is_named_format(const std::string& given) {
+  if (given.empty() || given == "chatml" || given.contains('{')) return false;
+  std::vector<const char*> names(256);
+  const auto count = llama_chat_builtin_templates(names.data(), names.size());
+  names.resize(static_cast<std::size_t>(std::clamp<std::int32_t>(count, 0, 256)));
+  return std::ranges::any_of(names, [&](const char* name) { return given == name; });
+}
+
 common_chat_continuation to_continuation(protocol::Continuation continuation) {
   if (continuation == protocol::Continuation::content) return COMMON_CHAT_CONTINUATION_CONTENT;
   if (continuation == protocol::Continuation::reasoning) return COMMON_CHAT_CONTINUATION_REASONING;
@@ -96,9 +107,11 @@ common_chat_continuation to_continuation(protocol::Continuation continuation) {
 
 struct ChatTemplate::Impl {
   const llama_model* model;
+  std::string given;  // instead of the model's own
   std::string source;
   bool thinks = false;  // the template knows reasoning
   bool parallel_calls = false;
+  bool named = false;  // the format has a name and no template
   std::unique_ptr<ShortWay> short_way;
 
   common_chat_templates_inputs inputs_of(const protocol::ChatRequest& request) const;
@@ -116,7 +129,7 @@ struct ChatTemplate::Impl {
 };
 
 const common_chat_templates* ChatTemplate::Impl::library() const {
-  std::call_once(made_, [this] { templates_ = common_chat_templates_init(model, ""); });
+  std::call_once(made_, [this] { templates_ = common_chat_templates_init(model, given); });
   return templates_.get();
 }
 
@@ -148,16 +161,22 @@ common_chat_params ChatTemplate::Impl::apply(const common_chat_templates_inputs&
 ChatTemplate::ChatTemplate(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ChatTemplate::~ChatTemplate() = default;
 
-Result<std::unique_ptr<ChatTemplate>> ChatTemplate::load(const llama_model* model, bool short_way) {
+Result<std::unique_ptr<ChatTemplate>> ChatTemplate::load(const llama_model* model, bool short_way,
+                                                         const std::string& given) {
   quieten();
   try {
     auto impl = std::make_unique<Impl>();
     impl->model = model;
-    if (short_way) impl->short_way = ShortWay::make(model);
+    impl->given = given;
+    impl->named = is_named_format(given);
+    if (short_way && !impl->named) impl->short_way = ShortWay::make(model, given);
     if (impl->short_way) {
       impl->source = impl->short_way->source();
       impl->thinks = impl->short_way->thinks();
       impl->parallel_calls = impl->short_way->parallel_calls();
+    } else if (impl->named) {
+      impl->source = given;
+      (void)impl->library();
     } else {
       const auto* library = impl->library();
       impl->source = common_chat_templates_source(library);
@@ -177,6 +196,7 @@ const std::string& ChatTemplate::source() const { return impl_->source; }
 // The rules here are llama-server's, so that the same request gives the same prompt.
 common_chat_templates_inputs ChatTemplate::Impl::inputs_of(const protocol::ChatRequest& request) const {
   common_chat_templates_inputs inputs;
+  inputs.use_jinja = !named;
   inputs.messages = common_chat_msgs_parse_oaicompat(common_json::parse(request.messages));
   if (!request.tools.empty()) inputs.tools = common_chat_tools_parse_oaicompat(common_json::parse(request.tools));
   inputs.tool_choice = to_choice(request.tool_choice);
@@ -214,6 +234,14 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
                               "chat template takes too long for more, so leave old ones out",
                               calls, impl_->most_calls()),
                   "messages");
+    }
+    if (impl_->named && !inputs.tools.empty()) {
+      return fail(
+          errc::render_failed,
+          fmt::format("'tools' need a Jinja template, and chats have the format '{}' here, which knows no tools: "
+                      "leave them out, or start the server with a template",
+                      impl_->source),
+          "tools");
     }
     const auto made = impl_->apply(inputs);
 

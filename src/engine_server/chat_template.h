@@ -46,7 +46,10 @@ class ChatTemplate {
  public:
   // Errors: invalid_template (the model's file has one that can't be read).
   // short_way false: every request goes the library's own, slower way (for comparing the two).
-  static Result<std::unique_ptr<ChatTemplate>> load(const llama_model* model, bool short_way = true);
+  // `given`: a template instead of the model's own, "chatml", or another name that libllama knows a format by (which
+  // takes no tools); empty: the model's.
+  static Result<std::unique_ptr<ChatTemplate>> load(const llama_model* model, bool short_way = true,
+                                                    const std::string& given = {});
   ~ChatTemplate();
 
   // Errors: render_failed, with what the template says; bad_value for a schema that can't become a grammar.

@@ -34,6 +34,15 @@ ModelType type_of(engine::ModelKind kind) {
   return ModelType::llm;
 }
 
+// The same, with each request counted on its way.
+EngineServerOptions counted(EngineServerOptions options, const std::shared_ptr<LlamaNumbers>& numbers) {
+  options.request_done = [numbers, tell = std::move(options.request_done)](const RequestRecord& record) {
+    numbers->add(record);
+    if (tell) tell(record);
+  };
+  return options;
+}
+
 async::Task<http::Response> at_once(http::Response response) { co_return response; }
 
 }  // namespace
@@ -42,11 +51,11 @@ EngineServer::Impl::Impl(engine::InferenceEngine& the_service, async::Timers& th
                          EngineServerOptions the_options)
     : service(the_service),
       timers(the_timers),
-      options(std::move(the_options)),
+      options(counted(std::move(the_options), numbers)),
       alive(std::make_shared<char>(), &service),
       started(epoch_millis(the_timers.wall_now()) / 1000),
       chat_template(the_service.facts().kind == engine::ModelKind::generative
-                        ? ChatTemplate::load(the_service.model())
+                        ? ChatTemplate::load(the_service.model(), true, options.chat_template)
                         : fail(errc::invalid_template, "this model has no chat template")),
       routes(make_routes()),
       shares(options.max_answers),
@@ -75,8 +84,10 @@ http::RouteTable EngineServer::Impl::make_routes() {
   };
   static constexpr Ask kAsks[] = {
       {"POST", "/chat/completions", &Impl::chat},
+      {"POST", "/chat/completions/input_tokens", &Impl::chat_tokens},
       {"POST", "/completions", &Impl::complete},
       {"POST", "/completion", &Impl::complete_native},
+      {"POST", "/infill", &Impl::infill},
       {"POST", "/embeddings", &Impl::embed},
       {"POST", "/embedding", &Impl::embed_native},
       {"POST", "/rerank", &Impl::rerank},
@@ -85,13 +96,12 @@ http::RouteTable EngineServer::Impl::make_routes() {
       {"POST", "/tokenize", &Impl::tokenize},
       {"POST", "/detokenize", &Impl::detokenize},
       {"POST", "/apply-template", &Impl::apply_template},
+      {"POST", "/lora-adapters", &Impl::set_adapters},
       {"GET", "/slots", &Impl::slots},
   };
-  static constexpr Get kGets[] = {{"/health", &Impl::health},
-                                  {"/models", &Impl::models},
-                                  {"/props", &Impl::props},
-                                  {"/stats", &Impl::stats},
-                                  {"/metrics", &Impl::metrics}};
+  static constexpr Get kGets[] = {{"/health", &Impl::health}, {"/models", &Impl::models},
+                                  {"/props", &Impl::props},   {"/lora-adapters", &Impl::adapters},
+                                  {"/stats", &Impl::stats},   {"/metrics", &Impl::metrics}};
   std::vector<http::Route> table;
   for (const auto* prefix : {"", "/v1"}) {
     for (const auto& ask : kAsks) {
@@ -117,7 +127,7 @@ Result<engine::Shares::Held> EngineServer::Impl::enter(const std::string& client
       fmt::format("this client has {} answers under way and asks for {} more, but others need room too (there is "
                   "room for {} in all): ask for fewer at a time, or try again",
                   shares.held(client), answers, options.max_answers));
-  full.retry_after = std::chrono::seconds(1);
+  full.retry_after = shares.until_free(client);
   return std::unexpected(std::move(full));
 }
 

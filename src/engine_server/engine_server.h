@@ -1,10 +1,10 @@
 // The HTTP face of an engine: one model, reached as an http::Handler. Runs in the engine's own process, behind a socket
 // that only the router knows, or in any program that has an InferenceEngine.
 //
-//   POST chat/completions, completions, completion (llama-server's own shape), embeddings, rerank (reranking,
-//   reranker), tokenize, detokenize, apply-template
+//   POST chat/completions, chat/completions/input_tokens, completions, completion and infill (llama-server's own
+//   shape), embeddings, rerank (reranking, reranker), tokenize, detokenize, apply-template
 //
-//   GET health, models, props, slots, stats, metrics
+//   GET and POST lora-adapters; GET health, models, props, slots, stats, metrics
 //
 // Each with and without /v1.
 //
@@ -30,6 +30,7 @@ namespace corral::engine_server {
 struct EngineServerOptions {
   std::string model_name;                      // named in answers to requests that name none
   std::string fingerprint = "corral";          // "system_fingerprint" of answers
+  std::string chat_template = {};              // instead of the model's; empty: that
   std::chrono::milliseconds ping_after{1000};  // of silence in a stream whose request doesn't say
   std::uint64_t max_body_bytes = 256ull << 20;
   // Bodies above this are parsed and tokenised on the pool, which takes longer than a loop's other work may wait.

@@ -12,6 +12,7 @@
 #include "engine/threads/shares.h"
 #include "engine_server/engine_server.h"
 #include "engine_server/generation.h"
+#include "engine_server/llama_numbers.h"
 #include "engine_server/preparation.h"
 #include "engine_server/prompt_tokens.h"
 #include "http/route_table.h"
@@ -26,6 +27,8 @@ struct EngineServer::Impl {
 
   engine::InferenceEngine& service;
   async::Timers& timers;
+  // Answers that are still under way may outlive the server.
+  const std::shared_ptr<LlamaNumbers> numbers = std::make_shared<LlamaNumbers>();
   const EngineServerOptions options;
   // Owns nothing: weak pointers to it know whether the server is still there.
   const std::shared_ptr<engine::InferenceEngine> alive;
@@ -44,7 +47,8 @@ struct EngineServer::Impl {
   async::Task<http::Response> chat(http::Request request);
   async::Task<http::Response> complete(http::Request request);
   async::Task<http::Response> complete_native(http::Request request);
-  enum class CompletionShape { openai, native };
+  async::Task<http::Response> infill(http::Request request);
+  enum class CompletionShape { openai, native, infill };
   async::Task<http::Response> complete_as(http::Request request, CompletionShape shape);
   // pooled.cpp
   async::Task<http::Response> embed(http::Request request);
@@ -56,9 +60,13 @@ struct EngineServer::Impl {
   async::Task<http::Response> tokenize(http::Request request);
   async::Task<http::Response> detokenize(http::Request request);
   async::Task<http::Response> apply_template(http::Request request);
+  async::Task<http::Response> chat_tokens(http::Request request);
   http::Response health() const;
   http::Response models() const;
   http::Response props() const;
+  // adapters.cpp
+  http::Response adapters() const;
+  async::Task<http::Response> set_adapters(http::Request request);
   // numbers.cpp
   async::Task<http::Response> slots(http::Request request);
   http::Response stats() const;
@@ -72,6 +80,9 @@ struct EngineServer::Impl {
   // Whose request it is (protocol/client_tag.h).
   static std::string client_of(const http::Request& request) {
     return std::string(request.head.headers.get(protocol::kClientTag));
+  }
+  static bool in_background(const http::Request& request) {
+    return request.head.headers.get(protocol::kPriority) == protocol::kBackground;
   }
   // Whether a small body's work may run on the connection's loop.
   enum class Parsing { by_size, heavy };

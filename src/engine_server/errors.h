@@ -10,6 +10,7 @@ enum class errc {
   render_failed,         // the template refuses these messages
   answer_unreadable,     // the answer breaks the format it should have
   no_media,              // a picture or sound for a model of text
+  no_infill,             // a gap to fill for a model that wasn't trained for it
 };
 
 }  // namespace corral::engine_server

@@ -1,4 +1,6 @@
-// chat/completions, completions and completion.
+// chat/completions, completions, completion and infill.
+#include <algorithm>
+
 #include "engine_server/answer_stream.h"
 #include "engine_server/engine_server_impl.h"
 #include "http/handler.h"
@@ -18,13 +20,24 @@ struct Begun {
   MonoTime at;
 };
 
+// Whose request it is, and what it holds of what there is for all.
+struct Asker {
+  std::string client;
+  bool background = false;
+  engine::Shares::Held share = {};
+};
+
 template <typename Request>
 Result<Begun<Request>> begin(const std::shared_ptr<engine::InferenceEngine>& service, Request request,
-                             std::vector<Prepared> prompts, const engine::Shares::Held& share, const Stop& stop) {
+                             std::vector<Prepared> prompts, const Asker& asker, const Stop& stop) {
   const auto at = MonoClock::now();
+  for (auto& prompt : prompts) {
+    prompt.options.client = asker.client;
+    prompt.options.background = asker.background;
+  }
   auto choices = start_choices(service, std::move(prompts), request.n, stop);
   if (!choices) return std::unexpected(std::move(choices.error()));
-  for (auto& choice : *choices) choice.share = share;
+  for (auto& choice : *choices) choice.share = asker.share;
   return Begun<Request>{std::move(request), std::move(*choices), at};
 }
 
@@ -37,6 +50,8 @@ protocol::LogprobShape logprob_shape(const protocol::GenerationRequest& request)
 StreamOptions stream_options(const EngineServerOptions& server, const protocol::GenerationRequest& request,
                              MonoClock::duration before_engine) {
   return {.include_usage = request.include_usage,
+          .prompt_usage = request.prompt_usage,
+          .return_progress = request.return_progress,
           .return_tokens = request.return_tokens,
           .logprobs = request.logprobs,
           .logprob_shape = logprob_shape(request),
@@ -68,10 +83,25 @@ Result<protocol::ChatAnswer> chat_answer(const protocol::ChatRequest& request, c
   protocol::ChatAnswer answer;
   answer.message = parser.message();
   answer.finish_reason = !answer.message.tool_calls.empty() && *reason == "stop" ? "tool_calls" : *reason;
+  answer.stopping_word = stopping_word(all.finish, request.stop);
   answer.has_logprobs = request.logprobs;
   answer.logprob_shape = logprob_shape(request);
   if (answer.has_logprobs) answer.logprobs = logprobs_of(std::move(all.logprobs), request.n_probs);
   return answer;
+}
+
+// What a chat that was asked to be verbose says beside its answer; empty: nothing.
+std::string verbose_of(const Begun<protocol::ChatRequest>& begun, const std::string& model,
+                       std::span<const Collected> all) {
+  const auto& choice = begun.choices.front();
+  if (!choice.native) return {};
+  auto answer = native_end(choice, all.front().finish);
+  if (!answer) return {};
+  answer->model = model;
+  answer->has_new_line = all.front().text.contains('\n');
+  answer->content = all.front().text;
+  answer->tokens = all.front().tokens;
+  return native_text(*choice.native, *answer);
 }
 
 Result<protocol::TextAnswer> text_answer(const protocol::CompletionRequest& request, const Choice& choice,
@@ -134,14 +164,16 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
 
-  auto start = [this, client](protocol::ChatRequest asked, const Stop& stop) -> Result<Begun<protocol::ChatRequest>> {
+  const bool background = in_background(request);
+  auto start = [this, client, background](protocol::ChatRequest asked,
+                                          const Stop& stop) -> Result<Begun<protocol::ChatRequest>> {
     auto share = enter(client, asked.n);
     if (!share) return std::unexpected(std::move(share.error()));
     auto prepared = prepare_chat(prompt_tokens, **chat_template, asked, stop);
     if (!prepared) return std::unexpected(std::move(prepared.error()));
     std::vector<Prepared> prompts;
     prompts.push_back(std::move(*prepared));
-    return begin(alive, std::move(asked), std::move(prompts), *share, stop);
+    return begin(alive, std::move(asked), std::move(prompts), {client, background, std::move(*share)}, stop);
   };
   auto chat = co_await make_ready<protocol::ChatRequest>(std::move(*body), std::move(client),
                                                          protocol::parse_chat_request, std::move(start));
@@ -154,15 +186,17 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
     auto streaming = stream_options(options, chat->request, before_engine);
     streaming.shape = protocol::ChunkWriter::Shape::chat;
     streaming.return_tokens = false;
+    streaming.stops = chat->request.stop;
     co_return Response::event_stream(
         std::make_unique<AnswerStream>(executor, timers, std::move(chat->choices), head, std::move(streaming)));
   }
   auto all = co_await collect(chat->choices, std::make_shared<Signal>(executor));
   const auto totals = total(chat->choices, all, before_engine);
   if (options.request_done) options.request_done(totals.record);
+  const auto verbose = verbose_of(*chat, head.model, all);
   const auto answers = answers_of(*chat, std::move(all), chat_answer);
   if (!answers) co_return error_response(answers.error());
-  co_return Response::json(200, chat_completion(head, *answers, totals.usage, totals.timings));
+  co_return Response::json(200, chat_completion(head, *answers, totals.usage, totals.timings, verbose));
 }
 
 async::Task<Response> EngineServer::Impl::complete(http::Request request) {
@@ -173,23 +207,34 @@ async::Task<Response> EngineServer::Impl::complete_native(http::Request request)
   return complete_as(std::move(request), CompletionShape::native);
 }
 
+async::Task<Response> EngineServer::Impl::infill(http::Request request) {
+  return complete_as(std::move(request), CompletionShape::infill);
+}
+
 async::Task<Response> EngineServer::Impl::complete_as(http::Request request, CompletionShape shape) {
   const auto arrived = timers.now();
-  const bool native = shape == CompletionShape::native;
-  const auto* const endpoint = native ? "completion" : "completions";
+  struct Row {
+    const char* endpoint;
+    Result<protocol::CompletionRequest> (*read)(const std::string&);
+  };
+  static constexpr Row kRows[] = {{"completions", protocol::parse_completion_request},
+                                  {"completion", protocol::parse_native_request},
+                                  {"infill", protocol::parse_infill_request}};
+  const auto [endpoint, read] = kRows[static_cast<std::size_t>(shape)];
+  const bool native = shape != CompletionShape::openai;
   if (auto fits = require(engine::ModelKind::generative, endpoint); !fits) co_return error_response(fits.error());
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
 
-  auto* const read = native ? protocol::parse_native_request : protocol::parse_completion_request;
-  auto start = [this, client](protocol::CompletionRequest asked,
-                              const Stop& stop) -> Result<Begun<protocol::CompletionRequest>> {
-    auto share = enter(client, std::uint64_t(asked.n) * asked.prompts.size());
+  const bool background = in_background(request);
+  auto start = [this, client, background](protocol::CompletionRequest asked,
+                                          const Stop& stop) -> Result<Begun<protocol::CompletionRequest>> {
+    auto share = enter(client, std::uint64_t(asked.n) * std::max<std::size_t>(1, asked.prompts.size()));
     if (!share) return std::unexpected(std::move(share.error()));
     auto prompts = prepare_completion(prompt_tokens, asked, stop);
     if (!prompts) return std::unexpected(std::move(prompts.error()));
-    return begin(alive, std::move(asked), std::move(*prompts), *share, stop);
+    return begin(alive, std::move(asked), std::move(*prompts), {client, background, std::move(*share)}, stop);
   };
   auto completion =
       co_await make_ready<protocol::CompletionRequest>(std::move(*body), std::move(client), read, std::move(start));

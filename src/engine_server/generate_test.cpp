@@ -198,6 +198,58 @@ TEST(Chat, GoesOnWithABegunAnswer) {
   EXPECT_EQ(ask(said).choice().at("message").at("content").as_string(), whole);
 }
 
+TEST(Chat, SaysWhichStopStringEndedIt) {
+  Fixture server("scripted-hello");
+  const auto whole = server.chat("hi", R"(,"stop":["nothing","scripted"])").choice();
+  EXPECT_EQ(json::text_or(whole, "stopping_word", ""), "scripted");
+  const auto streamed = server.chat("hi", R"(,"stream":true,"stop":["scripted"])").streamed_choices().back();
+  EXPECT_EQ(json::text_or(streamed, "finish_reason", ""), "stop");
+  EXPECT_EQ(json::text_or(streamed, "stopping_word", ""), "scripted");
+  EXPECT_EQ(json::find(server.chat("hi", R"(,"stop":["nothing"])").choice(), "stopping_word"), nullptr);
+}
+
+TEST(Chat, CountsThePromptInItsFirstEventIfAsked) {
+  Fixture server("scripted-hello");
+  const auto events = [&](const std::string& more) {
+    return server.chat("hi", R"(,"stream":true,"stream_options":{"include_usage":true)" + more + "}").events();
+  };
+  const auto asked = events(R"(,"prompt_usage":true)");
+  const auto first = json::parse(asked.front());
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->at("choices").at(0).at("delta").at("role").as_string(), "assistant");
+  const auto last = json::parse(asked[asked.size() - 2]);
+  EXPECT_EQ(first->at("usage").at("prompt_tokens"), last->at("usage").at("prompt_tokens"));
+  EXPECT_EQ(first->at("usage").at("completion_tokens"), 0);
+  const auto plain = events("");
+  EXPECT_EQ(json::find(*json::parse(plain.front()), "usage"), nullptr);
+  for (const auto& event : asked) EXPECT_FALSE(event.contains("prompt_progress"));
+}
+
+TEST(Chat, TokensOfAPromptAreCountedWithoutAnAnswer) {
+  Fixture server("tiny-llama", 256);
+  const auto count = [&](const std::string& more) {
+    const auto answer = server.post("/v1/chat/completions/input_tokens",
+                                    R"({"messages":[{"role":"user","content":"hi)" + more + R"("}]})");
+    EXPECT_EQ(answer.status, 200u) << answer.body;
+    return answer.json().at("input_tokens").to_number<std::int64_t>();
+  };
+  const auto asked = server.chat("hi", R"(,"max_tokens":1)").json();
+  EXPECT_EQ(count(""), asked.at("usage").at("prompt_tokens").to_number<std::int64_t>());
+  std::string words;
+  for (int i = 0; i < 1000; ++i) words += " word";
+  EXPECT_GT(count(words), 1000) << "also of one that doesn't fit";
+  std::string many;
+  while (many.size() < 300'000) many += words;
+  const auto pieces = static_cast<double>(count(many));
+  EXPECT_NEAR(pieces / static_cast<double>(many.size() / words.size()), static_cast<double>(count(words) - count("")),
+              20)
+      << "and of one that is counted in pieces";
+  const auto huge = server.post("/v1/chat/completions/input_tokens",
+                                R"({"messages":[{"role":"user","content":")" + std::string(9 << 20, 'x') + R"("}]})");
+  EXPECT_EQ(huge.status, 400u);
+  EXPECT_TRUE(huge.body.contains("are counted")) << huge.body.substr(0, 200);
+}
+
 TEST(Completion, TakesEveryShapeOfPrompt) {
   Fixture server("tiny-llama");
   const auto text = [&](const std::string& prompt, std::size_t index = 0) {

@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "engine_server/adapters.h"
 #include "engine_server/errors.h"
+#include "engine_server/infill.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {
@@ -158,7 +160,7 @@ std::optional<engine::GrammarOptions> grammar_of(const InferenceEngine& service,
   return grammar;
 }
 
-void fill_options(const InferenceEngine& service, const protocol::GenerationRequest& request, Prepared& prepared) {
+Result<> fill_options(const InferenceEngine& service, const protocol::GenerationRequest& request, Prepared& prepared) {
   auto& options = prepared.options;
   if (request.max_tokens) options.max_new_tokens = *request.max_tokens;
   options.sampling = sampling_of(service, request.sampling);
@@ -167,18 +169,32 @@ void fill_options(const InferenceEngine& service, const protocol::GenerationRequ
   options.stop.insert(options.stop.end(), request.stop.begin(), request.stop.end());
   options.n_probs = request.logprobs ? std::max(1u, request.n_probs) : 0;
   options.progress = request.timings_per_token;
-  options.prompt_progress = request.stream && request.return_progress;
+  options.each_token = request.stream && (request.each_token || request.timings_per_token);
+  options.prompt_progress = request.stream && (request.return_progress || request.prompt_usage);
   options.max_predict = Millis(request.max_predict_ms);
   for (const auto& text : request.preserved_tokens) {
     if (const auto token = single_token(service, text)) options.preserved_tokens.push_back(*token);
   }
   options.post_sampling_probs = request.post_sampling_probs;
   prepared.session.share_prefix = request.cache_prompt;
+  if (request.context_shift) {
+    options.shift = engine::ContextShift{.keep = request.n_keep, .discard = request.n_discard};
+    if (!request.max_tokens) options.max_new_tokens = service.facts().n_ctx;
+  }
+  if (!request.adapters) return {};
+  auto scales = adapter_scales(service.facts(), *request.adapters, "lora");
+  if (!scales) return std::unexpected(std::move(scales.error()));
+  prepared.session.adapters = std::move(*scales);
+  return {};
 }
 
 std::string text_of(const InferenceEngine& service, const protocol::Input& input) {
   if (const auto* text = std::get_if<std::string>(&input)) return *text;
-  return service.detokenize(std::get<std::vector<std::int32_t>>(input), true);
+  if (const auto* tokens = std::get_if<std::vector<Token>>(&input)) return service.detokenize(*tokens, true);
+  std::string all;
+  for (const auto& part : std::get<std::vector<protocol::InputPart>>(input))
+    all += std::visit([&](const auto& given) { return text_of(service, protocol::Input(given)); }, part);
+  return all;
 }
 
 // A prompt must leave room for at least one token of the answer.
@@ -193,28 +209,14 @@ Result<> check_length(const InferenceEngine& service, std::size_t tokens, const 
                            ? fmt::format("shorten it or load the model with a larger ctx_size, up to {}", trained)
                            : std::string("the model was trained with no more, so shorten it");
   auto text = fmt::format(
-      "'{}' makes a prompt of {} tokens, with an answer it needs at least {}, but this model's context holds {}: {}",
+      "'{}' makes a prompt of {} tokens, with an answer at least {}, which exceeds the available context size of {}: "
+      "{}",
       param, tokens, tokens + 1, limit, way_out);
   return std::unexpected(
       protocol::context_exceeded({.n_prompt_tokens = tokens, .n_ctx = limit}, std::move(text), param));
 }
 
 }  // namespace
-
-Result<std::vector<Token>> tokens_of(const PromptTokens& tokens, const protocol::Input& input, std::size_t most,
-                                     const std::string& param, const Stop& stop) {
-  if (const auto* text = std::get_if<std::string>(&input)) return tokens.tokenize(*text, most, param, stop);
-  const auto n_vocab = tokens.service().facts().n_vocab;
-  const auto& given = std::get<std::vector<std::int32_t>>(input);
-  const auto bad = std::ranges::find_if(
-      given, [&](Token token) { return token < 0 || static_cast<std::uint32_t>(token) >= n_vocab; });
-  if (bad == given.end()) return given;
-  return fail(protocol::errc::bad_value,
-              fmt::format("'{}' has the token {}, but this model's vocabulary ends at {}: tokens of another model mean "
-                          "nothing here, send text",
-                          param, *bad, n_vocab - 1),
-              param);
-}
 
 // Of schemas, tools and grammars: above this it may take as long as a large body.
 constexpr std::size_t kShortGrammar = 2048;
@@ -233,7 +235,7 @@ bool takes_long(const protocol::RerankRequest& request) {
 
 bool takes_long(const protocol::CompletionRequest& request) {
   return request.json_schema.size() + request.grammar.size() > kShortGrammar ||
-         request.n * request.prompts.size() > kFewAnswers;
+         request.n * request.prompts.size() > kFewAnswers || request.infill.has_value();
 }
 
 Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protocol::ChatRequest& request) {
@@ -273,7 +275,8 @@ Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& ch
   }
   Prepared prepared;
   prepared.prompt = std::move(*prompt);
-  fill_options(service, request, prepared);
+  if (auto filled = fill_options(service, request, prepared); !filled)
+    return std::unexpected(std::move(filled.error()));
   prepared.options.grammar = grammar_of(service, *chat);
   if (prepared.options.grammar) {
     if (auto fine = add_triggers(service, request, *prepared.options.grammar); !fine)
@@ -288,6 +291,12 @@ Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& ch
     if (const auto token = single_token(service, text)) prepared.options.preserved_tokens.push_back(*token);
   }
   prepared.parser = std::move(chat->parser);
+  if (request.verbose && !request.stream) {
+    prepared.native = std::make_shared<const NativeFacts>(NativeFacts{
+        .prompt = service.detokenize(prepared.prompt, true),
+        .settings =
+            std::make_shared<SettingsText>(prepared.options, request, service.facts().n_ctx, service.end_tokens())});
+  }
   return prepared;
 }
 
@@ -310,18 +319,21 @@ Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, con
   }
   std::vector<Prepared> all;
   std::shared_ptr<const SettingsText> settings;
-  for (const auto& input : request.prompts) {
+  const auto prompts = request.infill ? 1 : request.prompts.size();
+  for (std::size_t i = 0; i < prompts; ++i) {
     if (stop.wanted()) return stopped();
     auto& prepared = all.emplace_back();
-    const auto name = request.prompts.size() == 1 ? "prompt" : fmt::format("prompt[{}]", all.size() - 1);
-    auto prompt = tokens_of(tokens, input, service.facts().n_ctx, name, stop);
+    const auto name = prompts == 1 ? "prompt" : fmt::format("prompt[{}]", i);
+    auto prompt = request.infill ? infill_tokens(tokens, *request.infill, stop)
+                                 : tokens.read(request.prompts[i], {.most = service.facts().n_ctx}, name, stop);
     if (!prompt) return std::unexpected(std::move(prompt.error()));
     if (auto fine = check_length(service, prompt->size(), name); !fine) {
       return std::unexpected(std::move(fine.error()));
     }
     prepared.prompt = std::move(*prompt);
-    fill_options(service, request, prepared);
-    if (request.echo) prepared.echo = text_of(service, input);
+    if (auto filled = fill_options(service, request, prepared); !filled)
+      return std::unexpected(std::move(filled.error()));
+    if (request.echo) prepared.echo = text_of(service, request.prompts[i]);
     prepared.options.grammar = following.grammar;
     if (request.native) {
       prepared.options.progress = request.stream;  // its events count tokens

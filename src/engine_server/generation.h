@@ -23,7 +23,7 @@ namespace corral::engine_server {
 struct NativeFacts {
   std::string prompt;                            // as the model sees it
   std::shared_ptr<const SettingsText> settings;  // the same of all prompts of a request
-  std::vector<std::string> response_fields;
+  std::vector<std::string> response_fields = {};
   bool with_timings = false;  // in each event
 };
 
@@ -34,7 +34,7 @@ struct Prepared {
   engine::GenerateOptions options;
   std::string echo;                           // stands before the answer
   std::shared_ptr<const ParserSpec> parser;   // for chats
-  std::shared_ptr<const NativeFacts> native;  // if its answer is to be of that shape
+  std::shared_ptr<const NativeFacts> native;  // if its answer is to be of that shape, or a chat is to tell it beside
 };
 
 // Errors: no_media, and those of ChatTemplate::render.
@@ -50,11 +50,6 @@ Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, con
 bool takes_long(const protocol::ChatRequest& request);
 bool takes_long(const protocol::CompletionRequest& request);
 bool takes_long(const protocol::RerankRequest& request);
-
-// Tokens of a text (with BOS and the like) or the given tokens, checked; `most` tokens fit. `param` names the field in
-// errors.
-Result<std::vector<engine::Token>> tokens_of(const PromptTokens& tokens, const protocol::Input& input, std::size_t most,
-                                             const std::string& param, const Stop& stop);
 
 // A session with one generation under way; both end with their owner. Move-only. May outlive the service.
 class Generation {

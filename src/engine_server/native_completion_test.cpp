@@ -211,7 +211,7 @@ TEST(NativeCompletion, RefusesWhatTheOtherRefuses) {
   };
   refused("{}", "'prompt' is required");
   refused(R"({"prompt":[]})", "at least one prompt");
-  refused(R"({"prompt":"x","lora":[{"id":0,"scale":1}]})", "'lora' must be left out");
+  refused(R"({"prompt":"x","lora":[{"id":0,"scale":1}]})", "GET lora-adapters");
   refused(R"({"prompt":"x","response_fields":[1]})", "response_fields");
   std::string longer;
   for (int i = 0; i < 400; ++i) longer += "word ";

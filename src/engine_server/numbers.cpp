@@ -88,6 +88,7 @@ Response EngineServer::Impl::metrics() const {
   }
   out.family(name_of("model_bytes"), protocol::MetricType::gauge, "Size of the weights in bytes");
   out.sample(model, static_cast<double>(service.facts().model_bytes));
+  numbers->write(out, options.model_name, now.total());
   return Response::text(200, protocol::kMetricsContentType, std::move(text));
 }
 

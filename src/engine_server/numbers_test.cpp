@@ -75,6 +75,29 @@ TEST(Numbers, MetricsTellWhatIsParked) {
   EXPECT_THAT(body, HasSubstr("\ncorral_engine_parked_evictions_total" + label + " 0\n"));
 }
 
+TEST(Numbers, LlamaServersNamesCountWhatRequestsCameTo) {
+  Fixture server("scripted-hello");
+  const auto answer = server.chat("hi").json();
+  const auto tokens = answer.at("usage").at("completion_tokens").as_int64();
+  const std::string label = R"({model="scripted-hello"} )";
+  const std::string first = server.ask("GET", "/metrics").body;
+  EXPECT_THAT(first, HasSubstr("# TYPE llamacpp:tokens_predicted_total counter\nllamacpp:tokens_predicted_total" +
+                               label + std::to_string(tokens) + "\n"));
+  EXPECT_THAT(first, Not(HasSubstr("\nllamacpp:predicted_tokens_seconds" + label + "0\n")));
+  const std::string second = server.ask("GET", "/metrics").body;
+  EXPECT_THAT(second, HasSubstr("\nllamacpp:predicted_tokens_seconds" + label + "0\n")) << "nothing ended since";
+  EXPECT_THAT(second, HasSubstr("\nllamacpp:tokens_predicted_total" + label + std::to_string(tokens) + "\n"));
+}
+
+TEST(Numbers, AVerboseChatShowsWhatTheModelSaw) {
+  Fixture server("scripted-hello");
+  const auto answer = server.chat("hi there", R"(,"verbose":true)").json();
+  EXPECT_THAT(std::string(answer.at("__verbose").at("prompt").as_string()), HasSubstr("hi there"));
+  EXPECT_EQ(answer.at("__verbose").at("generation_settings").at("temperature").to_number<double>(), 0);
+  const auto plain = server.chat("hi").json();
+  EXPECT_EQ(json::find(plain, "__verbose"), nullptr);
+}
+
 TEST(Numbers, AnEmbeddingModelHasNumbersButNoSlots) {
   Fixture server("tiny-embed", 512);
   server.post("/v1/embeddings", R"({"input":["a","b"]})");

@@ -29,7 +29,8 @@ async::Task<Result<engine::PooledResult>> wait_for(engine::PooledHandle handle) 
 }
 
 RequestRecord record_of(const engine::PooledResult& result, MonoClock::duration took) {
-  return {.input_tokens = result.tokens, .first_token_ms = std::chrono::duration<double, std::milli>(took).count()};
+  const double ms = std::chrono::duration<double, std::milli>(took).count();
+  return {.input_tokens = result.tokens, .first_token_ms = ms, .prompt_ms = ms};
 }
 
 constexpr std::int32_t kEuclidean = 2;  // which the engine does
@@ -97,7 +98,7 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
   PreparedEmbedding prepared{std::move(*request), {}};
   for (const auto& input : prepared.request.inputs) {
     if (stop.wanted()) return stopped();
-    auto tokens = tokens_of(texts, input, service.facts().n_batch, "input", stop);
+    auto tokens = texts.read(input, {.most = service.facts().n_batch}, "input", stop);
     if (!tokens) return std::unexpected(std::move(tokens.error()));
     if (tokens->empty()) {
       return fail(protocol::errc::bad_value,
@@ -105,8 +106,9 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
                   "input");
     }
     if (tokens->size() > service.facts().n_batch) {
-      auto why = fmt::format("'input[{}]' has {} tokens, this model takes at most {} at once: split it",
-                             prepared.inputs.size(), tokens->size(), service.facts().n_batch);
+      auto why =
+          fmt::format("'input[{}]' is too large: it has {} tokens, this model takes at most {} at once: split it",
+                      prepared.inputs.size(), tokens->size(), service.facts().n_batch);
       return std::unexpected(protocol::context_exceeded(
           {.n_prompt_tokens = tokens->size(), .n_ctx = service.facts().n_batch}, std::move(why), "input"));
     }

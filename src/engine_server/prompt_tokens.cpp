@@ -18,8 +18,9 @@ constexpr std::size_t kUsualToken = 8;
 
 std::unexpected<Error> too_long(std::size_t bytes, std::size_t at_least, std::size_t limit, const std::string& param) {
   auto text = fmt::format(
-      "'{}' has {} bytes, which come to more than {} tokens, but this model's context holds {}: shorten it or load the "
-      "model with a larger ctx_size",
+      "'{}' has {} bytes, which come to more than {} tokens, which exceeds the available context size of {}: shorten "
+      "it "
+      "or load the model with a larger ctx_size",
       param, bytes, at_least, limit);
   return std::unexpected(
       protocol::context_exceeded({.n_prompt_tokens = at_least, .n_ctx = limit}, std::move(text), param));
@@ -60,23 +61,76 @@ Result<> PromptTokens::check_bytes(std::size_t bytes, std::size_t most, const st
   return too_long(bytes, bytes / longest_token(), most, param);
 }
 
-Result<std::vector<engine::Token>> PromptTokens::tokenize(std::string_view text, std::size_t most,
+Result<std::vector<engine::Token>> PromptTokens::tokenize(std::string_view text, const Reading& reading,
                                                           const std::string& param, const Stop& stop) const {
-  if (auto fits = check_bytes(text.size(), most, param); !fits) return std::unexpected(std::move(fits.error()));
+  if (stop.wanted()) return stopped();
+  if (reading.most == 0) return service_.tokenize(text, reading.add_special, reading.parse_special);
+  if (auto fits = check_bytes(text.size(), reading.most, param); !fits) return std::unexpected(std::move(fits.error()));
   if (text.size() > 2 * kPiece) {
     std::size_t tokens = 0;
     for (std::size_t begin = 0; begin < text.size();) {
       if (stop.wanted()) return stopped();
       const auto end = std::max(begin + 1, piece_end(text, begin));
-      const auto piece = service_.tokenize(text.substr(begin, end - begin), false, true);
+      const auto piece = service_.tokenize(text.substr(begin, end - begin), false, reading.parse_special);
       if (!piece) return std::unexpected(piece.error());
       tokens += piece->size() > kCutTokens ? piece->size() - kCutTokens : 0;
-      if (tokens > most) return too_long(text.size(), tokens, most, param);
+      if (tokens > reading.most) return too_long(text.size(), tokens, reading.most, param);
       begin = end;
     }
   }
   if (stop.wanted()) return stopped();
-  return service_.tokenize(text, true, true);
+  return service_.tokenize(text, reading.add_special, reading.parse_special);
+}
+
+Result<> PromptTokens::check_tokens(std::span<const engine::Token> given, const std::string& param) const {
+  const auto n_vocab = service_.facts().n_vocab;
+  const auto bad = std::ranges::find_if(
+      given, [&](engine::Token token) { return token < 0 || static_cast<std::uint32_t>(token) >= n_vocab; });
+  if (bad == given.end()) return {};
+  return fail(protocol::errc::bad_value,
+              fmt::format("'{}' has the token {}, but this model's vocabulary ends at {}: tokens of another model mean "
+                          "nothing here, send text",
+                          param, *bad, n_vocab - 1),
+              param);
+}
+
+Result<std::vector<engine::Token>> PromptTokens::read(const protocol::Input& input, const Reading& reading,
+                                                      const std::string& param, const Stop& stop) const {
+  if (const auto* text = std::get_if<std::string>(&input)) return tokenize(*text, reading, param, stop);
+  if (const auto* given = std::get_if<std::vector<engine::Token>>(&input)) {
+    if (auto fine = check_tokens(*given, param); !fine) return std::unexpected(std::move(fine.error()));
+    return *given;
+  }
+  std::vector<engine::Token> all;
+  auto first = reading;
+  for (const auto& part : std::get<std::vector<protocol::InputPart>>(input)) {
+    auto more = std::visit([&](const auto& given) { return read(protocol::Input(given), first, param, stop); }, part);
+    if (!more) return more;
+    all.insert(all.end(), more->begin(), more->end());
+    first.add_special = false;
+    if (reading.most == 0 || all.size() <= reading.most) continue;
+    return std::unexpected(protocol::context_exceeded(
+        {.n_prompt_tokens = all.size(), .n_ctx = reading.most},
+        fmt::format(
+            "'{}' comes to more than {} tokens, but this model's context holds {}: shorten it or load the model "
+            "with a larger ctx_size",
+            param, all.size() - 1, reading.most),
+        param));
+  }
+  return all;
+}
+
+Result<std::size_t> PromptTokens::count(std::string_view text, const Stop& stop) const {
+  std::size_t tokens = 0, begin = 0;
+  do {
+    if (stop.wanted()) return stopped();
+    const auto end = text.size() <= 2 * kPiece ? text.size() : std::max(begin + 1, piece_end(text, begin));
+    const auto piece = service_.tokenize(text.substr(begin, end - begin), begin == 0, true);
+    if (!piece) return std::unexpected(piece.error());
+    tokens += piece->size();
+    begin = end;
+  } while (begin < text.size());
+  return tokens;
 }
 
 }  // namespace corral::engine_server

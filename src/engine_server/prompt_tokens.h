@@ -4,6 +4,7 @@
 #pragma once
 
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "engine/service/inference_engine.h"
 #include "engine_server/preparation.h"
+#include "protocol/requests.h"
 
 namespace corral::engine_server {
 
@@ -24,10 +26,27 @@ class PromptTokens {
   // With special tokens parsed and added; `most` tokens fit.
   // Errors: context_length_exceeded; tokenize_failed; remote_cancelled once `stop` is wanted.
   Result<std::vector<engine::Token>> tokenize(std::string_view text, std::size_t most, const std::string& param,
-                                              const Stop& stop) const;
+                                              const Stop& stop) const {
+    return tokenize(text, Reading{.most = most}, param, stop);
+  }
+  struct Reading {
+    std::size_t most = 0;  // tokens that fit; 0: any number, of texts that were found short enough
+    bool add_special = true;
+    bool parse_special = true;
+  };
+  // What was given: tokens, which are checked, and texts, of which the first may get special tokens added if nothing
+  // stands before it. Errors: as tokenize; bad_value (a token that the vocabulary doesn't have).
+  Result<std::vector<engine::Token>> read(const protocol::Input& input, const Reading& reading,
+                                          const std::string& param, const Stop& stop) const;
+  // How many there are, however many fit. A text above 128 KiB is counted in pieces, which may make a few more.
+  // Errors: tokenize_failed; remote_cancelled once `stop` is wanted.
+  Result<std::size_t> count(std::string_view text, const Stop& stop) const;
   const engine::InferenceEngine& service() const { return service_; }
 
  private:
+  Result<std::vector<engine::Token>> tokenize(std::string_view text, const Reading& reading, const std::string& param,
+                                              const Stop& stop) const;
+  Result<> check_tokens(std::span<const engine::Token> given, const std::string& param) const;
   Result<> check_bytes(std::size_t bytes, std::size_t most, const std::string& param) const;
   std::size_t longest_token() const;
 

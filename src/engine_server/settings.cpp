@@ -85,7 +85,10 @@ SettingsText::SettingsText(const engine::GenerateOptions& options, const protoco
   out.end_array().key("samplers").begin_array();
   for (const auto kind : sampling.samplers) out.value(name_of(kind));
   out.end_array().field("timings_per_token", request.timings_per_token);
-  out.field("post_sampling_probs", options.post_sampling_probs).end_object();
+  out.field("post_sampling_probs", options.post_sampling_probs).key("lora").begin_array();
+  for (const auto& adapter : request.adapters.value_or(std::vector<protocol::Adapter>()))
+    out.begin_object().field("id", adapter.id).field("scale", adapter.scale).end_object();
+  out.end_array().field("n_keep", request.n_keep).field("n_discard", request.n_discard).end_object();
   after_.front() = ',';  // goes on with the object that `before_` begins
 }
 

@@ -29,8 +29,8 @@ std::string trimmed(std::string_view text) {
 
 }  // namespace
 
-std::unique_ptr<ShortWay> ShortWay::make(const llama_model* model) {
-  const char* text = llama_model_chat_template(model, nullptr);
+std::unique_ptr<ShortWay> ShortWay::make(const llama_model* model, const std::string& given) {
+  const char* text = given.empty() ? llama_model_chat_template(model, nullptr) : given.c_str();
   if (!text || *text == '\0' || std::string_view(text) == "chatml") return nullptr;
   // Texts the library patches, and one whose messages it trims.
   for (const auto* patched :

@@ -17,8 +17,9 @@ namespace corral::engine_server {
 // steps in the same order, so the same prompt (a test holds the two ways against each other). Immutable.
 class ShortWay {
  public:
-  // Null for a template that the library treats in a way of its own. Throws what the library throws.
-  static std::unique_ptr<ShortWay> make(const llama_model* model);
+  // Of the model's template, or of `given` instead. Null for a template that the library treats in a way of its own.
+  // Throws what the library throws.
+  static std::unique_ptr<ShortWay> make(const llama_model* model, const std::string& given = {});
   // None for a request that isn't ordinary.
   std::optional<common_chat_params> apply(const common_chat_templates_inputs& inputs) const;
 

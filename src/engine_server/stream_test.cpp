@@ -97,6 +97,7 @@ struct Played {
   Played(async::Executor executor, async::Timers& timers, RequestDone done = {},
          MonoClock::duration ping_after = std::chrono::seconds(1)) {
     StreamOptions options;
+    options.return_progress = true;
     options.ping_after = ping_after;
     options.done = std::move(done);
     const protocol::AnswerHead head{.id = "x", .model = "m"};

@@ -94,9 +94,11 @@ class Fixture {
   explicit Fixture(const std::string& model, std::uint32_t n_ctx = 2048,
                    engine::Toggle flash_attention = engine::Toggle::automatic,
                    const engine::SpeculativeOptions& speculative = {})
-      : service(load(model, n_ctx, flash_attention, speculative)) {
+      : Fixture(load(model, n_ctx, flash_attention, speculative), model) {}
+  explicit Fixture(std::unique_ptr<engine::InferenceEngine> loaded, const std::string& name = "model")
+      : service(std::move(loaded)) {
     EngineServerOptions options;
-    options.model_name = model;
+    options.model_name = name;
     options.request_done = [this](const RequestRecord& record) { records.push_back(record); };
     server = std::make_unique<EngineServer>(*service, timers, pool, std::move(options));
   }

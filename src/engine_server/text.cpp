@@ -1,7 +1,10 @@
 // tokenize, detokenize, apply-template, and what the engine says about itself.
+#include <fmt/format.h>
+
 #include "engine_server/engine_server_impl.h"
 #include "engine_server/settings.h"
 #include "json/writer.h"
+#include "protocol/errors.h"
 
 namespace corral::engine_server {
 
@@ -9,6 +12,9 @@ using dialects::error_response;
 using http::Response;
 
 namespace {
+
+// Of text in messages, to be counted: rendering it takes some times as much memory.
+constexpr std::size_t kMostCounted = 8 << 20;
 
 std::string tokens_with_pieces(const engine::InferenceEngine& service, const std::vector<engine::Token>& tokens) {
   std::string text;
@@ -66,7 +72,7 @@ async::Task<Response> EngineServer::Impl::detokenize(http::Request request) {
   auto work = [this](const std::string& text, const Stop& stop) -> Result<std::string> {
     auto asked = protocol::parse_detokenize_request(text);
     if (!asked) return std::unexpected(std::move(asked.error()));
-    const auto tokens = tokens_of(prompt_tokens, protocol::Input(std::move(asked->tokens)), 0, "tokens", stop);
+    const auto tokens = prompt_tokens.read(protocol::Input(std::move(asked->tokens)), {}, "tokens", stop);
     if (!tokens) return std::unexpected(tokens.error());
     std::string answer;
     json::Writer(answer).begin_object().field("content", service.detokenize(*tokens, true)).end_object();
@@ -102,6 +108,38 @@ async::Task<Response> EngineServer::Impl::apply_template(http::Request request) 
   co_return Response::json(200, std::move(*answer));
 }
 
+// How many tokens that prompt has, also where it doesn't fit the context: who counts wants to know by how much.
+async::Task<Response> EngineServer::Impl::chat_tokens(http::Request request) {
+  if (auto fits = require(engine::ModelKind::generative, "chat/completions/input_tokens"); !fits) {
+    co_return error_response(fits.error());
+  }
+  if (!chat_template) co_return error_response(chat_template.error());
+  auto body = co_await request.body.read_all(options.max_body_bytes);
+  if (!body) co_return error_response(body.error());
+  auto client = client_of(request);
+  auto work = [this](const std::string& text, const Stop& stop) -> Result<std::string> {
+    const auto asked = protocol::parse_chat_request(text);
+    if (!asked) return std::unexpected(asked.error());
+    if (asked->text_bytes > kMostCounted) {
+      return fail(protocol::errc::bad_value,
+                  fmt::format("'messages' have {} bytes of text, at most {} are counted: count them in parts",
+                              asked->text_bytes, kMostCounted),
+                  "messages");
+    }
+    const auto chat = render_chat(**chat_template, *asked);
+    if (!chat) return std::unexpected(chat.error());
+    const auto tokens = prompt_tokens.count(chat->prompt, stop);
+    if (!tokens) return std::unexpected(tokens.error());
+    std::string answer;
+    json::Writer out(answer);
+    out.begin_object().field("object", "response.input_tokens").field("input_tokens", *tokens).end_object();
+    return answer;
+  };
+  auto answer = co_await parse(std::move(*body), std::move(client), Parsing::heavy, std::move(work));
+  if (!answer) co_return error_response(answer.error());
+  co_return Response::json(200, std::move(*answer));
+}
+
 Response EngineServer::Impl::health() const { return Response::json(200, R"({"status":"ok"})"); }
 
 Response EngineServer::Impl::models() const {
@@ -128,7 +166,7 @@ Response EngineServer::Impl::props() const {
   };
   out.field("bos_token", piece(facts.bos)).field("eos_token", piece(facts.eos));
   out.key("modalities").begin_object().field("vision", false).field("audio", false).end_object();
-  out.field("build_info", options.fingerprint).key("meta").raw(meta_of(facts)).end_object();
+  out.field("build_info", options.fingerprint).field("is_sleeping", false).key("meta").raw(meta_of(facts)).end_object();
   return Response::json(200, std::move(text));
 }
 

@@ -1,6 +1,9 @@
 #include "fleet/announcer.h"
 
-#include <sys/statvfs.h>
+#include <algorithm>
+
+#include "fleet/speed_probe.h"
+#include "fleet/weight_caches.h"
 
 namespace corral::fleet {
 
@@ -13,11 +16,6 @@ constexpr Millis kLook{500};        // others hear of a change within a second
 constexpr Millis kClosely{10'000};  // memory, contexts, rates: what costs more, and moves all the time
 constexpr Millis kAgain{30'000};    // new files on disk
 
-std::uint64_t free_bytes(const std::filesystem::path& folder) {
-  struct statvfs found{};
-  return ::statvfs(folder.c_str(), &found) == 0 ? std::uint64_t{found.f_bavail} * found.f_frsize : 0;
-}
-
 bool is_due(std::optional<MonoTime>& last, Millis interval, MonoTime now) {
   if (last && now - *last < interval) return false;
   last = now;
@@ -27,18 +25,27 @@ bool is_due(std::optional<MonoTime>& last, Millis interval, MonoTime now) {
 }  // namespace
 
 Announcer::Announcer(AnnouncerParts parts)
-    : parts_(std::move(parts)), hashes_(parts_.state_dir / "content-hashes.json", {}), tasks_(parts_.home.executor()) {}
+    : parts_(std::move(parts)),
+      hashes_(parts_.state_dir / "content-hashes.json", {}),
+      free_disk_(parts_.home.executor(), parts_.disk, parts_.timers,
+                 [folder = parts_.state_dir] { return free_at(folder); }),
+      tasks_(parts_.home.executor()) {}
 
 void Announcer::work(bool on) {
   parts_.home.post([this, on] {
     on_ = on;
-    if (on && tasks_.running() == 0) tasks_.spawn("mesh: announcements", run());
+    if (!on) return;
+    if (!std::exchange(runs_, true)) tasks_.spawn("mesh: announcements", run());
+    if (!std::exchange(measured_, true) && parts_.measure_speeds)
+      tasks_.spawn("mesh: speed", keep_measuring(parts_.timers, parts_.measure_speeds,
+                                                 [this](auto speeds) { facts_.weight_speeds = std::move(speeds); }));
   });
 }
 
 Task<void> Announcer::stop() {
   tasks_.cancel();
   co_await tasks_.join();
+  co_await free_disk_.stop();
 }
 
 Task<void> Announcer::run() {
@@ -49,6 +56,7 @@ Task<void> Announcer::run() {
     if (knows) co_await look();
     co_await parts_.timers.sleep_for(knows ? kLook : kFirstScan);
   }
+  runs_ = false;
 }
 
 Task<void> Announcer::look() {
@@ -78,18 +86,34 @@ Task<void> Announcer::look() {
 
 Task<void> Announcer::look_closely() {
   facts_.memory = co_await parts_.monitor.sample();
-  facts_.disk_free = free_bytes(parts_.state_dir);
-  facts_.pins = co_await parts_.router.pins();
+  facts_.disk_free = co_await free_disk_.bytes();
   const auto all = facts_.catalog->models();
   const std::vector<backends::ModelPtr> models(all.begin(), all.end());
   const auto contexts = co_await parts_.router.contexts(models);
   facts_.contexts.clear();
   for (std::size_t i = 0; i < models.size(); ++i) facts_.contexts.emplace(models[i]->name, contexts[i]);
+  co_await predict_large(models);
   const auto metrics = co_await parts_.router.metrics();
   facts_.rates.clear();
   for (const auto& [name, counted] : metrics.models) {
     const auto& rates = counted.tokens_per_second;
     if (rates.count() > 0) facts_.rates.emplace(name, rates.sum() / static_cast<double>(rates.count()));
+  }
+}
+
+// What this machine can't hold alone may be split, and is planned by what the engine says of it. A load asks before it
+// begins; of these nobody may ever ask for one here. One at a time, and each once.
+Task<void> Announcer::predict_large(std::vector<backends::ModelPtr> models) {
+  std::uint64_t most = 0;
+  for (const auto& pool : facts_.memory) most = std::max(most, pool.total);
+  for (const auto& model : models) {
+    const auto& context = facts_.contexts[model->name];
+    const bool large = model->type == ModelType::llm && most > 0 && context.memory > most;
+    if (!large || context.predicted || !predicted_.insert(model->name).second) continue;
+    router::OptionWish wish;
+    auto estimating = parts_.router.estimate(model, std::move(wish));
+    co_await std::move(estimating);
+    co_return;
   }
 }
 

@@ -9,11 +9,15 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "async/loop.h"
+#include "async/offload.h"
 #include "async/task_group.h"
 #include "async/timer.h"
 #include "device/memory_monitor.h"
+#include "fleet/free_disk.h"
 #include "fleet/own_statement.h"
 #include "models/content_hash.h"
 
@@ -27,7 +31,10 @@ struct AnnouncerParts {
   std::function<std::shared_ptr<const models::Catalog>()> catalog;  // as of the last scan; nullptr before the first
   std::function<void()> look_again;                                 // for new files; returns at once
   std::function<std::vector<mesh::Demand>()> demand;                // at this node, in steps
+  // Of this machine, asked a few times from when there is a mesh to tell; returns when it is known.
+  std::function<async::Task<std::vector<mesh::WeightSpeed>>()> measure_speeds;
   std::filesystem::path state_dir;
+  async::ThreadPool& disk;                 // asks that folder's disk, which may hang
   std::function<void(MachineFacts)> tell;  // called on the home loop, twice a second at most
 };
 
@@ -48,13 +55,16 @@ class Announcer {
   async::Task<void> run();
   async::Task<void> look();
   async::Task<void> look_closely();
+  async::Task<void> predict_large(std::vector<backends::ModelPtr> models);
 
   AnnouncerParts parts_;
   models::ContentHashes hashes_;
+  FreeDisk free_disk_;
   MachineFacts facts_;
   std::uint64_t revision_ = 0;
   std::optional<MonoTime> closely_, again_;  // when that was last done
-  bool on_ = false;
+  std::set<ModelName> predicted_;            // models that the engine was asked about
+  bool on_ = false, runs_ = false, measured_ = false;
   async::TaskGroup tasks_;
 };
 

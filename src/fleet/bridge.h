@@ -12,22 +12,20 @@
 #include "async/task_group.h"
 #include "base/error.h"
 #include "base/unique_fd.h"
-#include "mesh/net/stream.h"
+#include "fleet/pump.h"
 
 namespace corral::fleet {
 
 // Belongs to the mesh's loop; the descriptors that it gives out are for any thread.
 class Bridges {
  public:
-  // What the end of the socket means. Whoever asks and closes it wants nothing more: the stream is closed at once,
-  // whatever is on its way. Whoever answers and closes it has said all: that arrives first.
-  enum class Side { asks, answers };
+  using Side = SocketSide;  // of whoever gets the descriptor: asks or answers
 
   explicit Bridges(async::Executor executor) : executor_(executor), pumps_(executor) {}
 
   // The other end of the stream. Errors: mesh::errc::link_closed, when this machine has no descriptors left.
   Result<UniqueFd> make(std::unique_ptr<mesh::Stream> stream, Side side);
-  // Pumps that run: two or three for each bridge, none for none.
+  // That run: one for each bridge.
   std::size_t pumps() const { return pumps_.running(); }
   // Ends all bridges, whatever is on its way.
   async::Task<void> stop();

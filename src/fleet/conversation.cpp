@@ -62,9 +62,12 @@ std::uint64_t conversation_of(std::string_view body, std::string_view client) {
     opening = prompt.substr(0, kBeginning);
     if (opening.size() < kBeginning) opening = prompt.substr(0, end_of_value(prompt, 0) - 1);
   }
-  if (opening.size() < 2) return 0;
+  return opening.size() < 2 ? 0 : session_number(opening, client);
+}
+
+std::uint64_t session_number(std::string_view session, std::string_view client) {
   const std::hash<std::string_view> hash;
-  const auto number = hash(opening) ^ (hash(client) * 0x9e3779b97f4a7c15ULL);
+  const auto number = hash(session) ^ (hash(client) * 0x9e3779b97f4a7c15ULL);
   return number == 0 ? 1 : number;
 }
 

@@ -10,5 +10,7 @@ namespace corral::fleet {
 // Of a canonical body; 0: it is no conversation. `client` tells clients apart. Looks at 16 KiB at most of what was
 // said.
 std::uint64_t conversation_of(std::string_view body, std::string_view client);
+// The same of a session that the client has named, however long its name is.
+std::uint64_t session_number(std::string_view session, std::string_view client);
 
 }  // namespace corral::fleet

@@ -8,7 +8,9 @@
 #include "async/run_or_leave.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "fleet/copy_list.h"
 #include "fleet/copy_marks.h"
+#include "fleet/copy_rules.h"
 #include "fleet/errors.h"
 #include "mesh/copy/partial_model.h"
 #include "mesh/identity/errors.h"
@@ -27,34 +29,6 @@ struct LeftOver {
   std::vector<mesh::SignedManifest> lists;
   std::set<Sha256> for_requests;
 };
-
-// For a thread of lists.
-struct MadeList {
-  mesh::OfferedModelPtr model;  // nullptr: see error
-  std::optional<Error> error;   // none: it was given up
-};
-MadeList make_list(const DiskModel& model, const Sha256& content, const mesh::SigningKey& own,
-                   const mesh::GoOn& go_on) {
-  auto hashes = model.hashes;
-  if (std::ranges::any_of(hashes, [](const models::FileHash& one) { return one.steps.empty(); })) hashes.clear();
-  if (hashes.empty()) {
-    auto read = mesh::read_hashes(model.paths, go_on);
-    if (!read) return {nullptr, read.error()};
-    if (!*read) return {};
-    hashes = std::move(**read);
-  }
-  auto made = mesh::make_manifest(model.name, model.source, model.paths, model.has_projector, std::move(hashes));
-  if (!made) return {nullptr, made.error()};
-  if (made->content != content) {
-    return {nullptr, Error(make_error_code(mesh::errc::not_offered), "its files have changed, and are hashed again")};
-  }
-  auto offered = std::make_shared<mesh::OfferedModel>();
-  auto list = mesh::sign_manifest(own, std::move(*made));
-  offered->list = encode(list);
-  offered->manifest = std::move(list.manifest);
-  offered->paths = model.paths;
-  return {std::move(offered), std::nullopt};
-}
 
 }  // namespace
 
@@ -452,7 +426,14 @@ std::vector<mesh::NodeId> CopyDesk::sources(const Sha256& content) const {
   return nodes;
 }
 
-Task<void> CopyDesk::run(Sha256 content) {
+// Before a copy begins, not when hours of it are over: files of others are taken only where they can be looked at.
+Task<Result<std::vector<std::filesystem::path>>> CopyDesk::fetch(Sha256 content) {
+  if (looks_ != Looks::somebody) {
+    auto examining = parts_.place.inspector->examine();
+    const auto sandbox = co_await std::move(examining);
+    looks_ = sandbox ? Looks::somebody : Looks::nobody;
+    if (!sandbox) co_return fail(errc::not_inspected, words_of_no_inspector(sandbox.error().message));
+  }
   mesh::CopyOrder order{.content = content,
                         .folder = parts_.place.folder,
                         .sources = [this, content] { return sources(content); },
@@ -468,7 +449,13 @@ Task<void> CopyDesk::run(Sha256 content) {
                               copy->view.from = now.from;
                               parts_.on_change();
                             }};
-  const auto files = co_await mesh::fetch_copy(std::move(order), *parts_.place.writes, parts_.timers);
+  auto fetching = mesh::fetch_copy(std::move(order), *parts_.place.writes, parts_.timers);
+  co_return co_await std::move(fetching);
+}
+
+Task<void> CopyDesk::run(Sha256 content) {
+  auto fetching = fetch(content);
+  const auto files = co_await std::move(fetching);
   auto* copy = find_copy(content);
   if (copy == nullptr) co_return;
   const bool nobody = !files && files.error().code == mesh::errc::unreachable;

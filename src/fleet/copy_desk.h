@@ -81,6 +81,9 @@ class CopyDesk final : private mesh::CopyShelf {
   void look();
   // Whether other nodes get copies from here.
   void give(bool on) { gives_ = on; }
+  // Whether somebody could look at the files of a copy on this machine, as far as that is known: it is asked before the
+  // first copy begins, and again with each that is ordered while nobody can.
+  bool can_take() const { return looks_ != Looks::nobody; }
   // Whether requests may order; if not, what they ordered and isn't whole is removed.
   void allow_requests(bool on);
 
@@ -126,6 +129,7 @@ class CopyDesk final : private mesh::CopyShelf {
   void keep_marks();
   async::Task<void> write_marks(std::set<Sha256> open);
   async::Task<void> run(Sha256 content);
+  async::Task<Result<std::vector<std::filesystem::path>>> fetch(Sha256 content);
   std::vector<mesh::NodeId> sources(const Sha256& content) const;
   Copy* find_copy(const Sha256& content);
 
@@ -133,6 +137,8 @@ class CopyDesk final : private mesh::CopyShelf {
   const CopyDeskParts parts_;
   bool gives_ = true;
   bool for_requests_ = true;
+  enum class Looks : std::uint8_t { unknown, somebody, nobody };  // at files
+  Looks looks_ = Looks::unknown;
   std::deque<Copy> copies_;
   std::map<Sha256, Error> declined_;       // what requests order here no more, and why
   std::map<Sha256, std::uint64_t> taken_;  // bytes of those that requests ordered, and that are here or to be

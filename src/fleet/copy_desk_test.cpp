@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "async/loop.h"
 #include "fleet/copy_marks.h"
@@ -37,6 +37,7 @@ class GivingPeers final : public NoPeers {
 class CopyDeskTest : public testing::Test {
  protected:
   CopyDeskTest() {
+    locked_in();
     std::string name = testing::TempDir() + "desk-XXXXXX";
     folder_ = ::mkdtemp(name.data());
     manifest_.model = "m";
@@ -64,6 +65,15 @@ class CopyDeskTest : public testing::Test {
     fs::remove_all(folder_);
   }
 
+  // Whoever is to look at files can be locked in, and then does nothing.
+  void locked_in() {
+    spawner_.script = [](std::shared_ptr<proc::FakeProcess> process) -> async::Task<void> {
+      const bool only_locks = process->spec().argv.size() == 2;
+      process->print("locked");
+      if (only_locks) process->exit(0);
+      co_return;
+    };
+  }
   void somebody_has_it() {
     auto said = std::make_shared<mesh::Statement>();
     said->name = "far";
@@ -254,6 +264,31 @@ TEST_F(CopyDeskTest, WhatWasGivenUpIsntOrderedAgainByRequests) {
   EXPECT_TRUE(desk_->list().empty());
   EXPECT_FALSE(desk_->order_for_request(model, kDisk));
   EXPECT_TRUE(desk_->order(model));
+}
+
+// Where nobody can be locked in the refusal came when the whole model was there.
+TEST_F(CopyDeskTest, WhereNobodyCanLookAtFilesNothingIsCopied) {
+  spawner_.script = [](std::shared_ptr<proc::FakeProcess> process) -> async::Task<void> {
+    process->print("trouble seccomp: Operation not permitted");
+    process->exit(kCantInspect);
+    co_return;
+  };
+  somebody_has_it();
+  EXPECT_TRUE(desk_->can_take());
+  ASSERT_TRUE(desk_->order(catalog_->models()[0]));
+  ASSERT_TRUE(until([&] { return desk_->list()[0].state == CopyState::failed; }, Millis(20)));
+  EXPECT_THAT(desk_->list()[0].problem, testing::HasSubstr("seccomp: Operation not permitted"));
+  EXPECT_THAT(desk_->list()[0].problem, testing::HasSubstr("by hand"));
+  EXPECT_EQ(peers_.opened, 0);
+  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_FALSE(desk_->can_take());
+  // It is asked again, and once is enough.
+  locked_in();
+  const auto asked = spawner_.processes().size();
+  ASSERT_TRUE(desk_->order(catalog_->models()[0]));
+  EXPECT_TRUE(until([&] { return peers_.opened > 0; }));
+  EXPECT_TRUE(desk_->can_take());
+  EXPECT_EQ(spawner_.processes().size(), asked + 1);
 }
 
 // Copies that come to an end: node 2 gives the files.

@@ -38,13 +38,6 @@ const std::array<Cause, 9>& causes() {
 
 std::string cut(std::string_view text, std::size_t most) { return std::string(text.substr(0, most)); }
 
-// Of another node: shown to people.
-std::string shown(std::string_view text) {
-  std::string clean;
-  for (const char c : text.substr(0, kLongestText)) clean += static_cast<unsigned char>(c) < ' ' || c == 127 ? '?' : c;
-  return clean;
-}
-
 }  // namespace
 
 mesh::Frame to_frame(const CopyAsk& ask) {
@@ -93,7 +86,7 @@ std::optional<CopyAnswer> read_copy_answer(std::string_view payload) {
   const auto what = in.number<std::uint8_t>();
   if (!in.ok()) return std::nullopt;
   if (what != kView) {
-    auto text = shown(in.sized<std::uint16_t>());
+    auto text = shown_text(in.sized<std::uint16_t>(), kLongestText);
     if (!in.ok()) return std::nullopt;
     const auto known = std::ranges::find(causes(), what, &Cause::number);
     const auto code = known != causes().end() ? known->code : make_error_code(errc::copy_failed);
@@ -107,8 +100,8 @@ std::optional<CopyAnswer> read_copy_answer(std::string_view payload) {
   view.bytes_per_second = static_cast<double>(in.number<std::uint64_t>());
   const bool has_source = in.number<std::uint8_t>() == 1;
   const mesh::NodeId from{in.fixed<32>()};
-  view.model = shown(in.sized<std::uint16_t>());
-  view.problem = shown(in.sized<std::uint16_t>());
+  view.model = shown_text(in.sized<std::uint16_t>(), kLongestText);
+  view.problem = shown_text(in.sized<std::uint16_t>(), kLongestText);
   if (!in.ok() || state > static_cast<std::uint8_t>(CopyState::failed)) return std::nullopt;
   view.state = static_cast<CopyState>(state);
   view.done = std::min(view.done, view.total);
@@ -116,36 +109,14 @@ std::optional<CopyAnswer> read_copy_answer(std::string_view payload) {
   return CopyAnswer{number, std::move(view)};
 }
 
-Task<bool> CopyErrands::wait(std::shared_ptr<Question> question) {
-  co_await question->answered.wait();
-  co_return true;
-}
-
 Task<Result<CopyView>> CopyErrands::ask(mesh::NodeId node, CopyWish wish, Sha256 content) {
-  if (!peers_.is_up(node))
-    co_return fail(mesh::errc::unreachable, "there is no link to it: see corral mesh doctor", "node");
-  if (paces_.size() >= kMostPaces) paces_.clear();
-  if (!paces_.try_emplace(node, kPace).first->second.take(timers_.now()))
-    co_return fail(mesh::errc::too_many, "it was asked too often just now: try again in a few seconds", "node");
-  const auto question = std::make_shared<Question>(executor_);
-  const std::pair key(node, ++last_);
-  struct Asked {
-    CopyErrands& errands;
-    std::pair<mesh::NodeId, std::uint64_t> key;
-    ~Asked() { errands.questions_.erase(key); }
-  };
-  questions_.emplace(key, question);
-  const Asked asked{*this, key};
-  peers_.send(node, to_frame(CopyAsk{key.second, wish, content}));
-  auto waiting = wait(question);
-  const auto in_time = co_await async::with_timeout(timers_, kPatience, std::move(waiting));
-  if (!in_time) {
-    co_return fail(mesh::errc::timed_out,
-                   fmt::format("it gives no answer within {} s; an older version of corral may run there",
-                               kPatience.count() / 1000),
-                   "node");
-  }
-  co_return std::move(question->answer->view);
+  auto asking =
+      questions_.ask(node, [wish, content](std::uint64_t number) { return to_frame(CopyAsk{number, wish, content}); });
+  const auto payload = co_await std::move(asking);
+  if (!payload) co_return std::unexpected(payload.error());
+  auto answer = read_copy_answer(*payload);
+  if (!answer) co_return fail(mesh::errc::malformed, "its answer can't be understood", "node");
+  co_return std::move(answer->view);
 }
 
 void CopyErrands::frame(const mesh::NodeId& from, const mesh::Frame& frame) {
@@ -153,12 +124,7 @@ void CopyErrands::frame(const mesh::NodeId& from, const mesh::Frame& frame) {
     if (const auto ask = read_copy_ask(frame.payload))
       peers_.send(from, to_frame(CopyAnswer{ask->number, obey_(from, *ask)}));
   } else if (frame.kind == mesh::FrameKind::copy_answer) {
-    auto answer = read_copy_answer(frame.payload);
-    if (!answer) return;
-    const auto found = questions_.find({from, answer->number});
-    if (found == questions_.end() || found->second->answer) return;
-    found->second->answer = std::move(*answer);
-    found->second->answered.set();
+    questions_.answered(from, frame.payload);
   }
 }
 

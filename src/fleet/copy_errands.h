@@ -6,17 +6,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
 #include <optional>
-#include <set>
-#include <string>
 #include <string_view>
 
-#include "async/event.h"
 #include "async/timer.h"
 #include "fleet/copy_view.h"
-#include "mesh/net/token_bucket.h"
+#include "fleet/peer_questions.h"
 #include "mesh/peers/peers.h"
 
 namespace corral::fleet {
@@ -46,14 +41,13 @@ std::optional<CopyAnswer> read_copy_answer(std::string_view payload);
 
 class CopyErrands final : public mesh::PeerEvents {
  public:
-  static constexpr Millis kPatience{5'000};
-  // Of questions to one node, well below what it takes (mesh/peers/frame_budget.h): its link ends with more.
-  static constexpr mesh::Pace kPace{.each_second = 4, .at_once = 32};
+  static constexpr Millis kPatience = PeerQuestions::kPatience;
+  static constexpr mesh::Pace kPace = PeerQuestions::kPace;
   using Obey = std::function<Result<CopyView>(const mesh::NodeId& from, const CopyAsk& ask)>;
 
   // All outlive it; whoever makes it calls peers.listen(errands).
   CopyErrands(async::Executor executor, async::Timers& timers, mesh::Peers& peers, Obey obey)
-      : executor_(executor), timers_(timers), peers_(peers), obey_(std::move(obey)) {}
+      : peers_(peers), obey_(std::move(obey)), questions_(executor, timers, peers) {}
 
   // Errors: unreachable (no link), timed_out, too_many (questions); what the node says, with its own cause where that
   // is known here.
@@ -62,21 +56,9 @@ class CopyErrands final : public mesh::PeerEvents {
   void frame(const mesh::NodeId& from, const mesh::Frame& frame) override;
 
  private:
-  static constexpr std::size_t kMostPaces = 64;
-  struct Question {
-    explicit Question(async::Executor executor) : answered(executor) {}
-    async::Event answered;
-    std::optional<CopyAnswer> answer;
-  };
-  static async::Task<bool> wait(std::shared_ptr<Question> question);
-
-  const async::Executor executor_;
-  async::Timers& timers_;
   mesh::Peers& peers_;
   const Obey obey_;
-  std::uint64_t last_ = 0;
-  std::map<mesh::NodeId, mesh::TokenBucket> paces_;
-  std::map<std::pair<mesh::NodeId, std::uint64_t>, std::shared_ptr<Question>> questions_;
+  PeerQuestions questions_;
 };
 
 }  // namespace corral::fleet

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "fleet/errors.h"
 #include "mesh/identity/errors.h"
 
@@ -31,6 +33,16 @@ std::string_view refusal_of(std::error_code cause) {
   }};
   const auto found = std::ranges::find(all, cause, &Refusal::cause);
   return found != all.end() ? found->text : "the copy failed there: corral mesh copies says there why";
+}
+
+std::string words_of_no_inspector(std::string_view why) {
+  return fmt::format(
+      "no model can be copied to this node, since nobody can look at files of other nodes here: {}. The kernel must "
+      "let a "
+      "process lock itself in (seccomp; a container may forbid that): corral mesh doctor tells when it does. Or bring "
+      "the "
+      "files into a folder of models by hand",
+      why);
 }
 
 CopyView told_to(const mesh::NodeId& asker, CopyView view, bool admin) {

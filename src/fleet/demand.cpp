@@ -12,6 +12,8 @@ constexpr std::size_t kMostModels = 512;
 constexpr double kLeast = 1;         // an hour, to be told
 constexpr double kLeaves = 0.7;      // of a step: below that the next one counts
 constexpr double kForgotten = 0.25;  // an hour
+constexpr Millis kLouder{2'000};     // who waits is told a sixteenth more, and another one each time
+constexpr auto kLoudest = 6;
 
 double hours(MonoClock::duration time) { return std::chrono::duration<double, std::ratio<3600>>(time).count(); }
 const double kHalfLife = hours(kDemandHalfLife);
@@ -33,11 +35,34 @@ double demand_step(double told, double per_hour) {
   return per_hour < kLeast ? 0 : std::exp2(std::floor(std::log2(per_hour)));
 }
 
+DemandMeter::Entry& DemandMeter::entry_of(const ModelName& model, MonoTime now) {
+  if (models_.size() >= kMostModels && !models_.contains(model.value())) forget_one(now);
+  return models_[model.value()];
+}
+
 void DemandMeter::count(const ModelName& model) {
   const auto now = clock_.now();
   const std::scoped_lock lock(mutex_);
-  if (models_.size() >= kMostModels && !models_.contains(model.value())) forget_one(now);
-  models_[model.value()].rate.add(now);
+  auto& entry = entry_of(model, now);
+  if (entry.counted > 0) {
+    --entry.counted;
+  } else {
+    entry.rate.add(now);
+  }
+}
+
+std::shared_ptr<void> DemandMeter::wait(const ModelName& model) {
+  const auto now = clock_.now();
+  const std::scoped_lock lock(mutex_);
+  auto& entry = entry_of(model, now);
+  entry.rate.add(now);
+  if (entry.waiting++ == 0) entry.since = now;
+  ++entry.counted;
+  return {this, [name = model.value()](DemandMeter* self) {
+            const std::scoped_lock ending(self->mutex_);
+            const auto found = self->models_.find(name);
+            if (found != self->models_.end() && found->second.waiting > 0) --found->second.waiting;
+          }};
 }
 
 void DemandMeter::forget_one(MonoTime now) {
@@ -52,7 +77,8 @@ std::vector<mesh::Demand> DemandMeter::told() {
   std::erase_if(models_, [&](const auto& entry) { return entry.second.rate.per_hour(now) < kForgotten; });
   for (auto& [name, entry] : models_) {
     entry.told = demand_step(entry.told, entry.rate.per_hour(now));
-    if (entry.told > 0) list.push_back({name, entry.told});
+    const auto more = entry.waiting == 0 ? 0 : std::min<std::int64_t>(1 + (now - entry.since) / kLouder, kLoudest);
+    if (entry.told > 0) list.push_back({name, entry.told * (1 + static_cast<double>(more) / 16)});
   }
   if (list.size() > mesh::kStatementLimits.demand) {
     std::ranges::sort(list, [](const auto& a, const auto& b) {

@@ -2,11 +2,14 @@
 //
 // A rate that halves in kDemandHalfLife without requests, so that what was wanted this morning doesn't hold memory in
 // the evening. It is told in powers of two, and one step is left only when the rate is well outside of it: nodes at
-// rest say nothing.
+// rest say nothing. While somebody waits for a model in vain a little more is told, whatever the rate, and more the
+// longer that takes: one request more is no step, and what was given back or unloaded comes back with it.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -42,7 +45,11 @@ class DemandMeter {
   // `clock` outlives it.
   explicit DemandMeter(const Clock& clock) : clock_(clock) {}
 
+  // A request has ended.
   void count(const ModelName& model);
+  // A request begins to wait for memory that nobody has given the model yet: it counts now, and not when it ends. It
+  // waits as long as the value is kept, which the meter must outlive.
+  std::shared_ptr<void> wait(const ModelName& model);
   // Sorted by name; those that are asked for most, if there are more than a statement may hold.
   std::vector<mesh::Demand> told();
 
@@ -50,7 +57,11 @@ class DemandMeter {
   struct Entry {
     DecayedRate rate;
     double told = 0;
+    std::uint32_t waiting = 0;
+    MonoTime since{};           // that somebody waits
+    std::uint32_t counted = 0;  // requests that haven't ended yet
   };
+  Entry& entry_of(const ModelName& model, MonoTime now);
   void forget_one(MonoTime now);
 
   const Clock& clock_;

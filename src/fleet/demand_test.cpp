@@ -75,6 +75,33 @@ TEST_F(DemandTest, ManyNamesAreBounded) {
   EXPECT_EQ(told("hot"), 32);
 }
 
+// Members lend to what is asked for: who waits for memory is counted before there is any, and once only.
+TEST_F(DemandTest, WhoWaitsIsCountedAtOnceAndNotAgainAtTheEnd) {
+  auto waiting = meter.wait(ModelName("m"));
+  EXPECT_GT(told("m"), 2);
+  waiting.reset();
+  EXPECT_EQ(told("m"), 2);
+  ask("m");  // it ends
+  EXPECT_EQ(told("m"), 2);
+  ask("m");
+  EXPECT_EQ(told("m"), 4);
+}
+
+// One more request is no step of a high rate, and has to be seen all the same.
+TEST_F(DemandTest, WhoWaitsIsSeenWhateverTheRate) {
+  ask("m", 100);
+  const auto before = told("m");
+  for (int i = 0; i < 3; ++i) {
+    auto waiting = meter.wait(ModelName("m"));
+    const auto at_once = told("m");
+    EXPECT_GT(at_once, before);
+    clock.advance(std::chrono::seconds(4));
+    EXPECT_GT(told("m"), at_once);
+    waiting.reset();
+    EXPECT_EQ(told("m"), before);
+  }
+}
+
 TEST_F(DemandTest, ModelsAreToldByName) {
   ask("b");
   ask("a", 8);

@@ -49,6 +49,25 @@ void examine_sandbox(Report& report, const Result<proc::Sandboxed>& sandbox) {
   }
 }
 
+void examine_worker(Report& report, const NodeOptions& options, const Result<proc::Sandboxed>& sandbox) {
+  if (options.role == mesh::Role::client) return;
+  if (sandbox && may_work(*sandbox)) {
+    report.fine("worker", "layers of models that other nodes host may be held here, by a process that is locked in");
+    return;
+  }
+  std::vector<std::string> missing;
+  if (!sandbox) missing.push_back(sandbox.error().message);
+  if (sandbox) {
+    for (const auto& [fence, why] : sandbox->missing)
+      if (fence != proc::Fence::processes) missing.push_back(fmt::format("{} ({})", proc::name_of(fence), why));
+  }
+  report.warn("worker",
+              fmt::format("no worker can run here, so no layers of models that other nodes host are held "
+                          "here: the kernel withholds {}. Where a service or container forbids it, allow "
+                          "user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)",
+                          fmt::join(missing, ", ")));
+}
+
 void examine_self(Report& report, const MeshView& view, const NodeOptions& options, const Examination& found) {
   if (view.phase == MeshPhase::revoked) {
     report.fault("membership", "this node was thrown out of its mesh; only corral mesh leave is left");
@@ -83,6 +102,7 @@ void examine_self(Report& report, const MeshView& view, const NodeOptions& optio
     report.fine("disk", fmt::format("{} MiB are free for the node's state", found.disk_free >> 20));
   }
   if (found.sandbox) examine_sandbox(report, *found.sandbox);
+  if (found.sandbox) examine_worker(report, options, *found.sandbox);
 }
 
 // Of those that the settings name.
@@ -189,6 +209,11 @@ std::string_view name_of(Verdict verdict) {
       return "failed";
   }
   return "";
+}
+
+bool may_work(const proc::Sandboxed& sandbox) {
+  using proc::Fence;
+  return sandbox.has(Fence::namespaces) && (sandbox.has(Fence::root) || sandbox.has(Fence::landlock));
 }
 
 std::vector<Finding> examine(const MeshView& view, const NodeOptions& options, const Examination& found) {

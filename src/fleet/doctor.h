@@ -37,6 +37,10 @@ struct Examination {
   std::map<mesh::NodeId, std::string> named;
 };
 
+// Whether a worker may run here, which holds layers of a model for another node: it counts as taken over by that node,
+// so it is locked in or isn't there.
+bool may_work(const proc::Sandboxed& sandbox);
+
 // Own things first, then node by node.
 std::vector<Finding> examine(const MeshView& view, const NodeOptions& options, const Examination& found);
 

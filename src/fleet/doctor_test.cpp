@@ -63,10 +63,11 @@ TEST_F(DoctorTest, WhatTheKernelWithholdsOfTheSandboxIsTold) {
   found.sandbox = proc::Sandboxed{.missing = {{proc::Fence::processes, "not asked for"}}};
   EXPECT_THAT(troubles(), IsEmpty());
   found.sandbox = proc::Sandboxed{.missing = {{proc::Fence::namespaces, "unshare: Operation not permitted"}}};
-  EXPECT_THAT(troubles(), ElementsAre("warning sandbox "));
+  EXPECT_THAT(troubles(), ElementsAre("warning sandbox ", "warning worker "));
+  EXPECT_THAT(text_of("worker"), HasSubstr("namespaces (unshare: Operation not permitted)"));
   EXPECT_THAT(text_of("sandbox"), HasSubstr("namespaces (unshare: Operation not permitted)"));
   found.sandbox = std::unexpected(Error({}, "no seccomp"));
-  EXPECT_THAT(troubles(), ElementsAre("failed sandbox "));
+  EXPECT_THAT(troubles(), ElementsAre("failed sandbox ", "warning worker "));
   EXPECT_THAT(text_of("sandbox"), HasSubstr("no seccomp"));
 }
 

@@ -201,6 +201,7 @@ async::Task<http::Response> Door::serve(http::Request request, const protocol::A
                                  .context = {errand.context, false},
                                  .owner = request.peer + "/" + tag,
                                  .peer = request.peer,
+                                 .background = request.head.headers.get(protocol::kPriority) == protocol::kBackground,
                                  .once = true,
                                  .told = framed};
   forward.context.waits = errand.waits;

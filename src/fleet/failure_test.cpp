@@ -1,6 +1,7 @@
 // Nodes that go, lose a request, or say no: a request is asked again once before its first byte, passed to the next
 // node when it wasn't begun, or ends with one error. It never hangs.
 #include "fleet/fleet_fixture.h"
+#include "fleet/traffic.h"
 #include "http/sse.h"
 
 namespace corral::fleet {
@@ -21,6 +22,16 @@ class FailureTest : public FleetTest {
   void have_all() {
     b->have("m");
     c->have("m");
+  }
+  static async::Task<bool> closed(Traffic& traffic) {
+    auto closing = traffic.close(0ms);
+    co_await std::move(closing);
+    co_return true;
+  }
+  static async::Task<bool> stopped_traffic(Traffic& traffic) {
+    auto stopping = traffic.stop();
+    co_await std::move(stopping);
+    co_return true;
   }
   static void die(Node& node) { node.backend.server("m").die(); }
 
@@ -181,6 +192,37 @@ TEST_F(FailureTest, ANodeThatGoesBeforeTheFirstByteIsReplaced) {
     EXPECT_EQ(answer.get().head.status, 200u);
     if (answer.get().body.streaming()) (void)reader(answer);
   }
+}
+
+// Told that it shuts down, the clients of others had that for an answer, though another node would do.
+TEST_F(FailureTest, ANodeThatStopsIsReplacedBeforeTheFirstByte) {
+  have_all();
+  b->crossing.detach();
+  for (const bool stream : {false, true}) {
+    TrafficOptions options;
+    options.server.timers = &timers;
+    Traffic traffic(loop.executor(), pool, timers, *b->router, b->shelf, [] { return nullptr; }, options);
+    traffic.crossing().attach(b->peers);
+    auto answer = forward(*a, far("m"), stream);
+    EXPECT_EQ(b->server_of("m").running(), 1u);
+    auto closing = run(closed(traffic));
+    // What is left is cut by the system's clock.
+    for (const auto limit = MonoClock::now() + 20s; !closing.done() && MonoClock::now() < limit;) settle();
+    ASSERT_TRUE(closing.done());
+    settle();
+    EXPECT_EQ(b->server_of("m").running(), 0u);
+    ASSERT_EQ(c->server_of("m").running(), 1u);
+    c->request("m").answer(200, "{}");
+    settle();
+    ASSERT_TRUE(answer.done());
+    EXPECT_EQ(answer.get().head.status, 200u);
+    EXPECT_EQ(text(answer), "{}");
+    settle();
+    traffic.crossing().detach();
+    auto stopping = run(stopped_traffic(traffic));
+    EXPECT_TRUE(stopping.done());
+  }
+  b->crossing.attach(b->peers);
 }
 
 TEST_F(FailureTest, PingsAreNoBytes) {

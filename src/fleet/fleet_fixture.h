@@ -18,6 +18,7 @@
 #include "fleet/elsewhere.h"
 #include "fleet/errors.h"
 #include "fleet/lender.h"
+#include "fleet/split_lender.h"
 #include "http/server.h"
 #include "mesh/identity/errors.h"
 #include "mesh/net/memory_network.h"
@@ -204,6 +205,25 @@ struct FleetModels {
   }
 };
 
+// What groups hold (GroupHands::hold): requests load nothing of it.
+class HeldLender final : public router::Lender {
+ public:
+  HeldLender(router::Lender& inner, const std::set<std::string>& held) : inner_(inner), held_(held) {}
+  router::Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
+    return inner_.try_acquire(model, context);
+  }
+  async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::ContextWish wish) override {
+    if (!held_.contains(model->name.value())) co_return co_await inner_.acquire(model, wish);
+    if (auto lease = inner_.try_acquire(*model, wish.tokens)) co_return lease;
+    co_return fail(residency::errc::not_here, "its group doesn't stand", "model");  // as residency::not_standing()
+  }
+  void count(router::RequestEnd end) override { inner_.count(std::move(end)); }
+
+ private:
+  router::Lender& inner_;
+  const std::set<std::string>& held_;
+};
+
 class FleetTest : public testing::Test, public FleetModels {
  protected:
   struct Node {
@@ -224,10 +244,14 @@ class FleetTest : public testing::Test, public FleetModels {
       router::RouterOptions options;
       options.residency.limits = residency::Limits::of_all(8);
       router.emplace(test.loop, test.timers, std::vector<backends::Backend*>{&backend}, std::move(options));
-      lender.emplace(*router, calls, demand);
+      held_here.emplace(*router, group_held);
+      own_splits.emplace(*held_here, splits, test.timers);
+      lender.emplace(*own_splits, calls, demand, splits, test.timers);
       forwarder.emplace(*lender, test.timers);
       for_peers.emplace(*router, test.timers);
-      door.emplace(*for_peers, test.loop.executor(), shelf, crossing, test.timers);
+      held_for_peers.emplace(*for_peers, group_held);
+      splits_for_peers.emplace(*held_for_peers, splits, test.timers);
+      door.emplace(*splits_for_peers, test.loop.executor(), shelf, crossing, test.timers);
       http::ServerOptions serving;
       serving.timers = &test.timers;
       serving.take_request_ids = true;
@@ -259,6 +283,20 @@ class FleetTest : public testing::Test, public FleetModels {
       of.settle();
       ASSERT_TRUE(loading.granted());
     }
+    // A group of this node holds it, and is so far.
+    void split(const std::string& model, SplitNews::State state, const std::string& why = {}) {
+      if (state == SplitNews::State::coming || state == SplitNews::State::lacking) {
+        group_held.erase(model);
+      } else {
+        group_held.insert(model);
+      }
+      SplitNews news;
+      news.name = own(model)->name.value();
+      news.state = state;
+      news.why = why;
+      news.since = of.timers.now();
+      splits.tell({std::move(news)});
+    }
     backends::FakeServer& server_of(const std::string& model) { return backend.server(model); }
     backends::FakeRequest& request(const std::string& model) { return backend.server(model).request(); }
     std::size_t leases() {
@@ -272,6 +310,7 @@ class FleetTest : public testing::Test, public FleetModels {
       std::string text;
       if (calls.size() > 0) text += fmt::format("{} calls ", calls.size());
       if (!calls.busy().empty()) text += "busy ";
+      if (splits.waiting() > 0) text += fmt::format("{} wait for a split ", splits.waiting());
       if (leases() > 0) text += fmt::format("{} leases ", leases());
       for (const auto& [node, held] : peers.holds)
         if (!held.empty()) text += fmt::format("{} held ", held.size());
@@ -293,6 +332,10 @@ class FleetTest : public testing::Test, public FleetModels {
     std::optional<router::ModelRouter> router;
     TestShelf shelf;
     std::optional<router::ForPeers> for_peers;
+    SplitBook splits;
+    std::set<std::string> group_held;  // models that groups hold
+    std::optional<HeldLender> held_here, held_for_peers;
+    std::optional<SplitLender> own_splits, splits_for_peers;
     DemandMeter demand;
     std::optional<FleetLender> lender;
     std::optional<router::Forwarder> forwarder;

@@ -22,7 +22,7 @@ class LoopsTest : public testing::Test {
           backend(test.pool.home().executor()),
           router(test.pool.home(), test.timers, {&backend}, {}),
           demand(test.timers),
-          lender(router, calls, demand),
+          lender(router, calls, demand, splits, test.timers),
           forwarder(lender, test.timers),
           for_peers(router, test.timers),
           door(for_peers, test.pool.home().executor(), shelf, crossing, test.timers),
@@ -51,6 +51,7 @@ class LoopsTest : public testing::Test {
     router::ModelRouter router;
     TestShelf shelf;
     DemandMeter demand;
+    SplitBook splits;
     FleetLender lender;
     router::Forwarder forwarder;
     router::ForPeers for_peers;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <thread>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -13,11 +11,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "base/log.h"
 #include "base/unique_fd.h"
-#include "fleet/node.h"
+#include "fleet/nodes_fixture_for_tests.h"
 #include "mesh/identity/errors.h"
-#include "mesh/support_for_tests.h"
 
 namespace corral::fleet {
 namespace {
@@ -60,10 +56,9 @@ TEST(Founding, IsTheSameEachTime) {
             mesh::mesh_id(configured_founding(mesh::test_key(2).public_key())));
 }
 
-class MeetingTest : public testing::Test {
+class MeetingTest : public NodesFixture {
  protected:
   MeetingTest() {
-    log::set_level(log::Level::none);
     for (unsigned i = 0; i < 4; ++i) keys_.push_back(mesh::test_key(i));
     std::ranges::sort(keys_, {}, [](const auto& key) { return key.id(); });
     for (unsigned i = 0; i < keys_.size(); ++i) {
@@ -72,9 +67,6 @@ class MeetingTest : public testing::Test {
       std::filesystem::permissions(file, std::filesystem::perms::owner_read);
       places_.push_back({own_loopback(), free_port()});
     }
-  }
-  ~MeetingTest() override {
-    for (auto& node : nodes_) wait(node->stop());
   }
   // All of 127.0.0.0/8 is this machine: at an address of this process's nobody else takes a port that was free.
   static std::string own_loopback() {
@@ -106,22 +98,7 @@ class MeetingTest : public testing::Test {
     options.listen = places_[number];
     options.name = "node" + std::to_string(number);
     for (const auto other : named) options.peers.push_back({node_id(other), places_[other]});
-    nodes_.push_back(std::make_unique<Node>(timers_, std::move(options)));
-    nodes_.back()->start();
-    return *nodes_.back();
-  }
-  void end(Node& node) {
-    wait(node.stop());
-    std::erase_if(nodes_, [&](const auto& held) { return held.get() == &node; });
-  }
-  template <typename T>
-  T wait(async::Task<T> task) {
-    return async::run_blocking(loop_, std::move(task));
-  }
-  static bool until(const std::function<bool()>& done) {
-    const auto limit = MonoClock::now() + std::chrono::seconds(20);
-    while (!done() && MonoClock::now() < limit) std::this_thread::yield();
-    return done();
+    return launch(std::move(options));
   }
   static bool linked(const Node& node, std::size_t others) {
     const auto view = node.view();
@@ -129,12 +106,8 @@ class MeetingTest : public testing::Test {
     return view->phase == MeshPhase::member && static_cast<std::size_t>(up) == others;
   }
 
-  mesh::TestFolder folder_;
-  async::SystemTimers timers_;
-  async::Loop loop_;
   std::vector<mesh::SigningKey> keys_;  // sorted by id
   std::vector<mesh::Address> places_;
-  std::vector<std::unique_ptr<Node>> nodes_;
 };
 
 TEST_F(MeetingTest, ThoseWhoNameEachOtherComeTogetherInAnyOrder) {

@@ -1,7 +1,9 @@
 #include "fleet/membership.h"
 
 #include "base/private_folder.h"
+#include "fleet/allotter.h"
 #include "fleet/errors.h"
+#include "fleet/holder_file.h"
 #include "mesh/identity/identity.h"
 
 namespace corral::fleet {
@@ -50,7 +52,7 @@ void forget_membership(const NodeOptions& options) {
   // Members last, which is what makes it one: who is interrupted here can leave again.
   std::error_code ignored;
   if (options.identity.empty()) std::filesystem::remove(options.folder / mesh::kIdentityFile, ignored);
-  for (const auto* name : {"peers", mesh::kTokensFile, mesh::kEpochFile, mesh::kMembersFile})
+  for (const auto* name : {"peers", kHolderFile, kOrdersFile, mesh::kTokensFile, mesh::kEpochFile, mesh::kMembersFile})
     std::filesystem::remove(options.folder / name, ignored);
 }
 

@@ -85,6 +85,47 @@ void compare_copies(const MeshView& before, const MeshView& after, std::vector<M
   }
 }
 
+void compare_groups(const MeshView& before, const MeshView& after, std::vector<MeshChange>& changes) {
+  const auto add = [&](const std::string& model, const std::string& from, const std::string& to,
+                       const std::string& cause) {
+    MeshChange change{.kind = Kind::group};
+    change.model = model;
+    change.from = from;
+    change.to = to;
+    change.cause = cause;
+    changes.push_back(std::move(change));
+  };
+  const auto find = [](const MeshView& view, const mesh::ContentKey& content) {
+    const auto at = std::ranges::find(view.groups, content, &GroupView::content);
+    return at == view.groups.end() ? nullptr : &*at;
+  };
+  for (const auto& group : after.groups) {
+    const auto* old = find(before, group.content);
+    if (old == nullptr || old->status != group.status || old->problem != group.problem)
+      add(group.model, old != nullptr ? old->status : std::string(), group.status, group.problem);
+  }
+  for (const auto& group : before.groups)
+    if (find(after, group.content) == nullptr) add(group.model, group.status, {}, {});
+}
+
+void compare_shares(const MeshView& before, const MeshView& after, std::vector<MeshChange>& changes) {
+  const auto add = [&](const MeshView& view, const ShareView& share, const std::string& from, const std::string& to) {
+    MeshChange change{.kind = Kind::share};
+    const auto* host = view.find(share.host);
+    change.node = host != nullptr ? host->name : mesh::short_text(share.host);
+    change.model = share.model;
+    change.from = from;
+    change.to = to;
+    change.cause = share.problem;
+    changes.push_back(std::move(change));
+  };
+  const auto &old = before.share, &now = after.share;
+  const bool same = old && now && old->host == now->host && old->model == now->model;
+  if (old && !same) add(before, *old, old->status, {});
+  if (!now || (same && old->status == now->status && old->problem == now->problem)) return;
+  add(after, *now, same ? old->status : std::string(), now->status);
+}
+
 }  // namespace
 
 std::string_view name_of(Kind kind) {
@@ -103,6 +144,10 @@ std::string_view name_of(Kind kind) {
       return "model";
     case Kind::copy:
       return "copy";
+    case Kind::group:
+      return "group";
+    case Kind::share:
+      return "share";
   }
   return "";
 }
@@ -119,6 +164,8 @@ std::vector<MeshChange> changes_between(const MeshView& before, const MeshView& 
   compare_nodes(before, after, changes);
   compare_models(before, after, changes);
   compare_copies(before, after, changes);
+  compare_groups(before, after, changes);
+  compare_shares(before, after, changes);
   return changes;
 }
 

@@ -18,6 +18,8 @@ struct MeshChange {
     away,       // they can't; `cause` says why
     model,      // a model is there, gone, or served otherwise
     copy,       // of a model to this node: ordered, begun, done, failed; `to` empty: given up
+    group,      // of a model that this node hosts over several; `cause`: why it doesn't stand
+    share,      // of this node's memory, that `node` has for a model of its own
   };
   Kind kind{};
   std::string node = {};  // its name; empty: none in particular
@@ -27,7 +29,7 @@ struct MeshChange {
 };
 std::string_view name_of(MeshChange::Kind kind);
 
-// In the order in which they are told: this node, others, models, copies.
+// In the order in which they are told: this node, others, models, copies, groups.
 std::vector<MeshChange> changes_between(const MeshView& before, const MeshView& after);
 
 }  // namespace corral::fleet

@@ -103,5 +103,24 @@ TEST(MeshChanges, CopiesAreToldByTheirState) {
   EXPECT_THAT(told(with({CopyState::copying}), with({CopyState::copying})), IsEmpty());
 }
 
+TEST(MeshChanges, GroupsOfThisNodeAndWhatOthersHaveOfItsMemory) {
+  const auto alone = view({node(0, mesh::Reach::own), node(1, mesh::Reach::linked)});
+  auto loading = alone, ready = alone, waiting = alone;
+  loading.groups = {{.model = "m", .content = {}, .status = "loading", .progress = 0.3}};
+  ready.groups = {{.model = "m", .content = {}, .status = "ready"}};
+  waiting.groups = {{.model = "m", .content = {}, .status = "waiting", .problem = "no"}};
+  EXPECT_THAT(told(alone, loading), ElementsAre("group m loading"));
+  EXPECT_THAT(told(loading, ready), ElementsAre("group m loading ready"));
+  EXPECT_THAT(told(ready, ready), IsEmpty());
+  EXPECT_THAT(told(ready, waiting), ElementsAre("group m ready waiting no"));
+  EXPECT_THAT(told(waiting, alone), ElementsAre("group m waiting"));
+  auto starting = alone, other = alone;
+  starting.share = ShareView{.model = "m", .host = id(1), .status = "starting"};
+  other.share = ShareView{.model = "n", .host = id(1), .status = "ready"};
+  EXPECT_THAT(told(alone, starting), ElementsAre("share b m starting"));
+  EXPECT_THAT(told(starting, other), ElementsAre("share b m starting", "share b n ready"));
+  EXPECT_THAT(told(other, alone), ElementsAre("share b n ready"));
+}
+
 }  // namespace
 }  // namespace corral::fleet

@@ -21,7 +21,9 @@ class ChangeNotice final : public router::Notice {
     write_if(out, "node", change_.node);
     write_if(out, "model", change_.model);
     using Kind = MeshChange::Kind;
-    if (change_.kind == Kind::status || change_.kind == Kind::model || change_.kind == Kind::copy) {
+    const bool has_status = change_.kind != Kind::admitted && change_.kind != Kind::removed &&
+                            change_.kind != Kind::reachable && change_.kind != Kind::away;
+    if (has_status) {
       out.key("from");
       change_.from.empty() ? out.null() : out.value(change_.from);
       out.key("status");

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "fleet/allotment.h"
 #include "fleet/copy_view.h"
+#include "fleet/group_view.h"
 #include "mesh/catalog/catalog.h"
 #include "mesh/members/member_records.h"
 
@@ -63,6 +65,9 @@ struct MeshView {
   std::vector<NodeView> nodes;                   // this one first, then by name
   std::shared_ptr<const mesh::Catalog> catalog;  // nullptr while there is no mesh
   std::vector<CopyView> copies;                  // to this node, the latest orders last
+  AllotmentPtr allotment;                        // who should have what; nullptr: not known
+  std::vector<GroupView> groups;                 // models that this node hosts over several, sorted by name
+  std::optional<ShareView> share;                // what another host has of this node's memory
 
   bool in_mesh() const { return phase == MeshPhase::member; }
   const NodeView* find(const mesh::NodeId& id) const;

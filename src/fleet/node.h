@@ -16,8 +16,11 @@
 
 #include "async/loop.h"
 #include "async/timer.h"
+#include "fleet/allot_errands.h"
+#include "fleet/allotter.h"
 #include "fleet/copy_desk.h"
 #include "fleet/doctor.h"
+#include "fleet/group_place.h"
 #include "fleet/mesh_view.h"
 #include "fleet/node_options.h"
 #include "fleet/own_statement.h"
@@ -66,6 +69,9 @@ class Node {
   // Comes back into the mesh that the folder knows; if it knows none, comes together with the nodes that the options
   // name (meeting.h), if they name any. Returns at once; what goes wrong is in view().
   void start();
+  // The server is about to stop: what this node holds together with others ends once its requests have, within that
+  // time; stop() waits for it. Returns at once.
+  void wind_down(Millis within);
   // Tells the others, runs `last` on the loop of the mesh if anything ran there, and ends the thread. Once; nothing
   // works after it.
   async::Task<void> stop(std::optional<async::Task<void>> last = {});
@@ -81,6 +87,10 @@ class Node {
   void use_hints(MakeHints make);
   // Where copies of models go; set before start(). None: there are no copies, neither way.
   void use_copies(CopyPlace place);
+  // Who loads and unloads for the mesh; set before start(), outlives stop(). None: only requests do.
+  void use_hands(AllotPlace place);
+  // What this machine gives to groups; set before start(). None: models aren't split here.
+  void use_groups(GroupPlace place);
   // Called on the loop of the mesh with the peers of a mesh that this node is in from now on, and with nullptr before
   // they go; one listener, set before start().
   void on_peers(std::function<void(mesh::Peers*)> changed);
@@ -114,6 +124,28 @@ class Node {
                              std::span<const mesh::NodeId> to);
   // Gives it up, and removes what there is of it. Errors: no_mesh; models::errc::model_not_found.
   async::Task<Result<>> cancel_copy(std::string model);
+  // What an administrator wants a node to have for the mesh, by its name or identifier: a model, or as `wish` says.
+  // Errors: no_mesh, node_not_found, node_ambiguous, ambiguous_model, lends_nothing; models::errc::model_not_found; at
+  // another node also not_admin_here, mesh::errc::unreachable and timed_out.
+  async::Task<Result<>> assign(std::string node, AllotWish wish, std::string model);
+  // To give it back, until somebody asks for it: all nodes that have it for the mesh. Errors: no_mesh,
+  // ambiguous_model; models::errc::model_not_found.
+  struct Unloading {
+    std::vector<std::string> told;  // names of nodes
+    std::vector<Error> refused;     // each names its node
+  };
+  async::Task<Result<Unloading>> unload(std::string model);
+  // The owner has unloaded these here: the mesh doesn't load them again before somebody asks for them.
+  async::Task<void> unloaded_here(std::vector<ModelName> models);
+  // A model over these nodes, one of which will host it; how that goes is in view(). Errors: as of assign(), bad_split,
+  // nowhere.
+  struct Split {
+    mesh::NodeId host;
+    mesh::ContentKey model;
+    std::vector<mesh::NodeId> nodes;  // sorted
+  };
+  async::Task<Result<Split>> split(std::string model, std::vector<std::string> nodes);
+  async::Task<Result<>> end_split(Split split);
   // What is wrong, as far as it can be found out; asks peers, and takes some seconds where they don't answer.
   async::Task<std::vector<Finding>> doctor();
   // Throws a member out for ever; by name, id or first digits. Those that it had let in stay, unless `all` says

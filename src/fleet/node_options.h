@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "mesh/catalog/statement.h"
 #include "mesh/identity/address.h"
 #include "mesh/identity/keys.h"
@@ -35,14 +36,21 @@ struct NodeOptions {
   bool copies = true;
   bool auto_copy = false;  // requests may have models copied here
   bool admin = false;
-  std::string version = {};  // of this program
+  Millis idle_unload{30 * 60'000};  // of what is lent
+  std::string told_at_start = {};   // a model that this node was started for (--model with --join); empty: none
+  std::string version = {};         // of this program
   std::string llama_version = {};
+
+  // Models that others need may be copied here. A worker is there for that.
+  bool takes_copies() const { return role == mesh::Role::worker || (auto_copy && role == mesh::Role::member); }
 };
 
 // Settings that were checked when they were set: what can't be read is left out. Port 0 to listen on is any free one.
 mesh::Address parse_listen(std::string_view text);
 std::vector<mesh::Address> parse_addresses(std::string_view words);
 std::vector<StaticPeer> parse_peers(std::string_view words);
+// A name that stands for all that this node has.
+inline constexpr std::string_view kEveryModel = "*";
 // "org/repo:QUANT" is a name and where it comes from.
 std::vector<mesh::WantedModel> parse_wants(std::string_view words);
 // "auto" is a worker where the node was started to join and has no models, else a member.

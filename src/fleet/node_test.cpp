@@ -4,17 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include "base/log.h"
 #include "fleet/errors.h"
+#include "fleet/nodes_fixture_for_tests.h"
 #include "mesh/identity/errors.h"
 #include "mesh/identity/identity.h"
-#include "mesh/support_for_tests.h"
 
 namespace corral::fleet {
 namespace {
@@ -24,13 +21,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class NodeTest : public testing::Test {
+class NodeTest : public NodesFixture {
  protected:
-  NodeTest() { log::set_level(log::Level::none); }
-  ~NodeTest() override {
-    for (auto& node : nodes_) wait(node->stop());
-  }
-
   NodeOptions options(const std::string& name) {
     NodeOptions made;
     made.folder = folder_.path() / name;
@@ -39,25 +31,7 @@ class NodeTest : public testing::Test {
     return made;
   }
   Node& start(const std::string& name) { return start(options(name)); }
-  Node& start(NodeOptions with) {
-    nodes_.push_back(std::make_unique<Node>(timers_, std::move(with)));
-    nodes_.back()->start();
-    return *nodes_.back();
-  }
-  void end(Node& node) {
-    wait(node.stop());
-    std::erase_if(nodes_, [&](const auto& held) { return held.get() == &node; });
-  }
-  template <typename T>
-  T wait(async::Task<T> task) {
-    return async::run_blocking(loop_, std::move(task));
-  }
-  // Polls, as the views of nodes are made on other threads.
-  static bool until(const std::function<bool()>& done) {
-    const auto limit = MonoClock::now() + std::chrono::seconds(20);
-    while (!done() && MonoClock::now() < limit) std::this_thread::yield();
-    return done();
-  }
+  Node& start(NodeOptions with) { return launch(std::move(with)); }
   // One that founds a mesh and can be reached.
   Node& founder(const std::string& name = "a") {
     auto& node = start(name);
@@ -70,11 +44,6 @@ class NodeTest : public testing::Test {
     EXPECT_TRUE(made) << made.error().message;
     return *mesh::parse_token(made->text);
   }
-
-  mesh::TestFolder folder_;
-  async::SystemTimers timers_;
-  async::Loop loop_;
-  std::vector<std::unique_ptr<Node>> nodes_;
 };
 
 TEST_F(NodeTest, WithoutAMeshThereIsNoFileAndNothingRuns) {
@@ -124,9 +93,7 @@ TEST_F(NodeTest, ItIsTheSameNodeAfterARestart) {
 TEST_F(NodeTest, ANodeThatStartsInAMeshExpectsItsPeersToSpeak) {
   auto& a = founder();
   end(a);
-  auto with = options("a");
-  nodes_.push_back(std::make_unique<Node>(timers_, with));
-  auto& again = *nodes_.back();
+  auto& again = make(options("a"));
   EXPECT_EQ(again.view()->catalog, nullptr);
   again.start();
   const auto catalog = again.view()->catalog;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "fleet/split_facts.h"
 #include "mesh/link/link.h"
 #include "residency/server_state.h"
 
@@ -23,14 +24,6 @@ double rounded(double rate) {
   if (!(rate > 0)) return 0;
   const double unit = std::pow(10, std::floor(std::log10(rate)) - 1);
   return std::round(rate / unit) * unit;
-}
-
-// 0, a second, a minute, then doubled.
-std::uint64_t idle_steps(Millis idle) {
-  const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(idle.count(), 0));
-  if (count < 1'000) return 0;
-  if (count < 60'000) return 1'000;
-  return std::bit_floor(count / 60'000) * 60'000;
 }
 
 bool is_gpu(const device::MemoryPool& pool) { return pool.kind == device::PoolKind::gpu; }
@@ -77,6 +70,14 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   if (const auto context = facts.contexts.find(model.name); context != facts.contexts.end()) {
     told.context_usable = context->second.usable;
     told.predicted = up_in_steps(context->second.memory);
+    const auto split = split_facts(model, context->second);
+    told.layers = split.layers;
+    told.layer_bytes = split.layer_bytes;
+    told.cache_bytes = split.cache_bytes;
+    told.ends_bytes = split.ends_bytes;
+    told.compute_bytes = split.compute_bytes;
+    told.split_context = split.context;
+    told.most_context = split.most_context;
   }
   if (const auto rate = facts.rates.find(model.name); rate != facts.rates.end())
     told.tokens_per_second = rounded(rate->second);
@@ -139,22 +140,30 @@ std::vector<mesh::ServedModel> serving(const MachineFacts& facts) {
   return served;
 }
 
-// What was said where the server is started, and what is pinned: the owner wants it, wherever its files are.
-std::vector<mesh::WantedModel> wants_of(const NodeOptions& options, const MachineFacts& facts) {
+// What was said where the server is started. A pin is of this machine's memory and no wish: else the mesh would load
+// what its owner has just unloaded.
+std::vector<mesh::WantedModel> wants_of(const NodeOptions& options, const std::vector<mesh::ModelOnDisk>& own) {
   auto wants = options.wants;
-  for (const auto& pinned : facts.pins) {
-    const bool there = std::ranges::find(wants, pinned.value(), &mesh::WantedModel::name) != wants.end();
-    if (there) continue;
-    const auto known = facts.catalog ? facts.catalog->find(pinned.value()) : Result<models::Catalog::Model>(nullptr);
-    const bool of_hub = known && *known && !(*known)->checkpoint.starts_with('/');
-    wants.push_back({pinned.value(), of_hub ? (*known)->checkpoint : std::string()});
+  const bool every = std::erase_if(wants, [](const auto& wanted) { return wanted.name == kEveryModel; }) > 0;
+  const auto named = wants;
+  for (const auto& model : own) {
+    if (!every || wants.size() >= mesh::kStatementLimits.wants) break;
+    if (std::ranges::find(named, model.name, &mesh::WantedModel::name) == named.end())
+      wants.push_back({model.name, ""});
   }
-  std::ranges::sort(wants, {}, &mesh::WantedModel::name);
   if (wants.size() > mesh::kStatementLimits.wants) wants.resize(mesh::kStatementLimits.wants);
+  std::ranges::sort(wants, {}, &mesh::WantedModel::name);
   return wants;
 }
 
 }  // namespace
+
+std::uint64_t idle_steps(Millis idle) {
+  const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(idle.count(), 0));
+  if (count < 1'000) return 0;
+  if (count < 60'000) return 1'000;
+  return std::bit_floor(count / 60'000) * 60'000;
+}
 
 mesh::Statement make_statement(const NodeOptions& options, const MachineFacts& facts,
                                const std::vector<mesh::Address>& addresses) {
@@ -166,10 +175,10 @@ mesh::Statement make_statement(const NodeOptions& options, const MachineFacts& f
   statement.engine = options.llama_version;
   statement.minor = mesh::kProtocolMinor;
   statement.disk_free = in_steps(facts.disk_free);
-  statement.takes_copies = options.auto_copy && options.role != mesh::Role::client;
+  statement.takes_copies = options.takes_copies();
   statement.memory = memory_of(options, facts);
+  statement.weight_speeds = facts.weight_speeds;
   statement.looking = !facts.catalog;
-  statement.wants = wants_of(options, facts);
   statement.demand = facts.demand;
   const bool gpu = std::ranges::any_of(facts.memory, is_gpu);
   if (options.role != mesh::Role::client && facts.catalog) {
@@ -177,6 +186,7 @@ mesh::Statement make_statement(const NodeOptions& options, const MachineFacts& f
       statement.models.push_back(on_disk(*model, options, facts, gpu ? Device::gpu : Device::cpu));
     statement.serving = serving(facts);
   }
+  statement.wants = wants_of(options, statement.models);
   return statement;
 }
 

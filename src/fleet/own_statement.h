@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "base/sha256.h"
@@ -28,12 +27,15 @@ struct MachineFacts {
   std::map<ModelName, router::ModelContext> contexts;  // of its models, as far as known
   std::map<ModelName, Sha256> contents;                // the same
   std::map<ModelName, double> rates;                   // tokens/s, measured
+  std::vector<mesh::WeightSpeed> weight_speeds;        // of this machine, measured; empty: not yet
   std::vector<mesh::Demand> demand;                    // at this node, in steps
-  std::set<ModelName> pins;
   router::Report report;
   device::MemoryPools memory;
   std::uint64_t disk_free = 0;  // of the state folder
 };
+
+// How long something has been idle, as others are told: 0, a second, a minute, then doubled. In milliseconds.
+std::uint64_t idle_steps(Millis idle);
 
 // Without links, which gossip fills in. Facts without a catalog say nothing of models.
 mesh::Statement make_statement(const NodeOptions& options, const MachineFacts& facts,

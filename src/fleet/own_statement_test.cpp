@@ -1,5 +1,6 @@
 #include "fleet/own_statement.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace corral::fleet {
@@ -7,6 +8,7 @@ namespace {
 
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::UnorderedElementsAreArray;
 
 class OwnStatementTest : public testing::Test {
  protected:
@@ -97,18 +99,29 @@ TEST_F(OwnStatementTest, BeforeTheFirstLookItTellsAName) {
 
 TEST_F(OwnStatementTest, TellsWhatItsOwnerAndItsClientsWant) {
   options.wants = parse_wants("org/repo:Q4_K_M  other m other");
-  facts.pins = {ModelName("m"), ModelName("pinned")};
   facts.demand = {{"m", 8}};
   const auto statement = said();
-  ASSERT_THAT(statement.wants, SizeIs(4));
+  ASSERT_THAT(statement.wants, SizeIs(3));
   EXPECT_EQ(statement.wants[0], (mesh::WantedModel{"m", ""}));
   EXPECT_EQ(statement.wants[1], (mesh::WantedModel{"org/repo:Q4_K_M", "org/repo:Q4_K_M"}));
   EXPECT_EQ(statement.wants[2].name, "other");
-  EXPECT_EQ(statement.wants[3].name, "pinned");
   EXPECT_EQ(statement.demand, facts.demand);
   options.role = mesh::Role::client;  // who only asks wants something, too
   EXPECT_EQ(said().demand, facts.demand);
   EXPECT_EQ(said().wants, statement.wants);
+}
+
+TEST_F(OwnStatementTest, AStarWantsAllThatIsHere) {
+  options.wants = parse_wants("* other");
+  std::vector<std::string> names{"other"};
+  for (const auto& model : said().models) names.push_back(model.name);
+  std::vector<std::string> wanted;
+  for (const auto& model : said().wants) wanted.push_back(model.name);
+  EXPECT_THAT(wanted, UnorderedElementsAreArray(names));
+  options.wants = parse_wants(fmt::format("* {}", said().models[0].name));
+  EXPECT_THAT(said().wants, SizeIs(said().models.size()));
+  facts = {};
+  EXPECT_THAT(said().wants, SizeIs(1));
 }
 
 TEST_F(OwnStatementTest, TellsTheMemoryThatAModelTakesInSteps) {
@@ -116,6 +129,43 @@ TEST_F(OwnStatementTest, TellsTheMemoryThatAModelTakesInSteps) {
   EXPECT_EQ(said().models[0].predicted, 3ull << 30);
   facts.contexts.clear();
   EXPECT_EQ(said().models[0].predicted, 0u);
+}
+
+TEST_F(OwnStatementTest, TellsHowItsModelsCouldBeSplit) {
+  models::ModelInfo info = *facts.catalog->models().front();
+  info.traits.layers = 4;
+  info.traits.weights = models::WeightBytes{800, 200};
+  std::vector<models::ModelInfo> all = {info};
+  facts.catalog = std::make_shared<const models::Catalog>(std::move(all), std::vector<models::Problem>(),
+                                                          std::vector<models::Problem>());
+  facts.contexts[ModelName("m")] = {.usable = 4096, .cache = 40, .compute = 7};
+  const auto told = said().models[0];
+  EXPECT_EQ(told.layers, 4u);
+  EXPECT_EQ(told.layer_bytes, 200u);
+  EXPECT_EQ(told.cache_bytes, 10u);
+  EXPECT_EQ(told.ends_bytes, 200u);
+  EXPECT_EQ(told.compute_bytes, 7u);
+  EXPECT_EQ(told.split_context, 8192u);
+  EXPECT_EQ(told.most_context, 8192u);
+}
+
+TEST_F(OwnStatementTest, AWorkerTakesCopiesAndAClientNever) {
+  EXPECT_FALSE(said().takes_copies);
+  options.auto_copy = true;
+  EXPECT_TRUE(said().takes_copies);
+  options.role = mesh::Role::client;
+  EXPECT_FALSE(said().takes_copies);
+  options.auto_copy = false;
+  options.role = mesh::Role::worker;
+  EXPECT_TRUE(said().takes_copies);
+}
+
+TEST(RoleOf, WhoJoinsWithoutModelsIsAWorkerUnlessItSaysOtherwise) {
+  EXPECT_EQ(role_of("auto", true), mesh::Role::worker);
+  EXPECT_EQ(role_of("auto", false), mesh::Role::member);
+  EXPECT_EQ(role_of("member", true), mesh::Role::member);
+  EXPECT_EQ(role_of("client", true), mesh::Role::client);
+  EXPECT_EQ(role_of("worker", false), mesh::Role::worker);
 }
 
 }  // namespace

@@ -1,9 +1,14 @@
 #include "fleet/presence.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "async/offload.h"
+#include "async/run_or_leave.h"
 #include "base/log.h"
 #include "fleet/errors.h"
 #include "fleet/own_addresses.h"
@@ -18,11 +23,34 @@ namespace {
 // Another program may hold the port for a moment, as an earlier corral does that is just ending.
 constexpr Millis kListenAgain{2'000};
 constexpr Millis kFirstWords{300};
+// Of requests to models that this node holds together with others, when it leaves them.
+constexpr Millis kFarewell{5'000};
+constexpr Millis kDiskPatience{3'000};  // at the end, for what was ordered; for who examines
 
 std::string in_words(const mesh::Closing& closing) {
   const auto who = closing.by_peer ? "it said " : "";
   if (closing.text.empty()) return fmt::format("{}{}", who, mesh::name_of(closing.reason));
   return fmt::format("{}{}: {}", who, mesh::name_of(closing.reason), closing.text);
+}
+
+// Not on the mesh's loop: a disk that hangs is what a doctor may be asked about.
+Task<void> look_at_disk(async::ThreadPool* disk, async::Timers& timers, NodeOptions options,
+                        std::shared_ptr<Examination> into) {
+  using Seen = std::pair<std::string, std::uint64_t>;
+  auto look = [options = std::move(options)]() -> Seen {
+    std::error_code failed;
+    const auto space = std::filesystem::space(options.folder, failed);
+    return {identity_problem(options), failed ? 0 : space.available};
+  };
+  if (disk == nullptr) {
+    std::tie(into->identity_problem, into->disk_free) = look();
+    co_return;
+  }
+  auto looking = async::run_or_leave(*disk, timers, std::move(look));
+  auto waiting = async::with_timeout(timers, kDiskPatience, std::move(looking));
+  auto seen = co_await std::move(waiting);
+  if (!seen) into->identity_problem = "the disk gives no answer";
+  if (seen) std::tie(into->identity_problem, into->disk_free) = std::move(*seen);
 }
 
 // What others are told of copies to this node: those that run.
@@ -65,7 +93,7 @@ mesh::LivePeersOptions Presence::peers_options(const NodeOptions& options, const
 
 Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions options, Membership membership,
                    const std::vector<mesh::Address>& seeds, std::function<void()> on_change,
-                   const MakeHints& make_hints, CopyPlace copies)
+                   const MakeHints& make_hints, CopyPlace copies, AllotPlace allotment, GroupPlace groups)
     : executor_(executor),
       timers_(timers),
       options_(std::move(options)),
@@ -79,13 +107,17 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
                [this](const mesh::NodeId& from, const CopyAsk& ask) { return obey(from, ask); }),
       bringer_(executor, timers,
                [this](mesh::NodeId node, Sha256 content) { return order_for_request(node, content); }),
+      orders_(executor, timers, peers_,
+              [this](const mesh::NodeId& from, const AllotAsk& ask) { return obey_order(from, ask); }),
       tasks_(executor) {
   peers_.listen(gossip_);
   peers_.listen(probe_);
   peers_.listen(errands_);
+  peers_.listen(orders_);
   peers_.listen(*this);
   gossip_.on_change([this] {
     if (copies_) copies_->look();
+    look_at_allocation();
     on_change_();
   });
   if (copies.writes != nullptr) {
@@ -98,10 +130,18 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
                                 .place = std::move(copies),
                                 .on_disk = [this](const Sha256& content) { return on_disk(content); },
                                 .catalog = [this] { return gossip_.catalog(); },
-                                .on_change = on_change_});
+                                .on_change =
+                                    [this] {
+                                      if (copies_->can_take() == said_takes_) return on_change_();
+                                      said_takes_ = copies_->can_take();
+                                      announce();
+                                      on_change_();
+                                    }});
     copies_->give(options_.copies);
-    copies_->allow_requests(takes_requests());
+    copies_->allow_requests(options_.takes_copies());
   }
+  if (groups.hands != nullptr) make_groups(std::move(groups));
+  if (allotment.hands != nullptr) allotter_ = make_allotter(allotment);
   if (!make_hints || options_.gossip_port == 0) return;
   const HintPlace place{
       own_.id(), own_.book.set().mesh(), {options_.listen.host, options_.gossip_port}, options_.folder};
@@ -110,6 +150,7 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
 
 Presence::~Presence() {
   peers_.forget(*this);
+  peers_.forget(orders_);
   peers_.forget(errands_);
   peers_.forget(probe_);
   peers_.forget(gossip_);
@@ -129,6 +170,9 @@ void Presence::start() {
   tasks_.spawn("mesh: listen", listen());
   tasks_.spawn("mesh: gossip", gossip_.run());
   if (copies_) copies_->start();
+  if (groups_) groups_->start();
+  if (allotter_) allotter_->start();
+  if (inspector_ != nullptr) tasks_.spawn("mesh: fences", look_for_fences());
   if (hints_) hints_->start();
   tasks_.spawn("mesh: first words", say_name());
 }
@@ -136,12 +180,15 @@ void Presence::start() {
 // A name and a role, if nobody has looked at the machine by then: what is said first delays what is said next.
 Task<void> Presence::say_name() {
   co_await timers_.sleep_for(kFirstWords);
+  speaks_ = true;
   if (!facts_) announce();
 }
 
 void Presence::tell(MachineFacts facts) {
   facts_ = std::move(facts);
   announce();
+  lend();
+  tell_requests();  // of what an allocation says of a model, too, though that is the same
 }
 
 // At once, so that nobody orders it elsewhere; and only when there is something new.
@@ -155,8 +202,14 @@ void Presence::tell_of_copies() {
 }
 
 void Presence::announce() {
+  if (!facts_ && !speaks_) return;  // see say_name()
   auto statement = make_statement(options_, facts_.value_or(MachineFacts()), addresses());
+  statement.works = works_ && desk_ && options_.role != mesh::Role::client;
   if (copies_) statement.copying = told_copies(copies_->list());
+  // Nobody orders a copy for a request where it couldn't be taken.
+  if (copies_ && !copies_->can_take()) statement.takes_copies = false;
+  tell_groups(statement);
+  if (allotter_) allotter_->tell(statement);
   if (statement == said_) return;
   // Interfaces come and go while the server runs.
   if (statement.addresses != said_.addresses) peers_.set_addresses(statement.addresses);
@@ -166,6 +219,9 @@ void Presence::announce() {
 }
 
 Task<void> Presence::stop() {
+  if (allotter_) allotter_->rest();
+  // While the others can still be told.
+  co_await end_groups();
   tasks_.cancel();
   co_await tasks_.join();
   async::TaskGroup leaving(co_await async::asio::this_coro::executor);
@@ -175,6 +231,12 @@ Task<void> Presence::stop() {
     co_await asking->join();
   }
   peers_.forget(errands_);
+  peers_.forget(orders_);
+  if (allotter_) {
+    co_await allotter_->stop();
+    const bool kept = co_await orders_file_->finish(kDiskPatience);
+    if (!kept) log::error("mesh", "the disk gives no answer: what was ordered here may not outlive a restart");
+  }
   co_await bringer_.stop();
   if (copies_) co_await copies_->stop();
   // Peers go on asking until their links have ended.
@@ -188,10 +250,12 @@ void Presence::change(NodeOptions options) {
   options_ = std::move(options);
   if (copies_) {
     copies_->give(options_.copies);
-    copies_->allow_requests(takes_requests());
+    copies_->allow_requests(options_.takes_copies());
   }
+  if (allotter_) allotter_->change(allotter_options());
   peers_.set_addresses(addresses());
   announce();
+  lend();
 }
 
 // A port that somebody else has keeps nobody from dialling out.
@@ -219,11 +283,16 @@ Task<void> Presence::listen() {
 
 void Presence::link_up(const mesh::NodeId& peer, const mesh::Hello&) {
   log::info("mesh", "{} is here", name_of(peer));
-  on_change_();
+  reach_changed();
 }
 
 void Presence::link_down(const mesh::NodeId& peer, const mesh::Closing& closing) {
   log::info("mesh", "{} is gone: {}", name_of(peer), in_words(closing));
+  reach_changed();
+}
+
+void Presence::reach_changed() {
+  look_at_allocation();
   on_change_();
 }
 
@@ -273,6 +342,8 @@ void Presence::describe(MeshView& view) {
   if (!problem_.empty()) view.problem = problem_;
   view.catalog = gossip_.catalog();
   if (copies_) view.copies = copies_->list();
+  if (allotter_) view.allotment = allotter_->view();
+  describe_groups(view);
   for (const auto& peer : peers_.view()) view.nodes.push_back(describe(peer));
   std::ranges::sort(view.nodes, {}, &NodeView::name);
   view.nodes.insert(view.nodes.begin(), describe_self());
@@ -339,7 +410,7 @@ Task<void> Presence::look_at_sandbox(std::shared_ptr<Examination> into) {
 // A node that the settings name and that is no member: who is there, and does it let this one in?
 Task<void> Presence::knock(StaticPeer peer, std::shared_ptr<Examination> into) {
   const std::vector<mesh::NodeId> pins{peer.node};
-  auto dialling = network_.dial(peer.address, pins, mesh::Purpose::control);
+  auto dialling = network_.dial({peer.address, mesh::Origin::settings}, pins, mesh::Purpose::control);
   const auto stream = co_await std::move(dialling);
   auto& told = into->named[peer.node];
   if (stream) {
@@ -353,14 +424,11 @@ Task<void> Presence::knock(StaticPeer peer, std::shared_ptr<Examination> into) {
 
 Task<Examination> Presence::examine() {
   const auto found = std::make_shared<Examination>();
-  found->identity_problem = identity_problem(options_);
   if (hints_) found->hints = hints_->state();
-  std::error_code ignored;
-  const auto space = std::filesystem::space(options_.folder, ignored);
-  found->disk_free = ignored ? 0 : space.available;
   const auto executor = co_await async::asio::this_coro::executor;
   const auto asking = std::make_shared<async::TaskGroup>(executor);
   examination_ = asking;
+  asking->spawn("mesh: doctor", look_at_disk(group_place_.disk, timers_, options_, found));
   if (copies_) asking->spawn("mesh: doctor", look_at_sandbox(found));
   for (const auto& peer : peers_.view())
     if (peer.state == mesh::PeerState::up) asking->spawn("mesh: doctor", probe(peer.id, found));
@@ -373,6 +441,8 @@ Task<Examination> Presence::examine() {
 }
 
 Task<void> Presence::leave() {
+  wind_down(kFarewell);
+  co_await end_groups();
   const auto told = co_await peers_.leave();
   if (!told) {
     log::warning("mesh", "the others aren't told that this node leaves: {}", told.error().message);

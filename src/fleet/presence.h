@@ -12,16 +12,22 @@
 #include "async/event.h"
 #include "async/task_group.h"
 #include "async/timer.h"
+#include "fleet/allot_errands.h"
+#include "fleet/allotter.h"
 #include "fleet/copy_bringer.h"
 #include "fleet/copy_desk.h"
 #include "fleet/copy_errands.h"
 #include "fleet/doctor.h"
+#include "fleet/group_place.h"
+#include "fleet/group_runner.h"
 #include "fleet/hint_follower.h"
+#include "fleet/kept_file.h"
 #include "fleet/membership.h"
 #include "fleet/mesh_view.h"
 #include "fleet/node.h"
 #include "fleet/own_statement.h"
 #include "fleet/probe.h"
+#include "fleet/tunnel_door.h"
 #include "mesh/gossip/gossip.h"
 #include "mesh/net/tls/tls_network.h"
 #include "mesh/peers/live_peers.h"
@@ -33,13 +39,16 @@ class Presence final : private mesh::PeerEvents {
   // `seeds`: where those are that let this node in just now. `on_change`: what describe() says is different.
   Presence(async::Executor executor, async::Timers& timers, NodeOptions options, Membership membership,
            const std::vector<mesh::Address>& seeds, std::function<void()> on_change, const MakeHints& make_hints,
-           CopyPlace copies);
+           CopyPlace copies, AllotPlace allotment = {}, GroupPlace groups = {});
   // After stop().
   ~Presence() override;
   Presence(const Presence&) = delete;
   Presence& operator=(const Presence&) = delete;
 
   void start();
+  // The server is about to stop: what this node holds together with others ends once its requests have, within that
+  // time.
+  void wind_down(Millis within);
   // Tells the others, and ends what runs.
   async::Task<void> stop();
   void change(NodeOptions options);
@@ -73,13 +82,39 @@ class Presence final : private mesh::PeerEvents {
   // See CopyBringer.
   std::optional<Error> bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
                              std::span<const mesh::NodeId> to);
+  // What an administrator wants of a node's memory, of this one or, if it allows that, of another. Errors: of
+  // find_node(); model_not_found, ambiguous_model; those of AllotErrands::ask() and Allotter::split().
+  struct AllotReply {
+    explicit AllotReply(async::Executor executor) : done(executor) {}
+    async::Event done;
+    std::string node;  // whose
+    Result<> result;   // once it is done
+  };
+  // To have a model, nothing, or what the allocation gives it.
+  Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotWish wish, std::string_view model);
+  // To give it back: this node and all others that have it for the mesh, or host it.
+  Result<std::vector<std::shared_ptr<AllotReply>>> unload(std::string_view model);
+  // See Node::unloaded_here().
+  void unloaded_here(const std::vector<ModelName>& models);
+  // To hold it over these nodes, of which one will be the host: which, or why not. That one is asked first, by
+  // begin_split(): once it has agreed, what `others` host of it ends.
+  struct SplitOrdering {
+    mesh::NodeId host;
+    AllotAsk ask;
+    std::vector<mesh::NodeId> others;
+  };
+  Result<SplitOrdering> split(std::string_view model, const std::vector<mesh::NodeId>& nodes);
+  std::shared_ptr<AllotReply> begin_split(const SplitOrdering& ordering) { return order(ordering.host, ordering.ask); }
+  std::shared_ptr<AllotReply> end_split(const mesh::NodeId& host, const mesh::ContentKey& model);
+  // nullptr: models aren't split here.
+  GroupRunner* groups() { return groups_.get(); }
   // Throws this node out, and tells the others for as long as Peers::leave() does.
   async::Task<void> leave();
 
  private:
   void link_up(const mesh::NodeId& peer, const mesh::Hello& hello) override;
   void link_down(const mesh::NodeId& peer, const mesh::Closing& closing) override;
-  void reach_changed() override { on_change_(); }
+  void reach_changed() override;
   void members_changed() override { on_change_(); }
   void epoch_changed(const mesh::Boot& boot) override;
 
@@ -96,12 +131,36 @@ class Presence final : private mesh::PeerEvents {
   // What another node, or a request here, wants of this one.
   Result<CopyView> obey(const mesh::NodeId& from, const CopyAsk& ask);
   void tell_of_copies();
-  bool takes_requests() const { return options_.auto_copy && options_.role != mesh::Role::client; }
   // `own`: of a client of this node.
   Result<CopyView> copy_for_request(const Sha256& content, bool own);
   async::Task<Result<CopyView>> order_for_request(mesh::NodeId node, Sha256 content);
+  std::unique_ptr<Allotter> make_allotter(const AllotPlace& place);
+  std::string kept_orders() const;
+  void keep_orders(std::string text);
+  AllotterOptions allotter_options() const;
+  void look_at_allocation() const;
+  Result<> obey_order(const mesh::NodeId& from, const AllotAsk& ask);
+  Result<> carry_out(const AllotAsk& ask);
+  Result<> copy_for_allocation(const mesh::MeshModel& model, bool told);
+  std::shared_ptr<AllotReply> order(const mesh::NodeId& node, AllotAsk ask);
+  async::Task<void> take_reply(mesh::NodeId node, AllotAsk ask, std::shared_ptr<AllotReply> into);
+  async::Task<void> look_for_fences();
   std::shared_ptr<CopyReply> ask_of_copy(const mesh::NodeId& node, CopyWish wish, const Sha256& content);
   async::Task<void> take_reply(mesh::NodeId node, CopyWish wish, Sha256 content, std::shared_ptr<CopyReply> into);
+  // presence_groups.cpp
+  void make_groups(GroupPlace place);
+  void groups_changed();
+  void tell_requests();
+  void lend();
+  void describe_groups(MeshView& view);
+  void tell_groups(mesh::Statement& statement) const;
+  async::Task<void> end_groups();
+  async::Task<Result<OpenTunnel>> open_tunnel(mesh::NodeId node, mesh::ContentKey model, mesh::PlanTerm of);
+  Millis idle_of(const std::string& model) const;
+  mesh::ContentKey now_called(const mesh::ContentKey& model);
+  std::string own_name_of(const mesh::ContentKey& model);
+  std::string model_name_of(const mesh::ContentKey& model);
+  std::string llama_of(const mesh::NodeId& node) const;
   Result<const mesh::MeshModel*> find_model(const mesh::Catalog& catalog, std::string_view name) const;
   std::optional<DiskModel> on_disk(const Sha256& content) const;
   NodeView describe_self() const;
@@ -124,10 +183,21 @@ class Presence final : private mesh::PeerEvents {
   CopyBringer bringer_;
   FileInspector* inspector_ = nullptr;  // of copies
   std::function<std::vector<models::FileHash>(const models::ModelInfo&)> hashes_of_;
-  std::unique_ptr<CopyDesk> copies_;     // none: there is no place for them
+  std::unique_ptr<CopyDesk> copies_;  // none: there is no place for them
+  GroupPlace group_place_;
+  std::unique_ptr<GroupRunner> groups_;  // none: there is no place for them
+  std::unique_ptr<TunnelDoor> tunnels_;
+  std::vector<SplitNews> told_requests_;
+  AllotErrands orders_;
+  std::unique_ptr<GroupDesk> desk_;  // none: models aren't split here
+  std::unique_ptr<KeptFile> orders_file_;
+  std::unique_ptr<Allotter> allotter_;   // none: nothing is loaded here for the mesh but by requests
+  bool works_ = false;                   // workers of others' models can be locked in here
   std::unique_ptr<HintFollower> hints_;  // none: nobody spreads any
   std::optional<MachineFacts> facts_;
+  bool speaks_ = false;  // also without them
   mesh::Statement said_;
+  bool said_takes_ = true;                       // that copies may come
   std::weak_ptr<async::TaskGroup> examination_;  // while one is made
   async::TaskGroup tasks_;
 };

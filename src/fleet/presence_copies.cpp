@@ -131,7 +131,7 @@ Result<CopyView> Presence::obey(const mesh::NodeId& from, const CopyAsk& ask) {
 }
 
 Result<CopyView> Presence::copy_for_request(const Sha256& content, bool own) {
-  if (!takes_requests()) {
+  if (!options_.takes_copies()) {
     return fail(errc::not_admin_here, "requests may not have models copied there (its setting mesh_auto_copy)", "node");
   }
   const auto catalog = gossip_.catalog();
@@ -142,8 +142,13 @@ Result<CopyView> Presence::copy_for_request(const Sha256& content, bool own) {
     if (node.said->copy_for_request(content) != nullptr)
       return fail(mesh::errc::too_many, fmt::format("{} copies it already", name_of(node.id)), "model");
   }
+  // Who is to host it together with others needs the file, too.
+  const auto allotment = allotter_ ? allotter_->view() : nullptr;
+  const bool hosts = allotment && std::ranges::any_of(allotment->allocation.splits, [&](const auto& split) {
+                       return split.model == model->content && split.plan.host == own_.id();
+                     });
   const auto* self = catalog->node(own_.id());
-  if (self == nullptr || !fits_for_request(*self, *model, own))
+  if (self == nullptr || (!hosts && !fits_for_request(*self, *model, own)))
     return fail(errc::nowhere, "the model takes more memory than this node has for it", "model");
   auto ordered = copies_->order_for_request(*model, facts_ ? facts_->disk_free : 0);
   tell_of_copies();

@@ -19,9 +19,11 @@ Traffic::Traffic(async::Executor mesh, async::LoopPool& loops, async::Timers& ti
       crossing_(mesh, [this](UniqueFd end, std::string peer) { server_.adopt(std::move(end), std::move(peer)); }),
       calls_(crossing_, timers, routes_, kKept / loops.size()),
       demand_(timers),
-      lender_(router, calls_, demand_),
+      own_splits_(router, splits_, timers),
+      lender_(own_splits_, calls_, demand_, splits_, timers),
       for_peers_(router, timers),
-      door_(for_peers_, loops.home().executor(), shelf, crossing_, timers, options.door),
+      splits_for_peers_(for_peers_, splits_, timers),
+      door_(splits_for_peers_, loops.home().executor(), shelf, crossing_, timers, options.door),
       server_(loops, door_, server_options(std::move(options.server))) {}
 
 async::Task<void> Traffic::stop() {

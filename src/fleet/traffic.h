@@ -11,6 +11,7 @@
 #include "fleet/door.h"
 #include "fleet/lender.h"
 #include "fleet/routes.h"
+#include "fleet/split_lender.h"
 #include "http/server.h"
 #include "router/for_peers.h"
 
@@ -34,11 +35,13 @@ class Traffic {
   Crossing& crossing() { return crossing_; }
   const PeerCalls& calls() const { return calls_; }
   DemandMeter& demand() { return demand_; }
+  // What requests know of models that several nodes hold together; told from any thread.
+  SplitBook& splits() { return splits_; }
   // Requests of peers that are here. On any loop.
   router::RequestTable& from_peers() { return door_.requests(); }
 
-  // Takes no more requests of peers, lets those that are here finish until `deadline`, then cuts them. On the home
-  // loop.
+  // Takes no more requests of peers, lets those that are here finish until `deadline`, then cuts them without a word:
+  // that is what makes their own nodes ask somebody else. On the home loop.
   async::Task<void> close(Millis deadline) { return server_.stop(deadline); }
   // After that and after Crossing::detach(), once no request waits for a peer any more. On the mesh's loop.
   async::Task<void> stop();
@@ -48,8 +51,11 @@ class Traffic {
   Crossing crossing_;
   PeerCalls calls_;
   DemandMeter demand_;
+  SplitBook splits_;
+  SplitLender own_splits_;
   FleetLender lender_;
   router::ForPeers for_peers_;
+  SplitLender splits_for_peers_;
   Door door_;
   http::Server server_;
 };

@@ -11,7 +11,8 @@ const std::error_category& error_category() {
       {"peer_timed_out", ErrorKind::timeout},          {"peer_closed", ErrorKind::upstream},
       {"connect_failed", ErrorKind::upstream},         {"address_in_use", ErrorKind::conflict},
       {"bad_address", ErrorKind::invalid_request},     {"unknown_transfer_coding", ErrorKind::invalid_request},
-      {"request_bodies_full", ErrorKind::unavailable},
+      {"request_bodies_full", ErrorKind::unavailable}, {"uploads_full", ErrorKind::unavailable},
+      {"upload_not_kept", ErrorKind::internal},
   };
   static const TableCategory category("http", kRows);
   return category;

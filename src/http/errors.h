@@ -17,6 +17,8 @@ enum class errc {
   bad_address,       // host, port or socket path is not usable
   unknown_coding,    // a transfer coding other than chunked
   bodies_full,       // no room for another large body now
+  uploads_full,      // the same of files that are kept on disk until they are passed on
+  not_kept,          // such a file couldn't be written or read
 };
 
 }  // namespace corral::http

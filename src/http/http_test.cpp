@@ -301,6 +301,31 @@ TEST_F(HttpTest, StopCutsAHangingRequestAtItsDeadline) {
   async::run_blocking(pool.home(), driver());
 }
 
+TEST_F(HttpTest, WhatIsSaidAtTheLastCallStillGoesOut) {
+  async::Event started(pool.home().executor()), called(pool.home().executor());
+  handler.function = [&](Request) -> Task<Response> {
+    started.set();
+    co_await called.wait();
+    co_return Response::text(200, "text/plain", "it stops");
+  };
+  serve();
+  auto driver = [&]() -> Task<void> {
+    async::TaskGroup group(pool.home().executor());
+    std::string answer;
+    auto request = [&]() -> Task<void> {
+      auto http = client();
+      auto response = co_await http.send(post("/"), "");
+      if (response) answer = *(co_await response->body.read_all(100));
+    };
+    group.spawn("request", request());
+    co_await started.wait();
+    co_await server->stop(10ms, [&] { called.set(); });
+    co_await group.join();
+    EXPECT_EQ(answer, "it stops");
+  };
+  async::run_blocking(pool.home(), driver());
+}
+
 // Both ends of a socket pair: how requests come and go that others carry.
 TEST_F(HttpTest, ServesAndAsksOverDescriptorsOfOthers) {
   std::vector<std::string> peers;

@@ -2,6 +2,7 @@
 #include <boost/asio/socket_base.hpp>
 
 #include "http/http_fixture.h"
+#include "http/passing.h"
 
 namespace corral::http {
 namespace {
@@ -266,6 +267,44 @@ TEST_F(LimitsTest, TooLargeABodyIsToldSoThoughTheClientStillSends) {
     EXPECT_NE(answer.find("max_body_bytes"), std::string::npos) << answer;
     co_await group.join();
     socket.close();
+  });
+}
+
+TEST_F(LimitsTest, FormsWithFilesHaveALimitOfTheirOwnAndPassByTheMemory) {
+  ServerOptions options;
+  options.max_body_bytes = 1000;
+  options.max_bodies_bytes = 100'000;
+  options.max_upload_bytes = 1'000'000;
+  std::uint64_t counted = 0;
+  handler.function = [&](Request request) -> Task<Response> {
+    auto source = request.body.take_source();
+    auto* passing = dynamic_cast<PassingBody*>(source.get());
+    if (passing != nullptr) passing->passes_by();
+    std::uint64_t size = 0;
+    while (true) {
+      const auto piece = co_await source->read();
+      if (!piece) co_return Response::json(413, piece.error().message);
+      if (piece->empty()) break;
+      size += piece->size();
+      counted = std::max(counted, server->bodies_bytes());
+    }
+    co_return Response::text(200, "text/plain", std::to_string(size));
+  };
+  serve(options);
+  run([&]() -> Task<void> {
+    auto head = post("/");
+    head.headers.set("Content-Type", "multipart/form-data; boundary=x");
+    auto asking = client();
+    auto taken = co_await asking.send(head, std::string(900'000, 'x'));
+    const auto size = co_await taken->body.read_all(100);
+    EXPECT_EQ(*size, "900000");
+    EXPECT_EQ(counted, 0u);
+    const auto refused = co_await asking.send(head, std::string(1'000'001, 'x'));
+    EXPECT_EQ(refused->head.status, 413u);
+    auto other = client();
+    head.headers.set("Content-Type", "application/json");
+    const auto plain = co_await other.send(head, std::string(1'001, 'x'));
+    EXPECT_EQ(plain->head.status, 413u);
   });
 }
 

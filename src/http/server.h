@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,7 @@ namespace corral::http {
 struct ServerOptions {
   std::uint32_t max_header_bytes = 64 * 1024;
   std::uint64_t max_body_bytes = 32ull << 20;
+  std::uint64_t max_upload_bytes = 0;  // of a form with files; 0: as of every other body
   // Of all bodies under way, from their first byte to the end of their answer; those of up to 64 KiB don't count. More
   // are told 503. 0: no limit.
   std::uint64_t max_bodies_bytes = 256ull << 20;
@@ -59,8 +61,10 @@ class Server {
   void adopt(UniqueFd descriptor, std::string peer);
 
   // Stops accepting, closes idle connections, lets running requests finish until `deadline`, then cuts them. On the
-  // home loop.
-  async::Task<void> stop(std::chrono::milliseconds deadline);
+  // home loop. `last_call` is called where some haven't finished, and what is said then still goes out, within
+  // kLastWords: a cut alone looks like the end of an answer to clients that don't look closely.
+  async::Task<void> stop(std::chrono::milliseconds deadline, std::function<void()> last_call = {});
+  static constexpr std::chrono::milliseconds kLastWords{500};
 
   std::size_t connections() const;
   // Of large bodies, as max_bodies_bytes counts them.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "json/count.h"
 #include "json/errors.h"
 #include "json/peek.h"
 #include "json/value.h"
@@ -18,6 +19,15 @@ std::string in_quotes(std::string_view text) {
   std::string out;
   append_quoted(out, text);
   return out;
+}
+
+TEST(Count, IsWhatAnIntegerHolds) {
+  EXPECT_EQ(to_count(0), 0u);
+  EXPECT_EQ(to_count(7.9), 7u);
+  EXPECT_EQ(to_count(kLargestCount), std::uint64_t{1} << 53);
+  for (const double odd :
+       {-1.0, -1e-9, 1e17, 1e300, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_EQ(to_count(odd), std::nullopt) << odd;
 }
 
 TEST(Writer, PutsCommasWhereTheyBelong) {

@@ -13,9 +13,11 @@
 
 #include "models/errc.h"
 #include "models/found_names.h"
+#include "models/hub_cache.h"
 #include "models/model_names.h"
 #include "models/projectors.h"
 #include "models/text.h"
+#include "models/whisper_facts.h"
 
 namespace corral::models {
 namespace fs = std::filesystem;
@@ -37,7 +39,16 @@ std::string stem_of(const FoundFile& file) { return file.path.stem().native(); }
 
 // Where a projector is looked for: the repository, or the directory.
 std::string scope_of(const FoundFile& file) {
+  if (!file.given.empty()) return "given:" + file.given;
   return file.repo.empty() ? file.path.parent_path().native() : "hub:" + file.repo;
+}
+
+std::optional<WeightBytes> sum_of(const std::optional<WeightBytes>& a, const std::optional<WeightBytes>& b) {
+  if (!a || !b) return std::nullopt;
+  WeightBytes sum;
+  if (__builtin_add_overflow(a->layers, b->layers, &sum.layers)) return std::nullopt;
+  if (__builtin_add_overflow(a->ends, b->ends, &sum.ends)) return std::nullopt;
+  return sum;
 }
 
 std::vector<std::string> labels_of(const ModelInfo& model) {
@@ -45,6 +56,7 @@ std::vector<std::string> labels_of(const ModelInfo& model) {
   const std::pair<bool, const char*> table[] = {
       {model.type == ModelType::embedding, "embeddings"},
       {model.type == ModelType::reranking, "reranking"},
+      {model.type == ModelType::transcription, "transcription"},
       {model.type == ModelType::llm && traits.chat_template, "chat"},
       {traits.vision, "vision"},
       {traits.audio, "chat-transcription"},
@@ -108,13 +120,14 @@ class Assembler {
       return;
     }
     const GgufFacts& facts = **known.facts;
+    if (facts.kind == FileKind::other && may_be_whisper(file.path)) return;  // nobody said that it is one
     if (facts.kind != FileKind::model) {
       not_models_.push_back({ModelName(printable(stem)), file.path,
                              Error(make_error_code(errc::not_a_model),
                                    fmt::format("'{}' is {}, not a model", shown(file.path), facts.what))});
       if (facts.kind == FileKind::projector) projectors_[scope_of(file)].push_back(&known);
     } else if (facts.shards == 1) {
-      drafts_.push_back({{&known}, stem, {}});
+      drafts_.push_back({{&known}, file.given.empty() ? stem : file.given, {}});
     } else if (!shard || shard->count != facts.shards || shard->number != facts.shard + 1) {
       add_problem(stem, file.path, errc::malformed,
                   fmt::format("'{}' is shard {} of {}: its name must end in '{}.gguf'", shown(file.path),
@@ -167,13 +180,15 @@ class Assembler {
     for (std::size_t i = 0; i < drafts_.size(); ++i) {
       ModelInfo model = describe(drafts_[i]);
       model.name = ModelName(names[i]);
-      if (!drafts_[i].first().file.repo.empty()) model.checkpoint = names[i];
+      const std::string& repo = drafts_[i].first().file.repo;
+      if (!repo.empty()) model.checkpoint = repo.starts_with(kOllamaRepos) ? wanted[i].exact : names[i];
       if (names[i] != wanted[i].brief) model.aliases.emplace_back(wanted[i].brief);
-      if (!drafts_[i].first().file.repo.empty()) {
+      if (!repo.empty()) {
         for (const std::string& name : {printable(drafts_[i].stem), wanted[i].exact, wanted[i].explicit_}) {
           if (name != names[i]) model.aliases.emplace_back(name);
         }
       }
+      add_whisper_name(model, drafts_[i].stem);
       const bool only = model.type == ModelType::llm && families[scope_of(drafts_[i].first().file)].size() == 1;
       attach_projector(model, drafts_[i], only);
       model.labels = labels_of(model);
@@ -183,11 +198,20 @@ class Assembler {
     return models;
   }
 
+  // "ggml-base.en" is what the file is called, after its format.
+  static void add_whisper_name(ModelInfo& model, std::string_view stem) {
+    constexpr std::string_view kFormat = "ggml-";
+    if (model.type != ModelType::transcription || !stem.starts_with(kFormat) || stem.size() == kFormat.size()) return;
+    model.aliases.emplace_back(printable(fmt::format("whisper-{}", stem.substr(kFormat.size()))));
+  }
+
   ModelInfo describe(const Draft& draft) const {
     ModelInfo model;
     std::uint64_t size = 0;
     std::uint64_t parameters = 0;
+    std::optional<WeightBytes> weights = WeightBytes();
     model.type = draft.facts().type;
+    model.recipe = draft.facts().recipe;
     model.traits = draft.facts().traits;
     for (const KnownFile* known : draft.files) {
       const GgufFacts& facts = **known->facts;
@@ -195,10 +219,12 @@ class Assembler {
       model.stamps.push_back(known->file.stamp);
       size += known->file.stamp.size;
       parameters += facts.traits.parameters.value_or(0);
+      weights = sum_of(weights, facts.traits.weights);
       if (model.traits.quantisation.empty()) model.traits.quantisation = facts.traits.quantisation;
       if (facts.type == ModelType::reranking) model.type = ModelType::reranking;  // the head lies in a later shard
     }
     model.traits.parameters = parameters;
+    model.traits.weights = weights;
     model.checkpoint = shown(model.paths.front());
     model.size = Bytes(size);
     model.created = WallTime(
@@ -208,6 +234,7 @@ class Assembler {
   }
 
   void attach_projector(ModelInfo& model, const Draft& draft, bool only_family) const {
+    if (model.type == ModelType::transcription) return;
     const auto beside = projectors_.find(scope_of(draft.first().file));
     if (beside == projectors_.end()) return;
     std::vector<ProjectorChoice> choices;
@@ -232,7 +259,7 @@ class Assembler {
     std::map<std::string, ModelInfo*> chosen;
     for (std::size_t i = 0; i < models.size(); ++i) {
       const std::string& repo = drafts_[i].first().file.repo;
-      if (repo.empty()) continue;
+      if (repo.empty() || repo.starts_with(kOllamaRepos)) continue;  // there a name alone means a tag
       const auto [at, fresh] = chosen.try_emplace(repo, &models[i]);
       if (!fresh && rank(models[i]) < rank(*at->second)) at->second = &models[i];
     }

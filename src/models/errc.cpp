@@ -16,6 +16,7 @@ const std::error_category& error_category() {
       {"not_a_model", ErrorKind::invalid_request},
       {"scan_limit_reached", ErrorKind::unprocessable},
       {"model_not_found", ErrorKind::not_found},
+      {"name_in_use", ErrorKind::conflict},
   };
   static const TableCategory category("models", kRows);
   return category;

@@ -12,7 +12,9 @@
 
 #include "models/errc.h"
 #include "models/hub_cache.h"
+#include "models/ollama_folder.h"
 #include "models/text.h"
+#include "models/whisper_facts.h"
 
 namespace corral::models {
 namespace fs = std::filesystem;
@@ -28,7 +30,9 @@ std::optional<struct stat> stat_of(const fs::path& path) {
 errc cause_now() { return errno == ENOENT || errno == ENOTDIR ? errc::file_not_found : errc::unreadable; }
 std::string reason_now() { return "can't be read: " + std::generic_category().message(errno); }
 
-bool is_gguf(const fs::path& path) { return equal_folded(path.extension().native(), ".gguf"); }
+bool may_be_model(const fs::path& path) {
+  return equal_folded(path.extension().native(), ".gguf") || may_be_whisper(path);
+}
 
 class Walk {
  public:
@@ -40,15 +44,22 @@ class Walk {
       problem(root, cause_now(), reason_now());
     } else if (S_ISDIR(status->st_mode)) {
       directory({root, {}}, root, 0);
-    } else if (is_gguf(root)) {
+    } else if (may_be_model(root)) {
       file({root.parent_path(), {}}, root);
     } else {
-      problem(root, errc::unreadable, "is neither a directory nor a .gguf file");
+      problem(root, errc::unreadable, "is neither a directory nor a .gguf or .bin file");
     }
   }
 
   void hub(const fs::path& cache) {
     if (!cache.empty() && stat_of(cache)) directory({cache, {}}, cache, 0);
+  }
+
+  void ollama(const fs::path& folder) {
+    for (const OllamaModel& model : ollama_models(folder, options_.max_files)) {
+      named_file(folder, model.weights, model.name);
+      for (const fs::path& other : model.others) named_file(folder, other, model.name);
+    }
   }
 
   FoundFiles take() { return std::move(found_); }
@@ -94,7 +105,7 @@ class Walk {
       const bool link = it->is_symlink(ignored);
       if (it->is_directory(ignored)) {
         directories.push_back({it->path(), link});
-      } else if (is_gguf(it->path())) {
+      } else if (may_be_model(it->path())) {
         files.push_back({it->path(), link});
       }
     }
@@ -137,7 +148,17 @@ class Walk {
       problem(path, errc::unreadable, "is not a regular file");
     } else {
       found_.files.push_back(
-          {path, place.root, path.lexically_relative(place.root), place.repo, stamp_of(*status), link});
+          {path, place.root, path.lexically_relative(place.root), place.repo, {}, stamp_of(*status), link});
+    }
+  }
+
+  void named_file(const fs::path& root, const fs::path& path, const std::string& name) {
+    const auto status = stat_of(path);
+    if (status && S_ISREG(status->st_mode)) {
+      found_.files.push_back({path, root, path.lexically_relative(root), {}, name, stamp_of(*status)});
+    } else {
+      problem(path, status ? errc::unreadable : cause_now(), status ? "is not a regular file" : reason_now());
+      found_.problems.back().name = ModelName(name);
     }
   }
 
@@ -153,6 +174,7 @@ FoundFiles find_files(const RegistryOptions& options) {
   Walk walk(options);
   for (const fs::path& dir : options.models_dirs) walk.models_dir(dir);
   walk.hub(options.hub_cache);
+  for (const fs::path& dir : options.ollama_dirs) walk.ollama(dir);
   return walk.take();
 }
 

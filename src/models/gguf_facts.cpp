@@ -59,15 +59,23 @@ constexpr std::uint64_t kMaxShards = 10'000;
 struct TensorSums {
   std::uint64_t elements = 0;
   bool overflow = false;
-  bool classifier = false;                                  // any cls.*
-  bool classifier_output = false;                           // cls.output.*
+  bool classifier = false;         // any cls.*
+  bool classifier_output = false;  // cls.output.*
+  std::optional<WeightBytes> weights = WeightBytes();
   std::map<std::uint32_t, std::uint64_t> elements_by_type;  // matrices only: norms and biases stay F32 in every file
 
   void add(const GgufTensor& tensor) {
     overflow |= __builtin_add_overflow(elements, tensor.elements, &elements);
     if (tensor.name == "cls" || tensor.name.starts_with("cls.")) classifier = true;
     if (tensor.name.starts_with("cls.output.")) classifier_output = true;
+    add_weights(tensor);
     if (tensor.rank >= 2) elements_by_type[tensor.type] += tensor.elements;
+  }
+
+  void add_weights(const GgufTensor& tensor) {
+    if (!weights) return;
+    auto& sum = tensor.name.starts_with("blk.") ? weights->layers : weights->ends;
+    if (!tensor.bytes || __builtin_add_overflow(sum, *tensor.bytes, &sum)) weights.reset();
   }
 };
 
@@ -216,6 +224,7 @@ Result<> read_traits(const GgufMetadata& metadata, const TensorSums& tensors, Mo
   traits.embedding_length = *width_out ? *width_out : *width;
   traits.layers = *layers;
   traits.cache_values = cache_values_of(metadata, traits);
+  traits.weights = tensors.weights;
   const GgufArray* tokens = metadata.array("tokenizer.ggml.tokens");
   traits.vocabulary = tokens ? tokens->count : own("vocab_size").value_or(0);
   traits.pooling = pooling_of(metadata, traits.architecture);

@@ -30,6 +30,7 @@ struct GgufFacts {
   FileKind kind = FileKind::model;
   std::string what;  // the kind in words for messages: "a LoRA adapter", "a projector (mmproj)"
   ModelType type = ModelType::llm;
+  std::string recipe = "llamacpp";  // which back end serves it
   ModelTraits traits;
   std::uint64_t shard = 0;   // split.no, from 0
   std::uint64_t shards = 1;  // split.count

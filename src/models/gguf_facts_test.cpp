@@ -93,11 +93,20 @@ TEST(GgufFacts, Shards) {
   EXPECT_EQ(later.kind, FileKind::model);
   EXPECT_EQ(later.shard, 2U);
   EXPECT_EQ(later.traits.parameters, 8U);
+  EXPECT_EQ(later.traits.weights, (WeightBytes{0, 32}));
   const GgufFacts empty_first =
       sound_facts_of(GgufWriter().text("general.architecture", "llama").u16("split.no", 0).u16("split.count", 2));
   EXPECT_EQ(empty_first.kind, FileKind::model) << "a first shard may hold the metadata alone";
   EXPECT_EQ(facts_of(GgufWriter::model("llama").u16("split.no", 3).u16("split.count", 3)).error().code,
             errc::malformed);
+}
+
+TEST(GgufFacts, WeightsAreOfLayersOrOfTheEnds) {
+  auto writer = GgufWriter::model("llama");  // with token_embd.weight, 32 x 4 numbers
+  writer.tensor("blk.0.attn_q.weight", {32, 8}).tensor("blk.1.ffn_up.weight", {256, 1}, 12).tensor("output", {16});
+  EXPECT_EQ(sound_facts_of(writer).traits.weights, (WeightBytes{32 * 8 * 4 + 144, 32 * 4 * 4 + 16 * 4}));
+  writer.tensor("blk.1.ffn_down.weight", {16}, 12'345);  // of a type that nobody knows
+  EXPECT_EQ(sound_facts_of(writer).traits.weights, std::nullopt);
 }
 
 TEST(GgufFacts, WrongTypesAreMalformed) {

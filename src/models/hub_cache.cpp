@@ -41,7 +41,8 @@ std::optional<std::string> hub_repo_of(std::string_view directory_name) {
   std::string repo(directory_name.substr(kRepoPrefix.size()));
   // The hub puts "--" for the slash. Neither part may contain it otherwise; repositories without an owner are old ones.
   if (const auto at = repo.find("--"); at != std::string::npos) repo.replace(at, 2, "/");
-  if (repo.empty()) return std::nullopt;
+  if (!repo.starts_with(kOllamaRepos)) return repo.empty() ? std::nullopt : std::optional(std::move(repo));
+  if (const auto at = repo.find("--", kOllamaRepos.size()); at != std::string::npos) repo.replace(at, 2, "/");
   return repo;
 }
 

@@ -23,6 +23,10 @@ struct HubEnvironment {
 // none is set. A leading "~/" stands for HOME.
 std::filesystem::path hub_cache_dir(const HubEnvironment& environment);
 
+// Models of Ollama's registry lie there, too, as repositories of three parts: "ollama.com/library/x", whose files are
+// called "x-TAG.gguf".
+inline constexpr std::string_view kOllamaRepos = "ollama.com/";
+
 // "org/repo" for a directory named models--org--repo, nothing for other names.
 std::optional<std::string> hub_repo_of(std::string_view directory_name);
 

@@ -29,6 +29,7 @@ TEST(HubCache, DirectoryFollowsTheEnvironment) {
 TEST(HubCache, RepositoriesByDirectoryName) {
   EXPECT_EQ(hub_repo_of("models--org--repo-1"), "org/repo-1");
   EXPECT_EQ(hub_repo_of("models--gpt2"), "gpt2");
+  EXPECT_EQ(hub_repo_of("models--ollama.com--library--x-y"), "ollama.com/library/x-y");
   EXPECT_EQ(hub_repo_of("datasets--org--repo"), std::nullopt);
   EXPECT_EQ(hub_repo_of("models--"), std::nullopt);
 }

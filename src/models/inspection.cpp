@@ -20,7 +20,7 @@ Result<GgufFacts> look(SuspectFile& file) {
 
 }  // namespace
 
-Result<> inspect_files(std::span<SuspectFile> files) {
+Result<std::size_t> inspect_files(std::span<SuspectFile> files) {
   if (files.empty()) return fail(errc::malformed, "there are no files");
   const auto first = look(files.front());
   if (!first) return std::unexpected(first.error());
@@ -40,7 +40,7 @@ Result<> inspect_files(std::span<SuspectFile> files) {
                                          facts->shards, i + 1, parts));
     }
   }
-  return {};
+  return parts;
 }
 
 }  // namespace corral::models

@@ -3,6 +3,7 @@
 // is ours, the bytes are a stranger's. Blocking; one thread at a time.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,8 +18,9 @@ struct SuspectFile {
   std::unique_ptr<ByteSource> bytes;
 };
 
-// All parts in their order, the projector last if there is one. The sources are used up. Errors: those of GgufReader;
-// malformed: other parts than the first one says, or something that is no model. Messages name the file.
-Result<> inspect_files(std::span<SuspectFile> files);
+// All parts in their order, the projector last if there is one. The sources are used up. Returns how many parts the
+// model has. Errors: those of GgufReader; malformed: other parts than the first one says, or something that is no
+// model. Messages name the file.
+Result<std::size_t> inspect_files(std::span<SuspectFile> files);
 
 }  // namespace corral::models

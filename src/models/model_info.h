@@ -17,6 +17,13 @@ namespace corral::models {
 // How token states become one vector, with llama.cpp's numbers.
 enum class Pooling : std::int8_t { unspecified = -1, none = 0, mean = 1, cls = 2, last = 3, rank = 4 };
 
+// Bytes of weights, all shards.
+struct WeightBytes {
+  std::uint64_t layers = 0;  // "blk.N.…", of all layers
+  std::uint64_t ends = 0;    // the rest: embeddings, output
+  friend bool operator==(const WeightBytes&, const WeightBytes&) = default;
+};
+
 // What a model file says of itself.
 struct ModelTraits {
   std::string architecture;                 // "llama", "qwen3", "bert"
@@ -28,6 +35,7 @@ struct ModelTraits {
   std::uint64_t layers = 0;                 // 0 = not said
   std::uint64_t vocabulary = 0;             // tokens; 0 = not said
   std::uint64_t cache_values = 0;           // most numbers that a token has in the KV cache, all layers; 0 = none
+  std::optional<WeightBytes> weights;       // nothing when types of tensors aren't in our table
   Pooling pooling = Pooling::unspecified;
   bool chat_template = false;
   bool tools = false;     // the chat template speaks of tools

@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "base/log.h"
+#include "models/aliases.h"
 #include "models/assemble.h"
 #include "models/errc.h"
 #include "models/file_scan.h"
 #include "models/gguf_facts.h"
 #include "models/user_models.h"
+#include "models/whisper_facts.h"
 
 namespace corral::models {
 
@@ -25,6 +27,10 @@ class FactsCache {
 };
 
 namespace {
+
+Result<GgufFacts> facts_in(const std::filesystem::path& path) {
+  return may_be_whisper(path) ? read_whisper_facts(path) : read_facts(path);
+}
 
 // A file that couldn't be opened may be readable the next time without having changed.
 bool may_heal(const Result<GgufFacts>& facts) {
@@ -42,8 +48,12 @@ std::shared_ptr<const FactsCache::Entry> remembered(const FactsCache* cache, con
 }  // namespace
 
 Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache>& cache) {
-  const UserModels user = read_user_models(options.user_models);
+  const UserModels user = options.given ? UserModels() : with_configured(read_user_models(options.user_models));
   RegistryOptions places = options;
+  if (options.given) {
+    places.models_dirs = files_of_set(options.given->file);
+    places.hub_cache.clear();
+  }
   std::ranges::move(files_of(user), std::back_inserter(places.models_dirs));
   FoundFiles found = find_files(places);
   auto fresh = std::make_shared<FactsCache>();
@@ -56,12 +66,14 @@ Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache
     if (!entry) entry = remembered(cache.get(), file);
     if (!entry) {
       ++stats.opened;
-      entry = std::make_shared<const FactsCache::Entry>(file.stamp, read_facts(file.path));
+      entry = std::make_shared<const FactsCache::Entry>(file.stamp, facts_in(file.path));
     }
     known.push_back({std::move(file), &entry->facts});
   }
   auto assembled = assemble(known, std::move(found.problems));
-  auto catalog = std::make_shared<const Catalog>(add_user_models(std::move(assembled), user));
+  auto all = options.given ? as_given(assembled, *options.given) : add_user_models(std::move(assembled), user);
+  if (!options.given) all = add_aliases(std::move(all), read_aliases(options.aliases));
+  auto catalog = std::make_shared<const Catalog>(std::move(all));
   return {std::move(catalog), std::move(fresh), stats};
 }
 

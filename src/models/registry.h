@@ -11,19 +11,24 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/model_type.h"
 #include "models/catalog.h"
+#include "models/given_model.h"
 
 namespace corral::models {
 
 struct RegistryOptions {
   std::vector<std::filesystem::path> models_dirs;  // searched to all depths; a single .gguf file may stand here too
   std::filesystem::path hub_cache;                 // hub_cache_dir(...); empty or absent: not scanned
-  std::filesystem::path user_models = {};          // user_models.json; empty or absent: none
-  std::size_t max_depth = 16;                      // of directories below a models dir
-  std::size_t max_files = 100'000;                 // directory entries looked at in one scan
+  std::vector<std::filesystem::path> ollama_dirs = {};  // see ollama_folder.h
+  std::filesystem::path user_models = {};               // user_models.json; empty or absent: none
+  std::filesystem::path aliases = {};                   // aliases.json; empty or absent: none
+  std::optional<GivenModel> given = {};                 // only this one: the places above don't count
+  std::size_t max_depth = 16;                           // of directories below a models dir
+  std::size_t max_files = 100'000;                      // directory entries looked at in one scan
 
   friend bool operator==(const RegistryOptions&, const RegistryOptions&) = default;
 };

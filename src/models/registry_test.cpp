@@ -248,6 +248,25 @@ TEST_F(RegistryTest, HubFilesOfOneQuantisationKeepTheirStems) {
   EXPECT_THAT(names(*scanned()), ElementsAre("org/many:one-Q8_0", "org/many:two-Q8_0", "x"));
 }
 
+TEST_F(RegistryTest, ModelsOfOllamasRegistryAreCalledAsThere) {
+  const fs::path repo = "hub/models--ollama.com--library--x";
+  save(repo / "snapshots/1/x-latest.gguf");
+  save(repo / "snapshots/2/x-1.5b.gguf", GgufWriter::model("qwen3"));
+  save(repo / "snapshots/2/mmproj-x-1.5b.gguf", GgufWriter::model("clip").flag("clip.has_vision_encoder", true));
+  save("hub/models--ollama.com--me--x/snapshots/1/x-1.5b.gguf", GgufWriter::model("qwen2"));
+  const auto catalog = scanned();
+  EXPECT_THAT(names(*catalog), ElementsAre("me/x:1.5b", "x", "x:1.5b"));
+  for (const auto* name : {"x", "x:latest", "ollama.com/library/x", "ollama.com/library/x:latest"})
+    EXPECT_EQ((*catalog->find(name))->name, ModelName("x")) << name;
+  const auto tagged = catalog->find("ollama.com/library/x:1.5b");
+  ASSERT_TRUE(tagged);
+  EXPECT_EQ((*tagged)->name, ModelName("x:1.5b"));
+  EXPECT_EQ((*tagged)->checkpoint, "ollama.com/library/x:1.5b");
+  EXPECT_EQ((*tagged)->mmproj, dir_ / repo / "snapshots/2/mmproj-x-1.5b.gguf");
+  EXPECT_TRUE((*catalog->find("x"))->mmproj.empty());
+  EXPECT_FALSE(catalog->find("ollama.com/me/x")) << "nobody fetched its latest";
+}
+
 TEST_F(RegistryTest, ARescanOpensOnlyWhatChanged) {
   save("models/a.gguf");
   save("models/b.gguf");

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "base/recipe.h"
+#include "base/own_recipes.h"
 #include "base/state_file.h"
 #include "json/value.h"
 #include "models/errc.h"
@@ -33,7 +33,7 @@ std::string checkpoint_of(const json::Value& entry) {
 
 // What is wrong with an entry; empty: nothing.
 std::string wrong(const UserModel& model) {
-  if (model.checkpoint.empty()) return "it needs a 'checkpoint': a file or the name of a model";
+  if (model.checkpoint.empty() && !model.configured) return "it needs a 'checkpoint': a file or the name of a model";
   const Recipe* const recipe = find_recipe(model.recipe);
   if (!recipe) return fmt::format("there is no recipe '{}'; there are {}", model.recipe, recipe_names());
   for (const auto& label : model.labels) {
@@ -60,8 +60,15 @@ ModelInfo foreign(const UserModel& user) {
   info.type = recipe.types.front();
   if (fs::path(user.checkpoint).is_absolute()) {
     info.paths = {user.checkpoint};
-    struct stat status{};
-    if (::stat(user.checkpoint.c_str(), &status) == 0) info.stamps = {stamp_of(status)};
+    std::uint64_t bytes = 0;
+    const auto add = [&](const std::string& file) {
+      struct stat status{};
+      if (!fs::path(file).is_absolute() || ::stat(file.c_str(), &status) != 0) return;
+      info.stamps.push_back(stamp_of(status));
+      if (S_ISREG(status.st_mode)) bytes += static_cast<std::uint64_t>(status.st_size);
+    };
+    add(user.checkpoint);
+    info.size = Bytes(bytes);
   }
   return info;
 }
@@ -86,15 +93,19 @@ class Merger {
  private:
   void add(const UserModel& entry) {
     ModelInfo info;
-    if (entry.recipe == kOwnRecipe) {
-      const auto original = find(entry);
+    const bool own = entry.recipe == kOwnRecipe;
+    // Others may know GGUF files as well, and other names of models.
+    const bool gguf = own || (takes_gguf(entry.recipe) && !entry.checkpoint.empty());
+    const auto original = gguf ? find(entry) : std::unexpected(Error(make_error_code(errc::model_not_found), ""));
+    if (own || original) {
       if (!original) {
         problems_.push_back({ModelName(entry.name), entry.checkpoint, original.error()});
         return;
       }
       info = **original;
-      // Who comes second is another model of the same file.
-      if (taken_.insert(original->get()).second) {
+      info.recipe = entry.recipe;
+      // Who comes second is another model of the same file, as is what another recipe makes of it.
+      if (own && taken_.insert(original->get()).second) {
         info.aliases.push_back(info.name);
       } else {
         info.aliases.clear();
@@ -103,6 +114,7 @@ class Merger {
       info = foreign(entry);
     }
     info.name = ModelName(entry.name);
+    for (const auto& alias : entry.aliases) info.aliases.emplace_back(alias);
     add_labels(info, entry);
     models_.push_back(std::move(info));
   }
@@ -148,6 +160,10 @@ UserModels read_user_models(const fs::path& file) {
                     checkpoint_of(entry),
                     std::string(json::text_or(entry, "recipe", kOwnRecipe)),
                     {}};
+    const auto* aliases = json::find(entry, "aliases");
+    for (const auto& alias : aliases && aliases->is_array() ? aliases->get_array() : json::Array()) {
+      if (const auto* word = alias.if_string()) model.aliases.push_back(printable(*word));
+    }
     const auto* labels = json::find(entry, "labels");
     for (const auto& label : labels && labels->is_array() ? labels->get_array() : json::Array()) {
       if (const auto* word = label.if_string()) model.labels.emplace_back(*word);
@@ -164,12 +180,44 @@ UserModels read_user_models(const fs::path& file) {
   return user;
 }
 
+namespace {
+
+std::vector<UserModel>& configured_models() {
+  static std::vector<UserModel> models;
+  return models;
+}
+
+}  // namespace
+
+void set_configured(std::vector<UserModel> models) { configured_models() = std::move(models); }
+
+UserModels with_configured(UserModels user) {
+  const auto& more = configured_models();
+  std::vector<UserModel> all;
+  for (const auto& model : more) {
+    auto reason = wrong(model);
+    if (reason.empty()) {
+      all.push_back(model);
+    } else {
+      user.problems.push_back(problem("models.toml", model.name, fmt::format("'{}': {}", model.name, reason)));
+    }
+  }
+  for (auto& model : user.models) {
+    const auto same = [&model](const UserModel& other) { return other.name == model.name; };
+    if (std::ranges::none_of(more, same)) all.push_back(std::move(model));
+  }
+  user.models = std::move(all);
+  return user;
+}
+
 std::vector<fs::path> files_of(const UserModels& user) {
   std::vector<fs::path> files;
   for (const auto& model : user.models) {
     std::error_code ignored;
     const fs::path path(model.checkpoint);
-    if (model.recipe == kOwnRecipe && path.is_absolute() && fs::is_regular_file(path, ignored)) files.push_back(path);
+    if (takes_gguf(model.recipe) && path.is_absolute() && (model.recipe == kOwnRecipe || path.extension() == ".gguf") &&
+        fs::is_regular_file(path, ignored))
+      files.push_back(path);
   }
   return files;
 }

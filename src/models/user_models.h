@@ -8,6 +8,7 @@
 //   checkpoint   or "checkpoints": {"main": ...}: a GGUF file, the name of a model that was found or of
 //                its file ("org/repo:FILE.gguf"), or, for other recipes, whatever their program understands
 //   recipe       which backend serves it (base/recipe.h); llamacpp when missing
+//   aliases      other names that find it
 //   labels       those that stand for a type ("embeddings", "reranking", "image", ...) decide it
 //
 // The user's names come first: a model that was found keeps its file name as an alias when the user calls it otherwise,
@@ -27,6 +28,11 @@ struct UserModel {
   std::string checkpoint;
   std::string recipe;
   std::vector<std::string> labels;
+  std::vector<std::string> aliases = {};
+  // Written down in the configuration (backends/external/known_backends.h): it needs no checkpoint.
+  bool configured = false;
+
+  friend bool operator==(const UserModel&, const UserModel&) = default;
 };
 
 struct UserModels {
@@ -34,6 +40,11 @@ struct UserModels {
   std::vector<Problem> problems;  // the file, or single entries of it
 };
 
+// Models that the configuration names (backends/external/known_backends.h) go before those of the file, in every scan
+// from now on. Once, at the start, before anybody scans.
+void set_configured(std::vector<UserModel> models);
+// `user` with them in front.
+UserModels with_configured(UserModels user);
 // A missing file has no models; a broken one is a problem. Blocks for reading it.
 UserModels read_user_models(const std::filesystem::path& file);
 // Files that the entries name and that a scan must look at.

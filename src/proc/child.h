@@ -38,6 +38,9 @@ struct ChildSpec {
       {};  // changes to what is passed on of ours (environment.h): a value sets, nullopt removes
   std::filesystem::path working_directory = {};  // empty: ours
   bool control_channel = false;                  // give it a ControlChannel as descriptor 3
+  // Its standard input and output are the owner's (write_input(), read_output()), and only stderr is its log. Else it
+  // reads nothing, and both outputs are.
+  bool pipes = false;
   // The program calls bind_to_parent() itself at its start (exec_mode.h), so it is started directly: one exec instead
   // of two. For our own sub-commands only. argv[0] must be a path.
   bool binds_itself = false;
@@ -71,7 +74,22 @@ class Child {
   virtual const LogTail& log() const = 0;
   // Null unless the spec asked for one.
   virtual ControlChannel* control() = 0;
+
+  // Of a child with `pipes`. One call of each at a time; they may overlap.
+  // Returns when all of it was taken, as slowly as the child reads. Errors: channel_closed.
+  virtual async::Task<Result<>> write_input(std::string text);
+  // The child finds the end of its input behind what was written.
+  virtual void close_input() {}
+  // What it has written, as it comes; empty at the end. Nothing is read ahead, so a child that isn't listened to waits.
+  virtual async::Task<Result<std::string>> read_output();
 };
+
+inline async::Task<Result<>> Child::write_input(std::string) {
+  co_return fail(errc::channel_closed, "this process has no input");
+}
+inline async::Task<Result<std::string>> Child::read_output() {
+  co_return fail(errc::channel_closed, "this process has no output of its own");
+}
 
 class Spawner {
  public:

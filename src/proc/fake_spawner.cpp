@@ -27,6 +27,13 @@ class FakeChild final : public Child {
   Task<ExitStatus> stop(MonoClock::duration grace) override { return stop_gracefully(this, &timers_, grace); }
   const LogTail& log() const override { return process_->log_.tail(); }
   ControlChannel* control() override { return process_->parent_side_.get(); }
+  Task<Result<>> write_input(std::string text) override {
+    if (!process_->alive()) co_return fail(errc::channel_closed, "it reads no more of its input");
+    process_->input_ += text;
+    co_return Result<>();
+  }
+  void close_input() override { process_->input_closed_ = true; }
+  Task<Result<std::string>> read_output() override { return output_of(process_); }
 
  private:
   static Task<ExitStatus> end_of(std::shared_ptr<FakeProcess> process) {
@@ -34,12 +41,17 @@ class FakeChild final : public Child {
     co_return *process->status_;
   }
 
+  static Task<Result<std::string>> output_of(std::shared_ptr<FakeProcess> process) {
+    auto piece = co_await process->output_.receive();
+    co_return piece.value_or(std::string());
+  }
+
   std::shared_ptr<FakeProcess> process_;
   async::Timers& timers_;
 };
 
 FakeProcess::FakeProcess(async::Executor executor, ChildSpec spec, pid_t pid)
-    : spec_(std::move(spec)), pid_(pid), log_(spec_), ended_(executor) {
+    : spec_(std::move(spec)), pid_(pid), log_(spec_), ended_(executor), output_(executor) {
   if (!spec_.control_channel) return;
   if (auto pair = make_socket_pair()) {
     parent_side_ = std::make_unique<ControlChannel>(executor, std::move(pair->ours));
@@ -49,6 +61,10 @@ FakeProcess::FakeProcess(async::Executor executor, ChildSpec spec, pid_t pid)
 
 void FakeProcess::print(std::string_view line, bool to_stderr) {
   if (alive()) log_.add(to_stderr, clean_text(line));
+}
+
+void FakeProcess::write(std::string bytes) {
+  if (alive()) output_.send(std::move(bytes));
 }
 
 void FakeProcess::exit(int code) { end(ExitStatus::exited(code)); }
@@ -64,6 +80,7 @@ void FakeProcess::end(ExitStatus status) {
   if (!alive()) return;
   status_ = status;
   if (child_side_) child_side_->close();
+  output_.close();
   ended_.set();
 }
 

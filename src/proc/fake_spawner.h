@@ -34,6 +34,12 @@ class FakeProcess {
   // The child's side of its control channel; the spec must have asked for one.
   ControlChannel& control() { return *child_side_; }
 
+  // Of a spec with pipes: what its owner has written so far, and whether that was all.
+  const std::string& input() const { return input_; }
+  bool input_closed() const { return input_closed_; }
+  // A piece of its output.
+  void write(std::string bytes);
+
   // Things a process does. None has an effect once it has ended.
   void print(std::string_view line, bool to_stderr = false);
   void exit(int code);
@@ -53,6 +59,9 @@ class FakeProcess {
   async::Event ended_;
   std::optional<ExitStatus> status_;
   std::vector<int> signals_;
+  std::string input_;
+  bool input_closed_ = false;
+  async::Channel<std::string> output_;
   bool ignores_terminate_ = false;
 };
 

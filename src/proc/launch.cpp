@@ -60,6 +60,15 @@ std::optional<Pipe> make_pipe() {
   return pipe;
 }
 
+// The same the other way round: the child reads.
+std::optional<Pipe> make_input_pipe() {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return std::nullopt;
+  Pipe pipe{UniqueFd(fds[1]), move_up(UniqueFd(fds[0]))};
+  if (!pipe.theirs || ::fcntl(fds[1], F_SETFL, O_NONBLOCK) != 0) return std::nullopt;
+  return pipe;
+}
+
 std::vector<std::string> make_environment(const ChildSpec& spec) {
   auto changes = spec.environment;
   changes[kControlVariable] = spec.control_channel ? std::optional(std::to_string(kControlFd)) : std::nullopt;
@@ -105,7 +114,14 @@ Result<Launched> launch(const ChildSpec& spec, const std::filesystem::path& own_
   FileActions actions;
   auto out = make_pipe(), err = make_pipe();
   if (!out || !err) return system_failure(spec, errno);
-  ::posix_spawn_file_actions_addopen(&actions.value, 0, "/dev/null", O_RDONLY, 0);
+  std::optional<Pipe> in;
+  if (spec.pipes) {
+    in = make_input_pipe();
+    if (!in) return system_failure(spec, errno);
+    ::posix_spawn_file_actions_adddup2(&actions.value, in->theirs.get(), 0);
+  } else {
+    ::posix_spawn_file_actions_addopen(&actions.value, 0, "/dev/null", O_RDONLY, 0);
+  }
   ::posix_spawn_file_actions_adddup2(&actions.value, out->theirs.get(), 1);
   ::posix_spawn_file_actions_adddup2(&actions.value, err->theirs.get(), 2);
   int next_fd = kControlFd;
@@ -154,6 +170,7 @@ Result<Launched> launch(const ChildSpec& spec, const std::filesystem::path& own_
   launched.process = std::move(*handle);
   launched.out = std::move(out->ours);
   launched.err = std::move(err->ours);
+  if (in) launched.in = std::move(in->ours);
   if (status) launched.exec_status = std::move(status->ours);
   return launched;
 }

@@ -12,6 +12,7 @@ namespace corral::proc {
 struct Launched {
   ProcessHandle process;
   UniqueFd out, err;
+  UniqueFd in;       // for a spec with pipes
   UniqueFd control;  // if the spec asked for it
   UniqueFd
       exec_status;  // for programs behind the exec mode: gives an errno when exec failed, its end when it went well

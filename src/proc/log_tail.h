@@ -17,6 +17,8 @@ struct LogLimits {
   std::size_t lines = 200;         // lines kept
   std::size_t line_bytes = 4096;   // a longer line is cut and ends in "…"
   std::size_t bytes = 256 * 1024;  // of all lines kept
+  // Read of each of its two outputs; a child that prints more waits. 0: as fast as it prints.
+  std::size_t bytes_per_second = 0;
 };
 
 // The last lines of a child, oldest first. Kept after its end.

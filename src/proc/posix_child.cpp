@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <boost/asio/write.hpp>
 
 #include "async/event.h"
 #include "base/log.h"
@@ -38,22 +39,32 @@ struct PosixChild::Process {
     LineSplitter splitter;
   };
 
-  Process(async::Executor executor, const ChildSpec& spec, Launched& launched)
+  Process(async::Executor executor, async::Timers& clock, const ChildSpec& spec, Launched& launched)
       : name(spec.name),
+        timers(clock),
+        bytes_per_second(spec.log.bytes_per_second),
         pid(launched.process.pid()),
         handle(std::move(launched.process)),
         end_watch(executor, handle.pidfd()),
         out(executor, std::move(launched.out), false, spec.log.line_bytes),
         err(executor, std::move(launched.err), true, spec.log.line_bytes),
+        pipes(spec.pipes),
+        in(executor),
         sink(spec),
-        ended(executor) {}
+        ended(executor) {
+    if (launched.in) in.assign(launched.in.release());
+  }
   ~Process() { forget_pidfd(); }
 
   const std::string name;
+  async::Timers& timers;
+  const std::size_t bytes_per_second;
   const pid_t pid;
   ProcessHandle handle;  // owns the pidfd
   Descriptor end_watch;  // borrows it
   Output out, err;
+  const bool pipes;  // `out` is read by the owner
+  Descriptor in;
   LogSink sink;
   async::Event ended;
   std::optional<ExitStatus> status;
@@ -62,11 +73,11 @@ struct PosixChild::Process {
     if (end_watch.is_open()) end_watch.release();
   }
 
-  // False at the end of the output.
-  bool read_output(Output& from) {
+  // False at the end of the output. `total`: what was read.
+  bool read_output(Output& from, std::size_t& total, std::size_t most = kBytesPerTurn) {
     const auto take = [&](std::string line) { sink.add(from.from_stderr, std::move(line)); };
     std::array<char, kChunk> buffer;
-    for (std::size_t total = 0; total < kBytesPerTurn;) {
+    for (total = 0; total < most;) {
       if (!from.pipe.is_open()) return false;
       const auto count = ::read(from.pipe.native_handle(), buffer.data(), buffer.size());
       if (count < 0 && errno == EINTR) continue;
@@ -91,7 +102,9 @@ struct PosixChild::Process {
     // A group never outlives its leader. Its id is still ours: the leader isn't reaped yet.
     handle.send(SIGKILL);
     for (auto* output : {&out, &err}) {
-      if (read_output(*output))
+      if (pipes && output == &out) continue;
+      std::size_t read = 0;
+      if (read_output(*output, read))
         output->splitter.finish([&](std::string line) { sink.add(output->from_stderr, std::move(line)); });
     }
     forget_pidfd();
@@ -105,6 +118,8 @@ struct PosixChild::Process {
     sink.mute();
     close(out);
     close(err);
+    boost::system::error_code ignored;
+    in.close(ignored);
     if (status) return;
     handle.send(SIGKILL);
     // Often it is gone already; otherwise watch() ends it.
@@ -123,8 +138,39 @@ struct PosixChild::Process {
   static Task<void> pump(std::shared_ptr<Process> self, Output* output) {
     while (output->pipe.is_open()) {
       const auto [error] = co_await output->pipe.async_wait(Descriptor::wait_read, async::as_value);
-      if (error || !self->read_output(*output)) co_return;
+      const std::size_t pace = self->bytes_per_second;
+      std::size_t read = 0;
+      if (error || !self->read_output(*output, read, pace == 0 ? kBytesPerTurn : kChunk)) co_return;
+      // Its pipe fills up meanwhile, and who prints waits.
+      if (pace == 0) continue;
+      const Millis pause(read * 1000 / pace);
+      co_await self->timers.sleep_for(pause);
     }
+  }
+
+  static Task<Result<>> write(std::shared_ptr<Process> self, std::string text) {
+    if (!self->in.is_open()) co_return fail(errc::channel_closed, "its input is closed");
+    const auto bytes = asio::buffer(text);
+    const auto [error, count] = co_await asio::async_write(self->in, bytes, async::as_value);
+    if (error) co_return fail(errc::channel_closed, "it reads no more of its input");
+    co_return Result<>();
+  }
+
+  static Task<Result<std::string>> read(std::shared_ptr<Process> self) {
+    std::string piece(kChunk, '\0');
+    while (self->out.pipe.is_open()) {
+      const auto count = ::read(self->out.pipe.native_handle(), piece.data(), piece.size());
+      if (count > 0) {
+        piece.resize(static_cast<std::size_t>(count));
+        co_return piece;
+      }
+      if (count < 0 && errno == EINTR) continue;
+      if (count == 0) break;
+      if (errno != EAGAIN) co_return fail(errc::channel_closed, "its output can't be read");
+      const auto [error] = co_await self->out.pipe.async_wait(Descriptor::wait_read, async::as_value);
+      if (error) co_return fail(errc::channel_closed, "its output is closed");
+    }
+    co_return std::string();
   }
 
   static Task<ExitStatus> wait(std::shared_ptr<Process> self) {
@@ -134,14 +180,14 @@ struct PosixChild::Process {
 };
 
 PosixChild::PosixChild(async::Executor executor, async::Timers& timers, const ChildSpec& spec, Launched launched)
-    : timers_(timers), process_(std::make_shared<Process>(executor, spec, launched)) {
+    : timers_(timers), process_(std::make_shared<Process>(executor, timers, spec, launched)) {
   if (launched.control) control_ = std::make_unique<ControlChannel>(executor, std::move(launched.control));
   // These end with the process: killed by the destructor at the latest.
   const auto failed = [name = spec.name](const std::exception_ptr& failure) {
     if (failure) log::error("proc", "lost sight of {}", name);
   };
   asio::co_spawn(executor, Process::watch(process_), failed);
-  asio::co_spawn(executor, Process::pump(process_, &process_->out), failed);
+  if (!spec.pipes) asio::co_spawn(executor, Process::pump(process_, &process_->out), failed);
   asio::co_spawn(executor, Process::pump(process_, &process_->err), failed);
 }
 
@@ -153,6 +199,12 @@ bool PosixChild::alive() const { return !process_->status; }
 Task<ExitStatus> PosixChild::wait() { return Process::wait(process_); }
 void PosixChild::kill(int signal) { process_->handle.send(signal); }
 const LogTail& PosixChild::log() const { return process_->sink.tail(); }
+Task<Result<>> PosixChild::write_input(std::string text) { return Process::write(process_, std::move(text)); }
+Task<Result<std::string>> PosixChild::read_output() { return Process::read(process_); }
+void PosixChild::close_input() {
+  boost::system::error_code ignored;
+  process_->in.close(ignored);
+}
 Task<ExitStatus> PosixChild::stop(MonoClock::duration grace) { return stop_gracefully(this, &timers_, grace); }
 
 }  // namespace corral::proc

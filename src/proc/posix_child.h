@@ -20,6 +20,9 @@ class PosixChild final : public Child {
   async::Task<ExitStatus> stop(MonoClock::duration grace) override;
   const LogTail& log() const override;
   ControlChannel* control() override { return control_.get(); }
+  async::Task<Result<>> write_input(std::string text) override;
+  void close_input() override;
+  async::Task<Result<std::string>> read_output() override;
 
  private:
   struct Process;

@@ -214,6 +214,30 @@ TEST_F(PosixChildTest, TenMegabytesOfJunkDontBlockIt) {
   }());
 }
 
+TEST_F(PosixChildTest, WhoPrintsFasterThanItMayWaits) {
+  std::size_t bytes = 0;
+  auto spec = mode("flood", std::to_string(10 << 20));
+  spec.log.bytes_per_second = 1024;
+  spec.on_line = [&](const LogLine& line) { bytes += line.text.size(); };
+  const auto until = [](auto done) -> Task<void> {
+    while (!done()) co_await async::asio::post(async::use_task);
+  };
+  auto driver = [&]() -> Task<void> {
+    const auto child = co_await start(std::move(spec));
+    co_await until([&] { return timers.sleepers() == 2; });  // both of its outputs
+    const std::size_t at_first = bytes;
+    EXPECT_LE(at_first, 3u * 2 * 32 * 1024) << "a byte that is none of a text becomes three";
+    timers.advance(std::chrono::minutes(1));
+    co_await until([&] { return bytes > at_first && timers.sleepers() == 2; });
+    EXPECT_TRUE(child->alive()) << "it waits in the middle of its flood";
+    child->kill(SIGKILL);
+    co_await child->wait();
+    timers.advance(std::chrono::minutes(1));
+    co_await until([&] { return timers.sleepers() == 0; });
+  };
+  async::run_blocking(loop, driver());
+}
+
 TEST_F(PosixChildTest, WhatLibrariesPrintOfClientsTextsIsLeftOut) {
   for (const auto* size : {"3", "8000", "8192", "100000"}) {
     EXPECT_EQ(run(mode("print-secrets", size)), ExitStatus::exited(0));

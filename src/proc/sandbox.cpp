@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <compare>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 
@@ -19,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +43,17 @@ Trouble write_text(const char* file, std::string_view text) {
   const UniqueFd fd(::open(file, O_WRONLY | O_CLOEXEC));
   if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return trouble(file);
   return {};
+}
+
+struct Kernel {
+  int first = 0, second = 0;
+  auto operator<=>(const Kernel&) const = default;
+};
+Kernel running_kernel() {
+  utsname name{};
+  Kernel kernel;
+  if (::uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &kernel.first, &kernel.second) != 2) return {};
+  return kernel;
 }
 
 std::size_t count_threads() {
@@ -69,6 +83,7 @@ rlim_t address_space() {
 Trouble set_limits(const SandboxOptions& options) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return trouble("no new privileges");
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   struct Row {
     __rlimit_resource_t what;
     const char* name;
@@ -78,10 +93,26 @@ Trouble set_limits(const SandboxOptions& options) {
   for (const Row& row : {Row{RLIMIT_CORE, "limit of core dumps", 0, true},
                          Row{RLIMIT_NOFILE, "limit of descriptors", options.descriptors, true},
                          Row{RLIMIT_CPU, "limit of processor time", options.cpu_seconds, options.cpu_seconds > 0},
+                         Row{RLIMIT_FSIZE, "limit of files", options.file_bytes, options.file_bytes > 0},
                          Row{RLIMIT_AS, "limit of memory", address_space() + options.memory, options.memory > 0}}) {
     if (!row.wanted) continue;
     if (auto failed = limit(row.what, row.name, row.value); !failed.empty()) return failed;
   }
+  return {};
+}
+
+// In namespaces of its own, before the root is bare. Each does by itself; on older kernels neither can.
+Trouble limit_threads(unsigned most) {
+  const auto kernel = running_kernel();
+  // Threads of a user are counted apart for each namespace of users; root's never end.
+  constexpr Kernel kCountsApart{5, 14};
+  if (kernel >= kCountsApart)
+    if (auto failed = limit(RLIMIT_NPROC, "limit of threads", most); !failed.empty()) return failed;
+  // Each list of processes has a highest number of its own. Before that there was one for the whole machine.
+  constexpr Kernel kNumbersApart{6, 14};
+  constexpr unsigned kReserved = 300;  // numbers that aren't given again
+  if (kernel >= kNumbersApart && ::getpid() == 1)
+    write_text("/proc/sys/kernel/pid_max", fmt::format("{}", kReserved + most));  // may be read-only in a container
   return {};
 }
 
@@ -142,12 +173,39 @@ Trouble bare_root(const SandboxOptions& options) {
   return {};
 }
 
+// Stays behind until `child` has ended and its memory was given back, and ends as it did. SIGTERM has it end the child
+// by force: who kills both at once doesn't see when the child's memory is free.
+[[noreturn]] void be_shadow_of(pid_t child, const sigset_t& heeded) {
+  int status = 0;
+  for (;;) {
+    const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child) break;
+    if (ended < 0 && errno != EINTR) ::_exit(EXIT_FAILURE);  // nobody will ever say how it ended
+    if (::sigwaitinfo(&heeded, nullptr) == SIGTERM) ::kill(child, SIGKILL);
+  }
+  if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
+  std::signal(WTERMSIG(status), SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::raise(WTERMSIG(status));
+  ::_exit(EXIT_FAILURE);
+}
+
 // Becomes the first process of the new list; who stays behind is its shadow.
 Trouble into_own_processes() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return trouble("pipe");
   UniqueFd parent_lives(ends[0]), parent_end(ends[1]);
+  std::signal(SIGCHLD, SIG_DFL);  // who ignores it never hears how a child ended
+  // None is lost on the way: what comes before there is a child waits until there is one.
+  sigset_t heeded, before;
+  ::sigemptyset(&heeded);
+  ::sigaddset(&heeded, SIGTERM);
+  ::sigaddset(&heeded, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &heeded, &before);
   const pid_t child = ::fork();
+  if (child <= 0) ::sigprocmask(SIG_SETMASK, &before, nullptr);
   if (child < 0) return trouble("fork");
   if (child == 0) {
     parent_end.reset();
@@ -159,13 +217,7 @@ Trouble into_own_processes() {
   // Nothing of the child's stays open here, or nobody would see it close.
   ::syscall(SYS_close_range, 3U, static_cast<unsigned>(parent_end.get() - 1), 0U);
   ::syscall(SYS_close_range, static_cast<unsigned>(parent_end.get() + 1), ~0U, 0U);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
-  std::signal(WTERMSIG(status), SIG_DFL);
-  ::raise(WTERMSIG(status));
-  ::_exit(EXIT_FAILURE);
+  be_shadow_of(child, heeded);
 }
 
 Trouble drop_capabilities() {
@@ -186,9 +238,8 @@ struct __attribute__((packed)) PathRule {
   std::int32_t parent = -1;
 };
 constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
-constexpr std::uint64_t kExecute = 1, kWriteFile = 2, kReadFile = 4, kReadFolder = 8, kRemoveFolder = 1 << 4,
-                        kRemoveFile = 1 << 5, kMakeFolder = 1 << 7, kMakeRegular = 1 << 8, kMakeSocket = 1 << 9,
-                        kTruncate = 1 << 14, kIoctlDevice = 1 << 15;
+constexpr std::uint64_t kExecute = 1, kWriteFile = 2, kReadFile = 4, kReadFolder = 8, kRemoveFile = 1 << 5,
+                        kMakeRegular = 1 << 8, kTruncate = 1 << 14, kIoctlDevice = 1 << 15;
 
 std::uint64_t rights_of_files(long version) {
   std::uint64_t all = (1 << 13) - 1;
@@ -220,8 +271,8 @@ Trouble lock_land(const SandboxOptions& options, std::size_t threads) {
   const UniqueFd rules(static_cast<int>(::syscall(kCreateRuleset, &wanted, sizeof wanted, 0)));
   if (!rules) return trouble("landlock's rules");
   const auto read = kReadFile | kReadFolder;
-  const auto write = read | kWriteFile | kTruncate | kRemoveFile | kRemoveFolder | kMakeFolder | kMakeRegular |
-                     kMakeSocket | kIoctlDevice;
+  // Plain files: who looks after a folder needn't look for what is deep.
+  const auto write = read | kWriteFile | kTruncate | kRemoveFile | kMakeRegular;
   if (auto failed = add_paths(rules, options.readable, read & wanted.files); !failed.empty()) return failed;
   if (auto failed = add_paths(rules, options.writable, write & wanted.files); !failed.empty()) return failed;
   if (::syscall(kRestrictSelf, rules.get(), 0) != 0) return trouble("landlock's rules");
@@ -279,8 +330,12 @@ Result<Sandboxed> enter_sandbox(const SandboxOptions& options) {
   if (!options.own_processes) {
     note(Fence::processes, "not asked for");
   } else {
-    note(Fence::processes, apart ? into_own_processes() : alone);
+    const bool first = note(Fence::processes, apart ? into_own_processes() : alone);
+    // The next process would be in the new list, and threads can't be.
+    if (apart && !first) return refused(made.missing.back().why);
   }
+  if (apart && options.threads > 0)
+    if (auto failed = limit_threads(options.threads); !failed.empty()) return refused(failed);
   // Behind Landlock nothing is mounted any more.
   const bool bare = note(Fence::root, apart ? bare_root(options) : alone);
   const bool locked = note(Fence::landlock, lock_land(options, threads));

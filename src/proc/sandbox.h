@@ -33,14 +33,20 @@ enum class Work : std::uint8_t {
 
 struct SandboxOptions {
   Work work = Work::reading;
-  // Files and folders with all that is in them, which may still be opened (for `serving`). They must be there.
+  // Files and folders with all that is in them, which may still be opened (not for `reading`). They must be there. In
+  // folders that are writable plain files may be made and removed, and nothing else.
   std::vector<std::filesystem::path> readable = {};
   std::vector<std::filesystem::path> writable = {};
-  std::uint64_t memory = 0;   // bytes of address space besides what it has; 0: no bound
-  unsigned cpu_seconds = 0;   // then the kernel kills it; 0: no bound
-  unsigned descriptors = 64;  // open at a time
-  // An own list of processes: enter_sandbox() then returns in a child of this process, which waits for it, dies with
-  // it, and ends as it ends.
+  std::uint64_t memory = 0;      // bytes of address space besides what it has; 0: no bound
+  unsigned cpu_seconds = 0;      // then the kernel kills it; 0: no bound
+  unsigned descriptors = 64;     // open at a time
+  std::uint64_t file_bytes = 0;  // that it may write a file to; 0: no bound
+  // At a time, in namespaces of its own; 0: no bound. Holds from Linux 6.14 on where /proc/sys can be written to, and
+  // from 5.14 on for all users but root: before that the kernel counts those of the whole machine together.
+  unsigned threads = 0;
+  // An own list of processes: enter_sandbox() then returns in a child of this process, its shadow, which waits for it,
+  // and ends as it ends and not before. The child dies with its shadow. SIGTERM to the shadow ends the child by force:
+  // when the shadow is gone after that, so is all that the child had.
   bool own_processes = false;
 };
 

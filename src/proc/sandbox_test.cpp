@@ -2,11 +2,15 @@
 #include "proc/sandbox.h"
 
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "proc/process_test_support.h"
 
@@ -30,8 +34,15 @@ class SandboxTest : public RealProcesses {
     EXPECT_EQ(::listen(listener_.get(), 1), 0);
     EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
     port_ = ntohs(at.sin_port);
+    std::filesystem::create_directory(path_ + ".folder");
+    sockaddr_un own = {};
+    own.sun_family = AF_UNIX;
+    (path_ + ".socket").copy(own.sun_path, sizeof own.sun_path - 1);
+    EXPECT_EQ(::bind(datagrams_.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own), 0);
   }
   ~SandboxTest() override {
+    std::filesystem::remove_all(path_ + ".folder");
+    std::filesystem::remove(path_ + ".socket");
     for (const auto* end : {"", ".other", ".new"}) std::filesystem::remove(path_ + end);
   }
   ExitStatus lock_in(const std::string& work) {
@@ -40,11 +51,18 @@ class SandboxTest : public RealProcesses {
   void expect_none(std::initializer_list<const char*> things) {
     for (const auto* thing : things) EXPECT_THAT(output, HasSubstr(std::string(thing) + ": no (")) << thing;
   }
+  void expect_plain_files_only() {
+    EXPECT_THAT(output, HasSubstr("make a file where it may: yes"));
+    EXPECT_THAT(output, HasSubstr("remove what it made: yes"));
+    expect_none({"make it as large as it likes", "take the disk without writing", "make a folder", "make a link",
+                 "make a pipe", "pair sockets of datagrams", "pair sockets of streams", "send to a socket of another"});
+  }
   // This machine, or where the tests run, may lack some.
   bool stands(Fence fence) const { return !output.contains("missing " + std::string(name_of(fence))); }
 
   const std::string path_ = testing::TempDir() + "sandbox-" + std::to_string(::getpid());
   UniqueFd listener_;
+  const UniqueFd datagrams_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
   std::uint16_t port_ = 0;
 };
 
@@ -53,7 +71,7 @@ TEST_F(SandboxTest, WhoReadsCanDoNothingElse) {
   EXPECT_THAT(output, HasSubstr("read what was open: yes"));
   expect_none({"open what is named", "open another file", "make a file", "connect", "talk to itself", "fork",
                "start a program", "become a program", "start a thread", "kill its parent", "trace its parent",
-               "have much memory", "run what it wrote", "mount"});
+               "have much memory", "run what it wrote", "mount", "send to a socket of another"});
   EXPECT_TRUE(stands(Fence::limits) && stands(Fence::calls)) << output;
 }
 
@@ -63,6 +81,7 @@ TEST_F(SandboxTest, WhoServesHasThreadsAndWhatIsNamedAndNothingElse) {
   EXPECT_THAT(output, HasSubstr("start a thread: yes"));
   expect_none({"connect", "talk to itself", "fork", "start a program", "become a program", "kill its parent",
                "trace its parent", "have much memory", "run what it wrote", "mount"});
+  expect_plain_files_only();
   if (stands(Fence::root)) expect_none({"see what isn't named"});
   if (!stands(Fence::landlock)) GTEST_SKIP() << "no Landlock here: " << output;
   expect_none({"open another file", "make a file"});
@@ -79,6 +98,43 @@ TEST_F(SandboxTest, WhoTalksReachesNobodyButItself) {
                "start a program", "become a program", "kill its parent", "trace its parent", "have much memory",
                "run what it wrote", "mount"});
   EXPECT_TRUE(stands(Fence::namespaces) && stands(Fence::processes)) << output;
+  expect_plain_files_only();
+}
+
+// Who kills it and goes on would count its memory as free, though the kernel still gives it back.
+TEST_F(SandboxTest, WhenItHasEndedItsMemoryIsFree) {
+  auto work = [this]() -> async::Task<void> {
+    auto spec = mode("locked-in-and-large", std::to_string(256ull << 20));
+    const auto child = co_await start_ready(std::move(spec));
+    if (child->log().text() == "missing") co_return;
+    const auto shadow = std::to_string(child->pid());
+    pid_t inner = 0;
+    std::ifstream("/proc/" + shadow + "/task/" + shadow + "/children") >> inner;
+    const UniqueFd inside(pidfd_of(inner));
+    EXPECT_TRUE(inside);
+    child->kill(SIGTERM);
+    const auto status = co_await child->wait();
+    EXPECT_EQ(status, ExitStatus::killed(SIGKILL));
+    pollfd gone = {inside.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&gone, 1, 0), 1) << "it still gives its memory back";
+  };
+  async::run_blocking(loop, work());
+}
+
+TEST_F(SandboxTest, ThreadsAreBounded) {
+  run(mode("locked-in-and-many", "64"));
+  if (output == "missing") GTEST_SKIP() << "no namespaces here";
+  utsname name{};
+  int first = 0, second = 0;
+  ::uname(&name);
+  std::sscanf(name.release, "%d.%d", &first, &second);
+  const bool numbers_apart =
+      std::pair(first, second) >= std::pair(6, 14) && ::access("/proc/sys/kernel/pid_max", W_OK) == 0;
+  const bool counts_apart = std::pair(first, second) >= std::pair(5, 14) && ::getuid() != 0;
+  if (!numbers_apart && !counts_apart) GTEST_SKIP() << "this kernel doesn't bound them";
+  const int started = std::stoi(output);
+  EXPECT_GE(started, 60);
+  EXPECT_LE(started, 64 + 300);
 }
 
 TEST_F(SandboxTest, WhereTheKernelHasThemAllFencesStand) {

@@ -73,12 +73,10 @@ constexpr int kServing[] = {
     SYS_ftruncate,
     SYS_fsync,
     SYS_fdatasync,
-    SYS_fallocate,
     SYS_getdents64,
     SYS_readlinkat,
     SYS_faccessat,
     SYS_faccessat2,
-    SYS_mkdirat,
     SYS_unlinkat,
     SYS_renameat,
     SYS_renameat2,
@@ -135,7 +133,6 @@ constexpr int kServing[] = {
     SYS_select,
     SYS_epoll_wait,
     SYS_unlink,
-    SYS_mkdir,
     SYS_rename,
     SYS_readlink,
     SYS_pipe,
@@ -203,7 +200,6 @@ std::vector<sock_filter> syscall_filter(Work work, pid_t self) {
     program.allow_when(SYS_clone, 0, BPF_JSET, CLONE_THREAD, true);
     // Who talks could reach the sockets of the whole disk, as far as it sees it.
     program.allow_when(SYS_socket, 0, BPF_JEQ, work == Work::talking ? AF_INET : AF_UNIX, true);
-    program.allow_when(SYS_socketpair, 0, BPF_JEQ, AF_UNIX, true);
     program.allow(kServing);
     // Its flags can't be looked at; without it the C library takes clone.
     program.only_if(BPF_JEQ, SYS_clone3, 1);

@@ -2,8 +2,8 @@
 //
 // What isn't listed fails with EPERM, so that a library that tries goes on without; calls of other architectures end
 // the process. Mapped memory is never executable, signals go to the process itself (`self`), threads may be started and
-// processes never, and sockets are Unix ones, of who talks
-// IPv4 ones instead.
+// processes never, and sockets are Unix ones, of who talks IPv4 ones instead. Pairs of sockets are nobody's: one of
+// datagrams can be turned to any other that it sees. Folders are made by nobody, nor room on a disk without writing.
 #pragma once
 
 #include <vector>

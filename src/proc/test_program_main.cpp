@@ -14,11 +14,14 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,6 +171,8 @@ int parent(const std::string& mode) {
 
 constexpr std::uint64_t kSandboxMemory = 512ull << 20;  // room for what sanitizers add to a thread
 
+constexpr std::uint64_t kSandboxFile = 1 << 20;
+
 // What a call gave: "yes", or why not.
 void told(std::string_view what, bool done) {
   const auto why = done ? std::string("yes") : fmt::format("no ({})", std::strerror(errno));
@@ -222,8 +227,32 @@ bool can_talk_to_itself() {
   return ::getsockname(listener, generic, &size) == 0 && can_connect(ntohs(at.sin_port));
 }
 
+// Another's socket on the disk, by one of a pair.
+bool can_send_to(const std::string& path) {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) != 0) return false;
+  sockaddr_un to = {};
+  to.sun_family = AF_UNIX;
+  path.copy(to.sun_path, sizeof to.sun_path - 1);
+  return ::sendto(pair[0], "x", 1, 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 1;
+}
+
+// Plain files up to a size, in a folder that it may write to.
+void try_folder(const std::string& folder) {
+  const auto at = [&](const char* name) { return folder + "/" + name; };
+  const int fd = ::open(at("file").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  told("make a file where it may", fd >= 0 && ::write(fd, "x", 1) == 1);
+  told("make it as large as it likes", ::pwrite(fd, "x", 1, kSandboxFile) == 1);
+  told("take the disk without writing", ::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, kSandboxFile) == 0);
+  told("make a folder", ::mkdir(at("folder").c_str(), 0700) == 0 || ::mkdirat(AT_FDCWD, at("f").c_str(), 0700) == 0);
+  told("make a link", ::symlink("/", at("link").c_str()) == 0 || ::link(at("file").c_str(), at("same").c_str()) == 0);
+  told("make a pipe", ::mkfifo(at("pipe").c_str(), 0600) == 0);
+  told("remove what it made", ::unlink(at("file").c_str()) == 0);
+}
+
 // Tries everything that nobody should in there. "reading PATH PORT", "serving …", "talking …": PATH and a second file
-// beside it ("PATH.other") are there, and somebody listens on PORT.
+// beside it ("PATH.other") are there, as are a folder to write to ("PATH.folder") and a socket of datagrams
+// ("PATH.socket"), and somebody listens on PORT.
 int locked_in(const std::string& argument) {
   const bool talking = argument.starts_with("talking"), serving = talking || argument.starts_with("serving");
   const auto begin = argument.find(' ') + 1, end = argument.rfind(' ');
@@ -234,6 +263,8 @@ int locked_in(const std::string& argument) {
   const auto work = talking ? Work::talking : serving ? Work::serving : Work::reading;
   SandboxOptions options{.work = work, .memory = kSandboxMemory, .cpu_seconds = 30};
   if (serving) options.readable = {path};
+  if (serving) options.writable = {path + ".folder"};
+  options.file_bytes = kSandboxFile;
   options.own_processes = serving;
   const auto made = enter_sandbox(options);
   if (!made) {
@@ -249,6 +280,11 @@ int locked_in(const std::string& argument) {
   told("connect", can_connect(port));
   told("talk to itself", can_talk_to_itself());
   told("make a Unix socket", ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
+  int pair[2];
+  told("pair sockets of datagrams", ::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) == 0);
+  told("pair sockets of streams", ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+  told("send to a socket of another", can_send_to(path + ".socket"));
+  if (serving) try_folder(path + ".folder");
   told("see what isn't named", ::access("/etc", F_OK) == 0 || ::access("/usr", F_OK) == 0);
   told("use other protocols", ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
   told("fork", can_fork());
@@ -275,6 +311,47 @@ int locked_in_and_bad(const std::string& how) {
   if (how == "crash") ::raise(SIGSEGV);
   for (volatile std::uint64_t i = 0;; i = i + 1) {
   }
+}
+
+SandboxOptions apart() { return {.work = Work::serving, .own_processes = true}; }
+
+// Holds much memory, and heeds nobody who asks it to end.
+int locked_in_and_large(const std::string& bytes) {
+  const auto made = enter_sandbox(apart());
+  if (!made || !made->has(Fence::processes)) {
+    say("missing");
+    return EXIT_FAILURE;
+  }
+  std::signal(SIGTERM, SIG_IGN);
+  const auto size = std::stoul(bytes);
+  void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return EXIT_FAILURE;
+  ::madvise(memory, size, MADV_NOHUGEPAGE);  // many pages take long to be given back
+  std::memset(memory, 1, size);
+  say("ready");
+  for (;;) ::poll(nullptr, 0, -1);
+}
+
+// Starts threads that wait, until no more can be had.
+int locked_in_and_many(const std::string& most) {
+  auto options = apart();
+  options.threads = static_cast<unsigned>(std::stoul(most));
+  const auto made = enter_sandbox(options);
+  if (!made || !made->has(Fence::processes)) {
+    say("missing");
+    return EXIT_FAILURE;
+  }
+  int started = 1;
+  try {
+    for (constexpr int kFarTooMany = 3000; started < kFarTooMany; ++started) {
+      std::thread([] {
+        for (;;) ::poll(nullptr, 0, -1);
+      }).detach();
+    }
+  } catch (const std::system_error&) {
+  }
+  say(fmt::format("{}", started));
+  std::_Exit(0);
 }
 
 // Writes the time at which it ends, in ns of the steady clock.
@@ -328,6 +405,8 @@ const std::map<std::string_view, int (*)(const std::string&)> kModes = {
     {"parent", parent},
     {"locked-in", locked_in},
     {"locked-in-and-bad", locked_in_and_bad},
+    {"locked-in-and-large", locked_in_and_large},
+    {"locked-in-and-many", locked_in_and_many},
     {"stamp", stamp},
     {"measure", measure},
 };

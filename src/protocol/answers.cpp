@@ -24,9 +24,9 @@ void write_message(json::Writer& out, const ChatMessage& message) {
 }  // namespace
 
 std::string chat_completion(const AnswerHead& head, std::span<const ChatAnswer> answers, const Usage& usage,
-                            const Timings& timings) {
+                            const Timings& timings, std::string_view verbose) {
   std::string text;
-  std::size_t expected = 1024;
+  std::size_t expected = 1024 + verbose.size();
   for (const auto& answer : answers) expected += answer.message.content.size() + 256;
   text.reserve(expected);
   json::Writer out(text);
@@ -39,12 +39,15 @@ std::string chat_completion(const AnswerHead& head, std::span<const ChatAnswer> 
     write_message(out, answer.message);
     out.key("logprobs");
     answer.has_logprobs ? write_logprobs(out, answer.logprobs, answer.logprob_shape) : void(out.null());
-    out.field("finish_reason", answer.finish_reason).end_object();
+    out.field("finish_reason", answer.finish_reason);
+    if (!answer.stopping_word.empty()) out.field("stopping_word", answer.stopping_word);
+    out.end_object();
   }
   out.end_array().key("usage");
   write_usage(out, usage);
   out.key("timings");
   write_timings(out, timings);
+  if (!verbose.empty()) out.key("__verbose").raw(verbose);
   out.end_object();
   return text;
 }

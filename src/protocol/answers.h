@@ -83,6 +83,7 @@ struct ChatDelta {
 struct ChatAnswer {
   ChatMessage message = {};
   std::string_view finish_reason = {};
+  std::string stopping_word = {};  // which of the request's stop strings ended it; written if not empty
   std::vector<TokenLogprob> logprobs = {};
   bool has_logprobs = false;
   LogprobShape logprob_shape = LogprobShape::content;
@@ -96,8 +97,9 @@ struct TextAnswer {
   std::vector<std::int32_t> tokens = {};  // written if not empty
 };
 
+// `verbose`: JSON text for "__verbose", or empty.
 std::string chat_completion(const AnswerHead& head, std::span<const ChatAnswer> answers, const Usage& usage,
-                            const Timings& timings);
+                            const Timings& timings, std::string_view verbose = {});
 std::string text_completion(const AnswerHead& head, std::span<const TextAnswer> answers, const Usage& usage,
                             const Timings& timings);
 

@@ -20,6 +20,8 @@ constexpr auto kAsks = std::to_array<AskRow>({
     {Ask::speech, "/v1/audio/speech", ModelType::tts},
     {Ask::image, "/v1/images/generations", ModelType::image},
     {Ask::image_edit, "/v1/images/edits", ModelType::image},
+    {Ask::chat_tokens, "/v1/chat/completions/input_tokens", ModelType::llm},
+    {Ask::infill, "/v1/infill", ModelType::llm},
 });
 
 constexpr bool in_order() {

@@ -25,6 +25,8 @@ enum class Ask : std::uint8_t {
   speech,
   image,
   image_edit,
+  chat_tokens,  // how many tokens the prompt of a chat has
+  infill,       // llama-server's: what stands in a gap
 };
 
 struct AskRow {

@@ -162,6 +162,11 @@ Result<> check_completion(View body) {
                             n, best.as_integer()),
                 "best_of");
   }
+  if (const auto prompt = body.find("prompt"); !body.find("suffix").as_string().empty() && !is_one_prompt(prompt)) {
+    return fail(errc::unsupported_value,
+                fmt::format("'suffix' can't stand beside {} prompts: send one request for each gap", prompt.size()),
+                "suffix");
+  }
   const bool logprobs = !body.find("logprobs").is_null() || body.find("n_probs").as_integer() > 0;
   if (body.find("echo").as_bool() && logprobs) {
     return fail(errc::unsupported_value,

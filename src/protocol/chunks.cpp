@@ -22,9 +22,14 @@ ChunkWriter::ChunkWriter(Shape shape, const AnswerHead& head, std::uint32_t inde
   begin_ = prefix_ + R"([{"index":)" + std::to_string(index);
 }
 
-void ChunkWriter::role(std::string& out) const {
-  out.append(begin_).append(R"(,"delta":{"role":"assistant","content":""},"finish_reason":null}]})"
-                            "\n\n");
+void ChunkWriter::role(std::string& out, const Usage* prompt) const {
+  out.append(begin_).append(R"(,"delta":{"role":"assistant","content":null},"finish_reason":null}])");
+  if (prompt) {
+    out.append(",\"usage\":");
+    json::Writer writer(out);
+    write_usage(writer, *prompt);
+  }
+  out.append("}\n\n");
 }
 
 void ChunkWriter::progress(std::string& out, const PromptProgress& progress) const {
@@ -72,14 +77,14 @@ void ChunkWriter::text(std::string& out, std::string_view text, std::span<const 
 }
 
 void ChunkWriter::finish(std::string& out, std::string_view reason, std::span<const TokenLogprob> logprobs,
-                         const Timings* timings) const {
+                         const Timings* timings, std::string_view stopping_word) const {
   out.append(begin_).append(shape_ == Shape::chat ? R"(,"delta":{},)" : R"(,"text":"",)");
-  close(out, reason, logprobs, timings);
+  close(out, reason, logprobs, timings, stopping_word);
 }
 
 // The end of a choice and of its event; no reason: more comes.
 void ChunkWriter::close(std::string& out, std::string_view reason, std::span<const TokenLogprob> logprobs,
-                        const Timings* timings) const {
+                        const Timings* timings, std::string_view stopping_word) const {
   if (!logprobs.empty()) {
     out.append("\"logprobs\":");
     json::Writer writer(out);
@@ -90,7 +95,9 @@ void ChunkWriter::close(std::string& out, std::string_view reason, std::span<con
   if (reason.empty()) {
     out.append("null}]");
   } else {
-    out.append("\"").append(reason).append("\"}]");
+    out.append("\"").append(reason).append("\"");
+    if (!stopping_word.empty()) append_quoted_field(out, "stopping_word", stopping_word, true);
+    out.append("}]");
   }
   if (timings) {
     out.append(",\"timings\":");

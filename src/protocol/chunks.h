@@ -20,21 +20,22 @@ class ChunkWriter {
               LogprobShape logprobs = LogprobShape::content);
 
   // Each appends one "data: {...}\n\n". `timings` may be null.
-  void role(std::string& out) const;  // chat: the first event
+  // chat: the first event; `prompt`: what is known of the prompt's tokens, may be null.
+  void role(std::string& out, const Usage* prompt = nullptr) const;
   void progress(std::string& out, const PromptProgress& progress) const;
   void delta(std::string& out, const ChatDelta& delta, std::span<const TokenLogprob> logprobs = {},
              const Timings* timings = nullptr) const;
   void text(std::string& out, std::string_view text, std::span<const TokenLogprob> logprobs = {},
             const Timings* timings = nullptr, std::span<const std::int32_t> tokens = {}) const;
-  // `logprobs`: of tokens that no text came after.
+  // `logprobs`: of tokens that no text came after. `stopping_word`: which of the request's stop strings ended it.
   void finish(std::string& out, std::string_view reason, std::span<const TokenLogprob> logprobs = {},
-              const Timings* timings = nullptr) const;
+              const Timings* timings = nullptr, std::string_view stopping_word = {}) const;
   void usage(std::string& out, const Usage& usage, const Timings* timings = nullptr) const;
   static void done(std::string& out);
 
  private:
-  void close(std::string& out, std::string_view reason, std::span<const TokenLogprob> logprobs,
-             const Timings* timings) const;
+  void close(std::string& out, std::string_view reason, std::span<const TokenLogprob> logprobs, const Timings* timings,
+             std::string_view stopping_word = {}) const;
 
   Shape shape_;
   LogprobShape logprob_shape_;

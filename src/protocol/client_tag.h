@@ -7,5 +7,8 @@
 namespace corral::protocol {
 
 inline constexpr std::string_view kClientTag = "X-Corral-Client";
+// Says kBackground where others' requests go first.
+inline constexpr std::string_view kPriority = "X-Corral-Priority";
+inline constexpr std::string_view kBackground = "background";
 
 }  // namespace corral::protocol

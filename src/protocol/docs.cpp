@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "protocol/anthropic_fields.h"
 #include "protocol/fields.h"
+#include "protocol/forms.h"
+#include "protocol/responses_fields.h"
 
 namespace corral::protocol {
 namespace {
@@ -14,23 +17,22 @@ constexpr std::string_view kIntro = R"(# Requests
 What may stand in the body of an inference request. A body is checked before a model is loaded for it: a value of another type or out of its
 range is answered with 400 and a message that names the field, the value and what is right. `null` means "not given".
 
-`POST apply-template` takes what chat/completions takes and answers with the prompt that it comes to, `{"prompt": …}`.
+`POST apply-template` takes what chat/completions takes and answers with the prompt that it comes to, `{"prompt": …}`; `POST
+chat/completions/input_tokens` with the number of its tokens, `{"input_tokens": …}`.
 
-A field that no table has passes and has no effect: clients of OpenAI send `user`, `metadata`, `store`, `service_tier`, `prediction`,
-`verbosity` and more with every request. What would change the answer and can't be had is refused, with the reason: those fields are in the
+A field that no table has passes and has no effect: clients of OpenAI send `user`, `metadata`, `service_tier`, `prediction`, `verbosity` and
+more with every request. What would change the answer and can't be had is refused, with the reason: those fields are in the
 tables. These fields of llama-server have no effect:
 
 | field | because |
 |---|---|
 | `id_slot` | there are no slots: whatever holds the beginning of the prompt is found by itself |
-| `n_keep`, `n_discard` | nothing is ever cut out of a full context, the answer ends there |
 | `n_cache_reuse`, `cache_reuse` | only beginnings are shared; pieces behind a difference are computed again |
 | `backend_sampling`, `speculative.*` | how it is computed is chosen when a model is loaded |
 | `parse_tool_calls` | calls are looked for where there are `tools`, and only there |
 | `reasoning_control`, `reasoning_budget_message`, `reasoning_budget_start_tag`, `reasoning_budget_end_tag`, `reasoning_budget_end_tags` | they belong to a budget for thoughts, which is refused |
 | `chat_format`, `chat_parser`, `generation_prompt`, `grammar_type`, `message_delimiters` | it sends them to itself, made from the chat template |
 | `response_fields` | chooses from the answers of `completion`, nowhere else |
-| `verbose` | adds its debugging output |
 
 Ranges are those of OpenAI's reference, and llama-server's for what it adds; `completion`, which is its own, takes wider ones.
 
@@ -43,15 +45,23 @@ and 3 are RE2 patterns (no look-around, no backreferences) of at most 512 bytes,
 Defaults are the model's own where its file has them, else llama-server's.
 )";
 
-struct Page {
-  std::string_view title;
-  const FieldTable& (*table)();
-};
-constexpr Page kPages[] = {
-    {"POST chat/completions", chat_fields},      {"POST completions", completion_fields},
-    {"POST completion", native_fields},          {"POST embeddings", embedding_fields},
-    {"POST embedding", native_embedding_fields}, {"POST rerank", rerank_fields},
-    {"POST tokenize", tokenize_fields},          {"POST detokenize", detokenize_fields},
+constexpr EndpointBody kBodies[] = {
+    {"chat/completions", chat_fields},
+    {"completions", completion_fields},
+    {"completion", native_fields},
+    {"infill", infill_fields},
+    {"embeddings", embedding_fields},
+    {"embedding", native_embedding_fields},
+    {"rerank", rerank_fields},
+    {"audio/speech", speech_fields},
+    {"tokenize", tokenize_fields},
+    {"detokenize", detokenize_fields},
+    {"messages", messages_fields},
+    {"messages/count_tokens", count_tokens_fields},
+    {"responses", responses_fields},
+    {"conversations", conversation_fields},
+    {"conversations/{id}", conversation_change_fields},
+    {"conversations/{id}/items", conversation_items_fields},
 };
 
 // A bar would end the cell.
@@ -75,14 +85,23 @@ std::string limits(const Field& field) {
 
 }  // namespace
 
+std::span<const EndpointBody> endpoint_bodies() { return kBodies; }
+
 std::string requests_page() {
   std::string page(kIntro);
-  for (const Page& one : kPages) {
-    page += fmt::format("\n## {}\n\n| field | value | |\n|---|---|---|\n", one.title);
+  for (const auto& one : kBodies) {
+    page += fmt::format("\n## POST {}\n\n| field | value | |\n|---|---|---|\n", one.path);
     for (const Field& field : one.table().fields()) {
       page += fmt::format("| `{}`{} | {} | {} |\n", field.name, field.required ? " (required)" : "",
                           cell(field.kinds == kAny ? "any" : expectation(field) + limits(field)), cell(field.about));
     }
+  }
+  for (const auto& one : endpoint_forms()) {
+    page += fmt::format(
+        "\n## POST {}\n\nA form with a file (multipart/form-data).\n\n| field | value | |\n|---|---|---|\n", one.path);
+    for (const auto& field : one.fields)
+      page += fmt::format("| `{}`{} | {} | {} |\n", field.name, field.required ? " (required)" : "", field.value,
+                          field.about);
   }
   return page;
 }

@@ -1,9 +1,19 @@
-// docs/requests.md, written from the tables.
+// docs/requests.md, written from the tables; and which table belongs to which endpoint.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
+
+#include "protocol/fields.h"
 
 namespace corral::protocol {
+
+struct EndpointBody {
+  std::string_view path;  // of a POST, under the core prefixes
+  const FieldTable& (*table)();
+};
+std::span<const EndpointBody> endpoint_bodies();
 
 std::string requests_page();
 

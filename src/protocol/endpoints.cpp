@@ -1,6 +1,9 @@
 // The tables of the endpoints that don't generate.
+#include <fmt/format.h>
+
 #include "protocol/errors.h"
 #include "protocol/field_parts.h"
+#include "protocol/forms.h"
 #include "protocol/rules.h"
 
 namespace corral::protocol {
@@ -10,12 +13,14 @@ namespace {
 constexpr std::size_t kMaxTexts = 1 << 16;
 
 constexpr Field kTextsToEmbed{.name = "input",
-                              .kinds = kString | kArray,
+                              .kinds = kString | kArray | kObject,
                               .min_size = 1,
                               .max_size = kMaxTexts,
-                              .elements = kString | kInteger | kArray,
+                              .elements = kString | kInteger | kArray | kObject,
                               .inside = check_texts_to_embed,
-                              .about = "a text, tokens, or a list of such",
+                              .about =
+                                  "a text, tokens (texts may stand between them), an object with such "
+                                  "(`prompt_string`), or a list of these",
                               .instead = "send several requests"};
 constexpr auto kEmbedding = std::to_array<Field>({
     kModelField,
@@ -42,6 +47,12 @@ constexpr Field named(Field field, std::string_view name, std::string_view about
 constexpr Field required(Field field) {
   field.required = true;
   return field;
+}
+
+Result<> check_voice(json::View voice, const Path& path) {
+  if (!voice.is_object() || voice.find("id").is_string()) return {};
+  return fail(errc::bad_value, fmt::format("'{}' must be the name of a voice, or an object with its 'id'", path.text()),
+              path.text());
 }
 
 Result<> check_native_embedding(json::View body) {
@@ -99,6 +110,39 @@ const FieldTable& rerank_fields() {
   return table;
 }
 
+const FieldTable& speech_fields() {
+  static constexpr Field kFields[] = {
+      kModelField,
+      {.name = "input",
+       .kinds = kString,
+       .required = true,
+       .min_size = 1,
+       .max_bytes = 64 * 1024,
+       .about = "the text to be spoken",
+       .instead = "send it in pieces"},
+      {.name = "voice",
+       .kinds = kString | kObject,
+       .max_bytes = 256,
+       .inside = check_voice,
+       .about =
+           "one of those that GET audio/voices lists, or an object with its `id`; OpenAI's names stand for some of "
+           "them. Without one the model's first"},
+      {.name = "response_format",
+       .kinds = kString,
+       .choices = "mp3|opus|aac|flac|wav|pcm",
+       .about = "mp3 unless it is said. pcm: samples of 16 bits, 24,000 a second, one channel. opus, aac and flac "
+                "can be had of backends that make them"},
+      {.name = "speed", .kinds = kNumber, .min = 0.25, .max = 4, .about = "1 is how the voice speaks by itself"},
+      {.name = "instructions", .kinds = kString, .max_bytes = 64 * 1024, .about = "for backends that heed them"},
+      {.name = "stream_format",
+       .kinds = kString,
+       .choices = "audio",
+       .about = "sound comes as it is made; events with pieces of it can't be had"},
+  };
+  static const FieldTable table(kFields);
+  return table;
+}
+
 const FieldTable& tokenize_fields() {
   static constexpr Field kFields[] = {
       kModelField,
@@ -124,7 +168,7 @@ const FieldTable& detokenize_fields() {
        .required = true,
        .max_size = 1 << 20,
        .elements = kInteger,
-       .inside = check_inputs,
+       .inside = check_tokens,
        .about = "token numbers",
        .instead = "send them in pieces"},
   };

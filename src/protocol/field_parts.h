@@ -22,6 +22,21 @@ inline constexpr Field kContextField = {
         "tokens that the model's context must have at least: it is loaded so, or loaded anew "
         "if it has fewer; 0 or -1: whatever it has"};
 
+// What every dialect calls by the same name.
+inline constexpr Field kStreamField = {.name = "stream", .kinds = kBoolean, .about = "the answer comes in events"};
+inline constexpr Field kTemperatureField = {
+    .name = "temperature", .kinds = kNumber, .min = 0, .max = 2, .about = "0: always the likeliest token"};
+inline constexpr Field kTopPField = {.name = "top_p",
+                                     .kinds = kNumber,
+                                     .min = 0,
+                                     .max = 1,
+                                     .about = "keeps the likeliest tokens that together have this probability; 1: all"};
+inline constexpr Field kTopKField = {.name = "top_k",
+                                     .kinds = kInteger,
+                                     .min = -1,
+                                     .max = kMaxInt32,
+                                     .about = "keeps so many of the likeliest tokens; 0 or -1: all"};
+
 template <std::size_t N, std::size_t M>
 constexpr auto operator+(const std::array<Field, N>& a, const std::array<Field, M>& b) {
   std::array<Field, N + M> all{};

@@ -121,6 +121,7 @@ Result<Peeked> check(json::View body, const FieldTable& table);
 const FieldTable& chat_fields();              // POST chat/completions
 const FieldTable& completion_fields();        // POST completions
 const FieldTable& native_fields();            // POST completion
+const FieldTable& infill_fields();            // POST infill
 const FieldTable& embedding_fields();         // POST embeddings
 const FieldTable& native_embedding_fields();  // POST embedding
 const FieldTable& rerank_fields();            // POST rerank

@@ -105,7 +105,9 @@ TEST(Fields, ChatBodiesThatAreRefused) {
           {chat(R"(,"samplers":3)"), errc::wrong_type, "samplers", "a string or an array of strings, not 3"},
           {chat(R"(,"adaptive_target":1.5)"), errc::bad_value, "adaptive_target", "between -1 and 1, not 1.5"},
           {chat(R"(,"adaptive_decay":1)"), errc::bad_value, "adaptive_decay", "between 0 and 0.99, not 1"},
-          {chat(R"(,"lora":[{"id":0,"scale":1}])"), errc::unsupported_value, "lora", "when a model is loaded"},
+          {chat(R"(,"lora":[{"scale":1}])"), errc::missing_field, "lora[0].id", "required"},
+          {chat(R"(,"lora":[{"id":-1}])"), errc::bad_value, "lora[0].id", "not -1"},
+          {chat(R"(,"lora":{"0":1})"), errc::wrong_type, "lora", "array"},
           {chat(R"(,"n_indent":4)"), errc::unsupported_value, "n_indent", "must be left out, not 4"},
           {chat(R"(,"reasoning_budget_tokens":100)"), errc::unsupported_value, "reasoning_budget_tokens", "not 100"},
           {chat(R"(,"thinking_budget_tokens":0)"), errc::unsupported_value, "thinking_budget_tokens",
@@ -189,12 +191,18 @@ TEST(Fields, OtherBodiesThatAreRefused) {
       {{"{}", errc::missing_field, "prompt", "required"},
        {R"({"prompt":5})", errc::wrong_type, "prompt", "not 5"},
        {R"({"prompt":[]})", errc::bad_value, "prompt", "non-empty array"},
-       {R"({"prompt":["a",1]})", errc::wrong_type, "prompt", "mixes"},
+       {R"({"prompt":["a",1,[2]]})", errc::wrong_type, "prompt[2]", "an array with tokens is one prompt"},
+       {R"({"prompt":["a",-1]})", errc::bad_value, "prompt[1]", "token number"},
+       {R"({"prompt":[["a",1.5],"b"]})", errc::wrong_type, "prompt[0]", "must hold tokens"},
+       {R"({"prompt":{"text":"a"}})", errc::missing_field, "prompt.prompt_string", "required"},
+       {R"({"prompt":{"prompt_string":["a"]}})", errc::wrong_type, "prompt.prompt_string", "must hold tokens"},
+       {R"({"prompt":["a",{"prompt_string":"b","multimodal_data":["x"]}]})", errc::unsupported_value,
+        "prompt[1].multimodal_data", "prompts are text here"},
        {R"({"prompt":[1,-1]})", errc::bad_value, "prompt[1]", "token number"},
-       {R"({"prompt":[[4294967297]]})", errc::bad_value, "prompt[0]", "token numbers"},
+       {R"({"prompt":[[4294967297]]})", errc::bad_value, "prompt[0][0]", "token number"},
        {R"({"prompt":[[1],[]]})", errc::bad_value, "prompt[1]", "empty"},
-       {R"({"prompt":[[1],["a"]]})", errc::wrong_type, "prompt[1][0]", ""},
-       {R"({"prompt":"a","suffix":"b"})", errc::unsupported_value, "suffix", "'suffix' must be left out, not \"b\""},
+       {R"({"prompt":[[1],["a"]]})", errc::wrong_type, "prompt[1]", "must hold tokens"},
+       {R"({"prompt":["a","c"],"suffix":"b"})", errc::unsupported_value, "suffix", "beside 2 prompts"},
        {R"({"prompt":"a","best_of":0})", errc::bad_value, "best_of", "not 0"}},
       completion_fields());
   expect_refused(
@@ -202,7 +210,7 @@ TEST(Fields, OtherBodiesThatAreRefused) {
        {R"({"input":[]})", errc::bad_value, "input", "empty"},
        {R"({"input":""})", errc::bad_value, "input", "empty"},
        {R"({"input":["a",""]})", errc::bad_value, "input[1]", "'input[1]' is empty, there is nothing to embed"},
-       {R"({"input":{}})", errc::wrong_type, "input", "not an object"},
+       {R"({"input":{}})", errc::missing_field, "input.prompt_string", "required"},
        {R"({"input":"a","encoding_format":"hex"})", errc::bad_value, "encoding_format", R"("float" or "base64")"},
        {R"({"input":"a","dimensions":0})", errc::bad_value, "dimensions", "not 0"}},
       embedding_fields());
@@ -218,6 +226,28 @@ TEST(Fields, OtherBodiesThatAreRefused) {
                  rerank_fields());
   expect_refused({{"{}", errc::missing_field, "content", "required"}}, tokenize_fields());
   expect_refused({{R"({"tokens":["a"]})", errc::wrong_type, "tokens[0]", ""}}, detokenize_fields());
+}
+
+TEST(Fields, InfillsThatAreRefused) {
+  expect_refused(
+      {{R"({"input_suffix":"b"})", errc::missing_field, "input_prefix", "required"},
+       {R"({"input_prefix":"a"})", errc::missing_field, "input_suffix", "required"},
+       {R"({"input_prefix":"a","input_suffix":["b"]})", errc::wrong_type, "input_suffix", "must hold tokens"},
+       {R"({"input_prefix":"a","input_suffix":"b","prompt":[1]})", errc::wrong_type, "prompt", "string"},
+       {R"({"input_prefix":"a","input_suffix":"b","input_extra":{}})", errc::wrong_type, "input_extra", "array"},
+       {R"({"input_prefix":"a","input_suffix":"b","input_extra":[{}]})", errc::missing_field, "input_extra[0].text",
+        ""},
+       {R"({"input_prefix":"a","input_suffix":"b","input_extra":[{"text":"c","filename":1}]})", errc::wrong_type,
+        "input_extra[0].filename", ""}},
+      infill_fields());
+}
+
+TEST(Fields, APromptHasSoManyTextsBetweenItsTokens) {
+  std::string texts;
+  for (std::size_t i = 0; i <= kMaxPromptTexts; ++i) texts += R"("",)";
+  const auto refused = check(R"({"prompt":[)" + texts + "1]}", completion_fields());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().param, "prompt");
 }
 
 TEST(Fields, BodiesThatPass) {

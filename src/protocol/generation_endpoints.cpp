@@ -15,16 +15,33 @@ constexpr auto kNativeGeneration = [] {
     field(name).max = kLarge;
   }
   field("logit_bias").inside = check_wide_logit_bias;
-  field("stream_options").about = "no effect: the last event counts tokens anyway";
+  field("stream_options").about =
+      "`each_token`: tokens that are there together come in an event each, but for those that make one character; the "
+      "last event counts tokens anyway";
   return fields;
 }();
 
 constexpr Field kPrompt = {.name = "prompt",
-                           .kinds = kString | kArray,
+                           .kinds = kString | kArray | kObject,
                            .required = true,
-                           .elements = kString | kInteger | kArray,
+                           .elements = kString | kInteger | kArray | kObject,
                            .inside = check_prompt,
-                           .about = "a text, tokens, or a list of such: one answer (or `n`) to each"};
+                           .about =
+                               "a text, tokens (texts may stand between them), an object with such "
+                               "(`prompt_string`), or a list of these: one answer (or `n`) to each"};
+
+// What llama-server's endpoints for texts have beside that.
+constexpr auto kNative =
+    kNativeGeneration +
+    std::to_array<Field>({
+        {.name = "logprobs", .kinds = kInteger, .min = 0, .max = 100, .about = "the same as `n_probs`"},
+        {.name = "response_fields",
+         .kinds = kArray,
+         .max_size = 256,
+         .elements = kString,
+         .about = "only these members of the answer; `a/b`: the member `b` of `a`, under that name. What "
+                  "there isn't is left out; in a stream they count for the last event"},
+    });
 
 }  // namespace
 
@@ -113,7 +130,10 @@ const FieldTable& completion_fields() {
            .max = 20,
            .about = "log probabilities of the so many likeliest tokens, in the shape of completions"},
           {.name = "echo", .kinds = kBoolean, .about = "the prompt stands before the answer; not with `logprobs`"},
-          {.name = "suffix", .kinds = kString, .inside = check_suffix, .about = "refused but for an empty one"},
+          {.name = "suffix",
+           .kinds = kString,
+           .about = "what stands behind the gap between it and `prompt`, which is filled; for models with tokens "
+                    "for that, and one text as `prompt`"},
           {.name = "best_of", .kinds = kInteger, .min = 1, .max = kMaxAnswers, .about = "must be `n`"},
       });
   static const FieldTable table(kFields, check_completion);
@@ -121,18 +141,36 @@ const FieldTable& completion_fields() {
 }
 
 const FieldTable& native_fields() {
+  static constexpr auto kFields = kNative + std::to_array<Field>({kPrompt});
+  static const FieldTable table(kFields, check_native);
+  return table;
+}
+
+const FieldTable& infill_fields() {
+  constexpr std::size_t kMaxExtra = 1024;
   static constexpr auto kFields =
-      kNativeGeneration +
-      std::to_array<Field>({
-          kPrompt,
-          {.name = "logprobs", .kinds = kInteger, .min = 0, .max = 100, .about = "the same as `n_probs`"},
-          {.name = "response_fields",
-           .kinds = kArray,
-           .max_size = 256,
-           .elements = kString,
-           .about = "only these members of the answer; `a/b`: the member `b` of `a`, under that name. What "
-                    "there isn't is left out; in a stream they count for the last event"},
-      });
+      kNative + std::to_array<Field>({
+                    {.name = "input_prefix",
+                     .kinds = kString | kArray,
+                     .required = true,
+                     .elements = kString | kInteger,
+                     .inside = check_plain_prompt,
+                     .about = "what stands before the gap: a text, or tokens between which texts may stand"},
+                    {.name = "input_suffix",
+                     .kinds = kString | kArray,
+                     .required = true,
+                     .elements = kString | kInteger,
+                     .inside = check_plain_prompt,
+                     .about = "what stands behind it"},
+                    {.name = "input_extra",
+                     .kinds = kArray,
+                     .max_size = kMaxExtra,
+                     .elements = kObject,
+                     .inside = check_extra,
+                     .about = "other pieces of the project: objects with `text`, and `filename` if it has one",
+                     .instead = "name those that are of use here"},
+                    {.name = "prompt", .kinds = kString, .about = "how the gap begins"},
+                });
   static const FieldTable table(kFields, check_native);
   return table;
 }

@@ -7,6 +7,7 @@
 
 #include "http/errors.h"
 #include "http/sse.h"
+#include "json/count.h"
 #include "json/value.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
@@ -27,7 +28,7 @@ constexpr std::array kStatuses = std::to_array<StatusRow>({
     {ErrorKind::unavailable, 503, "unavailable_error", "overloaded_error"},
     {ErrorKind::upstream, 502, "upstream_error", "api_error"},
     {ErrorKind::timeout, 504, "timeout_error", "timeout_error"},
-    {ErrorKind::cancelled, 499, "cancelled_error", "api_error"},
+    {ErrorKind::cancelled, 499, "cancelled_error", "invalid_request_error"},
 });
 
 constexpr std::size_t kMaxForeignText = 500;
@@ -53,10 +54,26 @@ std::error_code cause_of(ErrorKind kind, std::string_view name) {
   return make_error_code(remote_cause(kind));
 }
 
+// The words by which clients of Anthropic's know that a conversation has become too long, and make it shorter.
+void write_anthropic(json::Writer& out, const Error& error) {
+  out.begin_object().field("type", "error").key("error").begin_object();
+  out.field("type", status_row(kind_of(error.code)).anthropic_type).key("message");
+  if (const auto* numbers = error.fact<ContextNumbers>()) {
+    out.value(fmt::format("prompt is too long: {} tokens > {} maximum; {}", numbers->n_prompt_tokens, numbers->n_ctx,
+                          error.message));
+  } else {
+    out.value(error.message);
+  }
+  out.end_object().end_object();
+}
+
 void write_openai(json::Writer& out, const Error& error) {
   const auto& row = status_row(kind_of(error.code));
+  // Clients of llama-server tell a context that is too small by the type, those of OpenAI by the code.
+  const std::string_view type =
+      error.fact<ContextNumbers>() != nullptr ? std::string_view("exceed_context_size_error") : row.openai_type;
   out.begin_object().key("error").begin_object();
-  out.field("message", error.message).field("type", row.openai_type).field("code", error.code.message()).key("param");
+  out.field("message", error.message).field("type", type).field("code", error.code.message()).key("param");
   error.param.empty() ? out.null() : out.value(error.param);
   if (const auto* numbers = error.fact<ContextNumbers>())
     out.field("n_prompt_tokens", numbers->n_prompt_tokens).field("n_ctx", numbers->n_ctx);
@@ -98,9 +115,7 @@ std::string error_body(const Error& error, Style style) {
       write_openai(out, error);
       break;
     case Style::anthropic:
-      out.begin_object().field("type", "error").key("error").begin_object();
-      out.field("type", status_row(kind_of(error.code)).anthropic_type).field("message", error.message);
-      out.end_object().end_object();
+      write_anthropic(out, error);
       break;
     case Style::ollama:
       out.begin_object().field("error", error.message).end_object();
@@ -149,8 +164,8 @@ Error parse_error_body(unsigned status, std::string_view body) {
     if (const auto* memory = json::find(*details, "memory"); memory && memory->is_array()) {
       for (const auto& need : memory->get_array()) {
         error.memory.push_back({std::string(json::text_or(need, "device", {})),
-                                static_cast<std::uint64_t>(std::max(0.0, json::number_or(need, "need", 0))),
-                                static_cast<std::uint64_t>(std::max(0.0, json::number_or(need, "have", 0)))});
+                                json::to_count(json::number_or(need, "need", 0)).value_or(0),
+                                json::to_count(json::number_or(need, "have", 0)).value_or(0)});
       }
     }
   }

@@ -78,13 +78,15 @@ Result<> check_modalities(json::View modalities, const Path& path) {
   return result;
 }
 
-Result<> check_suffix(json::View suffix, const Path& path) {
-  if (suffix.as_string().empty()) return {};
-  return decline(suffix, path, "filling a gap is not supported, only going on behind 'prompt'");
-}
-
-Result<> decline_lora(json::View lora, const Path& path) {
-  return decline(lora, path, "adapters are chosen when a model is loaded, with its option 'lora'");
+Result<> check_lora(json::View lora, const Path& path) {
+  return check_each(lora, path, [](json::View one, const Path& place) -> Result<> {
+    static constexpr Field kFields[] = {
+        {.name = "id", .kinds = kInteger, .required = true, .min = 0, .max = kMaxAdapters - 1},
+        {.name = "scale", .kinds = kNumber, .min = -kLarge, .max = kLarge},
+    };
+    static const FieldTable table(kFields);
+    return table.check(one, place);
+  });
 }
 
 Result<> decline_indent(json::View indent, const Path& path) {

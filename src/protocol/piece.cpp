@@ -28,7 +28,10 @@ ToolPiece tool_of(View tool, std::uint32_t place) {
 }
 
 ChoicePiece choice_of(View choice) {
-  ChoicePiece piece{.index = small(choice.find("index")), .finish_reason = text_of(choice, "finish_reason")};
+  ChoicePiece piece{.index = small(choice.find("index")),
+                    .finish_reason = text_of(choice, "finish_reason"),
+                    .stopping_word = text_of(choice, "stopping_word")};
+  if (const auto tokens = choice.find("logprobs").find("content"); !tokens.empty()) piece.logprobs = tokens.text();
   auto said = choice.find("delta");
   if (!said.is_object()) said = choice.find("message");
   if (!said.is_object()) {
@@ -49,6 +52,18 @@ Usage usage_of(View usage) {
           .completion_tokens = small(usage.find("completion_tokens"))};
 }
 
+Timings timings_of(View timings) {
+  Timings read;
+  timings.each_member([&](std::string_view name, View value) {
+    if (name == "cache_n") read.cache_n = small(value);
+    if (name == "prompt_n") read.prompt_n = small(value);
+    if (name == "prompt_ms") read.prompt_ms = value.as_number();
+    if (name == "predicted_n") read.predicted_n = small(value);
+    if (name == "predicted_ms") read.predicted_ms = value.as_number();
+  });
+  return read;
+}
+
 // An event has no status of its own; its type stands for one.
 unsigned status_of(View error) {
   const auto type = error.find("type").as_string();
@@ -64,12 +79,24 @@ Result<AnswerPiece> read_answer(const std::string& text) {
   if (!peek) return std::unexpected(peek.error());
   const auto root = peek->root();
   AnswerPiece piece;
-  if (const auto error = root.find("error"); !error.is_null()) {
+  View error;
+  root.each_member([&](std::string_view name, View value) {
+    if (value.is_null()) return;
+    if (name == "id") piece.id = value.as_string();
+    if (name == "model") piece.model = value.as_string();
+    if (name == "created") piece.created = value.as_integer();
+    if (name == "error") error = value;
+    if (name == "choices") value.each_element([&](View choice) { piece.choices.push_back(choice_of(choice)); });
+    if (name == "data")
+      value.each_element([&](View data) { piece.embeddings.push_back(data.find("embedding").text()); });
+    if (name == "usage" && value.is_object()) piece.usage = usage_of(value);
+    if (name == "input_tokens") piece.usage = Usage{.prompt_tokens = small(value)};
+    if (name == "timings" && value.is_object()) piece.timings = timings_of(value);
+  });
+  if (!error.is_null()) {
+    piece.choices.clear();
     piece.failure = parse_error_body(status_of(error), text);
-    return piece;
   }
-  root.find("choices").each_element([&](View choice) { piece.choices.push_back(choice_of(choice)); });
-  if (const auto usage = root.find("usage"); usage.is_object()) piece.usage = usage_of(usage);
   return piece;
 }
 

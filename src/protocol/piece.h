@@ -24,12 +24,19 @@ struct ChoicePiece {
   std::string reasoning = {};
   std::vector<ToolPiece> tools = {};
   std::string finish_reason = {};  // empty: more comes
+  std::string stopping_word = {};  // which of the request's stop strings ended it
+  std::string logprobs = {};       // of its tokens: the JSON text of an array that isn't empty
 };
 
 struct AnswerPiece {
+  std::string id = {};       // of the answer
+  std::string model = {};    // who answers
+  std::int64_t created = 0;  // seconds since 1970
   std::vector<ChoicePiece> choices = {};
-  std::optional<Usage> usage = {};
-  std::optional<Error> failure = {};  // what is wrong; nothing follows
+  std::optional<Usage> usage = {};  // of a count of tokens, too
+  std::optional<Timings> timings = {};
+  std::vector<std::string> embeddings = {};  // JSON texts of arrays of numbers, in the order of the inputs
+  std::optional<Error> failure = {};         // what is wrong; nothing follows
 };
 
 // `text`: the data of an event, or a body. What isn't there stays empty. Errors: json::errc::malformed.

@@ -101,8 +101,37 @@ TEST(Requests, PromptsInEveryShape) {
   EXPECT_THAT(prompts(R"(["a","b"])"), ElementsAre(Input("a"), Input("b")));
   EXPECT_THAT(prompts("[1,2]"), ElementsAre(Input(Tokens{1, 2})));
   EXPECT_THAT(prompts("[[1],[2,3]]"), ElementsAre(Input(Tokens{1}), Input(Tokens{2, 3})));
+  using Parts = std::vector<InputPart>;
+  const Input mixed(Parts{"a", Tokens{1, 2}, "b", Tokens{3}});
+  EXPECT_THAT(prompts(R"(["a",1,2,"b",3])"), ElementsAre(mixed));
+  EXPECT_THAT(prompts(R"([1,"a"])"), ElementsAre(Input(Parts{Tokens{1}, "a"})));
+  EXPECT_THAT(prompts(R"([["a",1,2,"b",3],"c",[4],{"prompt_string":"d"}])"),
+              ElementsAre(mixed, Input("c"), Input(Tokens{4}), Input("d")));
+  EXPECT_THAT(prompts(R"({"prompt_string":["a",1,2,"b",3]})"), ElementsAre(mixed));
   EXPECT_FALSE(parse_completion_request(R"({"prompt":[]})"));
   EXPECT_TRUE(parse_completion_request(R"({"prompt":["a","b"],"stream":true})"));
+}
+
+TEST(Requests, GapsToFill) {
+  const auto request = parse_infill_request(
+      R"({"input_prefix":"a","input_suffix":["b",1],"prompt":"c","input_extra":[{"text":"d","filename":"e"},{"text":"f"}],"n_predict":3})");
+  ASSERT_TRUE(request);
+  EXPECT_TRUE(request->native);
+  EXPECT_EQ(request->max_tokens, 3u);
+  ASSERT_TRUE(request->infill);
+  EXPECT_EQ(request->infill->prefix, Input("a"));
+  EXPECT_EQ(request->infill->suffix, Input(std::vector<InputPart>{"b", std::vector<std::int32_t>{1}}));
+  EXPECT_EQ(request->infill->begun, "c");
+  ASSERT_EQ(request->infill->extra.size(), 2u);
+  EXPECT_EQ(request->infill->extra[0].filename, "e");
+  EXPECT_FALSE(request->infill->whole);
+
+  const auto suffix = parse_completion_request(R"({"prompt":"a","suffix":"b"})");
+  ASSERT_TRUE(suffix && suffix->infill);
+  EXPECT_EQ(suffix->infill->prefix, Input("a"));
+  EXPECT_EQ(suffix->infill->suffix, Input("b"));
+  EXPECT_TRUE(suffix->infill->whole);
+  EXPECT_FALSE(parse_completion_request(R"({"prompt":"a","suffix":""})")->infill);
 }
 
 TEST(Requests, SeveralAnswersAndEchoes) {
@@ -374,6 +403,12 @@ TEST(HttpError, ComesBackTheSame) {
   ASSERT_EQ(back.memory.size(), 1u);
   EXPECT_EQ(back.memory[0].need, 100u);
 
+  // Numbers of another server that no integer holds are left out.
+  const auto odd = parse_error_body(
+      503, R"({"error":{"message":"m","details":{"memory":[{"device":"cpu","need":1e300,"have":-1}]}}})");
+  ASSERT_EQ(odd.memory.size(), 1u);
+  EXPECT_EQ(odd.memory[0].need + odd.memory[0].have, 0u);
+
   const Error full(make_error_code(errc::context_length_exceeded), "too long");
   EXPECT_EQ(parse_error_body(400, error_body(full)).code, errc::context_length_exceeded);
   EXPECT_EQ(parse_error_body(400, error_body(full)).fact<ContextNumbers>(), nullptr);
@@ -381,8 +416,9 @@ TEST(HttpError, ComesBackTheSame) {
 
 TEST(HttpError, AContextThatIsTooSmallTellsItsNumbers) {
   const auto body = error_body(context_exceeded({.n_prompt_tokens = 24'794, .n_ctx = 8'192}, "too long", "messages"));
-  EXPECT_EQ(body, R"({"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded",)"
-                  R"("param":"messages","n_prompt_tokens":24794,"n_ctx":8192}})");
+  EXPECT_EQ(body,
+            R"({"error":{"message":"too long","type":"exceed_context_size_error","code":"context_length_exceeded",)"
+            R"("param":"messages","n_prompt_tokens":24794,"n_ctx":8192}})");
   const auto back = parse_error_body(400, body);
   ASSERT_NE(back.fact<ContextNumbers>(), nullptr);
   EXPECT_EQ(back.fact<ContextNumbers>()->n_prompt_tokens, 24'794u);

@@ -66,17 +66,6 @@ std::vector<std::string> strings(View value) {
   return all;
 }
 
-bool is_token_list(View array) {
-  View first;
-  array.each_element([&](View element) {
-    first = element;
-    return false;
-  });
-  return first.kind() == json::Kind::integer;
-}
-
-std::size_t input_count(View prompt) { return prompt.is_string() || is_token_list(prompt) ? 1 : prompt.size(); }
-
 std::uint32_t answers_to_each(View body) {
   std::uint32_t answers = 1;
   for (const auto* name : {"n", "n_cmpl"}) {

@@ -15,10 +15,14 @@ namespace corral::protocol {
 
 // One string, or those of an array.
 std::vector<std::string> strings(json::View value);
-// Whether an array holds the tokens of one text, not several texts.
-bool is_token_list(json::View array);
-// How many texts a prompt has.
+// Whether it is one prompt: a text, an array with tokens in it (texts may stand between them), or an object with such.
+bool is_one_prompt(json::View value);
+// How many prompts there are.
 std::size_t input_count(json::View prompt);
+// One prompt, and all of a field.
+Input input(json::View prompt);
+std::vector<Input> inputs(json::View value);
+std::vector<std::int32_t> integers(json::View array);
 // How many answers to each: "n" or "n_cmpl".
 std::uint32_t answers_to_each(json::View body);
 // The schema the answer must follow, from json_schema or response_format; "" for none.

@@ -9,39 +9,12 @@
 #include "json/writer.h"
 #include "protocol/fields.h"
 #include "protocol/request_parts.h"
+#include "protocol/rules.h"
 
 namespace corral::protocol {
 namespace {
 
 using json::View;
-
-std::vector<std::int32_t> integers(View value) {
-  std::vector<std::int32_t> all;
-  all.reserve(value.size());
-  value.each_element([&](View element) { all.push_back(static_cast<std::int32_t>(element.as_integer())); });
-  return all;
-}
-
-std::vector<Input> inputs(View value) {
-  std::vector<Input> all;
-  if (value.is_string()) {
-    all.emplace_back(std::string(value.as_string()));
-    return all;
-  }
-  if (is_token_list(value)) {
-    all.emplace_back(integers(value));
-    return all;
-  }
-  all.reserve(value.size());
-  value.each_element([&](View element) {
-    if (element.is_string()) {
-      all.emplace_back(std::string(element.as_string()));
-    } else {
-      all.emplace_back(integers(element));
-    }
-  });
-  return all;
-}
 
 std::vector<TokenBias> token_biases(View value) {
   constexpr float kForbidden = -std::numeric_limits<float>::infinity();
@@ -85,6 +58,15 @@ std::vector<Trigger> triggers(View value) {
   return all;
 }
 
+std::vector<Adapter> adapters(View array) {
+  std::vector<Adapter> all;
+  array.each_element([&](View one) {
+    all.push_back({.id = static_cast<std::uint32_t>(one.find("id").as_integer()),
+                   .scale = static_cast<float>(one.find("scale").as_number())});
+  });
+  return all;
+}
+
 std::optional<bool> flag(View value) { return value.is_null() ? std::nullopt : std::optional(value.as_bool()); }
 
 std::optional<std::uint32_t> token_limit(View body) {
@@ -100,7 +82,10 @@ std::optional<std::uint32_t> token_limit(View body) {
 void fill_generation(GenerationRequest& request, View body) {
   request.model = body.find("model").as_string();
   request.stream = body.find("stream").as_bool();
-  request.include_usage = body.find("stream_options").find("include_usage").as_bool();
+  const auto streaming = body.find("stream_options");
+  request.include_usage = streaming.find("include_usage").as_bool();
+  request.prompt_usage = streaming.find("prompt_usage").as_bool();
+  request.each_token = streaming.find("each_token").as_bool();
   request.max_tokens = token_limit(body);
   request.stop = strings(body.find("stop"));
   std::erase(request.stop, std::string());
@@ -110,6 +95,10 @@ void fill_generation(GenerationRequest& request, View body) {
   request.grammar = body.find("grammar").as_string();
   request.json_schema = schema_text(body);
   request.return_tokens = body.find("return_tokens").as_bool();
+  request.context_shift = body.find("context_shift").as_bool();
+  request.n_keep = static_cast<std::int32_t>(body.find("n_keep").as_integer());
+  request.n_discard = static_cast<std::uint32_t>(body.find("n_discard").as_integer());
+  if (const auto lora = body.find("lora"); !lora.empty()) request.adapters = adapters(lora);
   request.cache_prompt = flag(body.find("cache_prompt")).value_or(request.cache_prompt);
   request.n = answers_to_each(body);
   if (const auto wanted = body.find("n_probs"); !wanted.is_null()) {
@@ -119,6 +108,7 @@ void fill_generation(GenerationRequest& request, View body) {
   request.timings_per_token = body.find("timings_per_token").as_bool();
   request.ping_interval = ping_interval(body.find("sse_ping_interval"));
   request.return_progress = body.find("return_progress").as_bool();
+  request.verbose = body.find("verbose").as_bool();
   request.max_predict_ms =
       static_cast<std::uint32_t>(std::max<std::int64_t>(0, body.find("t_max_predict_ms").as_integer()));
   request.preserved_tokens = strings(body.find("preserved_tokens"));
@@ -215,19 +205,42 @@ Result<ChatRequest> parse_chat_request(const std::string& text) {
   return request;
 }
 
-Result<CompletionRequest> parse_native_request(const std::string& text) {
-  const auto peek = open(text, native_fields());
-  if (!peek) return std::unexpected(peek.error());
-  const auto body = peek->root();
+namespace {
+
+CompletionRequest native_of(View body) {
   CompletionRequest request;
   request.native = true;
   fill_generation(request, body);
-  request.prompts = inputs(body.find("prompt"));
   if (const auto wanted = body.find("logprobs"); body.find("n_probs").is_null() && !wanted.is_null()) {
     request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
     request.logprobs = request.n_probs > 0;
   }
   request.response_fields = strings(body.find("response_fields"));
+  return request;
+}
+
+}  // namespace
+
+Result<CompletionRequest> parse_native_request(const std::string& text) {
+  const auto peek = open(text, native_fields());
+  if (!peek) return std::unexpected(peek.error());
+  auto request = native_of(peek->root());
+  request.prompts = inputs(peek->root().find("prompt"));
+  return request;
+}
+
+Result<CompletionRequest> parse_infill_request(const std::string& text) {
+  const auto peek = open(text, infill_fields());
+  if (!peek) return std::unexpected(peek.error());
+  const auto body = peek->root();
+  auto request = native_of(body);
+  auto& gap = request.infill.emplace();
+  gap.prefix = input(body.find("input_prefix"));
+  gap.suffix = input(body.find("input_suffix"));
+  gap.begun = body.find("prompt").as_string();
+  body.find("input_extra").each_element([&](View chunk) {
+    gap.extra.push_back({std::string(chunk.find("filename").as_string()), std::string(chunk.find("text").as_string())});
+  });
   return request;
 }
 
@@ -243,6 +256,8 @@ Result<CompletionRequest> parse_completion_request(const std::string& text) {
     request.n_probs = static_cast<std::uint32_t>(wanted.as_integer());
   }
   request.echo = body.find("echo").as_bool();
+  if (const auto suffix = body.find("suffix").as_string(); !suffix.empty())
+    request.infill = Infill{.prefix = request.prompts.front(), .suffix = std::string(suffix), .whole = true};
   return request;
 }
 
@@ -307,6 +322,15 @@ Result<TokenizeRequest> parse_tokenize_request(const std::string& text) {
   request.parse_special = flag(body.find("parse_special")).value_or(request.parse_special);
   request.with_pieces = flag(body.find("with_pieces")).value_or(request.with_pieces);
   return request;
+}
+
+Result<std::vector<Adapter>> parse_adapters(const std::string& text) {
+  const auto peek = json::Peek::open(text);
+  if (!peek) return std::unexpected(peek.error());
+  static constexpr Field kList{.name = "", .kinds = kArray, .elements = kObject, .inside = check_lora};
+  const Path root, place{&root, "adapters"};
+  if (auto fine = check_value(peek->root(), kList, place); !fine) return std::unexpected(std::move(fine.error()));
+  return adapters(peek->root());
 }
 
 Result<DetokenizeRequest> parse_detokenize_request(const std::string& text) {

@@ -30,8 +30,11 @@ struct Sampling {
   std::optional<std::uint32_t> seed;                 // the low 32 bits of what was given; none for -1
 };
 
-// A text (to be tokenised) or a list of tokens.
-using Input = std::variant<std::string, std::vector<std::int32_t>>;
+// A text (to be tokenised), a list of tokens, or both in turns.
+using InputPart = std::variant<std::string, std::vector<std::int32_t>>;
+using Input = std::variant<std::string, std::vector<std::int32_t>, std::vector<InputPart>>;
+// Texts of one prompt that has tokens between them.
+inline constexpr std::size_t kMaxPromptTexts = 4096;
 
 struct TokenBias {
   std::variant<std::int32_t, std::string> token;  // a number, or a text whose tokens are all meant
@@ -45,11 +48,19 @@ struct Trigger {
   std::int32_t token = -1;  // for type 0
 };
 
+// An adapter of the load by its number, and how strongly it applies.
+struct Adapter {
+  std::uint32_t id = 0;
+  float scale = 0;
+};
+
 // What chat/completions and completions have in common.
 struct GenerationRequest {
   std::string model;  // as asked for; empty: not given
   bool stream = false;
   bool include_usage = false;
+  bool prompt_usage = false;                // the first event of a stream counts the prompt's tokens
+  bool each_token = false;                  // an event for each token, though the reader may be late
   std::optional<std::uint32_t> max_tokens;  // max_completion_tokens, max_tokens or n_predict; none: no limit
   std::vector<std::string> stop;
   Sampling sampling;
@@ -65,10 +76,17 @@ struct GenerationRequest {
   std::vector<std::string> preserved_tokens;  // control tokens that appear in the text all the same
   bool timings_per_token = false;             // in each event of a stream
   bool return_progress = false;               // of the prompt, in events of their own
+  bool verbose = false;                       // of whole chats: what the model saw, and the settings
   std::optional<Millis> ping_interval;        // sse_ping_interval; 0: no pings
   std::uint32_t max_predict_ms = 0;           // no new line begins after this time; 0: no limit
-  std::string json_schema;                    // JSON text; empty: none
+  // A context that is full loses n_discard tokens (0: half) behind the first n_keep (-1: the prompt).
+  bool context_shift = false;
+  std::int32_t n_keep = 0;
+  std::uint32_t n_discard = 0;
+  std::string json_schema;  // JSON text; empty: none
   bool return_tokens = false;
+  // The others don't apply. None: whatever the server does.
+  std::optional<std::vector<Adapter>> adapters;
   bool cache_prompt = true;  // false: the prompt's KV is neither taken from others nor left to them
   std::uint32_t n = 1;       // answers to each prompt; a seed counts up from one to the next
 };
@@ -99,8 +117,21 @@ struct ChatRequest : GenerationRequest {
   std::string reasoning_format;  // none, auto, deepseek, deepseek-legacy; empty: not given
 };
 
+// What stands around a gap that is to be filled.
+struct Infill {
+  Input prefix, suffix;
+  struct Extra {
+    std::string filename, text;
+  };
+  std::vector<Extra> extra = {};  // other pieces of the project
+  std::string begun = {};         // how the gap begins
+  // All of it counts, and nothing is added to it; false: as llama-server's infill, which cuts what is far from the gap.
+  bool whole = false;
+};
+
 struct CompletionRequest : GenerationRequest {
-  std::vector<Input> prompts;                // at least one
+  std::vector<Input> prompts;                // at least one, unless there is `infill`
+  std::optional<Infill> infill;              // instead of prompts
   bool echo = false;                         // the prompt stands before the answer
   bool native = false;                       // the answer is to have llama-server's own shape
   std::vector<std::string> response_fields;  // of that: only these members; empty: all
@@ -138,10 +169,13 @@ struct DetokenizeRequest {
 Result<ChatRequest> parse_chat_request(const std::string& body);
 Result<CompletionRequest> parse_completion_request(const std::string& body);
 Result<CompletionRequest> parse_native_request(const std::string& body);  // of POST completion
+Result<CompletionRequest> parse_infill_request(const std::string& body);
 Result<EmbeddingRequest> parse_embedding_request(const std::string& body);
 Result<EmbeddingRequest> parse_native_embedding_request(const std::string& body);
 Result<RerankRequest> parse_rerank_request(const std::string& body);
 Result<TokenizeRequest> parse_tokenize_request(const std::string& body);
 Result<DetokenizeRequest> parse_detokenize_request(const std::string& body);
+// Of POST lora-adapters: an array.
+Result<std::vector<Adapter>> parse_adapters(const std::string& body);
 
 }  // namespace corral::protocol

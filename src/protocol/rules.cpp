@@ -1,15 +1,12 @@
 // Rules for what stands inside the fields of a body: messages, tools, formats, prompts.
 #include "protocol/rules.h"
 
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "protocol/errors.h"
 #include "protocol/fields.h"
 
 namespace corral::protocol {
-namespace {
 
 Result<> check_each(json::View array, const Path& path, Result<> (*check_one)(json::View, const Path&)) {
   Result<> result;
@@ -21,6 +18,8 @@ Result<> check_each(json::View array, const Path& path, Result<> (*check_one)(js
   });
   return result;
 }
+
+namespace {
 
 std::unexpected<Error> required(const Path& path, std::string_view name, std::string_view what) {
   auto full = Path{&path, name}.text();
@@ -237,66 +236,11 @@ Result<> check_response_format(json::View format, const Path& path) {
   return {};
 }
 Result<> check_stream_options(json::View options, const Path& path) {
-  static constexpr Field kFields[] = {{.name = "include_usage", .kinds = kBoolean}};
+  static constexpr Field kFields[] = {{.name = "include_usage", .kinds = kBoolean},
+                                      {.name = "prompt_usage", .kinds = kBoolean},
+                                      {.name = "each_token", .kinds = kBoolean}};
   static const FieldTable table(kFields);
   return table.check(options, path);
-}
-bool is_token(json::View value) {
-  return value.as_integer() >= 0 && value.as_integer() <= std::numeric_limits<std::int32_t>::max();
-}
-
-Result<> check_inputs(json::View inputs, const Path& path) {
-  if (!inputs.is_array()) return {};
-  static constexpr Field kTokens{.name = "", .kinds = kArray, .min_size = 1, .elements = kInteger};
-  Result<> result;
-  std::optional<json::Kind> first;
-  std::size_t at = 0;
-  inputs.each_element([&](json::View element) {
-    const Path place{&path, {}, at};
-    const auto where = [&] { return place.text(); };
-    const auto kind = element.kind();
-    if (!first) first = kind;
-    if (kind != *first) {
-      result = fail(errc::wrong_type,
-                    fmt::format("'{}' mixes strings, tokens and lists, use one kind: '{}' is {}", path.text(), where(),
-                                element.excerpt()),
-                    path.text());
-    } else if (kind == json::Kind::array) {
-      result = check_value(element, kTokens, place);
-      bool tokens = true;
-      element.each_element(
-          [&](json::View token) { return tokens = token.kind() != json::Kind::integer || is_token(token); });
-      if (result && !tokens) {
-        result = fail(errc::bad_value, fmt::format("'{}' must hold token numbers, not {}", where(), element.excerpt()),
-                      where());
-      }
-    } else if (kind == json::Kind::integer && !is_token(element)) {
-      result = fail(errc::bad_value, fmt::format("'{}' must be a token number, not {}", where(), element.excerpt()),
-                    where());
-    }
-    ++at;
-    return result.has_value();
-  });
-  return result;
-}
-
-Result<> check_prompt(json::View prompt, const Path& path) {
-  if (!prompt.is_array() || !prompt.empty()) return check_inputs(prompt, path);
-  return fail(errc::bad_value, "'prompt' must be a string or a non-empty array, not []: give at least one prompt",
-              "prompt");
-}
-
-Result<> check_texts_to_embed(json::View input, const Path& path) {
-  auto result = check_inputs(input, path);
-  std::size_t at = 0;
-  input.each_element([&](json::View text) {
-    const auto number = at++;
-    if (!result || !text.is_string() || !text.as_string().empty()) return result.has_value();
-    auto where = Path{&path, {}, number}.text();
-    result = fail(errc::bad_value, fmt::format("'{}' is empty, there is nothing to embed: leave it out", where), where);
-    return false;
-  });
-  return result;
 }
 namespace {
 

@@ -23,6 +23,9 @@ inline constexpr std::size_t kMaxFunctionName = 256;
 // Token numbers are 32 bits wide in the engine; a larger one would come out as another token.
 bool is_token(json::View integer);
 
+// Each element of an array, at its place, up to the first that is wrong.
+Result<> check_each(json::View array, const Path& path, Result<> (*check_one)(json::View, const Path&));
+
 // What a JSON schema may come to; measured in docs/modules/engine_server.md.
 struct SchemaLimits {
   static constexpr std::size_t kBytes = 512 * 1024;
@@ -45,7 +48,9 @@ Result<> check_messages(json::View messages, const Path& path);
 Result<> check_tools(json::View tools, const Path& path);  // tools of unknown types pass
 Result<> check_tool_choice(json::View choice, const Path& path);
 Result<> check_response_format(json::View format, const Path& path);
-Result<> check_suffix(json::View suffix, const Path& path);
+// Adapters of one load.
+inline constexpr double kMaxAdapters = 256;
+Result<> check_lora(json::View lora, const Path& path);
 Result<> check_stream_options(json::View options, const Path& path);
 Result<> check_logit_bias(json::View bias, const Path& path);
 Result<> check_wide_logit_bias(json::View bias, const Path& path);  // beyond 100, too
@@ -53,13 +58,15 @@ Result<> check_samplers(json::View samplers, const Path& path);
 Result<> check_triggers(json::View triggers, const Path& path);
 Result<> check_modalities(json::View modalities, const Path& path);
 // Fields that mean something elsewhere and can't be had here; a value that asks for nothing passes.
-Result<> decline_lora(json::View lora, const Path& path);
 Result<> decline_indent(json::View indent, const Path& path);
 Result<> decline_budget(json::View budget, const Path& path);
 Result<> decline_functions(json::View functions, const Path& path);
-Result<> check_inputs(json::View inputs, const Path& path);  // a text, texts, tokens, or lists of tokens: never mixed
-Result<> check_prompt(json::View prompt, const Path& path);  // the same, at least one
+// One prompt or several, as llama-server takes them (prompt_rules.cpp).
+Result<> check_prompt(json::View prompt, const Path& path);
 Result<> check_texts_to_embed(json::View input, const Path& path);  // the same, and no empty text
+Result<> check_plain_prompt(json::View prompt, const Path& path);   // one prompt without an object around it
+Result<> check_tokens(json::View tokens, const Path& path);
+Result<> check_extra(json::View extra, const Path& path);  // of infill
 Result<> check_template_kwargs(json::View kwargs, const Path& path);
 Result<> check_documents(json::View documents, const Path& path);
 // Between fields of a body.

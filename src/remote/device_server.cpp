@@ -35,7 +35,9 @@ Result<std::uint16_t> free_port() {
   return ntohs(address.sin_port);
 }
 
-Result<std::vector<ggml_backend_dev_t>> choose(const std::vector<std::string>& names) {
+}  // namespace
+
+Result<std::vector<ggml_backend_dev_t>> worker_devices(const std::vector<std::string>& names) {
   const auto found = engine::found_devices();
   const auto gpus = engine::choose_gpus(found, "", names);
   if (!gpus) return std::unexpected(gpus.error());
@@ -47,15 +49,13 @@ Result<std::vector<ggml_backend_dev_t>> choose(const std::vector<std::string>& n
   return devices;
 }
 
-}  // namespace
-
 Result<DeviceServer> DeviceServer::start(DeviceServerOptions options, std::function<void()> ended) {
   const Serve serve = find_server();
   if (serve == nullptr) {
     return fail(engine::errc::backend_not_installed,
                 "llama.cpp's library for layers on other machines isn't there (libggml-rpc.so)", "devices");
   }
-  auto devices = choose(options.devices);
+  auto devices = worker_devices(options.devices);
   if (!devices) return std::unexpected(devices.error());
   const auto port = free_port();
   if (!port) return std::unexpected(port.error());

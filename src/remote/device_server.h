@@ -23,6 +23,10 @@ struct DeviceServerOptions {
   std::filesystem::path cache = {};  // folder for large weights that come again; empty: none
 };
 
+// What a worker computes on: devices of these names, or the GPUs, or where there is none the CPU. Needs
+// load_backends(). Errors: engine's invalid_argument with "devices".
+Result<std::vector<ggml_backend_dev_t>> worker_devices(const std::vector<std::string>& names);
+
 class DeviceServer {
  public:
   // Finds a free port and starts the server's thread, which never ends by itself: leave the process by _exit(). It may

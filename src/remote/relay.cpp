@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/log.h"
+
 namespace corral::remote {
 namespace {
 
@@ -25,6 +27,7 @@ constexpr std::size_t kBytes = 128 * 1024;
 constexpr std::chrono::seconds kPatience(5);
 constexpr Millis kBetween(5);  // tries
 constexpr int kWaiting = 32;   // connections nobody has accepted yet
+constexpr std::chrono::minutes kBetweenComplaints(1);
 
 // Until `from` ends, and then `to` is told.
 template <typename From, typename To>
@@ -70,8 +73,24 @@ Task<void> Relay::run() {
       co_await timers_.sleep_for(kBetween);  // no descriptor is free, say
       continue;
     }
-    if (connections_.running() < kMostRelayed) connections_.spawn("relay", pass_on(std::move(socket)));
+    if (connections_.running() < kMostRelayed) {
+      connections_.spawn("relay", pass_on(std::move(socket)));
+    } else {
+      refuse();
+    }
   }
+}
+
+// Whose engine hangs in its load finds here why; who opens connections without end fills no log.
+void Relay::refuse() {
+  ++refused_;
+  const auto now = timers_.now();
+  if (told_at_ && now - *told_at_ < kBetweenComplaints) return;
+  log::warning("worker", "{} connections are open, as many as there may be: {} more were closed", kMostRelayed,
+               refused_ - told_);
+  told_ = refused_;
+  told_at_ = now;
+  ++complaints_;
 }
 
 Task<void> Relay::pass_on(Unix from) {

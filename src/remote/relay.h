@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <boost/asio/local/stream_protocol.hpp>
 
@@ -21,18 +22,25 @@ class Relay {
   // `listener`: a Unix stream socket that listens.
   Relay(async::Executor executor, async::Timers& timers, UniqueFd listener, std::uint16_t port);
 
-  // Accepts until it is destroyed or cancelled. A connection waits for the port to answer for up to five seconds.
+  // Accepts until it is destroyed or cancelled. A connection waits for the port to answer for up to five seconds; one
+  // above kMostRelayed is closed, which is logged once a minute.
   async::Task<void> run();
 
   std::size_t connections() const { return connections_.running(); }
+  // That were closed at once.
+  std::uint64_t refused() const { return refused_; }
+  std::uint64_t complaints() const { return complaints_; }  // lines of log about them
 
  private:
+  void refuse();
   async::Task<void> pass_on(
       async::asio::basic_stream_socket<async::asio::local::stream_protocol, async::Executor> from);
 
   async::Timers& timers_;
   async::asio::basic_socket_acceptor<async::asio::local::stream_protocol, async::Executor> acceptor_;
   const std::uint16_t port_;
+  std::uint64_t refused_ = 0, told_ = 0, complaints_ = 0;
+  std::optional<MonoTime> told_at_;
   async::TaskGroup connections_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "async/event.h"
 #include "async/loop.h"
+#include "base/log.h"
 
 namespace corral::remote {
 namespace {
@@ -164,6 +165,44 @@ TEST_F(RelayTest, WhatASocketLeftBehindIsReplaced) {
     co_await end();
   };
   run_blocking(loop_, run());
+}
+
+// An engine whose connection is closed without a word fails with words that help nobody.
+TEST_F(RelayTest, WhoIsOneTooManyIsClosedAndToldOfOnceAMinute) {
+  log::set_level(log::Level::none);
+  async::ManualTimers turned(loop_.executor());
+  auto listener = listen_at(path());
+  ASSERT_TRUE(listener);
+  Relay relay(loop_.executor(), turned, std::move(*listener), server_.local_endpoint().port());
+  tasks_.spawn("relay", relay.run());
+  auto refused = [&]() -> Task<void> {
+    Unix socket = co_await connect();
+    char byte = 0;
+    const auto [ended, got] = co_await socket.async_read_some(asio::buffer(&byte, 1), async::as_value);
+    EXPECT_TRUE(ended);
+  };
+  auto run = [&]() -> Task<void> {
+    std::vector<Unix> open;
+    std::vector<Tcp> behind;
+    for (std::size_t i = 0; i < kMostRelayed; ++i) {
+      Unix socket = co_await connect();
+      open.push_back(std::move(socket));
+      Tcp far = co_await server_.async_accept(async::use_task);
+      behind.push_back(std::move(far));
+    }
+    EXPECT_EQ(relay.connections(), kMostRelayed);
+    EXPECT_EQ(relay.complaints(), 0u);
+    for (int i = 0; i < 3; ++i) co_await refused();
+    EXPECT_EQ(relay.refused(), 3u);
+    EXPECT_EQ(relay.complaints(), 1u);
+    turned.advance(std::chrono::minutes(1));
+    co_await refused();
+    EXPECT_EQ(relay.complaints(), 2u);
+    tasks_.cancel();
+    co_await tasks_.join();
+  };
+  run_blocking(loop_, run());
+  log::set_level(log::Level::info);
 }
 
 // NOLINTEND(cppcoreguidelines-avoid-capturing-lambda-coroutines)

@@ -1,15 +1,22 @@
 #include "remote/worker_protocol.h"
 
+#include <fmt/format.h>
+
 #include "engine/values/errors.h"
+#include "json/count.h"
 #include "json/value.h"
 #include "json/writer.h"
 
 namespace corral::remote {
 namespace {
 
-std::uint64_t bytes(const json::Value& from, std::string_view name) {
+// What isn't said is 0.
+Result<std::uint64_t> bytes(const json::Value& from, std::string_view name) {
   const double value = json::number_or(from, name, 0);
-  return value > 0 ? static_cast<std::uint64_t>(value) : 0;
+  const auto count = json::to_count(value);
+  if (count) return *count;
+  return fail(engine::errc::invalid_argument, fmt::format("a worker says that '{}' of a device is {}", name, value),
+              std::string(name));
 }
 
 void write(json::Writer& out, const WorkerReady& ready) {
@@ -23,15 +30,17 @@ void write(json::Writer& out, const WorkerReady& ready) {
   out.end_array();
 }
 
-WorkerReady read_ready(const json::Value& from) {
+Result<WorkerReady> read_ready(const json::Value& from) {
   WorkerReady ready{.llama = std::string(json::text_or(from, "llama", ""))};
   if (const auto* devices = json::find(from, "devices"); devices != nullptr && devices->is_array()) {
     for (const auto& device : devices->get_array()) {
+      const auto total = bytes(device, "memory_total"), free = bytes(device, "memory_free");
+      if (!total || !free) return std::unexpected(total ? free.error() : total.error());
       ready.devices.push_back({.name = std::string(json::text_or(device, "name", "")),
                                .description = std::string(json::text_or(device, "description", "")),
                                .gpu = json::bool_or(device, "gpu", false),
-                               .memory_total = bytes(device, "memory_total"),
-                               .memory_free = bytes(device, "memory_free")});
+                               .memory_total = *total,
+                               .memory_free = *free});
     }
   }
   if (const auto* open = json::find(from, "open"); open != nullptr && open->is_array()) {

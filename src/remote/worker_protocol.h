@@ -1,8 +1,13 @@
-// What a worker process says on its control channel: one line, after which it serves until its parent goes.
+// What a worker process says on its control channel: one line, after which it serves until its parent goes. Whatever
+// line it is sent while it serves it answers with a sign of life.
 //
 //   worker → router   {"ready":{…}} or {"failed":{"message":…}}
+//   router → worker   {"ask":"alive"}
+//   worker → router   {"alive":true}
 //
-// Started with kWorkerEnvironment: a process with threads gets no namespaces, and its allocator would start one.
+// Started with kWorkerEnvironment: a process with threads gets no namespaces, and its allocator would start one. And
+// large pages where the system has them: it reads all of its weights for each token (measured: a tenth to a sixth less
+// time), and they come over a network, so that getting such pages is no part of what a load waits for.
 #pragma once
 
 #include <string>
@@ -16,8 +21,8 @@
 
 namespace corral::remote {
 
-inline constexpr std::pair<std::string_view, std::string_view> kWorkerEnvironment = {"MALLOC_CONF",
-                                                                                     "background_thread:false"};
+inline constexpr std::pair<std::string_view, std::string_view> kWorkerEnvironment = {
+    "MALLOC_CONF", "background_thread:false,thp:always"};
 
 struct WorkerReady {
   std::string llama = {};  // version of llama.cpp: both ends of a split need the same
@@ -27,10 +32,13 @@ struct WorkerReady {
 struct WorkerFailed {
   std::string message;
 };
+inline constexpr std::string_view kAskAlive = R"({"ask":"alive"})", kAlive = R"({"alive":true})";
+
 using WorkerEvent = std::variant<WorkerReady, WorkerFailed>;
 
 std::string to_line(const WorkerEvent& event);
-// Errors: those of json/; invalid_argument for a line of another protocol.
+// Errors: those of json/; invalid_argument for a line of another protocol, and for a device of a size that makes no
+// sense, which it names.
 Result<WorkerEvent> parse_worker_event(std::string_view line);
 
 }  // namespace corral::remote

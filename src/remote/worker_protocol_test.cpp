@@ -1,5 +1,6 @@
 #include "remote/worker_protocol.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +36,13 @@ TEST(WorkerProtocol, AFailureSaysWhy) {
 TEST(WorkerProtocol, OtherLinesAreRefused) {
   EXPECT_FALSE(parse_worker_event("{}"));
   EXPECT_FALSE(parse_worker_event("ready"));
+  // A worker is somebody else's program as soon as it has been taken over.
+  for (const auto* number : {"1e300", "-1", "1e19", "18446744073709551615"}) {
+    const auto odd = parse_worker_event(fmt::format(R"({{"ready":{{"devices":[{{"memory_free":{}}}]}}}})", number));
+    ASSERT_FALSE(odd) << number;
+    EXPECT_EQ(odd.error().param, "memory_free");
+    EXPECT_THAT(odd.error().message, testing::HasSubstr("memory_free"));
+  }
   const auto empty = parse_worker_event(R"({"ready":{"devices":7,"open":[1]}})");
   ASSERT_TRUE(empty);
   EXPECT_TRUE(std::get<WorkerReady>(*empty).devices.empty());

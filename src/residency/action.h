@@ -38,6 +38,11 @@ struct StopServer {
   ServerId server;
   StopReason reason = StopReason::none;
 };
+// Whoever holds this share (ModelSpec::share) is to let go of it: it is stopped as soon as that is done, and after
+// `recall_grace` in any case. Told once.
+struct Recall {
+  ServerId server;
+};
 
 // Free what an idle child needs only to work. Answer: Downsized or DownsizeFailed. Requests may come meanwhile, and
 // StopServer too.
@@ -88,8 +93,8 @@ struct WakeAt {
   std::optional<MonoTime> time;
 };
 
-using Action = std::variant<CheckLoad, DropCheck, StartLoad, AbortLoad, StopServer, Downsize, SampleMemory, WatchMemory,
-                            Granted, Loaded, Unloaded, PinChanged, Relieved, Rejected, WakeAt>;
+using Action = std::variant<CheckLoad, DropCheck, StartLoad, AbortLoad, StopServer, Recall, Downsize, SampleMemory,
+                            WatchMemory, Granted, Loaded, Unloaded, PinChanged, Relieved, Rejected, WakeAt>;
 // Filled by the core, emptied by the caller: keep one and reuse it, so that granting allocates nothing.
 using ActionList = std::vector<Action>;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "residency/elsewhere.h"
 #include "residency/npu_rule.h"
 
 namespace corral::residency {
@@ -15,7 +16,7 @@ bool Ahead::blocks(const Server& load, const Room& room) const {
   const ModelType type = load.spec->type;
   if (npu_ && uses_npu(*load.spec)) return true;
   if (blocks_by_memory(load, room)) return true;
-  if (waiting_[index_of(type)] == 0) return false;
+  if (runs_elsewhere(*load.spec) || waiting_[index_of(type)] == 0) return false;
   return !room.victims.empty() || !state_.settings.limits.allows(type, projected_[index_of(type)] + 1);
 }
 
@@ -36,14 +37,14 @@ bool Ahead::blocks_by_memory(const Server& load, const Room& room) const {
 }
 
 void Ahead::started(const Server& load) {
-  ++projected_[index_of(load.spec->type)];
+  projected_[index_of(load.spec->type)] += !runs_elsewhere(*load.spec);
   subtract(free_, state_.memory.bytes(load.spec->memory, MemoryPart::all));
 }
 
 void Ahead::add(const Server& load, const Room& room) {
   const ModelSpec& spec = *load.spec;
-  ++waiting_[index_of(spec.type)];
-  ++projected_[index_of(spec.type)];
+  waiting_[index_of(spec.type)] += !runs_elsewhere(spec);
+  projected_[index_of(spec.type)] += !runs_elsewhere(spec);
   npu_ |= uses_npu(spec);
   reserved_ |= !spec.memory.empty();
   memory_waits_ |= room.held_by_memory();

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "residency/elsewhere.h"
 #include "residency/lending.h"
 
 namespace corral::residency {
@@ -32,7 +33,7 @@ void Core::move(Server& server, ServerState to) {
   }
   server.state = to;
   std::size_t& taken = state_.taken[index_of(server.spec->type)];
-  taken = taken + takes_slot(to) - takes_slot(from);
+  if (!runs_elsewhere(*server.spec)) taken = taken + takes_slot(to) - takes_slot(from);
   const auto usual = [](ServerState state) { return state == ServerState::ready || state == ServerState::in_use; };
   if (!usual(from) || !usual(to)) ++revision_;
 }
@@ -120,10 +121,12 @@ void Core::drain(Server& server, StopReason reason, bool for_good, Now now, Acti
   if (server.state == ServerState::evicting) return;
   if (!server.leaving_for_good) {
     server.leaving = reason;
-    server.leaving_for_good = for_good;
+    // Another machine stops an engine for it: that can't be taken back.
+    server.leaving_for_good = for_good || server.spec->share;
   }
   if (server.state != ServerState::draining) {
     move(server, ServerState::draining);
+    if (server.spec->share && server.leases > 0) out.push_back(Recall{server.id});
     // One that was wanted away for something else until now hasn't served anybody in between.
     if (server.brought_back != decisions_) server.draining_since = now.mono;
   }
@@ -151,7 +154,7 @@ void Core::remove(Server& server, ServerState last, Now now, ActionList& out) {
         fmt::format("'{}' goes while {} still wait for it", server.spec->name.value(), server.waiters.size()));
   }
   if (takes_slot(server.state)) {
-    state_.lent[index_of(server.spec->type)] -= server.lent;
+    state_.lent[index_of(server.spec->type)] -= server.lent && !runs_elsewhere(*server.spec);
     state_.memory.give_up(state_.memory.held(server), now.mono + state_.settings.memory_wait);
   }
   note_relief(server, false, server.state == ServerState::evicting, out);

@@ -61,6 +61,7 @@ class Core {
   void on(const Load& event, Now now, ActionList& out);
   void on(const Unload& event, Now now, ActionList& out);
   void on(const UnloadAll& event, Now now, ActionList& out);
+  void on(const EndServer& event, Now now, ActionList& out);
   void on(const Pin& event, Now now, ActionList& out);
   void on(const CancelTicket& event, Now now, ActionList& out);
   void on(const LoadChecked& event, Now now, ActionList& out);

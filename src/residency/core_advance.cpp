@@ -6,6 +6,7 @@
 #include "residency/ahead.h"
 #include "residency/core.h"
 #include "residency/disposal.h"
+#include "residency/elsewhere.h"
 #include "residency/lending.h"
 #include "residency/room.h"
 
@@ -218,7 +219,7 @@ void Core::shed(Now now, ActionList& out) {
       Server* oldest = nullptr;
       for (const auto& [id, server] : state_.servers) {
         const ServerState state = server->state;
-        if (server->lent || server->spec->type != type || !takes_slot(state)) continue;
+        if (server->lent || runs_elsewhere(*server->spec) || server->spec->type != type || !takes_slot(state)) continue;
         if (state == ServerState::draining || state == ServerState::evicting) continue;
         ++staying;
         const bool may_go = is_idle(*server) && !state_.pinned(*server);
@@ -233,7 +234,7 @@ void Core::shed(Now now, ActionList& out) {
 void Core::start(Server& load, Now now, ActionList& out) {
   std::erase(state_.queue, &load);
   if (state_.lending == &load) state_.lending = nullptr;
-  state_.lent[index_of(load.spec->type)] += load.lent;
+  state_.lent[index_of(load.spec->type)] += load.lent && !runs_elsewhere(*load.spec);
   Model& model = state_.models[load.spec->name];
   model.pending = nullptr;
   model.current = &load;

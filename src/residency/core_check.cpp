@@ -51,6 +51,7 @@ void Core::on(const CheckFailed& event, Now now, ActionList& out) {
   load->check = 0;
   if (load == state_.lending) {
     refuse_peers(*load, event.error.message, out);
+    reject_waiters(*load, event.error, out);  // of the owner's those that only joined
     remove(*load, ServerState::gone, now, out);
     return advance(now, out);
   }
@@ -106,7 +107,7 @@ void Core::note_end(const Server& server, const std::string& cause, Now now, Act
     model.crashes.reset();
     model.lent_crashes.reset();
   }
-  if (!up || server.leases == 0) return;
+  if (!up || server.leases == 0 || server.spec->once) return;
   const std::uint64_t options = server.spec->options;
   // What only peers have asked for is no reason to leave it alone here.
   if (server.leases == server.peer_leases)

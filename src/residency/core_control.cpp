@@ -55,9 +55,30 @@ void Core::on(const UnloadAll& event, Now now, ActionList& out) {
   advance(now, out);
 }
 
+void Core::on(const EndServer& event, Now now, ActionList& out) {
+  Server* server = find(event.server);
+  if (server == nullptr) {
+    out.push_back(Rejected{event.ticket, Error(errc::not_loaded, "it isn't there any more")});
+    return;
+  }
+  const ModelName name = server->spec->name;
+  state_.unloads.push_back({event.ticket, {server->id}, {}, {}});
+  const bool loads = server->state == ServerState::queued || server->state == ServerState::loading;
+  if (loads) reject_waiters(*server, not_standing(name), out);
+  if (server->state == ServerState::queued) {
+    remove(*server, ServerState::gone, now, out);
+  } else if (server->state == ServerState::loading) {
+    abort(*server, StopReason::cancelled, now, out);
+  } else {
+    drain(*server, StopReason::unload, true, now, out);
+    if (server->state == ServerState::draining) stop(*server, now, out);
+  }
+  advance(now, out);
+}
+
 void Core::on(const Pin& event, Now now, ActionList& out) {
   const Model* model = state_.find(event.model);
-  const bool loaded = model != nullptr && model->current != nullptr;
+  const bool loaded = model != nullptr && model->current != nullptr && !model->current->spec->share;
   const bool taken_off = model != nullptr && model->pinned && !event.pinned;
   if (!loaded && !taken_off) {
     out.push_back(Rejected{event.ticket, not_loaded(event.model)});

@@ -12,6 +12,7 @@
 
 #include "residency/cooldown.h"
 #include "residency/core.h"
+#include "residency/elsewhere.h"
 #include "residency/errc.h"
 #include "residency/lending.h"
 
@@ -53,6 +54,7 @@ void Core::acquire_for_peer(const Acquire& event, Now now, ActionList& out) {
   if (joins) return refuse(not_here(spec.name, "too many wait for it already"));
   if (current != nullptr) return refuse(not_here(spec.name, "it is on its way out of memory"));
   if (pending != nullptr) return refuse(not_here(spec.name, "its load waits for its turn"));
+  if (spec.joins_only) return refuse(not_standing(spec.name));
   if (state_.settings.lend_share <= 0) return refuse(not_here(spec.name, "this machine lends no memory"));
   if (state_.loader != nullptr || !state_.queue.empty() || state_.lending != nullptr)
     return refuse(busy_loading(spec.name));
@@ -159,7 +161,7 @@ bool Core::is_pinned_out(const Server& server) const {
 void Core::make_own(Server& server) {
   if (!server.lent) return;
   server.lent = false;
-  if (takes_slot(server.state)) --state_.lent[index_of(server.spec->type)];
+  if (takes_slot(server.state) && !runs_elsewhere(*server.spec)) --state_.lent[index_of(server.spec->type)];
   server.eviction = server.own_eviction;
   if (server.leaving == StopReason::recall)
     server.leaving_for_good = false;  // it may stay, if nobody else wants it away
@@ -177,7 +179,7 @@ void Core::set_eviction(Server& server, const EvictionSettings& wish) {
 void Core::end_failed_lent(Server& load, LoadFault fault, const Error& error, Now now, ActionList& out) {
   Model& model = state_.models[load.spec->name];
   refuse_peers(load, fmt::format("it didn't load: {}", error.message), out);
-  if (worth_a_retry(fault))
+  if (worth_a_retry(fault) && !load.spec->once)
     note_failure(model.lent_failure, state_.settings, load.spec->options, error.message, now.mono);
   if (!load.waiters.empty()) {
     Server* again = model.pending;
@@ -224,12 +226,13 @@ void Core::shed_lent(Now now, ActionList& out) {
     std::array<std::size_t, kModelTypeCount> count{};
     for (const auto& [id, server] : state_.servers) {
       if (!stays(*server)) continue;
-      ++count[index_of(server->spec->type)];
+      count[index_of(server->spec->type)] += !server->spec->share;
       if (is_peers_only(*server)) candidates.push_back(server.get());
     }
     const bool too_much = !candidates.empty() && is_too_much_lent(state_);
     std::erase_if(candidates, [&](const Server* server) {
-      return !too_much && count[index_of(server->spec->type)] <= settings.lend_slots;
+      const bool within = server->spec->share || count[index_of(server->spec->type)] <= settings.lend_slots;
+      return !too_much && within;
     });
     if (candidates.empty()) return;
     Server& first = **std::ranges::min_element(

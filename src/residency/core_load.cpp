@@ -15,7 +15,21 @@ namespace {
 
 Error shutting_down() { return {errc::shutting_down, "the server is shutting down"}; }
 
+// Where nothing is known of loads yet.
 constexpr std::chrono::seconds kQueueFullRetry{5};
+
+// There is room again when the load that runs has ended: as long as loads of what is in memory took, at most.
+std::chrono::seconds until_room(const State& state) {
+  Millis sum{0};
+  std::int64_t known = 0;
+  for (const auto& [id, server] : state.servers) {
+    if (server->load_duration <= Millis(0)) continue;
+    sum += server->load_duration;
+    ++known;
+  }
+  if (known == 0) return kQueueFullRetry;
+  return std::max(std::chrono::ceil<std::chrono::seconds>(sum / known), std::chrono::seconds(1));
+}
 
 // A load that others wait for, and whose end will be the answer of newcomers too: also while it is killed for its
 // deadline.
@@ -35,7 +49,7 @@ bool is_leaving(const Server* current) {
 
 void Core::on(const Acquire& event, Now now, ActionList& out) {
   if (event.spec->origin == Origin::peer) return acquire_for_peer(event, now, out);
-  give_way(event.spec->name, now, out);
+  if (!event.spec->joins_only) give_way(event.spec->name, now, out);
   const auto at = state_.models.find(event.spec->name);
   if (at != state_.models.end()) {
     const Model& model = at->second;
@@ -56,6 +70,10 @@ void Core::on(const Acquire& event, Now now, ActionList& out) {
     }
   }
   if (refuse_newcomer(event.ticket, out) || refuse(*event.spec, event.ticket, now, out)) return;
+  if (event.spec->joins_only) {
+    out.push_back(Rejected{event.ticket, not_standing(event.spec->name)});
+    return;
+  }
   Server& load = enqueue(event.spec, now);
   const bool returns = is_leaving(state_.find(event.spec->name)->current);
   add_waiter(load, {event.ticket, true, event.spec, {}, returns});
@@ -123,7 +141,7 @@ bool Core::refuse_newcomer(TicketId ticket, ActionList& out) {
   }
   if (waiting < state_.settings.max_queued) return false;
   Error error(errc::queue_full, fmt::format("{} requests wait for models to load already", waiting));
-  error.retry_after = kQueueFullRetry;
+  error.retry_after = until_room(state_);
   out.push_back(Rejected{ticket, std::move(error)});
   return true;
 }
@@ -211,7 +229,8 @@ void Core::reject_waiters(Server& load, const Error& error, ActionList& out) {
 
 // Only those who asked for these options. True when there were any.
 bool Core::reject_askers(Server& load, std::uint64_t options, const Error& error, ActionList& out) {
-  const auto asked = [&](const Waiter& waiter) { return waiter.spec->options == options; };
+  const bool all = load.spec->once;  // nobody else's wish is tried in its place
+  const auto asked = [&](const Waiter& waiter) { return all || waiter.spec->options == options; };
   for (const Waiter& waiter : load.waiters) {
     if (!asked(waiter)) continue;
     state_.waiting.erase(waiter.ticket);
@@ -278,6 +297,7 @@ void Core::end(Server& server, Now now, ActionList& out, const std::string& caus
 }
 
 void Core::end_failed_load(Server& load, LoadFault fault, const Error& error, Now now, ActionList& out) {
+  if (load.spec->once) reject_waiters(load, error, out);
   if (load.lent) return end_failed_lent(load, fault, error, now, out);
   refuse_peers(load, fmt::format("it didn't load: {}", error.message), out);
   Model& model = state_.models[load.spec->name];

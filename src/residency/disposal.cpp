@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "residency/elsewhere.h"
+
 namespace corral::residency {
 namespace {
 
@@ -54,8 +56,8 @@ bool may_downsize(const State& state, const Server& server) {
 
 bool is_evict_due(const State& state, const Server& server, MonoTime now, Millis floor) {
   const EvictionSettings& wish = server.eviction;
-  return is_idle(server) && wish.auto_evict && !state.pinned(server) && wish.evict_idle_timeout >= Millis{0} &&
-         now >= after(server.last_use, wish.evict_idle_timeout, floor);
+  return is_idle(server) && !runs_elsewhere(*server.spec) && wish.auto_evict && !state.pinned(server) &&
+         wish.evict_idle_timeout >= Millis{0} && now >= after(server.last_use, wish.evict_idle_timeout, floor);
 }
 
 bool is_downsize_due(const State& state, const Server& server, MonoTime now, Millis floor) {

@@ -37,6 +37,12 @@ struct Unload {
 struct UnloadAll {
   TicketId ticket;
 };
+// Just this server goes, at once, whatever runs on it or waits for it. Ends in Unloaded when its child is gone, also
+// where it was on its way out already, or in Rejected, when there is none.
+struct EndServer {
+  TicketId ticket;
+  ServerId server;
+};
 // Ends in PinChanged (also when nothing changes) or, when the model isn't loaded, Rejected.
 struct Pin {
   TicketId ticket;
@@ -122,8 +128,8 @@ struct Tick {};
 // Refuses what waits and what comes, lets running requests finish, stops everything.
 struct Shutdown {};
 
-using Event = std::variant<Acquire, ReturnLease, Load, Unload, UnloadAll, Pin, CancelTicket, LoadChecked, CheckFailed,
-                           LoadSucceeded, LoadFailed, ServerDied, ServerStopped, Downsized, DownsizeFailed,
+using Event = std::variant<Acquire, ReturnLease, Load, Unload, UnloadAll, EndServer, Pin, CancelTicket, LoadChecked,
+                           CheckFailed, LoadSucceeded, LoadFailed, ServerDied, ServerStopped, Downsized, DownsizeFailed,
                            MemorySampled, ChangeEviction, SimulatePressure, ChangeSettings, Tick, Shutdown>;
 
 }  // namespace corral::residency

@@ -57,6 +57,7 @@ class House {
     return send(Load{ticket(), std::make_shared<const ModelSpec>(wanted), pin});
   }
   Lines unload(const std::string& name) { return send(Unload{ticket(), ModelName(name)}); }
+  Lines end(const std::string& name) { return send(EndServer{ticket(), child(name)}); }
   Lines unload_all() { return send(UnloadAll{ticket()}); }
   Lines pin(const std::string& name, bool pinned = true) { return send(Pin{ticket(), ModelName(name), pinned}); }
   Lines cancel(std::uint64_t number) { return send(CancelTicket{TicketId(number)}); }
@@ -166,6 +167,7 @@ class House {
   std::string text(const StopServer& a) const {
     return fmt::format("stop {}: {}", name_of_child(a.server), name_of(a.reason));
   }
+  std::string text(const Recall& a) const { return "recall " + name_of_child(a.server); }
   std::string text(const Downsize& a) const { return "downsize " + name_of_child(a.server); }
   static std::string text(const SampleMemory&) { return "sample"; }
   std::string text(const WatchMemory& a) const { return !shows_watch ? "" : a.on ? "watch" : "watch no more"; }

@@ -8,6 +8,7 @@
 
 #include "base/memory_estimate.h"
 #include "residency/disposal.h"
+#include "residency/elsewhere.h"
 #include "residency/errc.h"
 #include "residency/npu_rule.h"
 
@@ -57,7 +58,8 @@ class LentRule {
   // Nobody has wanted it for long.
   bool may_go(const Server& server) const {
     const bool quiet = is_idle(server) && now_ - server.last_use >= settings_.lend_quiet;
-    return quiet && !is_victim(server) && !state_.is_protected(server) && (server.lent || settings_.lend_evicts_local);
+    return quiet && !runs_elsewhere(*server.spec) && !is_victim(server) && !state_.is_protected(server) &&
+           (server.lent || settings_.lend_evicts_local);
   }
 
   void share_npu() {
@@ -74,11 +76,13 @@ class LentRule {
   }
 
   void find_slot() {
+    if (load_.spec->share) return;  // it has one of its own
     const ModelType type = load_.spec->type;
     std::size_t taken = 0;
     Server* oldest = nullptr;
     for (const auto& [id, server] : state_.servers) {
-      if (!server->lent || !takes_slot(server->state) || server->spec->type != type || is_victim(*server)) continue;
+      if (!server->lent || server->spec->share || !takes_slot(server->state)) continue;
+      if (server->spec->type != type || is_victim(*server)) continue;
       ++taken;
       const bool later = oldest != nullptr && oldest->used_nth < server->used_nth;
       if (may_go(*server) && !later) oldest = server.get();
@@ -86,7 +90,8 @@ class LentRule {
     if (taken < settings_.lend_slots) return;
     const bool leaves = std::ranges::any_of(state_.servers, [&](const auto& entry) {
       const Server& server = *entry.second;
-      return server.lent && server.state == ServerState::evicting && server.spec->type == type;
+      const bool of_type = server.spec->type == type && !server.spec->share;
+      return server.lent && server.state == ServerState::evicting && of_type;
     });
     if (leaves) {
       room_.settles = true;
@@ -226,6 +231,11 @@ bool is_for_peers_only(const Server& load) {
   return std::ranges::all_of(load.waiters, [](const Waiter& waiter) { return waiter.is_peer(); });
 }
 
+Error not_standing(const ModelName& model) {
+  return {errc::not_here, fmt::format("'{}' is served by several nodes together, and they aren't ready", model.value()),
+          "model"};
+}
+
 EvictionSettings lent_eviction(const EvictionSettings& own, const Settings& settings) {
   EvictionSettings lent{.auto_evict = true,
                         .downsize_idle_timeout = Millis{-1},
@@ -248,7 +258,8 @@ Place place_for(const State& state, const Server& lent) {
   std::size_t staying = 0;
   Server* oldest = nullptr;
   for (const auto& [id, server] : state.servers) {
-    if (server->lent || server->spec->type != type || !takes_slot(server->state) || is_leaving(*server)) continue;
+    if (server->lent || runs_elsewhere(*server->spec) || server->spec->type != type) continue;
+    if (!takes_slot(server->state) || is_leaving(*server)) continue;
     ++staying;
     const bool later = oldest != nullptr && oldest->used_nth < server->used_nth;
     if (is_idle(*server) && !state.is_protected(*server) && !later) oldest = server.get();

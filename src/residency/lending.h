@@ -24,6 +24,9 @@ inline bool is_peers_only(const Server& server) { return server.lent && works_fo
 // Only peers wait for it.
 bool is_for_peers_only(const Server& load);
 
+// Nobody may load it but the group that it is meant for (ModelSpec::joins_only).
+Error not_standing(const ModelName& model);
+
 // How a lent model leaves memory by itself, whose owner has said `own` of it: always after `lend_idle_unload`, and
 // under pressure.
 EvictionSettings lent_eviction(const EvictionSettings& own, const Settings& settings);

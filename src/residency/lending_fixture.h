@@ -42,6 +42,21 @@ struct Lending : testing::Test {
     house.succeed(name);
     house.finish(number);
   }
+  // A share of another machine's model, whose lease this ticket has once it is there.
+  std::uint64_t ask_share(const std::string& name, std::uint64_t bytes) {
+    house.needs(name, bytes);
+    ModelSpec& spec = house.model(name);
+    spec.share = spec.once = true;
+    ask(name);
+    return house.last_ticket();
+  }
+  std::uint64_t have_share(const std::string& name, std::uint64_t bytes, std::uint64_t free = 100) {
+    const std::uint64_t number = ask_share(name, bytes);
+    house.free(free);
+    house.succeed(name);
+    return number;
+  }
+
   const Server* server(const std::string& name) const { return house_state().find(ModelName(name))->current; }
   const State& house_state() const { return const_cast<House&>(house).core().state(); }
   bool lent(const std::string& name) const { return server(name)->lent; }

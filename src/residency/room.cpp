@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "residency/elsewhere.h"
 #include "residency/errc.h"
 #include "residency/npu_rule.h"
 
@@ -43,10 +44,12 @@ class Finder {
 
   void fill_slots() {
     const ModelType type = load_.spec->type;
+    if (runs_elsewhere(*load_.spec)) return;
     std::vector<Server*> candidates;
     std::size_t staying = 0;
     for (const auto& [id, server] : state_.servers) {
-      if (server->lent || !takes_slot(server->state) || server->spec->type != type || is_victim(*server)) continue;
+      if (server->lent || runs_elsewhere(*server->spec) || !takes_slot(server->state)) continue;
+      if (server->spec->type != type || is_victim(*server)) continue;
       ++staying;
       if (!state_.is_protected(*server)) candidates.push_back(server.get());
     }
@@ -82,7 +85,8 @@ class Finder {
 }  // namespace
 
 bool drives_out(const State& state, const Server& server) {
-  return takes_slot(server.state) && (state.settings.nuclear_evicts_pinned || !state.is_protected(server));
+  return takes_slot(server.state) && !runs_elsewhere(*server.spec) &&
+         (state.settings.nuclear_evicts_pinned || !state.is_protected(server));
 }
 
 bool Room::held_by_memory() const {

@@ -22,6 +22,7 @@
 
 #include "base/memory_estimate.h"
 #include "residency/disposal.h"
+#include "residency/elsewhere.h"
 #include "residency/errc.h"
 #include "residency/lending.h"
 #include "residency/room.h"
@@ -151,7 +152,8 @@ class MemoryRule {
   // Everybody who isn't pinned goes if need be.
   std::vector<Relief> with_stops(std::vector<Relief> choice) const {
     const auto open = [this](const Server& server) {
-      return !is_victim(server) && !state_.is_protected(server) && !is_peers_only(server);
+      return !is_victim(server) && !runs_elsewhere(*server.spec) && !state_.is_protected(server) &&
+             !is_peers_only(server);
     };
     for (Server* server : by_score(state_, now_, open)) choice.push_back({server, false});
     std::vector<Server*> busy;

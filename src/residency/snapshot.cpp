@@ -2,6 +2,7 @@
 
 #include "residency/core.h"
 #include "residency/disposal.h"
+#include "residency/elsewhere.h"
 #include "residency/lending.h"
 
 namespace corral::residency {
@@ -42,7 +43,7 @@ Snapshot Core::snapshot(Now now) const {
   for (const auto& [id, server] : state_.servers) {
     if (!takes_slot(server->state)) continue;
     const std::size_t type = index_of(server->spec->type);
-    ++(server->lent ? snapshot.lent : snapshot.taken)[type];
+    if (!server->spec->share && !runs_elsewhere(*server->spec)) ++(server->lent ? snapshot.lent : snapshot.taken)[type];
     if (server.get() == state_.loader) {
       snapshot.loading = LoadingView{.id = id,
                                      .spec = server->spec,
@@ -54,8 +55,8 @@ Snapshot Core::snapshot(Now now) const {
                                      .leaving = server->leaving};
       continue;
     }
-    if (is_resident(server->state) && (recent == nullptr || loaded_at(*recent) < loaded_at(*server)))
-      recent = server.get();
+    const bool is_model = is_resident(server->state) && !server->spec->share;
+    if (is_model && (recent == nullptr || loaded_at(*recent) < loaded_at(*server))) recent = server.get();
     const bool pinned = state_.pinned(*server);
     snapshot.pinned[type] += pinned;
     snapshot.downsized[type] += server->state == ServerState::downsized;

@@ -67,7 +67,7 @@ struct Snapshot {
   std::optional<ModelName> most_recent;  // of those in memory, the one loaded last
   Limits limits;
   std::array<std::size_t, kModelTypeCount> taken{};   // slots taken, by type; without lent models
-  std::array<std::size_t, kModelTypeCount> lent{};    // lent models, by type: loading, in memory, leaving
+  std::array<std::size_t, kModelTypeCount> lent{};    // lent models, without shares: loading, in memory, leaving
   MemoryUse lent_memory;                              // what they were predicted to take of each memory
   double lend_share = 0;                              // of each memory that they may take
   std::array<std::size_t, kModelTypeCount> pinned{};  // pinned models in memory, by type

@@ -68,6 +68,15 @@ struct ModelSpec {
   // The shell has to look at its files and its needs (CheckLoad) before anybody goes for it. Until then `device`, `npu`
   // and `memory` needn't be known.
   bool to_check = false;
+
+  // What a group of a mesh has loaded here.
+  // A part of another machine's model, always a peer's: it takes no slot, and told to go it goes for good (Recall).
+  bool share = false;
+  // Whoever asked decides when it is tried again: its failed load has no second attempt, evicts nobody, and is
+  // everybody's answer who waits for it; nothing is noted of its ends.
+  bool once = false;
+  // Of a request: it takes what is in memory, or loads, and begins no load.
+  bool joins_only = false;
 };
 using SpecPtr = std::shared_ptr<const ModelSpec>;
 

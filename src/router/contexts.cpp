@@ -90,6 +90,13 @@ ModelContext Contexts::predicted(const models::ModelInfo& model, const backends:
   context.usable = resolved->backend->context(model, resolved->options, free == 0 ? 0 : free + comes_back);
   const auto estimate = resolved->backend->known_estimate(model, resolved->options);
   context.memory = estimate ? estimate->total() : backends::guessed_memory(model, resolved->options);
+  context.cache = backends::guessed_cache(model, resolved->options);
+  context.compute = backends::guessed_buffers(model, resolved->options);
+  context.predicted = estimate.has_value();
+  if (estimate) {
+    context.cache = context.compute = 0;
+    for (const auto& device : estimate->devices) context.cache += device.kv, context.compute += device.compute;
+  }
   return context;
 }
 
@@ -99,10 +106,16 @@ async::Task<std::vector<ModelContext>> Contexts::of(std::vector<backends::ModelP
   std::vector<ModelContext> contexts;
   for (const auto& model : models) {
     if (const Running* running = processes_.resident(model->name)) {
+      const auto anew = predicted(*model, options_.wanted(model->name, {}), 0);
+      // What it has here of a split says nothing of what the model needs.
+      const bool part = LoadSpec::of(running->spec).own_backend != nullptr;
       contexts.push_back({.usable = running->context_window,
                           .trained = model->traits.context_length,
                           .asked = LoadSpec::of(running->spec).load_options.ctx_size.value_or(-1),
-                          .memory = occupies(running->server->facts())});
+                          .memory = part ? anew.memory : occupies(running->server->facts()),
+                          .cache = anew.cache,
+                          .compute = anew.compute,
+                          .predicted = anew.predicted});
       continue;
     }
     const auto freed = more.find(model->type);

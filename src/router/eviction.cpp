@@ -28,4 +28,19 @@ backends::LoadOptions options_of(const residency::EvictionSettings& eviction) {
   return options;
 }
 
+void keep_for(OptionWish& said, Millis idle, const residency::EvictionSettings& now) {
+  std::erase_if(said.unset, [](const auto* option) {
+    return option->key == "auto_evict" || option->key == "evict_idle_timeout" || option->key == "downsize_idle_timeout";
+  });
+  auto& set = said.set;
+  if (idle < Millis(0)) {
+    set.auto_evict = false;
+    return;
+  }
+  // Who didn't opt in to being downsized still doesn't.
+  if (!now.auto_evict) set.downsize_idle_timeout = kNever;
+  set.auto_evict = true;
+  set.evict_idle_timeout = idle;
+}
+
 }  // namespace corral::router

@@ -4,6 +4,7 @@
 
 #include "backends/load_options.h"
 #include "residency/types.h"
+#include "router/option_wish.h"
 
 namespace corral::router {
 
@@ -11,5 +12,8 @@ namespace corral::router {
 residency::EvictionSettings eviction_of(const backends::LoadOptions& options);
 // The same as options; -1 s for never.
 backends::LoadOptions options_of(const residency::EvictionSettings& eviction);
+
+// What a load has said, and that its model is to stay for so long unused (ModelRouter::keep). `now`: as it is without.
+void keep_for(OptionWish& said, Millis idle, const residency::EvictionSettings& now);
 
 }  // namespace corral::router

@@ -5,6 +5,7 @@
 #include "async/beside.h"
 #include "dialects/error_teller.h"
 #include "http/errors.h"
+#include "http/passing.h"
 #include "http/sse.h"
 #include "protocol/client_tag.h"
 #include "protocol/http_error.h"
@@ -29,6 +30,16 @@ Millis silence(const ForwardRequest& request) {
 
 // More than a mesh has nodes that one has links to.
 constexpr std::size_t kMostPassedBy = 64;
+
+// An upload that can be sent again; null: it can't, or there is none.
+http::KeptBody* kept(const ForwardRequest& request) { return dynamic_cast<http::KeptBody*>(request.upload.get()); }
+
+// What a request is remembered by; of an upload that goes by nobody has read anything.
+std::string_view words_of(const ForwardRequest& request) {
+  if (!request.upload) return request.body;
+  const auto* const whole = kept(request);
+  return whole != nullptr ? whole->key() : std::string_view();
+}
 
 Outcome outcome_of(unsigned status) {
   if (status < 400) return Outcome::ok;
@@ -80,7 +91,7 @@ class ForwardedStream final : public http::BodySource {
     if (std::exchange(ping_first_, false)) co_return http::kSsePing;
     if (ended_) co_return std::string_view();
     while (true) {
-      if (active_->stopped() && !watch_.done()) co_return end_with(cancelled(request_.id));
+      if (active_->stopped() && !watch_.done()) co_return end_with(active_->why_stopped());
       if (acquisition_) {
         auto waiting = acquisition_->wait(forwarder_.timers_, silence(request_));
         const auto acquired = co_await active_->until_stopped(std::move(waiting));
@@ -211,7 +222,8 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
                     .owner = request.owner,
                     .stream = request.stream};
   const auto active = std::make_shared<ActiveRequest>(requests_, executor, std::move(about), request.model->type);
-  const auto id = request.id;
+  active->on_start(std::move(request.placed));
+  active->hold(std::move(request.held));
   request.context.stream = request.stream;
   request.context.ping_interval = request.ping_interval;
   // Before it loads anything, too.
@@ -223,7 +235,7 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
                    : request.stream ? streamed(std::move(request), active)
                                     : whole(std::move(request), active);
   auto response = co_await active->until_stopped(std::move(answering));
-  if (!response) co_return dialects::error_response(cancelled(id));
+  if (!response) co_return dialects::error_response(active->why_stopped());
   // A stream goes on, and says itself how it ends.
   if (!response->body.streaming()) active->end(outcome_of(response->head.status));
   co_return std::move(*response);
@@ -234,6 +246,7 @@ http::RequestHead Forwarder::backend_head(const ForwardRequest& request) const {
   head.headers.add("Content-Type", request.content_type);
   head.headers.add("X-Request-Id", request.id.value());
   head.headers.add(protocol::kClientTag, tags_.of(request.owner, request.peer));
+  if (request.background) head.headers.add(protocol::kPriority, protocol::kBackground);
   return head;
 }
 
@@ -253,9 +266,9 @@ async::Task<std::optional<Forwarder::Death>> Forwarder::died(const Lease& lease,
   if (!end) co_return std::nullopt;
   if (!lease.place().empty()) request.context.avoid.emplace_back(lease.place());
   request.passed_by.reset();  // what another one said before isn't why it fails now
-  Death death{std::move(*end), !request.upload && !request.once};
-  if (death.ending.requests == 0 || request.upload) co_return death;
-  const auto key = Suspects::key_of(request.model->name, request.path(), request.body);
+  Death death{std::move(*end), !request.once && (!request.upload || kept(request) != nullptr)};
+  if (death.ending.requests == 0 || words_of(request).empty()) co_return death;
+  const auto key = Suspects::key_of(request.model->name, request.path(), words_of(request));
   const bool again = suspects_.note(key, death.ending);
   death.may_ask_again = death.may_ask_again && again;
   co_return death;
@@ -285,8 +298,8 @@ Error Forwarder::broken(const ForwardRequest& request, const std::optional<Death
 }
 
 std::optional<Error> Forwarder::keep_off(const ForwardRequest& request, ActiveRequest& active) {
-  if (!suspects_.any() || request.upload) return std::nullopt;  // nobody has read an upload
-  const auto left = suspects_.kept_off(Suspects::key_of(request.model->name, request.path(), request.body));
+  if (!suspects_.any() || words_of(request).empty()) return std::nullopt;
+  const auto left = suspects_.kept_off(Suspects::key_of(request.model->name, request.path(), words_of(request)));
   if (!left) return std::nullopt;
   active.keep_off();
   Error error(make_error_code(errc::kept_off),
@@ -328,16 +341,20 @@ async::Task<http::Response> Forwarder::uploaded(ForwardRequest request, Active a
   for (bool again = false;;) {
     auto lease = co_await acquire(request);
     if (!lease) co_return dialects::error_response(refusal(request, lease.error()));
+    if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);
     active->start(lease->place());
     WatchedUpload body(*request.upload);
     auto sent = co_await lease->target(executor).upload(head, body);
     auto answer = co_await with_error_text(std::move(sent));
     if (answer) co_return passed_on(std::move(*answer), std::move(*lease), std::move(active));
     if (body.failure()) co_return dialects::error_response(*body.failure());
-    if (!body.pulled() && passes_by(*lease, request, answer.error())) continue;
+    auto* const whole = kept(request);
+    if (whole != nullptr) whole->rewind();
+    const bool sendable = whole != nullptr || !body.pulled();
+    if (sendable && passes_by(*lease, request, answer.error())) continue;
     const auto death = co_await died(*lease, request);
-    if (!death || body.pulled() || request.once || again)
-      co_return dialects::error_response(broken(request, death, answer.error()));
+    const bool may_ask = death && !request.once && (whole == nullptr || death->may_ask_again);
+    if (!may_ask || !sendable || again) co_return dialects::error_response(broken(request, death, answer.error()));
     again = true;
   }
 }

@@ -16,6 +16,7 @@
 //     by: the next one that the Lender knows is asked.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,11 +41,15 @@ struct ForwardRequest {
   RequestId id = {};
   std::optional<Millis> ping_interval = {};  // of a stream that waits; 0: no pings; none: a second
   ContextWish context = {};
-  std::string owner = {};  // see RequestView
-  std::string peer = {};   // the address that it came from
+  std::string owner = {};                 // see RequestView
+  std::string peer = {};                  // the address that it came from
+  bool background = false;                // others' requests go first
+  std::shared_ptr<const void> held = {};  // until the end of the answer: its place among those of its key
   std::string content_type = "application/json";
   // Instead of `body`; then `stream` is false. Pulled once, when the model is there, and never held whole.
   std::unique_ptr<http::BodySource> upload = {};
+  // Told the node of a mesh that works on it (empty: this machine), whenever it gets one. On the forwarder's loop.
+  std::function<void(std::string_view node)> placed = {};
   // Somebody else sends it on, and asks again if need be: here it is asked once, and its errors have a Mishap.
   bool once = false;
   // What the one said that was passed by last, if nobody has been asked and died since.

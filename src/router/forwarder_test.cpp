@@ -179,6 +179,33 @@ TEST_F(ForwarderTest, ErrorOfTheBackendAfterPingsIsAnEvent) {
   EXPECT_THAT(client.text(), HasSubstr("context_length_exceeded"));
 }
 
+// ---- a server that stops
+
+TEST_F(ForwarderTest, WhatIsInterruptedSaysSo) {
+  have("a");
+  auto running = forward("a", kStream);
+  request("a").send("data: 1\n\n");
+  settle();
+  auto middle = reader(running);
+  auto whole = forward("a", false);
+  auto waiting = forward("b", kStream);  // for what is busy
+  pass(1000ms);
+  auto reading = reader(waiting);
+  forwarder->requests().interrupt();
+  auto late = forward("a", false);
+  settle();
+  for (auto* const client : {&reading, &middle}) {
+    EXPECT_TRUE(client->ended());
+    ASSERT_FALSE(client->pieces().empty());
+    EXPECT_TRUE(is_error_event(client->pieces().back()));
+    EXPECT_THAT(client->text(), HasSubstr("shutting_down"));
+  }
+  for (auto* const answer : {&whole, &late}) {
+    ASSERT_FALSE(answer->running());
+    EXPECT_EQ(answer->get().head.status, 503u);
+  }
+}
+
 // ---- clients that leave
 
 TEST_F(ForwarderTest, ClientGoneWhileLoadingAbortsTheLoad) {

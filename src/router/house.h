@@ -29,6 +29,7 @@ class Hands {
   virtual void on(const residency::StartLoad& action) = 0;
   virtual void on(const residency::AbortLoad& action) = 0;
   virtual void on(const residency::StopServer& action) = 0;
+  virtual void on(const residency::Recall& action) = 0;
   virtual void on(const residency::Downsize& action) = 0;
   virtual void on(const residency::SampleMemory& action) = 0;
   virtual void on(const residency::WatchMemory& action) = 0;
@@ -114,6 +115,7 @@ class House {
   void failed(const residency::StartLoad& action);
   void failed(const residency::AbortLoad& action) { dispatch(residency::ServerStopped{action.server}); }
   void failed(const residency::StopServer& action) { dispatch(residency::ServerStopped{action.server}); }
+  void failed(const residency::Recall&) {}
   void failed(const residency::Downsize& action) { dispatch(residency::DownsizeFailed{action.server}); }
   void failed(const residency::SampleMemory&) { dispatch(residency::MemorySampled{}); }
   void failed(const residency::WatchMemory&) {}

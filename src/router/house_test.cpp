@@ -20,6 +20,7 @@ class ClumsyHands final : public Hands {
   }
   void on(const residency::AbortLoad&) override { did("abort"); }
   void on(const residency::StopServer&) override { did("stop"); }
+  void on(const residency::Recall&) override { did("recall"); }
   void on(const residency::Downsize&) override { did("downsize"); }
   void on(const residency::SampleMemory&) override { did("sample"); }
   void on(const residency::WatchMemory&) override { did("watch"); }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "backends/external/stranger.h"
 #include "base/log.h"
 #include "base/recipe.h"
+#include "residency/elsewhere.h"
 
 namespace corral::router {
 
@@ -39,6 +41,14 @@ async::Task<void> MemoryDesk::look_at(LoadSpec& spec) {
 // Where memory might be short, what the load will take; else it doesn't matter, and nobody waits for the answer.
 async::Task<residency::MemoryUse> MemoryDesk::memory_of(const LoadSpec& spec) {
   if (gauge_ == nullptr) co_return residency::MemoryUse{};
+  const auto* const stranger = dynamic_cast<const backends::Stranger*>(spec.backend);
+  if (stranger != nullptr && runs_elsewhere(spec)) co_return residency::MemoryUse{};
+  auto given = spec.backend->given_memory();
+  if (stranger != nullptr) given = stranger->expected_memory(*spec.model, spec.load_options, spec.device);
+  if (given) {
+    const auto seen = co_await gauge_->sample();
+    co_return given_use(*given, has(spec.device, Device::gpu), seen);
+  }
   if (auto known = spec.backend->known_estimate(*spec.model, spec.load_options))
     co_return co_await gauge_->use_of(std::move(*known));
   const auto sample = co_await gauge_->sample();

@@ -40,6 +40,23 @@ async::Task<residency::MemoryUse> MonitorGauge::use_of(MemoryEstimate estimate) 
   co_return memory_use(estimate, seen_, visible_);
 }
 
+residency::MemoryUse given_use(const backends::GivenMemory& given, bool on_gpu, const residency::MemorySampled& seen) {
+  double all = 0;
+  for (const auto& pool : seen.pools) all += pool.pool.value() == kHostPool ? 0 : static_cast<double>(pool.total);
+  const auto dynamic = std::min(given.dynamic, given.total);
+  if (!on_gpu || all == 0) return {{residency::PoolId(std::string(kHostPool)), given.total, dynamic}};
+  residency::MemoryUse use;
+  for (const auto& pool : seen.pools) {
+    if (pool.pool.value() == kHostPool) continue;
+    const double share = static_cast<double>(pool.total) / all;
+    const auto part = [share](std::uint64_t bytes) {
+      return static_cast<std::uint64_t>(static_cast<double>(bytes) * share);
+    };
+    use.push_back({pool.pool, part(given.total), part(dynamic)});
+  }
+  return use;
+}
+
 residency::MemoryUse memory_use(const MemoryEstimate& estimate, std::span<const device::MemoryPool> pools,
                                 const device::VisibleDevices& visible) {
   residency::MemoryUse use;

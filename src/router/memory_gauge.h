@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "async/task.h"
+#include "backends/wrapped_server.h"
 #include "base/memory_estimate.h"
 #include "device/memory_monitor.h"
 #include "device/pool_match.h"
@@ -51,6 +52,10 @@ class MonitorGauge final : public MemoryGauge {
   device::MemoryPools seen_;  // by the latest sample
   bool has_gpu_ = false;      // one was seen
 };
+
+// Memory that is given in one number: the GPUs' by what each has, where it computes there and they have any, else the
+// host's. Pure.
+residency::MemoryUse given_use(const backends::GivenMemory& given, bool on_gpu, const residency::MemorySampled& seen);
 
 // What a load takes of each of these memories; a device that none of them is keeps its own name. Pure.
 residency::MemoryUse memory_use(const MemoryEstimate& estimate, std::span<const device::MemoryPool> pools,

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/external/stranger.h"
 #include "base/log.h"
 #include "base/recipe.h"
 #include "router/errors.h"
@@ -28,6 +29,16 @@ Error not_installed(const models::ModelInfo& model) {
           "model"};
 }
 
+// With what the configuration says of this model alone behind it.
+backends::LoadOptions of_model(const std::vector<backends::Backend*>& all, const ModelName& model,
+                               backends::LoadOptions said) {
+  for (const auto* backend : all) {
+    if (const auto* const stranger = dynamic_cast<const backends::Stranger*>(backend))
+      said = backends::merge(said, stranger->configured(model));
+  }
+  return said;
+}
+
 }  // namespace
 
 Result<ModelOptions::Resolved> ModelOptions::resolve(const models::ModelInfo& model,
@@ -47,8 +58,11 @@ Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr
   spec->type = model->type;
   spec->recipe = model->recipe;
   spec->options = backends::fingerprint(resolved->options);
-  spec->load_deadline = load_timeout_.count() > 0 ? load_timeout_ : default_deadline(model->size);
+  const auto* const stranger = dynamic_cast<const backends::Stranger*>(resolved->backend);
+  spec->load_deadline = stranger != nullptr ? stranger->load_deadline(*model) : default_deadline(model->size);
+  if (load_timeout_.count() > 0) spec->load_deadline = load_timeout_;
   spec->to_check = true;
+  if (stranger != nullptr && stranger->attached(*model)) spec->device = Device::none;
   spec->model = model;
   spec->load_options = std::move(resolved->options);
   spec->eviction = eviction_of(spec->load_options);
@@ -58,7 +72,7 @@ Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr
 }
 
 backends::LoadOptions ModelOptions::wanted(const ModelName& model, const OptionWish& wish) const {
-  return with_defaults(wish.over(saved_.of(model)));
+  return with_defaults(of_model(backends_, model, wish.over(saved_.of(model))));
 }
 
 backends::LoadOptions ModelOptions::with_defaults(const backends::LoadOptions& said) const {
@@ -75,7 +89,7 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
     return change.wish.over(std::move(saved));
   };
   Result<> there;
-  if (const auto tried = resolve(*model, with_defaults(saved_then())))
+  if (const auto tried = resolve(*model, with_defaults(of_model(backends_, model->name, saved_then()))))
     there = co_await tried->backend->check_files(model, tried->options);
 
   // From here on nothing waits, so nobody else changes what is saved meanwhile.
@@ -86,7 +100,7 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
   report.pinned = known != nullptr && known->pinned;
   const auto defaults = resolve(*model, defaults_);
   report.defaults = defaults ? defaults->options : defaults_;
-  const auto given = with_defaults(report.wanted);
+  const auto given = with_defaults(of_model(backends_, model->name, report.wanted));
   report.given = given;
   auto effective = resolve(*model, given);
   if (effective && !there) effective = std::unexpected(there.error());

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/external/stranger.h"
 #include "residency/errc.h"
 #include "router/eviction.h"
 
@@ -59,7 +60,13 @@ Lease ModelRouter::try_acquire(const ModelName& model, std::uint64_t context, re
 
 async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, ContextWish context) {
   if (context.origin == residency::Origin::peer) co_return co_await acquire_for_peer(std::move(model), context);
-  if (context.tokens > 0) co_return co_await acquire_with(std::move(model), context);
+  if (context.tokens > 0) {
+    // Of some programs of others nobody knows what context they have: they say themselves what is too much.
+    const auto resolved = wishes_.resolve(*model, backends::LoadOptions());
+    const bool known =
+        !resolved || dynamic_cast<const backends::Stranger*>(resolved->backend) == nullptr || contexts_.most(model) > 0;
+    if (known) co_return co_await acquire_with(std::move(model), context);
+  }
   co_return co_await acquire_new(std::move(model), OptionWish());
 }
 
@@ -70,6 +77,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, Op
     const auto spec = wishes_.spec_of(model, options);
     if (!spec) co_return std::unexpected(spec.error());
     (*spec)->origin = origin;
+    (*spec)->joins_only = held_.contains(model->name);
     residency::Acquire question{{}, *spec};
     auto asking = house_.ask(std::move(question));
     auto answer = co_await std::move(asking);
@@ -137,6 +145,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, C
       if (tokens > most) co_return std::unexpected(not_yours(model->name, tokens, most));
     }
     const bool loaded = processes_.resident(model->name) != nullptr;
+    if (held_.contains(model->name)) wish.reset();  // it has what its group's plan has room for
     if (wish && loaded) {
       auto told = processes_.resident(model->name)->requested;
       const auto reloaded = co_await load_here(model, std::move(*wish), std::nullopt, false);
@@ -166,6 +175,7 @@ async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, Optio
                                                  bool save) {
   const auto spec = wishes_.spec_of(model, options);
   if (!spec) co_return std::unexpected(spec.error());
+  if (pin) kept_pins_.erase(model->name);
   residency::Load question{{}, *spec, pin};
   auto asking = house_.ask(std::move(question));
   auto answer = co_await std::move(asking);
@@ -195,6 +205,7 @@ async::Task<Result<UnloadReport>> ModelRouter::unload_all_here() {
 }
 
 async::Task<Result<>> ModelRouter::pin_here(ModelName model, bool pinned) {
+  kept_pins_.erase(model);
   residency::Pin question{{}, std::move(model), pinned};
   auto asking = house_.ask(std::move(question));
   auto answer = co_await std::move(asking);

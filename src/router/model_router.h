@@ -48,9 +48,16 @@ struct ServerReport {
   Device device = Device::none;  // it computes on: as its process says, before that as was expected of the load
 };
 
+// A share of another node's model: no model that could be asked.
+struct ShareReport {
+  ServerReport server;
+  ShareOf of;
+};
+
 struct Report {
-  residency::Snapshot snapshot;
+  residency::Snapshot snapshot;  // with shares among its servers, but not as `loading`
   std::vector<ServerReport> servers;
+  std::vector<ShareReport> shares;
   std::optional<double> load_progress;  // of snapshot.loading
   WallTime time;                        // when it was taken
 };
@@ -142,6 +149,11 @@ class ModelRouter final : public Lender, private Hands {
   async::Task<Result<>> unload(ModelName model);
   async::Task<Result<UnloadReport>> unload_all();
   async::Task<Result<>> pin(ModelName model, bool pinned);
+  // How long the model, if it is in memory, stays there while nobody uses it; until another load or keep() says
+  // otherwise. 0: it leaves when its requests have ended; below 0: it is pinned, where that leaves a slot of its type
+  // that isn't, else it doesn't leave by itself. Such a pin isn't saved; it ends with the next keep() or when the model
+  // is told to leave. On any loop; doesn't wait.
+  void keep(ModelName model, Millis idle);
   // What is saved for the model, after this change. Errors: invalid_option and the like for values that were set,
   // not_saved.
   async::Task<Result<OptionReport>> options(backends::ModelPtr model, OptionChange change);
@@ -164,6 +176,21 @@ class ModelRouter final : public Lender, private Hands {
   async::Task<std::vector<Resident>> residents();
   // A request has ended. On any loop.
   void count(RequestEnd end) override;
+  // ---- for groups of a mesh (model_router_groups.cpp); all on the home loop
+
+  // Loads it and gives a lease. Who begins it decides whether it is tried again: a failure evicts nobody. Errors: those
+  // of acquire(), not_here where the model is in memory otherwise; a load for another peer that is in the way is told
+  // by the fact residency::SoonHere.
+  async::Task<Result<Lease>> acquire_for_group(GroupLoad load);
+  // Ends what this backend's load has come to, at once, whatever runs on it; returns when nothing of it is left.
+  async::Task<void> end_of_group(std::shared_ptr<backends::Backend> of);
+  // The same, but lets run what runs on it, as unload() does.
+  async::Task<void> drain_of_group(std::shared_ptr<backends::Backend> of);
+  // What is held is loaded by groups, or by an owner who says so, but by no request.
+  void hold(const ModelName& model, bool held);
+  // In memory, on its way in or out, or waiting for its load.
+  bool is_there(const ModelName& model) const;
+
   // Readers of events hear of this source, too, for as long as the result lives. On the home loop.
   std::shared_ptr<void> attach(const EventSource& source) { return hub_.attach(source); }
   // Tells them. On any loop; in the order of the calls of one loop.
@@ -189,12 +216,17 @@ class ModelRouter final : public Lender, private Hands {
   void on(const residency::DropCheck& action) override { checks_.on(action); }
   void on(const residency::StartLoad& action) override;
   void on(const residency::AbortLoad& action) override { processes_.on(action); }
-  void on(const residency::StopServer& action) override { processes_.on(action); }
+  void on(const residency::StopServer& action) override;
+  void on(const residency::Recall& action) override;
   void on(const residency::Downsize& action) override { processes_.on(action); }
   void on(const residency::SampleMemory& action) override { memory_.on(action); }
   void on(const residency::WatchMemory& action) override { memory_.on(action); }
-  void on(const residency::PinChanged& action) override { wishes_.save_pin(action.model, action.pinned); }
+  void on(const residency::PinChanged& action) override;
   void stepped(std::uint64_t revision) override { hub_.stepped(revision); }
+
+  // The server that is this backend's, if there is one.
+  std::optional<residency::ServerId> server_of(const backends::Backend& backend) const;
+  Result<std::shared_ptr<LoadSpec>> spec_of_group(const GroupLoad& load) const;
 
   // All of these on the home loop.
   Lease make_lease(residency::LeaseId id, residency::ServerId server);
@@ -217,6 +249,10 @@ class ModelRouter final : public Lender, private Hands {
   async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, OptionWish options);
   // Tells the core how models in memory leave it by themselves, after what is saved or configured has changed.
   void update_eviction();
+  void keep_here(const ModelName& model, Millis idle);
+  // A pin for as long as keep() says; model_router_keep.cpp.
+  bool may_keep_pinned(const ModelName& model) const;
+  void pin_kept(const ModelName& model, bool pinned);
   Picture look() const;
   Report report_now() const;
   std::vector<Resident> residents_now() const;
@@ -236,6 +272,8 @@ class ModelRouter final : public Lender, private Hands {
   LoadChecks checks_;
   Processes processes_;
   Contexts contexts_;
+  std::set<ModelName> held_;
+  std::set<ModelName> kept_pins_;  // that are keep()'s
 };
 
 }  // namespace corral::router

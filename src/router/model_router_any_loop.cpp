@@ -40,6 +40,10 @@ async::Task<Result<>> ModelRouter::pin(ModelName model, bool pinned) {
   return async::run_on(home_.executor(), pin_here(std::move(model), pinned));
 }
 
+void ModelRouter::keep(ModelName model, Millis idle) {
+  home_.post([this, model = std::move(model), idle] { keep_here(model, idle); });
+}
+
 async::Task<Result<OptionReport>> ModelRouter::options(backends::ModelPtr model, OptionChange change) {
   return async::run_on(home_.executor(), options_here(std::move(model), std::move(change)));
 }

@@ -9,7 +9,7 @@ http::Target& Resident::target(async::Executor executor) const { return running-
 
 Report ModelRouter::report_now() const {
   const auto moment = house_.now();
-  Report report{house_.core().snapshot(moment), {}, std::nullopt, moment.wall};
+  Report report{house_.core().snapshot(moment), {}, {}, std::nullopt, moment.wall};
   for (const auto& view : report.snapshot.servers) {
     const auto& spec = LoadSpec::of(view.spec);
     auto options = backends::merge(options_of(view.eviction), spec.load_options);
@@ -19,8 +19,13 @@ Report ModelRouter::report_now() const {
       entry.streaming = running->streams > 0;
       if (entry.facts.device != Device::none) entry.device = entry.facts.device;
     }
-    report.servers.push_back(std::move(entry));
+    if (spec.share_of) {
+      report.shares.push_back({std::move(entry), *spec.share_of});
+    } else {
+      report.servers.push_back(std::move(entry));
+    }
   }
+  if (report.snapshot.loading && report.snapshot.loading->spec->share) report.snapshot.loading.reset();
   if (report.snapshot.loading) {
     if (const auto running = processes_.find(report.snapshot.loading->id)) report.load_progress = running->progress;
   }
@@ -31,7 +36,8 @@ std::vector<Resident> ModelRouter::residents_now() const {
   std::vector<Resident> all;
   for (const auto& [id, server] : house_.core().state().servers) {
     auto running = processes_.find(id);
-    if (running && residency::is_resident(server->state)) all.push_back({server->spec->name, std::move(running)});
+    if (running && residency::is_resident(server->state) && !server->spec->share)
+      all.push_back({server->spec->name, std::move(running)});
   }
   return all;
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/external/errors.h"
 #include "base/log.h"
 #include "router/errors.h"
 #include "router/failure.h"
@@ -15,7 +16,8 @@ namespace {
 residency::LoadFault fault_of(const Error& error) {
   using residency::LoadFault;
   if (error.code == backends::errc::model_file_not_found) return LoadFault::file_not_found;
-  if (error.code == backends::errc::invalid_option || error.code == backends::errc::backend_not_installed)
+  if (error.code == backends::errc::invalid_option || error.code == backends::errc::backend_not_installed ||
+      error.code == backends::external::errc::not_reachable)
     return LoadFault::invalid;
   if (error.code == backends::errc::load_never_fits) return LoadFault::never_fits;
   if (error.code == backends::errc::load_out_of_memory) return LoadFault::out_of_memory;
@@ -71,7 +73,7 @@ void Processes::on(const residency::StartLoad& action) {
   running->server = spec.backend->create(spec.model, spec.load_options);
   running->requested = spec.requested;
   log::info("router", "loading {}{}", spec.name.value(), action.attempt > 1 ? " again, with all memory free" : "");
-  if (options_.watchdog_timeout > Millis(0)) {
+  if (options_.watchdog_timeout > Millis(0) && running->server->is_askable()) {
     running->watchdog.emplace(options_.watchdog_timeout);
     running->watching.spawn("watchdog", watch(running));
   }
@@ -158,7 +160,12 @@ async::Task<void> Processes::life(std::shared_ptr<Running> running) {
   const ModelContext context{.usable = running->context_window,
                              .trained = spec.model->traits.context_length,
                              .asked = spec.load_options.ctx_size.value_or(-1)};
-  log::info("router", "{} is ready, with a context of {} tokens", spec.name.value(), context.usable);
+  if (spec.share_of) {
+    log::info("router", "{} is ready: a part of {}, for {}", spec.name.value(), spec.share_of->model,
+              spec.share_of->host);
+  } else {
+    log::info("router", "{} is ready, with a context of {} tokens", spec.name.value(), context.usable);
+  }
   if (const auto warning = warning_of(context); !warning.empty())
     log::warning("router", "{}: {}", spec.name.value(), warning);
   house_.dispatch(residency::LoadSucceeded{running->id});
@@ -182,7 +189,9 @@ void Processes::died(const std::shared_ptr<Running>& running) {
   if (!running->hung.empty()) running->end = running->hung;
   log::warning("router", "{} ended: {}", running->spec->name.value(), running->end);
   const auto server = house_.core().state().servers.find(running->id);
-  if (server != house_.core().state().servers.end()) running->ended_under = server->second->leases;
+  const auto& others_ended_it = LoadSpec::of(running->spec).others_ended_it;
+  const bool by_others = others_ended_it && others_ended_it();
+  if (!by_others && server != house_.core().state().servers.end()) running->ended_under = server->second->leases;
   counters_.of(*running->spec).crashes += 1;
   hub_.note(running->id, Error(make_error_code(errc::backend_died), running->end));
   forget(running);

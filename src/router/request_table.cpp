@@ -20,11 +20,14 @@ Error cancelled(const RequestId& id) {
   return {make_error_code(errc::cancelled), fmt::format("request '{}' was cancelled", id.value())};
 }
 
+Error interrupted() { return {make_error_code(errc::shutting_down), "this server stops: ask again when it is back"}; }
+
 ActiveRequest::ActiveRequest(RequestTable& table, async::Executor executor, RequestView about, ModelType type)
     : table_(table), executor_(executor), about_(std::move(about)), type_(type), since_(table.clock_.now()) {
   const std::scoped_lock lock(table_.mutex_);
   number_ = ++table_.last_number_;
   table_.requests_.emplace(number_, this);
+  if (table_.interrupted_) order_stop();
 }
 
 ActiveRequest::~ActiveRequest() {
@@ -39,8 +42,18 @@ ActiveRequest::~ActiveRequest() {
   table_.ended_(std::move(end));
 }
 
+Error ActiveRequest::why_stopped() const { return table_.interrupted_ ? interrupted() : cancelled(about_.id); }
+
+void ActiveRequest::order_stop() const {
+  async::asio::post(executor_, [orders = orders_] {
+    orders->stopper.stop();
+    if (const auto once = std::exchange(orders->on_stop, {})) once();
+  });
+}
+
 void ActiveRequest::start(std::string_view node) {
   if (started_.load() == MonoTime::max()) started_.store(table_.clock_.now());
+  if (placed_) placed_(node);
   if (node == node_) return;
   const std::scoped_lock lock(table_.mutex_);
   node_ = node;
@@ -68,12 +81,15 @@ std::size_t RequestTable::cancel(const RequestId& id, std::optional<std::string_
   for (const auto& [number, request] : requests_) {
     if (request->about_.id != id || (owner && request->about_.owner != *owner)) continue;
     ++found;
-    async::asio::post(request->executor_, [orders = request->orders_] {
-      orders->stopper.stop();
-      if (const auto once = std::exchange(orders->on_stop, {})) once();
-    });
+    request->order_stop();
   }
   return found;
+}
+
+void RequestTable::interrupt() {
+  const std::scoped_lock lock(mutex_);
+  interrupted_ = true;
+  for (const auto& [number, request] : requests_) request->order_stop();
 }
 
 }  // namespace corral::router

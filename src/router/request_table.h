@@ -38,6 +38,8 @@ const char* name_of(RequestKind kind);
 
 // What a request is told that somebody cancelled.
 Error cancelled(const RequestId& id);
+// And one that the end of the server comes upon.
+Error interrupted();
 
 // One request as others see it.
 struct RequestView {
@@ -74,12 +76,18 @@ class ActiveRequest {
 
   // It has its model now, at that node of a mesh (empty: on this machine).
   void start(std::string_view node);
+  // Told that node, too.
+  void on_start(std::function<void(std::string_view node)> call) { placed_ = std::move(call); }
   // How it ends; `cancelled` until it is said.
   void end(Outcome outcome) { outcome_ = outcome; }
   void keep_off() { kept_off_ = true; }
+  // Goes with it.
+  void hold(std::shared_ptr<const void> what) { held_ = std::move(what); }
 
   // Somebody wants it to end.
   bool stopped() const { return orders_->stopper.stopped(); }
+  // Why, for its client.
+  Error why_stopped() const;
   // The task's result, or nullopt when somebody wanted the request to end first; then the task is cancelled.
   template <typename T>
   async::Task<std::optional<T>> until_stopped(async::Task<T> task) const {
@@ -89,7 +97,7 @@ class ActiveRequest {
   template <typename T>
   async::Task<Result<T>> unless_stopped(async::Task<Result<T>> task) const {
     auto done = co_await until_stopped(std::move(task));
-    if (!done) co_return std::unexpected(cancelled(about_.id));
+    if (!done) co_return std::unexpected(why_stopped());
     co_return std::move(*done);
   }
   // Called once when that happens; for what can't wait beside it. Empty: no more.
@@ -106,13 +114,17 @@ class ActiveRequest {
   const MonoTime since_;
   std::atomic<MonoTime> started_{MonoTime::max()};
   std::string node_;  // changed under the table's lock
+  std::function<void(std::string_view)> placed_;
   Outcome outcome_ = Outcome::cancelled;
   bool kept_off_ = false;
+  std::shared_ptr<const void> held_;
   // Shared with an order to stop while that is on its way to this loop.
   struct Orders {
     async::Stopper stopper;
     std::function<void()> on_stop;
   };
+  // On any loop.
+  void order_stop() const;
   const std::shared_ptr<Orders> orders_ = std::make_shared<Orders>();
 };
 
@@ -124,12 +136,15 @@ class RequestTable {
   std::vector<RequestView> list() const;  // oldest first
   // Ends the requests of that id, or of these only those of `owner`: how many there were.
   std::size_t cancel(const RequestId& id, std::optional<std::string_view> owner = std::nullopt);
+  // Ends all of them, those that come later too: the server is about to close their connections.
+  void interrupt();
 
  private:
   friend class ActiveRequest;
 
   const Clock& clock_;
   const std::function<void(RequestEnd)> ended_;
+  std::atomic<bool> interrupted_ = false;
   mutable std::mutex mutex_;
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, ActiveRequest*> requests_;

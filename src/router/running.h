@@ -11,6 +11,7 @@
 #include "backends/wrapped_server.h"
 #include "residency/types.h"
 #include "router/answering.h"
+#include "router/group_load.h"
 #include "router/option_wish.h"
 #include "router/watchdog.h"
 
@@ -22,6 +23,11 @@ struct LoadSpec : residency::ModelSpec {
   backends::LoadOptions load_options;  // resolved
   OptionWish requested;                // what the load itself said
   backends::Backend* backend = nullptr;
+  // Of a group's load.
+  std::shared_ptr<backends::Backend> own_backend = {};  // `backend`, which is of this load alone
+  std::optional<ShareOf> share_of = {};
+  std::function<bool()> others_ended_it = {};
+  std::function<void()> recalled = {};
 
   static const LoadSpec& of(const residency::SpecPtr& spec) { return static_cast<const LoadSpec&>(*spec); }
 };
@@ -48,7 +54,7 @@ struct Running final : Answering, std::enable_shared_from_this<Running> {
   bool stopping = false;         // told to stop or to give up its load: its end is no crash
   std::atomic<int> streams = 0;  // leases whose answers stream
   std::string end;               // how the process ended, once it has
-  std::size_t ended_under = 0;   // requests, if nobody told it to
+  std::size_t ended_under = 0;   // requests, if nobody told it to, and one of them may be why
   std::string hung;              // why the watchdog killed it, if it did
   std::optional<Watchdog> watchdog = {};
   async::TaskGroup tasks;     // its load, then its watch

@@ -1,6 +1,7 @@
 // Requests and answers that aren't JSON: a form that is pulled as the backend reads it, sound and pictures that pass as
 // the client takes them.
 #include "http/errors.h"
+#include "http/passing.h"
 #include "router/errors.h"
 #include "router/router_fixture.h"
 
@@ -136,6 +137,53 @@ TEST_F(UploadTest, IsNeverSentTwice) {
   EXPECT_EQ(response.get().head.status, 502u);
   EXPECT_THAT(response.get().body.text(), HasSubstr("backend_died"));
   EXPECT_EQ(backend.loads("w"), 1u);
+}
+
+// An upload that is kept.
+class KeptSender final : public http::KeptBody {
+ public:
+  explicit KeptSender(std::string key) : key_(std::move(key)) {}
+  async::Task<Result<std::string_view>> read() override { co_return at_ < 2 ? kPieces[at_++] : std::string_view(); }
+  void rewind() override { at_ = 0; }
+  std::string_view key() const override { return key_; }
+
+ private:
+  static constexpr std::string_view kPieces[] = {"a", "b"};
+  const std::string key_;
+  std::size_t at_ = 0;
+};
+
+TEST_F(UploadTest, OneThatIsKeptIsSentOnceMoreAndNotForEver) {
+  const auto upload_kept = [this] {
+    ForwardRequest request{.model = model("w"),
+                           .ask = protocol::Ask::transcription,
+                           .id = RequestId("req-1"),
+                           .content_type = kForm,
+                           .upload = std::make_unique<KeptSender>("sound=1")};
+    return run(forwarder->forward(std::move(request)));
+  };
+  have("w");
+  auto response = upload_kept();
+  read_more();
+  server("w").die();
+  settle();
+  EXPECT_FALSE(response.done()) << "a fresh process is asked";
+  server("w").finish_load();
+  settle();
+  read_more();
+  read_more();
+  EXPECT_THAT(server("w").request().uploaded(), ElementsAre("a", "b")) << "from its beginning";
+  server("w").die();
+  settle();
+  ASSERT_TRUE(response.done());
+  EXPECT_EQ(response.get().head.status, 502u);
+  EXPECT_EQ(backend.loads("w"), 2u);
+
+  have("w");
+  auto again = upload_kept();
+  ASSERT_TRUE(again.done());
+  EXPECT_EQ(again.get().head.status, 503u) << "it ended two processes";
+  EXPECT_THAT(again.get().body.text(), HasSubstr("request_ended_backend"));
 }
 
 TEST_F(UploadTest, ManyThatEndedProcessesKeepNobodyOff) {

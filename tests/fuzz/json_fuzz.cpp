@@ -7,7 +7,9 @@
 
 #include "json/peek.h"
 #include "json/value.h"
+#include "protocol/anthropic_fields.h"
 #include "protocol/fields.h"
+#include "protocol/responses_fields.h"
 
 namespace {
 
@@ -72,9 +74,11 @@ bool same(View view, const corral::json::Value& tree) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace corral;
   const std::string text(reinterpret_cast<const char*>(data), size);
-  for (const auto* table : {&protocol::chat_fields(), &protocol::completion_fields(), &protocol::native_fields(),
-                            &protocol::embedding_fields(), &protocol::rerank_fields(), &protocol::tokenize_fields(),
-                            &protocol::detokenize_fields()}) {
+  for (const auto* table :
+       {&protocol::chat_fields(), &protocol::completion_fields(), &protocol::native_fields(),
+        &protocol::embedding_fields(), &protocol::rerank_fields(), &protocol::tokenize_fields(),
+        &protocol::detokenize_fields(), &protocol::responses_fields(), &protocol::conversation_fields(),
+        &protocol::conversation_items_fields(), &protocol::messages_fields(), &protocol::count_tokens_fields()}) {
     const auto checked = protocol::check(text, *table);
     if (!checked && checked.error().message.empty()) std::abort();
   }

@@ -4,8 +4,10 @@
 #include <string_view>
 
 #include "async/loop.h"
+#include "fleet/allot_errands.h"
 #include "fleet/copy_errands.h"
 #include "fleet/probe.h"
+#include "fleet/tunnel.h"
 #include "mesh/catalog/choice.h"
 #include "mesh/gossip/fake_peers_for_tests.h"
 #include "mesh/gossip/gossip.h"
@@ -53,6 +55,12 @@ void read_payload(const Frame& frame) {
       break;
     case FrameKind::copy_ask:
       (void)corral::fleet::read_copy_ask(frame.payload);
+      break;
+    case FrameKind::allot_ask:
+      (void)corral::fleet::read_allot_ask(frame.payload);
+      break;
+    case FrameKind::allot_answer:
+      (void)corral::fleet::read_allot_answer(frame.payload);
       break;
     case FrameKind::copy_answer:
       (void)corral::fleet::read_copy_answer(frame.payload);
@@ -161,6 +169,17 @@ void gossip_with(std::string_view bytes) {
   must(gossip.book().bytes() <= 8 * kMostStatementBytes);
 }
 
+// The first words of a split's stream, and the answer to them.
+void read_tunnel(std::string_view bytes) {
+  using namespace corral::fleet;
+  const auto length = tunnel_length(bytes, kMostTunnelAsk);
+  must(!length || (*length > 0 && *length <= kMostTunnelAsk));
+  const auto ask = decode_tunnel_ask(bytes);
+  must(!ask || decode_tunnel_ask(std::string_view(encode(*ask)).substr(kTunnelHead)) == *ask);
+  const auto answer = decode_tunnel_answer(bytes);
+  must(answer || answer.error().message.size() <= kMostTunnelAnswer);
+}
+
 // Two members, one of which says anything at all: whoever has this node's memory has a lease that ends.
 void group_with(std::string_view bytes) {
   NodeId own, peers[2];
@@ -236,6 +255,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 10:
       group_with(rest);
+      break;
+    case 11:
+      read_tunnel(rest);
       break;
     default:
       break;

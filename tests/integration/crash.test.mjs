@@ -1,8 +1,11 @@
 // Processes die; requests don't hang and nothing is left behind.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { Server } from "../support/server.mjs";
+import { firstMatch, models, program, Server } from "../support/server.mjs";
 
 // True while a process (not a zombie of it) exists.
 function runs(pid) {
@@ -68,6 +71,31 @@ test("kill -9 of the router leaves no child behind", async () => {
   server.child.kill("SIGKILL");
   await server.ended;
   await until(() => pids.every((pid) => !runs(pid)));
+});
+
+test("what a router that was killed leaves of its sockets goes with the next start, and nobody else's", async () => {
+  const abandoned = "corral.killed";
+  const prepare = (state) => {
+    mkdirSync(join(state, abandoned));
+    writeFileSync(join(state, abandoned, "engine-1.sock"), "");
+  };
+  const server = await Server.launch({ prepare });
+  const folders = () => readdirSync(server.state).filter((name) => name.startsWith("corral."));
+  assert.equal(folders().length, 1);
+  assert.ok(!folders().includes(abandoned));
+  // One that runs beside it, with the same folder.
+  const state = mkdtempSync(join(tmpdir(), "corral-test-"));
+  const words = ["serve", "--port", "0", "--models-dir", models, "--state-dir", state, "--runtime-dir", server.state];
+  const other = spawn(program, words, { stdio: ["ignore", "ignore", "pipe"] });
+  const ended = new Promise((resolve) => other.once("exit", resolve));
+  await firstMatch(other, other.stderr, [], /listens on/, "corral serve");
+  assert.equal(folders().length, 2);
+  assert.equal((await server.chat("tiny-llama", "hi")).status, 200);
+  other.kill("SIGTERM");
+  await ended;
+  rmSync(state, { recursive: true });
+  assert.equal(folders().length, 1);
+  await server.stop();
 });
 
 test("a stop lets a running answer finish", async () => {

@@ -96,7 +96,7 @@ const refused = {
   "100,000 inputs": ["/v1/embeddings", embed(many(100_000, () => "x")), "input"],
   "an input of 9 MiB": ["/v1/embeddings", embed(large), "input"],
   "an input of a million tokens": ["/v1/embeddings", embed(many(1_000_000, () => 1)), "input"],
-  "inputs of all kinds": ["/v1/embeddings", embed(["x", 5, [1]]), "input"],
+  "inputs of all kinds": ["/v1/embeddings", embed(["x", 5, [1]]), "input[2]"],
   "a width of 2,000,000,000": ["/v1/embeddings", embed("x", { dimensions: 2_000_000_000 }), "dimensions"],
   "a norm of 1,000": ["/v1/embedding", { model: embedder, content: "x", embd_normalize: 1000 }, "embd_normalize"],
   "an embedding from a model that makes none": ["/v1/embeddings", { ...embed("x"), model }, "model"],

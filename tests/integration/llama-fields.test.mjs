@@ -13,7 +13,7 @@ const near = (a, b, most = 1e-4) => assert.ok(Math.abs(a - b) <= most * Math.max
 const messages = [{ role: "user", content: "Say hello." }];
 
 // Settings that only llama-server has: what it sends to itself, and what is chosen here when a model is loaded.
-const onlyTheirs = ["backend_sampling", "chat_format", "generation_prompt", "grammar_triggers", "lora", "n_discard", "n_keep", "reasoning_format", "reasoning_in_content", "speculative.types"];
+const onlyTheirs = ["backend_sampling", "chat_format", "generation_prompt", "grammar_triggers", "reasoning_format", "reasoning_in_content", "speculative.types"];
 
 async function events(from, path, body) {
   const all = [];

@@ -43,7 +43,8 @@ async function until(ask, fits) {
 }
 const mesh = (server, path = "") => server.get(`/v1/mesh${path}`).then(({ body }) => body);
 const nodes = (server) => mesh(server, "/nodes").then(({ nodes }) => nodes);
-const reachable = (server, count) => until(() => nodes(server), (list) => list.filter(({ routable }) => routable).length === count);
+// What they are called is known with their first words.
+const reachable = (server, count) => until(() => nodes(server), (list) => list.filter(({ routable, announced }) => routable && announced).length === count);
 
 async function token(server, body = {}) {
   const made = await server.post("/v1/mesh/tokens", body);
@@ -236,7 +237,7 @@ test("every node lists the models of all, with who has them", async () => {
     const all = ["tiny-llama", "tiny-embed", "tiny-qwen3"];
     await Promise.all([sees(a, ...all), sees(b, ...all)]);
     // A local entry is what it was, and says more.
-    const own = (await listed(b)).find(({ id }) => id === "tiny-qwen3");
+    const own = await until(async () => (await listed(b)).find(({ id }) => id === "tiny-qwen3"), (entry) => entry.nodes);
     assert.deepEqual({ ...own, nodes: undefined, status: before.status }, { ...before, nodes: undefined });
     assert.deepEqual(own.nodes.map(({ name, state }) => [name, state]), [["b", "unloaded"]]);
     const far = (await listed(b)).find(({ id }) => id === "tiny-llama");
@@ -263,7 +264,7 @@ test("every node lists the models of all, with who has them", async () => {
 });
 
 // Another process with what the first one kept on disk.
-async function again(server, name, files, how) {
+async function again(server, name, files, how, flags = []) {
   const { listening } = await mesh(server); // others look for it where it was
   const kept = mkdtempSync(join(tmpdir(), "corral-mesh-"));
   if (how === "SIGKILL") {
@@ -276,7 +277,7 @@ async function again(server, name, files, how) {
   rmSync(server.modelsDir, { recursive: true, force: true });
   const next = await node(name, files, {
     prepare: (state) => cpSync(kept, join(state, "mesh"), { recursive: true }),
-    flags: ["--mesh-listen", listening],
+    flags: ["--mesh-listen", listening, ...flags],
   });
   rmSync(kept, { recursive: true, force: true });
   return next;
@@ -329,6 +330,11 @@ test("a request goes to the node that has the model, whichever is asked", async 
     assert.deepEqual((await b.post("/v1/embeddings", embed)).body.data, (await a.post("/v1/embeddings", embed)).body.data);
     assert.deepEqual((await b.post("/v1/tokenize", { model: "tiny-llama", content: "a b" })).body, (await a.post("/v1/tokenize", { model: "tiny-llama", content: "a b" })).body);
     assert.equal((await a.chat("tiny-qwen3", "hi", { max_tokens: 2 })).status, 200);
+
+    const { body: log } = await until(() => b.get("/v1/activity"), ({ body }) => body.activity.length === 4);
+    const places = (model) => log.activity.filter((row) => row.model === model).map(({ node_name }) => node_name);
+    assert.deepEqual(places("tiny-llama"), ["a", "a", "a"]);
+    assert.match((await corralBeside(b, ["activity"])).out, /MODEL .* NODE\ntiny-llama .* a\n/);
 
     const wrong = await b.post("/v1/chat/completions", { model: "tiny-embed", messages: [] });
     assert.equal(wrong.status, 400, "a wrong type is refused at the entry");
@@ -419,7 +425,9 @@ test("a model is copied from the machine next door, and is this one's from then 
     const pulled = await corralBeside(b, ["mesh", "pull", "tiny-llama"]);
     assert.equal(pulled.code, 0, pulled.err);
     assert.match(pulled.out, /tiny-llama  done/);
-    const [folder, ...others] = readdirSync(join(b.state, "models"));
+    // What was hidden until the model was whole goes when all of it is on the disk, a moment after it is served.
+    const hidden = (name) => name.startsWith(".corral-copy-");
+    const [folder, ...others] = await until(() => readdirSync(join(b.state, "models")), (names) => !names.some(hidden));
     assert.match(folder, /^tiny-llama-[0-9a-f]{8}$/);
     assert.deepEqual(others, []);
     assert.deepEqual(readFileSync(join(b.state, "models", folder, "tiny-llama.gguf")), readFileSync(join(models, "tiny-llama.gguf")));
@@ -469,7 +477,8 @@ test("another node copies to itself what an administrator orders there, if it al
     assert.match(refused.body.error.message, /^b: .*mesh_admin = true/);
     assert.deepEqual((await mesh(b, "/copies")).copies, []);
     assert.equal((await a.post("/v1/mesh/pull", { model: "tiny-llama", node: "nobody" })).status, 404);
-    assert.equal((await a.post("/v1/mesh/pull", { model: "no-such-model", node: "c" })).status, 404);
+    // 503 as long as somebody hasn't said yet what he has.
+    await until(() => a.post("/v1/mesh/pull", { model: "no-such-model", node: "c" }), ({ status }) => status === 404);
     assert.equal((await a.post("/v1/mesh/pull", { model: "tiny-llama", node: "a" })).body.error.code, "copy_not_needed");
 
     const pulled = await corralBeside(a, ["mesh", "pull", "tiny-llama", "--to", "c"]);
@@ -525,6 +534,61 @@ test("a model that fits nowhere that has it is copied to a node that lets reques
       ["tiny-mamba", "done", true],
     ]);
     for (const server of [a, c]) assert.deepEqual((await mesh(server, "/copies")).copies, []);
+  });
+});
+
+const lent = async (server, name) =>
+  (await nodes(server)).filter(({ serving }) => serving?.some((one) => one.model === name && one.state === "ready" && one.lent)).map(({ name: node }) => node);
+
+test("a worker without models gets one, gives it back when it is told to, and has it again when somebody asks", async () => {
+  const list = [await node("a", ["tiny-llama.gguf"]), await node("b", [], { flags: ["--mesh-role", "worker"] })];
+  await withNodes(list, async (a, b) => {
+    await found(a);
+    await joinTo(b, a);
+    await until(() => lent(b, "tiny-llama"), (who) => who.length === 1 && who[0] === "b");
+    const plan = corral(a, ["mesh", "plan"]);
+    assert.match(plan.out, /b +tiny-llama +alone/);
+    assert.match(corral(a, ["mesh", "why", "tiny-llama"]).out, /b has tiny-llama and keeps it/);
+    const of = await mesh(a, "/plan/tiny-llama");
+    assert.equal(of.assignments.length, 1);
+    assert.equal(of.foretold.split, null);
+    assert.ok(of.foretold.alone);
+
+    // What another node is to do needs its consent.
+    const refused = await a.post("/v1/mesh/assign", { node: "b", nothing: true });
+    assert.equal(refused.status, 403);
+    assert.equal(refused.body.error.code, "mesh_admin_off");
+    assert.match(refused.body.error.message, /^b: .*mesh_admin = true/);
+
+    const unloaded = await corralBeside(b, ["mesh", "unload", "tiny-llama"]);
+    assert.equal(unloaded.code, 0, unloaded.err);
+    await until(() => lent(b, "tiny-llama"), (who) => who.length === 0);
+    await until(() => mesh(b, "/plan"), ({ unserved }) => unserved.some(({ model, lack }) => model === "tiny-llama" && lack === "told"));
+    assert.equal((await b.chat("tiny-llama", "hi", { max_tokens: 2 })).status, 200);
+  });
+});
+
+test("a node has what it was told to have, also after a restart", async () => {
+  const list = [
+    await node("a", ["tiny-qwen3.gguf"]),
+    await node("b", ["tiny-llama.gguf", "tiny-qwen3.gguf"], { flags: ["--mesh-role", "worker", "--mesh-admin"] }),
+  ];
+  await withNodes(list, async (a, b) => {
+    await found(a);
+    await joinTo(b, a);
+    await reachable(a, 2);
+    await until(() => mesh(a, "/models"), ({ models }) => models.some(({ id, content }) => id === "tiny-llama" && content));
+    const name = "tiny-qwen3";
+    const told = await corralBeside(a, ["mesh", "assign", "b", name]);
+    assert.equal(told.code, 0, told.err);
+    await until(() => lent(a, name), (who) => who.length === 1);
+    assert.equal((await a.post("/v1/mesh/assign", { node: "b", model: "no-such-model" })).status, 404);
+    assert.equal((await a.post("/v1/mesh/assign", { node: "nobody", model: name })).status, 404);
+    list[1] = await again(b, "b", ["tiny-llama.gguf", "tiny-qwen3.gguf"], "SIGTERM", ["--mesh-role", "worker", "--mesh-admin"]);
+    await until(() => lent(list[1], name), (who) => who.length === 1);
+    const released = await corralBeside(a, ["mesh", "assign", "b", "nothing"]);
+    assert.equal(released.code, 0, released.err);
+    await until(() => lent(list[1], name), (who) => who.length === 0);
   });
 });
 
@@ -587,6 +651,11 @@ test("the process that looks at files takes all models, and refuses what is brok
     hostile("pairs.gguf", (bytes) => void bytes.writeBigUInt64LE(1n << 60n, 16));
     hostile("tensors.gguf", (bytes) => void bytes.writeBigUInt64LE(1n << 60n, 8));
     hostile("vocabulary.gguf", () => withoutVocabulary("tiny-llama.gguf"));
+    // Parameters that libllama gives up on, and such that other tensors would belong to.
+    const setNumber = (bytes, key, value) => void bytes.writeUInt32LE(value, bytes.indexOf(key) + key.length + 4);
+    hostile("layers.gguf", (bytes) => setNumber(bytes, "llama.block_count", 100_000));
+    hostile("missing.gguf", (bytes) => setNumber(bytes, "llama.block_count", 30));
+    hostile("shapes.gguf", (bytes) => setNumber(bytes, "llama.feed_forward_length", 48));
     hostile("version.gguf", (bytes) => void bytes.writeUInt32LE(99, 4));
     // Bytes that are turned over anywhere in the header: taken or refused, but nobody falls.
     const whole = readFileSync(join(models, "tiny-llama.gguf"));

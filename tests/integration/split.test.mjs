@@ -1,6 +1,9 @@
 // A model whose layers are computed by several processes: the text is the same, and whoever dies ends what is his.
 import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
+import { eventually } from "../support/mesh.mjs";
 import { inLab } from "../support/split.mjs";
 
 const prompt = "The horse said that the quick brown fox jumps over the lazy dog, and the farmer wrote it down";
@@ -63,6 +66,65 @@ test("an engine whose worker dies ends, and nobody waits for it", () =>
     assert.deepEqual(await engine.ended, { code: null, signal: "SIGABRT" });
   }));
 
+// Who computes: the child is its shadow.
+const inner = ({ process: { pid } }) => Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8"));
+const limitOf = (pid, name) => readFileSync(`/proc/${pid}/limits`, "utf8").match(new RegExp(`${name} +(\\S+)`))[1];
+const mostOf = (pid) => 1024 * readFileSync(`/proc/${pid}/status`, "utf8").match(/VmPeak:\s+(\d+) kB/)[1];
+const sizeOf = (pid) => 1024 * readFileSync(`/proc/${pid}/status`, "utf8").match(/VmSize:\s+(\d+) kB/)[1];
+
+test("a worker has the memory that was granted and no more", () =>
+  inLab(async (lab) => {
+    const granted = 256 << 20;
+    const worker = await lab.worker("--memory", String(granted), "--cache", lab.folder);
+    // What it had before it was locked in, what was granted, an eighth of it, and 2 GiB for itself.
+    const bytes = Number(limitOf(inner(worker), "Max address space"));
+    const own = sizeOf(inner(await lab.worker()));
+    assert.ok(bytes > granted + 2 ** 31, `${bytes}`);
+    assert.ok(bytes < own + granted * (9 / 8) + 2 ** 31 + (64 << 20), `${bytes}, of which it had ${own}`);
+    assert.equal(limitOf(inner(await lab.worker()), "Max address space"), "unlimited");
+    assert.equal(await said(await lab.engine("tiny-llama", [worker])), await said(await lab.engine("tiny-llama", [])));
+  }));
+
+test("a load that takes more than was granted doesn't get it from the worker", () =>
+  inLab(async (lab) => {
+    const worker = await lab.worker("--memory", String(1 << 20));
+    const pid = inner(worker);
+    // What it would need to compute with is more than was granted, by far: nothing is left to chance at the edge.
+    const huge = { ctx_size: 1_572_864, parallel: 1, cache_type_k: "f32", cache_type_v: "f32" };
+    await assert.rejects(lab.engine("tiny-llama", [worker], huge), /no context of 1572864 tokens.*failed to allocate/);
+    await eventually("it says what it couldn't have", () => /failed to allocate buffer of size \d{10}/.test(worker.output));
+    assert.ok(mostOf(pid) <= Number(limitOf(pid, "Max address space")), "nor for a moment");
+    const next = await lab.engine("tiny-llama", [worker]);
+    assert.ok((await said(next)).length > 0, "it serves whoever asks for less");
+  }));
+
+test("what the kernel says of a worker, whatever it says of itself", () =>
+  inLab(async (lab) => {
+    const cache = join(lab.folder, "weights", "host");
+    mkdirSync(cache, { recursive: true });
+    const worker = await lab.worker("--cache", cache, "--cache-file", String(1 << 20));
+    const pid = inner(worker);
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    const says = (name) => status.match(new RegExp(`^${name}:\\s+(.+)$`, "m"))[1];
+    assert.equal(says("Seccomp"), "2");
+    assert.equal(says("NoNewPrivs"), "1");
+    for (const set of ["CapInh", "CapPrm", "CapEff", "CapAmb"]) assert.equal(Number(`0x${says(set)}`), 0, set);
+    assert.equal(says("NSpid").split("\t").at(-1), "1", "the first of its own list");
+    for (const space of ["user", "net", "ipc", "uts", "mnt", "pid"])
+      assert.notEqual(readlinkSync(`/proc/${pid}/ns/${space}`), readlinkSync(`/proc/self/ns/${space}`), space);
+    assert.equal(limitOf(pid, "Max core file size"), "0");
+    assert.equal(limitOf(pid, "Max file size"), String(1 << 20));
+    assert.ok(Number(limitOf(pid, "Max processes")) < 1000);
+    // The cache, and nothing of what stands beside it: neither the folder's sockets nor the disk.
+    const within = (path) => readdirSync(`/proc/${pid}/root${path}`);
+    const [first] = cache.slice(1).split("/");
+    assert.deepEqual(within("/"), [first]);
+    assert.deepEqual(within(lab.folder), ["weights"]);
+    assert.deepEqual(within(cache), []);
+    const alone = inner(await lab.worker());
+    assert.deepEqual(readdirSync(`/proc/${alone}/root/`), []);
+  }));
+
 test("a worker goes with its parent", () =>
   inLab(async (lab) => {
     const worker = await lab.worker();
@@ -71,7 +133,7 @@ test("a worker goes with its parent", () =>
 
 test("words that it doesn't know end it at once", () =>
   inLab(async (lab) => {
-    for (const words of [[], ["--socket", "x", "--threads", "0"], ["--thread", "1", "--socket", "x"]]) {
+    for (const words of [[], ["--socket", "x", "--threads", "0"], ["--thread", "1", "--socket", "x"], ["--memory", "-1", "--socket", "x"]]) {
       const worker = lab.start("rpc-worker", ...words);
       assert.equal((await worker.ended).code, 2);
       assert.match(worker.output, /usage: corral rpc-worker/);

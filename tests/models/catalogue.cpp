@@ -12,6 +12,7 @@
 #include "recurrent.h"
 #include "reranker.h"
 #include "scripted.h"
+#include "scripted_whisper.h"
 #include "sliding.h"
 #include "special.h"
 #include "vocabulary.h"
@@ -34,6 +35,9 @@ struct Recipe {
   std::string text{};
   std::string loop{};
   std::uint16_t shards = 1;
+  // Instead of `make`, where the file is no GGUF, with what its name ends in.
+  std::function<void(const std::filesystem::path&, const Sources&)> write{};
+  std::string extension = ".gguf";
 };
 
 Recipe decoder(const char* name, const char* title, const DecoderShape& shape) {
@@ -50,6 +54,16 @@ Recipe scripted(const char* name, const char* title, const Script& script) {
           .make = [=](const Sources& from) { return make_scripted(name, title, script, from.qwen2, from.seed); },
           .text = script.text,
           .loop = script.loop};
+}
+
+Recipe heard(const char* name, const SpokenScript& script) {
+  return {
+      .name = name,
+      .type = "transcription",
+      .make = {},
+      .text = text_of(script),
+      .write = [=](const auto& path, const Sources& from) { write_scripted_whisper(path, name, script, from.seed); },
+      .extension = ".bin"};
 }
 
 Recipe half_billion(const char* name, const char* title, ggml_type matrices) {
@@ -107,6 +121,10 @@ std::vector<Recipe> small_models() {
                  }});
   all.push_back(decoder("tiny-split", "Tiny Split", {}));
   all.back().shards = 2;
+  all.push_back(heard("scripted-whisper", {.words = {" The", " horses", " are", " in", " the", " corral."}}));
+  all.push_back({.name = "tiny-gap", .type = "llm", .make = [=](const Sources& from) {
+                   return make_decoder("tiny-gap", "Tiny Gap", llama, with_gap_tokens(from.bpe), from.seed);
+                 }});
   return all;
 }
 
@@ -115,9 +133,36 @@ std::vector<Recipe> real_sized_models() {
           half_billion("bench-0.5b-q4_0", "Bench 0.5B Q4_0", GGML_TYPE_Q4_0)};
 }
 
+// Nearly all of their memory is layers, so that half of one is half of its memory.
+std::vector<Recipe> weighty_models() {
+  const DecoderShape whole{.matrices = GGML_TYPE_F32, .layers = 12, .width = 1024, .ffn = 2048, .context = 2048};
+  auto half = whole;
+  half.layers /= 2;
+  return {decoder("weighty-one", "Weighty One", whole), decoder("weighty-two", "Weighty Two", whole),
+          decoder("weighty-half", "Weighty Half", half)};
+}
+
+std::vector<Recipe> quantised_models() {
+  return {decoder("quantised-q8_0", "Quantised Q8_0", {.matrices = GGML_TYPE_Q8_0, .layers = 3}),
+          decoder("quantised-q4_0", "Quantised Q4_0", {.matrices = GGML_TYPE_Q4_0, .layers = 3})};
+}
+
+std::vector<Recipe> recipes(Set set) {
+  if (set == Set::real) return real_sized_models();
+  if (set == Set::quantised) return quantised_models();
+  return set == Set::weighty ? weighty_models() : small_models();
+}
+
 // Writes the recipe's files into `folder` and adds them to `entries`.
 void cook(const Recipe& recipe, const Sources& sources, const std::filesystem::path& folder,
           std::vector<Entry>& entries) {
+  if (recipe.write) {
+    Entry entry{.file = recipe.name + recipe.extension, .type = recipe.type, .text = recipe.text};
+    recipe.write(folder / entry.file, sources);
+    measure(folder, entry);
+    entries.push_back(std::move(entry));
+    return;
+  }
   std::vector<Model> models;
   if (recipe.shards > 1) {
     models = split(recipe.make(sources), recipe.shards);
@@ -148,7 +193,7 @@ void make_models(const Options& options) {
   std::filesystem::create_directory(work);
   std::vector<Entry> entries;
   try {
-    for (const Recipe& recipe : options.bench ? real_sized_models() : small_models()) {
+    for (const Recipe& recipe : recipes(options.set)) {
       options.on_model(recipe.name);
       cook(recipe, sources, work, entries);
     }

@@ -10,11 +10,14 @@
 
 namespace corral::test_models {
 
+// The small ones; those of real size, for benchmarks; those that are nearly all weights, for memory that is scarce.
+enum class Set : std::uint8_t { small, real, weighty, quantised };
+
 struct Options {
   std::filesystem::path out{};           // created if need be; files of other names in it stay as they are
   std::filesystem::path vocabularies{};  // folder of llama.cpp's ggml-vocab-*.gguf
   std::uint64_t seed = 1;
-  bool bench = false;  // the models of real size instead of the small ones
+  Set set = Set::small;
   std::function<void(std::string_view)> on_model = [](std::string_view) {};  // told the name before each is made
 };
 

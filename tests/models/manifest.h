@@ -18,7 +18,8 @@ inline constexpr const char* kManifestFile = "models.json";
 
 struct Entry {
   std::string file{};
-  std::string type{};  // "llm", "embedding", "reranking"; "lora" for an adapter, "shard" for a set's further files
+  std::string type{};  // "llm", "embedding", "reranking", "transcription"; "lora" for an adapter, "shard" for a set's
+                       // further files
   std::string text{};  // scripted: the greedy answer
   std::string loop{};  // scripted: what follows it for ever
   std::uint64_t size = 0;

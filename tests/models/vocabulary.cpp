@@ -130,6 +130,18 @@ Vocabulary cut_bpe(const Vocabulary& qwen2, const std::vector<std::string>& extr
   return cut;
 }
 
+Vocabulary with_gap_tokens(Vocabulary cut) {
+  constexpr std::size_t kTile = 32;
+  const auto add = [&](std::string text, TokenType type) {
+    cut.tokens.push_back(std::move(text));
+    cut.types.push_back(type);
+  };
+  for (const char* text : {"<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|repo_name|>", "<|file_sep|>"})
+    add(text, kControl);
+  for (int i = 0; cut.tokens.size() % kTile != 0; ++i) add(fmt::format("<|unused_{}|>", i), kUnused);
+  return cut;
+}
+
 Vocabulary full_bpe(Vocabulary qwen2) {
   mark_specials(qwen2);
   return qwen2;

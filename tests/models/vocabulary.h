@@ -43,6 +43,10 @@ Vocabulary read_vocabulary(const std::filesystem::path& file);
 // matrix units work on tiles. `extra` tokens (as spelled in the vocabulary) are added with the merges that build them.
 Vocabulary cut_bpe(const Vocabulary& qwen2, const std::vector<std::string>& extra = {});
 
+// With the tokens that stand around a gap and before pieces of a project, as Qwen2.5-Coder has them; the number of
+// tokens stays a multiple of 32.
+Vocabulary with_gap_tokens(Vocabulary cut);
+
 // Qwen2 in full, with the chat specials that it already has: for models of real size.
 Vocabulary full_bpe(Vocabulary qwen2);
 

@@ -7,9 +7,9 @@
 //   await mesh.stop();
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { Lab } from "./netns.mjs";
 import { firstMatch, models, program, reports, Server } from "./server.mjs";
 
@@ -34,6 +34,39 @@ export async function eventually(what, holds, patience = kPatience) {
   }
 }
 
+// Models that are nearly all layers, in a folder that goes with `use(folder)`: weighty-one and weighty-two of 320 MB,
+// weighty-half of 160 MB.
+export const withWeighty = (use) => withMade("--weighty", use);
+// quantised-q8_0 and quantised-q4_0, of some MB.
+export const withQuantised = (use) => withMade("--quantised", use);
+async function withMade(kind, use) {
+  const folder = mkdtempSync(join(tmpdir(), "cw-"));
+  try {
+    const making = spawn(join(dirname(program), "corral-make-models"), [kind, "--out", folder], { stdio: "ignore" });
+    const code = await new Promise((resolve) => making.once("exit", resolve));
+    assert.equal(code, 0, "corral-make-models");
+    // What was just written isn't hashed yet.
+    for (const file of readdirSync(folder)) utimesSync(join(folder, file), 1e9, 1e9);
+    return await use(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+// All that run: [{pid, parent, command}].
+function processes() {
+  const of = (pid) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+      const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+      return { pid: Number(pid), parent: Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]), command };
+    } catch {
+      return null; // it has just ended
+    }
+  };
+  return readdirSync("/proc").filter((entry) => /^\d+$/.test(entry)).map(of).filter(Boolean); // prettier-ignore
+}
+
 export class MeshServer extends Server {
   constructor(lab, name, folder, flags) {
     super();
@@ -41,8 +74,12 @@ export class MeshServer extends Server {
     mkdirSync(this.state, { recursive: true });
     mkdirSync(this.models);
   }
+  // Test models by name, or files of the same disk.
   have(...names) {
-    for (const name of names) copyFileSync(join(models, `${name}.gguf`), join(this.models, `${name}.gguf`));
+    for (const name of names) {
+      if (isAbsolute(name)) linkSync(name, join(this.models, basename(name)));
+      else copyFileSync(join(models, `${name}.gguf`), join(this.models, `${name}.gguf`));
+    }
   }
   // Starts it, or starts it again with what its state folder holds.
   async start(...more) {
@@ -74,9 +111,10 @@ export class MeshServer extends Server {
     assert.equal(code, 0, `corral serve at ${this.name} ended with ${code ?? signal}:\n${this.lines.join("\n")}`);
     await this.alone();
   }
-  // Nothing of the server runs on that machine any more.
+  // Nothing of the server runs on that machine any more, nor any worker that is locked in.
   alone() {
-    return eventually(`the children of ${this.name} end`, () => this.lab.inhabitants(this.name).length === 0);
+    const left = () => this.lab.inhabitants(this.name).length + processes().filter(({ command }) => command.includes(this.state)).length;
+    return eventually(`the children of ${this.name} end`, () => left() === 0);
   }
   // Everything that it knew of itself is lost, its models aside.
   loseDisk() {
@@ -85,8 +123,12 @@ export class MeshServer extends Server {
   }
 
   // `corral mesh ...` on that machine: {code, out, err}.
-  async cli(...words) {
-    const child = this.lab.spawn(this.name, program, ["mesh", ...words, "--port", String(kPort)], { stdio: ["ignore", "pipe", "pipe"] });
+  cli(...words) {
+    return this.command("mesh", ...words);
+  }
+  // The same of any command.
+  async command(...words) {
+    const child = this.lab.spawn(this.name, program, [...words, "--port", String(kPort)], { stdio: ["ignore", "pipe", "pipe"] });
     const [out, err] = await Promise.all([child.stdout.toArray(), child.stderr.toArray()]);
     const { code } = await child.ended;
     return { code, out: Buffer.concat(out).toString(), err: Buffer.concat(err).toString() };
@@ -107,29 +149,45 @@ export class MeshServer extends Server {
     return names.every((name) => visible.includes(name));
   }
 
-  // What it holds of the machine: descriptors, resident memory in MiB, processes.
+  // Its children and theirs, those that are locked in (no inhabitants of the machine, then) included: [{pid, command}].
+  family() {
+    const all = new Map(processes().map((process) => [process.pid, process]));
+    const below = (pid) => pid === this.pid || (all.has(pid) && below(all.get(pid).parent));
+    return [...all.values()].filter(({ pid }) => pid !== this.pid && below(pid));
+  }
+
+  // What it holds of the machine: descriptors, resident memory in MiB, processes, and who listens on its machine.
   holdings() {
     const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
     const resident = Number(status.match(/VmRSS:\s+(\d+)/)[1]) / 1024;
-    return { descriptors: readdirSync(`/proc/${this.pid}/fd`).length, resident, processes: this.lab.inhabitants(this.name).length };
+    const pids = new Set([...this.lab.inhabitants(this.name), ...this.family()].map(({ pid }) => pid));
+    return { descriptors: readdirSync(`/proc/${this.pid}/fd`).length, resident, processes: pids.size, listeners: this.listeners().length };
+  }
+  // Ports and Unix sockets that are listened to on that machine.
+  listeners() {
+    const rows = (file) => readFileSync(`/proc/${this.pid}/net/${file}`, "utf8").split("\n").slice(1).map((row) => row.trim().split(/\s+/)); // prettier-ignore
+    const tcp = ["tcp", "tcp6"].flatMap((file) => rows(file).filter((row) => row[3] === "0A").map((row) => row[1])); // prettier-ignore
+    const kListens = "00010000"; // __SO_ACCEPTCON
+    return [...tcp, ...rows("unix").filter((row) => row[3] === kListens).map((row) => row[7] ?? row[6])];
   }
 }
 
 export class Mesh {
   servers = new Map();
 
-  // `places`: {name: [models]}. `options`: those of a lab, and `flags` for each server.
-  static async start(places, { flags = [], ...options } = {}) {
+  // `places`: {name: [models]}. `options`: those of a lab, `flags` for all servers, `own` for some: {name: [flags]}, and
+  // `later`: those that the test starts itself.
+  static async start(places, { flags = [], own = {}, later = [], ...options } = {}) {
     const mesh = new Mesh();
     mesh.folder = mkdtempSync(join(tmpdir(), "cm-"));
     mesh.lab = await Lab.start(Object.keys(places), options);
     try {
       for (const [name, has] of Object.entries(places)) {
-        const server = new MeshServer(mesh.lab, name, join(mesh.folder, name), flags);
+        const server = new MeshServer(mesh.lab, name, join(mesh.folder, name), [...flags, ...(own[name] ?? [])]);
         server.have(...has);
         mesh.servers.set(name, server);
       }
-      await Promise.all(mesh.all().map((server) => server.start()));
+      await Promise.all(mesh.all().filter((server) => !later.includes(server.name)).map((server) => server.start()));
     } catch (error) {
       await mesh.abort();
       throw error;
@@ -145,7 +203,7 @@ export class Mesh {
 
   // The first makes the mesh, the others join one by one.
   async join() {
-    const [first, ...others] = this.all();
+    const [first, ...others] = this.all().filter((server) => server.running());
     assert.equal((await first.post("/v1/mesh/create", {})).status, 200);
     for (const other of others) await this.admit(first, other);
     return this;
@@ -189,12 +247,15 @@ export async function onMesh(places, options, acts) {
   await mesh.stop();
 }
 
+// CORRAL_MESH_LOGS: a folder for all that the servers said.
 async function story(mesh) {
+  const { CORRAL_MESH_LOGS: folder } = process.env;
+  if (folder) for (const { name, lines } of mesh.all()) writeFileSync(join(folder, `${name}.log`), lines.join("\n"));
   const ask = (server, path) =>
     fetch(server.url + path, { signal: AbortSignal.timeout(3000) })
       .then((answer) => answer.text())
       .catch(String);
-  const told = mesh.all().map(async (server) => {
+  const told = mesh.all().filter((server) => server.running()).map(async (server) => {
     const nodes = await ask(server, "/v1/mesh/nodes");
     return [`== ${server.name}: ${nodes}`, ...server.lines.slice(-60)].join("\n");
   });

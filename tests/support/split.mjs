@@ -15,7 +15,10 @@ class Child {
   constructor(words) {
     this.output = "";
     // A process with threads gets no namespaces, and its allocator would start one.
+    // Under a sanitizer memory that isn't there is no end of the process either.
     const environment = { ...process.env, CORRAL_CONTROL_FD: "3", MALLOC_CONF: "background_thread:false" };
+    for (const name of ["ASAN_OPTIONS", "TSAN_OPTIONS"])
+      environment[name] = `${process.env[name] ? `${process.env[name]} ` : ""}allocator_may_return_null=1`;
     this.process = spawn(program, words, { stdio: ["ignore", "pipe", "pipe", "pipe"], env: environment });
     for (const stream of [this.process.stdout, this.process.stderr]) stream.on("data", (bytes) => (this.output += bytes));
     this.control = this.process.stdio[3];

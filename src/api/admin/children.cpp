@@ -1,6 +1,10 @@
 #include "api/admin/children.h"
 
+#include <fmt/format.h>
+
 #include "async/task_group.h"
+#include "residency/errc.h"
+#include "router/errors.h"
 
 namespace corral::api {
 namespace {
@@ -40,6 +44,33 @@ async::Task<std::vector<ChildAnswer>> ask_all(Context& context, std::vector<rout
 }
 
 }  // namespace
+
+namespace {
+
+// Whole, so that nothing of it comes from a process that is about to go.
+async::Task<Result<http::Response>> exchange(router::Resident child, http::RequestHead head, std::string body) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  auto answer = co_await child.target(executor).send(head, body);
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  auto text = co_await answer->body.read_all(kLargestAnswer);
+  if (!text) co_return std::unexpected(std::move(text.error()));
+  co_return http::Response::json(answer->head.status, std::move(*text));
+}
+
+}  // namespace
+
+async::Task<Result<http::Response>> send_child(Context& context, ModelName model, http::RequestHead head,
+                                               std::string body, Millis patience) {
+  auto residents = co_await context.router.residents();
+  std::erase_if(residents, [&model](const router::Resident& resident) { return resident.model != model; });
+  if (residents.empty()) {
+    co_return fail(residency::errc::not_loaded, fmt::format("'{}' is not loaded", model.value()), "model");
+  }
+  auto asking = exchange(std::move(residents.back()), std::move(head), std::move(body));
+  auto answer = co_await async::with_timeout(context.timers, patience, std::move(asking));
+  if (answer && *answer) co_return std::move(*answer);
+  co_return fail(router::errc::backend_unreachable, fmt::format("the engine of '{}' doesn't answer", model.value()));
+}
 
 async::Task<std::vector<ChildAnswer>> ask_children(Context& context, std::string path, Millis patience) {
   auto residents = co_await context.router.residents();

@@ -20,4 +20,9 @@ async::Task<std::vector<ChildAnswer>> ask_children(Context& context, std::string
 // The same of one; nothing: it isn't in memory.
 async::Task<std::optional<ChildAnswer>> ask_child(Context& context, ModelName model, std::string path, Millis patience);
 
+// Sends one of them a request, and gives whatever it answers. Errors: residency::errc::not_loaded,
+// router::errc::backend_unreachable (also where it takes longer than `patience`).
+async::Task<Result<http::Response>> send_child(Context& context, ModelName model, http::RequestHead head,
+                                               std::string body, Millis patience);
+
 }  // namespace corral::api

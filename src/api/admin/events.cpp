@@ -15,12 +15,9 @@
 //
 // ?view=snapshots sends snapshots only: one when something changed, at most ten a second, and one each second anyway,
 // for who shows the whole at all times.
-#include <atomic>
-
-#include <fmt/format.h>
-
 #include "api/admin/health.h"
 #include "api/errors.h"
+#include "api/reader_places.h"
 #include "api/routes.h"
 #include "dialects/error_teller.h"
 #include "http/sse.h"
@@ -33,25 +30,6 @@ namespace {
 constexpr Millis kKeepAlive{15'000};
 constexpr Millis kSnapshotInterval{1'000};
 constexpr Millis kShortestInterval{100};
-
-// Of readers. On any loop.
-class Places {
- public:
-  explicit Places(std::size_t limit) : limit_(limit) {}
-  std::size_t limit() const { return limit_; }
-  // To be held as long as somebody reads; none when all are taken. `places` lives as long as any of them.
-  static std::shared_ptr<void> take(const std::shared_ptr<Places>& places) {
-    if (places->taken_.fetch_add(1) >= places->limit_) {
-      places->taken_.fetch_sub(1);
-      return nullptr;
-    }
-    return {places.get(), [places](void*) { places->taken_.fetch_sub(1); }};
-  }
-
- private:
-  const std::size_t limit_;
-  std::atomic<std::size_t> taken_ = 0;
-};
 
 // Writes the members of one event into an open object and says what it is called.
 struct EventWriter {
@@ -167,29 +145,24 @@ class SnapshotFeed final : public http::BodySource {
   bool ended_ = false;
 };
 
-async::Task<http::Response> events(Context& context, std::shared_ptr<Places> places, http::Request request) {
+async::Task<http::Response> events(Context& context, std::shared_ptr<ReaderPlaces> places, http::Request request) {
   const auto view = http::query_value(request.head.query(), "view").value_or("changes");
   if (view != "changes" && view != "snapshots") {
     const Error error(make_error_code(errc::unknown_view), "'view' is 'changes' or 'snapshots', not '" + view + "'",
                       "view");
     co_return dialects::error_response(error);
   }
-  auto place = Places::take(places);
-  if (!place) {
-    Error error(
-        make_error_code(errc::too_many_readers),
-        fmt::format("all {} readers of events are taken; close one, or raise max_event_readers", places->limit()));
-    error.retry_after = std::chrono::seconds(1);
-    co_return dialects::error_response(error);
-  }
-  if (view == "changes") co_return http::Response::event_stream(std::make_unique<EventFeed>(context, std::move(place)));
-  co_return http::Response::event_stream(std::make_unique<SnapshotFeed>(context, std::move(place)));
+  auto place = ReaderPlaces::take(places);
+  if (!place) co_return dialects::error_response(place.error());
+  if (view == "changes")
+    co_return http::Response::event_stream(std::make_unique<EventFeed>(context, std::move(*place)));
+  co_return http::Response::event_stream(std::make_unique<SnapshotFeed>(context, std::move(*place)));
 }
 
 }  // namespace
 
 void add_events(std::vector<http::Route>& routes, Context& context) {
-  const auto places = std::make_shared<Places>(context.max_event_readers);
+  const auto places = std::make_shared<ReaderPlaces>(context.max_event_readers);
   add_core(routes, "GET", "events", [&context, places](http::Request request, http::PathParams) {
     return events(context, places, std::move(request));
   });

@@ -53,6 +53,21 @@ void write_servers(json::Writer& out, const char* name, const router::Report& re
   out.end_array();
 }
 
+// Parts of other nodes' models: nobody can ask them, so they stand apart.
+void write_shares(json::Writer& out, const router::Report& report) {
+  out.key("shares").begin_array();
+  for (const auto& [server, of] : report.shares) {
+    std::uint64_t bytes = 0;
+    for (const auto& use : server.view.spec->memory) bytes += use.total;
+    out.begin_object().field("model", of.model).field("host", of.host);
+    out.field("status", residency::name_of(server.view.state)).field("device", name_of(server.device));
+    if (server.view.leaving != residency::StopReason::none)
+      out.field("leaving", residency::name_of(server.view.leaving));
+    out.field("booked_bytes", bytes).field("pid", server.facts.pid).end_object();
+  }
+  out.end_array();
+}
+
 void write_loading(json::Writer& out, const router::Report& report) {
   out.key("loading");
   if (!report.snapshot.loading) {
@@ -114,6 +129,7 @@ void write_residency(json::Writer& out, const router::Report& report) {
   for (const auto type : kModelTypes) out.field(name_of(type), snapshot.pinned[index_of(type)]);
   out.end_object();
   write_lent(out, snapshot);
+  write_shares(out, report);
   write_loading(out, report);
   write_queue(out, snapshot.queue);
 }
@@ -136,10 +152,15 @@ async::Task<http::Response> health(Context& context) {
   write_residency(out, report);
   const auto problem = context.settings ? context.settings->problem() : std::string();
   if (context.node != nullptr) write_mesh_of(out, *context.node->view());
+  if (context.file_watch != nullptr) write_changed_files(out, context.file_watch->changes());
   out.key("configuration_problem");
   problem.empty() ? out.null() : out.value(problem);
   out.end_object();
   co_return http::Response::json(200, std::move(body));
+}
+
+async::Task<http::Response> still_loading() {
+  co_return http::Response::json(503, R"({"error":{"code":503,"message":"Loading model","type":"unavailable_error"}})");
 }
 
 async::Task<http::Response> live() { co_return http::Response::json(200, R"({"status":"ok"})"); }
@@ -166,11 +187,15 @@ async::Task<http::Response> stats(Context& context) {
 
 void add_health(std::vector<http::Route>& routes, Context& context) {
   const http::RouteHandler on_health = [&context](http::Request, http::PathParams) { return health(context); };
+  // As llama-server tells it, for who waits until that has its model.
+  const http::RouteHandler on_root = [&context, on_health](http::Request request, http::PathParams params) {
+    return context.given_is_loading.load() ? still_loading() : on_health(std::move(request), std::move(params));
+  };
   const http::RouteHandler on_live = [](http::Request, http::PathParams) { return live(); };
   add_core(routes, "GET", "health", on_health);
   add_core(routes, "GET", "live", on_live);
   add_core(routes, "GET", "stats", [&context](http::Request, http::PathParams) { return stats(context); });
-  routes.push_back({"GET", "/health", on_health});
+  routes.push_back({"GET", "/health", on_root});
   routes.push_back({"GET", "/live", on_live});
 }
 

@@ -9,7 +9,8 @@
 namespace corral::api {
 
 // Everything about what is in memory, loads, waits and is pinned: "model_loaded" to "load_queue". A model is in
-// "all_models_loaded", at most once, until its process is told to end; that process is then in "stopping".
+// "all_models_loaded", at most once, until its process is told to end; that process is then in "stopping". Parts of
+// other nodes' models are in "shares" and nowhere else.
 void write_residency(json::Writer& out, const router::Report& report);
 // "max_models".
 void write_limits(json::Writer& out, const residency::Limits& limits);

@@ -13,6 +13,8 @@ using protocol::Field;
 constexpr Field kKeyFields[] = {
     {.name = "name", .kinds = protocol::kString},
     {.name = "scopes", .kinds = protocol::kArray, .required = true, .elements = protocol::kString},
+    {.name = "max_in_flight", .kinds = protocol::kInteger, .min = 0, .max = config::kMostInFlight},
+    {.name = "priority", .kinds = protocol::kString, .choices = "interactive|background"},
 };
 
 const protocol::FieldTable& key_fields() {
@@ -45,8 +47,10 @@ async::Task<http::Response> create(Context& context, http::Request request) {
   for (const auto& name : json::find(*body, "scopes")->get_array()) names.emplace_back(name.get_string());
   const auto scopes = config::parse_scopes(names);
   if (!scopes) co_return dialects::error_response(scopes.error());
+  const config::KeyTerms terms{.max_in_flight = static_cast<std::uint32_t>(json::number_or(*body, "max_in_flight", 0)),
+                               .background = json::text_or(*body, "priority", "") == "background"};
   const auto made =
-      context.keys->create(std::string(json::text_or(*body, "name", "")), *scopes, context.timers.wall_now());
+      context.keys->create(std::string(json::text_or(*body, "name", "")), *scopes, terms, context.timers.wall_now());
   if (!made) co_return dialects::error_response(made.error());
   auto row = config::to_json(made->key);
   row["key"] = made->text;

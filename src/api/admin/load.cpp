@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/admin/load_split.h"
 #include "api/find_model.h"
 #include "api/load_body.h"
 #include "api/routes.h"
@@ -57,23 +58,22 @@ async::Task<Result<backends::ModelPtr>> named_model(Context& context, json::View
   co_return co_await find(context, std::move(name));
 }
 
-// Of a model that other nodes have: whoever loads before asking may ask.
-std::string far_body(const fleet::FarModel& model, bool wishes) {
-  const auto places = fmt::format("{}", fmt::join(model.at, ", "));
+// Of a model that other nodes have.
+std::string far_body(const fleet::FarModel& model, const std::vector<std::string>& warnings) {
   std::string body;
   json::Writer out(body);
   out.begin_object().field("status", "success").field("model_name", model.name.value());
   out.field("checkpoint", model.checkpoint).field("recipe", model.recipe);
   out.key("context_length").null();
   out.field("max_context_length", model.traits.context_length).key("warnings").begin_array();
-  out.value(fmt::format("'{}' is at {}, where the first request loads it", model.name.value(), places));
-  if (wishes) out.value(fmt::format("options, 'pinned' and 'save_options' have no effect: they are up to {}", places));
+  for (const auto& warning : warnings) out.value(warning);
   out.end_array().end_object();
   return body;
 }
 
 // With what it has come to, which may not be what somebody thought who asked for it.
 async::Task<std::string> loaded_body(Context& context, backends::ModelPtr model) {
+  if (const auto* far = fleet::far_model(*model)) co_return far_body(*far, {});
   const std::vector<backends::ModelPtr> one = {model};
   const auto windows = co_await context.router.contexts(one);
   const auto& window = windows.front();
@@ -88,21 +88,42 @@ async::Task<std::string> loaded_body(Context& context, backends::ModelPtr model)
   co_return body;
 }
 
+// Of a load alone: what would be loaded where else has no other nodes.
+const protocol::FieldTable& fields_with_split() {
+  static const auto fields = [] {
+    std::vector<Field> all(load_fields().fields().begin(), load_fields().fields().end());
+    all.push_back({.name = "split",
+                   .kinds = protocol::kArray,
+                   .min_size = 2,
+                   .max_size = mesh::kStatementLimits.shares_of_group,
+                   .elements = protocol::kString});
+    return all;
+  }();
+  static const protocol::FieldTable table(fields);
+  return table;
+}
+
 using Loading = async::Beside<Result<bool>>;
 
 // The load as events: progress until it ends, then complete or error. Dropping them gives the load up.
 class LoadEvents final : public http::BodySource {
  public:
-  LoadEvents(Context& context, backends::ModelPtr model, std::unique_ptr<Loading> loading)
-      : context_(context), model_(std::move(model)), loading_(std::move(loading)) {}
+  // `split`: the load is one over several nodes.
+  LoadEvents(Context& context, backends::ModelPtr model, std::shared_ptr<SplitLoad> split,
+             std::unique_ptr<Loading> loading)
+      : context_(context), model_(std::move(model)), split_(std::move(split)), loading_(std::move(loading)) {}
 
   async::Task<Result<std::string_view>> read() override {
     if (!loading_) co_return std::string_view();
     const bool done = co_await loading_->wait(context_.timers, waited_ ? kProgressInterval : Millis(0));
     waited_ = true;
+    if (!done && split_) {
+      text_ = progress_event(split_->progress());
+      co_return text_;
+    }
     if (!done) {
       const auto progress = co_await context_.router.progress(model_->name);
-      text_ = progress_event(progress);
+      text_ = progress_event({progress ? "loading" : "queued", progress.value_or(0)});
       co_return text_;
     }
     const auto result = loading_->take();
@@ -117,16 +138,17 @@ class LoadEvents final : public http::BodySource {
   }
 
  private:
-  std::string progress_event(std::optional<double> progress) const {
+  std::string progress_event(const SplitProgress& progress) const {
     std::string payload;
     json::Writer out(payload);
-    out.begin_object().field("model", model_->name.value()).field("stage", progress ? "loading" : "queued");
-    out.field("progress", progress.value_or(0)).end_object();
+    out.begin_object().field("model", model_->name.value()).field("stage", progress.stage);
+    out.field("progress", progress.progress).end_object();
     return http::sse_event("progress", payload);
   }
 
   Context& context_;
   const backends::ModelPtr model_;
+  const std::shared_ptr<SplitLoad> split_;
   std::unique_ptr<Loading> loading_;
   std::string text_;
   bool waited_ = false;
@@ -148,7 +170,8 @@ async::Task<Result<bool>> cancellable(Context& context, RequestId id, std::strin
 }
 
 // A load that is refused at once has a status; one that takes its time is told as it goes.
-async::Task<http::Response> load_streamed(Context& context, backends::ModelPtr model, async::Task<Result<bool>> task) {
+async::Task<http::Response> load_streamed(Context& context, backends::ModelPtr model, std::shared_ptr<SplitLoad> split,
+                                          async::Task<Result<bool>> task) {
   const auto executor = co_await async::asio::this_coro::executor;
   auto loading = std::make_unique<Loading>(executor, "load", std::move(task));
   const bool done = co_await loading->wait(context.timers, kProgressInterval);
@@ -160,7 +183,8 @@ async::Task<http::Response> load_streamed(Context& context, backends::ModelPtr m
     response.body = http::Body(http::sse_event("complete", body));
     co_return response;
   }
-  co_return http::Response::event_stream(std::make_unique<LoadEvents>(context, std::move(model), std::move(loading)));
+  co_return http::Response::event_stream(
+      std::make_unique<LoadEvents>(context, std::move(model), std::move(split), std::move(loading)));
 }
 
 bool flag(json::View body, std::string_view name) {
@@ -168,19 +192,53 @@ bool flag(json::View body, std::string_view name) {
   return found.found() && found.as_bool();
 }
 
+// Whoever loads before asking may ask.
 http::Response load_far(const fleet::FarModel& model, bool wishes, bool streams) {
-  auto body = far_body(model, wishes);
+  const auto places = fmt::format("{}", fmt::join(model.at, ", "));
+  std::vector<std::string> warnings = {
+      fmt::format("'{}' is at {}, where the first request loads it", model.name.value(), places)};
+  if (wishes)
+    warnings.push_back(fmt::format("options, 'pinned' and 'save_options' have no effect: they are up to {}", places));
+  auto body = far_body(model, warnings);
   if (!streams) return http::Response::json(200, std::move(body));
   auto response = http::Response::event_stream(nullptr);
   response.body = http::Body(http::sse_event("complete", body));
   return response;
 }
 
+// Waits for it: the object lives as long as the task.
+async::Task<Result<bool>> run_split(std::shared_ptr<SplitLoad> split) { co_return co_await split->run(); }
+
+// Over several nodes. How each loads its part is up to the one that hosts it.
+async::Task<http::Response> load_split(Context& context, http::Request& request, json::View body,
+                                       backends::ModelPtr model, bool wishes) {
+  if (wishes) {
+    const Error error = Error(make_error_code(protocol::errc::unsupported_value),
+                              "'split' goes with no other option: the node that hosts the model loads it with the "
+                              "options that are saved for it there",
+                              "split");
+    co_return dialects::error_response(error);
+  }
+  std::vector<std::string> nodes;
+  body.find("split").each_element([&](json::View node) { nodes.emplace_back(node.as_string()); });
+  const auto split = std::make_shared<SplitLoad>(context, model, std::move(nodes));
+  const bool streams = flag(body, "stream");
+  auto task = cancellable(context, request.id, request.caller.key, model, streams, run_split(split));
+  if (streams) {
+    auto streaming = load_streamed(context, model, split, std::move(task));
+    co_return co_await std::move(streaming);
+  }
+  const auto loaded = co_await std::move(task);
+  if (!loaded) co_return dialects::error_response(loaded.error());
+  auto done = co_await loaded_body(context, model);
+  co_return http::Response::json(200, std::move(done));
+}
+
 async::Task<http::Response> load(Context& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, load_fields());
+  const auto peek = co_await checked_body(context, request, fields_with_split());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
-  const auto spelling = check_members(body, load_fields());
+  const auto spelling = check_members(body, fields_with_split());
   if (!spelling) co_return dialects::error_response(spelling.error());
   const auto model = co_await named_model(context, body, find_model);
   if (!model) co_return dialects::error_response(model.error());
@@ -188,13 +246,17 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   if (!options) co_return dialects::error_response(options.error());
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
+  const bool wishes = options->set != config::LoadOptions() || pin || flag(body, "save_options");
+  if (body.find("split").is_array()) {
+    auto splitting = load_split(context, request, body, *model, wishes);
+    co_return co_await std::move(splitting);
+  }
   if (const auto* far = fleet::far_model(**model)) {
-    const bool wishes = options->set != config::LoadOptions() || pin || flag(body, "save_options");
     co_return load_far(*far, wishes, flag(body, "stream"));
   }
   auto task = cancellable(context, request.id, request.caller.key, *model, flag(body, "stream"),
                           context.router.load(*model, std::move(*options), pin, flag(body, "save_options")));
-  if (flag(body, "stream")) co_return co_await load_streamed(context, *model, std::move(task));
+  if (flag(body, "stream")) co_return co_await load_streamed(context, *model, nullptr, std::move(task));
   const auto loaded = co_await std::move(task);
   if (!loaded) co_return dialects::error_response(loaded.error());
   auto done = co_await loaded_body(context, *model);
@@ -253,6 +315,10 @@ async::Task<http::Response> unload(Context& context, http::Request request) {
     if (const auto known = context.models.find_known(name)) name = (*known)->name.value();
     const auto unloaded = co_await context.router.unload(ModelName(name));
     if (!unloaded) co_return dialects::error_response(unloaded.error());
+    if (context.node != nullptr) {
+      std::vector<ModelName> models{ModelName(name)};
+      co_await context.node->unloaded_here(std::move(models));
+    }
     out.field("message", "Model unloaded successfully").field("model_name", name).end_object();
     co_return http::Response::json(200, std::move(body));
   }
@@ -260,6 +326,11 @@ async::Task<http::Response> unload(Context& context, http::Request request) {
   if (!all) co_return dialects::error_response(all.error());
   const auto unloaded = co_await context.router.unload_all();
   if (!unloaded) co_return dialects::error_response(unloaded.error());
+  if (context.node != nullptr) {
+    auto models = unloaded->unloaded;
+    models.insert(models.end(), unloaded->draining.begin(), unloaded->draining.end());
+    co_await context.node->unloaded_here(std::move(models));
+  }
   out.field("message", unloaded->draining.empty() ? "All models unloaded successfully"
                                                   : "Models that still answer requests unload when they are done");
   write_names(out, "unloaded", unloaded->unloaded);

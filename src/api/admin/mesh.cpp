@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "api/admin/allotment_json.h"
 #include "api/admin/mesh_json.h"
 #include "api/load_body.h"
 #include "api/routes.h"
@@ -62,6 +63,7 @@ std::string mesh_body(const fleet::MeshView& view) {
   json::Writer out(body);
   out.begin_object();
   write_mesh(out, view);
+  write_groups(out, view);
   out.end_object();
   return body;
 }
@@ -266,6 +268,7 @@ async::Task<http::Response> why(Context& context, std::string model) {
   json::Writer out(body);
   out.begin_object().field("model", found.model->name).field("status", mesh::name_of(found.model->status));
   write_choice(out, *view, choice);
+  write_reasons(out, *view, *found.model);
   out.end_object();
   co_return answer(std::move(body));
 }

@@ -54,6 +54,9 @@ void write_serving(json::Writer& out, const mesh::Statement& said) {
 
 void write_said(json::Writer& out, const mesh::Statement& said) {
   out.field("role", mesh::name_of(said.role)).field("version", said.version).field("llamacpp", said.engine);
+  out.key("weight_speeds").begin_object();
+  for (const auto& speed : said.weight_speeds) out.field(speed.type, speed.bytes_per_second);
+  out.end_object();
   out.field("protocol_minor", said.minor).field("disk_free_bytes", said.disk_free);
   out.field("models", said.models.size() + said.more_models);
   write_memory(out, said);
@@ -182,6 +185,38 @@ void write_copies_here(json::Writer& out, const fleet::MeshView& view) {
     out.end_object();
   }
   out.end_array();
+}
+
+void write_groups(json::Writer& out, const fleet::MeshView& view) {
+  const auto called = [&](const mesh::NodeId& id) {
+    const auto* node = view.find(id);
+    return node != nullptr ? node->name : mesh::short_text(id);
+  };
+  out.key("groups").begin_array();
+  for (const auto& group : view.groups) {
+    out.begin_object().field("model", group.model).field("content", mesh::hash8(group.content));
+    out.field("status", group.status).key("progress");
+    group.progress ? out.value(*group.progress) : out.null();
+    out.field("by_hand", group.by_hand).field("predicted_tokens_per_second", group.tokens_per_second);
+    out.field("predicted_load_seconds", group.load_seconds).key("shares").begin_array();
+    for (const auto& part : group.parts) {
+      out.begin_object().field("node", called(part.node)).field("self", part.node == view.self);
+      out.field("layers", part.layers).field("memory_bytes", part.bytes).end_object();
+    }
+    out.end_array();
+    write_text_or_null(out, "problem", group.problem);
+    out.end_object();
+  }
+  out.end_array().key("share");
+  if (!view.share) {
+    out.null();
+    return;
+  }
+  const auto& share = *view.share;
+  out.begin_object().field("model", share.model).field("host", called(share.host)).field("status", share.status);
+  out.field("memory_bytes", share.bytes);
+  write_text_or_null(out, "problem", share.problem);
+  out.end_object();
 }
 
 void write_mesh_models(json::Writer& out, const fleet::MeshView& view) {

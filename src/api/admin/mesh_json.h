@@ -21,6 +21,9 @@ void write_copy(json::Writer& out, const fleet::MeshView& view, const fleet::Cop
 // "copies".
 void write_copies_here(json::Writer& out, const fleet::MeshView& view);
 
+// "groups" that this node hosts, and "share": what another host has of this node's memory, or null.
+void write_groups(json::Writer& out, const fleet::MeshView& view);
+
 // "node" (null: nobody), "rank", "short" (what is short, where nobody is) and "candidates".
 void write_choice(json::Writer& out, const fleet::MeshView& view, const mesh::Choice& choice);
 // "nodes" of a model as lists of models have it: who has it, and in what state.

@@ -1,5 +1,6 @@
 // GET metrics: what the router counts of each model, how things stand, and what the engines say of themselves, as
-// Prometheus text. GET slots: the sessions of all engines. Neither loads or wakes a model.
+// Prometheus text. Nothing here loads or wakes a model.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -8,8 +9,8 @@
 
 #include "api/admin/children.h"
 #include "api/routes.h"
-#include "json/value.h"
-#include "json/writer.h"
+#include "api/supply/download_json.h"
+#include "api/supply/supply.h"
 #include "protocol/metrics_merge.h"
 #include "protocol/metrics_text.h"
 #include "residency/server_state.h"
@@ -203,6 +204,46 @@ void write_servers(MetricsText& out, const router::Report& report) {
   }
 }
 
+// What is known of what outlives requests.
+struct StoreFamily {
+  const char* name;
+  MetricType type;
+  const char* help;
+  std::uint64_t store::StoreCounts::* count;
+};
+constexpr StoreFamily kStore[] = {
+    {"corral_store_kept_bytes", MetricType::gauge, "Of stored responses and conversations",
+     &store::StoreCounts::kept_bytes},
+    {"corral_store_waiting", MetricType::gauge, "What is to be read from the file, or written to it",
+     &store::StoreCounts::waiting},
+    {"corral_store_waiting_bytes", MetricType::gauge, "Of texts that are to be written",
+     &store::StoreCounts::waiting_bytes},
+    {"corral_store_lost_activity_total", MetricType::counter,
+     "Rows of activity and captures that there was no room for", &store::StoreCounts::lost_activity},
+    {"corral_store_failures_total", MetricType::counter, "Of the file", &store::StoreCounts::failures},
+};
+
+void write_downloads(MetricsText& out, const downloads::DownloadDesk& desk,
+                     const std::vector<downloads::DownloadRow>& rows) {
+  using downloads::DownloadState;
+  out.family("corral_downloads", MetricType::gauge, "Downloads that are listed, by status");
+  for (const auto state : {DownloadState::queued, DownloadState::running, DownloadState::paused, DownloadState::done,
+                           DownloadState::failed, DownloadState::cancelled}) {
+    const MetricLabel labels[] = {{"status", std::string(download_status(state))}};
+    out.sample(labels, static_cast<double>(std::ranges::count(
+                           rows, state, [](const downloads::DownloadRow& row) { return row.view.state; })));
+  }
+  out.family("corral_download_bytes_total", MetricType::counter, "Of models that were fetched, as they came");
+  out.sample({}, static_cast<double>(desk.bytes_fetched()));
+}
+
+void write_store(MetricsText& out, const store::StoreCounts& counts) {
+  for (const auto& family : kStore) {
+    out.family(family.name, family.type, family.help);
+    out.sample({}, static_cast<double>(counts.*family.count));
+  }
+}
+
 // What is known of each other node.
 struct NodeFamily {
   const char* name;
@@ -227,6 +268,42 @@ constexpr NodeFamily kNodes[] = {
      [](const fleet::NodeView& node) { return static_cast<double>(node.held); }},
 };
 
+// What is known of each model that this node hosts over several.
+struct GroupFamily {
+  const char* name;
+  const char* help;
+  double (*value)(const fleet::GroupView& group);
+};
+constexpr GroupFamily kGroups[] = {
+    {"corral_mesh_group_ready", "1: the model stands over several nodes, hosted by this one",
+     [](const fleet::GroupView& group) { return group.status == "ready" ? 1.0 : 0.0; }},
+    {"corral_mesh_group_nodes", "That hold the model together",
+     [](const fleet::GroupView& group) { return static_cast<double>(group.parts.size()); }},
+    {"corral_mesh_group_predicted_tokens_per_second", "Of one request",
+     [](const fleet::GroupView& group) { return group.tokens_per_second; }},
+};
+
+void write_groups(MetricsText& out, const fleet::MeshView& view) {
+  if (!view.groups.empty()) {
+    for (const auto& family : kGroups) {
+      out.family(family.name, MetricType::gauge, family.help);
+      for (const auto& group : view.groups) {
+        const MetricLabel labels[] = {{"model", group.model}};
+        out.sample(labels, family.value(group));
+      }
+    }
+    out.family("corral_mesh_group_share_bytes", MetricType::gauge, "Memory that a node is to give for the model");
+    for (const auto& group : view.groups) {
+      for (const auto& part : group.parts) {
+        const MetricLabel labels[] = {{"model", group.model}, {"node", mesh::short_text(part.node)}};
+        out.sample(labels, static_cast<double>(part.bytes));
+      }
+    }
+  }
+  write_gauge(out, "corral_mesh_share_bytes", "Memory of this node that another one has for layers of its model",
+              view.share ? static_cast<double>(view.share->bytes) : 0);
+}
+
 void write_mesh(MetricsText& out, const fleet::MeshView& view) {
   if (view.phase == fleet::MeshPhase::none) return;
   write_gauge(out, "corral_mesh_members", "Nodes of the mesh, this one included",
@@ -246,6 +323,7 @@ void write_mesh(MetricsText& out, const fleet::MeshView& view) {
       out.sample(labels, family.value(node));
     }
   }
+  write_groups(out, view);
 }
 
 void write_engines(MetricsText& out, std::string& text, const std::vector<ChildAnswer>& answers) {
@@ -257,6 +335,16 @@ void write_engines(MetricsText& out, std::string& text, const std::vector<ChildA
     if (answer.text) merge.add(*answer.text, label);
   }
   merge.append_to(text);
+}
+
+// Where there is one model, what llama-server has names for stands without the name of the model, as there.
+void unlabel(std::string& text, std::size_t from) {
+  constexpr std::string_view kTheirs = "\nllamacpp:";
+  for (auto line = text.find(kTheirs, from); line != std::string::npos; line = text.find(kTheirs, line + 1)) {
+    const auto end = text.find('\n', line + 1);
+    const auto begin = text.find('{', line), close = text.rfind("} ", end);
+    if (begin < close && close < end) text.erase(begin, close + 1 - begin);
+  }
 }
 
 async::Task<http::Response> metrics(Context& context) {
@@ -271,49 +359,27 @@ async::Task<http::Response> metrics(Context& context) {
     out.family(family.name, family.type, family.help);
     for (const auto& [model, counted] : report.models) family.write(out, model.value(), counted);
   }
+  if (context.supply != nullptr) {
+    const auto rows = co_await context.supply->desk.list();
+    write_downloads(out, context.supply->desk, rows);
+  }
+  if (context.store != nullptr) write_store(out, context.store->counts());
   if (context.node != nullptr) write_mesh(out, *context.node->view());
+  const auto engines = text.size();
   write_engines(out, text, answers);
-  co_return http::Response::text(200, protocol::kMetricsContentType, std::move(text));
-}
-
-// An engine's own list, each entry with the name of its model in front. Anything else counts as no answer.
-bool write_slots(json::Writer& out, const ChildAnswer& answer) {
-  const auto parsed = answer.text ? json::parse(*answer.text) : Result<json::Value>();
-  const auto* slots = parsed ? parsed->if_array() : nullptr;
-  if (!slots) return false;
-  for (const auto& slot : *slots) {
-    const auto* fields = slot.if_object();
-    if (!fields) continue;
-    out.begin_object().field("model", answer.model.value());
-    for (const auto& [name, value] : *fields) out.any_key(name).raw(json::serialize(value));
-    out.end_object();
-  }
-  return true;
-}
-
-async::Task<http::Response> slots(Context& context) {
-  const auto answers = co_await ask_children(context, "/slots", kPatience);
-  std::string body;
-  json::Writer out(body);
-  out.begin_array();
-  for (const auto& answer : answers) {
-    if (write_slots(out, answer)) continue;
-    out.begin_object().field("model", answer.model.value());
-    out.field("error", "the engine did not answer in time").end_object();
-  }
-  out.end_array();
-  co_return http::Response::json(200, std::move(body));
+  if (context.one_model) unlabel(text, engines);
+  auto response = http::Response::text(200, protocol::kMetricsContentType, std::move(text));
+  const auto started = epoch_millis(context.timers.wall_now()) - report.uptime.count();
+  response.head.headers.add("Process-Start-Time-Unix", std::to_string(started / 1000));
+  co_return response;
 }
 
 }  // namespace
 
 void add_metrics(std::vector<http::Route>& routes, Context& context) {
   const http::RouteHandler on_metrics = [&context](http::Request, http::PathParams) { return metrics(context); };
-  const http::RouteHandler on_slots = [&context](http::Request, http::PathParams) { return slots(context); };
   add_core(routes, "GET", "metrics", on_metrics);
-  add_core(routes, "GET", "slots", on_slots);
   routes.push_back({"GET", "/metrics", on_metrics});
-  routes.push_back({"GET", "/slots", on_slots});
 }
 
 }  // namespace corral::api

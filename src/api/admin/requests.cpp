@@ -1,6 +1,7 @@
 // The requests under way, inference and loads: GET requests, POST requests/{id}/cancel.
 #include <fmt/format.h>
 
+#include "api/activity_board.h"
 #include "api/errors.h"
 #include "api/rights.h"
 #include "api/routes.h"
@@ -15,7 +16,18 @@ bool may_see(const http::Caller& caller, const router::RequestView& request) {
   return has(caller, kAdmin) || request.owner == caller.key;
 }
 
-async::Task<http::Response> list(Context& context, http::Caller caller) {
+// Whose it is, and how far its answer is.
+void write_seen(json::Writer& out, const router::RequestView& request, const ActivityBoard& board) {
+  if (!request.owner.empty()) out.field("key", request.owner);
+  if (request.kind != router::RequestKind::inference) return;
+  const auto seen = board.find(request.id.value(), request.owner);
+  if (!seen) return;
+  out.field("dialect", seen->dialect).field("client", seen->client);
+  if (request.stream) out.field("output_tokens", seen->pieces);
+  if (seen->first_token_ms) out.field("first_token_ms", *seen->first_token_ms);
+}
+
+async::Task<http::Response> list(Context& context, std::shared_ptr<ActivityBoard> board, http::Caller caller) {
   std::string body;
   json::Writer out(body);
   out.begin_object().key("requests").begin_array();
@@ -30,7 +42,10 @@ async::Task<http::Response> list(Context& context, http::Caller caller) {
     out.field("model", request.model.value()).field("path", request.path).field("stream", request.stream);
     out.field("status", running ? "running" : "queued");
     if (!request.node.empty()) out.field("node", request.node);
-    out.field("age_ms", request.age.count()).field("waited_ms", request.waited.count()).end_object();
+    out.field("since", epoch_millis(context.timers.wall_now()) - request.age.count());
+    out.field("age_ms", request.age.count()).field("waited_ms", request.waited.count());
+    write_seen(out, request, *board);
+    out.end_object();
   }
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
@@ -54,8 +69,13 @@ async::Task<http::Response> cancel(Context& context, http::Caller caller, std::s
 }  // namespace
 
 void add_requests(std::vector<http::Route>& routes, Context& context) {
-  add_core(routes, "GET", "requests",
-           [&context](http::Request request, http::PathParams) { return list(context, std::move(request.caller)); });
+  add_requests(routes, context, std::make_shared<ActivityBoard>());
+}
+
+void add_requests(std::vector<http::Route>& routes, Context& context, std::shared_ptr<ActivityBoard> board) {
+  add_core(routes, "GET", "requests", [&context, board = std::move(board)](http::Request request, http::PathParams) {
+    return list(context, board, std::move(request.caller));
+  });
   add_core(routes, "POST", "requests/{id}/cancel", [&context](http::Request request, http::PathParams params) {
     return cancel(context, std::move(request.caller), std::move(params["id"]));
   });

@@ -1,6 +1,7 @@
 #include "api/openai/mesh_models.h"
 
 #include "api/admin/mesh_json.h"
+#include "api/openai/lm_studio.h"
 
 namespace corral::api {
 namespace {
@@ -46,13 +47,17 @@ void write_mesh_status(json::Writer& out, const mesh::MeshModel& model) {
   out.field("mesh", mesh::name_of(model.status));
 }
 
-void write_far_model(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model) {
+void write_far_model(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model, EntryShape shape) {
   static const mesh::ModelOnDisk kUnknown;
   const auto& facts = model.facts != nullptr ? *model.facts : kUnknown;
+  const std::string_view checkpoint = facts.checkpoint.empty() ? model.source : facts.checkpoint;
+  const bool lm_studio = shape == EntryShape::lm_studio;
   out.begin_object();
   out.field("id", model.name).field("object", "model").field("created", facts.created).field("owned_by", "corral");
-  out.field("checkpoint", facts.checkpoint.empty() ? model.source : facts.checkpoint).field("recipe", facts.recipe);
-  out.field("type", corral::name_of(model.type)).field("downloaded", !model.copies.empty());
+  out.field("checkpoint", checkpoint).field("recipe", facts.recipe);
+  out.field("type",
+            lm_studio ? lm_studio::type_word(model.type, facts.vision) : std::string_view(corral::name_of(model.type)));
+  out.field("downloaded", !model.copies.empty());
   out.field("size", static_cast<double>(model.bytes) / 1e9).field("size_bytes", model.bytes);
   out.field("context_length", facts.context_usable).field("max_context_length", facts.context_trained);
   out.field("max_context_window", facts.context_trained);
@@ -61,8 +66,16 @@ void write_far_model(json::Writer& out, const fleet::MeshView& view, const mesh:
   out.key("labels").begin_array();
   for (const auto& label : facts.labels) out.value(label);
   out.end_array();
-  out.key("capabilities").begin_object().field("chat", model.type == ModelType::llm).field("tools", facts.tools);
-  out.field("reasoning", facts.thinking).field("vision", facts.vision).end_object();
+  if (lm_studio) {
+    lm_studio::write_members(out, {.tools = facts.tools,
+                                   .checkpoint = checkpoint,
+                                   .architecture = facts.architecture,
+                                   .status = local_word(model.status),
+                                   .context = facts.context_usable});
+  } else {
+    out.key("capabilities").begin_object().field("chat", model.type == ModelType::llm).field("tools", facts.tools);
+    out.field("reasoning", facts.thinking).field("vision", facts.vision).end_object();
+  }
   out.key("status").begin_object().field("value", local_word(model.status));
   write_mesh_status(out, model);
   out.end_object();

@@ -2,6 +2,7 @@
 // others have.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 
@@ -34,7 +35,9 @@ class MeshModels {
 
 // "mesh" of an open status: unloaded, loading, ready, needs_capacity or downloadable.
 void write_mesh_status(json::Writer& out, const mesh::MeshModel& model);
+// Whose words an entry has for what is otherwise called the same: ours, or LM Studio's (lm_studio.h).
+enum class EntryShape : std::uint8_t { own, lm_studio };
 // A model that only others have, as an entry of its own, with the members that local ones have.
-void write_far_model(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model);
+void write_far_model(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model, EntryShape shape);
 
 }  // namespace corral::api

@@ -4,36 +4,20 @@
 #include <vector>
 
 #include "api/admin/mesh_json.h"
+#include "api/anthropic_models.h"
+#include "api/model_status.h"
+#include "api/openai/lm_studio.h"
 #include "api/openai/mesh_models.h"
 #include "api/routes.h"
+#include "api/supply/supply.h"
 #include "dialects/error_teller.h"
+#include "dialects/paths.h"
 #include "fleet/elsewhere.h"
 #include "json/writer.h"
 #include "models/errc.h"
-#include "residency/server_state.h"
 
 namespace corral::api {
 namespace {
-
-// "status.value" of a model: what its server's state means to a client.
-std::string_view status_value(residency::ServerState state) {
-  using residency::ServerState;
-  switch (state) {
-    case ServerState::loading:
-      return "loading";
-    case ServerState::downsizing:
-    case ServerState::downsized:
-      return "downsized";
-    case ServerState::failed:
-      return "failed";
-    case ServerState::queued:
-    case ServerState::evicting:
-    case ServerState::gone:
-      return "unloaded";
-    default:
-      return "loaded";
-  }
-}
 
 using States = std::map<ModelName, std::string_view>;
 
@@ -60,14 +44,26 @@ async::Task<House> look(Context& context) {
   co_return House{states_of(report), std::move(saved), MeshModels(std::move(view))};
 }
 
+void write_capabilities(json::Writer& out, const models::ModelInfo& model, bool vision) {
+  out.key("capabilities").begin_object();
+  out.field("chat", model.type == ModelType::llm)
+      .field("tools", model.traits.tools)
+      .field("reasoning", model.traits.thinking);
+  out.field("vision", vision).end_object();
+}
+
 void write_model(json::Writer& out, const models::ModelInfo& model, const House& house,
-                 const router::ModelContext& window) {
+                 const router::ModelContext& window, EntryShape shape) {
   const States& states = house.states;
   const auto state = states.find(model.name);
+  const auto status = state == states.end() ? std::string_view("unloaded") : state->second;
+  const bool vision = model.traits.vision && !model.mmproj.empty();
+  const bool lm_studio = shape == EntryShape::lm_studio;
   out.begin_object();
   out.field("id", model.name.value()).field("object", "model");
   out.field("created", epoch_millis(model.created) / 1000).field("owned_by", "corral");
-  out.field("checkpoint", model.checkpoint).field("recipe", model.recipe).field("type", name_of(model.type));
+  out.field("checkpoint", model.checkpoint).field("recipe", model.recipe);
+  out.field("type", lm_studio ? lm_studio::type_word(model.type, vision) : std::string_view(name_of(model.type)));
   out.field("downloaded", true);
   out.field("size", static_cast<double>(model.size.value()) / 1e9).field("size_bytes", model.size.value());
   // What a conversation may have, now or after a load; and what the model was trained with.
@@ -78,12 +74,16 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const House&
   out.key("labels").begin_array();
   for (const auto& label : model.labels) out.value(label);
   out.end_array();
-  out.key("capabilities").begin_object();
-  out.field("chat", model.type == ModelType::llm)
-      .field("tools", model.traits.tools)
-      .field("reasoning", model.traits.thinking);
-  out.field("vision", model.traits.vision && !model.mmproj.empty()).end_object();
-  out.key("status").begin_object().field("value", state == states.end() ? std::string_view("unloaded") : state->second);
+  if (lm_studio) {
+    lm_studio::write_members(out, {.tools = model.traits.tools,
+                                   .checkpoint = model.checkpoint,
+                                   .architecture = model.traits.architecture,
+                                   .status = status,
+                                   .context = window.usable});
+  } else {
+    write_capabilities(out, model, vision);
+  }
+  out.key("status").begin_object().field("value", status);
   const auto* in_mesh = house.mesh.own(model.name);
   if (in_mesh != nullptr) write_mesh_status(out, *in_mesh);
   out.end_object();
@@ -95,25 +95,76 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const House&
   out.end_object();
 }
 
-// As of the last scan, which takes no time; with ?rescan=true what is on disk now.
+// One that is being fetched.
+void write_coming_model(json::Writer& out, const std::string& name) {
+  out.begin_object().field("id", name).field("object", "model").field("owned_by", "corral");
+  out.field("checkpoint", name).field("recipe", "llamacpp").field("downloaded", false);
+  out.key("labels").begin_array().end_array();
+  out.key("status").begin_object().field("value", "downloading").end_object().end_object();
+}
+
+EntryShape shape_of(const http::Request& request) {
+  return lm_studio::is_path(request.head.path()) ? EntryShape::lm_studio : EntryShape::own;
+}
+
+bool speaks_anthropic(const http::Request& request) { return request.head.headers.has(dialects::kAnthropicVersion); }
+
+AnthropicModel anthropic_entry(const models::ModelInfo& model, const router::ModelContext& window) {
+  return {.id = model.name.value(), .created = model.created, .context = window.usable};
+}
+
+AnthropicModel anthropic_entry(const mesh::MeshModel& model) {
+  AnthropicModel entry{.id = model.name};
+  if (model.facts == nullptr) return entry;
+  constexpr std::uint64_t kLatest = 9'000'000'000;  // another machine says so; a WallTime ends in 2262
+  entry.created = WallTime(std::chrono::seconds(std::min(model.facts->created, kLatest)));
+  entry.context = model.facts->context_usable;
+  return entry;
+}
+
+http::Response list_for_anthropic(std::string_view query, const std::vector<backends::ModelPtr>& all,
+                                  const std::vector<router::ModelContext>& windows, const MeshModels& mesh) {
+  std::vector<AnthropicModel> entries;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i]->type == ModelType::llm) entries.push_back(anthropic_entry(*all[i], windows[i]));
+  }
+  for (const auto* model : mesh.far()) {
+    if (model->type == ModelType::llm) entries.push_back(anthropic_entry(*model));
+  }
+  auto body = anthropic_models(entries, query);
+  return body ? http::Response::json(200, std::move(*body)) : dialects::error_response(body.error());
+}
+
+// As of the last scan, which takes no time; with ?rescan=true (llama-server's word is ?reload=1) what is on disk now.
 async::Task<http::Response> list(Context& context, http::Request request) {
-  const bool rescan = http::query_value(request.head.query(), "rescan") == "true";
+  const auto query = request.head.query();
+  const bool rescan = http::query_value(query, "rescan") == "true" || http::query_value(query, "reload") == "1";
   auto looking = rescan ? context.models.fresh_catalog() : context.models.catalog();
   const auto catalog = co_await std::move(looking);
   const auto house = co_await look(context);
   const std::vector<backends::ModelPtr> all(catalog->models().begin(), catalog->models().end());
   const auto windows = co_await context.router.contexts(all);
+  if (speaks_anthropic(request)) co_return list_for_anthropic(request.head.query(), all, windows, house.mesh);
+  const auto shape = shape_of(request);
   std::string body;
   json::Writer out(body);
   out.begin_object().field("object", "list").key("data").begin_array();
-  std::size_t number = 0;
-  for (const auto& model : all) write_model(out, *model, house, windows[number++]);
-  for (const auto* model : house.mesh.far()) write_far_model(out, house.mesh.view(), *model);
+  const auto listed = [shape](ModelType type) { return shape != EntryShape::lm_studio || lm_studio::lists(type); };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (listed(all[i]->type)) write_model(out, *all[i], house, windows[i], shape);
+  }
+  for (const auto* model : house.mesh.far()) {
+    if (listed(model->type)) write_far_model(out, house.mesh.view(), *model, shape);
+  }
+  if (context.supply != nullptr && http::query_value(request.head.query(), "show_all") == "true") {
+    for (const auto& name : context.supply->desk.under_way())
+      if (!catalog->find(name)) write_coming_model(out, name);
+  }
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> one(Context& context, std::string id) {
+async::Task<http::Response> one(Context& context, std::string id, bool anthropic, EntryShape shape) {
   const auto model = co_await context.models.find(id);
   const auto house = co_await look(context);
   std::string body;
@@ -127,13 +178,15 @@ async::Task<http::Response> one(Context& context, std::string id) {
       co_return dialects::error_response(known ? elsewhere.error() : model.error());
     }
     if (far != nullptr) {
-      write_far_model(out, house.mesh.view(), *far);
+      if (anthropic) co_return http::Response::json(200, anthropic_model(anthropic_entry(*far)));
+      write_far_model(out, house.mesh.view(), *far, shape);
       co_return http::Response::json(200, std::move(body));
     }
   }
   const std::vector<backends::ModelPtr> all = {*model};
   const auto windows = co_await context.router.contexts(all);
-  write_model(out, **model, house, windows.front());
+  if (anthropic) co_return http::Response::json(200, anthropic_model(anthropic_entry(**model, windows.front())));
+  write_model(out, **model, house, windows.front(), shape);
   co_return http::Response::json(200, std::move(body));
 }
 
@@ -145,8 +198,9 @@ void add_models(std::vector<http::Route>& routes, Context& context) {
   };
   add_core(routes, "GET", "models", on_list);
   routes.push_back({"GET", "/models", on_list});
-  add_core(routes, "GET", "models/{id...}",
-           [&context](http::Request, http::PathParams params) { return one(context, std::move(params["id"])); });
+  add_core(routes, "GET", "models/{id...}", [&context](http::Request request, http::PathParams params) {
+    return one(context, std::move(params["id"]), speaks_anthropic(request), shape_of(request));
+  });
 }
 
 }  // namespace corral::api

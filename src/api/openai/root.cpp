@@ -7,6 +7,8 @@
 #include "api/routes.h"
 #include "dialects/error_teller.h"
 #include "json/value.h"
+#include "json/writer.h"
+#include "protocol/errors.h"
 #include "residency/errc.h"
 #include "router/errors.h"
 
@@ -14,9 +16,15 @@ namespace corral::api {
 namespace {
 
 constexpr Millis kPropsPatience{5'000};
+constexpr std::size_t kMostShown = 32;
+constexpr std::uint64_t kMostAdapterBytes = 64 * 1024;
 
 // Programs that ask for JSON by name get it; people, and programs that take anything, get a line of text.
+// Where Ollama's clients look for it they are told what they wait for.
 async::Task<http::Response> alive(const Context& context, http::Request request) {
+  const auto host = request.head.headers.get("Host");
+  if (context.ollama_port > 0 && host.ends_with(fmt::format(":{}", context.ollama_port)))
+    co_return http::Response::text(200, "text/plain; charset=utf-8", "Ollama is running");
   const auto accept = request.head.headers.get("Accept");
   if (accept.find("application/json") == std::string_view::npos || accept.find("text/html") != std::string_view::npos)
     co_return http::Response::text(200, "text/plain; charset=utf-8", "corral is running\n");
@@ -24,33 +32,91 @@ async::Task<http::Response> alive(const Context& context, http::Request request)
   co_return http::Response::json(200, json::serialize(body));
 }
 
-async::Task<Result<ModelName>> asked_model(Context& context, std::string name) {
-  if (!name.empty()) {
-    const auto known = context.models.find_known(name);
-    co_return known ? (*known)->name : ModelName(std::move(name));
+// Of a server of several models, as llama-server says it of its own.
+http::Response house_props(const Context& context) {
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("role", "router").field("max_instances", context.max_models);
+  out.field("models_autoload", true).field("model_alias", "corral").field("model_path", "none");
+  out.key("default_generation_settings").begin_object().key("params").null().field("n_ctx", 0).end_object();
+  out.field("build_info", context.build_info).end_object();
+  return http::Response::json(200, std::move(body));
+}
+
+// Of the given model, while it isn't in memory.
+async::Task<http::Response> sleeping_props(Context& context, backends::ModelPtr model) {
+  constexpr std::string_view kAwake = R"("is_sleeping":false)";
+  auto last = context.kept_props.last();
+  if (const auto at = last.find(kAwake); at != std::string::npos) {
+    last.replace(at, kAwake.size(), R"("is_sleeping":true)");
+    co_return http::Response::json(200, std::move(last));
   }
-  const auto loaded = co_await only_loaded_now(context, std::nullopt);
-  if (!loaded) co_return std::unexpected(loaded.error());
-  co_return (*loaded)->name;
+  const std::vector<backends::ModelPtr> one = {model};
+  const auto windows = co_await context.router.contexts(one);
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().key("default_generation_settings").begin_object();
+  out.field("n_ctx", windows.front().usable).end_object();
+  out.field("model_path", model->checkpoint).field("model_alias", model->name.value());
+  out.field("build_info", context.build_info).field("is_sleeping", true).end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
+async::Task<Result<backends::ModelPtr>> asked_model(Context& context, const std::string& name) {
+  if (!name.empty() && !context.one_model) co_return context.models.find_known(name);
+  co_return co_await model_of_request(context, name, std::nullopt);
 }
 
 // What the engine of a loaded model says of itself, as llama-server does.
 async::Task<http::Response> props(Context& context, http::Request request) {
-  const auto name = co_await asked_model(context, http::query_value(request.head.query(), "model").value_or(""));
-  if (!name) co_return dialects::error_response(name.error());
-  const auto answer = co_await ask_child(context, *name, "/props", kPropsPatience);
+  const auto asked = http::query_value(request.head.query(), "model").value_or("");
+  const auto model = co_await asked_model(context, asked);
+  if (!model && asked.empty() && !context.one_model) co_return house_props(context);
+  if (!model && asked.empty()) co_return dialects::error_response(model.error());
+  const auto name = model ? (*model)->name : ModelName(asked);
+  const auto answer = co_await ask_child(context, name, "/props", kPropsPatience);
+  if (!answer && model && context.one_model) co_return co_await sleeping_props(context, *model);
   if (!answer) {
-    const Error error(make_error_code(residency::errc::not_loaded), fmt::format("'{}' is not loaded", name->value()),
+    const Error error(make_error_code(residency::errc::not_loaded), fmt::format("'{}' is not loaded", name.value()),
                       "model");
     co_return dialects::error_response(error);
   }
   if (!answer->text) {
     const Error error(make_error_code(router::errc::backend_unreachable),
-                      fmt::format("the engine of '{}' doesn't answer", name->value()));
+                      fmt::format("the engine of '{}' doesn't answer", name.value()));
     co_return dialects::error_response(error);
   }
+  if (context.one_model) context.kept_props.keep(*answer->text);
   co_return http::Response::json(200, *answer->text);
 }
+
+// How strongly the adapters of a loaded model apply to requests that don't say.
+async::Task<http::Response> adapters(Context& context, http::Request request) {
+  const auto asked = http::query_value(request.head.query(), "model").value_or("");
+  const auto model = co_await asked_model(context, asked);
+  if (!model && asked.empty()) co_return dialects::error_response(model.error());
+  const auto name = model ? (*model)->name : ModelName(asked);
+  auto body = co_await request.body.read_all(kMostAdapterBytes);
+  if (!body) co_return dialects::error_response(body.error());
+  http::RequestHead head{request.head.method, "/lora-adapters", {}};
+  auto answer = co_await send_child(context, name, std::move(head), std::move(*body), kPropsPatience);
+  co_return answer ? std::move(*answer) : dialects::error_response(answer.error());
+}
+
+// Saving, restoring and erasing. Programs that do that want what is found by itself here.
+async::Task<http::Response> change_slot(http::Request request, http::PathParams) {
+  const auto action = http::query_value(request.head.query(), "action").value_or("");
+  Error error(make_error_code(protocol::errc::unsupported_value),
+              fmt::format("'action' can't be \"{}\": there are no slots that stay. The beginning of a prompt that was "
+                          "computed before is found by itself, in memory (park_mib) and with --park-on-disk after a "
+                          "restart, too; 'cache_prompt': false keeps a request out of that",
+                          action.substr(0, kMostShown)),
+              "action");
+  co_return dialects::error_response(error);
+}
+
+// There is nothing there that could be set; llama-server has nothing, either.
+async::Task<http::Response> set_props() { co_return http::Response::json(200, R"({"success":true})"); }
 
 }  // namespace
 
@@ -60,6 +126,13 @@ void add_root(std::vector<http::Route>& routes, Context& context) {
   routes.push_back({"GET", "/props", [&context](http::Request request, http::PathParams) {
                       return props(context, std::move(request));
                     }});
+  routes.push_back({"POST", "/props", [](http::Request, http::PathParams) { return set_props(); }});
+  routes.push_back({"POST", "/slots/{id}", change_slot});
+  for (const auto* method : {"GET", "POST"}) {
+    routes.push_back({method, "/lora-adapters", [&context](http::Request request, http::PathParams) {
+                        return adapters(context, std::move(request));
+                      }});
+  }
 }
 
 }  // namespace corral::api

@@ -35,6 +35,7 @@ std::string when(std::int64_t millis) {
 struct Wanted {
   std::string name;
   std::vector<std::string> scopes = {"inference"};
+  config::KeyTerms terms;
   std::string which;
 };
 
@@ -43,8 +44,8 @@ Result<int> create(const Wanted& wanted, Context& context) {
   if (!settings) return std::unexpected(settings.error());
   const auto scopes = config::parse_scopes(wanted.scopes);
   if (!scopes) return std::unexpected(scopes.error());
-  const auto made =
-      config::create_key(settings->keys_file(), wanted.name, *scopes, epoch_millis(context.clock.wall_now()));
+  const auto made = config::create_key(settings->keys_file(), wanted.name, *scopes,
+                                       epoch_millis(context.clock.wall_now()), wanted.terms);
   if (!made) return std::unexpected(made.error());
   if (context.json) {
     auto row = config::to_json(made->key);
@@ -116,6 +117,12 @@ Action declare_key(CLI::App& app) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->delimiter(',');
+  creating
+      ->add_option("--max-in-flight", wanted->terms.max_in_flight,
+                   "Requests that it may have under way at a time; 0: what max_in_flight_per_key says [0]")
+      ->type_name("N")
+      ->check(CLI::Range(0u, config::kMostInFlight));
+  creating->add_flag("--background", wanted->terms.background, "Requests of other keys go first");
   creating->fallthrough();
   auto* listing = app.add_subcommand("list", "List the keys, without what makes them keys");
   listing->fallthrough();

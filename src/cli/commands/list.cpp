@@ -1,27 +1,74 @@
 #include <algorithm>
 #include <memory>
+#include <span>
 
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "base/host_memory.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/format.h"
+#include "cli/pulling.h"
 #include "cli/table.h"
 #include "cli/wire.h"
 
 namespace corral::cli {
 namespace {
 
-Result<int> list(const std::string& filter, Context& context) {
-  const auto text = fetch(context.api, ApiRequest::get("/api/v1/models?rescan=true"));
+struct ListWish {
+  std::string filter;
+  bool all = false;
+};
+
+// What the machine could have: known models that aren't among `here`, and what is being fetched, with what has come of
+// it.
+Result<> add_what_is_not_here(Table& table, const ListWish& wish, std::span<const ListedModel> here, bool mesh,
+                              const Context& context) {
+  const auto known = known_models(context);
+  const auto memory = read_host_memory().total;
+  const auto add = [&](std::vector<std::string> cells) {
+    if (mesh) cells.emplace_back();
+    table.add(std::move(cells));
+  };
+  for (const auto& model : known.models) {
+    const bool is_here = std::ranges::find(here, model.source(), &ListedModel::name) != here.end();
+    if (is_here || model.name.find(wish.filter) == std::string::npos) continue;
+    const auto size = config::estimated_size(model);
+    const bool fits = memory == 0 || config::estimated_memory(size) <= memory;
+    add({model.name, std::string(name_of(model.type)), std::string(kUnknown), "~" + human_bytes(size),
+         std::string(kUnknown), or_unknown(model.quantisation), fits ? "not here" : "not here, too large"});
+  }
+  // A server that fetches nothing has no such list.
+  const auto text = context.api.call(ApiRequest::get("/api/v1/downloads"));
+  if (!text) return std::unexpected(text.error());
+  const auto downloads = text->status < 400 ? parse_downloads(text->body) : std::vector<DownloadProgress>();
+  if (!downloads) return std::unexpected(downloads.error());
+  for (const auto& download : *downloads) {
+    if (download.status == "completed" || download.status == "cancelled") continue;
+    if (download.model_name.find(wish.filter) == std::string::npos) continue;
+    const auto size = download.total > 0 ? human_bytes(download.total) : std::string(kUnknown);
+    add({download.model_name, std::string(kUnknown), std::string(kUnknown), size, std::string(kUnknown),
+         std::string(kUnknown), fmt::format("{}, {}", download.status, percent(download.share()))});
+  }
+  return {};
+}
+
+void say_there_is_nothing(const Context& context) {
+  context.terminal.err << "No models are here. corral run offers some that fit the machine, corral search looks for "
+                          "others, and corral serve --models-dir DIR takes those of a folder.\n";
+}
+
+Result<int> list(const ListWish& wish, Context& context) {
+  const char* const path =
+      wish.all && context.json ? "/api/v1/models?rescan=true&show_all=true" : "/api/v1/models?rescan=true";
+  const auto text = fetch(context.api, ApiRequest::get(path));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   const auto models = parse_models(*text);
   if (!models) return std::unexpected(models.error());
-  if (models->empty()) {
-    context.terminal.err
-        << "The server knows no models. Give it a folder with GGUF files: corral serve --models-dir DIR\n";
+  if (models->empty() && !wish.all) {
+    say_there_is_nothing(context);
     return kExitOk;
   }
   const bool mesh = std::ranges::any_of(*models, [](const ListedModel& model) { return !model.nodes.empty(); });
@@ -30,7 +77,7 @@ Result<int> list(const std::string& filter, Context& context) {
   if (mesh) columns.push_back({"NODES"});
   Table table(std::move(columns));
   for (const ListedModel& model : *models) {
-    if (model.name.find(filter) == std::string::npos) continue;
+    if (model.name.find(wish.filter) == std::string::npos) continue;
     std::vector<std::string> cells = {model.name,
                                       or_unknown(model.type),
                                       or_unknown(model.recipe),
@@ -41,6 +88,10 @@ Result<int> list(const std::string& filter, Context& context) {
     if (mesh) cells.push_back(fmt::format("{}", fmt::join(model.nodes, ", ")));
     table.add(std::move(cells));
   }
+  if (wish.all) {
+    const auto added = add_what_is_not_here(table, wish, *models, mesh, context);
+    if (!added) return std::unexpected(added.error());
+  }
   table.print(context.terminal);
   return kExitOk;
 }
@@ -48,9 +99,10 @@ Result<int> list(const std::string& filter, Context& context) {
 }  // namespace
 
 Action declare_list(CLI::App& app) {
-  const auto filter = std::make_shared<std::string>();
-  app.add_option("FILTER", *filter, "Only models whose name contains this")->type_name("");
-  return [filter](Context& context) { return list(*filter, context); };
+  const auto wish = std::make_shared<ListWish>();
+  app.add_option("FILTER", wish->filter, "Only models whose name contains this")->type_name("");
+  app.add_flag("--all", wish->all, "Also models that are known and not here, and those that are being fetched");
+  return [wish](Context& context) { return list(*wish, context); };
 }
 
 }  // namespace corral::cli

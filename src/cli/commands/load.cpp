@@ -98,6 +98,12 @@ Action declare_load(CLI::App& app) {
   const auto set_pinned = [options](std::int64_t count) { options->pinned = count > 0; };
   app.add_flag_function("--pinned,!--no-pinned", set_pinned, "Keep it in memory whatever else is loaded");
   app.add_flag("--save-options", options->save, "Save what is given here for every later load of the model");
+  app.add_option(
+         "--split", options->split,
+         "Hold it over these nodes of the mesh together, with commas between: for what no node has the memory for")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NODES");
   return [options](Context& context) { return load(*options, context); };
 }
 

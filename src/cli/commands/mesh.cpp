@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands/command.h"
+#include "cli/commands/mesh_plan.h"
 #include "cli/errors.h"
 #include "cli/format.h"
 #include "cli/loading.h"
@@ -23,7 +24,7 @@ namespace {
 constexpr const char* kMesh = "/api/v1/mesh";
 
 struct Wanted {
-  std::string token, which, to, expires = "1h";
+  std::string token, which, to, model, expires = "1h";
   bool with_admitted = false;
 };
 
@@ -67,6 +68,8 @@ Result<int> print_status(Context& context, std::string_view text) {
     line("nodes", fmt::format("{}, {} of them reachable", mesh->members, mesh->routable));
   }
   if (mesh->open_tokens > 0) line("tokens out", std::to_string(mesh->open_tokens));
+  for (const auto& group : mesh->groups) line("hosts", group);
+  if (!mesh->share.empty()) line("lends", mesh->share);
   if (!mesh->problem.empty()) context.terminal.err << printable("warning: " + mesh->problem) << '\n';
   if (mesh->status == "none")
     context.terminal.err << "Found a mesh with corral mesh create, or join one with corral mesh join TOKEN\n";
@@ -309,8 +312,13 @@ Result<int> why(const Wanted& wanted, Context& context) {
   Table table({{"NODE"}, {"RANK"}, {"WHY"}});
   for (const auto& candidate : choice->candidates) table.add({candidate.name, candidate.rank, candidate.text});
   table.print(context.terminal);
+  for (const auto& reason : choice->allocation) out << printable(reason) << '\n';
   return kExitOk;
 }
+
+Result<int> plan(const Wanted& wanted, Context& context) { return show_plan(wanted.which, context); }
+Result<int> assign(const Wanted& wanted, Context& context) { return assign_model(wanted.which, wanted.model, context); }
+Result<int> unload(const Wanted& wanted, Context& context) { return unload_everywhere(wanted.which, context); }
 
 Result<int> doctor(const Wanted&, Context& context) {
   const auto text = fetch(context.api, get("/doctor"));
@@ -377,6 +385,22 @@ Action declare_mesh(CLI::App& app) {
   add(app, "copies", "List the copies to this node, with rate and what went wrong", copies)
       ->add_option("--cancel", wanted->which, "Give that copy up, and remove what there is of it; a whole one stays")
       ->type_name("MODEL");
+  add(app, "plan", "Show which node has which model for the mesh, or is to have it, and why", plan)
+      ->add_option("MODEL", wanted->which, "Of this model: shares, memory, speed, or what is short")
+      ->type_name("");
+  auto* assigning = add(app, "assign", "Have a node serve a model for the mesh", assign);
+  assigning->add_option("NODE", wanted->which, "Its name, or the first digits of its identifier")
+      ->required()
+      ->type_name("");
+  assigning
+      ->add_option("MODEL", wanted->model,
+                   "Name of the model; nothing: to give back what it has; auto: what the mesh gives it")
+      ->required()
+      ->type_name("");
+  add(app, "unload", "Have a model given back by all nodes that have it for the mesh", unload)
+      ->add_option("MODEL", wanted->which, "Name of the model; it comes back when somebody asks for it")
+      ->required()
+      ->type_name("");
   add(app, "why", "Say where a request for a model would go, and why not elsewhere", why)
       ->add_option("MODEL", wanted->which, "Name of the model")
       ->required()

@@ -25,8 +25,9 @@ std::string status_text(const LoadedModel& model, const Health& health) {
   for (const LoadingModel& loading : health.loading) {
     if (loading.name == model.name) return "loading " + percent(loading.progress);
   }
+  const auto changed = model.file_changed ? " (file changed)" : "";
   if (!model.leaving.empty()) return fmt::format("{} ({})", model.status, model.leaving);
-  return or_unknown(model.status) + (model.lent ? " (lent)" : "");
+  return or_unknown(model.status) + (model.lent ? " (lent)" : "") + changed;
 }
 
 std::string queued_text(const QueuedLoad& load) {
@@ -36,7 +37,8 @@ std::string queued_text(const QueuedLoad& load) {
 }
 
 void print_health(const Context& context, const Health& health) {
-  if (health.loaded.empty() && health.loading.empty() && health.queue.empty() && health.elsewhere.empty()) {
+  const bool idle = health.loaded.empty() && health.loading.empty() && health.queue.empty();
+  if (idle && health.shares.empty() && health.elsewhere.empty()) {
     context.terminal.err << "No model is in memory. The first request for one loads it, or: corral load MODEL\n";
     return;
   }
@@ -63,6 +65,11 @@ void print_health(const Context& context, const Health& health) {
   }
   for (const QueuedLoad& load : health.queue) {
     table.add({load.name, load.type, queued_text(load), "", "", "", std::to_string(load.waiters)});
+  }
+  for (const LentShare& share : health.shares) {
+    auto status = fmt::format("for {}", share.host);
+    if (!share.leaving.empty()) status += fmt::format(" ({})", share.leaving);
+    table.add({share.model, "share", status, or_unknown(share.device), size_or_unknown(share.memory)});
   }
   // This node's own rows have none.
   for (const FarServed& model : health.elsewhere) {

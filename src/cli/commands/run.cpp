@@ -7,6 +7,7 @@
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/loading.h"
+#include "cli/offers.h"
 
 namespace corral::cli {
 namespace {
@@ -27,6 +28,7 @@ struct RunOptions {
   std::optional<std::int64_t> max_tokens;
   std::optional<double> temperature;
   std::optional<std::int64_t> seed;
+  bool yes = false;
 
   ChatOptions chat() const { return {model, max_tokens, temperature, seed}; }
   LoadOptions load() const {
@@ -36,22 +38,32 @@ struct RunOptions {
   }
 };
 
-// Nothing of this machine is to be made ready for it.
-bool is_at_other_machines(const Context& context, const std::string& model) {
-  const auto text = fetch(context.api, ApiRequest::get(model_path(model)));
-  if (!text) return false;  // the load says why
-  const auto info = parse_model(*text);
-  return info && info->is_far;
+enum class Place { here, elsewhere, nowhere };
+
+Place place_of(const Context& context, const std::string& model) {
+  const auto reply = context.api.call(ApiRequest::get(model_path(model)));
+  if (reply && reply->status == 404) return Place::nowhere;
+  if (!reply || reply->status >= 400) return Place::here;  // the load says why
+  const auto info = parse_model(reply->body);
+  return info && info->is_far ? Place::elsewhere : Place::here;
 }
 
-// A model that is in memory stays as it is unless other options were asked for.
-Result<> make_ready(const Context& context, const LoadOptions& options) {
+// A model that is in memory stays as it is unless other options were asked for; one that isn't on this machine is
+// fetched, and may have another name then.
+Result<> make_ready(const Context& context, RunOptions& run) {
+  LoadOptions options = run.load();
   if (!options.any()) {
     const auto text = fetch(context.api, ApiRequest::get("/api/v1/health"));
     if (!text) return std::unexpected(text.error());
     const auto health = parse_health(*text);
     if (health && health->find(options.model)) return {};
-    if (is_at_other_machines(context, options.model)) return {};
+  }
+  const auto place = place_of(context, options.model);
+  if (place == Place::elsewhere && !options.any()) return {};  // whoever has it makes it ready
+  if (place == Place::nowhere) {
+    auto name = see_that_it_is_here(context, options.model, run.yes);
+    if (!name) return std::unexpected(name.error());
+    run.model = options.model = std::move(*name);
   }
   warn_if_pinned_full(context, options.model);
   const auto loaded = load_with_progress(context, options);
@@ -153,11 +165,17 @@ Result<int> answer_as_json(const RunOptions& options, const std::string& prompt,
   return print_json(context, *text);
 }
 
-Result<int> run(const RunOptions& options, Context& context) {
+Result<int> run(RunOptions options, Context& context) {
+  if (options.model.empty()) {
+    auto model = choose_model(context);
+    if (!model) return std::unexpected(model.error());
+    options.model = std::move(*model);
+    options.yes = true;  // it was said what it takes
+  }
   const auto prompt = find_prompt(options, context);
   if (!prompt) return std::unexpected(prompt.error());
   if (context.json && prompt->empty()) return fail(errc::usage, "--json needs a prompt");
-  if (const auto ready = make_ready(context, options.load()); !ready) return std::unexpected(ready.error());
+  if (const auto ready = make_ready(context, options); !ready) return std::unexpected(ready.error());
   if (context.json) return answer_as_json(options, *prompt, context);
   Chat chat(context.api, context.terminal, options.chat(), options.system);
   if (prompt->empty()) return Dialogue(context, chat).run();
@@ -169,7 +187,9 @@ Result<int> run(const RunOptions& options, Context& context) {
 
 Action declare_run(CLI::App& app) {
   const auto options = std::make_shared<RunOptions>();
-  app.add_option("MODEL", options->model, "Name of the model")->required()->type_name("");
+  app.add_option("MODEL", options->model,
+                 "Name of the model; one that isn't here is fetched, after asking. Without it, some are offered")
+      ->type_name("");
   app.add_option("PROMPT", options->prompt, "Answer this and exit. Without it, chat; text from a pipe is a prompt, too")
       ->type_name("");
   app.add_option("--system", options->system, "Instructions for the model")->type_name("TEXT");
@@ -178,6 +198,7 @@ Action declare_run(CLI::App& app) {
   app.add_option("--max-tokens", options->max_tokens, "Longest answer in tokens")->type_name("N");
   app.add_option("--temperature", options->temperature, "0 for the likeliest words only")->type_name("X");
   app.add_option("--seed", options->seed, "Same seed, same answer")->type_name("N");
+  app.add_flag("--yes", options->yes, "Fetch a model that isn't here without asking");
   return [options](Context& context) { return run(*options, context); };
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/kv/batch.h"
+#include "engine/values/types.h"
 
 namespace corral::engine {
 
@@ -24,7 +25,8 @@ struct KvShape {
 // libllama rounds the cells of a pool and of each part up to a multiple of this.
 inline constexpr std::uint32_t kCellMultiple = 256;
 
-// How a forward pass ended (llama_decode's return codes).
+// How a forward pass ended (llama_decode's return codes). In an indivisible memory one that was aborted leaves all
+// sequences empty, also those that weren't in it; one that failed may.
 enum class DecodeStatus {
   ok,
   no_room,  // no KV cells for it; nothing changed
@@ -39,6 +41,8 @@ class KvMemory {
   virtual DecodeStatus decode(const Batch& batch) = 0;
   // Logits of a token of the latest batch that was added with output; n_vocab floats, nullptr if there are none.
   virtual const float* logits(std::int32_t row) = 0;
+  // What is computed from now on has these adapters; empty: those of the load, as at the beginning.
+  virtual void set_adapters(const AdapterScales& /*scales*/) {}
   virtual void set_threads(std::int32_t n_threads, std::int32_t n_threads_batch) = 0;
 
   virtual KvShape shape() const = 0;
@@ -77,6 +81,10 @@ class KvMemory {
   // Keeps the first `length` tokens. False if this kind of memory can't: the sequence is empty then.
   virtual bool trim(std::int32_t sequence, std::uint32_t length) = 0;
   virtual void clear(std::int32_t sequence) = 0;
+  // Takes `discard` tokens out of a sequence behind the first `keep`; those behind them move up. All cells must be its
+  // own. False: this kind of memory can't, and nothing changed. It can't be saved before the next pass.
+  virtual bool shift(std::int32_t /*sequence*/, std::uint32_t /*keep*/, std::uint32_t /*discard*/) { return false; }
+  virtual bool can_shift() const { return false; }
   // Gives `to` (empty) the first `length` tokens of `from`: shared cells in a unified layout, copied ones in a split
   // one. Only if can_cut(from, length). False if there is no room: `to` is empty then.
   virtual bool share(std::int32_t from, std::int32_t to, std::uint32_t length) = 0;

@@ -1,5 +1,6 @@
 #include "engine/llama/backends.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <mutex>
 #include <utility>
@@ -72,6 +73,19 @@ Result<> load_once(std::string directory) {
 }
 
 }  // namespace
+
+bool load_some_cpu() {
+  if (has_cpu()) return true;
+  std::vector<std::filesystem::path> found;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(backend_directory(), failed)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("libggml-cpu") && entry.path().extension() == ".so") found.push_back(entry.path());
+  }
+  std::ranges::sort(found);
+  return std::ranges::any_of(found, [](const auto& file) { return ggml_backend_load(file.c_str()) != nullptr; }) &&
+         has_cpu();
+}
 
 std::string_view built_for_llama_version() { return CORRAL_LLAMA_VERSION; }
 std::string_view running_llama_version() { return llama_version(); }

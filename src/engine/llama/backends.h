@@ -29,6 +29,10 @@ Result<> load_backends(std::string directory = {});
 // is believed only where nothing else is to be found, and only if it still works here.
 std::string cpu_backend_file();
 
+// A backend of a CPU, whichever works here, and no other: for processes that look at models and compute nothing. False:
+// there is none.
+bool load_some_cpu();
+
 // Where libllama's log lines go, besides corral::log (at level debug, errors as they are). For progress displays.
 using LlamaLog = std::function<void(log::Level level, std::string_view line)>;
 void set_llama_log(LlamaLog sink);

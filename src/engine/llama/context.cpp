@@ -70,6 +70,10 @@ DecodeStatus Context::decode(const Batch& batch) {
   for (std::int32_t i = 0; i < raw.n_tokens; ++i) {
     if (i == 0 || raw.seq_id[i][0] != raw.seq_id[i - 1][0]) recount(raw.seq_id[i][0]);
   }
+  // Before a pass libllama 0.5.0 notes which states it will move and set to zero, those of sequences that aren't in it
+  // among them; a pass that ends early hasn't done it, and the notes stay.
+  const bool cut_short = status == 2 || status < -1;
+  if (cut_short && !divisible()) clear_all();
   switch (status) {
     case 0:
       return DecodeStatus::ok;
@@ -80,6 +84,13 @@ DecodeStatus Context::decode(const Batch& batch) {
     default:
       return DecodeStatus::failed;
   }
+}
+
+void Context::set_adapters(const AdapterScales& scales) {
+  if (scales == adapters_) return;
+  AdapterScales now = scales;
+  model_->apply_adapters(handle_.get(), now);
+  adapters_ = std::move(now);
 }
 
 void Context::recount(std::int32_t sequence) {
@@ -127,6 +138,15 @@ void Context::clear(std::int32_t sequence) {
   if (memory_ == nullptr) return;
   llama_memory_seq_rm(memory_, sequence, -1, -1);
   recount(sequence);
+}
+
+bool Context::shift(std::int32_t sequence, std::uint32_t keep, std::uint32_t discard) {
+  const auto begin = static_cast<llama_pos>(keep), end = static_cast<llama_pos>(keep + discard);
+  const auto length_before = static_cast<llama_pos>(length(sequence));
+  if (!can_shift() || end > length_before || !llama_memory_seq_rm(memory_, sequence, begin, end)) return false;
+  llama_memory_seq_add(memory_, sequence, end, length_before, -static_cast<llama_pos>(discard));
+  recount(sequence);
+  return true;
 }
 
 bool Context::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {

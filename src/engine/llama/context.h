@@ -28,6 +28,7 @@ class Context final : public KvMemory {
   // Pooled output of a sequence of the latest batch, nullptr if there is none.
   const float* pooled(std::int32_t sequence) { return llama_get_embeddings_seq(handle_.get(), sequence); }
 
+  void set_adapters(const AdapterScales& scales) override;
   void set_threads(std::int32_t n, std::int32_t n_batch) override { llama_set_n_threads(handle_.get(), n, n_batch); }
   KvShape shape() const override { return shape_; }
   std::uint32_t n_ctx() const override { return llama_n_ctx(handle_.get()); }
@@ -48,6 +49,8 @@ class Context final : public KvMemory {
   std::uint32_t length(std::int32_t sequence) const override;
   bool trim(std::int32_t sequence, std::uint32_t length) override;
   void clear(std::int32_t sequence) override;
+  bool shift(std::int32_t sequence, std::uint32_t keep, std::uint32_t discard) override;
+  bool can_shift() const override { return memory_ != nullptr && llama_memory_can_shift(memory_); }
   bool share(std::int32_t from, std::int32_t to, std::uint32_t length) override;
   std::vector<std::uint8_t> save(std::int32_t sequence) override;
   bool restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) override;
@@ -72,6 +75,7 @@ class Context final : public KvMemory {
   const std::uint32_t sequence_ids_;
   const bool counts_cells_;
   CellCount cells_;  // of a pool
+  AdapterScales adapters_;
 };
 
 }  // namespace corral::engine

@@ -112,8 +112,10 @@ Result<ModelParams> model_params(const LoadOptions& options) {
     made.tensor_split.resize(std::max(llama_max_devices(), made.tensor_split.size()), 0.0F);
     params.tensor_split = made.tensor_split.data();
   }
-  if (options.mmap != Toggle::automatic || options.mlock) {
-    const bool mmap = options.mmap != Toggle::off;
+  // Of a split this machine keeps its own part only: a mapped file would count with all that others have.
+  const bool split = !options.remotes.empty();
+  if (options.mmap != Toggle::automatic || options.mlock || split) {
+    const bool mmap = options.mmap == Toggle::automatic ? !split : options.mmap == Toggle::on;
     params.load_mode = options.mlock ? (mmap ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK)
                                      : (mmap ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE);
   }

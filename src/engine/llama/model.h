@@ -61,8 +61,8 @@ class Model final : public TokenTable {
   // Whether these adapters go with this model, which may be loaded empty. Takes their memory until the model goes.
   // Errors: file_not_found, unsupported, out_of_memory; all name "lora".
   Result<> check_adapters(const std::vector<LoraAdapter>& loras) { return add_adapters(loras); }
-  // Adds the LoRA adapters of the load to a new context of this model.
-  void apply_adapters(llama_context* context) const;
+  // A context of this model computes with its adapters from now on; empty: as strong as the load says.
+  void apply_adapters(llama_context* context, const AdapterScales& scales = {}) const;
 
   // What it was loaded from: one file, or all parts of a split set.
   std::vector<std::string> files() const;
@@ -90,7 +90,7 @@ class Model final : public TokenTable {
   std::vector<Token> end_tokens_;
   std::vector<Token> suppressed_;
   std::vector<llama_adapter_lora*> adapters_;  // the model's own, freed with it
-  std::vector<float> adapter_scales_;
+  AdapterScales adapter_scales_;               // that the load says
   mutable std::once_flag grammar_vocabulary_made_;
   mutable std::unique_ptr<const GrammarVocabulary> grammar_vocabulary_;
 };

@@ -90,6 +90,15 @@ Result<std::shared_ptr<Model>> Model::open(const LoadOptions& options, llama_mod
   return model;
 }
 
+namespace {
+
+std::string adapter_meta(const llama_adapter_lora* adapter, const char* key) {
+  char text[1024] = {};
+  return llama_adapter_meta_val_str(adapter, key, text, sizeof text) > 0 ? std::string(text) : std::string();
+}
+
+}  // namespace
+
 Result<> Model::add_adapters(const std::vector<LoraAdapter>& loras) {
   for (const LoraAdapter& lora : loras) {
     if (auto there = check_adapter_file(lora.path); !there) return there;
@@ -108,18 +117,29 @@ Result<> Model::add_adapters(const std::vector<LoraAdapter>& loras) {
                               lora.path),
                   "lora");
     }
-    if (lora.scale == 0) continue;  // checked, but it changes nothing
     adapters_.push_back(adapter);
     adapter_scales_.push_back(lora.scale);
+    facts_.adapter_files.push_back({.path = lora.path,
+                                    .scale = lora.scale,
+                                    .task_name = adapter_meta(adapter, "adapter.lora.task_name"),
+                                    .prompt_prefix = adapter_meta(adapter, "adapter.lora.prompt_prefix")});
+    if (lora.scale == 0) continue;  // it changes nothing
     facts_.adapters += fmt::format("{}{}:{}", facts_.adapters.empty() ? "" : "|", identity_of(lora.path), lora.scale);
   }
   return {};
 }
 
-void Model::apply_adapters(llama_context* context) const {
+void Model::apply_adapters(llama_context* context, const AdapterScales& wanted) const {
   if (adapters_.empty()) return;
-  auto adapters = adapters_;  // libllama takes them as not constant
-  auto scales = adapter_scales_;
+  // libllama takes them as not constant.
+  std::vector<llama_adapter_lora*> adapters;
+  std::vector<float> scales;
+  const auto& all = wanted.empty() ? adapter_scales_ : wanted;
+  for (std::size_t i = 0; i < adapters_.size(); ++i) {
+    if (all[i] == 0) continue;
+    adapters.push_back(adapters_[i]);
+    scales.push_back(all[i]);
+  }
   llama_set_adapters_lora(context, adapters.data(), adapters.size(), scales.data());
 }
 
@@ -154,6 +174,11 @@ Result<> Model::describe(const LoadOptions& options) {
   facts_.eos = llama_vocab_eos(vocab_);
   facts_.eot = llama_vocab_eot(vocab_);
   facts_.sep = llama_vocab_sep(vocab_);
+  facts_.gap = {.prefix = llama_vocab_fim_pre(vocab_),
+                .suffix = llama_vocab_fim_suf(vocab_),
+                .middle = llama_vocab_fim_mid(vocab_),
+                .repository = llama_vocab_fim_rep(vocab_),
+                .file = llama_vocab_fim_sep(vocab_)};
   facts_.add_bos = llama_vocab_get_add_bos(vocab_);
   facts_.add_eos = llama_vocab_get_add_eos(vocab_);
   facts_.recurrent = llama_model_is_recurrent(m) || llama_model_is_hybrid(m);

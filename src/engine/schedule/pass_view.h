@@ -15,6 +15,7 @@ struct PassView {
     RunnableView state;
     std::uint32_t tokens = 0;   // so many of its pending ones go in; 0: it has to wait
     std::uint32_t guesses = 0;  // behind them, with those that only make all sessions' rows equally many
+    bool other = false;         // it has other adapters than the pass
   };
   std::vector<Row> sessions;  // all that have a place
   BatchLimits limits;

@@ -2,6 +2,7 @@
 #include "engine/service/inference_engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <future>
 #include <utility>
 
@@ -116,12 +117,44 @@ Result<SessionId> InferenceEngine::Impl::create_session(std::uint32_t worker, co
   if (workers[worker]->in_flight().closed()) return going_away();
   const std::uint32_t most = model->facts().n_ctx;
   const std::uint32_t limit = wanted.n_ctx == 0 ? most : std::min(wanted.n_ctx, most);
-  auto shared = std::make_shared<SessionShared>(SessionId(ids->fetch_add(1)), limit);
+  auto adapters = wanted.adapters ? checked_adapters(*wanted.adapters) : Result<AdapterScales>(default_adapters);
+  if (!adapters) return std::unexpected(std::move(adapters.error()));
+  auto shared = std::make_shared<SessionShared>(SessionId(ids->fetch_add(1)), limit, std::move(*adapters));
   // Under the lock, so that sessions arrive at their workers before anything that is asked of them.
   if (!workers[worker]->box()->post(CreateSession{shared, wanted.share_prefix})) return going_away();
   next_worker = (worker + 1) % static_cast<std::uint32_t>(workers.size());
   sessions.emplace(shared->id.value(), Entry{shared, worker});
   return shared->id;
+}
+
+// As sessions have them.
+Result<AdapterScales> InferenceEngine::Impl::checked_adapters(const AdapterScales& scales) const {
+  const auto& files = model->facts().adapter_files;
+  if (scales.size() != files.size()) {
+    return fail(errc::invalid_argument,
+                fmt::format("{} scales for {} adapters: give one for each", scales.size(), files.size()), "adapters");
+  }
+  if (!std::ranges::all_of(scales, [](float scale) { return std::isfinite(scale); }))
+    return fail(errc::invalid_argument, "a scale of an adapter must be a number", "adapters");
+  return std::ranges::equal(scales, files, {}, {}, &ModelFacts::Adapter::scale) ? AdapterScales() : scales;
+}
+
+Result<> InferenceEngine::set_adapter_scales(const AdapterScales& scales) {
+  auto checked = impl_->checked_adapters(scales);
+  if (!checked) return std::unexpected(std::move(checked.error()));
+  const std::scoped_lock lock(impl_->mutex);
+  impl_->default_adapters = std::move(*checked);
+  return {};
+}
+
+AdapterScales InferenceEngine::adapter_scales() const {
+  {
+    const std::scoped_lock lock(impl_->mutex);
+    if (!impl_->default_adapters.empty()) return impl_->default_adapters;
+  }
+  AdapterScales scales;
+  for (const auto& adapter : facts().adapter_files) scales.push_back(adapter.scale);
+  return scales;
 }
 
 Result<> InferenceEngine::Impl::append(const Entry& entry, std::vector<Token> tokens) {
@@ -188,7 +221,8 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
       impl_->options.stream_tokens,
       StreamState::Owner{
           .drained = [box] { box->wake(); },
-          .cancelled = [box, self, session] { box->post(CancelGeneration{session, *self}, session.value()); }});
+          .cancelled = [box, self, session] { box->post(CancelGeneration{session, *self}, session.value()); }},
+      options.each_token ? StreamState::Unread::apart : StreamState::Unread::joined);
   *self = generation.stream.get();
   generation.ticket = std::move(*ticket);
   generation.sampler = std::move(*sampler);
@@ -198,6 +232,10 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
   generation.report_progress = options.progress;
   generation.report_prompt = options.prompt_progress;
   generation.max_predict = options.max_predict;
+  generation.shift = options.shift;
+  if (generation.shift) generation.shift->keep_bos = facts().add_bos;
+  generation.client = std::move(options.client);
+  generation.background = options.background;
   generation.render_special = options.render_special;
   generation.preserved_tokens = std::move(options.preserved_tokens);
   generation.cutter = TextCutter(std::move(options.stop));

@@ -108,6 +108,10 @@ class InferenceEngine {
   Result<> cancel_generate(SessionId session);
   // Ends the session; its stream ends with `session_ended`. Errors: session_not_found.
   Result<> end_session(SessionId session);
+  // How strongly each adapter of the load applies to sessions that are made from now on and don't say.
+  // Errors: invalid_argument.
+  Result<> set_adapter_scales(const AdapterScales& scales);
+  AdapterScales adapter_scales() const;
   // The worker a session is pinned to. Errors: session_not_found.
   Result<std::uint32_t> worker_of(SessionId session) const;
   bool has_session(SessionId session) const;

@@ -55,6 +55,7 @@ class InferenceEngine::Impl {
   void close();  // nothing new starts
   void stop();
   Result<SessionId> create_session(std::uint32_t worker, const SessionOptions& wanted);  // under the mutex
+  Result<AdapterScales> checked_adapters(const AdapterScales& scales) const;
   Result<> append(const Entry& entry, std::vector<Token> tokens);
   Result<PooledHandle> pool(PooledState::Job job);
 
@@ -78,6 +79,7 @@ class InferenceEngine::Impl {
   std::unordered_map<std::uint64_t, Entry> sessions;
   std::uint32_t next_worker = 0;
   Placement placement;
+  AdapterScales default_adapters;  // of sessions that don't say; empty: as the load says
 };
 
 }  // namespace corral::engine

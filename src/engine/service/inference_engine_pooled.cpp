@@ -56,10 +56,17 @@ Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
   const std::uint32_t most = options.most_under_way();
   PooledState::Place place;
   place.tokens = pooled_tokens->enter(job.client, tokens);
-  if (!place.tokens)
-    return std::unexpected(token_share_full(pooled_tokens->held(job.client), tokens, pooled_tokens->limit()));
+  if (!place.tokens) {
+    auto full = token_share_full(pooled_tokens->held(job.client), tokens, pooled_tokens->limit());
+    full.retry_after = pooled_tokens->until_free(job.client);
+    return std::unexpected(std::move(full));
+  }
   place.request = pooled_requests->enter(job.client, 1);
-  if (!place.request) return std::unexpected(share_full(pooled_requests->held(job.client), {most}));
+  if (!place.request) {
+    auto full = share_full(pooled_requests->held(job.client), {most});
+    full.retry_after = pooled_requests->until_free(job.client);
+    return std::unexpected(std::move(full));
+  }
   auto ticket = pooler->in_flight().enter({.count = most, .weight = kMostPooledTokens}, tokens);
   if (!ticket && ticket.error() == InFlight::Refusal::closed) return going_away();
   if (!ticket) return std::unexpected(queue_full({most}));

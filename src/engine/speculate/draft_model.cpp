@@ -43,6 +43,10 @@ LoadOptions draft_options(const LoadOptions& options, std::uint32_t n_ctx) {
   draft.purpose = Purpose::generate;
   draft.pooling.reset();
   draft.loras.clear();
+  // Of a split it is the host's alone: over a network a guess would cost what a token does, and workers have granted
+  // nothing for it.
+  draft.remotes.clear();
+  draft.own_share = 0;
   draft.n_ctx = n_ctx;
   // The running ones, and some that pause between two turns.
   draft.max_sequences =

@@ -149,6 +149,16 @@ TEST(ModelDrafter, TokensItDoesNotKnowSilenceIt) {
   EXPECT_FALSE(guess(1, {5, 6}).empty());
 }
 
+// Its layers were spread over the machines of the split, so each guess paid for their round trips.
+TEST(ModelDrafter, OfASplitItIsTheHostsAlone) {
+  LoadOptions target = load_options("tiny-llama");
+  target.speculative = {.max_tokens = 8, .draft_path = target.path};
+  target.remotes = {{"worker", "127.0.0.1:1", 1.0F}};
+  target.own_share = 1;
+  EXPECT_TRUE(draft_options(target, 1024).remotes.empty());
+  EXPECT_EQ(draft_options(target, 1024).own_share, 0);
+}
+
 TEST(ModelDrafter, OnlyFittingModelsAreLoaded) {
   const auto error = [](const std::string& target, const std::string& draft) {
     LoadOptions options = load_options(target);

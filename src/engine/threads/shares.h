@@ -2,11 +2,15 @@
 // Safe on every thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+
+#include "base/hold_times.h"
 
 namespace corral::engine {
 
@@ -25,12 +29,18 @@ class Shares {
 
   // Beside others a client has no more than is free behind it, its first request as said above. Alone it may have seven
   // eighths, its first request alone all.
-  Held enter(const std::string& client, std::uint64_t count);
+  Held enter(const std::string& client, std::uint64_t count, MonoTime now = MonoClock::now());
   std::uint64_t limit() const { return state_->limit; }
   // What a client has now.
   std::uint64_t held(const std::string& client) const;
+  // When a client that was refused is likely to find room, by how long places were held so far.
+  std::chrono::seconds until_free(const std::string& client, MonoTime now = MonoClock::now()) const;
 
  private:
+  struct Client {
+    std::uint64_t count = 0;
+    std::multiset<MonoTime> since;  // of each that it holds
+  };
   struct State {
     State(std::uint64_t the_limit, First the_first) : limit(the_limit), first(the_first) {}
     bool fits(std::uint64_t held, std::uint64_t count) const;
@@ -39,7 +49,8 @@ class Shares {
     const First first;
     mutable std::mutex mutex;  // guards all below
     std::uint64_t all = 0;
-    std::map<std::string, std::uint64_t> clients;  // that hold something
+    HoldTimes times;
+    std::map<std::string, Client> clients;  // that hold something
   };
   const std::shared_ptr<State> state_;
 };

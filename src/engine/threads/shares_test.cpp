@@ -49,6 +49,22 @@ TEST(Shares, WhereTheFirstOneEntersItsSizeDoesntCount) {
   EXPECT_FALSE(shares.enter("modest", 1));
 }
 
+// It was a second, whatever the others did.
+TEST(Shares, TellWhenThereIsRoomAgain) {
+  using namespace std::chrono_literals;
+  Shares shares(8);
+  const auto now = MonoClock::now();
+  for (int i = 0; i < 30; ++i) (void)shares.enter("a", 1, now - 100s);
+  const auto first = shares.enter("a", 6, now - 40s);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(shares.enter("a", 2, now));
+  const auto wait = shares.until_free("a", now);
+  EXPECT_TRUE(wait >= 55s && wait <= 65s) << wait.count();
+  const auto others = shares.until_free("b", now);
+  EXPECT_TRUE(others >= 55s && others <= 65s) << others.count();
+  EXPECT_EQ(Shares(8).until_free("a", now), 1s);
+}
+
 TEST(Shares, WhatIsHeldComesBackWithTheLastCopy) {
   Shares::Held copy;
   {

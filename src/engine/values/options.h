@@ -130,6 +130,9 @@ struct SessionOptions {
   // Take over KV that others computed for the same beginning, and leave it to others. False: what is parked of the
   // session is found by nobody else and gone with it.
   bool share_prefix = true;
+  // One for each adapter of the load; none: as InferenceEngine::set_adapter_scales said last. KV is shared with
+  // sessions of the same scales only, and passes are their own.
+  std::optional<AdapterScales> adapters = {};
 };
 
 struct LogitBias {
@@ -187,6 +190,14 @@ struct GrammarOptions {
   std::shared_ptr<const SharedGrammar> shared = {};
 };
 
+// A context that is full loses tokens behind its beginning, and the answer goes on; where the memory can't do that the
+// answer ends as without. What such a session has in cells is of use to no other.
+struct ContextShift {
+  std::int32_t keep = 0;      // tokens at the beginning that stay; -1: all that were there when the generation began
+  std::uint32_t discard = 0;  // so many go each time; 0: half of the others
+  bool keep_bos = false;      // one more stays: InferenceEngine says where there is a BOS
+};
+
 struct GenerateOptions {
   std::uint32_t max_new_tokens = 0xFFFFFFFF;  // 0: computes what is there but for the last token
   SamplingOptions sampling = {};
@@ -197,10 +208,15 @@ struct GenerateOptions {
   bool render_special = false;               // control tokens appear in the text
   std::vector<Token> preserved_tokens = {};  // control tokens that appear in the text all the same
   bool progress = false;                     // each chunk says how far the generation is
+  bool each_token = false;                   // unread chunks aren't joined: one for each token, where it shows alone
   bool prompt_progress = false;              // chunks without text say how far the prompt is
   // From the first token on; the first line that ends later is the last one (`length`). 0: no limit.
   Millis max_predict{0};
+  std::optional<ContextShift> shift = {};  // none: the answer ends where the context is full
   bool supersede = false;  // end a generation that runs on the session instead of failing with session_busy
+  // Whose it is: clients take turns for places, those that say nothing as one.
+  std::string client = {};
+  bool background = false;  // others go first
 };
 
 }  // namespace corral::engine

@@ -59,12 +59,22 @@ struct PromptProgress {
   double ms = 0;                // since the first pass with one of its tokens began
 };
 
+// How strongly each adapter of the load applies, in their order; empty: as the load says.
+using AdapterScales = std::vector<float>;
+
 // What a model is for, by its own metadata.
 enum class ModelKind { generative, embedding, reranker };
 const char* to_string(ModelKind kind);
 
 enum class Pooling { none, mean, cls, last, rank };
 const char* to_string(Pooling pooling);
+
+// Tokens that stand around a gap in a text, and before pieces of a project; kNoToken: the vocabulary has none.
+struct GapTokens {
+  Token prefix = kNoToken, suffix = kNoToken, middle = kNoToken;
+  Token repository = kNoToken, file = kNoToken;
+  bool complete() const { return prefix != kNoToken && suffix != kNoToken && middle != kNoToken; }
+};
 
 struct ModelFacts {
   std::string path;
@@ -84,8 +94,16 @@ struct ModelFacts {
   // Which LoRA adapters are applied, by file, size, time and scale; empty: none. KV computed under one text is of no
   // use under another.
   std::string adapters;
+  // All adapters that were loaded.
+  struct Adapter {
+    std::string path;
+    float scale = 0;                       // that the load says
+    std::string task_name, prompt_prefix;  // of the file, or empty
+  };
+  std::vector<Adapter> adapter_files;
   std::string chat_template;  // the template text of the file, or empty
   Token bos = kNoToken, eos = kNoToken, eot = kNoToken, sep = kNoToken;
+  GapTokens gap;
   bool add_bos = false;  // tokenize(add_special) puts BOS in front
   bool add_eos = false;
   bool recurrent = false;     // no partial removal: a cut means computing again

@@ -51,7 +51,7 @@ void Endings::finish_all(const Error& error) {
 void Endings::fail(Session& session, const char* what) noexcept {
   if (session.phase() == Phase::aside) lane_.forget();
   const Generation& generation = *session.generation;
-  const std::size_t told = std::size_t{generation.usage.prompt_tokens} + generation.reported;
+  const std::size_t told = std::size_t{generation.usage.prompt_tokens} + generation.reported - generation.discarded;
   if (session.history.size() > told) {
     session.shared->tokens -= static_cast<std::uint32_t>(session.history.size() - told);
     session.history.resize(told);
@@ -78,6 +78,7 @@ void Endings::end(Session& session, Finish finish) noexcept {
   Generation& generation = *session.generation;
   session.touched = clock_();
   finish.usage = generation.usage;
+  finish.discarded = generation.discarded;
   finish.timings = AnswerWriter::timings(generation, clock_());
   const std::shared_ptr<StreamState> stream = std::move(generation.stream);
   InFlight::Ticket ticket = std::move(generation.ticket);

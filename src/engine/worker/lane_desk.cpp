@@ -34,6 +34,8 @@ LaneDesk::LaneDesk(Parts parts, const WorkerOptions& options)
 bool LaneDesk::wants(const Session& session) const {
   if (!lane_ || session.generation->was_aside || std::min(threads_.n_threads, threads_.n_threads_batch) < 2)
     return false;
+  // It computes as the load says.
+  if (!session.shared->adapters.empty()) return false;
   // A place of a fixed size is too small, and it is known by then.
   if (options_.layout == KvLayout::split) return false;
   // It comes back with cells of its own for all: shared ones are worth more than what it gains.

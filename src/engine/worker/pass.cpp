@@ -44,6 +44,7 @@ PassView view_of(const Pass& pass, const Roster& roster) {
     PassView::Row& row = view.sessions.emplace_back();
     row.session = session->shared->id;
     row.state = runnable_view(*session);
+    row.other = !pass.items.empty() && session->shared->adapters != pass.items.front().session->shared->adapters;
     const auto item = std::ranges::find(pass.items, session, &PassItem::session);
     if (item == pass.items.end()) continue;
     row.tokens = item->tokens;

@@ -19,16 +19,27 @@ void PassPlanner::plan(Pass& pass) {
     pass.items.push_back({.session = suspect, .tokens = std::min(suspect->to_compute(), batch_)});
     return;
   }
+  choose_adapters();
   views_.clear();
-  for (const Session* session : roster_.active()) views_.push_back(runnable_view(*session));
+  for (const Session* session : going_) views_.push_back(runnable_view(*session));
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
   pass.limits = {.tokens = batch_, .outputs = most_outputs_, .prefill = prompts_.beside(views_)};
   pass.measuring = decoding > 0 && pass.limits.prefill == 0;
   for (const BatchItem& item : plan_batch(views_, pass.limits))
-    pass.items.push_back({.session = roster_.active()[item.index], .tokens = item.tokens});
+    pass.items.push_back({.session = going_[item.index], .tokens = item.tokens});
   if (decoding == views_.size()) take_turns(pass);
   // A split layout wants its sequences in order: each gap or step back would cost a pass of its own.
   std::ranges::sort(pass.items, {}, [](const PassItem& item) { return item.session->sequence; });
+}
+
+void PassPlanner::choose_adapters() {
+  wanted_.clear();
+  going_.clear();
+  for (const Session* session : roster_.active()) wanted_.push_back(&session->shared->adapters);
+  const AdapterScales& one = turns_.next(wanted_);
+  for (Session* session : roster_.active()) {
+    if (session->shared->adapters == one) going_.push_back(session);
+  }
 }
 
 // The oldest generation that has to compute alone; nullptr: none.
@@ -71,6 +82,10 @@ void PassPlanner::find_fillers(Pass& pass, std::uint32_t rows) const {
 }
 
 void PassPlanner::fill_up(Pass& pass) {
+  // It is computed now.
+  wanted_.clear();
+  for (const Session* session : roster_.active()) wanted_.push_back(&session->shared->adapters);
+  turns_.took(pass.items.front().session->shared->adapters, wanted_);
   if (pass.items.size() < 2 || !pass.streams_only()) return;
   const std::uint32_t rows = pass.rows();
   find_fillers(pass, rows);

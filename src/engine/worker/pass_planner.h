@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/schedule/adapter_turns.h"
 #include "engine/schedule/cost_model.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/worker/memory_keeper.h"
@@ -33,6 +34,7 @@ class PassPlanner {
 
  private:
   Session* next_suspect() const;
+  void choose_adapters();
   void take_turns(Pass& pass);
   void find_fillers(Pass& pass, std::uint32_t rows) const;
 
@@ -41,7 +43,10 @@ class PassPlanner {
   CostModel& costs_;
   const PromptBudget& prompts_;
   const std::uint32_t batch_, most_outputs_;
-  std::vector<RunnableView> views_;
+  AdapterTurns turns_;
+  std::vector<const AdapterScales*> wanted_;  // by those that run
+  std::vector<Session*> going_;               // those with the adapters of the pass
+  std::vector<RunnableView> views_;           // of these
 };
 
 }  // namespace corral::engine

@@ -60,8 +60,13 @@ bool PassRunner::run(Pass& pass) {
   const std::uint32_t prefill = fill_batch(pass, batch_, prefilling_);
   const MonoTime started = clock_();
   begin(pass, started);
+  // Nobody's cancel costs others what they have; a pass is short.
+  const bool may_be_cut =
+      keeper_->divisible() || (pass.items.size() == 1 && sequences_.may_be_cut(*pass.items.front().session));
+  if (!may_be_cut) prefilling_.clear();
   box_->begin_pass(prefilling_);
   hand_.computing = true;
+  keeper_->set_adapters(pass.items.front().session->shared->adapters);
   const DecodeStatus status = keeper_->decode(batch_);
   hand_.computing = false;
   box_->end_pass();
@@ -80,6 +85,7 @@ bool PassRunner::run(Pass& pass) {
     case DecodeStatus::aborted:
       // What was finished of the pass stays; the next round takes it up from there, without the one that was cancelled.
       ++counters_.aborted_steps;
+      sequences_.give_up_lost();
       for (const PassItem& item : pass.items) sequences_.resync(*item.session);
       break;
     case DecodeStatus::failed:
@@ -149,6 +155,7 @@ void PassRunner::find_blame(const Pass& pass) {
     sequences_.resync(session);
     if (pass.items.size() > 1) session.suspect_until = wanted;
   }
+  sequences_.give_up_lost();
   if (pass.items.size() > 1) return;
   Session& session = *pass.items.front().session;
   endings_.finish(session, StopReason::error, Error(errc::decode_failed, "libllama failed on this session's tokens"));

@@ -12,6 +12,9 @@ namespace {
 // Tokens of its answer that are counted as if they were in cells.
 std::uint32_t foreseen(const Session& session) { return std::min(session.remaining(), kPromisedTokens); }
 
+// Of the places: the rest is there for whoever comes and doesn't want to wait.
+std::uint32_t most_in_background(std::uint32_t places) { return std::max(places * 3 / 4, 1u); }
+
 std::uint32_t held(const Session& session) { return static_cast<std::uint32_t>(session.history.size()); }
 
 }  // namespace
@@ -106,14 +109,24 @@ Sequences::Attach Places::attach(Session& session) {
   return wait();
 }
 
+std::uint32_t Places::background_running() const {
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(roster_.active(), [](const Session* one) { return one->generation->background; }));
+}
+
 // False: there are no cells for who stands first.
 bool Places::admit_who_fits() {
   // With parts for each, not more than there are parts. Who is in the lane has a place, but no part until it is back.
   const std::uint32_t places =
       std::min(options_.max_sequences - (roster_.aside() != nullptr ? 1 : 0), keeper_->sequence_ids());
+  std::uint32_t background = background_running();
   for (std::size_t i = 0; i < roster_.waiting().size() && roster_.active().size() < places;) {
     Session& session = *roster_.waiting()[i];
     Generation& generation = *session.generation;
+    if (generation.background && background >= most_in_background(places)) {
+      ++i;
+      continue;
+    }
     const bool fresh = session.sequence < 0;
     // Without cells it stays without: it would only lose them again before its turn.
     if (generation.awaits_lane && lane_.makes_wait(session)) {
@@ -146,6 +159,7 @@ bool Places::admit_who_fits() {
       continue;
     }
     roster_.activate(session);
+    if (generation.background) ++background;
     // After a stop string or an even turn everything is in the cache: the last token is computed again for its logits.
     if (session.pending() == 0 && generation.max_new_tokens > 0) sequences_.trim(session, session.in_cache - 1);
     if (!generation.first_pass) generation.usage.cached_tokens = session.in_cache;

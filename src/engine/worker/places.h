@@ -1,8 +1,8 @@
 // Who gets a place in the passes and cells for it, and whose place goes when cells run out. One thread.
 //
-// Those that wait are looked at by age. Who is let in has cells for its history and for some tokens of its answer, and
-// so have all that run: nobody is let in to be sent away at once. The oldest generation always gets on, so all get
-// through in the end.
+// Those that wait are looked at by turns (turn_order.h). Who is let in has cells for its history and for some tokens of
+// its answer, and so have all that run: nobody is let in to be sent away at once. The oldest generation always gets on,
+// so all get through in the end.
 #pragma once
 
 #include <atomic>
@@ -59,6 +59,7 @@ class Places {
   CellClaims claims() const;
   Sequences::Attach attach(Session& session);
   bool admit_who_fits();
+  std::uint32_t background_running() const;
   void provide_cells();
   bool put_back(const LaneDesk::Home& home);
   void preempt(Session& session);

@@ -15,6 +15,19 @@ TEST_F(PlacesOf100, GoByAgeAsFarAsThereAreSome) {
   EXPECT_EQ(roster.waiting().size(), 2u);
 }
 
+TEST_F(PlacesOf100, SomeAreLeftForThoseThatDontWait) {
+  for (int i = 0; i < 6; ++i) waiting(5, 1).generation->background = true;
+  places.admit();
+  EXPECT_EQ(roster.active().size(), 3u);
+  Session& quick = waiting(5, 1);
+  places.admit();
+  EXPECT_EQ(roster.active().size(), 4u);
+  EXPECT_EQ(roster.active().back(), &quick);
+  endings.finish(quick, StopReason::cancelled);
+  places.admit();
+  EXPECT_EQ(roster.active().size(), 3u);
+}
+
 // 60 cells and the 16 that are foreseen of its answer leave 24.
 TEST_F(PlacesOf100, NobodyGoesBeforeOneWhoFindsNoCells) {
   compute(waiting(60, 100), 60);

@@ -50,6 +50,7 @@ void Roster::enter(Session& session, Phase phase) noexcept {
       break;
     case Phase::waiting:
       waiting_.erase(turn_of(session));
+      note_turn(*session.generation, phase);
       break;
     case Phase::active:
       std::erase(active_, &session);
@@ -60,6 +61,16 @@ void Roster::enter(Session& session, Phase phase) noexcept {
     case Phase::aside:
       aside_ = nullptr;
       break;
+  }
+}
+
+void Roster::note_turn(Generation& generation, Phase phase) noexcept {
+  if (generation.began) return;
+  if (phase == Phase::active) {
+    generation.began = true;
+    turns_.began(generation.order, generation.client, generation.background);
+  } else if (phase == Phase::idle) {
+    turns_.left(generation.order, generation.client, generation.background);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/schedule/turn_order.h"
 #include "engine/worker/session.h"
 
 namespace corral::engine {
@@ -29,7 +30,7 @@ class Roster {
 
   // --- Who stands where ---
   std::span<Session* const> active() const { return active_; }    // as they came
-  std::span<Session* const> waiting() const { return waiting_; }  // by age
+  std::span<Session* const> waiting() const { return waiting_; }  // whose turn it is first, first
   std::span<Session* const> paused() const { return paused_; }
   Session* aside() const { return aside_; }  // nullptr: nobody
   std::uint32_t generating() const;          // all of these
@@ -38,8 +39,11 @@ class Roster {
   // Of those that run.
   std::uint32_t decoding() const;
 
+  // Gives its generation, which has just come, its turn. Throws std::bad_alloc.
+  void line_up(Generation& generation) { generation.order = turns_.enter(generation.client, generation.background); }
+
   // --- The verbs. The session has a generation. ---
-  // By age, however it came to wait: who comes back has the turn that it had.
+  // In its turn, however it came to wait: who comes back has the turn that it had.
   void wait(Session& session) noexcept;
   void activate(Session& session) noexcept;
   void pause(Session& session) noexcept;
@@ -68,12 +72,15 @@ class Roster {
 
   std::vector<Session*>::iterator turn_of(const Session& session) noexcept;
   void enter(Session& session, Phase phase) noexcept;
+  // It waits no more, and where it stands now.
+  void note_turn(Generation& generation, Phase phase) noexcept;
 
   std::unordered_map<std::uint64_t, std::unique_ptr<Listed>> sessions_;
   // Each has room for all sessions.
   std::vector<Session*> active_, waiting_, paused_;
   Session* aside_ = nullptr;
   const Session* starved_ = nullptr;
+  TurnOrder turns_;
   std::uint64_t pass_ = 0;
 };
 

@@ -56,6 +56,25 @@ TEST_F(RosterOfFive, WhoComesBackHasTheTurnThatItHad) {
   EXPECT_EQ(roster_.place_in_queue(at(5)), 3u);
 }
 
+TEST_F(RosterOfFive, ClientsTakeTurns) {
+  for (const std::uint64_t id : {1, 2, 3, 4}) {
+    at(id).generation->client = "many";
+    roster_.line_up(*at(id).generation);
+    roster_.wait(at(id));
+  }
+  roster_.activate(at(1));
+  at(5).generation->client = "one";
+  roster_.line_up(*at(5).generation);
+  roster_.wait(at(5));
+  EXPECT_EQ(ids(roster_.waiting()), (Ids{2, 5, 3, 4}));
+  // Who goes without ever having run had no turn.
+  roster_.rest(at(4));
+  roster_.rest(at(3));
+  roster_.line_up(*at(3).generation);
+  roster_.wait(at(3));
+  EXPECT_EQ(ids(roster_.waiting()), (Ids{2, 5, 3}));
+}
+
 TEST_F(RosterOfFive, FromEachStateToEachOther) {
   std::mt19937 random(3);
   for (int i = 0; i < 2000; ++i) {

@@ -43,7 +43,7 @@ void Sequences::forget_all() noexcept {
 void Sequences::remove(Session& session) {
   give_up(session, Leave::prefix);
   parking_.forget_own(session);
-  index_.erase(owner_of(session));
+  index_.erase(session.shared->adapters, owner_of(session));
 }
 
 void Sequences::set_cached(Session& session, std::uint32_t tokens) {
@@ -59,7 +59,7 @@ void Sequences::free_id(std::int32_t sequence) {
 }
 
 void Sequences::give_up(Session& session, Leave leave) {
-  if (leave != Leave::claim) index_.erase(owner_of(session));
+  if (leave != Leave::claim) index_.erase(session.shared->adapters, owner_of(session));
   if (session.sequence < 0) return;
   if (leave == Leave::prefix) {
     const bool worth = shares(session) && session.in_cache >= kLeastShared;
@@ -76,21 +76,24 @@ void Sequences::give_up(Session& session, Leave leave) {
 bool Sequences::keep(Session& session) {
   if (!memory_->divisible() || session.in_cache > most_prefix_tokens_) return false;
   const std::uint64_t owner = owner_of_prefix(next_prefix_++);
-  Prefix prefix{owner, session.sequence, {session.history.begin(), session.history.begin() + session.in_cache}};
+  Prefix prefix{owner,
+                session.sequence,
+                {session.history.begin(), session.history.begin() + session.in_cache},
+                session.shared->adapters};
   // What is the beginning of this one is of no more use.
   for (auto it = prefixes_.begin(); it != prefixes_.end();) {
     const auto old = it++;
-    if (old->tokens.size() <= prefix.tokens.size() &&
+    if (old->adapters == prefix.adapters && old->tokens.size() <= prefix.tokens.size() &&
         memory_->can_cut(prefix.sequence, static_cast<std::uint32_t>(old->tokens.size())) &&
         std::ranges::equal(old->tokens, std::span(prefix.tokens).first(old->tokens.size()))) {
       prefix_tokens_ -= static_cast<std::uint32_t>(old->tokens.size());
-      index_.erase(old->owner);
+      index_.erase(old->adapters, old->owner);
       free_id(old->sequence);
       prefixes_.erase(old);
     }
   }
   prefix_tokens_ += session.in_cache;
-  index_.set(owner, prefix.tokens);
+  index_.set(prefix.adapters, owner, prefix.tokens);
   prefixes_.push_back(std::move(prefix));
   session.sequence = -1;
   set_cached(session, 0);
@@ -99,21 +102,25 @@ bool Sequences::keep(Session& session) {
 }
 
 void Sequences::park(Session& session) {
-  if (shares(session)) {
-    park(session.sequence, std::span(session.history).first(session.in_cache));
+  if (parks_for_all(session)) {
+    park_for_all(session.sequence, std::span(session.history).first(session.in_cache));
   } else if (parking_.takes(session.in_cache)) {
     parking_.put_own(session, session.in_cache, save(session));
   }
 }
 
-void Sequences::park(std::int32_t sequence, std::span<const Token> tokens) {
+void Sequences::park(const Prefix& prefix) {
+  if (prefix.adapters.empty()) park_for_all(prefix.sequence, prefix.tokens);
+}
+
+void Sequences::park_for_all(std::int32_t sequence, std::span<const Token> tokens) {
   if (parking_.takes(tokens.size()) && !parking_.covers(tokens)) parking_.put(tokens, memory_->save(sequence));
 }
 
 void Sequences::evict(PrefixList::iterator prefix) {
-  park(prefix->sequence, prefix->tokens);
+  park(*prefix);
   prefix_tokens_ -= static_cast<std::uint32_t>(prefix->tokens.size());
-  index_.erase(prefix->owner);
+  index_.erase(prefix->adapters, prefix->owner);
   free_id(prefix->sequence);
   prefixes_.erase(prefix);
 }
@@ -155,7 +162,7 @@ Sequences::Attach Sequences::attach(Session& session, const Terms& terms) {
               .shared = source.length};
   }
   if (!room(demand)) return Attach::no_cells;
-  auto [parked, coming] = parking_.find(session, wanted, source.length, terms.may_read);
+  auto [parked, coming] = find_parked(session, wanted, source.length, terms.may_read);
   if (coming) return Attach::reading;
   // What is put back takes cells of its own, also where others have the same: then it is computed if that is little.
   if (parked && !room({.cells = size + terms.behind})) {
@@ -172,9 +179,19 @@ Sequences::Attach Sequences::attach(Session& session, const Terms& terms) {
     // Each step may have taken others' cells: look again.
     if (!parked || !restore(session, *parked)) share(session, best_source(session, wanted, being_computed));
   }
-  if (memory_->divisible()) index_.set(owner_of(session), session.history);
+  if (memory_->divisible()) index_.set(session.shared->adapters, owner_of(session), session.history);
+  if (!parks_for_all(session)) parking_.forget_own(session);
   session.reads = {};
   return Attach::done;
+}
+
+// What others left, or what is its own alone.
+Parking::Found Sequences::find_parked(Session& session, std::span<const Token> wanted, std::uint32_t least,
+                                      bool may_read) {
+  if (parks_for_all(session)) return parking_.find(session, wanted, least, may_read);
+  auto own = parking_.own(session);
+  if (own && own->length < least + kLeastShared) own.reset();
+  return {.hit = std::move(own)};
 }
 
 // A beginning that another session is on the way to. From the lane it comes with all the rest, or from the queue before
@@ -197,7 +214,7 @@ Sequences::Source Sequences::best_source(const Session& session, std::span<const
   Source best;
   std::uint32_t coming = 0;
   if (!memory_->divisible()) return best;
-  index_.visit(wanted, kLeastShared, [&](const RadixIndex::Match& match) {
+  index_.visit(session.shared->adapters, wanted, kLeastShared, [&](const RadixIndex::Match& match) {
     if (match.length <= best.length) return true;  // the rest is no longer
     if (is_prefix(match.owner)) {
       const auto prefix = std::ranges::find(prefixes_, match.owner, &Prefix::owner);
@@ -234,10 +251,10 @@ bool Sequences::adopt(Session& session, PrefixList::iterator prefix, std::uint32
   const auto tokens = static_cast<std::uint32_t>(prefix->tokens.size());
   const bool cheap_to_share = memory_->shape().unified();
   if (cheap_to_share ? length + kLeastShared < tokens : length * 2 < tokens) return false;
-  if (!cheap_to_share && tokens - length >= Parking::kLeast) park(prefix->sequence, prefix->tokens);
+  if (!cheap_to_share && tokens - length >= Parking::kLeast) park(*prefix);
   session.sequence = prefix->sequence;
   prefix_tokens_ -= tokens;
-  index_.erase(prefix->owner);
+  index_.erase(prefix->adapters, prefix->owner);
   prefixes_.erase(prefix);
   set_cached(session, tokens);
   trim(session, length);
@@ -267,7 +284,7 @@ void Sequences::restore_own(Session& session) {
 
 void Sequences::park_saved(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes) {
   if (!parking_.takes(tokens)) return;
-  if (shares(session)) {
+  if (parks_for_all(session)) {
     parking_.put(std::span(session.history).first(tokens), std::move(bytes));
   } else {
     parking_.put_own(session, tokens, std::move(bytes));
@@ -280,7 +297,8 @@ bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const
   const bool room = free_up(tokens, &session);
   if (tokens == 0 || (room && memory_->restore(session.sequence, bytes))) {
     set_cached(session, tokens);
-    if (shares(session) && memory_->divisible()) index_.set(owner_of(session), session.history);
+    if (shares(session) && memory_->divisible())
+      index_.set(session.shared->adapters, owner_of(session), session.history);
     return true;
   }
   give_up(session, Leave::nothing);
@@ -289,6 +307,38 @@ bool Sequences::put_back(Session& session, std::uint32_t tokens, std::span<const
 
 void Sequences::discard_behind(Session& session) {
   if (!memory_->trim(session.sequence, session.in_cache)) set_cached(session, 0);
+}
+
+bool Sequences::own_all_cells(Session& session) {
+  if (memory_->own_cells(session.sequence) == session.in_cache) return true;
+  const auto bytes = save(session);
+  memory_->clear(session.sequence);
+  const std::uint32_t tokens = session.in_cache;
+  set_cached(session, 0);
+  if (bytes.empty() || !free_up(tokens, &session) || !memory_->restore(session.sequence, bytes)) return false;
+  set_cached(session, tokens);
+  return true;
+}
+
+bool Sequences::shift(Session& session, const ContextCut& cut) {
+  if (!memory_->can_shift() || session.sequence < 0) return false;
+  discard_behind(session);
+  index_.erase(session.shared->adapters, owner_of(session));
+  parking_.forget_own(session);
+  session.shifted = true;
+  const auto from = session.history.begin() + cut.keep;
+  const bool own = own_all_cells(session);
+  const bool moved =
+      own && session.in_cache >= cut.keep + cut.discard && memory_->shift(session.sequence, cut.keep, cut.discard);
+  session.history.erase(from, from + cut.discard);
+  session.moved = moved;
+  if (moved) {
+    set_cached(session, session.in_cache - cut.discard);
+  } else {
+    memory_->clear(session.sequence);
+    set_cached(session, 0);
+  }
+  return true;
 }
 
 void Sequences::trim(Session& session, std::uint32_t tokens) {
@@ -309,9 +359,27 @@ void Sequences::resync(Session& session) {
   }
 }
 
+void Sequences::give_up_lost() {
+  if (memory_->divisible()) return;
+  for (Session& session : roster_.all()) {
+    if (session.sequence < 0 || memory_->length(session.sequence) >= session.in_cache) continue;
+    if (session.phase() == Phase::active) {
+      resync(session);
+    } else {
+      give_up(session, Leave::nothing);
+    }
+  }
+}
+
+bool Sequences::may_be_cut(const Session& alone) const {
+  return std::ranges::none_of(roster_.all(),
+                              [&](const Session& other) { return &other != &alone && other.in_cache > 0; });
+}
+
 void Sequences::settle(Session& session) {
   if (session.sequence >= 0 && shares(session) && memory_->divisible())
-    index_.set(owner_of(session), std::span<const Token>(session.history).first(session.in_cache));
+    index_.set(session.shared->adapters, owner_of(session),
+               std::span<const Token>(session.history).first(session.in_cache));
 }
 
 // And of one more.

@@ -15,9 +15,10 @@
 #include <memory>
 #include <vector>
 
+#include "engine/kv/adapter_index.h"
 #include "engine/kv/cell_ledger.h"
 #include "engine/kv/kv_memory.h"
-#include "engine/kv/radix_index.h"
+#include "engine/schedule/context_shift.h"
 #include "engine/worker/parking.h"
 #include "engine/worker/roster.h"
 #include "engine/worker/session.h"
@@ -64,7 +65,9 @@ class Sequences {
     prefix,   // they stay for later sessions with the same beginning, if they are of use to anybody; else as `copy`
   };
   // A copy of the session's cells; empty: there was none to be had.
-  std::vector<std::uint8_t> save(const Session& session) { return memory_->save(session.sequence); }
+  std::vector<std::uint8_t> save(const Session& session) {
+    return session.moved ? std::vector<std::uint8_t>() : memory_->save(session.sequence);
+  }
   // The session has no sequence any more.
   void give_up(Session& session, Leave leave);
   // Gives a session without a sequence one with saved cells. False if that isn't possible: it has none then.
@@ -72,13 +75,24 @@ class Sequences {
   // Parks what was saved of a session that has no sequence.
   void park_saved(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
   // The cache holds `tokens` of the session's history from now on, as libllama computed them.
-  void computed(Session& session, std::uint32_t tokens) { set_cached(session, tokens); }
+  void computed(Session& session, std::uint32_t tokens) {
+    session.moved = false;
+    set_cached(session, tokens);
+  }
   // Cuts the session's cells back to at most `tokens`; fewer where the memory can't do it exactly.
   void trim(Session& session, std::uint32_t tokens);
+  // Tokens go out of the middle of its history, and of its cells: those that it shared it has for itself then. Where
+  // there are no cells for that it has none, and computes again what is left. The session shares with nobody any more.
+  // False: the memory can't, and nothing changed.
+  bool shift(Session& session, const ContextCut& cut);
   // Forgets cells behind what counts as cached: guesses that were wrong.
   void discard_behind(Session& session);
   // After a pass that ended halfway: asks the memory how many tokens there really are.
   void resync(Session& session);
+  // And before that: gives up what such a pass took from others (kv_memory.h).
+  void give_up_lost();
+  // Whether a pass of this session alone may end early: nobody else has anything that goes with it.
+  bool may_be_cut(const Session& alone) const;
   // The session's history is final up to its cells: later sessions may share all of it.
   void settle(Session& session);
 
@@ -108,6 +122,7 @@ class Sequences {
     std::uint64_t owner;  // in the index
     std::int32_t sequence;
     std::vector<Token> tokens;
+    AdapterScales adapters;  // that they were computed with
   };
   using PrefixList = std::list<Prefix>;
 
@@ -127,21 +142,26 @@ class Sequences {
   bool adopt(Session& session, PrefixList::iterator prefix, std::uint32_t length);
   bool restore(Session& session, const ParkedStore::Hit& hit);
   bool keep(Session& session);
-  void park(std::int32_t sequence, std::span<const Token> tokens);
+  void park(const Prefix& prefix);
+  void park_for_all(std::int32_t sequence, std::span<const Token> tokens);
   void park(Session& session);
   void restore_own(Session& session);
   void evict(PrefixList::iterator prefix);
   void free_id(std::int32_t sequence);
   void set_cached(Session& session, std::uint32_t tokens);
   bool sharing() const { return most_prefix_tokens_ > 0; }
-  bool shares(const Session& session) const { return session.share && sharing(); }
+  bool own_all_cells(Session& session);
+  bool shares(const Session& session) const { return session.share && !session.shifted && sharing(); }
+  // What is parked for all was computed as the load says.
+  bool parks_for_all(const Session& session) const { return shares(session) && session.shared->adapters.empty(); }
+  Parking::Found find_parked(Session& session, std::span<const Token> wanted, std::uint32_t least, bool may_read);
 
   const Roster& roster_;
   Parking parking_;
   std::uint32_t most_prefix_tokens_;
   KvMemory* memory_ = nullptr;
   CellLedger ledger_;    // of memory_
-  RadixIndex index_;     // histories that are in cells, or on their way there
+  AdapterIndex index_;   // histories that are in cells, or on their way there
   PrefixList prefixes_;  // least recently used first
   std::uint32_t prefix_tokens_ = 0;
   std::uint64_t next_prefix_ = 0;

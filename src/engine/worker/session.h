@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -21,10 +22,12 @@ namespace corral::engine {
 
 // The little of a session that its callers ask about without waiting for the decode thread.
 struct SessionShared {
-  SessionShared(SessionId session, std::uint32_t limit) : id(session), n_ctx(limit) {}
+  SessionShared(SessionId session, std::uint32_t limit, AdapterScales scales = {})
+      : id(session), n_ctx(limit), adapters(std::move(scales)) {}
 
   const SessionId id;
   const std::uint32_t n_ctx;                   // most tokens it may hold
+  const AdapterScales adapters;                // that it is computed with; empty: as the load says
   std::atomic<std::uint32_t> tokens = 0;       // history, and what was appended but not taken over yet
   std::atomic<std::uint32_t> generations = 0;  // started and not ended yet; 2 for a moment when one supersedes another
 };
@@ -42,11 +45,16 @@ struct Generation {
   bool report_progress = false;
   bool report_prompt = false;
   Millis max_predict{0};
+  std::optional<ContextShift> shift = {};
+  std::uint32_t discarded = 0;  // tokens of the history, for that
   std::vector<Token> preserved_tokens;
   TextCutter cutter;
   std::vector<TokenLogprob> held_logprobs;  // of the tokens the cutter holds
 
-  std::uint64_t order = 0;  // of all generations of the worker
+  std::string client = {};  // whose it is; those that say nothing are one client's
+  bool background = false;  // it may wait for others
+  std::uint64_t order = 0;  // of all generations of the worker: smaller goes first (turn_order.h)
+  bool began = false;       // it has had a place
   Usage usage;
   std::uint32_t reported = 0;  // tokens that the stream has been given
   bool counted = false;        // what it found in cells when it came is in the statistics
@@ -95,11 +103,14 @@ struct Session {
   const bool share;             // takes KV over from others and leaves it to them; else what is parked of it is its own
   std::vector<Token> history;   // everything appended and generated, in order
   std::vector<Token> appended;  // came while a generation ran; goes behind it
-  bool lost_input = false;      // there was no memory for what was appended: it can't go on
-  std::int32_t sequence = -1;   // KV sequence; -1: none
-  std::uint32_t in_cache = 0;   // so many tokens of the history are in the KV cache; 0 without a sequence
-  std::uint32_t borrowed = 0;   // of these, so many were another's when it came and needed no cells in a pool
-  std::uint64_t parked = 0;     // what the store of parked KV keeps for this session alone; 0: nothing
+  // Tokens went out of its middle: what it has in cells is what came of another history, and nobody else's.
+  bool shifted = false;
+  bool moved = false;          // and libllama turns those behind them with the next pass only: they can't be saved
+  bool lost_input = false;     // there was no memory for what was appended: it can't go on
+  std::int32_t sequence = -1;  // KV sequence; -1: none
+  std::uint32_t in_cache = 0;  // so many tokens of the history are in the KV cache; 0 without a sequence
+  std::uint32_t borrowed = 0;  // of these, so many were another's when it came and needed no cells in a pool
+  std::uint64_t parked = 0;    // what the store of parked KV keeps for this session alone; 0: nothing
   // A pass with others failed: up to here its history is computed in passes of its own, so that the one to blame shows.
   std::uint32_t suspect_until = 0;
   // Since it had cells.

@@ -36,6 +36,7 @@ struct Finish {
   StopReason reason = StopReason::stop;
   std::string stop_string = {};  // the one that was met, if one was
   Usage usage = {};
+  std::uint32_t discarded = 0;  // tokens that went for GenerateOptions::shift
   Timings timings = {};
   std::optional<Error> error = {};  // for StopReason::error and context_full
 };

@@ -19,6 +19,21 @@ void append(std::vector<T>& to, std::vector<T>&& from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
+void join(StreamChunk& to, StreamChunk&& chunk) {
+  grow(to.text, chunk.text.size());
+  grow(to.tokens, chunk.tokens.size());
+  grow(to.logprobs, chunk.logprobs.size());
+  grow(to.prompt, chunk.prompt.size());
+  to.text += chunk.text;
+  append(to.tokens, std::move(chunk.tokens));
+  append(to.logprobs, std::move(chunk.logprobs));
+  to.progress = chunk.progress;
+  for (const PromptProgress& progress : chunk.prompt) {
+    if (to.prompt.size() > 1) to.prompt.pop_back();
+    to.prompt.push_back(progress);
+  }
+}
+
 }  // namespace
 
 void StreamState::push(StreamChunk chunk) {
@@ -27,23 +42,16 @@ void StreamState::push(StreamChunk chunk) {
   {
     const std::scoped_lock lock(mutex_);
     wake = !readable();
-    if (has_unread_) {
-      grow(unread_.text, chunk.text.size());
-      grow(unread_.tokens, chunk.tokens.size());
-      grow(unread_.logprobs, chunk.logprobs.size());
-      grow(unread_.prompt, chunk.prompt.size());
-      unread_.text += chunk.text;
-      append(unread_.tokens, std::move(chunk.tokens));
-      append(unread_.logprobs, std::move(chunk.logprobs));
-      unread_.progress = chunk.progress;
-      for (const PromptProgress& progress : chunk.prompt) {
-        if (unread_.prompt.size() > 1) unread_.prompt.pop_back();
-        unread_.prompt.push_back(progress);
-      }
+    const std::size_t tokens = chunk.tokens.size();
+    // How far a prompt is says nothing new once it is further: of that there is never much.
+    const bool own = unread_.empty() || (apart_ && (chunk.prompt.empty() || !unread_.back().text.empty()));
+    if (own) {
+      unread_.push_back(std::move(chunk));
     } else {
-      unread_ = std::move(chunk);
-      has_unread_ = true;
+      join(unread_.back(), std::move(chunk));
     }
+    unread_tokens_ += tokens;
+    full_ = full_ || (capacity_ != 0 && unread_tokens_ >= capacity_);
   }
   if (!wake) return;
   changed_.notify_all();
@@ -65,13 +73,19 @@ void StreamState::finish(Finish finish) {
 
 bool StreamState::full() const {
   const std::scoped_lock lock(mutex_);
-  return capacity_ != 0 && unread_.tokens.size() >= capacity_;
+  return full_;
 }
 
 StreamChunk StreamState::take() {
   StreamChunk chunk;
-  if (std::exchange(has_unread_, false)) {
-    chunk = std::exchange(unread_, {});
+  if (!unread_.empty()) {
+    chunk = std::move(unread_.front());
+    unread_.pop_front();
+    unread_tokens_ -= chunk.tokens.size();
+    if (full_ && unread_tokens_ <= capacity_ / 2) {
+      full_ = false;
+      drained_ = true;
+    }
   } else {
     chunk.finish = std::exchange(finish_, std::nullopt);
     taken_ = true;
@@ -81,29 +95,29 @@ StreamChunk StreamState::take() {
 
 std::optional<StreamChunk> StreamState::next() {
   std::optional<StreamChunk> chunk;
+  bool drained = false;
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return readable() || taken_; });
     if (!readable()) return std::nullopt;
     chunk = take();
+    drained = std::exchange(drained_, false);
   }
-  took_from_full(capacity_ != 0 && chunk->tokens.size() >= capacity_);
+  if (drained) owner_.drained();
   return chunk;
 }
 
 std::optional<StreamChunk> StreamState::try_next() {
   std::optional<StreamChunk> chunk;
+  bool drained = false;
   {
     const std::scoped_lock lock(mutex_);
     if (!readable()) return std::nullopt;
     chunk = take();
+    drained = std::exchange(drained_, false);
   }
-  took_from_full(capacity_ != 0 && chunk->tokens.size() >= capacity_);
+  if (drained) owner_.drained();
   return chunk;
-}
-
-void StreamState::took_from_full(bool was_full) {
-  if (was_full) owner_.drained();
 }
 
 bool StreamState::finished() const {

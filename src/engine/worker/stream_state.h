@@ -1,9 +1,10 @@
-// The shared middle of a stream: the decode thread writes, the handle reads. What is unread is one chunk that grows,
-// and the terminal item behind it.
+// The shared middle of a stream: the decode thread writes, the handle reads. What is unread is one chunk that grows
+// (or the chunks as they came), and the terminal item behind it.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -22,8 +23,10 @@ class StreamState {
     std::function<void()> cancelled;  // the reader asked for an end, or left
   };
 
-  // capacity: unread tokens from which on full() holds.
-  StreamState(std::uint32_t capacity, Owner owner) : capacity_(capacity), owner_(std::move(owner)) {}
+  enum class Unread { joined, apart };
+  // capacity: unread tokens from which on full() holds, until half of them are read.
+  StreamState(std::uint32_t capacity, Owner owner, Unread unread = Unread::joined)
+      : capacity_(capacity), apart_(unread == Unread::apart), owner_(std::move(owner)) {}
 
   // --- the decode thread ---
   void push(StreamChunk chunk);
@@ -40,17 +43,19 @@ class StreamState {
   void abandon();  // the handle goes away
 
  private:
-  bool readable() const { return has_unread_ || finish_.has_value(); }
+  bool readable() const { return !unread_.empty() || finish_.has_value(); }
   StreamChunk take();
-  void took_from_full(bool was_full);
 
   const std::uint32_t capacity_;  // 0: never full
+  const bool apart_;
   const Owner owner_;
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
-  StreamChunk unread_;
-  bool has_unread_ = false;
+  std::deque<StreamChunk> unread_;
+  std::size_t unread_tokens_ = 0;
+  bool full_ = false;
+  bool drained_ = false;          // it was full, and that hasn't been told
   std::optional<Finish> finish_;  // written and not read yet
   bool ended_ = false;            // finish() was called
   bool taken_ = false;            // the reader has the terminal item

@@ -16,9 +16,10 @@ StreamChunk chunk(std::string text, std::uint32_t tokens) {
 }
 
 struct Counted {
-  explicit Counted(std::uint32_t capacity = 0)
+  explicit Counted(std::uint32_t capacity = 0, StreamState::Unread unread = StreamState::Unread::joined)
       : state(std::make_shared<StreamState>(
-            capacity, StreamState::Owner{.drained = [this] { ++drained; }, .cancelled = [this] { ++cancelled; }})) {}
+            capacity, StreamState::Owner{.drained = [this] { ++drained; }, .cancelled = [this] { ++cancelled; }},
+            unread)) {}
   int drained = 0;
   int cancelled = 0;
   std::shared_ptr<StreamState> state;
@@ -40,6 +41,30 @@ TEST(Stream, JoinsWhatIsUnreadAndEndsOnce) {
   EXPECT_TRUE(handle.finished());
   EXPECT_FALSE(handle.next());
   EXPECT_FALSE(handle.try_next());
+}
+
+TEST(Stream, KeepsChunksApartWhereThatIsWanted) {
+  Counted c(4, StreamState::Unread::apart);
+  StreamHandle handle(c.state);
+  StreamChunk prompt;
+  prompt.prompt = {{.total = 9, .processed = 1}};
+  c.state->push(prompt);
+  prompt.prompt[0].processed = 9;
+  c.state->push(prompt);
+  for (const char* text : {"a", "b", "c", "d"}) c.state->push(chunk(text, 1));
+  EXPECT_TRUE(c.state->full());
+  EXPECT_EQ(handle.next()->prompt.size(), 2u) << "that grows";
+  EXPECT_EQ(handle.next()->text, "a");
+  EXPECT_TRUE(c.state->full()) << "until half is read";
+  EXPECT_EQ(c.drained, 0);
+  EXPECT_EQ(handle.next()->text, "b");
+  EXPECT_FALSE(c.state->full());
+  EXPECT_EQ(c.drained, 1);
+  c.state->finish({});
+  EXPECT_EQ(handle.next()->text, "c");
+  EXPECT_EQ(handle.next()->text, "d");
+  EXPECT_TRUE(handle.next()->finish);
+  EXPECT_EQ(c.drained, 1);
 }
 
 TEST(Stream, WakesOncePerEmptyToNonEmpty) {

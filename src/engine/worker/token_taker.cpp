@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/schedule/context_shift.h"
 #include "engine/values/errors.h"
 
 namespace corral::engine {
@@ -87,9 +88,9 @@ void TokenTaker::take(const Pass& pass, const PassItem& item) {
       ++accepted;
       ++usage.accepted_tokens;
     }
-    on_token(session, *token, logits);
+    const bool goes_on = on_token(session, *token, logits);
     // Ended, or waiting for its reader: nothing more is taken, right or not.
-    if (!right || session.phase() != Phase::active) break;
+    if (!goes_on || !right || session.phase() != Phase::active) break;
     sequences_.computed(session, session.in_cache + 1);
   }
   if (item.drafted + item.padding == 0) return;
@@ -98,7 +99,21 @@ void TokenTaker::take(const Pass& pass, const PassItem& item) {
   if (session.sequence >= 0) sequences_.discard_behind(session);
 }
 
-void TokenTaker::on_token(Session& session, Token token, const float* logits) {
+// The context is full: whether there is room again.
+bool TokenTaker::shift(Session& session) {
+  Generation& generation = *session.generation;
+  if (!generation.shift || session.sequence < 0) return false;
+  const auto cut = context_cut(*generation.shift, {.cached = static_cast<std::uint32_t>(session.history.size()) - 1,
+                                                   .n_ctx = session.shared->n_ctx,
+                                                   .prompt = generation.usage.prompt_tokens,
+                                                   .held = static_cast<std::uint32_t>(generation.cutter.held())});
+  if (!cut || !sequences_.shift(session, *cut)) return false;
+  session.shared->tokens -= cut->discard;
+  generation.discarded += cut->discard;
+  return true;
+}
+
+bool TokenTaker::on_token(Session& session, Token token, const float* logits) {
   Generation& generation = *session.generation;
   const MonoTime before = std::exchange(generation.last_token, clock_());
   if (generation.first_token) {
@@ -124,12 +139,16 @@ void TokenTaker::on_token(Session& session, Token token, const float* logits) {
   } else if (generation.usage.completion_tokens >= generation.max_new_tokens ||
              ends_late(generation, writer_.piece())) {
     endings_.finish(session, StopReason::length);
+  } else if (held >= session.shared->n_ctx && shift(session)) {
+    if (generation.stream->full()) roster_.pause(session);
+    return false;
   } else if (held >= session.shared->n_ctx) {
     endings_.finish(session, StopReason::context_full,
                     context_full({.needed = std::uint64_t{held} + 1, .n_past = held, .n_ctx = session.shared->n_ctx}));
   } else if (generation.stream->full()) {
     roster_.pause(session);  // the others get its place, and its cells if they need them
   }
+  return true;
 }
 
 }  // namespace corral::engine

@@ -45,7 +45,9 @@ class TokenTaker {
 
  private:
   Result<Token> choose(Generation& generation, const float* logits);
-  void on_token(Session& session, Token token, const float* logits);
+  // True: what was computed behind it is as it should be.
+  bool on_token(Session& session, Token token, const float* logits);
+  bool shift(Session& session);
 
   const TokenTable& tokens_;
   const std::function<MonoTime()> clock_;

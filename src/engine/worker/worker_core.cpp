@@ -121,7 +121,6 @@ void WorkerCore::apply(StartGeneration&& command) {
   crew_.hand.session = session;
   session->generation.emplace(std::move(command.generation));
   Generation& generation = *session->generation;
-  generation.order = next_order_++;
   session->reads = {};
   generation.usage.prompt_tokens = static_cast<std::uint32_t>(session->history.size());
   ++crew_.counters.generations;
@@ -140,6 +139,7 @@ void WorkerCore::apply(StartGeneration&& command) {
         context_full({.needed = session->history.size() + 1, .n_past = session->history.size(), .n_ctx = limit}));
   } else {
     generation.sampler->prime(session->history);
+    crew_.roster.line_up(generation);
     crew_.roster.wait(*session);
   }
   crew_.hand.session = nullptr;

@@ -79,7 +79,6 @@ class WorkerCore {
   void recover(const char* what, Blame blame) noexcept;
 
   Crew crew_;
-  std::uint64_t next_order_ = 1;
   std::vector<Command> commands_;
 };
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "http/passing.h"
 #include "http/request_id.h"
 
 namespace corral::http {
@@ -51,13 +52,13 @@ Error no_room(const BodyBudget& bodies) {
 
 }  // namespace
 
-class Connection::RequestBody final : public BodySource {
+class Connection::RequestBody final : public PassingBody {
  public:
   explicit RequestBody(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
 
   async::Task<Result<std::string_view>> read() override {
     auto& connection = *connection_;
-    if (connection.body_bytes_ == 0) {
+    if (connection.body_bytes_ == 0 && !connection.body_passes_by_) {
       // Said before it is sent: waiting for what can't be kept would help nobody.
       const auto announced = length().value_or(0);
       if (announced > kSmallBody && announced > connection.bodies_.left())
@@ -79,12 +80,14 @@ class Connection::RequestBody final : public BodySource {
   }
   std::string_view take_ready() override {
     // What doesn't fit any more is told by the next read().
-    if (connection_->body_bytes_ > connection_->budgeted_ && connection_->body_bytes_ > kSmallBody) return {};
+    const bool counts = !connection_->body_passes_by_;
+    if (counts && connection_->body_bytes_ > connection_->budgeted_ && connection_->body_bytes_ > kSmallBody) return {};
     const auto piece = connection_->reader_->ready_piece();
     connection_->body_bytes_ += piece.size();
     return piece;
   }
   std::optional<std::uint64_t> length() const override { return connection_->reader_->content_length(); }
+  void passes_by() override { connection_->body_passes_by_ = true; }
 
  private:
   std::shared_ptr<Connection> connection_;
@@ -97,11 +100,9 @@ Connection::Connection(Socket socket, std::string peer, Handler& handler, const 
       handler_(handler),
       options_(options),
       bodies_(bodies),
-      limits_{options.max_header_bytes,
-              std::min(options.max_body_bytes, std::max(bodies.limit(), kSmallBody)),
-              {options.idle_timeout, 0},
-              {options.head_timeout, 0},
-              options.body_pace} {}
+      limits_{options.max_header_bytes,  std::min(options.max_body_bytes, std::max(bodies.limit(), kSmallBody)),
+              options.max_upload_bytes,  {options.idle_timeout, 0},
+              {options.head_timeout, 0}, options.body_pace} {}
 
 void Connection::start(std::function<void()> on_end) {
   auto done = [self = shared_from_this(), on_end = std::move(on_end)](const std::exception_ptr&) {
@@ -323,7 +324,7 @@ async::Task<void> Connection::linger() {
 
 Result<> Connection::count_body(std::uint64_t bytes) {
   body_bytes_ += bytes;
-  if (body_bytes_ <= kSmallBody || body_bytes_ <= budgeted_) return {};
+  if (body_passes_by_ || body_bytes_ <= kSmallBody || body_bytes_ <= budgeted_) return {};
   const auto more = (body_bytes_ - budgeted_ + kBudgetStep - 1) / kBudgetStep * kBudgetStep;
   if (!bodies_.take(more)) return std::unexpected(no_room(bodies_));
   budgeted_ += more;
@@ -333,6 +334,7 @@ Result<> Connection::count_body(std::uint64_t bytes) {
 void Connection::forget_body() {
   bodies_.give_back(std::exchange(budgeted_, 0));
   body_bytes_ = 0;
+  body_passes_by_ = false;
 }
 
 }  // namespace corral::http

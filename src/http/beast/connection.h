@@ -63,6 +63,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string client_id_;         // what the client calls the request, if that isn't its id
   std::uint64_t body_bytes_ = 0;  // of the body, read by now
   std::uint64_t budgeted_ = 0;    // of those, taken from bodies_
+  bool body_passes_by_ = false;   // nobody holds it: it isn't counted
   bool expects_continue_ = false;
   bool chunks_known_ = true;  // the client speaks HTTP/1.1; before that a body of unknown length ends by closing
   bool busy_ = false;         // a handler works or its answer is on the way

@@ -22,6 +22,7 @@ template <bool isRequest>
 MessageReader<isRequest>::MessageReader(Wire& wire, const ReadLimits& limits) : wire_(wire), limits_(limits) {
   parser_.header_limit(limits.header_bytes);
   parser_.body_limit(limits.body_bytes);
+  parser_.form_limit = limits.form_bytes;
 }
 
 template <bool isRequest>
@@ -30,9 +31,12 @@ std::unexpected<Error> MessageReader<isRequest>::to_error(boost::beast::error_co
     return fail(errc::header_too_large,
                 fmt::format("the request line and header fields have more than {} bytes or {} fields",
                             limits_.header_bytes, Parser<isRequest>::kMostFields));
-  if (error == wire_error::error::body_limit)
-    return fail(errc::too_large,
-                fmt::format("the body has more than {} bytes; send less, or raise max_body_bytes", limits_.body_bytes));
+  if (error == wire_error::error::body_limit) {
+    const bool form = parser_.form_limit != 0 && is_form(parser_.head.headers.get("Content-Type"));
+    return fail(errc::too_large, fmt::format("the body has more than {} bytes; send less, or raise {}",
+                                             form ? limits_.form_bytes : limits_.body_bytes,
+                                             form ? "max_upload_bytes" : "max_body_bytes"));
+  }
   if (error == wire_error::error::partial_message)
     return fail(errc::truncated, "the message ended before its announced end");
   return fail(errc::malformed, "not valid HTTP: " + error.message());

@@ -11,12 +11,14 @@
 #include "http/beast/wire.h"
 #include "http/errors.h"
 #include "http/message.h"
+#include "http/passing.h"
 
 namespace corral::http {
 
 struct ReadLimits {
   std::uint32_t header_bytes = 64 * 1024;
   std::uint64_t body_bytes = ~0ull;
+  std::uint64_t form_bytes = 0;    // of a request that is a form with files; 0: as every other body
   PaceRule first_byte = kNoHurry;  // of the head
   PaceRule head = kNoHurry;        // from its first byte on
   PaceRule body = kNoHurry;
@@ -32,6 +34,7 @@ class Parser final : public boost::beast::http::basic_parser<isRequest> {
   Head head;
   int version = 11;        // of a request: 10 or 11
   std::string_view piece;  // body bytes found by the last put(), inside its buffer
+  std::uint64_t form_limit = 0;
 
  private:
   using string_view = boost::beast::string_view;
@@ -59,6 +62,10 @@ class Parser final : public boost::beast::http::basic_parser<isRequest> {
       return;
     }
     head.headers.add(name, value);
+    if constexpr (isRequest) {
+      // Before the end of the head, where the length is looked at.
+      if (form_limit != 0 && same_name(name, "Content-Type") && is_form(value)) this->body_limit(form_limit);
+    }
   }
   void on_header_impl(error_code&) override {}
   void on_body_init_impl(boost::optional<std::uint64_t> const&, error_code&) override {}

@@ -299,7 +299,7 @@ async::Task<void> abort_all(LoopConnections& home) {
 
 }  // namespace
 
-async::Task<void> Server::stop(std::chrono::milliseconds deadline) {
+async::Task<void> Server::stop(std::chrono::milliseconds deadline, std::function<void()> last_call) {
   impl_->stopping = true;
   for (auto& acceptor : impl_->listening) acceptor.close();
   co_await impl_->acceptors.join();
@@ -308,7 +308,12 @@ async::Task<void> Server::stop(std::chrono::milliseconds deadline) {
 
   async::SystemTimers timers;
   auto drained = all_gone(impl_->per_loop);
-  co_await async::with_timeout(timers, deadline, std::move(drained));
+  const auto all_done = co_await async::with_timeout(timers, deadline, std::move(drained));
+  if (!all_done && last_call) {
+    last_call();
+    auto last = all_gone(impl_->per_loop);
+    co_await async::with_timeout(timers, kLastWords, std::move(last));
+  }
   for (auto& home : impl_->per_loop) {
     auto aborted = abort_all(*home);
     co_await async::run_on(home->loop.executor(), std::move(aborted));

@@ -31,8 +31,8 @@ std::string_view name_of(UnloadCause cause) {
   return name_in(kNames, cause);
 }
 std::string_view name_of(Lack lack) {
-  constexpr std::string_view kNames[] = {"told",      "resting",  "not_asked", "no_file",
-                                         "no_memory", "no_links", "too_slow",  "taken"};
+  constexpr std::string_view kNames[] = {"told",     "resting",  "not_asked", "no_file", "no_memory",
+                                         "no_links", "too_slow", "taken",     "declined"};
   return name_in(kNames, lack);
 }
 
@@ -41,7 +41,7 @@ Allocation allocate(const Situation& situation, const AllocationRules& rules) {
 }
 
 Allocator::Allocator(const Situation& situation, const AllocationRules& rules)
-    : rules_(rules), links_(situation.links) {
+    : situation_(situation), rules_(rules), links_(situation.links), away_(situation.away) {
   std::set<ContentKey> served;
   for (const auto& node : situation.nodes) {
     for (const auto& held : node.holds) served.insert(held.model);
@@ -73,16 +73,15 @@ Allocation Allocator::run() {
   find_split_models();
   for (auto& node : nodes_) keep(node);
   for (auto& node : nodes_) obey(node);
-  complete_splits();
+  complete_splits(true);
+  find_roomiest();
+  give_what_is_missed();
+  complete_splits(false);
+  find_roomiest();
   std::vector<Node*> joiners;
-  for (auto& node : nodes_) {
-    if (node.state != Node::State::free) continue;
-    joiners.push_back(&node);
-    roomiest_ = std::max({roomiest_, most_room(*node.facts, true), most_room(*node.facts, false)});
-  }
-  const auto little_first = [](const Node* node) {
-    return std::tuple(std::max(most_room(*node->facts, true), most_room(*node->facts, false)), node->facts->id);
-  };
+  for (auto& node : nodes_)
+    if (node.state == Node::State::free) joiners.push_back(&node);
+  const auto little_first = [](const Node* node) { return std::tuple(most_room(*node->facts), node->facts->id); };
   std::ranges::sort(joiners, {}, little_first);
   give(joiners);
   make_room();
@@ -123,9 +122,9 @@ void Allocator::keep(Node& node) {
     // For a moment it counts as if it were there.
   } else if (node.facts->recalled) {
     return let_go(node, UnloadCause::recalled, "its owner wants the memory");
-  } else if (told ? told->model != node.held->model : model.facts->unload_told) {
+  } else if (told ? told->model != node.held->model : is_told_to_unload(node)) {
     return let_go(node, UnloadCause::told, "it was told to give it back");
-  } else if (!told && std::chrono::milliseconds(node.held->idle_ms) >= rules_.idle_unload) {
+  } else if (!told && !node.held->by_hand && std::chrono::milliseconds(node.held->idle_ms) >= rules_.idle_unload) {
     return let_go(node, UnloadCause::idle,
                   fmt::format("nobody has asked for it for {} minutes", node.held->idle_ms / 60'000));
   }
@@ -134,6 +133,17 @@ void Allocator::keep(Node& node) {
   const auto part = of_group ? Part::share : model.servers > 1 ? Part::replica : Part::alone;
   result_.assignments.push_back({node.facts->id, node.held->model, part, Fetch::none, std::nullopt, false,
                                  fmt::format("{} has {} and keeps it", node.facts->name, model.facts->name)});
+}
+
+// Of a group its host is asked; an order that stands is younger than what another host of it was told before.
+bool Allocator::is_told_to_unload(const Node& node) const {
+  const auto& held = *node.held;
+  if (held.use == HeldModel::Use::share && models_[places_.at(held.model)].named) return false;
+  const auto& asked = held.use == HeldModel::Use::share ? held.host : node.facts->id;
+  const auto at = std::ranges::find(nodes_, asked, [](const Node& one) { return one.facts->id; });
+  if (at == nodes_.end()) return false;
+  const auto& back = at->facts->gives_back;
+  return std::ranges::find(back, held.model) != back.end();
 }
 
 void Allocator::let_go(Node& node, UnloadCause cause, std::string why, const Model* for_model) {
@@ -178,6 +188,33 @@ void Allocator::obey(Node& node) {
 
 // Splits have been looked at before; who is left over isn't needed by any. Each step is for all before the next one is
 // for anybody: nobody copies a file for a model that another joiner has on its disk.
+void Allocator::find_roomiest() {
+  roomiest_ = 0;
+  for (const auto& node : nodes_)
+    if (node.state == Node::State::free) roomiest_ = std::max(roomiest_, most_room(*node.facts));
+}
+
+// What is asked for in vain, most of all, before any priority: memory that was taken away for it goes to nothing else.
+void Allocator::give_what_is_missed() {
+  std::size_t tries = 0;  // of splits
+  for (auto& model : models_) {
+    if (!model.in_vain || model.servers > 0 || model.promised || !is_open(model)) continue;
+    if (model.split) {
+      if (++tries <= kMostSplitTries) complete(model);
+      continue;
+    }
+    std::vector<std::tuple<bool, std::uint64_t, NodeId, Node*>> able;
+    for (auto& node : nodes_) {
+      if (node.state != Node::State::free || !may_have(node, model) || !fits(node, model)) continue;
+      if (const auto way = way_to(node, model))
+        able.emplace_back(*way != Fetch::none, most_room(*node.facts), node.facts->id, &node);
+    }
+    if (able.empty()) continue;
+    const auto& [fetched, room, id, node] = std::ranges::min(able);
+    assign(*node, model, Part::alone, fetched ? Priority::fetch : Priority::unserved, "nobody serves it");
+  }
+}
+
 void Allocator::give(const std::vector<Node*>& joiners) {
   const auto each = [&](const auto& step) {
     for (auto* node : joiners) {
@@ -205,7 +242,7 @@ void Allocator::give_unserved(Node& node, bool fetched) {
 
 void Allocator::give_capacity(Node& node, bool fetched) {
   for (auto& model : models_) {
-    if (!is_hot(model, model.servers) || !is_open(model)) continue;
+    if (!is_hot(model, model.servers) || !is_open(model) || has(node, model)) continue;
     const auto way = way_to(node, model);
     if (!way || (*way != Fetch::none) != fetched || !may_have(node, model)) continue;
     if (!model.split && !fits(node, model)) continue;
@@ -247,10 +284,16 @@ void Allocator::assign(Node& node, Model& model, Part part, Priority priority, s
   const bool own_file = part == Part::alone || part == Part::replica;
   const auto fetch = own_file ? way_to(node, model).value_or(Fetch::none) : Fetch::none;
   auto text = fmt::format("{} gets {}: {}", node.facts->name, model.facts->name, why);
-  if (fetch == Fetch::copy) text += "; it copies the file first";
-  if (fetch == Fetch::download) text += "; it downloads the file first";
   if (waits) text += "; as soon as the memory is given back";
-  result_.assignments.push_back({node.facts->id, model.facts->content, part, fetch, priority, waits, std::move(text)});
+  result_.assignments.push_back(
+      {node.facts->id, model.facts->content, part, Fetch::none, priority, waits, std::move(text)});
+  note_fetch(result_.assignments.back(), fetch);
+}
+
+void Allocator::note_fetch(Assignment& line, Fetch fetch) {
+  line.fetch = fetch;
+  if (fetch == Fetch::copy) line.why += "; it copies the file first";
+  if (fetch == Fetch::download) line.why += "; it downloads the file first";
 }
 
 }  // namespace corral::mesh

@@ -71,7 +71,7 @@ struct Unload {
   friend bool operator==(const Unload&, const Unload&) = default;
 };
 
-// A model to be split, rough (see rough_split_model): its host knows it better. The nodes stand in the assignments.
+// A model to be split. The nodes stand in the assignments.
 struct SplitDecision {
   ContentKey model;
   SplitPlan plan;
@@ -87,7 +87,8 @@ enum class Lack : std::uint8_t {
   no_memory,  // no node, nor all together, has so much
   no_links,   // see SplitObstacle
   too_slow,
-  taken,  // by what is worth more
+  taken,     // by what is worth more
+  declined,  // by nodes that failed to load it, or lost it, just now
 };
 std::string_view name_of(Lack lack);
 
@@ -105,6 +106,7 @@ struct Allocation {
   std::vector<Unload> unloads;
   std::vector<SplitDecision> splits;
   std::vector<Unserved> unserved;  // neither served nor assigned
+  std::vector<Unserved> unsplit;   // to be held by nodes that somebody has named, and served otherwise meanwhile
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 

@@ -11,10 +11,6 @@ const Room& room_of(const AllocationNode& node, bool gpu) { return gpu ? node.gp
 
 }  // namespace
 
-std::uint64_t most_room(const AllocationNode& node, bool gpu) {
-  return node.role == Role::client ? 0 : room_of(node, gpu).most;
-}
-
 // Once it has given back what it has of the mesh's.
 std::uint64_t Allocator::capacity(const Node& node, const Model& model) const {
   if (node.facts->role == Role::client) return 0;
@@ -27,21 +23,38 @@ std::uint64_t Allocator::capacity(const Node& node, const Model& model) const {
 bool Allocator::fits(const Node& node, const Model& model) const {
   const auto there = capacity(node, model);
   if (model.facts->need == 0) return there > 0 && there >= roomiest_;
-  return model.facts->need <= there;
+  return need_at(*node.facts, *model.facts) <= there;
 }
 
 // How a node comes to the file, or nothing if it can't.
 std::optional<Fetch> Allocator::way_to(const Node& node, const Model& model) const {
   if (node.has_file(model.facts->content)) return Fetch::none;
+  // One copy at a time: who makes it gets the model.
+  const auto& copying = model.facts->copying;
+  const bool elsewhere = !copying.empty() && std::ranges::find(copying, node.facts->id) == copying.end();
+  if (elsewhere && node.only != model.facts->content) return std::nullopt;
   if (!node.facts->takes_copies || node.facts->disk_free < model.facts->bytes) return std::nullopt;
   if (model.facts->may_copy) return Fetch::copy;
   if (model.facts->may_download) return Fetch::download;
   return std::nullopt;
 }
 
+bool Allocator::has(const Node& node, const Model& model) {
+  const auto& holds = node.facts->holds;
+  return std::ranges::find(holds, model.facts->content, &HeldModel::model) != holds.end();
+}
+
 bool Allocator::may_have(const Node& node, const Model& model) const {
+  if (std::ranges::find(node.facts->declines, model.facts->content) != node.facts->declines.end()) return false;
   if (node.only) return *node.only == model.facts->content;
+  if (is_named_for(node, model)) return true;
   return node.facts->role == Role::worker || model.facts->wished || model.facts->per_hour > 0;
+}
+
+// Somebody has said that this node is to hold a part of it.
+bool Allocator::is_named_for(const Node& node, const Model& model) const {
+  if (!model.named) return false;
+  return std::ranges::find(model.facts->split_over, node.facts->id) != model.facts->split_over.end();
 }
 
 bool Allocator::is_hot(const Model& model, std::size_t servers) const {

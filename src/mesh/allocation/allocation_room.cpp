@@ -1,6 +1,8 @@
 // Splits, and memory that is wanted elsewhere.
 #include <algorithm>
+#include <map>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,46 +10,111 @@
 #include "mesh/catalog/words.h"
 
 namespace corral::mesh {
-namespace {
-
-// A mesh full of models that are too large for it must not cost more than this.
-constexpr std::size_t kMostSplitTries = 64;
-
-}  // namespace
-
-// By all that a node has, not by what is free just now: a model that fits somewhere waits for that.
 void Allocator::find_split_models() {
-  std::uint64_t best[2] = {0, 0};
+  bool lent[2] = {false, false};
   for (const auto& node : nodes_) {
-    for (const bool gpu : {false, true}) best[gpu] = std::max(best[gpu], most_room(*node.facts, gpu));
+    for (const bool gpu : {false, true}) lent[gpu] = lent[gpu] || most_room(*node.facts, gpu) > 0;
   }
-  for (auto& model : models_)
-    model.split = model.facts->split_told || (model.facts->need > best[model.facts->gpu] && best[model.facts->gpu] > 0);
+  for (auto& model : models_) {
+    model.named = can_be_named(model);
+    model.split = model.named || (lent[model.facts->gpu] && needs_several(situation_, *model.facts));
+  }
 }
 
-void Allocator::complete_splits() {
+// Somebody has named nodes for it, all are there, and its host has links to the others. Else it is a model as any
+// other.
+bool Allocator::can_be_named(const Model& model) const {
+  const auto& over = model.facts->split_over;
+  if (over.empty()) return false;
+  const auto there = [&](const NodeId& id) {
+    return std::ranges::any_of(nodes_, [&](const Node& node) { return node.facts->id == id; });
+  };
+  const auto hosts = [&](const NodeId& host) {
+    return std::ranges::all_of(over, [&](const NodeId& id) { return id == host || links_.find(host, id) != nullptr; });
+  };
+  if (!std::ranges::all_of(over, there)) return false;
+  const auto& told = model.facts->split_host;
+  return told && std::ranges::find(over, *told) != over.end() ? hosts(*told) : std::ranges::any_of(over, hosts);
+}
+
+// While one of the nodes that somebody has named was away others got it. They leave it once nobody uses it.
+bool Allocator::stands_elsewhere(const Model& model) const {
+  std::vector<NodeId> nodes;
+  for (const auto& node : nodes_) {
+    const auto* held = node.held;
+    if (held == nullptr || held->use != HeldModel::Use::share || held->model != model.facts->content) continue;
+    const bool idle = std::chrono::milliseconds(held->idle_ms) >= rules_.quiet;
+    if (node.state != Node::State::held || node.taken || held->draining || held->by_hand || !idle) return false;
+    nodes.push_back(node.facts->id);
+  }
+  return !nodes.empty() && nodes != model.facts->split_over;
+}
+
+void Allocator::complete_splits(bool of_named) {
   // Where a node that could join has the file, first.
-  std::vector<std::tuple<bool, bool, Model*>> wanted;
+  std::vector<std::pair<bool, Model*>> wanted;
   for (auto& model : models_) {
-    if (!model.split || model.servers > 0 || model.promised || !is_open(model)) continue;
+    // What one node serves is left alone, but where somebody has said which nodes are to hold it.
+    const bool named = model.named && (!model.grouped || stands_elsewhere(model));
+    // Whoever unloads a model takes such an order back: one that is there is newer.
+    if (named != of_named || !model.split || (!named && !is_open(model))) continue;
+    if (!named && (model.servers > 0 || model.promised)) continue;
     const bool nowhere = std::ranges::none_of(nodes_, [&](const Node& node) {
       return node.state == Node::State::free && node.has_file(model.facts->content);
     });
-    wanted.emplace_back(!model.in_vain, nowhere, &model);
+    wanted.emplace_back(nowhere, &model);
   }
   std::ranges::sort(wanted);
   if (wanted.size() > kMostSplitTries) wanted.resize(kMostSplitTries);
-  for (const auto& one : wanted) complete(*std::get<Model*>(one));
+  for (const auto& one : wanted) complete(*one.second);
+}
+
+// It was named for a split, and has something that is idle, or that very model alone.
+bool Allocator::waits_for_split(const Node& node, const Model& model) const {
+  if (node.state != Node::State::held || node.taken || node.facts->just_gone || node.held->draining) return false;
+  if (has_alone(node, model)) return true;
+  return !node.facts->told && !node.held->by_hand && std::chrono::milliseconds(node.held->idle_ms) >= rules_.quiet;
+}
+
+bool Allocator::has_alone(const Node& node, const Model& model) {
+  return node.held != nullptr && node.held->model == model.facts->content && node.held->use != HeldModel::Use::share;
+}
+
+// Why a node that somebody has named for a split has no part of it now; for people.
+std::string Allocator::why_not(const NodeId& id, const Model& model) const {
+  const auto node = std::ranges::find(nodes_, id, [](const Node& one) { return one.facts->id; });
+  if (node == nodes_.end()) {
+    const auto away = away_.find(id);
+    return fmt::format("{} can't be reached", away == away_.end() ? short_text(id) : away->second);
+  }
+  const auto& name = node->facts->name;
+  if (node->facts->just_gone) return fmt::format("{} can't be reached just now", name);
+  if (node->only && *node->only != model.facts->content)
+    return fmt::format("{} was told to have another model (corral mesh assign {} auto frees it)", name, name);
+  const auto& declined = node->facts->declines;
+  if (std::ranges::find(declined, model.facts->content) != declined.end())
+    return fmt::format("{} couldn't hold it just now, and tries again later", name);
+  if (node->taken) return fmt::format("{} gets another model", name);
+  if (node->held != nullptr) {
+    const auto held = places_.find(node->held->model);
+    const auto what = held == places_.end() ? std::string("another model") : models_[held->second].facts->name;
+    if (node->held->draining) return fmt::format("{} is giving {} back", name, what);
+    return fmt::format(
+        "{} has {}, which was used {} s ago: it goes once it was idle for {} s (corral mesh unload {} frees it now)",
+        name, what, node->held->idle_ms / 1000, rules_.quiet.count() / 1000, what);
+  }
+  return fmt::format("{} gives its memory to nobody now", name);
 }
 
 // The nodes that could hold a share, by how willing: 0 free ones, 1 those that are giving something back, 2 those that
-// have something that is worth less.
+// have something that is worth less. Where somebody has named them, only those.
 std::vector<Allocator::Node*> Allocator::may_join(const Model& model, int willing) {
   std::vector<Node*> found;
   for (auto& node : nodes_) {
-    if (!may_have(node, model)) continue;
+    const bool named = is_named_for(node, model);
+    if (!may_have(node, model) || (!named && model.named)) continue;
     const bool joins = node.state == Node::State::free || (willing >= 1 && node.state == Node::State::leaving) ||
-                       (willing >= 2 && is_lesser(node, model));
+                       (willing >= 2 && (named ? waits_for_split(node, model) : is_lesser(node, model)));
     if (joins) found.push_back(&node);
   }
   return found;
@@ -60,36 +127,116 @@ bool Allocator::complete(Model& model) {
     // Nobody more: the same answer.
     if (willing > 0 && joining.size() == tried) continue;
     tried = joining.size();
-    SplitQuery query{.model = rough_split_model(model.facts->bytes, model.facts->need),
-                     .nodes = {},
-                     .links = &links_,
-                     .told = false,
-                     .most_wait = rules_.most_wait};
-    bool hosted = model.facts->may_copy || model.facts->may_download;
-    for (const auto* node : joining) {
-      const bool has_file = node->has_file(model.facts->content);
-      hosted = hosted || has_file;
-      query.nodes.push_back({node->facts->id, capacity(*node, model), node->facts->speed, has_file});
-    }
-    if (!hosted) continue;
-    auto answer = plan_split(query);
-    model.shortage = std::move(answer.shortage);
-    if (!answer.plan) continue;
-    std::vector<Node*> group;
-    for (const auto& share : answer.plan->shares)
-      group.push_back(*std::ranges::find(joining, share.node, [](const Node* node) { return node->facts->id; }));
-    const bool waits = std::ranges::any_of(group, [](const Node* node) { return node->state != Node::State::free; });
-    for (auto* node : group) {
-      if (node->state == Node::State::held)
-        let_go(*node, UnloadCause::wanted_elsewhere, fmt::format("{} needs the memory", model.facts->name), &model);
-      assign(*node, model, Part::share, Priority::completes,
-             fmt::format("it needs {} nodes, and can't run without this one", group.size()), waits);
-    }
-    model.servers = 1;
-    result_.splits.push_back({model.facts->content, std::move(*answer.plan), waits});
-    return true;
+    if (form(model, joining)) return true;
   }
   return false;
+}
+
+bool Allocator::form(Model& model, const std::vector<Node*>& joining) {
+  static const std::vector<NodeId> kWhoever;
+  const auto& over = model.named ? model.facts->split_over : kWhoever;
+  if (joining.size() < over.size()) {
+    std::string missing;
+    for (const auto& id : over) {
+      if (std::ranges::any_of(joining, [&](const Node* node) { return node->facts->id == id; })) continue;
+      missing += (missing.empty() ? "" : "; ") + why_not(id, model);
+    }
+    model.shortage = SplitShortage{SplitObstacle::no_links, 0, 0, missing};
+    return false;
+  }
+  // Nodes of one version of llama.cpp only; most memory first.
+  std::map<std::string, std::vector<const Node*>> by_engine;
+  for (const auto* node : joining) by_engine[node->facts->engine].push_back(node);
+  std::vector<std::vector<const Node*>> alike;
+  for (auto& [engine, nodes] : by_engine) alike.push_back(std::move(nodes));
+  if (alike.empty()) alike.emplace_back();  // it says what is short
+  const auto memory = [&](const std::vector<const Node*>& nodes) {
+    std::uint64_t sum = 0;
+    for (const auto* node : nodes) sum += capacity(*node, model);
+    return sum;
+  };
+  std::ranges::sort(alike, {}, [&](const auto& nodes) {
+    return std::pair(~memory(nodes), nodes.empty() ? std::string() : nodes.front()->facts->engine);
+  });
+  if (!over.empty() && alike.size() > 1) {
+    model.shortage = SplitShortage{SplitObstacle::no_links, 0, 0,
+                                   "the nodes that it was told to be held by have different versions of llama.cpp"};
+    return false;
+  }
+  std::optional<SplitPlan> plan;
+  bool first = true;
+  for (const auto& nodes : alike) {
+    auto answer = plan_over(model, nodes);
+    if (!answer) continue;
+    if (answer->plan) {
+      plan = std::move(answer->plan);
+      break;
+    }
+    if (std::exchange(first, false)) model.shortage = std::move(answer->shortage);
+  }
+  if (!plan) return false;
+  model.shortage.reset();
+  std::vector<Node*> group, strayed;
+  for (const auto& share : plan->shares)
+    group.push_back(*std::ranges::find(joining, share.node, [](const Node* node) { return node->facts->id; }));
+  const auto why = over.empty() ? fmt::format("it needs {} nodes, and can't run without this one", group.size())
+                                : std::string("somebody wants it held by these nodes");
+  // What stands over others ends as one.
+  for (auto& node : nodes_) {
+    const bool strays = !over.empty() && model.grouped && node.state == Node::State::held && !node.taken &&
+                        node.held->model == model.facts->content && !has_alone(node, model);
+    if (strays && std::ranges::find(group, &node) == group.end()) strayed.push_back(&node);
+  }
+  const bool waits =
+      !strayed.empty() || std::ranges::any_of(group, [](const Node* node) { return node->state != Node::State::free; });
+  for (auto* node : strayed) let_go(*node, UnloadCause::told, "it is to be held by nodes that somebody has named");
+  for (auto* node : group) {
+    if (node->state == Node::State::held && node->held->model == model.facts->content) {
+      let_go(*node, UnloadCause::told, "it is to be held by nodes that somebody has named");
+    } else if (node->state == Node::State::held) {
+      let_go(*node, UnloadCause::wanted_elsewhere, fmt::format("{} needs the memory", model.facts->name), &model);
+    }
+    assign(*node, model, Part::share, over.empty() ? Priority::completes : Priority::told, why, waits);
+    if (plan->host == node->facts->id && !plan->host_has_file)
+      note_fetch(result_.assignments.back(), way_to(*node, model).value_or(Fetch::none));
+  }
+  ++model.servers;
+  result_.splits.push_back({model.facts->content, std::move(*plan), waits});
+  return true;
+}
+
+// Hosted by one who has the file; else by one who can get it. Nothing: memory isn't what is short, but nobody could
+// host it.
+std::optional<SplitAnswer> Allocator::plan_over(const Model& model, const std::vector<const Node*>& nodes) const {
+  SplitQuery query{.model = split_model_of(*model.facts),
+                   .nodes = {},
+                   .links = &links_,
+                   .told = model.named,
+                   .host = model.named ? model.facts->split_host : std::nullopt,
+                   .most_wait = rules_.most_wait};
+  for (const auto* node : nodes) {
+    query.nodes.push_back(split_node_of(*node->facts, *model.facts, capacity(*node, model), false));
+  }
+  std::optional<SplitAnswer> answer;
+  for (const bool fetched : {false, true}) {
+    bool any = false;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      auto& hosts = query.nodes[i].has_file;
+      hosts = nodes[i]->has_file(model.facts->content) || (fetched && way_to(*nodes[i], model));
+      any = any || hosts;
+    }
+    if (!any && !fetched) continue;
+    auto tried = plan_split(query);
+    const bool enough = tried.plan || tried.shortage->obstacle == SplitObstacle::fits_alone;
+    if (!any && enough) return std::nullopt;
+    if (tried.plan) {
+      const auto host = std::ranges::find(nodes, tried.plan->host, [](const Node* node) { return node->facts->id; });
+      tried.plan->host_has_file = (*host)->has_file(model.facts->content);
+      return tried;
+    }
+    if (!answer) answer = std::move(tried);
+  }
+  return answer;
 }
 
 // Others still serve it, and suffice.
@@ -98,7 +245,8 @@ bool Allocator::is_surplus(const Model& model) const { return model.servers > 1 
 // What it has may go for `model`, which is asked for.
 bool Allocator::is_lesser(const Node& node, const Model& model) const {
   if (node.state != Node::State::held || node.taken || node.facts->told || node.facts->just_gone) return false;
-  if (node.held->draining || std::chrono::milliseconds(node.held->idle_ms) < rules_.quiet) return false;
+  if (node.held->draining || node.held->by_hand || std::chrono::milliseconds(node.held->idle_ms) < rules_.quiet)
+    return false;
   const auto& held = models_[places_.at(node.held->model)];
   if (held.facts->content == model.facts->content) return false;
   if (model.facts->per_hour > 0)
@@ -130,9 +278,46 @@ void Allocator::make_room() {
 
 void Allocator::explain() {
   for (const auto& model : models_) {
-    if (model.servers == 0 && !model.promised) result_.unserved.push_back(lack_of(model));
+    if (model.servers == 0 && !model.promised) {
+      result_.unserved.push_back(lack_of(model));
+    } else if (model.named && !model.grouped && model.shortage) {
+      result_.unsplit.push_back(lack_of(model));
+    } else if (model.named && model.grouped) {
+      if (auto why = why_elsewhere(model); !why.empty())
+        result_.unsplit.push_back({model.facts->content, Lack::taken, 0, 0, std::move(why)});
+    }
+    if (!model.facts->split_over.empty() && !model.named)
+      result_.unsplit.push_back({model.facts->content, Lack::no_links, 0, 0, why_unsplit(model)});
   }
   std::ranges::sort(result_.unserved, {}, &Unserved::model);
+  std::ranges::sort(result_.unsplit, {}, &Unserved::model);
+}
+
+// Others hold it than those that somebody has named; empty: they don't.
+std::string Allocator::why_elsewhere(const Model& model) const {
+  const auto& over = model.facts->split_over;
+  const auto other = std::ranges::find_if(nodes_, [&](const Node& node) {
+    const bool holds = node.held != nullptr && node.held->model == model.facts->content && !has_alone(node, model);
+    return holds && !node.held->draining && std::ranges::find(over, node.facts->id) == over.end();
+  });
+  if (other == nodes_.end()) return {};
+  const auto& name = model.facts->name;
+  if (other->held->by_hand)
+    return fmt::format("{}: {} holds it, as somebody has ordered before (corral mesh unload {} ends that)", name,
+                       other->facts->name, name);
+  return fmt::format("{}: {} holds it, and leaves it once nobody has used it for {} s", name, other->facts->name,
+                     rules_.quiet.count() / 1000);
+}
+
+// Though somebody has named nodes for it.
+std::string Allocator::why_unsplit(const Model& model) const {
+  std::string missing;
+  for (const auto& id : model.facts->split_over) {
+    const bool there = std::ranges::any_of(nodes_, [&](const Node& node) { return node.facts->id == id; });
+    if (!there) missing += (missing.empty() ? "" : "; ") + why_not(id, model);
+  }
+  if (missing.empty()) missing = "the nodes that are to hold it have no links to one host";
+  return fmt::format("{}: {}", model.facts->name, missing);
 }
 
 Unserved Allocator::lack_of(const Model& model) const {
@@ -140,9 +325,15 @@ Unserved Allocator::lack_of(const Model& model) const {
   const auto lacks = [&](Lack lack, std::string why, std::uint64_t need = 0, std::uint64_t have = 0) {
     return Unserved{facts.content, lack, need, have, fmt::format("{}: {}", facts.name, why)};
   };
-  if (facts.unload_told) return lacks(Lack::told, "somebody has had it unloaded");
-  if (model.rests) return lacks(Lack::resting, "it was idle; it comes back when somebody asks for it");
+  const bool named = model.named;
+  if (facts.unload_told && !named) return lacks(Lack::told, "somebody has had it unloaded");
+  if (model.rests && !named) return lacks(Lack::resting, "it was idle; it comes back when somebody asks for it");
   if (model.split) {
+    const bool waits = std::ranges::any_of(nodes_, [&](const Node& node) {
+      return node.facts->role == Role::member && !may_have(node, model) && !node.only;
+    });
+    if (waits && !named && facts.per_hour <= 0 && !facts.wished)
+      return lacks(Lack::not_asked, "members lend memory to what is asked for, and nobody has asked for it");
     if (!model.shortage) return lacks(Lack::no_file, "no node that could host it has the file or gets it");
     const auto& shortage = *model.shortage;
     const auto lack = shortage.obstacle == SplitObstacle::no_links   ? Lack::no_links
@@ -151,26 +342,40 @@ Unserved Allocator::lack_of(const Model& model) const {
     return lacks(lack, shortage.text, shortage.need, shortage.have);
   }
   const Node* roomiest = nullptr;
-  bool fetched = false, unasked = false, told = false;
+  bool fetched = false, unasked = false, told = false, declined = false;
+  const auto missing = [&](const Node& node) {
+    const auto need = need_at(*node.facts, facts);
+    return need - std::min(need, capacity(node, model));
+  };
   for (const auto& node : nodes_) {
     const auto there = capacity(node, model);
-    const bool fits_there = there > 0 && there >= facts.need;
+    const bool fits_there = there > 0 && missing(node) == 0;
+    const auto& declines = node.facts->declines;
+    if (fits_there && std::ranges::find(declines, facts.content) != declines.end()) {
+      declined = true;
+      continue;
+    }
     if (!may_have(node, model)) {
       (node.only ? told : unasked) |= fits_there;
       continue;
     }
-    if (!roomiest || there > capacity(*roomiest, model)) roomiest = &node;
+    const auto rank = [&](const Node& one) { return std::tuple(~missing(one), capacity(one, model)); };
+    if (!roomiest || rank(node) > rank(*roomiest)) roomiest = &node;
     fetched = fetched || (fits_there && way_to(node, model));
   }
   const auto most = roomiest ? capacity(*roomiest, model) : 0;
-  if (facts.need > most || most == 0) {
+  const auto need = roomiest ? need_at(*roomiest->facts, facts) : facts.need;
+  if (need > most || most == 0) {
+    if (declined)
+      return lacks(Lack::declined,
+                   "the nodes that could hold it failed to load it, or lost it just now; they try again");
     if (told) return lacks(Lack::taken, "the nodes that could hold it were told to have something else");
     if (unasked) return lacks(Lack::not_asked, "only members could hold it, and they lend to what is asked for");
-    if (most == 0) return lacks(Lack::no_memory, "nobody lends memory", facts.need);
+    if (most == 0) return lacks(Lack::no_memory, "nobody lends memory", need);
     return lacks(Lack::no_memory,
-                 fmt::format("it needs {}, {} gives {}: {} short", in_gb(facts.need), roomiest->facts->name,
-                             in_gb(most), in_gb(facts.need - most)),
-                 facts.need, most);
+                 fmt::format("it needs {}, {} gives {}: {} short", in_gb(need), roomiest->facts->name, in_gb(most),
+                             in_gb(need - most)),
+                 need, most);
   }
   if (!fetched) return lacks(Lack::no_file, "nobody who could hold it has the file or gets it");
   return lacks(Lack::taken, "all nodes that could hold it have something that is asked for as much");

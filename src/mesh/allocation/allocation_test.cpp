@@ -52,10 +52,11 @@ TEST_F(DegenerateCase, OneModelSeveralNodesOfWhichOneWouldDo) {
 }
 
 TEST_F(DegenerateCase, OneModelSeveralNodesByOrder) {
-  model("a", 24).split_told = true;
+  model("a", 4);
   node(1, 16, {"a"});
   node(2, 16);
-  EXPECT_THAT(decided(), ElementsAre("n1 a share completes", "n2 a share completes"));
+  of("a").split_over = {std::min(id(1), id(2)), std::max(id(1), id(2))};
+  EXPECT_THAT(decided(), ElementsAre("n1 a share told", "n2 a share told"));
 }
 
 TEST_F(DegenerateCase, SeveralModelsThatAllFitOneNodeEach) {
@@ -110,7 +111,7 @@ TEST_F(DegenerateCase, NothingThatANodeCouldHold) {
   EXPECT_THAT(lines(allocation), ElementsAre("- a no_memory", "n1 a standby biggest"));
   EXPECT_EQ(allocation.unserved.front().have, 16 * kGB);
   EXPECT_GT(allocation.unserved.front().need, 30 * kGB);
-  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 nodes give 16.0 GB together"));
+  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node gives 16.0 GB: "));
 }
 
 TEST_F(DegenerateCase, NoNodesAndNoModels) {
@@ -168,6 +169,17 @@ TEST_F(PriorityTest, ThenWhatIsAskedForTooMuch) {
   EXPECT_THAT(decided(), testing::Contains("n3 c alone fetch copy"));
 }
 
+// It was given to it again and again, and nobody else got it.
+TEST_F(PriorityTest, WhoHasAModelOfItsOwnersIsNoReplicaOfIt) {
+  model("a", 4).per_hour = 100;
+  for (const unsigned number : {1U, 2U}) node(number, 16, {"a"}, Role::member);
+  hold(1, "a", 0, HeldModel::Use::hosted);
+  EXPECT_THAT(decided(), ElementsAre("n2 a replica capacity"));
+  hold(2, "a", 0, HeldModel::Use::hosted);
+  of("a").per_hour = 1000;
+  EXPECT_THAT(decided(), testing::IsEmpty());
+}
+
 TEST_F(PriorityTest, ThenTheSameWithACopy) {
   model("a", 4).per_hour = 100;
   model("b", 6).may_copy = false;
@@ -215,6 +227,46 @@ TEST_F(PriorityTest, WhatIsAskedForInVainComesBeforeWhatIsLarger) {
   model("larger", 9);
   node(1, 10, {"asked", "larger"});
   EXPECT_THAT(decided(), ElementsAre("- larger taken", "n1 asked alone unserved"));
+}
+
+// Else the split would be idle after a while, be given back for it, and be completed again before it.
+TEST_F(PriorityTest, WhatIsAskedForInVainComesBeforeASplitThatNobodyAsksFor) {
+  model("asked", 4).per_hour = 1;
+  of("asked").may_copy = true;
+  model("big", 30);
+  node(1, 20, {"big"});
+  node(2, 20);
+  EXPECT_THAT(decided(), ElementsAre("- big no_memory", "n1 big standby biggest", "n2 asked alone fetch copy"));
+}
+
+// Who has the file has no memory for it: one of those that have gets the file, where that can be.
+TEST_F(PriorityTest, AHostWithoutTheFileGetsItFirst) {
+  model("big", 30);
+  node(1, 20, {"big"}).told = NodeOrder{};
+  node(2, 20);
+  EXPECT_THAT(decided(), ElementsAre("- big no_memory", "n2 big standby biggest"));
+  node(3, 20);
+  const auto allocation = decide();
+  ASSERT_EQ(allocation.splits.size(), 1u);
+  EXPECT_FALSE(allocation.splits.front().plan.host_has_file);
+  for (const auto& line : allocation.assignments)
+    EXPECT_EQ(line.fetch, line.node == allocation.splits.front().plan.host ? Fetch::copy : Fetch::none) << line.why;
+  at(2).takes_copies = at(3).takes_copies = false;
+  EXPECT_THAT(lines(decide()), testing::Contains("- big no_file"));
+}
+
+// Where bytes are short, that is said, though nobody with the file is free either.
+TEST_F(PriorityTest, WhatIsShortIsSaidThoughTheFileIsElsewhere) {
+  model("big", 30).per_hour = 2;
+  model("other", 30).per_hour = 4;
+  node(1, 20, {"big", "other"}, Role::member);
+  node(2, 20, {}, Role::member);
+  node(3, 20, {}, Role::member).takes_copies = false;
+  hold_shares(1, {2}, "other");
+  const auto allocation = decide();
+  ASSERT_EQ(allocation.unserved.size(), 1u);
+  EXPECT_EQ(allocation.unserved.front().lack, Lack::no_memory);
+  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node gives 20.0 GB: "));
 }
 
 class RolesTest : public AllocationFixture {};
@@ -405,58 +457,6 @@ TEST_F(StandingTest, NobodyWhoWorksGoes) {
   node(2, 20);
   hold(1, "a");
   EXPECT_THAT(decided(), testing::Contains("n1 a alone keeps"));
-}
-
-class ToldTest : public AllocationFixture {};
-
-TEST_F(ToldTest, AnOrderGoesBeforeEverything) {
-  model("a", 4);
-  model("b", 2);
-  node(1, 16, {"a", "b"}).told = Order{key("b")};
-  EXPECT_THAT(decided(), ElementsAre("- a taken", "n1 b alone told"));
-}
-
-TEST_F(ToldTest, WhatIsThereIsGivenBackFirst) {
-  model("a", 4);
-  model("b", 2);
-  node(1, 16, {"a", "b"}).told = Order{key("b")};
-  hold(1, "a");
-  EXPECT_THAT(decided(), ElementsAre("- a taken", "n1 a goes: told", "n1 b alone told waits"));
-}
-
-TEST_F(ToldTest, WhatWasToldIsKept) {
-  model("a", 4);
-  model("b", 4).per_hour = 100;
-  node(1, 6, {"a", "b"}).told = Order{key("a")};
-  hold(1, "a", 100'000);
-  EXPECT_THAT(decided(), ElementsAre("- b taken", "n1 a alone keeps"));
-}
-
-TEST_F(ToldTest, ANodeIsToldToBeEmpty) {
-  model("a", 4);
-  node(1, 16, {"a"}).told = Order{};
-  hold(1, "a");
-  EXPECT_THAT(decided(), ElementsAre("- a taken", "n1 a goes: told"));
-  at(1).holds.clear();
-  EXPECT_THAT(decided(), ElementsAre("- a taken"));
-}
-
-TEST_F(ToldTest, AModelIsUnloadedEverywhere) {
-  model("a", 4).unload_told = true;
-  node(1, 16, {"a"});
-  node(2, 16, {"a"});
-  hold(1, "a");
-  hold(2, "a");
-  EXPECT_THAT(decided(), ElementsAre("- a told", "n1 a goes: told", "n2 a goes: told"));
-}
-
-TEST_F(ToldTest, ANodeThatWasToldWaitsForItsGroup) {
-  model("big", 30);
-  model("a", 4);
-  node(1, 20, {"big", "a"}).told = Order{key("big")};
-  EXPECT_THAT(decided(), ElementsAre("- a taken", "- big no_memory", "n1 big standby biggest"));
-  node(2, 20, {"a"});
-  EXPECT_THAT(decided(), ElementsAre("- a taken", "n1 big share completes", "n2 big share completes"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The steps of allocate(). Only for it.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
@@ -20,6 +21,7 @@ class Allocator {
     std::size_t servers = 0;  // nodes, or groups of nodes, that serve it or will
     bool promised = false;    // somebody gets it, or waits to
     bool split = false;       // one node can't hold it, or mustn't
+    bool named = false;       // somebody has said which nodes are to hold it, and those are there
     bool grouped = false;     // it stands as a split
     bool in_vain = false;     // it is asked for, and nobody serves it
     bool rests = false;       // is given back for idleness, and nobody has asked for it since
@@ -37,36 +39,55 @@ class Allocator {
 
   // allocation.cpp: what stands, and 2 to 5.
   void keep(Node& node);
+  bool is_told_to_unload(const Node& node) const;
   void let_go(Node& node, UnloadCause cause, std::string why, const Model* for_model = nullptr);
   void obey(Node& node);
+  void find_roomiest();
+  void give_what_is_missed();
   void give(const std::vector<Node*>& joiners);
   void give_unserved(Node& node, bool fetched);
   void give_capacity(Node& node, bool fetched);
   void give_biggest(Node& node);
   void assign(Node& node, Model& model, Part part, Priority priority, std::string why, bool waits = false);
+  static void note_fetch(Assignment& line, Fetch fetch);
+
+  // Its owner's, too.
+  static bool has(const Node& node, const Model& model);
 
   // allocation_room.cpp: 1, and memory that is wanted elsewhere.
   void find_split_models();
-  void complete_splits();
+  bool can_be_named(const Model& model) const;
+  bool stands_elsewhere(const Model& model) const;
+  void complete_splits(bool named);  // those only for which somebody has named the nodes; or the others
   bool complete(Model& model);
+  bool form(Model& model, const std::vector<Node*>& joining);
+  std::optional<SplitAnswer> plan_over(const Model& model, const std::vector<const Node*>& nodes) const;
   std::vector<Node*> may_join(const Model& model, int willing);
+  bool waits_for_split(const Node& node, const Model& model) const;
+  static bool has_alone(const Node& node, const Model& model);
+  std::string why_not(const NodeId& id, const Model& model) const;
   void make_room();
   bool is_lesser(const Node& node, const Model& model) const;
   bool is_surplus(const Model& model) const;
   void explain();
   Unserved lack_of(const Model& model) const;
+  std::string why_unsplit(const Model& model) const;
+  std::string why_elsewhere(const Model& model) const;
 
   // allocation_facts.cpp: questions.
   std::uint64_t capacity(const Node& node, const Model& model) const;
   bool fits(const Node& node, const Model& model) const;
   std::optional<Fetch> way_to(const Node& node, const Model& model) const;
   bool may_have(const Node& node, const Model& model) const;
+  bool is_named_for(const Node& node, const Model& model) const;
   bool is_hot(const Model& model, std::size_t servers) const;
   bool is_open(const Model& model) const;
   Model& model_of(const ContentKey& content) { return models_[places_.at(content)]; }
 
+  const Situation& situation_;
   const AllocationRules& rules_;
   const LinkTable& links_;
+  const std::map<NodeId, std::string>& away_;
   std::vector<Node> nodes_;    // sorted by id
   std::vector<Model> models_;  // what is asked for in vain first, most of all; then larger, then alphabetical
   std::map<ContentKey, std::size_t> places_;
@@ -74,7 +95,10 @@ class Allocator {
   Allocation result_;
 };
 
-// The most that a node could give one model that wants this device.
-std::uint64_t most_room(const AllocationNode& node, bool gpu);
+inline std::uint64_t most_room(const AllocationNode& node) {
+  return std::max(most_room(node, true), most_room(node, false));
+}
+// A mesh full of models that are too large for it must not cost more than this.
+inline constexpr std::size_t kMostSplitTries = 64;
 
 }  // namespace corral::mesh

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
-#include "mesh/allocation/link_table.h"
+#include "mesh/allocation/split_plan.h"
 #include "mesh/catalog/catalog.h"
 
 namespace corral::mesh {
@@ -28,11 +28,13 @@ struct HeldModel {
   std::uint64_t bytes = 0;
   std::uint64_t idle_ms = 0;  // since its last request; 0 while one runs, or while it loads
   bool draining = false;      // is being given back
+  bool by_hand = false;       // a group that somebody has ordered: it isn't given back for others, nor for idleness
 };
 
-// What somebody has told a node (`assign NODE MODEL`, `--model X --join`).
-struct Order {
-  std::optional<ContentKey> model;  // nothing: to have nothing of the mesh's
+// What a model takes at one node by that node's own word, where that isn't what is believed (believed.h).
+struct OwnTerms {
+  std::uint64_t need = 0;  // of memory
+  SplitModel shape;        // where it hosts
 };
 
 struct AllocationNode {
@@ -44,53 +46,65 @@ struct AllocationNode {
   Room gpu, cpu;           // what a model could have there, by the device that it wants
   std::uint64_t disk_free = 0;
   bool takes_copies = false;
-  std::uint64_t speed = 0;  // weights per second, as measured with some model; 0: never
+  bool works = true;   // may hold layers for another host
+  std::string engine;  // version of llama.cpp: a split wants the same everywhere
+  // Of layers as files have them, as measured. What its models have shown says nothing of that: their engine rearranges
+  // its own weights, some read a part of them for each token (experts), and guesses make many tokens of one pass.
+  std::vector<WeightSpeed> weight_speeds;
   std::vector<ContentKey> on_disk;
+  std::map<ContentKey, OwnTerms> own;  // of those on its disk that have other settings there
   std::vector<HeldModel> holds;
-  std::optional<Order> told;
+  std::optional<NodeOrder> told;       // `assign NODE MODEL`, `--model X --join`
+  std::vector<ContentKey> declines;    // it couldn't load these just now, or lost them: others may have them
+  std::vector<ContentKey> gives_back;  // it was told to (`corral mesh unload`)
 };
 
 struct AllocationModel {
   ContentKey content;
   std::string name;
-  std::uint64_t bytes = 0;  // of its files
-  std::uint64_t need = 0;   // of memory, on one node; 0: nobody knows, as nobody has the file
-  bool gpu = false;         // it wants to run on one
-  double per_hour = 0;      // requests, decayed, of all entries together
-  bool wished = false;      // somebody's `--model`
-  bool may_copy = false;    // some node gives it to others
+  std::uint64_t bytes = 0;   // of its files
+  std::uint64_t need = 0;    // of memory, on one node; 0: nobody knows, as nobody has the file
+  bool gpu = false;          // it wants to run on one
+  std::string quantisation;  // as files say: "Q4_K_M"
+  double per_hour = 0;       // requests, decayed, of all entries together
+  bool wished = false;       // somebody's `--model`
+  bool may_copy = false;     // some node gives it to others
   bool may_download = false;
-  bool split_told = false;   // somebody wants it over several nodes (`--split`)
-  bool resting = false;      // was given back for idleness, and nobody has asked for it since
-  bool unload_told = false;  // `corral mesh unload`
+  SplitModel shape;                       // by its layers, as who has the file knows it; none: nobody has said so
+  std::vector<NodeId> split_over = {};    // somebody wants it over these, and no others (`--split`); sorted
+  std::optional<NodeId> split_host = {};  // hosted by this one, which was told
+  std::vector<NodeId> copying = {};       // nodes to which it is being copied for requests
+  bool resting = false;                   // was given back for idleness, and nobody has asked for it since
+  bool unload_told = false;               // `corral mesh unload`
 };
 
 struct Situation {
   std::vector<AllocationNode> nodes;  // that can be reached, and those just gone; this one too
   std::vector<AllocationModel> models;
   LinkTable links;
+  std::map<NodeId, std::string> away = {};  // names of members that don't count now, for people
 };
 
-// A model that runs over several nodes now, by the word of its host.
-struct StandingGroup {
-  ContentKey model;
-  NodeId host;
-  std::map<NodeId, std::uint64_t> shares;  // bytes, the host's too
-  std::uint64_t idle_ms = 0;
-  bool draining = false;
-};
+// Who is away for less is still counted with.
+inline constexpr Millis kJustGone{5'000};
 
-// What a catalog doesn't say.
-struct AllocationNews {
-  std::vector<StandingGroup> groups;
-  std::set<NodeId> just_gone;
-  std::set<NodeId> recalled;
-  std::map<NodeId, Order> told;
-  std::set<ContentKey> resting;
-  std::set<ContentKey> unload_told;
-  std::set<ContentKey> split_told;
-};
-
-Situation make_situation(const Catalog& catalog, const AllocationNews& news);
+// By what all nodes say of themselves. Of links only this node's own are known, so nodes come to the same where they
+// reach the same. `lost`: nodes that nobody need wait for once they can't be reached, as their processes are known to
+// have ended, or as nothing was heard of them for long; sorted.
+Situation make_situation(const Catalog& catalog, MonoTime now, std::span<const NodeId> lost = {});
+// Of memory, to have the model alone at this node; 0: nobody knows. A node goes by its own settings.
+std::uint64_t need_at(const AllocationNode& node, const AllocationModel& model);
+// The most that a node could give one model that wants this device.
+std::uint64_t most_room(const AllocationNode& node, bool gpu);
+// It has the file, or may get it.
+bool may_come_to(const AllocationNode& node, const AllocationModel& model);
+// Nobody can hold it alone who has the file or may get it, and one of those could host it. By all that nodes have, not
+// by what is free just now: a model that fits somewhere waits for that. False where nobody knows what it needs.
+bool needs_several(const Situation& situation, const AllocationModel& model);
+// By its layers; where nobody has said how they are, roughly.
+SplitModel split_model_of(const AllocationModel& model);
+SplitModel split_model_of(const SplitModel& shape, std::uint64_t bytes, std::uint64_t need);
+// As a part of a split of it.
+SplitNode split_node_of(const AllocationNode& node, const AllocationModel& model, std::uint64_t memory, bool has_file);
 
 }  // namespace corral::mesh

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/context_size.h"
 #include "mesh/catalog/words.h"
 
 namespace corral::mesh {
@@ -18,6 +19,7 @@ constexpr std::size_t kMostHosts = 32;                        // that are tried,
 constexpr double kUnknownSpeed = 40e9;                        // bytes per second: the memory of a desktop
 constexpr double kUnknownLink = 100e6;                        // bytes per second: most of 1 Gbit/s
 constexpr std::uint64_t kUnknownRoundTrip = 1000;             // µs
+constexpr std::uint64_t kBuffersPerToken = 1024;              // bytes in each share: the mask of a pass of 512 tokens
 constexpr std::array<std::uint64_t, 9> kNearness = {          // µs; nodes farther away are tried when these don't do
     250, 500, 1000, 2000, 5000, 10'000, 20'000, 50'000, ~std::uint64_t{0}};
 
@@ -31,10 +33,13 @@ bool outranks(const SplitNode& a, const SplitNode& b) { return std::tie(a.memory
 class Planner {
  public:
   explicit Planner(const SplitQuery& query) : query_(query), model_(query.model), nodes_(query.nodes) {
-    model_.layers = std::clamp(model_.layers, 1U, kMostLayers);
-    for (auto* bytes : {&model_.layer_bytes, &model_.cache_bytes, &model_.ends_bytes, &model_.compute_bytes})
-      *bytes = std::min(*bytes, kMostBytes);
-    for (auto& node : nodes_) node.memory = std::min(node.memory, kMostBytes);
+    bound(model_);
+    for (auto& node : nodes_) {
+      node.memory = std::min(node.memory, kMostBytes);
+      if (!node.as_host) continue;
+      bound(*node.as_host);
+      node.as_host->layers = model_.layers;
+    }
     std::ranges::sort(nodes_, outranks);
     const auto rest = std::ranges::unique(nodes_, {}, &SplitNode::id);
     nodes_.erase(rest.begin(), rest.end());
@@ -47,20 +52,24 @@ class Planner {
     if (const auto* alone = query_.told ? nullptr : who_holds_all())
       return short_of(SplitObstacle::fits_alone,
                       fmt::format("{} can hold it alone: a split would only be slower", short_text(alone->id)));
-    if (const auto missing = missing_bytes(); missing > 0)
+    if (const auto missing = missing_bytes(); missing > 0) {
+      const auto nodes = std::ranges::count_if(nodes_, [&](const auto& node) { return is_of_use(node); });
+      const auto who = nodes == 1 ? "1 node gives" : fmt::format("{} nodes give", nodes);
       return short_of(SplitObstacle::no_memory,
-                      fmt::format("it needs {}, {} nodes give {} together: {} short", in_gb(have() + missing),
-                                  nodes_.size(), in_gb(have()), in_gb(missing)),
+                      fmt::format("it needs {}, {} {}{}: {} short", in_gb(have() + missing), who, in_gb(have()),
+                                  nodes == 1 ? "" : " together", in_gb(missing)),
                       have() + missing);
+    }
     if (query_.told) {
-      try_all(*std::ranges::find_if(nodes_, [&](const auto& node) { return may_host(node); }));
+      const auto& host = told_host();
+      for (const auto& node : nodes_)
+        if (room(node, host) == 0) return too_small(node, host);
+      if (nodes_.size() > model_.layers + 1)
+        return short_of(SplitObstacle::no_memory,
+                        fmt::format("it has {} layers, too few for parts on {} nodes", model_.layers, nodes_.size()));
+      try_all(host);
     } else {
-      std::size_t tried = 0;
-      for (const auto& host : nodes_) {
-        if (!may_host(host)) continue;
-        if (++tried > kMostHosts) break;
-        try_host(host);
-      }
+      for (const auto* host : hosts()) try_host(*host);
     }
     if (best_) return {std::move(best_), std::nullopt};
     if (slow_)
@@ -71,36 +80,69 @@ class Planner {
   }
 
  private:
-  std::uint64_t per_layer() const { return std::max<std::uint64_t>(model_.layer_bytes + model_.cache_bytes, 1); }
-  std::uint64_t beside_layers(bool host) const { return model_.compute_bytes + (host ? model_.ends_bytes : 0); }
-  // How many layers it can hold.
-  std::uint64_t room(const SplitNode& node, bool host) const {
-    const auto taken = beside_layers(host);
-    return node.memory < taken ? 0 : std::min<std::uint64_t>((node.memory - taken) / per_layer(), kMostLayers);
+  static void bound(SplitModel& model) {
+    model.layers = std::clamp(model.layers, 1U, kMostLayers);
+    for (auto* bytes : {&model.layer_bytes, &model.cache_bytes, &model.ends_bytes, &model.compute_bytes})
+      *bytes = std::min(*bytes, kMostBytes);
+  }
+
+  // As it is where this one hosts it.
+  const SplitModel& model_at(const SplitNode& host) const { return host.as_host ? *host.as_host : model_; }
+  static std::uint64_t per_layer(const SplitModel& model) {
+    return std::max<std::uint64_t>(model.layer_bytes + model.cache_bytes, 1);
+  }
+  static std::uint64_t beside_layers(const SplitModel& model, bool host) {
+    return model.compute_bytes + (host ? model.ends_bytes + kHostBytes : 0);
+  }
+  // How many layers it can hold for this host, or as the host.
+  std::uint64_t room(const SplitNode& node, const SplitNode& host) const {
+    const bool own = &node == &host;
+    if (!own && !node.works) return 0;
+    const auto& model = model_at(host);
+    const auto taken = beside_layers(model, own);
+    return node.memory < taken ? 0 : std::min<std::uint64_t>((node.memory - taken) / per_layer(model), kMostLayers);
   }
   std::uint64_t have() const {
     return std::accumulate(nodes_.begin(), nodes_.end(), std::uint64_t{0},
-                           [](auto sum, const auto& node) { return sum + node.memory; });
+                           [&](auto sum, const auto& node) { return sum + (is_of_use(node) ? node.memory : 0); });
   }
+  bool is_of_use(const SplitNode& node) const { return node.works || may_host(node); }
   bool may_host(const SplitNode& node) const { return node.has_file || !file_somewhere_; }
 
+  // Those to be tried.
+  std::vector<const SplitNode*> hosts() const {
+    if (query_.told) return {&told_host()};
+    std::vector<const SplitNode*> some;
+    for (const auto& node : nodes_)
+      if (some.size() < kMostHosts && may_host(node)) some.push_back(&node);
+    return some;
+  }
+
+  // Somebody may.
+  const SplitNode& told_host() const {
+    const auto named = std::ranges::find_if(nodes_, [&](const auto& node) { return node.id == query_.host; });
+    if (named != nodes_.end() && may_host(*named)) return *named;
+    return *std::ranges::find_if(nodes_, [&](const auto& node) { return may_host(node); });
+  }
+
   const SplitNode* who_holds_all() const {
-    const auto found =
-        std::ranges::find_if(nodes_, [&](const auto& node) { return room(node, true) >= model_.layers; });
+    const auto found = std::ranges::find_if(
+        nodes_, [&](const auto& node) { return may_host(node) && room(node, node) >= model_.layers; });
     return found == nodes_.end() ? nullptr : &*found;
   }
 
   // What all together lack, if one of them is the host; 0: it fits.
   std::uint64_t missing_bytes() const {
-    std::uint64_t all = 0;
-    for (const auto& node : nodes_) all += room(node, false);
-    const auto whole = model_.layers * per_layer() + beside_layers(true);
-    auto least = nodes_.empty() ? whole : ~std::uint64_t{0};
-    for (const auto& host : nodes_) {
-      if (!may_host(host)) continue;
-      const auto layers = all - room(host, false) + room(host, true);
-      const auto beside = beside_layers(true) - std::min(beside_layers(true), host.memory);
-      least = std::min(least, (model_.layers - std::min<std::uint64_t>(layers, model_.layers)) * per_layer() + beside);
+    if (nodes_.empty()) return model_.layers * per_layer(model_) + beside_layers(model_, true);
+    auto least = ~std::uint64_t{0};
+    for (const auto* host : hosts()) {
+      std::uint64_t layers = 0;
+      for (const auto& node : nodes_) layers += room(node, *host);
+      const auto& model = model_at(*host);
+      const auto ends = beside_layers(model, true);
+      const auto beside = ends - std::min(ends, host->memory);
+      least =
+          std::min(least, (model_.layers - std::min<std::uint64_t>(layers, model_.layers)) * per_layer(model) + beside);
     }
     return least;
   }
@@ -125,9 +167,10 @@ class Planner {
     std::vector<Worker> workers;
     for (const auto& link : query_.links->of(host.id)) {
       const auto found = std::ranges::lower_bound(by_id_, link.b, {}, &SplitNode::id);
-      if (found == by_id_.end() || (*found)->id != link.b || *found == &host || room(**found, false) == 0) continue;
-      // It would have to host, and is tried itself.
-      if (may_host(**found) && outranks(**found, host)) continue;
+      if (found == by_id_.end() || (*found)->id != link.b || *found == &host || room(**found, host) == 0) continue;
+      // It would have to host, and is tried itself. As a host it may need more than as a worker of this one.
+      const bool alike = !(*found)->as_host && !host.as_host;
+      if (alike && may_host(**found) && outranks(**found, host)) continue;
       workers.push_back({round_trip_of(link), *found});
     }
     std::ranges::sort(workers, {}, &Worker::round_trip);
@@ -138,28 +181,29 @@ class Planner {
   void try_host(const SplitNode& host) {
     const auto workers = workers_of(host);
     std::vector<const SplitNode*> near;  // in the order of nodes_, which is that of memory
-    auto rooms = room(host, true);
+    auto rooms = room(host, host);
     auto next = workers.begin();
     for (const auto nearness : kNearness) {
       const auto before = near.size();
       for (; next != workers.end() && next->round_trip <= nearness; ++next) {
         near.insert(std::ranges::upper_bound(near, next->node), next->node);
-        rooms += room(*next->node, false);
+        rooms += room(*next->node, host);
       }
       if (near.size() == before || rooms < model_.layers) continue;
       std::vector<const SplitNode*> group;
-      auto layers = room(host, true);
+      auto layers = room(host, host);
       for (auto node = near.begin(); layers < model_.layers; ++node) {
         group.push_back(*node);
-        layers += room(**node, false);
+        layers += room(**node, host);
       }
       consider(host, std::move(group));
     }
   }
 
   void consider(const SplitNode& host, std::vector<const SplitNode*> group) {
-    auto layers = room(host, true);
-    for (const auto* node : group) layers += room(*node, false);
+    if (group.size() > model_.layers) return;
+    auto layers = room(host, host);
+    for (const auto* node : group) layers += room(*node, host);
     if (layers < model_.layers) return;
     std::ranges::sort(group, {}, &SplitNode::id);
     auto plan = share_out(host, std::move(group));
@@ -172,29 +216,53 @@ class Planner {
   SplitPlan share_out(const SplitNode& host, std::vector<const SplitNode*> group) const {
     group.push_back(&host);
     std::vector<std::uint64_t> rooms;
-    for (const auto* node : group) rooms.push_back(room(*node, node == &host));
+    for (const auto* node : group) rooms.push_back(room(*node, host));
     const auto layers = shared_out(rooms);
+    const auto& model = model_at(host);
     SplitPlan plan;
     plan.host = host.id;
     plan.host_has_file = host.has_file;
     for (std::size_t i = 0; i < group.size(); ++i) {
       const auto& node = *group[i];
       const bool own = &node == &host;
-      const auto ends = own ? model_.ends_bytes : 0;
-      plan.shares.push_back({node.id, layers[i], layers[i] * model_.layer_bytes + ends, layers[i] * model_.cache_bytes,
-                             model_.compute_bytes});
+      const auto ends = own ? model.ends_bytes : 0;
+      plan.shares.push_back({node.id, layers[i], layers[i] * model.layer_bytes + ends, layers[i] * model.cache_bytes,
+                             model.compute_bytes + (own ? kHostBytes : 0)});
       const auto weights = static_cast<double>(plan.shares.back().weights);
       plan.token_ms += 1000 * weights / (node.speed == 0 ? kUnknownSpeed : static_cast<double>(node.speed));
       if (own) continue;
       const auto& link = *query_.links->find(host.id, node.id);
+      plan.token_ms += kTurnMillis;
       plan.wait_ms += 2 * static_cast<double>(round_trip_of(link)) / 1000;
       plan.load_s += weights / (link.bytes_per_second == 0 ? kUnknownLink : static_cast<double>(link.bytes_per_second));
     }
     plan.token_ms += plan.wait_ms;
+    grow_context(group, model, plan);
     return plan;
   }
 
-  // In proportion to `rooms`, which suffice; at least one layer each where there are as many.
+  static void grow_context(const std::vector<const SplitNode*>& group, const SplitModel& model, SplitPlan& plan) {
+    plan.context = model.context;
+    // What begins with less has no more, whatever somebody says.
+    if (model.context < kFirstContext || model.most_context <= model.context) return;
+    std::vector<ContextMemory> memory;
+    std::vector<std::uint64_t> cells;  // bytes for each token, of each share
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const auto& share = plan.shares[i];
+      cells.push_back((share.cache + model.context - 1) / model.context);
+      memory.push_back({.per_token = cells[i] + kBuffersPerToken,
+                        .free = group[i]->memory - std::min(group[i]->memory, share.weights + share.compute)});
+    }
+    plan.context = std::max<std::uint64_t>(model.context, automatic_context(model.most_context, memory));
+    const auto more = plan.context - model.context;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      plan.shares[i].cache += more * cells[i];
+      plan.shares[i].compute += more * kBuffersPerToken;
+    }
+  }
+
+  // In proportion to `rooms`, which suffice, the host's last; at least one layer each where there are as many, and
+  // where there is one less the host makes do with the output.
   std::vector<std::uint32_t> shared_out(const std::vector<std::uint64_t>& rooms) const {
     const auto all = std::accumulate(rooms.begin(), rooms.end(), std::uint64_t{0});
     std::vector<std::uint32_t> layers;
@@ -213,12 +281,25 @@ class Planner {
       ++given;
     }
     for (std::size_t i = 0; i < rooms.size(); ++i) {
-      const auto most = std::ranges::max_element(layers);
-      if (layers[i] > 0 || rooms[i] == 0 || *most < 2) continue;
+      auto most = std::ranges::max_element(layers);
+      if (layers[i] > 0 || rooms[i] == 0) continue;
+      if (*most < 2) most = std::prev(layers.end());
+      if (*most == 0 || i + 1 == rooms.size()) continue;
       --*most;
       ++layers[i];
     }
     return layers;
+  }
+
+  // Somebody has named it, and it would have a part without a layer.
+  SplitAnswer too_small(const SplitNode& node, const SplitNode& host) const {
+    if (&node != &host && !node.works)
+      return short_of(SplitObstacle::no_memory, fmt::format("no worker can run at {}", short_text(node.id)));
+    const auto& model = model_at(host);
+    const auto least = beside_layers(model, &node == &host) + per_layer(model);
+    return {std::nullopt, SplitShortage{SplitObstacle::no_memory, least, node.memory,
+                                        fmt::format("{} gives {}, and a part with one layer takes {} there",
+                                                    short_text(node.id), in_gb(node.memory), in_gb(least))}};
   }
 
   // `need` is 0 where it isn't a matter of bytes.
@@ -262,6 +343,7 @@ std::string in_words(const SplitPlan& plan) {
     text += fmt::format("{} layers and {} at {}{}, ", share.layers, in_gb(share.total()), short_text(share.node),
                         share.node == plan.host ? " (host)" : "");
   }
+  if (plan.context > 0) text += fmt::format("{} tokens of context, ", plan.context);
   return text + fmt::format("{:.1f} tokens/s, loads in {:.0f} s", plan.tokens_per_second(), plan.load_s);
 }
 

@@ -4,7 +4,8 @@
 // One node is the host: it has the file, reads it, sends the others their layers, and computes last. Each token passes
 // through all nodes in turn, and the results of each come back to the host. So
 //
-//   time of a token = sum of (weights of a share ÷ speed of its node's memory) + sum of 2 round trips to each worker
+//   time of a token = sum of (weights of a share ÷ speed of its node's memory)
+//                     + sum over workers of (2 round trips + kTurnMillis)
 //
 // and more nodes never make a model faster (measured: docs/modules/allocation.md).
 #pragma once
@@ -18,13 +19,19 @@
 
 namespace corral::mesh {
 
+inline constexpr double kTurnMillis = 2.5;               // a worker's turn besides its layers and the network
+inline constexpr std::uint64_t kHostBytes = 40'000'000;  // an engine's libraries and heaps, at the host
+
 // A model as far as a split is concerned.
 struct SplitModel {
   std::uint32_t layers = 0;
   std::uint64_t layer_bytes = 0;    // weights of a layer
-  std::uint64_t cache_bytes = 0;    // KV cache of a layer, at the context that the model is to have
+  std::uint64_t cache_bytes = 0;    // KV cache of a layer, at `context`
   std::uint64_t ends_bytes = 0;     // embeddings and output: weights that stay with the host
   std::uint64_t compute_bytes = 0;  // buffers that each share needs besides
+  std::uint64_t context = 0;        // tokens that it has at least; 0: not known
+  std::uint64_t most_context = 0;  // that it has where there is memory for them; not above `context`: no more than that
+  friend bool operator==(const SplitModel&, const SplitModel&) = default;
 };
 // A model of which only announcements are known: `bytes` of files, `need` of memory on one node. Taken for 32 equal
 // layers, the ends for one more, the buffers for a thirty-second of all. Who has the file knows it better.
@@ -33,8 +40,10 @@ SplitModel rough_split_model(std::uint64_t bytes, std::uint64_t need);
 struct SplitNode {
   NodeId id;
   std::uint64_t memory = 0;  // that it gives
-  std::uint64_t speed = 0;   // weights per second that it computes with, for one request; 0: not known
+  std::uint64_t speed = 0;   // bytes of weights a second that it computes a part with, for one request; 0: not known
   bool has_file = false;
+  bool works = true;                       // it may hold layers for another host
+  std::optional<SplitModel> as_host = {};  // the model as its settings have it where it hosts; none: as all have it
 };
 
 struct SplitQuery {
@@ -43,7 +52,8 @@ struct SplitQuery {
   const LinkTable* links = nullptr;
   // Over all these nodes, as somebody has said so (`--split a,b`): also if one would do, or if it is slow.
   bool told = false;
-  double most_wait = 0.3;  // the part of a token's time that may be spent on the network
+  std::optional<NodeId> host = {};  // told: by this one, where it may. What is free moves, and the host doesn't with it
+  double most_wait = 0.3;           // the part of a token's time that may be spent on the network
 };
 
 struct SplitShare {
@@ -61,12 +71,13 @@ struct SplitPlan {
   double token_ms = 0;             // predicted, of one request
   double wait_ms = 0;              // of it, for the network
   double load_s = 0;               // predicted: until the workers have their weights
+  std::uint64_t context = 0;       // tokens that the shares have room for; 0: not known, those that it begins with
   double tokens_per_second() const { return token_ms > 0 ? 1000 / token_ms : 0; }
   friend bool operator==(const SplitPlan&, const SplitPlan&) = default;
 };
 
 enum class SplitObstacle : std::uint8_t {
-  fits_alone,  // one node can hold it
+  fits_alone,  // one node that could host can hold it
   no_memory,   // all together have too little
   no_links,    // those that have enough together don't all have links to one that could host
   too_slow,    // the network would take too much of each token
@@ -86,8 +97,10 @@ struct SplitAnswer {
 };
 
 // The fewest nodes that do; of several ways the one that waits least, then the one whose host is first. Host is, of the
-// nodes with the file (of all, if none has it), the one with the most memory, of equals the one with the highest id.
-// Layers are shared out by memory.
+// nodes with the file (of all, if none has it), the one with the most memory, of equals the one with the highest id;
+// one with settings of its own for the model (as_host) may be a worker of another all the same.
+// Layers are shared out by memory. The context is what a model that is alone would have (base/context_size.h) if its
+// memory were that of the node that has least for each token.
 SplitAnswer plan_split(const SplitQuery& query);
 
 // "12 layers and 4.1 GB at 0123…, ...; 8.1 tokens/s, loads in 40 s".

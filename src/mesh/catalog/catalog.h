@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "mesh/catalog/content_key.h"
 #include "mesh/catalog/statement.h"
 
 namespace corral::mesh {
@@ -49,12 +50,6 @@ enum class ModelStatus : std::uint8_t {
 };
 std::string_view name_of(ModelStatus status);
 
-// What a model is: the hash of its contents, or, while nobody has computed that, its name and size.
-struct ContentKey {
-  Sha256 bytes{};
-  bool pending = false;  // made of name and size
-  friend auto operator<=>(const ContentKey&, const ContentKey&) = default;
-};
 ContentKey content_key(const ModelOnDisk& model);
 std::string hash8(const ContentKey& key);  // the first eight hexadecimal digits
 

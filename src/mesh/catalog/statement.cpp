@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <functional>
 #include <map>
+#include <tuple>
 
-#include "mesh/catalog/fields.h"
+#include "mesh/catalog/group_entries.h"
+#include "mesh/catalog/model_entry.h"
 #include "mesh/identity/errors.h"
 
 namespace corral::mesh {
@@ -20,8 +24,12 @@ enum class EntryKind : std::uint8_t {
   serving = 5,
   demand = 6,
   link = 7,
-  copying = 8
+  copying = 8,
+  group = 9,
+  share = 10,
+  mark = 11
 };
+constexpr auto kLastKind = EntryKind::mark;
 
 constexpr const StatementLimits& kLimits = kStatementLimits;
 // Models are spread over pages by the hashes of their names, so that one that comes or goes changes one page.
@@ -40,7 +48,12 @@ FieldWriter fields_of_node(const Statement& said) {
   out.text(1, cut(said.name)).number(2, static_cast<std::uint64_t>(said.role));
   for (const auto& address : said.addresses) out.text(3, to_text(address));
   out.text(4, cut(said.version)).text(5, cut(said.engine)).number(6, said.minor).number(7, said.takes_copies);
-  out.number(8, said.more_models).number(9, said.looking);
+  out.number(8, said.more_models).number(9, said.looking).number(10, said.recalled);
+  out.number(11, said.works);
+  for (std::size_t i = 0; i < std::min(said.weight_speeds.size(), kLimits.weight_speeds); ++i) {
+    const auto& speed = said.weight_speeds[i];
+    out.raw(12, FieldWriter().text(1, cut(speed.type)).number(2, speed.bytes_per_second).bytes());
+  }
   return out;
 }
 
@@ -48,21 +61,6 @@ FieldWriter fields_of(const MemoryReport& memory) {
   FieldWriter out;
   out.text(1, cut(memory.name)).number(2, memory.gpu).number(3, memory.total).number(4, memory.free);
   return out.number(5, memory.evictable).number(6, memory.lent);
-}
-
-FieldWriter fields_of(const ModelOnDisk& model) {
-  FieldWriter out;
-  out.text(1, model.name);
-  for (const auto& alias : model.aliases) out.text(2, alias);
-  out.text(3, name_of(model.type)).text(4, cut(model.recipe)).text(5, cut(model.checkpoint));
-  for (const auto& label : model.labels) out.text(6, cut(label));
-  out.text(7, cut(model.architecture)).text(8, cut(model.quantisation)).number(9, model.parameters);
-  out.number(10, model.bytes);
-  if (model.hash) out.raw(11, as_text(*model.hash));
-  out.number(12, model.created).number(13, model.context_trained).number(14, model.context_usable);
-  out.number(15, model.predicted).number(16, static_cast<std::uint64_t>(model.device));
-  out.decimal(17, model.tokens_per_second).number(18, model.tools).number(19, model.thinking);
-  return out.number(20, model.vision).number(21, model.may_copy);
 }
 
 FieldWriter fields_of(const WantedModel& wanted) {
@@ -141,6 +139,15 @@ std::vector<std::string> model_pages(const std::vector<ModelOnDisk>& models) {
   }
 }
 
+WeightSpeed read_speed(std::string_view bytes) {
+  WeightSpeed speed;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1) speed.type = field.text(kLimits.text);
+    if (field.tag == 2) speed.bytes_per_second = field.number(kLimits.number);
+  });
+  return speed;
+}
+
 void take_node(std::string_view bytes, Statement& said) {
   each_field(bytes, [&](const Field& field) {
     switch (field.tag) {
@@ -172,6 +179,15 @@ void take_node(std::string_view bytes, Statement& said) {
       case 9:
         said.looking = field.flag();
         break;
+      case 10:
+        said.recalled = field.flag();
+        break;
+      case 11:
+        said.works = field.flag();
+        break;
+      case 12:
+        if (said.weight_speeds.size() < kLimits.weight_speeds) said.weight_speeds.push_back(read_speed(field.bytes));
+        break;
       default:
         break;
     }
@@ -196,83 +212,6 @@ MemoryReport read_memory(std::string_view bytes, Statement& said) {
     if (field.tag == 7) said.disk_free = field.number(kLimits.number);
   });
   return memory;
-}
-
-void take_model_field(const Field& field, ModelOnDisk& model) {
-  switch (field.tag) {
-    case 1:
-      if (field.is_name(kLimits.name)) model.name = std::string(field.bytes);
-      break;
-    case 2:
-      if (field.is_name(kLimits.name) && model.aliases.size() < kLimits.aliases)
-        model.aliases.emplace_back(field.bytes);
-      break;
-    case 3:
-      model.type = parse_model_type(field.bytes).value_or(ModelType::llm);
-      break;
-    case 4:
-      model.recipe = field.text(kLimits.text);
-      break;
-    case 5:
-      model.checkpoint = field.text(kLimits.text);
-      break;
-    case 6:
-      if (model.labels.size() < kLimits.labels) model.labels.push_back(field.text(kLimits.text));
-      break;
-    case 7:
-      model.architecture = field.text(kLimits.text);
-      break;
-    case 8:
-      model.quantisation = field.text(kLimits.text);
-      break;
-    case 9:
-      model.parameters = field.number(kLimits.number);
-      break;
-    case 10:
-      model.bytes = field.number(kLimits.number);
-      break;
-    case 11:
-      if (field.bytes.size() == sizeof(Sha256)) model.hash = ByteReader(field.bytes).fixed<32>();
-      break;
-    case 12:
-      model.created = field.number(kLimits.number);
-      break;
-    case 13:
-      model.context_trained = field.number(kLimits.number);
-      break;
-    case 14:
-      model.context_usable = field.number(kLimits.number);
-      break;
-    case 15:
-      model.predicted = field.number(kLimits.number);
-      break;
-    case 16:
-      model.device = static_cast<Device>(field.number(255) & 7);
-      break;
-    case 17:
-      model.tokens_per_second = field.decimal();
-      break;
-    case 18:
-      model.tools = field.flag();
-      break;
-    case 19:
-      model.thinking = field.flag();
-      break;
-    case 20:
-      model.vision = field.flag();
-      break;
-    case 21:
-      model.may_copy = field.flag();
-      break;
-    default:
-      break;
-  }
-}
-
-ModelOnDisk read_model(std::string_view bytes) {
-  ModelOnDisk model;
-  each_field(bytes, [&](const Field& field) { take_model_field(field, model); });
-  return model;
 }
 
 WantedModel read_wanted(std::string_view bytes) {
@@ -374,6 +313,15 @@ void take_entry(EntryKind kind, std::string_view bytes, Statement& said) {
     case EntryKind::copying:
       take_copying(bytes, said);
       break;
+    case EntryKind::group:
+      if (auto group = read_group(bytes)) keep(said.groups, std::move(*group), kLimits.groups);
+      break;
+    case EntryKind::share:
+      if (auto share = read_share(bytes)) keep(said.shares, *share, kLimits.shares);
+      break;
+    case EntryKind::mark:
+      if (auto mark = read_mark(bytes)) take_mark(std::move(*mark), said);
+      break;
   }
 }
 
@@ -386,6 +334,18 @@ void sort_by_name(std::vector<T>& list) {
   for (auto& [name, value] : by_name) list.push_back(std::move(value));
 }
 
+// Each model once; the first counts.
+template <typename T, typename Key>
+void sort_by_model(std::vector<T>& list, Key key) {
+  std::map<ContentKey, T> by_model;
+  for (auto& value : list) {
+    const ContentKey model = std::invoke(key, value);
+    by_model.try_emplace(model, std::move(value));
+  }
+  list.clear();
+  for (auto& [model, value] : by_model) list.push_back(std::move(value));
+}
+
 std::uint64_t down_to(std::uint64_t value, std::uint64_t step) { return value / step * step; }
 
 // Two significant binary digits: steps of a quarter to a half.
@@ -393,7 +353,18 @@ std::uint64_t roughly(std::uint64_t value) {
   const int digits = std::bit_width(value);
   return digits <= 2 ? value : value >> (digits - 2) << (digits - 2);
 }
+// A model that was idle for a minute counts so, and not as one that was idle for less.
+std::uint64_t idle_roughly(std::uint64_t ms) {
+  constexpr std::uint64_t kMinute = 60'000;
+  return ms < kMinute ? roughly(down_to(ms, 1000)) : roughly(ms / kMinute) * kMinute;
+}
 double roughly(double value) { return static_cast<double>(roughly(static_cast<std::uint64_t>(value * 64))) / 64; }
+// Five of them, to the nearest: for what others reckon with.
+double nearly(double value) {
+  if (!(value > 0)) return 0;
+  const double unit = std::exp2(std::floor(std::log2(value)) - 4);
+  return std::round(value / unit) * unit;
+}
 
 }  // namespace
 
@@ -435,10 +406,10 @@ Statement rounded(Statement said) {
     memory.free = down_to(memory.free, 32 * kMiB);
     memory.evictable = down_to(memory.evictable, 32 * kMiB);
   }
-  for (auto& model : said.models) model.tokens_per_second = roughly(model.tokens_per_second);
+  for (auto& model : said.models) model.tokens_per_second = nearly(model.tokens_per_second);
   for (auto& served : said.serving) {
     served.tokens_per_second = roughly(served.tokens_per_second);
-    served.idle_ms = roughly(down_to(served.idle_ms, 1000));
+    served.idle_ms = idle_roughly(served.idle_ms);
     served.bytes = down_to(served.bytes, kMiB);
   }
   for (auto& demand : said.demand) demand.per_hour = roughly(demand.per_hour);
@@ -451,13 +422,17 @@ Statement rounded(Statement said) {
     copy.done = down_to(copy.done, std::max<std::uint64_t>(copy.total / kSteps, 1));
     copy.bytes_per_second = roughly(copy.bytes_per_second);
   }
+  for (auto& group : said.groups) {
+    group.idle_ms = idle_roughly(group.idle_ms);
+    group.tokens_per_second = nearly(group.tokens_per_second);
+  }
   return said;
 }
 
 std::vector<std::string> encode_pages(Statement statement) {
   const auto models = sayable(statement);
   auto pages = model_pages(models);
-  std::string node, memory, now, links;
+  std::string node, memory, now, links, groups, marks;
   append(node, EntryKind::node, fields_of_node(statement));
   append_all(node, EntryKind::wanted, statement.wants, kLimits.wants);
   append(memory, EntryKind::memory, fields_of_disk(statement));
@@ -466,7 +441,10 @@ std::vector<std::string> encode_pages(Statement statement) {
   append_all(now, EntryKind::copying, statement.copying, kLimits.copying);
   append_all(links, EntryKind::link, statement.links, kLimits.links);
   append_all(links, EntryKind::demand, statement.demand, kLimits.demand);
-  for (auto* page : {&now, &links, &memory, &node}) {
+  append_all(groups, EntryKind::group, statement.groups, kLimits.groups);
+  append_all(groups, EntryKind::share, statement.shares, kLimits.shares);
+  for (const auto& mark : marks_of(statement)) append(marks, EntryKind::mark, fields_of(mark));
+  for (auto* page : {&marks, &groups, &now, &links, &memory, &node}) {
     if (!page->empty()) pages.insert(pages.begin(), std::move(*page));
   }
   return pages;
@@ -479,7 +457,7 @@ Result<Statement> decode_pages(const std::vector<std::string_view>& pages) {
     while (in.ok() && !in.rest().empty()) {
       const auto kind = static_cast<EntryKind>(in.number<std::uint8_t>());
       const auto bytes = in.sized<std::uint32_t>();
-      const bool known = kind >= EntryKind::node && kind <= EntryKind::copying;
+      const bool known = kind >= EntryKind::node && kind <= kLastKind;
       if (!in.ok() || (known && !each_field(bytes, [](const Field&) {})))
         return fail(errc::malformed, "a page of an announcement that is cut off");
       if (known) take_entry(kind, bytes, said);
@@ -490,6 +468,12 @@ Result<Statement> decode_pages(const std::vector<std::string_view>& pages) {
   sort_by_name(said.serving);
   sort_by_name(said.demand);
   std::ranges::sort(said.links, {}, &LinkReport::to);
+  sort_by_model(said.groups, &GroupReport::model);
+  sort_by_model(said.split_orders, &SplitOrder::model);
+  sort_by_model(said.resting, std::identity());
+  sort_by_model(said.unloads, std::identity());
+  sort_by_model(said.declined, std::identity());
+  std::ranges::sort(said.shares, {}, [](const ShareReport& share) { return std::tie(share.host, share.model); });
   return said;
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/model_type.h"
 #include "base/sha256.h"
+#include "mesh/catalog/group_report.h"
 #include "mesh/identity/address.h"
 #include "mesh/identity/keys.h"
 
@@ -59,10 +60,18 @@ struct ModelOnDisk {
   bool thinking = false;
   bool vision = false;  // with the projector that is there
   bool may_copy = false;
+  // As far as layers can be held by several nodes (see SplitModel); 0 layers: nobody has looked, or they can't.
+  std::uint32_t layers = 0;
+  std::uint64_t layer_bytes = 0;    // weights of a layer, on average
+  std::uint64_t cache_bytes = 0;    // of a layer, at the smallest context that a load of it has
+  std::uint64_t ends_bytes = 0;     // weights that stay with who hosts it
+  std::uint64_t compute_bytes = 0;  // buffers of each share
+  std::uint64_t split_context = 0;  // tokens: that smallest context; 0: not said
+  std::uint64_t most_context = 0;   // and the largest that it may have
   friend bool operator==(const ModelOnDisk&, const ModelOnDisk&) = default;
 };
 
-// A model that the author's owner wants the mesh to have (mesh_models, pinned), wherever its files are.
+// A model that the author's owner wants the mesh to have (mesh_models), wherever its files are.
 struct WantedModel {
   std::string name;
   std::string source;  // "org/repo:QUANT"
@@ -85,6 +94,13 @@ struct ServedModel {
   std::uint64_t bytes = 0;       // of memory that it holds
   bool lent = false;             // loaded for the mesh; else hosted by its owner
   friend bool operator==(const ServedModel&, const ServedModel&) = default;
+};
+
+// How fast layers of models that others host are computed at the author, by the type of their weights.
+struct WeightSpeed {
+  std::string type;  // ggml's: "q8_0", "q4_K", ...
+  std::uint64_t bytes_per_second = 0;
+  friend bool operator==(const WeightSpeed&, const WeightSpeed&) = default;
 };
 
 // How much a model is asked for at the author, as an entry.
@@ -119,9 +135,11 @@ struct Statement {
   std::string engine;       // version of llama.cpp
   std::uint16_t minor = 0;  // of the protocol
   std::uint64_t disk_free = 0;
+  bool works = false;         // layers of models that others host may be held there
   bool takes_copies = false;  // models that requests need there may be copied to it
   std::vector<MemoryReport> memory;
-  bool looking = false;  // it was just started: which models it has isn't known yet
+  std::vector<WeightSpeed> weight_speeds;  // empty: not measured
+  bool looking = false;                    // it was just started: which models it has isn't known yet
   std::vector<ModelOnDisk> models;
   std::uint64_t more_models = 0;  // that didn't fit into the bounds
   std::vector<WantedModel> wants;
@@ -129,6 +147,14 @@ struct Statement {
   std::vector<Demand> demand;
   std::vector<LinkReport> links;
   std::vector<CopyingModel> copying;
+  std::vector<GroupReport> groups;   // hosted by the author; sorted by model
+  std::vector<ShareReport> shares;   // of models that others host
+  std::optional<NodeOrder> order;    // what the author was told to have
+  std::vector<ContentKey> resting;   // were given back for idleness, and nobody has asked for them since; sorted
+  std::vector<ContentKey> unloads;   // were unloaded here because somebody said so, and aren't asked for yet; sorted
+  std::vector<ContentKey> declined;  // couldn't be loaded here just now, or were lost: others may have them; sorted
+  std::vector<SplitOrder> split_orders;  // that were given to the author; sorted by model
+  bool recalled = false;                 // the author's owner wants the memory that it lends back
   // The one to the author that a request needs; nullptr: there is none.
   const CopyingModel* copy_for_request(const Sha256& content) const {
     for (const auto& copy : copying)
@@ -148,7 +174,14 @@ struct StatementLimits {
   std::size_t demand = 64;
   std::size_t links = 64;
   std::size_t copying = 16;
+  std::uint64_t layers = 1 << 16;
+  std::size_t groups = 8;
+  std::size_t shares_of_group = 64;
+  std::size_t shares = 4;
+  std::size_t marks = 64;  // of each kind
+  std::size_t split_orders = 8;
   std::size_t memory = 32;
+  std::size_t weight_speeds = 16;
   std::size_t addresses = 8;
   std::size_t name = 256;                         // bytes; longer names of models are passed over
   std::size_t text = 256;                         // bytes; longer texts are cut

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <gmock/gmock.h>
 
 #include "mesh/catalog/announcement.h"
@@ -30,7 +32,22 @@ ModelOnDisk model(std::string name, std::uint64_t bytes = 4'000'000'000) {
   made.device = Device::gpu;
   made.tokens_per_second = 42.5;
   made.tools = made.thinking = made.vision = made.may_copy = true;
+  made.layers = 32;
+  made.layer_bytes = bytes / 33;
+  made.cache_bytes = 4'000'000;
+  made.ends_bytes = bytes / 33 + 1;
+  made.compute_bytes = 300'000'000;
+  made.split_context = 8'192;
+  made.most_context = 131'072;
   return made;
+}
+
+ContentKey key(const std::string& name) { return {sha256({name}), false}; }
+
+template <typename T>
+std::vector<T> sorted(std::vector<T> list) {
+  std::ranges::sort(list);
+  return list;
 }
 
 Statement full() {
@@ -42,7 +59,8 @@ Statement full() {
   said.engine = "0.5.0";
   said.minor = 3;
   said.disk_free = 1'000'000'000'000;
-  said.takes_copies = said.looking = true;
+  said.weight_speeds = {{"q8_0", 8'000'000'000}, {"q4_K", 6'000'000'000}};
+  said.takes_copies = said.works = said.looking = true;
   said.memory = {{"cpu", false, 64, 32, 8, 16}, {"cuda0", true, 24, 20, 0, 24}};
   said.models = {model("a"), model("b")};
   said.more_models = 7;
@@ -51,6 +69,19 @@ Statement full() {
   said.demand = {{"a", 12.5}};
   said.links = {{test_key(9).id(), 300, 100'000'000}};
   said.copying = {{sha256({"c"}), 5, 9, 2, true}};
+  said.groups = {{.model = key("big"),
+                  .stage = GroupStage::draining,
+                  .running = true,
+                  .by_hand = true,
+                  .shares = {{test_key(8).id(), 12, 3'000'000'000}, {test_key(9).id(), 20, 5'000'000'000}},
+                  .idle_ms = 4000,
+                  .tokens_per_second = 7.5,
+                  .refusal = "n2 is taken"}};
+  said.shares = {{test_key(7).id(), {sha256({"huge"}), true}, 9'000'000'000, true}};
+  said.order = NodeOrder{key("a")};
+  said.resting = said.unloads = said.declined = sorted(std::vector{key("a"), key("b")});
+  said.split_orders = {{key("big"), sorted(std::vector{test_key(8).id(), test_key(9).id()}), 17}};
+  said.recalled = true;
   return said;
 }
 
@@ -61,6 +92,96 @@ TEST(Statement, ComesBackAsItWasSaid) {
   const auto pages = encode_pages(said);
   EXPECT_EQ(*decode_pages(views(pages)), said);
   EXPECT_EQ(encode_pages(said), pages);
+}
+
+TEST(Statement, AnOrderToHaveNothingComesBack) {
+  Statement said;
+  said.order = NodeOrder{};
+  const auto pages = encode_pages(said);
+  EXPECT_EQ(*decode_pages(views(pages)), said);
+}
+
+// As an older version reads it: kinds of entries and fields that it doesn't know.
+TEST(Statement, GroupsAndOrdersAreOfNoConcernToOlderVersions) {
+  auto said = full();
+  const auto pages = encode_pages(said);
+  std::vector<std::string> older;
+  for (const auto& page : pages) {
+    auto& kept = older.emplace_back();
+    ByteReader in(page);
+    while (!in.rest().empty()) {
+      const auto kind = in.number<std::uint8_t>();
+      const auto bytes = in.sized<std::uint32_t>();
+      ByteWriter(kept).number<std::uint8_t>(kind >= 9 ? 200 : kind).sized<std::uint32_t>(bytes);
+    }
+  }
+  said.groups.clear();
+  said.shares.clear();
+  said.order.reset();
+  said.resting.clear();
+  said.unloads.clear();
+  said.declined.clear();
+  said.split_orders.clear();
+  EXPECT_EQ(*decode_pages(views(older)), said);
+}
+
+TEST(Statement, GroupsBeyondTheBoundsAreCutAndFitTheirPage) {
+  Statement said;
+  for (int i = 0; i < 100; ++i) {
+    GroupReport group{.model = key("g" + std::to_string(i))};
+    for (unsigned n = 0; n < 200; ++n) group.shares.push_back({{sha256({std::to_string(n)})}, ~0U, ~std::uint64_t{0}});
+    group.refusal = std::string(10'000, 'x');
+    said.groups.push_back(group);
+    said.shares.push_back({{sha256({std::to_string(i)})}, key("m"), ~std::uint64_t{0}, false});
+    said.resting.push_back(key("r" + std::to_string(i)));
+    said.unloads.push_back(key("u" + std::to_string(i)));
+    said.declined.push_back(key("d" + std::to_string(i)));
+    auto& split = said.split_orders.emplace_back(SplitOrder{key("s" + std::to_string(i)), {}});
+    for (unsigned n = 0; n < 200; ++n) split.nodes.push_back({sha256({std::to_string(n)})});
+  }
+  const auto pages = encode_pages(said);
+  for (const auto& page : pages) EXPECT_LE(page.size(), kLargestStatementPage);
+  const auto read = *decode_pages(views(pages));
+  EXPECT_THAT(read.groups, SizeIs(kStatementLimits.groups));
+  EXPECT_THAT(read.groups.front().shares, SizeIs(kStatementLimits.shares_of_group));
+  EXPECT_LE(read.groups.front().shares.front().bytes, kStatementLimits.number);
+  EXPECT_LE(read.groups.front().shares.front().layers, kStatementLimits.layers);
+  EXPECT_LE(read.groups.front().refusal.size(), kStatementLimits.text);
+  EXPECT_THAT(read.shares, SizeIs(kStatementLimits.shares));
+  EXPECT_THAT(read.resting, SizeIs(kStatementLimits.marks));
+  EXPECT_THAT(read.unloads, SizeIs(kStatementLimits.marks));
+  EXPECT_THAT(read.declined, SizeIs(kStatementLimits.marks));
+  EXPECT_THAT(read.split_orders, SizeIs(kStatementLimits.split_orders));
+}
+
+TEST(Statement, GroupsAndOrdersThatMeanNothingArePassedOver) {
+  const std::string model = std::string(1, '\0') + std::string(32, 'm'), node(32, 'n');
+  std::string page;
+  const auto entry = [&](std::uint8_t kind, const FieldWriter& fields) {
+    ByteWriter(page).number<std::uint8_t>(kind).sized<std::uint32_t>(fields.bytes());
+  };
+  entry(9, FieldWriter().number(2, 3));                                 // a group of no model
+  entry(9, FieldWriter().raw(1, std::string(33, '\x02')));              // of one that can't be
+  entry(9, FieldWriter().raw(1, model + "x"));                          // too long
+  entry(9, FieldWriter().raw(1, model).number(2, 77).raw(4, "short"));  // a stage and a share of no sense
+  entry(9, FieldWriter().raw(1, model).number(2, 3));                   // the same model again
+  entry(10, FieldWriter().raw(2, model));                               // a share of no host
+  entry(10, FieldWriter().raw(1, node));                                // of no model
+  entry(11, FieldWriter().raw(2, model));                               // a mark of no kind
+  entry(11, FieldWriter().number(1, 9).raw(2, model));                  // of a later kind
+  entry(11, FieldWriter().number(1, 2));                                // about nothing
+  entry(11, FieldWriter().number(1, 1).raw(2, "cut"));                  // an order for a model that can't be
+  entry(11, FieldWriter().number(1, 4).raw(2, model).raw(3, node).raw(3, node).raw(3, "n").raw(4, node));
+  const auto said = *decode_pages({page});
+  ASSERT_THAT(said.groups, SizeIs(1));
+  EXPECT_EQ(said.groups.front().stage, GroupStage::waiting);
+  EXPECT_THAT(said.groups.front().shares, SizeIs(0));
+  EXPECT_THAT(said.shares, SizeIs(0));
+  EXPECT_FALSE(said.order);
+  EXPECT_THAT(said.resting, SizeIs(0));
+  ASSERT_THAT(said.split_orders, SizeIs(1));
+  EXPECT_THAT(said.split_orders.front().nodes, SizeIs(1));
+  EXPECT_EQ(said.split_orders.front().stamp, kStatementLimits.number);
 }
 
 TEST(Statement, AChangeOfLoadChangesOnePage) {
@@ -147,6 +268,19 @@ TEST(Statement, NumbersAreBoundedAndCutOffPagesRefused) {
   }
 }
 
+TEST(Statement, SpeedsAreToldWellEnoughToReckonWith) {
+  auto said = full();
+  for (const double speed : {0.3, 1.0, 7.9, 15.2, 26.3, 940.0, 1e6}) {
+    said.models.front().tokens_per_second = speed;
+    said.groups.front().tokens_per_second = speed;
+    const auto told = rounded(said);
+    EXPECT_NEAR(told.models.front().tokens_per_second, speed, speed / 30);
+    EXPECT_NEAR(told.groups.front().tokens_per_second, speed, speed / 30);
+  }
+  said.models.front().tokens_per_second = std::nan("");
+  EXPECT_EQ(rounded(said).models.front().tokens_per_second, 0);
+}
+
 TEST(Statement, WhatMovesByItselfIsNewsNowAndThen) {
   auto a = full(), b = full();
   a.memory.front().free = 10'000'000'000;
@@ -155,6 +289,21 @@ TEST(Statement, WhatMovesByItselfIsNewsNowAndThen) {
   b.serving.front().idle_ms = 63'900;
   EXPECT_EQ(rounded(a), rounded(b));
   EXPECT_LE(rounded(b).memory.front().free, b.memory.front().free);
+}
+
+// Memory goes to others after a minute: told as 49 s it would go after two.
+TEST(Statement, MinutesThatAModelIsIdleStayMinutes) {
+  auto said = full();
+  const auto told = [&](std::uint64_t ms) {
+    said.serving.front().idle_ms = said.groups.front().idle_ms = ms;
+    const auto now = rounded(said);
+    EXPECT_EQ(now.groups.front().idle_ms, now.serving.front().idle_ms);
+    return now.serving.front().idle_ms;
+  };
+  EXPECT_EQ(told(0), 0u);
+  EXPECT_LT(told(59'999), 60'000u);
+  for (const std::uint64_t minutes : {1, 2, 4, 32}) EXPECT_EQ(told(minutes * 60'000), minutes * 60'000);
+  EXPECT_EQ(told(119'999), 60'000u);
 }
 
 TEST(Head, IsSignedWholeAndForOneMesh) {

@@ -61,6 +61,7 @@ class FakePeers final : public Peers {
                    : relayed.contains(view.id) ? PeerState::relayed
                                                : PeerState::waiting;
       view.since = since;
+      if (const auto life = relayed_lives.find(view.id); life != relayed_lives.end()) view.relayed_life = life->second;
       views.push_back(std::move(view));
     }
     std::ranges::sort(views, {}, &PeerView::id);
@@ -97,6 +98,7 @@ class FakePeers final : public Peers {
   std::map<NodeId, FakePeers*> linked;
   std::set<NodeId> relayed;
   MonoTime since{};  // that all are up, or not
+  std::map<NodeId, LifeNonce> relayed_lives;
 
  private:
   FakeAir& air_;

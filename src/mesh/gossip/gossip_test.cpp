@@ -177,6 +177,26 @@ TEST_F(GossipTest, OfWhomNothingIsKnownYetMaySpeakAnyMoment) {
   EXPECT_EQ(expected(), 0u);
 }
 
+TEST_F(GossipTest, OfARelayedNodeOnlyTheLifeCountsInWhichItIsReached) {
+  auto& a = make(1);
+  auto& b = make(2);
+  auto& c = make(3);
+  c.gossip->announce(statement("c"));
+  link(a, b);
+  link(b, c);
+  settle();
+  a.peers.relayed.insert(c.id());
+  a.peers.relayed_lives[c.id()] = c.peers.boot().nonce;
+  a.gossip->reach_changed();
+  EXPECT_EQ(word(a, c), "c");
+  a.peers.relayed_lives[c.id()] = {99};  // it died and came back, and hasn't said anything yet
+  a.gossip->reach_changed();
+  EXPECT_EQ(word(a, c), "");
+  a.peers.relayed_lives.clear();  // the relay doesn't tell
+  a.gossip->reach_changed();
+  EXPECT_EQ(word(a, c), "c");
+}
+
 TEST_F(GossipTest, ANodeThatLostItsCountLearnsItFromWhatOthersHold) {
   auto& a = make(1);
   auto* b = &make(2, 5);

@@ -34,6 +34,8 @@ class Granter {
   void given_back(const NodeId& host, const GrantReturn& given, GroupEffects& out);
   // Its process is gone for sure: what it believed went with it.
   void host_ended(const NodeId& host, GroupEffects& out);
+  // What is granted ends now, as this node can't keep to it.
+  void give_up(GroupEffects& out) { end(out); }
   // What OpenWorker began is gone to the last process and byte.
   void reaped(GroupEffects& out);
 

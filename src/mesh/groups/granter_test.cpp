@@ -174,6 +174,19 @@ TEST_F(GranterTest, ARecallIsToldAndEndsInTime) {
   EXPECT_EQ(verdict(1, ask({1, 1}, 7)), Verdict::granted);
 }
 
+TEST_F(GranterTest, WhatCantBeKeptToEndsAtOnce) {
+  (void)asks(1, ask({1, 1}, 1));
+  out.clear();
+  granter.give_up(out);
+  EXPECT_EQ(count<ReapWorker>(), 1u);
+  EXPECT_EQ(verdict(1, ask({1, 1}, 2)), Verdict::reaping);
+  out.clear();
+  granter.give_up(out);
+  EXPECT_EQ(count<ReapWorker>(), 0u);
+  reap();
+  EXPECT_EQ(verdict(2, ask({1, 1}, 1)), Verdict::granted);
+}
+
 TEST_F(GranterTest, NoMoreIsGrantedThanIsLent) {
   granter.lend(49);
   EXPECT_EQ(verdict(1, ask({1, 1}, 1)), Verdict::too_little);

@@ -111,7 +111,7 @@ void GroupHost::tick(BootTime now, GroupEffects& out) {
   switch (state_) {
     case State::waiting:
       if (now >= retry_ && !out_of_reach()) {
-        of_.term = ++shared_.terms;
+        of_ = {shared_.life, ++shared_.terms};
         state_ = State::claiming;
         claim(now, out);
       }
@@ -132,6 +132,8 @@ void GroupHost::tick(BootTime now, GroupEffects& out) {
       if (state_ == State::draining && drained_by_ && now >= *drained_by_) return stop(now, out);
       renew(now, out);
       if (engine_ && now - started_ >= rules_.steady) failures_ = fails_ = 0;
+      // There is nothing to wait for: the others are free for another plan.
+      if (!engine_ && has_lost_a_node(now)) return leave(now, out);
       // Its engine ended with a link that is back, or by itself a while ago.
       if (state_ == State::standing && !engine_ && now >= restart_ && !out_of_reach()) start(now, out);
       return;
@@ -153,6 +155,12 @@ std::optional<NodeId> GroupHost::out_of_reach() const {
     if (!shared_.links.is_up(share.node) && (!first || share.node < *first)) first = share.node;
   }
   return first;
+}
+
+bool GroupHost::has_lost_a_node(BootTime now) const {
+  return std::ranges::any_of(plan_.split.shares, [&](const SplitShare& share) {
+    return shared_.links.is_lost(share.node, rules_.patience, now);
+  });
 }
 
 // The next node in the order of ids, when all before it have granted; then the engine.

@@ -82,6 +82,7 @@ class GroupHost {
     BootTime last_asked{};
   };
   std::optional<NodeId> out_of_reach() const;
+  bool has_lost_a_node(BootTime now) const;
   void claim(BootTime now, GroupEffects& out);
   void ask(const NodeId& node, BootTime now, GroupEffects& out);
   void renew(BootTime now, GroupEffects& out);

@@ -77,6 +77,12 @@ void Groups::recall(BootTime now) {
   settle(std::move(out), now);
 }
 
+void Groups::give_up(BootTime now) {
+  GroupEffects out;
+  granter_.give_up(out);
+  settle(std::move(out), now);
+}
+
 void Groups::worker_reaped(BootTime now) {
   GroupEffects out;
   granter_.reaped(out);
@@ -101,6 +107,8 @@ std::vector<NodeId> Groups::lost(const ContentKey& model, BootTime now) const {
   }
   return lost;
 }
+
+std::vector<NodeId> Groups::lost(BootTime now) const { return shared_.links.lost(shared_.rules.patience, now); }
 
 void Groups::handle(const NodeId& from, const GroupMessage& message, BootTime now, GroupEffects& out) {
   if (const auto* ask = std::get_if<GrantAsk>(&message)) {

@@ -42,9 +42,14 @@ class Groups {
   void engine_ended(const ContentKey& model, const PlanTerm& of, BootTime now);
   void engine_drained(const ContentKey& model, const PlanTerm& of, BootTime now);
 
+  // This node has learnt that it lived longer than it knew: what it claims from now on counts as of this life.
+  void live_anew(std::uint64_t life) { shared_.life = life; }
+
   // As a node that grants itself.
   void lend(std::uint64_t bytes);
   void recall(BootTime now);
+  // What is granted ends now, as this node can't keep to it (nobody could write down who has it).
+  void give_up(BootTime now);
   void worker_reaped(BootTime now);
 
   void tick(BootTime now);
@@ -54,6 +59,8 @@ class Groups {
   const std::map<ContentKey, GroupHost>& hosted() const { return hosts_; }
   // Nodes of a hosted plan that are gone for good, in the order of ids: it has to be planned anew.
   std::vector<NodeId> lost(const ContentKey& model, BootTime now) const;
+  // Of all nodes that had a link to this one, sorted.
+  std::vector<NodeId> lost(BootTime now) const;
 
  private:
   void handle(const NodeId& from, const GroupMessage& message, BootTime now, GroupEffects& out);

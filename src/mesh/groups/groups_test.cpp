@@ -1,3 +1,4 @@
+// Long because all that groups do is shown on the same few nodes.
 // A few nodes with everything arriving at once, and time that is turned by hand. What may go wrong on the way is the
 // matter of tests/simulation/groups.
 #include "mesh/groups/groups.h"
@@ -291,6 +292,34 @@ TEST_F(GroupsTest, ANodeIsLostAfterFiveSecondsOrWithItsProcess) {
   EXPECT_THAT(nodes[2].lost({sha256({"m"}), false}, now), ElementsAre(ids[3], ids[4]));
 }
 
+// It kept the others until the first of its leases ended, though there was nothing left to wait for.
+TEST_F(GroupsTest, AHostThatLostANodeAndHasNoEngineGivesTheOthersBack) {
+  want(2, plan(2, {4, 3}));
+  pass(Millis(1000));
+  told();
+  cut(2, 4);
+  pass(Millis(4750));
+  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_EQ(state(2), GroupHost::State::standing);
+  pass(kGroupTick);
+  EXPECT_THAT(told(), ElementsAre("2 reaps", "3 reaps"));
+  EXPECT_EQ(state(2), GroupHost::State::waiting);
+  want(2, plan(2, {3}), PlanCause::loss);
+  pass(kGroupTick);
+  EXPECT_EQ(state(2), GroupHost::State::standing);
+}
+
+TEST_F(GroupsTest, NodesThatAreLostAreToldWhateverTheyHad) {
+  EXPECT_THAT(nodes[0].lost(now), IsEmpty());
+  nodes[0].link_down(ids[3], LinkEnd::ended, now, now);
+  nodes[0].link_down(ids[1], LinkEnd::cut, now, now);
+  EXPECT_THAT(nodes[0].lost(now), ElementsAre(ids[3]));
+  pass(Millis(5000));
+  EXPECT_THAT(nodes[0].lost(now), ElementsAre(ids[1], ids[3]));
+  nodes[0].link_up(ids[3], 2, now);
+  EXPECT_THAT(nodes[0].lost(now), ElementsAre(ids[1]));
+}
+
 TEST_F(GroupsTest, AHostStopsTwoSecondsBeforeItsLeaseEnds) {
   want(2, plan(2, {4}));
   pass(Millis(1000));
@@ -466,6 +495,15 @@ TEST_F(GroupsTest, APlanInWhichItsHostHasNoShareIsNone) {
   EXPECT_FALSE(nodes[2].want(empty, PlanCause::told, now));
   pass(Millis(60'000));
   EXPECT_THAT(told(), IsEmpty());
+}
+
+TEST_F(GroupsTest, ALifeThatIsLearntLateCountsFromTheNextClaim) {
+  nodes[2].live_anew(9);
+  want(2, plan(2, {4}));
+  pass(kGroupTick);
+  ASSERT_TRUE(nodes[4].granter().grant());
+  EXPECT_EQ(nodes[4].granter().grant()->ask.of, (PlanTerm{9, 1}));
+  EXPECT_EQ(state(2), GroupHost::State::standing);
 }
 
 TEST_F(GroupsTest, AGroupOfOne) {

@@ -28,4 +28,11 @@ bool LinkStates::is_lost(const NodeId& node, Millis patience, BootTime now) cons
   return found == peers_.end() || found->second.how == LinkEnd::ended || now - found->second.heard >= patience;
 }
 
+std::vector<NodeId> LinkStates::lost(Millis patience, BootTime now) const {
+  std::vector<NodeId> lost;
+  for (const auto& [node, peer] : peers_)
+    if (is_lost(node, patience, now)) lost.push_back(node);
+  return lost;
+}
+
 }  // namespace corral::mesh

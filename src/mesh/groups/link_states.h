@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "mesh/groups/boot_time.h"
 #include "mesh/identity/keys.h"
@@ -26,6 +27,8 @@ class LinkStates {
   bool is_up(const NodeId& node) const;
   // Gone for good, as far as plans go: its process ended, or nothing was heard of it for `patience`.
   bool is_lost(const NodeId& node, Millis patience, BootTime now) const;
+  // Nodes that had a link once and are lost, sorted.
+  std::vector<NodeId> lost(Millis patience, BootTime now) const;
 
  private:
   struct Peer {

@@ -14,9 +14,10 @@
 namespace corral::mesh {
 
 // One life of a node. The nonce tells two lives apart that got the same number.
+using LifeNonce = std::array<std::uint8_t, 16>;
 struct Boot {
   std::uint64_t epoch = 0;
-  std::array<std::uint8_t, 16> nonce{};
+  LifeNonce nonce{};
   friend auto operator<=>(const Boot&, const Boot&) = default;
 };
 

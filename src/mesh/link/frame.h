@@ -31,7 +31,9 @@ enum class FrameKind : std::uint8_t {
   copy_answer = 16,
   probe_ask = 20,  // "can you dial me there?"
   probe_answer = 21,
-  grant = 22,  // of a node to the host of a group, and what is said about it
+  grant = 22,      // of a node to the host of a group, and what is said about it
+  allot_ask = 23,  // "have that model", "give it back": what an administrator wants of another node
+  allot_answer = 24,
 };
 
 struct Frame {

@@ -132,7 +132,9 @@ Task<Result<MemberSet>> join_mesh(Network& network, async::Timers& timers, Signi
   for (const auto& seed : token.seeds) {
     address = seed;
     begin(JoinStep::dial, address);
-    auto dialled = co_await network.dial(seed, token.pins, Purpose::join);
+    Place place(seed, Origin::settings);  // whoever runs this node has given it the token
+    auto dialling = network.dial(std::move(place), token.pins, Purpose::join);
+    auto dialled = co_await std::move(dialling);
     if (dialled) {
       stream = std::move(*dialled);
       break;

@@ -39,6 +39,16 @@ TEST_P(StreamContract, BothEndsKnowEachOther) {
   EXPECT_EQ(at_other_end().purpose(), Purpose::copy);
 }
 
+TEST_P(StreamContract, EachPurposeIsKnownAtBothEnds) {
+  for (std::size_t number = 0; number < kPurposes; ++number) {
+    const auto purpose = static_cast<Purpose>(number);
+    EXPECT_EQ(purpose_of(alpn_of(purpose)), purpose);
+    connect(purpose);
+    EXPECT_EQ(at_a().purpose(), purpose);
+    EXPECT_EQ(at_other_end().purpose(), purpose);
+  }
+}
+
 TEST_P(StreamContract, TheExporterBelongsToOneConnection) {
   connect();
   const auto first = at_a().exporter(kJoinExporter);
@@ -51,7 +61,7 @@ TEST_P(StreamContract, TheExporterBelongsToOneConnection) {
 
 // More than any buffer holds, both ways at once, up to an end that each side announces.
 TEST_P(StreamContract, BytesComeInOrderAndTheEndIsSeen) {
-  connect();
+  connect(Purpose::rpc);
   std::string sent(3'000'000, '\0'), got_a, got_b;
   for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 7 >> 3);
   std::optional<Error> error_a, error_b;

@@ -337,8 +337,8 @@ class NodeNetwork final : public Network {
   NodeNetwork(const NodeNetwork&) = delete;
   NodeNetwork& operator=(const NodeNetwork&) = delete;
 
-  Task<Result<std::unique_ptr<Stream>>> dial(Address address, std::vector<NodeId> pins, Purpose purpose) override {
-    return dial_from(node_, std::move(address), std::move(pins), purpose);
+  Task<Result<std::unique_ptr<Stream>>> dial(Place place, std::vector<NodeId> pins, Purpose purpose) override {
+    return dial_from(node_, std::move(place.address), std::move(pins), purpose);
   }
   Task<Result<std::unique_ptr<Stream>>> accept() override { return accept_at(node_); }
   Task<Result<std::unique_ptr<Stream>>> dial_within(std::unique_ptr<Stream> carrier, NodeId pin,

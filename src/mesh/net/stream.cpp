@@ -10,7 +10,8 @@ namespace {
 using async::Task;
 
 constexpr std::array<std::string_view, kPurposes> kNames = {"corral/1/control", "corral/1/http", "corral/1/copy",
-                                                            "corral/1/join",    "corral/1/back", "corral/1/relay"};
+                                                            "corral/1/join",    "corral/1/back", "corral/1/relay",
+                                                            "corral/1/rpc"};
 constexpr std::size_t kPipeBytes = 16 * 1024;
 
 }  // namespace

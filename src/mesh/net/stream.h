@@ -22,7 +22,7 @@
 namespace corral::mesh {
 
 // What a connection is for. Its name in ALPN holds the major version of the protocol: nodes of different majors have no
-// name in common and fail in the handshake; there is no falling back. "corral/1/rpc" is reserved.
+// name in common and fail in the handshake; there is no falling back.
 enum class Purpose : std::uint8_t {
   control,  // a link
   http,
@@ -30,8 +30,9 @@ enum class Purpose : std::uint8_t {
   join,
   back,   // the other way round: the node that was asked to dial is the one that takes the stream
   relay,  // a stream of two others, through a member that both reach
+  rpc,    // between an engine and a worker that computes layers for it
 };
-inline constexpr std::size_t kPurposes = 6;
+inline constexpr std::size_t kPurposes = 7;
 std::string_view alpn_of(Purpose purpose);
 std::optional<Purpose> purpose_of(std::string_view alpn);
 
@@ -72,14 +73,29 @@ class Stream {
 // strangers that hold a token; all other purposes are for members. The dialler is told revoked and not_a_member apart.
 using Doorkeeper = std::function<Result<>(const PublicKey& peer, Purpose purpose)>;
 
+// Who says that a node is there. What members tell costs dials only, and names that they tell keep nobody else's
+// waiting.
+enum class Origin : std::uint8_t {
+  settings,  // this node's administrator
+  link,      // a connection came about there
+  told,      // whoever
+};
+inline constexpr std::size_t kOrigins = 3;
+
+// Where to dial.
+struct Place {
+  Place(Address where, Origin by = Origin::told) : address(std::move(where)), origin(by) {}
+  Address address;
+  Origin origin;
+};
+
 class Network {
  public:
   virtual ~Network() = default;
 
   // To one of `pins`. Errors: unreachable, timed_out, wrong_peer, handshake_failed, and what the other side's
   // doorkeeper said of us: revoked, not_a_member.
-  virtual async::Task<Result<std::unique_ptr<Stream>>> dial(Address address, std::vector<NodeId> pins,
-                                                            Purpose purpose) = 0;
+  virtual async::Task<Result<std::unique_ptr<Stream>>> dial(Place place, std::vector<NodeId> pins, Purpose purpose) = 0;
   // The next connection that came to us and that the doorkeeper let pass. Errors: link_closed, when nobody listens.
   virtual async::Task<Result<std::unique_ptr<Stream>>> accept() = 0;
 

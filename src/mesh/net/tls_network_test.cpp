@@ -73,6 +73,11 @@ class Strangers : public NetworkFixture {
     list += name;
     SSL_set_alpn_protos(ssl, reinterpret_cast<const unsigned char*>(list.data()), static_cast<unsigned>(list.size()));
   }
+  async::Task<void> dial_to(Place place, StreamResult& into) {
+    std::vector<NodeId> pins{b.id()};
+    auto dialling = net_a->dial(std::move(place), std::move(pins), Purpose::control);
+    into = co_await std::move(dialling);
+  }
   static void use(SSL_CTX* context, const SigningKey& key) {
     SSL_CTX_use_certificate(context, make_certificate(key).get());
     SSL_CTX_use_PrivateKey(context, key.handle());
@@ -217,6 +222,38 @@ TEST_P(Strangers, SoManyHandshakesASecondAreBegunAndMembersHaveTheirOwn) {
   listen();
   connect();
   EXPECT_EQ(tried(12), 5);
+}
+
+// The thread that finds addresses was one for all: who told names that take long kept this node from where its settings
+// send it.
+TEST_P(Strangers, ADialOfTheSettingsDoesntWaitForNamesThatAreTold) {
+  struct Names {
+    std::atomic<bool> released = false;
+    std::atomic<int> asked = 0;
+  };
+  struct Release {
+    ~Release() { names->released = true; }
+    std::shared_ptr<Names> names = std::make_shared<Names>();
+  };
+  const Release held;
+  TlsOptions options;
+  options.look_up = [names = held.names](const Address& address) {
+    ++names->asked;
+    while (address.host == "slow" && !names->released) std::this_thread::yield();
+    return FoundName{{{async::asio::ip::address_v4::loopback(), address.port}}, {}, Millis(0)};
+  };
+  net_a = std::make_unique<TlsNetwork>(loop.executor(), a, timers, options);
+  StreamResult slow, own;
+  group.spawn("told", dial_to(Address{"slow", at_b.port}, slow));
+  ASSERT_TRUE(until([&] { return held.names->asked == 1; }));
+  group.spawn("own", dial_to(Place({"own", at_b.port}, Origin::settings), own));
+  ASSERT_TRUE(until([&] { return own.has_value(); }));
+  EXPECT_TRUE(*own) << own->error().message;
+  EXPECT_FALSE(slow);
+  held.names->released = true;
+  ASSERT_TRUE(until([&] { return slow.has_value(); }));
+  EXPECT_TRUE(*slow);
+  group.cancel();
 }
 
 TEST_P(Strangers, ATakenPortIsSaid) {

@@ -18,6 +18,11 @@ bool AddressBook::knows(const Address& address) const {
   return std::ranges::find(known, address) != known.end();
 }
 
+Origin AddressBook::origin_of(const Address& address) const {
+  if (std::ranges::find(configured_, address) != configured_.end()) return Origin::settings;
+  return proven_ == address ? Origin::link : Origin::told;
+}
+
 bool AddressBook::put(std::vector<Address>& list, std::size_t most, const Address& address) {
   if (knows(address)) return false;
   if (list.size() >= most) list.erase(list.begin());
@@ -33,7 +38,14 @@ bool AddressBook::said(std::vector<Address> addresses) {
 }
 
 bool AddressBook::told(const Address& address) { return put(told_, kMostTold, address); }
-bool AddressBook::configured(const Address& address) { return put(configured_, kMostConfigured, address); }
+bool AddressBook::configured(const Address& address) {
+  // Also where somebody has told it before: it is the administrator's word now.
+  if (std::ranges::find(configured_, address) != configured_.end()) return false;
+  const bool news = !knows(address);
+  if (configured_.size() >= kMostConfigured) configured_.erase(configured_.begin());
+  configured_.push_back(address);
+  return news;
+}
 bool AddressBook::hinted(const Address& address) { return put(hints_, kMostHints, address); }
 
 void AddressBook::is_elsewhere(const Address& address) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "mesh/identity/address.h"
+#include "mesh/net/stream.h"
 
 namespace corral::mesh {
 
@@ -31,6 +31,8 @@ class AddressBook {
   // Each once, the best first: where a connection came about, what was configured, what the node said, what others
   // said.
   std::vector<Address> all() const;
+  // Who says so whose word counts most. What the node says of itself is told, too.
+  Origin origin_of(const Address& address) const;
   // Where a connection came about and what the node itself said: what is told to others.
   std::vector<Address> first_hand() const;
   // Worth keeping over a restart: no hints.

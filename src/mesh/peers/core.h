@@ -10,6 +10,7 @@
 #include <span>
 
 #include "async/task_group.h"
+#include "base/counted.h"
 #include "mesh/link/member_exchange.h"
 #include "mesh/peers/address_book.h"
 #include "mesh/peers/frame_budget.h"
@@ -21,6 +22,7 @@ namespace corral::mesh {
 
 inline constexpr std::size_t kMostHttp = 32;  // streams in use, each way of each pair
 inline constexpr std::size_t kMostCopies = 4;
+inline constexpr std::size_t kMostRpc = 40;  // the connections of an engine, and some that wait for one
 inline constexpr std::size_t kMostIdle = 4;  // of a pair and a purpose, that we opened
 inline constexpr std::size_t kMostParked =
     48;  // of a pair, that the peer opened and hasn't used: all at once, and spares
@@ -79,9 +81,10 @@ struct Node {
   TokenBucket records{{64, 8192}};
   MonoTime refused_until{};  // it forged records
 
-  std::set<NodeId> reaches;  // it says that it has links to them
-  bool reachable = false;    // as listeners were told last
-  bool up = false;           // as well
+  std::map<NodeId, LifeNonce> reaches;  // it says that it has links to them, in those lives
+  LifeNonce relayed_life{};             // as listeners were told last
+  bool reachable = false;               // as well
+  bool up = false;                      // as well
   std::vector<std::shared_ptr<DownWaiter>> waiters;
   std::multiset<HeldId> holding;
   std::array<TokenBucket, kAllowances> allowances{TokenBucket({4.0 / 60, 4}), TokenBucket({2, 8})};
@@ -103,18 +106,6 @@ struct Node {
   async::TaskGroup tasks;
 };
 using NodePtr = std::shared_ptr<Node>;
-
-// Adds one for as long as it lives.
-class Counted {
- public:
-  explicit Counted(std::size_t& count) : count_(count) { ++count_; }
-  ~Counted() { --count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  std::size_t& count_;
-};
 
 using StreamResult = Result<std::unique_ptr<Stream>>;
 
@@ -172,8 +163,12 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   void tell_whereabouts();
   Result<> take_whereabouts(const NodePtr& node, const Frame& frame);
   std::optional<NodeId> relay_to(const NodeId& id) const;
-  // The same for all nodes at once, those with a link included.
-  std::map<NodeId, NodeId> relays() const;
+  // The same for all nodes at once, those with a link included; with the life in which the relay reaches it.
+  struct Relay {
+    NodeId via;
+    LifeNonce life{};
+  };
+  std::map<NodeId, Relay> relays() const;
   bool is_reachable(const NodeId& id) const;
   void reach_changed(const Closing& why);
   static void tell_waiters(Node& node, const Closing& why);
@@ -225,7 +220,8 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   bool spread_due = false;
   MonoTime spread_at{};
   bool whereabouts_due = false;
-  MonoTime whereabouts_at{};
+  TokenBucket whereabouts_pace{{4, 16}};  // half of what a peer takes, see FrameBudget
+  std::string whereabouts_told;           // to all; empty: not the same to all
   bool file_due = false;
   std::size_t refills = 0;
   bool refill_due = false;

@@ -83,7 +83,8 @@ Task<void> PeersCore::keep_linked(Ptr core, NodePtr node) {
 Task<void> PeersCore::dial_once(Ptr core, NodePtr node, Address address, Millis limit) {
   const Counted counted(node->dials);
   std::vector<NodeId> pins{node->id};
-  auto dialling = core->network->dial(address, std::move(pins), Purpose::control);
+  Place place(address, node->addresses.origin_of(address));
+  auto dialling = core->network->dial(std::move(place), std::move(pins), Purpose::control);
   auto stream = co_await async::with_timeout(core->timers, limit, std::move(dialling));
   if (!stream) {
     node->failed(fmt::format("{} didn't answer within {} ms", to_text(address), limit.count()));
@@ -115,7 +116,8 @@ Task<void> PeersCore::dial_unnamed(Ptr core, Address address) {
     const auto gone = std::chrono::duration_cast<Millis>(core->timers.now() - start);
     const auto limit = dial_limit(core->options.dial, gone);
     if (!linked && !pins.empty()) {
-      auto dialling = core->network->dial(address, std::move(pins), Purpose::control);
+      Place place(address, Origin::settings);
+      auto dialling = core->network->dial(std::move(place), std::move(pins), Purpose::control);
       auto stream = co_await async::with_timeout(core->timers, limit, std::move(dialling));
       const auto node = stream && *stream ? core->find((**stream)->peer().id) : nullptr;
       if (node) node->addresses.configured(address);
@@ -210,7 +212,9 @@ void PeersCore::adopt(const NodePtr& node, const std::shared_ptr<Link>& link, bo
   if (!members_told) {
     for (auto& page : member_pages(book.set())) send(*node, {FrameKind::members, std::move(page)});
   }
-  send(*node, {FrameKind::whereabouts, encode(whereabouts())});
+  auto told = encode(whereabouts());
+  if (told != whereabouts_told) whereabouts_told.clear();
+  send(*node, {FrameKind::whereabouts, std::move(told)});
   node->link_changed.raise();
   node->stir.raise();
   node->run("mesh peers: serve", serve(shared_from_this(), node, link));

@@ -34,6 +34,7 @@ Node::Node(async::Executor executor, const PublicKey& of, MonoTime now)
   for (auto* slots : {&to, &from}) {
     (*slots)[Purpose::http] = std::make_shared<Slots>(executor, kMostHttp);
     (*slots)[Purpose::copy] = std::make_shared<Slots>(executor, kMostCopies);
+    (*slots)[Purpose::rpc] = std::make_shared<Slots>(executor, kMostRpc);
   }
 }
 

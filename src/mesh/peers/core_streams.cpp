@@ -75,7 +75,8 @@ void PeersCore::take_stream(std::unique_ptr<Stream> stream) {
       node->run("mesh peers: greet", greet_caller(shared_from_this(), node, std::move(stream)));
       return;
     case Purpose::http:
-    case Purpose::copy: {
+    case Purpose::copy:
+    case Purpose::rpc: {
       const auto purpose = stream->purpose();
       return park(node, node, std::move(stream), purpose);
     }
@@ -144,7 +145,8 @@ Task<StreamResult> PeersCore::open(Ptr core, NodeId id, Purpose purpose) {
                    fmt::format("{} {}", short_text(id), revoked ? "was thrown out" : "isn't a member that is known"));
   }
   const auto slots = node->to.find(purpose);
-  if (slots == node->to.end()) co_return fail(errc::unreachable, "streams are opened for requests and copies only");
+  if (slots == node->to.end())
+    co_return fail(errc::unreachable, "streams are opened for requests, copies and splits only");
   if (slots->second->full()) {
     co_return fail(errc::overloaded,
                    fmt::format("{} streams to {} are in use, which is the most", slots->second->most, short_text(id)));
@@ -161,6 +163,10 @@ Task<StreamResult> PeersCore::open(Ptr core, NodeId id, Purpose purpose) {
   }
   const auto via = core->relay_to(id);
   if (!node->link && !via) co_return no_way(*node);
+  if (!node->link && purpose == Purpose::rpc) {
+    co_return fail(errc::needs_link, fmt::format("there is no link to {}, only a way over {}: too slow for a split",
+                                                 short_text(id), short_text(*via)));
+  }
   const auto carrier = node->link ? node : core->find(*via);
   auto making = node->link ? make_stream(core, node, purpose) : open_relayed(core, node, carrier, purpose);
   auto made = co_await async::with_timeout(core->timers, kOpen, std::move(making));
@@ -193,7 +199,8 @@ Task<StreamResult> PeersCore::dial_straight(Ptr core, NodePtr node, std::vector<
   for (const auto& address : addresses) {
     if (core->stopping) break;
     std::vector<NodeId> pins{node->id};
-    auto dialling = core->network->dial(address, std::move(pins), purpose);
+    Place place(address, node->addresses.origin_of(address));
+    auto dialling = core->network->dial(std::move(place), std::move(pins), purpose);
     auto dialled = co_await async::with_timeout(core->timers, straight_limit(*node), std::move(dialling));
     if (!dialled) continue;
     last = std::move(*dialled);

@@ -11,11 +11,11 @@ namespace {
 
 using async::Task;
 
-constexpr Millis kTellEvery{250};
+constexpr Millis kTellAgain{250};
 constexpr Millis kWriteAfter{1000};
 
 Task<void> tell_later(PeersCore::Ptr core) {
-  co_await core->timers.sleep_until(core->whereabouts_at + kTellEvery);
+  co_await core->timers.sleep_for(kTellAgain);
   core->whereabouts_due = false;
   core->tell_whereabouts();
 }
@@ -41,10 +41,11 @@ std::vector<Address> seen_at(const Link& link, const std::vector<Address>& said)
 }  // namespace
 
 Whereabouts PeersCore::whereabouts() const {
-  Whereabouts told{claim, {{own_id, true, options.addresses}}};
+  Whereabouts told{claim, {{own_id, true, options.addresses, options.boot.nonce}}};
   for (const auto& [id, node] : nodes) {
     if (const auto first_hand = node->addresses.first_hand(); node->link || !first_hand.empty()) {
-      told.nodes.push_back({id, node->link != nullptr, first_hand});
+      const auto life = node->link ? node->link->hello().claim.boot.nonce : LifeNonce{};
+      told.nodes.push_back({id, node->link != nullptr, first_hand, life});
     }
   }
   return told;
@@ -52,22 +53,24 @@ Whereabouts PeersCore::whereabouts() const {
 
 void PeersCore::tell_whereabouts() {
   if (stopping || whereabouts_due) return;
-  if (timers.now() - whereabouts_at < kTellEvery) {
+  auto payload = encode(whereabouts());
+  if (payload == whereabouts_told) return;  // who came since was told all
+  // At once, as a rule: who is told late of a node's end takes it for one that others reach.
+  if (!whereabouts_pace.take(timers.now())) {
     whereabouts_due = true;
     run("mesh peers: tell whereabouts", tell_later(shared_from_this()));
     return;
   }
-  whereabouts_at = timers.now();
-  const auto payload = encode(whereabouts());
   for (const auto& [id, node] : nodes) send(*node, {FrameKind::whereabouts, payload});
+  whereabouts_told = std::move(payload);
 }
 
 Result<> PeersCore::take_whereabouts(const NodePtr& node, const Frame& frame) {
   const auto told = decode_whereabouts(frame.payload);
   if (!told) return std::unexpected(told.error());
   learn_claim(*node, told->claim);
-  std::set<NodeId> reaches;
-  bool news = false;
+  std::map<NodeId, LifeNonce> reaches;
+  bool news = false, first_hand = false;
   for (const auto& entry : told->nodes) {
     if (entry.id == own_id) continue;
     if (entry.id == node->id) {
@@ -76,14 +79,14 @@ Result<> PeersCore::take_whereabouts(const NodePtr& node, const Frame& frame) {
         if (std::ranges::find(said, seen) == said.end()) said.push_back(std::move(seen));
       }
       if (!node->addresses.said(std::move(said))) continue;
-      news = true;
+      news = first_hand = true;
       node->not_dialable_until = {};
       node->refill_after = {};
       continue;
     }
     const auto other = find(entry.id);
     if (!other) continue;
-    if (entry.linked) reaches.insert(entry.id);
+    if (entry.linked) reaches.emplace(entry.id, entry.life);
     // Somebody has just got a link to it: it lives, so it is worth dialling again.
     if (entry.linked && !node->reaches.contains(entry.id) && !other->link && other->hints.take(timers.now())) {
       other->fresh_since = timers.now();
@@ -97,6 +100,7 @@ Result<> PeersCore::take_whereabouts(const NodePtr& node, const Frame& frame) {
     if (lost) other->stir.raise();
   }
   if (news) remember();
+  if (first_hand) tell_whereabouts();
   refill();
   if (reaches != node->reaches) {
     node->reaches = std::move(reaches);
@@ -120,17 +124,17 @@ std::optional<NodeId> PeersCore::relay_to(const NodeId& id) const {
   return best;
 }
 
-std::map<NodeId, NodeId> PeersCore::relays() const {
-  std::map<NodeId, std::pair<Millis, NodeId>> best;
+std::map<NodeId, PeersCore::Relay> PeersCore::relays() const {
+  std::map<NodeId, std::pair<Millis, Relay>> best;
   for (const auto& [via, node] : nodes) {
     if (!node->link) continue;
     const auto trip = node->link->round_trip().value_or(Millis::max() - Millis(1));
-    for (const auto& id : node->reaches) {
-      const auto [entry, first] = best.try_emplace(id, trip, via);
-      if (!first && trip < entry->second.first) entry->second = {trip, via};
+    for (const auto& [id, life] : node->reaches) {
+      const auto [entry, first] = best.try_emplace(id, trip, Relay{via, life});
+      if (!first && trip < entry->second.first) entry->second = {trip, Relay{via, life}};
     }
   }
-  std::map<NodeId, NodeId> found;
+  std::map<NodeId, Relay> found;
   for (const auto& [id, relay] : best) found.emplace(id, relay.second);
   return found;
 }
@@ -158,7 +162,10 @@ void PeersCore::reach_changed(const Closing& why) {
   for (const auto& [id, node] : nodes) {
     const bool up = node->link != nullptr;
     changed |= std::exchange(node->up, up) != up;
-    const bool reachable = up || relayed.contains(id);
+    const auto relay = relayed.find(id);
+    const bool reachable = up || relay != relayed.end();
+    const auto life = !up && reachable ? relay->second.life : LifeNonce{};
+    changed |= std::exchange(node->relayed_life, life) != life;
     changed |= std::exchange(node->reachable, reachable) != reachable;
     if (!node->reachable) tell_waiters(*node, why);
   }

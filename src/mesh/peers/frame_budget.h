@@ -17,7 +17,9 @@ class FrameBudget {
   TokenBucket members_{{20, 64}};
   TokenBucket whereabouts_{{8, 32}};
   TokenBucket dial_me_{{8, 64}};
-  TokenBucket copy_ask_{{8, 64}};  // who asks keeps to less (fleet/copy_errands.h)
+  // Of a host that has 32 groups over one node: an answer or an ask each 2.5 s, and all of them anew at once.
+  TokenBucket grants_{{32, 256}};
+  TokenBucket copy_ask_{{8, 64}};  // and orders; who asks keeps to less (fleet/peer_questions.h)
 };
 
 }  // namespace corral::mesh

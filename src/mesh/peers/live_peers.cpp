@@ -205,7 +205,10 @@ std::vector<PeerView> LivePeers::view() const {
     PeerView view;
     view.id = id;
     view.key = node->key;
-    if (const auto via = relays.find(id); !node->link && via != relays.end()) view.via = via->second;
+    if (const auto via = relays.find(id); !node->link && via != relays.end()) {
+      view.via = via->second.via;
+      view.relayed_life = via->second.life;
+    }
     const auto gone = std::chrono::duration_cast<Millis>(now - node->fresh_since);
     const bool fresh = is_fresh(core_->options.dial, gone);
     view.state = node->link ? PeerState::up

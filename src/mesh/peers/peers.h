@@ -34,6 +34,7 @@ struct PeerView {
   std::string address;               // of the link, for people
   std::vector<Address> addresses;    // where it is dialled, the best one first
   std::optional<NodeId> via;         // who relays
+  LifeNonce relayed_life{};          // in which that one reaches it; zeros: it doesn't tell
   std::optional<Millis> round_trip;  // of the last heartbeat
   std::optional<Boot> boot;          // the newest life of it that is known
   std::uint16_t minor = 0;           // of the protocol, as the peer said last
@@ -57,7 +58,8 @@ class PeerEvents {
   virtual void link_down(const NodeId&, const Closing&) {}
   // Of a kind that isn't of links and Peers themselves.
   virtual void frame(const NodeId&, const Frame&) {}
-  // Which peers are up or relayed has changed; comes after link_up() and link_down(), too.
+  // Which peers are up or relayed has changed, or in which life a relayed one is; comes after link_up() and
+  // link_down(), too.
   virtual void reach_changed() {}
   virtual void members_changed() {}
   // This node had lost its count of lives and has learnt it from a peer: what it said in this life is worth nothing.
@@ -93,16 +95,17 @@ class Peers {
   // The same for what is long: waits until the queue has room. Errors: link_closed, too_large.
   virtual async::Task<Result<>> deliver(NodeId peer, Frame frame) = 0;
 
-  // A stream to that peer, for http or copy: one that waits for use, costing no round trip; else a new one, dialled, or
-  // by asking the peer to dial us, or through a member that both reach. It is closed when the link of the pair (of the
-  // relay) ends. Destroying it closes it. Errors: unreachable (no link and no relay), timed_out, overloaded (32 http
-  // streams, 4 copy streams to that peer are in use), revoked, link_closed; at most 5 s.
+  // A stream to that peer, for http, copy or rpc: one that waits for use, costing no round trip; else a new one,
+  // dialled, or by asking the peer to dial us, or, but for rpc, through a member that both reach. It is closed when the
+  // link of the pair (of the relay) ends. Destroying it closes it. Errors: unreachable (no link and no relay),
+  // needs_link (rpc, and there is only a relay), timed_out, overloaded (32 http, 4 copy, 40 rpc streams to that peer
+  // are in use), revoked, link_closed; at most 5 s.
   virtual async::Task<Result<std::unique_ptr<Stream>>> open(NodeId peer, Purpose purpose) = 0;
   // Gives back a stream of open() for another use, at a point where both sides expect something new to begin. The
   // peer's handler isn't called again: whoever has its end goes on reading.
   virtual void give_back(std::unique_ptr<Stream> stream) = 0;
-  // Who takes streams that peers opened, one handler for each purpose (http, copy); comes with the first byte, which is
-  // still to be read. Without a handler they are closed. An empty handler takes it off.
+  // Who takes streams that peers opened, one handler for each purpose (http, copy, rpc); comes with the first byte,
+  // which is still to be read. Without a handler they are closed. An empty handler takes it off.
   virtual void on_stream(Purpose purpose, StreamHandler handler) = 0;
 
   // Requests that the peer says it holds, by its last heartbeat, and when that came; nothing without a link.

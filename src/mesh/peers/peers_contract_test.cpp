@@ -7,6 +7,8 @@
 namespace corral::mesh {
 namespace {
 
+using testing::Contains;
+using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -41,6 +43,30 @@ TEST_P(PeersContract, NothingFlapsForAMinuteWhenBothDialAtOnce) {
   EXPECT_EQ(a().heard.ups + b().heard.ups, ups);
   EXPECT_THAT(a().heard.downs, IsEmpty());
   EXPECT_THAT(b().heard.downs, IsEmpty());
+}
+
+// Names that others tell are found in a queue of their own (tls/name_queues.h), so each dial says whose word it is.
+TEST_P(PeersContract, EachDialSaysWhoseWordItFollows) {
+  make_members(3);
+  start(a());
+  b().configured = {{a().key.id(), a().place}};
+  c().configured = {{std::nullopt, a().place}};
+  start(b());
+  start(c());
+  ASSERT_TRUE(come_together());
+  pass(Millis(2000));  // streams that wait for their use are dialled
+  EXPECT_THAT(b().network->origins.at(a().place), Each(Origin::settings));
+  EXPECT_EQ(c().network->origins.at(a().place).front(), Origin::settings);
+  // Those two heard of each other from the first: whoever dialled followed that, and then what it knew by itself.
+  std::vector<Origin> first, last;
+  for (const auto& [one, other] : {std::pair(&b(), &c()), std::pair(&c(), &b())}) {
+    const auto found = one->network->origins.find(other->place);
+    if (found == one->network->origins.end()) continue;
+    first.push_back(found->second.front());
+    last.push_back(found->second.back());
+  }
+  EXPECT_THAT(first, Each(Origin::told));
+  EXPECT_THAT(last, Contains(Origin::link));
 }
 
 TEST_P(PeersContract, FramesArriveInOrder) {
@@ -152,7 +178,7 @@ TEST_P(PeersContract, ANodeThatCantBeDialledIsAskedToDial) {
   start(b());
   ASSERT_TRUE(come_together());
   ASSERT_TRUE(view(b(), a()).dialled);
-  for (const auto purpose : {Purpose::http, Purpose::copy}) {
+  for (const auto purpose : {Purpose::http, Purpose::copy, Purpose::rpc}) {
     const auto stream = open(a(), b(), purpose);
     ASSERT_TRUE(passing([&] { return stream->has_value(); }, Millis(5000)));
     ASSERT_TRUE(**stream) << (*stream)->error().message;
@@ -188,6 +214,14 @@ TEST_P(PeersContract, WhoCantReachEachOtherGoThroughAThird) {
   const auto answer = read(**stream->value());
   EXPECT_EQ(answer->text, "answer");
   EXPECT_THAT(c().came, IsEmpty());
+  // A split would be no faster than what carries it.
+  const auto dials = a().network->dialled.size();
+  const auto split = open(a(), b(), Purpose::rpc);
+  ASSERT_TRUE(*split);
+  ASSERT_FALSE(**split);
+  EXPECT_EQ((*split)->error().code, errc::needs_link);
+  EXPECT_THAT((*split)->error().message, testing::HasSubstr(short_text(id(c()))));
+  EXPECT_EQ(a().network->dialled.size(), dials);
   // Who relays is gone: so is the stream, and the way.
   const auto down = until_down(a(), b());
   EXPECT_FALSE(*down);
@@ -391,6 +425,27 @@ TEST_P(PeersContract, MoreStreamsThanMayBeAreRefused) {
   const auto again = open(a(), b());
   ASSERT_TRUE(passing([&] { return again->has_value(); }, Millis(1000)));
   EXPECT_TRUE(**again);
+}
+
+TEST_P(PeersContract, StreamsOfSplitsHaveABoundOfTheirOwn) {
+  start_linked(2);
+  std::vector<std::shared_ptr<Opened>> streams;
+  for (int i = 0; i < 41; ++i) {
+    streams.push_back(open(a(), b(), Purpose::rpc));
+    ASSERT_TRUE(passing([&] { return streams.back()->has_value(); }, Millis(1000)));
+    if (i < 40) {
+      ASSERT_TRUE(**streams.back()) << (*streams.back())->error().message;
+      write(**streams.back()->value(), "hello");
+    }
+  }
+  EXPECT_THAT(b().came, SizeIs(40));
+  ASSERT_FALSE(**streams[40]);
+  EXPECT_EQ((*streams[40])->error().code, errc::overloaded);
+  const auto request = open(a(), b());
+  EXPECT_TRUE(*request && **request);
+  streams[0]->reset();
+  settle();
+  EXPECT_EQ(view(a(), b()).streams_to, 40u);  // 39, and the request
 }
 
 TEST_P(PeersContract, AllowancesAreCountedForEachPeer) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,10 +33,10 @@ struct Heard : PeerEvents {
 class CountingNetwork final : public Network {
  public:
   explicit CountingNetwork(std::unique_ptr<Network> inner) : inner_(std::move(inner)) {}
-  async::Task<Result<std::unique_ptr<Stream>>> dial(Address address, std::vector<NodeId> pins,
-                                                    Purpose purpose) override {
-    dialled.emplace_back(address, purpose);
-    auto inner = inner_->dial(std::move(address), std::move(pins), purpose);
+  async::Task<Result<std::unique_ptr<Stream>>> dial(Place place, std::vector<NodeId> pins, Purpose purpose) override {
+    dialled.emplace_back(place.address, purpose);
+    origins[place.address].push_back(place.origin);
+    auto inner = inner_->dial(std::move(place), std::move(pins), purpose);
     return count(dialling_, std::move(inner));
   }
   async::Task<Result<std::unique_ptr<Stream>>> accept() override { return inner_->accept(); }
@@ -49,6 +50,7 @@ class CountingNetwork final : public Network {
   }
 
   std::vector<std::pair<Address, Purpose>> dialled;
+  std::map<Address, std::vector<Origin>> origins;  // of the dials there
   // Dials that haven't unwound yet.
   std::size_t dialling() const { return *dialling_; }
 
@@ -122,7 +124,7 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     member.peers = std::make_unique<LivePeers>(loop.executor(), timers, member.key, *member.book, *member.tokens,
                                                std::move(options));
     member.peers->listen(member.heard);
-    for (const auto purpose : {Purpose::http, Purpose::copy}) {
+    for (const auto purpose : {Purpose::http, Purpose::copy, Purpose::rpc}) {
       member.peers->on_stream(purpose, [&member](auto stream) { member.came.push_back(std::move(stream)); });
     }
     std::unique_ptr<Network> network;

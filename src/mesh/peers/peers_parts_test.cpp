@@ -73,29 +73,53 @@ TEST(AddressBook, WhoSaysMuchTakesNobodysPlace) {
   EXPECT_THAT(book.all(), SizeIs(all.size() - 1));
 }
 
+TEST(AddressBook, WhoSaysItIsKnownOfEachAddress) {
+  AddressBook book;
+  book.told({"told", 1});
+  book.told({"settings", 1});
+  book.configured({"settings", 1});
+  book.said({{"said", 1}});
+  EXPECT_EQ(book.origin_of({"settings", 1}), Origin::settings) << "though somebody told it before";
+  for (const auto* host : {"told", "said", "nobody"}) EXPECT_EQ(book.origin_of({host, 1}), Origin::told) << host;
+  book.proved({"said", 1});
+  EXPECT_EQ(book.origin_of({"said", 1}), Origin::link);
+  book.proved({"settings", 1});
+  EXPECT_EQ(book.origin_of({"said", 1}), Origin::told);
+  EXPECT_EQ(book.origin_of({"settings", 1}), Origin::settings);
+}
+
 TEST(Whereabouts, GoOverTheWireAsTheyAre) {
   const auto key = test_key(1);
   const Whereabouts told{make_claim(key, {5, {1, 2}}),
-                         {{key.id(), true, {{"192.168.1.7", 8100}, {"fd00::1", 8100}}}, {test_key(2).id(), false, {}}}};
+                         {{key.id(), true, {{"192.168.1.7", 8100}, {"fd00::1", 8100}}, {1, 2}},
+                          {test_key(2).id(), false, {}, {}},
+                          {test_key(3).id(), true, {}, {7}}}};
   EXPECT_EQ(*decode_whereabouts(encode(told)), told);
   EXPECT_EQ(*decode_whereabouts(encode(told) + "more of a later version"), told);
+  auto without = told;
+  without.nodes[0].life = without.nodes[2].life = {};
+  const auto bytes = encode(told);
+  EXPECT_EQ(*decode_whereabouts(bytes.substr(0, bytes.size() - 32)), without);  // of an earlier version
 }
 
 TEST(Whereabouts, WhatMakesNoSenseIsRefused) {
-  Whereabouts told{make_claim(test_key(1), {5, {}}), {{test_key(1).id(), true, {}}}};
+  Whereabouts told{make_claim(test_key(1), {5, {}}), {{test_key(1).id(), true, {}, {}}}};
   const auto good = encode(told);
-  for (std::size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(decode_whereabouts(good.substr(0, size)));
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    EXPECT_EQ(decode_whereabouts(good.substr(0, size)).has_value(), size == good.size() - 16);
+  }
   auto many = good;
   many[kEpochClaimBytes + 2 + 33] = 9;
   EXPECT_EQ(decode_whereabouts(many).error().code, errc::malformed);
   // Thousands of nodes: as many as a frame has room for.
-  told.nodes.assign(5000, {test_key(2).id(), true, {{"a-host-with-a-name", 1}}});
+  told.nodes.assign(5000, {test_key(2).id(), true, {{"a-host-with-a-name", 1}}, {}});
   EXPECT_LE(encode(told).size(), most_bytes(FrameKind::whereabouts));
   EXPECT_TRUE(decode_whereabouts(encode(told)));
 }
 
 TEST(Whereabouts, OnlyStreamsThatPeersOpenAreAskedFor) {
   EXPECT_EQ(decode_dial_me(encode(DialMe{7, Purpose::copy}))->number, 7u);
+  EXPECT_EQ(decode_dial_me(encode(DialMe{7, Purpose::rpc}))->purpose, Purpose::rpc);
   EXPECT_FALSE(decode_dial_me(encode(DialMe{7, Purpose::control})));
   EXPECT_FALSE(decode_dial_me(encode(DialMe{7, Purpose::join})));
   EXPECT_FALSE(decode_dial_me("short"));
@@ -132,6 +156,11 @@ TEST(FrameBudget, HonestNodesStayBelowAndFloodsDont) {
   int asked = 0;
   while (asked < 1000 && questioned.take({FrameKind::copy_ask, ""}, start)) ++asked;
   EXPECT_LT(asked, 100);
+  FrameBudget hosted;
+  for (int i = 0; i < 600; ++i) EXPECT_TRUE(hosted.take({FrameKind::grant, ""}, start + i * Millis(50)));
+  int granted = 0;
+  while (granted < 1000 && hosted.take({FrameKind::grant, ""}, start + Millis(30'000))) ++granted;
+  EXPECT_LT(granted, 300);
   for (const auto kind : {FrameKind::members, FrameKind::whereabouts, FrameKind::dial_me, FrameKind::join_proved}) {
     FrameBudget fresh;
     int taken = 0;

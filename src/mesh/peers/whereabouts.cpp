@@ -15,7 +15,7 @@ constexpr std::size_t kLongestAddress = 253 + 2 + 1 + 5;  // with brackets and p
 std::string encode(const Whereabouts& whereabouts) {
   std::string bytes, node_bytes;
   std::uint16_t count = 0;
-  std::string nodes;
+  std::string nodes, lives;
   for (const auto& node : whereabouts.nodes) {
     node_bytes.clear();
     ByteWriter out(node_bytes);
@@ -23,11 +23,14 @@ std::string encode(const Whereabouts& whereabouts) {
     const auto addresses = std::min(node.addresses.size(), kMostAddressesOfNode);
     out.number<std::uint8_t>(static_cast<std::uint8_t>(addresses));
     for (std::size_t i = 0; i < addresses; ++i) out.sized<std::uint16_t>(to_text(node.addresses[i]));
-    if (kEpochClaimBytes + 2 + nodes.size() + node_bytes.size() > most_bytes(FrameKind::whereabouts)) break;
+    const auto life = node.linked ? as_text(node.life) : std::string_view();
+    const auto size = kEpochClaimBytes + 2 + nodes.size() + node_bytes.size() + lives.size() + life.size();
+    if (size > most_bytes(FrameKind::whereabouts)) break;
     nodes += node_bytes;
+    lives += life;
     ++count;
   }
-  ByteWriter(bytes).raw(encode(whereabouts.claim)).number<std::uint16_t>(count).raw(nodes);
+  ByteWriter(bytes).raw(encode(whereabouts.claim)).number<std::uint16_t>(count).raw(nodes).raw(lives);
   return bytes;
 }
 
@@ -52,7 +55,12 @@ Result<Whereabouts> decode_whereabouts(std::string_view bytes) {
     }
     whereabouts.nodes.push_back(std::move(node));
   }
-  // A newer version may say more behind this.
+  // An older version doesn't tell lives, a newer one may say more behind them.
+  if (in.ok() && !in.rest().empty()) {
+    for (auto& node : whereabouts.nodes) {
+      if (node.linked) node.life = in.fixed<std::tuple_size_v<LifeNonce>>();
+    }
+  }
   if (!in.ok()) return fail(errc::malformed, "whereabouts that are cut off");
   return whereabouts;
 }
@@ -67,7 +75,8 @@ Result<DialMe> decode_dial_me(std::string_view bytes) {
   ByteReader in(bytes);
   const auto number = in.number<std::uint64_t>();
   const auto purpose = static_cast<Purpose>(in.number<std::uint8_t>());
-  const bool may = purpose == Purpose::http || purpose == Purpose::copy || purpose == Purpose::relay;
+  const bool may =
+      purpose == Purpose::http || purpose == Purpose::copy || purpose == Purpose::relay || purpose == Purpose::rpc;
   if (!in.ok() || !may) return fail(errc::malformed, "a request to dial that makes no sense");
   return DialMe{number, purpose};
 }

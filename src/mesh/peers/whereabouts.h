@@ -17,6 +17,7 @@ struct Whereabouts {
     NodeId id;
     bool linked = false;  // the sender has a link to it
     std::vector<Address> addresses;
+    LifeNonce life{};  // in which the link reaches it; zeros: not told
     friend bool operator==(const Node&, const Node&) = default;
   };
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/schedule/context_shift.h"
 #include "engine/values/errors.h"
 #include "simulation/engine/fake_parts.h"
 
@@ -11,16 +12,32 @@ namespace corral::engine::simulation {
 namespace {
 
 // What a stream said is exactly what the fake model says to the history, from its first token to its last.
-std::optional<std::string> wrong_tokens(const Reader& reader) {
+std::optional<std::string> wrong_tokens(Reader& reader) {
   std::uint64_t hash = reader.history_hash;
+  const auto prompt = static_cast<std::uint32_t>(reader.history.size());
+  std::uint32_t discarded = 0;
   std::string text;
   for (const Token& token : reader.tokens) {
     const Token expected = answer_to(hash, kVocabulary);
     if (token != expected)
       return fmt::format("token {} of {} should be {}", &token - reader.tokens.data(), token, expected);
     FakeTokens().append_piece(token, false, text);
-    hash = next_hash(hash, token);
+    hash = next_hash(hash, token, reader.adapters);
+    if (!reader.shift) continue;
+    reader.history.push_back(token);
+    if (reader.history.size() < reader.n_ctx || discarded == reader.finish->discarded) continue;
+    const auto cut = context_cut(
+        *reader.shift,
+        {.cached = static_cast<std::uint32_t>(reader.history.size()) - 1, .n_ctx = reader.n_ctx, .prompt = prompt});
+    if (!cut) return "tokens went where none could";
+    const auto from = reader.history.begin() + cut->keep;
+    reader.history.erase(from, from + cut->discard);
+    discarded += cut->discard;
+    hash = kEmptyHash;
+    for (const Token left : reader.history) hash = next_hash(hash, left, reader.adapters);
   }
+  if (discarded != reader.finish->discarded)
+    return fmt::format("{} tokens went, where {} should", reader.finish->discarded, discarded);
   if (text != reader.text) return "the text isn't that of the tokens";
   if (reader.tokens.size() > reader.most) return "more tokens than asked for";
   for (const std::string& stop : reader.stops) {
@@ -65,7 +82,10 @@ std::optional<std::string> Client::read(std::uint32_t most_tokens) {
 }
 
 void Client::go_on() {
-  history.insert(history.end(), reader->tokens.begin(), reader->tokens.end());
+  if (reader->shift)
+    history = std::move(reader->history);
+  else
+    history.insert(history.end(), reader->tokens.begin(), reader->tokens.end());
   history.insert(history.end(), appended.begin(), appended.end());
   appended.clear();
   reader.reset();

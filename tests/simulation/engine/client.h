@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/values/errors.h"
+#include "engine/values/options.h"
 #include "engine/worker/session.h"
 #include "engine/worker/stream.h"
 #include "simulation/engine/fake_memory.h"
@@ -22,6 +23,10 @@ struct Reader {
   std::optional<Finish> finish;
   std::uint32_t most = 0;
   std::vector<std::string> stops;
+  AdapterScales adapters;             // of the session
+  std::optional<ContextShift> shift;  // and for that:
+  std::vector<Token> history;         // of the session, from the start of the generation on
+  std::uint32_t n_ctx = 0;
   bool poisoned = false;                    // what it is to continue can't be computed
   std::uint64_t history_hash = kEmptyHash;  // of the session's history when the generation started
 };
@@ -34,6 +39,7 @@ struct Client {
   std::vector<Token> history;   // what it appended and what the streams said, in this order
   std::vector<Token> appended;  // while a generation ran
   std::optional<Reader> reader;
+  std::optional<ContextShift> shift;  // of the generation that was started last
 
   // Takes what the stream has. The rule that this breaks, if any. `most_tokens`: that the session may hold.
   std::optional<std::string> read(std::uint32_t most_tokens);

@@ -19,6 +19,12 @@ std::uint64_t next_hash(std::uint64_t before, Token token) {
   return x ^ (x >> 31);
 }
 
+std::uint64_t next_hash(std::uint64_t before, Token token, const AdapterScales& adapters) {
+  std::uint64_t hash = next_hash(before, token);
+  for (const float scale : adapters) hash = next_hash(hash, static_cast<Token>(scale * 1000));
+  return hash;
+}
+
 Token answer_to(std::uint64_t hash, std::uint32_t vocabulary) { return static_cast<Token>((hash >> 11) % vocabulary); }
 
 namespace {
@@ -112,6 +118,7 @@ DecodeStatus FakeMemory::run(const Batch& batch) {
     broken(fmt::format("{} rows of logits, where there is room for {}", outputs, options_.most_outputs));
   outputs_.clear();
   ++fate_->passes;
+  moved_.clear();
   fate_->tokens += count;
   fate_->most_batch = std::max(fate_->most_batch, batch.size());
   if (count == 0) broken("an empty pass");
@@ -140,7 +147,10 @@ DecodeStatus FakeMemory::run(const Batch& batch) {
   const auto poison = static_cast<std::size_t>(std::find(raw.token, raw.token + count, kPoison) - raw.token);
   if (poison < count || (more.size() > 1 && fate_->fail_in > 0 && --fate_->fail_in == 0)) {
     // A bad batch changes nothing; where computing goes wrong, what was finished stays.
-    if (fate_->passes % 2 == 0) compute(raw, std::min(poison, count / 2));
+    if (fate_->passes % 2 == 0) {
+      compute(raw, std::min(poison, count / 2));
+      lose_states();
+    }
     outputs_.clear();
     return DecodeStatus::failed;
   }
@@ -151,14 +161,21 @@ DecodeStatus FakeMemory::run(const Batch& batch) {
   const bool aborted = fate_->abort_in > 0 && --fate_->abort_in == 0;
   slide();
   compute(raw, aborted ? count / 2 : count);
+  if (aborted) lose_states();
   return aborted ? DecodeStatus::aborted : DecodeStatus::ok;
+}
+
+// What a pass that ended early does to a memory with one state per sequence (kv_memory.h).
+void FakeMemory::lose_states() {
+  if (options_.divisible) return;
+  for (auto& [sequence, cells] : sequences_) clear(sequence);
 }
 
 void FakeMemory::compute(const llama_batch& raw, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::int32_t sequence = raw.seq_id[i][0];
     const Cells& cells = at(sequence);
-    const std::uint64_t hash = next_hash(cells.empty() ? kEmptyHash : cells.back()->hash, raw.token[i]);
+    const std::uint64_t hash = next_hash(cells.empty() ? kEmptyHash : cells.back()->hash, raw.token[i], adapters_);
     put(sequence, raw.token[i], hash);
     if (raw.logits[i] != 0)
       outputs_[static_cast<std::int32_t>(i)] = static_cast<float>(answer_to(hash, options_.vocabulary));
@@ -197,6 +214,7 @@ void FakeMemory::clear(std::int32_t sequence) {
   const test::Watched spared(false);
   forget(at(sequence), 0);
   oldest_.erase(sequence);
+  moved_.erase(sequence);
 }
 
 bool FakeMemory::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
@@ -236,8 +254,24 @@ std::uint32_t FakeMemory::own_cells(std::int32_t sequence) const {
       std::ranges::count_if(found->second, [](const auto& cell) { return cell->users == 1; }));
 }
 
+bool FakeMemory::shift(std::int32_t sequence, std::uint32_t keep, std::uint32_t discard) {
+  const test::Watched spared(false);
+  Cells& cells = at(sequence);
+  if (!can_shift()) broken("tokens go out of a memory that can't do that");
+  if (cells.size() < keep + discard) broken("more tokens go than there are");
+  if (own_cells(sequence) != cells.size()) broken("cells move that others have as well");
+  const auto from = cells.begin() + keep;
+  cells.erase(from, from + discard);
+  used_ -= discard;
+  std::uint64_t hash = kEmptyHash;
+  for (const auto& cell : cells) cell->hash = hash = next_hash(hash, cell->token, adapters_);
+  moved_.insert(sequence);
+  return true;
+}
+
 std::vector<std::uint8_t> FakeMemory::save(std::int32_t sequence) {
   const test::Watched spared(false);
+  if (moved_.contains(sequence)) broken("saving what moved before it is computed");
   std::vector<std::uint8_t> bytes;
   if (fate_->refuse_save > 0) {
     --fate_->refuse_save;

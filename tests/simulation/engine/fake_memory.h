@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,6 +18,8 @@ namespace corral::engine::simulation {
 
 inline constexpr std::uint64_t kEmptyHash = 0x9E3779B97F4A7C15ull;
 std::uint64_t next_hash(std::uint64_t before, Token token);
+// Computed with these adapters.
+std::uint64_t next_hash(std::uint64_t before, Token token, const AdapterScales& adapters);
 // What the fake model says after a history with this hash: a token of 0 .. vocabulary - 1.
 Token answer_to(std::uint64_t hash, std::uint32_t vocabulary);
 
@@ -64,6 +67,7 @@ class FakeMemory final : public KvMemory {
   FakeMemory(FakeMemoryOptions options, KvShape shape, std::shared_ptr<Fate> fate);
   ~FakeMemory() override;
 
+  void set_adapters(const AdapterScales& scales) override { adapters_ = scales; }
   DecodeStatus decode(const Batch& batch) override;
   const float* logits(std::int32_t row) override;
   void set_threads(std::int32_t, std::int32_t) override {}
@@ -76,6 +80,9 @@ class FakeMemory final : public KvMemory {
   bool can_cut(std::int32_t sequence, std::uint32_t length) const override;
   std::uint32_t length(std::int32_t sequence) const override;
   bool trim(std::int32_t sequence, std::uint32_t length) override;
+  // The cells are what the history without those tokens would have come to.
+  bool can_shift() const override { return many_ids(); }
+  bool shift(std::int32_t sequence, std::uint32_t keep, std::uint32_t discard) override;
   void clear(std::int32_t sequence) override;
   bool share(std::int32_t from, std::int32_t to, std::uint32_t length) override;
   std::vector<std::uint8_t> save(std::int32_t sequence) override;
@@ -96,6 +103,7 @@ class FakeMemory final : public KvMemory {
   bool many_ids() const { return options_.divisible && options_.window == 0; }
   std::uint32_t oldest(std::int32_t sequence) const;
   void slide();
+  void lose_states();
 
   void broken(std::string rule) { fate_->broken(std::move(rule)); }
   DecodeStatus run(const Batch& batch);
@@ -111,6 +119,8 @@ class FakeMemory final : public KvMemory {
   const std::shared_ptr<Fate> fate_;
   std::unordered_map<std::int32_t, Cells> sequences_;
   std::unordered_map<std::int32_t, std::uint32_t> oldest_;  // tokens in front that layers with a window have no more
+  AdapterScales adapters_;
+  std::set<std::int32_t> moved_;  // since the latest pass
   std::uint32_t used_ = 0;
   std::unordered_map<std::int32_t, float> outputs_;  // by row
 };

@@ -23,7 +23,8 @@ std::optional<std::string> broken_alone(const PassView& pass, const PassSum& sum
 const PassView::Row* oldest_prompt(const PassView& pass) {
   const PassView::Row* oldest = nullptr;
   for (const PassView::Row& row : pass.sessions) {
-    if (!row.state.decoding && (oldest == nullptr || row.state.order < oldest->state.order)) oldest = &row;
+    if (!row.other && !row.state.decoding && (oldest == nullptr || row.state.order < oldest->state.order))
+      oldest = &row;
   }
   return oldest;
 }
@@ -33,6 +34,7 @@ const PassView::Row* oldest_prompt(const PassView& pass) {
 PassSum sum_of(const PassView& pass) {
   PassSum sum;
   for (const PassView::Row& row : pass.sessions) {
+    if (row.other) continue;
     sum.tokens += row.tokens + row.guesses;
     sum.guesses += row.guesses;
     sum.sessions += row.tokens > 0 ? 1 : 0;
@@ -63,6 +65,7 @@ std::optional<std::string> broken_rule(const PassView& pass, const Batch& batch)
   if (const std::uint32_t most = sum.whole + sum.guesses + pass.fillers; outputs > most)
     return fmt::format("{} rows of logits, where {} may be wanted", outputs, most);
   for (const PassView::Row& row : pass.sessions) {
+    if (row.other && row.tokens > 0) return "sessions of different adapters in one pass";
     if (row.tokens > row.state.pending)
       return fmt::format("session {}: {} of {} tokens", row.session.value(), row.tokens, row.state.pending);
     if (row.guesses > 0 && row.tokens == 0) return fmt::format("session {}: nothing but guesses", row.session.value());

@@ -22,7 +22,8 @@ Setting pick_setting(std::uint64_t variety) {
   FakeMemoryOptions& memory = setting.memory;
   WorkerOptions& worker = setting.worker;
   std::mt19937_64 random(variety), of_lane(variety + 1), of_layout(variety + 2), of_workers(variety + 3),
-      of_growth(variety + 4), of_windows(variety + 5), of_disk(variety + 6), of_costs(variety + 7);
+      of_growth(variety + 4), of_windows(variety + 5), of_disk(variety + 6), of_costs(variety + 7),
+      of_adapters(variety + 8), of_shifts(variety + 9);
   const auto one_of = [&](auto... values) {
     const std::array all{values...};
     return all[random() % sizeof...(values)];
@@ -61,6 +62,8 @@ Setting pick_setting(std::uint64_t variety) {
   setting.lane = of_lane() % 2 == 0;
   if (random() % 3 != 0) setting.park_bytes = one_of(2000u, 100'000u);
   setting.disk = setting.park_bytes && of_disk() % 4 == 0;
+  if (of_adapters() % 4 == 0) setting.adapter_sets = 2 + of_adapters() % 2;
+  setting.shifts = of_shifts() % 6 == 0;
   constexpr std::array kWorkers = {2u, 1u, 1u, 1u, 1u, 2u, 1u, 3u};
   setting.workers = kWorkers[of_workers() % kWorkers.size()];
   if (worker.layout != KvLayout::split && of_growth() % 4 == 0) {

@@ -13,6 +13,7 @@
 namespace corral::engine::simulation {
 
 inline constexpr std::uint32_t kSessionTokens = 400;
+inline constexpr std::uint32_t kShortSession = 48;
 
 enum class CostKind { cpu, flat, fickle };
 
@@ -25,10 +26,13 @@ struct Setting {
   std::uint32_t stream_tokens = 0;
   bool lane = false;
   std::optional<std::uint64_t> park_bytes;  // none: nothing is parked
+  bool shifts = false;                      // contexts are short, and tokens go out of them
+  std::uint32_t adapter_sets = 1;           // sessions have them in turn
   bool disk = false;                        // and there is a folder for it
 
   // A session is as long as its part at the most, where parts are wanted whatever comes.
   std::uint32_t most_tokens(std::uint32_t n_ctx) const;
+  std::uint32_t session_tokens() const { return std::min(shifts ? kShortSession : kSessionTokens, most_cells()); }
   // That a pool has, or may grow to.
   std::uint32_t most_cells() const { return std::max(memory.cells, worker.most_cells); }
 };

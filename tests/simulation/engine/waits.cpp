@@ -108,13 +108,19 @@ void Waits::count_lost(bool everything) {
   }
 }
 
+// The pass has other adapters than this session, which has a place: it wasn't its turn (adapter_turns.h).
+bool Waits::is_other(std::uint64_t session) const {
+  return std::ranges::any_of(pass_->sessions,
+                             [&](const PassView::Row& row) { return row.other && row.session.value() == session; });
+}
+
 // A pass that did something.
 Waits::Rule Waits::count_pass() {
   const PassSum sum = sum_of(*pass_);
   if (auto rule = count_uncounted(sum)) return rule;
   sum_up();
   for (auto& [id, one] : waiters_) {
-    if (!one.runs()) continue;
+    if (!one.runs() || is_other(id)) continue;
     if (one.paused() || one.is.generated > one.was.generated) {
       begin(one);
     } else if (!pass_->alone && sum.wanting > 0) {
@@ -135,6 +141,7 @@ Waits::Rule Waits::count_pass() {
 // Running sessions that don't go all at once.
 Waits::Rule Waits::count_turns() {
   for (const PassView::Row& still : pass_->sessions) {
+    if (still.other) continue;
     std::set<std::uint64_t>& gone = find(still.session)->gone;
     if (!still.state.decoding || still.tokens > 0) {
       gone.clear();

@@ -9,9 +9,10 @@
 //   - Where prompts are computed, the oldest gets half of the room in the pass, and that is never a later one's.
 //   - Where none is, each pass brings somebody a token; of running sessions that take turns nobody goes twice while
 //     another stands still.
-// Work in vain is bounded: whoever gets a place finds cells for all that has to be computed and for 16 tokens more of
-// each who has one (cell_ledger.h), so nobody loses his place for want of cells before somebody has said as many. So
-// the passes of a wait are of two kinds, and there are no more than
+// Where sessions have different adapters, those of the pass alone count it: sets go in turns, whatever they have to
+// compute. Work in vain is bounded: whoever gets a place finds cells for all that has to be computed and for 16 tokens
+// more of each who has one (cell_ledger.h), so nobody loses his place for want of cells before somebody has said as
+// many. So the passes of a wait are of two kinds, and there are no more than
 //   - with prompts: until their halves come to the tokens that those who were there have to compute (and one pass for
 //     each of them, whose half isn't used up),
 //   - without: the tokens that those who were there may still say.
@@ -123,6 +124,7 @@ class Waits {
   // waits.cpp: how long that takes
   void count_those_before();
   void count_lost(bool everything);
+  bool is_other(std::uint64_t session) const;
   Rule count_pass();
   Rule count_turns();
   Rule count_uncounted(const PassSum& sum);

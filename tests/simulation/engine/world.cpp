@@ -184,7 +184,9 @@ class World {
     client->worker = next_id_ % workers_.size();
     client->shares = share;
     client->id = SessionId(next_id_++);
-    client->shared = std::make_shared<SessionShared>(client->id, std::min(kSessionTokens, setting_.most_cells()));
+    const auto set = client->id.value() % setting_.adapter_sets;
+    client->shared = std::make_shared<SessionShared>(client->id, setting_.session_tokens(),
+                                                     set == 0 ? AdapterScales() : AdapterScales{0.5F * float(set), 1});
     worker_of(*client).box()->post(CreateSession{client->shared, share});
     clients_.emplace(client->id.value(), std::move(client));
   }
@@ -196,6 +198,7 @@ class World {
     return std::ranges::any_of(clients_, [&](const auto& entry) {
       const Client& other = *entry.second;
       if (&other == &one || other.worker != one.worker || !other.shares || !other.reader) return false;
+      if (other.shared->adapters != one.shared->adapters) return false;
       const auto end = std::ranges::mismatch(one.history, other.history);
       return end.in1 - one.history.begin() >= Sequences::kWorthWaiting || end.in1 == one.history.end() ||
              end.in2 == other.history.end();
@@ -211,6 +214,7 @@ class World {
     if (fresh && op.size > 10 && op.which % 3 == 0) tokens.back() = static_cast<Token>(op.which % (kVocabulary - 1));
     if (op.kind == Op::Kind::poison && !tokens.empty()) tokens[op.which % tokens.size()] = kPoison;
     if (tokens.empty() || client.shared->tokens + tokens.size() >= client.shared->n_ctx) return;
+    if (client.reader && client.reader->shift) return;  // nobody could say what goes when
     client.shared->tokens += static_cast<std::uint32_t>(tokens.size());
     auto& to = client.reader ? client.appended : client.history;
     to.insert(to.end(), tokens.begin(), tokens.end());
@@ -241,6 +245,12 @@ class World {
     return {};
   }
 
+  std::optional<ContextShift> shift_of(const Client& client, const Op& op) const {
+    // Of those without stop strings, which may hold tokens back.
+    if (!setting_.shifts || op.which % 4 == 1 || op.which % 4 == 2 || !client.appended.empty()) return std::nullopt;
+    return ContextShift{.keep = static_cast<std::int32_t>(op.which % 7) - 1, .discard = op.which % 3 * 5};
+  }
+
   StreamHandle start(Client& client, const Op& op) {
     SimulatedWorker& worker = worker_of(client);
     auto self = std::make_shared<const StreamState*>(nullptr);
@@ -255,6 +265,7 @@ class World {
     generation.stream = std::move(stream);
     generation.sampler = std::make_unique<FakePicker>();
     generation.max_new_tokens = op.size;
+    generation.shift = client.shift = shift_of(client, op);
     generation.cutter = TextCutter(stops(op));
     ++client.shared->generations;
     worker.start(client.id, std::move(generation));
@@ -263,10 +274,15 @@ class World {
 
   static void follow(Client& client, const Op& op, StreamHandle stream) {
     Reader& reader = client.reader.emplace();
+    reader.shift = client.shift;
+    if (reader.shift) reader.history = client.history;
+    reader.n_ctx = client.shared->n_ctx;
     reader.most = op.size;
     reader.stops = stops(op);
     reader.poisoned = std::ranges::find(client.history, kPoison) != client.history.end();
-    for (const Token token : client.history) reader.history_hash = next_hash(reader.history_hash, token);
+    reader.adapters = client.shared->adapters;
+    for (const Token token : client.history)
+      reader.history_hash = next_hash(reader.history_hash, token, reader.adapters);
     reader.stream = std::move(stream);
   }
 

@@ -26,6 +26,7 @@ void World::check() {
     check_engine(at);
     check_lost(at);
     check_claims(at);
+    check_given_up(at);
   }
 }
 
@@ -116,6 +117,21 @@ void World::check_claims(unsigned at) {
     if (now_ - std::max(claim.since, nodes_[at].resumed) > most)
       return fail("nobody claims longer than its nodes may take to answer",
                   fmt::format("n{}, {} nodes, term {}", at, nodes, group.of().term));
+  }
+}
+
+// Nobody's memory is kept for a plan that can't be any more.
+void World::check_given_up(unsigned at) {
+  for (const auto& [model, group] : nodes_[at].groups->hosted()) {
+    const bool holds = group.state() == GroupHost::State::standing && !group.is_running();
+    if (!holds || nodes_[at].groups->lost(model, clock_of(at)).empty()) {
+      held_for_nothing_.erase({at, model});
+      continue;
+    }
+    const auto since = held_for_nothing_.try_emplace({at, model}, now_).first->second;
+    // Nobody looks while its machine stands still.
+    if (now_ - std::max(since, nodes_[at].resumed) > 2 * kGroupTick)
+      return fail("who lost a node and has no engine gives the others back", fmt::format("n{}", at));
   }
 }
 

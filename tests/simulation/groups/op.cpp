@@ -2,9 +2,7 @@
 
 #include <array>
 
-#include <fmt/format.h>
-
-#include "simulation/dice.h"
+#include "simulation/life.h"
 
 namespace corral::mesh::groups_simulation {
 namespace {
@@ -12,13 +10,7 @@ namespace {
 using corral::simulation::Dice;
 using Kind = Op::Kind;
 
-struct Row {
-  Kind kind;
-  const char* name;
-  const char* words;  // 0: node, 1: other, 2: choice, 3: ms
-  std::uint32_t usual;
-  bool always;  // otherwise a seed may do without
-};
+using Row = corral::simulation::KindRow<Op>;
 constexpr std::array kRows{
     Row{Kind::elapse, "elapse", "{3} ms pass", 300, true},
     Row{Kind::want, "want", "{0} is to host ({1}, {2})", 60, true},
@@ -38,41 +30,22 @@ constexpr std::array kRows{
     Row{Kind::lend, "lend", "the owner of {0} lends again", 12, true},
 };
 
-const Row& row_of(Kind kind) { return kRows[static_cast<std::size_t>(kind)]; }
-
 }  // namespace
 
-std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t length) {
+std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t length, bool all_faults) {
   Dice dice(seed);
-  std::array<std::uint32_t, kRows.size()> weights{};
-  std::uint32_t total = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    weights[i] = kRows[i].always || dice.chance(60) ? kRows[i].usual : 0;
-    total += weights[i];
-  }
+  corral::simulation::StepLot<Op> lot(dice, kRows, all_faults);
   const std::uint32_t longest = dice.chance(40) ? 15'000 : 4000;
   std::vector<Op> life;
   while (life.size() < length) {
-    auto at = dice.roll(total);
-    std::size_t i = 0;
-    while (at >= weights[i]) at -= weights[i++];
-    Op op;
-    op.kind = kRows[i].kind;
-    op.node = static_cast<std::uint8_t>(dice.roll(nodes));
-    op.other = static_cast<std::uint8_t>((op.node + 1 + dice.roll(nodes - 1)) % nodes);
-    op.choice = static_cast<std::uint8_t>(dice.roll(240));
+    auto op = lot.draw(nodes, 240);
     if (op.kind == Kind::elapse) op.ms = 50 * (1 + dice.roll(dice.chance(25) ? longest / 50 : 20));
     life.push_back(op);
   }
   return life;
 }
 
-std::string describe(const Op& op) {
-  return fmt::format(fmt::runtime(row_of(op.kind).words), op.node, op.other, op.choice, op.ms);
-}
-
-std::string as_code(const Op& op) {
-  return fmt::format("{{Op::Kind::{}, {}, {}, {}, {}}},", row_of(op.kind).name, op.node, op.other, op.choice, op.ms);
-}
+std::string describe(const Op& op) { return corral::simulation::in_words<Op>(kRows, op); }
+std::string as_code(const Op& op) { return corral::simulation::in_code<Op>(kRows, op); }
 
 }  // namespace corral::mesh::groups_simulation

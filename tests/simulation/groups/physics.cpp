@@ -95,7 +95,7 @@ void World::move_processes() {
     for (const auto& share : engine.plan.split.shares) {
       const auto other = number_of(share.node);
       const auto& worker = nodes_[other].worker;
-      const bool there = worker && worker->host == node.id && worker->of == engine.of;
+      const bool there = worker && worker->works && worker->host == node.id && worker->of == engine.of;
       if (other == at) {
         broken = broken || !there;
       } else {

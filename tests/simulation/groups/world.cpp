@@ -7,8 +7,6 @@
 namespace corral::mesh::groups_simulation {
 namespace {
 
-constexpr std::uint64_t kMemory = 100;
-
 ContentKey model_key(unsigned number) { return {sha256({"model " + std::to_string(number)}), false}; }
 
 NodeId id_of(unsigned number) {
@@ -115,7 +113,7 @@ void World::apply(const Op& op) {
     case Kind::lend:
       if (!node.runs()) return;
       node.lends = true;
-      return tell(op.node, [&](Groups& groups) { groups.lend(kMemory); });
+      return tell(op.node, [&](Groups& groups) { groups.lend(memory_of(op.node)); });
   }
 }
 
@@ -131,13 +129,15 @@ void World::start(unsigned at) {
   node.ends.assign(nodes_.size(), {});
   node.lends = true;
   node.resumed = now_;
-  tell(at, [&](Groups& groups) { groups.lend(kMemory); });
+  tell(at, [&](Groups& groups) { groups.lend(memory_of(at)); });
+  started(at);
 }
 
 // With everything that its process has begun: no child outlives it.
 void World::kill(unsigned at) {
   auto& node = nodes_[at];
   if (!node.groups) return;
+  killed(at);
   const bool was_paused = node.paused;
   node.groups.reset();
   node.engine.reset();
@@ -223,7 +223,8 @@ void World::carry_out(unsigned at, const GroupEffect& effect) {
     note(fmt::format("  n{} is granted to n{}, term {}", at, number_of(open->host), open->grant.of.term));
     ++outcome_.grants;
     if (node.worker) fail("nobody grants before the last worker is gone", fmt::format("n{}", at));
-    node.worker = Worker{open->host, open->grant.model, open->grant.of};
+    node.worker = Worker{open->host, open->grant.model, open->grant.of, kNever, open->grant.bytes};
+    node.worker->works = has_room(at, *node.worker);
   } else if (const auto* reap = std::get_if<ReapWorker>(&effect)) {
     note(fmt::format("  n{} reaps the worker of n{}", at, number_of(reap->host)));
     if (!node.worker || node.worker->of != reap->of) return fail("what is reaped runs", fmt::format("n{}", at));
@@ -240,6 +241,7 @@ void World::send(unsigned from, unsigned to, const GroupMessage& message) {
     ++outcome_.refusals;
   if (dice_.chance(loss_)) {
     troubled_[std::minmax(from, to)] = now_;
+    lost_letter();
     return;
   }
   const int copies = dice_.chance(doubled_) ? 2 : 1;
@@ -260,10 +262,11 @@ void World::pass(Millis time) {
       if ((now_ / kStep + at) % (kGroupTick / kStep) != 0) continue;
       tell(at, [&](Groups& groups) { groups.tick(clock_of(at)); });
     }
+    moved();
   }
 }
 
-void World::end_faults() {
+void World::heal_all() {
   note("the faults end");
   loss_ = doubled_ = 0;
   broken_.clear();
@@ -272,6 +275,10 @@ void World::end_faults() {
     if (!nodes_[at].groups) start(at);
     apply({Op::Kind::lend, static_cast<std::uint8_t>(at), 0, 0, 0});
   }
+}
+
+void World::end_faults() {
+  heal_all();
   pass(Millis(120'000));
   // Back-offs are up to a minute, and some plans stand in each other's way.
   std::string why = "?";

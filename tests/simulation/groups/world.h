@@ -46,14 +46,16 @@ struct Setting {
 // Lives the life, then ends all faults and looks whether the groups come to stand.
 Outcome live(const std::vector<Op>& life, const Setting& setting, bool with_trace = false);
 
+// Worlds with more in them are made on top of it (simulation/allotment).
 class World {
  public:
   World(const Setting& setting, bool with_trace);
+  virtual ~World() = default;
   void apply(const Op& op);
   void end_faults();
   Outcome& outcome() { return outcome_; }
 
- private:
+ protected:
   static constexpr Millis kStep{50};
   static constexpr Millis kNever = Millis::max();
 
@@ -68,6 +70,8 @@ class World {
     ContentKey model;
     PlanTerm of;
     Millis gone = kNever;
+    std::uint64_t bytes = 0;
+    bool works = true;  // it got its memory
   };
   // What a node knows of its link to another.
   struct End {
@@ -98,10 +102,19 @@ class World {
     GroupMessage message;
   };
 
+  // What more there is.
+  virtual void moved() {}  // a step of time is over
+  virtual std::uint64_t memory_of(unsigned) const { return 100; }
+  virtual bool has_room(unsigned, const Worker&) { return true; }
+  virtual void started(unsigned) {}
+  virtual void killed(unsigned) {}
+  virtual void lost_letter() {}
+
   // world.cpp: steps, and what they do to nodes.
   void pass(Millis time);
   void start(unsigned at);
   void kill(unsigned at);
+  void heal_all();
   void want(const Op& op);
   void set_path(unsigned from, unsigned to, bool whole);
   GroupPlan plan_of(const Op& op) const;
@@ -131,6 +144,7 @@ class World {
   void check_engine(unsigned at);
   void check_lost(unsigned at);
   void check_claims(unsigned at);
+  void check_given_up(unsigned at);
   void check_claim(unsigned at, unsigned of, const GrantAsk& ask);
   void check_reason(unsigned at, const char* what);
   bool stands(std::string& why) const;
@@ -153,7 +167,8 @@ class World {
     PlanTerm of;
     Millis since;
   };
-  std::map<std::pair<unsigned, ContentKey>, Claim> claims_;  // that go on
+  std::map<std::pair<unsigned, ContentKey>, Claim> claims_;             // that go on
+  std::map<std::pair<unsigned, ContentKey>, Millis> held_for_nothing_;  // since when: see check_given_up()
   std::vector<Letter> letters_;
   std::uint32_t loss_ = 0, doubled_ = 0, longest_ = 50;
   std::uint64_t disturbances_ = 0;  // engines that were drained or stopped

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include "base/secret.h"
-#include "simulation/mesh/later.h"
 #include "simulation/mesh/world.h"
 
 namespace corral::mesh::simulation {
@@ -71,8 +70,29 @@ void World::check_node(unsigned at) {
   }
   if (gossip.book().bytes() > 3 * kMostStatementBytes * nodes_.size())
     fail("a book is bounded", fmt::format("n{}", at));
-  for (const auto& known : gossip.known()) check_word(at, known);
+  const auto all = gossip.known();
+  for (const auto& known : all) check_word(at, known);
+  check_thrown_out(at, all);
   check_catalog(at);
+}
+
+// Who has a link to the one that threw a node out has been told, and heeds it, whatever its disk says.
+void World::check_thrown_out(unsigned at, const std::vector<KnownNode>& all) {
+  const auto grace = kNoticed + kMostDelay + Millis(1000);
+  const auto now = ground_->time().now();
+  for (const auto& gone : nodes_) {
+    if (!gone.revoked || !gone.key || &gone == &nodes_[at] || nodes_[at].revoked) continue;
+    const auto there = std::ranges::find(all, gone.key->id(), &KnownNode::id);
+    if (there == all.end() || !is_routable(there->reach)) continue;
+    const auto teller = std::ranges::find(all, gone.revoked_by, &KnownNode::id);
+    if (teller == all.end() || teller->reach != Reach::linked) continue;
+    const auto number = number_of(teller->id);
+    if (!number || nodes_[*number].paused) continue;
+    const auto heard = std::max({gone.revoked_at, teller->since, nodes_[at].resumed, nodes_[*number].resumed});
+    if (now - heard > grace)
+      fail("who was thrown out is out wherever that is known",
+           fmt::format("n{} reaches {}", at, short_text(there->id)));
+  }
 }
 
 void World::check_word(unsigned at, const KnownNode& known) {
@@ -95,10 +115,15 @@ void World::check_word(unsigned at, const KnownNode& known) {
     if (broken && now - *broken > grace && now - nodes_[at].resumed > grace)
       fail("a link that is broken isn't routed over", fmt::format("n{} to n{}", at, *number));
   }
-  if (known.reach == Reach::relayed && !about.process && now - about.since > kRelayNoticed) {
+  if (known.reach == Reach::relayed && now - about.since > kRelayNoticed) {
     bool stale = false;  // who relays may stand still itself
     for (const auto& node : nodes_) stale = stale || node.paused || now - node.resumed < kRelayNoticed;
-    if (!stale) fail("a dead node isn't reached through others", fmt::format("n{} to n{}", at, *number));
+    if (!stale && !about.process)
+      fail("a dead node isn't reached through others", fmt::format("n{} to n{}", at, *number));
+    const auto life = fmt::format("{}:{}:", *number, about.life);
+    if (!stale && !about.liar && known.said && !known.said->version.starts_with(life))
+      fail("what a node said in an earlier life isn't its word",
+           fmt::format("n{} has {} of life {} of n{}, through a relay", at, known.said->version, about.life, *number));
   }
   if (!known.said || about.liar) return;
   auto& compared = nodes_[at].compared[known.id];
@@ -123,7 +148,7 @@ void World::check_word(unsigned at, const KnownNode& known) {
 
 void World::check_catalog(unsigned at) {
   auto& gossip = *nodes_[at].process->gossip;
-  const auto catalog = gossip.catalog();
+  const auto catalog = catalog_of(at);
   std::set<std::string> names;
   for (const auto& model : catalog->models()) {
     if (!names.insert(model.name).second) fail("a name is listed once", model.name);
@@ -141,26 +166,34 @@ void World::check_catalog(unsigned at) {
     if (told(*make_catalog(nodes), true) != told(*catalog, true))
       fail("the order of nodes changes nothing", fmt::format("n{}", at));
   }
-  check_names(at, *catalog);
-  if (nodes_.size() <= 8) check_unknown(at, *catalog);
+  const auto all = gossip.known();
+  remember_names(at, all);
+  check_names(at, *catalog, all);
+  if (nodes_.size() <= 8) check_unknown(at, *catalog, all);
 }
 
-// A model that a member had when it last said so isn't unknown, however dead, cut off or newly started its node is.
-// That it says nothing for long is another matter.
-void World::check_unknown(unsigned at, const Catalog& catalog) {
+// What members said of their models, kept beside what gossip keeps: who goes or starts anew had them when it last said
+// so. That it says nothing for long is another matter.
+void World::remember_names(unsigned at, const std::vector<KnownNode>& all) {
   const GossipOptions options;
   const auto now = ground_->time().now();
-  for (const auto& known : catalog.nodes()) {
-    const auto number = number_of(known.id);
-    if (!number || *number == at || nodes_[*number].liar) continue;
+  for (const auto& known : all) {
     auto& names = nodes_[at].names[known.id];
     if (known.said && !known.said->looking) {
       names.clear();
-      for (const auto& model : known.said->models) names.insert(model.name);
+      for (const auto& model : known.said->models) names.emplace(model.name, model.hash);
     } else if (known.reach == Reach::linked && now - known.since >= options.names_for) {
       names.clear();
     }
-    for (const auto& name : names) {
+  }
+}
+
+// A model that a member had when it last said so isn't unknown, however dead, cut off or newly started its node is.
+void World::check_unknown(unsigned at, const Catalog& catalog, const std::vector<KnownNode>& all) {
+  for (const auto& known : all) {
+    const auto number = number_of(known.id);
+    if (!number || *number == at || nodes_[*number].liar) continue;
+    for (const auto& [name, hash] : nodes_[at].names[known.id]) {
       const auto found = catalog.find(name);
       if (!found.model && found.choices.empty() && found.away.empty())
         fail("what a member has isn't unknown", fmt::format("n{} about {} of n{}", at, name, *number));
@@ -168,21 +201,27 @@ void World::check_unknown(unsigned at, const Catalog& catalog) {
   }
 }
 
-// A second, slow reading of what a name may mean: of all members that are known, those that are away too.
-void World::check_names(unsigned at, const Catalog& catalog) {
+// A second, slow reading of what a name may mean: of all members that are known, those that are away or have just
+// started too.
+void World::check_names(unsigned at, const Catalog& catalog, const std::vector<KnownNode>& all) {
   for (char c = 'a'; c < 'g'; ++c) {
     const std::string name(1, c);
     std::set<Sha256> meant;
     bool here = false;
-    for (const auto& known : catalog.nodes()) {
-      if (!known.said) continue;
-      for (const auto& model : known.said->models) {
-        if (model.name != name) continue;
-        here = here || known.reach == Reach::own;
-        if (model.hash) meant.insert(*model.hash);
-      }
+    for (const auto& known : all) {
+      const auto number = number_of(known.id);
+      // What a liar said before may have been taken back by what it says now. And who was thrown out says nothing, not
+      // even to itself.
+      const bool lasts = number && !nodes_[*number].liar && known.reach != Reach::own;
+      if (!known.said && !lasts) continue;
+      const auto& names = nodes_[at].names[known.id];
+      const auto found = names.find(name);
+      if (found == names.end()) continue;
+      here = here || known.reach == Reach::own;
+      if (found->second) meant.insert(*found->second);
     }
     const auto found = catalog.find(name);
+    check_hashed_names(at, catalog, found);
     if (here && (!found.model || !found.model->is_here()))
       fail("the local file has its name", fmt::format("n{}: {}", at, name));
     if (here || meant.size() < 2) continue;
@@ -191,9 +230,19 @@ void World::check_names(unsigned at, const Catalog& catalog) {
   }
 }
 
+// Each of the names that are offered in place of one that means several contents means one, and that one.
+void World::check_hashed_names(unsigned at, const Catalog& catalog, const Catalog::Found& found) {
+  for (const auto& choice : found.choices) {
+    const auto one = catalog.find(choice);
+    const auto digits = choice.substr(choice.rfind('@') + 1);
+    const bool fits = one.model ? to_hex(one.model->content.bytes).starts_with(digits) : !one.away.empty();
+    if (!fits || !choice.contains('@')) fail("name@hash8 means one content", fmt::format("n{}: {}", at, choice));
+  }
+}
+
 void World::check_choice(unsigned at, const Op& op) {
   if (!nodes_[at].process || nodes_[at].paused) return;
-  const auto catalog = nodes_[at].process->gossip->catalog();
+  const auto catalog = catalog_of(at);
   const auto found = catalog->find(std::string(1, static_cast<char>('a' + op.choice % 6)));
   if (!found.model) return;
   ++outcome_.choices;

@@ -39,8 +39,15 @@ class Ground {
   virtual void pass(Millis time) = 0;
 };
 
+// For tests of the checks: nodes that break a rule of links.
+struct BrokenLinks {
+  bool strict_frames = false;      // a link ends with a frame of a kind that isn't known
+  bool members_need_disk = false;  // what others tell of members isn't heeded while the disk is full
+  bool lives_untold = false;       // in which life others have a link to a node isn't heeded
+};
+
 std::unique_ptr<Ground> make_queues(unsigned nodes);
-std::unique_ptr<Ground> make_links(unsigned nodes);
+std::unique_ptr<Ground> make_links(unsigned nodes, const BrokenLinks& broken = {});
 
 // From a break to both ends knowing of it, at most.
 inline constexpr Millis kNoticed{2700};

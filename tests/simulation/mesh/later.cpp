@@ -2,6 +2,7 @@
 
 #include "mesh/identity/bytes.h"
 #include "mesh/link/frame.h"
+#include "simulation/mesh/wrapped.h"
 
 namespace corral::mesh::simulation {
 namespace {
@@ -45,61 +46,26 @@ class Embroiderer {
   std::string rest_;
 };
 
-class LaterStream final : public Stream {
+class LaterStream final : public WrappedStream {
  public:
-  explicit LaterStream(std::unique_ptr<Stream> inner) : inner_(std::move(inner)) {}
+  using WrappedStream::WrappedStream;
 
-  const Peer& peer() const override { return inner_->peer(); }
-  Purpose purpose() const override { return inner_->purpose(); }
-  Task<Result<std::size_t>> read_some(std::span<char> space) override { return inner_->read_some(space); }
-  Task<Result<>> write(std::string_view bytes) override { return write_more(*inner_, words_.embroider(bytes)); }
-  Task<void> finish() override { return inner_->finish(); }
-  void close() override { inner_->close(); }
-  Task<Result<bool>> readable() override { return inner_->readable(); }
-  bool is_quiet() const override { return inner_->is_quiet(); }
-  Sha256 exporter(std::string_view label) const override { return inner_->exporter(label); }
+  Task<Result<>> write(std::string_view bytes) override { return write_more(inner(), words_.embroider(bytes)); }
 
  private:
   static Task<Result<>> write_more(Stream& to, std::string bytes) { co_return co_await to.write(bytes); }
 
-  std::unique_ptr<Stream> inner_;
   Embroiderer words_;
-};
-
-using StreamResult = Result<std::unique_ptr<Stream>>;
-
-class LaterNetwork final : public Network {
- public:
-  explicit LaterNetwork(std::unique_ptr<Network> inner) : inner_(std::move(inner)) {}
-
-  Task<StreamResult> dial(Address address, std::vector<NodeId> pins, Purpose purpose) override {
-    return dressed(inner_->dial(std::move(address), std::move(pins), purpose));
-  }
-  Task<StreamResult> accept() override { return dressed(inner_->accept()); }
-  Task<StreamResult> dial_within(std::unique_ptr<Stream> carrier, NodeId pin, Purpose purpose) override {
-    return inner_->dial_within(std::move(carrier), pin, purpose);
-  }
-  Task<StreamResult> accept_within(std::unique_ptr<Stream> carrier, Doorkeeper doorkeeper) override {
-    return inner_->accept_within(std::move(carrier), std::move(doorkeeper));
-  }
-
- private:
-  static Task<StreamResult> dressed(Task<StreamResult> making) {
-    auto stream = co_await std::move(making);
-    if (stream && (*stream)->purpose() == Purpose::control) {
-      std::unique_ptr<Stream> later = std::make_unique<LaterStream>(std::move(*stream));
-      co_return later;
-    }
-    co_return stream;
-  }
-  std::unique_ptr<Network> inner_;
 };
 
 }  // namespace
 
 std::unique_ptr<Network> later(std::unique_ptr<Network> network) {
-  return std::make_unique<LaterNetwork>(std::move(network));
+  return wrapped(std::move(network),
+                 [](std::unique_ptr<Stream> stream) { return std::make_unique<LaterStream>(std::move(stream)); });
 }
+
+bool speaks_later(std::string_view bytes) { return bytes.contains(kMore); }
 
 std::vector<std::string> later_pages(const Statement& said) {
   auto pages = encode_pages(said);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mesh/catalog/statement.h"
@@ -17,5 +18,7 @@ inline constexpr std::uint16_t kLaterMinor = 7;
 std::unique_ptr<Network> later(std::unique_ptr<Network> network);
 // Pages with entries and fields that this version doesn't know.
 std::vector<std::string> later_pages(const Statement& said);
+// Whether there is something in these bytes that only a later version says.
+bool speaks_later(std::string_view bytes);
 
 }  // namespace corral::mesh::simulation

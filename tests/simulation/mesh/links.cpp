@@ -8,7 +8,9 @@
 #include "async/loop.h"
 #include "mesh/net/memory_network.h"
 #include "mesh/peers/live_peers.h"
+#include "mesh/peers/whereabouts.h"
 #include "mesh/support_for_tests.h"
+#include "simulation/mesh/censor.h"
 #include "simulation/mesh/ground.h"
 #include "simulation/mesh/later.h"
 
@@ -44,7 +46,8 @@ class StoppableTimers final : public async::Timers {
 
 class Links final : public Ground {
  public:
-  explicit Links(unsigned nodes) : processes_(nodes), set_({founder_.public_key(), {}}) {}
+  Links(unsigned nodes, const BrokenLinks& broken)
+      : broken_(broken), processes_(nodes), set_({founder_.public_key(), {}}) {}
   ~Links() override {
     for (unsigned node = 0; node < processes_.size(); ++node) end(node);
   }
@@ -71,6 +74,7 @@ class Links final : public Ground {
     if (!process.book || process.key->public_key() != key.public_key()) {
       process.key = key;
       process.folder = std::make_unique<TestFolder>();
+      *process.full = false;
       process.book = *MemberBook::begin(process.folder->path(), set_);
       process.tokens = *TokenStore::open(process.folder->path());
     } else {
@@ -95,6 +99,10 @@ class Links final : public Ground {
     auto& process = processes_[node];
     process.network = air_.add(process.key->public_key(), place(node), process.peers->doorkeeper());
     if (process.later) process.network = later(std::move(process.network));
+    if (broken_.strict_frames || broken_.members_need_disk || broken_.lives_untold) {
+      process.network = censored(std::move(process.network),
+                                 [this, full = process.full](Frame frame) { return pass_on(std::move(frame), *full); });
+    }
     process.peers->start(*process.network);
     for (unsigned other = 0; other < processes_.size(); ++other) apply(node, other);
     settle();
@@ -139,6 +147,7 @@ class Links final : public Ground {
   void set_full(unsigned node, bool full) override {
     const auto& folder = processes_[node].folder;
     if (!folder) return;
+    *processes_[node].full = full;
     for (const auto* name : {"members.new", "peers.new", "epoch.new", "tokens.new"}) {
       if (full)
         std::filesystem::create_directory(*folder / name);
@@ -168,7 +177,20 @@ class Links final : public Ground {
     std::unique_ptr<LivePeers> peers;
     bool paused = false;
     bool later = false;
+    std::shared_ptr<bool> full = std::make_shared<bool>(false);
   };
+
+  std::optional<Frame> pass_on(Frame frame, bool full) const {
+    if (broken_.strict_frames && !is_known(frame.kind)) return std::nullopt;
+    if (broken_.members_need_disk && full && frame.kind == FrameKind::members) frame.payload.assign(1, 1);  // none
+    if (broken_.lives_untold && frame.kind == FrameKind::whereabouts) {
+      if (auto told = decode_whereabouts(frame.payload)) {
+        for (auto& node : told->nodes) node.life = {};
+        frame.payload = encode(*told);
+      }
+    }
+    return frame;
+  }
 
   static Address place(unsigned node) { return {"n" + std::to_string(node), 1}; }
   void apply(unsigned a, unsigned b) {
@@ -190,6 +212,7 @@ class Links final : public Ground {
     }
   }
 
+  const BrokenLinks broken_;
   SigningKey founder_ = test_key(9999);
   async::Loop loop_;
   async::ManualTimers timers_{loop_.executor()};
@@ -203,6 +226,8 @@ class Links final : public Ground {
 
 }  // namespace
 
-std::unique_ptr<Ground> make_links(unsigned nodes) { return std::make_unique<Links>(nodes); }
+std::unique_ptr<Ground> make_links(unsigned nodes, const BrokenLinks& broken) {
+  return std::make_unique<Links>(nodes, broken);
+}
 
 }  // namespace corral::mesh::simulation

@@ -2,20 +2,14 @@
 
 #include <array>
 
-#include <fmt/format.h>
+#include "simulation/life.h"
 
 namespace corral::mesh::simulation {
 namespace {
 
 using Kind = Op::Kind;
 
-struct Row {
-  Kind kind;
-  const char* name;
-  const char* words;  // 0: node, 1: other, 2: choice, 3: ms
-  std::uint32_t usual;
-  bool always;  // otherwise a seed may do without
-};
+using Row = corral::simulation::KindRow<Op>;
 constexpr std::array kRows{
     Row{Kind::elapse, "elapse", "{3} ms pass", 300, true},
     Row{Kind::say, "say", "{0} changes what it says ({2})", 160, true},
@@ -35,34 +29,20 @@ constexpr std::array kRows{
     Row{Kind::lie, "lie", "{0} lies ({2}) about {1}", 25, false},
     Row{Kind::revoke, "revoke", "{0} is thrown out by {1}", 2, false},
     Row{Kind::ask, "ask", "{0} is asked for a model ({2})", 300, false},
-    Row{Kind::lose, "lose", "{0} loses the files of a model ({2})", 40, false},
+    Row{Kind::lose, "lose", "{0} loses the files of a model, or has others ({2})", 40, false},
     Row{Kind::full, "full", "the disk of {0} is full: {2}", 8, false},
     Row{Kind::upgrade, "upgrade", "{0} gets a later version: {2}", 12, false},
 };
-
-const Row& row_of(Kind kind) { return kRows[static_cast<std::size_t>(kind)]; }
 
 }  // namespace
 
 std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t length) {
   Dice dice(seed);
-  std::array<std::uint32_t, kRows.size()> weights{};
-  std::uint32_t total = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    weights[i] = kRows[i].always || dice.chance(60) ? kRows[i].usual : 0;
-    total += weights[i];
-  }
+  corral::simulation::StepLot<Op> lot(dice, kRows);
   const auto long_pause = dice.chance(30) ? 8000u : 1500u;
   std::vector<Op> life;
   while (life.size() < length) {
-    auto at = dice.roll(total);
-    std::size_t i = 0;
-    while (at >= weights[i]) at -= weights[i++];
-    Op op;
-    op.kind = kRows[i].kind;
-    op.node = static_cast<std::uint8_t>(dice.roll(nodes));
-    op.other = static_cast<std::uint8_t>((op.node + 1 + dice.roll(nodes - 1)) % nodes);
-    op.choice = static_cast<std::uint8_t>(dice.roll(48));
+    auto op = lot.draw(nodes, 48);
     if (op.kind == Kind::elapse) op.ms = 100 * (1 + dice.roll(dice.chance(20) ? long_pause / 100 : 5));
     if (op.kind == Kind::delay) op.ms = dice.roll(3) * 100;
     if (op.kind == Kind::mute || op.kind == Kind::full || op.kind == Kind::upgrade)
@@ -73,12 +53,7 @@ std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t leng
   return life;
 }
 
-std::string describe(const Op& op) {
-  return fmt::format(fmt::runtime(row_of(op.kind).words), op.node, op.other, op.choice, op.ms);
-}
-
-std::string as_code(const Op& op) {
-  return fmt::format("{{Op::Kind::{}, {}, {}, {}, {}}},", row_of(op.kind).name, op.node, op.other, op.choice, op.ms);
-}
+std::string describe(const Op& op) { return corral::simulation::in_words<Op>(kRows, op); }
+std::string as_code(const Op& op) { return corral::simulation::in_code<Op>(kRows, op); }
 
 }  // namespace corral::mesh::simulation

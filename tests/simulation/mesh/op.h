@@ -30,7 +30,7 @@ struct Op {
     lie,      // `node` says what it mustn't, `choice` what, about `other`
     revoke,   // `node` is thrown out by `other`
     ask,      // somebody asks `node` for one of the models that it sees, `choice` for which; on real links alone
-    lose,     // the files of a model at `node` are gone, and it hasn't noticed; `choice` which
+    lose,     // the files of a model at `node` are gone, or others, and it hasn't noticed; `choice` which
     full,     // the disk of `node` is full, if `choice` is 1
     upgrade,  // the next process of `node` is of a later version, if `choice` is 1
   };

@@ -58,8 +58,14 @@ std::size_t Ledger::open() const {
 }
 
 Desk::Desk(Ledger& ledger, Peers& peers, Gossip& gossip, async::Timers& timers, async::Executor executor,
-           const Statement& truth)
-    : ledger_(ledger), peers_(peers), gossip_(gossip), timers_(timers), truth_(truth), tasks_(executor) {
+           const Statement& truth, const BrokenDesks& broken)
+    : ledger_(ledger),
+      peers_(peers),
+      gossip_(gossip),
+      timers_(timers),
+      truth_(truth),
+      broken_(broken),
+      tasks_(executor) {
   peers_.on_stream(Purpose::http,
                    [this](std::unique_ptr<Stream> stream) { tasks_.spawn("serve", serve(*this, std::move(stream))); });
 }
@@ -75,7 +81,8 @@ void Desk::close() {
 
 const ModelOnDisk* Desk::find(const std::string& name, const std::optional<Sha256>& hash) const {
   const auto found = std::ranges::find(truth_.models, name, &ModelOnDisk::name);
-  return found != truth_.models.end() && (!hash || found->hash == hash) ? &*found : nullptr;
+  if (found == truth_.models.end()) return nullptr;
+  return broken_.any_content || !hash || found->hash == hash ? &*found : nullptr;
 }
 
 void Desk::end(std::uint64_t id, std::uint64_t& counter) {
@@ -117,7 +124,7 @@ Task<void> Desk::run(Desk& self, std::uint64_t id) {
     if (how == End::failed) co_return self.end(id, self.ledger_.failed);
     if (how == End::not_here) ++self.ledger_.not_here;
     if (how != End::broken) continue;
-    if (std::exchange(replayed, true)) co_return self.end(id, self.ledger_.failed);
+    if (std::exchange(replayed, true) && !self.broken_.replays_on) co_return self.end(id, self.ledger_.failed);
     ++self.ledger_.replayed;
   }
   self.end(id, self.ledger_.refused);

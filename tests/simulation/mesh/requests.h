@@ -32,12 +32,18 @@ struct Ledger {
   std::size_t open() const;
 };
 
+// For tests of the checks: rules that desks break.
+struct BrokenDesks {
+  bool any_content = false;  // whoever has a model of that name serves it, whatever it is
+  bool replays_on = false;   // what broke before its first byte is asked again without end
+};
+
 // One process of a node: what it asks and what it is asked.
 class Desk {
  public:
   // All outlive it. `truth`: what the node has.
   Desk(Ledger& ledger, Peers& peers, Gossip& gossip, async::Timers& timers, async::Executor executor,
-       const Statement& truth);
+       const Statement& truth, const BrokenDesks& broken = {});
   ~Desk();
   Desk(const Desk&) = delete;
   Desk& operator=(const Desk&) = delete;
@@ -61,6 +67,7 @@ class Desk {
   Gossip& gossip_;
   async::Timers& timers_;
   const Statement& truth_;
+  const BrokenDesks broken_;
   std::set<std::uint64_t> mine_;
   async::TaskGroup tasks_;
 };

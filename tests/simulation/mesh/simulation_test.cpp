@@ -3,14 +3,13 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "simulation/length.h"
+#include "simulation/life.h"
 #include "simulation/mesh/world.h"
-#include "simulation/shrink.h"
 
 namespace corral::mesh::simulation {
 namespace {
@@ -18,40 +17,18 @@ namespace {
 using corral::simulation::from_environment;
 using corral::simulation::kDefaultLength;
 
-std::vector<Op> simpler(const Op& op) {
-  std::vector<Op> variants;
-  for (const std::uint32_t ms : {100u, 1000u, 3000u}) {
-    if (op.kind != Op::Kind::elapse || ms >= op.ms) continue;
-    variants.push_back(op);
-    variants.back().ms = ms;
-  }
-  return variants;
-}
-
 void keep_disks(std::vector<Op>& life) {
   for (auto& op : life)
     if (op.kind == Op::Kind::start && op.choice == 2) op.choice = 1;
 }
 
 void tell(const std::vector<Op>& life, const Setting& setting, const Violation& violation) {
-  const auto fails = [&](const std::vector<Op>& shorter) {
-    const auto outcome = live(shorter, setting);
-    return outcome.violation && outcome.violation->rule == violation.rule;
-  };
-  const auto merged = [](const Op& a, const Op& b) {
-    const bool both = a.kind == Op::Kind::elapse && b.kind == Op::Kind::elapse;
-    return both ? std::optional(Op{Op::Kind::elapse, 0, 0, 0, a.ms + b.ms}) : std::nullopt;
-  };
-  const auto shrunk = corral::simulation::shrink(life, fails, simpler, merged);
-  const auto outcome = live(shrunk, setting, true);
-  std::vector<std::string> code;
-  for (const auto& op : shrunk) code.push_back(as_code(op));
-  ADD_FAILURE() << fmt::format(
-      "seed {}, {} nodes{}{}: {} ({})\n{} of {} steps are enough:\n{}\n=> {}: {}\nas code:\n{}", setting.seed,
-      setting.nodes, setting.links ? ", links" : "", setting.real_keys ? ", real keys" : "", violation.rule,
-      violation.detail, shrunk.size(), life.size(), fmt::join(outcome.trace, "\n"),
-      outcome.violation ? outcome.violation->rule : "", outcome.violation ? outcome.violation->detail : "",
-      fmt::join(code, "\n"));
+  constexpr std::uint32_t kPauses[] = {100, 1000, 3000};
+  const auto again = [&](const std::vector<Op>& steps, bool with_trace) { return live(steps, setting, with_trace); };
+  ADD_FAILURE() << corral::simulation::tell_failure(
+      life, violation, again, kPauses,
+      fmt::format("seed {}, {} nodes{}{}", setting.seed, setting.nodes, setting.links ? ", links" : "",
+                  setting.real_keys ? ", real keys" : ""));
 }
 
 class MeshSimulation : public testing::Test {

@@ -37,7 +37,7 @@ World::World(const Setting& setting, bool with_trace)
       with_trace_(with_trace),
       dice_(setting.seed),
       mesh_(mesh_id({test_key(9999).public_key(), {}})),
-      ground_(setting.links ? make_links(setting.nodes) : make_queues(setting.nodes)),
+      ground_(setting.links ? make_links(setting.nodes, setting.broken_links) : make_queues(setting.nodes)),
       nodes_(setting.nodes) {
   ledger_.fail = [this](std::string rule, std::string detail) { fail(std::move(rule), std::move(detail)); };
   for (unsigned node = 0; node < setting.nodes; ++node) start(node, 2);
@@ -108,10 +108,11 @@ void World::start(unsigned number, std::uint8_t loss) {
   process.gossip = std::make_unique<Gossip>(*process.peers, ground_->time(), ground_->executor(), *node.key, options);
   process.ear = std::make_unique<Ear>(outcome_);
   process.ear->gossip = process.gossip.get();
+  process.ear->strict = setting_.strict_pages;
   process.peers->listen(*process.ear);
   if (setting_.links) {
     process.desk = std::make_unique<Desk>(ledger_, *process.peers, *process.gossip, ground_->timers(number),
-                                          ground_->executor(), node.truth);
+                                          ground_->executor(), node.truth, setting_.broken_desks);
   }
   auto& said = node.truth;
   said.name = fmt::format("n{}", number);
@@ -169,9 +170,29 @@ void World::look(unsigned number) {
 void World::ask(unsigned number, const Op& op) {
   auto& node = nodes_[number];
   if (!node.process || !node.process->desk || node.paused) return;
-  const auto catalog = node.process->gossip->catalog();
+  const auto catalog = catalog_of(number);
   const auto models = catalog->models();
   if (!models.empty()) node.process->desk->ask(++asked_, models[op.choice % models.size()].name);
+}
+
+// `choice` 16 to 31: other files have taken their place.
+void World::lose(unsigned number, std::uint8_t choice) {
+  auto& models = nodes_[number].truth.models;
+  if (models.empty()) return;
+  const auto model = models.begin() + static_cast<std::ptrdiff_t>(choice % models.size());
+  if (choice / 16 != 1)
+    models.erase(model);
+  else if (model->hash)
+    model->hash = sha256({"another", as_text(*model->hash)});
+}
+
+// As the node sees it: what it makes of all that it knows.
+std::shared_ptr<const Catalog> World::catalog_of(unsigned number) {
+  auto& gossip = *nodes_[number].process->gossip;
+  if (!setting_.forgets_names) return gossip.catalog();
+  auto nodes = gossip.known();
+  std::erase_if(nodes, [](const auto& known) { return !is_routable(known.reach); });
+  return make_catalog(std::move(nodes));
 }
 
 void World::say(unsigned number, std::uint8_t choice) {
@@ -332,13 +353,14 @@ void World::apply(const Op& op) {
     case Kind::revoke:
       if (a == b || node.revoked || !nodes_[b].process || nodes_[b].paused || nodes_[b].revoked) break;
       node.revoked = ground_->revoke(a, b);
+      node.revoked_at = ground_->time().now();
+      node.revoked_by = id_of(b);
       break;
     case Kind::ask:
       ask(a, op);
       break;
     case Kind::lose:
-      if (auto& models = node.truth.models; !models.empty())
-        models.erase(models.begin() + static_cast<std::ptrdiff_t>(op.choice % models.size()));
+      lose(a, op.choice);
       break;
     case Kind::full:
       node.full = setting_.links && op.choice == 1;
@@ -371,9 +393,23 @@ void World::end_faults() {
   std::string why;
   for (Millis gone(0); gone < limit && !outcome_.violation; gone += kStep) {
     pass(kStep);
-    if (agree(why)) return end_requests();
+    if (!agree(why)) continue;
+    end_requests();
+    if (!lies) stay_quiet();
+    return;
   }
   if (!outcome_.violation) fail("all agree when the faults stop", why);
+}
+
+// Who agrees goes on doing so: nothing flaps.
+void World::stay_quiet() {
+  constexpr Millis kQuiet{1000};
+  if (outcome_.violation) return;
+  const auto downs = outcome_.downs;
+  pass(kQuiet);
+  std::string why;
+  if (!outcome_.violation && !agree(why)) fail("who agrees goes on to", why);
+  if (outcome_.downs > downs) fail("nothing flaps", fmt::format("{} links went down", outcome_.downs - downs));
 }
 
 // Each has come to an end by itself.

@@ -12,6 +12,7 @@
 #include "mesh/catalog/choice.h"
 #include "mesh/gossip/gossip.h"
 #include "simulation/mesh/ground.h"
+#include "simulation/mesh/later.h"
 #include "simulation/mesh/op.h"
 #include "simulation/mesh/requests.h"
 
@@ -25,6 +26,7 @@ struct Violation {
 struct Outcome {
   std::optional<Violation> violation;
   std::uint64_t events = 0;  // that nodes were told: frames, links, members, steps of time with work, requests
+  std::uint64_t downs = 0;   // of links, that nodes saw
   std::uint64_t choices = 0;
   std::uint64_t accepted = 0;                                          // announcements
   std::uint64_t refused = 0;                                           // lies
@@ -38,6 +40,11 @@ struct Setting {
   bool links = false;      // the real link protocol
   bool real_keys = false;  // true signatures
   std::uint64_t seed = 0;
+  // For tests of the checks: a world in which something is broken.
+  bool forgets_names = false;  // what nodes said that can't be reached counts for nothing
+  bool strict_pages = false;   // pages with something in them that isn't known aren't taken
+  BrokenLinks broken_links = {};
+  BrokenDesks broken_desks = {};
 };
 
 // Lives the life, then ends all faults and looks whether the nodes come to agree.
@@ -61,10 +68,12 @@ class World {
       tell([&] { gossip->link_up(peer, hello); });
     }
     void link_down(const NodeId& peer, const Closing& why) override {
+      ++outcome.downs;
       tell([&] { gossip->link_down(peer, why); });
     }
     void frame(const NodeId& peer, const Frame& frame) override {
       if (mute && frame.kind == FrameKind::ask_pages) return;
+      if (strict && frame.kind == FrameKind::pages && speaks_later(frame.payload)) return;
       tell([&] { gossip->frame(peer, frame); });
     }
     void reach_changed() override {
@@ -83,6 +92,7 @@ class World {
     Outcome& outcome;
     Gossip* gossip = nullptr;
     bool mute = false;
+    bool strict = false;
   };
   struct Process {
     std::unique_ptr<Ear> ear;
@@ -103,13 +113,15 @@ class World {
     bool paused = false;
     bool liar = false;  // has lied: of what it says of itself nothing is expected
     bool revoked = false;
+    MonoTime revoked_at{};
+    NodeId revoked_by;
     bool full = false;
-    bool later = false;                                           // of a later version, from its next start
-    bool speaks_later = false;                                    // its process
-    std::optional<MonoTime> looks_until;                          // it was just started, and knows its models then
-    std::map<NodeId, std::set<std::string>> names;                // that they said they have, in this life of the node
-    std::map<NodeId, HeadStamp> newest;                           // seen in its book, in this life
-    std::map<NodeId, std::shared_ptr<const Statement>> compared;  // with what was said
+    bool later = false;                   // of a later version, from its next start
+    bool speaks_later = false;            // its process
+    std::optional<MonoTime> looks_until;  // it was just started, and knows its models then
+    std::map<NodeId, std::map<std::string, std::optional<Sha256>>> names;  // what they said, in this life of the node
+    std::map<NodeId, HeadStamp> newest;                                    // seen in its book, in this life
+    std::map<NodeId, std::shared_ptr<const Statement>> compared;           // with what was said
   };
   struct Said {
     Head head;
@@ -122,6 +134,7 @@ class World {
   void say(unsigned node, std::uint8_t choice);
   void announce(unsigned node);
   void look(unsigned node);
+  void lose(unsigned node, std::uint8_t choice);
   void ask(unsigned node, const Op& op);
   void set_cut(unsigned from, unsigned to, bool cut);
   void pass(Millis time);
@@ -137,10 +150,15 @@ class World {
   void check_node(unsigned at);
   void check_word(unsigned at, const KnownNode& known);
   void check_catalog(unsigned at);
-  void check_names(unsigned at, const Catalog& catalog);
-  void check_unknown(unsigned at, const Catalog& catalog);
+  void check_thrown_out(unsigned at, const std::vector<KnownNode>& all);
+  void remember_names(unsigned at, const std::vector<KnownNode>& all);
+  void check_names(unsigned at, const Catalog& catalog, const std::vector<KnownNode>& all);
+  void check_hashed_names(unsigned at, const Catalog& catalog, const Catalog::Found& found);
+  void check_unknown(unsigned at, const Catalog& catalog, const std::vector<KnownNode>& all);
   void check_choice(unsigned at, const Op& op);
   void end_requests();
+  void stay_quiet();
+  std::shared_ptr<const Catalog> catalog_of(unsigned at);
   bool agree(std::string& why) const;
   void fail(std::string rule, std::string detail);
 

@@ -28,9 +28,9 @@ constexpr std::array kWeights{
     Weight{Kind::settings, 15, false}, Weight{Kind::wall_clock, 4, false}, Weight{Kind::traits, 60, false},
     Weight{Kind::foreign, 25, false},  Weight{Kind::sampler, 8, false},    Weight{Kind::lateness, 8, false},
     Weight{Kind::simulate, 8, false},  Weight{Kind::disk, 50, false},      Weight{Kind::peer, 250, true},
-    Weight{Kind::lend, 12, false},
+    Weight{Kind::lend, 12, false},     Weight{Kind::share, 60, false},     Weight{Kind::end, 25, false},
 };
-constexpr std::size_t kOwnKinds = kWeights.size() - 2;  // those without peers
+constexpr std::size_t kOwnKinds = kWeights.size() - 4;  // those without peers
 
 // Short more often than long: 1 ... most, evenly over the powers of two.
 std::uint32_t stretched(Dice& dice, std::uint32_t most) {
@@ -56,10 +56,10 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length, bool peers) 
     total += weights[i];
   }
   std::vector<std::uint8_t> animals;
-  for (std::uint8_t i = 0; i < kZoo.size(); ++i) {
+  for (std::uint8_t i = 0; i < kModels; ++i) {
     if (dice.chance(50)) animals.push_back(i);
   }
-  while (animals.size() < 2) animals.push_back(static_cast<std::uint8_t>(dice.roll(kZoo.size())));
+  while (animals.size() < 2) animals.push_back(static_cast<std::uint8_t>(dice.roll(kModels)));
   const std::uint32_t longest_hold = 1U << (4 + dice.roll(9));
   const std::uint32_t longest_wait = 1U << (3 + dice.roll(9));
 
@@ -69,6 +69,7 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length, bool peers) 
     if (dice.chance(80))
       life.push_back({.kind = Kind::traits, .animal = animals[i], .nth = middling(dice), .choice = 1});
   }
+  if (peers) life.push_back({.kind = Kind::traits, .animal = kShare, .nth = middling(dice), .choice = 1});
   for (std::size_t i = 0; i < length; ++i) {
     std::uint32_t at = dice.roll(total);
     std::size_t which = 0;
@@ -78,7 +79,10 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length, bool peers) 
     op.nth = static_cast<std::uint8_t>(dice.roll(16));
     op.options = dice.chance(70) ? 0 : static_cast<std::uint8_t>(1 + dice.roll(2));
     op.choice = static_cast<std::uint8_t>(dice.roll(3));
-    const bool holds = op.kind == Kind::acquire || op.kind == Kind::peer;
+    const bool of_share = op.kind == Kind::share || op.kind == Kind::end;
+    const bool what_it_is_like = op.kind == Kind::fate || op.kind == Kind::traits || op.kind == Kind::disk;
+    if (of_share || (peers && what_it_is_like && dice.chance(15))) op.animal = kShare;
+    const bool holds = op.kind == Kind::acquire || op.kind == Kind::peer || op.kind == Kind::share;
     op.ms = stretched(dice, holds ? longest_hold : longest_wait);
     if (op.kind == Kind::lend) {
       op.ms = 1U << (6 + dice.roll(6));
@@ -203,6 +207,10 @@ std::string describe(const Op& op) {
     case Kind::lend:
       return fmt::format("lent: {} of each memory, {} of a type, quiet after {} ms{}", op.choice * 0.5, op.nth % 4 + 1,
                          op.ms, op.options == 1 ? ", none of the owner's goes" : "");
+    case Kind::share:
+      return fmt::format("a group has {} for {} ms", name(op), op.ms);
+    case Kind::end:
+      return fmt::format("the end of {}", name(op));
     case Kind::simulate:
       return fmt::format("a simulated pass of {}", pressure_of(op));
   }

@@ -37,9 +37,11 @@ struct Op {
     disk,        // from now on a look at the model's files takes `ms`, and `choice` 1: finds nothing, 2: gets no answer
     simulate,    // `choice` 0: an idle-only pass, 1: above the threshold, 2: below it
     // Only in lives with peers.
-    peer,  // a peer's request, as acquire
-    lend,  // `choice` 0: nothing is lent any more, 1: half of each memory, 2: all of it; `options` 1: no model of the
-           // owner's goes for it; `nth` % 4 + 1 lent models of each type; `ms`: see settings_of_lend()
+    peer,   // a peer's request, as acquire
+    lend,   // `choice` 0: nothing is lent any more, 1: half of each memory, 2: all of it; `options` 1: no model of the
+            // owner's goes for it; `nth` % 4 + 1 lent models of each type; `ms`: see settings_of_lend()
+    share,  // a group wants its share here, and holds its lease for `ms`
+    end,    // and now it doesn't
   };
   Kind kind = Kind::elapse;
   std::uint8_t animal = 0;

@@ -41,7 +41,7 @@ std::optional<Op> merged(const Op& a, const Op& b) {
 std::string as_code(const Op& op) {
   constexpr const char* kKinds[] = {"acquire",  "load",     "unload",   "unload_all", "pin",    "cancel",  "crash",
                                     "fate",     "settings", "elapse",   "wall_clock", "traits", "foreign", "sampler",
-                                    "lateness", "disk",     "simulate", "peer",       "lend"};
+                                    "lateness", "disk",     "simulate", "peer",       "lend",   "share",   "end"};
   return fmt::format("{{.kind = {}, .animal = {}, .nth = {}, .choice = {}, .options = {}, .ms = {}}},",
                      kKinds[static_cast<int>(op.kind)], op.animal, op.nth, op.choice, op.options, op.ms);
 }

@@ -163,6 +163,13 @@ void Witness::note(const UnloadAll&) {
   for (const auto& [id, child] : children_) unloading_.insert(id);
 }
 
+void Witness::note(const EndServer& event) {
+  const auto child = children_.find(event.server);
+  if (child == children_.end()) return;
+  unloading_.insert(event.server);
+  child->second.ended = true;
+}
+
 void Witness::note(const ReturnLease& event) {
   const auto lease = leases_.find(event.lease);
   if (lease == leases_.end()) return;

@@ -42,6 +42,8 @@ struct Child {
   bool lent = false;
   bool was_lent = false;               // before this step
   std::optional<MonoTime> draining{};  // since when
+  bool recalled = false;               // a share whose holder was told
+  bool ended = false;                  // by EndServer
   MonoTime free_of_owner{};            // since when only peers have used it
 
   const Animal& kind() const { return kZoo[animal]; }
@@ -113,6 +115,7 @@ class Witness {
   void note(const MemorySampled& event);
   void note(const Unload& event);
   void note(const UnloadAll& event);
+  void note(const EndServer& event);
   void note(const auto&) {}
   void use(Child& child);
   void begin(Child& child);
@@ -138,6 +141,7 @@ class Witness {
   void see(const PinChanged& action);
   void see(const Rejected& action);
   void see(const WakeAt&) {}
+  void see(const Recall& action);
   void see(const Downsize& action);
   void see(const SampleMemory& action);
   void see(const WatchMemory& action) { watching_ = action.on; }

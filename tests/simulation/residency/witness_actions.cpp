@@ -1,5 +1,6 @@
 // The actions of the core, one by one: what each of them must heed when it is given.
 #include <algorithm>
+#include <utility>
 
 #include "residency/errc.h"
 #include "simulation/residency/witness.h"
@@ -87,8 +88,8 @@ void Witness::see(const StopServer& action) {
   Child& child = children_.at(action.server);
   require(child.phase == Child::Phase::up, "only running servers are stopped, once", "{}", child.kind().name);
   const bool time_is_over = child.draining && now_.mono >= *child.draining + settings_.recall_grace;
-  require(child.leases == 0 || (child.leases == child.peers && time_is_over), "no busy server is stopped",
-          "{} has {} requests", child.kind().name, child.leases);
+  require(child.leases == 0 || child.ended || (child.leases == child.peers && time_is_over),
+          "no busy server is stopped", "{} has {} requests", child.kind().name, child.leases);
   child.was_busy |= child.leases > 0;
   const bool pinned = is_pinned(child);
   const bool asked_for = action.reason == StopReason::unload || action.reason == StopReason::reload ||
@@ -152,6 +153,12 @@ void Witness::see(const StopServer& action) {
   child.stop_told = now_.mono;
   if (action.reason == StopReason::room || action.reason == StopReason::limit) stopped_.push_back(action.server);
   child.reason = action.reason;
+}
+
+void Witness::see(const Recall& action) {
+  Child& child = children_.at(action.server);
+  require(child.kind().share && child.leases > 0, "only who holds a share is told to let go", "{}", child.kind().name);
+  require(!std::exchange(child.recalled, true), "who holds a share is told once", "{}", child.kind().name);
 }
 
 void Witness::see(const Granted& action) {

@@ -60,7 +60,7 @@ bool Witness::too_much_is_lent() const {
   for (const auto& [id, child] : children_) {
     if (!child.lent || child.phase == Child::Phase::stopping || child.draining) continue;
     bytes = bytes + child.footprint.whole;
-    ++count[child.kind().type];
+    count[child.kind().type] += !child.kind().share;
   }
   return !fits(bytes, may_lend()) ||
          std::ranges::any_of(count, [this](const auto& of) { return of.second > settings_.lend_slots; });
@@ -71,9 +71,11 @@ void Witness::check_lent_start(const StartLoad& action) const {
   require(!owner_waits(), "a load for a peer never goes before one of the owner's", "{}", name);
   require(action.attempt == 1, "a load for a peer isn't tried again", "{}", name);
   require(settings_.lend_share > 0, "nothing is lent where that is switched off", "{}", name);
-  const auto beside = std::ranges::count_if(
-      children_, [&](const auto& c) { return c.second.lent && c.second.kind().type == action.spec->type; });
-  require(static_cast<std::size_t>(beside) < settings_.lend_slots, "so many lent models of a type", "{}", name);
+  const auto beside = std::ranges::count_if(children_, [&](const auto& c) {
+    return c.second.lent && !c.second.kind().share && c.second.kind().type == action.spec->type;
+  });
+  require(action.spec->share || static_cast<std::size_t>(beside) < settings_.lend_slots,
+          "so many lent models of a type", "{}", name);
   const bool unmeasured = books_are_empty_ || (sample_ && sample_->blind);
   if (unmeasured) {
     require(settings_.lend_share >= 1, "a part of the memory is lent only where it is measured", "{}", name);
@@ -144,6 +146,7 @@ void Witness::check_lent_first(const Child& child) const {
 void Witness::check_peer_answer(const Ticket& ticket, const Error& error) const {
   const bool refused = error.code == errc::not_here;
   require(ticket.peer || !refused, "the owner is never sent elsewhere", "{}", kZoo[ticket.animal].name);
+  if (kZoo[ticket.animal].share) return;  // whoever asks for it decides by the cause itself
   require(!ticket.peer || refused || error.code == errc::shutting_down, "a peer is told that it isn't here", "{}: {}",
           kZoo[ticket.animal].name, error.message);
 }

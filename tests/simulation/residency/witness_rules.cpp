@@ -58,6 +58,10 @@ void Witness::check_state() const {
             name(id));
     require(child->second.peers == server->peer_leases, "books agree", "{} has {} leases of peers", name(id),
             server->peer_leases);
+    const bool told = !child->second.kind().share || child->second.recalled;
+    require(server->state != ServerState::draining || told, "who holds a share that has to go is told", "{}", name(id));
+    require(!child->second.recalled || server->state >= ServerState::draining,
+            "a share that was recalled doesn't come back", "{}", name(id));
     const bool wanted_away = server->state == ServerState::draining && !server->leaving_for_good;
     require(!wanted_away || !state.queue.empty(), "servers drain only for somebody", "{}", name(id));
   }

@@ -35,6 +35,19 @@ void World::apply(const Op& op) {
       return this->acquire(op, Origin::local);
     case peer:
       return this->acquire(op, Origin::peer);
+    case share: {
+      Ticket asked = ticket;
+      asked.peer = true;
+      return ask(asked, [&](TicketId id) { return Acquire{id, spec_of_load(op, 0, Origin::peer)}; });
+    }
+    case end: {
+      const Model* model = core_.state().find(name);
+      const Server* server = model == nullptr ? nullptr : model->current != nullptr ? model->current : model->pending;
+      if (server == nullptr) return;
+      Ticket asked = ticket;
+      asked.kind = Ticket::Kind::unload;
+      return ask(asked, [&](TicketId id) { return EndServer{id, server->id}; });
+    }
     case load: {
       const std::optional<bool> pin = op.choice == 0 ? std::nullopt : std::optional(op.choice == 1);
       Ticket asked = ticket;

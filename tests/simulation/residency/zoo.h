@@ -17,6 +17,7 @@ struct Animal {
   Device device;
   const char* recipe;
   NpuPolicy npu;
+  bool share = false;  // no model, but a part of another machine's
 };
 
 inline constexpr std::array kZoo{
@@ -34,7 +35,10 @@ inline constexpr std::array kZoo{
     Animal{"lynx-npu-hybrid", ModelType::llm, Device::gpu | Device::npu, "oga-hybrid", NpuPolicy::exclusive},
     Animal{"mole-npu-whisper", ModelType::transcription, Device::npu, "whispercpp", NpuPolicy::exclusive},
     Animal{"newt", ModelType::image, Device::gpu, "sd-cpp", NpuPolicy::none},
+    Animal{"ox-share", ModelType::llm, Device::gpu, "share", NpuPolicy::none, true},
 };
+inline constexpr std::size_t kModels = kZoo.size() - 1;
+inline constexpr std::uint8_t kShare = kModels;
 
 // What may change about a model while it lives.
 struct Traits {
@@ -56,6 +60,7 @@ inline SpecPtr spec_of(std::size_t animal, std::uint64_t options, const Traits& 
   spec.load_deadline = kDeadline;
   spec.memory = traits.memory;
   spec.eviction = traits.eviction;
+  spec.share = spec.once = a.share;
   return std::make_shared<const ModelSpec>(std::move(spec));
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/ip/basic_resolver.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <fmt/format.h>
 
@@ -24,12 +23,9 @@ using async::Task;
 namespace asio = async::asio;
 using Tcp = asio::ip::tcp;
 using Acceptor = asio::basic_socket_acceptor<Tcp, async::Executor>;
-using Resolver = asio::ip::basic_resolver<Tcp, async::Executor>;
 using Session = std::shared_ptr<TlsSession>;
 
-constexpr std::size_t kMostEndpoints = 8;  // of one name
 constexpr std::size_t kMostCallers = 1024;
-constexpr std::size_t kMostNames = 256;  // that are being resolved, those included that were given up
 
 // Addresses of one customer of IPv6 count as one.
 std::string network_of(const asio::ip::address& address) {
@@ -38,54 +34,10 @@ std::string network_of(const asio::ip::address& address) {
   return {reinterpret_cast<const char*>(bytes.data()), 8};
 }
 
-// A question to the resolver. The system's can't be called back once it is asked: who gives it up leaves it to its
-// answer, which touches nothing but this. One that hasn't had its turn yet is called back.
-struct Resolving {
-  Resolving(async::Executor executor, std::shared_ptr<std::size_t> of)
-      : open(std::move(of)), resolver(executor), done(executor) {
-    ++*open;
-  }
-  ~Resolving() { --*open; }
-  Resolving(const Resolving&) = delete;
-  Resolving& operator=(const Resolving&) = delete;
-
-  const std::shared_ptr<std::size_t> open;
-  Resolver resolver;
-  async::Event done;
-  boost::system::error_code failed;
-  std::vector<Tcp::endpoint> endpoints;
-};
-
-Task<Result<std::vector<Tcp::endpoint>>> find_endpoints(Address address, std::shared_ptr<std::size_t> open) {
-  boost::system::error_code error;
-  const auto literal = asio::ip::make_address(address.host, error);
-  if (!error) co_return std::vector{Tcp::endpoint(literal, address.port)};
-  const auto executor = co_await asio::this_coro::executor;
-  if (*open >= kMostNames) co_return fail(errc::unreachable, "too many names are being looked for");
-  const auto resolving = std::make_shared<Resolving>(executor, std::move(open));
-  struct GiveUp {
-    ~GiveUp() { resolving->resolver.cancel(); }
-    std::shared_ptr<Resolving> resolving;
-  };
-  const GiveUp give_up{resolving};
-  auto answered = [resolving](const boost::system::error_code& failed, const Resolver::results_type& found) {
-    resolving->failed = failed;
-    for (const auto& entry : found) {
-      if (resolving->endpoints.size() < kMostEndpoints) resolving->endpoints.push_back(entry.endpoint());
-    }
-    resolving->done.set();
-  };
-  resolving->resolver.async_resolve(address.host, std::to_string(address.port), std::move(answered));
-  co_await resolving->done.wait();
-  if (resolving->failed) {
-    co_return fail(errc::unreachable, fmt::format("no address of '{}': {}", address.host, resolving->failed.message()));
-  }
-  co_return std::move(resolving->endpoints);
-}
-
 // In a pointer: a timeout's result must have a default.
-Task<Result<std::unique_ptr<TcpSocket>>> connect(Address address, std::shared_ptr<std::size_t> names) {
-  auto finding = find_endpoints(address, std::move(names));
+Task<Result<std::unique_ptr<TcpSocket>>> connect(Place place, LookUp look_up) {
+  const auto shown = to_text(place.address);
+  auto finding = find_endpoints(std::move(place), std::move(look_up));
   const auto endpoints = co_await std::move(finding);
   if (!endpoints) co_return std::unexpected(endpoints.error());
   const auto executor = co_await asio::this_coro::executor;
@@ -96,7 +48,7 @@ Task<Result<std::unique_ptr<TcpSocket>>> connect(Address address, std::shared_pt
     if (!error) co_return socket;
     why = error.message();
   }
-  co_return fail(errc::unreachable, fmt::format("nobody answers at {}: {}", to_text(address), why));
+  co_return fail(errc::unreachable, fmt::format("nobody answers at {}: {}", shown, why));
 }
 
 }  // namespace
@@ -105,7 +57,7 @@ struct TlsNetwork::Impl {
   Impl(async::Executor on, const SigningKey& key, async::Timers& time, TlsOptions with)
       : context(key),
         timers(time),
-        options(with),
+        options(std::move(with)),
         acceptor(on),
         handshakes(with.handshakes),
         of_members(with.handshakes_of_members),
@@ -134,8 +86,8 @@ struct TlsNetwork::Impl {
   void make_room(const std::string& network);
   static Task<void> listen(std::shared_ptr<Impl> self);
   static Task<void> greet(std::shared_ptr<Impl> self, Session session, std::string network);
-  static Task<Result<std::unique_ptr<Stream>>> dial(std::shared_ptr<Impl> self, Address address,
-                                                    std::vector<NodeId> pins, Purpose purpose);
+  static Task<Result<std::unique_ptr<Stream>>> dial(std::shared_ptr<Impl> self, Place place, std::vector<NodeId> pins,
+                                                    Purpose purpose);
   static Task<Result<std::unique_ptr<Stream>>> accept(std::shared_ptr<Impl> self);
   // Over a carrier: dials with a pin, waits with a doorkeeper.
   static Task<Result<std::unique_ptr<Stream>>> within(std::shared_ptr<Impl> self, std::unique_ptr<Stream> carrier,
@@ -152,7 +104,6 @@ struct TlsNetwork::Impl {
   std::map<std::string, Caller> callers;
   std::deque<std::unique_ptr<Stream>> arrivals;
   async::Event arrived;
-  std::shared_ptr<std::size_t> names = std::make_shared<std::size_t>(0);  // being resolved
   bool stopped = false;
   async::TaskGroup tasks;
 };
@@ -244,10 +195,10 @@ Task<void> TlsNetwork::Impl::greet(std::shared_ptr<Impl> self, Session session, 
   self->arrived.set();
 }
 
-Task<Result<std::unique_ptr<Stream>>> TlsNetwork::Impl::dial(std::shared_ptr<Impl> self, Address address,
+Task<Result<std::unique_ptr<Stream>>> TlsNetwork::Impl::dial(std::shared_ptr<Impl> self, Place place,
                                                              std::vector<NodeId> pins, Purpose purpose) {
-  const auto shown = to_text(address);
-  auto connecting = connect(std::move(address), self->names);
+  const auto shown = to_text(place.address);
+  auto connecting = connect(std::move(place), self->options.look_up);
   auto socket = co_await async::with_timeout(self->timers, self->options.dial, std::move(connecting));
   if (!socket) {
     co_return fail(errc::unreachable, fmt::format("{} didn't answer within {} ms", shown, self->options.dial.count()));
@@ -300,7 +251,7 @@ Task<Result<std::unique_ptr<Stream>>> TlsNetwork::Impl::within(std::shared_ptr<I
 }
 
 TlsNetwork::TlsNetwork(async::Executor executor, const SigningKey& key, async::Timers& timers, TlsOptions options)
-    : impl_(std::make_shared<Impl>(executor, key, timers, options)) {}
+    : impl_(std::make_shared<Impl>(executor, key, timers, std::move(options))) {}
 
 TlsNetwork::~TlsNetwork() {
   impl_->stopped = true;
@@ -338,8 +289,8 @@ Result<Address> TlsNetwork::listen(const Address& at, Doorkeeper doorkeeper) {
   return Address{at.host, acceptor.local_endpoint().port()};
 }
 
-Task<Result<std::unique_ptr<Stream>>> TlsNetwork::dial(Address address, std::vector<NodeId> pins, Purpose purpose) {
-  return Impl::dial(impl_, std::move(address), std::move(pins), purpose);
+Task<Result<std::unique_ptr<Stream>>> TlsNetwork::dial(Place place, std::vector<NodeId> pins, Purpose purpose) {
+  return Impl::dial(impl_, std::move(place), std::move(pins), purpose);
 }
 
 Task<Result<std::unique_ptr<Stream>>> TlsNetwork::accept() { return Impl::accept(impl_); }

@@ -11,6 +11,7 @@
 #include "async/timer.h"
 #include "mesh/identity/keys.h"
 #include "mesh/net/stream.h"
+#include "mesh/net/tls/name_queues.h"
 #include "mesh/net/token_bucket.h"
 
 namespace corral::mesh {
@@ -28,6 +29,7 @@ struct TlsOptions {
   Pace handshakes_per_member_address{200, 400};
   Pace handshakes_of_members{400, 800};  // of all such addresses together
   std::size_t most_waiting = 64;         // streams that nobody has accepted yet
+  LookUp look_up = ask_system;           // finds the addresses of names
 };
 
 class TlsNetwork final : public Network {
@@ -43,8 +45,7 @@ class TlsNetwork final : public Network {
   // Errors: bad_address; unreachable, when the port is taken.
   Result<Address> listen(const Address& at, Doorkeeper doorkeeper);
 
-  async::Task<Result<std::unique_ptr<Stream>>> dial(Address address, std::vector<NodeId> pins,
-                                                    Purpose purpose) override;
+  async::Task<Result<std::unique_ptr<Stream>>> dial(Place place, std::vector<NodeId> pins, Purpose purpose) override;
   async::Task<Result<std::unique_ptr<Stream>>> accept() override;
   async::Task<Result<std::unique_ptr<Stream>>> dial_within(std::unique_ptr<Stream> carrier, NodeId pin,
                                                            Purpose purpose) override;

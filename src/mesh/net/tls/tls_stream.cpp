@@ -21,7 +21,7 @@ namespace asio = async::asio;
 constexpr int kUserTimeout = 2000;               // ms that sent bytes may stay unacknowledged
 constexpr int kKeepAlive = 30;                   // s of silence, then the kernel asks whether the other end is there
 constexpr int kTurnsInARow = 16;                 // before others of the loop have theirs
-constexpr std::size_t kCopyBuffer = 256 * 1024;  // instead of a record at a time
+constexpr std::size_t kMuchBuffer = 256 * 1024;  // of files and weights, instead of a record at a time
 constexpr char kWelcome = 1;
 
 std::unexpected<Error> broken() { return fail(errc::link_closed, "the connection broke"); }
@@ -45,6 +45,18 @@ void set_options(TcpSocket& socket) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepAlive, sizeof kKeepAlive);
 }
 
+// A stream of a split is silent for as long as its engine idles, and its end ends the engine. The kernel gives up at
+// the first probe that isn't answered once TCP_USER_TIMEOUT has passed: there must be time for some that get lost. When
+// the peer itself is gone, its link tells sooner.
+void bear_silence(TcpSocket& socket) {
+  constexpr int kIdle = 4, kEach = 1;  // s
+  constexpr int kGiveUp = 10'000;      // ms
+  const int fd = socket.native_handle();
+  ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kGiveUp, sizeof kGiveUp);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kIdle, sizeof kIdle);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &kEach, sizeof kEach);
+}
+
 }  // namespace
 
 TlsSession::TlsSession(TcpSocket socket, const TlsContext& context, std::optional<Purpose> purpose, Judge judge,
@@ -56,7 +68,7 @@ TlsSession::TlsSession(TcpSocket socket, const TlsContext& context, std::optiona
   peer_.address = std::move(shown);
   peer_.dialled = purpose.has_value();
   set_options(socket_);
-  if (purpose == Purpose::copy) SSL_set_default_read_buffer_len(connection_.get(), kCopyBuffer);
+  if (purpose == Purpose::copy) SSL_set_default_read_buffer_len(connection_.get(), kMuchBuffer);
 }
 
 Result<> TlsSession::judge(const PublicKey& key) {
@@ -104,6 +116,8 @@ Task<Result<>> TlsSession::shake_hands() {
     const auto purpose = agreed_purpose(connection_.get());
     if (!purpose) co_return fail(errc::handshake_failed, "the peer named no purpose of the connection");
     purpose_ = *purpose;
+    if (purpose_ == Purpose::rpc) SSL_set_default_read_buffer_len(connection_.get(), kMuchBuffer);
+    if (purpose_ == Purpose::rpc || purpose_ == Purpose::back) bear_silence(socket_);
     char byte = kWelcome;
     if (!peer_.dialled) co_return co_await write(std::string(1, byte));
     const auto got = co_await read_some({&byte, 1});

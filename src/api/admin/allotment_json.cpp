@@ -1,0 +1,174 @@
+#include "api/admin/allotment_json.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "fleet/allot_split.h"
+
+namespace corral::api {
+namespace {
+
+using mesh::ContentKey;
+
+std::string node_name(const fleet::MeshView& view, const mesh::NodeId& id) {
+  const auto* node = view.find(id);
+  return node != nullptr ? node->name : mesh::short_text(id);
+}
+
+std::string model_name(const fleet::MeshView& view, const ContentKey& content) {
+  for (const auto& model : view.catalog->models())
+    if (model.content == content) return model.name;
+  return mesh::hash8(content);
+}
+
+void write_node(json::Writer& out, const fleet::MeshView& view, const mesh::NodeId& id) {
+  out.field("node", node_name(view, id)).field("id", mesh::to_text(id));
+}
+
+void write_assignment(json::Writer& out, const fleet::MeshView& view, const mesh::Assignment& line) {
+  out.begin_object();
+  write_node(out, view, line.node);
+  constexpr std::string_view kFetches[] = {"none", "copy", "download"};
+  out.field("model", model_name(view, line.model)).field("part", mesh::name_of(line.part));
+  out.field("fetch", kFetches[static_cast<std::size_t>(line.fetch)]).key("priority");
+  line.priority ? out.value(mesh::name_of(*line.priority)) : out.null();
+  out.field("waits", line.waits).field("why", line.why).end_object();
+}
+
+void write_unload(json::Writer& out, const fleet::MeshView& view, const mesh::Unload& line) {
+  out.begin_object();
+  write_node(out, view, line.node);
+  out.field("model", model_name(view, line.model)).field("cause", mesh::name_of(line.cause)).key("for");
+  line.for_model ? out.value(model_name(view, *line.for_model)) : out.null();
+  out.field("why", line.why).end_object();
+}
+
+void write_split(json::Writer& out, const fleet::MeshView& view, const mesh::SplitPlan& plan) {
+  out.field("host", node_name(view, plan.host)).key("shares").begin_array();
+  for (const auto& share : plan.shares) {
+    out.begin_object();
+    write_node(out, view, share.node);
+    out.field("layers", share.layers).field("weights_bytes", share.weights).field("cache_bytes", share.cache);
+    out.field("compute_bytes", share.compute).field("memory_bytes", share.total()).end_object();
+  }
+  out.end_array().field("tokens_per_second", plan.tokens_per_second()).field("wait_ms", plan.wait_ms);
+  out.field("load_seconds", plan.load_s).key("context");
+  plan.context > 0 ? out.value(plan.context) : out.null();
+}
+
+// Tokens that the model has at that node now; 0: none, or not known.
+std::uint64_t context_at(const mesh::MeshModel& model, const mesh::NodeId& node) {
+  const auto copy = std::ranges::find_if(model.copies, [&](const auto& one) { return one.node->id == node; });
+  return copy != model.copies.end() && copy->serving != nullptr ? copy->serving->context : 0;
+}
+
+void write_lack(json::Writer& out, const fleet::MeshView& view, const mesh::Unserved& lack) {
+  out.begin_object().field("model", model_name(view, lack.model)).field("lack", mesh::name_of(lack.lack));
+  out.field("need_bytes", lack.need).field("have_bytes", lack.have).field("why", lack.why).end_object();
+}
+
+// All lines, or those about one model.
+void write_lines(json::Writer& out, const fleet::MeshView& view, const std::optional<ContentKey>& only) {
+  static const mesh::Allocation kNone;
+  const auto& lines = view.allotment && view.catalog ? view.allotment->allocation : kNone;
+  const auto about = [&](const auto& line) { return !only || line.model == *only; };
+  const auto list = [&](std::string_view name, const auto& all, auto write) {
+    out.key(name).begin_array();
+    for (const auto& line : all)
+      if (about(line)) write(out, view, line);
+    out.end_array();
+  };
+  list("assignments", lines.assignments, write_assignment);
+  list("unloads", lines.unloads, write_unload);
+  list("splits", lines.splits, [](json::Writer& to, const fleet::MeshView& with, const mesh::SplitDecision& split) {
+    to.begin_object().field("model", model_name(with, split.model)).field("waits", split.waits);
+    write_split(to, with, split.plan);
+    to.end_object();
+  });
+  list("unserved", lines.unserved, write_lack);
+  list("unsplit", lines.unsplit, write_lack);
+}
+
+// `context`: tokens, once it serves.
+void write_group(json::Writer& out, const fleet::MeshView& view, const mesh::NodeId& host,
+                 const mesh::GroupReport& group, std::uint64_t context) {
+  out.begin_object().field("host", node_name(view, host)).field("stage", mesh::name_of(group.stage));
+  out.field("running", group.running).field("by_hand", group.by_hand).key("shares").begin_array();
+  for (const auto& share : group.shares) {
+    out.begin_object();
+    write_node(out, view, share.node);
+    out.field("layers", share.layers).field("memory_bytes", share.bytes).end_object();
+  }
+  out.end_array().field("tokens_per_second", group.tokens_per_second).field("idle_ms", group.idle_ms).key("context");
+  context > 0 ? out.value(context) : out.null();
+  out.key("problem");
+  group.refusal.empty() ? out.null() : out.value(group.refusal);
+  out.end_object();
+}
+
+void write_foretold(json::Writer& out, const fleet::MeshView& view, const mesh::AllocationModel& model) {
+  const auto told = fleet::foretell(view.allotment->situation, model, view.allotment->rules.most_wait);
+  out.begin_object().field("need_bytes", told.need).field("have_bytes", told.have).key("alone");
+  told.alone ? out.value(node_name(view, *told.alone)) : out.null();
+  out.key("split");
+  if (told.split.plan) {
+    out.begin_object();
+    write_split(out, view, *told.split.plan);
+    out.end_object();
+  } else {
+    out.null();
+  }
+  out.key("short");
+  if (told.split.shortage) {
+    const auto& what = *told.split.shortage;
+    out.begin_object().field("obstacle", mesh::name_of(what.obstacle)).field("text", what.text);
+    out.field("need_bytes", what.need).field("have_bytes", what.have).end_object();
+  } else {
+    out.null();
+  }
+  out.end_object();
+}
+
+}  // namespace
+
+void write_plan(json::Writer& out, const fleet::MeshView& view) { write_lines(out, view, std::nullopt); }
+
+void write_plan_of(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model) {
+  write_lines(out, view, model.content);
+  out.key("groups").begin_array();
+  for (const auto& node : view.catalog->nodes()) {
+    if (!node.said || !mesh::is_routable(node.reach)) continue;
+    for (const auto& group : node.said->groups)
+      if (group.model == model.content) write_group(out, view, node.id, group, context_at(model, node.id));
+  }
+  out.end_array().key("foretold");
+  if (view.allotment) {
+    const auto& models = view.allotment->situation.models;
+    const auto known = std::ranges::find(models, model.content, &mesh::AllocationModel::content);
+    if (known != models.end()) return write_foretold(out, view, *known);
+  }
+  out.null();
+}
+
+void write_reasons(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model) {
+  out.key("allocation").begin_array();
+  if (view.allotment) {
+    const auto& lines = view.allotment->allocation;
+    const auto tell = [&](const auto& all) {
+      for (const auto& line : all)
+        if (line.model == model.content) out.value(line.why);
+    };
+    tell(lines.assignments);
+    tell(lines.unloads);
+    tell(lines.unserved);
+    tell(lines.unsplit);
+  }
+  for (const auto& node : view.catalog->nodes()) {
+    if (!node.said || !mesh::is_routable(node.reach)) continue;
+    for (const auto& group : node.said->groups)
+      if (group.model == model.content && !group.refusal.empty()) out.value(group.refusal);
+  }
+  out.end_array();
+}
+
+}  // namespace corral::api

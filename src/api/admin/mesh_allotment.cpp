@@ -1,0 +1,143 @@
+// Who has what for the mesh: GET mesh/plan and mesh/plan/{model...}, POST mesh/assign and mesh/unload. All for admins;
+// what another node is to do it does only if its setting mesh_admin allows it.
+#include <fmt/format.h>
+
+#include "api/admin/allotment_json.h"
+#include "api/load_body.h"
+#include "api/routes.h"
+#include "dialects/error_teller.h"
+#include "fleet/errors.h"
+#include "fleet/node.h"
+#include "fleet/not_found.h"
+#include "json/writer.h"
+#include "protocol/errors.h"
+#include "protocol/fields.h"
+
+namespace corral::api {
+namespace {
+
+using protocol::Field;
+
+constexpr Field kAssignFields[] = {
+    {.name = "node", .kinds = protocol::kString, .required = true, .min_size = 1},
+    {.name = "model", .kinds = protocol::kString, .min_size = 1},
+    {.name = "nothing", .kinds = protocol::kBoolean},
+    {.name = "auto", .kinds = protocol::kBoolean},
+};
+constexpr Field kUnloadFields[] = {
+    {.name = "model", .kinds = protocol::kString, .required = true, .min_size = 1},
+};
+
+template <const auto& kFields>
+const protocol::FieldTable& table() {
+  static const protocol::FieldTable instance(kFields);
+  return instance;
+}
+
+http::Response answer(std::string body) { return http::Response::json(200, std::move(body)); }
+
+async::Task<http::Response> plan(fleet::Node& node) {
+  const auto view = node.view();
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", fleet::name_of(view->phase)).field("known", view->allotment != nullptr);
+  write_plan(out, *view);
+  out.end_object();
+  co_return answer(std::move(body));
+}
+
+async::Task<http::Response> plan_of(Context& context, std::string model) {
+  const auto view = context.node->view();
+  if (!view->catalog || !view->in_mesh()) {
+    const Error error(make_error_code(fleet::errc::no_mesh), "this node is in no mesh");
+    co_return dialects::error_response(error);
+  }
+  const auto found = view->catalog->find(model);
+  if (found.model == nullptr) {
+    const auto error = fleet::why_not_found(*view->catalog, model, found, context.timers.now());
+    co_return dialects::error_response(error);
+  }
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("model", found.model->name).field("status", mesh::name_of(found.model->status));
+  out.field("size_bytes", found.model->bytes);
+  write_plan_of(out, *view, *found.model);
+  out.end_object();
+  co_return answer(std::move(body));
+}
+
+bool flag(json::View body, std::string_view name) {
+  const auto found = body.find(name);
+  return found.found() && !found.is_null() && found.as_bool();
+}
+
+// One of the three is said.
+Result<fleet::AllotWish> wish_of(json::View body) {
+  const auto model = body.find("model");
+  const bool named = model.found() && !model.is_null(), nothing = flag(body, "nothing"), any = flag(body, "auto");
+  if (named + nothing + any != 1) {
+    return fail(protocol::errc::missing_field,
+                "say one of these: 'model', the name of what the node is to have; \"nothing\": true, to have nothing "
+                "of the mesh's; \"auto\": true, to have what the mesh gives it",
+                "model");
+  }
+  return named ? fleet::AllotWish::assign : nothing ? fleet::AllotWish::nothing : fleet::AllotWish::release;
+}
+
+async::Task<http::Response> assign(Context& context, http::Request request) {
+  const auto peek = co_await checked_body(context, request, table<kAssignFields>());
+  if (!peek) co_return dialects::error_response(peek.error());
+  const auto body = peek->root();
+  const auto wish = wish_of(body);
+  if (!wish) co_return dialects::error_response(wish.error());
+  std::string node(body.find("node").as_string());
+  std::string model;
+  if (*wish == fleet::AllotWish::assign) model = body.find("model").as_string();
+  auto assigning = context.node->assign(node, *wish, model);
+  const auto assigned = co_await std::move(assigning);
+  if (!assigned) co_return dialects::error_response(assigned.error());
+  std::string text;
+  json::Writer out(text);
+  out.begin_object().field("status", "success").field("node", node).key("model");
+  model.empty() ? out.null() : out.value(model);
+  out.field("auto", *wish == fleet::AllotWish::release).end_object();
+  co_return answer(std::move(text));
+}
+
+// Nodes that refuse are told of; only where all do is it an error.
+async::Task<http::Response> unload(Context& context, http::Request request) {
+  const auto peek = co_await checked_body(context, request, table<kUnloadFields>());
+  if (!peek) co_return dialects::error_response(peek.error());
+  std::string model(peek->root().find("model").as_string());
+  auto unloading = context.node->unload(model);
+  const auto done = co_await std::move(unloading);
+  if (!done) co_return dialects::error_response(done.error());
+  if (done->told.empty() && !done->refused.empty()) co_return dialects::error_response(done->refused.front());
+  std::string text;
+  json::Writer out(text);
+  out.begin_object().field("status", "success").field("model", model).key("nodes").begin_array();
+  for (const auto& node : done->told) out.value(node);
+  out.end_array().key("refused").begin_array();
+  for (const auto& error : done->refused) out.value(error.message);
+  out.end_array().end_object();
+  co_return answer(std::move(text));
+}
+
+}  // namespace
+
+void add_mesh_allotment(std::vector<http::Route>& routes, Context& context) {
+  const auto add = [&](const char* method, std::string_view path, auto handle) {
+    add_core(routes, method, path, [&context, handle](http::Request request, http::PathParams params) {
+      return handle(context, std::move(request), std::move(params));
+    });
+  };
+  using Request = http::Request;
+  using Params = http::PathParams;
+  add("GET", "mesh/plan", [](Context& with, Request, Params) { return plan(*with.node); });
+  add("GET", "mesh/plan/{model...}",
+      [](Context& with, Request, Params params) { return plan_of(with, std::move(params["model"])); });
+  add("POST", "mesh/assign", [](Context& with, Request request, Params) { return assign(with, std::move(request)); });
+  add("POST", "mesh/unload", [](Context& with, Request request, Params) { return unload(with, std::move(request)); });
+}
+
+}  // namespace corral::api

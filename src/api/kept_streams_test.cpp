@@ -1,0 +1,251 @@
+// Streams that go on when their client is away.
+#include "api/api_fixture.h"
+#include "api/errors.h"
+
+namespace corral::api {
+namespace {
+
+class KeptStreamsTest : public ApiTest {
+ protected:
+  std::unique_ptr<Pending> say(std::string_view conversation, std::string_view more = R"(,"stream":true)") {
+    http::Request request;
+    request.head.method = "POST";
+    request.head.target = "/v1/chat/completions";
+    request.head.headers.add(kConversationId, conversation);
+    request.body =
+        http::Body(R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}])" + std::string(more) + "}");
+    request.id = RequestId("req-" + std::to_string(++said_));
+    return start(std::move(request));
+  }
+  backends::FakeRequest& asked() { return backend.server("tiny-llama").request(); }
+  Answer stream(std::string_view conversation, int from = 0) {
+    return get("/v1/stream?conv_id=" + std::string(conversation) + "&from=" + std::to_string(from));
+  }
+  // What is kept for five minutes has a sleeper.
+  void forget(std::string_view conversation) {
+    EXPECT_EQ(ask("DELETE", "/v1/stream?conv_id=" + std::string(conversation)).status, 204u);
+    settle();
+  }
+
+ private:
+  int said_ = 0;
+};
+
+TEST_F(KeptStreamsTest, AClientThatComesBackReadsAllOfIt) {
+  have("tiny-llama");
+  auto client = say("a");
+  asked().begin_stream();
+  asked().send("data: 1\n\n");
+  settle();
+  client.reset();
+  settle();
+  EXPECT_FALSE(asked().dropped());
+  asked().send("data: 2\n\n");
+  settle();
+  auto back = send("GET", "/v1/stream?conv_id=a");
+  EXPECT_FALSE(got(*back)) << "it goes on";
+  asked().send("data: [DONE]\n\n");
+  asked().end();
+  settle();
+  const auto whole = got(*back);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->status, 200u);
+  EXPECT_EQ(whole->text, "data: 1\n\ndata: 2\n\ndata: [DONE]\n\n");
+  EXPECT_EQ(stream("a", 9).text, "data: 2\n\ndata: [DONE]\n\n");
+  forget("a");
+  EXPECT_EQ(stream("a").error("code"), "stream_not_found");
+}
+
+TEST_F(KeptStreamsTest, WithoutTheHeaderALeavingClientEndsItsRequest) {
+  have("tiny-llama");
+  auto client = send("POST", "/v1/chat/completions",
+                     R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}],"stream":true})");
+  client.reset();
+  settle();
+  EXPECT_TRUE(asked().dropped());
+  auto whole = say("a", "");
+  whole.reset();
+  settle();
+  EXPECT_TRUE(asked().dropped()) << "it doesn't stream";
+  EXPECT_EQ(stream("a").status, 404u);
+}
+
+TEST_F(KeptStreamsTest, StoppingItEndsTheRequest) {
+  have("tiny-llama");
+  auto client = say("a");
+  asked().begin_stream();
+  asked().send("data: 1\n\n");
+  settle();
+  forget("a");
+  EXPECT_TRUE(asked().dropped());
+  const auto answer = got(*client);
+  ASSERT_TRUE(answer);
+  EXPECT_THAT(answer->text, HasSubstr("cancelled"));
+  forget("a");
+}
+
+TEST_F(KeptStreamsTest, BeforeTheModelIsThereItIsToBeAskedAgainOrStopped) {
+  auto client = say("a");
+  const auto early = stream("a");
+  EXPECT_EQ(early.status, 503u);
+  EXPECT_EQ(early.headers.get("Retry-After"), "1");
+  forget("a");
+  const auto answer = got(*client);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 400u);
+  EXPECT_THAT(answer->error("message"), HasSubstr("cancelled"));
+}
+
+TEST_F(KeptStreamsTest, AClientThatLeavesDuringTheLoadFindsItsAnswer) {
+  auto client = say("a");
+  client.reset();
+  settle();
+  backend.server("tiny-llama").finish_load();
+  settle();
+  asked().begin_stream();
+  asked().send("data: 1\n\n");
+  asked().end();
+  settle();
+  EXPECT_EQ(stream("a").text, "data: 1\n\n");
+  forget("a");
+}
+
+TEST_F(KeptStreamsTest, TheNextTurnOfAConversationEndsTheOneBefore) {
+  have("tiny-llama");
+  auto first = say("a");
+  auto& one = asked();
+  one.begin_stream();
+  one.send("data: 1\n\n");
+  settle();
+  auto second = say("a");
+  settle();
+  EXPECT_TRUE(one.dropped());
+  asked().begin_stream();
+  asked().send("data: 2\n\n");
+  asked().end();
+  settle();
+  EXPECT_EQ(got(*second)->text, "data: 2\n\n");
+  EXPECT_EQ(stream("a").text, "data: 2\n\n");
+  forget("a");
+}
+
+TEST_F(KeptStreamsTest, WhatNobodyReadsEnds) {
+  have("tiny-llama");
+  auto client = say("a");
+  asked().begin_stream();
+  asked().send("data: 1\n\n");
+  settle();
+  client.reset();
+  pass(300'100ms);
+  asked().send("data: 2\n\n");
+  settle();
+  EXPECT_TRUE(asked().dropped());
+  forget("a");
+}
+
+TEST_F(KeptStreamsTest, FiveMinutesAfterItsEndItIsForgotten) {
+  have("tiny-llama");
+  auto client = say("a");
+  asked().begin_stream();
+  asked().send("data: 1\n\n");
+  asked().end();
+  settle();
+  pass(299'000ms);
+  EXPECT_EQ(stream("a").status, 200u);
+  pass(2'000ms);
+  EXPECT_EQ(stream("a").status, 404u);
+}
+
+TEST_F(KeptStreamsTest, LookingUpTellsOfThoseThatAreAskedFor) {
+  have("tiny-llama");
+  auto one = say("a::m"), other = say("ab");
+  for (const auto& request : backend.server("tiny-llama").requests()) {
+    request->begin_stream();
+    request->send("data: 1\n\n");
+  }
+  settle();
+  const auto found = post("/v1/streams/lookup", R"({"conversation_ids":["a","nobody"]})").json();
+  ASSERT_EQ(found.get_array().size(), 1u);
+  EXPECT_EQ(json::text_or(found.get_array()[0], "conversation_id", ""), "a::m");
+  EXPECT_EQ(json::number_or(found.get_array()[0], "total_bytes", 0), 9);
+  EXPECT_EQ(post("/v1/streams/lookup", "{}").status, 400u);
+  forget("a::m");
+  forget("ab");
+}
+
+TEST_F(KeptStreamsTest, WhatIsWrongWithAPlaceIsSaid) {
+  EXPECT_EQ(get("/v1/stream").error("param"), "conv_id");
+  EXPECT_EQ(get("/v1/stream?conv_id=a&from=x").error("param"), "from");
+  EXPECT_EQ(ask("DELETE", "/v1/stream").status, 400u);
+}
+
+// By themselves, with smaller limits.
+class FewStreamsTest : public ApiTest {
+ protected:
+  struct Text final : http::BodySource {
+    std::vector<std::string> pieces;
+    std::size_t at = 0;
+    bool ends = true;
+    async::Event never;
+    Text(async::Executor executor, std::vector<std::string> said, bool with_end)
+        : pieces(std::move(said)), ends(with_end), never(executor) {}
+    async::Task<Result<std::string_view>> read() override {
+      if (at == pieces.size() && !ends) co_await never.wait();
+      co_return at < pieces.size() ? std::string_view(pieces[at++]) : std::string_view();
+    }
+  };
+  async::Task<http::Response> answer(std::vector<std::string> pieces, bool ends) {
+    co_return http::Response::event_stream(std::make_unique<Text>(loop.executor(), std::move(pieces), ends));
+  }
+  static async::Task<Answer> whole(KeptStreams& streams, KeptStreams::Name name, async::Task<http::Response> task) {
+    auto response = co_await streams.keep(std::move(name), std::move(task));
+    auto text = co_await response.body.read_all(1 << 20);
+    co_return Answer{response.head.status, {}, text ? *text : text.error().message};
+  }
+  std::unique_ptr<Pending> keep(KeptStreams::Name name, std::vector<std::string> pieces, bool ends = true) {
+    auto pending = std::make_unique<Pending>(loop.executor(), "kept",
+                                             whole(streams, std::move(name), answer(std::move(pieces), ends)));
+    settle();
+    return pending;
+  }
+  void stop_streams() {
+    async::TaskGroup group(loop.executor());
+    group.spawn("stop", streams.stop());
+    settle();
+    EXPECT_EQ(group.running(), 0u);
+  }
+
+  KeptStreams streams{timers, {.bytes = 8, .streams = 3, .of_one_key = 2, .age = 1000ms}};
+};
+
+TEST_F(FewStreamsTest, OnlyTheLastBytesAreKept) {
+  auto asked = keep({"", "a"}, {"12345", "67890"});
+  EXPECT_EQ(streams.read({"", "a"}, 0).error().code, errc::stream_lost);
+  EXPECT_TRUE(streams.read({"", "a"}, 2));
+  stop_streams();
+}
+
+TEST_F(FewStreamsTest, TheOldestThatHasEndedMakesRoomAndTheOthersDont) {
+  auto a = keep({"k", "a"}, {"1"}, false), b = keep({"k", "b"}, {"1"}, false);
+  auto c = keep({"k", "c"}, {"1"});
+  EXPECT_EQ(got(*c)->text, "1") << "it has its answer";
+  EXPECT_FALSE(streams.read({"k", "c"}, 0)) << "but isn't kept: both run";
+  auto d = keep({"l", "d"}, {"1"});
+  EXPECT_TRUE(streams.read({"l", "d"}, 0));
+  EXPECT_FALSE(streams.read({"k", "d"}, 0)) << "somebody else's";
+  auto e = keep({"l", "e"}, {"1"});
+  EXPECT_FALSE(streams.read({"l", "d"}, 0)) << "there are three";
+  EXPECT_TRUE(streams.read({"l", "e"}, 0));
+  stop_streams();
+  EXPECT_TRUE(got(*a)) << "its client is told";
+}
+
+TEST_F(FewStreamsTest, NothingIsKeptOnceTheServerStops) {
+  stop_streams();
+  auto a = keep({"", "a"}, {"1"});
+  EXPECT_EQ(got(*a)->text, "1");
+  EXPECT_FALSE(streams.read({"", "a"}, 0));
+}
+
+}  // namespace
+}  // namespace corral::api

@@ -1,0 +1,294 @@
+#include "api/llama/kept_streams.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "api/errors.h"
+#include "async/event.h"
+#include "async/task_group.h"
+#include "dialects/error_teller.h"
+
+namespace corral::api {
+namespace {
+
+constexpr std::size_t kReadAtOnce = 64 << 10;  // of what is read at a time
+
+Error was_stopped() {
+  return {make_error_code(errc::stream_stopped), "the request was cancelled: its stream was stopped"};
+}
+
+}  // namespace
+
+// On one loop, but for what is constant or atomic.
+struct KeptStreams::Session {
+  Session(async::Executor loop, Name whose, WallTime now, MonoTime mono)
+      : executor(loop), name(std::move(whose)), began(now), last_read(mono), group(loop) {}
+
+  void wake() const {
+    for (auto* waiter : waiters) waiter->set();
+  }
+  void append(std::string_view piece, std::size_t most) {
+    bytes.append(piece);
+    if (bytes.size() > most) {
+      dropped += bytes.size() - most;
+      bytes.erase(0, bytes.size() - most);
+    }
+    total = dropped + bytes.size();
+    first = dropped;
+    wake();
+  }
+
+  const async::Executor executor;
+  const Name name;
+  const WallTime began;
+
+  std::optional<http::Response> whole;  // an answer that doesn't stream
+  http::ResponseHead head;              // of one that does
+  std::string bytes;
+  std::uint64_t dropped = 0;  // before them
+  std::optional<Error> failure;
+  std::vector<async::Event*> waiters;
+  MonoTime last_read;
+  async::TaskGroup group;
+
+  std::atomic<bool> streams = false, done = false;
+  std::atomic<std::uint64_t> total = 0, first = 0;
+  std::atomic<std::int64_t> finished_ms = 0;
+};
+
+struct KeptStreams::State {
+  State(async::Timers& the_timers, KeptLimits the_limits) : timers(the_timers), limits(the_limits) {}
+
+  // Only if it is still that one.
+  void forget(const SessionPtr& session) {
+    const std::scoped_lock lock(mutex);
+    const auto found = sessions.find(session->name);
+    if (found != sessions.end() && found->second == session) sessions.erase(found);
+  }
+  SessionPtr take(const Name& name) {
+    const std::scoped_lock lock(mutex);
+    const auto found = sessions.find(name);
+    if (found == sessions.end()) return nullptr;
+    auto session = std::move(found->second);
+    sessions.erase(found);
+    return session;
+  }
+  // Under the mutex. Of `owner`, or of all; the oldest one that has ended goes where it must.
+  bool make_room(const std::string* owner, std::size_t most) {
+    std::size_t there = 0;
+    auto oldest = sessions.end();
+    for (auto at = sessions.begin(); at != sessions.end(); ++at) {
+      if (owner != nullptr && at->first.first != *owner) continue;
+      ++there;
+      if (!at->second->done) continue;
+      if (oldest == sessions.end() || at->second->finished_ms < oldest->second->finished_ms) oldest = at;
+    }
+    if (there < most) return true;
+    if (oldest == sessions.end()) return false;
+    end(oldest->second);
+    sessions.erase(oldest);
+    return true;
+  }
+  static void end(const SessionPtr& session) {
+    async::asio::post(session->executor, [session] { session->group.cancel(); });
+  }
+
+  async::Timers& timers;
+  const KeptLimits limits;
+  mutable std::mutex mutex;  // guards what is below
+  std::map<Name, SessionPtr> sessions;
+  bool closed = false;
+};
+
+// What a client gets of it.
+class KeptStreams::Reader final : public http::BodySource {
+ public:
+  Reader(SessionPtr session, std::uint64_t from) : session_(std::move(session)), at_(from) {}
+
+  async::Task<Result<std::string_view>> read() override {
+    auto reading = next(session_, at_);
+    auto piece = co_await async::run_on(session_->executor, std::move(reading));
+    if (!piece) co_return std::unexpected(std::move(piece.error()));
+    text_ = std::move(*piece);
+    at_ += text_.size();
+    co_return std::string_view(text_);
+  }
+
+ private:
+  const SessionPtr session_;
+  std::uint64_t at_;
+  std::string text_;
+};
+
+KeptStreams::KeptStreams(async::Timers& timers, KeptLimits limits) : state_(std::make_shared<State>(timers, limits)) {}
+
+async::Task<Result<std::string>> KeptStreams::next(SessionPtr session, std::uint64_t from) {
+  async::Event news(session->executor);
+  struct Waiting {
+    Session& session;
+    async::Event* event;
+    Waiting(Session& of, async::Event* with) : session(of), event(with) { session.waiters.push_back(with); }
+    ~Waiting() { std::erase(session.waiters, event); }
+  };
+  const Waiting waiting(*session, &news);
+  while (true) {
+    if (from < session->dropped) {
+      co_return fail(errc::stream_lost, fmt::format("the first {} bytes of the stream are gone: ask with from={}",
+                                                    session->dropped, session->dropped));
+    }
+    const auto at = static_cast<std::size_t>(from - session->dropped);
+    if (at < session->bytes.size()) co_return session->bytes.substr(at, kReadAtOnce);
+    if (session->done && session->failure) co_return std::unexpected(*session->failure);
+    if (session->done) co_return std::string();
+    news.reset();
+    co_await news.wait();
+  }
+}
+
+async::Task<void> KeptStreams::run(std::shared_ptr<State> state, SessionPtr session,
+                                   async::Task<http::Response> answering) {
+  // However it ends, who waits hears of it.
+  struct Ending {
+    State& state;
+    Session& session;
+    ~Ending() {
+      session.finished_ms = epoch_millis(state.timers.wall_now());
+      session.done = true;
+      session.wake();
+    }
+  };
+  {
+    const Ending ending{*state, *session};
+    auto answer = co_await std::move(answering);
+    if (!answer.body.streaming() || answer.head.status != 200) {
+      state->forget(session);
+      session->whole = std::move(answer);
+      co_return;
+    }
+    session->head = answer.head;
+    session->failure = was_stopped();  // unless it ends by itself
+    session->streams = true;
+    session->wake();
+    const auto source = answer.body.take_source();
+    while (true) {
+      const auto piece = co_await source->read();
+      if (!piece) {
+        session->failure = piece.error();
+        break;
+      }
+      if (piece->empty()) {
+        session->failure.reset();
+        break;
+      }
+      session->append(*piece, state->limits.bytes);
+      const auto now = state->timers.now();
+      if (!session->waiters.empty()) session->last_read = now;
+      if (now - session->last_read > state->limits.age) break;
+    }
+  }
+  co_await state->timers.sleep_for(state->limits.age);
+  state->forget(session);
+}
+
+KeptStreams::SessionPtr KeptStreams::begin(const Name& name, async::Executor executor) {
+  drop(name);
+  const std::scoped_lock lock(state_->mutex);
+  if (state_->closed) return nullptr;
+  if (!state_->make_room(&name.first, state_->limits.of_one_key)) return nullptr;
+  if (!state_->make_room(nullptr, state_->limits.streams)) return nullptr;
+  // Its tasks may only be cancelled on its loop.
+  auto gone = [executor](Session* session) {
+    async::asio::post(executor, [owned = std::unique_ptr<Session>(session)] {});
+  };
+  SessionPtr session(new Session(executor, name, state_->timers.wall_now(), state_->timers.now()), std::move(gone));
+  state_->sessions[name] = session;
+  return session;
+}
+
+async::Task<http::Response> KeptStreams::keep(Name name, async::Task<http::Response> answering) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  const auto session = begin(name, executor);
+  if (!session) co_return co_await std::move(answering);
+  async::Event begun(executor);
+  session->waiters.push_back(&begun);
+  struct Waiting {
+    Session& of;
+    async::Event* event;
+    ~Waiting() { std::erase(of.waiters, event); }
+  };
+  {
+    const Waiting waiting{*session, &begun};
+    session->group.spawn("kept stream", run(state_, session, std::move(answering)));
+    while (!session->streams && !session->done) {
+      begun.reset();
+      co_await begun.wait();
+    }
+  }
+  if (session->whole) co_return std::move(*session->whole);
+  if (!session->streams) co_return dialects::error_response(was_stopped());
+  http::Response response{session->head, {}};
+  response.body = http::Body(std::make_unique<Reader>(session, 0));
+  co_return response;
+}
+
+Result<http::Response> KeptStreams::read(const Name& name, std::uint64_t from) {
+  SessionPtr session;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    if (const auto found = state_->sessions.find(name); found != state_->sessions.end()) session = found->second;
+  }
+  if (!session)
+    return fail(errc::stream_not_found, fmt::format("there is no stream of the conversation '{}'", name.second),
+                "conv_id");
+  if (!session->streams) {
+    Error early(make_error_code(errc::stream_not_begun), "the stream hasn't begun yet: ask again");
+    early.retry_after = std::chrono::seconds(1);
+    return std::unexpected(std::move(early));
+  }
+  if (from < session->first) {
+    return fail(errc::stream_lost,
+                fmt::format("the first {} bytes of the stream are gone: begin the conversation's turn anew",
+                            session->first.load()),
+                "from");
+  }
+  return http::Response::event_stream(std::make_unique<Reader>(std::move(session), from));
+}
+
+void KeptStreams::drop(const Name& name) {
+  if (const auto session = state_->take(name)) State::end(session);
+}
+
+std::vector<KeptStreams::View> KeptStreams::find(const std::string& owner, std::span<const std::string> ids) const {
+  std::vector<View> views;
+  const std::scoped_lock lock(state_->mutex);
+  for (const auto& [name, session] : state_->sessions) {
+    const auto is_asked = [&full = name.second](const std::string& id) {
+      return full.starts_with(id) && (full.size() == id.size() || full.substr(id.size()).starts_with("::"));
+    };
+    if (name.first != owner || std::ranges::none_of(ids, is_asked)) continue;
+    auto& view = views.emplace_back(View{name.second, session->done, session->total, session->began});
+    if (view.ended) view.finished = WallTime(Millis(session->finished_ms));
+  }
+  return views;
+}
+
+async::Task<void> KeptStreams::stop() {
+  std::map<Name, SessionPtr> all;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    state_->closed = true;
+    all.swap(state_->sessions);
+  }
+  const auto ended = [](SessionPtr session) -> async::Task<void> {
+    session->group.cancel();
+    co_await session->group.join();
+  };
+  for (const auto& [name, session] : all) {
+    auto ending = ended(session);
+    co_await async::run_on(session->executor, std::move(ending));
+  }
+}
+
+}  // namespace corral::api

@@ -1,0 +1,116 @@
+// GET slots: the sessions of all engines. Where there is one model, /slots is llama-server's: so many entries as there
+// are places for requests, whether somebody has them or not. Nothing here loads or wakes a model.
+#include <algorithm>
+#include <cmath>
+
+#include "api/admin/children.h"
+#include "api/loaded_model.h"
+#include "api/routes.h"
+#include "dialects/error_teller.h"
+#include "json/count.h"
+#include "json/value.h"
+#include "json/writer.h"
+#include "router/errors.h"
+
+namespace corral::api {
+namespace {
+
+constexpr Millis kSlotsPatience{1'000};
+constexpr std::uint64_t kMostPlaces = 64 * 256;  // workers, and requests of each
+
+// An engine's own list, each entry with the name of its model in front. Anything else counts as no answer.
+bool write_slots(json::Writer& out, const ChildAnswer& answer) {
+  const auto parsed = answer.text ? json::parse(*answer.text) : Result<json::Value>();
+  const auto* slots = parsed ? parsed->if_array() : nullptr;
+  if (!slots) return false;
+  for (const auto& slot : *slots) {
+    const auto* fields = slot.if_object();
+    if (!fields) continue;
+    out.begin_object().field("model", answer.model.value());
+    for (const auto& [name, value] : *fields) out.any_key(name).raw(json::serialize(value));
+    out.end_object();
+  }
+  return true;
+}
+
+async::Task<http::Response> all_slots(Context& context) {
+  const auto answers = co_await ask_children(context, "/slots", kSlotsPatience);
+  std::string body;
+  json::Writer out(body);
+  out.begin_array();
+  for (const auto& answer : answers) {
+    if (write_slots(out, answer)) continue;
+    out.begin_object().field("model", answer.model.value());
+    out.field("error", "the engine did not answer in time").end_object();
+  }
+  out.end_array();
+  co_return http::Response::json(200, std::move(body));
+}
+
+struct SlotPlace {
+  bool busy = false;
+  std::uint64_t tokens = 0, generated = 0;
+};
+
+std::uint64_t count_in(const json::Value& object, std::string_view name) {
+  return json::to_count(json::number_or(object, name, 0)).value_or(0);
+}
+
+// Those that somebody has, first.
+std::vector<SlotPlace> places_in(const json::Value& sessions, std::uint64_t total) {
+  std::vector<SlotPlace> places;
+  if (const auto* list = sessions.if_array()) {
+    for (const auto& session : *list) {
+      const auto* busy = json::find(session, "is_processing");
+      if (busy == nullptr || !busy->is_bool() || !busy->get_bool()) continue;
+      places.push_back({true, count_in(session, "tokens"), count_in(session, "generated")});
+    }
+  }
+  places.resize(std::min(total, kMostPlaces));
+  return places;
+}
+
+void write_place(json::Writer& out, const SlotPlace& place, std::size_t number, std::uint64_t n_ctx) {
+  out.begin_object().field("id", number).field("n_ctx", n_ctx).field("speculative", false);
+  out.field("is_processing", place.busy);
+  if (place.busy) {
+    out.field("n_prompt_tokens", place.tokens - std::min(place.tokens, place.generated));
+    out.key("next_token").begin_array().begin_object().field("has_next_token", true);
+    out.field("n_decoded", place.generated).end_object().end_array();
+  }
+  out.end_object();
+}
+
+async::Task<http::Response> slots_of_one(Context& context) {
+  const auto model = co_await model_of_request(context, "", std::nullopt);
+  if (!model) co_return dialects::error_response(model.error());
+  const auto props = co_await ask_child(context, (*model)->name, "/props", kSlotsPatience);
+  const auto sessions = co_await ask_child(context, (*model)->name, "/slots", kSlotsPatience);
+  if (!props || !sessions) co_return http::Response::json(200, "[]");  // it isn't in memory
+  const auto known = props->text ? json::parse(*props->text) : Result<json::Value>();
+  const auto seen = sessions->text ? json::parse(*sessions->text) : Result<json::Value>();
+  const auto* settings = known ? json::find(*known, "default_generation_settings") : nullptr;
+  if (settings == nullptr || !seen) {
+    const Error error(make_error_code(router::errc::backend_unreachable), "the engine did not answer in time");
+    co_return dialects::error_response(error);
+  }
+  const auto places = places_in(*seen, count_in(*known, "total_slots"));
+  const auto n_ctx = count_in(*settings, "n_ctx");
+  std::string body;
+  json::Writer out(body);
+  out.begin_array();
+  for (std::size_t i = 0; i < places.size(); ++i) write_place(out, places[i], i, n_ctx);
+  out.end_array();
+  co_return http::Response::json(200, std::move(body));
+}
+
+}  // namespace
+
+void add_llama_slots(std::vector<http::Route>& routes, Context& context) {
+  const http::RouteHandler on_slots = [&context](http::Request, http::PathParams) { return all_slots(context); };
+  const http::RouteHandler on_theirs = [&context](http::Request, http::PathParams) { return slots_of_one(context); };
+  add_core(routes, "GET", "slots", on_slots);
+  routes.push_back({"GET", "/slots", context.one_model ? on_theirs : on_slots});
+}
+
+}  // namespace corral::api

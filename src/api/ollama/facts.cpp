@@ -1,0 +1,90 @@
+#include "api/ollama/facts.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/secret.h"
+#include "base/sha256.h"
+#include "models/content_hash.h"
+
+namespace corral::api::ollama {
+namespace {
+
+// Another one when the file is another one; computed without reading it.
+std::string digest_of(const models::ModelInfo& model) {
+  auto text = model.name.value();
+  for (const auto& stamp : model.stamps) fmt::format_to(std::back_inserter(text), " {} {}", stamp.size, stamp.modified);
+  return to_hex(sha256({text, model.checkpoint}));
+}
+
+}  // namespace
+
+Facts facts_of(const models::ModelInfo& model, const models::ContentHashes* hashes) {
+  Facts facts{.name = model.name.value(), .modified = model.created, .bytes = model.size.value(), .type = model.type};
+  const auto files = hashes != nullptr ? hashes->files_of(model) : std::vector<models::FileHash>();
+  facts.of_bytes = !files.empty();
+  facts.digest = facts.of_bytes ? to_hex(files.front().hash) : digest_of(model);
+  facts.architecture = model.traits.architecture;
+  facts.quantisation = model.traits.quantisation;
+  facts.parameters = model.traits.parameters.value_or(0);
+  facts.trained_context = model.traits.context_length;
+  facts.tools = model.traits.tools;
+  facts.thinking = model.traits.thinking;
+  facts.vision = model.traits.vision && (!model.mmproj.empty() || fleet::far_model(model) != nullptr);
+  return facts;
+}
+
+Facts facts_of(const mesh::MeshModel& model) {
+  Facts facts{.name = model.name, .bytes = model.bytes, .type = model.type};
+  const auto* said = model.facts;
+  if (said == nullptr) {
+    facts.digest = to_hex(sha256({model.name, model.source}));
+    return facts;
+  }
+  facts.modified = WallTime(std::chrono::seconds(std::min<std::uint64_t>(said->created, 253'402'300'799)));
+  facts.of_bytes = said->hash.has_value();
+  facts.digest = to_hex(said->hash ? *said->hash : sha256({model.name, std::to_string(model.bytes)}));
+  facts.architecture = said->architecture;
+  facts.quantisation = said->quantisation;
+  facts.parameters = said->parameters;
+  facts.trained_context = said->context_trained;
+  facts.tools = said->tools;
+  facts.thinking = said->thinking;
+  facts.vision = said->vision;
+  return facts;
+}
+
+std::string parameter_size(std::uint64_t parameters) {
+  const auto number = static_cast<double>(parameters);
+  if (number >= 1e9) return fmt::format("{:.1f}B", number / 1e9);
+  if (number >= 1e6) return fmt::format("{:.2f}M", number / 1e6);
+  if (number >= 1e3) return fmt::format("{:.2f}K", number / 1e3);
+  return parameters == 0 ? std::string() : std::to_string(parameters);
+}
+
+void write_details(json::Writer& out, const Facts& facts) {
+  out.key("details").begin_object().field("parent_model", "").field("format", "gguf");
+  out.field("family", facts.architecture).key("families").begin_array();
+  if (!facts.architecture.empty()) out.value(facts.architecture);
+  out.end_array().field("parameter_size", parameter_size(facts.parameters));
+  out.field("quantization_level", facts.quantisation).end_object();
+}
+
+void write_facts(json::Writer& out, const Facts& facts, std::uint64_t size) {
+  out.field("name", facts.name).field("model", facts.name).field("size", size).field("digest", facts.digest);
+  write_details(out, facts);
+}
+
+void write_capabilities(json::Writer& out, const Facts& facts) {
+  out.key("capabilities").begin_array();
+  if (facts.type == ModelType::llm) out.value("completion");
+  if (facts.type == ModelType::embedding) out.value("embedding");
+  if (facts.tools) out.value("tools");
+  if (facts.thinking) out.value("thinking");
+  if (facts.vision) out.value("vision");
+  out.end_array();
+}
+
+}  // namespace corral::api::ollama

@@ -1,0 +1,39 @@
+// What Ollama's lists say of a model, whether its file is here or at another node. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "api/context.h"
+#include "json/writer.h"
+#include "mesh/catalog/catalog.h"
+
+namespace corral::api::ollama {
+
+struct Facts {
+  std::string name = {};
+  WallTime modified = {};
+  std::uint64_t bytes = 0;
+  std::string digest =
+      {};  // 64 hexadecimal digits: of the file's bytes where that is known, else of what it is known by
+  bool of_bytes = false;
+  ModelType type = ModelType::llm;
+  std::string architecture = {}, quantisation = {};
+  std::uint64_t parameters = 0;       // 0: not known
+  std::uint64_t trained_context = 0;  // tokens; 0: not said
+  bool tools = false, thinking = false, vision = false;
+};
+
+// `hashes` nullptr: nobody has any.
+Facts facts_of(const models::ModelInfo& model, const models::ContentHashes* hashes);
+Facts facts_of(const mesh::MeshModel& model);
+
+// "8.0B", "596.05M"
+std::string parameter_size(std::uint64_t parameters);
+// "name", "model", and as Ollama has them "size", "digest" and "details".
+void write_facts(json::Writer& out, const Facts& facts, std::uint64_t size);
+void write_details(json::Writer& out, const Facts& facts);
+// As an array: "completion", "tools", "thinking", "vision", "embedding".
+void write_capabilities(json::Writer& out, const Facts& facts);
+
+}  // namespace corral::api::ollama

@@ -1,0 +1,147 @@
+// What Ollama's clients ask of its registry: pull, push, copy (another name), create, delete, blobs. What can't be had
+// is refused with the way to it.
+#include <fmt/format.h>
+
+#include "api/find_model.h"
+#include "api/load_body.h"
+#include "api/ollama/facts.h"
+#include "api/ollama/pull.h"
+#include "api/routes.h"
+#include "api/supply/aliases.h"
+#include "api/supply/removal.h"
+#include "dialects/error_teller.h"
+#include "models/errc.h"
+#include "protocol/errors.h"
+
+namespace corral::api {
+namespace {
+
+constexpr protocol::Field kFields[] = {
+    {.name = "model", .kinds = protocol::kString, .min_size = 1},
+    {.name = "name", .kinds = protocol::kString, .min_size = 1},
+    {.name = "source", .kinds = protocol::kString, .min_size = 1},
+    {.name = "destination", .kinds = protocol::kString, .min_size = 1},
+    {.name = "stream", .kinds = protocol::kBoolean},
+};
+
+async::Task<Result<json::Peek>> body_of(Context& context, http::Request& request) {
+  static const protocol::FieldTable fields(kFields);
+  co_return co_await checked_body(context, request, fields);
+}
+
+Result<std::string> required(json::View body, std::string_view name, std::string_view also = {}) {
+  auto text = body.find(name).as_string();
+  if (text.empty() && !also.empty()) text = body.find(also).as_string();
+  if (!text.empty()) return std::string(text);
+  return fail(protocol::errc::missing_field, fmt::format("'{}' is required: the name of a model", name),
+              std::string(name));
+}
+
+http::Response refused(std::string_view what, std::string_view way_out) {
+  const Error error(make_error_code(protocol::errc::unsupported_value), fmt::format("{}: {}", what, way_out), "model");
+  return dialects::error_response(error);
+}
+
+// Ollama's clients put it behind names that have no tag.
+std::string without_latest(std::string name) {
+  constexpr std::string_view kLatest = ":latest";
+  if (name.ends_with(kLatest)) name.resize(name.size() - kLatest.size());
+  return name;
+}
+
+http::Response status(bool streams, std::string_view word) {
+  auto body = fmt::format(R"({{"status":"{}"}})", word);
+  if (!streams) return http::Response::json(200, std::move(body));
+  return http::Response::text(200, "application/x-ndjson", body + "\n");
+}
+
+// A model that is there needs no pull, unless the hub may have a newer one.
+async::Task<http::Response> pull(Context& context, http::Request request) {
+  const auto peek = co_await body_of(context, request);
+  if (!peek) co_return dialects::error_response(peek.error());
+  const auto name = required(peek->root(), "model", "name");
+  if (!name) co_return dialects::error_response(name.error());
+  const auto stream = peek->root().find("stream");
+  const bool streams = stream.is_null() || stream.as_bool();
+  const auto model = co_await find_model(context, *name);
+  if (model) co_return status(streams, "success");
+  if (context.supply != nullptr && model.error().code == models::errc::model_not_found) {
+    auto pulling = ollama::pull(context, *name, streams);
+    co_return co_await std::move(pulling);
+  }
+  co_return dialects::error_response(model.error());
+}
+
+async::Task<http::Response> copy(Context& context, http::Request request) {
+  const auto peek = co_await body_of(context, request);
+  if (!peek) co_return dialects::error_response(peek.error());
+  const auto from = required(peek->root(), "source");
+  if (!from) co_return dialects::error_response(from.error());
+  const auto to = required(peek->root(), "destination");
+  if (!to) co_return dialects::error_response(to.error());
+  const auto model = co_await find_model(context, *from);
+  if (!model) co_return dialects::error_response(model.error());
+  const auto there = co_await find_model(context, *to);
+  if (there && (*there)->name == (*model)->name) co_return http::Response::json(200, "");
+  if (context.supply == nullptr)
+    co_return refused("names can't be given here", "make a link of that name beside its file");
+  const auto put = co_await put_alias(context, without_latest(*to), (*model)->name.value());
+  if (!put) co_return dialects::error_response(put.error());
+  co_return http::Response::json(200, "");
+}
+
+async::Task<http::Response> remove(Context& context, http::Request request) {
+  const auto peek = co_await body_of(context, request);
+  if (!peek) co_return dialects::error_response(peek.error());
+  const auto name = required(peek->root(), "model", "name");
+  if (!name) co_return dialects::error_response(name.error());
+  const auto model = co_await find_model(context, *name);
+  if (!model) co_return dialects::error_response(model.error());
+  if (context.supply == nullptr) co_return refused("models aren't deleted from here", "delete the file");
+  const auto removed = co_await remove_model(context, {.name = without_latest(*name)});
+  if (!removed) co_return dialects::error_response(removed.error());
+  co_return http::Response::json(200, "");
+}
+
+async::Task<http::Response> no_create() {
+  co_return refused("models aren't made here",
+                    "put a GGUF file into a folder of models_dir, and options with corral load "
+                    "--save-options");
+}
+async::Task<http::Response> no_push() {
+  co_return refused("models aren't sent to a registry from here", "upload the file yourself");
+}
+
+// "sha256:..." or "sha256-..." of a file whose bytes have been hashed.
+async::Task<http::Response> blob(Context& context, std::string digest) {
+  const auto catalog = co_await context.models.catalog();
+  for (const auto& model : catalog->models()) {
+    const auto facts = ollama::facts_of(*model, context.hashes);
+    if (facts.of_bytes && digest.size() == 71 && digest.starts_with("sha256") && digest.ends_with(facts.digest))
+      co_return http::Response::text(200, "application/octet-stream", "");
+  }
+  const Error error(make_error_code(models::errc::model_not_found), fmt::format("there is no file '{}'", digest),
+                    "digest");
+  co_return dialects::error_response(error);
+}
+
+template <auto Answer>
+http::RouteHandler with_request(Context& context) {
+  return [&context](http::Request request, http::PathParams) { return Answer(context, std::move(request)); };
+}
+
+}  // namespace
+
+void add_ollama_registry(std::vector<http::Route>& routes, Context& context) {
+  routes.push_back({"POST", "/api/pull", with_request<pull>(context)});
+  routes.push_back({"POST", "/api/copy", with_request<copy>(context)});
+  routes.push_back({"DELETE", "/api/delete", with_request<remove>(context)});
+  routes.push_back({"POST", "/api/create", [](http::Request, http::PathParams) { return no_create(); }});
+  routes.push_back({"POST", "/api/push", [](http::Request, http::PathParams) { return no_push(); }});
+  routes.push_back({"GET", "/api/blobs/{digest}", [&context](http::Request, http::PathParams params) {
+                      return blob(context, std::move(params["digest"]));
+                    }});
+  routes.push_back({"POST", "/api/blobs/{digest}", [](http::Request, http::PathParams) { return no_create(); }});
+}
+
+}  // namespace corral::api

@@ -1,0 +1,55 @@
+// GET audio/voices: what models that speak can sound like.
+#include "api/find_model.h"
+#include "api/routes.h"
+#include "dialects/error_teller.h"
+#include "http/message.h"
+#include "json/writer.h"
+
+namespace corral::api {
+namespace {
+
+void write_voices(json::Writer& out, const models::ModelInfo& model, const backends::VoiceList& voices) {
+  for (const auto& voice : voices) {
+    out.begin_object().field("id", voice.id).field("name", voice.name).field("language", voice.language);
+    if (!voice.gender.empty()) out.field("gender", voice.gender);
+    out.field("model", model.name.value()).end_object();
+  }
+}
+
+// Of one model, or of all that tell.
+async::Task<http::Response> list_voices(Context& context, http::Request request) {
+  const auto wanted = http::query_value(request.head.query(), "model");
+  std::vector<backends::ModelPtr> models;
+  if (wanted) {
+    auto finding = find_own_model(context, *wanted);
+    const auto model = co_await std::move(finding);
+    if (!model) co_return dialects::error_response(model.error());
+    models.push_back(*model);
+  } else {
+    const auto catalog = co_await context.models.catalog();
+    for (const auto& model : catalog->models()) {
+      if (model->type == ModelType::tts) models.push_back(model);
+    }
+  }
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("object", "list").key("voices").begin_array();
+  for (const auto& model : models) {
+    if (context.voices == nullptr) break;
+    auto asking = context.voices->of(*model);
+    const auto voices = co_await std::move(asking);
+    if (!voices && wanted) co_return dialects::error_response(voices.error());
+    if (voices) write_voices(out, *model, **voices);
+  }
+  out.end_array().end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
+}  // namespace
+
+void add_voices(std::vector<http::Route>& routes, Context& context) {
+  add_core(routes, "GET", "audio/voices",
+           [&context](http::Request request, http::PathParams) { return list_voices(context, std::move(request)); });
+}
+
+}  // namespace corral::api

@@ -1,0 +1,37 @@
+// Places for clients that stay and read what happens: each costs little, but what happens is written for each of them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "api/errors.h"
+
+namespace corral::api {
+
+// On any loop.
+class ReaderPlaces {
+ public:
+  explicit ReaderPlaces(std::size_t limit) : limit_(limit) {}
+
+  // To be held as long as somebody reads. `places` lives as long as any of them. Errors: too_many_readers.
+  static Result<std::shared_ptr<void>> take(const std::shared_ptr<ReaderPlaces>& places) {
+    if (places->taken_.fetch_add(1) >= places->limit_) {
+      places->taken_.fetch_sub(1);
+      Error error(
+          make_error_code(errc::too_many_readers),
+          fmt::format("all {} readers of events are taken; close one, or raise max_event_readers", places->limit_));
+      error.retry_after = std::chrono::seconds(1);
+      return std::unexpected(std::move(error));
+    }
+    return std::shared_ptr<void>(places.get(), [places](void*) { places->taken_.fetch_sub(1); });
+  }
+
+ private:
+  const std::size_t limit_;
+  std::atomic<std::size_t> taken_ = 0;
+};
+
+}  // namespace corral::api

@@ -1,0 +1,345 @@
+#include "api/responses/background.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "api/errors.h"
+#include "base/log.h"
+#include "dialects/responses/answer_teller.h"
+#include "dialects/responses/kept_items.h"
+#include "http/sse.h"
+#include "protocol/http_error.h"
+
+namespace corral::api {
+namespace {
+
+namespace responses = dialects::responses;
+
+// Of events at once.
+constexpr std::size_t kEventPiece = 64 << 10;
+// Silence after which a reader is pinged.
+constexpr Millis kReaderPing{5'000};
+// Nobody knows when one will end.
+constexpr std::chrono::seconds kTryRunAgain{10};
+
+std::unexpected<Error> too_many_runs(std::string message) {
+  Error error(make_error_code(errc::too_many_requests), std::move(message));
+  error.retry_after = kTryRunAgain;
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace
+
+// On the home loop.
+struct BackgroundDesk::Run {
+  explicit Run(BackgroundWork the_work, async::Executor the_executor)
+      : work(std::move(the_work)), executor(the_executor) {}
+
+  // Wakes whoever waits for something new.
+  void changed() {
+    const auto before = std::exchange(news, std::make_shared<async::Event>(executor));
+    before->set();
+  }
+  // `text`: whole events, and comments.
+  void add(std::string_view text, std::size_t most) {
+    while (!text.empty()) {
+      const auto end = std::min(text.find("\n\n"), text.size());
+      const auto event = text.substr(0, std::min(end + 2, text.size()));
+      text.remove_prefix(event.size());
+      if (event.starts_with(':')) continue;
+      events.emplace_back(event);
+      event_bytes += event.size();
+    }
+    while (event_bytes > most && events.size() > 1) {
+      event_bytes -= events.front().size();
+      events.pop_front();
+      ++first;
+    }
+    changed();
+  }
+
+  bool streams() const { return work.asked->about.stream; }
+
+  BackgroundWork work;
+  const async::Executor executor;
+  std::string status{"queued"};
+  std::string doc;  // empty: nothing is told of it yet
+  bool ended = false;
+  bool removed = false;
+  std::deque<std::string> events;  // the first has the number `first`
+  std::uint64_t first = 0;
+  std::size_t event_bytes = 0;
+  async::Stopper stopper;
+  std::shared_ptr<async::Event> news = std::make_shared<async::Event>(executor);
+};
+
+// Of one reader.
+class BackgroundDesk::Events final : public http::BodySource {
+ public:
+  Events(BackgroundDesk& desk, RunPtr run, std::uint64_t from) : desk_(desk), run_(std::move(run)), from_(from) {}
+  async::Task<Result<std::string_view>> read() override {
+    if (failed_) co_return std::string_view();
+    auto asking = async::run_on(desk_.home_.executor(), desk_.next(run_, from_));
+    auto piece = co_await std::move(asking);
+    failed_ = !piece;
+    text_ = piece ? std::move(*piece) : protocol::sse_error_event(piece.error());
+    if (!text_.starts_with(':')) {
+      for (auto at = text_.find("\n\n"); at != std::string::npos; at = text_.find("\n\n", at + 2)) ++from_;
+    }
+    co_return text_;
+  }
+
+ private:
+  BackgroundDesk& desk_;
+  const RunPtr run_;
+  std::uint64_t from_;
+  std::string text_;
+  bool failed_ = false;
+};
+
+BackgroundDesk::BackgroundDesk(async::Loop& home, async::Timers& timers, BackgroundLimits limits)
+    : home_(home), timers_(timers), limits_(limits), tasks_(home.executor()) {}
+
+BackgroundDesk::~BackgroundDesk() = default;
+
+async::Task<Result<std::string>> BackgroundDesk::start(BackgroundWork work) {
+  auto beginning = async::run_on(home_.executor(), begin(std::move(work)));
+  co_return co_await std::move(beginning);
+}
+
+async::Task<Result<std::string>> BackgroundDesk::begin(BackgroundWork work) {
+  if (stopping_) co_return fail(errc::server_stopping, "the server is about to end: nothing new is begun");
+  const auto under_way = [](const auto& entry) { return !entry.second->ended; };
+  const auto all = static_cast<std::size_t>(std::ranges::count_if(runs_, under_way));
+  const auto own = static_cast<std::size_t>(std::ranges::count_if(
+      runs_, [&](const auto& entry) { return under_way(entry) && entry.second->work.owner == work.owner; }));
+  if (own >= limits_.of_owner || all >= limits_.all) {
+    co_return too_many_runs(fmt::format(
+        "{} responses are under way in the background, {} of them of this key, and no more than {} and {} may be: wait "
+        "for one to end, or cancel it",
+        all, own, limits_.all, limits_.of_owner));
+  }
+  if (bytes_ + work.bytes > limits_.request_bytes) {
+    co_return too_many_runs(fmt::format(
+        "the requests of the responses in the background have {} bytes, with this one's {} more than the {} that they "
+        "may have: wait for one to end",
+        bytes_, work.bytes, limits_.request_bytes));
+  }
+  if (runs_.contains(work.id)) co_return too_many_runs(fmt::format("'{}' is under way already", work.id));
+  forget_ended();
+  auto run = std::make_shared<Run>(std::move(work), home_.executor());
+  bytes_ += run->work.bytes;
+  runs_[run->work.id] = run;
+  auto doc = responses::response_document(*run->work.asked, "queued");
+  tasks_.spawn("response in the background", carry(run));
+  co_return doc;
+}
+
+async::Task<void> BackgroundDesk::carry(RunPtr run) {
+  try {
+    auto answering = answer(run);
+    auto working = run->stopper.run(std::move(answering));
+    const auto done = co_await std::move(working);
+    if (!done || !*done) end(run, "cancelled", responses::response_document(*run->work.asked, "cancelled"));
+  } catch (...) {
+    // Nobody else ends it, and its readers wait.
+    const Error error({}, "something went wrong here: the log says what");
+    const bool lost = !run->ended && !stopping_;
+    if (lost) end(run, "failed", responses::response_document(*run->work.asked, "failed", &error));
+    throw;
+  }
+}
+
+// False: somebody has ended the request.
+async::Task<bool> BackgroundDesk::answer(RunPtr run) {
+  auto asking = run->work.answer([run] {
+    if (run->status != "queued") return;
+    run->status = "in_progress";
+    run->changed();
+  });
+  auto response = co_await std::move(asking);
+  std::string doc;
+  std::optional<Error> failure;
+  if (response.head.status >= 400) {
+    failure =
+        response.failure ? *response.failure : protocol::parse_error_body(response.head.status, response.body.text());
+  } else if (!response.body.streaming()) {
+    doc = std::move(response.body.text());
+    const auto status = responses::status_in(doc);
+    end(run, status, std::move(doc));
+    co_return true;
+  } else {
+    const auto source = response.body.take_source();
+    std::string status;
+    while (true) {
+      auto reading = source->read();
+      const auto piece = co_await std::move(reading);
+      if (!piece) failure = piece.error();
+      if (!piece || piece->empty()) break;
+      if (const auto found = responses::last_answer(*piece)) {
+        status = found->status;
+        doc = found->doc;
+      }
+      run->add(*piece, limits_.event_bytes);
+    }
+    if (!doc.empty()) {
+      end(run, status, std::move(doc));
+      co_return true;
+    }
+    if (!failure) failure = Error(make_error_code(errc::server_stopping), "the answer broke off");
+  }
+  if (kind_of(failure->code) == ErrorKind::cancelled && !stopping_) co_return false;
+  if (run->streams() && run->events.empty()) {
+    const auto teller = responses::tell_response(*run->work.asked);
+    std::string events;
+    teller->failure(events, *failure);
+    run->add(events, limits_.event_bytes);
+  }
+  end(run, "failed", responses::response_document(*run->work.asked, "failed", &*failure));
+  co_return true;
+}
+
+void BackgroundDesk::end(const RunPtr& run, std::string_view status, std::string doc) {
+  run->ended = true;
+  run->status = status;
+  run->doc = std::move(doc);
+  bytes_ -= std::exchange(run->work.bytes, 0);
+  run->work.answer = nullptr;
+  auto keep = std::exchange(run->work.keep, nullptr);
+  // What failed because the server ends was interrupted: its row says so when that is opened again.
+  const bool good = status == "completed" || status == "incomplete";
+  if (!run->removed && (good || !stopping_)) keep(run->status, run->doc);
+  if (!run->removed) ended_.push_back(run);
+  forget_ended();
+  run->changed();
+}
+
+void BackgroundDesk::forget_ended() {
+  while (ended_.size() > limits_.ended) {
+    const auto& oldest = ended_.front();
+    const auto known = runs_.find(oldest->work.id);
+    if (known != runs_.end() && known->second == oldest) runs_.erase(known);
+    ended_.pop_front();
+  }
+}
+
+BackgroundDesk::RunPtr BackgroundDesk::known(const std::string& owner, const std::string& id) const {
+  const auto found = runs_.find(id);
+  return found == runs_.end() || found->second->work.owner != owner ? nullptr : found->second;
+}
+
+async::Task<BackgroundDesk::RunPtr> BackgroundDesk::look(std::string owner, std::string id) {
+  co_return known(owner, id);
+}
+
+namespace {
+
+template <typename Run>
+std::string shown_run(const Run& run) {
+  return run.ended ? run.doc : responses::response_document(*run.work.asked, run.status);
+}
+
+}  // namespace
+
+async::Task<std::optional<std::string>> BackgroundDesk::find(std::string owner, std::string id) {
+  auto looking = [](BackgroundDesk& desk, std::string whose,
+                    std::string which) -> async::Task<std::optional<std::string>> {
+    const auto run = desk.known(whose, which);
+    co_return run ? std::optional(shown_run(*run)) : std::nullopt;
+  };
+  auto asking = async::run_on(home_.executor(), looking(*this, std::move(owner), std::move(id)));
+  co_return co_await std::move(asking);
+}
+
+async::Task<std::optional<std::string>> BackgroundDesk::cancel(std::string owner, std::string id) {
+  auto stopping = async::run_on(home_.executor(), stop(std::move(owner), std::move(id)));
+  co_return co_await std::move(stopping);
+}
+
+async::Task<std::optional<std::string>> BackgroundDesk::stop(std::string owner, std::string id) {
+  const auto run = known(owner, id);
+  if (!run) co_return std::nullopt;
+  run->stopper.stop();
+  while (!run->ended) {
+    const auto news = run->news;
+    auto waiting = news->wait();
+    co_await std::move(waiting);
+  }
+  co_return shown_run(*run);
+}
+
+async::Task<void> BackgroundDesk::remove(std::string owner, std::string id) {
+  auto dropping = async::run_on(home_.executor(), drop(std::move(owner), std::move(id)));
+  co_await std::move(dropping);
+}
+
+async::Task<void> BackgroundDesk::drop(std::string owner, std::string id) {
+  const auto run = known(owner, id);
+  if (!run) co_return;
+  run->removed = true;
+  runs_.erase(id);
+  std::erase(ended_, run);
+  run->stopper.stop();
+}
+
+async::Task<std::unique_ptr<http::BodySource>> BackgroundDesk::events(std::string owner, std::string id,
+                                                                      std::uint64_t from) {
+  auto looking = async::run_on(home_.executor(), look(std::move(owner), std::move(id)));
+  auto run = co_await std::move(looking);
+  if (!run || !run->streams()) co_return nullptr;
+  co_return std::make_unique<Events>(*this, std::move(run), from);
+}
+
+async::Task<Result<std::string>> BackgroundDesk::next(RunPtr run, std::uint64_t from) {
+  while (true) {
+    if (from < run->first) {
+      co_return fail(errc::response_events_gone,
+                     fmt::format("the events before number {} aren't kept any more: get the response without 'stream'",
+                                 run->first));
+    }
+    std::string text;
+    for (auto at = from - run->first; at < run->events.size() && text.size() < kEventPiece; ++at)
+      text += run->events[at];
+    if (!text.empty() || run->ended) co_return text;
+    const auto news = run->news;
+    auto waiting = [](std::shared_ptr<async::Event> event) -> async::Task<bool> {
+      co_await event->wait();
+      co_return true;
+    };
+    auto limited = async::with_timeout(timers_, kReaderPing, waiting(news));
+    const auto told = co_await std::move(limited);
+    if (!told) co_return std::string(http::kSsePing);
+  }
+}
+
+async::Task<void> BackgroundDesk::wind_down(Millis limit) {
+  auto closing = async::run_on(home_.executor(), close(limit));
+  co_await std::move(closing);
+}
+
+async::Task<void> BackgroundDesk::close(Millis limit) {
+  stopping_ = true;
+  auto waiting = [](async::TaskGroup& tasks) -> async::Task<bool> {
+    co_await tasks.join();
+    co_return true;
+  };
+  auto limited = async::with_timeout(timers_, limit, waiting(tasks_));
+  const auto done = co_await std::move(limited);
+  if (!done) tasks_.cancel();
+  if (!done) co_await tasks_.join();
+  // Those that were cut off.
+  for (const auto& [id, run] : runs_) {
+    if (run->ended) continue;
+    run->ended = true;
+    run->status = "incomplete";
+    run->doc = responses::interrupted(responses::response_document(*run->work.asked, "queued"));
+    run->work.keep = nullptr;
+    run->work.answer = nullptr;
+    run->changed();
+  }
+  if (!done) log::info("api", "responses in the background were interrupted: the server ends");
+}
+
+}  // namespace corral::api

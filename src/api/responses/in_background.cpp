@@ -1,0 +1,47 @@
+#include "api/responses/in_background.h"
+
+#include <utility>
+
+#include "dialects/error_teller.h"
+#include "dialects/responses/answer_teller.h"
+
+namespace corral::api {
+
+std::shared_ptr<const dialects::Canonical> shown_in_background(const dialects::Canonical& asked) {
+  auto shown = std::make_shared<dialects::Canonical>();
+  shown->about = asked.about;
+  shown->facts = asked.facts;
+  shown->id = asked.id;
+  shown->received = asked.received;
+  return shown;
+}
+
+async::Task<http::Response> begin_in_background(
+    Context& context, std::shared_ptr<Keeping> keeping, std::shared_ptr<const dialects::Canonical> shown,
+    std::uint64_t bytes, std::move_only_function<async::Task<http::Response>(std::function<void()> started)> begin) {
+  auto& store = keeping->store();
+  auto& desk = *context.background;
+  const auto id = keeping->id(), owner = keeping->owner();
+  const bool streams = shown->about.stream;
+  auto row = keeping->row("queued", dialects::responses::response_document(*shown, "queued"));
+  auto putting = store.put_now(std::move(row));
+  const auto put = co_await std::move(putting);
+  if (!put) co_return dialects::error_response(put.error());
+  BackgroundWork work{.id = id, .owner = owner, .asked = std::move(shown), .bytes = bytes, .answer = std::move(begin)};
+  work.keep = [keeping = std::move(keeping)](std::string_view status, const std::string& doc) {
+    keeping->finish(status, doc);
+  };
+  auto starting = desk.start(std::move(work));
+  auto started = co_await std::move(starting);
+  if (!started) {
+    auto erasing = store.erase_response(owner, id);
+    (void)co_await std::move(erasing);
+    co_return dialects::error_response(started.error());
+  }
+  if (!streams) co_return http::Response::json(200, std::move(*started));
+  auto listening = desk.events(owner, id, 0);
+  auto events = co_await std::move(listening);
+  co_return http::Response::event_stream(std::move(events));
+}
+
+}  // namespace corral::api

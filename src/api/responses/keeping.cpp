@@ -1,0 +1,242 @@
+#include "api/responses/keeping.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "api/body_check.h"
+#include "api/errors.h"
+#include "dialects/answer_id.h"
+#include "dialects/responses/kept_items.h"
+#include "store/errors.h"
+
+namespace corral::api {
+namespace {
+
+using dialects::Before;
+namespace responses = dialects::responses;
+
+async::Task<Result<dialects::Canonical>> read_on(async::ThreadPool* threads, const dialects::Endpoint& endpoint,
+                                                 std::shared_ptr<const std::string> body,
+                                                 std::shared_ptr<const Before> before) {
+  std::size_t bytes = body->size();
+  for (const auto& text : before->earlier) bytes += text.size();
+  if (threads == nullptr || bytes <= kSmallBody) co_return endpoint.read_on(*body, *before);
+  auto work = [read = endpoint.read_on, body = std::move(body), before = std::move(before)] {
+    return read(*body, *before);
+  };
+  co_return co_await threads->run(std::move(work));
+}
+
+// Which field wants what isn't kept.
+std::string_view backward_field(const dialects::Wish& wish) {
+  return !wish.previous.empty() ? "previous_response_id" : !wish.conversation.empty() ? "conversation" : "input";
+}
+
+Error about_field(Error error, std::string_view field) {
+  error.param = field;
+  return error;
+}
+
+bool is_under_way(std::string_view status) { return status == store::kQueued || status == store::kInProgress; }
+
+// Passes a stream on, until its last event has what is to be kept.
+class KeptBody final : public http::BodySource {
+ public:
+  KeptBody(std::unique_ptr<http::BodySource> body, std::shared_ptr<Keeping> keeping)
+      : body_(std::move(body)), keeping_(std::move(keeping)) {}
+  async::Task<Result<std::string_view>> read() override {
+    const auto piece = co_await body_->read();
+    if (piece) look(*piece);
+    co_return piece;
+  }
+  std::string_view take_ready() override {
+    const auto piece = body_->take_ready();
+    look(piece);
+    return piece;
+  }
+  void abort() override { body_->abort(); }
+  std::optional<std::uint64_t> length() const override { return body_->length(); }
+
+ private:
+  void look(std::string_view events) {
+    if (!keeping_ || events.empty()) return;
+    const auto last = responses::last_answer(events);
+    if (!last) return;
+    std::exchange(keeping_, nullptr)->finish(last->status, std::string(last->doc));
+  }
+
+  const std::unique_ptr<http::BodySource> body_;
+  std::shared_ptr<Keeping> keeping_;
+};
+
+}  // namespace
+
+store::Store* response_store(const Context& context) {
+  const bool on = context.settings == nullptr || context.settings->in_force()->store_responses;
+  return on ? context.store : nullptr;
+}
+
+Error nothing_kept(std::string_view what) {
+  return {
+      make_error_code(errc::nothing_kept),
+      fmt::format("{} needs what is kept of earlier requests, and this server keeps nothing: set store_responses, or "
+                  "send the whole conversation in 'input'",
+                  what)};
+}
+
+Keeping::Keeping(store::Store* store, const http::Request& request)
+    : store_(store), id_(dialects::answer_id("resp", request.id.value())), owner_(request.caller.key) {}
+
+async::Task<Result<dialects::Canonical>> Keeping::read(Context& context, const dialects::Endpoint& endpoint,
+                                                       const http::Request& request, std::string body,
+                                                       std::shared_ptr<Keeping>& keeping) {
+  auto mine = std::make_shared<Keeping>(response_store(context), request);
+  mine->created_ = epoch_millis(context.timers.wall_now());
+  auto before = std::make_shared<Before>();
+  before->id = request.id.value();
+  const bool answers = endpoint.tell != nullptr;
+  Result<store::Store::Place> place = store::Store::Place();
+  if (answers && mine->store_ != nullptr) place = mine->store_->reserve();
+  before->keeps = answers && mine->store_ != nullptr && place.has_value();
+  auto shared = std::make_shared<const std::string>(std::move(body));
+  auto reading = read_on(context.body_threads, endpoint, shared, before);
+  auto asked = co_await std::move(reading);
+  if (!asked) co_return asked;
+  mine->wish_ = asked->wish;
+  const auto& wish = *asked->wish;
+  if (mine->store_ == nullptr && wish.looks_back()) {
+    const auto field = backward_field(wish);
+    co_return std::unexpected(about_field(nothing_kept(fmt::format("'{}'", field)), field));
+  }
+  if (answers && wish.background && (mine->store_ == nullptr || context.background == nullptr))
+    co_return std::unexpected(about_field(nothing_kept("'background'"), "background"));
+  if (answers && mine->store_ != nullptr) {
+    const bool needs = wish.insists || wish.background || !wish.conversation.empty();
+    if (!place && needs) co_return std::unexpected(place.error());
+    if (wish.store) mine->answer_ = std::move(*place);
+    if (!wish.conversation.empty()) {
+      auto second = wish.store ? mine->store_->reserve() : std::move(place);
+      if (!second) co_return std::unexpected(second.error());
+      mine->items_ = std::move(*second);
+    }
+  }
+  if (wish.looks_back()) {
+    auto found = std::make_shared<Before>(*before);
+    found->found = true;
+    auto looking = mine->look_back(context.max_body_bytes, *found);
+    const auto looked = co_await std::move(looking);
+    if (!looked) co_return std::unexpected(looked.error());
+    auto again = read_on(context.body_threads, endpoint, shared, found);
+    asked = co_await std::move(again);
+    if (!asked) co_return asked;
+    mine->wish_ = asked->wish;
+  }
+  if (answers) keeping = std::move(mine);
+  co_return asked;
+}
+
+async::Task<Result<>> Keeping::look_back(std::uint64_t most, Before& before) const {
+  const store::ReadLimits limits{.bytes = most};
+  if (!wish_->previous.empty()) {
+    auto looking = look_for_answers(most, before);
+    const auto looked = co_await std::move(looking);
+    if (!looked) co_return looked;
+  }
+  if (!wish_->conversation.empty()) {
+    auto reading = store_->all_items(owner_, wish_->conversation, limits);
+    auto items = co_await std::move(reading);
+    if (!items) co_return std::unexpected(about_field(std::move(items.error()), "conversation"));
+    std::string list = "[";
+    for (const auto& item : *items) list.append(list.size() > 1 ? "," : "").append(item.doc);
+    before.earlier.push_back(std::move(list.append("]")));
+  }
+  if (wish_->references.empty()) co_return Result<>();
+  auto looking = look_for_items(most, before);
+  co_return co_await std::move(looking);
+}
+
+async::Task<Result<>> Keeping::look_for_answers(std::uint64_t most, Before& before) const {
+  auto reading = store_->chain(owner_, wish_->previous, {.bytes = most});
+  auto rows = co_await std::move(reading);
+  if (!rows) {
+    auto error = about_field(std::move(rows.error()), "previous_response_id");
+    if (error.code == store::errc::not_found) error.code = make_error_code(errc::previous_response_not_found);
+    co_return std::unexpected(std::move(error));
+  }
+  if (is_under_way(rows->back().status)) {
+    co_return fail(errc::previous_response_not_found,
+                   fmt::format("'{}' is still under way: wait for its end, or cancel it", wish_->previous),
+                   "previous_response_id");
+  }
+  for (auto& row : *rows) {
+    before.earlier.push_back(std::move(row.input));
+    before.earlier.push_back(std::move(row.doc));
+  }
+  co_return Result<>();
+}
+
+// An item's id tells of which answer it is.
+async::Task<Result<>> Keeping::look_for_items(std::uint64_t most, Before& before) const {
+  std::set<std::string> answers;
+  for (const auto& item : wish_->references) {
+    auto answer = responses::answer_of_item(item);
+    if (!answer.empty()) answers.insert(std::move(answer));
+  }
+  const store::ReadLimits limits{.bytes = most};
+  if (answers.size() > limits.rows) {
+    co_return fail(
+        store::errc::too_long,
+        fmt::format("'input' refers to items of {} answers, and {} may be looked for at once: send the items "
+                    "themselves",
+                    answers.size(), limits.rows),
+        "input");
+  }
+  auto reading = store_->responses(owner_, {answers.begin(), answers.end()}, limits);
+  auto rows = co_await std::move(reading);
+  if (!rows) co_return std::unexpected(about_field(std::move(rows.error()), "input"));
+  for (const auto& row : *rows) {
+    for (const auto* text : {&row.input, &row.doc}) {
+      for (auto& item : responses::items_in(*text)) {
+        if (std::ranges::binary_search(wish_->references, item.id))
+          before.items.insert_or_assign(std::move(item.id), std::move(item.doc));
+      }
+    }
+  }
+  co_return Result<>();
+}
+
+store::ResponseRow Keeping::row(std::string status, std::string doc) const {
+  return {.id = id_,
+          .owner = owner_,
+          .created = created_,
+          .status = std::move(status),
+          .previous = wish_->previous,
+          .doc = std::move(doc),
+          .input = wish_->input};
+}
+
+void Keeping::finish(std::string_view status, std::string doc) {
+  if (items_ && (status == "completed" || status == "incomplete")) {
+    std::vector<store::ItemRow> items;
+    for (const auto* text : {&wish_->input, &std::as_const(doc)}) {
+      for (auto& item : responses::items_in(*text)) items.push_back({std::move(item.id), std::move(item.doc)});
+    }
+    store_->append(std::move(items_), owner_, wish_->conversation, std::move(items));
+  }
+  if (answer_) store_->put(std::move(answer_), row(std::string(status), std::move(doc)));
+}
+
+http::Response kept(http::Response answer, std::shared_ptr<Keeping> keeping) {
+  if (answer.head.status >= 400) return answer;
+  if (answer.body.streaming()) {
+    answer.body = http::Body(std::make_unique<KeptBody>(answer.body.take_source(), std::move(keeping)));
+    return answer;
+  }
+  keeping->finish(responses::status_in(answer.body.text()), answer.body.text());
+  return answer;
+}
+
+}  // namespace corral::api

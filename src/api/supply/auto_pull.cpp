@@ -1,0 +1,116 @@
+#include "api/supply/auto_pull.h"
+
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "api/rights.h"
+#include "api/supply/pulling.h"
+#include "async/beside.h"
+#include "dialects/error_teller.h"
+#include "downloads/names.h"
+#include "http/sse.h"
+#include "models/errc.h"
+#include "models/text.h"
+#include "protocol/errors.h"
+
+namespace corral::api {
+namespace {
+
+constexpr Millis kUsualPing{1'000};
+constexpr Millis kLook{1'000};
+
+using Answering = async::Beside<http::Response>;
+
+async::Task<Result<backends::ModelPtr>> fetched(std::unique_ptr<Pull> pull, Context& context) {
+  while (!pull->ended()) co_await pull->next(kLook);
+  const auto name = co_await pull->result();
+  if (!name) co_return std::unexpected(name.error());
+  co_return co_await context.models.find(*name);
+}
+
+async::Task<http::Response> forwarded(Context& context, std::unique_ptr<Pull> pull, std::optional<ModelType> type,
+                                      std::string path, router::ForwardRequest request) {
+  auto model = co_await fetched(std::move(pull), context);
+  if (!model) co_return dialects::error_response(model.error());
+  const models::ModelInfo& info = **model;
+  if (type && info.type != *type)
+    co_return dialects::error_response(protocol::wrong_model_type(info.name.value(), info.type, path, *type));
+  request.model = std::move(*model);
+  co_return co_await context.forwarder.forward(std::move(request));
+}
+
+// Pings until the answer is there, then what it says.
+class AnswerToCome final : public http::BodySource {
+ public:
+  AnswerToCome(async::Timers& timers, Millis ping, std::unique_ptr<Answering> answering)
+      : timers_(timers), ping_(ping), answering_(std::move(answering)) {}
+
+  async::Task<Result<std::string_view>> read() override {
+    if (source_) co_return co_await source_->read();
+    if (!answering_) co_return std::string_view();
+    const bool silent = ping_ == Millis(0);
+    bool done = co_await answering_->wait(timers_, silent ? kUsualPing : ping_);
+    while (!done && silent) done = co_await answering_->wait(timers_, kUsualPing);
+    if (!done) co_return http::kSsePing;
+    auto answer = answering_->take();
+    answering_.reset();
+    if (answer.failure) {
+      text_ = protocol::sse_error_event(*answer.failure);
+      co_return text_;
+    }
+    if (answer.body.streaming()) {
+      source_ = answer.body.take_source();
+      co_return co_await source_->read();
+    }
+    text_ = std::move(answer.body.text());
+    co_return text_;
+  }
+
+ private:
+  async::Timers& timers_;
+  const Millis ping_;
+  std::unique_ptr<Answering> answering_;
+  std::unique_ptr<http::BodySource> source_;
+  std::string text_;
+};
+
+}  // namespace
+
+bool fetches(Context& context, const http::Caller& caller, const std::string& name, Error& why) {
+  if (context.supply == nullptr || context.one_model || why.code != models::errc::model_not_found) return false;
+  if (name.find('/') == std::string::npos) return false;
+  const auto source = downloads::parse_source(name);
+  if (!source || source->kind != downloads::SourceKind::hub) return false;
+  if (context.supply->auto_pull && has(caller, kAdmin) && !context.supply->desk.offline()) return true;
+  why.message += fmt::format("; to have it fetched from the hub: corral pull {}", models::printable(name, 256));
+  return false;
+}
+
+backends::ModelPtr coming_model(const std::string& name, ModelType type) {
+  auto info = std::make_shared<models::ModelInfo>();
+  info->name = ModelName(name);
+  info->checkpoint = name;
+  info->type = type;
+  return info;
+}
+
+async::Task<http::Response> forward_when_here(Context& context, std::string name, std::optional<ModelType> type,
+                                              std::string path, router::ForwardRequest request) {
+  auto plan = co_await Pull::plan(context, name);
+  if (!plan) co_return dialects::error_response(plan.error());
+  PullWish wish{.source = std::move(name)};
+  auto pull = co_await Pull::begin(context, std::move(wish), std::move(*plan));
+  if (!pull) co_return dialects::error_response(pull.error());
+  co_await (*pull)->first();
+  const bool streams = request.stream;
+  const Millis ping = request.ping_interval.value_or(kUsualPing);
+  auto task = forwarded(context, std::move(*pull), type, std::move(path), std::move(request));
+  if (!streams) co_return co_await std::move(task);
+  const auto executor = co_await async::asio::this_coro::executor;
+  auto answering = std::make_unique<Answering>(executor, "answer of a model to come", std::move(task));
+  co_return http::Response::event_stream(std::make_unique<AnswerToCome>(context.timers, ping, std::move(answering)));
+}
+
+}  // namespace corral::api

@@ -1,0 +1,26 @@
+// Requests that name a model of the hub which isn't here: with the setting auto_pull it is fetched, and they wait for
+// it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "api/context.h"
+#include "router/forwarder.h"
+
+namespace corral::api {
+
+// Whether such a request has its model fetched: `why` is that nobody knows it, its name is one of the hub, it may, and
+// the server does. Where it only may not, `why` says how to have it.
+bool fetches(Context& context, const http::Caller& caller, const std::string& name, Error& why);
+
+// Stands for a model that isn't here yet.
+backends::ModelPtr coming_model(const std::string& name, ModelType type);
+
+// Has the model fetched and forwards the request, whose model is coming_model(), to the one that came. A stream gets
+// pings meanwhile, and what fails then is one framed error event. A client that leaves pauses the download. `type`:
+// what the model has to be; `path`: of the endpoint, for messages.
+async::Task<http::Response> forward_when_here(Context& context, std::string name, std::optional<ModelType> type,
+                                              std::string path, router::ForwardRequest request);
+
+}  // namespace corral::api

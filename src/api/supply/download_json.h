@@ -1,0 +1,26 @@
+// Downloads, and what they would take, as clients get them: docs/downloads.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "downloads/desk.h"
+#include "json/writer.h"
+
+namespace corral::api {
+
+inline constexpr std::string_view kDownloadPrefix = "model:";  // of ids
+
+std::string_view download_status(downloads::DownloadState state);
+// The members of a download, into an open object. `name`: instead of that by which it was asked for.
+void write_download(json::Writer& out, const downloads::DownloadRow& row, std::string_view name = {},
+                    bool with_files = true);
+std::string download_body(const downloads::DownloadRow& row, std::string_view name = {});
+// `memory`: what this machine has of it; `called`: what the model will be called.
+std::string plan_body(const downloads::Plan& plan, std::uint64_t memory, std::string_view called);
+// What there is to choose from of a repository.
+std::string variants_body(const downloads::Listing& listing, std::string_view checkpoint, std::uint64_t memory,
+                          const std::filesystem::path& cache, std::uint64_t free_disk);
+
+}  // namespace corral::api

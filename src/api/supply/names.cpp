@@ -1,0 +1,232 @@
+// Names that people give to models: POST models/register, and /internal/aliases.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "api/errors.h"
+#include "api/load_body.h"
+#include "api/routes.h"
+#include "api/supply/aliases.h"
+#include "api/supply/supply.h"
+#include "base/recipe.h"
+#include "dialects/error_teller.h"
+#include "models/model_names.h"
+#include "models/text.h"
+#include "protocol/errors.h"
+#include "protocol/fields.h"
+
+namespace corral::api {
+namespace {
+
+using protocol::Field;
+
+constexpr std::size_t kMostName = 512;
+constexpr std::size_t kMostAliases = 1000;
+
+constexpr Field kRegisterFields[] = {
+    {.name = "model_name", .kinds = protocol::kString, .required = true, .min_size = 1, .max_bytes = kMostName},
+    {.name = "checkpoint", .kinds = protocol::kString, .min_size = 1, .max_bytes = 4096},
+    {.name = "checkpoints", .kinds = protocol::kObject},
+    {.name = "recipe", .kinds = protocol::kString},
+    {.name = "labels", .kinds = protocol::kArray, .max_size = 32, .max_bytes = 64, .elements = protocol::kString},
+    {.name = "source", .kinds = protocol::kString},
+};
+constexpr Field kAliasFields[] = {
+    {.name = "alias", .kinds = protocol::kString, .required = true, .min_size = 1, .max_bytes = kMostName},
+    {.name = "target", .kinds = protocol::kString, .min_size = 1, .max_bytes = kMostName},
+    {.name = "model", .kinds = protocol::kString, .min_size = 1, .max_bytes = kMostName},
+};
+
+std::string text_in(json::View body, std::string_view name) {
+  const auto found = body.find(name);
+  return std::string(found.found() && found.is_string() ? found.as_string() : std::string_view());
+}
+
+// A name that would be another one as soon as it is read back.
+Result<> check_name(std::string_view name, std::string_view field) {
+  const bool fine = !name.empty() && models::printable(name, kMostName) == name && !name.ends_with(":latest") &&
+                    !name.starts_with(' ') && !name.ends_with(' ');
+  if (fine) return {};
+  return fail(protocol::errc::unsupported_value,
+              fmt::format("'{}' can't be the name of a model: it needs letters that can be seen, and no ':latest'",
+                          models::printable(name, 64)),
+              std::string(field));
+}
+
+Result<models::UserModel> wanted_model(json::View body) {
+  models::UserModel model{.name = std::string(models::without_prefix(text_in(body, "model_name"))),
+                          .checkpoint = text_in(body, "checkpoint"),
+                          .recipe = text_in(body, "recipe"),
+                          .labels = {}};
+  if (auto fine = check_name(model.name, "model_name"); !fine) return std::unexpected(fine.error());
+  if (model.checkpoint.empty() && body.find("checkpoints").found())
+    model.checkpoint = text_in(body.find("checkpoints"), "main");
+  if (model.checkpoint.empty())
+    return fail(protocol::errc::missing_field, "'checkpoint' is required: a file, or the name of a model",
+                "checkpoint");
+  if (model.recipe.empty()) model.recipe = "llamacpp";
+  const Recipe* const recipe = find_recipe(model.recipe);
+  if (recipe == nullptr)
+    return fail(
+        protocol::errc::unsupported_value,
+        fmt::format("there is no recipe '{}'; there are {}", models::printable(model.recipe, 64), recipe_names()),
+        "recipe");
+  body.find("labels").each_element([&](json::View label) { model.labels.emplace_back(label.as_string()); });
+  for (const auto& label : model.labels) {
+    const auto type = type_of_label(label);
+    if (type && !serves(*recipe, *type))
+      return fail(protocol::errc::unsupported_value, fmt::format("recipe '{}' serves no '{}'", model.recipe, label),
+                  "labels");
+  }
+  return model;
+}
+
+// Whether a model has that name by itself, not by the user's entry.
+bool is_taken(Context& context, const std::string& name) {
+  const auto known = context.models.find_known(name);
+  if (!known || !models::equal_folded((*known)->name.value(), name)) return false;
+  const auto user = context.supply->names.user_models();
+  return std::ranges::find(user.models, name, &models::UserModel::name) == user.models.end();
+}
+
+std::unexpected<Error> taken(std::string_view name, std::string_view field) {
+  return fail(errc::name_taken, fmt::format("there is a model '{}' already: choose another name", name),
+              std::string(field));
+}
+
+// A file may be named by whoever may name files; a model has to be here.
+async::Task<Result<>> may_mean(Context& context, const http::Caller& caller, const models::UserModel& model) {
+  if (model.recipe != "llamacpp") co_return Result<>();
+  if (model.checkpoint.starts_with('/')) {
+    if (context.files == nullptr) co_return Result<>();
+    co_return co_await context.files->check_file(caller, "checkpoint", model.checkpoint);
+  }
+  auto there = co_await context.models.find(model.checkpoint);
+  if (there) co_return Result<>();
+  there.error().param = "checkpoint";
+  co_return std::unexpected(std::move(there.error()));
+}
+
+async::Task<http::Response> enter(Context& context, http::Request request) {
+  const auto peek = co_await checked_body(context, request, register_fields());
+  if (!peek) co_return dialects::error_response(peek.error());
+  const auto model = wanted_model(peek->root());
+  if (!model) co_return dialects::error_response(model.error());
+  const auto may = co_await may_mean(context, request.caller, *model);
+  if (!may) co_return dialects::error_response(may.error());
+  if (is_taken(context, model->name)) co_return dialects::error_response(taken(model->name, "model_name").error());
+  if (const auto put = context.supply->names.put(*model); !put) co_return dialects::error_response(put.error());
+  co_await context.models.rescan();
+  const auto entered = context.models.find_known(model->name);
+  if (!entered) co_return dialects::error_response(entered.error());
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", "success").field("model_name", model->name);
+  out.field("canonical_model_name", fmt::format("user.{}", model->name)).key("model").begin_object();
+  out.field("id", model->name).field("object", "model").field("checkpoint", (*entered)->checkpoint);
+  out.field("recipe", (*entered)->recipe).field("type", name_of((*entered)->type));
+  out.field("size_bytes", (*entered)->size.value()).key("labels").begin_array();
+  for (const auto& label : (*entered)->labels) out.value(label);
+  out.end_array().end_object().end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
+async::Task<http::Response> list_aliases(Context& context) {
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().key("aliases").begin_array();
+  for (const auto& [alias, target] : context.supply->names.aliases()) {
+    const auto model = context.models.find_known(target);
+    out.begin_object().field("alias", alias).field("target", target).field("downloaded", model.has_value());
+    out.key("recipe");
+    model ? out.value((*model)->recipe) : out.null();
+    out.end_object();
+  }
+  out.end_array().end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
+}  // namespace
+
+async::Task<Result<>> put_alias(Context& context, std::string alias, std::string target) {
+  if (auto fine = check_name(alias, "alias"); !fine) co_return fine;
+  const auto known = context.models.find_known(alias);
+  if (known && models::equal_folded((*known)->name.value(), alias)) co_return taken(alias, "alias");
+  auto& names = context.supply->names;
+  const auto all = names.aliases();
+  if (all.size() >= kMostAliases && !all.contains(alias)) {
+    const auto text = fmt::format("there are {} aliases already: take some away", all.size());
+    co_return fail(protocol::errc::unsupported_value, text, "alias");
+  }
+  // Of an alias of an alias the model is meant.
+  const auto meant = context.models.find_known(target);
+  const auto put = names.put_alias(alias, meant ? (*meant)->name.value() : target);
+  if (!put) co_return put;
+  co_await context.models.rescan();
+  co_return Result<>();
+}
+
+namespace {
+
+async::Task<http::Response> add_alias(Context& context, http::Request request) {
+  const auto peek = co_await checked_body(context, request, alias_fields());
+  if (!peek) co_return dialects::error_response(peek.error());
+  const auto alias = text_in(peek->root(), "alias");
+  auto target = text_in(peek->root(), "target");
+  if (target.empty()) target = text_in(peek->root(), "model");
+  if (target.empty()) {
+    const Error error(make_error_code(protocol::errc::missing_field),
+                      "'target' is required: the model that the alias means", "target");
+    co_return dialects::error_response(error);
+  }
+  const auto put = co_await put_alias(context, alias, target);
+  if (!put) co_return dialects::error_response(put.error());
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", "ok").field("alias", alias).field("target", target).end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
+async::Task<http::Response> remove_alias(Context& context, std::string alias) {
+  const auto removed = context.supply->names.remove_alias(alias);
+  if (!removed) co_return dialects::error_response(removed.error());
+  if (!*removed) {
+    const auto text = fmt::format("there is no alias '{}'; see /internal/aliases", models::printable(alias, 64));
+    const Error error(make_error_code(errc::alias_not_found), text, "alias");
+    co_return dialects::error_response(error);
+  }
+  co_await context.models.rescan();
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", "deleted").field("alias", alias).end_object();
+  co_return http::Response::json(200, std::move(body));
+}
+
+}  // namespace
+
+const protocol::FieldTable& register_fields() {
+  static const protocol::FieldTable table(kRegisterFields);
+  return table;
+}
+const protocol::FieldTable& alias_fields() {
+  static const protocol::FieldTable table(kAliasFields);
+  return table;
+}
+
+void add_names(std::vector<http::Route>& routes, Context& context) {
+  add_core(routes, "POST", "models/register",
+           [&context](http::Request request, http::PathParams) { return enter(context, std::move(request)); });
+  routes.push_back(
+      {"GET", "/internal/aliases", [&context](http::Request, http::PathParams) { return list_aliases(context); }});
+  routes.push_back({"POST", "/internal/aliases", [&context](http::Request request, http::PathParams) {
+                      return add_alias(context, std::move(request));
+                    }});
+  routes.push_back({"DELETE", "/internal/aliases/{alias...}", [&context](http::Request, http::PathParams params) {
+                      return remove_alias(context, std::move(params["alias"]));
+                    }});
+}
+
+}  // namespace corral::api

@@ -1,0 +1,130 @@
+// Deleting models and giving them names.
+#include <fstream>
+
+#include "api/rights.h"
+#include "api/supply/supply_fixture.h"
+
+namespace corral::api {
+namespace {
+
+namespace fs = std::filesystem;
+
+class NamesTest : public SupplyTest {
+ protected:
+  std::size_t blobs() const {
+    std::error_code failure;
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(cache / "models--org--repo/blobs", failure), fs::directory_iterator()));
+  }
+};
+
+TEST_F(NamesTest, AModelOfTheHubIsDeletedWithItsFiles) {
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q4_K_M"})").status, 200u);
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q8_0"})").status, 200u);
+  const auto dry = post("/v1/delete", R"({"model_name":"org/repo:Q8_0","dry_run":true})");
+  ASSERT_EQ(dry.status, 200u) << dry.text;
+  EXPECT_EQ(blobs(), 2u);
+  const auto gone = post("/v1/delete", R"({"model":"org/repo:Q8_0"})");
+  ASSERT_EQ(gone.status, 200u) << gone.text;
+  EXPECT_EQ(gone.json().at("freed_bytes"), dry.json().at("freed_bytes"));
+  EXPECT_GT(gone.json().at("freed_bytes").to_number<std::uint64_t>(), 100'000u);
+  EXPECT_EQ(blobs(), 1u);
+  EXPECT_EQ(get("/v1/models/org/repo:Q8_0").status, 404u);
+  EXPECT_EQ(get("/v1/models/org/repo:Q4_K_M").status, 200u);
+}
+
+TEST_F(NamesTest, WhatIsntKnownOrNotOursIsRefused) {
+  const auto unknown = post("/v1/delete", R"({"model_name":"nothing"})");
+  EXPECT_EQ(unknown.status, 422u);
+  EXPECT_EQ(unknown.error("code"), "unknown_model");
+  const auto foreign = post("/v1/delete", R"({"model_name":"tiny-llama"})");
+  EXPECT_EQ(foreign.status, 409u);
+  EXPECT_EQ(foreign.error("code"), "file_not_ours");
+  EXPECT_TRUE(fs::exists(dir / "tiny-llama.gguf"));
+  EXPECT_EQ(post("/v1/delete", R"({"model_name":"tiny-llama","models_dir":true})").status, 200u);
+  EXPECT_FALSE(fs::exists(dir / "tiny-llama.gguf"));
+}
+
+TEST_F(NamesTest, AModelInMemoryIsUnloadedFirstUnlessItWorks) {
+  have("tiny-llama");
+  auto asking =
+      send("POST", "/v1/chat/completions", R"({"model":"tiny-llama","messages":[{"role":"user","content":"hi"}]})");
+  const char* wish = R"({"model_name":"tiny-llama","models_dir":true})";
+  EXPECT_EQ(post("/v1/delete", wish).error("code"), "model_busy");
+  backend.server("tiny-llama").request().answer(200, R"({"choices":[]})");
+  settle();
+  EXPECT_EQ(got(*asking)->status, 200u);
+  EXPECT_EQ(post("/v1/delete", wish).status, 200u);
+  EXPECT_FALSE(backend.server("tiny-llama").alive());
+  EXPECT_FALSE(fs::exists(dir / "tiny-llama.gguf"));
+}
+
+TEST_F(NamesTest, FilesThatAnotherModelNeedsStay) {
+  const auto file = (dir / "tiny-llama.gguf").native();
+  const auto entered = [&](const char* name) {
+    return post("/v1/models/register", fmt::format(R"({{"model_name":"{}","checkpoint":"{}"}})", name, file));
+  };
+  ASSERT_EQ(entered("one").status, 200u);
+  ASSERT_EQ(entered("two").status, 200u);
+  const auto gone = post("/v1/delete", R"({"model_name":"one","models_dir":true})");
+  ASSERT_EQ(gone.status, 200u) << gone.text;
+  EXPECT_EQ(gone.json().at("kept").at(0).at("needed_by").at(0).as_string(), "two");
+  EXPECT_TRUE(fs::exists(file));
+  EXPECT_EQ(get("/v1/models/one").status, 404u);
+  EXPECT_EQ(get("/v1/models/two").status, 200u);
+}
+
+TEST_F(NamesTest, AModelGetsANameOfTheUsers) {
+  const auto answer =
+      post("/v1/models/register", R"({"model_name":"user.chat","checkpoint":"tiny-llama","labels":["coding"]})");
+  ASSERT_EQ(answer.status, 200u) << answer.text;
+  EXPECT_EQ(json::text_or(answer.json(), "canonical_model_name", ""), "user.chat");
+  EXPECT_THAT(get("/v1/models/chat").text, HasSubstr("coding"));
+  for (const auto& [body, status, field] : {
+           std::tuple(R"({"checkpoint":"tiny-llama"})", 400u, "model_name"),
+           std::tuple(R"({"model_name":"x"})", 400u, "checkpoint"),
+           std::tuple(R"({"model_name":"x","checkpoint":"tiny-llama","recipe":"no"})", 400u, "recipe"),
+           std::tuple(R"({"model_name":"x\n","checkpoint":"tiny-llama"})", 400u, "model_name"),
+           std::tuple(R"({"model_name":"x","checkpoint":"nothing"})", 404u, "checkpoint"),
+           std::tuple(R"({"model_name":"tiny-embed","checkpoint":"tiny-qwen3"})", 409u, "model_name"),
+       }) {
+    const auto refused = post("/v1/models/register", body);
+    EXPECT_EQ(refused.status, status) << body << refused.text;
+    EXPECT_EQ(refused.error("param"), field) << body;
+  }
+}
+
+TEST_F(NamesTest, AliasesAreKept) {
+  EXPECT_EQ(get("/internal/aliases").text, R"({"aliases":[]})");
+  ASSERT_EQ(post("/internal/aliases", R"({"alias":"chat","target":"tiny-llama"})").status, 200u);
+  EXPECT_EQ(json::text_or(get("/v1/models/chat").json(), "id", ""), "tiny-llama");
+  EXPECT_THAT(get("/internal/aliases").text, HasSubstr(R"("target":"tiny-llama","downloaded":true)"));
+  EXPECT_EQ(post("/internal/aliases", R"({"alias":"tiny-llama","target":"tiny-qwen3"})").error("code"), "name_taken");
+  ASSERT_EQ(post("/internal/aliases", R"({"alias":"chat","model":"tiny-qwen3"})").status, 200u);
+  EXPECT_EQ(json::text_or(get("/v1/models/chat").json(), "id", ""), "tiny-qwen3");
+  EXPECT_EQ(ask("DELETE", "/internal/aliases/chat").status, 200u);
+  EXPECT_EQ(ask("DELETE", "/internal/aliases/chat").error("code"), "alias_not_found");
+  EXPECT_EQ(get("/v1/models/chat").status, 404u);
+}
+
+TEST_F(NamesTest, AFileIsImportedByALink) {
+  const auto from = cache / "downloads/mine.gguf";
+  models::GgufWriter::model("llama").save(from);
+  const auto answer = post("/v1/import", fmt::format(R"({{"path":"{}","model_name":"own"}})", from.native()));
+  ASSERT_EQ(answer.status, 200u) << answer.text;
+  EXPECT_EQ(json::text_or(answer.json(), "how", ""), "link");
+  EXPECT_EQ(get("/v1/models/own").status, 200u);
+  EXPECT_EQ(post("/v1/delete", R"({"model_name":"own"})").status, 200u);
+  EXPECT_TRUE(fs::exists(from));
+  EXPECT_EQ(post("/v1/import", R"({"path":"mine.gguf"})").error("param"), "path");
+  EXPECT_EQ(post("/v1/import", R"({"path":"/etc/passwd"})").status, 422u);  // who may name files is told what is wrong
+  http::Request request;
+  request.head = {"POST", "/v1/import", {}};
+  request.body = http::Body(std::string(R"({"path":"/etc/passwd"})"));
+  request.id = RequestId("req-9");
+  request.caller = {.rights = kOpenRights, .key = {}};
+  EXPECT_EQ(finish(*start(std::move(request))).status, 404u);
+}
+
+}  // namespace
+}  // namespace corral::api

@@ -1,0 +1,195 @@
+// POST pull: fetches a model. Told as it goes with "stream" (`plan`, `progress`, then `complete` or `error`), at its
+// end without, at once with "subscribe": false. A client that leaves pauses it, unless somebody else waits for it.
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "api/load_body.h"
+#include "api/routes.h"
+#include "api/supply/download_json.h"
+#include "api/supply/pulling.h"
+#include "dialects/error_teller.h"
+#include "http/sse.h"
+#include "models/model_names.h"
+#include "protocol/errors.h"
+#include "protocol/fields.h"
+
+namespace corral::api {
+namespace {
+
+using protocol::Field;
+
+constexpr Millis kPullInterval{1'000};
+constexpr std::size_t kMostLabels = 32;
+
+// Those without a meaning here are what other servers' clients send: what they say the file says itself.
+constexpr Field kModelPullFields[] = {
+    {.name = "model_name", .kinds = protocol::kString, .min_size = 1, .max_bytes = downloads::kMaxNameBytes},
+    {.name = "model", .kinds = protocol::kString, .min_size = 1, .max_bytes = downloads::kMaxNameBytes},
+    {.name = "checkpoint", .kinds = protocol::kString, .min_size = 1, .max_bytes = downloads::kMaxNameBytes},
+    {.name = "recipe", .kinds = protocol::kString, .choices = "llamacpp"},
+    {.name = "source", .kinds = protocol::kString, .choices = "huggingface"},
+    {.name = "labels",
+     .kinds = protocol::kArray,
+     .max_size = kMostLabels,
+     .max_bytes = 64,
+     .elements = protocol::kString},
+    {.name = "stream", .kinds = protocol::kBoolean},
+    {.name = "subscribe", .kinds = protocol::kBoolean},
+    {.name = "dry_run", .kinds = protocol::kBoolean},
+    {.name = "do_not_upgrade", .kinds = protocol::kBoolean},
+    {.name = "mmproj", .kinds = protocol::kString},
+    {.name = "reasoning", .kinds = protocol::kBoolean},
+    {.name = "vision", .kinds = protocol::kBoolean},
+    {.name = "embedding", .kinds = protocol::kBoolean},
+    {.name = "reranking", .kinds = protocol::kBoolean},
+};
+
+struct FlagLabel {
+  std::string_view field, label;
+};
+constexpr auto kFlagLabels = std::to_array<FlagLabel>({
+    {"reasoning", "reasoning"},
+    {"vision", "vision"},
+    {"embedding", "embeddings"},
+    {"reranking", "reranking"},
+});
+
+bool flag_said(json::View body, std::string_view name, bool otherwise = false) {
+  const auto found = body.find(name);
+  return found.found() && !found.is_null() ? found.as_bool() : otherwise;
+}
+std::string text_said(json::View body, std::string_view name) {
+  const auto found = body.find(name);
+  return std::string(found.found() && found.is_string() ? found.as_string() : std::string_view());
+}
+
+Result<PullWish> pull_wish_of(json::View body) {
+  auto name = text_said(body, "model_name");
+  if (name.empty()) name = text_said(body, "model");
+  if (name.empty())
+    return fail(protocol::errc::missing_field,
+                "'model_name' is required: what to fetch, such as org/repo:Q4_K_M or an address", "model_name");
+  PullWish wish{.detached = !flag_said(body, "subscribe", true)};
+  auto checkpoint = text_said(body, "checkpoint");
+  if (checkpoint.empty()) {
+    wish.source = std::move(name);
+    return wish;
+  }
+  wish.source = std::move(checkpoint);
+  if (name != wish.source) wish.called = models::without_prefix(name);
+  body.find("labels").each_element([&](json::View label) { wish.labels.emplace_back(label.as_string()); });
+  for (const auto& flag : kFlagLabels)
+    if (flag_said(body, flag.field)) wish.labels.emplace_back(flag.label);
+  return wish;
+}
+
+// The end of a stream.
+async::Task<std::string> last_event(Pull& pull) {
+  const auto name = co_await pull.result();
+  if (name) co_return http::sse_event("complete", download_body(pull.row(), *name));
+  std::string payload;
+  json::Writer out(payload);
+  out.begin_object().field("error", name.error().message).field("code", name.error().code.message()).end_object();
+  co_return http::sse_event("error", payload);
+}
+
+class PullEvents final : public http::BodySource {
+ public:
+  // `plan`: the first event.
+  PullEvents(std::unique_ptr<Pull> pull, std::string plan) : pull_(std::move(pull)), text_(std::move(plan)) {}
+
+  async::Task<Result<std::string_view>> read() override {
+    if (!begun_) {
+      begun_ = true;
+      co_return text_;
+    }
+    if (!pull_) co_return std::string_view();
+    if (begun_ && told_) co_await pull_->next(kPullInterval);
+    told_ = true;
+    if (!pull_->ended()) {
+      text_ = http::sse_event("progress", download_body(pull_->row()));
+      co_return text_;
+    }
+    text_ = co_await last_event(*pull_);
+    pull_.reset();
+    co_return text_;
+  }
+
+ private:
+  std::unique_ptr<Pull> pull_;
+  std::string text_;
+  bool begun_ = false, told_ = false;
+};
+
+http::Response at_its_end(const Pull& pull, const std::string& name) {
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", "success").field("model_name", name).key("download");
+  out.raw(download_body(pull.row(), name)).end_object();
+  return http::Response::json(200, std::move(body));
+}
+
+// Of a model that is here where nothing may go out: it is all that it can be.
+http::Response nothing_to_do(const std::string& name, bool streams) {
+  std::string body;
+  json::Writer out(body);
+  out.begin_object().field("status", streams ? "ok" : "success").field("model_name", name).end_object();
+  if (!streams) return http::Response::json(200, std::move(body));
+  auto response = http::Response::event_stream(nullptr);
+  response.body = http::Body(http::sse_event("complete", body));
+  return response;
+}
+
+async::Task<http::Response> pull_model(Context& context, http::Request request) {
+  const auto peek = co_await checked_body(context, request, pull_fields());
+  if (!peek) co_return dialects::error_response(peek.error());
+  const auto body = peek->root();
+  if (auto fine = check_members(body, pull_fields()); !fine) co_return dialects::error_response(fine.error());
+  auto wish = pull_wish_of(body);
+  if (!wish) co_return dialects::error_response(wish.error());
+  const bool streams = flag_said(body, "stream"), dry = flag_said(body, "dry_run");
+  if (context.supply->desk.offline() && !dry) {
+    const auto known = context.models.find_known(wish->source);
+    if (known) co_return nothing_to_do((*known)->name.value(), streams);
+  }
+  auto plan = co_await Pull::plan(context, wish->source);
+  if (!plan) co_return dialects::error_response(plan.error());
+  const auto memory = co_await context.supply->memory();
+  auto told = plan_body(*plan, memory, called(*wish, *plan));
+  if (dry) co_return http::Response::json(200, std::move(told));
+  const bool detached = wish->detached;
+  auto begun = co_await Pull::begin(context, std::move(*wish), std::move(*plan));
+  if (!begun) co_return dialects::error_response(begun.error());
+  auto& pulling = **begun;
+  if (detached) co_return http::Response::json(200, download_body(pulling.row()));
+  if (streams) {
+    co_await pulling.first();
+    if (pulling.row().view.state == downloads::DownloadState::failed && pulling.row().view.error)
+      co_return dialects::error_response(*pulling.row().view.error);
+    co_return http::Response::event_stream(
+        std::make_unique<PullEvents>(std::move(*begun), http::sse_event("plan", told)));
+  }
+  while (!pulling.ended()) co_await pulling.next(kPullInterval);
+  const auto name = co_await pulling.result();
+  if (!name) co_return dialects::error_response(name.error());
+  co_return at_its_end(pulling, *name);
+}
+
+}  // namespace
+
+const protocol::FieldTable& pull_fields() {
+  static const protocol::FieldTable table(kModelPullFields);
+  return table;
+}
+
+void add_pull(std::vector<http::Route>& routes, Context& context) {
+  add_core(routes, "POST", "pull",
+           [&context](http::Request request, http::PathParams) { return pull_model(context, std::move(request)); });
+}
+
+}  // namespace corral::api

@@ -1,0 +1,94 @@
+#include "api/supply/pulling.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "api/errors.h"
+#include "models/errc.h"
+#include "models/model_names.h"
+
+namespace corral::api {
+namespace {
+
+using downloads::DownloadState;
+
+constexpr Millis kRefusal{100};
+constexpr int kRefusals = 4;
+
+bool is_moving(DownloadState state) { return state == DownloadState::queued || state == DownloadState::running; }
+
+// The name is kept before the model is here: it is found by it as soon as it is.
+Result<> keep_name(Context& context, const PullWish& wish, const downloads::Plan& plan) {
+  const auto known = context.models.find_known(wish.called);
+  const auto user = context.supply->names.user_models();
+  const bool replaces = std::ranges::find(user.models, wish.called, &models::UserModel::name) != user.models.end();
+  const bool same = known && std::ranges::find((*known)->paths, plan.main_file) != (*known)->paths.end();
+  if (known && (*known)->name.value() == wish.called && !replaces && !same)
+    return fail(errc::name_taken,
+                fmt::format("there is a model '{}' already: choose another 'model_name'", wish.called), "model_name");
+  const bool has_repo_name = plan.checkpoint.find("://") == std::string::npos;
+  const auto checkpoint = has_repo_name ? plan.checkpoint : plan.main_file.native();
+  return context.supply->names.put({wish.called, checkpoint, "llamacpp", wish.labels});
+}
+
+}  // namespace
+
+std::string called(const PullWish& wish, const downloads::Plan& plan) {
+  return wish.called.empty() ? plan.checkpoint : wish.called;
+}
+
+async::Task<Result<downloads::Plan>> Pull::plan(Context& context, std::string source) {
+  return context.supply->desk.plan(std::move(source));
+}
+
+async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(Context& context, PullWish wish, downloads::Plan plan) {
+  if (!wish.called.empty()) {
+    if (auto kept = keep_name(context, wish, plan); !kept) co_return std::unexpected(std::move(kept.error()));
+  }
+  auto begun = co_await context.supply->desk.begin(wish.source, wish.detached);
+  if (!begun) co_return std::unexpected(std::move(begun.error()));
+  std::unique_ptr<Pull> pull(new Pull(context, std::move(wish), std::move(plan), std::move(*begun)));
+  co_await pull->next(Millis(0));
+  co_return std::move(pull);
+}
+
+bool Pull::ended() const { return gone_ || !is_moving(row_.view.state); }
+
+async::Task<void> Pull::next(Millis patience) {
+  auto row = co_await context_.supply->desk.next(begun_.id, row_.version, patience);
+  gone_ = !row;
+  if (row) row_ = std::move(*row);
+}
+
+async::Task<void> Pull::first() {
+  for (int i = 0; i < kRefusals && !ended() && row_.view.bytes_done() == 0; ++i) co_await next(kRefusal);
+}
+
+async::Task<Result<std::string>> Pull::result() {
+  if (row_.view.state == DownloadState::failed && row_.view.error) co_return std::unexpected(*row_.view.error);
+  if (gone_ || row_.view.state == DownloadState::cancelled)
+    co_return fail(errc::download_cancelled, fmt::format("the download of '{}' was cancelled", wish_.source));
+  if (row_.view.state != DownloadState::done) {
+    const auto text =
+        fmt::format("the download of '{}' was paused: what is here stays, pull it again to go on", wish_.source);
+    co_return fail(errc::download_paused, text);
+  }
+  co_await context_.models.rescan();
+  const auto catalog = co_await context_.models.catalog();
+  const auto& file = row_.view.main_file;
+  for (const auto& model : catalog->models())
+    if (std::ranges::find(model->paths, file) != model->paths.end()) co_return model->name.value();
+  const auto problem = std::ranges::find(catalog->problems(), file, &models::Problem::path);
+  if (problem != catalog->problems().end()) co_return std::unexpected(problem->cause);
+  const auto name = called(wish_, plan_);
+  // An adapter, say; or another revision's file of that name, which counts less than the current one.
+  const bool no_model =
+      std::ranges::find(catalog->not_models(), file, &models::Problem::path) != catalog->not_models().end();
+  if (no_model || catalog->find(name)) co_return name;
+  co_return fail(models::errc::model_not_found,
+                 fmt::format("'{}' was fetched, but its folder isn't looked at: set hub_cache to true", file.native()));
+}
+
+}  // namespace corral::api

@@ -1,0 +1,31 @@
+// Deleting a model, for every dialect.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "api/context.h"
+#include "api/supply/removal_plan.h"
+
+namespace corral::api {
+
+struct RemovalWish {
+  std::string name = {};
+  bool models_dir = false;
+  bool dry_run = false;
+};
+
+struct Removal {
+  ModelName model;
+  std::uint64_t freed = 0;                        // bytes; of a dry run what it would be
+  std::vector<std::filesystem::path> files = {};  // that are gone, or would be
+  std::vector<KeptFile> kept = {};
+};
+
+// Of an alias nothing but the alias goes. A model that is in memory is unloaded first. Errors: unknown_model,
+// model_busy, file_not_ours; those of unloading; downloads::errc::disk_failed.
+async::Task<Result<Removal>> remove_model(Context& context, RemovalWish wish);
+
+}  // namespace corral::api

@@ -1,0 +1,93 @@
+#include "api/supply/removal_plan.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "api/errors.h"
+#include "models/hub_cache.h"
+
+namespace corral::api {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<ModelName> others_with(const models::Catalog& catalog, const models::ModelInfo& model,
+                                   const fs::path& file) {
+  std::vector<ModelName> names;
+  for (const auto& other : catalog.models()) {
+    if (other->name == model.name) continue;
+    const bool has = other->mmproj == file || std::ranges::find(other->paths, file) != other->paths.end();
+    if (has) names.push_back(other->name);
+  }
+  return names;
+}
+
+// models--org--repo/snapshots/COMMIT/a/b.gguf below the cache.
+struct HubPath {
+  std::string repo, path;
+};
+std::optional<HubPath> hub_path(const fs::path& file, const fs::path& cache) {
+  if (!is_within(file, cache)) return std::nullopt;
+  const fs::path below = file.lexically_relative(cache);
+  auto part = below.begin();
+  const auto repo = models::hub_repo_of(part->native());
+  if (!repo || ++part == below.end() || *part != "snapshots" || ++part == below.end()) return std::nullopt;
+  fs::path rest;
+  for (++part; part != below.end(); ++part) rest /= *part;
+  if (rest.empty()) return std::nullopt;
+  return HubPath{*repo, rest.native()};
+}
+
+std::unexpected<Error> not_ours(const models::ModelInfo& model, const fs::path& file, std::string_view whose,
+                                std::string_view way_on) {
+  return fail(errc::file_not_ours,
+              fmt::format("'{}' isn't deleted: {} {}; {}", model.name.value(), file.native(), whose, way_on),
+              "model_name");
+}
+
+}  // namespace
+
+bool is_within(const fs::path& path, const fs::path& folder) {
+  if (folder.empty()) return false;
+  const fs::path below = path.lexically_normal().lexically_relative(folder.lexically_normal());
+  return !below.empty() && below != "." && *below.begin() != "..";
+}
+
+Result<RemovalPlan> plan_removal(const models::Catalog& catalog, const models::ModelInfo& model,
+                                 const ModelPlaces& places, bool named, bool models_dir) {
+  std::vector<fs::path> files = model.paths;
+  if (!model.mmproj.empty()) files.push_back(model.mmproj);
+  RemovalPlan plan;
+  for (const fs::path& file : files) {
+    if (auto needed = others_with(catalog, model, file); !needed.empty()) {
+      plan.kept.push_back({file, std::move(needed)});
+      continue;
+    }
+    const auto in = [&](const std::vector<fs::path>& folders) {
+      return std::ranges::any_of(folders, [&](const fs::path& one) { return one == file || is_within(file, one); });
+    };
+    if (auto hub = hub_path(file, places.hub_cache)) {
+      plan.from_hub[hub->repo].push_back(std::move(hub->path));
+    } else if (is_within(file, places.own)) {
+      plan.others.push_back(file);
+    } else if (named && !models_dir) {
+      plan.kept.push_back({file, {}});
+    } else if (is_within(file, places.copies)) {
+      return not_ours(model, file, "is a copy of another node's model",
+                      "take it away with corral mesh, or DELETE /v1/mesh/copies");
+    } else if (in(places.other_tools)) {
+      return not_ours(model, file, "belongs to the program that fetched it", "delete it there");
+    } else if (!in(places.models_dirs)) {
+      return not_ours(model, file, "belongs to whoever put it there", "delete the file yourself");
+    } else if (!models_dir) {
+      return not_ours(model, file, "lies in a folder of models_dir",
+                      "delete it yourself, or say so with 'models_dir': true");
+    } else {
+      plan.others.push_back(file);
+    }
+  }
+  return plan;
+}
+
+}  // namespace corral::api

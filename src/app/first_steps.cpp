@@ -1,0 +1,23 @@
+#include "app/first_steps.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/format.h"
+
+namespace corral::app {
+
+std::vector<std::string> first_steps(const config::KnownModels& known, std::uint64_t room) {
+  std::vector<std::string> lines;
+  for (const auto* model : config::suggested_models(known, room)) {
+    const auto size = config::estimated_size(*model);
+    lines.push_back(fmt::format("  corral run {:<18}  about {} on disk, {} of memory; {}; licence: {}", model->name,
+                                cli::human_bytes(size), cli::human_bytes(config::estimated_memory(size)),
+                                fmt::join(model->labels, ", "), model->licence));
+  }
+  lines.insert(lines.begin(), lines.empty() ? "no models are here, and none of those known fits this machine's memory"
+                                            : "no models are here; of those known these suit this machine:");
+  return lines;
+}
+
+}  // namespace corral::app

@@ -1,0 +1,46 @@
+// By what models come to this server: the downloads on their thread, names that are given to models, and who is told of
+// both.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "api/supply/download_teller.h"
+#include "api/supply/supply.h"
+#include "async/timer.h"
+#include "config/live_settings.h"
+#include "downloads/desk.h"
+#include "models/name_book.h"
+
+namespace corral::app {
+
+struct SupplyHooks {
+  std::function<void(router::NoticePtr)> tell;         // of events; on any loop
+  std::function<void()> arrived;                       // a model is whole; on the downloads' loop
+  std::function<async::Task<std::uint64_t>()> memory;  // see api::Supply
+};
+
+class ModelSupply {
+ public:
+  // `live` and `timers` outlive it.
+  ModelSupply(async::Timers& timers, config::LiveSettings& live, const config::ServeSettings& settings,
+              SupplyHooks hooks);
+
+  api::Supply& supply() { return supply_; }
+  const router::EventSource& events() const { return teller_; }
+  void start() { desk_.start(); }
+  async::Task<void> stop() { return desk_.stop(); }
+  void change(const config::ServeSettings& settings);
+  // Waits for so long for a copy that is being made to end. False: its disk hangs.
+  bool finish_within(Millis limit) { return imports_.finish_within(limit); }
+
+ private:
+  const SupplyHooks hooks_;
+  api::DownloadTeller teller_;
+  models::NameBook names_;
+  downloads::DownloadDesk desk_;
+  async::ThreadPool imports_{1};
+  api::Supply supply_;
+};
+
+}  // namespace corral::app

@@ -1,0 +1,474 @@
+// Long because it is one table and the readers of its kinds.
+#include "backends/external/descriptor_fields.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/errors.h"
+#include "backends/external/address.h"
+#include "backends/external/descriptor_reader.h"
+#include "backends/external/errors.h"
+#include "backends/external/placeholders.h"
+#include "config/close_keys.h"
+#include "config/value.h"
+
+namespace corral::backends {
+namespace {
+
+constexpr std::size_t kMostWords = 512;
+constexpr std::size_t kLongestText = 64 * 1024;
+
+// Why a value is wrong, where its kind doesn't say it; empty: it isn't wrong. "?": it isn't of its kind.
+using Complaint = std::string;
+constexpr std::string_view kNotThat = "?";
+
+template <std::string Descriptor::* kMember>
+Complaint text(const toml::node& value, Descriptor& into) {
+  const auto* said = value.as_string();
+  if (said == nullptr || said->get().size() > kLongestText) return Complaint(kNotThat);
+  if (said->get().find('\0') != std::string::npos) return "it has a NUL byte";
+  into.*kMember = said->get();
+  return {};
+}
+
+template <std::vector<std::string> Descriptor::* kMember>
+Complaint texts(const toml::node& value, Descriptor& into) {
+  auto said = texts_of(value);
+  if (!said || said->size() > kMostWords) return Complaint(kNotThat);
+  into.*kMember = std::move(*said);
+  return {};
+}
+
+template <bool Descriptor::* kMember>
+Complaint flag(const toml::node& value, Descriptor& into) {
+  const auto* said = value.as_boolean();
+  if (said == nullptr) return Complaint(kNotThat);
+  into.*kMember = said->get();
+  return {};
+}
+
+Complaint recipe(const toml::node& value, Descriptor& into) {
+  const auto wrong = text<&Descriptor::recipe>(value, into);
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
+  if (wrong.empty() && (into.recipe.empty() || into.recipe.size() > 64 || !std::ranges::all_of(into.recipe, plain)))
+    return Complaint(kNotThat);
+  return wrong;
+}
+
+Complaint types(const toml::node& value, Descriptor& into) {
+  const auto said = texts_of(value);
+  if (!said || said->empty()) return Complaint(kNotThat);
+  into.types.clear();
+  for (const auto& name : *said) {
+    const auto type = parse_model_type(name);
+    if (!type) return fmt::format("'{}' is no type of model", name);
+    into.types.push_back(*type);
+  }
+  return {};
+}
+
+template <typename Enum, auto kMember, Enum... kAll>
+Complaint one_of(const toml::node& value, Descriptor& into) {
+  const auto* said = value.as_string();
+  bool found = false;
+  if (said != nullptr) ((name_of(kAll) == said->get() ? (into.*kMember = kAll, found = true) : false), ...);
+  return found ? Complaint() : Complaint(kNotThat);
+}
+
+template <Device Descriptor::* kMember>
+Complaint device(const toml::node& value, Descriptor& into) {
+  const auto said = texts_of(value);
+  if (!said || said->empty()) return Complaint(kNotThat);
+  Device set = Device::none;
+  for (const auto& name : *said) {
+    const auto one = parse_device(name);
+    if (!one || *one == Device::none) return Complaint(kNotThat);
+    set |= *one;
+  }
+  into.*kMember = set;
+  return {};
+}
+
+template <Command Descriptor::* kMember>
+Complaint command(const toml::node& value, Descriptor& into) {
+  Command read;
+  if (const auto* line = value.as_string()) {
+    const auto words = split_words(line->get());
+    if (!words) return "a quote in it has no end";
+    for (const auto& word : *words) read.push_back({{word}, false});
+  } else if (const auto* array = value.as_array()) {
+    for (const auto& element : *array) {
+      if (const auto* word = element.as_string()) {
+        read.push_back({{word->get()}, false});
+      } else if (const auto words = element.is_array() ? texts_of(element) : std::nullopt) {
+        read.push_back({*words, true});
+      } else {
+        return Complaint(kNotThat);
+      }
+    }
+  } else {
+    return Complaint(kNotThat);
+  }
+  std::size_t count = 0;
+  for (const auto& part : read) {
+    count += part.words.size();
+    for (const auto& word : part.words) {
+      if (word.find('\0') != std::string::npos) return "it has a NUL byte";
+      if (const auto unknown = unknown_placeholder(word); !unknown.empty())
+        return fmt::format("there is no placeholder {{{}}}; there are {}", unknown, placeholder_names());
+    }
+  }
+  if (count > kMostWords) return Complaint(kNotThat);
+  into.*kMember = std::move(read);
+  return {};
+}
+
+Complaint type_args(const toml::node& value, Descriptor& into) {
+  const auto* table = value.as_table();
+  if (table == nullptr) return Complaint(kNotThat);
+  into.type_args.clear();
+  for (const auto& [key, words] : *table) {
+    const auto type = parse_model_type(key.str());
+    auto said = texts_of(words);
+    if (!type || !said) return Complaint(kNotThat);
+    into.type_args[*type] = std::move(*said);
+  }
+  return {};
+}
+
+// {NAME = "value"}, or llama-swap's ["NAME=value"].
+template <std::map<std::string, std::string> Descriptor::* kMember>
+Complaint pairs(const toml::node& value, Descriptor& into) {
+  auto& pairs = into.*kMember;
+  const auto add = [&](std::string name, std::string text) {
+    const auto bad = [](char c) { return c == '=' || c == '\0' || c == '\n' || c == '\r'; };
+    if (name.empty() || std::ranges::any_of(name, bad) ||
+        text.find_first_of(std::string_view("\0\n\r", 3)) != text.npos)
+      return fmt::format("'{}' can't be a name and its value", name);
+    if (const auto unknown = unknown_placeholder(text); !unknown.empty())
+      return fmt::format("there is no placeholder {{{}}}; there are {}", unknown, placeholder_names());
+    pairs[std::move(name)] = std::move(text);
+    return Complaint();
+  };
+  if (const auto* table = value.as_table()) {
+    for (const auto& [key, entry] : *table) {
+      const auto said = entry.is_array() ? std::nullopt : texts_of(entry);
+      if (!said) return Complaint(kNotThat);
+      if (auto wrong = add(std::string(key.str()), said->front()); !wrong.empty()) return wrong;
+    }
+    return {};
+  }
+  const auto said = value.is_array() ? texts_of(value) : std::nullopt;
+  if (!said) return Complaint(kNotThat);
+  for (const auto& entry : *said) {
+    const auto equals = entry.find('=');
+    if (equals == entry.npos) return fmt::format("'{}' has no '='", entry);
+    if (auto wrong = add(entry.substr(0, equals), entry.substr(equals + 1)); !wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+Complaint ready(const toml::node& value, Descriptor& into) {
+  if (const auto* path = value.as_string()) {
+    into.ready.path = path->get() == "none" ? "" : path->get();
+  } else if (const auto* table = value.as_table()) {
+    for (const auto& [key, entry] : *table) {
+      if (key == "path" && entry.is_string()) {
+        into.ready.path = entry.as_string()->get();
+      } else if (key == "status" && entry.is_integer()) {
+        const auto status = entry.as_integer()->get();
+        if (status < 100 || status > 599) return fmt::format("{} is no status", status);
+        into.ready.status = static_cast<unsigned>(status);
+      } else if (key == "deadline") {
+        const auto said = texts_of(entry);
+        const auto time = said && said->size() == 1 ? config::parse_duration(said->front()) : std::nullopt;
+        if (!time || time->count() <= 0) return "its deadline is no time such as 90s or 10m";
+        into.ready.deadline = *time;
+      } else {
+        return fmt::format("'{}' isn't one of path (a text), status (a number) and deadline (a time)", key.str());
+      }
+    }
+  } else {
+    return Complaint(kNotThat);
+  }
+  if (!into.ready.path.empty() && !into.ready.path.starts_with('/')) return "its path must begin with '/'";
+  return {};
+}
+
+Complaint paths(const toml::node& value, Descriptor& into) {
+  const auto* table = value.as_table();
+  if (table == nullptr) return Complaint(kNotThat);
+  into.paths.clear();
+  for (const auto& [key, entry] : *table) {
+    const auto ask = ask_named(key.str());
+    if (!ask) return fmt::format("'{}' is none of {}", key.str(), ask_names());
+    const auto* path = entry.as_string();
+    if (path == nullptr || !path->get().starts_with('/'))
+      return fmt::format("the path of '{}' must begin with '/'", key.str());
+    into.paths[*ask] = path->get();
+  }
+  return {};
+}
+
+Complaint set_fields(const toml::node& value, Descriptor& into) {
+  const auto* table = value.as_table();
+  if (table == nullptr) return Complaint(kNotThat);
+  for (const auto& [key, entry] : *table) {
+    auto said = to_json(entry);
+    if (!said) return fmt::format("'{}' is nothing that JSON knows", key.str());
+    into.set[std::string(key.str())] = std::move(*said);
+  }
+  return {};
+}
+
+Complaint filters(const toml::node& value, Descriptor& into) {
+  const auto* table = value.as_table();
+  if (table == nullptr) return Complaint(kNotThat);
+  for (const auto& [key, entry] : *table) {
+    Complaint wrong(kNotThat);
+    if (key == "strip" || key == "stripParams" || key == "strip_params") {
+      wrong = texts<&Descriptor::strip>(entry, into);
+      // llama-swap has one text with commas.
+      if (wrong.empty() && entry.is_string()) {
+        std::string list = into.strip.front();
+        into.strip.clear();
+        for (std::size_t at = 0; at <= list.size();) {
+          const auto end = std::min(list.find(',', at), list.size());
+          auto word = list.substr(at, end - at);
+          std::erase(word, ' ');
+          if (!word.empty()) into.strip.push_back(std::move(word));
+          at = end + 1;
+        }
+      }
+    } else if (key == "set" || key == "setParams" || key == "set_params") {
+      wrong = set_fields(entry, into);
+    }
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+Complaint concurrency(const toml::node& value, Descriptor& into) {
+  const auto* said = value.as_integer();
+  if (said == nullptr || said->get() < 0 || said->get() > 100'000) return Complaint(kNotThat);
+  into.concurrency = static_cast<std::uint32_t>(said->get());
+  return {};
+}
+
+Complaint memory(const toml::node& value, Descriptor& into) {
+  const auto* said = value.as_string();
+  if (said == nullptr) return Complaint(kNotThat);
+  MemoryRule rule{0, 0};
+  std::string sum = said->get();
+  std::erase(sum, ' ');
+  if (sum.empty()) return Complaint(kNotThat);
+  for (std::size_t at = 0; at <= sum.size();) {
+    const auto end = std::min(sum.find('+', at), sum.size());
+    const auto term = sum.substr(at, end - at);
+    at = end + 1;
+    if (term == "files") {
+      rule.per_file_byte += 1;
+    } else if (term.starts_with("files*")) {
+      const auto factor = config::parse_number(term.substr(6));
+      if (!factor || *factor < 0 || *factor > 1000) return Complaint(kNotThat);
+      rule.per_file_byte += *factor;
+    } else if (const auto size = config::parse_size(term)) {
+      rule.fixed += size->value();
+    } else {
+      return Complaint(kNotThat);
+    }
+  }
+  into.memory = rule;
+  return {};
+}
+
+Complaint url(const toml::node& value, Descriptor& into) {
+  auto wrong = text<&Descriptor::url>(value, into);
+  if (wrong.empty() && !into.url.starts_with("http://")) return Complaint(kNotThat);
+  return wrong;
+}
+
+struct Row : DescriptorField {
+  Complaint (*read)(const toml::node& value, Descriptor& into);
+};
+
+using D = Descriptor;
+constexpr std::string_view kText = "a text", kTexts = "an array of texts", kFlag = "true or false";
+
+constexpr auto kRows = std::to_array<Row>({
+    {{"recipe", "", "a name of letters, digits, '-', '_' and '.'", "", "What models name to be served by it.", false},
+     recipe},
+    {{"title", "", kText, "", "What it is, in a few words."}, text<&D::title>},
+    {{"types", "", "an array of llm, embedding, reranking, transcription, image, tts", "llm",
+      "Types of models it serves; the first is what a model without a telling label is."},
+     types},
+    {{"kind", "", "one of server, exec and attach", "server",
+      "A process for each model; a process for each request; or something that runs already.", false},
+     one_of<ServerKind, &D::kind, ServerKind::server, ServerKind::exec, ServerKind::attach>},
+    {{"program", "bin", kText, "", "A name that is looked for in PATH, or an absolute path."}, text<&D::program>},
+    {{"command", "cmd",
+      "an array of words (an array among them is left out where one of its placeholders has no value), "
+      "or one text that is cut at its spaces",
+      "", "How the program is started. No shell: what a placeholder stands for is never split."},
+     command<&D::command>},
+    {{"args", "", kTexts, "", "More words, where the command has {args}."}, texts<&D::args>},
+    {{"type_args", "", "a table of arrays by type", "",
+      "Words for models of one type, where the command has {type_args}."},
+     type_args},
+    {{"reserved", "", kTexts, "", "Words that `args` may not have, because corral sets them.", false},
+     texts<&D::reserved>},
+    {{"cwd", "", kText, "a folder of corral's", "Where the program runs."}, text<&D::cwd>},
+    {{"env", "", "a table of texts, or an array of NAME=VALUE", "",
+      "Variables beside the few that every child gets; one whose placeholder has no value is left out."},
+     pairs<&D::env>},
+    {{"stop", "cmdStop", "as command", "SIGTERM, then SIGKILL",
+      "A command that ends it, for what heeds no signal (containers)."},
+     command<&D::stop>},
+    {{"listen", "", "port or socket", "port", "Whether it is told {port}, or {socket}: the path of a Unix socket.",
+      false},
+     one_of<Listen, &D::listen, Listen::port, Listen::socket>},
+    {{"url", "proxy", "http://HOST:PORT, with a path if it has one", "", "Of kind attach: where it is."}, url},
+    {{"ready", "checkEndpoint", "a path, none, or a table of path, status and deadline",
+      "/health, 200, a minute and more for large files", "When it can serve: this path answers with this status."},
+     ready},
+    {{"watch", "", kFlag, "true",
+      "It is asked for signs of life while it works and loads, and killed when it gives none; false for what answers "
+      "nothing meanwhile."},
+     flag<&D::watch>},
+    {{"paths", "", "a table of paths by endpoint", "",
+      "Where it takes what; endpoints that aren't named it doesn't serve."},
+     paths},
+    {{"model_name", "useModelName", kText, "{id}", "Sent to it as `model`; empty: as the client said it."},
+     text<&D::model_name>},
+    {{"headers", "", "a table of texts", "", "Sent to it with every request, such as a key: \"Bearer {env.NAME}\"."},
+     pairs<&D::headers>},
+    {{"strip", "", kTexts, "", "Fields of requests that don't go to it."}, texts<&D::strip>},
+    {{"set", "", "a table", "", "Fields of requests that it gets whatever the client said."}, set_fields},
+    {{"filters", "filters", "a table of strip and set", "", "The same two, as llama-swap has them."}, filters},
+    {{"concurrency", "concurrencyLimit", "a whole number from 0 to 100000", "0, any number",
+      "Requests it is given at once; others wait their turn."},
+     concurrency},
+    {{"input", "", kText, "input", "Of kind exec: the field of the request that goes to standard input."},
+     text<&D::input>},
+    {{"output", "", kText, "", "Of kind exec: the type of what comes out, such as audio/wav."}, text<&D::output>},
+    {{"device", "", "cpu, gpu or npu, or an array of them", "cpu",
+      "What it computes on; a gpu counts where the machine has one."},
+     device<&D::device>},
+    {{"devices", "", "an array of cpu, gpu and npu", "as device", "What it may compute on.", false},
+     device<&D::possible>},
+    {{"npu", "", "one of none, exclusive and coexist", "none",
+      "On an NPU: it needs the whole of it, or shares it with models of the same recipe and other types.", false},
+     one_of<NpuUse, &D::npu, NpuUse::none, NpuUse::exclusive, NpuUse::coexist>},
+    {{"memory", "", "a sum such as files*1.2+200MiB", "files*1.2+256MiB",
+      "What a load takes until it was measured once; what was measured counts from then on."},
+     memory},
+    {{"proved", "", "real or contract", "contract",
+      "real: the program itself runs in corral's tests. contract: it was written from its documentation.", false},
+     one_of<Proved, &D::proved, Proved::real, Proved::contract>},
+    {{"version", "", kText, "", "Of the program that it was written for.", false}, text<&D::version>},
+    {{"source", "", kText, "", "Where its flags, paths and readiness stand.", false}, text<&D::source>},
+    {{"licence", "", kText, "", "Of the program.", false}, text<&D::licence>},
+    {{"install", "", kText, "", "The command that installs it; errors name it.", false}, text<&D::install>},
+});
+
+const Row* row_of_key(std::string_view key) {
+  const auto row = std::ranges::find_if(
+      kRows, [&](const Row& known) { return known.key == key || (!known.synonym.empty() && known.synonym == key); });
+  return row == kRows.end() ? nullptr : &*row;
+}
+
+std::string shown(const toml::node& value) {
+  const auto said = to_json(value);
+  constexpr std::size_t kLongest = 80;
+  if (!said) return "it";
+  return said->size() <= kLongest ? *said : said->substr(0, kLongest) + "...";
+}
+
+}  // namespace
+
+std::span<const DescriptorField> descriptor_fields() {
+  static const auto rows = [] {
+    std::vector<DescriptorField> fields;
+    for (const Row& row : kRows) fields.push_back(row);
+    return fields;
+  }();
+  return rows;
+}
+
+Result<> read_fields(const toml::table& table, Of of, const std::string& file, Descriptor& into,
+                     const OtherKey& other) {
+  for (const auto& [key, value] : table) {
+    const std::string where = fmt::format("{}:{}", file, key.source().begin.line);
+    const std::string name(key.str());
+    const Row* const row = row_of_key(name);
+    if (row == nullptr || (of == Of::model && !row->of_models)) {
+      if (other) {
+        const auto known = other(name, value, where);
+        if (!known) return std::unexpected(known.error());
+        if (*known) continue;
+      }
+      if (row != nullptr)
+        return fail(external::errc::bad_descriptor,
+                    fmt::format("{}: {}: only a backend's own file says that", where, name), name);
+      std::vector<std::string_view> keys;
+      for (const Row& known : kRows) keys.push_back(known.key);
+      return fail(
+          external::errc::bad_descriptor,
+          fmt::format("{}: there is no key '{}'{}", where, name, config::did_you_mean(config::closest_of(name, keys))),
+          name);
+    }
+    const auto wrong = row->read(value, into);
+    if (wrong.empty()) continue;
+    const auto why = wrong == kNotThat ? fmt::format("{} is not {}", shown(value), row->kind) : wrong;
+    return fail(external::errc::bad_descriptor, fmt::format("{}: {}: {}", where, name, why), name);
+  }
+  return {};
+}
+
+Result<> check_whole(const Descriptor& descriptor, const std::string& where) {
+  const auto wrong = [&](std::string_view key, std::string_view why) {
+    return fail(external::errc::bad_descriptor, fmt::format("{}: {}: {}", where, key, why), std::string(key));
+  };
+  if (descriptor.recipe.empty()) return wrong("recipe", "it needs a name");
+  if (descriptor.types.empty()) return wrong("types", "it serves no type of model");
+  if (descriptor.kind == ServerKind::attach) {
+    if (descriptor.url.empty()) return wrong("url", "a server that runs already needs its address");
+    if (!descriptor.command.empty()) return wrong("command", "a server that runs already isn't started");
+    if (descriptor.npu != NpuUse::none) return wrong("npu", "what runs already holds no place on the NPU here");
+  } else if (descriptor.command.empty()) {
+    return wrong("command", "it needs the command that starts it");
+  } else if (descriptor.command.front().optional) {
+    return wrong("command", "its first word is the program, which can't be left out");
+  }
+  if (!descriptor.url.empty() && !parse_address(descriptor.url))
+    return wrong("url", fmt::format("'{}' is no address such as http://127.0.0.1:8080", descriptor.url));
+  if (descriptor.kind == ServerKind::server && descriptor.url.empty()) {
+    const std::string_view address = descriptor.listen == Listen::port ? "{port}" : "{socket}";
+    const bool told = std::ranges::any_of(descriptor.command,
+                                          [&](const CommandPart& part) {
+                                            return std::ranges::any_of(part.words, [&](const std::string& word) {
+                                              return with_own_words(word).contains(address);
+                                            });
+                                          }) ||
+                      std::ranges::any_of(descriptor.env, [&](const auto& entry) {
+                        return with_own_words(entry.second).contains(address);
+                      });
+    if (!told) return wrong("command", fmt::format("nothing tells the program where to listen: it needs {}", address));
+  }
+  if (descriptor.kind == ServerKind::exec && descriptor.output.empty())
+    return wrong("output", "it needs the type of what comes out");
+  if (descriptor.paths.empty() && descriptor.kind != ServerKind::exec)
+    return wrong("paths", "it needs at least one endpoint");
+  for (const auto& word : descriptor.args) {
+    const auto taken = [&](const std::string& flag) { return word == flag || word.starts_with(flag + "="); };
+    if (std::ranges::any_of(descriptor.reserved, taken))
+      return wrong("args", fmt::format("'{}' is set by corral and can't be given", word));
+  }
+  return {};
+}
+
+}  // namespace corral::backends

@@ -1,0 +1,44 @@
+// A backend of kind exec: nothing runs between requests; each one gets a process of its own, which reads its text on
+// standard input and whose output is the answer, as it comes. Dropping the answer kills the process.
+//
+// What a request says gets into the command only where the descriptor has {request.FIELD}, as one word or a part of
+// one, and never looks like a flag.
+#pragma once
+
+#include <optional>
+
+#include "async/event.h"
+#include "backends/external/external_backend.h"
+#include "backends/external/external_target.h"
+
+namespace corral::backends {
+
+class ExecServer final : public WrappedServer {
+ public:
+  ExecServer(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, LoadOptions options);
+  ~ExecServer() override;
+
+  async::Task<Result<>> load(Hooks hooks) override;
+  async::Task<void> stop(Millis grace) override;
+  async::Task<bool> downsize() override { co_return false; }
+  async::Task<std::string> until_gone() override;
+  http::Target& target(async::Executor executor) override;
+  ServerFacts facts() const override;
+  std::uint64_t work() const override { return 0; }
+
+ private:
+  class Target;
+
+  ExternalBackend& backend_;
+  const ModelPtr model_;
+  const DescriptorPtr descriptor_;
+  const LoadOptions options_;
+  std::unique_ptr<Target> target_;  // the same for every loop: processes live on the loop of their request
+  async::Event let_go_;
+};
+
+// The values {request.FIELD} of a body that is a JSON object: its texts and numbers, but for those that look like a
+// flag or are too long to be a word, which have none. Errors: protocol::errc::wrong_type. Pure.
+Result<std::map<std::string, std::string>> request_values(std::string_view body);
+
+}  // namespace corral::backends

@@ -1,0 +1,330 @@
+#include "backends/external/external_process.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/external/address.h"
+#include "backends/external/errors.h"
+#include "base/log.h"
+#include "device/process_memory.h"
+#include "device/process_tree.h"
+#include "proc/log_sink.h"
+
+namespace corral::backends {
+namespace {
+
+constexpr std::size_t kLastOutput = 6;         // of a dead process's output in the error
+constexpr std::size_t kExternalLog = 4 << 20;  // of a log, and as much of its older part
+constexpr std::size_t kMostExternalLogs = 32;
+constexpr int kPorts = 3;  // that are tried
+constexpr Millis kFirstPause{10}, kLongestPause{250};
+constexpr Millis kProbe{5'000};  // a question that isn't answered by then is asked again
+constexpr Millis kFirstMeasure{10'000}, kLongestMeasure{300'000};
+constexpr std::uint64_t kLargestProbe = 64 * 1024;
+
+// Beside the loop, where there are threads for it.
+template <typename Work>
+async::Task<std::invoke_result_t<Work>> off_loop(async::ThreadPool* threads, Work work) {
+  if (threads == nullptr) co_return work();
+  co_return co_await threads->run(std::move(work));
+}
+
+async::Task<std::optional<unsigned>> ask(http::Target& target) {
+  const http::RequestHead head{"GET", "/health", {}};
+  auto answer = co_await target.send(head, {});
+  if (!answer) co_return std::nullopt;
+  const unsigned status = answer->head.status;
+  (void)co_await answer->body.read_all(kLargestProbe);
+  co_return status;
+}
+
+}  // namespace
+
+ExternalProcess::ExternalProcess(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor,
+                                 LoadOptions options)
+    : backend_(backend),
+      model_(std::move(model)),
+      descriptor_(std::move(descriptor)),
+      options_(std::move(options)),
+      tasks_(backend.home_) {}
+
+async::Task<Result<>> ExternalProcess::load(Hooks) {
+  Result<> loaded;
+  for (int attempt = 0; attempt < kPorts; ++attempt) {
+    bool taken = false;
+    loaded = co_await start(taken);
+    if (loaded) {
+      tasks_.spawn("measure memory", measure());
+      co_return loaded;
+    }
+    if (child_) {
+      const auto status = co_await child_->stop(Millis(0));
+      if (loaded.error().code == errc::load_crashed) loaded = std::unexpected(crash(status));
+    }
+    remove_socket();
+    if (!taken) co_return loaded;
+    log::info("backends", "port {} was taken by another program: {} is started on another one", port_,
+              model_->name.value());
+  }
+  co_return loaded;
+}
+
+async::Task<Result<>> ExternalProcess::start(bool& taken) {
+  const auto number = backend_.last_number_ + 1;
+  values_ = backend_.values_for(*model_, *descriptor_, options_);
+  http::Endpoint endpoint;
+  std::string base;
+  if (descriptor_->listen == Listen::socket) {
+    socket_ = backend_.options_.runtime_dir / fmt::format("external-{}.sock", number);
+    values_.texts["socket"] = socket_.native();
+    endpoint = http::UnixEndpoint{socket_};
+  } else {
+    const auto address = parse_address(descriptor_->url);
+    port_ = address ? address->port : free_port();
+    if (address) base = address->base;
+    if (port_ == 0) co_return fail(errc::load_failed, "no port is free on this machine");
+    values_.texts["port"] = std::to_string(port_);
+    values_.texts["other_port"] = std::to_string(free_port());
+    endpoint = http::TcpEndpoint{"127.0.0.1", port_};
+  }
+  auto argv = expand(descriptor_->command, values_);
+  if (!argv) co_return std::unexpected(argv.error());
+  argv_ = *argv;
+  if (argv_.empty()) co_return fail(errc::backend_not_installed, "the command has no words");
+  auto spec = backend_.spec_of(*descriptor_, argv_, values_);
+  argv_ = spec.argv;
+  if (!backend_.options_.log_dir.empty()) {
+    spec.log_file = backend_.options_.log_dir / (spec.name + ".log");
+    spec.log_file_bytes = kExternalLog;
+    if (backend_.options_.files.offload)
+      backend_.options_.files.offload(
+          [dir = backend_.options_.log_dir] { proc::keep_newest_logs(dir, kMostExternalLogs); });
+  }
+  auto child = co_await backend_.spawner_.spawn(std::move(spec));
+  if (!child) {
+    const auto& cause = child.error();
+    const bool missing = cause.code == proc::errc::program_not_found || cause.code == proc::errc::permission_denied;
+    co_return fail(missing ? errc::backend_not_installed : errc::load_failed,
+                   fmt::format("the backend '{}' can't be started: {}", descriptor_->recipe, cause.message));
+  }
+  child_ = std::move(*child);
+  auto words = backend_.words_for(*model_, descriptor_, values_);
+  words->base = base;
+  targets_.emplace(std::move(words), std::move(endpoint));
+  co_return co_await until_ready(taken);
+}
+
+async::Task<Result<>> ExternalProcess::until_ready(bool& taken) {
+  const Millis deadline =
+      descriptor_->ready.deadline > Millis(0) ? descriptor_->ready.deadline : usual_load_deadline(model_->size);
+  const auto seen = std::make_shared<std::string>("nothing listens there");
+  // What ends first: it is ready, it ends, or its time is over.
+  struct Ended {
+    static async::Task<void> of(proc::Child* child) { (void)co_await child->wait(); }
+  };
+  auto polling = poll(seen);
+  auto racing = async::race(std::move(polling), Ended::of(child_.get()));
+  const auto outcome = co_await async::with_timeout(backend_.timers_, deadline, std::move(racing));
+  if (outcome && *outcome) co_return **outcome;
+  if (outcome) {
+    // A port that somebody else took in the meantime is no fault of the model's.
+    if (port_ != 0 && descriptor_->url.empty()) {
+      const auto owner = co_await port_owner();
+      taken = owner == PortOwner::another || owner == PortOwner::hidden;
+    }
+    co_return fail(errc::load_crashed, "it ended");
+  }
+  std::string where = descriptor_->listen == Listen::socket ? "its socket" : fmt::format("port {}", port_);
+  std::string others;
+  if (descriptor_->listen == Listen::port) {
+    const auto pid = child_->pid();
+    auto look = [pid] { return ports_of(pid); };
+    const auto ports = co_await off_loop(backend_.options_.threads, std::move(look));
+    if (!ports.empty() && std::ranges::find(ports, port_) == ports.end())
+      others = fmt::format("; it listens on port {} instead: its command has to take {{port}}", fmt::join(ports, ", "));
+  }
+  co_return fail(errc::load_failed,
+                 fmt::format("the backend '{}' of '{}' wasn't ready on {} within {} s: {}{}", descriptor_->recipe,
+                             model_->name.value(), where,
+                             std::chrono::duration_cast<std::chrono::seconds>(deadline).count(), *seen, others));
+}
+
+// Until it is ready, or somebody else is where it should be.
+async::Task<Result<>> ExternalProcess::poll(std::shared_ptr<std::string> seen) {
+  const auto& ready = descriptor_->ready;
+  bool ours = descriptor_->listen == Listen::socket;
+  for (Millis pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+    co_await backend_.timers_.sleep_for(pause);
+    std::error_code ignored;
+    if (descriptor_->listen == Listen::socket && !std::filesystem::exists(socket_, ignored)) continue;
+    if (!ours) {
+      const auto owner = co_await port_owner();
+      if (owner == PortOwner::nobody) continue;
+      // A container's port is held by a program of the system.
+      if (owner == PortOwner::another || (owner == PortOwner::hidden && descriptor_->url.empty())) {
+        *seen = fmt::format("another program listens on port {}", port_);
+        continue;
+      }
+      ours = true;
+    }
+    if (ready.path.empty()) co_return Result<>();
+    auto asking = probe();
+    const auto answered = co_await async::with_timeout(backend_.timers_, kProbe, std::move(asking));
+    if (!answered || !*answered) {
+      *seen = answered ? fmt::format("GET {} broke off", ready.path) : fmt::format("GET {} got no answer", ready.path);
+      continue;
+    }
+    ++answers_;
+    if (**answered == ready.status) co_return Result<>();
+    *seen = fmt::format("GET {} answered {}, not {}", ready.path, **answered, ready.status);
+  }
+}
+
+async::Task<std::optional<unsigned>> ExternalProcess::probe() {
+  http::Target& there = targets_->probe(backend_.home_);
+  co_return co_await ask(there);
+}
+
+async::Task<PortOwner> ExternalProcess::port_owner() {
+  auto look = [ask = backend_.options_.port_owner, port = port_, pid = child_->pid()] { return ask(port, pid); };
+  co_return co_await off_loop(backend_.options_.threads, std::move(look));
+}
+
+// What it takes shows only while it works, so it is looked at again and again, less and less often.
+async::Task<void> ExternalProcess::measure() {
+  if (backend_.options_.measured == nullptr) co_return;
+  const auto key = backend_.memory_key(*model_, options_);
+  const auto pid = child_->pid();
+  for (Millis pause = kFirstMeasure;; pause = std::min(pause * 2, kLongestMeasure)) {
+    auto look = [pid, gpu_bytes = backend_.options_.gpu_bytes] {
+      Measured seen{.host = device::family_bytes(pid), .gpu = 0};
+      if (gpu_bytes) seen.gpu = gpu_bytes(device::process_family(pid));
+      return seen;
+    };
+    const auto seen = co_await off_loop(backend_.options_.threads, std::move(look));
+    backend_.options_.measured->note(key, seen);
+    co_await backend_.timers_.sleep_for(pause);
+  }
+}
+
+async::Task<void> ExternalProcess::run_stop_command(Millis grace) {
+  auto values = values_;
+  values.texts["pid"] = std::to_string(child_->pid());
+  auto argv = expand(descriptor_->stop, values);
+  if (!argv || argv->empty()) co_return;
+  auto spec = backend_.spec_of(*descriptor_, std::move(*argv), values);
+  spec.name = fmt::format("stop of {}", child_->name());
+  auto command = co_await backend_.spawner_.spawn(std::move(spec));
+  if (!command) {
+    log::warning("backends", "the command that stops {} can't be started: {}", child_->name(), command.error().message);
+    co_return;
+  }
+  auto ending = child_->wait();
+  const auto ended = co_await async::with_timeout(backend_.timers_, grace, std::move(ending));
+  if (!ended) log::warning("backends", "{} runs on after the command that stops it", child_->name());
+}
+
+async::Task<void> ExternalProcess::stop(Millis grace) {
+  tasks_.cancel();
+  co_await tasks_.join();
+  if (!child_) co_return;
+  if (!descriptor_->stop.empty() && grace > Millis(0) && child_->alive()) {
+    co_await run_stop_command(grace);
+    grace = Millis(0);
+  }
+  if (child_->alive()) co_await child_->stop(grace);
+  remove_socket();
+}
+
+async::Task<std::string> ExternalProcess::until_gone() {
+  const auto status = co_await child_->wait();
+  tasks_.cancel();
+  co_await tasks_.join();
+  remove_socket();
+  co_return status.describe();
+}
+
+ServerFacts ExternalProcess::facts() const {
+  ServerFacts facts;
+  if (!child_) return facts;
+  facts.pid = child_->pid();
+  facts.launch_command = argv_;
+  facts.backend_url =
+      descriptor_->listen == Listen::socket ? "unix:" + socket_.native() : fmt::format("http://127.0.0.1:{}", port_);
+  facts.context_window = backend_.context(*model_, options_, 0);
+  facts.memory_bytes = device::tree_memory(facts.pid).resident;
+  facts.predicted = backend_.known_estimate(*model_, options_);
+  return facts;
+}
+
+std::uint64_t ExternalProcess::work() const {
+  if (!child_) return 0;
+  // What can't be asked is taken to be busy.
+  if (!descriptor_->watch) return static_cast<std::uint64_t>(backend_.timers_.now().time_since_epoch().count());
+  return device::family_work(child_->pid()) + answers_;
+}
+
+Error ExternalProcess::crash(const proc::ExitStatus& status) const {
+  auto text = fmt::format("the backend '{}' ended while it loaded '{}': {}", descriptor_->recipe, model_->name.value(),
+                          status.describe());
+  const auto output = child_->log().text(kLastOutput);
+  if (!output.empty()) text += "; its last output: " + output;
+  return Error(make_error_code(errc::load_crashed), std::move(text));
+}
+
+void ExternalProcess::remove_socket() const {
+  std::error_code ignored;
+  if (!socket_.empty()) std::filesystem::remove(socket_, ignored);
+}
+
+// ---- what runs already
+
+AttachedServer::AttachedServer(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, LoadOptions options)
+    : backend_(backend),
+      model_(std::move(model)),
+      descriptor_(std::move(descriptor)),
+      options_(std::move(options)),
+      let_go_(backend.home_) {}
+
+async::Task<Result<>> AttachedServer::load(Hooks) {
+  const auto address = parse_address(descriptor_->url);
+  if (!address)
+    co_return fail(errc::invalid_option,
+                   fmt::format("'{}' is no address such as http://127.0.0.1:11434", descriptor_->url));
+  const auto values = backend_.values_for(*model_, *descriptor_, options_);
+  auto words = backend_.words_for(*model_, descriptor_, values);
+  words->base = address->base;
+  targets_.emplace(std::move(words), http::TcpEndpoint{address->host, address->port});
+  if (descriptor_->ready.path.empty()) co_return Result<>();
+  auto asking = ask(targets_->probe(backend_.home_));
+  const auto answered = co_await async::with_timeout(backend_.timers_, kProbe, std::move(asking));
+  if (answered && *answered && **answered == descriptor_->ready.status) co_return Result<>();
+  const std::string how = !answered    ? "gives no answer"
+                          : !*answered ? "can't be reached"
+                                       : fmt::format("answered {} to GET {}", **answered, descriptor_->ready.path);
+  // Nothing that is done here could help it: nobody is to go for another attempt.
+  co_return fail(external::errc::not_reachable, fmt::format("'{}' is served by {}, which {}: start it first",
+                                                            model_->name.value(), descriptor_->url, how));
+}
+
+async::Task<void> AttachedServer::stop(Millis) {
+  let_go_.set();
+  co_return;
+}
+
+async::Task<std::string> AttachedServer::until_gone() {
+  co_await let_go_.wait();
+  co_return "it was let go of";
+}
+
+ServerFacts AttachedServer::facts() const {
+  ServerFacts facts;
+  facts.backend_url = descriptor_->url;
+  facts.context_window = backend_.context(*model_, options_, 0);
+  facts.device = Device::none;
+  return facts;
+}
+
+}  // namespace corral::backends

@@ -1,0 +1,74 @@
+// Servers of an external backend: a process that is started for one model, and one that runs already.
+#pragma once
+
+#include <optional>
+
+#include "async/task_group.h"
+#include "backends/external/external_backend.h"
+#include "backends/external/external_target.h"
+
+namespace corral::backends {
+
+class ExternalProcess final : public WrappedServer {
+ public:
+  ExternalProcess(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, LoadOptions options);
+  ~ExternalProcess() override { remove_socket(); }
+
+  async::Task<Result<>> load(Hooks hooks) override;
+  async::Task<void> stop(Millis grace) override;
+  // It can't be told to.
+  async::Task<bool> downsize() override { co_return false; }
+  async::Task<std::string> until_gone() override;
+  http::Target& target(async::Executor executor) override { return targets_->on(executor); }
+  ServerFacts facts() const override;
+  std::uint64_t work() const override;
+
+ private:
+  // One attempt. `taken`: somebody else was quicker at the port.
+  async::Task<Result<>> start(bool& taken);
+  async::Task<Result<>> until_ready(bool& taken);
+  async::Task<Result<>> poll(std::shared_ptr<std::string> seen);
+  async::Task<std::optional<unsigned>> probe();
+  async::Task<PortOwner> port_owner();
+  async::Task<void> measure();
+  async::Task<void> run_stop_command(Millis grace);
+  Error crash(const proc::ExitStatus& status) const;
+  void remove_socket() const;
+
+  ExternalBackend& backend_;
+  const ModelPtr model_;
+  const DescriptorPtr descriptor_;
+  const LoadOptions options_;
+  PlaceholderValues values_;
+  std::vector<std::string> argv_;
+  std::filesystem::path socket_;
+  std::uint16_t port_ = 0;
+  std::unique_ptr<proc::Child> child_;
+  std::optional<ExternalTargets> targets_;
+  std::uint64_t answers_ = 0;  // while it loads: a server that says "not yet" is alive
+  async::TaskGroup tasks_;
+};
+
+// Nothing is started and nothing stopped: it is only looked whether it is there.
+class AttachedServer final : public WrappedServer {
+ public:
+  AttachedServer(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, LoadOptions options);
+
+  async::Task<Result<>> load(Hooks hooks) override;
+  async::Task<void> stop(Millis grace) override;
+  async::Task<bool> downsize() override { co_return false; }
+  async::Task<std::string> until_gone() override;
+  http::Target& target(async::Executor executor) override { return targets_->on(executor); }
+  ServerFacts facts() const override;
+  std::uint64_t work() const override { return 0; }
+
+ private:
+  ExternalBackend& backend_;
+  const ModelPtr model_;
+  const DescriptorPtr descriptor_;
+  const LoadOptions options_;
+  std::optional<ExternalTargets> targets_;
+  async::Event let_go_;
+};
+
+}  // namespace corral::backends

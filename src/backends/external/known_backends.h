@@ -1,0 +1,64 @@
+// All descriptors and the models that are written down with them: the built-in ones, those in `backends.d` of the
+// configuration's folder, and `models.toml` beside it. Read once at the start; blocks for that.
+//
+//   # backends.d/my-server.toml: a recipe of its own, or another one in place of a built-in one
+//   recipe = "my-server"
+//   command = ["/opt/my-server", "--port", "{port}", "--model", "{model}", "{args}"]
+//   paths = { "chat/completions" = "/v1/chat/completions" }
+//
+//   # models.toml
+//   [macros]
+//   llama = "llama-server --port {port}"
+//   [models.small]
+//   cmd = "${llama} -m /srv/models/small.gguf"     # a program for this model alone, or:
+//   [models.large]
+//   recipe = "vllm"
+//   checkpoint = "org/large"
+//   ttl = 600
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/external/descriptor.h"
+#include "base/error.h"
+
+namespace corral::backends {
+
+using DescriptorPtr = std::shared_ptr<const Descriptor>;
+
+// The recipe of models that only have a command of their own.
+inline constexpr std::string_view kCommandRecipe = "command";
+
+// What `models.toml` says of one model.
+struct ModelEntry {
+  std::string name;
+  std::string checkpoint;
+  std::map<std::string, std::string> parts;  // other checkpoints, by what they are: "vae"
+  std::vector<std::string> labels;
+  std::vector<std::string> aliases;
+  std::optional<Millis> ttl;  // idle time after which it leaves memory; 0: it doesn't by itself
+  DescriptorPtr descriptor;   // of its recipe, with what the entry says instead
+};
+
+struct KnownBackends {
+  std::vector<DescriptorPtr> descriptors;  // by recipe
+  std::vector<ModelEntry> models;
+  std::vector<Error> problems;  // files and entries that don't count
+
+  DescriptorPtr find(std::string_view recipe) const;
+};
+
+// Those that are part of corral. Their files stand in src/backends/descriptors.
+std::span<const DescriptorPtr> builtin_descriptors();
+
+// `folder`: of the configuration file; empty: only the built-in ones.
+KnownBackends read_backends(const std::filesystem::path& folder);
+
+// For tests, and for who reads them from elsewhere. Errors: bad_descriptor.
+Result<Descriptor> parse_descriptor(std::string_view text, const std::string& name);
+// Adds what a `models.toml` says. `text` of the file `name`.
+void parse_models(std::string_view text, const std::string& name, KnownBackends& into);
+
+}  // namespace corral::backends

@@ -1,0 +1,34 @@
+// What servers of others have taken of memory, remembered for their next load. On the home loop; writes one small file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace corral::backends {
+
+struct Measured {
+  std::uint64_t host = 0;  // proportional share of the process and all it has started, bytes
+  std::uint64_t gpu = 0;   // of all GPUs together; 0: none was seen
+  friend bool operator==(const Measured&, const Measured&) = default;
+};
+
+class MeasuredMemory {
+ public:
+  // Reads what is there; a file that nobody can make sense of is put aside. Empty path: nothing outlives this.
+  explicit MeasuredMemory(std::filesystem::path file);
+
+  std::optional<Measured> of(const std::string& key) const;
+  // The most that was seen counts.
+  void note(const std::string& key, Measured seen);
+
+ private:
+  void write() const;
+
+  const std::filesystem::path file_;
+  std::map<std::string, Measured> known_;
+};
+
+}  // namespace corral::backends

@@ -1,0 +1,64 @@
+// So many requests at once, whatever loops they are on; others wait in the order in which they came. Safe on every
+// thread; waiters wait on their own loop and may be cancelled.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "async/event.h"
+#include "async/task.h"
+
+namespace corral::backends {
+
+class RequestGate : public std::enable_shared_from_this<RequestGate> {
+ public:
+  // A place inside. Dropping it lets the next one in.
+  class Place {
+   public:
+    Place() = default;
+    explicit Place(std::shared_ptr<RequestGate> gate) : gate_(std::move(gate)) {}
+    Place(Place&& other) noexcept : gate_(std::move(other.gate_)) {}
+    Place& operator=(Place&& other) noexcept {
+      give_back();
+      gate_ = std::move(other.gate_);
+      return *this;
+    }
+    ~Place() { give_back(); }
+    void give_back() {
+      if (auto gate = std::exchange(gate_, nullptr)) gate->leave();
+    }
+
+   private:
+    std::shared_ptr<RequestGate> gate_;
+  };
+
+  // `most` 0: any number.
+  static std::shared_ptr<RequestGate> make(std::uint32_t most) {
+    return std::shared_ptr<RequestGate>(new RequestGate(most));
+  }
+
+  async::Task<Place> enter();
+  // For tests: inside, and waiting.
+  std::size_t inside() const;
+  std::size_t waiting() const;
+
+ private:
+  struct Waiter {
+    Waiter(async::Executor on) : executor(on), may_enter(on) {}
+    const async::Executor executor;
+    async::Event may_enter;
+    bool let_in = false;
+  };
+
+  explicit RequestGate(std::uint32_t most) : most_(most) {}
+  void leave();
+
+  const std::uint32_t most_;
+  mutable std::mutex mutex_;  // held for a step in the queue
+  std::uint32_t inside_ = 0;
+  std::deque<std::shared_ptr<Waiter>> waiting_;
+};
+
+}  // namespace corral::backends

@@ -1,0 +1,158 @@
+#include "backends/speech/voices.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "backends/errors.h"
+#include "json/peek.h"
+#include "json/writer.h"
+#include "protocol/errors.h"
+
+namespace corral::backends {
+namespace {
+
+constexpr std::string_view kEspeak = "espeak-ng";
+constexpr std::string_view kUsualVoice = "en-us";
+constexpr std::size_t kMostVoices = 1'000;
+constexpr double kUsualSpeed = 175;  // words a minute
+constexpr double kSlowest = 80, kFastest = 450;
+
+// OpenAI's, so that what is written for them speaks. The variants differ as those do: in pitch and gender.
+struct KnownVoice {
+  std::string_view name, own;
+};
+constexpr auto kOpenAis = std::to_array<KnownVoice>({
+    {"alloy", "en-us"},
+    {"ash", "en-us+m3"},
+    {"ballad", "en-gb+m5"},
+    {"cedar", "en-us+m4"},
+    {"coral", "en-us+f3"},
+    {"echo", "en-us+m1"},
+    {"fable", "en-gb"},
+    {"marin", "en-us+f1"},
+    {"nova", "en-us+f2"},
+    {"onyx", "en-us+m7"},
+    {"sage", "en-us+f4"},
+    {"shimmer", "en-us+f5"},
+    {"verse", "en-gb+m2"},
+});
+
+bool is_variant(std::string_view text) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  return !text.empty() && text.size() <= 16 && std::ranges::all_of(text, plain);
+}
+
+std::string lowered(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+Result<std::string> espeak_voice(std::string_view said, const VoiceList& voices) {
+  if (said.empty()) return std::string(kUsualVoice);
+  const auto openais = std::ranges::find(kOpenAis, said, &KnownVoice::name);
+  if (openais != kOpenAis.end()) return std::string(openais->own);
+  const auto plus = said.find('+');
+  const auto base = lowered(said.substr(0, plus));
+  const auto named = [&base](const Voice& voice) { return lowered(voice.id) == base || lowered(voice.name) == base; };
+  const auto found = std::ranges::find_if(voices, named);
+  const bool variant = plus == std::string_view::npos || is_variant(said.substr(plus + 1));
+  if (found == voices.end() || !variant) {
+    return fail(protocol::errc::bad_value,
+                fmt::format("there is no voice \"{:.64}\": GET /v1/audio/voices lists them; behind one may stand a "
+                            "variant, such as en-us+f2",
+                            said),
+                "voice");
+  }
+  return plus == std::string_view::npos ? found->id : fmt::format("{}{}", found->id, said.substr(plus));
+}
+
+}  // namespace
+
+VoiceList read_espeak_voices(std::string_view listing) {
+  VoiceList voices;
+  std::set<std::string> seen;
+  std::istringstream lines{std::string(listing)};
+  std::string line;
+  std::getline(lines, line);  // the heads of the columns
+  while (std::getline(lines, line) && voices.size() < kMostVoices) {
+    std::istringstream words(line);
+    std::string priority, language, about, name;
+    if (!(words >> priority >> language >> about >> name) || !seen.insert(language).second) continue;
+    std::ranges::replace(name, '_', ' ');
+    const std::string gender = about.ends_with("/M") ? "male" : about.ends_with("/F") ? "female" : "";
+    voices.push_back({language, name, language, gender});
+  }
+  return voices;
+}
+
+Result<std::string> espeak_body(const std::string& body, const VoiceList& voices) {
+  const auto peek = json::Peek::open(body);
+  if (!peek) return std::unexpected(peek.error());
+  const auto root = peek->root();
+  auto voice = espeak_voice(root.find("voice").as_string(), voices);
+  if (!voice) return std::unexpected(std::move(voice.error()));
+  const auto speed = root.find("speed");
+  const double factor = speed.is_null() ? 1 : speed.as_number();
+  const auto words = std::lround(std::clamp(kUsualSpeed * factor, kSlowest, kFastest));
+  std::string own;
+  json::Writer out(own);
+  out.begin_object();
+  root.each_member([&out](std::string_view name, json::View value) {
+    if (name != "voice" && name != "words_per_minute") out.any_key(name).raw(value.text());
+  });
+  out.field("voice", *voice).field("words_per_minute", words).end_object();
+  return own;
+}
+
+async::Task<Result<std::shared_ptr<const VoiceList>>> Voices::of(const models::ModelInfo& model) {
+  if (model.recipe != kEspeak) {
+    co_return fail(
+        protocol::errc::unsupported_value,
+        fmt::format("the backend of '{}' ({}) doesn't tell which voices it has", model.name.value(), model.recipe),
+        "model");
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    if (espeak_) co_return espeak_;
+  }
+  auto asking = ask_espeak();
+  co_return co_await std::move(asking);
+}
+
+async::Task<Result<std::string>> Voices::fitted(std::string body, const models::ModelInfo& model) {
+  if (model.recipe != kEspeak) co_return body;
+  auto asking = of(model);
+  const auto voices = co_await std::move(asking);
+  if (!voices) co_return std::unexpected(voices.error());
+  co_return espeak_body(body, **voices);
+}
+
+async::Task<Result<std::shared_ptr<const VoiceList>>> Voices::ask_espeak() {
+  const auto program = program_();
+  if (program.empty()) {
+    co_return fail(errc::backend_not_installed, "espeak-ng isn't installed: apt-get install espeak-ng");
+  }
+  const auto listing = std::make_shared<std::string>();
+  proc::ChildSpec spec{.name = "voices of espeak-ng", .argv = {program, "--voices"}};
+  spec.on_line = [listing](const proc::LogLine& line) {
+    if (!line.from_stderr && listing->size() < (1 << 20)) listing->append(line.text).push_back('\n');
+  };
+  auto spawning = spawner_.spawn(std::move(spec));
+  const auto child = co_await std::move(spawning);
+  if (!child) co_return std::unexpected(child.error());
+  const auto status = co_await (*child)->wait();
+  auto voices = std::make_shared<const VoiceList>(read_espeak_voices(*listing));
+  if (voices->empty())
+    co_return fail(errc::load_failed, fmt::format("espeak-ng lists no voices: it {}", status.describe()));
+  const std::scoped_lock lock(mutex_);
+  espeak_ = voices;
+  co_return voices;
+}
+
+}  // namespace corral::backends

@@ -1,0 +1,96 @@
+// Voices of espeak-ng: its listing, what requests mean by one, and that nothing else gets into its command.
+#include "backends/speech/voices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/loop.h"
+#include "backends/errors.h"
+#include "proc/fake_spawner.h"
+
+namespace corral::backends {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kListing =
+    "Pty Language       Age/Gender VoiceName          File                 Other Languages\n"
+    " 5  af              --/M      Afrikaans          gmw/af               \n"
+    " 2  en-gb           --/M      English_(Great_Britain) gmw/en               (en 2)\n"
+    " 2  en-us           --/F      English_(America)  gmw/en-US            (en 3)\n"
+    " 5  en-us           --/M      Twice              gmw/x\n"
+    "\n";
+
+VoiceList voices() { return read_espeak_voices(kListing); }
+std::string fitted(const std::string& body) {
+  const auto own = espeak_body(body, voices());
+  return own ? *own : "refused: " + own.error().message;
+}
+
+TEST(Voices, AreReadOfTheListing) {
+  EXPECT_THAT(voices(), testing::ElementsAre(Voice{"af", "Afrikaans", "af", "male"},
+                                             Voice{"en-gb", "English (Great Britain)", "en-gb", "male"},
+                                             Voice{"en-us", "English (America)", "en-us", "female"}));
+  EXPECT_THAT(read_espeak_voices(""), testing::IsEmpty());
+}
+
+TEST(Voices, ARequestSaysWhichOneAndHowFast) {
+  EXPECT_EQ(fitted(R"({"input":"hi"})"), R"({"input":"hi","voice":"en-us","words_per_minute":175})");
+  EXPECT_THAT(fitted(R"({"input":"hi","voice":"alloy","speed":2})"),
+              HasSubstr(R"("voice":"en-us","words_per_minute":350})"));
+  EXPECT_THAT(fitted(R"({"input":"hi","voice":"EN-GB+f2","speed":0.25})"),
+              HasSubstr(R"("voice":"en-gb+f2","words_per_minute":80})"));
+  EXPECT_THAT(fitted(R"({"input":"hi","voice":"Afrikaans","speed":4})"),
+              HasSubstr(R"("voice":"af","words_per_minute":450})"));
+  EXPECT_THAT(fitted(R"({"input":"hi","words_per_minute":"--stdout"})"), HasSubstr(R"("words_per_minute":175})"));
+}
+
+TEST(Voices, NothingButAVoiceGetsIntoTheCommand) {
+  for (const char* voice :
+       {"klingon", "--help", "-w/tmp/x", "../../etc/passwd", "en-us+", "en-us+f2;x", "en-us+../x", "en-us f2", "+f2"}) {
+    EXPECT_THAT(fitted(R"({"input":"hi","voice":")" + std::string(voice) + R"("})"), HasSubstr("there is no voice"))
+        << voice;
+  }
+}
+
+class VoicesTest : public testing::Test {
+ protected:
+  models::ModelInfo model(std::string recipe) {
+    models::ModelInfo info;
+    info.name = ModelName("speaker");
+    info.recipe = std::move(recipe);
+    return info;
+  }
+  async::Loop loop;
+  async::ManualTimers timers{loop.executor()};
+  proc::FakeSpawner spawner{timers};
+};
+
+TEST_F(VoicesTest, TheProgramIsAskedOnce) {
+  spawner.script = [](std::shared_ptr<proc::FakeProcess> process) -> async::Task<void> {
+    std::istringstream lines{kListing};
+    for (std::string line; std::getline(lines, line);) process->print(line);
+    process->exit(0);
+    co_return;
+  };
+  Voices desk(spawner, [] { return std::string("/usr/bin/espeak-ng"); });
+  for (int i = 0; i < 2; ++i) {
+    const auto list = async::run_blocking(loop, desk.of(model("espeak-ng")));
+    ASSERT_TRUE(list);
+    EXPECT_EQ((*list)->size(), 3u);
+  }
+  ASSERT_EQ(spawner.processes().size(), 1u);
+  EXPECT_THAT(spawner.processes()[0]->spec().argv, testing::ElementsAre("/usr/bin/espeak-ng", "--voices"));
+}
+
+TEST_F(VoicesTest, OthersDontTellAndOneThatIsntThereIsNamed) {
+  Voices desk(spawner, [] { return std::string(); });
+  EXPECT_THAT(async::run_blocking(loop, desk.of(model("kokoro"))).error().message, HasSubstr("kokoro"));
+  EXPECT_EQ(async::run_blocking(loop, desk.fitted("{}", model("kokoro"))), "{}");
+  const auto missing = async::run_blocking(loop, desk.fitted("{}", model("espeak-ng")));
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, errc::backend_not_installed);
+}
+
+}  // namespace
+}  // namespace corral::backends

@@ -1,0 +1,70 @@
+#include <memory>
+#include <string>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands/command.h"
+#include "cli/download_wire.h"
+#include "cli/errors.h"
+#include "cli/table.h"
+#include "cli/url_text.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr const char* kAliases = "/internal/aliases";
+
+Result<int> list_aliases(Context& context) {
+  const auto text = fetch(context.api, ApiRequest::get(kAliases));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto aliases = parse_aliases(*text);
+  if (!aliases) return std::unexpected(aliases.error());
+  Table table({{"ALIAS"}, {"MODEL"}, {"HERE"}});
+  for (const auto& row : *aliases) table.add({row.alias, row.target, row.here ? "yes" : "no"});
+  table.print(context.terminal);
+  return kExitOk;
+}
+
+Result<int> set_alias(const std::string& alias, const std::string& model, Context& context) {
+  const auto text = fetch(context.api, ApiRequest::post(kAliases, text_object({{"alias", alias}, {"target", model}})));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  context.terminal.out << printable(fmt::format("{} is another name of {}\n", alias, model));
+  return kExitOk;
+}
+
+Result<int> remove_alias(const std::string& alias, Context& context) {
+  const auto text = fetch(context.api, {"DELETE", fmt::format("{}/{}", kAliases, escaped(alias)), {}});
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  context.terminal.out << printable(fmt::format("{} means nothing any more\n", alias));
+  return kExitOk;
+}
+
+struct AliasWish {
+  std::string alias, model;
+  bool remove = false;
+};
+
+Result<int> alias_command(const AliasWish& wish, Context& context) {
+  if (wish.alias.empty()) return list_aliases(context);
+  if (wish.remove && !wish.model.empty()) return fail(errc::usage, "--remove takes an alias and no model");
+  if (wish.remove) return remove_alias(wish.alias, context);
+  if (!wish.model.empty()) return set_alias(wish.alias, wish.model, context);
+  return fail(errc::usage,
+              fmt::format("which model is '{0}' to mean? corral alias {0} MODEL, or --remove", wish.alias));
+}
+
+}  // namespace
+
+Action declare_alias(CLI::App& app) {
+  const auto wish = std::make_shared<AliasWish>();
+  app.add_option("ALIAS", wish->alias, "The other name; without it, list those there are")->type_name("");
+  app.add_option("MODEL", wish->model, "What it is to mean")->type_name("");
+  app.add_flag("--remove", wish->remove, "Forget the alias; the model stays");
+  return [wish](Context& context) { return alias_command(*wish, context); };
+}
+
+}  // namespace corral::cli

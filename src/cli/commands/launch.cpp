@@ -1,0 +1,130 @@
+// Starts a coding agent that uses the server: with the variables, arguments and files that it wants to be told by, and
+// nothing of the user's own settings changed. The program takes the place of this one.
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "base/state_file.h"
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/launch_plan.h"
+#include "config/load.h"
+
+namespace corral::cli {
+namespace {
+
+struct Wanted {
+  std::string agent, model;
+  std::vector<std::string> arguments;
+  bool print = false;
+};
+
+// The one that was named, else the one that is in memory, or the only one there is.
+Result<ListedModel> choose_model(ServerApi& api, const std::string& named) {
+  const auto text = fetch(api, ApiRequest::get("/api/v1/models"));
+  if (!text) return std::unexpected(text.error());
+  const auto models = parse_models(*text);
+  if (!models) return std::unexpected(models.error());
+  std::vector<ListedModel> all, loaded;
+  for (const auto& model : *models) {
+    if (!named.empty() && model.name == named) return model;
+    if (model.type != "llm") continue;
+    all.push_back(model);
+    if (model.state == "loaded" || model.state == "downsized") loaded.push_back(model);
+  }
+  if (!named.empty()) {  // one of its other names, or the server will say so
+    ListedModel model;
+    model.name = named;
+    return model;
+  }
+  if (loaded.size() == 1) return loaded.front();
+  if (all.size() == 1) return all.front();
+  if (all.empty()) return fail(errc::usage, "the server has no model that can chat: put one into a folder of models");
+  constexpr std::size_t kShown = 10;
+  const auto& candidates = loaded.empty() ? all : loaded;
+  std::vector<std::string> names;
+  for (const auto& model : candidates) {
+    if (names.size() < kShown) names.push_back(model.name);
+  }
+  return fail(errc::usage, fmt::format("say which model with --model, such as {}{}", fmt::join(names, ", "),
+                                       candidates.size() > kShown ? ", …" : ""));
+}
+
+std::string key_of(const Context& context) {
+  const auto settings = config::load_client_settings(context.inputs);
+  return settings && !settings->api_key.empty() ? settings->api_key : "none";
+}
+
+// Ends in another program, or comes back with what is wrong.
+std::unexpected<Error> become(const std::string& file, const LaunchPlan& plan) {
+  for (const auto& [name, value] : plan.variables) ::setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> arguments{const_cast<char*>(plan.program.c_str())};
+  for (const auto& argument : plan.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  sigset_t none;  // the program sees Ctrl-C itself
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execv(file.c_str(), arguments.data());
+  return fail(errc::request_failed,
+              fmt::format("{} can't be started: {}", file, std::generic_category().message(errno)));
+}
+
+Result<int> launch(const Wanted& wanted, Context& context) {
+  const auto* const agent = find_agent(wanted.agent);
+  if (agent == nullptr) {
+    std::vector<std::string_view> names;
+    for (const auto& one : agents()) names.push_back(one.name);
+    return fail(errc::usage, fmt::format("'{}' is none of the agents that can be launched: {}", wanted.agent,
+                                         fmt::join(names, ", ")));
+  }
+  const auto file = find_program(agent->program, context.inputs.environment("PATH").value_or(""));
+  if (file.empty() && !wanted.print)
+    return fail(errc::usage,
+                fmt::format("the program '{}' isn't in any folder of PATH: {}", agent->program, agent->install));
+  const auto model = choose_model(context.api, wanted.model);
+  if (!model) return std::unexpected(model.error());
+  const auto folder = config::find_state_dir(context.inputs);
+  if (!folder) return std::unexpected(folder.error());
+  LaunchWish wish{.url = context.api.url(),
+                  .model = model->name,
+                  .key = key_of(context),
+                  .folder = (*folder / "launch").native(),
+                  .arguments = wanted.arguments};
+  if (model->context.value_or(0) > 0) wish.context = *model->context;
+  const auto plan = agent->plan(wish);
+  if (wanted.print) {
+    context.terminal.out << shell_text(plan);
+    return kExitOk;
+  }
+  for (const auto& [path, text] : plan.files) {
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    if (const auto written = write_state_file(path, text); !written)
+      return fail(errc::request_failed, fmt::format("{} can't be written: {}", path, written.error().message));
+  }
+  context.terminal.out << std::flush;
+  return become(file, plan);
+}
+
+}  // namespace
+
+Action declare_launch(CLI::App& app) {
+  const auto wanted = std::make_shared<Wanted>();
+  app.add_option("AGENT", wanted->agent, "codex, claude, opencode, qwen or pi")->required()->type_name("");
+  app.add_option("--model", wanted->model, "Which model it uses [the one in memory, or the only one there is]")
+      ->type_name("MODEL");
+  app.add_flag("--print", wanted->print, "Print what it would be told, as lines for a shell; start nothing");
+  app.add_option("ARGUMENT", wanted->arguments, "What the agent itself is to get, behind --")->type_name("");
+  return [wanted](Context& context) { return launch(*wanted, context); };
+}
+
+}  // namespace corral::cli

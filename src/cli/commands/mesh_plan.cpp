@@ -1,0 +1,109 @@
+#include "cli/commands/mesh_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/errors.h"
+#include "cli/format.h"
+#include "cli/loading.h"
+#include "cli/mesh_plan_wire.h"
+#include "cli/table.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr const char* kMesh = "/api/v1/mesh";
+
+void line(Context& context, const std::string& text) { context.terminal.out << printable(text) << '\n'; }
+
+std::string context_text(std::int64_t tokens) {
+  return tokens > 0 ? fmt::format(", with {} tokens of context", tokens) : std::string();
+}
+
+void print_shares(const std::vector<MeshPlan::Share>& shares, const std::string& host, Context& context) {
+  Table table({{"NODE"}, {"LAYERS", Align::right}, {"MEMORY", Align::right}});
+  for (const auto& share : shares)
+    table.add({share.node == host ? share.node + " (host)" : share.node, std::to_string(share.layers),
+               human_bytes(share.memory)});
+  table.print(context.terminal);
+}
+
+void print_lines(const MeshPlan& plan, Context& context) {
+  if (!plan.assignments.empty()) {
+    Table table({{"NODE"}, {"MODEL"}, {"PART"}, {"WHY"}});
+    for (const auto& one : plan.assignments) table.add({one.node, one.model, one.part, one.why});
+    table.print(context.terminal);
+  }
+  for (const auto& why : plan.unloads) line(context, why);
+  for (const auto& why : plan.unserved) line(context, "not served: " + why);
+  for (const auto& why : plan.unsplit) line(context, "not split: " + why);
+}
+
+void print_foretold(const MeshPlan& plan, Context& context) {
+  const auto needs = fmt::format("{} needs {}", plan.model, human_bytes(plan.need));
+  if (!plan.alone.empty()) {
+    line(context, fmt::format("{}; {} can hold it alone, a split would only be slower", needs, plan.alone));
+  } else if (plan.split) {
+    line(
+        context,
+        fmt::format("{}; no node can hold that alone, so it would be split: {:.1f} tokens/s, loads in {:.0f} s{}",
+                    needs, plan.split->tokens_per_second, plan.split->load_seconds, context_text(plan.split->context)));
+    print_shares(plan.split->shares, plan.split->host, context);
+  } else if (!plan.shortage.empty()) {
+    line(context, fmt::format("{}; it can't be served: {}", needs, plan.shortage));
+  }
+}
+
+void print_groups(const MeshPlan& plan, Context& context) {
+  for (const auto& group : plan.groups) {
+    const auto state = group.running ? std::string("serves") : group.stage;
+    line(context, fmt::format("{} hosts it over {} nodes: {}{}{}", group.host, group.shares.size(), state,
+                              context_text(group.context), group.problem.empty() ? "" : "; " + group.problem));
+    print_shares(group.shares, group.host, context);
+  }
+}
+
+}  // namespace
+
+Result<int> show_plan(const std::string& model, Context& context) {
+  const auto part = model.empty() ? std::string() : "/" + model_path(model).substr(sizeof("/api/v1/models/") - 1);
+  const auto text = fetch(context.api, ApiRequest::get(fmt::format("{}/plan{}", kMesh, part)));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto plan = parse_mesh_plan(*text);
+  if (!plan) return std::unexpected(plan.error());
+  print_lines(*plan, context);
+  print_groups(*plan, context);
+  if (!model.empty() && plan->groups.empty()) print_foretold(*plan, context);
+  if (model.empty() && plan->assignments.empty() && plan->unloads.empty() && plan->unserved.empty())
+    context.terminal.err << "Nothing is planned: no node has anything for the mesh, and nobody wants anything\n";
+  return kExitOk;
+}
+
+Result<int> assign_model(const std::string& node, const std::string& model, Context& context) {
+  const auto text = fetch(context.api, ApiRequest::post(fmt::format("{}/assign", kMesh), assign_body(node, model)));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  if (model == kNothing) {
+    line(context, fmt::format("{} gives back what it has for the mesh, and gets nothing", node));
+  } else if (model == kAuto) {
+    line(context, fmt::format("{} gets what the mesh gives it", node));
+  } else {
+    line(context, fmt::format("{} is to have {}: corral mesh plan {} shows how it goes", node, model, model));
+  }
+  return kExitOk;
+}
+
+Result<int> unload_everywhere(const std::string& model, Context& context) {
+  const auto text = fetch(context.api, ApiRequest::post(fmt::format("{}/unload", kMesh), mesh_unload_body(model)));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto done = parse_mesh_unload(*text);
+  if (!done) return std::unexpected(done.error());
+  line(context, fmt::format("{} is given back by {}, once its requests have ended, until somebody asks for it", model,
+                            fmt::join(done->nodes, ", ")));
+  for (const auto& refused : done->refused) context.terminal.err << printable("warning: " + refused) << '\n';
+  return kExitOk;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,117 @@
+#include <memory>
+#include <string>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/format.h"
+#include "cli/pulling.h"
+#include "cli/url_text.h"
+
+namespace corral::cli {
+namespace {
+
+struct PullWish {
+  std::string name;
+  std::string as;
+  bool detach = false;
+  bool dry_run = false;
+};
+
+PullBody body_of(const PullTarget& target) {
+  return {.model_name = target.model_name, .checkpoint = target.checkpoint};
+}
+
+// "org/repo" alone leaves the choice to the server; what else fits this machine is worth knowing before gigabytes come.
+void say_what_else_fits(const Context& context, const PullTarget& target) {
+  const auto& source = target.checkpoint.empty() ? target.model_name : target.checkpoint;
+  if (source.find(':') != std::string::npos) return;  // somebody has chosen
+  const auto text = context.api.call(ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(source, "/")));
+  if (!text || text->status >= 400) return;  // the pull itself says why
+  const auto variants = parse_variants(text->body);
+  if (!variants) return;
+  const auto* usual = variants->find(variants->usual);
+  const auto* other = variants->find(variants->suggested);
+  if (usual == nullptr || other == nullptr || usual == other) return;
+  const auto why = usual->fits ? "this machine has the memory for a larger one"
+                               : "this machine hasn't got the memory for it, but for another one";
+  const auto line = fmt::format("{} is fetched; {}: {} ({}), with: corral pull {}:{}\n", usual->name, why, other->name,
+                                human_bytes(other->size), source, other->name);
+  context.terminal.err << printable(line);
+}
+
+Result<int> pull_as_json(const PullWish& wish, const PullTarget& target, Context& context) {
+  auto body = body_of(target);
+  body.dry_run = wish.dry_run;
+  body.subscribe = !wish.detach;
+  const auto text = fetch(context.api, ApiRequest::post("/api/v1/pull", pull_body(body)));
+  if (!text) return std::unexpected(text.error());
+  return print_json(context, *text);
+}
+
+Result<int> detach(const PullTarget& target, Context& context) {
+  const auto plan = plan_of(context, target);
+  if (!plan) return std::unexpected(plan.error());
+  context.terminal.err << printable(plan_text(*plan));
+  auto body = body_of(target);
+  body.subscribe = false;
+  const auto text = fetch(context.api, ApiRequest::post("/api/v1/pull", pull_body(body)));
+  if (!text) return std::unexpected(text.error());
+  const auto line =
+      plan->bytes_to_fetch == 0
+          ? fmt::format("{} is here already\n", plan->model_name)
+          : fmt::format("{} is being fetched; see how far it is with: corral downloads\n", plan->model_name);
+  context.terminal.out << printable(line);
+  return kExitOk;
+}
+
+Result<int> pull(const PullWish& wish, Context& context) {
+  auto target = find_target(context, wish.name);
+  if (!wish.as.empty()) {
+    target.checkpoint = target.model_name;
+    target.model_name = wish.as;
+    target.alias.clear();
+  }
+  if (context.json) return pull_as_json(wish, target, context);
+  say_what_else_fits(context, target);
+  if (wish.dry_run) {
+    const auto plan = plan_of(context, target);
+    if (!plan) return std::unexpected(plan.error());
+    context.terminal.out << printable(plan_text(*plan));
+    for (const auto& file : plan->files) {
+      const auto line = fmt::format("  {:>8}  {}{}\n", human_bytes(file.size), file.path, file.here ? "  (here)" : "");
+      context.terminal.out << printable(line);
+    }
+    return kExitOk;
+  }
+  if (wish.detach) return detach(target, context);
+  const auto start = context.clock.now();
+  const auto pulled = pull_with_progress(context, target, false);
+  if (!pulled) return std::unexpected(pulled.error());
+  const auto took = std::chrono::duration_cast<Millis>(context.clock.now() - start);
+  const auto line = pulled->was_here ? fmt::format("{} is here already\n", pulled->model_name)
+                                     : fmt::format("{} is here ({} in {})\n", pulled->model_name,
+                                                   human_bytes(pulled->bytes), human_duration(took));
+  context.terminal.out << printable(line);
+  return kExitOk;
+}
+
+}  // namespace
+
+Action declare_pull(CLI::App& app) {
+  const auto wish = std::make_shared<PullWish>();
+  app.add_option(
+         "NAME", wish->name,
+         "org/repo, org/repo:QUANT, org/repo:FILE.gguf, https://.../x.gguf, ollama.com/library/x:tag, or a name "
+         "of corral list --all")
+      ->required()
+      ->type_name("");
+  app.add_option("--as", wish->as, "What it is to be called here")->type_name("NAME");
+  app.add_flag("--detach", wish->detach, "Don't wait for it: the server fetches it beside everything else");
+  app.add_flag("--dry-run", wish->dry_run, "Say what it would take, and fetch nothing");
+  return [wish](Context& context) { return pull(*wish, context); };
+}
+
+}  // namespace corral::cli

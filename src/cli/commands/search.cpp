@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/format.h"
+#include "cli/pulling.h"
+#include "cli/table.h"
+#include "cli/url_text.h"
+
+namespace corral::cli {
+namespace {
+
+struct SearchWish {
+  std::vector<std::string> words;
+  int limit = 20;
+};
+
+std::string small_letters(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// Each word is somewhere in its name, its repository, its type or its labels.
+bool matches(const config::KnownModel& model, const std::vector<std::string>& words) {
+  const auto all = small_letters(
+      fmt::format("{} {} {} {}", model.name, model.source(), name_of(model.type), fmt::join(model.labels, " ")));
+  return std::ranges::all_of(words, [&](const std::string& word) { return all.find(small_letters(word)) != all.npos; });
+}
+
+Result<int> search(const SearchWish& wish, Context& context) {
+  const auto query = fmt::format("/api/v1/registry/search?query={}&limit={}",
+                                 escaped(fmt::format("{}", fmt::join(wish.words, " "))), wish.limit);
+  if (context.json) {
+    const auto text = fetch(context.api, ApiRequest::get(query));
+    if (!text) return std::unexpected(text.error());
+    return print_json(context, *text);
+  }
+  const auto known = known_models(context);
+  Table table({{"NAME"}, {"DOWNLOADS", Align::right}, {"LIKES", Align::right}, {"NOTE"}});
+  std::size_t rows = 0;
+  for (const auto& model : known.models) {
+    if (!matches(model, wish.words)) continue;
+    table.add({model.name, "", "", "known: " + model.source()});
+    ++rows;
+  }
+  // Without a hub there are still those that are known.
+  const auto text = fetch(context.api, ApiRequest::get(query));
+  if (!text && (rows == 0 || text.error().code != errc::request_failed)) return std::unexpected(text.error());
+  if (text) {
+    const auto found = parse_found(*text);
+    if (!found) return std::unexpected(found.error());
+    for (const auto& repo : *found)
+      table.add({repo.checkpoint, or_unknown(repo.downloads), or_unknown(repo.likes),
+                 repo.gated ? "its conditions must be accepted first" : ""});
+    rows += found->size();
+  }
+  if (rows > 0) {
+    table.print(context.terminal);
+    context.terminal.err << "Fetch one with: corral pull NAME\n";
+  } else {
+    context.terminal.err << printable(fmt::format("Nothing is called '{}'\n", fmt::join(wish.words, " ")));
+  }
+  if (!text) context.terminal.err << "warning: " << printable(text.error().message) << '\n';
+  return kExitOk;
+}
+
+}  // namespace
+
+Action declare_search(CLI::App& app) {
+  const auto wish = std::make_shared<SearchWish>();
+  app.add_option("WORDS", wish->words, "What its name has")->required()->type_name("");
+  app.add_option("--limit", wish->limit, "So many repositories at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100))
+      ->default_val(20);
+  return [wish](Context& context) { return search(*wish, context); };
+}
+
+}  // namespace corral::cli

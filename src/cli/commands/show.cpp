@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "cli/answer_fields.h"
+#include "cli/commands/command.h"
+#include "cli/errors.h"
+#include "cli/format.h"
+#include "cli/loading.h"
+#include "cli/pulling.h"
+#include "cli/table.h"
+#include "cli/url_text.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr std::array<std::int64_t, 3> kContexts = {4'096, 16'384, 65'536};
+
+// "name   value" lines; those without a value are left out.
+class Sheet {
+ public:
+  void add(std::string name, std::string value) {
+    if (!value.empty()) rows_.emplace_back(std::move(name), std::move(value));
+  }
+  void print(const Terminal& terminal) const {
+    std::size_t width = 0;
+    for (const auto& [name, value] : rows_) width = std::max(width, name.size());
+    for (const auto& [name, value] : rows_) terminal.out << printable(fmt::format("{:<{}}  {}\n", name, width, value));
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> rows_;
+};
+
+std::string parameters_text(std::optional<std::int64_t> parameters) {
+  if (!parameters) return {};
+  const auto count = static_cast<double>(*parameters);
+  if (count >= 1e9) return fmt::format("{:.1f} billion", count / 1e9);
+  return fmt::format("{:.0f} million", count / 1e6);
+}
+
+// Beside the usual ones what it would get by itself, and the most it was trained with.
+std::vector<std::int64_t> contexts_for(const ListedModel& model) {
+  std::vector<std::int64_t> contexts(kContexts.begin(), kContexts.end());
+  for (const auto& more : {model.context, model.max_context})
+    if (more && *more > 0) contexts.push_back(*more);
+  if (model.max_context && *model.max_context > 0)
+    std::erase_if(contexts, [&](std::int64_t tokens) { return tokens > *model.max_context; });
+  std::ranges::sort(contexts);
+  const auto twice = std::ranges::unique(contexts);
+  contexts.erase(twice.begin(), twice.end());
+  return contexts;
+}
+
+// What it takes with each of these contexts; nothing where the server can't say.
+Result<> print_memory(const Context& context, const std::string& name, const ListedModel& model) {
+  Table table({{"CONTEXT", Align::right}, {"MEMORY", Align::right}});
+  bool any = false;
+  const auto contexts = model.type == "llm" ? contexts_for(model) : std::vector<std::int64_t>{0};
+  for (const auto tokens : contexts) {
+    LoadOptions options{name};
+    if (tokens > 0) options.values.ctx_size = tokens;
+    const auto reply = context.api.call(ApiRequest::post("/api/v1/estimate", load_body(options, false)));
+    if (!reply) return std::unexpected(reply.error());
+    const auto memory = reply->status < 400 ? parse_estimate(reply->body) : EstimatedMemory();
+    if (!memory) return std::unexpected(memory.error());
+    any = any || memory->total > 0;
+    const auto total = memory->total > 0 ? human_bytes(memory->total) : std::string(kUnknown);
+    table.add({tokens > 0 ? std::to_string(tokens) : context_or_unknown(model.context, {}), total});
+  }
+  if (!any) return {};
+  context.terminal.out << '\n';
+  table.print(context.terminal);
+  return {};
+}
+
+Result<int> show_here(const std::string& name, const std::string& text, Context& context) {
+  const auto answer = parse_answer(text);
+  const auto model = parse_model(text);
+  if (!answer || !model) return std::unexpected(!answer ? answer.error() : model.error());
+  Sheet sheet;
+  sheet.add("name", model->name);
+  sheet.add("from", text_of(*answer, "checkpoint"));
+  sheet.add("type", fmt::format("{}{}", model->type, model->recipe.empty() ? "" : " (" + model->recipe + ")"));
+  sheet.add("architecture", text_of(*answer, "architecture"));
+  sheet.add("parameters", parameters_text(integer_of(*answer, "parameters")));
+  sheet.add("quantisation", model->quantization);
+  sheet.add("labels", fmt::format("{}", fmt::join(names_of(*answer, "labels"), ", ")));
+  sheet.add("context", model->max_context
+                           ? fmt::format("{} tokens, trained with {}", or_unknown(model->context), *model->max_context)
+                           : std::string());
+  sheet.add("size", model->size ? human_bytes(*model->size) : std::string());
+  sheet.add("state", model->state);
+  if (model->is_far) sheet.add("nodes", fmt::format("{}", fmt::join(model->nodes, ", ")));
+  sheet.print(context.terminal);
+  if (!model->is_far) {
+    const auto printed = print_memory(context, model->name.empty() ? name : model->name, *model);
+    if (!printed) return std::unexpected(printed.error());
+  }
+  return kExitOk;
+}
+
+// One that could be fetched: what there is to choose from.
+Result<int> show_there(const PullTarget& target, const std::string& text, Context& context) {
+  const auto variants = parse_variants(text);
+  if (!variants) return std::unexpected(variants.error());
+  Sheet sheet;
+  sheet.add("name", target.name);
+  sheet.add("from", variants->checkpoint);
+  sheet.add("licence", variants->licence);
+  sheet.add("conditions", variants->gated ? "must be accepted on its page first" : "");
+  sheet.add("state", "not here");
+  sheet.print(context.terminal);
+  Table table({{"QUANT"}, {"SIZE", Align::right}, {"MEMORY", Align::right}, {"NOTE"}});
+  for (const auto& row : variants->rows) {
+    std::vector<std::string> notes;
+    if (row.here) notes.emplace_back("here");
+    if (!row.fits) notes.emplace_back("too large for this machine");
+    if (row.name == variants->usual) notes.emplace_back("fetched by the name alone");
+    if (row.name == variants->suggested) notes.emplace_back("the largest that fits");
+    table.add(
+        {row.name, human_bytes(row.size), size_or_unknown(row.memory), fmt::format("{}", fmt::join(notes, ", "))});
+  }
+  context.terminal.out << '\n';
+  table.print(context.terminal);
+  context.terminal.err << printable(fmt::format("Fetch it with: corral pull {}\n", target.name));
+  return kExitOk;
+}
+
+Result<int> show_model(const std::string& name, Context& context) {
+  const auto reply = context.api.call(ApiRequest::get(model_path(name)));
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->status < 400) {
+    if (context.json) return print_json(context, reply->body);
+    return show_here(name, reply->body, context);
+  }
+  const auto target = find_target(context, name);
+  if (reply->status != 404 || (target.alias.empty() && !names_a_source(name)))
+    return std::unexpected(refusal(context.api, *reply));
+  const auto repo = target.model_name.substr(0, target.model_name.find(':', target.model_name.find('/')));
+  const auto text = fetch(context.api, ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(repo, "/")));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  return show_there(target, *text, context);
+}
+
+}  // namespace
+
+Action declare_show(CLI::App& app) {
+  const auto name = std::make_shared<std::string>();
+  app.add_option("MODEL", *name, "One that is here, or that could be fetched")->required()->type_name("");
+  return [name](Context& context) { return show_model(*name, context); };
+}
+
+}  // namespace corral::cli

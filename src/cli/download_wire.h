@@ -1,0 +1,124 @@
+// What the server says of models that are fetched, removed, or only known. Pure; docs/downloads.md has the wire.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace corral::cli {
+
+// What a download would take, told before its first byte.
+struct PullPlan {
+  struct File {
+    std::string path = {};
+    std::uint64_t size = 0;
+    bool here = false;  // in the cache already
+  };
+  std::string model_name = {};
+  std::string licence = {};
+  bool gated = false;
+  std::vector<File> files = {};
+  std::uint64_t bytes_total = 0;
+  std::uint64_t bytes_to_fetch = 0;
+  std::string disk_path = {};
+  std::optional<std::uint64_t> free_disk = {};
+  bool fits_disk = true;
+  std::optional<std::uint64_t> memory = {};  // bytes that it takes when it is loaded
+  std::optional<std::uint64_t> have_memory = {};
+  bool fits_memory = true;
+  bool memory_by_size = false;  // a guess by the sizes of its files
+};
+
+struct FileProgress {
+  std::string path = {};
+  std::uint64_t size = 0;
+  std::uint64_t done = 0;
+  bool whole = false;
+  bool waiting = false;  // another program fetches it
+};
+
+struct DownloadProgress {
+  std::string id = {};
+  std::string model_name = {};
+  std::string status = {};
+  std::vector<FileProgress> files = {};  // empty until it is known which
+  std::uint64_t done = 0;                // bytes of all files
+  std::uint64_t total = 0;
+  std::optional<std::uint64_t> rate = {};  // bytes a second
+  std::optional<std::int64_t> seconds_left = {};
+  std::string error = {};
+
+  double share() const { return total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0; }
+};
+
+// What there is to choose from in a repository.
+struct Variants {
+  struct Row {
+    std::string name = {};
+    std::uint64_t size = 0;
+    std::optional<std::uint64_t> memory = {};
+    bool fits = true;
+    bool here = false;
+  };
+  std::string checkpoint = {};
+  std::string suggested = {};  // the largest that fits the machine's memory
+  std::string usual = {};      // what the name alone fetches
+  std::string licence = {};
+  bool gated = false;
+  std::vector<Row> rows = {};
+
+  const Row* find(std::string_view name) const;
+};
+
+struct FoundRepo {
+  std::string checkpoint = {};
+  std::optional<std::int64_t> downloads = {}, likes = {};
+  bool gated = false;
+};
+
+// What removing a model frees, or has freed.
+struct Removal {
+  std::string message = {};
+  std::uint64_t freed = 0;
+  std::vector<std::string> files = {};
+  std::vector<std::pair<std::string, std::vector<std::string>>> kept = {};  // a file, and the models that need it
+};
+
+struct ModelAlias {
+  std::string alias = {};
+  std::string target = {};
+  bool here = false;
+};
+
+struct Imported {
+  std::string model_name = {};
+  std::string path = {};
+  std::string how = {};  // "link", "copy"
+  std::uint64_t bytes = 0;
+};
+
+// Errors of all: bad_answer.
+Result<PullPlan> parse_plan(std::string_view text);
+Result<DownloadProgress> parse_download(std::string_view text);
+Result<std::vector<DownloadProgress>> parse_downloads(std::string_view text);
+Result<Variants> parse_variants(std::string_view text);
+Result<std::vector<FoundRepo>> parse_found(std::string_view text);
+Result<Removal> parse_removal(std::string_view text);
+Result<std::vector<ModelAlias>> parse_aliases(std::string_view text);
+Result<Imported> parse_imported(std::string_view text);
+
+struct PullBody {
+  std::string model_name = {};
+  std::string checkpoint = {};  // where the name is another one
+  bool dry_run = false;
+  bool stream = false;
+  bool subscribe = true;  // false: it goes on by itself
+};
+std::string pull_body(const PullBody& body);
+
+}  // namespace corral::cli

@@ -1,0 +1,164 @@
+#include "cli/launch_plan.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "json/value.h"
+#include "json/writer.h"
+
+namespace corral::cli {
+namespace {
+
+void add_own(LaunchPlan& plan, const LaunchWish& wish) {
+  plan.arguments.insert(plan.arguments.end(), wish.arguments.begin(), wish.arguments.end());
+}
+
+std::string quoted(std::string_view text) {
+  std::string out;
+  json::append_quoted(out, text);
+  return out;
+}
+
+// Of one answer: some leave so much of the context free.
+std::int64_t most_said(const LaunchWish& wish) { return std::min<std::int64_t>(wish.context / 4, 16384); }
+
+LaunchPlan claude(const LaunchWish& wish) {
+  LaunchPlan plan{.program = "claude"};
+  plan.variables = {{"ANTHROPIC_BASE_URL", wish.url},
+                    {"ANTHROPIC_AUTH_TOKEN", wish.key},
+                    {"ANTHROPIC_MODEL", wish.model},
+                    {"ANTHROPIC_SMALL_FAST_MODEL", wish.model},
+                    {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"}};
+  add_own(plan, wish);
+  return plan;
+}
+
+// Its settings are TOML; a text in JSON's quotes is one there, too.
+LaunchPlan codex(const LaunchWish& wish) {
+  LaunchPlan plan{.program = "codex"};
+  plan.variables = {{"CORRAL_API_KEY_OF_CODEX", wish.key}};
+  const auto set = [&](std::string_view name, std::string_view value) {
+    plan.arguments.emplace_back("-c");
+    plan.arguments.push_back(fmt::format("{}={}", name, quoted(value)));
+  };
+  set("model_provider", "corral");
+  set("model_providers.corral.name", "corral");
+  set("model_providers.corral.base_url", wish.url + "/v1");
+  set("model_providers.corral.wire_api", "responses");
+  set("model_providers.corral.env_key", "CORRAL_API_KEY_OF_CODEX");
+  set("model", wish.model);
+  add_own(plan, wish);
+  return plan;
+}
+
+// Merged over the user's own settings, for this start alone.
+LaunchPlan opencode(const LaunchWish& wish) {
+  LaunchPlan plan{.program = "opencode"};
+  const json::Object limit{{"context", wish.context}, {"output", most_said(wish)}};
+  const json::Object provider{
+      {"npm", "@ai-sdk/openai-compatible"},
+      {"name", "corral"},
+      {"options", json::Object{{"baseURL", wish.url + "/v1"}, {"apiKey", wish.key}}},
+      {"models", json::Object{{wish.model, json::Object{{"name", wish.model}, {"limit", limit}}}}},
+  };
+  const json::Object settings{{"provider", json::Object{{"corral", provider}}},
+                              {"model", "corral/" + wish.model},
+                              {"small_model", "corral/" + wish.model}};
+  plan.variables = {{"OPENCODE_CONFIG_CONTENT", json::serialize(settings)}};
+  add_own(plan, wish);
+  return plan;
+}
+
+LaunchPlan qwen(const LaunchWish& wish) {
+  LaunchPlan plan{.program = "qwen", .arguments = {"--auth-type", "openai"}};
+  plan.variables = {{"OPENAI_BASE_URL", wish.url + "/v1"}, {"OPENAI_API_KEY", wish.key}, {"OPENAI_MODEL", wish.model}};
+  add_own(plan, wish);
+  return plan;
+}
+
+// It takes providers from extensions, beside whatever else the user has.
+LaunchPlan pi(const LaunchWish& wish) {
+  const auto file = wish.folder + "/pi.js";
+  LaunchPlan plan{.program = "pi", .arguments = {"-e", file, "--provider", "corral", "--model", wish.model}};
+  plan.variables = {{"CORRAL_API_KEY_OF_PI", wish.key}};
+  json::Array inputs;
+  inputs.emplace_back("text");
+  const json::Object no_cost{{"input", 0}, {"output", 0}, {"cacheRead", 0}, {"cacheWrite", 0}};
+  json::Array models;
+  models.push_back(json::Object{{"id", wish.model},
+                                {"name", wish.model},
+                                {"reasoning", false},
+                                {"input", std::move(inputs)},
+                                {"cost", no_cost},
+                                {"contextWindow", wish.context},
+                                {"maxTokens", most_said(wish)}});
+  const json::Object provider{{"baseUrl", wish.url + "/v1"},
+                              {"apiKey", "CORRAL_API_KEY_OF_PI"},
+                              {"api", "openai-completions"},
+                              {"models", std::move(models)}};
+  plan.files = {
+      {file, fmt::format("export default (pi) => pi.registerProvider(\"corral\", {});\n", json::serialize(provider))}};
+  add_own(plan, wish);
+  return plan;
+}
+
+constexpr auto kAgents = std::to_array<Agent>({
+    {"codex", "codex", "npm install -g @openai/codex", codex},
+    {"claude", "claude", "npm install -g @anthropic-ai/claude-code", claude},
+    {"opencode", "opencode", "npm install -g opencode-ai", opencode},
+    {"qwen", "qwen", "npm install -g @qwen-code/qwen-code", qwen},
+    {"pi", "pi", "npm install -g @mariozechner/pi-coding-agent", pi},
+});
+
+// As one word for a shell.
+std::string shell_word(std::string_view text) {
+  const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-_./:=@+,").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) c == '\'' ? void(word += "'\\''") : word.push_back(c);
+  return word + "'";
+}
+
+}  // namespace
+
+std::span<const Agent> agents() { return kAgents; }
+
+const Agent* find_agent(std::string_view name) {
+  const auto* const found = std::ranges::find(kAgents, name, &Agent::name);
+  return found == kAgents.end() ? nullptr : found;
+}
+
+std::string shell_text(const LaunchPlan& plan) {
+  std::string text;
+  for (const auto& [path, content] : plan.files) {
+    text += fmt::format("# {}:\n", path);
+    for (std::size_t at = 0; at < content.size();) {
+      const auto end = std::min(content.find('\n', at), content.size());
+      text += fmt::format("#   {}\n", std::string_view(content).substr(at, end - at));
+      at = end + 1;
+    }
+  }
+  for (const auto& [name, value] : plan.variables) text += fmt::format("export {}={}\n", name, shell_word(value));
+  text += plan.program;
+  for (const auto& argument : plan.arguments) text += " " + shell_word(argument);
+  return text + "\n";
+}
+
+std::string find_program(std::string_view name, std::string_view path) {
+  while (!path.empty()) {
+    const auto end = path.find(':');
+    const auto folder = path.substr(0, end);
+    const auto file = fmt::format("{}/{}", folder.empty() ? "." : folder, name);
+    if (::access(file.c_str(), X_OK) == 0) return file;
+    path = end == std::string_view::npos ? std::string_view() : path.substr(end + 1);
+  }
+  return {};
+}
+
+}  // namespace corral::cli

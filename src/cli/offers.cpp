@@ -1,0 +1,115 @@
+#include "cli/offers.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/host_memory.h"
+#include "cli/errors.h"
+#include "cli/format.h"
+#include "cli/loading.h"
+#include "cli/url_text.h"
+
+namespace corral::cli {
+namespace {
+
+struct Offer {
+  const config::KnownModel* model = nullptr;
+  std::uint64_t size = 0, memory = 0;
+  bool estimated = true;
+  bool here = false;
+};
+
+Offer offer_of(const Context& context, const config::KnownModel& model) {
+  Offer offer{.model = &model, .size = config::estimated_size(model)};
+  offer.memory = config::estimated_memory(offer.size);
+  const auto reply = context.api.call(ApiRequest::get(model_path(model.source())));
+  offer.here = reply && reply->status < 400;
+  return offer;
+}
+
+// The hub knows better what it takes than the number of its parameters does.
+void ask_the_hub(const Context& context, Offer& offer) {
+  const auto& repo = offer.model->repository;
+  const auto reply = context.api.call(ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(repo, "/")));
+  if (!reply || reply->status >= 400) return;
+  const auto variants = parse_variants(reply->body);
+  if (!variants) return;
+  const auto* row = variants->find(offer.model->quantisation);
+  if (row == nullptr || row->size == 0) return;
+  offer.size = row->size;
+  offer.memory = row->memory.value_or(config::estimated_memory(row->size));
+  offer.estimated = false;
+}
+
+std::string offer_line(const Offer& offer) {
+  const auto& model = *offer.model;
+  const auto about = offer.estimated ? "about " : "";
+  return fmt::format("{}: {}{} on disk, {}{} of memory; {}; licence: {}{}", model.name, about, human_bytes(offer.size),
+                     about, human_bytes(offer.memory), fmt::join(model.labels, ", "), or_unknown(model.licence),
+                     offer.here ? " (here)" : "");
+}
+
+// A name, or the number it has in the list.
+const Offer* chosen(const std::vector<Offer>& offers, const std::string& text) {
+  for (std::size_t i = 0; i < offers.size(); ++i)
+    if (text == std::to_string(i + 1) || text == offers[i].model->name) return &offers[i];
+  return nullptr;
+}
+
+bool is_yes(std::string_view text) { return text.empty() || text == "y" || text == "Y" || text == "yes"; }
+
+}  // namespace
+
+Result<std::string> choose_model(const Context& context) {
+  const auto known = known_models(context);
+  std::vector<Offer> offers;
+  for (const auto* model : config::suggested_models(known, read_host_memory().total))
+    offers.push_back(offer_of(context, *model));
+  if (offers.empty()) return fail(errc::usage, "which model? corral list says what is here");
+  if (!context.terminal.in_tty) {
+    std::string commands;
+    for (const auto& offer : offers) commands += fmt::format("\n  corral run --yes {}", offer.model->name);
+    return fail(errc::usage,
+                fmt::format("which model? corral list says what is here; these fit the machine:{}", commands));
+  }
+  auto& err = context.terminal.err;
+  err << "These fit the machine:\n";
+  for (std::size_t i = 0; i < offers.size(); ++i) {
+    if (!offers[i].here) ask_the_hub(context, offers[i]);
+    err << printable(fmt::format("  {}  {}\n", i + 1, offer_line(offers[i])));
+  }
+  while (true) {
+    err << fmt::format("Which one? [1-{}, Enter to leave] ", offers.size()) << std::flush;
+    const auto line = context.input.read_line();
+    if (line.kind == InputLine::Kind::interrupted) return fail(errc::interrupted, "interrupted");
+    if (line.kind == InputLine::Kind::end || line.text.empty()) return fail(errc::usage, "no model was chosen");
+    if (const auto* offer = chosen(offers, line.text)) return offer->here ? offer->model->source() : offer->model->name;
+  }
+}
+
+Result<std::string> see_that_it_is_here(const Context& context, const std::string& model, bool yes) {
+  const auto target = find_target(context, model);
+  if (target.alias.empty() && !names_a_source(model)) return model;  // the load says that there is none
+  const auto plan = plan_of(context, target);
+  if (!plan) return std::unexpected(plan.error());
+  auto& err = context.terminal.err;
+  err << printable(plan_text(*plan)) << std::flush;
+  if (!yes && plan->bytes_to_fetch > 0) {
+    if (!context.terminal.in_tty) {
+      return fail(errc::usage,
+                  fmt::format("'{0}' isn't here, and nobody can be asked: corral pull {0}, or --yes", model));
+    }
+    err << fmt::format("It isn't here. Fetch {}? [Y/n] ", human_bytes(plan->bytes_to_fetch)) << std::flush;
+    const auto line = context.input.read_line();
+    if (line.kind == InputLine::Kind::interrupted) return fail(errc::interrupted, "interrupted");
+    if (line.kind == InputLine::Kind::end || !is_yes(line.text))
+      return fail(errc::request_failed, fmt::format("'{}' isn't here", model));
+  }
+  const auto pulled = pull_with_progress(context, target, true);
+  if (!pulled) return std::unexpected(pulled.error());
+  return pulled->model_name;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,206 @@
+// downloads, rm, search, show, list --all, alias, import.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+
+#include "cli/fakes_for_tests.h"
+#include "cli/known_for_tests.h"
+
+namespace corral::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+class SupplyCommandTest : public ProgramTest {};
+
+constexpr const char* kDownloads = "GET /api/v1/downloads";
+constexpr const char* kControl = "POST /api/v1/downloads/control";
+constexpr const char* kDelete = "POST /api/v1/delete";
+
+TEST_F(SupplyCommandTest, downloads_are_listed_with_why_one_failed) {
+  server_.on(kDownloads,
+             R"([{"id":"model:a/b","model_name":"a/b","status":"downloading","overall_bytes_downloaded":524288,)"
+             R"("total_download_size":1048576,"bytes_per_second":1024,"seconds_left":512},)"
+             R"({"id":"model:c/d","model_name":"c/d","status":"error","error":"the disk is full"},)"
+             R"({"id":"model:e/f","model_name":"e/f","status":"queued"}])");
+  EXPECT_EQ(run({"downloads"}), kExitOk);
+  EXPECT_EQ(out(),
+            "NAME  STATUS       DONE     SIZE       RATE   LEFT\n"
+            "a/b   downloading  50 %  1.0 MiB  1.0 KiB/s  8 min\n"
+            "c/d   error           -        -\n"
+            "e/f   queued          -        -\n");
+  EXPECT_EQ(err(), "c/d: the disk is full\n");
+}
+
+TEST_F(SupplyCommandTest, downloads_are_paused_resumed_cancelled_and_removed) {
+  server_.on(kControl, R"({"model_name":"a/b","status":"paused","overall_bytes_downloaded":1024,)"
+                       R"("total_download_size":2048})");
+  EXPECT_EQ(run({"downloads", "pause", "a/b"}), kExitOk);
+  EXPECT_EQ(out(), "a/b is paused, 1.0 KiB of 2.0 KiB are here; go on with: corral downloads resume a/b\n");
+  EXPECT_EQ(run({"downloads", "resume", "model:a/b"}), kExitOk);
+  EXPECT_EQ(run({"downloads", "cancel", "a/b"}), kExitOk);
+  EXPECT_THAT(out(), HasSubstr("what was fetched of it removed"));
+  EXPECT_EQ(run({"downloads", "remove", "a/b", "--json"}), kExitOk);
+  EXPECT_THAT(server_.bodies(kControl),
+              ElementsAre(R"({"model_name":"a/b","action":"pause"})", R"({"id":"model:a/b","action":"resume"})",
+                          R"({"model_name":"a/b","action":"cancel"})", R"({"model_name":"a/b","action":"remove"})"));
+  server_.answers.clear();
+  server_.on(kControl, Scripted{.status = 404, .body = R"({"error":{"message":"no download 'x'"}})"});
+  EXPECT_EQ(run({"downloads", "pause", "x"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("no download 'x'"));
+}
+
+TEST_F(SupplyCommandTest, rm_says_what_it_frees_and_what_stays) {
+  server_.on(kDelete, R"({"status":"success","freed_bytes":1048576,"files":["/a.gguf"],)"
+                      R"("kept":[{"path":"/mmproj.gguf","needed_by":["x","y"]}]})");
+  EXPECT_EQ(run({"rm", "m"}), kExitOk);
+  EXPECT_EQ(out(), "m is removed; 1.0 MiB are free again\n");
+  EXPECT_EQ(err(), "/mmproj.gguf stays: x, y need it\n");
+  EXPECT_EQ(run({"rm", "m", "--dry-run", "--models-dir"}), kExitOk);
+  EXPECT_EQ(out(), "Removing m would free 1.0 MiB\n  /a.gguf\n");
+  EXPECT_THAT(server_.bodies(kDelete),
+              ElementsAre(R"({"model_name":"m"})", R"({"model_name":"m","dry_run":true,"models_dir":true})"));
+  server_.answers.clear();
+  server_.on(kDelete, Scripted{.status = 409, .body = R"({"error":{"message":"'m' works on requests"}})"});
+  EXPECT_EQ(run({"rm", "m"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("works on requests"));
+}
+
+TEST_F(SupplyCommandTest, search_has_known_models_first_and_does_without_a_hub) {
+  constexpr const char* kSearch = "GET /api/v1/registry/search?query=QWEN%20coder&limit=20";
+  const KnownForTests known(KnownForTests::row("qwen-coder", "Qwen/Coder", "Q8_0", "1") +
+                            KnownForTests::row("other", "a/b", "Q8_0", "1"));
+  variables_["XDG_CONFIG_HOME"] = known.home();
+  server_.on(kSearch, R"({"models":[{"checkpoint":"x/qwen-coder-GGUF","downloads":10,"likes":2,"gated":true}]})");
+  EXPECT_EQ(run({"search", "QWEN", "coder"}), kExitOk);
+  EXPECT_EQ(out(),
+            "NAME               DOWNLOADS  LIKES  NOTE\n"
+            "qwen-coder                           known: Qwen/Coder:Q8_0\n"
+            "x/qwen-coder-GGUF         10      2  its conditions must be accepted first\n");
+  server_.answers.erase(kSearch);
+  server_.on(kSearch, Scripted{.status = 503, .body = R"({"error":{"message":"the hub can't be reached"}})"});
+  EXPECT_EQ(run({"search", "QWEN", "coder"}), kExitOk);
+  EXPECT_THAT(out(), HasSubstr("qwen-coder"));
+  EXPECT_THAT(err(), HasSubstr("warning: the hub can't be reached"));
+  server_.on("GET /api/v1/registry/search?query=zzz&limit=20",
+             Scripted{.status = 503, .body = R"({"error":{"message":"the hub can't be reached"}})"});
+  EXPECT_EQ(run({"search", "zzz"}), kExitFailed);
+}
+
+TEST_F(SupplyCommandTest, list_all_has_what_is_known_and_what_is_coming) {
+  const KnownForTests known(KnownForTests::row("k", "a/b", "Q4_K_M", "0.001") +
+                            KnownForTests::row("big", "a/c", "Q8_0", "9000") +
+                            KnownForTests::row("had", "a/d", "Q8_0", "1"));
+  variables_["XDG_CONFIG_HOME"] = known.home();
+  server_.on("GET /api/v1/models?rescan=true", R"({"data":[{"id":"a/d:Q8_0","type":"llm"}]})");
+  server_.on(kDownloads, R"([{"model_name":"c/d","status":"paused","overall_bytes_downloaded":1,)"
+                         R"("total_download_size":4},{"model_name":"e","status":"completed"}])");
+  EXPECT_EQ(run({"list", "--all"}), kExitOk);
+  EXPECT_EQ(out(),
+            "NAME      TYPE  RECIPE      SIZE  CONTEXT  QUANT   STATE\n"
+            "a/d:Q8_0  llm   -              -        -  Q8_0    -\n"
+            "k         llm   -       ~598 KiB        -  Q4_K_M  not here\n"
+            "big       llm   -       ~8.7 TiB        -  Q8_0    not here, too large\n"
+            "c/d       -     -            4 B        -  -       paused, 25 %\n");
+  EXPECT_EQ(run({"list"}), kExitOk);
+  EXPECT_THAT(out(), Not(HasSubstr("not here")));
+}
+
+TEST_F(SupplyCommandTest, a_server_without_models_says_where_they_come_from) {
+  server_.on("GET /api/v1/models?rescan=true", R"({"data":[]})");
+  EXPECT_EQ(run({"list"}), kExitOk);
+  EXPECT_THAT(err(), HasSubstr("corral run offers some"));
+}
+
+TEST_F(SupplyCommandTest, show_has_what_is_known_and_the_memory_at_several_contexts) {
+  server_.on("GET /api/v1/models/m",
+             R"({"id":"m","checkpoint":"org/m:Q8_0","type":"llm","recipe":"llamacpp","architecture":"llama",)"
+             R"("parameters":1500000000,"quantization":"Q8_0","labels":["chat","tool-calling"],"size_bytes":1048576,)"
+             R"("context_length":8192,"max_context_length":16384,"status":{"value":"unloaded"}})");
+  server_.on("POST /api/v1/estimate", R"({"memory":{"total":1073741824}})");
+  server_.on("POST /api/v1/estimate", R"({"memory":{"total":2147483648}})");
+  EXPECT_EQ(run({"show", "m"}), kExitOk);
+  EXPECT_EQ(out(),
+            "name          m\n"
+            "from          org/m:Q8_0\n"
+            "type          llm (llamacpp)\n"
+            "architecture  llama\n"
+            "parameters    1.5 billion\n"
+            "quantisation  Q8_0\n"
+            "labels        chat, tool-calling\n"
+            "context       8192 tokens, trained with 16384\n"
+            "size          1.0 MiB\n"
+            "state         unloaded\n"
+            "\n"
+            "CONTEXT   MEMORY\n"
+            "   4096  1.0 GiB\n"
+            "   8192  2.0 GiB\n"
+            "  16384  2.0 GiB\n");
+  EXPECT_THAT(server_.bodies("POST /api/v1/estimate"),
+              ElementsAre(HasSubstr("4096"), HasSubstr("8192"), HasSubstr("16384")));
+}
+
+TEST_F(SupplyCommandTest, show_of_one_that_is_not_here_has_what_there_is_to_choose_from) {
+  server_.on("GET /api/v1/pull/variants?checkpoint=org/repo",
+             R"({"checkpoint":"org/repo","licence":"mit","suggested":"Q8_0","usual":"Q4_K_M","variants":[)"
+             R"({"name":"Q4_K_M","size_bytes":1048576,"memory_bytes":2097152,"here":true},)"
+             R"({"name":"Q8_0","size_bytes":2097152},{"name":"F16","size_bytes":4194304,"fits":false}]})");
+  EXPECT_EQ(run({"show", "org/repo:Q8_0"}), kExitOk);
+  EXPECT_EQ(out(),
+            "name     org/repo:Q8_0\n"
+            "from     org/repo\n"
+            "licence  mit\n"
+            "state    not here\n"
+            "\n"
+            "QUANT      SIZE   MEMORY  NOTE\n"
+            "Q4_K_M  1.0 MiB  2.0 MiB  here, fetched by the name alone\n"
+            "Q8_0    2.0 MiB        -  the largest that fits\n"
+            "F16     4.0 MiB        -  too large for this machine\n");
+  EXPECT_EQ(run({"show", "nothing"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("not scripted"));
+}
+
+TEST_F(SupplyCommandTest, aliases_are_listed_set_and_removed) {
+  server_.on("GET /internal/aliases", R"({"aliases":[{"alias":"chat","target":"a/b:Q8_0","downloaded":true}]})");
+  server_.on("POST /internal/aliases", R"({"status":"ok"})");
+  server_.on("DELETE /internal/aliases/a%2Fc", R"({"status":"deleted"})");
+  EXPECT_EQ(run({"alias"}), kExitOk);
+  EXPECT_EQ(out(), "ALIAS  MODEL     HERE\nchat   a/b:Q8_0  yes\n");
+  EXPECT_EQ(run({"alias", "chat", "x"}), kExitOk);
+  EXPECT_THAT(server_.bodies("POST /internal/aliases"), ElementsAre(R"({"alias":"chat","target":"x"})"));
+  EXPECT_EQ(run({"alias", "a/c", "--remove"}), kExitOk);
+  EXPECT_EQ(run({"alias", "a/c", "x", "--remove"}), kExitUsage);
+  EXPECT_EQ(run({"alias", "a/c"}), kExitUsage);
+}
+
+TEST_F(SupplyCommandTest, a_file_is_imported_by_its_whole_path) {
+  server_.on("POST /api/v1/import", R"({"model_name":"x","how":"link","bytes":1048576})");
+  EXPECT_EQ(run({"import", "some/../x.gguf", "--name", "x", "--copy"}), kExitOk);
+  EXPECT_EQ(out(), "x is here (1.0 MiB, linked, which takes no room)\n");
+  EXPECT_THAT(
+      server_.bodies("POST /api/v1/import"),
+      ElementsAre(R"({"path":")" + (fs::current_path() / "x.gguf").native() + R"(","model_name":"x","copy":true})"));
+  EXPECT_EQ(run({"import", "ollama", "--copy"}), kExitUsage);
+  EXPECT_EQ(run({"import", "x.gguf", "--dir", "/"}), kExitUsage);
+}
+
+TEST_F(SupplyCommandTest, folders_of_other_programs_are_added_to_the_setting) {
+  server_.on("GET /internal/config", R"({"settings":{"import_folders":{"value":""}}})");
+  server_.on("GET /internal/config", R"({"settings":{"import_folders":{"value":"ollama,lmstudio=/x"}}})");
+  server_.on("POST /internal/set", R"({"updated":{}})");
+  EXPECT_EQ(run({"import", "ollama"}), kExitOk);
+  EXPECT_EQ(out(), "the models of ollama are listed where they are; see corral list\n");
+  EXPECT_EQ(run({"import", "ollama"}), kExitOk);
+  EXPECT_EQ(out(), "the models of ollama are listed already; see corral list\n");
+  EXPECT_EQ(run({"import", "lmstudio", "--dir", "/srv/lm/../models"}), kExitOk);
+  EXPECT_THAT(
+      server_.bodies("POST /internal/set"),
+      ElementsAre(R"({"import_folders":"ollama"})", R"({"import_folders":"ollama,lmstudio=/x lmstudio=/srv/models"})"));
+  EXPECT_EQ(run({"import", "lmstudio", "--dir", "/srv/a b"}), kExitUsage);
+}
+
+}  // namespace
+}  // namespace corral::cli

@@ -1,0 +1,28 @@
+// Anthropic's Messages API.
+#include <array>
+
+#include "dialects/anthropic/count_teller.h"
+#include "dialects/anthropic/message_teller.h"
+#include "dialects/anthropic/read.h"
+
+namespace corral::dialects::anthropic {
+namespace {
+
+using protocol::Ask;
+
+constexpr auto kEndpoints = std::to_array<Endpoint>({
+    {"messages", Ask::chat, read_message, true, tell_message},
+    {"messages/count_tokens", Ask::chat_tokens, read_count, false, tell_count},
+});
+
+}  // namespace
+}  // namespace corral::dialects::anthropic
+
+namespace corral::dialects {
+
+const Dialect& anthropic_dialect() {
+  static constexpr Dialect dialect{"anthropic", anthropic::kEndpoints};
+  return dialect;
+}
+
+}  // namespace corral::dialects

@@ -1,0 +1,190 @@
+// Sound: what it is by its bytes, heads of wav, rates, encoders, and what is made of a backend's stream.
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/loop.h"
+#include "dialects/audio/encoder.h"
+#include "dialects/audio/resampler.h"
+#include "dialects/audio/sound_kind.h"
+#include "dialects/audio/speech.h"
+#include "json/value.h"
+
+namespace corral::dialects::audio {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<std::int16_t> tone(double hertz, std::uint32_t rate, std::size_t count) {
+  std::vector<std::int16_t> samples(count);
+  for (std::size_t i = 0; i < count; ++i)
+    samples[i] = static_cast<std::int16_t>(10'000 * std::sin(2 * std::numbers::pi * hertz * double(i) / rate));
+  return samples;
+}
+std::string bytes(const std::vector<std::int16_t>& samples) {
+  return {reinterpret_cast<const char*>(samples.data()), samples.size() * 2};
+}
+
+// As programs write it to a pipe, with what espeak-ng says of the length.
+std::string piped_wav(const std::vector<std::int16_t>& samples) {
+  auto head = wav_head({22'050, 1}, 0);
+  const std::uint32_t fake = 0x7ffff024;
+  std::memcpy(head.data() + 4, &fake, 4);
+  std::memcpy(head.data() + 40, &fake, 4);
+  return head + bytes(samples);
+}
+
+TEST(SoundKind, TheFirstBytesTell) {
+  EXPECT_EQ(kind_of("RIFF\x24\xf0\xff\x7fWAVEfmt "), SoundKind::wav);
+  EXPECT_EQ(kind_of("ID3\x04"), SoundKind::mp3);
+  EXPECT_EQ(kind_of("\xff\xfb\x90"), SoundKind::mp3);
+  EXPECT_EQ(kind_of("\xff\xf1\x50"), SoundKind::aac);
+  EXPECT_EQ(kind_of("fLaC"), SoundKind::flac);
+  EXPECT_EQ(kind_of(std::string("OggS") + std::string(24, '\0') + "\x01vorbis"), SoundKind::vorbis);
+  EXPECT_EQ(kind_of(std::string("OggS") + std::string(24, '\0') + "OpusHead"), SoundKind::opus);
+  EXPECT_EQ(kind_of("\x1a\x45\xdf\xa3"), SoundKind::webm);
+  EXPECT_EQ(kind_of(std::string("\0\0\0\x20", 4) + "ftypM4A "), SoundKind::mp4);
+  for (const char* other : {"", "R", "RIFF", "hello, this is a text", "\xff"})
+    EXPECT_EQ(kind_of(other), SoundKind::unknown) << other;
+  EXPECT_TRUE(is_plain(SoundKind::vorbis));
+  EXPECT_FALSE(is_plain(SoundKind::webm));
+}
+
+TEST(Wav, HeadsAreReadAsTheyAreWrittenAndWithMoreInThem) {
+  const WavFormat format{22'050, 1};
+  const auto head = wav_head(format, 1000);
+  ASSERT_EQ(head.size(), kWavHead);
+  ASSERT_TRUE(read_wav_start(head));
+  EXPECT_EQ(read_wav_start(head)->format, format);
+  EXPECT_EQ(read_wav_start(head)->samples_at, kWavHead);
+  auto listed = head;
+  listed.insert(36, std::string("LIST\x03\0\0\0abc\0", 12));
+  EXPECT_EQ(read_wav_start(listed)->samples_at, kWavHead + 12);
+  for (std::size_t size = 0; size < head.size(); ++size) EXPECT_FALSE(read_wav_start(head.substr(0, size))) << size;
+  auto other = head;
+  other[20] = 3;  // floats
+  EXPECT_FALSE(read_wav_start(other));
+  EXPECT_THAT(wav_head(format, kUnknownLength), HasSubstr("data\xff\xff\xff\xff"));
+}
+
+TEST(Resampler, AToneStaysItselfHoweverItComes) {
+  const auto from = tone(440, 22'050, 22'050);
+  std::vector<std::int16_t> whole, pieces;
+  Resampler at_once(22'050, 24'000), bit_by_bit(22'050, 24'000);
+  at_once.feed(from, whole);
+  at_once.end(whole);
+  for (std::size_t at = 0; at < from.size(); at += 7)
+    bit_by_bit.feed(std::span(from).subspan(at, std::min<std::size_t>(7, from.size() - at)), pieces);
+  bit_by_bit.end(pieces);
+  EXPECT_EQ(whole, pieces);
+  EXPECT_EQ(whole.size(), 24'000u);
+  const auto wanted = tone(440, 24'000, 24'000);
+  for (std::size_t i = 100; i + 100 < whole.size(); ++i) ASSERT_NEAR(whole[i], wanted[i], 60) << i;
+}
+
+TEST(Resampler, WhatTheNewRateCantCarryIsLeftOut) {
+  std::vector<std::int16_t> out;
+  Resampler down(48'000, 24'000);
+  down.feed(tone(18'000, 48'000, 48'000), out);
+  down.end(out);
+  for (std::size_t i = 100; i + 100 < out.size(); ++i) ASSERT_LT(std::abs(out[i]), 200) << i;
+}
+
+TEST(Encoder, Mp3ComesAsFramesOfItsRate) {
+  const auto encoder = make_mp3_encoder({22'050, 1});
+  ASSERT_TRUE(encoder);
+  auto mp3 = encoder->encode(tone(440, 22'050, 44'100));
+  mp3 += encoder->end();
+  EXPECT_EQ(kind_of(mp3), SoundKind::mp3);
+  EXPECT_NEAR(double(mp3.size()), 2 * 64'000 / 8, 1'500) << "two seconds of 64 kbit";
+  EXPECT_FALSE(make_mp3_encoder({22'050, 6}));
+}
+
+class Pieces final : public http::BodySource {
+ public:
+  Pieces(std::string text, std::size_t size) : text_(std::move(text)), size_(size) {}
+  async::Task<Result<std::string_view>> read() override {
+    const auto piece = std::string_view(text_).substr(at_, size_);
+    at_ += piece.size();
+    co_return piece;
+  }
+
+ private:
+  const std::string text_;
+  const std::size_t size_;
+  std::size_t at_ = 0;
+};
+
+class SpeechTest : public testing::Test {
+ protected:
+  http::Response told(const char* body, std::string wav, std::size_t size = 1'000, const char* type = "audio/wav") {
+    auto asked = read_speech(body);
+    EXPECT_TRUE(asked);
+    canonical = asked->body;
+    http::Response answer{{200, {}}, http::Body(std::make_unique<Pieces>(std::move(wav), size))};
+    answer.head.headers.add("Content-Type", type);
+    return tell_speech(*asked, std::move(answer), nullptr);
+  }
+  Result<std::string> text(http::Response& response) {
+    return async::run_blocking(loop, response.body.read_all(1 << 24));
+  }
+  std::string canonical;
+  async::Loop loop;
+};
+
+TEST_F(SpeechTest, AWavFromAPipeGetsItsLength) {
+  const auto samples = tone(440, 22'050, 10'000);
+  for (const std::size_t size : {1u, 7u, 1'000'000u}) {
+    auto response = told(R"({"input":"hi","response_format":"wav"})", piped_wav(samples), size);
+    EXPECT_EQ(response.head.headers.get("Content-Type"), "audio/wav");
+    EXPECT_EQ(text(response), wav_head({22'050, 1}, 20'000) + bytes(samples));
+  }
+  auto longer = told(R"({"input":"hi","response_format":"wav"})", piped_wav(tone(440, 22'050, 200'000)));
+  const auto all = text(longer);
+  ASSERT_TRUE(all);
+  EXPECT_TRUE(all->starts_with(wav_head({22'050, 1}, kUnknownLength))) << "it goes out before its end is known";
+  EXPECT_EQ(all->size(), 400'000 + kWavHead);
+}
+
+TEST_F(SpeechTest, Mp3IsMeantWhereNothingIsSaid) {
+  auto response = told(R"({"input":"hi","voice":{"id":"en"}})", piped_wav(tone(440, 22'050, 22'050)));
+  EXPECT_EQ(canonical, R"({"input":"hi","voice":"en","response_format":"mp3"})");
+  EXPECT_EQ(response.head.headers.get("Content-Type"), "audio/mpeg");
+  EXPECT_EQ(kind_of(*text(response)), SoundKind::mp3);
+  auto pcm = told(R"({"input":"hi","response_format":"pcm"})", piped_wav(tone(440, 22'050, 22'050)));
+  EXPECT_EQ(text(pcm)->size(), 48'000u) << "24,000 samples of 16 bits";
+}
+
+TEST_F(SpeechTest, SoundThatABackendEncodesPassesAsItIs) {
+  auto response = told(R"({"input":"hi"})", "ID3 and more", 5, "audio/mpeg");
+  EXPECT_EQ(text(response), "ID3 and more");
+}
+
+TEST_F(SpeechTest, WhatCantBeMadeIsToldBeforeItIsBegun) {
+  const auto response = told(R"({"input":"hi","response_format":"opus"})", piped_wav({}));
+  EXPECT_EQ(response.head.status, 400u);
+  EXPECT_THAT(response.body.text(), HasSubstr("mp3, wav or pcm"));
+  auto broken = told(R"({"input":"hi"})", std::string(5'000, 'x'));
+  EXPECT_FALSE(text(broken));
+  auto empty = told(R"({"input":"hi"})", "");
+  EXPECT_FALSE(text(empty));
+}
+
+TEST_F(SpeechTest, FieldsAreChecked) {
+  const auto wrong = [](const char* body) {
+    const auto asked = read_speech(body);
+    return asked ? "fine" : asked.error().message;
+  };
+  EXPECT_THAT(wrong("{}"), HasSubstr("'input'"));
+  EXPECT_THAT(wrong(R"({"input":""})"), HasSubstr("'input'"));
+  EXPECT_THAT(wrong(R"({"input":"a","voice":{"name":"x"}})"), HasSubstr("'voice'"));
+  EXPECT_THAT(wrong(R"({"input":"a","response_format":"midi"})"), HasSubstr("'response_format'"));
+  EXPECT_THAT(wrong(R"({"input":"a","speed":5})"), HasSubstr("'speed'"));
+  EXPECT_THAT(wrong(R"({"input":"a","stream_format":"sse"})"), HasSubstr("'stream_format'"));
+}
+
+}  // namespace
+}  // namespace corral::dialects::audio

@@ -1,0 +1,33 @@
+// Heads of WAV files. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace corral::dialects::audio {
+
+// 16 bits a sample, little-endian.
+struct WavFormat {
+  std::uint32_t rate = 0;  // samples a second
+  std::uint16_t channels = 1;
+  friend bool operator==(const WavFormat&, const WavFormat&) = default;
+};
+
+inline constexpr std::size_t kWavHead = 44;
+// For a stream whose end nobody knows yet: readers take it to go on to the end of the file.
+inline constexpr std::uint32_t kUnknownLength = 0xffffffff - kWavHead + 8;
+
+// A head of kWavHead bytes for so many bytes of samples.
+std::string wav_head(const WavFormat& format, std::uint32_t bytes);
+
+struct WavStart {
+  WavFormat format;
+  std::size_t samples_at = 0;  // offset of the first sample
+};
+// What a WAV file begins with, whatever it says of its length. none: more bytes are needed, or it isn't one; of 4 KiB
+// the latter.
+std::optional<WavStart> read_wav_start(std::string_view bytes);
+
+}  // namespace corral::dialects::audio

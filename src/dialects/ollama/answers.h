@@ -1,0 +1,20 @@
+// Canonical answers in Ollama's words: lines of JSON in a stream, one object else. Not for several threads.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "dialects/dialect.h"
+
+namespace corral::dialects::ollama {
+
+std::unique_ptr<AnswerTeller> tell_chat(const Canonical& request);
+std::unique_ptr<AnswerTeller> tell_generate(const Canonical& request);
+std::unique_ptr<AnswerTeller> tell_embed(const Canonical& request);
+std::unique_ptr<AnswerTeller> tell_old_embedding(const Canonical& request);
+
+// "2026-11-23T15:04:05.123Z"
+std::string time_text(WallTime time);
+
+}  // namespace corral::dialects::ollama

@@ -1,0 +1,31 @@
+// OpenAI's Responses API.
+#include <array>
+
+#include "dialects/responses/answer_teller.h"
+#include "dialects/responses/read.h"
+
+namespace corral::dialects {
+namespace {
+
+constexpr auto kEndpoints = std::to_array<Endpoint>({
+    // The canonical answer is OpenAI's.
+    {.path = "responses/input_tokens",
+     .ask = protocol::Ask::chat_tokens,
+     .read = responses::read_response_count,
+     .read_on = responses::read_response_count_on},
+    {.path = "responses",
+     .ask = protocol::Ask::chat,
+     .read = responses::read_response,
+     .streams = true,
+     .tell = responses::tell_response,
+     .read_on = responses::read_response_on},
+});
+
+}  // namespace
+
+const Dialect& responses_dialect() {
+  static constexpr Dialect dialect{"responses", kEndpoints};
+  return dialect;
+}
+
+}  // namespace corral::dialects

@@ -1,0 +1,43 @@
+// Items of the Responses API as turns (dialects/turns.h): which item is what.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dialects/turns.h"
+#include "json/peek.h"
+#include "json/writer.h"
+
+namespace corral::dialects::responses {
+
+// Writes elements of an array that `out` is in. The body has passed its table; views of it must live as long as this.
+class Items {
+ public:
+  // What items refer to, by id.
+  using Referred = std::map<std::string, json::Peek, std::less<>>;
+  Items(json::Writer& out, const Referred& referred) : turns_(out), referred_(referred) {}
+
+  void instructions(json::View text);  // goes first
+  void input(json::View items);
+  // Behind the last one. See Turns::end().
+  Begun end() { return turns_.end(); }
+
+ private:
+  void item(json::View item);
+  void message(json::View item);
+  void call(json::View item, bool custom);
+  void output(json::View item);
+  void think(json::View item);
+  void content(json::View content);
+  json::View answered(json::View id);
+
+  Turns turns_;
+  const Referred& referred_;
+  std::vector<json::View> called_;  // ids of calls
+  std::size_t answered_ = 0;        // so many of them, from the first on
+};
+
+}  // namespace corral::dialects::responses

@@ -1,0 +1,100 @@
+#include "dialects/responses/output.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "json/peek.h"
+
+namespace corral::dialects::responses {
+namespace {
+
+// In the order of ItemStatus.
+constexpr auto kStatuses = std::to_array<std::string_view>({"in_progress", "completed", "incomplete"});
+
+}  // namespace
+
+NamedTool tool_named(const ResponseFacts& facts, std::string_view name) {
+  const auto found = facts.tools.find(name);
+  return found == facts.tools.end() ? NamedTool{.name = std::string(name)} : found->second;
+}
+
+namespace {
+
+std::optional<std::string> input_in(const std::string& object) {
+  const auto peek = json::Peek::open(object);
+  if (!peek || !peek->root().find("input").is_string()) return std::nullopt;
+  return std::string(peek->root().find("input").as_string());
+}
+
+}  // namespace
+
+std::string custom_input(const std::string& arguments) {
+  if (auto whole = input_in(arguments)) return *whole;
+  // Cut off within the text, or within a character of it that is written as \uD83D\uDE00.
+  constexpr std::size_t kLongest = 12;
+  for (std::size_t less = 0; less <= std::min(kLongest, arguments.size()); ++less) {
+    if (auto begun = input_in(arguments.substr(0, arguments.size() - less) + "\"}")) return *begun;
+  }
+  return {};  // before it began
+}
+
+void write_logprobs(json::Writer& out, std::string_view logprobs) {
+  out.key("logprobs").begin_array();
+  if (!logprobs.empty()) out.raw(logprobs);
+  out.end_array();
+}
+
+void write_part(json::Writer& out, ItemKind kind, std::string_view text, std::string_view logprobs) {
+  out.begin_object();
+  if (kind == ItemKind::reasoning) {
+    out.field("type", "reasoning_text").field("text", text);
+  } else {
+    out.field("type", "output_text").key("annotations").begin_array().end_array();
+    write_logprobs(out, logprobs);
+    out.field("text", text);
+  }
+  out.end_object();
+}
+
+void write_item(json::Writer& out, const OutputItem& item, ItemStatus how_far) {
+  const bool done = how_far != ItemStatus::in_progress;
+  const auto status = kStatuses[static_cast<std::size_t>(how_far)];
+  out.begin_object().field("id", item.id);
+  switch (item.kind) {
+    case ItemKind::reasoning:
+      out.field("type", "reasoning").key("summary").begin_array().end_array().key("content").begin_array();
+      if (done) write_part(out, item.kind, item.text);
+      out.end_array().field("status", status);
+      break;
+    case ItemKind::message:
+    case ItemKind::none:
+      out.field("type", "message").field("status", status).field("role", "assistant").key("content").begin_array();
+      if (done) write_part(out, item.kind, item.text, item.logprobs);
+      out.end_array();
+      break;
+    case ItemKind::call: {
+      const bool custom = item.tool.custom;
+      out.field("type", custom ? "custom_tool_call" : "function_call").field("status", status);
+      out.field("call_id", item.call_id).field("name", item.tool.name);
+      if (!item.tool.name_space.empty()) out.field("namespace", item.tool.name_space);
+      const auto said = !done ? std::string() : custom ? custom_input(item.text) : item.text;
+      out.field(custom ? "input" : "arguments", said);
+      break;
+    }
+  }
+  out.end_object();
+}
+
+void write_usage(json::Writer& out, const protocol::Usage& usage) {
+  const auto cached = std::min(usage.cached_tokens, usage.prompt_tokens);
+  out.begin_object().field("input_tokens", usage.prompt_tokens);
+  out.key("input_tokens_details").begin_object().field("cache_write_tokens", 0).field("cached_tokens", cached);
+  out.end_object();
+  out.field("output_tokens", usage.completion_tokens);
+  // Which of the tokens were thoughts isn't counted apart.
+  out.key("output_tokens_details").begin_object().field("reasoning_tokens", 0).end_object();
+  out.field("total_tokens", std::uint64_t{usage.prompt_tokens} + usage.completion_tokens).end_object();
+}
+
+}  // namespace corral::dialects::responses

@@ -1,0 +1,376 @@
+#include "dialects/responses/read.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dialects/canonical_body.h"
+#include "dialects/responses/items.h"
+#include "dialects/responses/kept_items.h"
+#include "json/peek.h"
+#include "json/writer.h"
+#include "protocol/errors.h"
+#include "protocol/responses_fields.h"
+
+namespace corral::dialects::responses {
+namespace {
+
+using json::View;
+using protocol::Tool;
+
+// Of what an answer repeats each part has no more, or isn't repeated: it stands in several events.
+constexpr std::size_t kMaxEcho = 64 << 10;
+
+// Items and tools are counted otherwise there: some are joined, others left out.
+constexpr auto kRenamed = std::to_array<Renamed>({
+    {"messages", "input", false},
+    {"tools", "tools", false},
+    {"tool_choice", "tool_choice", false},
+    {"response_format.json_schema.schema", "text.format.schema"},
+    {"response_format", "text.format", false},
+    {"json_schema", "text.format.schema"},
+    {"reasoning_effort", "reasoning.effort"},
+    {"max_tokens", "max_output_tokens"},
+});
+std::string own(std::string_view canonical) { return own_name(canonical, kRenamed); }
+
+class Tools {
+ public:
+  Tools(json::Writer& out, ResponseFacts& facts) : out_(out), facts_(facts) {}
+
+  void add(View tool) {
+    switch (protocol::tool_of(tool)) {
+      case Tool::function:
+        return function(tool, {});
+      case Tool::custom:
+        return custom(tool, {});
+      case Tool::name_space:
+        return tool.find("tools").each_element([&](View inside) { add_inside(inside, tool.find("name").as_string()); });
+      case Tool::foreign:
+        return;
+    }
+  }
+  void end() {
+    if (any_) out_.end_array();
+  }
+  bool any() const { return any_; }
+
+ private:
+  void add_inside(View tool, std::string_view name_space) {
+    const auto kind = protocol::tool_of(tool);
+    if (kind == Tool::function) function(tool, name_space);
+    if (kind == Tool::custom) custom(tool, name_space);
+  }
+
+  void begin(NamedTool tool) {
+    if (!std::exchange(any_, true)) out_.key("tools").begin_array();
+    const auto full = protocol::name_in(tool.name_space, tool.name);
+    begin_function(out_, full);
+    facts_.tools[full] = std::move(tool);
+  }
+
+  void function(View tool, std::string_view name_space) {
+    begin({.name_space = std::string(name_space), .name = std::string(tool.find("name").as_string())});
+    copy(out_, tool, "description", "description");
+    copy(out_, tool, "parameters", "parameters");
+    copy(out_, tool, "strict", "strict");
+    end_function(out_);
+  }
+
+  // A text instead of an object: models are asked for an object with one text in it.
+  void custom(View tool, std::string_view name_space) {
+    begin({.name_space = std::string(name_space), .name = std::string(tool.find("name").as_string()), .custom = true});
+    std::string about(tool.find("description").as_string());
+    if (const auto rules = tool.find("format").find("definition").as_string(); !rules.empty())
+      about.append("\nThe input follows these rules:\n").append(rules);
+    if (!about.empty()) out_.field("description", about);
+    out_.key("parameters")
+        .raw(
+            R"({"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false})");
+    end_function(out_);
+  }
+
+  json::Writer& out_;
+  ResponseFacts& facts_;
+  bool any_ = false;
+};
+
+// The name that the model knows a tool by, of what a client calls it: one that stands by itself goes before those of
+// namespaces.
+std::string known_name(std::string_view name, const ResponseFacts& facts) {
+  if (facts.tools.contains(name)) return std::string(name);
+  for (const auto& [full, tool] : facts.tools) {
+    if (tool.name == name) return full;
+  }
+  return std::string(name);
+}
+
+void write_named(json::Writer& out, std::string_view name, const ResponseFacts& facts) {
+  begin_function(out, known_name(name, facts));
+  end_function(out);
+}
+
+void write_choice(json::Writer& out, View choice, const ResponseFacts& facts) {
+  if (choice.is_null()) return;
+  const auto type = choice.find("type").as_string();
+  if (choice.is_string()) {
+    out.key("tool_choice").raw(choice.text());
+  } else if (type == "function" || type == "custom") {
+    out.key("tool_choice");
+    write_named(out, choice.find("name").as_string(), facts);
+  } else if (type == "allowed_tools") {
+    out.key("tool_choice").begin_object().field("type", "allowed_tools").key("allowed_tools").begin_object();
+    copy(out, choice, "mode", "mode");
+    out.key("tools").begin_array();
+    choice.find("tools").each_element([&](View tool) {
+      const auto kind = protocol::tool_of(tool);
+      if (kind == Tool::function || kind == Tool::custom) write_named(out, tool.find("name").as_string(), facts);
+    });
+    out.end_array().end_object().end_object();
+  }
+}
+
+void write_tools(json::Writer& out, View body, ResponseFacts& facts) {
+  Tools tools(out, facts);
+  body.find("tools").each_element([&](View tool) { tools.add(tool); });
+  tools.end();
+  if (!tools.any()) return;
+  write_choice(out, body.find("tool_choice"), facts);
+  copy(out, body, "parallel_tool_calls", "parallel_tool_calls");
+}
+
+void write_format(json::Writer& out, View format) {
+  const auto type = format.find("type").as_string();
+  if (type.empty() || type == "text") return;
+  out.key("response_format").begin_object().field("type", type);
+  if (type == "json_schema") {
+    out.key("json_schema").begin_object();
+    for (const auto* name : {"name", "schema", "strict"}) copy(out, format, name, name);
+    out.end_object();
+  }
+  out.end_object();
+}
+
+void write_effort(json::Writer& out, std::string_view effort) {
+  if (effort.empty()) return;
+  // The words of templates lie between these.
+  if (effort == "minimal") effort = "low";
+  if (effort == "xhigh" || effort == "max") effort = "high";
+  out.field("reasoning_effort", effort);
+}
+
+bool wants_logprobs(View body) {
+  bool wanted = body.find("top_logprobs").as_integer() > 0;
+  body.find("include").each_element(
+      [&](View name) { wanted = wanted || name.as_string() == "message.output_text.logprobs"; });
+  return wanted;
+}
+
+// What every answer repeats of its request, in the order of OpenAI's reference. What is too large for that is told as
+// if it hadn't been said.
+std::string echo_of(View body, const Wish& wish) {
+  std::string text;
+  json::Writer out(text);
+  const auto same = [&](std::string_view name, std::string_view otherwise) {
+    const auto value = body.find(name);
+    const bool told = !value.is_null() && value.bytes() <= kMaxEcho;
+    told ? out.key(name).raw(value.text()) : out.key(name).raw(otherwise);
+  };
+  out.begin_object();
+  same("instructions", "null");
+  same("max_output_tokens", "null");
+  same("max_tool_calls", "null");
+  same("parallel_tool_calls", "true");
+  same("previous_response_id", "null");
+  out.key("conversation");
+  wish.conversation.empty() ? out.null() : out.begin_object().field("id", wish.conversation).end_object();
+  same("prompt_cache_key", "null");
+  same("reasoning", R"({"effort":null,"summary":null})");
+  same("safety_identifier", "null");
+  out.field("service_tier", "default").field("store", wish.store);
+  same("temperature", "1");
+  same("text", R"({"format":{"type":"text"}})");
+  same("tool_choice", R"("auto")");
+  same("tools", "[]");
+  same("top_logprobs", "0");
+  same("top_p", "1");
+  out.field("truncation", "disabled");
+  same("user", "null");
+  same("metadata", "{}");
+  out.end_object();
+  return text.substr(1, text.size() - 2);
+}
+
+std::shared_ptr<Wish> wish_of(View body, const Before& before) {
+  auto wish = std::make_shared<Wish>();
+  wish->previous = body.find("previous_response_id").as_string();
+  const auto conversation = body.find("conversation");
+  wish->conversation = (conversation.is_object() ? conversation.find("id") : conversation).as_string();
+  const auto store = body.find("store");
+  wish->insists = store.as_bool();
+  wish->store = before.keeps && (store.is_null() || store.as_bool());
+  wish->background = body.find("background").as_bool();
+  auto& references = wish->references;
+  body.find("input").each_element([&](View item) {
+    if (protocol::item_of(item) == protocol::Item::reference) references.emplace_back(item.find("id").as_string());
+  });
+  std::ranges::sort(references);
+  references.erase(std::ranges::unique(references).begin(), references.end());
+  return wish;
+}
+
+// What there is of earlier requests, looked into.
+struct Earlier {
+  std::vector<json::Peek> texts = {};
+  Items::Referred items = {};
+};
+
+Result<Earlier> open(const Before& before) {
+  Earlier earlier;
+  for (const auto& text : before.earlier) {
+    auto peek = json::Peek::open(text);
+    if (!peek) return std::unexpected(std::move(peek.error()));
+    earlier.texts.push_back(std::move(*peek));
+  }
+  for (const auto& [id, text] : before.items) {
+    auto peek = json::Peek::open(text);
+    if (!peek) return std::unexpected(std::move(peek.error()));
+    earlier.items.emplace(id, std::move(*peek));
+  }
+  return earlier;
+}
+
+Result<> check_references(View input, const Items::Referred& items) {
+  Result<> result;
+  std::size_t place = 0;
+  input.each_element([&](View item) {
+    const auto here = place++;
+    const auto id = item.find("id");
+    if (protocol::item_of(item) != protocol::Item::reference || items.contains(id.as_string())) return true;
+    const auto where = fmt::format("input[{}].id", here);
+    result = fail(protocol::errc::bad_value,
+                  fmt::format("'{}' is {}, and no such item is kept here: send the item itself", where, id.excerpt()),
+                  where);
+    return false;
+  });
+  return result;
+}
+
+// What makes the prompt; into an object that `out` is in.
+Begun write_prompt(json::Writer& out, View body, const Earlier& earlier, ResponseFacts& facts) {
+  copy(out, body, "model", "model");
+  copy(out, body, "ctx_size", "ctx_size");
+  out.key("messages").begin_array();
+  Items items(out, earlier.items);
+  items.instructions(body.find("instructions"));
+  for (const auto& text : earlier.texts) {
+    const auto root = text.root();
+    items.input(root.is_array() ? root : root.find("output"));
+  }
+  items.input(body.find("input"));
+  auto begun = items.end();
+  out.end_array();
+  if (begun.any()) out.field("continue_final_message", true);
+  write_tools(out, body, facts);
+  write_format(out, body.find("text").find("format"));
+  write_effort(out, body.find("reasoning").find("effort").as_string());
+  return begun;
+}
+
+}  // namespace
+
+namespace {
+
+// The canonical body that `write` fills, checked.
+template <typename Write>
+Result<> write_body(Canonical& asked, Write write) {
+  json::Writer out(asked.body);
+  out.begin_object();
+  write(out);
+  out.end_object();
+  auto fine = check_written(asked.body, protocol::chat_fields(), own);
+  return fine ? Result<>() : std::unexpected(std::move(fine.error()));
+}
+
+// The parts of a request that are found without looking back; the rest is up to `write(out, body, earlier, asked)`.
+template <typename Write>
+Result<Canonical> read_with(const std::string& text, const Before& before, Write write) {
+  const auto peek = json::Peek::open(text);
+  if (!peek) return std::unexpected(peek.error());
+  const auto body = peek->root();
+  auto about = protocol::check(body, protocol::responses_fields());
+  if (!about) return std::unexpected(std::move(about.error()));
+  const auto wish = wish_of(body, before);
+  Canonical asked;
+  asked.about = std::move(*about);
+  asked.wish = wish;
+  if (wish->looks_back() && !before.found) return asked;
+  const auto earlier = open(before);
+  if (!earlier) return std::unexpected(earlier.error());
+  if (auto fine = check_references(body.find("input"), earlier->items); !fine)
+    return std::unexpected(std::move(fine.error()));
+  if (before.keeps && (wish->store || !wish->conversation.empty()))
+    wish->input = kept_input(body.find("input"), before.id, before.items);
+  asked.body.reserve(text.size() + 512);
+  auto written = write_body(asked, [&](json::Writer& out) { write(out, body, *earlier, asked); });
+  if (!written) return std::unexpected(std::move(written.error()));
+  return asked;
+}
+
+// Of bodies that need somebody who keeps things, where nobody does.
+Result<Canonical> alone(Result<Canonical> asked) {
+  if (!asked || !(asked->wish->looks_back() || asked->wish->background)) return asked;
+  const auto& wish = *asked->wish;
+  if (wish.background) {
+    return fail(protocol::errc::unsupported_value,
+                "'background' can't be had: answers aren't kept here. Leave it out, and stream", "background");
+  }
+  const std::string field = !wish.previous.empty()       ? "previous_response_id"
+                            : !wish.conversation.empty() ? "conversation"
+                                                         : "input";
+  return fail(protocol::errc::unsupported_value,
+              fmt::format("'{}' needs what was kept of earlier requests, and nothing is kept here: send the whole "
+                          "conversation in 'input'",
+                          field),
+              field);
+}
+
+}  // namespace
+
+Result<Canonical> read_response_on(const std::string& text, const Before& before) {
+  return read_with(text, before, [](json::Writer& out, View body, const Earlier& earlier, Canonical& asked) {
+    auto facts = std::make_shared<ResponseFacts>();
+    asked.begun = write_prompt(out, body, earlier, *facts);
+    copy(out, body, "max_output_tokens", "max_tokens");
+    for (const auto* name : {"temperature", "top_p"}) copy(out, body, name, name);
+    if (wants_logprobs(body)) {
+      out.field("logprobs", true);
+      copy(out, body, "top_logprobs", "top_logprobs");
+    }
+    if (asked.about.stream) {
+      out.field("stream", true).key("stream_options").begin_object().field("include_usage", true).end_object();
+    }
+    facts->echo = echo_of(body, *asked.wish);
+    facts->background = asked.wish->background;
+    asked.facts = std::move(facts);
+  });
+}
+
+Result<Canonical> read_response(std::string text) { return alone(read_response_on(text, {})); }
+
+Result<Canonical> read_response_count_on(const std::string& text, const Before& before) {
+  return read_with(text, before, [](json::Writer& out, View body, const Earlier& earlier, Canonical& asked) {
+    ResponseFacts unused;
+    write_prompt(out, body, earlier, unused);
+    asked.about.stream = false;
+  });
+}
+
+Result<Canonical> read_response_count(std::string text) { return alone(read_response_count_on(text, {})); }
+
+}  // namespace corral::dialects::responses

@@ -1,0 +1,171 @@
+#include "downloads/attempts.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "downloads/errors.h"
+
+namespace corral::downloads {
+namespace {
+
+std::string place(const Asked& asked) {
+  if (asked.repo.empty()) return fmt::format("'{}'", asked.what);
+  return fmt::format("'{}' of '{}'", asked.what, asked.repo);
+}
+
+Error error(errc code, std::string text) { return {make_error_code(code), std::move(text)}; }
+
+std::string_view token_advice(const Outcome& outcome) {
+  return outcome.with_token ? "the token that was sent has no access" : "if it is private, set HF_TOKEN";
+}
+
+// What a fault without an answer is to people.
+Error fault_error(const Asked& asked, const Outcome& outcome) {
+  const std::string& detail = outcome.detail;
+  switch (outcome.fault) {
+    case Fault::stalled:
+      return error(errc::unreachable, fmt::format("{}: the server stopped sending ({})", place(asked), detail));
+    case Fault::no_connect:
+      return error(errc::unreachable,
+                   fmt::format("{}: no connection to {} ({}). Is there a network, and a proxy that must be named in "
+                               "HTTPS_PROXY? HF_ENDPOINT names another server",
+                               place(asked), asked.endpoint, detail));
+    case Fault::bad_tls:
+      return error(errc::unreachable,
+                   fmt::format("{}: the certificate of {} can't be trusted ({}). A proxy that reads along needs its "
+                               "certificate in the system's store, or in SSL_CERT_FILE",
+                               place(asked), asked.endpoint, detail));
+    case Fault::too_large:
+      return error(errc::upstream_malformed, fmt::format("{}: the answer is too large ({})", place(asked), detail));
+    case Fault::not_taken:
+      return error(errc::disk_failed, fmt::format("{}: {}", place(asked), detail));
+    case Fault::none:
+    case Fault::broken:
+      break;
+  }
+  return error(errc::unreachable, fmt::format("{}: the connection broke off ({})", place(asked), detail));
+}
+
+// An answer that was read to its end but isn't what was asked for; nothing if it is.
+std::optional<Error> mismatch(const Asked& asked, const Outcome& outcome) {
+  if (!asked.range) return std::nullopt;
+  if (asked.size && outcome.total && *outcome.total != *asked.size) {
+    return error(errc::wrong_content, fmt::format("{}: the server has {} bytes of it, the repository promised {}",
+                                                  place(asked), *outcome.total, *asked.size));
+  }
+  if (outcome.status == 206 && (!outcome.got_range || outcome.got_range->begin != asked.range->begin)) {
+    return error(errc::upstream_malformed,
+                 fmt::format("{}: the server answered with another range than asked for", place(asked)));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
+  const int status = outcome.status;
+  const std::string& code = outcome.error_code;
+  // The address that a hub sent us on to is signed and expires: asking the hub again gives a new one.
+  const bool expired = status == 400 || status == 401 || status == 403 || status == 404 || status == 410;
+  if (expired && outcome.redirected) return std::nullopt;
+  if (code == "GatedRepo") {
+    return error(errc::gated,
+                 fmt::format("'{}' wants its conditions accepted: do so at {}/{}, then set HF_TOKEN{}", asked.repo,
+                             asked.endpoint, asked.repo, outcome.with_token ? " to a token of that account" : ""));
+  }
+  if (code == "RevisionNotFound")
+    return error(errc::revision_not_found, fmt::format("'{}' has no revision '{}'", asked.repo, asked.revision));
+  if (code == "EntryNotFound")
+    return error(errc::file_not_found,
+                 fmt::format("'{}' has no file '{}' at '{}'", asked.repo, asked.what, asked.revision));
+  if (code == "RepoNotFound" || (status == 401 && !asked.repo.empty() && !outcome.with_token)) {
+    return error(errc::model_not_found, fmt::format("there is no repository '{}' at {}; {}", asked.repo, asked.endpoint,
+                                                    token_advice(outcome)));
+  }
+  if (status == 401 || status == 407)
+    return error(errc::token_refused,
+                 fmt::format("{}: {} ({})", place(asked),
+                             status == 407 ? "the proxy wants a password: put it into HTTPS_PROXY"
+                                           : "the token was refused: make a new one, and set HF_TOKEN",
+                             status));
+  if (status == 403)
+    return error(errc::token_refused,
+                 fmt::format("{}: the server gives no access; {}", place(asked), token_advice(outcome)));
+  if (status == 404 || status == 410) {
+    if (asked.range || asked.repo.empty())
+      return error(errc::file_not_found, fmt::format("{} isn't there", place(asked)));
+    return error(errc::model_not_found, fmt::format("there is no repository '{}' at {}", asked.repo, asked.endpoint));
+  }
+  if (status >= 400 && status < 500 && status != 408 && status != 416 && status != 425 && status != 429)
+    return error(errc::upstream_failed, fmt::format("{}: the server refuses with status {}", place(asked), status));
+  if (status == 304 || (status >= 300 && status < 400))
+    return error(errc::upstream_malformed,
+                 fmt::format("{}: the server leads nowhere (status {})", place(asked), status));
+  return std::nullopt;
+}
+
+Decision Attempts::decide(const Asked& asked, const Outcome& outcome, std::uint64_t dice) {
+  if (outcome.received > 0) in_vain_ = 0;
+  if (outcome.fault == Fault::not_taken || outcome.fault == Fault::bad_tls || outcome.fault == Fault::too_large)
+    return {.step = Step::fail, .error = fault_error(asked, outcome)};
+  if (auto refused = refusal(asked, outcome)) return {.step = Step::fail, .error = std::move(refused)};
+
+  const bool good = outcome.status == 200 || outcome.status == 206 || outcome.status == 204;
+  if (good) {
+    if (auto wrong = mismatch(asked, outcome)) return again(asked, outcome, dice, std::move(*wrong));
+    const bool all = !asked.range || outcome.received >= asked.range->size();
+    if (all && (outcome.fault == Fault::none || asked.range)) return {};
+    if (outcome.status == 200 && asked.range && outcome.received == 0) {
+      // Once may be a cache on the way; a server that does it twice knows no ranges.
+      Decision next = again(asked, outcome, dice,
+                            error(errc::upstream_failed, fmt::format("{}: the server gives no ranges", place(asked))));
+      if (next.step == Step::again && ++whole_answers_ >= 2) next.step = Step::one_piece;
+      return next;
+    }
+    return again(asked, outcome, dice,
+                 outcome.fault != Fault::none
+                     ? fault_error(asked, outcome)
+                     : error(errc::unreachable, fmt::format("{}: the answer ended too early", place(asked))));
+  }
+  if (outcome.status == 416 && asked.range) {
+    const std::uint64_t size = outcome.total.value_or(asked.size.value_or(0));
+    if (asked.range->empty() || (asked.size && outcome.total == asked.size && asked.range->begin >= size)) return {};
+    return again(asked, outcome, dice,
+                 error(errc::wrong_content,
+                       fmt::format("{}: the server has {} bytes of it, fewer than promised", place(asked), size)));
+  }
+  if (outcome.status == 429 || outcome.status == 503) {
+    const auto rest = outcome.retry_after.value_or(std::chrono::seconds(0));
+    const auto code = outcome.status == 429 ? errc::rate_limited : errc::upstream_failed;
+    Error last = error(
+        code,
+        fmt::format("{}: the server wants a rest (status {}){}", place(asked), outcome.status,
+                    outcome.status == 429 && !outcome.with_token ? "; with a token (HF_TOKEN) it allows more" : ""));
+    last.retry_after = outcome.retry_after;
+    if (rest > rules_.longest_rest) return {.step = Step::fail, .error = std::move(last)};
+    return again(asked, outcome, dice, std::move(last));
+  }
+  if (outcome.status == 0) return again(asked, outcome, dice, fault_error(asked, outcome));
+  return again(asked, outcome, dice,
+               error(outcome.redirected && outcome.status < 500 ? errc::token_refused : errc::upstream_failed,
+                     fmt::format("{}: the server answers with status {}", place(asked), outcome.status)));
+}
+
+Decision Attempts::again(const Asked&, const Outcome& outcome, std::uint64_t dice, Error last) {
+  if (++in_vain_ >= rules_.most_tries) {
+    last.message += fmt::format("; given up after {} tries. What is there is kept", in_vain_);
+    return {.step = Step::fail, .error = std::move(last)};
+  }
+  // What brought something is gone on with soon; the rest waits longer each time.
+  const int doublings = std::min(in_vain_ - 1, 20);
+  const auto full = std::min<std::int64_t>(rules_.first_pause.count() << doublings, rules_.longest_pause.count());
+  Millis pause(full / 2 + static_cast<std::int64_t>(dice % static_cast<std::uint64_t>(full / 2 + 1)));
+  if (outcome.retry_after) pause = std::max<Millis>(pause, std::min(*outcome.retry_after, rules_.longest_rest));
+  return {.step = Step::again,
+          .pause = pause,
+          .fresh_connection = outcome.fault != Fault::none || in_vain_ > 1,
+          .error = std::move(last)};
+}
+
+}  // namespace corral::downloads

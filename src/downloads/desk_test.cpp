@@ -1,0 +1,145 @@
+#include "downloads/desk.h"
+
+#include <fstream>
+#include <iterator>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "downloads/errors.h"
+#include "downloads/hub_for_tests.h"
+#include "models/temp_dir_for_tests.h"
+
+namespace corral::downloads {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class DeskTest : public testing::Test {
+ public:
+  DeskTest() { hub_.add("x-Q4_K_M.gguf", std::string(100'000, 'x')); }
+
+  DeskOptions options() {
+    DeskOptions options;
+    options.hub = {.endpoint = hub_.endpoint(), .cache = dir_ / "hub"};
+    options.retries = options.questions = {.most_tries = 20, .first_pause = Millis(2), .longest_pause = Millis(2)};
+    options.downloads.each.retries = options.retries;
+    options.downloads.each.parts = {.smallest = 20'000, .largest = 20'000, .at_once = 2};
+    options.downloads.each.save_every = Millis(5);
+    options.downloads.each.keep_free = 0;
+    options.curl.proxy = "";
+    options.record = dir_ / "downloads.json";
+    options.tick = Millis(2);
+    return options;
+  }
+  // Runs a test that talks to desks, then ends the hub.
+  void play(async::Task<void> test) {
+    auto all = [](DeskTest& me, async::Task<void> work) -> async::Task<void> {
+      co_await std::move(work);
+      co_await me.hub_.stop();
+    };
+    async::run_blocking(loop_, all(*this, std::move(test)));
+  }
+  static async::Task<DownloadRow> until(DownloadDesk& desk, std::uint64_t id, DownloadState state) {
+    DownloadRow row;
+    do {
+      auto next = co_await desk.next(id, row.version, Millis(1000));
+      if (next) row = std::move(*next);
+    } while (row.view.state != state);
+    co_return row;
+  }
+
+  const models::TempDir dir_;
+  async::Loop loop_;
+  async::SystemTimers timers_;
+  HubForTests hub_{loop_.executor()};
+};
+
+TEST_F(DeskTest, APlanSaysWhatIsThereAlready) {
+  play([](DeskTest& me) -> async::Task<void> {
+    DownloadDesk desk(me.timers_, me.options());
+    auto before = co_await desk.plan("org/repo");
+    EXPECT_TRUE(before);
+    if (before) {
+      EXPECT_EQ(before->checkpoint, "org/repo:Q4_K_M");
+      EXPECT_EQ(before->bytes(), 100'000u);
+      EXPECT_EQ(before->bytes_here(), 0u);
+    }
+    auto begun = co_await desk.begin("org/repo", true);
+    EXPECT_TRUE(begun);
+    if (begun) co_await until(desk, begun->id, DownloadState::done);
+    auto after = co_await desk.plan("org/repo");
+    EXPECT_TRUE(after && after->bytes_here() == 100'000u && after->disk_needed() == 0u);
+    EXPECT_THAT(desk.under_way(), IsEmpty());
+    EXPECT_EQ((co_await desk.plan("no name")).error().code, errc::bad_name);
+    co_await desk.stop();
+  }(*this));
+}
+
+TEST_F(DeskTest, ADownloadIsPausedWhenTheLastOneWhoWaitsLeaves) {
+  hub_.trouble = [] { return Trouble::stall; };
+  play([](DeskTest& me) -> async::Task<void> {
+    DownloadDesk desk(me.timers_, me.options());
+    auto first = co_await desk.begin("org/repo", false);
+    auto second = co_await desk.begin("org/repo", false);
+    EXPECT_EQ(first->id, second->id);
+    co_await until(desk, first->id, DownloadState::running);
+    first->waiting.reset();
+    auto row = co_await desk.next(first->id, 0, Millis(0));
+    EXPECT_EQ(row->view.state, DownloadState::running);
+    second->waiting.reset();
+    co_await until(desk, first->id, DownloadState::paused);
+    EXPECT_THAT(desk.under_way(), ElementsAre("org/repo"));
+    co_await desk.stop();
+  }(*this));
+}
+
+TEST_F(DeskTest, TheNextProcessGoesOnWithWhatWasDetached) {
+  hub_.trouble = [] { return Trouble::stall; };
+  play([](DeskTest& me) -> async::Task<void> {
+    {
+      DownloadDesk desk(me.timers_, me.options());
+      auto begun = co_await desk.begin("org/repo", true);
+      co_await until(desk, begun->id, DownloadState::running);
+      co_await desk.stop();
+    }
+    me.hub_.trouble = [] { return Trouble::none; };
+    DownloadDesk desk(me.timers_, me.options());
+    desk.start();
+    std::vector<DownloadRow> rows;
+    while (rows.empty()) rows = co_await desk.list();
+    EXPECT_EQ(rows.front().view.name, "org/repo");
+    co_await until(desk, rows.front().view.id, DownloadState::done);
+    co_await desk.stop();
+  }(*this));
+}
+
+TEST_F(DeskTest, OfflineNothingGoesOutAndWhatRunsIsPaused) {
+  hub_.trouble = [] { return Trouble::stall; };
+  play([](DeskTest& me) -> async::Task<void> {
+    DownloadDesk desk(me.timers_, me.options());
+    auto begun = co_await desk.begin("org/repo", true);
+    co_await until(desk, begun->id, DownloadState::running);
+    desk.set_offline(true);
+    co_await until(desk, begun->id, DownloadState::paused);
+    EXPECT_EQ((co_await desk.begin("org/repo", true)).error().code, errc::offline);
+    EXPECT_EQ((co_await desk.order("org/repo", DownloadOrder::resume)).error().code, errc::offline);
+    EXPECT_EQ((co_await desk.plan("org/repo")).error().code, errc::offline);
+    co_await desk.stop();
+  }(*this));
+}
+
+TEST_F(DeskTest, WhoeverAsksTooMuchIsRefused) {
+  play([](DeskTest& me) -> async::Task<void> {
+    auto options = me.options();
+    options.most_questions = 0;
+    DownloadDesk desk(me.timers_, options);
+    EXPECT_EQ((co_await desk.plan("org/repo")).error().code, errc::in_use);
+    EXPECT_EQ((co_await desk.search("x", 5)).error().code, errc::in_use);
+    co_await desk.stop();
+  }(*this));
+}
+
+}  // namespace
+}  // namespace corral::downloads

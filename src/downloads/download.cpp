@@ -1,0 +1,397 @@
+#include "downloads/download.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
+#include <fmt/format.h>
+
+#include "downloads/errors.h"
+
+namespace corral::downloads {
+namespace {
+
+constexpr int kMostFetches = 2;  // of a file whose content is wrong
+
+}  // namespace
+
+struct Download::File {
+  File(async::Executor executor, TreeFile tree_file) : what(std::move(tree_file)), news(executor) {}
+
+  TreeFile what;
+  async::Event news;  // more of it is there
+  std::optional<BlobLock> lock;
+  std::shared_ptr<PartFile> part;
+  std::optional<std::size_t> number;  // in parts_
+  std::uint64_t told = 0;             // bytes that came since `news` was set
+  std::uint64_t saved = 0;            // bytes that are recorded
+  bool whole = false, elsewhere = false, saving = false;
+  std::optional<Error> refused;  // why bytes weren't taken
+};
+
+// What a worker knows of the answer that it is reading.
+struct Download::Intake {
+  bool begun = false;
+  std::uint64_t skip = 0;  // bytes in front of those that were asked for
+};
+
+struct Download::Worker {
+  explicit Worker(async::Executor executor) : wake(executor) {}
+  async::Event wake;
+};
+
+Download::Download(DownloadTools tools, DownloadOptions options, Listing listing, std::vector<TreeFile> files)
+    : tools_(std::move(tools)),
+      options_(std::move(options)),
+      listing_(std::move(listing)),
+      folder_(tools_.hub.settings().cache, listing_.repo),
+      parts_(options_.parts),
+      ended_(tools_.executor),
+      tasks_(tools_.executor) {
+  for (TreeFile& file : files) files_.emplace_back(tools_.executor, std::move(file));
+}
+
+Download::~Download() = default;
+
+void Download::start() { tasks_.spawn("download", guard(run())); }
+
+// A task that ends by an exception ends the download: nobody waits for what doesn't come.
+async::Task<void> Download::guard(async::Task<void> task) {
+  try {
+    co_await std::move(task);
+  } catch (const boost::system::system_error& failure) {
+    if (failure.code() == async::asio::error::operation_aborted) throw;
+    fail_with({make_error_code(errc::disk_failed), fmt::format("fetching '{}': {}", listing_.repo, failure.what())});
+  } catch (const std::exception& failure) {
+    fail_with({make_error_code(errc::disk_failed), fmt::format("fetching '{}': {}", listing_.repo, failure.what())});
+  }
+}
+
+async::Task<Result<>> Download::finished() {
+  co_await ended_.wait();
+  if (failure_) co_return std::unexpected(*failure_);
+  co_return Result<>();
+}
+
+async::Task<void> Download::stop() {
+  stopping_ = true;
+  tasks_.cancel();
+  co_await tasks_.join();
+  for (File& file : files_) {
+    if (file.part && !file.whole) {
+      // What can't be written down is fetched again; there is nobody to tell. Where nothing came the room that was
+      // reserved goes back.
+      const bool nothing = !file.number || parts_.done(*file.number).bytes() == 0;
+      auto drop = [kept = file.part] { return kept->abandon(); };
+      auto work = nothing ? tools_.disk.run(std::move(drop)) : save(file);
+      const Result<> ignored = co_await std::move(work);
+    }
+    file.part.reset();
+    file.lock.reset();
+  }
+}
+
+std::vector<FileView> Download::files() const {
+  std::vector<FileView> views;
+  for (const File& file : files_) {
+    const std::uint64_t there = file.whole ? file.what.size : file.number ? parts_.done(*file.number).bytes() : 0;
+    views.push_back({file.what.path, file.what.size, there, file.whole, file.elsewhere, file.what.oid});
+  }
+  return views;
+}
+
+void Download::fail_with(Error error) {
+  if (!failure_ && whole_ < files_.size()) failure_ = std::move(error);
+  ended_.set();
+}
+
+void Download::wake_workers() {
+  for (Worker& worker : workers_) worker.wake.set();
+}
+
+async::Task<void> Download::run() {
+  auto look = [this] { return enough_room(); };
+  const Result<> room = co_await tools_.disk.run(std::move(look));
+  if (!room) {
+    fail_with(room.error());
+    co_return;
+  }
+  // Whoever is cancelled while a thread works for him learns of it at his next wait: there is none here.
+  if (stopping_) co_return;
+  for (std::size_t i = 0; i < options_.parts.at_once; ++i) workers_.emplace_back(tools_.executor);
+  for (Worker& worker : workers_) tasks_.spawn("download worker", guard(work(worker)));
+  for (std::size_t i = 0; i < files_.size(); ++i) tasks_.spawn("download file", guard(run_file(i)));
+  tasks_.spawn("download record", guard(save_now_and_then()));
+  if (files_.empty()) ended_.set();
+}
+
+Result<> Download::enough_room() const {
+  std::uint64_t need = 0;
+  std::set<std::string_view> counted;  // the same content under two names comes once
+  for (const File& file : files_) {
+    if (!counted.insert(file.what.oid).second) continue;
+    if (has_blob(folder_, file.what.oid, file.what.size)) continue;
+    need += file.what.size - reserved_bytes(folder_, file.what);
+  }
+  const std::uint64_t have = options_.free_disk(folder_.cache());
+  if (need == 0 || need + options_.keep_free <= have) return {};
+  constexpr double kMB = 1e6;
+  Error error{make_error_code(errc::disk_full),
+              fmt::format("'{}' needs {:.0f} MB more on the disk of {}, which has {:.0f} MB left: make room, or set "
+                          "HF_HUB_CACHE to a folder on another disk",
+                          listing_.repo, static_cast<double>(need) / kMB, folder_.cache().native(),
+                          static_cast<double>(have) / kMB)};
+  error.memory.push_back({"disk", need + options_.keep_free, have});
+  return std::unexpected(std::move(error));
+}
+
+async::Task<void> Download::run_file(std::size_t index) {
+  File& file = files_[index];
+  Result<> brought = co_await bring(file);
+  if (!brought) {
+    fail_with(std::move(brought.error()));
+    co_return;
+  }
+  file.whole = true;
+  file.elsewhere = false;
+  file.part.reset();
+  file.lock.reset();
+  if (++whole_ < files_.size()) co_return;
+  auto name = [this] { return name_all(); };
+  Result<> named = co_await tools_.disk.run(std::move(name));
+  if (!named && !failure_) failure_ = std::move(named.error());
+  ended_.set();
+}
+
+Result<> Download::name_all() const {
+  // What was whole first may have been removed while the rest came: no name may mean nothing.
+  for (const File& file : files_) {
+    if (has_blob(folder_, file.what.oid, file.what.size)) continue;
+    return fail(errc::in_use,
+                fmt::format("'{}' of '{}' was removed by another program while the rest came: begin again",
+                            file.what.path, listing_.repo));
+  }
+  for (const File& file : files_) {
+    auto linked = link_file(folder_, listing_.at.commit, file.what.path, file.what.oid);
+    if (!linked) return linked;
+  }
+  // An address is no name of a reference.
+  const std::string_view name = is_revision(listing_.revision) ? std::string_view(listing_.revision) : "main";
+  return name == listing_.at.commit ? Result<>() : write_ref(folder_, name, listing_.at.commit);
+}
+
+async::Task<Result<>> Download::take_lock(File& file) {
+  while (true) {
+    auto attempt = [folder = folder_, what = file.what]() -> Result<std::optional<BlobLock>> {
+      auto lock = BlobLock::try_take(folder.lock(what.oid));
+      // A cache that can't be written to is as good as any for what is there.
+      if (!lock && has_blob(folder, what.oid, what.size)) return std::optional<BlobLock>();
+      return lock;
+    };
+    Result<std::optional<BlobLock>> taken = co_await tools_.disk.run(std::move(attempt));
+    if (!taken) co_return std::unexpected(std::move(taken.error()));
+    auto look = [folder = folder_, what = file.what, locked = taken->has_value()] {
+      const bool whole = has_blob(folder, what.oid, what.size);
+      // Of one who was killed behind the last step.
+      if (whole && locked) {
+        const auto ignored = remove_part(folder, what.oid);
+      }
+      return whole;
+    };
+    const bool there = co_await tools_.disk.run(std::move(look));
+    if (there) co_return Result<>();
+    if (*taken) {
+      file.lock = std::move(*taken);
+      file.elsewhere = false;
+      co_return Result<>();
+    }
+    file.elsewhere = true;
+    co_await tools_.timers.sleep_for(options_.ask_for_lock_every);
+  }
+}
+
+async::Task<Result<>> Download::bring(File& file) {
+  Result<> locked = co_await take_lock(file);
+  if (!locked || !file.lock) co_return locked;
+  auto open = [folder = folder_, what = file.what] { return PartFile::open(folder, what); };
+  Result<std::shared_ptr<PartFile>> part = co_await tools_.disk.run(std::move(open));
+  if (!part) co_return std::unexpected(std::move(part.error()));
+  file.part = std::move(*part);
+  file.saved = file.part->done_at_open().bytes();
+  file.number = parts_.add(file.what.size, file.part->done_at_open());
+  file_of_part_.push_back(&file);
+  wake_workers();
+  for (int fetches = 1;; ++fetches) {
+    Result<bool> right = co_await check(file);
+    if (!right) co_return std::unexpected(std::move(right.error()));
+    if (*right) break;
+    const bool last = fetches == kMostFetches;
+    if (last) parts_.drop(*file.number);
+    parts_.discard(*file.number);
+    file.saved = 0;
+    auto forget = [kept = file.part, last] { return last ? kept->abandon() : kept->record({}); };
+    Result<> forgotten = co_await tools_.disk.run(std::move(forget));
+    if (!forgotten) co_return forgotten;
+    if (last) {
+      co_return fail(
+          errc::wrong_content,
+          fmt::format("'{}' of '{}' came {} times with other bytes than the repository promises: the server, "
+                      "or something on the way, changes it. Nothing of it was kept",
+                      file.what.path, listing_.repo, fetches));
+    }
+    wake_workers();
+  }
+  auto publish = [kept = file.part] { return kept->publish(); };
+  Result<> published = co_await tools_.disk.run(std::move(publish));
+  co_return published;
+}
+
+async::Task<Result<bool>> Download::check(File& file) {
+  auto hash = std::make_shared<ContentCheck>(file.what.hash, file.what.size);
+  while (true) {
+    file.news.reset();
+    const RangeSet& done = parts_.done(*file.number);
+    const std::uint64_t end = std::min(done.front(), hash->hashed() + options_.hash_behind);
+    const bool complete = parts_.complete(*file.number);
+    if (end > hash->hashed() && (complete || end - hash->hashed() >= options_.hash_behind)) {
+      auto read = [hash, part = file.part, end] { return hash->read_to(part->fd(), end); };
+      Result<> hashed = co_await tools_.disk.run(std::move(read));
+      if (!hashed) co_return std::unexpected(std::move(hashed.error()));
+    } else if (complete) {
+      co_return file.what.hash == HashKind::none || hash->digest() == file.what.oid;
+    } else {
+      co_await file.news.wait();
+    }
+  }
+}
+
+async::Task<void> Download::work(Worker& worker) {
+  while (!failure_) {
+    worker.wake.reset();
+    std::optional<Part> part = parts_.next();
+    if (!part) {
+      co_await worker.wake.wait();
+      continue;
+    }
+    struct Return {
+      Download& download;
+      Part& part;
+      ~Return() { download.parts_.give_back(part); }
+    };
+    Result<> fetched;
+    File& file = *file_of_part_[part->file];
+    {
+      const Return giving_back{*this, *part};
+      fetched = co_await fetch(*part);
+    }
+    if (!fetched) {
+      fail_with(std::move(fetched.error()));
+      co_return;
+    }
+    file.news.set();
+    wake_workers();
+    Result<> saved = co_await save(file);
+    if (!saved) {
+      fail_with(std::move(saved.error()));
+      co_return;
+    }
+  }
+}
+
+async::Task<Result<>> Download::fetch(Part& part) {
+  File& file = *file_of_part_[part.file];
+  Attempts attempts(options_.retries);
+  Asked asked{.repo = file.what.hash == HashKind::none ? std::string() : listing_.repo,
+              .revision = listing_.revision,
+              .what = file.what.path,
+              .endpoint = tools_.hub.endpoint_of(listing_),
+              .size = file.what.size};
+  FetchRequest request{.url = tools_.hub.address_of(listing_, file.what)};
+  request.token = tools_.hub.token_for(request.url);
+  while (true) {
+    Intake intake;
+    const std::uint64_t from = part.range.begin;
+    asked.range = request.range = part.range;
+    FetchRequest attempt = request;
+    attempt.sink = [this, &file, &part, &intake](const FetchHead& head, std::string_view bytes) {
+      return take(file, part, intake, head, bytes);
+    };
+    const FetchAnswer answer = co_await tools_.fetcher.fetch(std::move(attempt));
+    if (file.refused) co_return std::unexpected(std::move(*std::exchange(file.refused, std::nullopt)));
+    Outcome outcome = answer.outcome(request);
+    outcome.received = part.range.begin - from;
+    Decision next = attempts.decide(asked, outcome, tools_.dice());
+    if (next.step == Step::fail) co_return std::unexpected(std::move(*next.error));
+    if (next.step == Step::done && part.range.empty()) co_return Result<>();
+    if (next.step == Step::one_piece) parts_.in_one_piece(part.file);
+    request.fresh_connection = next.fresh_connection;
+    co_await tools_.timers.sleep_for(next.pause);
+  }
+}
+
+Take Download::take(File& file, Part& part, Intake& intake, const FetchHead& head, std::string_view bytes) {
+  if (!intake.begun) {
+    intake.begun = true;
+    // All of the file for a range is worth reading over only where the server can't do otherwise.
+    const auto got = head.content_range();
+    const bool fits = head.status == 206 ? got && got->begin == part.range.begin
+                                         : part.range.begin == 0 || parts_.is_in_one_piece(part.file);
+    if (!fits || head.total().value_or(file.what.size) != file.what.size) return Take::enough;  // see attempts.h
+    if (!file.what.stamp.empty() && head.stamp() != file.what.stamp) {
+      file.refused = {make_error_code(errc::wrong_content),
+                      fmt::format("'{}' was changed on its server while it came: begin again", file.what.path)};
+      return Take::failed;
+    }
+    intake.skip = head.status == 206 ? 0 : part.range.begin;
+  }
+  const auto over = std::min<std::uint64_t>(bytes.size(), intake.skip);
+  intake.skip -= over;
+  const bool surplus = bytes.size() - over > part.range.size();
+  bytes = bytes.substr(static_cast<std::size_t>(over), static_cast<std::size_t>(part.range.size()));
+  if (!bytes.empty()) {
+    if (Result<> written = file.part->write(part.range.begin, bytes); !written) {
+      file.refused = std::move(written.error());
+      return Take::failed;
+    }
+    part = parts_.wrote(part, bytes.size());
+    file.told += bytes.size();
+    if (file.told >= options_.hash_behind) {
+      file.told = 0;
+      file.news.set();
+    }
+  }
+  // An answer that ends by itself leaves its connection for the next one; one that goes on and on is hung up on.
+  return part.range.empty() && (head.status != 206 || surplus) ? Take::enough : Take::more;
+}
+
+async::Task<void> Download::save_now_and_then() {
+  while (true) {
+    co_await tools_.timers.sleep_for(options_.save_every);
+    for (File& file : files_) {
+      if (!file.part || file.whole) continue;
+      Result<> saved = co_await save(file);
+      if (!saved) fail_with(std::move(saved.error()));
+    }
+  }
+}
+
+async::Task<Result<>> Download::save(File& file) {
+  if (!file.part || !file.number || file.saving) co_return Result<>();
+  RangeSet done = parts_.done(*file.number);
+  if (done.bytes() == file.saved) co_return Result<>();
+  struct Saving {
+    bool& flag;
+    ~Saving() { flag = false; }
+  };
+  file.saving = true;
+  const Saving saving{file.saving};
+  const std::uint64_t bytes = done.bytes();
+  auto record = [kept = file.part, done = std::move(done)] { return kept->record(done); };
+  Result<> recorded = co_await tools_.disk.run(std::move(record));
+  if (recorded) file.saved = bytes;
+  co_return recorded;
+}
+
+}  // namespace corral::downloads

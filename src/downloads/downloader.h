@@ -1,0 +1,91 @@
+// Several downloads: begun by a name, paused, gone on with, cancelled. A pause keeps what was fetched, cancelling
+// removes it; what was whole before stays in both cases.
+//
+//   queued -> running -> done | failed
+//   queued, running -> paused -> queued        failed -> queued (resume)
+//   queued, running, paused, failed -> cancelled
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "async/stopper.h"
+#include "async/task_group.h"
+#include "downloads/download.h"
+#include "downloads/names.h"
+
+namespace corral::downloads {
+
+enum class DownloadState : std::uint8_t { queued, running, paused, done, failed, cancelled };
+std::string_view name_of(DownloadState state);
+
+struct DownloadView {
+  std::uint64_t id = 0;
+  std::string name = {};  // as it was asked for
+  DownloadState state = DownloadState::queued;
+  std::vector<FileView> files = {};      // empty until the hub has said which
+  std::optional<Error> error = {};       // of a failed one
+  std::filesystem::path main_file = {};  // that gets its name last; empty like `files`
+
+  std::uint64_t bytes() const;
+  std::uint64_t bytes_done() const;
+};
+
+// On one loop, the downloads' own; what it is given outlives it.
+class Downloader {
+ public:
+  struct Options {
+    DownloadOptions each = {};
+    std::size_t at_once = 2;
+    std::size_t most_kept = 100;  // that have ended, and those that haven't; beyond it nothing is begun
+  };
+  // `on_change` is called when a download's state is another one; it mustn't call back.
+  Downloader(DownloadTools tools, Options options, std::function<void(const DownloadView&)> on_change = {});
+  ~Downloader();
+  Downloader(const Downloader&) = delete;
+  Downloader& operator=(const Downloader&) = delete;
+
+  // The number of the download; of one of that name that hasn't ended, if there is one. Errors: bad_name, in_use where
+  // there are too many. With `paused` it begins when somebody lets it go on.
+  Result<std::uint64_t> begin(std::string name, bool paused = false);
+  // They return when it is so; cancelling wins over a pause. Errors: file_not_found without such a download, in_use
+  // where its state doesn't allow it, or it came to its end first.
+  async::Task<Result<>> pause(std::uint64_t id);
+  Result<> resume(std::uint64_t id);
+  async::Task<Result<>> cancel(std::uint64_t id);
+
+  // One that runs no more isn't listed any longer. Errors: file_not_found, in_use.
+  Result<> forget(std::uint64_t id);
+
+  std::vector<DownloadView> list() const;
+  std::optional<DownloadView> find(std::uint64_t id) const;
+  // Pauses all of them, and waits for it. Once, before it goes.
+  async::Task<void> stop();
+
+ private:
+  struct Job;
+
+  std::shared_ptr<Job> job_of(std::uint64_t id) const;
+  void pump();
+  void set(Job& job, DownloadState state);
+  async::Task<void> run(std::shared_ptr<Job> job);
+  async::Task<Result<>> bring(std::shared_ptr<Job> job);
+  async::Task<void> end(std::shared_ptr<Job> job, DownloadState state);
+  async::Task<void> remove_parts(Job& job);
+
+  const DownloadTools tools_;
+  const Options options_;
+  const std::function<void(const DownloadView&)> on_change_;
+  std::vector<std::shared_ptr<Job>> jobs_;  // in the order of their beginning
+  std::uint64_t last_id_ = 0;
+  bool stopping_ = false;
+  async::TaskGroup tasks_;
+};
+
+}  // namespace corral::downloads

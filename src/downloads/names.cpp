@@ -1,0 +1,261 @@
+#include "downloads/names.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/utf8.h"
+#include "downloads/errors.h"
+
+namespace corral::downloads {
+namespace {
+
+constexpr std::string_view kExamples = "say 'org/repo', 'org/repo:Q8_0', 'org/repo:file.gguf' or 'https://…/file.gguf'";
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; }
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+// For messages: nothing that a terminal would obey, and not all of something long.
+std::string shown(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, 100)) out += is_control(c) ? '?' : c;
+  out = valid_utf8(out);
+  return text.size() > 100 ? out + "…" : out;
+}
+
+std::unexpected<Error> wrong(std::string_view text, std::string_view what) {
+  return fail(errc::bad_name, fmt::format("'{}' is no model that can be fetched: {}", shown(text), what));
+}
+
+bool take_prefix(std::string_view& text, std::string_view prefix) {
+  if (text.size() < prefix.size() || lower(text.substr(0, prefix.size())) != prefix) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+// Cut at the first `mark`: what stands before it; `rest` becomes what stands behind it.
+std::string_view cut(std::string_view& rest, char mark) {
+  const auto at = rest.find(mark);
+  const auto head = rest.substr(0, at);
+  rest = at == std::string_view::npos ? std::string_view{} : rest.substr(at + 1);
+  return head;
+}
+
+bool is_part(std::string_view part, std::size_t limit) {
+  return !part.empty() && part.size() <= limit && std::ranges::all_of(part, is_word) &&
+         part.find("--") == std::string_view::npos && part.find("..") == std::string_view::npos &&
+         part.front() != '.' && part.front() != '-' && part.back() != '.' && part.back() != '-';
+}
+
+bool is_gguf(std::string_view name) { return lower(name).ends_with(".gguf"); }
+
+int digit_of(char c) {
+  if (is_digit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// Of an address, as people copy it from a browser. Nothing where a % isn't followed by two digits.
+std::optional<std::string> unescape(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size() || digit_of(text[i + 1]) < 0 || digit_of(text[i + 2]) < 0) return std::nullopt;
+    out += static_cast<char>(digit_of(text[i + 1]) * 16 + digit_of(text[i + 2]));
+    i += 2;
+  }
+  return out;
+}
+
+Result<SourceName> parse_repo(std::string_view text, std::string_view rest) {
+  SourceName name;
+  const std::string_view repo = cut(rest, ':');
+  if (std::ranges::count(repo, '/') != 1)
+    return wrong(text, fmt::format("a repository has the form org/repo; {}", kExamples));
+  if (!is_repo(repo))
+    return wrong(text, "the parts of org/repo hold letters, digits, '-', '_' and '.', and neither is above 96 long");
+  name.repo = repo;
+  name.revision = "main";
+  if (text.ends_with(':')) return wrong(text, "nothing follows its ':'");
+  if (rest.empty()) return name;
+  if (lower(rest) == "latest") return name;  // as other programs write what no tag means
+  if (is_gguf(rest)) {
+    if (!is_safe_path(rest)) return wrong(text, "the file behind its ':' is no path inside the repository");
+    name.file = rest;
+    return name;
+  }
+  if (rest.size() > 64 || !std::ranges::all_of(rest, is_word) || rest.find("..") != rest.npos)
+    return wrong(text, "behind the ':' comes a quantisation (Q4_K_M) or the name of a .gguf file");
+  name.tag = rest;
+  return name;
+}
+
+// The file that a page of the hub shows: "tree/main?show_file_info=x.gguf". Empty: none.
+std::string file_shown(std::string_view address) {
+  constexpr std::string_view kField = "show_file_info=";
+  const auto query = address.find('?');
+  const auto at = query == address.npos ? query : address.find(kField, query);
+  if (at == address.npos) return {};
+  std::string_view value = address.substr(at + kField.size());
+  return unescape(value.substr(0, value.find_first_of("&#"))).value_or("");
+}
+
+// A file of the repository, from an address.
+Result<SourceName> with_file(std::string_view text, SourceName name, std::string_view file) {
+  if (!is_gguf(file)) return wrong(text, "only .gguf files can be fetched");
+  if (!is_safe_path(file)) return wrong(text, "its file is no path inside the repository");
+  name.file = file;
+  return name;
+}
+
+// org/repo, org/repo:TAG, org/repo/FILE, or a page of the hub: org/repo/(resolve|blob|raw|tree)/REVISION[/FILE].
+Result<SourceName> parse_hub(std::string_view text, std::string_view rest) {
+  const std::string file = file_shown(rest);
+  rest = rest.substr(0, rest.find_first_of("?#"));
+  while (rest.ends_with('/')) rest.remove_suffix(1);
+  auto slashes = std::ranges::count(rest.substr(0, rest.find(':')), '/');
+  if (slashes < 2) {
+    auto name = parse_repo(text, rest);
+    return name && !file.empty() ? with_file(text, std::move(*name), file) : name;
+  }
+  const auto decoded = unescape(rest);
+  if (!decoded || std::ranges::any_of(*decoded, is_control))
+    return wrong(text, "its address has a '%' that means nothing");
+  std::string_view left = *decoded;
+  const std::string_view org = cut(left, '/');
+  const std::string_view repo = cut(left, '/');
+  const std::string_view behind = left;
+  const std::string_view page = cut(left, '/');
+  SourceName name{.repo = fmt::format("{}/{}", org, repo), .revision = "main"};
+  if (!is_repo(name.repo)) return wrong(text, fmt::format("it names no repository; {}", kExamples));
+  if (page != "resolve" && page != "blob" && page != "raw" && page != "tree" && is_gguf(behind))
+    return with_file(text, std::move(name), behind);
+  if (page != "resolve" && page != "blob" && page != "raw" && page != "tree")
+    return wrong(text, "behind org/repo an address goes on with /resolve/REVISION/FILE, /blob/… or /tree/REVISION");
+  // A reference may have slashes itself: refs/pr/1.
+  if (left.starts_with("refs/")) {
+    const auto second = left.find('/', 5);
+    const auto third = second == left.npos ? left.npos : left.find('/', second + 1);
+    name.revision = left.substr(0, third);
+    left = third == left.npos ? std::string_view{} : left.substr(third + 1);
+  } else {
+    name.revision = cut(left, '/');
+  }
+  if (!is_revision(name.revision)) return wrong(text, "it names no revision");
+  if (page != "tree") return left.empty() ? Result<SourceName>(name) : with_file(text, std::move(name), left);
+  if (!file.empty()) return with_file(text, std::move(name), file);
+  // A folder holds one quantisation, as a rule, and bears its name.
+  const std::string_view folder = left.substr(left.rfind('/') + 1);
+  if (folder.size() > 64 || !std::ranges::all_of(folder, is_word))
+    return wrong(text, "its folder has a name that no quantisation has: name the file");
+  name.tag = folder;
+  return name;
+}
+
+Result<SourceName> parse_ollama(std::string_view text, std::string_view rest) {
+  SourceName name{.kind = SourceKind::ollama, .tag = "latest"};
+  const std::string_view path = cut(rest, ':');
+  name.repo = path.find('/') == path.npos ? fmt::format("library/{}", path) : std::string(path);
+  if (!is_repo(name.repo)) return wrong(text, "a model of Ollama's has the form ollama.com/library/name:tag");
+  if (!rest.empty()) {
+    if (rest.size() > 128 || !std::ranges::all_of(rest, is_word) || rest.front() == '.')
+      return wrong(text, "its tag holds letters, digits, '-', '_' and '.'");
+    name.tag = rest;
+  }
+  return name;
+}
+
+Result<SourceName> parse_address(std::string_view text, std::string_view rest) {
+  const std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
+  if (host.empty()) return wrong(text, "its address has no host");
+  if (host.find('@') != host.npos) return wrong(text, "an address mustn't carry a password");
+  if (!std::ranges::all_of(host, [](char c) { return is_word(c) || c == ':' || c == '[' || c == ']'; }))
+    return wrong(text, "its host has characters that no host has");
+  if (rest.find('#') != rest.npos) return wrong(text, "an address of a file has no '#'");
+  std::string_view path = rest.substr(host.size());
+  path = path.substr(0, path.find('?'));
+  if (!is_gguf(path)) return wrong(text, "only .gguf files can be fetched from an address");
+  const auto decoded = unescape(path);
+  if (!decoded || !is_safe_path(decoded->substr(1))) return wrong(text, "its path holds '..' or characters of no path");
+  return SourceName{.kind = SourceKind::address, .address = std::string(text)};
+}
+
+}  // namespace
+
+Result<SourceName> parse_source(std::string_view text) {
+  if (text.empty()) return fail(errc::bad_name, fmt::format("the model's name is empty; {}", kExamples));
+  if (text.size() > kMaxNameBytes) return wrong(text, fmt::format("it is longer than {} bytes", kMaxNameBytes));
+  if (std::ranges::any_of(text, is_control)) return wrong(text, "it has control characters");
+  if (text.find_first_of(" \\") != text.npos) return wrong(text, "it has blanks or backslashes");
+  if (valid_utf8(text) != text) return wrong(text, "it is no UTF-8");
+  std::string_view rest = text;
+  if (take_prefix(rest, "ollama://")) return parse_ollama(text, rest);
+  if (take_prefix(rest, "hf://")) return parse_hub(text, rest);
+  const bool scheme = take_prefix(rest, "https://") || take_prefix(rest, "http://");
+  for (const std::string_view host : {"huggingface.co/", "www.huggingface.co/", "hf.co/"})
+    if (take_prefix(rest, host)) return parse_hub(text, rest);
+  for (const std::string_view host : {"ollama.com/", "registry.ollama.ai/"})
+    if (take_prefix(rest, host)) return parse_ollama(text, rest);
+  if (scheme) return parse_address(text, rest);
+  if (text.find("://") != text.npos) return wrong(text, "addresses begin with https://");
+  if (text.starts_with('/') || text.starts_with('~') || text.starts_with('.'))
+    return wrong(text, fmt::format("it is a path on this machine; {}", kExamples));
+  return parse_repo(text, rest);
+}
+
+bool is_safe_path(std::string_view path) {
+  if (path.empty() || path.size() > kMaxNameBytes || path.front() == '/' || path.back() == '/') return false;
+  if (std::ranges::any_of(path, is_control) || path.find('\\') != path.npos || valid_utf8(path) != path) return false;
+  for (std::string_view rest = path; !rest.empty();) {
+    const std::string_view part = cut(rest, '/');
+    if (part.empty() || part == "." || part == ".." || part.size() > 255) return false;
+  }
+  return true;
+}
+
+bool is_safe_oid(std::string_view oid) {
+  const auto digit = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); };
+  return (oid.size() == 40 || oid.size() == 64) && std::ranges::all_of(oid, digit);
+}
+
+bool is_repo(std::string_view repo) {
+  std::string_view rest = repo;
+  const std::string_view org = cut(rest, '/');
+  return is_part(org, 96) && is_part(rest, 96);
+}
+
+bool is_revision(std::string_view revision) {
+  return revision.size() <= 200 && is_safe_path(revision) && revision.find_first_of(" %?#:") == revision.npos;
+}
+
+std::string escape_path(std::string_view path) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : path) {
+    if (is_word(c) || c == '~' || c == '/') {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return out;
+}
+
+}  // namespace corral::downloads

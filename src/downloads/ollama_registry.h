@@ -1,0 +1,35 @@
+// Models of Ollama's registry: a manifest names layers by the hashes of their contents, and each layer is fetched as a
+// file of the hub is. They come into the hub cache, as a repository "ollama.com/library/x" of its own:
+//
+//   snapshots/…/x-1b.gguf            the model             mmproj-x-1b.gguf   its projector
+//   x-1b.params.json                 its parameters        x-1b-lora.gguf     an adapter that belongs to it
+//   x-1b.template.txt, .system.txt, .messages.json, .license.txt              as they are in the registry
+//
+// The template is in a language that nothing here speaks: models have their own in their files. Of the parameters those
+// count that are options of a load (options_of); requests say the rest themselves.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/load_options.h"
+#include "downloads/hub.h"
+
+namespace corral::downloads {
+
+// The files of a manifest, the model last. Pure. `name`: "library/x". Errors: upstream_malformed; file_not_found for a
+// model that isn't one GGUF file.
+Result<std::vector<TreeFile>> read_manifest(std::string_view text, std::string_view name, std::string_view tag);
+
+// Asks the registry. Errors: those of Hub::list, and of read_manifest.
+async::Task<Result<Listing>> list_ollama(Hub& hub, std::string name, std::string tag);
+
+// What is saved for a model that came so: options that its parameters mean, and its adapter. `model`: its file in the
+// cache; nothing for files of another origin. Blocking.
+config::LoadOptions options_of(const std::filesystem::path& model);
+// The same of the text of the parameters. Pure.
+config::LoadOptions options_of_params(std::string_view text);
+
+}  // namespace corral::downloads

@@ -1,0 +1,88 @@
+#include "downloads/settings.h"
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "models/hub_cache.h"
+
+namespace corral::downloads {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kMostToken = 4096;
+
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const auto first = text.find_first_not_of(kBlank);
+  if (first == text.npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(kBlank) - first + 1));
+}
+
+std::string sound_token(std::string_view text) {
+  std::string token = trimmed(text);
+  const bool sound = token.size() <= kMostToken &&
+                     std::ranges::all_of(token, [](char c) { return c > ' ' && static_cast<unsigned char>(c) < 0x7f; });
+  return sound ? token : std::string();
+}
+
+std::string read_token(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(kMostToken + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  return sound_token(text);
+}
+
+// Empty for an empty one.
+std::string endpoint_in(std::string_view text) {
+  std::string endpoint = trimmed(text);
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  return endpoint.empty() || endpoint.find("://") != endpoint.npos ? endpoint : "https://" + endpoint;
+}
+
+bool is_yes(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text == "1" || text == "true" || text == "yes" || text == "on";
+}
+
+fs::path at_home(const std::string& text, const std::string& home) {
+  return text.starts_with("~/") ? fs::path(home) / text.substr(2) : fs::path(text);
+}
+
+}  // namespace
+
+HubSettings hub_settings(const Environment& environment) {
+  HubSettings settings;
+  for (const std::string_view name : {"MODEL_ENDPOINT", "HF_ENDPOINT"})
+    if (auto endpoint = endpoint_in(environment(name)); !endpoint.empty()) settings.endpoint = std::move(endpoint);
+  if (auto endpoint = endpoint_in(environment("CORRAL_OLLAMA_REGISTRY")); !endpoint.empty())
+    settings.ollama = std::move(endpoint);
+  std::string older_cache = environment("HUGGINGFACE_HUB_CACHE");
+  std::string cache = environment("HF_HUB_CACHE");
+  const models::HubEnvironment places{.hf_hub_cache = cache.empty() ? std::move(older_cache) : std::move(cache),
+                                      .hf_home = environment("HF_HOME"),
+                                      .xdg_cache_home = environment("XDG_CACHE_HOME"),
+                                      .home = environment("HOME")};
+  settings.cache = models::hub_cache_dir(places);
+
+  settings.token = sound_token(environment("HF_TOKEN"));
+  if (settings.token.empty()) settings.token = sound_token(environment("HUGGING_FACE_HUB_TOKEN"));
+  if (settings.token.empty()) {
+    fs::path file = at_home(environment("HF_TOKEN_PATH"), places.home);
+    if (file.empty()) {
+      models::HubEnvironment without_cache = places;
+      without_cache.hf_hub_cache.clear();
+      const fs::path hub = models::hub_cache_dir(without_cache);  // HF_HOME/hub, whatever HF_HOME is
+      if (!hub.empty()) file = hub.parent_path() / "token";
+    }
+    if (!file.empty()) settings.token = read_token(file);
+  }
+  settings.offline = is_yes(environment("HF_HUB_OFFLINE")) || is_yes(environment("TRANSFORMERS_OFFLINE"));
+  for (const std::string_view name : {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"})
+    if (settings.ca_file.empty()) settings.ca_file = environment(name);
+  return settings;
+}
+
+}  // namespace corral::downloads

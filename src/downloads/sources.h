@@ -1,0 +1,16 @@
+// What a name means, whatever kind it is of: a listing, and what to fetch of it.
+#pragma once
+
+#include "downloads/choice.h"
+#include "downloads/hub.h"
+#include "downloads/names.h"
+
+namespace corral::downloads {
+
+// Asks the hub, the server of the address, or Ollama's registry. Errors: those of Hub::list, look_at and list_ollama.
+async::Task<Result<Listing>> list_source(Hub& hub, SourceName source);
+
+// Of the listing of that source. Errors: those of choose().
+Result<Variant> choose_in(const Listing& listing, const SourceName& source);
+
+}  // namespace corral::downloads

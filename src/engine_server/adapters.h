@@ -1,0 +1,17 @@
+// How strongly the adapters of a load apply. Internal to engine_server/.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/error.h"
+#include "engine/values/types.h"
+#include "protocol/requests.h"
+
+namespace corral::engine_server {
+
+// One for each adapter of the load: those that aren't named don't apply. Errors: bad_value, of the field `param`.
+Result<engine::AdapterScales> adapter_scales(const engine::ModelFacts& facts, std::span<const protocol::Adapter> given,
+                                             std::string_view param);
+
+}  // namespace corral::engine_server

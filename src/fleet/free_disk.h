@@ -1,0 +1,41 @@
+// How much of a disk is free, for a loop that mustn't wait for a disk that hangs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "async/offload.h"
+#include "async/task_group.h"
+#include "async/timer.h"
+
+namespace corral::fleet {
+
+// On one loop.
+class FreeDisk {
+ public:
+  static constexpr Millis kPatience{250};
+  // `ask` blocks, on a thread of `disk`; it gives bytes. All outlive it, and `disk` its work.
+  FreeDisk(async::Executor executor, async::ThreadPool& disk, async::Timers& timers, std::function<std::uint64_t()> ask,
+           Millis patience = kPatience)
+      : disk_(disk), timers_(timers), ask_(std::move(ask)), patience_(patience), asking_(executor) {}
+
+  // As of now, or where no answer comes within `patience`, of the last one; 0 before the first. One question at a time:
+  // who hangs isn't asked again.
+  async::Task<std::uint64_t> bytes();
+  // Once.
+  async::Task<void> stop();
+
+ private:
+  async::Task<void> ask();
+  async::Task<bool> answered();
+
+  async::ThreadPool& disk_;
+  async::Timers& timers_;
+  const std::function<std::uint64_t()> ask_;
+  const Millis patience_;
+  std::uint64_t bytes_ = 0;
+  async::TaskGroup asking_;
+};
+
+}  // namespace corral::fleet

@@ -1,0 +1,33 @@
+// The wire form of what a statement says of groups and orders, see statement.h. Only for it. What can't be meant (no
+// model, no node) is passed over.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "mesh/catalog/fields.h"
+#include "mesh/catalog/statement.h"
+
+namespace corral::mesh {
+
+// What is told of one model by itself, all in one kind of entry; the numbers are the wire's.
+enum class MarkKind : std::uint8_t { order = 1, resting = 2, unload = 3, split = 4, declined = 5 };
+struct Mark {
+  MarkKind kind{};
+  std::optional<ContentKey> model;
+  std::vector<NodeId> nodes = {};
+  std::uint64_t stamp = 0;
+};
+
+FieldWriter fields_of(const GroupReport& group);
+FieldWriter fields_of(const ShareReport& share);
+FieldWriter fields_of(const Mark& mark);
+// All that a statement says of this kind, and back into one.
+std::vector<Mark> marks_of(const Statement& said);
+void take_mark(Mark mark, Statement& said);
+std::optional<GroupReport> read_group(std::string_view bytes);
+std::optional<ShareReport> read_share(std::string_view bytes);
+std::optional<Mark> read_mark(std::string_view bytes);
+
+}  // namespace corral::mesh

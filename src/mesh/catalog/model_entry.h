@@ -1,0 +1,14 @@
+// The wire form of a model in a statement, see statement.h. Only for it.
+#pragma once
+
+#include <string_view>
+
+#include "mesh/catalog/fields.h"
+#include "mesh/catalog/statement.h"
+
+namespace corral::mesh {
+
+FieldWriter fields_of(const ModelOnDisk& model);
+ModelOnDisk read_model(std::string_view bytes);
+
+}  // namespace corral::mesh

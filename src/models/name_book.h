@@ -1,0 +1,36 @@
+// Names that are given to models while the server runs: entries of user_models.json and aliases.json, changed in place.
+// What else stands in these files stays. The registry reads them with its next scan.
+#pragma once
+
+#include <filesystem>
+#include <mutex>
+#include <string_view>
+
+#include "models/aliases.h"
+#include "models/user_models.h"
+
+namespace corral::models {
+
+// On any thread; each call blocks for reading and writing a small file. Errors: malformed, where somebody has written
+// something else into the file; the system's own.
+class NameBook {
+ public:
+  NameBook(std::filesystem::path user_models, std::filesystem::path aliases)
+      : user_models_(std::move(user_models)), aliases_(std::move(aliases)) {}
+
+  // Replaces an entry of that name.
+  Result<> put(const UserModel& model);
+  // Whether there was one.
+  Result<bool> remove(std::string_view name);
+  UserModels user_models() const { return read_user_models(user_models_); }
+
+  Result<> put_alias(std::string_view alias, std::string_view target);
+  Result<bool> remove_alias(std::string_view alias);
+  Aliases aliases() const { return read_aliases(aliases_); }
+
+ private:
+  const std::filesystem::path user_models_, aliases_;
+  std::mutex mutex_;  // who changes a file reads it first
+};
+
+}  // namespace corral::models

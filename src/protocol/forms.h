@@ -1,0 +1,28 @@
+// What bodies of sound may have. Forms with files stand here for the documentation; what reads them checks them
+// (dialects/audio).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "protocol/fields.h"
+
+namespace corral::protocol {
+
+const FieldTable& speech_fields();  // POST audio/speech
+
+struct FormField {
+  std::string_view name;
+  std::string_view schema;  // JSON schema of its value
+  std::string_view value;   // for people
+  std::string_view about;
+  bool required = false;
+};
+
+struct EndpointForm {
+  std::string_view path;
+  std::span<const FormField> fields;
+};
+std::span<const EndpointForm> endpoint_forms();
+
+}  // namespace corral::protocol

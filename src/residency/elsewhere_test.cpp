@@ -1,0 +1,67 @@
+// Models that run elsewhere: they take nothing here, and no automatic decision has them leave.
+#include "residency/house_fixture.h"
+
+namespace corral::residency {
+namespace {
+
+House with_far() {
+  House house(House::slots(1));
+  house.model("far").device = Device::none;
+  return house;
+}
+
+TEST(Elsewhere, TakesNoSlotAndIsNobodysVictim) {
+  House house = with_far();
+  house.have_idle("far");
+  EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
+  house.succeed("a");
+  house.finish(house.last_ticket());
+  house.acquire("b");
+  EXPECT_EQ(house.state("a"), ServerState::evicting);
+  EXPECT_EQ(house.state("far"), ServerState::ready);
+  EXPECT_EQ(house.snapshot().taken[index_of(ModelType::llm)], 1u);
+}
+
+TEST(Elsewhere, NeedsNoSlotWhereAllAreTaken) {
+  House house = with_far();
+  house.have_idle("a");
+  house.pin("a");
+  EXPECT_THAT(house.acquire("far"), ElementsAre("start far"));
+  house.succeed("far");
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+}
+
+TEST(Elsewhere, StaysWhenALoadIsTriedAgainWithAllMemoryFree) {
+  House house = with_far();
+  house.have_idle("far");
+  house.model("b", ModelType::embedding);
+  house.have_idle("b");
+  house.acquire("a");
+  house.fail("a");
+  EXPECT_EQ(house.state("far"), ServerState::ready);
+  EXPECT_EQ(house.state("b"), ServerState::evicting);
+}
+
+TEST(Elsewhere, LeavesWhenItIsToldAndWhenTheServerStops) {
+  House house = with_far();
+  house.have_idle("far");
+  house.unload("far");
+  EXPECT_EQ(house.state("far"), ServerState::evicting);
+  house.stopped("far");
+  EXPECT_EQ(house.state("far"), ServerState::gone);
+  EXPECT_EQ(house.snapshot().taken[index_of(ModelType::llm)], 0u);
+}
+
+TEST(Elsewhere, IdlenessAndLowerLimitsDontConcernIt) {
+  House house = with_far();
+  house.model("far").eviction = {.auto_evict = true, .evict_idle_timeout = Millis{10}};
+  house.have_idle("far");
+  house.pass(Millis{1000});
+  house.settings(House::slots(1));
+  house.have_idle("a");
+  EXPECT_EQ(house.state("far"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), ServerState::ready);
+}
+
+}  // namespace
+}  // namespace corral::residency

@@ -1,0 +1,88 @@
+// For tests of what groups of a mesh load: a router with memory that the test tells, and a played backend for each
+// load.
+#pragma once
+
+#include "residency/errc.h"
+#include "router/for_peers.h"
+#include "router/memory_gauge.h"
+#include "router/router_fixture.h"
+
+namespace corral::router {
+
+// 1,000 bytes of host memory, and with `gpus` as much of each; 100 are never lent.
+class GroupGauge final : public MemoryGauge {
+ public:
+  async::Task<residency::MemorySampled> sample() override {
+    residency::MemorySampled seen{{{residency::PoolId("ram"), 1000, available}}};
+    for (int i = 0; i < gpus; ++i) seen.pools.push_back({residency::PoolId("gpu" + std::to_string(i)), 1000, 1000});
+    co_return seen;
+  }
+  void watch(OnSample) override {}
+  void unwatch() override {}
+  async::Task<residency::MemoryUse> use_of(MemoryEstimate estimate) override { co_return memory_use(estimate, {}); }
+  async::Task<Device> devices() override { co_return gpus > 0 ? Device::cpu | Device::gpu : Device::cpu; }
+  std::uint64_t available = 1000;
+  int gpus = 0;
+};
+
+class GroupRouterTest : public RouterTest {
+ protected:
+  using BackendPtr = std::shared_ptr<backends::FakeBackend>;
+
+  void SetUp() override {
+    RouterTest::SetUp();
+    for (const char* name : {"a", "b", "c"})
+      backend.estimates[name] = {.devices = {{.device = "cpu", .weights = 300, .kv = 100}}};
+    RouterOptions options = slots(1);
+    options.watchdog_timeout = 4000ms;
+    forwarder.reset();
+    run(router->stop(Millis(0)));
+    settle();
+    router.emplace(loop, timers, std::vector<backends::Backend*>{&backend}, std::move(options), backends::OptionStore(),
+                   &gauge);
+    forwarder.emplace(*router, timers);
+  }
+  void TearDown() override {
+    for (const auto& made : made_) {
+      made->stop_at_once = true;
+      for (const auto& fake : made->servers()) fake->let_stop();
+    }
+    RouterTest::TearDown();
+    for (const auto& made : made_) EXPECT_THAT(made->alive(), IsEmpty());
+  }
+
+  // Of a load that takes so much here.
+  BackendPtr made(std::uint64_t bytes, const char* recipe = "llamacpp") {
+    made_.push_back(std::make_shared<backends::FakeBackend>(loop.executor(), recipe));
+    made_.back()->given = backends::GivenMemory{bytes, 0};
+    return made_.back();
+  }
+  GroupLoad share(const BackendPtr& of) {
+    of->askable = false;
+    GroupLoad load{.model = backends::fake_model("share for x", ModelType::llm, "share"), .backend = of};
+    load.deadline = 8000ms;
+    load.share = ShareOf{"laptop", "big"};
+    load.recalled = [this] { ++recalls; };
+    return load;
+  }
+  GroupLoad split(const std::string& name, const BackendPtr& of, residency::Origin origin = residency::Origin::peer) {
+    return {.model = model(name), .backend = of, .origin = origin};
+  }
+  Lease have_group(GroupLoad load) {
+    const auto of = std::static_pointer_cast<backends::FakeBackend>(load.backend);
+    auto lease = run(router->acquire_for_group(std::move(load)));
+    if (!lease.done()) of->servers().back()->finish_load();
+    settle();
+    EXPECT_TRUE(lease.granted()) << (lease.done() ? lease.error().message : "it doesn't load");
+    return lease.granted() ? lease.take() : Lease();
+  }
+  backends::FakeServer& server_of(const BackendPtr& of) { return *of->servers().back(); }
+
+  GroupGauge gauge;
+  int recalls = 0;
+
+ private:
+  std::vector<BackendPtr> made_;
+};
+
+}  // namespace corral::router

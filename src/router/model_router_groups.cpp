@@ -1,0 +1,119 @@
+// What groups of a mesh load here, and end. All on the home loop.
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "residency/errc.h"
+#include "router/model_router.h"
+
+namespace corral::router {
+
+namespace {
+
+constexpr Millis kAgain{1'000};
+
+}  // namespace
+
+Result<std::shared_ptr<LoadSpec>> ModelRouter::spec_of_group(const GroupLoad& load) const {
+  auto spec = std::make_shared<LoadSpec>();
+  if (load.share) {
+    spec->name = load.model->name;
+    spec->type = load.model->type;
+    spec->recipe = load.model->recipe;
+    spec->to_check = true;
+    spec->model = load.model;
+    spec->share = true;
+    spec->share_of = load.share;
+    spec->recalled = load.recalled;
+  } else {
+    // Who loads the model without saying how finds it loaded: the fingerprint is that of its usual options.
+    auto usual = wishes_.spec_of(load.model, OptionWish());
+    if (!usual) return std::unexpected(usual.error());
+    spec = std::move(*usual);
+    auto wanted = wishes_.wanted(load.model->name, OptionWish());
+    if (load.context > 0 && wanted.ctx_size.value_or(0) <= 0) wanted.ctx_size = static_cast<std::int64_t>(load.context);
+    auto resolved = load.backend->resolve(*load.model, wanted);
+    if (!resolved) return std::unexpected(resolved.error());
+    spec->load_options = std::move(*resolved);
+  }
+  spec->origin = load.origin;
+  spec->once = true;
+  spec->backend = load.backend.get();
+  spec->own_backend = load.backend;
+  spec->others_ended_it = load.others_ended_it;
+  if (load.deadline > Millis(0)) spec->load_deadline = load.deadline;
+  return spec;
+}
+
+async::Task<Result<Lease>> ModelRouter::acquire_for_group(GroupLoad load) {
+  auto spec = spec_of_group(load);
+  if (!spec) co_return std::unexpected(spec.error());
+  const auto& name = load.model->name;
+  residency::Acquire question{{}, std::move(*spec)};
+  auto asking = house_.ask(std::move(question));
+  auto answer = co_await std::move(asking);
+  if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
+  const auto& granted = std::get<residency::Granted>(answer);
+  const auto running = processes_.find(granted.server);
+  auto lease = make_lease(granted.lease, granted.server);
+  if (!lease) {
+    return_lease(granted.lease);
+    co_return fail(errc::backend_died, fmt::format("'{}' ended right after its load", name.value()));
+  }
+  if (LoadSpec::of(running->spec).own_backend != load.backend)
+    co_return fail(residency::errc::not_here, fmt::format("'{}' is in memory already, and not for this", name.value()));
+  co_return lease;
+}
+
+std::optional<residency::ServerId> ModelRouter::server_of(const backends::Backend& backend) const {
+  for (const auto& [id, server] : house_.core().state().servers) {
+    if (LoadSpec::of(server->spec).own_backend.get() == &backend) return id;
+  }
+  return std::nullopt;
+}
+
+async::Task<void> ModelRouter::end_of_group(std::shared_ptr<backends::Backend> of) {
+  while (const auto server = server_of(*of)) {
+    residency::EndServer question{{}, *server};
+    auto asking = house_.ask(question);
+    const auto answer = co_await std::move(asking);
+    // The core couldn't decide, and is asked to look again a second later (House).
+    if (std::holds_alternative<Error>(answer) && server_of(*of)) co_await timers_.sleep_for(kAgain);
+  }
+}
+
+async::Task<void> ModelRouter::drain_of_group(std::shared_ptr<backends::Backend> of) {
+  while (const auto server = server_of(*of)) {
+    const auto& known = *house_.core().state().servers.at(*server);
+    auto name = known.spec->name;
+    if (residency::is_resident(known.state)) {
+      auto unloading = unload_here(std::move(name));
+      const auto gone = co_await std::move(unloading);
+      if (gone) continue;
+    }
+    auto ending = end_of_group(of);  // it waits for its load, or was given up already
+    co_await std::move(ending);
+  }
+}
+
+void ModelRouter::hold(const ModelName& model, bool held) {
+  if (held) {
+    held_.insert(model);
+  } else {
+    held_.erase(model);
+  }
+}
+
+bool ModelRouter::is_there(const ModelName& model) const {
+  const auto* known = house_.core().state().find(model);
+  return known != nullptr && (known->current != nullptr || known->pending != nullptr);
+}
+
+void ModelRouter::on(const residency::Recall& action) {
+  const auto running = processes_.find(action.server);
+  if (!running) return;
+  log::info("router", "{} is to go: its owner wants the memory", running->spec->name.value());
+  const auto& told = LoadSpec::of(running->spec).recalled;
+  if (told) told();
+}
+
+}  // namespace corral::router

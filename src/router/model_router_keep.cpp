@@ -1,0 +1,59 @@
+// How long a model that is in memory stays there because a request said so: a time, or for ever, which is a pin as long
+// as that leaves others a slot. These pins aren't configuration: nothing of them is saved, and a model that is told to
+// leave loses its own.
+#include <algorithm>
+#include <utility>
+
+#include "residency/action.h"
+#include "router/eviction.h"
+#include "router/model_router.h"
+
+namespace corral::router {
+namespace {
+
+// Nobody waits for its answer.
+constexpr residency::TicketId kNobodys{};
+
+}  // namespace
+
+// Requests must not be able to fill all slots of a type for good: whoever wants that pins by hand.
+bool ModelRouter::may_keep_pinned(const ModelName& model) const {
+  const auto views = house_.core().snapshot(house_.now()).servers;
+  const auto own =
+      std::ranges::find_if(views, [&](const auto& view) { return view.spec->name == model && !view.spec->share; });
+  if (own == views.end() || own->pinned || own->lent) return false;
+  const auto pinned = static_cast<std::size_t>(std::ranges::count_if(
+      views, [&](const auto& view) { return view.spec->type == own->spec->type && view.pinned; }));
+  constexpr std::size_t kThisAndOneThatIsNot = 2;
+  return house_.core().state().settings.limits.allows(own->spec->type, pinned + kThisAndOneThatIsNot);
+}
+
+void ModelRouter::pin_kept(const ModelName& model, bool pinned) {
+  pinned ? void(kept_pins_.insert(model)) : void(kept_pins_.erase(model));
+  house_.dispatch(residency::Pin{kNobodys, model, pinned});
+}
+
+void ModelRouter::keep_here(const ModelName& model, Millis idle) {
+  for (const auto& [id, running] : processes_.all()) {
+    if (running->spec->name != model || running->stopping) continue;
+    auto& said = running->requested;
+    keep_for(said, idle, eviction_of(wishes_.wanted(model, said)));
+    const auto eviction = eviction_of(wishes_.wanted(model, said));
+    if (idle < Millis(0) && may_keep_pinned(model)) pin_kept(model, true);
+    if (idle >= Millis(0) && kept_pins_.contains(model)) pin_kept(model, false);
+    return house_.dispatch(residency::ChangeEviction{model, eviction});
+  }
+}
+
+void ModelRouter::on(const residency::PinChanged& action) {
+  if (action.ticket != kNobodys) wishes_.save_pin(action.model, action.pinned);
+}
+
+void ModelRouter::on(const residency::StopServer& action) {
+  const auto running = processes_.find(action.server);
+  processes_.on(action);
+  if (!running || action.reason == residency::StopReason::reload) return;
+  if (const auto name = running->spec->name; kept_pins_.contains(name)) pin_kept(name, false);
+}
+
+}  // namespace corral::router

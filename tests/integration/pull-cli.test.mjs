@@ -1,0 +1,135 @@
+// Models from a hub on the loopback by the command line: a first start without any, offers, asking, Ctrl-C, removal.
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import { Hub } from "../support/hub.mjs";
+import { models, program, Server } from "../support/server.mjs";
+
+const kTable = `only_these = true
+[[model]]
+name = "little"
+type = "llm"
+labels = ["chat"]
+repository = "org/little-GGUF"
+quantisation = "Q8_0"
+parameters = 0.001
+licence = "mit"
+seen = "this test"
+`;
+
+let hub;
+let folder;
+let server;
+let environment; // of the server and of the command line: both read the table
+before(async () => {
+  hub = await Hub.start();
+  hub.add("org/little-GGUF", "little-Q8_0.gguf", join(models, "scripted-hello.gguf"));
+  hub.add("org/little-GGUF", "little-F16.gguf", join(models, "tiny-llama.gguf"));
+});
+after(() => hub.stop());
+beforeEach(async () => {
+  hub.trouble = () => null;
+  folder = mkdtempSync(join(tmpdir(), "corral-pull-cli-"));
+  for (const name of ["models", "config/corral"]) mkdirSync(join(folder, name), { recursive: true });
+  writeFileSync(join(folder, "config/corral/known-models.toml"), kTable);
+  environment = hub.environment(folder, { XDG_CONFIG_HOME: join(folder, "config") });
+  server = await Server.launch({ modelsDir: join(folder, "models"), environment });
+});
+afterEach(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function corral(...args) {
+  return new Promise((resolve) => {
+    const child = execFile(program, [...args, "--port", server.port], { env: environment }, (error, stdout, stderr) => {
+      resolve({ code: error ? error.code : 0, stdout, stderr });
+    });
+    child.stdin.end();
+  });
+}
+const said = async (pattern) => {
+  for (let text; ;) {
+    if (pattern.test((text = server.lines.join("\n")))) return text;
+    await new Promise((resolve) => server.child.stderr.once("data", resolve));
+  }
+};
+
+test("a server without models says which suit the machine, and run offers them", async () => {
+  await said(/corral run little\s+about 1\.0 MiB on disk, .* of memory; chat; licence: mit/);
+  const run = await corral("run");
+  assert.equal(run.code, 2);
+  assert.match(run.stderr, /these fit the machine:\n {2}corral run --yes little\n/);
+  const list = await corral("list", "--all");
+  assert.match(list.stdout, /^little\s+llm\s+-\s+~1\.0 MiB\s+-\s+Q8_0\s+not here$/m);
+});
+
+test("run fetches what isn't here when it is told to, and answers", async () => {
+  const refused = await corral("run", "little", "Say hello.");
+  assert.equal(refused.code, 2);
+  assert.match(refused.stderr, /'little' isn't here, and nobody can be asked/);
+  assert.ok(!hub.requests.some(({ place }) => place === "files"));
+
+  const answered = await corral("run", "little", "Say hello.", "--yes");
+  assert.equal(answered.code, 0, answered.stderr);
+  assert.ok(answered.stdout.trim().length > 0);
+  assert.match(answered.stderr, /org\/little-GGUF:Q8_0: 1 file, 356 KiB on disk; about .* of memory/);
+  // By both names from now on.
+  assert.equal((await corral("run", "little", "Say hello.")).stdout, answered.stdout);
+  assert.match((await corral("alias")).stdout, /^little\s+org\/little-GGUF:Q8_0\s+yes$/m);
+
+  const show = await corral("show", "little");
+  assert.match(show.stdout, /^from\s+org\/little-GGUF:Q8_0$/m);
+  assert.match(show.stdout, /^CONTEXT\s+MEMORY\n\s+\d+\s+\d+ MiB$/m);
+});
+
+test("pull says what else there is, downloads lists it, rm frees it", async () => {
+  const show = await corral("show", "org/little-GGUF");
+  assert.match(show.stdout, /^Q8_0\s+356 KiB\s+.*fetched by the name alone/m);
+  const pull = await corral("pull", "org/little-GGUF");
+  assert.equal(pull.code, 0, pull.stderr);
+  assert.match(pull.stdout, /^org\/little-GGUF:Q8_0 is here \(356 KiB in /);
+  assert.match((await corral("pull", "org/little-GGUF:Q8_0")).stdout, /is here already/);
+  assert.match((await corral("downloads")).stdout, /completed\s+100 %/);
+  assert.match((await corral("search", "little")).stdout, /^org\/little-GGUF\s+10\s+1$/m);
+
+  const dry = await corral("rm", "org/little-GGUF:Q8_0", "--dry-run");
+  assert.match(dry.stdout, /would free 356 KiB/);
+  const removed = await corral("rm", "org/little-GGUF:Q8_0");
+  assert.equal(removed.code, 0, removed.stderr);
+  assert.match(removed.stdout, /is removed; 356 KiB are free again/);
+  assert.doesNotMatch((await corral("list")).stdout, /little-GGUF/);
+  assert.equal((await corral("rm", "org/little-GGUF:Q8_0")).code, 1);
+});
+
+test("Ctrl-C pauses, and the same command goes on from what is here", async () => {
+  hub.trouble = ({ place }) => (place === "files" ? { kind: "slow", pieces: 2000, pause: 10 } : null);
+  const child = spawn(program, ["pull", "org/little-GGUF:Q8_0", "--port", server.port], { env: environment, stdio: ["ignore", "ignore", "pipe"] });
+  let text = "";
+  const ended = new Promise((resolve) => child.once("close", resolve));
+  await new Promise((resolve) => child.stderr.on("data", (bytes) => /\d+ %/.test((text += bytes)) && resolve()));
+  child.kill("SIGINT");
+  assert.equal(await ended, 130);
+  assert.match(text, /paused: .* of 356 KiB are here; go on with: corral pull org\/little-GGUF:Q8_0/);
+  for (let state; state !== "paused";) state = (await server.get("/v1/downloads")).body[0].status;
+  assert.match((await corral("list", "--all")).stdout, /org\/little-GGUF:Q8_0.*paused/);
+
+  hub.trouble = () => null;
+  const pull = await corral("pull", "org/little-GGUF:Q8_0");
+  assert.equal(pull.code, 0, pull.stderr);
+  assert.match((await corral("list")).stdout, /org\/little-GGUF:Q8_0/);
+});
+
+test("what can't be fetched is told as the server says it", async () => {
+  const missing = await corral("pull", "org/nothing");
+  assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /org\/nothing/);
+  const nonsense = await corral("pull", "no such thing");
+  assert.equal(nonsense.code, 1);
+  assert.ok(!existsSync(join(folder, "hub/models--org--nothing")));
+  const models = await corral("list");
+  assert.match(models.stderr, /corral run offers some that fit the machine/);
+});
