@@ -36,23 +36,14 @@ class Stopper {
 
   template <typename T>
   static Task<std::optional<T>> run_under(std::shared_ptr<State> state, Task<T> task) {
-    if (state->stopped) co_return std::nullopt;
-    const auto executor = co_await asio::this_coro::executor;
-    auto start = [executor, state](auto handler, Task<T> work) {
-      auto slot = asio::get_associated_cancellation_slot(handler);
-      if (slot.is_connected()) slot.assign([state](asio::cancellation_type type) { state->signal.emit(type); });
-      auto done = [state, slot, handler = std::move(handler)](std::exception_ptr failure, T value) mutable {
-        slot.clear();
-        const bool ended = failure && state->stopped;
-        auto result = ended ? std::nullopt : std::optional<T>(std::move(value));
-        std::move(handler)(ended ? nullptr : std::move(failure), std::move(result));
-      };
-      asio::co_spawn(executor, std::move(work), asio::bind_cancellation_slot(state->signal.slot(), std::move(done)));
-    };
-    using Token = const asio::use_awaitable_t<Executor>;
-    co_return co_await asio::async_initiate<Token, void(std::exception_ptr, std::optional<T>)>(
-        std::move(start), use_task, std::move(task));
+    std::optional<T> result;
+    auto stored = detail::store_result(std::move(task), &result);
+    const bool ended = co_await run_stoppable(std::move(state), std::move(stored));
+    if (!ended) result.reset();
+    co_return result;
   }
+  // Whether `task` came to its end; false: it was stopped.
+  static Task<bool> run_stoppable(std::shared_ptr<State> state, Task<void> task);
 
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };

@@ -7,11 +7,11 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -36,34 +36,20 @@ inline constexpr asio::as_tuple_t<asio::use_awaitable_t<Executor>> as_value{use_
 
 namespace detail {
 
-// What a task ended with, for its caller on another loop. Cancellations, which are everyday, get an exception of their
-// own, so that no two threads count references to one: the counting is the runtime's, where race detectors can't see
-// it.
-std::exception_ptr take_across(const std::exception_ptr& failure);
-
-// Spawns on `target` and answers on `home`. Asio's own co_spawn across loops keeps the signal that cancels the task in
-// the caller's memory, which a cancellation that comes as the task ends reaches after the caller has gone on. Here it
-// belongs to both sides and is touched on `target` only.
-template <typename T, typename Handler>
-void spawn_across(Executor target, Executor home, Task<T> task, Handler handler) {
-  auto signal = std::make_shared<asio::cancellation_signal>();
-  auto slot = asio::get_associated_cancellation_slot(handler);
-  if (slot.is_connected()) {
-    slot.assign(
-        [signal, target](asio::cancellation_type type) { asio::post(target, [signal, type] { signal->emit(type); }); });
-  }
-  auto done = [home, signal, handler = std::move(handler)](const std::exception_ptr& failure, auto... value) mutable {
-    auto answer = [handler = std::move(handler), failed = take_across(failure),
-                   ... result = std::move(value)]() mutable {
-      asio::get_associated_cancellation_slot(handler).clear();
-      std::move(handler)(std::move(failed), std::move(result)...);
-    };
-    asio::post(home, std::move(answer));
-  };
-  asio::post(target, [target, signal, task = std::move(task), done = std::move(done)]() mutable {
-    asio::co_spawn(target, std::move(task), asio::bind_cancellation_slot(signal->slot(), std::move(done)));
-  });
+// Puts the result of `task` into `result`, which outlives it. With this the functions below need code for each type of
+// result only here: Asio's operations are costly to compile.
+template <typename T>
+Task<void> store_result(Task<T> task, std::optional<T>* result) {
+  result->emplace(co_await std::move(task));
 }
+// The same for a `result` that several threads or owners keep.
+template <typename T>
+Task<void> store_shared(Task<T> task, std::shared_ptr<std::optional<T>> result) {
+  result->emplace(co_await std::move(task));
+}
+
+// run_on() for a task without a result, and a `target` that is another loop.
+Task<void> run_across(Executor target, Task<void> task);
 
 }  // namespace detail
 
@@ -72,15 +58,13 @@ template <typename T>
 Task<T> run_on(Executor target, Task<T> task) {
   const Executor home = co_await asio::this_coro::executor;
   if (target == home) co_return co_await std::move(task);
-  auto start = [target, home](auto handler, Task<T> work) {
-    detail::spawn_across(target, home, std::move(work), std::move(handler));
-  };
-  using Token = const asio::use_awaitable_t<Executor>;
   if constexpr (std::is_void_v<T>) {
-    co_await asio::async_initiate<Token, void(std::exception_ptr)>(std::move(start), use_task, std::move(task));
+    co_await detail::run_across(target, std::move(task));
   } else {
-    co_return co_await asio::async_initiate<Token, void(std::exception_ptr, T)>(std::move(start), use_task,
-                                                                                std::move(task));
+    auto result = std::make_shared<std::optional<T>>();
+    auto stored = detail::store_shared(std::move(task), result);
+    co_await detail::run_across(target, std::move(stored));
+    co_return std::move(**result);
   }
 }
 

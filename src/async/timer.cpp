@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "async/event.h"
+#include "async/parallel_group.h"
 
 namespace corral::async {
 
@@ -34,6 +35,15 @@ void ManualTimers::advance(MonoClock::duration duration) {
   for (auto* sleeper : sleepers_) {
     if (sleeper->due <= now_) sleeper->wake.set();
   }
+}
+
+Task<detail::RaceEnd> detail::race_tasks(Task<void> task, Task<void> other) {
+  const auto executor = co_await asio::this_coro::executor;
+  auto work = asio::co_spawn(executor, std::move(task), asio::deferred);
+  auto rival = asio::co_spawn(executor, std::move(other), asio::deferred);
+  auto group = asio::experimental::make_parallel_group(std::move(work), std::move(rival));
+  auto [order, failure, rival_failure] = co_await group.async_wait(asio::experimental::wait_for_one(), use_task);
+  co_return RaceEnd{.failure = failure, .other_was_first = order[0] != 0};
 }
 
 }  // namespace corral::async

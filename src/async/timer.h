@@ -1,13 +1,9 @@
 // Waiting for time to pass, through an object, so that tests turn the clock by hand.
 #pragma once
 
-// clang-format off: parallel_group.hpp doesn't include what it needs
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/deferred.hpp>
-#include <boost/asio/experimental/parallel_group.hpp>
-// clang-format on
-
+#include <exception>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "async/task.h"
@@ -51,18 +47,29 @@ class ManualTimers final : public Timers {
   std::vector<Sleeper*> sleepers_;
 };
 
+namespace detail {
+
+// How a race ended: what `task` threw, and whether `other` was first.
+struct RaceEnd {
+  std::exception_ptr failure;
+  bool other_was_first = false;
+};
+// The core of race(): compiled once, not for each type of result.
+Task<RaceEnd> race_tasks(Task<void> task, Task<void> other);
+
+}  // namespace detail
+
 // The result of `task`, or nullopt when `other` ended first (the task is cancelled and has unwound by then).
 // An exception of the task passes on.
 template <typename T>
 Task<std::optional<T>> race(Task<T> task, Task<void> other) {
-  const auto executor = co_await asio::this_coro::executor;
-  auto work = asio::co_spawn(executor, std::move(task), asio::deferred);
-  auto rival = asio::co_spawn(executor, std::move(other), asio::deferred);
-  auto group = asio::experimental::make_parallel_group(std::move(work), std::move(rival));
-  auto [order, failure, value, rival_failure] = co_await group.async_wait(asio::experimental::wait_for_one(), use_task);
-  if (order[0] != 0 && failure) co_return std::nullopt;  // ended by its rival
-  if (failure) std::rethrow_exception(failure);
-  co_return std::optional<T>(std::move(value));
+  std::optional<T> value;
+  auto work = detail::store_result(std::move(task), &value);
+  auto both = detail::race_tasks(std::move(work), std::move(other));
+  const auto end = co_await std::move(both);
+  if (end.failure && !end.other_was_first) std::rethrow_exception(end.failure);
+  if (end.failure) co_return std::nullopt;
+  co_return value;
 }
 
 // The same when `limit` passed first.

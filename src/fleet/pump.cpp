@@ -3,6 +3,7 @@
 #include <boost/asio/buffer.hpp>
 #include <poll.h>
 
+#include "async/parallel_group.h"
 #include "async/timer.h"
 
 namespace corral::fleet {

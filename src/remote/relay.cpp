@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "async/parallel_group.h"
 #include "base/log.h"
 
 namespace corral::remote {

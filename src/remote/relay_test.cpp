@@ -12,6 +12,7 @@
 
 #include "async/event.h"
 #include "async/loop.h"
+#include "async/parallel_group.h"
 #include "base/log.h"
 
 namespace corral::remote {

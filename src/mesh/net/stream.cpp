@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "async/parallel_group.h"
 #include "mesh/identity/errors.h"
 
 namespace corral::mesh {

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "async/event.h"
+#include "async/parallel_group.h"
 #include "base/unique_fd.h"
 #include "mesh/identity/errors.h"
 
