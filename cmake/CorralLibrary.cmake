@@ -1,17 +1,22 @@
-# corral_library(NAME [DEPENDS target...] [TEST_DEPENDS target...] [ROOMS folder...])
+# corral_library(NAME [THREADS] [DEPENDS target...] [TEST_DEPENDS target...] [ROOMS folder...])
 #
 # Declares the library of the current folder and its tests. The folder is the library is the namespace:
-#   *.cpp           the library corral::NAME
-#   *_test.cpp      one program NAME_test, whose cases ctest runs one by one, linked with TEST_DEPENDS too
-#   *_main.cpp      not compiled here (programs declare themselves)
+#   *.cpp                  the library corral::NAME
+#   *_test.cpp             the program NAME_test, linked with TEST_DEPENDS too
+#   *_realtime_test.cpp    the program NAME_realtime_test, label realtime: tests whose result depends on the speed of the machine
+#   *_main.cpp             not compiled here (programs declare themselves)
+# THREADS: the library or its tests run threads, so ThreadSanitizer runs the tests too.
 # Sub-folders belong to the library of their parent, but for ROOMS, which are libraries of their own (corral_room); their tests run in
 # the parent's program.
 function(corral_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS;ROOMS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "" "DEPENDS;TEST_DEPENDS;ROOMS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|_main|_bench|/main)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  set(realtime_tests ${tests})
+  list(FILTER tests EXCLUDE REGEX "_realtime_test\\.cpp$")
+  list(FILTER realtime_tests INCLUDE REGEX "_realtime_test\\.cpp$")
   foreach(room IN LISTS ARG_ROOMS)
     list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${room}/")
     list(APPEND ARG_DEPENDS corral::${name}_${room})
@@ -30,8 +35,15 @@ function(corral_library name)
   endif()
   corral_use_precompiled(corral_${name} DEPENDS ${ARG_DEPENDS})
 
+  set(threads "")
+  if(ARG_THREADS)
+    set(threads THREADS)
+  endif()
   if(CORRAL_TESTS AND tests)
-    corral_test(${name}_test SOURCES ${tests} DEPENDS corral_${name} ${ARG_TEST_DEPENDS})
+    corral_test(${name}_test ${threads} SOURCES ${tests} DEPENDS corral_${name} ${ARG_TEST_DEPENDS})
+  endif()
+  if(CORRAL_TESTS AND realtime_tests)
+    corral_test(${name}_realtime_test ${threads} SOURCES ${realtime_tests} DEPENDS corral_${name} ${ARG_TEST_DEPENDS} LABELS realtime)
   endif()
 endfunction()
 
@@ -51,19 +63,35 @@ function(corral_room parent name)
   corral_use_precompiled(corral_${parent}_${name} DEPENDS ${ARG_DEPENDS})
 endfunction()
 
-# corral_test(NAME SOURCES file... [DEPENDS target...] [LABELS label...] [TIMEOUT seconds])
+# corral_test(NAME [THREADS] SOURCES file... [DEPENDS target...] [LABELS label...] [TIMEOUT seconds])
+#
+# A release build has a ctest test for each case. Under a sanitizer, where a process costs more than most cases, it has
+# CORRAL_TEST_SHARDS tests for each program. ThreadSanitizer builds only programs that are declared with THREADS.
 function(corral_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  if(CORRAL_SANITIZE STREQUAL "thread" AND NOT ARG_THREADS)
+    return()
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE corral_flags ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
   corral_use_precompiled(${name} TESTS DEPENDS ${ARG_DEPENDS})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  include(GoogleTest)
-  set(properties TIMEOUT ${ARG_TIMEOUT})
+  set(properties "")
   if(ARG_LABELS)
-    list(APPEND properties LABELS "${ARG_LABELS}")
+    set(properties LABELS "${ARG_LABELS}")
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." PROPERTIES ${properties})
+  if(CORRAL_SANITIZE)
+    math(EXPR last "${CORRAL_TEST_SHARDS} - 1")
+    foreach(shard RANGE ${last})
+      add_test(NAME ${name}.${shard} COMMAND ${name})
+      set_tests_properties(${name}.${shard} PROPERTIES TIMEOUT 1800 ${properties}
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${CORRAL_TEST_SHARDS};GTEST_SHARD_INDEX=${shard};GTEST_BRIEF=1")
+    endforeach()
+  else()
+    include(GoogleTest)
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${name}."
+                         PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${properties})
+  endif()
 endfunction()

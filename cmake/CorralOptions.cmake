@@ -3,6 +3,7 @@
 option(CORRAL_TESTS "Build the tests" ON)
 option(CORRAL_BENCH "Build the benchmarks" ON)
 set(CORRAL_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them (address,undefined or thread)")
+set(CORRAL_TEST_SHARDS 4 CACHE STRING "Processes for each test program, under a sanitizer")
 set(CORRAL_LLAMA "pinned" CACHE STRING "Where llama.cpp comes from: pinned (built by script/bootstrap) or system (find_package)")
 set_property(CACHE CORRAL_LLAMA PROPERTY STRINGS pinned system)
 
@@ -11,7 +12,7 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O0 -g1")
 
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
