@@ -63,18 +63,24 @@ function(corral_room parent name)
   corral_use_precompiled(corral_${parent}_${name} DEPENDS ${ARG_DEPENDS})
 endfunction()
 
-# corral_test(NAME [THREADS] SOURCES file... [DEPENDS target...] [LABELS label...] [TIMEOUT seconds])
+# corral_test(NAME [THREADS] [OPTIMISED] SOURCES file... [DEPENDS target...] [LABELS label...] [TIMEOUT seconds])
 #
+# Tests are compiled without optimisation, in half of the time; simulations, which compute much, are OPTIMISED.
 # A release build has a ctest test for each case. Under a sanitizer, where a process costs more than most cases, it has
 # CORRAL_TEST_SHARDS tests for each program. ThreadSanitizer builds only programs that are declared with THREADS.
 function(corral_test name)
-  cmake_parse_arguments(ARG "THREADS" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS;OPTIMISED" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(CORRAL_SANITIZE STREQUAL "thread" AND NOT ARG_THREADS)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE corral_flags ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
-  corral_use_precompiled(${name} TESTS DEPENDS ${ARG_DEPENDS})
+  set(flags "")
+  if(NOT ARG_OPTIMISED)
+    set(flags -O0)
+  endif()
+  target_compile_options(${name} PRIVATE ${flags})
+  corral_use_precompiled(${name} TESTS FLAGS ${flags} DEPENDS ${ARG_DEPENDS})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()

@@ -91,9 +91,10 @@ function(corral_precompiled name out)
   message(FATAL_ERROR "The headers of the distribution change while they are compiled (${base}.list)")
 endfunction()
 
-# corral_use_precompiled(TARGET [TESTS] [DEPENDS target...]): the headers that fit what the target depends on.
+# corral_use_precompiled(TARGET [TESTS] [FLAGS flag...] [DEPENDS target...]): the headers that fit what the target depends on, and the
+# flags that it has of its own.
 function(corral_use_precompiled target)
-  cmake_parse_arguments(ARG "TESTS" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "TESTS" "" "FLAGS;DEPENDS" ${ARGN})
   get_target_property(uses_async ${target} CORRAL_USES_ASYNC)
   foreach(used IN LISTS ARG_DEPENDS)
     if(TARGET ${used})
@@ -119,6 +120,8 @@ function(corral_use_precompiled target)
     string(APPEND name -tests)
     list(APPEND flags -DCORRAL_PCH_TESTS -DGTEST_HAS_PTHREAD=1)  # the second as GTest's own targets say it
   endif()
+  string(APPEND name ${ARG_FLAGS})
+  list(APPEND flags ${ARG_FLAGS})
   get_property(path GLOBAL PROPERTY CORRAL_PCH_${name})
   if(NOT path)
     corral_precompiled(${name} path ${flags})
