@@ -176,7 +176,7 @@ test("a stream that is aborted ends its generation", async () => {
     }
   }, { name: "AbortError" });
   await eventually(async () => (await under_way()) === 0);
-  assert.equal(await cancelled(server, "scripted-endless"), 1, "it didn't come to its end");
+  assert.equal(await cancelled(server, "scripted-endless", 1), 1, "it didn't come to its end");
   assert.equal((await client.chat({ model: "scripted-endless", messages, options })).eval_count, 8);
 });
 

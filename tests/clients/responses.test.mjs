@@ -147,5 +147,5 @@ test("who leaves in the middle ends the generation", async () => {
   stream.controller.abort();
   const underWay = async () => (await server.get("/v1/requests")).body.requests.length;
   while ((await underWay()) > 0);
-  assert.equal(await cancelled(server, "scripted-endless"), 1, "it didn't come to its end");
+  assert.equal(await cancelled(server, "scripted-endless", 1), 1, "it didn't come to its end");
 });

@@ -79,7 +79,7 @@ async function ended(...flags) {
   const child = spawn(program, ["serve", "--port", "0", ...flags], { stdio: ["ignore", "ignore", "pipe"] });
   let text = "";
   child.stderr.on("data", (data) => (text += data));
-  const code = await new Promise((resolve) => child.once("exit", resolve));
+  const code = await new Promise((resolve) => child.once("close", resolve)); // all of its output has come
   return { code, text };
 }
 

@@ -5,21 +5,9 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { test } from "node:test";
-import { withExternals } from "../support/fake-servers.mjs";
+import { ask, external, runs } from "../support/fake-servers.mjs";
 
-function external(name, acts) {
-  test(name, () => withExternals(acts));
-}
-const ask = (server, model, content, more = {}) => server.post("/v1/chat/completions", { model, messages: [{ role: "user", content }], ...more });
 const after = (words, flag) => words[words.indexOf(flag) + 1];
-function runs(pid) {
-  try {
-    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
-}
 async function until(holds) {
   while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -109,38 +97,6 @@ external("one that ends while it loads says with which last words", async (exter
   assert.equal(status, 500);
   assert.equal(body.error.code, "model_load_error");
   assert.match(body.error.message, /exited with code 3; its last output: cannot open the model/);
-});
-
-external("one that listens on another port is told so at its deadline", async (externals) => {
-  externals.program("mine", { wrong_port: true });
-  externals.models('[models.m]\ncmd = "mine --port {port}"\nready = { path = "/health", deadline = "500ms" }\n');
-  const server = await externals.serve();
-  const { status, body } = await ask(server, "m", "hi");
-  assert.equal(status, 500);
-  assert.match(body.error.message, /nothing listens there; it listens on port \d+ instead/);
-  assert.deepEqual(await server.loaded(), []);
-});
-
-external("one that takes the question and never answers is no ready server", async (externals) => {
-  externals.program("mine", { wedge: true });
-  externals.models('[models.m]\ncmd = "mine --port {port}"\n');
-  const server = await externals.serve({}, "--watchdog-timeout", "1s");
-  const { status, body } = await ask(server, "m", "hi");
-  assert.equal(status, 500);
-  assert.match(body.error.message, /made no progress/);
-});
-
-external("one that wedges under a request is found and replaced", async (externals) => {
-  externals.program("mine");
-  externals.models('[models.m]\ncmd = "mine --port {port}"\n');
-  const server = await externals.serve({}, "--watchdog-timeout", "1s");
-  const first = (await ask(server, "m", "hi")).body.pid;
-  const { status, body } = await ask(server, "m", "wedge");
-  assert.ok(status === 502 || status === 503, `${status} ${JSON.stringify(body)}`);
-  assert.ok(!runs(first));
-  const again = await ask(server, "m", "hi");
-  assert.equal(again.status, 200);
-  assert.notEqual(again.body.pid, first);
 });
 
 external("one that dies in the middle of an answer is started again, and the request repeated", async (externals) => {

@@ -7,6 +7,7 @@ import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
+import { endings } from "../support/endings.mjs";
 import { program, Server } from "../support/server.mjs";
 
 const model = "tiny-llama";
@@ -237,16 +238,11 @@ test("a good client's answer ends while a reader that takes nothing still has it
 
 test("a small request ends while large ones of the same client are still made ready", async () => {
   const tools = many(80, (i) => ({ type: "function", function: { name: `f${i}`, parameters: wide } }));
-  const stop = new AbortController();
-  let ready = 0;
-  const heavy = many(12, () =>
-    fetch(server.url + chat, { method: "POST", body: JSON.stringify(ask({ tools })), signal: stop.signal })
-      .then((response) => response.text())
-      .then(() => ++ready, () => {}));
-  await good();
-  assert.ok(ready < heavy.length, "all large ones were ready before a small one");
-  stop.abort();
-  await Promise.all(heavy);
+  const heavy = many(12, () => ({ name: "large", send: () => server.post(chat, ask({ tools })) }));
+  const small = { name: "small", send: () => server.chat(model, "hello", { max_tokens: 4 }) };
+  const { answers, order } = await endings(server.get.bind(server), model, [...heavy, small]);
+  assert.equal(answers.at(-1).status, 200);
+  assert.notEqual(order.at(-1), "small", `all large ones were ready before a small one: ${order}`);
 });
 
 // Their turns come by key: who asks for much waits for itself. What a client says of itself under the router's own name
@@ -254,18 +250,18 @@ test("a small request ends while large ones of the same client are still made re
 test("one client's large requests are answered before another's many", async () => {
   const own = await Server.start();
   try {
-    const key = (name) => execFileSync(program, ["key", "create", "--name", name, "--state-dir", own.state], { encoding: "utf8" }).trim();
-    const [greedy, modest] = [key("greedy"), key("modest")];
+    const key = (name, ...more) => execFileSync(program, ["key", "create", "--name", name, ...more, "--state-dir", own.state], { encoding: "utf8" }).trim();
+    const [greedy, modest, admin] = [key("greedy"), key("modest"), key("admin", "--scope", "admin")];
     while ((await own.get("/v1/models")).status !== 401); // the keys count from now on
     assert.equal((await own.json("POST", chat, ask(), { "x-api-key": modest })).status, 200);
     const tools = many(60, (i) => ({ type: "function", function: { name: `f${i}`, parameters: wide } }));
-    let done = 0;
-    const heavy = (secret, i) => own.json("POST", chat, ask({ tools, max_tokens: 1 }), { "x-api-key": secret, "x-corral-client": `${i}` });
-    const crowd = many(40, (i) => heavy(greedy, i).then(() => ++done));
-    await crowd[0];
-    await heavy(modest, 0);
-    assert.ok(done < 20, `${done} of 40 were answered first`);
-    await Promise.all(crowd);
+    const heavy = (name, secret, i) => ({ name, send: () => own.json("POST", chat, ask({ tools, max_tokens: 1 }), { "x-api-key": secret, "x-corral-client": `${i}` }) });
+    const crowd = many(40, (i) => heavy("greedy", greedy, i));
+    const get = (path) => own.json("GET", path, undefined, { "x-api-key": admin });
+    const { answers, order } = await endings(get, model, [...crowd, heavy("modest", modest, 0)]);
+    // What was made ready is longer than the context.
+    for (const { status, body } of answers) assert.deepEqual([status, body.error?.code], [400, "context_length_exceeded"]);
+    assert.ok(order.indexOf("modest") < 20, `${order.indexOf("modest")} of 40 were answered first`);
     // More answers than there are places: the other client still gets one.
     const prompts = many(3, () => own.json("POST", "/v1/completions", { model, prompt: many(1024, () => "x"), max_tokens: 2 }, { "x-api-key": greedy }));
     for (let i = 0; i < 10; ++i) assert.equal((await own.json("POST", chat, ask(), { "x-api-key": modest })).status, 200);

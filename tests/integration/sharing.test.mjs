@@ -1,6 +1,7 @@
 // Keys that share a server, with real processes: turns, what may wait, how many requests each may have at once.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { endings, standing } from "../support/endings.mjs";
 import { Server } from "../support/server.mjs";
 
 let server;
@@ -20,52 +21,35 @@ after(() => server.stop());
 
 const as = (key, method, path, body, headers = {}) => server.json(method, path, body, { authorization: `Bearer ${key}`, ...headers });
 const ask = (key, max_tokens, headers) => as(keys[key], "POST", "/v1/completions", { model: "scripted-endless", prompt: "Go on", max_tokens, temperature: 0, cache_prompt: false }, headers);
-const slots = async () => (await as("owner", "GET", "/v1/slots")).body;
-// Sessions of the engine, waiting ones included.
-async function sessions(count) {
-  for (;;) if (JSON.stringify(await slots()).split('"queue_place"').length - 1 >= count) return;
-}
-// Who ended, in this order.
-async function endings(asked) {
-  const order = [];
-  await Promise.all(
-    asked.map(async ({ name, answer }) => {
-      const { status, body } = await answer;
-      assert.equal(status, 200, JSON.stringify(body));
-      order.push(name);
-    }),
-  );
+const get = (path) => as("owner", "GET", path);
+const times = (count, name, ...asked) => Array.from({ length: count }, () => ({ name, send: () => ask(...asked) }));
+// The names of requests, in the order in which these end.
+async function orderOf(requests) {
+  const { answers, order } = await endings(get, "scripted-endless", requests);
+  for (const { status, body } of answers) assert.equal(status, 200, JSON.stringify(body));
   return order;
 }
 
 test("a key with many requests delays another's single one by its turn", async () => {
-  const asked = [];
-  for (let i = 0; i < 10; ++i) asked.push({ name: "many", answer: ask("many", 600) });
-  await sessions(10);
-  asked.push({ name: "one", answer: ask("one", 600) });
-  const order = await endings(asked);
+  const order = await orderOf([...times(10, "many", "many", 600), ...times(1, "one", "one", 600)]);
   assert.ok(order.indexOf("one") <= 4, order.join(" "));
 });
 
 test("a key in the background lets others go first, and so does a request that says so", async () => {
   for (const [key, headers] of [["slow", {}], ["many", { priority: "u=7" }]]) {
-    const asked = [];
-    for (let i = 0; i < 6; ++i) asked.push({ name: "background", answer: ask(key, 600, headers) });
-    await sessions(6);
-    for (let i = 0; i < 3; ++i) asked.push({ name: "quick", answer: ask("one", 100) });
-    const order = await endings(asked);
+    const order = await orderOf([...times(6, "background", key, 600, headers), ...times(3, "quick", "one", 100)]);
     assert.ok(order.lastIndexOf("quick") <= 5, order.join(" "));
   }
 });
 
 test("a key has no more requests at once than it may, and hears when to come again", async () => {
-  const first = [ask("two", 2000), ask("two", 2000)];
-  await sessions(2);
-  const refused = await ask("two", 1);
-  assert.equal(refused.status, 429);
-  assert.deepEqual([refused.body.error.code, refused.body.error.type], ["too_many_requests", "rate_limit_error"]);
-  assert.ok(Number(refused.headers.get("retry-after")) >= 1);
-  for (const { status } of await Promise.all(first)) assert.equal(status, 200);
+  const first = await standing(get, "scripted-endless", times(2, "two", "two", 2000), async () => {
+    const refused = await ask("two", 1);
+    assert.equal(refused.status, 429);
+    assert.deepEqual([refused.body.error.code, refused.body.error.type], ["too_many_requests", "rate_limit_error"]);
+    assert.ok(Number(refused.headers.get("retry-after")) >= 1);
+  });
+  for (const { status } of first) assert.equal(status, 200);
   // A place is free once the server has seen the end as well.
   let again = await ask("two", 1);
   while (again.status === 429) again = await ask("two", 1);

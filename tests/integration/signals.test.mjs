@@ -32,7 +32,7 @@ test("a disk that hangs at the first look keeps neither health nor SIGTERM waiti
 });
 
 test("a disk that hangs later keeps no known model from loading, and no process looks hung for it", async () => {
-  const server = await Server.start("--watchdog-timeout", "1");
+  const server = await Server.start();
   assert.equal((await server.chat("tiny-llama", "hi")).status, 200);
   const { pid } = (await server.loaded())[0];
   hang(server.state);

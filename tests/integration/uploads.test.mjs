@@ -55,7 +55,8 @@ test("200 MB take at most 16 MiB of the server's memory", async () => {
   const { answered } = upload(200, "no-such-model", () => (most = Math.max(most, resident() - before)));
   const answer = await answered;
   assert.equal(answer.status, 404, "the name of the model was found behind the file");
-  assert.ok(most <= 16 << 20, `${most} bytes`);
+  // A sanitizer keeps freed memory and shadow memory of its own.
+  if (!process.env.CORRAL_SANITIZE) assert.ok(most <= 16 << 20, `${most} bytes`);
   await eventually(() => spools() === 0);
 });
 

@@ -10,7 +10,7 @@ import { randomFrom } from "../support/random.mjs";
 import { pause, settled, Storm } from "../support/storm.mjs";
 
 const seconds = Number(process.env.CORRAL_MESH_SECONDS ?? 120);
-const seed = Number(process.env.CORRAL_MESH_SEED ?? Date.now() % 1_000_000);
+const seed = Number(process.env.CORRAL_MESH_SEED ?? 1);
 const kClients = 2; // at each node
 const kCalm = 5; // s before it begins
 const kHung = 60_000; // ms

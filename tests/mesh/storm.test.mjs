@@ -15,7 +15,7 @@ import { workers } from "../support/splitting.mjs";
 import { pause, settled, Storm } from "../support/storm.mjs";
 
 const seconds = Number(process.env.CORRAL_MESH_SECONDS ?? 120);
-const seed = Number(process.env.CORRAL_MESH_SEED ?? Date.now() % 1_000_000);
+const seed = Number(process.env.CORRAL_MESH_SEED ?? 1);
 const kCalm = 5; // s before it begins
 // A request waits for a group 90 s at most (fleet/split_lender.cpp) and for a load 60 s (router/model_options.cpp); the rest is
 // for what comes before: 5 s for a plan, and a load for others that it stands behind.

@@ -10,17 +10,42 @@
 //     await asking;
 //   });
 //   await stage.stop();
+import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { models, Server } from "./server.mjs";
 
-const kHung = 60_000; // ms
+const kHung = 60_000; // ms without a word of any process
 const program = fileURLToPath(new URL("fake-engine.mjs", import.meta.url));
+
+// A test on a stage of its own, which is taken down whatever happens.
+export function stage(name, models, flags, acts) {
+  test(name, () => onStage({}, models, flags, acts));
+}
+export async function onStage(variables, models, flags, acts) {
+  const its = await Stage.startIn(variables, models, ...flags);
+  try {
+    await its.play(acts);
+  } catch (error) {
+    await its.abort(); // what still runs would be waited for
+    throw error;
+  }
+  await its.stop();
+}
+export const slots = (count) => ["--max-loaded-models", `${count}`];
+export const queued = (model) => (health) => health.load_queue.find((entry) => entry.model === model);
+export const streaming = { messages: [{ role: "user", content: "hi" }], stream: true };
+// Settings from now on, or from the next load on.
+export async function set(server, settings) {
+  const { status, body } = await server.post("/internal/set", settings);
+  assert.equal(status, 200, JSON.stringify(body));
+}
 
 // What came and nobody asked for yet, or who asks for what hasn't come yet.
 class Queue {
@@ -75,6 +100,7 @@ class PlayedEngine {
     createInterface({ input: connection }).on("line", (line) => this.hear(JSON.parse(line)));
   }
   hear(event) {
+    ++this.stage.heard;
     if (event.event === "load") {
       Object.assign(this, { pid: event.pid, order: event.load, model: event.load.model });
       this.stage.add(this);
@@ -147,6 +173,8 @@ export class Stage {
   started = []; // models, in the order of their loads
   estimates = {}; // what models are predicted to take, by name
   automatic = false; // loads succeed, and requests are answered, at once
+  heard = 0; // words of processes
+  deeds = new Map(); // what every engine does that is told to load a model, by model
 
   // `names`: one chat model each. `variables`: more of them for the server's environment.
   static async startIn(variables, names, ...flags) {
@@ -169,10 +197,14 @@ export class Stage {
   async play(acts) {
     const acting = acts(this, this.server);
     acting.catch(() => {}); // also when it fails behind its time
-    let timer;
-    const hanging = new Promise((resolve) => (timer = setTimeout(resolve, kHung, "hangs")));
-    const end = await Promise.race([acting, hanging]).finally(() => clearTimeout(timer));
-    if (end === "hangs") throw new Error(await this.report());
+    for (let before; before !== this.heard;) {
+      before = this.heard;
+      let timer;
+      const waited = new Promise((resolve) => (timer = setTimeout(resolve, kHung, "waited")));
+      const end = await Promise.race([acting, waited]).finally(() => clearTimeout(timer));
+      if (end !== "waited") return;
+    }
+    throw new Error(await this.report());
   }
   // What the router knows, what it said, and which processes are there.
   async report() {
@@ -207,7 +239,9 @@ export class Stage {
 
   add(engine) {
     this.started.push(engine.model);
-    this.automatic ? engine.ready() : this.queue(engine.model).put(engine);
+    const deed = this.deeds.get(engine.model);
+    if (deed) deed(engine);
+    else this.automatic ? engine.ready() : this.queue(engine.model).put(engine);
   }
   queue(model) {
     if (!this.loads.has(model)) this.loads.set(model, new Queue());
@@ -216,6 +250,10 @@ export class Stage {
   // The next engine that is told to load this model.
   loading(model) {
     return this.queue(model).take();
+  }
+  // Every engine does this from now on that is told to load this model.
+  whenLoading(model, deed) {
+    this.deeds.set(model, deed);
   }
   // A model in memory, idle.
   async have(model, options = {}) {

@@ -1,7 +1,8 @@
 // A folder of a configuration with played programs in it, and a server that knows them.
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Server } from "./server.mjs";
 
@@ -63,4 +64,16 @@ export async function withExternals(acts) {
     throw error;
   }
   await externals.stop();
+}
+export function external(name, acts) {
+  test(name, () => withExternals(acts));
+}
+export const ask = (server, model, content, more = {}) => server.post("/v1/chat/completions", { model, messages: [{ role: "user", content }], ...more });
+// True while a process (not a zombie of it) exists.
+export function runs(pid) {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
 }

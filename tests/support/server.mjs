@@ -61,12 +61,13 @@ export class Server {
     return this.child.pid;
   }
 
-  async stop() {
+  // `keep`: its state folder stays, for a server that goes on with it.
+  async stop({ keep = false } = {}) {
     this.child.kill("SIGTERM");
     const { code, signal } = await this.ended;
     await this.settled();
     const found = reports(this.state, this.lines);
-    rmSync(this.state, { recursive: true, force: true });
+    if (!keep) rmSync(this.state, { recursive: true, force: true });
     assert.deepEqual(found, [], "a sanitizer has something to say");
     assert.equal(code, 0, `corral serve ended with ${code ?? signal}:\n${this.lines.join("\n")}`);
   }

@@ -1,0 +1,36 @@
+// Programs of others that hang: under a watchdog of a second, and with half a second to listen. A machine that gives a sound
+// program no time for so long makes it look hung (label "realtime").
+import assert from "node:assert/strict";
+import { ask, external, runs } from "../support/fake-servers.mjs";
+
+external("one that listens on another port is told so at its deadline", async (externals) => {
+  externals.program("mine", { wrong_port: true });
+  externals.models('[models.m]\ncmd = "mine --port {port}"\nready = { path = "/health", deadline = "500ms" }\n');
+  const server = await externals.serve();
+  const { status, body } = await ask(server, "m", "hi");
+  assert.equal(status, 500);
+  assert.match(body.error.message, /nothing listens there; it listens on port \d+ instead/);
+  assert.deepEqual(await server.loaded(), []);
+});
+
+external("one that takes the question and never answers is no ready server", async (externals) => {
+  externals.program("mine", { wedge: true });
+  externals.models('[models.m]\ncmd = "mine --port {port}"\n');
+  const server = await externals.serve({}, "--watchdog-timeout", "1s");
+  const { status, body } = await ask(server, "m", "hi");
+  assert.equal(status, 500);
+  assert.match(body.error.message, /made no progress/);
+});
+
+external("one that wedges under a request is found and replaced", async (externals) => {
+  externals.program("mine");
+  externals.models('[models.m]\ncmd = "mine --port {port}"\n');
+  const server = await externals.serve({}, "--watchdog-timeout", "1s");
+  const first = (await ask(server, "m", "hi")).body.pid;
+  const { status, body } = await ask(server, "m", "wedge");
+  assert.ok(status === 502 || status === 503, `${status} ${JSON.stringify(body)}`);
+  assert.ok(!runs(first));
+  const again = await ask(server, "m", "hi");
+  assert.equal(again.status, 200);
+  assert.notEqual(again.body.pid, first);
+});

@@ -1,0 +1,152 @@
+// Models that go from one server on loopback to another: by hand, by order of an administrator, for a request.
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { corral, found, hashed, joinTo, mesh, node, nodes, reachable, until, withNodes } from "../support/mesh-nodes.mjs";
+import { models } from "../support/server.mjs";
+import { withoutVocabulary } from "../support/broken-models.mjs";
+
+test("a model is copied from the machine next door, and is this one's from then on", async () => {
+  const list = [await node("a", ["tiny-llama.gguf"]), await node("b", ["tiny-qwen3.gguf"])];
+  await withNodes(list, async (a, b) => {
+    await found(a);
+    await joinTo(b, a);
+    await hashed(b, "tiny-llama");
+
+    const unknown = await b.post("/v1/mesh/pull", { model: "no-such-model" });
+    assert.equal(unknown.status, 404);
+    assert.equal(unknown.body.error.param, "model");
+    const pulled = await corral(b, ["mesh", "pull", "tiny-llama"]);
+    assert.equal(pulled.code, 0, pulled.err);
+    assert.match(pulled.out, /tiny-llama  done/);
+    // What was hidden until the model was whole goes when all of it is on the disk, a moment after it is served.
+    const hidden = (name) => name.startsWith(".corral-copy-");
+    const [folder, ...others] = await until(() => readdirSync(join(b.state, "models")), (names) => !names.some(hidden));
+    assert.match(folder, /^tiny-llama-[0-9a-f]{8}$/);
+    assert.deepEqual(others, []);
+    assert.deepEqual(readFileSync(join(b.state, "models", folder, "tiny-llama.gguf")), readFileSync(join(models, "tiny-llama.gguf")));
+    await until(() => mesh(a, "/models"), ({ models }) => models.some(({ id, nodes }) => id === "tiny-llama" && nodes.length === 2));
+
+    // It is served here now, also when the other one has gone.
+    await a.stop();
+    assert.equal((await b.chat("tiny-llama", "hi", { max_tokens: 2 })).status, 200);
+    const again = await b.post("/v1/mesh/pull", { model: "tiny-llama" });
+    assert.equal(again.status, 409);
+    assert.equal(again.body.error.code, "copy_not_needed");
+  });
+});
+
+test("who gives no copies says so, and nothing is left behind", async () => {
+  const list = [await node("a", ["tiny-llama.gguf"], { flags: ["--no-mesh-copies"] }), await node("b", ["tiny-qwen3.gguf"])];
+  await withNodes(list, async (a, b) => {
+    await found(a);
+    await joinTo(b, a);
+    await hashed(b, "tiny-llama");
+    const refused = await b.post("/v1/mesh/pull", { model: "tiny-llama" });
+    assert.equal(refused.status, 404);
+    assert.equal(refused.body.error.code, "mesh_not_offered");
+    assert.equal(existsSync(join(b.state, "models")), false);
+    assert.deepEqual((await mesh(b, "/copies")).copies, []);
+  });
+});
+
+test("another node copies to itself what an administrator orders there, if it allows that", async () => {
+  const list = [
+    await node("a", ["tiny-llama.gguf"]),
+    await node("b", ["tiny-qwen3.gguf"]),
+    await node("c", ["tiny-qwen3.gguf"], { flags: ["--mesh-admin"] }),
+  ];
+  await withNodes(list, async (a, b, c) => {
+    await found(a);
+    await joinTo(b, a);
+    await joinTo(c, a);
+    await reachable(a, 3);
+    await reachable(c, 3);
+    for (const server of list) await hashed(server, "tiny-llama");
+
+    const refused = await a.post("/v1/mesh/pull", { model: "tiny-llama", node: "b" });
+    assert.equal(refused.status, 403);
+    assert.equal(refused.body.error.code, "mesh_admin_off");
+    assert.match(refused.body.error.message, /^b: .*mesh_admin = true/);
+    assert.deepEqual((await mesh(b, "/copies")).copies, []);
+    assert.equal((await a.post("/v1/mesh/pull", { model: "tiny-llama", node: "nobody" })).status, 404);
+    // 503 as long as somebody hasn't said yet what he has.
+    await until(() => a.post("/v1/mesh/pull", { model: "no-such-model", node: "c" }), ({ status }) => status === 404);
+    assert.equal((await a.post("/v1/mesh/pull", { model: "tiny-llama", node: "a" })).body.error.code, "copy_not_needed");
+
+    const pulled = await corral(a, ["mesh", "pull", "tiny-llama", "--to", "c"]);
+    assert.equal(pulled.code, 0, pulled.err);
+    assert.match(pulled.out, /tiny-llama  done/);
+    assert.deepEqual((await mesh(a, "/copies")).copies, []);
+    const [copy] = (await mesh(c, "/copies")).copies;
+    assert.equal(copy.state, "done");
+    assert.equal(copy.node, "c");
+    assert.equal(copy.by_request, false);
+    await a.stop();
+    assert.equal((await c.chat("tiny-llama", "hi", { max_tokens: 2 })).status, 200);
+  });
+});
+
+test("a model that fits nowhere that has it is copied to a node that lets requests do that, once", async () => {
+  const list = [
+    await node("a", ["tiny-llama.gguf", "tiny-mamba.gguf"], { flags: ["--mesh-lend-memory", "0"] }),
+    await node("b", ["tiny-qwen3.gguf"], { flags: ["--mesh-auto-copy"] }),
+    await node("c", ["tiny-qwen3.gguf"]),
+  ];
+  await withNodes(list, async (a, b, c) => {
+    await found(a);
+    await joinTo(b, a);
+    await joinTo(c, a);
+    for (const server of list) {
+      await reachable(server, 3);
+      for (const name of ["tiny-llama", "tiny-mamba"]) await hashed(server, name);
+      await until(() => nodes(server), (all) => all.every(({ memory }) => memory?.length > 0));
+    }
+    // At c, and at b itself.
+    for (const [entry, model] of [[c, "tiny-llama"], [b, "tiny-mamba"]]) {
+      const told = [];
+      await until(
+        () => entry.chat(model, "hi", { max_tokens: 2 }),
+        ({ status, body, headers }) => {
+          if (status === 200) return true;
+          assert.equal(status, 503, JSON.stringify(body));
+          if (told.length === 0 && body.error.code === "no_capacity") return false; // it has no link to b yet
+          told.push(body.error);
+          assert.equal(body.error.code, "model_being_copied", JSON.stringify(body));
+          assert.match(body.error.message, new RegExp(`'${model}' is being copied to b`));
+          assert.ok(Number(headers.get("Retry-After")) > 0);
+          return false;
+        },
+      );
+      assert.ok(told.length > 0);
+    }
+    const { copies } = await mesh(b, "/copies");
+    assert.deepEqual(copies.map(({ model, state, by_request }) => [model, state, by_request]).sort(), [
+      ["tiny-llama", "done", true],
+      ["tiny-mamba", "done", true],
+    ]);
+    for (const server of [a, c]) assert.deepEqual((await mesh(server, "/copies")).copies, []);
+  });
+});
+
+test("files that are no model get no name, whoever gives them", async () => {
+  const list = [await node("a", []), await node("b", ["tiny-qwen3.gguf"])];
+  await withNodes(list, async (a, b) => {
+    const file = join(a.modelsDir, "odd.gguf");
+    writeFileSync(file, withoutVocabulary("tiny-llama.gguf"));
+    utimesSync(file, 1e9, 1e9);
+    await found(a);
+    await joinTo(b, a);
+    await a.get("/v1/models?rescan=true");
+    await hashed(b, "odd");
+    const pulled = await corral(b, ["mesh", "pull", "odd"]);
+    assert.equal(pulled.code, 1);
+    assert.match(pulled.err, /the files aren't taken: .*odd\.gguf.*vocab/);
+    const [copy] = (await mesh(b, "/copies")).copies;
+    assert.equal(copy.state, "failed");
+    assert.match(copy.problem, /vocab/);
+    await until(() => readdirSync(join(b.state, "models")), (entries) => entries.length === 0);
+    assert.equal((await b.chat("tiny-qwen3", "hi", { max_tokens: 2 })).status, 200);
+  });
+});
