@@ -148,7 +148,7 @@ TEST_F(FramingTest, ClientThatLeavesIsNoticedThoughBytesLieBehindItsBody) {
         auto socket = co_await connected();
         co_await send(socket, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody" + extra);
         co_await started.wait();
-        for (int i = 0; i < 100; ++i) co_await turn();
+        co_await settled();
       }
       while (!unwound) co_await turn();
     }

@@ -14,6 +14,7 @@
 
 #include "async/event.h"
 #include "async/loop.h"
+#include "async/loopback_for_tests.h"
 #include "async/task_group.h"
 #include "async/timer.h"
 #include "http/client.h"
@@ -99,13 +100,21 @@ class HttpTest : public ::testing::Test {
     serve(options);
   }
   Task<void> turn() { co_await asio::post(async::use_task); }
-  // Time goes by in the steps in which the server looks at it.
+  // Time goes by in the steps in which the server looks at it, and not while something is under way between sockets.
   Task<void> pass(Millis time) {
     constexpr Millis kStep{250};
+    co_await settled();
     for (Millis gone{0}; gone < time; gone += kStep) {
       while (timers.sleepers() == 0 && server->connections() > 0) co_await turn();
       timers.advance(kStep);
-      for (int i = 0; i < 10; ++i) co_await turn();
+      co_await settled();
+    }
+  }
+  // What comes over a socket has its effects within this many turns.
+  Task<void> settled() {
+    for (int quiet = 0; quiet < 10; ++quiet) {
+      co_await turn();
+      if (!async::LoopbackSockets().in_flight().empty()) quiet = 0;
     }
   }
 

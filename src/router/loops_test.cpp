@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
+#include "async/settle_for_tests.h"
 #include "backends/fake_backend.h"
 #include "base/log.h"
 #include "router/forwarder.h"
@@ -25,7 +26,8 @@ class LoopsTest : public testing::Test {
     auto all = [this](async::Task<void> task) -> async::Task<void> {
       co_await std::move(task);
       co_await router.stop(Millis(5000));
-      co_await turns(20);  // what was posted to the home loop meanwhile
+      auto turning = async::give_turns({pool.home().executor(), pool.at(1).executor()});
+      co_await std::move(turning);  // what the loops had posted to each other
       left_ = router.leftovers();
       pool.stop();
     };

@@ -1,4 +1,4 @@
-// The supervision with a played agent, and two real ones where Serf is installed.
+// The supervision, with a played agent.
 #include "mesh/hints/serf_hints.h"
 
 #include <csignal>
@@ -12,13 +12,12 @@
 #include <sys/stat.h>
 
 #include "async/loop.h"
+#include "async/settle_for_tests.h"
 #include "async/task_group.h"
 #include "mesh/hints/message_pack.h"
 #include "mesh/hints/serf_wire.h"
 #include "mesh/support_for_tests.h"
 #include "proc/fake_spawner.h"
-#include "proc/posix_spawner.h"
-#include "proc/process_test_support.h"
 
 namespace corral::mesh {
 namespace {
@@ -40,10 +39,7 @@ class SerfHintsTest : public testing::Test {
                      .folder = folder};
     return made;
   }
-  void settle() {
-    while (loop.context().poll() + loop.context().run_one_for(std::chrono::milliseconds(3)) > 0) {
-    }
-  }
+  void settle() { async::settle_sockets(loop); }
 
   async::Loop loop;
   fs::path folder;
@@ -228,48 +224,6 @@ TEST_F(SerfHintsTest, OneThatIsWaitedForIsNotStartedAgain) {
   EXPECT_EQ(group.running(), 0u);
   EXPECT_EQ(spawner.processes().size(), 1u);
   hints.reset();
-  settle();
-}
-
-// Ports that are free now, for agents that want to know theirs before they start.
-std::uint16_t free_port(async::Executor executor) {
-  async::asio::basic_socket_acceptor<async::asio::ip::tcp, async::Executor> acceptor(
-      executor, {async::asio::ip::address_v4::loopback(), 0});
-  return acceptor.local_endpoint().port();
-}
-
-TEST_F(SerfHintsTest, RealAgentsHearOfEachOther) {
-  if (!fs::exists("/usr/bin/serf")) GTEST_SKIP() << "Serf isn't installed: script/bootstrap";
-  async::SystemTimers timers;
-  proc::PosixSpawner spawner(timers, {.own_program = proc::test_program()});
-  auto of_one = options(), of_two = options();
-  of_one.bind.port = free_port(loop.executor());
-  of_two.bind.port = free_port(loop.executor());
-  of_two.node = test_key(2).id();
-  of_two.folder = folder / "two";
-  auto one = make_serf_hints(loop.executor(), timers, spawner, of_one);
-  auto two = make_serf_hints(loop.executor(), timers, spawner, of_two);
-  const Hint told{of_one.node, {{"192.168.1.7", 8100}}, 3, 4}, later{of_one.node, {{"192.168.1.8", 8100}}, 3, 5};
-  one->tell(told);
-  two->look_at({of_one.bind});
-  std::vector<Hint> heard;
-  auto listening = [&]() -> async::Task<void> {
-    while (true) {
-      auto news = co_await two->next();
-      heard.insert(heard.end(), news.begin(), news.end());
-    }
-  };
-  async::TaskGroup group(loop.executor());
-  group.spawn("listener", listening());
-  const auto limit = MonoClock::now() + std::chrono::seconds(30);
-  while (heard.empty() && MonoClock::now() < limit) loop.context().run_one_for(std::chrono::milliseconds(100));
-  EXPECT_EQ(heard, std::vector{told}) << one->state() << " / " << two->state();
-  one->tell(later);
-  while (heard.size() < 2 && MonoClock::now() < limit) loop.context().run_one_for(std::chrono::milliseconds(100));
-  EXPECT_EQ(heard.back(), later);
-  group.cancel();
-  one.reset();
-  two.reset();
   settle();
 }
 

@@ -5,10 +5,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
+#include "async/settle_for_tests.h"
 #include "async/task_group.h"
 #include "async/timer.h"
 #include "mesh/identity/errors.h"
@@ -56,8 +58,10 @@ class NetworkFixture : public testing::TestWithParam<Kind> {
 
   // Lets everything happen that needs no time to pass.
   void settle() {
-    while (loop.context().poll() + loop.context().run_one_for(std::chrono::milliseconds(3)) > 0) {
-    }
+    do {
+      async::settle_sockets(loop);
+      for (auto* disk : disks) async::finish_jobs(*disk);
+    } while (loop.context().poll() > 0);
   }
   // Until `done`, or for long enough that it won't be any more.
   bool until(const std::function<bool()>& done) {
@@ -131,6 +135,7 @@ class NetworkFixture : public testing::TestWithParam<Kind> {
   Address at_b;
   StreamResult dialled, accepted;
   LinkResult link_a, link_b;
+  std::vector<async::ThreadPool*> disks;  // of one thread each; settle() waits for their jobs
 };
 
 inline std::string kind_name(const testing::TestParamInfo<Kind>& kind) {

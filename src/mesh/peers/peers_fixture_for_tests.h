@@ -174,12 +174,8 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     return true;
   }
 
-  // Until nothing happens any more without time passing. What is in memory happens at once.
-  void settle() {
-    const auto wait = std::chrono::milliseconds(GetParam() == Kind::memory ? 0 : 3);
-    while (loop.context().poll() + loop.context().run_one_for(wait) > 0) {
-    }
-  }
+  // Until nothing happens any more without time passing.
+  void settle() { async::settle_sockets(loop); }
   void pass(Millis time, Millis step = Millis(100)) {
     for (Millis gone(0); gone < time; gone += step) {
       timers.advance(step);
