@@ -115,7 +115,7 @@ class AllocationFixture : public testing::Test {
   std::vector<std::string> decided() { return lines(decide()); }
 
   Situation situation;
-  std::vector<LinkFacts> links;
+  std::vector<LinkQuality> links;
   AllocationRules rules;
 };
 

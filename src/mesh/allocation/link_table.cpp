@@ -6,7 +6,7 @@
 namespace corral::mesh {
 namespace {
 
-auto ends_of(const LinkFacts& link) { return std::tie(link.a, link.b); }
+auto ends_of(const LinkQuality& link) { return std::tie(link.a, link.b); }
 
 // Of two measured numbers the worse one; what isn't measured says nothing.
 std::uint64_t slower(std::uint64_t one, std::uint64_t other) {
@@ -15,7 +15,7 @@ std::uint64_t slower(std::uint64_t one, std::uint64_t other) {
 
 }  // namespace
 
-LinkTable::LinkTable(std::vector<LinkFacts> links) {
+LinkTable::LinkTable(std::vector<LinkQuality> links) {
   const auto reported = links.size();
   links.reserve(2 * reported);
   for (std::size_t i = 0; i < reported; ++i) {
@@ -34,14 +34,14 @@ LinkTable::LinkTable(std::vector<LinkFacts> links) {
   }
 }
 
-const LinkFacts* LinkTable::find(const NodeId& a, const NodeId& b) const {
+const LinkQuality* LinkTable::find(const NodeId& a, const NodeId& b) const {
   const auto ends = std::tie(a, b);
   const auto found = std::ranges::lower_bound(links_, ends, {}, ends_of);
   return found == links_.end() || ends_of(*found) != ends ? nullptr : &*found;
 }
 
-std::span<const LinkFacts> LinkTable::of(const NodeId& node) const {
-  const auto found = std::ranges::equal_range(links_, node, {}, &LinkFacts::a);
+std::span<const LinkQuality> LinkTable::of(const NodeId& node) const {
+  const auto found = std::ranges::equal_range(links_, node, {}, &LinkQuality::a);
   return {found.begin(), found.end()};
 }
 

@@ -10,7 +10,8 @@
 
 namespace corral::mesh {
 
-struct LinkFacts {
+// What is measured of a link.
+struct LinkQuality {
   NodeId a, b;                         // in either order
   std::uint64_t round_trip_us = 0;     // 0: not measured
   std::uint64_t bytes_per_second = 0;  // 0: not measured
@@ -20,15 +21,15 @@ class LinkTable {
  public:
   LinkTable() = default;
   // In any order. Of two reports of one link the worse numbers count.
-  explicit LinkTable(std::vector<LinkFacts> links);
+  explicit LinkTable(std::vector<LinkQuality> links);
 
   // From `a` to `b`; nullptr: there is no link.
-  const LinkFacts* find(const NodeId& a, const NodeId& b) const;
+  const LinkQuality* find(const NodeId& a, const NodeId& b) const;
   // All of this node: `a` is it, `b` the other, in the order of the others' ids.
-  std::span<const LinkFacts> of(const NodeId& node) const;
+  std::span<const LinkQuality> of(const NodeId& node) const;
 
  private:
-  std::vector<LinkFacts> links_;  // sorted by both ends, each twice: from either
+  std::vector<LinkQuality> links_;  // sorted by both ends, each twice: from either
 };
 
 }  // namespace corral::mesh

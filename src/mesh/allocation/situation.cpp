@@ -266,7 +266,7 @@ class Reader {
   HashedSince hashed_;
   Situation situation_;
   std::vector<const KnownNode*> known_;  // those that count
-  std::vector<LinkFacts> links_;
+  std::vector<LinkQuality> links_;
   std::map<NodeId, std::size_t> node_places_;
   std::map<ContentKey, std::size_t> model_places_;
   std::set<std::string> wishes_;

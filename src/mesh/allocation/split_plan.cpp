@@ -23,7 +23,7 @@ constexpr std::uint64_t kBuffersPerToken = 1024;              // bytes in each s
 constexpr std::array<std::uint64_t, 9> kNearness = {          // µs; nodes farther away are tried when these don't do
     250, 500, 1000, 2000, 5000, 10'000, 20'000, 50'000, ~std::uint64_t{0}};
 
-std::uint64_t round_trip_of(const LinkFacts& link) {
+std::uint64_t round_trip_of(const LinkQuality& link) {
   return link.round_trip_us == 0 ? kUnknownRoundTrip : link.round_trip_us;
 }
 

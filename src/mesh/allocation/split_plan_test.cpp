@@ -26,7 +26,7 @@ class SplitPlanTest : public testing::Test {
     for (const auto& other : query.nodes) facts.push_back({other.id, id(number), 200, 0});
     query.nodes.push_back({id(number), gb * kGB, 20 * kGB, has_file});
   }
-  LinkFacts& link(unsigned a, unsigned b) {
+  LinkQuality& link(unsigned a, unsigned b) {
     return *std::ranges::find_if(facts, [&](const auto& one) {
       return (one.a == id(a) && one.b == id(b)) || (one.a == id(b) && one.b == id(a));
     });
@@ -41,7 +41,7 @@ class SplitPlanTest : public testing::Test {
                            [](auto sum, const auto& share) { return sum + share.layers; });
   }
   SplitQuery query;
-  std::vector<LinkFacts> facts;
+  std::vector<LinkQuality> facts;
   LinkTable links;
 };
 

@@ -1,9 +1,11 @@
 // Copies over both kinds of networks, from real files into real folders.
 #include <fstream>
+#include <latch>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "async/event.h"
 #include "base/secret.h"
 #include "mesh/copy/copy_fetch.h"
 #include "mesh/copy/copy_source.h"
@@ -46,6 +48,42 @@ class Shelf final : public CopyShelf {
     co_return model;
   }
   OfferedModelPtr model;
+};
+
+// Gives so many bytes of another stream, and then none, as a node whose disk hangs.
+class StallingStream final : public Stream {
+ public:
+  struct Counts {
+    std::size_t given = 0;
+    bool stalled = false;
+  };
+  StallingStream(async::Executor executor, std::unique_ptr<Stream> inner, std::size_t gives, Counts& counts)
+      : inner_(std::move(inner)), left_(gives), counts_(counts), never_(executor) {}
+  const Peer& peer() const override { return inner_->peer(); }
+  Purpose purpose() const override { return inner_->purpose(); }
+  async::Task<Result<std::size_t>> read_some(std::span<char> space) override {
+    if (left_ == 0) {
+      counts_.stalled = true;
+      co_await never_.wait();
+    }
+    auto reading = inner_->read_some(space.first(std::min(space.size(), left_)));
+    auto got = co_await std::move(reading);
+    if (got) left_ -= *got;
+    if (got) counts_.given += *got;
+    co_return got;
+  }
+  async::Task<Result<bool>> readable() override { return inner_->readable(); }
+  bool is_quiet() const override { return inner_->is_quiet(); }
+  async::Task<Result<>> write(std::string_view bytes) override { return inner_->write(bytes); }
+  async::Task<void> finish() override { return inner_->finish(); }
+  void close() override { inner_->close(); }
+  Sha256 exporter(std::string_view label) const override { return inner_->exporter(label); }
+
+ private:
+  const std::unique_ptr<Stream> inner_;
+  std::size_t left_;
+  Counts& counts_;
+  async::Event never_;
 };
 
 class CopyTest : public NetworkFixture {
@@ -309,6 +347,37 @@ TEST_P(CopyTest, ASourceThatGivesNothingIsGivenUp) {
   ASSERT_TRUE(wait_for_end(Millis(2000)));
   ASSERT_FALSE(*result);
   EXPECT_EQ(tries, CopyRules().most_failures);
+}
+
+// The thread of a write goes on when its bytes stop coming: the next try read what was there while that changed it.
+TEST_P(CopyTest, AnotherTryWaitsForTheWriteOfTheOneThatStalled) {
+  const std::size_t list = 1 + 4 + encode(sign_manifest(b, shelf.model->manifest)).size();
+  constexpr std::size_t range = 1 + 4 + kRangeBytes;
+  StallingStream::Counts counts;
+  int opened = 0;
+  auto wanted = order();
+  wanted.open = [this, &opened, &counts, list](NodeId node) -> async::Task<Result<std::unique_ptr<Stream>>> {
+    auto stream = co_await net_a->dial(at_b, {node}, Purpose::copy);
+    if (!stream) co_return stream;
+    const auto gives = ++opened == 1 ? list + range : list + 3 * range;
+    std::unique_ptr<Stream> stalling =
+        std::make_unique<StallingStream>(loop.executor(), std::move(*stream), gives, counts);
+    co_return std::move(stalling);
+  };
+  std::latch disk_works(1);
+  bool blocked = false;
+  on_progress = [this, &disk_works, &blocked] {
+    if (!std::exchange(blocked, true)) files.post([&disk_works] { disk_works.wait(); });
+  };
+  start(std::move(wanted));
+  EXPECT_TRUE(until([&] { return counts.stalled; }));
+  pass(4 * CopyRules().stall, Millis(1000));
+  EXPECT_EQ(opened, 1);
+  disk_works.count_down();
+  expect_whole();
+  EXPECT_EQ(opened, 2);
+  // What was written isn't asked for again.
+  EXPECT_EQ(counts.given, list + range + list + (1 + 4) * 3 + kLong - kRangeBytes + kShort);
 }
 
 // Whatever a peer sends to a source, it ends with an error or a refusal.

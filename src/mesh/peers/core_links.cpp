@@ -188,11 +188,11 @@ void PeersCore::adopt(const NodePtr& node, const std::shared_ptr<Link>& link, bo
     return bury(link);
   }
   if (link->closing()) return bury(link);
-  const auto facts = [this](const Link& one) {
-    return facts_of(own_id, one.peer().id, one.peer().dialled, one.hello().claim.boot);
+  const auto identity = [this](const Link& one) {
+    return identity_of(own_id, one.peer().id, one.peer().dialled, one.hello().claim.boot);
   };
   const auto before = node->link;
-  if (before && !takes_over(facts(*link), facts(*before))) {
+  if (before && !takes_over(identity(*link), identity(*before))) {
     link->close(CloseReason::superseded);
     return bury(link);
   }

@@ -2,11 +2,11 @@
 
 namespace corral::mesh {
 
-LinkFacts facts_of(const NodeId& own, const NodeId& peer, bool dialled_by_us, const Boot& boot) {
+LinkIdentity identity_of(const NodeId& own, const NodeId& peer, bool dialled_by_us, const Boot& boot) {
   return {dialled_by_us == (own < peer), boot};
 }
 
-bool takes_over(const LinkFacts& fresh, const LinkFacts& present) {
+bool takes_over(const LinkIdentity& fresh, const LinkIdentity& present) {
   if (fresh.boot.nonce != present.boot.nonce) return true;
   return fresh.by_lower || !present.by_lower;
 }

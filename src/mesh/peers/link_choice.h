@@ -5,16 +5,17 @@
 
 namespace corral::mesh {
 
-struct LinkFacts {
+// What tells two links of one pair apart.
+struct LinkIdentity {
   bool by_lower = false;  // dialled by the node with the lower id
   Boot boot;              // of the peer, as it said in this link's hello
 };
 
-LinkFacts facts_of(const NodeId& own, const NodeId& peer, bool dialled_by_us, const Boot& boot);
+LinkIdentity identity_of(const NodeId& own, const NodeId& peer, bool dialled_by_us, const Boot& boot);
 
 // Whether `fresh`, which has just come up, takes the place of `present`. Of two the one that the lower id dialled
 // stays. Of two by the same node the newer one: nobody dials who has a link, so that node has lost the other. And a
 // node in another life has none of its links any more.
-bool takes_over(const LinkFacts& fresh, const LinkFacts& present);
+bool takes_over(const LinkIdentity& fresh, const LinkIdentity& present);
 
 }  // namespace corral::mesh

@@ -1,6 +1,9 @@
 // The pure parts of Peers: when and where to dial, which link stays, what is told, and bounds.
+#include <type_traits>
+
 #include <gmock/gmock.h>
 
+#include "mesh/allocation/link_table.h"
 #include "mesh/identity/errors.h"
 #include "mesh/peers/address_book.h"
 #include "mesh/peers/dial_policy.h"
@@ -35,6 +38,9 @@ TEST(DialPolicy, TheBestAddressEveryTimeAndTheOthersInTurn) {
   EXPECT_THAT(dialled_at(2, 3), ElementsAre(0, 1));
 }
 
+// Both were called LinkFacts once. The linker takes two types of one name in one namespace for one type.
+static_assert(!std::is_same_v<LinkIdentity, LinkQuality>);
+
 TEST(LinkChoice, BothEndsComeToTheSameAnswer) {
   const auto x = test_key(1).id(), y = test_key(2).id();
   const auto low = std::min(x, y), high = std::max(x, y);
@@ -42,14 +48,14 @@ TEST(LinkChoice, BothEndsComeToTheSameAnswer) {
   // Dialled by the lower one against dialled by the higher one, seen from both ends.
   for (const bool at_low : {true, false}) {
     const auto own = at_low ? low : high, peer = at_low ? high : low;
-    const auto by_low = facts_of(own, peer, at_low, boot), by_high = facts_of(own, peer, !at_low, boot);
+    const auto by_low = identity_of(own, peer, at_low, boot), by_high = identity_of(own, peer, !at_low, boot);
     EXPECT_TRUE(takes_over(by_low, by_high));
     EXPECT_FALSE(takes_over(by_high, by_low));
     // Of two by one node: it has lost the first.
     EXPECT_TRUE(takes_over(by_low, by_low));
     EXPECT_TRUE(takes_over(by_high, by_high));
     // The peer died and came back: its old link is none.
-    EXPECT_TRUE(takes_over(facts_of(own, peer, !at_low, later), by_low));
+    EXPECT_TRUE(takes_over(identity_of(own, peer, !at_low, later), by_low));
   }
 }
 
