@@ -2,6 +2,7 @@
 #include <random>
 #include <thread>
 
+#include "async/settle_for_tests.h"
 #include "fleet/fleet_fixture.h"
 
 namespace corral::fleet {
@@ -120,6 +121,9 @@ class LoopsTest : public testing::Test {
       auto routing = side->router.stop(Millis(1'000));
       co_await std::move(routing);
     }
+    // What the loops had posted to each other.
+    auto turning = async::give_turns({pool.home().executor(), pool.at(1).executor(), mesh_loop.executor()});
+    co_await std::move(turning);
   }
   async::Task<void> on(std::size_t loop, int requests, bool leaves) {
     auto asking = ask(requests, leaves);

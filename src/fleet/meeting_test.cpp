@@ -65,7 +65,7 @@ class MeetingTest : public NodesFixture {
       const auto file = identity(i);
       std::ofstream(file) << keys_[i].to_pem();
       std::filesystem::permissions(file, std::filesystem::perms::owner_read);
-      places_.push_back({own_loopback(), free_port()});
+      places_.push_back({own_loopback(), reserve_port()});
     }
   }
   // All of 127.0.0.0/8 is this machine: at an address of this process's nobody else takes a port that was free.
@@ -73,14 +73,18 @@ class MeetingTest : public NodesFixture {
     const auto number = static_cast<unsigned>(::getpid());
     return fmt::format("127.{}.{}.{}", 64 + (number >> 16) % 64, (number >> 8) % 256, number % 256);
   }
-  // Of nobody at the moment; nodes of these tests must know where others will be.
-  static std::uint16_t free_port() {
-    const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // Nodes of these tests must know where others will be. The socket keeps the port: no other socket gets it from the
+  // system, and a node can listen there because both have SO_REUSEADDR.
+  std::uint16_t reserve_port() {
+    const auto& socket = reserved_.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_addr.s_addr = ::inet_addr(own_loopback().c_str());
     socklen_t size = sizeof at;
     EXPECT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+    // Not before: the system could give one port twice.
+    constexpr int kOn = 1;
+    EXPECT_EQ(::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &kOn, sizeof kOn), 0);
     EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
     return ntohs(at.sin_port);
   }
@@ -108,6 +112,7 @@ class MeetingTest : public NodesFixture {
 
   std::vector<mesh::SigningKey> keys_;  // sorted by id
   std::vector<mesh::Address> places_;
+  std::vector<UniqueFd> reserved_;
 };
 
 TEST_F(MeetingTest, ThoseWhoNameEachOtherComeTogetherInAnyOrder) {

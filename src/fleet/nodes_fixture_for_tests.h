@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <thread>
+#include <mutex>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -24,8 +26,13 @@ class NodesFixture : public testing::Test {
   }
 
   Node& make(NodeOptions options) {
-    nodes_.push_back(std::make_unique<Node>(timers_, std::move(options)));
-    return *nodes_.back();
+    auto& node = *nodes_.emplace_back(std::make_unique<Node>(timers_, std::move(options)));
+    node.on_change([this](const MeshViewPtr&) {
+      const std::scoped_lock lock(views_mutex_);
+      ++views_;
+      view_came_.notify_all();
+    });
+    return node;
   }
   Node& launch(NodeOptions options) {
     auto& node = make(std::move(options));
@@ -40,13 +47,24 @@ class NodesFixture : public testing::Test {
   T wait(async::Task<T> task) {
     return async::run_blocking(loop_, std::move(task));
   }
-  // Polls, as the views of nodes are made on other threads.
-  static bool until(const std::function<bool()>& done) {
-    const auto limit = MonoClock::now() + std::chrono::seconds(20);
-    while (!done() && MonoClock::now() < limit) std::this_thread::yield();
+  // Asks again with each new view of a node. The limit only ends a test that has failed, before ctest ends it.
+  bool until(const std::function<bool()>& done) {
+    const auto limit = MonoClock::now() + std::chrono::seconds(100);
+    for (std::uint64_t seen = 0; MonoClock::now() < limit;) {
+      {
+        const std::scoped_lock lock(views_mutex_);
+        seen = views_;
+      }
+      if (done()) return true;
+      std::unique_lock lock(views_mutex_);
+      view_came_.wait_until(lock, limit, [&] { return views_ != seen; });
+    }
     return done();
   }
 
+  std::mutex views_mutex_;
+  std::condition_variable view_came_;
+  std::uint64_t views_ = 0;  // of all nodes so far
   mesh::TestFolder folder_;
   async::SystemTimers timers_;
   async::Loop loop_;
