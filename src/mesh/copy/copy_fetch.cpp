@@ -28,6 +28,18 @@ bool is_of_the_disk(const Error& error) {
          error.code.category() == std::system_category();
 }
 
+// True for as long as this lives, also when the task is cancelled.
+class DiskWait {
+ public:
+  explicit DiskWait(bool& flag) : flag_(flag) { flag_ = true; }
+  ~DiskWait() { flag_ = false; }
+  DiskWait(const DiskWait&) = delete;
+  DiskWait& operator=(const DiskWait&) = delete;
+
+ private:
+  bool& flag_;
+};
+
 class Fetch {
  public:
   ~Fetch() { *given_up_ = true; }
@@ -97,8 +109,11 @@ class Fetch {
     from_ = source;
     auto getting = get_ranges(*stream, reader, source);
     auto got = co_await async::race(std::move(getting), until_stalled(reader));
-    if (!got) co_return fail(errc::timed_out, "its bytes stopped coming");
-    co_return std::move(*got);
+    if (got) co_return std::move(*got);
+    // The next try reads what the write under way changes.
+    const Result<> stalled = fail(errc::timed_out, "its bytes stopped coming");
+    const auto ended = co_await end(stalled);
+    co_return note(ended, source);
   }
 
   // Of a stream it counts only that something comes.
@@ -106,7 +121,7 @@ class Fetch {
     while (true) {
       const auto before = reader.received();
       co_await timers_.sleep_for(rules_.stall);
-      if (reader.received() == before && !writing_) co_return;
+      if (reader.received() == before && !waits_for_disk_) co_return;
     }
   }
 
@@ -148,26 +163,25 @@ class Fetch {
   Task<Result<>> get_ranges(Stream& stream, CopyReader& reader, NodeId source) {
     const auto executor = co_await async::asio::this_coro::executor;
     const auto wanted = model_->missing();
-    std::unique_ptr<async::Beside<Result<>>> writing;
     // Two take turns: memory that was never touched is slow.
     std::shared_ptr<std::string> written_from, spare;
     std::size_t asked = 0;
     for (std::size_t at = 0; at < wanted.size(); ++at) {
       for (; asked < wanted.size() && asked < at + kAhead; ++asked) {
         const auto question = encode(CopyQuestion(wanted[asked]));
-        if (auto sent = co_await stream.write(question); !sent) co_return co_await end(std::move(writing), sent);
+        if (auto sent = co_await stream.write(question); !sent) co_return co_await end(sent);
       }
       auto bytes = std::exchange(spare, {});
       if (!bytes) bytes = std::make_shared<std::string>();
       auto got = get_range(reader, wanted[at], *bytes);
       auto came = co_await std::move(got);
-      if (!came) co_return co_await end(std::move(writing), came);
-      if (auto written = co_await end(std::move(writing), {}); !written) co_return note(written, source);
+      if (!came) co_return co_await end(came);
+      if (auto written = co_await end({}); !written) co_return note(written, source);
       spare = std::exchange(written_from, bytes);
       auto put = [model = model_, range = wanted[at], bytes] { return model->put(range, *bytes); };
-      writing = std::make_unique<async::Beside<Result<>>>(executor, "write of a copy", files_.run(std::move(put)));
+      writing_ = std::make_unique<async::Beside<Result<>>>(executor, "write of a copy", files_.run(std::move(put)));
     }
-    auto written = co_await end(std::move(writing), {});
+    auto written = co_await end({});
     co_return note(written, source);
   }
 
@@ -180,15 +194,14 @@ class Fetch {
   }
 
   // Waits for the write under way; its error goes before `otherwise`.
-  Task<Result<>> end(std::unique_ptr<async::Beside<Result<>>> writing, Result<> otherwise) {
-    if (writing) {
-      writing_ = true;  // a slow disk is no peer's fault
+  Task<Result<>> end(Result<> otherwise) {
+    if (writing_) {
+      const DiskWait waiting(waits_for_disk_);  // a slow disk is no peer's fault
       while (true) {
-        const bool ended = co_await writing->wait(timers_, rules_.stall);
+        const bool ended = co_await writing_->wait(timers_, rules_.stall);
         if (ended) break;
       }
-      writing_ = false;
-      auto written = writing->take();
+      auto written = std::exchange(writing_, nullptr)->take();
       if (!written) co_return written;
       ++ranges_;
       tell(false);
@@ -254,7 +267,9 @@ class Fetch {
   std::shared_ptr<PartialModel> model_;
   // Shared with what runs on threads for files.
   const std::shared_ptr<std::atomic<bool>> given_up_ = std::make_shared<std::atomic<bool>>(false);
-  bool writing_ = false;
+  // The write under way. It changes the model on its thread: end() comes before all that reads what is there.
+  std::unique_ptr<async::Beside<Result<>>> writing_;
+  bool waits_for_disk_ = false;
   NodeId from_;
   std::size_t ranges_ = 0;  // written by this run
   std::map<NodeId, int> tries_, damaged_;

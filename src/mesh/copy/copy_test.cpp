@@ -1,9 +1,11 @@
 // Copies over both kinds of networks, from real files into real folders.
 #include <fstream>
+#include <latch>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "async/event.h"
 #include "base/secret.h"
 #include "mesh/copy/copy_fetch.h"
 #include "mesh/copy/copy_source.h"
@@ -11,7 +13,6 @@
 #include "mesh/copy/partial_model.h"
 #include "mesh/link/network_fixture_for_tests.h"
 #include "models/content_hash.h"
-#include "models/digest.h"
 
 namespace corral::mesh {
 namespace {
@@ -46,6 +47,42 @@ class Shelf final : public CopyShelf {
     co_return model;
   }
   OfferedModelPtr model;
+};
+
+// Gives so many bytes of another stream, and then none, as a node whose disk hangs.
+class StallingStream final : public Stream {
+ public:
+  struct Counts {
+    std::size_t given = 0;
+    bool stalled = false;
+  };
+  StallingStream(async::Executor executor, std::unique_ptr<Stream> inner, std::size_t gives, Counts& counts)
+      : inner_(std::move(inner)), left_(gives), counts_(counts), never_(executor) {}
+  const Peer& peer() const override { return inner_->peer(); }
+  Purpose purpose() const override { return inner_->purpose(); }
+  async::Task<Result<std::size_t>> read_some(std::span<char> space) override {
+    if (left_ == 0) {
+      counts_.stalled = true;
+      co_await never_.wait();
+    }
+    auto reading = inner_->read_some(space.first(std::min(space.size(), left_)));
+    auto got = co_await std::move(reading);
+    if (got) left_ -= *got;
+    if (got) counts_.given += *got;
+    co_return got;
+  }
+  async::Task<Result<bool>> readable() override { return inner_->readable(); }
+  bool is_quiet() const override { return inner_->is_quiet(); }
+  async::Task<Result<>> write(std::string_view bytes) override { return inner_->write(bytes); }
+  async::Task<void> finish() override { return inner_->finish(); }
+  void close() override { inner_->close(); }
+  Sha256 exporter(std::string_view label) const override { return inner_->exporter(label); }
+
+ private:
+  const std::unique_ptr<Stream> inner_;
+  std::size_t left_;
+  Counts& counts_;
+  async::Event never_;
 };
 
 class CopyTest : public NetworkFixture {
@@ -310,6 +347,37 @@ TEST_P(CopyTest, ASourceThatGivesNothingIsGivenUp) {
   EXPECT_EQ(tries, CopyRules().most_failures);
 }
 
+// The thread of a write goes on when its bytes stop coming: the next try read what was there while that changed it.
+TEST_P(CopyTest, AnotherTryWaitsForTheWriteOfTheOneThatStalled) {
+  const std::size_t list = 1 + 4 + encode(sign_manifest(b, shelf.model->manifest)).size();
+  constexpr std::size_t range = 1 + 4 + kRangeBytes;
+  StallingStream::Counts counts;
+  int opened = 0;
+  auto wanted = order();
+  wanted.open = [this, &opened, &counts, list](NodeId node) -> async::Task<Result<std::unique_ptr<Stream>>> {
+    auto stream = co_await net_a->dial(at_b, {node}, Purpose::copy);
+    if (!stream) co_return stream;
+    const auto gives = ++opened == 1 ? list + range : list + 3 * range;
+    std::unique_ptr<Stream> stalling =
+        std::make_unique<StallingStream>(loop.executor(), std::move(*stream), gives, counts);
+    co_return std::move(stalling);
+  };
+  std::latch disk_works(1);
+  bool blocked = false;
+  on_progress = [this, &disk_works, &blocked] {
+    if (!std::exchange(blocked, true)) files.post([&disk_works] { disk_works.wait(); });
+  };
+  start(std::move(wanted));
+  EXPECT_TRUE(until([&] { return counts.stalled; }));
+  pass(4 * CopyRules().stall, Millis(1000));
+  EXPECT_EQ(opened, 1);
+  disk_works.count_down();
+  expect_whole();
+  EXPECT_EQ(opened, 2);
+  // What was written isn't asked for again.
+  EXPECT_EQ(counts.given, list + range + list + (1 + 4) * 3 + kLong - kRangeBytes + kShort);
+}
+
 // Whatever a peer sends to a source, it ends with an error or a refusal.
 TEST_P(CopyTest, NonsenseEndsTheStream) {
   group.spawn("give", give());
@@ -319,177 +387,6 @@ TEST_P(CopyTest, NonsenseEndsTheStream) {
 }
 
 CORRAL_ON_BOTH_NETWORKS(CopyTest);
-
-Manifest small() {
-  Manifest made{.content = {},
-                .model = "m",
-                .source = "",
-                .files = {{"a.gguf", 3, models::digest_of("abc"), {models::digest_of("abc")}}},
-                .has_projector = false};
-  const std::vector<Sha256> parts = {made.files[0].hash};
-  made.content = models::content_of(parts, std::nullopt);
-  return made;
-}
-
-TEST(Manifest, ComesBack) {
-  const auto key = test_key(1);
-  const auto read = decode_manifest(encode(sign_manifest(key, small())));
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->manifest, small());
-  EXPECT_EQ(read->author, key.public_key());
-}
-
-TEST(Manifest, EveryChangedBitIsNoticed) {
-  const auto good = encode(sign_manifest(test_key(1), small()));
-  for (std::size_t at = 0; at < good.size(); ++at) {
-    for (int bit = 0; bit < 8; ++bit) {
-      auto changed = good;
-      changed[at] = static_cast<char>(changed[at] ^ (1 << bit));
-      EXPECT_FALSE(decode_manifest(changed)) << at;
-    }
-    EXPECT_FALSE(decode_manifest(good.substr(0, at)));
-  }
-}
-
-TEST(Manifest, NamesStayInTheirFolder) {
-  for (const std::string name : {"", ".gguf", "../a.gguf", "/etc/a.gguf", "a/b.gguf", ".hidden.gguf", "a.txt",
-                                 "a\n.gguf", "..", "a\\b.gguf", "a\xff.gguf"}) {
-    auto manifest = small();
-    manifest.files[0].name = name;
-    EXPECT_FALSE(check(manifest)) << name;
-  }
-}
-
-TEST(Manifest, SizesAndHashesMustFit) {
-  auto manifest = small();
-  manifest.files[0].bytes = 0;
-  EXPECT_FALSE(check(manifest));
-  manifest = small();
-  manifest.files[0].bytes = kRangeBytes + 1;
-  EXPECT_FALSE(check(manifest));
-  manifest = small();
-  manifest.files[0].hash[0] ^= 1;  // of another model
-  EXPECT_FALSE(check(manifest));
-  manifest = small();
-  manifest.files[0].ranges[0][0] ^= 1;  // not those of the hash
-  EXPECT_FALSE(check(manifest));
-  manifest = small();
-  manifest.files.push_back(manifest.files[0]);
-  EXPECT_FALSE(check(manifest));
-  manifest = small();
-  manifest.has_projector = true;  // and nothing else
-  EXPECT_FALSE(check(manifest));
-}
-
-TEST(Manifest, ItsNamesAreTextsForPeople) {
-  for (const auto& name : {std::string("a\nb"), std::string("a\xff"), std::string(256, 'a')}) {
-    auto manifest = small();
-    manifest.model = name;
-    EXPECT_FALSE(check(manifest)) << name;
-    manifest = small();
-    manifest.source = name;
-    EXPECT_FALSE(check(manifest)) << name;
-  }
-}
-
-TEST(PartialModel, WhatNobodyWantsAnyMoreEnds) {
-  std::string name = testing::TempDir() + "unwanted-XXXXXX";
-  const fs::path folder = ::mkdtemp(name.data());
-  const auto list = sign_manifest(test_key(1), small());
-  auto partial = PartialModel::open(folder, list, kGoOn);
-  ASSERT_TRUE(partial);
-  ASSERT_TRUE((*partial)->put({0, 0}, "abc"));
-  const auto again = PartialModel::open(folder, list, [] { return false; });
-  ASSERT_FALSE(again);
-  EXPECT_EQ(again.error().code, errc::link_closed);
-  for (const auto& entry : fs::directory_iterator(folder))
-    EXPECT_TRUE(entry.path().filename().native().starts_with('.'));
-  fs::remove_all(folder);
-}
-
-TEST(PartialModel, ADiskWithoutRoomIsNamedBeforeAnythingIsWritten) {
-  auto manifest = small();
-  auto& file = manifest.files[0];
-  file.bytes = kMostRanges * kRangeBytes;
-  file.ranges.assign(kMostRanges, models::digest_of("x"));
-  const fs::path folder = fs::path(testing::TempDir()) / "no-room";
-  const auto opened = PartialModel::open(folder, sign_manifest(test_key(1), manifest), kGoOn);
-  ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code, errc::disk_full);
-  fs::remove_all(folder);
-}
-
-// An earlier run ended between the names of two files.
-TEST(PartialModel, NamesThatWereGivenHalfwayAreGivenAgain) {
-  std::string name = testing::TempDir() + "partial-XXXXXX";
-  const fs::path folder = ::mkdtemp(name.data());
-  auto manifest = small();
-  const auto list = sign_manifest(test_key(1), manifest);
-  {
-    auto partial = PartialModel::open(folder, list, kGoOn);
-    ASSERT_TRUE(partial);
-    ASSERT_TRUE((*partial)->put({0, 0}, "abc"));
-  }
-  const auto goal = folder / fmt::format("a-{}", to_hex(manifest.content).substr(0, 8));
-  fs::create_directories(goal);
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (fs::exists(entry.path() / "list")) fs::create_hard_link(entry.path() / "a.gguf", goal / "a.gguf");
-  auto again = PartialModel::open(folder, list, kGoOn);
-  ASSERT_TRUE(again) << again.error().message;
-  EXPECT_TRUE((*again)->missing().empty());
-  const auto named = (*again)->finish();
-  ASSERT_TRUE(named) << named.error().message;
-  EXPECT_EQ(read_file(goal / "a.gguf"), "abc");
-  ASSERT_TRUE((*again)->settle());
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
-  fs::remove_all(folder);
-}
-
-// The power went before all of it was on the disk: what is right stays, what isn't loses its name.
-TEST(PartialModel, WhatWasNamedAndNotSettledIsLookedAt) {
-  const auto list = sign_manifest(test_key(1), small());
-  for (const bool damaged : {false, true}) {
-    std::string name = testing::TempDir() + "settle-XXXXXX";
-    const fs::path folder = ::mkdtemp(name.data());
-    fs::path file;
-    {
-      auto partial = PartialModel::open(folder, list, kGoOn);
-      ASSERT_TRUE(partial);
-      ASSERT_TRUE((*partial)->put({0, 0}, "abc"));
-      auto named = (*partial)->finish();
-      ASSERT_TRUE(named);
-      file = named->front();
-    }
-    if (damaged) write_file(file, "abd");
-    EXPECT_EQ(PartialModel::left_over(folder, [] { return false; }).size(), 1u);
-    EXPECT_TRUE(fs::exists(file));  // nobody has looked
-    EXPECT_EQ(PartialModel::left_over(folder, kGoOn).size(), damaged ? 1u : 0u);
-    EXPECT_EQ(fs::exists(file), !damaged);
-    if (damaged) EXPECT_EQ((*PartialModel::open(folder, list, kGoOn))->missing().size(), 1u);
-    fs::remove_all(folder);
-  }
-}
-
-// Its author would have other bytes taken for the model.
-TEST(PartialModel, RangesThatDontMakeTheWholeAreDamaged) {
-  std::string name = testing::TempDir() + "chain-XXXXXX";
-  const fs::path folder = ::mkdtemp(name.data());
-  auto manifest = small();
-  auto& file = manifest.files[0];
-  const std::string first(kRangeBytes, 'a');
-  models::FileDigest digest;
-  digest.add(first + "tail");
-  const auto hash = digest.finish();
-  file.bytes = hash.bytes, file.hash = hash.hash;
-  file.ranges = {models::digest_of("other"), hash.hash};
-  const std::vector<Sha256> parts = {file.hash};
-  manifest.content = models::content_of(parts, std::nullopt);
-  auto partial = PartialModel::open(folder, sign_manifest(test_key(1), manifest), kGoOn);
-  ASSERT_TRUE(partial);
-  EXPECT_FALSE((*partial)->put({0, 0}, first));
-  EXPECT_FALSE((*partial)->put({0, 1}, "tail"));
-  fs::remove_all(folder);
-}
 
 }  // namespace
 }  // namespace corral::mesh
