@@ -48,14 +48,14 @@ async::Task<Result<UniqueFd>> Crossing::connect_here(mesh::NodeId node) {
 }
 
 void Crossing::hold(const mesh::NodeId& node, mesh::HeldId held) {
-  async::asio::dispatch(mesh_, [this, node, held] {
-    if (peers_ != nullptr) peers_->hold(node, held);
+  async::asio::dispatch(mesh_, [self = self_, node, held] {
+    if (auto* peers = peers_of(self)) peers->hold(node, held);
   });
 }
 
 void Crossing::release(const mesh::NodeId& node, mesh::HeldId held) {
-  async::asio::dispatch(mesh_, [this, node, held] {
-    if (peers_ != nullptr) peers_->release(node, held);
+  async::asio::dispatch(mesh_, [self = self_, node, held] {
+    if (auto* peers = peers_of(self)) peers->release(node, held);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "async/task.h"
@@ -14,12 +15,16 @@
 namespace corral::fleet {
 
 // Made once, outlives all requests. Belongs to the mesh's loop, but for what is said otherwise; that loop runs as long
-// as anything is attached.
+// as anything is attached. The loop may outlive this: a hold() or release() that it runs later then does nothing.
 class Crossing final : mesh::PeerEvents {
  public:
   // `adopt` takes connections of peers, by the text of their id: a server's adopt(). It is called on the mesh's loop.
   using Adopt = std::function<void(UniqueFd, std::string peer)>;
   Crossing(async::Executor mesh, Adopt adopt) : mesh_(mesh), adopt_(std::move(adopt)), bridges_(mesh) {}
+  // After detach(), when no task waits in connect() or take_load(). While the mesh's loop does not run, or on it.
+  ~Crossing() override { *self_ = nullptr; }
+  Crossing(const Crossing&) = delete;
+  Crossing& operator=(const Crossing&) = delete;
 
   // This node is a member, and `peers` are the others; they outlive detach().
   void attach(mesh::Peers& peers);
@@ -37,7 +42,7 @@ class Crossing final : mesh::PeerEvents {
   bool attached() const { return attached_.load(std::memory_order_acquire); }
   // A connection to that node for one request after another. Errors: those of Peers::open; unreachable in no mesh.
   async::Task<Result<UniqueFd>> connect(mesh::NodeId node);
-  // What we do for a node, as it is told.
+  // Lists a request in heartbeats to `node`, so that the peer does not count it as lost; takes it off the list.
   void hold(const mesh::NodeId& node, mesh::HeldId held);
   void release(const mesh::NodeId& node, mesh::HeldId held);
   // What `rule` says on the loop of the mesh, one after another: it is given a way to count one more load of that node,
@@ -49,6 +54,9 @@ class Crossing final : mesh::PeerEvents {
   void reach_changed() override {
     if (reach_) reach_();
   }
+  static mesh::Peers* peers_of(const std::shared_ptr<Crossing*>& self) {
+    return *self == nullptr ? nullptr : (*self)->peers_;
+  }
   async::Task<Result<UniqueFd>> connect_here(mesh::NodeId node);
   async::Task<bool> take_load_here(mesh::NodeId node, LoadRule rule);
 
@@ -58,6 +66,8 @@ class Crossing final : mesh::PeerEvents {
   mesh::Peers* peers_ = nullptr;
   std::atomic<bool> attached_ = false;
   Bridges bridges_;
+  // For what is posted to the mesh's loop, and read only there; nullptr once this is gone.
+  const std::shared_ptr<Crossing*> self_ = std::make_shared<Crossing*>(this);
 };
 
 }  // namespace corral::fleet

@@ -1,5 +1,6 @@
 // What makes this machine a member of a mesh, as it stands in a folder: key, count of starts, members, tokens. Belongs
-// to one loop and blocks it for a few small files, at the start of the mesh and when members change.
+// to one loop, and blocks it for a few small files while this node comes into a mesh or back to it: before it has
+// links.
 #pragma once
 
 #include <optional>

@@ -9,7 +9,8 @@ using async::Task;
 
 Task<Result<Invitation>> Node::Impl::invite(std::chrono::seconds lifetime) {
   if (!presence_) co_return std::unexpected(no_mesh());
-  auto made = presence_->invite(lifetime);
+  auto inviting = presence_->invite(lifetime);
+  auto made = co_await std::move(inviting);
   publish();  // whoever has done something sees it done
   co_return made;
 }
@@ -21,7 +22,8 @@ Task<Result<std::vector<mesh::IssuedToken>>> Node::Impl::tokens() {
 
 Task<Result<>> Node::Impl::withdraw(std::string digits) {
   if (!presence_) co_return std::unexpected(no_mesh());
-  auto withdrawn = presence_->withdraw(digits);
+  auto withdrawing = presence_->withdraw(std::move(digits));
+  auto withdrawn = co_await std::move(withdrawing);
   publish();
   co_return withdrawn;
 }
@@ -31,7 +33,8 @@ Task<Result<mesh::NodeId>> Node::Impl::revoke(std::string node, bool all) {
   const auto now = view();
   const auto found = find_node(*now, node);
   if (!found) co_return std::unexpected(found.error());
-  auto revoked = presence_->revoke((*found)->id, all);
+  auto revoking = presence_->revoke((*found)->id, all);
+  auto revoked = co_await std::move(revoking);
   publish();
   co_return revoked;
 }

@@ -80,9 +80,10 @@ mesh::Reach reach_of(mesh::PeerState state) {
 }  // namespace
 
 mesh::LivePeersOptions Presence::peers_options(const NodeOptions& options, const Membership& own,
-                                               const std::vector<mesh::Address>& seeds) {
+                                               const std::vector<mesh::Address>& seeds, async::ThreadPool* disk) {
   mesh::LivePeersOptions made;
   made.boot = own.boot;
+  made.disk = disk;
   made.folder = options.folder;
   made.addresses = own_addresses(interface_addresses(), options.listen, options.advertise);
   for (const auto& peer : options.peers) made.configured.push_back({peer.node, peer.address});
@@ -100,7 +101,8 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
       own_(std::move(membership)),
       on_change_(std::move(on_change)),
       network_(executor, own_.key, timers),
-      peers_(executor, timers, own_.key, own_.book, own_.tokens, peers_options(options_, own_, seeds)),
+      peers_(executor, timers, own_.key, own_.book, own_.tokens,
+             peers_options(options_, own_, seeds, groups.disk != nullptr ? groups.disk : allotment.disk)),
       gossip_(peers_, timers, executor, own_.key, gossip_options()),
       probe_(executor, timers, peers_, network_),
       errands_(executor, timers, peers_,
@@ -351,27 +353,23 @@ void Presence::describe(MeshView& view) {
     if (const auto* known = view.catalog->node(node.id)) node.said = known->said;
 }
 
-Result<Invitation> Presence::invite(std::chrono::seconds lifetime) {
+Task<Result<Invitation>> Presence::invite(std::chrono::seconds lifetime) {
   const mesh::TokenWishes wishes{lifetime, addresses()};
   if (wishes.seeds.empty()) {
-    return fail(mesh::errc::bad_address,
-                "this machine has no address that others could reach it at: say one with mesh_advertise");
+    co_return fail(mesh::errc::bad_address,
+                   "this machine has no address that others could reach it at: say one with mesh_advertise");
   }
-  const auto token = own_.tokens.issue(own_.book.set().mesh(), own_.id(), wishes, timers_.wall_now());
-  if (!token) return std::unexpected(token.error());
-  on_change_();
-  return Invitation{mesh::to_text(*token), own_.tokens.list().front(), wishes.seeds};
+  const auto now = timers_.wall_now();
+  auto issuing = own_.tokens.issue(own_.book.set().mesh(), own_.id(), wishes, now);
+  // This may be gone afterwards.
+  const auto token = co_await std::move(issuing);
+  if (!token) co_return std::unexpected(token.error());
+  co_return Invitation{mesh::to_text(*token), mesh::issued_token(*token, now), wishes.seeds};
 }
 
-Result<> Presence::withdraw(std::string_view digits) {
-  auto withdrawn = own_.tokens.withdraw(digits);
-  on_change_();
-  return withdrawn;
-}
-
-Result<mesh::NodeId> Presence::revoke(const mesh::NodeId& node, bool all) {
+Task<Result<mesh::NodeId>> Presence::revoke(mesh::NodeId node, bool all) {
   if (node == own_.id()) {
-    return fail(errc::own_node, "this is the node itself: it leaves with corral mesh leave", "node");
+    co_return fail(errc::own_node, "this is the node itself: it leaves with corral mesh leave", "node");
   }
   std::vector<mesh::NodeId> gone = {node};
   for (std::size_t i = 0; all && i < gone.size(); ++i) {
@@ -383,12 +381,11 @@ Result<mesh::NodeId> Presence::revoke(const mesh::NodeId& node, bool all) {
       }
     }
   }
-  for (const auto& id : gone) {
-    if (auto revoked = peers_.revoke(id); !revoked) return std::unexpected(revoked.error());
-    log::info("mesh", "{} was thrown out", name_of(id));
-  }
-  on_change_();
-  return node;
+  auto revoking = peers_.revoke(std::move(gone));
+  // This may be gone afterwards.
+  const auto revoked = co_await std::move(revoking);
+  if (!revoked) co_return std::unexpected(revoked.error());
+  co_return node;
 }
 
 Task<void> Presence::probe(mesh::NodeId peer, std::shared_ptr<Examination> into) {

@@ -59,11 +59,12 @@ class Presence final : private mesh::PeerEvents {
   // What is known of this machine now.
   void tell(MachineFacts facts);
 
-  Result<Invitation> invite(std::chrono::seconds lifetime);
-  std::vector<mesh::IssuedToken> tokens() const { return own_.tokens.list(); }
-  Result<> withdraw(std::string_view digits);
+  // These three outlive this.
+  async::Task<Result<Invitation>> invite(std::chrono::seconds lifetime);
+  async::Task<Result<>> withdraw(std::string digits) { return own_.tokens.withdraw(std::move(digits)); }
   // `all`: and those that it let in, and so on.
-  Result<mesh::NodeId> revoke(const mesh::NodeId& node, bool all);
+  async::Task<Result<mesh::NodeId>> revoke(mesh::NodeId node, bool all);
+  std::vector<mesh::IssuedToken> tokens() const { return own_.tokens.list(); }
   // Asks every peer that is linked to dial this node's addresses.
   async::Task<Examination> examine();
   // Errors: no_mesh without a place for copies; model_not_found, ambiguous_model, and those of CopyDesk::order().
@@ -119,7 +120,7 @@ class Presence final : private mesh::PeerEvents {
   void epoch_changed(const mesh::Boot& boot) override;
 
   static mesh::LivePeersOptions peers_options(const NodeOptions& options, const Membership& own,
-                                              const std::vector<mesh::Address>& seeds);
+                                              const std::vector<mesh::Address>& seeds, async::ThreadPool* disk);
   std::vector<mesh::Address> addresses() const;
   async::Task<void> listen();
   async::Task<void> say_name();

@@ -1,4 +1,4 @@
-// What tests of the mesh share: keys that are the same in each run, a folder that goes away.
+// What tests of the mesh share: keys that are the same in each run, a folder that goes away, tasks without a loop.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "async/loop.h"
 #include "mesh/identity/keys.h"
 
 namespace corral::mesh {
@@ -15,6 +16,13 @@ inline SigningKey test_key(unsigned number) {
   seed[0] = static_cast<std::uint8_t>(number);
   seed[1] = static_cast<std::uint8_t>(number >> 8);
   return SigningKey::from_seed(seed);
+}
+
+// The result of a task that waits for nothing, as those of books and tokens without a thread for the disk.
+template <typename T>
+T at_once(async::Task<T> task) {
+  async::Loop loop;
+  return async::run_blocking(loop, std::move(task));
 }
 
 class TestFolder {

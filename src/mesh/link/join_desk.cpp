@@ -48,13 +48,16 @@ Task<Result<NodeId>> converse(Stream& stream, const JoinDesk& desk) {
   Frame proved{FrameKind::join_proved, {}};
   if (auto sent = co_await write_frame(stream, std::move(proved)); !sent) co_return std::unexpected(sent.error());
 
-  // In this order, and without a turn of the loop in between: a token that was used is used, whatever happens next.
+  // In this order: a token that was used is used, whatever happens next. Each step is on the disk before the next one,
+  // and looks again at what holds by then.
   const auto& joiner = stream.peer();
   if (*id) {
-    const auto used = desk.tokens.use(**id, joiner.id, desk.timers.wall_now());
+    auto using_it = desk.tokens.use(**id, joiner.id, desk.timers.wall_now());
+    const auto used = co_await std::move(using_it);
     if (!used) co_return std::unexpected(used.error());
   }
-  if (auto admitted = desk.book.admit(desk.own, joiner.key); !admitted) co_return std::unexpected(admitted.error());
+  auto admitting = desk.book.admit(desk.own, joiner.key);
+  if (auto admitted = co_await std::move(admitting); !admitted) co_return std::unexpected(admitted.error());
 
   auto founding = to_frame(desk.book.set().founding());
   if (auto sent = co_await write_frame(stream, std::move(founding)); !sent) co_return std::unexpected(sent.error());

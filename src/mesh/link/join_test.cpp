@@ -34,7 +34,7 @@ class JoinTest : public NetworkFixture {
     }
   }
   Token token(std::chrono::seconds lifetime = std::chrono::hours(1)) {
-    return *tokens.issue(book.set().mesh(), b.id(), {lifetime, {at_b}}, timers.wall_now());
+    return *at_once(tokens.issue(book.set().mesh(), b.id(), {lifetime, {at_b}}, timers.wall_now()));
   }
   Task<void> join_as(SigningKey key, Token with) {
     JoinOptions with_steps;
@@ -76,7 +76,7 @@ TEST_P(JoinTest, ATokenMakesAMemberThatBothSidesKeep) {
 TEST_P(JoinTest, ATokenIsForOneNode) {
   const auto used = token();
   (void)token();  // another one is out, so strangers may knock
-  ASSERT_TRUE(tokens.use(token_id(token_key(used).public_key()), c.id(), timers.wall_now()));
+  ASSERT_TRUE(at_once(tokens.use(token_id(token_key(used).public_key()), c.id(), timers.wall_now())));
   join(used);
   expect_refused(errc::token_used, JoinStep::proof);
   EXPECT_THAT(joined->error().message, HasSubstr("each node needs one of its own"));
@@ -97,7 +97,7 @@ TEST_P(JoinTest, ExpiredWithdrawnAndUnknownTokensAreRefusedWithTheReason) {
   pass(Millis(6000), Millis(2000));
   join(expired);
   expect_refused(errc::token_expired, JoinStep::proof);
-  ASSERT_TRUE(tokens.withdraw(short_text(token_id(token_key(withdrawn).public_key()))));
+  ASSERT_TRUE(at_once(tokens.withdraw(short_text(token_id(token_key(withdrawn).public_key())))));
   join(withdrawn);
   expect_refused(errc::token_withdrawn, JoinStep::proof);
   auto guessed = token();
@@ -113,7 +113,7 @@ TEST_P(JoinTest, ExpiredWithdrawnAndUnknownTokensAreRefusedWithTheReason) {
 
 TEST_P(JoinTest, WithoutATokenOutStrangersArentEvenHeard) {
   auto old = token();
-  ASSERT_TRUE(tokens.withdraw(short_text(token_id(token_key(old).public_key()))));
+  ASSERT_TRUE(at_once(tokens.withdraw(short_text(token_id(token_key(old).public_key())))));
   join(old);
   expect_refused(errc::not_a_member, JoinStep::handshake);
   EXPECT_TRUE(served.empty());
@@ -122,7 +122,7 @@ TEST_P(JoinTest, WithoutATokenOutStrangersArentEvenHeard) {
 TEST_P(JoinTest, AThrownOutNodeStaysOut) {
   join(token());
   ASSERT_TRUE(*joined);
-  ASSERT_TRUE(book.revoke(b, a.public_key(), {}));
+  ASSERT_TRUE(at_once(book.revoke(b, a.public_key(), {})));
   join(token());
   expect_refused(errc::revoked, JoinStep::handshake);
 }
@@ -294,8 +294,8 @@ TEST_P(MembersOverLinks, BothEndUpWithTheSameAndARevocationTravels) {
   ASSERT_TRUE(start.add(std::vector<MemberRecord>{sign_admit(a, start.mesh(), b.public_key()),
                                                   sign_admit(a, start.mesh(), c.public_key())}));
   auto book_a = *MemberBook::begin(folder_a.path(), start), book_b = *MemberBook::begin(folder_b.path(), start);
-  ASSERT_TRUE(book_a.revoke(a, c.public_key(), {}));
-  ASSERT_TRUE(book_b.admit(b, test_key(4).public_key()));
+  ASSERT_TRUE(at_once(book_a.revoke(a, c.public_key(), {})));
+  ASSERT_TRUE(at_once(book_b.admit(b, test_key(4).public_key())));
   auto with_a = options(a), with_b = options(b);
   with_a.hello.members = book_a.set().digest();
   with_b.hello.members = book_b.set().digest();

@@ -7,13 +7,12 @@
 #include "mesh/identity/errors.h"
 
 namespace corral::mesh {
+
+using async::Task;
+
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<> write(const fs::path& file, const MemberSet& set) {
-  return write_state_file(file, encode(set), Survives::power_loss);
-}
 
 Result<> must_stand(const MemberSet& set, const PublicKey& own) {
   switch (set.standing(own)) {
@@ -47,53 +46,83 @@ Result<std::optional<MemberBook>> MemberBook::open(const fs::path& folder) {
 
 Result<MemberBook> MemberBook::begin(const fs::path& folder, MemberSet set) {
   MemberBook book(folder / kMembersFile, std::move(set));
-  if (auto written = write(book.file_, book.set_); !written) return std::unexpected(written.error());
+  const auto text = encode(book.set());
+  if (auto written = write_state_file(book.state_->file.path(), text, Survives::power_loss); !written) {
+    return std::unexpected(written.error());
+  }
   return book;
 }
 
-Result<> MemberBook::issue(MemberRecord record) {
-  MemberSet changed = set_;
-  if (auto added = changed.add({&record, 1}); !added) return std::unexpected(added.error());
-  if (auto written = write(file_, changed); !written) return written;
-  set_ = std::move(changed);
-  unsaved_ = false;
-  return {};
+Task<Result<>> MemberBook::issue(StatePtr state, MakeRecord make) {
+  const auto issued = std::make_shared<std::optional<MemberRecord>>();
+  DurableFile::MakeText text = [state, make = std::move(make), issued]() -> Result<std::optional<std::string>> {
+    auto record = make(state->set);
+    if (!record) return std::unexpected(record.error());
+    if (!*record) return std::nullopt;
+    MemberSet changed = state->set;
+    if (auto added = changed.add({&**record, 1}); !added) return std::unexpected(added.error());
+    *issued = std::move(*record);
+    state->saving = state->learnt;
+    return encode(changed);
+  };
+  DurableFile::Done done = [state, issued](const Result<>& written) {
+    if (!written || !*issued) return;
+    state->saved = state->saving;
+    // Others may have told more meanwhile.
+    if (auto added = state->set.add({&**issued, 1}); !added) log::error("mesh", "{}", added.error().message);
+  };
+  co_return co_await state->file.changed(std::move(text), std::move(done));
 }
 
-Result<> MemberBook::admit(const SigningKey& own, const PublicKey& subject) {
-  if (auto may = must_stand(set_, own.public_key()); !may) return may;
-  const auto standing = set_.standing(subject);
-  if (standing == Standing::revoked) {
-    return fail(errc::revoked, fmt::format("{} was thrown out of the mesh; it comes back with a new key only",
-                                           short_text(node_id(subject))));
-  }
-  if (standing == Standing::member) return {};
-  return issue(sign_admit(own, set_.mesh(), subject));
+Task<Result<>> MemberBook::admit(SigningKey own, PublicKey subject) {
+  return issue(state_, [own, subject](const MemberSet& set) -> Result<std::optional<MemberRecord>> {
+    if (auto may = must_stand(set, own.public_key()); !may) return std::unexpected(may.error());
+    const auto standing = set.standing(subject);
+    if (standing == Standing::revoked) {
+      return fail(errc::revoked, fmt::format("{} was thrown out of the mesh; it comes back with a new key only",
+                                             short_text(node_id(subject))));
+    }
+    if (standing == Standing::member) return std::nullopt;
+    return sign_admit(own, set.mesh(), subject);
+  });
 }
 
-Result<> MemberBook::revoke(const SigningKey& own, const PublicKey& subject, std::vector<PublicKey> keep) {
-  if (auto may = must_stand(set_, own.public_key()); !may) return may;
-  if (set_.standing(subject) == Standing::unknown) {
-    return fail(errc::not_a_member, fmt::format("{} isn't a member of the mesh", short_text(node_id(subject))));
-  }
-  if (keep.size() > kMostKept) return fail(errc::too_many, "a revocation can't keep so many members");
-  return issue(sign_revoke(own, set_.mesh(), subject, std::move(keep)));
+Task<Result<>> MemberBook::revoke(SigningKey own, PublicKey subject, std::vector<PublicKey> keep) {
+  return issue(
+      state_, [own, subject, keep = std::move(keep)](const MemberSet& set) -> Result<std::optional<MemberRecord>> {
+        if (auto may = must_stand(set, own.public_key()); !may) return std::unexpected(may.error());
+        if (set.standing(subject) == Standing::unknown) {
+          return fail(errc::not_a_member, fmt::format("{} isn't a member of the mesh", short_text(node_id(subject))));
+        }
+        if (keep.size() > kMostKept) return fail(errc::too_many, "a revocation can't keep so many members");
+        return sign_revoke(own, set.mesh(), subject, keep);
+      });
 }
 
 Result<bool> MemberBook::learn(std::span<const MemberRecord> records) {
-  auto changed = set_.add(records);
+  auto changed = state_->set.add(records);
   if (!changed || !*changed) return changed;
-  unsaved_ = true;
-  if (auto saved = save(); !saved)
-    log::error("mesh", "{}; the change of members holds until a restart", saved.error().message);
+  ++state_->learnt;
+  state_->file.change(text_of(state_), [state = state_](const Result<>& written) {
+    if (written) state->saved = state->saving;
+    if (!written) log::error("mesh", "{}; the change of members holds until a restart", written.error().message);
+  });
   return true;
 }
 
-Result<> MemberBook::save() {
-  if (!unsaved_) return {};
-  auto written = write(file_, set_);
-  if (written) unsaved_ = false;
-  return written;
+Task<Result<>> MemberBook::save() {
+  return state_->file.changed(text_of(state_), [state = state_](const Result<>& written) {
+    if (written) state->saved = state->saving;
+  });
+}
+
+// What was learnt and is not on the disk. One write has all that was learnt before it.
+DurableFile::MakeText MemberBook::text_of(StatePtr state) {
+  return [state = std::move(state)]() -> Result<std::optional<std::string>> {
+    state->saving = state->learnt;
+    if (state->saved == state->learnt) return std::nullopt;
+    return encode(state->set);
+  };
 }
 
 }  // namespace corral::mesh

@@ -1,12 +1,15 @@
 // The tokens that this node issued. Kept on disk as hashes: the file lets nobody join. Every change is on the disk
-// before it holds, so a token that was used once is used, whatever crashes. Belongs to one loop; writing blocks it for
-// the time of one small file, when a token is made, used or withdrawn.
+// before it holds, so a token that was used once is used, whatever crashes. Belongs to one loop. A change blocks that
+// loop for the time of one small file, unless there is a thread for the disk (use_disk). Its tasks outlive the store:
+// they own what they use.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <vector>
 
+#include "async/task.h"
+#include "mesh/members/durable_file.h"
 #include "mesh/members/token.h"
 
 namespace corral::mesh {
@@ -23,6 +26,9 @@ struct IssuedToken {
   friend bool operator==(const IssuedToken&, const IssuedToken&) = default;
 };
 
+// As a store lists a token that was just made.
+IssuedToken issued_token(const Token& token, WallTime now);
+
 struct TokenWishes {
   std::chrono::seconds lifetime = std::chrono::hours(1);  // up to kLongestLifetime
   std::vector<Address> seeds;                             // where this node can be reached, 1 to kMostSeeds
@@ -38,9 +44,17 @@ class TokenStore {
   // system's own.
   static Result<TokenStore> open(const std::filesystem::path& folder);
 
+  TokenStore(TokenStore&&) = default;
+  TokenStore& operator=(TokenStore&&) = default;
+
+  // Files are written on that thread from now on, see DurableFile.
+  void use_disk(async::Executor loop, async::ThreadPool& disk) { state_->file.use_disk(loop, disk); }
+  // See DurableFile.
+  async::Task<bool> finish(async::Timers& timers, Millis within) const { return state_->file.finish(timers, within); }
+
   // The only time that the secret is seen. Errors: too_many, bad_address (no seed), malformed (lifetime), and the
   // system's own.
-  Result<Token> issue(const MeshId& mesh, const NodeId& issuer, const TokenWishes& wishes, WallTime now);
+  async::Task<Result<Token>> issue(MeshId mesh, NodeId issuer, TokenWishes wishes, WallTime now);
 
   // The newest first.
   std::vector<IssuedToken> list() const;
@@ -48,20 +62,29 @@ class TokenStore {
   std::size_t open_count(WallTime now) const;
   // By the digits of short_text(), or more of them. Errors: token_unknown (none or several begin so), token_used, and
   // the system's own.
-  Result<> withdraw(std::string_view digits);
+  async::Task<Result<>> withdraw(std::string digits);
 
   // Whether `joiner` may use the token, without using it. Errors: token_unknown, token_used, token_expired,
   // token_withdrawn. The same joiner may come again with the same token: its answer may have been lost.
   Result<> check(const TokenId& id, const NodeId& joiner, WallTime now) const;
   // The use is on the disk when this returns. Errors: as check(), and the system's own.
-  Result<> use(const TokenId& id, const NodeId& joiner, WallTime now);
+  async::Task<Result<>> use(TokenId id, NodeId joiner, WallTime now);
 
  private:
-  explicit TokenStore(std::filesystem::path file) : file_(std::move(file)) {}
-  Result<> keep(std::vector<IssuedToken> tokens);
+  using Tokens = std::vector<IssuedToken>;
+  struct State {
+    DurableFile file;
+    Tokens tokens;  // in the order of their issue
+  };
+  using StatePtr = std::shared_ptr<State>;
+  // False: nothing has changed.
+  using Edit = std::function<Result<bool>(Tokens&)>;
 
-  std::filesystem::path file_;
-  std::vector<IssuedToken> tokens_;  // in the order of their issue
+  explicit TokenStore(std::filesystem::path file)
+      : state_(std::make_shared<State>(DurableFile(std::move(file)), Tokens())) {}
+  static async::Task<Result<>> change(StatePtr state, Edit edit);
+
+  StatePtr state_;
 };
 
 }  // namespace corral::mesh

@@ -103,7 +103,7 @@ struct TokenStoreTest : testing::Test {
   TokenStore store = *TokenStore::open(folder.path());
 
   Token issue(WallTime now = kNow) {
-    return *store.issue(mesh, issuer, {.seeds = {*parse_address("10.0.0.1:8100")}}, now);
+    return *at_once(store.issue(mesh, issuer, {.seeds = {*parse_address("10.0.0.1:8100")}}, now));
   }
   static TokenId id_of(const Token& token) { return token_id(token_key(token).public_key()); }
   void reopen() { store = *TokenStore::open(folder.path()); }
@@ -115,33 +115,33 @@ TEST_F(TokenStoreTest, ATokenIsUsedOnceAndByOneNodeAlsoAfterARestart) {
   EXPECT_EQ(token.expires, kNow + hours(1));
   EXPECT_EQ(store.open_count(kNow), 1u);
   reopen();
-  ASSERT_TRUE(store.use(id_of(token), joiner, kNow));
+  ASSERT_TRUE(at_once(store.use(id_of(token), joiner, kNow)));
   reopen();
   EXPECT_EQ(store.open_count(kNow), 0u);
-  EXPECT_EQ(store.use(id_of(token), other, kNow).error().code, errc::token_used);
-  EXPECT_TRUE(store.use(id_of(token), joiner, kNow));  // its answer was lost
+  EXPECT_EQ(at_once(store.use(id_of(token), other, kNow)).error().code, errc::token_used);
+  EXPECT_TRUE(at_once(store.use(id_of(token), joiner, kNow)));  // its answer was lost
   EXPECT_EQ(store.list().front().used_by, joiner);
-  EXPECT_EQ(store.withdraw(short_text(id_of(token))).error().code, errc::token_used);
+  EXPECT_EQ(at_once(store.withdraw(short_text(id_of(token)))).error().code, errc::token_used);
 }
 
 TEST_F(TokenStoreTest, RefusesWhatIsUnknownExpiredOrWithdrawn) {
   const auto expiring = issue(), withdrawn = issue();
-  EXPECT_EQ(store.use({}, joiner, kNow).error().code, errc::token_unknown);
+  EXPECT_EQ(at_once(store.use({}, joiner, kNow)).error().code, errc::token_unknown);
   EXPECT_TRUE(store.check(id_of(expiring), joiner, kNow + minutes(59)));
-  EXPECT_EQ(store.use(id_of(expiring), joiner, kNow + hours(1)).error().code, errc::token_expired);
-  ASSERT_TRUE(store.withdraw(short_text(id_of(withdrawn))));
+  EXPECT_EQ(at_once(store.use(id_of(expiring), joiner, kNow + hours(1))).error().code, errc::token_expired);
+  ASSERT_TRUE(at_once(store.withdraw(short_text(id_of(withdrawn)))));
   reopen();
-  EXPECT_EQ(store.use(id_of(withdrawn), joiner, kNow).error().code, errc::token_withdrawn);
-  EXPECT_EQ(store.withdraw("zz").error().code, errc::token_unknown);
-  EXPECT_EQ(store.withdraw("").error().code, errc::token_unknown);
+  EXPECT_EQ(at_once(store.use(id_of(withdrawn), joiner, kNow)).error().code, errc::token_withdrawn);
+  EXPECT_EQ(at_once(store.withdraw("zz")).error().code, errc::token_unknown);
+  EXPECT_EQ(at_once(store.withdraw("")).error().code, errc::token_unknown);
 }
 
 TEST_F(TokenStoreTest, AUseThatCantBeWrittenIsRefused) {
   const auto token = issue();
   std::filesystem::create_directory(folder / "tokens.new");
-  EXPECT_FALSE(store.use(id_of(token), joiner, kNow));
+  EXPECT_FALSE(at_once(store.use(id_of(token), joiner, kNow)));
   std::filesystem::remove(folder / "tokens.new");
-  EXPECT_TRUE(store.use(id_of(token), other, kNow));  // it is still open
+  EXPECT_TRUE(at_once(store.use(id_of(token), other, kNow)));  // it is still open
 }
 
 TEST_F(TokenStoreTest, TheFileHoldsNothingToJoinWith) {
@@ -155,10 +155,10 @@ TEST_F(TokenStoreTest, TheFileHoldsNothingToJoinWith) {
 TEST_F(TokenStoreTest, IsBounded) {
   for (std::size_t i = 0; i < TokenStore::kMostOpen; ++i) (void)issue();
   const TokenWishes wishes{.seeds = {*parse_address("10.0.0.1:8100")}};
-  EXPECT_EQ(store.issue(mesh, issuer, wishes, kNow).error().code, errc::too_many);
-  EXPECT_TRUE(store.issue(mesh, issuer, wishes, kNow + hours(2)));
-  EXPECT_EQ(store.issue(mesh, issuer, {}, kNow + hours(2)).error().code, errc::bad_address);
-  EXPECT_EQ(store.issue(mesh, issuer, {hours(1000), wishes.seeds}, kNow).error().code, errc::malformed);
+  EXPECT_EQ(at_once(store.issue(mesh, issuer, wishes, kNow)).error().code, errc::too_many);
+  EXPECT_TRUE(at_once(store.issue(mesh, issuer, wishes, kNow + hours(2))));
+  EXPECT_EQ(at_once(store.issue(mesh, issuer, {}, kNow + hours(2))).error().code, errc::bad_address);
+  EXPECT_EQ(at_once(store.issue(mesh, issuer, {hours(1000), wishes.seeds}, kNow)).error().code, errc::malformed);
 }
 
 TEST_F(TokenStoreTest, RubbishIsPutAside) {

@@ -120,7 +120,7 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   bool is_named(const NodeId& id) const;
   // Cancels all; nothing begins any more. Once.
   void end();
-  // After end(): until nothing runs that could touch what this was given.
+  // After end(): until nothing runs that could touch what this was given, and what was to be written is.
   static async::Task<void> until_unwound(Ptr core);
   void run(const char* name, async::Task<void> task) {
     if (!ended) tasks.spawn(name, std::move(task));
@@ -212,6 +212,7 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   bool stopping = false;
   bool ended = false;
   EpochClaim claim;
+  DurableFile peers_file;
   std::map<NodeId, NodePtr> nodes;
   std::vector<std::weak_ptr<Node>> gone_nodes;  // whose tasks may still unwind
   std::vector<PeerEvents*> listeners;

@@ -181,9 +181,12 @@ void PeersCore::write_file() {
   file_due = false;
   std::vector<KnownPeer> known;
   for (const auto& [id, node] : nodes) known.push_back({node->key, node->claim, node->addresses.lasting()});
-  if (auto written = write_peers(options.folder, known); !written) {
-    log::warning("mesh", "{}; after a restart peers are looked for where they were before", written.error().message);
-  }
+  peers_file.change([text = encode(known)] { return text; },
+                    [](const Result<>& written) {
+                      if (written) return;
+                      log::warning("mesh", "{}; after a restart peers are looked for where they were before",
+                                   written.error().message);
+                    });
 }
 
 }  // namespace corral::mesh

@@ -15,15 +15,16 @@ using async::Task;
 
 constexpr Millis kFarewell{2000};
 constexpr Millis kLeave{3000};
+constexpr Millis kDisk{3000};
 
 Task<void> serve_joiner(PeersCore::Ptr core, std::unique_ptr<Stream> stream) {
   JoinDesk desk{core->own, core->book, core->tokens, core->timers};
   desk.named = [core](const NodeId& id) { return core->is_named(id); };
   auto serving = serve_join(std::move(stream), std::move(desk));
   const auto admitted = co_await std::move(serving);
-  if (!admitted) co_return;
-  log::info("mesh", "{} has joined", short_text(*admitted));
-  core->members_changed();
+  if (admitted) log::info("mesh", "{} has joined", short_text(*admitted));
+  // It may be a member all the same: the answer came too late.
+  if (admitted || core->book.set().digest() != core->spread.digest()) core->members_changed();
 }
 
 Task<void> accept_all(PeersCore::Ptr core) {
@@ -56,10 +57,15 @@ PeersCore::PeersCore(async::Executor on, async::Timers& time, const SigningKey& 
       tokens(issued),
       options(std::move(with)),
       claim(make_claim(own_key, options.boot)),
+      peers_file(options.folder / kPeersFile, Survives::crash),
       spread(members.set()),
       chance(options.seed),
       tasks(on) {
   if (options.addresses.size() > kMostAddressesOfNode) options.addresses.resize(kMostAddressesOfNode);
+  if (options.disk == nullptr) return;
+  book.use_disk(executor, *options.disk);
+  tokens.use_disk(executor, *options.disk);
+  peers_file.use_disk(executor, *options.disk);
 }
 
 void PeersCore::load() {
@@ -101,6 +107,13 @@ Task<void> PeersCore::until_unwound(Ptr core) {
     if (node) co_await node->tasks.join();
   }
   co_await core->tasks.join();
+  // The last of all: what ran may have ordered it.
+  const auto until = core->timers.now() + kDisk;
+  const auto left = [&] { return std::chrono::duration_cast<Millis>(until - core->timers.now()); };
+  bool written = co_await core->book.finish(core->timers, left());
+  written = co_await core->tokens.finish(core->timers, left()) && written;
+  written = co_await core->peers_file.finish(core->timers, left()) && written;
+  if (!written) log::error("mesh", "the disk does not answer: the last changes of the mesh may be lost");
 }
 
 LivePeers::LivePeers(async::Executor executor, async::Timers& timers, const SigningKey& own, MemberBook& book,
@@ -152,14 +165,20 @@ Task<void> LivePeers::stop() {
 
 void LivePeers::members_changed() { core_->members_changed(); }
 
-Result<> LivePeers::revoke(const NodeId& id) {
-  const auto node = core_->find(id);
-  if (!node) return fail(errc::not_a_member, to_text(id) + " isn't another member of the mesh");
-  const auto key = node->key;
-  auto keep = core_->book.set().admitted_by(key);
-  auto revoked = core_->book.revoke(core_->own, key, std::move(keep));
-  if (revoked) core_->members_changed();
-  return revoked;
+Task<Result<>> LivePeers::revoke(std::vector<NodeId> nodes) {
+  const auto core = core_;
+  for (const auto& id : nodes) {
+    if (core->ended) co_return fail(errc::link_closed, "this node stops");
+    const auto node = core->find(id);
+    if (!node) co_return fail(errc::not_a_member, to_text(id) + " isn't another member of the mesh");
+    const auto key = node->key;
+    auto keep = core->book.set().admitted_by(key);
+    auto revoking = core->book.revoke(core->own, key, std::move(keep));
+    const auto revoked = co_await std::move(revoking);
+    if (!revoked) co_return revoked;
+    if (!core->ended) core->members_changed();
+  }
+  co_return Result<>();
 }
 
 Task<Result<std::size_t>> LivePeers::leave() {
@@ -170,7 +189,8 @@ Task<Result<std::size_t>> LivePeers::leave() {
     if (node->link) links.push_back(node->link);
   }
   auto keep = core->book.set().admitted_by(key);
-  const auto revoked = core->book.revoke(core->own, key, std::move(keep));
+  auto revoking = core->book.revoke(core->own, key, std::move(keep));
+  const auto revoked = co_await std::move(revoking);
   if (!revoked) co_return std::unexpected(revoked.error());
   // Peers that have learnt it end the link.
   core->stopping = true;

@@ -22,8 +22,11 @@ struct ConfiguredPeer {
 };
 
 struct LivePeersOptions {
-  Boot boot;                               // see count_boot()
-  std::filesystem::path folder;            // of the state: `peers`, `epoch`
+  Boot boot;                     // see count_boot()
+  std::filesystem::path folder;  // of the state: `peers`, `epoch`
+  // One thread for the files of peers, members and tokens, so that heartbeats don't wait for the disk. Outlives the
+  // node. None: they do.
+  async::ThreadPool* disk = nullptr;
   std::vector<Address> addresses;          // where others can dial this node, 8 at most; none: it can't be dialled
   std::vector<ConfiguredPeer> configured;  // also the seeds of a token that was just used
   DialRules dial;
@@ -48,16 +51,16 @@ class LivePeers final : public Peers {
   Doorkeeper doorkeeper() const;
   // Accepts and dials from now on. Once; the network outlives this.
   void start(Network& network);
-  // Tells all peers that this node stops, and waits until they know, for two seconds at most. Then nothing refers any
-  // more to what was given here.
+  // Tells all peers that this node stops, and waits until they know, for two seconds at most; then until all files are
+  // written, for three seconds at most. Then nothing refers any more to what was given here, but for the disk.
   async::Task<void> stop();
 
   // After others were told by another way (the own book has changed): spreads what is new, and drops who was thrown
   // out.
   void members_changed();
-  // Throws a member out, for ever; those it admitted stay. Its link and streams end at once. Errors: those of
-  // MemberBook::revoke.
-  Result<> revoke(const NodeId& node);
+  // Throws members out, for ever, one after another; those they admitted stay. Each loses its link and streams as soon
+  // as it is on the disk. May outlive this. Errors: link_closed (this node stops), those of MemberBook::revoke.
+  async::Task<Result<>> revoke(std::vector<NodeId> nodes);
   // This node leaves for good: revokes itself, tells all peers, and ends its links. How many peers took note; the
   // others hear of it from them. At most 3 s. Errors: those of MemberBook::revoke.
   async::Task<Result<std::size_t>> leave();

@@ -248,7 +248,7 @@ TEST_P(PeersContract, AMemberThatIsThrownOutLosesAllAtOnceEverywhere) {
   ASSERT_THAT(b().came, SizeIs(1));
   const auto at_b = read(*b().came[0]);
   const auto gone = c().key.id();
-  ASSERT_TRUE(a().peers->revoke(gone));
+  ASSERT_TRUE(at_once(a().peers->revoke({gone})));
   settle();
   EXPECT_FALSE(a().peers->is_up(gone));
   EXPECT_FALSE(b().peers->is_up(gone));
@@ -267,7 +267,7 @@ TEST_P(PeersContract, AMemberThatIsThrownOutLosesAllAtOnceEverywhere) {
 TEST_P(PeersContract, WhoHeardNothingOfItsOwnEndIsRefused) {
   start_linked(3);
   kill(c());
-  ASSERT_TRUE(a().peers->revoke(c().key.id()));
+  ASSERT_TRUE(at_once(a().peers->revoke({c().key.id()})));
   settle();
   start(c());
   pass(Millis(2000));
@@ -310,8 +310,8 @@ TEST_P(PeersContract, ALostCountOfLivesIsLearntFromPeers) {
 
 TEST_P(PeersContract, ANodeJoinsAndIsLinkedToAll) {
   start_linked(2);
-  const auto issued =
-      a().tokens->issue(a().book->set().mesh(), id(a()), {std::chrono::hours(1), {a().place}}, timers.wall_now());
+  const auto issued = at_once(
+      a().tokens->issue(a().book->set().mesh(), id(a()), {std::chrono::hours(1), {a().place}}, timers.wall_now()));
   auto joiner = std::make_unique<Member>(9);
   std::unique_ptr<Network> network;
   if (GetParam() == Kind::memory) {
@@ -364,12 +364,12 @@ TEST_P(PeersContract, WhomTheConfigurationNamesNeedsNoToken) {
   EXPECT_EQ(joined->error().code, errc::not_a_member);
   // With a token out for somebody else it gets as far as asking.
   const auto mesh = a().book->set().mesh();
-  ASSERT_TRUE(a().tokens->issue(mesh, id(a()), {std::chrono::hours(1), {a().place}}, timers.wall_now()));
+  ASSERT_TRUE(at_once(a().tokens->issue(mesh, id(a()), {std::chrono::hours(1), {a().place}}, timers.wall_now())));
   ASSERT_TRUE(try_it());
   ASSERT_FALSE(*joined);
   EXPECT_EQ(joined->error().code, errc::token_unknown);
   const auto issued = a().tokens->list();
-  ASSERT_TRUE(a().tokens->withdraw(short_text(issued.front().id)));
+  ASSERT_TRUE(at_once(a().tokens->withdraw(short_text(issued.front().id))));
 
   kill(a());
   a().configured.push_back({joiner->key.id(), {"somewhere", 1}});
@@ -379,7 +379,7 @@ TEST_P(PeersContract, WhomTheConfigurationNamesNeedsNoToken) {
   EXPECT_EQ((*joined)->mesh(), mesh);
   EXPECT_EQ((*joined)->standing(joiner->key.id()), Standing::member);
   // Thrown out, its name is worth nothing.
-  ASSERT_TRUE(a().peers->revoke(joiner->key.id()));
+  ASSERT_TRUE(at_once(a().peers->revoke({joiner->key.id()})));
   ASSERT_TRUE(try_it());
   ASSERT_FALSE(*joined);
   EXPECT_EQ(joined->error().code, errc::revoked);

@@ -224,7 +224,7 @@ TEST_P(PeersFaults, WhatChangesWhileALinkComesUpIsToldAllTheSame) {
     b().configured = {{a().key.id(), a().place}};
     start(b());
     pass(Millis(moment), Millis(20));
-    ASSERT_TRUE(a().peers->revoke(c().key.id()));
+    ASSERT_TRUE(at_once(a().peers->revoke({c().key.id()})));
     ASSERT_TRUE(passing([this] { return a().peers->is_up(id(b())) && b().peers->is_up(id(a())); }, Millis(2000)));
     pass(Millis(300), Millis(20));
     EXPECT_EQ(b().book->set().standing(c().key.id()), Standing::revoked) << moment;

@@ -82,6 +82,7 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     Address place;
     bool listens = true;
     std::vector<ConfiguredPeer> configured;
+    async::ThreadPool* disk = nullptr;
     std::optional<MemberBook> book;
     std::optional<TokenStore> tokens;
     std::unique_ptr<CountingNetwork> network;
@@ -118,6 +119,7 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     LivePeersOptions options;
     options.boot = *count_boot(member.folder.path());
     options.folder = member.folder.path();
+    options.disk = member.disk;
     options.configured = member.configured;
     options.seed = member.key.public_key().bytes[0];
     if (member.listens && GetParam() == Kind::memory) options.addresses = {member.place};

@@ -138,7 +138,7 @@ class Links final : public Ground {
   bool revoke(unsigned node, unsigned by) override {
     auto& issuer = processes_[by];
     if (!processes_[node].key || !issuer.peers || issuer.paused) return false;
-    if (!issuer.peers->revoke(processes_[node].key->id())) return false;
+    if (!at_once(issuer.peers->revoke({processes_[node].key->id()}))) return false;
     (void)set_.merge(issuer.book->set());  // who loses its disk is told all when it joins again
     settle();
     return true;
