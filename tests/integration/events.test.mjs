@@ -68,8 +68,8 @@ class Events {
   }
 }
 
-// The steps of one model, in order. Of other kinds only "queue" may come in between: the model waits while its files are
-// looked at, and how long that takes decides whether a reader sees the queue with the model in it.
+// The steps of one model, in order. Only events of kind "queue" may come in between. The model waits while corral checks its
+// files: if the check takes long, a reader sees the queue with the model, and later without it.
 function stepsOf(model, events) {
   const told = events.filter(({ name, data }) => name !== "queue" && data.stage !== "progress");
   for (const { name, data } of events) {
@@ -83,13 +83,13 @@ function stepsOf(model, events) {
 const gone = (model) => (event) => event.name === "server" && event.data.model === model && event.data.status === "gone";
 const ready = (model) => (event) => event.name === "server" && event.data.model === model && event.data.status === "ready";
 
-// Asks again until it holds: what a request used is told beside its answer. The limit of the test file ends a wait
-// without end.
+// Asks again until it holds: corral counts the tokens of a request after it has sent the answer. CTest's limit for the file
+// ends a wait without end.
 async function eventually(holds) {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-// Metrics in which the engines of these models have answered in time.
+// Asks again until the engines of these models have answered in time.
 async function metrics(...up) {
   const response = await fetch(server.url + "/metrics");
   assert.equal(response.status, 200);

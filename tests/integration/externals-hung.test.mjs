@@ -1,5 +1,5 @@
-// Programs of others that hang: under a watchdog of a second, and with half a second to listen. A machine that gives a sound
-// program no time for so long makes it look hung (label "realtime").
+// Programs of other projects that hang: a watchdog of one second, and half a second until a program must listen. If a busy
+// machine gives a sound program no time for so long, it looks hung, too: hence the label "realtime".
 import assert from "node:assert/strict";
 import { ask, external, runs } from "../support/fake-servers.mjs";
 

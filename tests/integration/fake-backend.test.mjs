@@ -209,7 +209,7 @@ stage("a model that keeps failing cools down, and a healthy one isn't touched me
     for (let attempt = 0; attempt < 2; ++attempt) (await its.loading("broken")).fail("load_failed", "no use");
     assert.equal((await asking).status, 500);
   }
-  // It cools down for ten seconds. A slow machine may not get through all rounds before the next load begins.
+  // It cools down for ten seconds. A slow machine may need longer for all rounds: then the next load begins.
   const over = its.loading("broken");
   const refused = async () => {
     const asking = server.chat("broken", "hi");
@@ -396,7 +396,7 @@ stage("a process that ignores SIGTERM is killed, and the next load goes on", ["a
 
 stage("a load that hangs ends at its deadline, and the next one goes on", ["a", "b"], slots(1), async (its, server) => {
   await set(server, { load_timeout: "1s" });
-  // The deadline may end a process that has not even got its order yet.
+  // The deadline may end a process before it has got its order.
   its.whenLoading("a", (engine) => engine.hang());
   const answer = await server.chat("a", "hi");
   assert.ok(answer.status >= 500, JSON.stringify(answer.body));

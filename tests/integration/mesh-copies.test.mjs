@@ -1,4 +1,4 @@
-// Models that go from one server on loopback to another: by hand, by order of an administrator, for a request.
+// A mesh of real servers on loopback copies models: for a command, for an administrator's order, for a request.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The process that looks at files of other nodes, on sound files and on hostile ones.
+// `corral inspect-model` checks the files of other nodes: here sound files and hostile ones.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Who is in a mesh of real servers on loopback: founding, joining, leaving, throwing out, restarts.
+// Members of a mesh of real servers on loopback: creation, joining, leaving, revocation, restarts.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Requests in a mesh of real servers on loopback: each node answers for the models of all, and has in memory what it is told to.
+// Requests in a mesh of real servers on loopback: each node answers requests for the models of all nodes, and loads the models
+// that it is told to load.
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { test } from "node:test";
@@ -152,7 +153,7 @@ test("a worker without models gets one, gives it back when it is told to, and ha
     await found(a);
     await joinTo(b, a);
     await until(() => lent(b, "tiny-llama"), (who) => who.length === 1 && who[0] === "b");
-    // `a` hears a moment later what `b` has, and plans with it a moment after that.
+    // `a` hears of the model a moment after `b` has loaded it, and plans with it another moment later.
     await until(() => corral(a, ["mesh", "plan"]), ({ out }) => /b +tiny-llama +alone/.test(out));
     await until(() => corral(a, ["mesh", "why", "tiny-llama"]), ({ out }) => /b has tiny-llama and keeps it/.test(out));
     const of = await mesh(a, "/plan/tiny-llama");

@@ -1,5 +1,5 @@
-// Processes that hang, and what the watchdog does with them: played engines under a watchdog of two seconds. A machine that
-// gives a sound process no time for so long makes it look hung (label "realtime").
+// The watchdog kills processes that hang: played engines and a watchdog of two seconds. If a busy machine gives a sound process
+// no time for two seconds, the watchdog kills that process, too: hence the label "realtime".
 import assert from "node:assert/strict";
 import { queued, set, slots, stage, streaming } from "../support/fake-engines.mjs";
 

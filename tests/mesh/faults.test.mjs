@@ -85,8 +85,8 @@ const nodesAt = async (mesh, at) => (await mesh.at(at).get("/v1/mesh/nodes")).bo
 const linkOf = async (mesh, at, of) => (await nodesAt(mesh, at)).find((node) => node.name === of).link;
 // How all links are, and when the test looked at them.
 const links = async (mesh) => ({ time: Date.now(), all: (await Promise.all(names.map((at) => nodesAt(mesh, at)))).flat() });
-// A link that came and went since then is younger than that look. A server computes `since` from two clocks that it reads one
-// after the other: a single value may be late, so the test asks again.
+// A link that went and came again has a later `since` than that time. A server computes `since` from two clocks, which it reads
+// one after the other: a single value may be too late, so the test asks again.
 async function unchanged(mesh, before) {
   const facts = ({ all }) => all.map(({ name, link }) => `${name} ${link}`);
   await eventually("no link is younger than the look at it before", async () => {

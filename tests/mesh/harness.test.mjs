@@ -62,8 +62,8 @@ async function vanish(lab, talkers, from, to, count) {
   assert.equal(await heard(), before, `nothing of ${from} arrives at ${to}`);
 }
 
-// So many datagrams one way, each heard or swallowed; how many were swallowed. In small lots: a receiver that gets no time
-// meanwhile has room for one.
+// Sends so many datagrams one way, in small lots: the socket of a receiver that gets no time meanwhile has room for one lot.
+// Resolves to the number of datagrams that the lab swallowed.
 async function shoutAll(lab, talkers, from, to, count) {
   const kLot = 50;
   for (let sent = 0; sent < count; ) {
@@ -79,7 +79,7 @@ test("round trips take what was asked for, and are changed while they go on", { 
     for (const asked of [0, 20, 1, 5]) {
       await lab.both("a", "b", { delay: asked / 2 });
       let least = Infinity;
-      // None is faster than asked. How many are slower is up to the machine: one that isn't shows that no more was added.
+      // No round trip is faster than asked. A busy machine makes some slower: one that is near shows that the lab adds no more.
       while (!(least < asked + 5)) {
         const times = await a.tell({ deed: "ping", to: lab.address("b"), count: 30 });
         least = Math.min(...times);

@@ -121,7 +121,7 @@ test("who leaves is gone at once and serves on alone", { skip: missing }, () =>
     assert.equal((await b.post("/v1/mesh/leave", {})).status, 200);
     for (const server of [a, c]) await eventually(`${server.name} forgets b`, async () => !(await server.sees("tiny-llama")));
     assert.equal((await b.chat("tiny-llama", "hi")).status, 200);
-    // 503 as long as its mesh isn't closed.
+    // The answer is 503 until `b` has closed its mesh.
     await eventually("b knows no model of others", async () => (await b.chat("scripted-hello", "hi")).status === 404);
   }));
 

@@ -61,7 +61,7 @@ test("a node that lost its whole disk is a new one, and the old one is gone", { 
     assert.notEqual(await idOf(c), old);
     for (const server of [a, b]) {
       await seen(server, "tiny-moe");
-      // The link to the old one ends by itself, maybe later than the new one is there. Then its models go.
+      // The link to the old node ends by itself, maybe after the new node has joined. Its models are listed until then.
       await eventually(`${server.name} has no link to the old one`, async () => !(await up(server)).includes(old));
       await eventually(`nothing that the old one said lives on at ${server.name}`, async () => !(await server.sees("tiny-qwen3")));
       assert.deepEqual(await up(server), [await idOf(c)]);

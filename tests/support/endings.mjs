@@ -1,7 +1,7 @@
-// The order in which requests end, as their engine decides it: it stands still until all of them are under way, and the
-// server's log says which ended first. So neither the speed of this process nor that of the router counts.
+// The order in which an engine ends requests. The engine stands still until all requests are under way, and the server's log
+// tells the order. So the order does not depend on the speed of this process or of the router.
 
-// The engine of `model` stands still until these requests are under way and `meanwhile()` is over. Their answers.
+// Stops the engine of `model` until these requests are under way and `meanwhile()` is over. Resolves to their answers.
 export async function standing(get, model, requests, meanwhile = () => {}) {
   const { pid } = (await get("/v1/health")).body.all_models_loaded.find((entry) => entry.model_name === model);
   const underWay = async () => (await get("/v1/requests")).body.requests.filter((request) => request.model === model && request.status === "running");

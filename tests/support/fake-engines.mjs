@@ -174,7 +174,7 @@ export class Stage {
   estimates = {}; // what models are predicted to take, by name
   automatic = false; // loads succeed, and requests are answered, at once
   heard = 0; // words of processes
-  deeds = new Map(); // what every engine does that is told to load a model, by model
+  deeds = new Map(); // model → act of every engine that is told to load it
 
   // `names`: one chat model each. `variables`: more of them for the server's environment.
   static async startIn(variables, names, ...flags) {
@@ -251,7 +251,7 @@ export class Stage {
   loading(model) {
     return this.queue(model).take();
   }
-  // Every engine does this from now on that is told to load this model.
+  // From now on every engine that is told to load this model does this.
   whenLoading(model, deed) {
     this.deeds.set(model, deed);
   }

@@ -1,4 +1,4 @@
-// Real servers on loopback that become one mesh: what the test files integration/mesh-*.test.mjs share.
+// Real servers on loopback that become one mesh, for integration/mesh-*.test.mjs.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { copyFileSync, cpSync, mkdtempSync, rmSync, utimesSync } from "node:fs";
@@ -31,8 +31,8 @@ export async function withNodes(list, use) {
   }
 }
 
-// Another process with the state that the first one kept on disk. It listens on another port and dials the nodes that it
-// knows: a port that was free again could belong to another program by now.
+// Starts another process with the state that the first one has on disk. The new process listens on another port and dials the
+// nodes that it knows: another program could have taken the old port.
 export async function again(server, name, files, how, flags = []) {
   if (how === "SIGKILL") {
     server.child.kill("SIGKILL");
@@ -45,7 +45,7 @@ export async function again(server, name, files, how, flags = []) {
   return next;
 }
 
-// Asks again until the answer fits. The limit of the test file ends a wait without end.
+// Asks again until the answer fits. CTest's limit for the file ends a wait without end.
 export async function until(ask, fits) {
   for (;;) {
     const answer = await ask();
@@ -78,7 +78,7 @@ export async function joinTo(server, first) {
   return joined.body;
 }
 
-// A command beside the servers, whose output this process reads meanwhile: {code, out, err}, all of both.
+// Runs a command while this process reads the servers' output: {code, out, err}, with all of the command's output.
 export const corral = (server, words, input = "") =>
   new Promise((resolve, reject) => {
     const child = spawn(program, [...words, "--url", server.url], { stdio: ["pipe", "pipe", "pipe"] });
