@@ -23,9 +23,9 @@ std::exception_ptr take_across(const std::exception_ptr& failure) {
   return std::make_exception_ptr(boost::system::system_error(asio::error::operation_aborted));
 }
 
-// Spawns on `target` and completes on `home`. Asio's own co_spawn across loops keeps the signal that cancels the task in
-// the caller's memory, which a cancellation that comes as the task ends reaches after the caller has gone on. Here it
-// belongs to both sides and is touched on `target` only.
+// Spawns on `target` and completes on `home`. Asio's own co_spawn across loops keeps the signal that cancels the task
+// in the caller's memory, which a cancellation that comes as the task ends reaches after the caller has gone on. Here
+// it belongs to both sides and is touched on `target` only.
 template <typename Handler>
 void spawn_across(Executor target, Executor home, Task<void> task, Handler handler) {
   auto signal = std::make_shared<asio::cancellation_signal>();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/secret.h"
 #include "mesh/identity/errors.h"
 #include "mesh/support_for_tests.h"
 #include "models/content_hash.h"
