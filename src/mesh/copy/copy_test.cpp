@@ -370,9 +370,11 @@ TEST_P(CopyTest, AnotherTryWaitsForTheWriteOfTheOneThatStalled) {
   };
   start(std::move(wanted));
   EXPECT_TRUE(until([&] { return counts.stalled; }));
+  disks = {&reads};  // time passes while the other one works
   pass(4 * CopyRules().stall, Millis(1000));
   EXPECT_EQ(opened, 1);
   disk_works.count_down();
+  disks = {&files, &reads};
   expect_whole();
   EXPECT_EQ(opened, 2);
   // What was written isn't asked for again.
