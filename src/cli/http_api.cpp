@@ -4,6 +4,7 @@
 
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "async/event.h"
@@ -19,12 +20,20 @@ namespace {
 
 constexpr std::uint64_t kMaxAnswer = 64ull << 20;
 
+bool is_readable(int fd) {
+  pollfd asked{fd, POLLIN, 0};
+  return ::poll(&asked, 1, 0) == 1;
+}
+
 // Returns once `fd` is readable. Cancellable.
 async::Task<void> wait_readable(int fd) {
   using Descriptor = async::asio::posix::basic_stream_descriptor<async::Executor>;
   const async::Executor executor = co_await async::asio::this_coro::executor;
   Descriptor descriptor(executor, ::dup(fd));  // it closes what it holds
-  co_await descriptor.async_wait(Descriptor::wait_read, async::use_task);
+  // A wait also ends for an event of a connection that was closed just before, whose number `descriptor` now has.
+  do {
+    co_await descriptor.async_wait(Descriptor::wait_read, async::use_task);
+  } while (!is_readable(fd));
 }
 
 class HttpApi final : public ServerApi {
@@ -44,7 +53,8 @@ class HttpApi final : public ServerApi {
   using Outcome = std::optional<Result<ApiReply>>;
 
   Result<ApiReply> wait_for(const ApiRequest& request, const EventSink* sink) {
-    interrupts_.take();  // one from before has nothing to do with this call
+    interrupts_.take();    // one from before has nothing to do with this call
+    client_.close_idle();  // a server that ended meanwhile isn't noticed between calls: the loop stands still
     return async::run_blocking(loop_, until_interrupted(request, sink));
   }
 

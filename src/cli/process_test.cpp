@@ -205,7 +205,7 @@ TEST_F(HttpApiTest, AnOldCtrlCDoesNotEndANewCall) {
   EXPECT_TRUE(connect_http(address_, interrupts_)->call(ApiRequest::get("/")));
 }
 
-// A port of its own on which nobody listens: bound, and never more than that.
+// A port of its own on which nobody listens.
 class ClosedPort {
  public:
   ClosedPort() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -220,10 +220,41 @@ class ClosedPort {
   ~ClosedPort() { ::close(socket_); }
   std::uint16_t number() const { return number_; }
 
- private:
+ protected:
   const int socket_;
+
+ private:
   std::uint16_t number_ = 0;
 };
+
+// Answers each request and then closes the connection without having said so.
+class ForgetfulServer final : public ClosedPort {
+ public:
+  ForgetfulServer() { EXPECT_EQ(::listen(socket_, 1), 0); }
+  void answer_once() const {
+    const int connection = ::accept(socket_, nullptr, nullptr);
+    std::string request;
+    char byte = 0;
+    while (!request.ends_with("\r\n\r\n") && ::read(connection, &byte, 1) == 1) request += byte;
+    constexpr std::string_view kAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+    EXPECT_EQ(::write(connection, kAnswer.data(), kAnswer.size()), static_cast<ssize_t>(kAnswer.size()));
+    ::close(connection);
+  }
+  void close() const { ::shutdown(socket_, SHUT_RDWR); }
+};
+
+TEST(HttpApi, AConnectionThatTheServerClosedMeanwhileIsReplaced) {
+  HandInterrupts interrupts;
+  const ForgetfulServer server;
+  const auto api = connect_http({"127.0.0.1", server.number(), "", ""}, interrupts);
+  for (int call = 0; call < 3; ++call) {
+    std::jthread answering([&server] { server.answer_once(); });
+    const auto reply = api->call(ApiRequest{"POST", "/", ""});
+    if (!reply) server.close();
+    ASSERT_TRUE(reply) << reply.error().message;
+    EXPECT_EQ(reply->body, "{}");
+  }  // the connection is closed by now
+}
 
 TEST(HttpApi, NobodyListens) {
   HandInterrupts interrupts;

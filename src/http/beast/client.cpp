@@ -155,8 +155,12 @@ async::Task<Result<bool>> send_all(Wire& wire, std::string head, BodySource& bod
 }
 
 async::Task<void> until_readable(Wire& wire, bool& readable) {
-  const auto [error] = co_await wire.socket().async_wait(Socket::wait_read, async::as_value);
-  readable = !error;
+  // A wait may also end for an event of a closed socket that had this one's number before.
+  while (!readable) {
+    const auto [error] = co_await wire.socket().async_wait(Socket::wait_read, async::as_value);
+    if (error) co_return;
+    readable = wire.has_news();
+  }
 }
 
 }  // namespace
