@@ -47,6 +47,11 @@ TEST_F(OptionsApiTest, TheContextIsThatOfTheLoadOrWhatOneWouldGive) {
             json::serialize(loaded.at("max_context_window")));
   EXPECT_EQ(part(post("/v1/models/tiny-llama/options", R"({"ctx_size":77,"dry_run":true})"), "resolved_ctx_size"),
             "77");
+  const auto has = json::serialize(loaded.at("max_context_window"));
+  EXPECT_EQ(part(get("/v1/models/tiny-llama"), "max_context_window"), has);
+  // What is saved counts from the next load on.
+  EXPECT_EQ(part(post("/v1/models/tiny-llama/options", R"({"ctx_size":77})"), "resolved_ctx_size"), has);
+  EXPECT_EQ(part(get("/v1/models/tiny-llama/options"), "resolved_ctx_size"), has);
 }
 
 TEST_F(OptionsApiTest, ADryRunSavesNothing) {

@@ -173,14 +173,17 @@ void protect(std::vector<http::Route>& routes) {
 
 http::Response refuse_caller(const http::Request& request) {
   if (request.caller.rights != 0) {
-    const bool keyless = request.caller.key.empty();
+    // A path that isn't there lacks none; only admins may know that.
+    const auto lacks = request.caller.lacks;
+    const auto scope = config::name_of(lacks == kInference ? config::Scope::inference : config::Scope::admin);
     const Error error(
         make_error_code(errc::insufficient_scope),
-        keyless ? fmt::format("{} {} needs a key with the scope admin: make one with corral key create --scope admin",
-                              request.head.method, request.head.path())
-                : fmt::format(
-                      "the key '{}' may not do this: {} {} needs one with another scope, see corral key create --help",
-                      request.caller.key, request.head.method, request.head.path()));
+        request.caller.key.empty()
+            ? fmt::format("{} {} needs a key with the scope {}: make one with corral key create --scope {}",
+                          request.head.method, request.head.path(), scope, scope)
+            : fmt::format("the key '{}' may not do this: {} {} needs one with the scope {}, which corral key "
+                          "create --scope {} makes",
+                          request.caller.key, request.head.method, request.head.path(), scope, scope));
     return dialects::error_response(error);
   }
   const Error error(make_error_code(errc::invalid_api_key),

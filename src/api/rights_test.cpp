@@ -126,7 +126,8 @@ TEST_F(RightsTest, KeysMayWhatTheirScopesSay) {
   }
   const auto refused = with(plain_, "POST", "/v1/load", R"({"model_name":"tiny-llama"})");
   EXPECT_EQ(refused.error("code"), "insufficient_scope");
-  EXPECT_THAT(refused.error("message"), HasSubstr("POST /v1/load needs one with another scope"));
+  EXPECT_THAT(refused.error("message"), HasSubstr("POST /v1/load needs one with the scope admin"));
+  EXPECT_THAT(with(admin_, "POST", "/v1/chat/completions", "{}").error("message"), HasSubstr("the scope inference"));
   expect_untouched();
 }
 

@@ -26,6 +26,7 @@
 #include "backends/external/program_path.h"
 #include "base/log.h"
 #include "base/own_recipes.h"
+#include "base/private_folder.h"
 #include "config/known_models.h"
 #include "config/load.h"
 #include "device/memory_monitor.h"
@@ -231,7 +232,8 @@ class Application {
       log::error("app", "{}", port.error().message);
       return 1;
     }
-    log::info("app", "corral {} listens on http://{}:{}", kVersion, settings_.host, *port);
+    log::info("app", "corral {} listens on http://{}", kVersion,
+              http::to_string(http::TcpEndpoint{settings_.host, *port}));
     listen_as_ollama();
     async::asio::co_spawn(loops_.home().executor(), live(), [this](const std::exception_ptr& failure) {
       if (failure) exit_code_ = 1;
@@ -594,7 +596,11 @@ int serve(config::LiveSettings& live) {
   log::set_level(settings.log_level);
   raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);  // who writes to somebody who has gone is told so by the call
-  std::error_code ignored;        // without it the children's logs are kept in memory only, and a warning says so
+  if (const auto safe = ensure_private_folder(settings.state_dir); !safe) {
+    log::error("app", "state_dir: {}", safe.error().message);
+    return 2;
+  }
+  std::error_code ignored;  // without it the children's logs are kept in memory only, and a warning says so
   std::filesystem::create_directories(settings.log_dir(), ignored);
   std::filesystem::permissions(settings.log_dir(), std::filesystem::perms::owner_all, ignored);
   const auto known = backends::read_backends(settings.model_file.empty() ? live.file().parent_path() : "");

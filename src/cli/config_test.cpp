@@ -56,7 +56,7 @@ TEST_F(ConfigCommandTest, SetWithoutAnAssignmentIsAMisuse) {
 TEST_F(ConfigCommandTest, RefusalsAreShown) {
   server_.on("POST /internal/set", Scripted{.status = 409, .body = R"({"error":{"message":"fixed by --port"}})"});
   EXPECT_EQ(run({"config", "set", "port=1", "--json"}), 1);
-  EXPECT_THAT(err(), HasSubstr("fixed by --port"));
+  EXPECT_THAT(out(), HasSubstr("fixed by --port"));
 }
 
 }  // namespace

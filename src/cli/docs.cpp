@@ -20,9 +20,11 @@ Where that is: `--url`, or `--host` and `--port`, or the variables `CORRAL_URL`,
 and `port` in the configuration file, or else `http://127.0.0.1:8000`. The key comes from `--api-key`, `CORRAL_API_KEY`
 or the file. The base URLs that other clients want (`http://host:8000/v1`) are understood.
 
-- `--json` prints what the server answered, one JSON text; see the HTTP reference for its fields.
+- `--json` prints what the server answered, one JSON text; see the HTTP reference for its fields. An error is
+  `{"error":{"message","code"}}` there, on standard output, too.
 - Results go to standard output, everything else (progress, warnings, errors) to standard error. Progress bars and
   colours appear on a terminal only; `NO_COLOR` turns colours off.
+- `ls` is `list`, `stop` is `unload`, `help COMMAND` is `COMMAND --help`.
 - Ctrl-C ends a command and cancels on the server what it was waiting for; a model that is being fetched is paused.
 
 ## Models

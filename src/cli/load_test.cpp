@@ -55,7 +55,7 @@ TEST_F(LoadCommandTest, NoBarWhereNobodyWatches) {
 
 TEST_F(LoadCommandTest, AllOptionsReachTheServer) {
   server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
-  run({"load", "m", "--ctx-size", "-1", "--parallel", "2", "--threads", "3", "--gpu-layers", "-1", "--no-pinned"});
+  run({"load", "m", "--ctx-size", "auto", "--parallel", "2", "--threads", "3", "--gpu-layers", "-1", "--no-pinned"});
   EXPECT_THAT(
       server_.bodies(kLoad),
       ElementsAre(

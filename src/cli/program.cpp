@@ -1,5 +1,6 @@
 #include "cli/program.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <CLI/App.hpp>
@@ -9,6 +10,8 @@
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/help_formatter.h"
+#include "cli/unexpected.h"
+#include "cli/wire.h"
 #include "config/flags.h"
 #include "config/server_flags.h"
 
@@ -27,6 +30,7 @@ class CommandLine {
     serve_->footer(config::server_flags_help());
     for (const Command& command : commands()) {
       CLI::App* sub = app_.add_subcommand(std::string(command.name), std::string(command.summary));
+      if (!command.alias.empty()) sub->alias(std::string(command.alias));
       rows_.push_back({sub, command.declare(*sub)});
       sub->add_flag("--json", json_, "Print JSON, for scripts");
       if (command.local) {
@@ -70,8 +74,11 @@ class CommandLine {
   bool json_ = false;
 };
 
-int report(const Terminal& terminal, const Error& error) {
-  if (error.code == errc::interrupted) {
+// With --json the error is what the command prints.
+int report(const Terminal& terminal, const Error& error, bool json = false) {
+  if (json) {
+    terminal.out << error_object(error) << std::endl;
+  } else if (error.code == errc::interrupted) {
     terminal.err << '\n';
   } else {
     terminal.err << "corral: " << printable(error.message) << '\n';
@@ -99,21 +106,26 @@ Result<Address> find_address(const CommandLine& line, const config::Inputs& inpu
 
 int command(CommandLine& line, const Action& action, const Hooks& hooks, Surroundings& surroundings) {
   const auto address = find_address(line, line.inputs());
-  if (!address) return report(surroundings.terminal, address.error());
+  if (!address) return report(surroundings.terminal, address.error(), line.json());
   const auto api = surroundings.connect(*address);
   Context context{*api,  surroundings.terminal, surroundings.input, surroundings.clock,
                   hooks, line.inputs(),         line.json()};
   const auto outcome = action(context);
   surroundings.terminal.out << std::flush;
-  return outcome ? *outcome : report(surroundings.terminal, outcome.error());
+  return outcome ? *outcome : report(surroundings.terminal, outcome.error(), line.json());
 }
 
 }  // namespace
 
 namespace {
 
-// Of `serve` in the words of llama-server.
+// `help [COMMAND]` as a flag, and the flags of llama-server for `serve` as its own.
 Result<std::vector<std::string>> translated(const std::vector<std::string>& arguments, const Terminal& terminal) {
+  if (!arguments.empty() && arguments.front() == "help") {
+    std::vector<std::string> words(arguments.begin() + 1, arguments.end());
+    words.emplace_back("--help");
+    return words;
+  }
   if (arguments.empty() || arguments.front() != "serve") return arguments;
   auto own = config::translate_server_flags({arguments.begin() + 1, arguments.end()}, config::read_text_file);
   if (!own) return std::unexpected(own.error());
@@ -130,6 +142,7 @@ int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, S
   CommandLine line;
   line.set_version("corral " + hooks.version);
   line.inputs().environment = surroundings.environment;
+  const bool wants_json = std::ranges::find(arguments, "--json") != arguments.end();
   auto words = translated(arguments, terminal);
   if (!words) return report(terminal, words.error());
   try {
@@ -137,9 +150,11 @@ int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, S
   } catch (const CLI::Success& wanted) {                                         // --help, --version
     line.app().exit(wanted, terminal.out, terminal.err);
     return kExitOk;
+  } catch (const CLI::ExtrasError&) {
+    return report(terminal, {errc::usage, explain_unexpected(line.app())}, wants_json);
   } catch (const CLI::ParseError& error) {
-    terminal.err << "corral: " << printable(error.what()) << "\nsee: corral --help\n";
-    return kExitUsage;
+    return report(terminal, {errc::usage, fmt::format("{}\nsee: {}", error.what(), help_command(line.app()))},
+                  wants_json);
   }
   if (line.is_serve()) return serve(line, hooks, surroundings);
   if (const Action* action = line.action()) return command(line, *action, hooks, surroundings);

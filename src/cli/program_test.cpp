@@ -7,6 +7,7 @@
 namespace corral::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -64,6 +65,30 @@ TEST_F(ProgramTest, AWrongCommandLineIsAUsageError) {
     EXPECT_THAT(err(), ::testing::StartsWith("corral: "));
     EXPECT_EQ(out(), "");
   }
+}
+
+TEST_F(ProgramTest, WhatWasProbablyMeantIsSaid) {
+  EXPECT_EQ(run({"lst"}), kExitUsage);
+  EXPECT_EQ(err(), "corral: unexpected: lst; did you mean list?\nsee: corral --help\n");
+  EXPECT_EQ(run({"list", "one", "two", "three"}), kExitUsage);
+  EXPECT_EQ(err(), "corral: unexpected: two three\nsee: corral list --help\n");
+  EXPECT_EQ(run({"load", "m", "--ctx-sise=5"}), kExitUsage);
+  EXPECT_THAT(err(), HasSubstr("did you mean --ctx-size?\nsee: corral load --help"));
+  EXPECT_EQ(run({"--url", "http://x", "list"}), kExitUsage);
+  EXPECT_THAT(err(), HasSubstr("flags of a command stand behind its name"));
+}
+
+TEST_F(ProgramTest, WordsOfOtherPrograms) {
+  server_.on("GET /api/v1/models?rescan=true", R"({"data":[{"id":"m","type":"llm"}]})");
+  server_.on("POST /api/v1/unload", R"({"status":"success"})");
+  EXPECT_EQ(run({"ls"}), kExitOk);
+  EXPECT_THAT(out(), HasSubstr("m "));
+  EXPECT_EQ(run({"stop", "m"}), kExitOk);
+  EXPECT_EQ(run({"help"}), kExitOk);
+  const std::string help = out();
+  EXPECT_THAT(help, HasSubstr("Usage: corral [OPTIONS] [SUBCOMMAND]"));
+  EXPECT_EQ(run({"help", "list"}), kExitOk);
+  EXPECT_THAT(out(), HasSubstr("Usage: corral list"));
 }
 
 TEST_F(ProgramTest, ServeGetsTheSettings) {
@@ -148,8 +173,14 @@ TEST_F(ProgramTest, ARefusalIsPrintedInTheServersWords) {
   EXPECT_EQ(err(), "corral: a key is needed\n");
   server_.answers.clear();
   server_.on("GET /api/v1/models?rescan=true", Scripted{.status = 502, .body = "<html>"});
-  EXPECT_EQ(run({"list", "--json"}), kExitFailed);
+  EXPECT_EQ(run({"list"}), kExitFailed);
   EXPECT_THAT(err(), HasSubstr("status 502"));
+  // A script reads what the command prints.
+  EXPECT_EQ(run({"list", "--json"}), kExitFailed);
+  EXPECT_THAT(out(), AllOf(HasSubstr(R"({"error":{"message":")"), HasSubstr("status 502"), HasSubstr(R"("code":")")));
+  EXPECT_EQ(err(), "");
+  EXPECT_EQ(run({"list", "--json", "a", "b"}), kExitUsage);
+  EXPECT_THAT(out(), HasSubstr(R"("message":"unexpected: b)"));
 }
 
 TEST_F(ProgramTest, SomethingElseOnThePort) {
@@ -171,8 +202,11 @@ TEST_F(ProgramTest, ListShowsWhatIsKnown) {
             "tiny-llama       llm   llamacpp  732 KiB          2048  F16     loaded\n"
             "org/repo:Q4_K_M  llm   -         3.8 GiB  32768/131072  Q4_K_M  unloaded\n"
             "odd              -     -               -             -  -       -\n");
-  EXPECT_EQ(run({"list", "repo"}), kExitOk);
-  EXPECT_THAT(out(), Not(HasSubstr("tiny-llama")));
+  EXPECT_EQ(run({"list", "Repo"}), kExitOk);
+  EXPECT_THAT(out(), AllOf(HasSubstr("org/repo:Q4_K_M"), Not(HasSubstr("tiny-llama"))));
+  EXPECT_EQ(run({"list", "nope"}), kExitOk);
+  EXPECT_EQ(out(), "");
+  EXPECT_EQ(err(), "No model's name contains 'nope'.\n");
 }
 
 TEST_F(ProgramTest, ListFitsTheTerminalAndNotAPipe) {

@@ -66,6 +66,13 @@ TEST_F(RunCommandTest, LoadsNothingForAModelOfAnotherMachine) {
   EXPECT_THAT(server_.bodies(kLoad), SizeIs(1));
 }
 
+TEST_F(RunCommandTest, AModelThatDoesntChatIsntLoaded) {
+  server_.on("GET /api/v1/models/e", R"({"id":"e","type":"embedding"})");
+  EXPECT_EQ(run({"run", "e", "p"}), kExitUsage);
+  EXPECT_THAT(err(), HasSubstr("'e' is of the type embedding, which doesn't chat"));
+  EXPECT_THAT(server_.bodies(kLoad), SizeIs(0));
+}
+
 TEST_F(RunCommandTest, LeavesAModelAloneUnlessOptionsAreGiven) {
   answer_chat({"x"});
   server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});

@@ -338,6 +338,11 @@ std::string chat_body(const ChatOptions& options, const std::vector<ChatMessage>
   return json::serialize(body);
 }
 
+std::string error_object(const Error& error) {
+  return json::serialize(
+      json::Object{{"error", json::Object{{"message", error.message}, {"code", error.code.message()}}}});
+}
+
 std::string text_object(const std::vector<std::pair<std::string, std::string>>& fields) {
   json::Object object;
   for (const auto& [name, value] : fields) object[name] = value;

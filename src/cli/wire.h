@@ -217,6 +217,9 @@ struct ChatOptions {
 };
 std::string chat_body(const ChatOptions& options, const std::vector<ChatMessage>& messages, bool stream);
 
+// {"error": {"message", "code"}}
+std::string error_object(const Error& error);
+
 // A JSON object of texts, in this order.
 std::string text_object(const std::vector<std::pair<std::string, std::string>>& fields);
 

@@ -81,8 +81,9 @@ struct LoadOption {
   std::string_view key;
   LoadField field;
   double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();  // of numbers
-  bool reloads = true;       // another value is another process
-  bool internal = false;     // the server's business: neither requested nor saved
+  bool reloads = true;                      // another value is another process
+  bool internal = false;                    // the server's business: neither requested nor saved
+  std::optional<std::int64_t> automatic{};  // the number that a person may call auto
   bool names_files = false;  // texts are paths, which the shell and the server may see from different folders
   std::span<const std::string_view> choices{};  // the only texts that there are; none: any. "" is auto
   std::string_view older_flag{};                // another flag that means the same

@@ -20,6 +20,7 @@ namespace corral::http {
 struct Caller {
   std::uint32_t rights = ~0u;  // bits whose meaning is the filter's and the routes'; 0: nobody knows who it is
   std::string key;             // identifies the key that was sent; empty: none was needed
+  std::uint32_t lacks = 0;     // once it was refused: the rights of which it needs one
 };
 
 struct Request {

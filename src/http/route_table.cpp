@@ -90,7 +90,10 @@ async::Task<Response> RouteTable::handle(Request request) {
   const std::string_view wanted = head ? "GET" : std::string_view(request.head.method);
   for (const auto* route : pattern->routes) {
     if (route->method != wanted) continue;
-    if (route->needs != 0 && (route->needs & request.caller.rights) == 0) co_return failure_(request, 403);
+    if (route->needs != 0 && (route->needs & request.caller.rights) == 0) {
+      request.caller.lacks = route->needs;
+      co_return failure_(request, 403);
+    }
     // The connection sends no body for HEAD, but the length that GET would have.
     co_return co_await route->handler(std::move(request), std::move(params));
   }

@@ -235,6 +235,7 @@ async::Task<Result<MemoryEstimate>> ModelRouter::estimate_here(backends::ModelPt
 
 async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr model, OptionChange change) {
   const bool dry_run = change.dry_run;
+  const bool supposes = dry_run && (change.unset_all || change.wish != OptionWish());
   co_await contexts_.refresh();
   const auto about = model;
   auto changing = wishes_.change(std::move(model), std::move(change), house_);
@@ -242,7 +243,7 @@ async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr m
   if (report) {
     report->window = contexts_.predicted(*about, report->given, 0);
     const Running* const running = processes_.resident(about->name);
-    if (running != nullptr && !report->needs_reload) report->window.usable = running->context_window;
+    if (running != nullptr && (!supposes || !report->needs_reload)) report->window.usable = running->context_window;
   }
   if (report && !dry_run) update_eviction();
   co_return report;

@@ -15,7 +15,7 @@ struct OptionReport {
   backends::LoadOptions defaults;   // what a load without any would come to if nothing were saved
   backends::LoadOptions given;      // what a load would be told, before its backend fills in what it leaves open
   backends::LoadOptions effective;  // what it comes to
-  ModelContext window = {};         // that it has as it is loaded, or as such a load would give it
+  ModelContext window = {};  // that it has in memory; else, or if another is supposed, what such a load would give
   bool pinned = false;
   bool loaded = false;
   bool needs_reload = false;  // it is loaded, with options that only another process could change to these

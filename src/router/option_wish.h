@@ -24,6 +24,8 @@ struct OptionWish {
     return backends::merge(set, saved);
   }
 
+  friend bool operator==(const OptionWish&, const OptionWish&) = default;
+
   backends::LoadOptions set;
   std::vector<const config::LoadOption*> unset;
 };

@@ -66,14 +66,20 @@ test("children know no keys, logs and sockets are the user's alone", async () =>
   }
 });
 
-test("a folder for sockets that others can write is refused", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "corral-open-"));
-  chmodSync(folder, 0o777);
-  const done = spawnSync(program, ["serve", "--port", "0", "--no-hub-cache", "--state-dir", join(folder, "s"), "--runtime-dir", folder], { encoding: "utf8", timeout: 30_000 });
-  rmSync(folder, { recursive: true });
-  assert.equal(done.status, 1);
-  assert.match(done.stderr, /can be written by other users; run chmod 700/);
-});
+for (const open of ["state-dir", "runtime-dir"]) {
+  test(`a ${open} that others can write is refused`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "corral-open-"));
+    const folders = ["state-dir", "runtime-dir"].flatMap((name) => {
+      mkdirSync(join(folder, name));
+      chmodSync(join(folder, name), name === open ? 0o777 : 0o700);
+      return [`--${name}`, join(folder, name)];
+    });
+    const done = spawnSync(program, ["serve", "--port", "0", "--no-hub-cache", ...folders], { encoding: "utf8", timeout: 30_000 });
+    rmSync(folder, { recursive: true });
+    assert.ok(done.status > 0, `${done.status}`);
+    assert.match(done.stderr, new RegExp(`${open.replace("-", "_")}: .* can be written by other users; run chmod 700`));
+  });
+}
 
 test("keys: made, used and revoked while the server runs", async () => {
   const server = await Server.start("--no-hub-cache");

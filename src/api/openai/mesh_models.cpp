@@ -60,7 +60,7 @@ void write_far_model(json::Writer& out, const fleet::MeshView& view, const mesh:
   out.field("downloaded", !model.copies.empty());
   out.field("size", static_cast<double>(model.bytes) / 1e9).field("size_bytes", model.bytes);
   out.field("context_length", facts.context_usable).field("max_context_length", facts.context_trained);
-  out.field("max_context_window", facts.context_trained);
+  out.field("max_context_window", facts.context_usable);
   out.field("architecture", facts.architecture).field("quantization", facts.quantisation);
   if (facts.parameters > 0) out.field("parameters", facts.parameters);
   out.key("labels").begin_array();

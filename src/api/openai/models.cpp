@@ -68,7 +68,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const House&
   out.field("size", static_cast<double>(model.size.value()) / 1e9).field("size_bytes", model.size.value());
   // What a conversation may have, now or after a load; and what the model was trained with.
   out.field("context_length", window.usable).field("max_context_length", window.trained);
-  out.field("max_context_window", window.trained);
+  out.field("max_context_window", window.usable);  // as in health
   out.field("architecture", model.traits.architecture).field("quantization", model.traits.quantisation);
   if (model.traits.parameters) out.field("parameters", *model.traits.parameters);
   out.key("labels").begin_array();

@@ -41,6 +41,7 @@ struct Command {
   Action (*declare)(CLI::App& app);
   // Works on the files of a server, whether it runs or not: takes --state-dir instead of an address.
   bool local = false;
+  std::string_view alias{};  // what other programs call it
 };
 
 // All commands that talk to a server, in the order of the help.

@@ -7,7 +7,7 @@ namespace corral::cli {
 
 std::span<const Command> commands() {
   static constexpr std::array kCommands = {
-      Command{"list", "List the models that can be used", declare_list},
+      Command{"list", "List the models that can be used", declare_list, false, "ls"},
       Command{"show", "Say what is known of a model: its files, its memory, its licence", declare_show},
       Command{"search", "Look for models that can be fetched", declare_search},
       Command{"pull", "Fetch a model to the server's machine", declare_pull},
@@ -22,7 +22,7 @@ std::span<const Command> commands() {
       Command{"status", "Say whether a server answers, and how it is doing", declare_status},
       Command{"load", "Load a model into memory", declare_load},
       Command{"estimate", "Say how much memory a model would take", declare_estimate},
-      Command{"unload", "Take a model, or all of them, out of memory", declare_unload},
+      Command{"unload", "Take a model, or all of them, out of memory", declare_unload, false, "stop"},
       Command{"pin", "Keep a model in memory whatever else is loaded", declare_pin},
       Command{"unpin", "Let a pinned model go when its place is needed", declare_unpin},
       Command{"verify", "Read models' files again and say which are damaged", declare_verify},

@@ -19,6 +19,10 @@ namespace {
 struct ListWish {
   std::string filter;
   bool all = false;
+
+  bool takes(std::string_view name) const {
+    return CLI::detail::to_lower(std::string(name)).contains(CLI::detail::to_lower(filter));
+  }
 };
 
 // What the machine could have: known models that aren't among `here`, and what is being fetched, with what has come of
@@ -33,7 +37,7 @@ Result<> add_what_is_not_here(Table& table, const ListWish& wish, std::span<cons
   };
   for (const auto& model : known.models) {
     const bool is_here = std::ranges::find(here, model.source(), &ListedModel::name) != here.end();
-    if (is_here || model.name.find(wish.filter) == std::string::npos) continue;
+    if (is_here || !wish.takes(model.name)) continue;
     const auto size = config::estimated_size(model);
     const bool fits = memory == 0 || config::estimated_memory(size) <= memory;
     add({model.name, std::string(name_of(model.type)), std::string(kUnknown), "~" + human_bytes(size),
@@ -46,7 +50,7 @@ Result<> add_what_is_not_here(Table& table, const ListWish& wish, std::span<cons
   if (!downloads) return std::unexpected(downloads.error());
   for (const auto& download : *downloads) {
     if (download.status == "completed" || download.status == "cancelled") continue;
-    if (download.model_name.find(wish.filter) == std::string::npos) continue;
+    if (!wish.takes(download.model_name)) continue;
     const auto size = download.total > 0 ? human_bytes(download.total) : std::string(kUnknown);
     add({download.model_name, std::string(kUnknown), std::string(kUnknown), size, std::string(kUnknown),
          std::string(kUnknown), fmt::format("{}, {}", download.status, percent(download.share()))});
@@ -77,7 +81,7 @@ Result<int> list(const ListWish& wish, Context& context) {
   if (mesh) columns.push_back({"NODES"});
   Table table(std::move(columns));
   for (const ListedModel& model : *models) {
-    if (model.name.find(wish.filter) == std::string::npos) continue;
+    if (!wish.takes(model.name)) continue;
     std::vector<std::string> cells = {model.name,
                                       or_unknown(model.type),
                                       or_unknown(model.recipe),
@@ -91,6 +95,10 @@ Result<int> list(const ListWish& wish, Context& context) {
   if (wish.all) {
     const auto added = add_what_is_not_here(table, wish, *models, mesh, context);
     if (!added) return std::unexpected(added.error());
+  }
+  if (table.empty()) {
+    context.terminal.err << fmt::format("No model's name contains '{}'.\n", printable(wish.filter));
+    return kExitOk;
   }
   table.print(context.terminal);
   return kExitOk;

@@ -58,7 +58,11 @@ struct FlagAdder {
   }
 
   void operator()(std::optional<std::int64_t> Values::* member) const {
-    add<std::int64_t>([&to = values.*member](std::int64_t number) { to = number; });
+    auto* const flag = add<std::int64_t>([&to = values.*member](std::int64_t number) { to = number; });
+    if (!option.automatic) return;
+    flag->transform([number = *option.automatic](const std::string& text) {
+      return text == "auto" ? std::to_string(number) : text;
+    });
   }
   void operator()(std::optional<double> Values::* member) const {
     add<double>([&to = values.*member](double number) { to = number; });

@@ -40,27 +40,38 @@ struct RunOptions {
 
 enum class Place { here, elsewhere, nowhere };
 
-Place place_of(const Context& context, const std::string& model) {
+struct Found {
+  Place place = Place::here;
+  std::string type;  // "" if the server doesn't say
+};
+
+Found find(const Context& context, const std::string& model) {
   const auto reply = context.api.call(ApiRequest::get(model_path(model)));
-  if (reply && reply->status == 404) return Place::nowhere;
-  if (!reply || reply->status >= 400) return Place::here;  // the load says why
+  if (reply && reply->status == 404) return {.place = Place::nowhere, .type = ""};
+  if (!reply || reply->status >= 400) return {};  // the load says why
   const auto info = parse_model(reply->body);
-  return info && info->is_far ? Place::elsewhere : Place::here;
+  if (!info) return {};
+  return {.place = info->is_far ? Place::elsewhere : Place::here, .type = info->type};
 }
 
 // A model that is in memory stays as it is unless other options were asked for; one that isn't on this machine is
-// fetched, and may have another name then.
+// fetched, and may have another name then. One that doesn't chat is refused before it is loaded.
 Result<> make_ready(const Context& context, RunOptions& run) {
   LoadOptions options = run.load();
+  const Found found = find(context, options.model);
+  if (!found.type.empty() && found.type != "llm") {
+    return fail(errc::usage,
+                fmt::format("'{}' is of the type {}, which doesn't chat; corral list tells the models of the type llm",
+                            options.model, found.type));
+  }
   if (!options.any()) {
     const auto text = fetch(context.api, ApiRequest::get("/api/v1/health"));
     if (!text) return std::unexpected(text.error());
     const auto health = parse_health(*text);
     if (health && health->find(options.model)) return {};
   }
-  const auto place = place_of(context, options.model);
-  if (place == Place::elsewhere && !options.any()) return {};  // whoever has it makes it ready
-  if (place == Place::nowhere) {
+  if (found.place == Place::elsewhere && !options.any()) return {};  // whoever has it makes it ready
+  if (found.place == Place::nowhere) {
     auto name = see_that_it_is_here(context, options.model, run.yes);
     if (!name) return std::unexpected(name.error());
     run.model = options.model = std::move(*name);
