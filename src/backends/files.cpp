@@ -7,6 +7,7 @@
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "backends/errors.h"
 
@@ -32,6 +33,8 @@ std::optional<FileState> look_at(const std::filesystem::path& path) {
     state.size = std::filesystem::file_size(path, error);
     state.gguf = begins_as_gguf(path);
   }
+  struct stat seen{};
+  if (::stat(path.c_str(), &seen) == 0) state.inode = seen.st_ino;
   state.changed = std::filesystem::last_write_time(path, error).time_since_epoch().count();
   state.real = std::filesystem::canonical(path, error);
   return state;

@@ -24,6 +24,7 @@ struct FileState {
   bool regular = false;
   bool gguf = false;                // begins as one
   std::filesystem::path real = {};  // what it is called once all links are followed
+  std::uint64_t inode = 0;
   std::uint64_t size = 0;
   std::int64_t changed = 0;  // in ticks of the file system's clock
   bool operator==(const FileState&) const = default;
