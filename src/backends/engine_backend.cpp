@@ -332,7 +332,7 @@ async::Task<Result<>> EngineBackend::check_files(ModelPtr model, LoadOptions opt
 }
 
 std::uint64_t EngineBackend::files_state(const models::ModelInfo& model, const LoadOptions& options) const {
-  return predictor_.files_state(model, options);
+  return files_.state_of(files_of(model, options));
 }
 
 // The machine may have a GPU that the engine was built without, and a GPU that shares the machine's memory has none

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <functional>
 
 #include <fmt/format.h>
 
@@ -81,19 +80,7 @@ std::optional<MemoryEstimate> MemoryPredictor::known(const models::ModelInfo& mo
 }
 
 std::string MemoryPredictor::files_key(const models::ModelInfo& model, const LoadOptions& options) const {
-  std::string key;
-  for (const auto& path : files_of(model, options)) {
-    const auto state = files_.seen(path).value_or(FileState());
-    key += fmt::format("|{}#{}#{}#{}", path.native(), state.inode, state.size, state.changed);
-  }
-  return key;
-}
-
-std::uint64_t MemoryPredictor::files_state(const models::ModelInfo& model, const LoadOptions& options) const {
-  for (const auto& path : files_of(model, options)) {
-    if (!files_.seen(path)) return 0;
-  }
-  return std::hash<std::string>()(files_key(model, options));
+  return files_.state_key(files_of(model, options));
 }
 
 bool MemoryPredictor::proven(const models::ModelInfo& model, const LoadOptions& options) const {

@@ -53,9 +53,6 @@ class MemoryPredictor {
   // A load of them has succeeded.
   void prove(const models::ModelInfo& model, const LoadOptions& options);
 
-  // See Backend::files_state().
-  std::uint64_t files_state(const models::ModelInfo& model, const LoadOptions& options) const;
-
   // Ends what runs. Once.
   async::Task<void> stop();
 
