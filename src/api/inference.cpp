@@ -21,6 +21,7 @@
 #include "dialects/error_teller.h"
 #include "dialects/told.h"
 #include "fleet/conversation.h"
+#include "json/byte_order_mark.h"
 #include "protocol/errors.h"
 
 namespace corral::api {
@@ -189,6 +190,7 @@ async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, ht
   const bool background = in_background(context, request);
   auto body = co_await request.body.read_all(context.max_body_bytes);
   if (!body) co_return dialects::error_response(body.error());
+  *body = json::without_byte_order_mark(std::move(*body));
   note->said(*body);
   std::shared_ptr<Keeping> keeping;
   auto reading = endpoint.read_on != nullptr ? Keeping::read(context, endpoint, request, std::move(*body), keeping)

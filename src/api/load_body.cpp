@@ -7,6 +7,7 @@
 #include "api/body_check.h"
 #include "config/close_keys.h"
 #include "config/llama_args.h"
+#include "json/byte_order_mark.h"
 #include "protocol/errors.h"
 
 namespace corral::api {
@@ -56,6 +57,7 @@ async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& re
                                              const protocol::FieldTable& fields, bool may_be_empty) {
   auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.max_body_bytes, kSmallBody));
   if (!body) co_return std::unexpected(body.error());
+  *body = json::without_byte_order_mark(std::move(*body));
   if (may_be_empty && body->empty()) *body = "{}";
   auto peek = json::Peek::open(std::move(*body));
   if (!peek) co_return std::unexpected(peek.error());

@@ -3,6 +3,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <deque>
+#include <set>
 
 #include <boost/asio/buffer.hpp>
 #include <sys/inotify.h>
@@ -12,18 +14,56 @@
 #include "base/unique_fd.h"
 
 namespace corral::app {
+namespace {
+
+constexpr std::uint32_t kChanges = IN_CLOSE_WRITE | IN_MOVED_TO;
+
+// The folders in which something has to change before another file is found at the end of this path: that of each
+// symbolic link on the way, and that of the file.
+std::set<std::filesystem::path> folders_of(const std::filesystem::path& file) {
+  constexpr int kMostLinks = 40;  // as the kernel
+  std::set<std::filesystem::path> folders{file.parent_path()};
+  std::deque<std::filesystem::path> ahead(file.begin(), file.end());
+  std::filesystem::path at;
+  for (int links = 0; !ahead.empty();) {
+    const auto step = ahead.front();
+    ahead.pop_front();
+    std::error_code none;
+    const auto target = std::filesystem::read_symlink(at / step, none);
+    if (none) {
+      at /= step;
+      continue;
+    }
+    if (++links > kMostLinks) return folders;
+    folders.insert(at);
+    if (target.is_absolute()) at.clear();
+    ahead.insert(ahead.begin(), target.begin(), target.end());
+  }
+  folders.insert(at.parent_path());
+  return folders;
+}
+
+}  // namespace
 
 ConfigWatch::ConfigWatch(async::Executor executor, const std::filesystem::path& file)
     : file_(std::filesystem::absolute(file)), stamp_(stamp_of(file_)) {
   const auto folder = file_.parent_path();
   UniqueFd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-  if (!watch || ::inotify_add_watch(watch.get(), folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
+  if (!watch || ::inotify_add_watch(watch.get(), folder.c_str(), kChanges) < 0) {
     const bool missing = watch && errno == ENOENT;
     log::write(missing ? log::Level::debug : log::Level::warning, "app",
                fmt::format("changes of {} are read on SIGHUP only: {}", file_.native(), std::strerror(errno)));
     return;
   }
   events_.emplace(executor, watch.release());
+  watch_folders();
+}
+
+void ConfigWatch::watch_folders() {
+  for (const auto& folder : folders_of(file_)) {
+    if (::inotify_add_watch(events_->native_handle(), folder.c_str(), kChanges) < 0)
+      log::debug("app", "changes in {} aren't seen: {}", folder.native(), std::strerror(errno));
+  }
 }
 
 ConfigWatch::Stamp ConfigWatch::stamp_of(const std::filesystem::path& file) {
@@ -55,6 +95,7 @@ async::Task<bool> ConfigWatch::changed() {
     const Stamp now = stamp_of(file_);
     const bool news = names_the_file({events.data(), size}) || now != stamp_;
     stamp_ = now;
+    watch_folders();
     if (news && now != Stamp()) co_return true;
   }
   co_return false;

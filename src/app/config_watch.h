@@ -1,5 +1,6 @@
 // Tells when a file may have been written: by whoever closed it after writing, or put another one in its place. Its
 // folder is what is watched, since editors replace files. That it is deleted is no news: many delete before they write.
+// Where its path leads over symbolic links, the folder of each of them and of the file at the end are watched, too.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,8 @@ class ConfigWatch {
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
   static Stamp stamp_of(const std::filesystem::path& file);
+  // Again after each change: links may lead elsewhere now.
+  void watch_folders();
   bool names_the_file(std::span<const char> events) const;
 
   const std::filesystem::path file_;

@@ -55,7 +55,9 @@ backends::EngineFailed failure(const Error& error) {
     if (error.code == ours) failed.cause = theirs;
   }
   // A missing or broken adapter or draft model is not the model's file.
-  if (failed.cause == backends::errc::model_file_not_found && (error.param == "lora" || error.param == "draft_model"))
+  const bool no_model =
+      failed.cause == backends::errc::model_file_not_found || failed.cause == backends::errc::load_failed;
+  if (no_model && (error.param == "lora" || error.param == "draft_model"))
     failed.cause = backends::errc::invalid_option;
   // What the options are called outside.
   if (failed.param == "n_ctx") failed.param = "ctx_size";
@@ -261,7 +263,10 @@ class EngineChild {
       }
       return !unwanted_;
     };
-    auto job = [options = engine_options(load), progress] { return engine::InferenceEngine::load(options, progress); };
+    auto job = [options = engine_options(load), progress, empty = load.without_weights] {
+      return empty ? engine::InferenceEngine::load_without_weights(options)
+                   : engine::InferenceEngine::load(options, progress);
+    };
     co_return co_await offload_.run(std::move(job));
   }
 

@@ -64,11 +64,15 @@ Error cannot_start(const Error& cause) {
 
 class EngineProcess final : public WrappedServer {
  public:
-  EngineProcess(EngineBackend& backend, ModelPtr model, LoadOptions options, EngineSplit split = {})
+  enum class Weights { all, none };
+
+  EngineProcess(EngineBackend& backend, ModelPtr model, LoadOptions options, EngineSplit split = {},
+                Weights weights = Weights::all)
       : backend_(backend),
         model_(std::move(model)),
         options_(std::move(options)),
         split_(std::move(split)),
+        weights_(weights),
         downsized_(backend.home_),
         events_(backend.home_) {}
 
@@ -151,7 +155,7 @@ class EngineProcess final : public WrappedServer {
     started_ = std::move(*started);
     clients_.emplace(http::UnixEndpoint{started_.socket});
     const EngineLoad order{model_->name.value(), model_->paths.front().string(), model_->type, options_, split_.remotes,
-                           split_.own_share};
+                           split_.own_share,     weights_ == Weights::none};
     auto line = to_line(order);
     const auto told = co_await started_.child->control()->write_line(std::move(line));
     if (!told) co_return fail(errc::load_crashed, told.error().message);
@@ -171,10 +175,12 @@ class EngineProcess final : public WrappedServer {
         context_window_ = ready->context_window;
         device_ = ready->device;
         backend_.cpu_backend_ = ready->cpu_backend;
+        if (weights_ == Weights::none) co_return Result<>();
         if (options_.gpu_layers != 0 && device_ != Device::none) backend_.has_gpu_ = has(device_, Device::gpu);
         if (is_split()) {
           predicted_ = MemoryEstimate{.devices = {{.device = "cpu", .weights = split_.memory.total}}};
         } else {
+          backend_.predictor_.prove(*model_, options_);
           predicted_ = backend_.predictor_.known(*model_, options_);
         }
         co_return Result<>();
@@ -221,6 +227,7 @@ class EngineProcess final : public WrappedServer {
   const ModelPtr model_;
   const LoadOptions options_;
   const EngineSplit split_;  // without remotes: all of it is here
+  const Weights weights_;
   EngineBackend::Started started_;
   std::optional<ClientPool> clients_;
   std::uint64_t context_window_ = 0;
@@ -324,6 +331,10 @@ async::Task<Result<>> EngineBackend::check_files(ModelPtr model, LoadOptions opt
   co_return Result<>();
 }
 
+std::uint64_t EngineBackend::files_state(const models::ModelInfo& model, const LoadOptions& options) const {
+  return files_.state_of(files_of(model, options));
+}
+
 // The machine may have a GPU that the engine was built without, and a GPU that shares the machine's memory has none
 // that could be seen: once a child has tried, only that counts.
 Device EngineBackend::device(const models::ModelInfo&, const LoadOptions& options, Device machine) const {
@@ -357,12 +368,14 @@ async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions optio
   const bool on_gpu = shares_gpus(options) || (options.gpu_layers != 0 && has_gpu_.value_or(false));
   const bool too_large = host.total != 0 && upper_bound(*model, options) > host.total;
   const bool doubtful = may_not_fit_together(options) && !predictor_.known(*model, options);
-  if (!new_kind && !on_gpu && !too_large && !doubtful) co_return Result<>();
+  // Only the engine can tell whether it can read a file.
+  const bool unproven = !predictor_.proven(*model, options);
+  if (!unproven && !new_kind && !on_gpu && !too_large && !doubtful) co_return Result<>();
   const auto estimate = co_await predictor_.predict(model, options, new_kind);
   if (!estimate) {
     const auto& error = estimate.error();
     if (error.code == errc::invalid_option || error.code == errc::model_file_not_found ||
-        error.code == errc::backend_not_installed)
+        error.code == errc::backend_not_installed || (error.code == errc::file_unusable && unproven))
       co_return std::unexpected(error);
     log::warning("backends", "{}; it is tried all the same", error.message);
     co_return Result<>();
@@ -380,6 +393,15 @@ async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions optio
 
 std::unique_ptr<WrappedServer> EngineBackend::create(ModelPtr model, const LoadOptions& options) {
   return std::make_unique<EngineProcess>(*this, std::move(model), options);
+}
+
+std::unique_ptr<WrappedServer> EngineBackend::create_checker(ModelPtr model, const LoadOptions& options) {
+  LoadOptions without = options;
+  without.draft_model.reset();  // it has no part in what a request is allowed
+  without.park_dir.reset();
+  without.gpu_layers = 0;
+  return std::make_unique<EngineProcess>(*this, std::move(model), std::move(without), EngineSplit(),
+                                         EngineProcess::Weights::none);
 }
 
 std::unique_ptr<WrappedServer> EngineBackend::create_split(ModelPtr model, const LoadOptions& options,

@@ -51,6 +51,7 @@ class EngineBackend final : public Backend {
   std::string_view recipe() const override { return "llamacpp"; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> check_files(ModelPtr model, LoadOptions options) override;
+  std::uint64_t files_state(const models::ModelInfo& model, const LoadOptions& options) const override;
   Device device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const override;
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
@@ -59,6 +60,7 @@ class EngineBackend final : public Backend {
   std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;
+  std::unique_ptr<WrappedServer> create_checker(ModelPtr model, const LoadOptions& options) override;
   // With parts on other machines: see split_backend.h.
   std::unique_ptr<WrappedServer> create_split(ModelPtr model, const LoadOptions& options, EngineSplit split);
   async::Task<void> stop() override;

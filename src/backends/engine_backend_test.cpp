@@ -47,10 +47,50 @@ TEST_F(EngineBackendTest, RequestsAreCountedAndNonsenseBetweenThemIsPassedOver) 
 TEST_F(EngineBackendTest, PreflightAsksNobodyWhereEverythingFits) {
   host_ = {.total = 64ull << 30, .available = 0};
   start();
+  load();
+  say(0, EngineReady{8192});
   preflight({8192, 16, 0, -1, ""});
   ASSERT_TRUE(fits_);
   EXPECT_TRUE(*fits_);
-  EXPECT_THAT(spawner_.processes(), IsEmpty());
+  EXPECT_EQ(spawner_.processes().size(), 1u);
+}
+
+// Nobody goes for a file that the engine can't read.
+TEST_F(EngineBackendTest, PreflightTriesFilesThatWereNeverLoaded) {
+  start();
+  ASSERT_TRUE(check_files());
+  preflight({});
+  EXPECT_EQ(process(0).spec().argv.back(), "--estimate");
+  say(0, EngineFailed{errc::load_failed, "unknown model architecture: 'nonesuch'"});
+  ASSERT_TRUE(fits_ && !*fits_);
+  EXPECT_EQ(fits_->error().code, errc::file_unusable);
+  EXPECT_EQ(fits_->error().param, "model");
+  preflight({});
+  ASSERT_TRUE(fits_ && !*fits_);
+  EXPECT_EQ(spawner_.processes().size(), 1u) << "the file is as it was";
+  std::ofstream(dir_ / "a.gguf") << "GGUF, a better one";
+  preflight({});
+  process(1).die(SIGFPE);
+  settle();
+  ASSERT_TRUE(fits_ && !*fits_);
+  EXPECT_EQ(fits_->error().code, errc::file_unusable);
+  std::ofstream(dir_ / "a.gguf") << "GGUF, the best";
+  preflight({});
+  process(2).die(SIGKILL);
+  settle();
+  EXPECT_TRUE(fits_ && *fits_) << "there may have been too little memory";
+}
+
+TEST_F(EngineBackendTest, ACheckerOfRequestsIsAnEngineWithoutWeights) {
+  start();
+  server_ = backend_->create_checker(model(), LoadOptions{4096, 16, 0, -1, "auto"});
+  wait_for(run_load());
+  const auto order = parse_engine_load(heard_by(0));
+  ASSERT_TRUE(order);
+  EXPECT_TRUE(order->without_weights);
+  EXPECT_EQ(order->options.ctx_size, 4096);
+  say(0, EngineReady{4096});
+  EXPECT_TRUE(loaded_ && *loaded_);
 }
 
 // What is refused unloads nobody: so it is asked before anybody has to go.

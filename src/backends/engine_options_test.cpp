@@ -139,6 +139,9 @@ TEST_F(EngineOptionsTest, WhatOnlyTheEngineCanRefuseIsAskedOfItBeforeTheLoad) {
   for (const auto& options : {draft, lora, cache, attention}) refuses(options);
 
   preflight(*backend_->resolve(*model(), draft));
+  EXPECT_TRUE(fits_ && !*fits_) << "the files are as they were";
+  draft.ctx_size = 4096;
+  preflight(*backend_->resolve(*model(), draft));
   say(asked++, EngineEvent(estimate_of(1)));
   EXPECT_TRUE(fits_ && *fits_);
   preflight(*backend_->resolve(*model(), draft));

@@ -30,6 +30,27 @@ errc cause_of(std::string_view word) {
   return errc::load_failed;
 }
 
+// A file may be called by bytes that are no UTF-8, which JSON can't hold: "path_bytes":[109,232,...] then.
+void write_path(json::Writer& out, const std::string& path) {
+  if (json::is_utf8(path)) {
+    out.field("path", path);
+    return;
+  }
+  out.key("path_bytes").begin_array();
+  for (const char byte : path) out.value(std::int64_t{static_cast<unsigned char>(byte)});
+  out.end_array();
+}
+
+std::string read_path(const json::Value& from) {
+  std::string path(json::text_or(from, "path", ""));
+  const auto* const bytes = json::find(from, "path_bytes");
+  if (!bytes || !bytes->is_array()) return path;
+  for (const auto& byte : bytes->get_array()) {
+    if (byte.is_int64()) path.push_back(static_cast<char>(byte.get_int64()));
+  }
+  return path;
+}
+
 // Nothing for what is missing, no number, or not whole.
 std::optional<std::int64_t> integer(const json::Value& from, std::string_view name) {
   const auto* found = json::find(from, name);
@@ -109,8 +130,11 @@ std::string to_line(const EngineLoad& load) {
   std::string line;
   json::Writer out(line);
   out.begin_object().key("load").begin_object();
-  out.field("model", load.model).field("path", load.path).field("type", name_of(load.type));
+  out.field("model", load.model);
+  write_path(out, load.path);
+  out.field("type", name_of(load.type));
   config::write_members(out, load.options, config::Members::of_the_process);
+  if (load.without_weights) out.field("without_weights", true);
   if (!load.remotes.empty()) {
     out.field("own_share", load.own_share).key("remotes").begin_array();
     for (const auto& part : load.remotes) {
@@ -164,7 +188,7 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
   if (!body) return fail(errc::load_failed, "the first line on the control channel is no load");
   EngineLoad load;
   load.model = json::text_or(*body, "model", "");
-  load.path = json::text_or(*body, "path", "");
+  load.path = read_path(*body);
   load.type = parse_model_type(json::text_or(*body, "type", "llm")).value_or(ModelType::llm);
   load.options = config::read_load_options(*body);
   each_of(*body, "remotes", [&](const json::Value& part) {
@@ -172,6 +196,7 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
                             std::string(json::text_or(part, "endpoint", "")), json::number_or(part, "share", 0)});
   });
   load.own_share = json::number_or(*body, "own_share", 0);
+  load.without_weights = json::bool_or(*body, "without_weights", false);
   return load;
 }
 

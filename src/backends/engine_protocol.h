@@ -39,6 +39,7 @@ struct EngineLoad {
   LoadOptions options;
   std::vector<RemotePart> remotes = {};  // in the order of their layers, which are the first ones
   double own_share = 0;                  // where there are remotes
+  bool without_weights = false;          // to check requests, and serve none
 };
 
 struct EngineProgress {

@@ -43,6 +43,13 @@ TEST(EngineProtocol, LoadComesBackAsItWent) {
   EXPECT_EQ(parsed->options, load.options);
 }
 
+TEST(EngineProtocol, APathThatIsNoUtf8ComesBackAsItWent) {
+  const EngineLoad load{"m", "/mod\xE8les/a.gguf", ModelType::llm, {}};
+  const auto parsed = parse_engine_load(to_line(load));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->path, load.path);
+}
+
 TEST(EngineProtocol, PartsOnOtherMachinesComeBackInTheirOrder) {
   EngineLoad load{"m", "p", ModelType::llm, {}};
   load.remotes = {{"box \"b\"", "127.0.0.1:40123", 2.5}, {"c", "127.0.0.1:40124", 1}};

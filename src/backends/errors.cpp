@@ -11,6 +11,7 @@ const std::error_category& error_category() {
       {"model_file_not_found", ErrorKind::not_found},    {"backend_not_installed", ErrorKind::unprocessable},
       {"invalid_option", ErrorKind::invalid_request},    {"backend_died", ErrorKind::upstream},
       {"options_not_saved", ErrorKind::internal},        {"model_files_unreachable", ErrorKind::unavailable},
+      {"model_load_error", ErrorKind::internal},
   };
   static const TableCategory category("backends", kRows);
   return category;

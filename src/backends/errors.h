@@ -16,6 +16,7 @@ enum class errc {
   backend_died,           // the process ended while it served
   not_saved,              // the file of saved options can't be written
   files_silent,           // the disk with a file of the load gives no answer
+  file_unusable,          // the model's own file can't be loaded, however much memory is free
 };
 
 }  // namespace corral::backends

@@ -281,6 +281,7 @@ Result<LoadOptions> FakeBackend::resolve(const models::ModelInfo& model, const L
 
 Task<Result<>> FakeBackend::check_files(ModelPtr model, LoadOptions) {
   ++looks;
+  last_seen = on_disk;
   async::Event never(executor_);
   if (silent_files.contains(model->name.value())) co_await never.wait();
   if (missing_files.contains(model->name.value())) co_return fail(errc::model_file_not_found, "no file", "model");
@@ -324,6 +325,13 @@ std::unique_ptr<WrappedServer> FakeBackend::create(ModelPtr model, const LoadOpt
   if (unstartable.contains(model->name.value())) throw std::runtime_error("it can't be started");
   servers_.push_back(std::make_shared<FakeServer>(*this, std::move(model), options));
   return std::make_unique<FakeWrappedServer>(servers_.back());
+}
+
+std::unique_ptr<WrappedServer> FakeBackend::create_checker(ModelPtr model, const LoadOptions& options) {
+  if (!checks) return nullptr;
+  auto named = *model;
+  named.name = ModelName("checker of " + model->name.value());
+  return create(std::make_shared<const models::ModelInfo>(std::move(named)), options);
 }
 
 Task<void> FakeBackend::stop() { co_return; }

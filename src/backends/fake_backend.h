@@ -149,7 +149,9 @@ class FakeBackend final : public Backend {
   std::set<std::string> silent_files;
   // And these it doesn't find.
   std::set<std::string> missing_files;
-  std::size_t looks = 0;  // calls of check_files()
+  std::size_t looks = 0;        // calls of check_files()
+  std::uint64_t on_disk = 0;    // files_state() after the next of them
+  std::uint64_t last_seen = 0;  // and before
   // What preflight() and estimate() say to it.
   std::map<std::string, Error> never_fit;
   std::map<std::string, MemoryEstimate> estimates;
@@ -163,6 +165,8 @@ class FakeBackend final : public Backend {
   std::size_t asked = 0;               // calls of estimate()
   // What device() says to it; to others as the engine would that has whatever the machine has.
   std::map<std::string, Device> devices;
+  // create_checker() makes servers, called "checker of NAME".
+  bool checks = false;
   // create() throws for it.
   std::set<std::string> unstartable;
 
@@ -172,6 +176,7 @@ class FakeBackend final : public Backend {
   std::string_view recipe() const override { return recipe_; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> check_files(ModelPtr model, LoadOptions options) override;
+  std::uint64_t files_state(const models::ModelInfo&, const LoadOptions&) const override { return last_seen; }
   Device device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const override;
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
@@ -181,6 +186,7 @@ class FakeBackend final : public Backend {
   std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;
+  std::unique_ptr<WrappedServer> create_checker(ModelPtr model, const LoadOptions& options) override;
   async::Task<void> stop() override;
 
   // Every server so far, in the order of their making; the newest one of a model.

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <functional>
 #include <string_view>
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "backends/errors.h"
 
@@ -32,6 +34,8 @@ std::optional<FileState> look_at(const std::filesystem::path& path) {
     state.size = std::filesystem::file_size(path, error);
     state.gguf = begins_as_gguf(path);
   }
+  struct stat seen{};
+  if (::stat(path.c_str(), &seen) == 0) state.inode = seen.st_ino;
   state.changed = std::filesystem::last_write_time(path, error).time_since_epoch().count();
   state.real = std::filesystem::canonical(path, error);
   return state;
@@ -92,6 +96,20 @@ std::optional<FileState> Files::seen(const std::filesystem::path& path) const {
     if (const auto found = seen->find(path); found != seen->end()) return found->second;
   }
   return std::nullopt;
+}
+
+std::string Files::state_key(std::span<const std::filesystem::path> paths) const {
+  std::string key;
+  for (const auto& path : paths) {
+    const auto state = seen(path).value_or(FileState());
+    key += fmt::format("|{}#{}#{}#{}", path.native(), state.inode, state.size, state.changed);
+  }
+  return key;
+}
+
+std::uint64_t Files::state_of(std::span<const std::filesystem::path> paths) const {
+  const auto is_there = [this](const auto& path) { return seen(path).has_value(); };
+  return std::ranges::all_of(paths, is_there) ? std::hash<std::string>()(state_key(paths)) : 0;
 }
 
 async::Task<Result<>> Files::check_places(std::vector<NamedFile> named, std::vector<std::filesystem::path> folders) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ struct FileState {
   bool regular = false;
   bool gguf = false;                // begins as one
   std::filesystem::path real = {};  // what it is called once all links are followed
+  std::uint64_t inode = 0;
   std::uint64_t size = 0;
   std::int64_t changed = 0;  // in ticks of the file system's clock
   bool operator==(const FileState&) const = default;
@@ -58,6 +60,10 @@ class Files {
   async::Task<Result<>> check_places(std::vector<NamedFile> named, std::vector<std::filesystem::path> folders);
   // As of the last look that got an answer. None: it wasn't there.
   std::optional<FileState> seen(const std::filesystem::path& path) const;
+  // A text that tells this state of all of them, as they were last seen, from any other.
+  std::string state_key(std::span<const std::filesystem::path> paths) const;
+  // The same as a number; 0: one of them wasn't there, or nobody has looked.
+  std::uint64_t state_of(std::span<const std::filesystem::path> paths) const;
 
  private:
   struct State {

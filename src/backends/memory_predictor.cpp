@@ -1,5 +1,9 @@
 #include "backends/memory_predictor.h"
 
+#include <algorithm>
+#include <array>
+#include <csignal>
+
 #include <fmt/format.h>
 
 #include "backends/engine_leftovers.h"
@@ -15,6 +19,12 @@ constexpr int kCacheVersion = 1;
 constexpr std::size_t kMostAnswers = 512;  // in the file; then it is begun anew
 constexpr std::size_t kCauseLines = 6;     // of a dead child's output in the error
 
+// Its own fault. Whoever is short of memory kills with SIGKILL.
+bool crashed(const proc::ExitStatus& status) {
+  return std::ranges::any_of(std::array{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV},
+                             [&](int signal) { return status.by_signal(signal); });
+}
+
 // What a child is told. Threads and the public name change nothing about the answer.
 EngineLoad order(const models::ModelInfo& model, LoadOptions options) {
   options.threads = 0;
@@ -28,8 +38,13 @@ async::Task<Result<MemoryEstimate>> talk(proc::Child& child, std::string line) {
   if (!answer) co_return fail(errc::load_crashed, answer.error().message);
   auto event = parse_engine_event(*answer);
   if (event && std::holds_alternative<MemoryEstimate>(*event)) co_return std::get<MemoryEstimate>(std::move(*event));
-  if (event && std::holds_alternative<EngineFailed>(*event))
-    co_return std::unexpected(std::get<EngineFailed>(*event).error());
+  if (event && std::holds_alternative<EngineFailed>(*event)) {
+    Error error = std::get<EngineFailed>(*event).error();
+    // A dry run needs no memory for the model: what it can't read, no load can.
+    if (error.code == errc::load_failed) error.code = errc::file_unusable;
+    if (error.code == errc::file_unusable && error.param.empty()) error.param = "model";
+    co_return std::unexpected(std::move(error));
+  }
   co_return fail(errc::load_failed, "the engine's estimate can't be understood: " + answer->substr(0, 80));
 }
 
@@ -56,17 +71,26 @@ MemoryPredictor::MemoryPredictor(async::Executor home, async::Timers& timers, pr
 }
 
 std::string MemoryPredictor::key_of(const models::ModelInfo& model, const LoadOptions& options) const {
-  std::string key = options_.engine_version + "|" + to_line(order(model, options));
-  for (const auto& path : files_of(model, options)) {
-    const auto state = files_.seen(path).value_or(FileState());
-    key += fmt::format("|{}#{}#{}", path.native(), state.size, state.changed);
-  }
-  return key;
+  return options_.engine_version + "|" + to_line(order(model, options)) + files_key(model, options);
 }
 
 std::optional<MemoryEstimate> MemoryPredictor::known(const models::ModelInfo& model, const LoadOptions& options) const {
   const auto found = answers_.find(key_of(model, options));
   return found == answers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string MemoryPredictor::files_key(const models::ModelInfo& model, const LoadOptions& options) const {
+  return files_.state_key(files_of(model, options));
+}
+
+bool MemoryPredictor::proven(const models::ModelInfo& model, const LoadOptions& options) const {
+  return proven_.contains(files_key(model, options)) || known(model, options);
+}
+
+void MemoryPredictor::prove(const models::ModelInfo& model, const LoadOptions& options) {
+  if (proven_.size() >= kMostAnswers) proven_.clear();
+  proven_.insert(files_key(model, options));
+  proven_.insert(files_key(model, {}));
 }
 
 async::Task<Result<MemoryEstimate>> MemoryPredictor::predict(ModelPtr model, LoadOptions options, bool anew) {
@@ -75,6 +99,8 @@ async::Task<Result<MemoryEstimate>> MemoryPredictor::predict(ModelPtr model, Loa
   if (!looked) co_return std::unexpected(looked.error());
   auto key = key_of(*model, options);
   if (const auto found = answers_.find(key); found != answers_.end() && !anew) co_return found->second;
+  if (const auto found = refusals_.find(key); found != refusals_.end() && !anew)
+    co_return std::unexpected(found->second);
   auto question = questions_[key];
   if (!question) {
     question = questions_[key] = std::make_shared<Question>(home_);
@@ -109,10 +135,18 @@ async::Task<void> MemoryPredictor::answer(std::string key, ModelPtr model, LoadO
       self.free_.set();
     }
   } const busy(*this);
-  question->answer = co_await ask_child(std::move(model), std::move(options));
-  if (!*question->answer) co_return;
+  question->answer = co_await ask_child(model, options);
+  if (!*question->answer) {
+    const auto& error = question->answer->error();
+    if (refusals_.size() >= kMostAnswers) refusals_.clear();
+    const bool by_file = error.param == "draft_model" || error.param == "lora";
+    if (error.code == errc::file_unusable || (error.code == errc::invalid_option && by_file))
+      refusals_.insert_or_assign(key, error);
+    co_return;
+  }
   if (answers_.size() >= kMostAnswers) answers_.clear();
   answers_[key] = **question->answer;
+  prove(*model, options);
   save_cache();
 }
 
@@ -134,9 +168,10 @@ async::Task<Result<MemoryEstimate>> MemoryPredictor::ask_child(ModelPtr model, L
                                                   options_.deadline.count() / 1000));
   }
   if (!*said && said->error().code == errc::load_crashed) {
-    co_return fail(errc::load_crashed,
+    co_return fail(crashed(status) ? errc::file_unusable : errc::load_crashed,
                    fmt::format("the engine ended while it estimated the memory of '{}': {}; its last output: {}",
-                               model->name.value(), status.describe(), (*child)->log().text(kCauseLines)));
+                               model->name.value(), status.describe(), (*child)->log().text(kCauseLines)),
+                   "model");
   }
   co_return std::move(*said);
 }

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,11 +41,17 @@ class MemoryPredictor {
                   MemoryPredictorOptions options);
 
   // `options` are resolved ones (Backend::resolve). Errors: what the child says (model_file_not_found, invalid_option,
-  // load_failed, ...), load_crashed, load_failed for a child that is late, files_silent.
+  // file_unusable, ...; also if the file makes it crash), load_crashed, load_failed for a child that is late,
+  // files_silent.
   // `anew`: what was known before doesn't count.
   async::Task<Result<MemoryEstimate>> predict(ModelPtr model, LoadOptions options, bool anew = false);
   // What is known without asking, of the files as they were last seen.
   std::optional<MemoryEstimate> known(const models::ModelInfo& model, const LoadOptions& options) const;
+
+  // Whether a load of these files has succeeded, or a dry run of it, with whatever options. As files were last seen.
+  bool proven(const models::ModelInfo& model, const LoadOptions& options) const;
+  // A load of them has succeeded.
+  void prove(const models::ModelInfo& model, const LoadOptions& options);
 
   // Ends what runs. Once.
   async::Task<void> stop();
@@ -57,6 +64,7 @@ class MemoryPredictor {
     async::Event answered;
   };
 
+  std::string files_key(const models::ModelInfo& model, const LoadOptions& options) const;
   std::string key_of(const models::ModelInfo& model, const LoadOptions& options) const;
   async::Task<void> answer(std::string key, ModelPtr model, LoadOptions options, std::shared_ptr<Question> question);
   async::Task<Result<MemoryEstimate>> ask_child(ModelPtr model, LoadOptions options);
@@ -69,6 +77,8 @@ class MemoryPredictor {
   Files& files_;
   const MemoryPredictorOptions options_;
   std::map<std::string, MemoryEstimate> answers_;
+  std::set<std::string> proven_;           // by files_key()
+  std::map<std::string, Error> refusals_;  // whatever memory is free; of files that stay as they are
   std::map<std::string, std::shared_ptr<Question>> questions_;
   bool busy_ = false;
   async::Event free_;  // no child runs

@@ -197,17 +197,30 @@ TEST_F(MemoryPredictorTest, CausesOfTheChildComeThroughAndAreNotKept) {
   EXPECT_EQ((*first)->error().code, errc::invalid_option);
   EXPECT_EQ((*first)->error().param, "cache_type_k");
   const auto second = ask();
-  process(1).print("GGML_ASSERT(false) failed", true);
-  process(1).die(SIGABRT);
+  process(1).print("out of memory", true);
+  process(1).die(SIGKILL);
   settle();
   ASSERT_TRUE(*second && !**second);
   EXPECT_EQ((*second)->error().code, errc::load_crashed);
-  EXPECT_THAT((*second)->error().message, HasSubstr("GGML_ASSERT"));
+  EXPECT_THAT((*second)->error().message, HasSubstr("out of memory"));
   const auto third = ask();
   say(2, "{nonsense");
   ASSERT_TRUE(*third && !**third);
   EXPECT_EQ((*third)->error().code, errc::load_failed);
   EXPECT_THAT(spawner_.processes(), SizeIs(3));
+}
+
+TEST_F(MemoryPredictorTest, WhatTheFilesShowIsKeptWhileTheyStay) {
+  const auto first = ask();
+  process(0).print("GGML_ASSERT(false) failed", true);
+  process(0).die(SIGABRT);
+  settle();
+  for (const auto& answer : {first, ask()}) {
+    ASSERT_TRUE(*answer && !**answer);
+    EXPECT_EQ((*answer)->error().code, errc::file_unusable);
+    EXPECT_THAT((*answer)->error().message, HasSubstr("GGML_ASSERT"));
+  }
+  EXPECT_THAT(spawner_.processes(), SizeIs(1));
 }
 
 TEST_F(MemoryPredictorTest, ChildThatIsLateIsKilled) {

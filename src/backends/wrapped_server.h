@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -83,6 +84,9 @@ struct GivenMemory {
   std::uint64_t dynamic = 0;  // of it, what a downsize gives back
 };
 
+// The code of that error.
+inline constexpr std::string_view kNothingWrong = "no_weights";
+
 // Makes servers of one recipe.
 class Backend {
  public:
@@ -93,6 +97,9 @@ class Backend {
   // Whether the files of the model and of these resolved options are there. Blocks nobody, however slow their disk.
   // Errors: model_file_not_found, invalid_option, load_failed for a file that is no model any more, files_silent.
   virtual async::Task<Result<>> check_files(ModelPtr model, LoadOptions options) = 0;
+  // A number that tells the state of the files of such a load, as check_files() saw them last, from any other; 0: not
+  // known.
+  virtual std::uint64_t files_state(const models::ModelInfo&, const LoadOptions&) const { return 0; }
   // What a load with these resolved options computes on, as far as that can be told before. `machine`: what the memory
   // of this machine shows it to have; a backend that knows better goes by that.
   virtual Device device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const = 0;
@@ -113,9 +120,12 @@ class Backend {
   virtual std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const = 0;
   // Refuses, before anybody is evicted for it, a load that can never succeed on this machine. Returns at once when that
   // is plain, else it takes as long as estimate(). Errors: load_never_fits, model_file_not_found, invalid_option,
-  // backend_not_installed.
+  // backend_not_installed, file_unusable.
   virtual async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) = 0;
   virtual std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) = 0;
+  // A process that answers requests to such a server with what is wrong with them, and what it finds nothing wrong
+  // with by the error kNothingWrong. It takes little memory. nullptr: this recipe has none.
+  virtual std::unique_ptr<WrappedServer> create_checker(ModelPtr, const LoadOptions&) { return nullptr; }
   // Ends what the backend keeps ready between loads.
   virtual async::Task<void> stop() = 0;
 };

@@ -352,6 +352,9 @@ Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, con
 
 Result<Generation> Generation::start(const std::shared_ptr<InferenceEngine>& service, std::span<const Token> prompt,
                                      engine::SessionOptions session_options, engine::GenerateOptions options) {
+  if (!service->has_weights()) {
+    if (auto fine = service->check(options); !fine) return std::unexpected(std::move(fine.error()));
+  }
   const auto session = service->create_session(prompt, session_options);
   if (!session) return std::unexpected(session.error());
   Generation generation(service, *session);

@@ -52,6 +52,14 @@ constexpr std::size_t kMostValues = 1 << 24;
 // Of queries and documents: the query is read again with each document.
 constexpr std::size_t kMostPairBytes = 16 << 20;
 
+// What is too long for a model has one code, with numbers, wherever that is found out.
+Error with_numbers(Error error) {
+  const auto* found = error.fact<engine::ContextFull>();
+  if (error.code != engine::errc::input_too_long || found == nullptr) return error;
+  return protocol::context_exceeded({.n_prompt_tokens = found->needed, .n_ctx = found->n_ctx}, std::move(error.message),
+                                    std::move(error.param));
+}
+
 Result<> check_pairs(const protocol::RerankRequest& asked) {
   std::size_t bytes = asked.query.size() * asked.documents.size();
   for (const auto& document : asked.documents) bytes += document.size();
@@ -143,7 +151,7 @@ async::Task<Response> EngineServer::Impl::embed_as(http::Request request, Embedd
   const auto norm = prepared->request.norm;
   auto handle =
       service.embed(std::move(prepared->inputs), {.normalize = norm == kEuclidean, .client = std::move(client)});
-  if (!handle) co_return error_response(handle.error());
+  if (!handle) co_return error_response(with_numbers(std::move(handle.error())));
   auto result = co_await wait_for(std::move(*handle));
   if (!result) co_return error_response(result.error());
   if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
@@ -163,13 +171,13 @@ async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
   auto client = client_of(request);
   auto start = [this, client](protocol::RerankRequest asked, const Stop& stop) -> Result<BegunReranking> {
     if (stop.wanted()) return stopped();
-    if (auto fine = check_pairs(asked); !fine) return std::unexpected(std::move(fine.error()));
     for (const auto& document : asked.documents) {
       if (auto fits = prompt_tokens.check_bytes(asked.query.size() + document.size(), "documents"); !fits)
-        return fail(engine::errc::input_too_long, std::move(fits.error().message), "documents");
+        return std::unexpected(std::move(fits.error()));
     }
+    if (auto fine = check_pairs(asked); !fine) return std::unexpected(std::move(fine.error()));
     auto handle = service.rerank(asked.query, asked.documents, {.client = client});
-    if (!handle) return std::unexpected(std::move(handle.error()));
+    if (!handle) return std::unexpected(with_numbers(std::move(handle.error())));
     return BegunReranking{std::move(asked), std::move(*handle)};
   };
   auto begun = co_await make_ready<protocol::RerankRequest>(std::move(*body), std::move(client),

@@ -163,7 +163,7 @@ TEST(Rerank, TextsThatAreTooLongAreRefusedNotCut) {
     const auto refused =
         server.post("/rerank", R"({"query":"a cat","texts":["dogs",")" + longer + R"("])" + more + "}");
     EXPECT_EQ(refused.status, 400u) << refused.body;
-    EXPECT_THAT(refused.body, HasSubstr("input_too_long"));
+    EXPECT_THAT(refused.body, HasSubstr("context_length_exceeded"));
   }
 }
 

@@ -77,10 +77,11 @@ class Assembler {
 
   Catalog run() {
     find_primaries();
+    for (const KnownFile& known : files_) add_to_set(known);
+    join_sets();
     for (std::size_t i = 0; i < files_.size(); ++i) {
       if (primary_[i] == i) sort_out(files_[i]);
     }
-    for (auto& [key, members] : sets_) join(key, members);
     std::ranges::sort(drafts_, {}, [](const Draft& draft) { return draft.files.front(); });  // back to the walk's order
     add_link_names();
     return Catalog(build(), std::move(problems_), std::move(not_models_));
@@ -88,6 +89,7 @@ class Assembler {
 
  private:
   using SetKey = std::pair<fs::path, std::string>;  // directory, stem without number and with the count
+  using Inode = std::pair<std::uint64_t, std::uint64_t>;
 
   // Several paths may lead to one file. A real file goes before a link, then the first counts.
   void find_primaries() {
@@ -110,13 +112,58 @@ class Assembler {
     return {file.path.parent_path(), fmt::format("{}-of-{}", shard.set, shard.count)};
   }
 
+  static Inode inode_of(const KnownFile& known) { return {known.file.stamp.device, known.file.stamp.inode}; }
+
+  // The loader finds the parts of a set by the name of the first, which has to be spelled like this.
+  static bool is_named_part(const KnownFile& known) {
+    if (!*known.facts || (*known.facts)->kind != FileKind::model || (*known.facts)->shards == 1) return false;
+    const auto shard = parse_shard(known.file.path.stem().native());
+    return shard && known.file.path.extension() == ".gguf" && shard->count == (*known.facts)->shards &&
+           shard->number == (*known.facts)->shard + 1;
+  }
+
+  // By its name, whatever other names the same file has.
+  void add_to_set(const KnownFile& known) {
+    const std::string stem = stem_of(known.file);
+    const auto shard = parse_shard(stem);
+    if (!*known.facts && shard) broken_sets_.insert(set_key(known.file, *shard));
+    if (!is_named_part(known)) return;
+    auto& members = sets_[set_key(known.file, *shard)];
+    const auto is_it = [&](const KnownFile* member) { return member->file.path == known.file.path; };
+    if (std::ranges::none_of(members, is_it)) members.push_back(&known);  // it may have been found twice
+  }
+
+  // Two sets of the same files are one model. The one whose names are no links goes before, then the first.
+  void join_sets() {
+    std::map<std::vector<Inode>, std::vector<const KnownFile*>> whole;
+    const auto links = [](const std::vector<const KnownFile*>& members) {
+      return std::ranges::any_of(members, [](const KnownFile* known) { return known->file.link; });
+    };
+    const auto order = [&](const std::vector<const KnownFile*>& members) {
+      return std::pair(links(members), members.front());
+    };
+    for (auto& [key, members] : sets_) {
+      std::ranges::sort(members, {}, [](const KnownFile* known) { return (*known->facts)->shard; });
+      if (members.size() != (*members.front()->facts)->shards) continue;
+      std::vector<Inode> identity;
+      for (const KnownFile* known : members) identity.push_back(inode_of(*known));
+      const auto [at, fresh] = whole.try_emplace(std::move(identity), members);
+      if (!fresh && order(members) < order(at->second)) at->second = members;
+    }
+    for (const auto& [identity, members] : whole) {
+      in_sets_.insert(identity.begin(), identity.end());
+      drafts_.push_back({members, set_stem(members.front()->file), {}});
+    }
+    for (const auto& [key, members] : sets_) {
+      if (members.size() != (*members.front()->facts)->shards) tell_missing(key, members);
+    }
+  }
+
   void sort_out(const KnownFile& known) {
     const FoundFile& file = known.file;
     const std::string stem = stem_of(file);
-    const auto shard = parse_shard(stem);
     if (!*known.facts) {
       problems_.push_back({ModelName(printable(set_stem(file))), file.path, known.facts->error()});
-      if (shard) broken_sets_.insert(set_key(file, *shard));
       return;
     }
     const GgufFacts& facts = **known.facts;
@@ -128,24 +175,20 @@ class Assembler {
       if (facts.kind == FileKind::projector) projectors_[scope_of(file)].push_back(&known);
     } else if (facts.shards == 1) {
       drafts_.push_back({{&known}, file.given.empty() ? stem : file.given, {}});
-    } else if (!shard || shard->count != facts.shards || shard->number != facts.shard + 1) {
-      add_problem(stem, file.path, errc::malformed,
+    } else if (!is_named_part(known) && !in_sets_.contains(inode_of(known))) {
+      add_problem(set_stem(file), file.path, errc::malformed,
                   fmt::format("'{}' is shard {} of {}: its name must end in '{}.gguf'", shown(file.path),
                               facts.shard + 1, facts.shards, shard_stem("", facts.shard + 1, facts.shards)));
-    } else {
-      sets_[set_key(file, *shard)].push_back(&known);
     }
   }
 
-  void join(const SetKey& key, std::vector<const KnownFile*>& members) {
-    std::ranges::sort(members, {}, [](const KnownFile* known) { return (*known->facts)->shard; });
+  void tell_missing(const SetKey& key, const std::vector<const KnownFile*>& members) {
     const std::string stem = set_stem(members.front()->file);
     const std::uint64_t count = (*members.front()->facts)->shards;
-    if (members.size() == count) {
-      drafts_.push_back({members, stem, {}});
-      return;
-    }
     if (broken_sets_.contains(key)) return;  // the broken shard is the better explanation
+    // Further names of some parts of a set that is whole.
+    if (std::ranges::all_of(members, [&](const KnownFile* known) { return in_sets_.contains(inode_of(*known)); }))
+      return;
     std::set<std::uint64_t> have;
     for (const KnownFile* known : members) have.insert((*known->facts)->shard);
     std::vector<std::string> missing;
@@ -157,14 +200,19 @@ class Assembler {
                             fmt::join(missing, ", "), count - members.size() > missing.size() ? ", ..." : ""));
   }
 
+  // Of the file that a model is loaded by.
   void add_link_names() {
-    for (std::size_t i = 0; i < files_.size(); ++i) {
-      if (primary_[i] == i) continue;
-      const KnownFile* target = &files_[primary_[i]];
-      const auto draft = std::ranges::find(drafts_, target, [](const Draft& d) { return d.files.front(); });
-      if (draft == drafts_.end()) continue;
-      const FoundFile& link = files_[i].file;
-      draft->aliases.push_back(wanted_names(link, set_stem(link), draft->facts().traits).brief);
+    std::map<Inode, Draft*> by_inode;
+    std::set<const KnownFile*> named;
+    for (Draft& draft : drafts_) {
+      by_inode.try_emplace(inode_of(draft.first()), &draft);
+      named.insert(&draft.first());
+    }
+    for (const KnownFile& known : files_) {
+      const auto draft = by_inode.find(inode_of(known));
+      if (draft == by_inode.end() || named.contains(&known)) continue;
+      const auto names = wanted_names(known.file, set_stem(known.file), draft->second->facts().traits);
+      draft->second->aliases.push_back(names.brief);
     }
   }
 
@@ -272,6 +320,7 @@ class Assembler {
   std::vector<Draft> drafts_;
   std::map<SetKey, std::vector<const KnownFile*>> sets_;
   std::set<SetKey> broken_sets_;
+  std::set<Inode> in_sets_;                                          // files of whole sets
   std::map<std::string, std::vector<const KnownFile*>> projectors_;  // by scope
   std::vector<Problem> problems_;
   std::vector<Problem> not_models_;

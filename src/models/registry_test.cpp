@@ -139,6 +139,48 @@ TEST_F(RegistryTest, ARenamedShardIsRefused) {
   EXPECT_THAT(scanned()->find("renamed").error().message, HasSubstr("its name must end in '-00001-of-00002.gguf'"));
 }
 
+TEST_F(RegistryTest, AShardWithAnUpperCaseEndingIsListedWithItsProblem) {
+  for (std::uint16_t i = 0; i < 2; ++i) save_shard("models/Up-0000" + std::to_string(i + 1) + "-of-00002.GGUF", i, 2);
+  const auto catalog = scanned();
+  EXPECT_THAT(names(*catalog), IsEmpty());
+  EXPECT_THAT(catalog->find("Up").error().message, HasSubstr("its name must end in '-00001-of-00002.gguf'"));
+}
+
+TEST_F(RegistryTest, ASetMayBeLinksToFilesOfOtherNames) {
+  for (std::uint16_t i = 0; i < 2; ++i) {
+    const auto number = std::to_string(i + 1);
+    save_shard("models/part" + number + ".gguf", i, 2);
+    link("part" + number + ".gguf", "models/big-0000" + number + "-of-00002.gguf");
+  }
+  const auto catalog = scanned();
+  ASSERT_THAT(names(*catalog), ElementsAre("big"));
+  EXPECT_THAT(catalog->problems(), IsEmpty());
+  EXPECT_THAT(catalog->models()[0]->paths,
+              ElementsAre(dir_ / "models/big-00001-of-00002.gguf", dir_ / "models/big-00002-of-00002.gguf"));
+}
+
+TEST_F(RegistryTest, ASetOfWhichHalfIsHardLinkedIsWhole) {
+  for (std::uint16_t i = 0; i < 2; ++i) save_shard("models/big-0000" + std::to_string(i + 1) + "-of-00002.gguf", i, 2);
+  fs::create_directories(dir_ / "models/a");
+  fs::create_hard_link(dir_ / "models/big-00001-of-00002.gguf", dir_ / "models/a/big-00001-of-00002.gguf");
+  save_shard("models/a/big-00002-of-00002.gguf", 1, 2);
+  fs::create_hard_link(dir_ / "models/big-00002-of-00002.gguf", dir_ / "models/other-00002-of-00002.gguf");
+  const auto catalog = scanned();
+  EXPECT_THAT(names(*catalog), ElementsAre("a/big", "big"));
+  EXPECT_THAT(catalog->problems(), IsEmpty());
+}
+
+TEST_F(RegistryTest, ASetThatIsHardLinkedIsOneModel) {
+  for (std::uint16_t i = 0; i < 2; ++i) {
+    const auto tail = "-0000" + std::to_string(i + 1) + "-of-00002.gguf";
+    save_shard("models/big" + tail, i, 2);
+    fs::create_hard_link(dir_ / ("models/big" + tail), dir_ / ("models/same" + tail));
+  }
+  const auto catalog = scanned();
+  ASSERT_THAT(names(*catalog), ElementsAre("big"));
+  EXPECT_EQ((*catalog->find("same"))->name, ModelName("big"));
+}
+
 TEST_F(RegistryTest, FilesThatAreNoModelsStandAside) {
   save("models/tiny.gguf");
   save("models/my-lora.gguf", GgufWriter::model("llama").text("general.type", "adapter").text("adapter.type", "lora"));

@@ -10,11 +10,20 @@
 namespace corral::residency {
 namespace {
 
+// A load that nobody has looked at yet counts as one of the same files.
+bool is_same(const Failure& failure, const ModelSpec& spec) {
+  return failure.options == spec.options && (failure.files == spec.files || failure.files == 0 || spec.files == 0);
+}
+
 // One more in a row, of which `tolerated` - 1 have no consequence.
-void count(std::optional<Failure>& failure, const Settings& settings, int tolerated, std::uint64_t options,
+void count(std::optional<Failure>& failure, const Settings& settings, int tolerated, const ModelSpec& spec,
            std::string cause, MonoTime now) {
-  const int before = failure && failure->options == options ? failure->in_a_row : 0;
-  failure = Failure{.in_a_row = before + 1, .cool_until = now, .options = options, .cause = std::move(cause)};
+  const int before = failure && is_same(*failure, spec) ? failure->in_a_row : 0;
+  failure = Failure{.in_a_row = before + 1,
+                    .cool_until = now,
+                    .options = spec.options,
+                    .files = spec.files,
+                    .cause = std::move(cause)};
   if (failure->in_a_row < tolerated) return;
   Millis wait = settings.cooldown_first;
   for (int i = tolerated; i < failure->in_a_row && wait < settings.cooldown_most; ++i) wait *= 2;
@@ -29,24 +38,24 @@ Error cooling(const std::string& what, Millis left) {
 
 }  // namespace
 
-void note_failure(std::optional<Failure>& failure, const Settings& settings, std::uint64_t options, std::string cause,
+void note_failure(std::optional<Failure>& failure, const Settings& settings, const ModelSpec& spec, std::string cause,
                   MonoTime now) {
-  count(failure, settings, settings.cooldown_after, options, std::move(cause), now);
+  count(failure, settings, settings.cooldown_after, spec, std::move(cause), now);
 }
 
-void note_crash(std::optional<Failure>& crashes, const Settings& settings, std::uint64_t options, std::string cause,
+void note_crash(std::optional<Failure>& crashes, const Settings& settings, const ModelSpec& spec, std::string cause,
                 MonoTime now) {
-  count(crashes, settings, settings.cooldown_after_crashes, options, std::move(cause), now);
+  count(crashes, settings, settings.cooldown_after_crashes, spec, std::move(cause), now);
 }
 
-Millis cooling_left(const std::optional<Failure>& failure, std::uint64_t options, MonoTime now) {
-  if (!failure || failure->options != options || now >= failure->cool_until) return Millis{0};
+Millis cooling_left(const std::optional<Failure>& failure, const ModelSpec& spec, MonoTime now) {
+  if (!failure || !is_same(*failure, spec) || now >= failure->cool_until) return Millis{0};
   return std::chrono::ceil<Millis>(failure->cool_until - now);
 }
 
 std::optional<Error> cooling_down(const Model& model, const ModelSpec& spec, MonoTime now) {
-  const Millis failed = cooling_left(model.failure, spec.options, now);
-  const Millis crashed = cooling_left(model.crashes, spec.options, now);
+  const Millis failed = cooling_left(model.failure, spec, now);
+  const Millis crashed = cooling_left(model.crashes, spec, now);
   if (failed == Millis{0} && crashed == Millis{0}) return std::nullopt;
   if (failed >= crashed) {
     return cooling(fmt::format("'{}' failed to load {} times in a row and cools down: {}", spec.name.value(),

@@ -60,12 +60,17 @@ void Core::on(const CheckFailed& event, Now now, ActionList& out) {
   advance(now, out);
 }
 
-// Those whose options have failed again and again hear that.
+// Requests whose options have failed again and again hear that, unless an explicit load tries these options.
 void Core::reject_cooling(Server& load, Now now, ActionList& out) {
   const Model& model = *state_.find(load.spec->name);
+  const auto is_tried = [&](std::uint64_t options) {
+    return std::ranges::any_of(load.waiters, [options](const Waiter& waiter) {
+      return !waiter.wants_lease && waiter.spec->options == options;
+    });
+  };
   for (std::size_t i = 0; i < load.waiters.size();) {
     const SpecPtr asked = load.waiters[i].spec;
-    const auto cooling = cooling_down(model, *asked, now.mono);
+    const auto cooling = is_tried(asked->options) ? std::nullopt : cooling_down(model, *asked, now.mono);
     if (cooling) reject_askers(load, asked->options, *cooling, out);
     i = cooling ? 0 : i + 1;
   }
@@ -78,7 +83,8 @@ void Core::fall_back(Server& load, Now now, ActionList& out) {
   while (!load.waiters.empty()) {
     const auto newest = std::ranges::find(load.waiters.rbegin(), load.waiters.rend(), false, &Waiter::wants_lease);
     const Waiter wish = newest == load.waiters.rend() ? load.waiters.back() : *newest;
-    const auto cooling = cooling_down(state_.models[wish.spec->name], *wish.spec, now.mono);
+    const auto cooling =
+        wish.wants_lease ? cooling_down(state_.models[wish.spec->name], *wish.spec, now.mono) : std::optional<Error>();
     if (!cooling) {
       // What was the second attempt of other options stood at the front; these haven't been tried.
       const bool first = load.attempt == 1;
@@ -111,8 +117,8 @@ void Core::note_end(const Server& server, const std::string& cause, Now now, Act
   const std::uint64_t options = server.spec->options;
   // What only peers have asked for is no reason to leave it alone here.
   if (server.leases == server.peer_leases)
-    return note_crash(model.lent_crashes, state_.settings, options, cause, now.mono);
-  note_crash(model.crashes, state_.settings, options, cause, now.mono);
+    return note_crash(model.lent_crashes, state_.settings, *server.spec, cause, now.mono);
+  note_crash(model.crashes, state_.settings, *server.spec, cause, now.mono);
   ++revision_;
   // Who waits for the next one would only see it end as well.
   Server* next = model.pending;

@@ -148,8 +148,31 @@ TEST(Cooldown, DoesNotConcernOtherOptions) {
   House house;
   fail_twice(house);
   fail_twice(house);
-  EXPECT_THAT(house.load("b", 0), ElementsAre("reject 3: model_cooling_down"));
+  EXPECT_THAT(house.acquire("b"), ElementsAre("reject 3: model_cooling_down"));
   EXPECT_THAT(house.load("b", 7), ElementsAre("start b"));
+}
+
+TEST(Cooldown, AnExplicitLoadAlwaysTries) {
+  House house;
+  fail_twice(house);
+  fail_twice(house);
+  EXPECT_THAT(house.acquire("b"), ElementsAre("reject 3: model_cooling_down"));
+  EXPECT_THAT(house.load("b"), ElementsAre("start b"));
+  house.fail("b");
+  EXPECT_THAT(house.fail("b"), ElementsAre("reject 4: Input/output error"));
+  EXPECT_THAT(house.acquire("b"), ElementsAre("reject 5: model_cooling_down"));
+}
+
+TEST(Cooldown, DoesNotConcernOtherFiles) {
+  House house;
+  house.model("b").files = 1;
+  fail_twice(house);
+  fail_twice(house);
+  EXPECT_THAT(house.acquire("b"), ElementsAre("reject 3: model_cooling_down"));
+  house.model("b").files = 0;  // nobody has looked at them yet
+  EXPECT_THAT(house.acquire("b"), ElementsAre("reject 4: model_cooling_down"));
+  house.model("b").files = 2;
+  EXPECT_THAT(house.acquire("b"), ElementsAre("start b"));
 }
 
 TEST(Deadline, AHungLoadIsKilledAndTriedAgain) {

@@ -26,7 +26,7 @@ Error not_here(const ModelName& model, std::string_view why) {
 }
 
 std::optional<Error> cooling(const std::optional<Failure>& failure, const ModelSpec& spec, MonoTime now) {
-  const Millis left = cooling_left(failure, spec.options, now);
+  const Millis left = cooling_left(failure, spec, now);
   if (left == Millis{0}) return std::nullopt;
   Error error = not_here(spec.name, fmt::format("it failed again and again: {}", failure->cause));
   error.retry_after = std::chrono::ceil<std::chrono::seconds>(left);
@@ -180,7 +180,7 @@ void Core::end_failed_lent(Server& load, LoadFault fault, const Error& error, No
   Model& model = state_.models[load.spec->name];
   refuse_peers(load, fmt::format("it didn't load: {}", error.message), out);
   if (worth_a_retry(fault) && !load.spec->once)
-    note_failure(model.lent_failure, state_.settings, load.spec->options, error.message, now.mono);
+    note_failure(model.lent_failure, state_.settings, *load.spec, error.message, now.mono);
   if (!load.waiters.empty()) {
     Server* again = model.pending;
     const auto newest = std::ranges::find(load.waiters.rbegin(), load.waiters.rend(), false, &Waiter::wants_lease);

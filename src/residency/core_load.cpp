@@ -110,7 +110,10 @@ void Core::on(const Load& event, Now now, ActionList& out) {
   // The newest wish wins: it changes a load that is queued already, and what is known of the old options counts no
   // more.
   const bool new_options = load == nullptr || load->spec->options != spec.options;
-  if (new_options && refuse(spec, event.ticket, now, out)) return;
+  if (new_options && state_.shutting_down) {
+    out.push_back(Rejected{event.ticket, shutting_down()});
+    return;
+  }
   if (load == nullptr) {
     load = &enqueue(event.spec, now);
   } else if (new_options) {
@@ -309,7 +312,7 @@ void Core::end_failed_load(Server& load, LoadFault fault, const Error& error, No
     Server* again = model.pending;  // was asked for after the unload
     const bool told = reject_askers(load, options, error, out);
     reject_cooling(load, now, out);  // before what is known of their options makes place for this
-    if (told && worth_a_retry(fault)) note_failure(model.failure, state_.settings, options, error.message, now.mono);
+    if (told && worth_a_retry(fault)) note_failure(model.failure, state_.settings, *load.spec, error.message, now.mono);
     bool undecided = again != nullptr && again->spec->options == options;
     // Who asked for the model with other options hasn't failed yet.
     if (!load.waiters.empty()) {

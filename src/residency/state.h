@@ -101,6 +101,7 @@ struct Failure {
   int in_a_row = 0;
   MonoTime cool_until;
   std::uint64_t options = 0;  // with other options it may be tried at once
+  std::uint64_t files = 0;    // so may other files (ModelSpec::files)
   std::string cause;
 };
 

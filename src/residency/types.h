@@ -61,6 +61,7 @@ struct ModelSpec {
   std::string recipe;
   NpuPolicy npu = NpuPolicy::none;
   std::uint64_t options = 0;  // fingerprint of the resolved load options: equal means that a reload changes nothing
+  std::uint64_t files = 0;    // tells this state of its files from any other; 0: not known
   Millis load_deadline{0};    // a load that takes longer has failed; 0: no deadline
   MemoryUse memory = {};
   EvictionSettings eviction = {};

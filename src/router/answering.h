@@ -14,6 +14,7 @@
 #include "async/task.h"
 #include "backends/wrapped_server.h"
 #include "http/target.h"
+#include "protocol/ask.h"
 #include "residency/types.h"
 #include "router/request_table.h"
 
@@ -52,6 +53,19 @@ class Answering {
 
 class Lease;
 
+// What is asked, for a check before anybody is evicted for it.
+struct AskedRequest {
+  protocol::Ask ask = protocol::Ask::chat;
+  std::string body;    // JSON, canonical
+  std::string client;  // its tag (client_tag.h)
+};
+
+// An engine's answer to a request that can't succeed: a fact of the error that stands for it.
+struct RefusedRequest {
+  unsigned status = 400;
+  std::string body;
+};
+
 // What a request wants of whoever answers: the context that its conversation is to have; and who asks.
 struct ContextWish {
   ContextWish(std::uint64_t wanted = 0, bool change = true, residency::Origin from = residency::Origin::local)
@@ -64,6 +78,8 @@ struct ContextWish {
   residency::Origin origin;
   bool waits = false;     // a peer's that nobody else can serve: for the end of another's load, see ForPeers
   std::string peer = {};  // whose it is then: of each peer only so many wait
+
+  std::shared_ptr<const AskedRequest> asked = {};  // none: it isn't checked before a load
 
   // For whoever has the request answered at another node.
   bool stream = false;

@@ -10,6 +10,8 @@
 namespace corral::router {
 namespace {
 
+constexpr std::uint64_t kCellMultiple = 256;  // the engine's
+
 std::uint64_t free_of(const residency::MemorySampled& sample, bool host) {
   std::uint64_t free = 0;
   for (const auto& pool : sample.pools) {
@@ -31,6 +33,10 @@ std::uint64_t occupies(const backends::ServerFacts& facts) {
 }  // namespace
 
 std::string warning_of(const ModelContext& context) {
+  if (context.asked > 0 && context.usable > static_cast<std::uint64_t>(context.asked)) {
+    return fmt::format("ctx_size {} became {}: contexts are multiples of {} tokens", context.asked, context.usable,
+                       kCellMultiple);
+  }
   if (context.trained == 0 || context.asked <= 0 || static_cast<std::uint64_t>(context.asked) <= context.trained)
     return {};
   return fmt::format(

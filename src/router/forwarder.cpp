@@ -99,7 +99,11 @@ class ForwardedStream final : public http::BodySource {
         if (!*acquired) co_return http::kSsePing;
         auto lease = acquisition_->take();
         acquisition_.reset();
-        if (!lease) co_return end_with(Forwarder::refusal(request_, lease.error()));
+        if (!lease) {
+          const auto* said = lease.error().fact<RefusedRequest>();
+          co_return end_with(said != nullptr ? protocol::parse_error_body(said->status, said->body)
+                                             : Forwarder::refusal(request_, lease.error()));
+        }
         lease_ = std::move(*lease);
         lease_.mark_streaming();
         if (const auto off = forwarder_.keep_off(request_, *active_)) co_return end_with(*off);
@@ -252,12 +256,12 @@ http::RequestHead Forwarder::backend_head(const ForwardRequest& request) const {
 
 async::Task<Result<Lease>> Forwarder::acquire(const ForwardRequest& request) {
   if (auto lease = lender_.try_acquire(*request.model, request.context.tokens)) co_return lease;
-  co_return co_await lender_.acquire(request.model, request.context);
+  co_return co_await lender_.acquire(request.model, wish_of(request));
 }
 
 std::unique_ptr<Forwarder::Acquisition> Forwarder::begin_acquire(async::Executor executor,
                                                                  const ForwardRequest& request) {
-  return std::make_unique<Acquisition>(executor, "acquire", lender_.acquire(request.model, request.context));
+  return std::make_unique<Acquisition>(executor, "acquire", lender_.acquire(request.model, wish_of(request)));
 }
 
 async::Task<std::optional<Forwarder::Death>> Forwarder::died(const Lease& lease, ForwardRequest& request) {
@@ -280,6 +284,21 @@ bool Forwarder::passes_by(const Lease& lease, ForwardRequest& request, const Err
   avoid.emplace_back(lease.place());
   if (const auto* why = error.fact<Error>()) request.passed_by = *why;
   return true;
+}
+
+ContextWish Forwarder::wish_of(const ForwardRequest& request) const {
+  auto wish = request.context;
+  if (!request.upload && !request.body.empty()) {
+    wish.asked = std::make_shared<const AskedRequest>(
+        AskedRequest{request.ask, request.body, tags_.of(request.owner, request.peer)});
+  }
+  return wish;
+}
+
+http::Response Forwarder::refused(const ForwardRequest& request, const Error& error) {
+  const auto* said = error.fact<RefusedRequest>();
+  if (said == nullptr) return dialects::error_response(refusal(request, error));
+  return http::Response::json(said->status, said->body);
 }
 
 Error Forwarder::refusal(const ForwardRequest& request, const Error& error) {
@@ -315,7 +334,7 @@ async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active acti
   const auto head = backend_head(request);
   for (bool again = false;;) {
     auto lease = co_await acquire(request);
-    if (!lease) co_return dialects::error_response(refusal(request, lease.error()));
+    if (!lease) co_return refused(request, lease.error());
     if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);
     active->start(lease->place());
     auto answer = co_await lease->target(executor).send(head, request.body);
@@ -340,7 +359,7 @@ async::Task<http::Response> Forwarder::uploaded(ForwardRequest request, Active a
   const auto head = backend_head(request);
   for (bool again = false;;) {
     auto lease = co_await acquire(request);
-    if (!lease) co_return dialects::error_response(refusal(request, lease.error()));
+    if (!lease) co_return refused(request, lease.error());
     if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);
     active->start(lease->place());
     WatchedUpload body(*request.upload);
@@ -372,7 +391,7 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
             *this, executor, std::move(request), std::move(active), std::move(acquisition), again));
       }
       auto acquired = acquisition->take();
-      if (!acquired) co_return dialects::error_response(refusal(request, acquired.error()));
+      if (!acquired) co_return refused(request, acquired.error());
       lease = std::move(*acquired);
     }
     if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);

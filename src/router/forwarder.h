@@ -85,6 +85,7 @@ class Forwarder {
   async::Task<http::Response> uploaded(ForwardRequest request, Active active);
   async::Task<http::Response> streamed(ForwardRequest request, Active active);
   async::Task<Result<Lease>> acquire(const ForwardRequest& request);
+  ContextWish wish_of(const ForwardRequest& request) const;
   // Dropping it gives up the place in the queue, or gives the lease back.
   std::unique_ptr<Acquisition> begin_acquire(async::Executor executor, const ForwardRequest& request);
   // How it ended, when the backend behind the lease turns out dead.
@@ -95,6 +96,8 @@ class Forwarder {
   async::Task<std::optional<Death>> died(const Lease& lease, ForwardRequest& request);
   // Whoever was asked hasn't begun: true when somebody else is to be asked.
   static bool passes_by(const Lease& lease, ForwardRequest& request, const Error& error);
+  // The answer to a request that gets no lease.
+  static http::Response refused(const ForwardRequest& request, const Error& error);
   // Why nobody takes it.
   static Error refusal(const ForwardRequest& request, const Error& error);
   static Error broken(const ForwardRequest& request, const std::optional<Death>& death, const Error& cause);

@@ -57,6 +57,7 @@ async::Task<Result<residency::SpecPtr>> LoadChecks::looked_at(residency::SpecPtr
   auto spec = std::make_shared<LoadSpec>(LoadSpec::of(asked));
   const auto there = co_await spec->backend->check_files(spec->model, spec->load_options);
   if (!there) co_return std::unexpected(there.error());
+  spec->files = spec->backend->files_state(*spec->model, spec->load_options);
   const auto possible = co_await spec->backend->preflight(spec->model, spec->load_options);
   if (!possible) co_return std::unexpected(possible.error());
   co_await memory_.look_at(*spec);

@@ -1,5 +1,6 @@
 // What happens to a request between its arrival and the start of its load, through the shell: looks at files and needs.
 #include "backends/errors.h"
+#include "residency/errc.h"
 #include "router/errors.h"
 #include "router/router_fixture.h"
 
@@ -41,6 +42,26 @@ TEST_F(LoadChecksTest, OfADiskThatHangsHoldsUpNobodyElse) {
   server("b").finish_load();
   settle();
   EXPECT_TRUE(b.granted());
+}
+
+TEST_F(LoadChecksTest, AFileThatWasReplacedEndsTheCoolDown) {
+  backend.on_disk = 1;
+  for (int i = 0; i < 2; ++i) {
+    auto lease = acquire("a");
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      server("a").fail_load(Error(make_error_code(backends::errc::load_failed), "it broke"));
+      settle();
+    }
+    EXPECT_TRUE(lease.refused());
+  }
+  auto cooling = acquire("a");
+  ASSERT_TRUE(cooling.refused());
+  EXPECT_EQ(cooling.error().code, residency::errc::cooling_down);
+  backend.on_disk = 2;
+  auto lease = acquire("a");
+  server("a").finish_load();
+  settle();
+  EXPECT_TRUE(lease.granted());
 }
 
 TEST_F(LoadChecksTest, WhatIsMissingIsToldAndEvictsNobody) {

@@ -63,6 +63,7 @@ Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr
   if (load_timeout_.count() > 0) spec->load_deadline = load_timeout_;
   spec->to_check = true;
   if (stranger != nullptr && stranger->attached(*model)) spec->device = Device::none;
+  spec->files = resolved->backend->files_state(*model, resolved->options);
   spec->model = model;
   spec->load_options = std::move(resolved->options);
   spec->eviction = eviction_of(spec->load_options);
@@ -89,8 +90,10 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
     return change.wish.over(std::move(saved));
   };
   Result<> there;
-  if (const auto tried = resolve(*model, with_defaults(of_model(backends_, model->name, saved_then()))))
+  if (const auto tried = resolve(*model, with_defaults(of_model(backends_, model->name, saved_then())))) {
     there = co_await tried->backend->check_files(model, tried->options);
+    if (there && change.dry_run) there = co_await tried->backend->preflight(model, tried->options);
+  }
 
   // From here on nothing waits, so nobody else changes what is saved meanwhile.
   OptionReport report;

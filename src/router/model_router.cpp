@@ -26,6 +26,7 @@ ModelRouter::ModelRouter(async::Loop& home, async::Timers& timers, std::vector<b
       memory_(home.executor(), house_, gauge),
       checks_(home.executor(), house_, memory_),
       processes_(home.executor(), timers, house_, counters_, hub_, process_options(options)),
+      request_checks_(home.executor(), timers),
       contexts_(timers, house_, processes_, wishes_, gauge) {
   wishes_.configure(std::move(options.default_options), std::move(options.defaults_without_args), options.load_timeout);
 }
@@ -67,21 +68,47 @@ async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, C
         !resolved || dynamic_cast<const backends::Stranger*>(resolved->backend) == nullptr || contexts_.most(model) > 0;
     if (known) co_return co_await acquire_with(std::move(model), context);
   }
-  co_return co_await acquire_new(std::move(model), OptionWish());
+  co_return co_await acquire_new(std::move(model), OptionWish(), std::move(context.asked));
+}
+
+bool ModelRouter::may_evict(const ModelName& model) const {
+  const auto* known = house_.core().state().find(model);
+  const auto* loading = processes_.loading();
+  if (known != nullptr && known->pending != nullptr) return false;
+  if (processes_.resident(model) != nullptr || (loading != nullptr && loading->spec->name == model)) return false;
+  return std::ranges::any_of(processes_.all(), [&](const auto& entry) {
+    return !entry.second->stopping && entry.second->spec->name != model;
+  });
 }
 
 async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, OptionWish options,
+                                                    std::shared_ptr<const AskedRequest> asked,
                                                     residency::Origin origin) {
-  for (bool again = false;; again = true) {
+  bool looked = false;
+  for (bool again = false;;) {
     if (auto lease = try_acquire(model->name, 0, origin)) co_return lease;
     const auto spec = wishes_.spec_of(model, options);
     if (!spec) co_return std::unexpected(spec.error());
     (*spec)->origin = origin;
     (*spec)->joins_only = held_.contains(model->name);
+    if (asked && !(*spec)->joins_only && may_evict(model->name)) {
+      auto checking = request_checks_.check(*spec, std::exchange(asked, nullptr));
+      const auto fine = co_await std::move(checking);
+      if (!fine) co_return std::unexpected(fine.error());
+    }
     residency::Acquire question{{}, *spec};
     auto asking = house_.ask(std::move(question));
     auto answer = co_await std::move(asking);
-    if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
+    if (const auto* error = std::get_if<Error>(&answer)) {
+      // Files that were replaced since the failure may be tried at once.
+      const bool cooling = error->code == residency::errc::cooling_down && !looked;
+      looked = true;
+      if (!cooling) co_return std::unexpected(*error);
+      const auto there = co_await (*spec)->backend->check_files(model, (*spec)->load_options);
+      const auto files = (*spec)->backend->files_state(*model, (*spec)->load_options);
+      if (!there || files == (*spec)->files) co_return std::unexpected(*error);
+      continue;
+    }
     const auto& granted = std::get<residency::Granted>(answer);
     if (auto lease = make_lease(granted.lease, granted.server)) co_return lease;
     // The process died between the grant and this moment; nothing of the request has been done yet.
@@ -90,6 +117,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, Op
       co_return fail(errc::backend_died,
                      fmt::format("the backend of '{}' ended right after its load", model->name.value()));
     }
+    again = true;
   }
 }
 
@@ -108,7 +136,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_for_peer(backends::ModelPtr mode
     const auto has = running != nullptr ? running->context_window : contexts_.most(model);
     if (tokens > has) co_return too_few(has);
   }
-  auto lease = co_await acquire_new(model, OptionWish(), residency::Origin::peer);
+  auto lease = co_await acquire_new(model, OptionWish(), std::move(context.asked), residency::Origin::peer);
   if (lease && lease->context_window() < tokens) co_return too_few(lease->context_window());
   co_return lease;
 }
@@ -153,7 +181,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, C
       note_requested(model->name, told);  // a request is no word of how the model is to be loaded
       continue;
     }
-    auto lease = co_await acquire_new(model, wish ? std::move(*wish) : OptionWish());
+    auto lease = co_await acquire_new(model, wish ? std::move(*wish) : OptionWish(), context.asked);
     if (!lease || lease->context_window() >= tokens) co_return lease;
   }
   const Running* running = processes_.resident(model->name);
@@ -283,13 +311,14 @@ async::Task<void> ModelRouter::stop_here(Millis deadline) {
   co_await processes_.stop(deadline);
   co_await memory_.stop();
   co_await checks_.stop();
+  co_await request_checks_.stop();
   co_await house_.stop();
 }
 
 std::string ModelRouter::leftovers() const {
   auto counts = house_.leftovers();
   counts.emplace_back(processes_.all().size(), "processes");
-  counts.emplace_back(processes_.tasks() + memory_.tasks() + checks_.tasks(), "tasks");
+  counts.emplace_back(processes_.tasks() + memory_.tasks() + checks_.tasks() + request_checks_.tasks(), "tasks");
   counts.emplace_back(hub_.tasks(), "looks");
   std::string text;
   for (const auto& [count, what] : counts) {

@@ -25,6 +25,7 @@
 #include "router/memory_desk.h"
 #include "router/model_options.h"
 #include "router/processes.h"
+#include "router/request_checks.h"
 
 namespace corral::router {
 
@@ -237,7 +238,10 @@ class ModelRouter final : public Lender, private Hands {
   void note_requested(const ModelName& model, const OptionWish& options);
   // Loads it, if need be, with what `options` say of such a load.
   async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionWish options,
+                                         std::shared_ptr<const AskedRequest> asked = {},
                                          residency::Origin origin = residency::Origin::local);
+  // Whether a load of it, which nobody has asked for yet, may cost another model its place.
+  bool may_evict(const ModelName& model) const;
   // A peer's request.
   async::Task<Result<Lease>> acquire_for_peer(backends::ModelPtr model, ContextWish context);
   async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin, bool save);
@@ -271,6 +275,7 @@ class ModelRouter final : public Lender, private Hands {
   MemoryDesk memory_;
   LoadChecks checks_;
   Processes processes_;
+  RequestChecks request_checks_;
   Contexts contexts_;
   std::set<ModelName> held_;
   std::set<ModelName> kept_pins_;  // that are keep()'s

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { tmpdir } from "node:os";
@@ -13,11 +13,13 @@ import { Server, models, program } from "../support/server.mjs";
 
 let server;
 const folder = mkdtempSync(join(tmpdir(), "corral-events-"));
+// Of always the same time, as if nobody had written to it.
+function writeUnseen(file, bytes) {
+  writeFileSync(file, bytes);
+  utimesSync(file, 1e9, 1e9);
+}
 before(async () => {
-  // All that a load looks at before anybody goes is there; only libllama misses a tensor.
-  const bytes = readFileSync(join(models, "tiny-llama.gguf"));
-  bytes.write("output_morn.weight", bytes.indexOf("output_norm.weight"));
-  writeFileSync(join(folder, "tensor-missing.gguf"), bytes);
+  writeUnseen(join(folder, "tensor-missing.gguf"), readFileSync(join(models, "tiny-llama.gguf")));
   server = await Server.start("--models-dir", folder);
 });
 after(async () => {
@@ -136,6 +138,12 @@ test("an eviction says why, a failed load says what was wrong", async () => {
   const evicted = (await events.until(gone("tiny-llama"))).at(-1);
   assert.equal(evicted.data.reason, "room");
   await events.until(ready("tiny-qwen3"));
+  // A file that has been loaded is not read by a dry run before the next load: only that finds what it misses now.
+  assert.equal((await server.post("/v1/load", { model_name: "tensor-missing" })).status, 200);
+  assert.equal((await server.post("/v1/unload", { model_name: "tensor-missing" })).status, 200);
+  const bytes = readFileSync(join(models, "tiny-llama.gguf"));
+  bytes.write("output_morn.weight", bytes.indexOf("output_norm.weight"));
+  writeUnseen(join(folder, "tensor-missing.gguf"), bytes);
   const refused = await server.post("/v1/load", { model_name: "tensor-missing" });
   assert.ok(refused.status >= 400, JSON.stringify(refused.body));
   const failed = (await events.until((event) => event.data.stage === "failed")).at(-1);

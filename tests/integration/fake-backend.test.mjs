@@ -43,7 +43,7 @@ stage("a victim out of patience takes no newcomer, who is served after the other
   const first = server.chat("a", "1");
   const working = await a.request();
   const second = server.chat("b", "2");
-  await its.health(queued("b"));
+  await its.health((health) => health.all_models_loaded.find((entry) => entry.status === "draining"));
   const third = server.chat("a", "3");
   await its.health(queued("a"));
   working.answer();

@@ -1,7 +1,7 @@
 // What a model runs with and what the server is set to: saved, shown, changed while it runs, kept over a restart.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
@@ -186,4 +186,26 @@ test("a model whose backend isn't installed is refused and evicts nobody", async
     assert.match(answer.body.error.message, /'flm'/);
   }
   assert.deepEqual(await names(), ["tiny-llama"]);
+});
+
+test("a configuration file behind links is read again when any of them, or the file, changes", async () => {
+  const at = (...path) => join(folder, "linked", ...path);
+  for (const place of ["conf", "hop", "one", "two"]) mkdirSync(at(place), { recursive: true });
+  writeFileSync(at("one", "real.toml"), "parallel = 2\n");
+  writeFileSync(at("two", "real.toml"), "parallel = 7\n");
+  symlinkSync(join("..", "one"), at("hop", "here"));
+  symlinkSync(join("..", "hop", "here", "real.toml"), at("conf", "config.toml"));
+  await server.stop();
+  server = await Server.start("--state-dir", join(folder, "state"), "--config", at("conf", "config.toml"));
+  assert.equal((await setting("parallel")).value, 2);
+  writeFileSync(at("one", "real.toml"), "parallel = 3\n");
+  await until(() => setting("parallel"), (row) => row.value === 3);
+  writeFileSync(at("one", "new"), "parallel = 4\n");
+  renameSync(at("one", "new"), at("one", "real.toml"));
+  await until(() => setting("parallel"), (row) => row.value === 4);
+  symlinkSync(join("..", "two"), at("hop", "new"));
+  renameSync(at("hop", "new"), at("hop", "here"));
+  await until(() => setting("parallel"), (row) => row.value === 7);
+  writeFileSync(at("two", "real.toml"), "parallel = 8\n");
+  await until(() => setting("parallel"), (row) => row.value === 8);
 });

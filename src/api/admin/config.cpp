@@ -9,6 +9,7 @@
 #include "config/errors.h"
 #include "config/flat_values.h"
 #include "dialects/error_teller.h"
+#include "json/byte_order_mark.h"
 #include "json/value.h"
 #include "protocol/errors.h"
 
@@ -74,8 +75,9 @@ Result<> check_rights(const http::Caller& caller, const config::SetValues& value
 }
 
 async::Task<http::Response> set(Context& context, http::Request request) {
-  const auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.max_body_bytes, kSmallBody));
+  auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.max_body_bytes, kSmallBody));
   if (!body) co_return dialects::error_response(body.error());
+  *body = json::without_byte_order_mark(std::move(*body));
   const auto parsed = json::parse(*body);
   if (!parsed) co_return dialects::error_response(parsed.error());
   const auto* object = parsed->if_object();

@@ -6,6 +6,7 @@
 #include "api/loaded_model.h"
 #include "api/routes.h"
 #include "dialects/error_teller.h"
+#include "json/byte_order_mark.h"
 #include "json/value.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
@@ -98,6 +99,7 @@ async::Task<http::Response> adapters(Context& context, http::Request request) {
   const auto name = model ? (*model)->name : ModelName(asked);
   auto body = co_await request.body.read_all(kMostAdapterBytes);
   if (!body) co_return dialects::error_response(body.error());
+  *body = json::without_byte_order_mark(std::move(*body));
   http::RequestHead head{request.head.method, "/lora-adapters", {}};
   auto answer = co_await send_child(context, name, std::move(head), std::move(*body), kPropsPatience);
   co_return answer ? std::move(*answer) : dialects::error_response(answer.error());

@@ -10,6 +10,7 @@
 #include "dialects/answer_id.h"
 #include "dialects/error_teller.h"
 #include "dialects/responses/kept_items.h"
+#include "json/byte_order_mark.h"
 #include "json/peek.h"
 #include "json/writer.h"
 #include "protocol/responses_fields.h"
@@ -58,6 +59,7 @@ async::Task<Result<Said>> said_of(Context& context, http::Request& request, cons
   auto reading = request.body.read_all(context.max_body_bytes);
   auto body = co_await std::move(reading);
   if (!body) co_return std::unexpected(std::move(body.error()));
+  *body = json::without_byte_order_mark(std::move(*body));
   if (body->empty()) body = "{}";
   if (context.body_threads == nullptr || body->size() <= kSmallBody)
     co_return read_said(*body, table, request.id.value());

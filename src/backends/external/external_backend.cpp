@@ -79,10 +79,23 @@ Result<LoadOptions> ExternalBackend::resolve(const models::ModelInfo&, const Loa
   return for_strangers(options);
 }
 
+namespace {
+
+std::vector<std::filesystem::path> files_of(const models::ModelInfo& model) {
+  auto paths = model.paths;
+  if (!model.mmproj.empty()) paths.push_back(model.mmproj);
+  return paths;
+}
+
+}  // namespace
+
+std::uint64_t ExternalBackend::files_state(const models::ModelInfo& model, const LoadOptions&) const {
+  return model.paths.empty() ? 0 : files_.state_of(files_of(model));
+}
+
 async::Task<Result<>> ExternalBackend::check_files(ModelPtr model, LoadOptions) {
   if (model->paths.empty()) co_return Result<>();
-  auto paths = model->paths;
-  if (!model->mmproj.empty()) paths.push_back(model->mmproj);
+  auto paths = files_of(*model);
   const auto looked = co_await files_.look(std::move(paths));
   if (!looked) co_return std::unexpected(looked.error());
   for (const auto& path : model->paths) {

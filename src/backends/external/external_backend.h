@@ -60,6 +60,7 @@ class ExternalBackend final : public Backend, public Stranger {
   std::string_view recipe() const override { return descriptor_->recipe; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> check_files(ModelPtr model, LoadOptions options) override;
+  std::uint64_t files_state(const models::ModelInfo& model, const LoadOptions& options) const override;
   Device device(const models::ModelInfo& model, const LoadOptions& options, Device machine) const override;
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,

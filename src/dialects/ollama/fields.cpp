@@ -104,7 +104,8 @@ Result<> check_message(json::View message, const Path& path) {
   return table.check(message, path);
 }
 
-constexpr Field kModel{.name = "model", .kinds = kString, .max_bytes = 512, .about = "with or without `:latest`"};
+constexpr Field kModel{
+    .name = "model", .kinds = kString, .max_bytes = protocol::kLongestModelName, .about = "with or without `:latest`"};
 constexpr Field kKeepAlive{.name = "keep_alive", .kinds = kString | kNumber};
 constexpr Field kOptionsField{.name = "options", .kinds = kObject, .inside = check_options};
 

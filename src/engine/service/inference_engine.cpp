@@ -80,6 +80,7 @@ bool InferenceEngine::is_end_of_generation(Token token) const {
 }
 
 Result<SessionId> InferenceEngine::create_session(SessionOptions options) {
+  if (impl_->without_weights) return no_weights();
   if (impl_->workers.empty()) {
     return fail(errc::unsupported, fmt::format("this is an {} model: it can't generate text", to_string(facts().kind)));
   }
@@ -190,6 +191,14 @@ Result<> InferenceEngine::append_input(SessionId session, std::span<const Token>
   }
   return impl_->append(*entry, {tokens.begin(), tokens.end()});
 }
+
+Result<> InferenceEngine::check(const GenerateOptions& options) const {
+  auto sampler = Sampler::make(*impl_->model, options.sampling, options.grammar, facts().n_ctx);
+  if (!sampler) return std::unexpected(std::move(sampler.error()));
+  return {};
+}
+
+bool InferenceEngine::has_weights() const { return !impl_->without_weights; }
 
 Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, GenerateOptions options) {
   const auto entry = impl_->entry(session);

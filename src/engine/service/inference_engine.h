@@ -55,6 +55,10 @@ class InferenceEngine {
   // id.
   static Result<std::unique_ptr<InferenceEngine>> load(LoadOptions options, Progress progress = {},
                                                        std::shared_ptr<SessionIds> ids = {});
+  // An engine that checks requests and serves none: it has the vocabulary and no weights. What could begin ends with
+  // no_weights, everything else with its own error. Its context is as large as a load with the options can have it.
+  // Errors: those of load().
+  static Result<std::unique_ptr<InferenceEngine>> load_without_weights(LoadOptions options);
   // What can be said about the options without loading: ranges, and whether there is such a file.
   static Result<> check(const LoadOptions& options);
 
@@ -104,6 +108,9 @@ class InferenceEngine {
   Result<> append_input(SessionId session, std::span<const Token> tokens);
   // Errors: session_not_found, session_busy, queue_full, invalid_argument. Everything later comes through the stream.
   Result<StreamHandle> generate_stream(SessionId session, GenerateOptions options = {});
+  // Whether a generation with these options could begin. Errors: invalid_argument.
+  Result<> check(const GenerateOptions& options) const;
+  bool has_weights() const;  // false: see load_without_weights()
   // Ends the running generation, if there is one, with `cancelled`; the session lives on. Errors: session_not_found.
   Result<> cancel_generate(SessionId session);
   // Ends the session; its stream ends with `session_ended`. Errors: session_not_found.

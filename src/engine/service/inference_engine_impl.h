@@ -20,6 +20,10 @@ namespace corral::engine {
 
 inline std::unexpected<Error> going_away() { return fail(errc::worker_shutdown, "the model is being unloaded"); }
 
+inline std::unexpected<Error> no_weights() {
+  return fail(errc::no_weights, "nothing is wrong with this request, but this engine only checks requests");
+}
+
 // Of all requests for embeddings or scores that wait for a worker: 4 bytes each, and minutes of work.
 inline constexpr std::uint64_t kMostPooledTokens = 4'000'000;
 
@@ -61,6 +65,7 @@ class InferenceEngine::Impl {
 
   // Constant after load.
   LoadOptions options;
+  bool without_weights = false;  // then there is no worker
   std::shared_ptr<Model> model;
   std::shared_ptr<Model> draft_model;     // guesses what the other will say; nullptr: none
   const std::atomic<bool> go_on = false;  // the abort flag of what is short enough to be waited for

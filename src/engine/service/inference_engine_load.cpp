@@ -294,4 +294,27 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(LoadOptions o
   return std::unique_ptr<InferenceEngine>(new InferenceEngine(std::move(impl)));
 }
 
+Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_without_weights(LoadOptions options) {
+  if (auto checked = check(options); !checked) return std::unexpected(checked.error());
+  if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
+  auto model = Model::load_empty(options);
+  if (!model) return std::unexpected(model.error());
+  if (auto fit = (*model)->check_adapters(options.loras); !fit) return std::unexpected(fit.error());
+  const auto params = context_params(**model, options, {});
+  if (!params) return std::unexpected(params.error());
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::move(options);
+  impl->model = *model;
+  impl->without_weights = true;
+  ModelFacts& facts = (*model)->mutable_facts();
+  // Contexts are rounded up.
+  const std::uint32_t cells = (params->n_ctx + kCellMultiple - 1) / kCellMultiple * kCellMultiple;
+  const std::uint32_t trained = facts.n_ctx_train != 0 ? facts.n_ctx_train : std::max(cells, kUnknownContext);
+  facts.n_ctx = impl->grows() ? trained : std::min(cells, trained);
+  facts.n_batch = params->n_batch;
+  facts.workers = worker_count(impl->options);
+  facts.max_sequences = impl->options.max_sequences;
+  return std::unique_ptr<InferenceEngine>(new InferenceEngine(std::move(impl)));
+}
+
 }  // namespace corral::engine

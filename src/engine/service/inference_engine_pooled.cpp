@@ -12,6 +12,12 @@ namespace {
 // Of one request: others find room beside it.
 constexpr std::uint64_t kMostTokensOfOne = kMostPooledTokens / 2;
 
+Error too_long(std::string message, const std::string& name, std::uint64_t tokens, std::uint64_t most) {
+  Error error(make_error_code(errc::input_too_long), std::move(message), name);
+  error.facts = ContextFull{.needed = tokens, .n_past = 0, .n_ctx = most};
+  return error;
+}
+
 // `name`: what they are called in errors.
 Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs, const std::string& name) {
   if (inputs.empty()) return fail(errc::invalid_argument, fmt::format("'{}' is empty: give at least one", name), name);
@@ -20,10 +26,10 @@ Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> in
     if (inputs[i].empty())
       return fail(errc::invalid_argument, fmt::format("'{}[{}]' has no tokens: leave it out", name, i), name);
     if (inputs[i].size() > most) {
-      return fail(errc::input_too_long,
-                  fmt::format("'{}[{}]' has {} tokens, this model takes at most {} at once: split it", name, i,
-                              inputs[i].size(), most),
-                  name);
+      return std::unexpected(
+          too_long(fmt::format("'{}[{}]' has {} tokens, this model takes at most {} at once: split it", name, i,
+                               inputs[i].size(), most),
+                   name, inputs[i].size(), most));
     }
     for (const Token token : inputs[i]) {
       if (model.valid(token)) continue;
@@ -41,18 +47,19 @@ Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> in
 Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
   if (auto checked = check_inputs(*model, job.inputs, job.scores ? "documents" : "input"); !checked)
     return std::unexpected(checked.error());
-  // Where there is least to do.
-  const auto tokens_waiting = [](const auto& pooler) { return pooler->in_flight().weight(); };
-  PoolingWorker* const pooler = std::ranges::min_element(poolers, {}, tokens_waiting)->get();
   std::uint64_t tokens = 0;
   for (const auto& input : job.inputs) tokens += input.size();
   if (tokens > kMostTokensOfOne) {
     const std::string name = job.scores ? "documents" : "input";
-    return fail(errc::input_too_long,
-                fmt::format("'{}' has {} tokens in all, at most {} are taken at once: send several requests", name,
-                            tokens, kMostTokensOfOne),
-                name);
+    return std::unexpected(
+        too_long(fmt::format("'{}' has {} tokens in all, at most {} are taken at once: send several requests", name,
+                             tokens, kMostTokensOfOne),
+                 name, tokens, kMostTokensOfOne));
   }
+  if (without_weights) return no_weights();
+  // Where there is least to do.
+  const auto tokens_waiting = [](const auto& pooler) { return pooler->in_flight().weight(); };
+  PoolingWorker* const pooler = std::ranges::min_element(poolers, {}, tokens_waiting)->get();
   const std::uint32_t most = options.most_under_way();
   PooledState::Place place;
   place.tokens = pooled_tokens->enter(job.client, tokens);

@@ -103,6 +103,7 @@ const std::error_category& error_category() {
       {"park_damaged", ErrorKind::internal},
       {"backend_not_installed", ErrorKind::unprocessable},
       {"worker_failed", ErrorKind::internal},
+      {"no_weights", ErrorKind::unavailable},
   };
   static const TableCategory category("engine", kRows);
   return category;

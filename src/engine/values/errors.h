@@ -33,9 +33,10 @@ enum class errc {
   park_damaged,          // a file of parked KV isn't what was written, or is of another version
   backend_not_installed,  // no device of the kind that was asked for
   worker_failed,          // something unforeseen hit the worker (no memory in the midst of a pass); trying again may do
+  no_weights,             // nothing is wrong with the request, but this engine was loaded to check requests only
 };
 
-// Of context_full: tokens.
+// Of context_full and input_too_long: tokens.
 struct ContextFull {
   std::uint64_t needed = 0;  // a context of this size would do
   std::uint64_t n_past = 0;  // the session holds these already

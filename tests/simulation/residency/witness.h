@@ -131,6 +131,7 @@ class Witness {
   void check_looks(const StartLoad& action) const;
   void check_victim_of_known(const Child& child, StopReason reason) const;
   void check_cooling(const Ticket& ticket) const;
+  bool is_explicit(const StartLoad& action) const;
   // witness_actions.cpp: the books, from actions, and what each action must heed.
   void see(const StartLoad& action);
   void see(const AbortLoad& action);

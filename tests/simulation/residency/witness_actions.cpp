@@ -17,6 +17,16 @@ Ticket Witness::answered(TicketId id, std::initializer_list<Ticket::Kind> kinds)
   return ticket;
 }
 
+// Somebody has told the model to load with these options: that is tried however often it failed.
+bool Witness::is_explicit(const StartLoad& action) const {
+  if (core_.state().servers.at(action.server)->explicit_options) return true;
+  return std::ranges::any_of(tickets_, [&](const auto& entry) {
+    const Ticket& ticket = entry.second;
+    return ticket.kind == Ticket::Kind::load && ticket.options == action.spec->options &&
+           ticket.animal == animal_named(action.spec->name);
+  });
+}
+
 void Witness::see(const StartLoad& action) {
   const std::size_t animal = animal_named(action.spec->name);
   const Animal& kind = kZoo[animal];
@@ -37,11 +47,11 @@ void Witness::see(const StartLoad& action) {
       require(is_pinned(child) && !settings_.nuclear_evicts_pinned, "a second attempt is alone", "{} starts beside {}",
               kind.name, child.kind().name);
     }
-  } else if (const auto at = failures_.find(animal); at != failures_.end()) {
+  } else if (const auto at = failures_.find(animal); at != failures_.end() && !is_explicit(action)) {
     require(at->second.options != action.spec->options || now_.mono >= at->second.cool_until,
             "a model that failed cools down", "{}", kind.name);
   }
-  if (const auto at = crashes_.find(animal); at != crashes_.end()) {
+  if (const auto at = crashes_.find(animal); at != crashes_.end() && !is_explicit(action)) {
     require(at->second.options != action.spec->options || now_.mono >= at->second.cool_until,
             "a model that ends under requests is left alone", "{}", kind.name);
   }
