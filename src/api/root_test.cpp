@@ -127,6 +127,21 @@ TEST_F(RootTest, WithoutANameTheOnlyLoadedModelOfTheTypeAnswers) {
   EXPECT_EQ(backend.servers().size(), 2u);
 }
 
+TEST_F(RootTest, WithoutANameTheOnlyModelOfTheTypeIsLoaded) {
+  backend.load_at_once = true;
+  backend.reply = backends::FakeBackend::echo;
+  for (const auto& [path, body, model] : {std::tuple("/v1/embeddings", R"({"input":"x"})", "tiny-embed"),
+                                          std::tuple("/embedding", R"({"model":null,"content":"x"})", "tiny-embed"),
+                                          std::tuple("/api/embed", R"({"input":"x"})", "tiny-embed"),
+                                          std::tuple("/rerank", R"({"query":"x","documents":["y"]})", "tiny-rerank")}) {
+    const auto answer = post(path, body);
+    EXPECT_EQ(answer.status, 200u) << path << answer.text;
+    EXPECT_THAT(backend.alive(), testing::Contains(model)) << path;
+  }
+  EXPECT_EQ(post("/v1/chat/completions", kChat).status, 400u) << "there are two";
+  EXPECT_EQ(json::text_or(get("/props").json(), "role", ""), "router");
+}
+
 TEST_F(RootTest, OneOfSeveralIsNotGuessed) {
   router::RouterOptions two;
   two.residency.limits = *residency::parse_max_loaded_models("2");

@@ -12,7 +12,13 @@ inline constexpr double kMaxUint32 = 4294967295.0;
 inline constexpr double kMaxInt32 = 2147483647.0;
 
 inline constexpr Field kModelField = {
-    .name = "model", .kinds = kString, .min_size = 1, .max_bytes = 512, .about = "which model answers; see `models`"};
+    .name = "model",
+    .kinds = kString,
+    .min_size = 1,
+    .max_bytes = 512,
+    .about =
+        "which model answers; see `models`. Without it the only one of the type that is loaded, else the only one "
+        "there is"};
 inline constexpr Field kContextField = {
     .name = "ctx_size",
     .kinds = kInteger,

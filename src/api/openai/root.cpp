@@ -76,6 +76,7 @@ async::Task<http::Response> props(Context& context, http::Request request) {
   const auto name = model ? (*model)->name : ModelName(asked);
   const auto answer = co_await ask_child(context, name, "/props", kPropsPatience);
   if (!answer && model && context.one_model) co_return co_await sleeping_props(context, *model);
+  if (!answer && asked.empty()) co_return house_props(context);
   if (!answer) {
     const Error error(make_error_code(residency::errc::not_loaded), fmt::format("'{}' is not loaded", name.value()),
                       "model");
