@@ -105,6 +105,9 @@ TEST_F(RootTest, SlotsDoNotStay) {
   EXPECT_EQ(answer.status, 400u);
   EXPECT_EQ(answer.error("code"), "unsupported_value");
   EXPECT_THAT(answer.error("message"), HasSubstr("'action' can't be \"save\": there are no slots that stay"));
+  for (const auto* path : {"/slots/3?action=erase", "/v1/slots/3?action=erase"})
+    EXPECT_EQ(post(path, "").text, R"({"id_slot":3,"n_erased":0})");
+  EXPECT_EQ(post("/slots/x?action=erase", "").error("param"), "id");
 }
 
 TEST_F(RootTest, WithoutANameTheOnlyLoadedModelOfTheTypeAnswers) {
