@@ -25,8 +25,8 @@ std::string kind_of(std::optional<ModelType> type) {
 
 }  // namespace
 
-Result<backends::ModelPtr> only_loaded(const router::Report& report, const models::Catalog& catalog,
-                                       std::optional<ModelType> type) {
+Result<backends::ModelPtr> unnamed_model(const router::Report& report, const models::Catalog& catalog,
+                                         std::optional<ModelType> type) {
   const auto fits = [&](const models::ModelInfo& model) { return !type || model.type == *type; };
   std::vector<backends::ModelPtr> loaded, known;
   for (const auto& server : report.servers) {
@@ -37,6 +37,7 @@ Result<backends::ModelPtr> only_loaded(const router::Report& report, const model
   for (const auto& model : catalog.models()) {
     if (fits(*model)) known.push_back(model);
   }
+  if (loaded.empty() && known.size() == 1) return known.front();
   std::string text = fmt::format("'model' is required: ");
   if (!loaded.empty()) {
     text += fmt::format("more than one {} is loaded: {}", kind_of(type), names_of(loaded));
@@ -48,16 +49,16 @@ Result<backends::ModelPtr> only_loaded(const router::Report& report, const model
   return fail(protocol::errc::missing_field, std::move(text), "model");
 }
 
-async::Task<Result<backends::ModelPtr>> only_loaded_now(Context& context, std::optional<ModelType> type) {
+async::Task<Result<backends::ModelPtr>> unnamed_model_now(Context& context, std::optional<ModelType> type) {
   const auto catalog = co_await context.models.catalog();
   const auto report = co_await context.router.report();
-  co_return only_loaded(report, *catalog, type);
+  co_return unnamed_model(report, *catalog, type);
 }
 
 async::Task<Result<backends::ModelPtr>> model_of_request(Context& context, std::string name,
                                                          std::optional<ModelType> type) {
   if (!context.one_model) {
-    auto finding = name.empty() ? only_loaded_now(context, type) : find_model(context, std::move(name));
+    auto finding = name.empty() ? unnamed_model_now(context, type) : find_model(context, std::move(name));
     co_return co_await std::move(finding);
   }
   // Without a look at the disk for each foreign name.

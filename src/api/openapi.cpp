@@ -125,6 +125,9 @@ struct QueryRow {
 constexpr std::string_view kItemLimit = R"({"type":"integer","minimum":1,"maximum":100})",
                            kItemOrder = R"({"type":"string","enum":["asc","desc"]})",
                            kLimitText = "So many at most; 20.", kOrderText = "The oldest or the newest first; desc.",
+                           kSlotText =
+                               "llama-server's save, restore and erase. Nothing stays in a slot: it is always "
+                               "erased, and the others are refused.",
                            kAfterText = "Those behind this one.", kBeforeText = "Those before this one.";
 constexpr auto kQueries = std::to_array<QueryRow>({
     {"GET", "/v1/models", "rescan", R"({"type":"boolean"})", "Wait until the disk has been looked at again."},
@@ -156,8 +159,8 @@ constexpr auto kQueries = std::to_array<QueryRow>({
     {"GET", "/v1/conversations/{id}/items", "after", R"({"type":"string"})", kAfterText},
     {"GET", "/v1/conversations/{id}/items", "before", R"({"type":"string"})", kBeforeText},
     {"GET", "/props", "model", R"({"type":"string"})", "Which model's; without it the one that is loaded."},
-    {"POST", "/slots/{id}", "action", R"({"type":"string"})",
-     "llama-server's save, restore and erase: refused, there are no slots that stay."},
+    {"POST", "/slots/{id}", "action", R"({"type":"string"})", kSlotText},
+    {"POST", "/v1/slots/{id}", "action", R"({"type":"string"})", kSlotText},
     {"GET", "/lora-adapters", "model", R"({"type":"string"})", "Which model's; without it the one that is loaded."},
     {"POST", "/lora-adapters", "model", R"({"type":"string"})", "Which model's; without it the one that is loaded."},
 });

@@ -105,6 +105,9 @@ TEST_F(RootTest, SlotsDoNotStay) {
   EXPECT_EQ(answer.status, 400u);
   EXPECT_EQ(answer.error("code"), "unsupported_value");
   EXPECT_THAT(answer.error("message"), HasSubstr("'action' can't be \"save\": there are no slots that stay"));
+  for (const auto* path : {"/slots/3?action=erase", "/v1/slots/3?action=erase"})
+    EXPECT_EQ(post(path, "").text, R"({"id_slot":3,"n_erased":0})");
+  EXPECT_EQ(post("/slots/x?action=erase", "").error("param"), "id");
 }
 
 TEST_F(RootTest, WithoutANameTheOnlyLoadedModelOfTheTypeAnswers) {
@@ -125,6 +128,21 @@ TEST_F(RootTest, WithoutANameTheOnlyLoadedModelOfTheTypeAnswers) {
               HasSubstr("more than one model is loaded: 'tiny-llama', 'tiny-embed'"));
   EXPECT_THAT(answered_by("/v1/chat/completions", "{}"), HasSubstr("'messages' is required")) << "fields come first";
   EXPECT_EQ(backend.servers().size(), 2u);
+}
+
+TEST_F(RootTest, WithoutANameTheOnlyModelOfTheTypeIsLoaded) {
+  backend.load_at_once = true;
+  backend.reply = backends::FakeBackend::echo;
+  for (const auto& [path, body, model] : {std::tuple("/v1/embeddings", R"({"input":"x"})", "tiny-embed"),
+                                          std::tuple("/embedding", R"({"model":null,"content":"x"})", "tiny-embed"),
+                                          std::tuple("/api/embed", R"({"input":"x"})", "tiny-embed"),
+                                          std::tuple("/rerank", R"({"query":"x","documents":["y"]})", "tiny-rerank")}) {
+    const auto answer = post(path, body);
+    EXPECT_EQ(answer.status, 200u) << path << answer.text;
+    EXPECT_THAT(backend.alive(), testing::Contains(model)) << path;
+  }
+  EXPECT_EQ(post("/v1/chat/completions", kChat).status, 400u) << "there are two";
+  EXPECT_EQ(json::text_or(get("/props").json(), "role", ""), "router");
 }
 
 TEST_F(RootTest, OneOfSeveralIsNotGuessed) {

@@ -48,8 +48,6 @@ const Wrong kWrong[] = {
     {"embeddings", R"({"model":"tiny-embed"})", 400, "missing_required_parameter", "input", "input"},
     {"rerank", R"({"model":"tiny-rerank","query":"x"})", 400, "missing_required_parameter", "documents", "documents"},
     {"embedding", R"({"model":"tiny-embed"})", 400, "missing_required_parameter", "content", "content"},
-    {"embeddings", R"({"input":"x"})", 400, "missing_required_parameter", "model",
-     "no model of type embedding is loaded; there are 'tiny-embed'"},
     {"tokenize", R"({"content":"x"})", 400, "missing_required_parameter", "model",
      "no model is loaded; there are 'tiny-embed', 'tiny-llama', 'tiny-qwen3', 'tiny-rerank'"},
     {"tokenize", R"({"model":"tiny-llama"})", 400, "missing_required_parameter", "content", "content"},

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "app/request_reports.h"
 #include "app/version.h"
 #include "async/event.h"
 #include "async/loop.h"
@@ -200,6 +201,9 @@ class EngineChild {
     const auto& facts = service->facts();
     options.max_answers = facts.workers * (facts.max_sequences + engine::LoadOptions().max_queue);
     options.request_done = [this](const engine_server::RequestRecord& record) { report(record); };
+    options.answer_began = [this](const RequestId& id) {
+      post({id.value(), backends::EngineRequest::State::answering});
+    };
     // The router has its own limit and sends nothing above it.
     options.max_body_bytes = kNoLimit;
     http::ServerOptions server_options;
@@ -211,7 +215,10 @@ class EngineChild {
     server_options.answer_pace = http::kNoHurry;
     server_options.take_request_ids = true;
     engine_server::EngineServer handler(*service, timers_, offload_, std::move(options));
-    http::Server server(loops_, handler, server_options);
+    RequestReports reports(handler,
+                           {.write = [this](backends::EngineRequest request) { return tell(std::move(request)); },
+                            .post = [this](backends::EngineRequest request) { post(std::move(request)); }});
+    http::Server server(loops_, reports, server_options);
     const auto listening = server.listen_unix(arguments_.socket);
     if (!listening) co_return co_await give_up(listening.error());
     if (arguments_.tcp_port) {
@@ -221,7 +228,7 @@ class EngineChild {
     engine_ = service;
     signals_.add(SIGTERM);
     const Device device = service->facts().gpus > 0 ? Device::gpu : Device::cpu;
-    co_await tell(backends::EngineReady{service->facts().n_ctx, engine::cpu_backend_file(), device});
+    co_await tell(backends::EngineReady{service->facts().n_ctx, engine::cpu_backend_file(), device, true});
     tasks_.spawn("watch signals", watch_signals());
     co_await parent_gone_.wait();
     engine_ = nullptr;
@@ -282,6 +289,11 @@ class EngineChild {
     const double rate = record.output_ms > 0 ? static_cast<double>(record.output_steps) * 1000 / record.output_ms : 0;
     tasks_.spawn("report", tell(backends::RequestStats{record.input_tokens, record.output_tokens, record.cached_tokens,
                                                        record.first_token_ms / 1000, rate}));
+  }
+
+  void post(backends::EngineRequest request) {
+    loops_.home().post(
+        [this, request = std::move(request)]() mutable { tasks_.spawn("request", tell(std::move(request))); });
   }
 
   async::Task<void> tell(backends::EngineEvent event) {

@@ -74,6 +74,7 @@ class EngineProcess final : public WrappedServer {
         split_(std::move(split)),
         weights_(weights),
         downsized_(backend.home_),
+        heard_all_(backend.home_),
         events_(backend.home_) {}
 
   ~EngineProcess() override { remove_socket(); }
@@ -116,8 +117,13 @@ class EngineProcess final : public WrappedServer {
   async::Task<std::string> until_gone() override {
     const auto status = co_await started_.child->wait();
     remove_socket();
+    // What it said last counts, too.
+    if (work_) co_await heard_all_.wait();
+    if (work_) work_->by_signal = status.kind == proc::ExitStatus::Kind::killed;
     co_return status.describe();
   }
+
+  std::optional<LastWork> last_work() const override { return work_; }
 
   http::Target& target(async::Executor executor) override { return clients_->on(executor); }
 
@@ -173,6 +179,7 @@ class EngineProcess final : public WrappedServer {
         if (hooks.progress) hooks.progress(progress->fraction);
       } else if (const auto* ready = std::get_if<EngineReady>(&*event)) {
         context_window_ = ready->context_window;
+        if (ready->tells_requests) work_.emplace();
         device_ = ready->device;
         backend_.cpu_backend_ = ready->cpu_backend;
         if (weights_ == Weights::none) co_return Result<>();
@@ -199,6 +206,8 @@ class EngineProcess final : public WrappedServer {
       if (!event) continue;
       if (const auto* stats = std::get_if<RequestStats>(&*event); stats && hooks.request_done) {
         hooks.request_done(*stats);
+      } else if (const auto* request = std::get_if<EngineRequest>(&*event); request && work_) {
+        note(*request);
       } else if (const auto* downsized = std::get_if<EngineDownsized>(&*event)) {
         did_downsize_ = downsized->done;
         downsized_.set();
@@ -206,6 +215,16 @@ class EngineProcess final : public WrappedServer {
     }
     silent_ = true;
     downsized_.set();
+    heard_all_.set();
+  }
+
+  void note(const EngineRequest& request) {
+    if (request.state == EngineRequest::State::ended) {
+      work_->requests.erase(request.id);
+    } else {
+      const bool read = request.state == EngineRequest::State::read;
+      work_->requests[request.id] = read ? RequestPhase::read : RequestPhase::answering;
+    }
   }
 
   Error crash(const proc::ExitStatus& status) const {
@@ -236,7 +255,9 @@ class EngineProcess final : public WrappedServer {
   bool said_something_ = false;  // the child, since it was told to load
   async::Event downsized_;       // the child has answered, or will never
   bool did_downsize_ = false;
-  bool silent_ = false;  // nothing comes from the child any more
+  bool silent_ = false;           // nothing comes from the child any more
+  std::optional<LastWork> work_;  // if the child says what it works on
+  async::Event heard_all_;        // all that the child has said
   async::TaskGroup events_;
 };
 

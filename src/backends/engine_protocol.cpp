@@ -57,6 +57,14 @@ std::optional<std::int64_t> integer(const json::Value& from, std::string_view na
   return found && found->is_int64() ? std::optional(found->get_int64()) : std::nullopt;
 }
 
+// In the order of EngineRequest::State.
+constexpr auto kRequestStates = std::to_array<std::string_view>({"read", "answering", "ended"});
+
+bool is_true(const json::Value& from, std::string_view name) {
+  const auto* const value = json::find(from, name);
+  return value && value->is_bool() && value->get_bool();
+}
+
 std::uint64_t count(const json::Value& from, std::string_view name) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(integer(from, name).value_or(0), 0));
 }
@@ -157,6 +165,7 @@ std::string to_line(const EngineEvent& event) {
     out.key("ready").begin_object().field("context_window", ready->context_window);
     if (!ready->cpu_backend.empty()) out.field("cpu_backend", ready->cpu_backend);
     if (ready->device != Device::none) out.field("device", name_of(ready->device));
+    if (ready->tells_requests) out.field("tells_requests", true);
     out.end_object();
   } else if (const auto* failed = std::get_if<EngineFailed>(&event)) {
     write_failed(out.key("failed"), *failed);
@@ -165,6 +174,9 @@ std::string to_line(const EngineEvent& event) {
     out.field("parked_bytes", downsized->parked_bytes).end_object();
   } else if (const auto* estimate = std::get_if<MemoryEstimate>(&event)) {
     write(out.key("estimate"), *estimate);
+  } else if (const auto* request = std::get_if<EngineRequest>(&event)) {
+    out.key("request").begin_object().field("id", request->id);
+    out.field("state", kRequestStates[static_cast<std::size_t>(request->state)]).end_object();
   } else if (const auto* stats = std::get_if<RequestStats>(&event)) {
     out.key("request_done").begin_object();
     out.field("input", stats->input_tokens).field("output", stats->output_tokens).field("cached", stats->cached_tokens);
@@ -207,17 +219,24 @@ Result<EngineEvent> parse_engine_event(std::string_view line) {
     return EngineProgress{std::clamp(json::number_or(*parsed, "progress", 0), 0.0, 1.0)};
   if (const auto* ready = json::find(*parsed, "ready"))
     return EngineReady{count(*ready, "context_window"), std::string(json::text_or(*ready, "cpu_backend", "")),
-                       parse_device(json::text_or(*ready, "device", "")).value_or(Device::none)};
+                       parse_device(json::text_or(*ready, "device", "")).value_or(Device::none),
+                       is_true(*ready, "tells_requests")};
   if (const auto* failed = json::find(*parsed, "failed")) return read_failed(*failed);
   if (const auto* downsized = json::find(*parsed, "downsized")) {
-    const auto* const done = json::find(*downsized, "done");
-    return EngineDownsized{done && done->is_bool() && done->get_bool(), count(*downsized, "sessions"),
+    return EngineDownsized{is_true(*downsized, "done"), count(*downsized, "sessions"),
                            count(*downsized, "parked_bytes")};
   }
   if (const auto* estimate = json::find(*parsed, "estimate")) return read_memory_estimate(*estimate);
   if (const auto* done = json::find(*parsed, "request_done")) {
     return RequestStats{count(*done, "input"), count(*done, "output"), count(*done, "cached"),
                         json::number_or(*done, "ttft", 0), json::number_or(*done, "rate", 0)};
+  }
+  if (const auto* request = json::find(*parsed, "request")) {
+    const auto state = std::ranges::find(kRequestStates, json::text_or(*request, "state", ""));
+    if (state != kRequestStates.end()) {
+      return EngineRequest{std::string(json::text_or(*request, "id", "")),
+                           static_cast<EngineRequest::State>(state - kRequestStates.begin())};
+    }
   }
   return fail(errc::load_failed, "a line on the control channel that isn't known: " + std::string(line.substr(0, 80)));
 }

@@ -7,6 +7,7 @@
 //   router → child   {"downsize":{}}                       any number of times
 //   child → router   {"downsized":{…}}                     for each of them
 //                    {"request_done":{…}}                  for every inference request from then on
+//                    {"request":{…}}                       how far each one got, before any work is done for it
 #pragma once
 
 #include <cstdint>
@@ -49,6 +50,7 @@ struct EngineReady {
   std::uint64_t context_window = 0;
   std::string cpu_backend = {};  // the library it computes with; later children start faster when they are told
   Device device = Device::none;  // that holds its layers
+  bool tells_requests = false;   // by EngineRequest
 };
 struct EngineFailed {
   // load_failed, load_out_of_memory, load_never_fits, model_file_not_found, backend_not_installed or invalid_option
@@ -65,8 +67,14 @@ struct EngineDownsized {
   std::uint64_t sessions = 0;
   std::uint64_t parked_bytes = 0;  // of KV, kept in host memory
 };
-using EngineEvent =
-    std::variant<EngineProgress, EngineReady, EngineFailed, EngineDownsized, RequestStats, MemoryEstimate>;
+// A request was read, has its first token, or has ended.
+struct EngineRequest {
+  enum class State { read, answering, ended };
+  std::string id;
+  State state = State::read;
+};
+using EngineEvent = std::variant<EngineProgress, EngineReady, EngineFailed, EngineDownsized, RequestStats,
+                                 EngineRequest, MemoryEstimate>;
 
 std::string to_line(const EngineLoad& load);
 std::string to_line(const EngineEvent& event);

@@ -27,6 +27,18 @@ TEST(EngineProtocol, ADownsizeAndItsAnswer) {
   EXPECT_EQ(read.parked_bytes, 4096u);
 }
 
+TEST(EngineProtocol, WhatBecomesOfARequest) {
+  using State = EngineRequest::State;
+  for (const auto state : {State::read, State::answering, State::ended}) {
+    const auto read = round_trip(EngineRequest{"req-\"1\"", state});
+    EXPECT_EQ(read.id, "req-\"1\"");
+    EXPECT_EQ(read.state, state);
+  }
+  EXPECT_FALSE(parse_engine_event(R"({"request":{"id":"x","state":"lost"}})"));
+  EXPECT_TRUE(round_trip(EngineReady{.tells_requests = true}).tells_requests);
+  EXPECT_FALSE(round_trip(EngineReady{}).tells_requests);
+}
+
 TEST(EngineProtocol, LoadComesBackAsItWent) {
   EngineLoad load{"org/repo:Q8_0", "/models/a \"b\"\n\xC3\xA9.gguf", ModelType::reranking, {}};
   load.options = {4096, 8, 0, -1, "cuda"};

@@ -247,6 +247,8 @@ class FakeWrappedServer final : public WrappedServer {
     co_return server->end_;
   }
 
+  std::optional<LastWork> last_work() const override { return server_->last_work; }
+
   http::Target& target(async::Executor) override { return target_; }
 
   ServerFacts facts() const override {

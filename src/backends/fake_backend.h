@@ -94,6 +94,8 @@ class FakeServer {
   void work() { ++work_; }
   void finish_load();
   void fail_load(Error error);
+  // What it told the router of its work when it ends; nothing: it is of a kind that doesn't.
+  std::optional<LastWork> last_work = {};
   // Ends by itself, now: a load fails with load_crashed, running requests break off.
   void die(std::string how = "killed by signal 9 (SIGKILL)");
   // What downsize() was asked for, in times; its answer is the backend's `downsizes`.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,17 @@ struct RequestStats {
   double tokens_per_second = 0;     // of the output
 };
 
+// How far a process had got with a request when it ended.
+enum class RequestPhase {
+  read,       // no token of the answer
+  answering,  // some
+};
+// What a process worked on when it ended.
+struct LastWork {
+  bool by_signal = false;                             // how it ended: it crashed, or was killed
+  std::map<std::string, RequestPhase> requests = {};  // by their ids: those that it had read and not finished
+};
+
 class WrappedServer {
  public:
   struct Hooks {
@@ -68,6 +80,8 @@ class WrappedServer {
   virtual async::Task<bool> downsize() = 0;
   // Returns when the process is gone, with what its end looked like ("killed by signal 9 (SIGKILL)").
   virtual async::Task<std::string> until_gone() = 0;
+  // Once it is gone. Nothing: such processes don't say what they work on.
+  virtual std::optional<LastWork> last_work() const { return std::nullopt; }
   // False: it takes no requests, and target() answers none.
   virtual bool is_askable() const { return true; }
   // For use on `executor`'s loop only; valid as long as this object.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/excerpt.h"
 #include "engine_server/errors.h"
 #include "engine_server/parser_spec.h"
 
@@ -140,7 +141,7 @@ Result<> ChatParser::finish(std::vector<protocol::ChatDelta>& deltas, bool cut_o
   try {
     impl_->parse_end(cut_off, deltas);
   } catch (const std::exception& thrown) {
-    return fail(errc::answer_unreadable, fmt::format("the model's answer can't be read: {}", thrown.what()));
+    return fail(errc::answer_unreadable, fmt::format("the model's answer can't be read: {}", excerpt(thrown.what())));
   }
   const auto& known = impl_->known;
   impl_->message.content = known.render_content();

@@ -9,6 +9,7 @@
 #include <llama.h>
 #include <log.h>
 
+#include "base/excerpt.h"
 #include "engine_server/errors.h"
 #include "engine_server/parser_spec.h"
 #include "engine_server/short_way.h"
@@ -272,8 +273,8 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
       if (auto grammar = schema_grammar(request.json_schema); !grammar)
         return std::unexpected(std::move(grammar.error()));
     }
-    return fail(errc::render_failed, fmt::format("'messages' don't fit this model's chat template: {}", thrown.what()),
-                "messages");
+    return fail(errc::render_failed,
+                fmt::format("'messages' don't fit this model's chat template: {}", excerpt(thrown.what())), "messages");
   }
 }
 
@@ -282,9 +283,10 @@ Result<std::string> schema_grammar(const std::string& schema) {
   try {
     return json_schema_to_grammar(common_json::parse(schema));
   } catch (const std::exception& thrown) {
-    return fail(protocol::errc::bad_value,
-                fmt::format("'json_schema' (or the schema in 'response_format') can't be used: {}", thrown.what()),
-                "json_schema");
+    return fail(
+        protocol::errc::bad_value,
+        fmt::format("'json_schema' (or the schema in 'response_format') can't be used: {}", excerpt(thrown.what())),
+        "json_schema");
   }
 }
 

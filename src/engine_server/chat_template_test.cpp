@@ -194,6 +194,48 @@ TEST(ChatTemplate, RefusesWhatCantBeRendered) {
   EXPECT_EQ(schema.error().param, "json_schema");
 }
 
+// Members that are null, and calls without proper arguments: the library behind the field tables threw.
+TEST(ChatTemplate, RendersOddValuesThatTheFieldTableTakes) {
+  const std::string odd[] = {
+      R"([{"role":"user","content":"x","name":null,"tool_call_id":null,"reasoning_content":null,"tool_calls":null}])",
+      R"([{"role":"user","content":"x"},{"role":"assistant","refusal":"no"},{"role":"user","content":"x"}])",
+      R"([{"role":"user","content":"x"},{"role":"assistant","reasoning_content":"a"},{"role":"user","content":"x"}])",
+  };
+  const std::string tools =
+      R"(,"tools":[{"type":"function","function":{"name":"f","description":null,"parameters":null,"strict":null}}])";
+  for (const auto* model : {"tiny-llama", "tiny-qwen3", "tiny-gpt-oss", "scripted-tool-call"}) {
+    const auto service = test::load(model);
+    const auto chat_template = ChatTemplate::load(service->model());
+    ASSERT_TRUE(chat_template);
+    for (const auto& messages : odd) {
+      for (const auto& more : {std::string(), tools}) {
+        const auto made = (*chat_template)->render(request_of(messages, more));
+        EXPECT_TRUE(made) << model << messages << made.error().message;
+      }
+    }
+    for (const auto* arguments : {R"("")", R"("null")", R"("{")", R"("[1]")", R"({"a":null})"}) {
+      const auto made =
+          (*chat_template)
+              ->render(request_of(R"([{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[)"
+                                  R"({"id":null,"type":"function","function":{"name":"f","arguments":)" +
+                                      std::string(arguments) +
+                                      R"(}}]},{"role":"tool","content":"4","tool_call_id":null}])",
+                                  tools));
+      EXPECT_TRUE(made) << model << arguments << made.error().message;
+    }
+  }
+}
+
+TEST(ChatTemplate, AMessageOfTheLibraryIsShort) {
+  const auto service = test::load("tiny-llama");
+  const auto chat_template = ChatTemplate::load(service->model());
+  ASSERT_TRUE(chat_template);
+  const auto type = std::string(20'000, 'x');
+  const auto made = (*chat_template)->render(request_of(kMessages[0], R"(,"json_schema":{"type":")" + type + R"("})"));
+  ASSERT_FALSE(made);
+  EXPECT_LT(made.error().message.size(), 500u);
+}
+
 TEST(SchemaGrammar, RefusesNonsense) {
   EXPECT_TRUE(schema_grammar(R"({"type":"string"})"));
   EXPECT_FALSE(schema_grammar(R"({"type":"nonsense"})"));

@@ -163,6 +163,9 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
+  auto began = [this, id = request.id] {
+    if (options.answer_began) options.answer_began(id);
+  };
 
   const bool background = in_background(request);
   auto start = [this, client, background](protocol::ChatRequest asked,
@@ -190,7 +193,7 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
     co_return Response::event_stream(
         std::make_unique<AnswerStream>(executor, timers, std::move(chat->choices), head, std::move(streaming)));
   }
-  auto all = co_await collect(chat->choices, std::make_shared<Signal>(executor));
+  auto all = co_await collect(chat->choices, std::make_shared<Signal>(executor), std::move(began));
   const auto totals = total(chat->choices, all, before_engine);
   if (options.request_done) options.request_done(totals.record);
   const auto verbose = verbose_of(*chat, head.model, all);
@@ -226,6 +229,9 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
+  auto began = [this, id = request.id] {
+    if (options.answer_began) options.answer_began(id);
+  };
 
   const bool background = in_background(request);
   auto start = [this, client, background](protocol::CompletionRequest asked,
@@ -249,7 +255,7 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
     co_return Response::event_stream(
         std::make_unique<AnswerStream>(executor, timers, std::move(completion->choices), head, std::move(streaming)));
   }
-  auto all = co_await collect(completion->choices, std::make_shared<Signal>(executor));
+  auto all = co_await collect(completion->choices, std::make_shared<Signal>(executor), std::move(began));
   const auto totals = total(completion->choices, all, before_engine);
   if (options.request_done) options.request_done(totals.record);
   if (native) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/excerpt.h"
 #include "protocol/errors.h"
 #include "protocol/request_parts.h"
 #include "protocol/rules.h"
@@ -66,7 +67,7 @@ Result<> check_chosen_tools(View body) {
     for (const auto name : *chosen.names) {
       if (has_function(tools, name)) continue;
       return refuse(
-          fmt::format("'tool_choice' names the function \"{}\", which is not in 'tools': add it there", name));
+          fmt::format("'tool_choice' names the function \"{}\", which is not in 'tools': add it there", excerpt(name)));
     }
     callable = !chosen.names->empty();
   } else {
@@ -104,7 +105,7 @@ Result<> check_begun_answer(View body) {
     return fail(errc::bad_value, "'messages' ends with two assistant messages, at most one can be continued: join them",
                 "messages");
   }
-  if (answers(last) && !last.find("tool_calls").empty()) {
+  if (answers(last) && (!last.find("tool_calls").empty() || !last.find("function_call").is_null())) {
     return fail(errc::bad_value,
                 "'messages' ends with an assistant message with tool calls, which can't be continued: add what the "
                 "tools answered",

@@ -13,11 +13,14 @@ inline constexpr double kMaxInt32 = 2147483647.0;
 
 // A model may be called by its place, which is a path, with a folder before it and a number behind it.
 inline constexpr std::uint64_t kLongestModelName = 8192;
-inline constexpr Field kModelField = {.name = "model",
-                                      .kinds = kString,
-                                      .min_size = 1,
-                                      .max_bytes = kLongestModelName,
-                                      .about = "which model answers; see `models`"};
+inline constexpr Field kModelField = {
+    .name = "model",
+    .kinds = kString,
+    .min_size = 1,
+    .max_bytes = kLongestModelName,
+    .about =
+        "which model answers; see `models`. Without it the only one of the type that is loaded, else the only one "
+        "there is"};
 inline constexpr Field kContextField = {
     .name = "ctx_size",
     .kinds = kInteger,

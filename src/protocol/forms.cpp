@@ -10,7 +10,8 @@ constexpr auto kHeard = std::to_array<FormField>({
      "the sound: wav, mp3, flac, ogg (Vorbis); where ffmpeg is installed beside the server, also webm, ogg (Opus), "
      "m4a, mp4, aac and what else it reads. What it is, its bytes tell, not its name",
      true},
-    {"model", R"({"type":"string"})", "a text", "Without it the one that is loaded, if exactly one of its type is"},
+    {"model", R"({"type":"string"})", "a text",
+     "Without it the only one of its type that is loaded, else the only one there is"},
     {"language", R"({"type":"string"})", "a code such as \"en\", \"de\", \"pt-BR\"",
      "that is spoken; without it the model finds out"},
     {"prompt", R"({"type":"string"})", "a text; at most 16384 bytes", "that the sound goes on from"},

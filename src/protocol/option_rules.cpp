@@ -112,7 +112,7 @@ Result<> check_template_kwargs(json::View kwargs, const Path& path) {
     return fail(errc::bad_value, std::move(message), std::move(where));
   }
   const auto thinking = kwargs.find("enable_thinking");
-  if (!thinking.found() || thinking.kind() == json::Kind::boolean) return {};
+  if (thinking.is_null() || thinking.kind() == json::Kind::boolean) return {};
   auto where = Path{&path, "enable_thinking"}.text();
   auto message = fmt::format("'{}' must be true or false, not {}", where, thinking.excerpt());
   return fail(errc::wrong_type, std::move(message), std::move(where));

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "protocol/chat_parts.h"
+
 namespace corral::protocol {
 namespace {
 
@@ -87,7 +89,7 @@ std::string schema_text(View body) {
     schema = format.find("json_schema").find("schema");
   }
   if (!wanted) return {};
-  return schema.is_null() || schema.empty() ? R"({"type":"object"})" : schema.text();
+  return schema.is_null() || schema.empty() ? R"({"type":"object"})" : schema_without_nulls(schema);
 }
 
 std::optional<std::int32_t> token_number(std::string_view name) {

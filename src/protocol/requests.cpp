@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "json/peek.h"
-#include "json/writer.h"
+#include "protocol/chat_parts.h"
 #include "protocol/fields.h"
 #include "protocol/request_parts.h"
 #include "protocol/rules.h"
@@ -23,6 +23,7 @@ std::vector<TokenBias> token_biases(View value) {
   };
   std::vector<TokenBias> all;
   value.each_member([&](std::string_view name, View bias) {
+    if (bias.is_null()) return;
     if (const auto token = token_number(name)) {
       all.push_back({*token, bias_of(bias)});
     } else {
@@ -117,26 +118,10 @@ void fill_generation(GenerationRequest& request, View body) {
   request.post_sampling_probs = body.find("post_sampling_probs").as_bool();
 }
 
-// The function tools of a request as JSON text, only the `chosen` ones if there is a choice; "" for none.
-std::string function_tools(View tools, const std::optional<std::vector<std::string_view>>& chosen) {
-  std::string text;
-  json::Writer out(text);
-  bool any = false;
-  out.begin_array();
-  tools.each_element([&](View tool) {
-    const auto name = function_name(tool);
-    if (!name || (chosen && std::ranges::find(*chosen, *name) == chosen->end())) return;
-    any = true;
-    out.raw(tool.text());
-  });
-  out.end_array();
-  return any ? text : std::string();
-}
-
 void fill_tools(ChatRequest& request, View body) {
   const auto chosen = chosen_tools(body.find("tool_choice"));
   request.tool_choice = chosen.mode;
-  request.tools = function_tools(body.find("tools"), chosen.names);
+  request.tools = tools_text(body.find("tools"), chosen.names);
   request.parallel_tool_calls = flag(body.find("parallel_tool_calls"));
 }
 
@@ -186,11 +171,11 @@ Result<ChatRequest> parse_chat_request(const std::string& text) {
   fill_tools(request, body);
 
   const auto messages = body.find("messages");
-  request.messages = messages.text();
+  request.messages = messages_text(messages);
   request.text_bytes = text_bytes(messages);
   request.has_media = has_media(messages);
   body.find("chat_template_kwargs").each_member([&](std::string_view name, View value) {
-    request.template_kwargs.emplace_back(std::string(name), value.text());
+    if (!value.is_null()) request.template_kwargs.emplace_back(std::string(name), value.text());
   });
   request.add_generation_prompt = flag(body.find("add_generation_prompt"));
   request.continuation = continuation(body.find("continue_final_message"));

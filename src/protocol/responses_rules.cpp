@@ -145,7 +145,7 @@ Result<> check_response_metadata(View metadata, const Path& path) {
     if (name.size() > kMaxKey) {
       result =
           refuse(fmt::format("has a key of {} bytes, at most {} are taken: make it shorter", name.size(), kMaxKey));
-    } else {
+    } else if (!value.is_null()) {
       result = check_value(value, kValue, {&path, name});
     }
     return result.has_value();

@@ -93,6 +93,7 @@ Result<> check_message(json::View message, const Path& path) {
       {.name = "reasoning_content", .kinds = kString},
       {.name = "refusal", .kinds = kString},
       {.name = "tool_calls", .kinds = kArray, .max_size = kMaxCalls, .elements = kObject, .inside = check_tool_calls},
+      {.name = "function_call", .kinds = kObject, .inside = check_called_function},
   };
   static const FieldTable table(kFields);
   if (auto fine = table.check(message, path); !fine) return fine;

@@ -109,7 +109,7 @@ class Core {
   bool reject_askers(Server& load, std::uint64_t options, const Error& error, ActionList& out);
   void end_failed_load(Server& load, LoadFault fault, const Error& error, Now now, ActionList& out);
   void retry(Server& failed, Now now);
-  void end(Server& server, Now now, ActionList& out, const std::string& cause = {});
+  void end(Server& server, Now now, ActionList& out, const ServerDied& death = {});
 
   // core_check.cpp: looks at files and needs before anybody goes.
   void ask_check(Server& load, Now now, ActionList& out);
@@ -117,7 +117,7 @@ class Core {
   bool is_fresh(const Server& load, Now now) const;
   void reject_cooling(Server& load, Now now, ActionList& out);
   void fall_back(Server& load, Now now, ActionList& out);
-  void note_end(const Server& server, const std::string& cause, Now now, ActionList& out);
+  void note_end(const Server& server, const ServerDied& death, Now now, ActionList& out);
 
   // core_lend.cpp: what peers get, and give back.
   void acquire_for_peer(const Acquire& event, Now now, ActionList& out);

@@ -104,21 +104,21 @@ void Core::fall_back(Server& load, Now now, ActionList& out) {
 }
 
 // How a server that was loaded has ended: under requests again and again, and its model is left alone for a while.
-void Core::note_end(const Server& server, const std::string& cause, Now now, ActionList& out) {
+void Core::note_end(const Server& server, const ServerDied& death, Now now, ActionList& out) {
   const bool up = is_resident(server.state);
   if (!up && (is_given_up(server) || server.leaving == StopReason::shutdown)) return;
   Model& model = state_.models[server.spec->name];
   const auto lived = now.mono - (server.load_started + server.load_duration);
-  if (lived > state_.settings.crash_calm) {
+  if (death.answered || lived > state_.settings.crash_calm) {
     model.crashes.reset();
     model.lent_crashes.reset();
   }
-  if (!up || server.leases == 0 || server.spec->once) return;
+  if (!up || !death.worked || server.leases == 0 || server.spec->once) return;
   const std::uint64_t options = server.spec->options;
   // What only peers have asked for is no reason to leave it alone here.
   if (server.leases == server.peer_leases)
-    return note_crash(model.lent_crashes, state_.settings, *server.spec, cause, now.mono);
-  note_crash(model.crashes, state_.settings, *server.spec, cause, now.mono);
+    return note_crash(model.lent_crashes, state_.settings, *server.spec, death.cause, now.mono);
+  note_crash(model.crashes, state_.settings, *server.spec, death.cause, now.mono);
   ++revision_;
   // Who waits for the next one would only see it end as well.
   Server* next = model.pending;

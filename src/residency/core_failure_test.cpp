@@ -259,6 +259,24 @@ TEST(CrashCooldown, CountsOnlyEndsUnderRequestsSoonAfterTheLoad) {
   EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
 }
 
+TEST(CrashCooldown, DoesNotCountProcessesThatHadReadNothing) {
+  House house;
+  for (int i = 0; i < 5; ++i) {
+    house.have_busy("a");
+    house.died("a", {.worked = false});
+  }
+  EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
+}
+
+TEST(CrashCooldown, IsForgottenWhenOneHasAnswered) {
+  House house;
+  for (int i = 0; i < 5; ++i) {
+    house.have_busy("a");
+    house.died("a", {.answered = true});
+  }
+  EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
+}
+
 TEST(CrashCooldown, IsForgottenWhenOneHasLivedLong) {
   House house;
   end_under_a_request(house);

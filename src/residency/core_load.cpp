@@ -272,7 +272,7 @@ void Core::on(const LoadFailed& event, Now now, ActionList& out) {
 }
 
 void Core::on(const ServerDied& event, Now now, ActionList& out) {
-  if (Server* server = find(event.server)) end(*server, now, out, event.cause);
+  if (Server* server = find(event.server)) end(*server, now, out, event);
 }
 
 void Core::on(const ServerStopped& event, Now now, ActionList& out) {
@@ -280,7 +280,7 @@ void Core::on(const ServerStopped& event, Now now, ActionList& out) {
 }
 
 // The child is gone, told to or not.
-void Core::end(Server& server, Now now, ActionList& out, const std::string& cause) {
+void Core::end(Server& server, Now now, ActionList& out, const ServerDied& death) {
   const ModelName name = server.spec->name;
   if (server.state == ServerState::queued) return;
   if (server.state == ServerState::loading) {
@@ -293,7 +293,7 @@ void Core::end(Server& server, Now now, ActionList& out, const std::string& caus
                       "model");
     end_failed_load(server, LoadFault::deadline, error, now, out);
   } else {
-    note_end(server, cause, now, out);
+    note_end(server, death, now, out);
     remove(server, server.state == ServerState::evicting ? ServerState::gone : ServerState::failed, now, out);
   }
   advance(now, out);

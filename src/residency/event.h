@@ -81,6 +81,8 @@ struct LoadFailed {
 struct ServerDied {
   ServerId server;
   std::string cause = {};
+  bool worked = true;     // on requests that it had read; also where that isn't known
+  bool answered = false;  // a request, since it was loaded
 };
 // Answer to StopServer and AbortLoad: the child is gone and its memory free.
 struct ServerStopped {

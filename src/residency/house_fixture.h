@@ -73,7 +73,12 @@ class House {
   Lines fail(const std::string& name, LoadFault fault = LoadFault::other) {
     return send(LoadFailed{child(name), fault, Error(std::make_error_code(std::errc::io_error), "it broke")});
   }
-  Lines died(const std::string& name) { return send(ServerDied{child(name), "killed by signal 11"}); }
+  struct Worked {
+    bool worked = true, answered = false;
+  };
+  Lines died(const std::string& name, Worked how = {true, false}) {
+    return send(ServerDied{child(name), "killed by signal 11", how.worked, how.answered});
+  }
   // Answers to "check": its files are there, and this is what it takes; or they aren't.
   Lines checked(const std::string& name) {
     const CheckLoad asked = checks_.at(name);

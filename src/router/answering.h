@@ -26,6 +26,7 @@ struct Ending {
   std::uint64_t number = 0;  // which one it was; no two of one Lender have the same
   std::size_t requests = 0;  // that it was working on; 0: none of them is why it went, as it was told to, say
   bool told = false;         // to go; false as well where that isn't known
+  std::shared_ptr<const backends::LastWork> work = {};  // null: not known
 };
 
 // What became of a request that somebody else has sent on (ForwardRequest::once): a fact of its error.

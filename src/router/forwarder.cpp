@@ -41,6 +41,12 @@ std::string_view words_of(const ForwardRequest& request) {
   return whole != nullptr ? whole->key() : std::string_view();
 }
 
+// How far the process had got with the request; nothing: it hadn't read it.
+std::optional<backends::RequestPhase> phase_of(const backends::LastWork& work, const RequestId& request) {
+  const auto found = work.requests.find(request.value());
+  return found == work.requests.end() ? std::nullopt : std::optional(found->second);
+}
+
 Outcome outcome_of(unsigned status) {
   if (status < 400) return Outcome::ok;
   return status < 500 ? Outcome::refused : Outcome::failed;
@@ -62,26 +68,26 @@ class ForwardedStream final : public http::BodySource {
  public:
   // Still waiting for its model: the client has heard nothing for as long as it wants to, so a ping comes first.
   ForwardedStream(Forwarder& forwarder, async::Executor executor, ForwardRequest request, Forwarder::Active active,
-                  std::unique_ptr<Forwarder::Acquisition> acquisition, bool asked_again)
+                  std::unique_ptr<Forwarder::Acquisition> acquisition, Forwarder::Repeats repeats)
       : forwarder_(forwarder),
         executor_(executor),
         request_(std::move(request)),
         active_(std::move(active)),
         acquisition_(std::move(acquisition)),
         ping_first_(true),
-        asked_again_(asked_again) {
+        repeats_(repeats) {
     heed_stops();
   }
   // Already answering.
   ForwardedStream(Forwarder& forwarder, async::Executor executor, ForwardRequest request, Forwarder::Active active,
-                  Lease lease, http::Body answer, bool asked_again)
+                  Lease lease, http::Body answer, Forwarder::Repeats repeats)
       : forwarder_(forwarder),
         executor_(executor),
         request_(std::move(request)),
         active_(std::move(active)),
         lease_(std::move(lease)),
         answer_(std::move(answer)),
-        asked_again_(asked_again) {
+        repeats_(repeats) {
     lease_.mark_streaming();
     heed_stops();
   }
@@ -162,9 +168,8 @@ class ForwardedStream final : public http::BodySource {
   async::Task<bool> ask_again(Error error) {
     death_.reset();
     if (started_ || !Forwarder::passes_by(lease_, request_, error)) {
-      death_ = co_await forwarder_.died(lease_, request_);
-      if (!death_ || !death_->may_ask_again || started_ || asked_again_) co_return false;
-      asked_again_ = true;
+      death_ = co_await forwarder_.died(lease_, request_, error);
+      if (!death_ || started_ || !repeats_.take(*death_)) co_return false;
     }
     answer_ = {};
     (void)cutter_.take_rest();
@@ -196,6 +201,7 @@ class ForwardedStream final : public http::BodySource {
   void finish(Outcome outcome) {
     ended_ = true;
     active_->end(outcome);
+    if (outcome == Outcome::ok) forwarder_.answered(request_);
     answer_ = {};
     lease_.give_back();
   }
@@ -212,7 +218,7 @@ class ForwardedStream final : public http::BodySource {
   http::SseDoneWatch watch_;
   bool ping_first_ = false;
   bool started_ = false;  // bytes of the answer went to the client, pings aside
-  bool asked_again_ = false;
+  Forwarder::Repeats repeats_;
   std::optional<Forwarder::Death> death_;  // of the backend that broke the connection last
   bool ended_ = false;
 };
@@ -264,18 +270,30 @@ std::unique_ptr<Forwarder::Acquisition> Forwarder::begin_acquire(async::Executor
   return std::make_unique<Acquisition>(executor, "acquire", lender_.acquire(request.model, wish_of(request)));
 }
 
-async::Task<std::optional<Forwarder::Death>> Forwarder::died(const Lease& lease, ForwardRequest& request) {
+async::Task<std::optional<Forwarder::Death>> Forwarder::died(const Lease& lease, ForwardRequest& request,
+                                                             const Error& cause) {
   auto gone = lease.until_gone();
   auto end = co_await async::with_timeout(timers_, kDeathNotice, std::move(gone));
   if (!end) co_return std::nullopt;
   if (!lease.place().empty()) request.context.avoid.emplace_back(lease.place());
   request.passed_by.reset();  // what another one said before isn't why it fails now
-  Death death{std::move(*end), !request.once && (!request.upload || kept(request) != nullptr)};
+  const bool sendable = !request.upload || kept(request) != nullptr;
+  const auto work = end->work;
+  const auto phase = work ? phase_of(*work, request.id) : std::nullopt;
+  if (work ? !phase : cause.code == http::errc::connect_failed)
+    co_return Death{.ending = std::move(*end), .may_ask_again = sendable, .unread = true};
+  Death death{.ending = std::move(*end), .may_ask_again = sendable && !request.once};
   if (death.ending.requests == 0 || words_of(request).empty()) co_return death;
   const auto key = Suspects::key_of(request.model->name, request.path(), words_of(request));
   const bool again = suspects_.note(key, death.ending);
-  death.may_ask_again = death.may_ask_again && again;
+  const bool prepared = work && work->by_signal && phase == backends::RequestPhase::read;
+  death.may_ask_again = death.may_ask_again && again && !prepared;
   co_return death;
+}
+
+void Forwarder::answered(const ForwardRequest& request) {
+  if (!suspects_.any() || words_of(request).empty()) return;
+  suspects_.forget(Suspects::key_of(request.model->name, request.path(), words_of(request)));
 }
 
 bool Forwarder::passes_by(const Lease& lease, ForwardRequest& request, const Error& error) {
@@ -332,7 +350,7 @@ std::optional<Error> Forwarder::keep_off(const ForwardRequest& request, ActiveRe
 async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active active) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
-  for (bool again = false;;) {
+  for (Repeats repeats;;) {
     auto lease = co_await acquire(request);
     if (!lease) co_return refused(request, lease.error());
     if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);
@@ -343,21 +361,20 @@ async::Task<http::Response> Forwarder::whole(ForwardRequest request, Active acti
     auto text =
         answer ? co_await answer->body.read_all(kLargestAnswer) : Result<std::string>(std::unexpected(answer.error()));
     if (text) {
+      answered(request);
       answer->body = http::Body(std::move(*text));
       co_return std::move(*answer);
     }
     if (passes_by(*lease, request, text.error())) continue;
-    const auto death = co_await died(*lease, request);
-    if (!death || !death->may_ask_again || again)
-      co_return dialects::error_response(broken(request, death, text.error()));
-    again = true;
+    const auto death = co_await died(*lease, request, text.error());
+    if (!death || !repeats.take(*death)) co_return dialects::error_response(broken(request, death, text.error()));
   }
 }
 
 async::Task<http::Response> Forwarder::uploaded(ForwardRequest request, Active active) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
-  for (bool again = false;;) {
+  for (Repeats repeats;;) {
     auto lease = co_await acquire(request);
     if (!lease) co_return refused(request, lease.error());
     if (const auto off = keep_off(request, *active)) co_return dialects::error_response(*off);
@@ -371,24 +388,23 @@ async::Task<http::Response> Forwarder::uploaded(ForwardRequest request, Active a
     if (whole != nullptr) whole->rewind();
     const bool sendable = whole != nullptr || !body.pulled();
     if (sendable && passes_by(*lease, request, answer.error())) continue;
-    const auto death = co_await died(*lease, request);
-    const bool may_ask = death && !request.once && (whole == nullptr || death->may_ask_again);
-    if (!may_ask || !sendable || again) co_return dialects::error_response(broken(request, death, answer.error()));
-    again = true;
+    auto death = co_await died(*lease, request, answer.error());
+    if (death && whole == nullptr) death->may_ask_again = sendable && !request.once;
+    if (!death || !repeats.take(*death)) co_return dialects::error_response(broken(request, death, answer.error()));
   }
 }
 
 async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active active) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto head = backend_head(request);
-  for (bool again = false;;) {
+  for (Repeats repeats;;) {
     auto lease = lender_.try_acquire(*request.model, request.context.tokens);
     if (!lease) {
       auto acquisition = begin_acquire(executor, request);
       const bool in_time = co_await acquisition->wait(timers_, silence(request));
       if (!in_time) {
         co_return http::Response::event_stream(std::make_unique<ForwardedStream>(
-            *this, executor, std::move(request), std::move(active), std::move(acquisition), again));
+            *this, executor, std::move(request), std::move(active), std::move(acquisition), repeats));
       }
       auto acquired = acquisition->take();
       if (!acquired) co_return refused(request, acquired.error());
@@ -400,10 +416,8 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
     auto answer = co_await with_error_text(std::move(sent));
     if (!answer) {
       if (passes_by(lease, request, answer.error())) continue;
-      const auto death = co_await died(lease, request);
-      if (!death || !death->may_ask_again || again)
-        co_return dialects::error_response(broken(request, death, answer.error()));
-      again = true;
+      const auto death = co_await died(lease, request, answer.error());
+      if (!death || !repeats.take(*death)) co_return dialects::error_response(broken(request, death, answer.error()));
       continue;
     }
     if (answer->head.status != 200) co_return std::move(*answer);
@@ -411,7 +425,7 @@ async::Task<http::Response> Forwarder::streamed(ForwardRequest request, Active a
       co_return passed_on(std::move(*answer), std::move(lease), std::move(active));
     http::Response response{std::move(answer->head), {}};
     response.body = http::Body(std::make_unique<ForwardedStream>(*this, executor, std::move(request), std::move(active),
-                                                                 std::move(lease), std::move(answer->body), again));
+                                                                 std::move(lease), std::move(answer->body), repeats));
     co_return response;
   }
 }

@@ -11,7 +11,9 @@
 //   - Requests are listed while they are under way, and can be cancelled by their id; that answers 499, or ends a
 //     stream with one framed error event.
 //   - A backend that dies before a byte of the answer reached the client is replaced and asked again, once (pings are
-//     no bytes); a request that has ended processes before isn't sent again, see suspects.h.
+//     no bytes); a request that has ended processes before isn't sent again, see suspects.h. A process that hadn't read
+//     the request says nothing about it: this is no such time. One that a signal ended between reading the request and
+//     the first token may have ended by it: then it isn't sent again.
 //   - Whoever was asked and hasn't begun (errc::not_begun: another node that doesn't have the model any more) is passed
 //     by: the next one that the Lender knows is asked.
 #pragma once
@@ -92,8 +94,26 @@ class Forwarder {
   struct Death {
     Ending ending;
     bool may_ask_again = false;  // this request may be sent to a fresh process
+    bool unread = false;         // it hadn't read this request
   };
-  async::Task<std::optional<Death>> died(const Lease& lease, ForwardRequest& request);
+  // How often a request is sent again, however it went.
+  class Repeats {
+   public:
+    // Whether it may be sent after this death, too.
+    bool take(const Death& death) {
+      if (!death.may_ask_again) return false;
+      return death.unread ? ++unread_ <= kMostUnread : !std::exchange(read_, true);
+    }
+
+   private:
+    static constexpr int kMostUnread = 3;  // a process that ends so each time is loaded no more for it
+    int unread_ = 0;
+    bool read_ = false;
+  };
+  // `cause`: of the broken connection.
+  async::Task<std::optional<Death>> died(const Lease& lease, ForwardRequest& request, const Error& cause);
+  // It was answered.
+  void answered(const ForwardRequest& request);
   // Whoever was asked hasn't begun: true when somebody else is to be asked.
   static bool passes_by(const Lease& lease, ForwardRequest& request, const Error& error);
   // The answer to a request that gets no lease.

@@ -79,5 +79,100 @@ TEST_F(PoisonTest, OthersGoOnBesideARequestThatIsKeptOff) {
   EXPECT_EQ(good.get().head.status, 200u);
 }
 
+// A process that was dead before it had read a request says nothing about it.
+class UnreadTest : public PoisonTest {
+ protected:
+  using Phase = backends::RequestPhase;
+  // It ends by a signal, and says that it was working on this.
+  void die_with(const std::string& name, std::map<std::string, Phase> requests) {
+    server(name).last_work = backends::LastWork{.by_signal = true, .requests = std::move(requests)};
+    server(name).die();
+    settle();
+  }
+  void reload(const std::string& name) {
+    server(name).finish_load();
+    settle();
+  }
+};
+
+TEST_F(UnreadTest, IsSentAgainAndCountsForNothing) {
+  for (int time = 0; time < 6; ++time) {
+    have("a");
+    auto asking = forward("a", time % 2 == 1, R"({"same":1})");
+    die_with("a", {});
+    reload("a");
+    request("a").answer(200, "{}");
+    settle();
+    ASSERT_TRUE(asking.done()) << time;
+    EXPECT_EQ(asking.get().head.status, 200u) << time;
+  }
+}
+
+TEST_F(UnreadTest, IsSentAgainBesideOneThatWasRead) {
+  have("a");
+  auto culprit = forward("a", false, R"({"poison":1})");
+  ForwardRequest other{.model = model("a"), .body = R"({"good":1})", .id = RequestId("req-2")};
+  auto innocent = run(forwarder->forward(std::move(other)));
+  die_with("a", {{"req-1", Phase::read}});
+  reload("a");
+  ASSERT_TRUE(culprit.done());
+  EXPECT_EQ(culprit.get().head.status, 502u);
+  request("a").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(innocent.done());
+  EXPECT_EQ(innocent.get().head.status, 200u);
+}
+
+TEST_F(UnreadTest, LoadsNoProcessAfterTheOtherThatEndsUnasked) {
+  have("a");
+  auto asking = forward("a");
+  for (int time = 0; time < 3; ++time) {
+    die_with("a", {});
+    reload("a");
+  }
+  EXPECT_FALSE(asking.done());
+  die_with("a", {});
+  ASSERT_TRUE(asking.done());
+  EXPECT_EQ(asking.get().head.status, 502u);
+}
+
+// It may have ended its process, and would end the next one.
+TEST_F(UnreadTest, OneWhoseProcessASignalEndedWhileItWasPreparedIsNotSentAgain) {
+  for (const bool stream : {false, true}) {
+    have("a");
+    const auto before = backend.loads("a");
+    auto asking = forward("a", stream, stream ? R"({"stream":true})" : "{}");
+    die_with("a", {{"req-1", Phase::read}});
+    ASSERT_TRUE(asking.done());
+    EXPECT_EQ(asking.get().head.status, 502u);
+    EXPECT_THAT(asking.get().body.text(), HasSubstr("backend_died"));
+    EXPECT_EQ(backend.loads("a"), before);
+  }
+}
+
+TEST_F(UnreadTest, OneThatWasBeingAnsweredIsSentAgainOnce) {
+  have("a");
+  auto asking = forward("a");
+  die_with("a", {{"req-1", Phase::answering}});
+  reload("a");
+  die_with("a", {{"req-1", Phase::answering}});
+  ASSERT_TRUE(asking.done());
+  EXPECT_EQ(asking.get().head.status, 502u);
+}
+
+TEST_F(UnreadTest, ASuccessEndsSuspicion) {
+  for (int time = 0; time < 4; ++time) {
+    have("a");
+    auto asking = forward("a", false, R"({"same":1})");
+    die_with("a", {{"req-1", Phase::answering}});
+    reload("a");
+    server("a").report({});
+    request("a").answer(200, "{}");
+    settle();
+    ASSERT_TRUE(asking.done()) << time;
+    EXPECT_EQ(asking.get().head.status, 200u) << time;
+  }
+}
+
 }  // namespace
 }  // namespace corral::router

@@ -142,7 +142,9 @@ async::Task<void> Processes::life(std::shared_ptr<Running> running) {
     if (alive && alive->watchdog) alive->watchdog->alive();
     hub_.progressed();
   };
-  hooks.request_done = [this, spec = running->spec](const backends::RequestStats& stats) {
+  hooks.request_done = [this, spec = running->spec,
+                        weak = std::weak_ptr(running)](const backends::RequestStats& stats) {
+    if (const auto alive = weak.lock()) alive->answered = true;
     counters_.used(*spec, stats);
   };
   const auto begin = timers_.now();
@@ -171,6 +173,8 @@ async::Task<void> Processes::life(std::shared_ptr<Running> running) {
   house_.dispatch(residency::LoadSucceeded{running->id});
   running->end = co_await running->server->until_gone();
   if (running->stopping) co_return;  // StopServer answers for it
+  if (auto work = running->server->last_work())
+    running->last_work = std::make_shared<const backends::LastWork>(std::move(*work));
   died(running);
 }
 
@@ -191,11 +195,14 @@ void Processes::died(const std::shared_ptr<Running>& running) {
   const auto server = house_.core().state().servers.find(running->id);
   const auto& others_ended_it = LoadSpec::of(running->spec).others_ended_it;
   const bool by_others = others_ended_it && others_ended_it();
-  if (!by_others && server != house_.core().state().servers.end()) running->ended_under = server->second->leases;
+  const auto* const work = running->last_work.get();
+  if (!by_others && server != house_.core().state().servers.end())
+    running->ended_under = work != nullptr ? work->requests.size() : server->second->leases;
   counters_.of(*running->spec).crashes += 1;
   hub_.note(running->id, Error(make_error_code(errc::backend_died), running->end));
   forget(running);
-  house_.dispatch(residency::ServerDied{running->id, running->end});
+  const bool worked = work == nullptr || !work->requests.empty();
+  house_.dispatch(residency::ServerDied{running->id, running->end, worked, running->answered});
 }
 
 async::Task<void> Processes::give_up(std::shared_ptr<Running> running, Millis grace) {

@@ -5,7 +5,7 @@ namespace {
 
 async::Task<Ending> wait_on_home(std::shared_ptr<Running> running) {
   co_await running->gone.wait();
-  co_return Ending{running->end, running->id.value(), running->ended_under, running->stopping};
+  co_return Ending{running->end, running->id.value(), running->ended_under, running->stopping, running->last_work};
 }
 
 }  // namespace

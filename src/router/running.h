@@ -55,7 +55,9 @@ struct Running final : Answering, std::enable_shared_from_this<Running> {
   std::atomic<int> streams = 0;  // leases whose answers stream
   std::string end;               // how the process ended, once it has
   std::size_t ended_under = 0;   // requests, if nobody told it to, and one of them may be why
-  std::string hung;              // why the watchdog killed it, if it did
+  std::shared_ptr<const backends::LastWork> last_work = {};
+  bool answered = false;  // a request
+  std::string hung;       // why the watchdog killed it, if it did
   std::optional<Watchdog> watchdog = {};
   async::TaskGroup tasks;     // its load, then its watch
   async::TaskGroup watching;  // the watchdog

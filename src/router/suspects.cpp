@@ -46,6 +46,11 @@ bool Suspects::note(Key key, const Ending& ending) {
   return false;
 }
 
+void Suspects::forget(Key key) {
+  const std::scoped_lock lock(mutex_);
+  suspects_.erase(key);
+}
+
 void Suspects::forget_old(MonoTime now) {
   std::erase_if(suspects_, [&](const auto& entry) {
     return now - std::max(entry.second.last_end, entry.second.off_until) > kRemembered;

@@ -35,6 +35,8 @@ class Suspects {
   std::optional<Millis> kept_off(Key key);
   // It was under way when this process ended. True: it may be sent once more.
   bool note(Key key, const Ending& ending);
+  // It was answered: what it is suspected of is forgotten.
+  void forget(Key key);
 
  private:
   struct Suspect {

@@ -31,6 +31,12 @@ TEST_F(SuspectsTest, OneEndIsForgivenASecondOneIsNot) {
   EXPECT_EQ(suspects.kept_off(7), 120s);
 }
 
+TEST_F(SuspectsTest, OneThatWasAnsweredIsSuspectedNoMore) {
+  EXPECT_TRUE(suspects.note(7, end(1)));
+  suspects.forget(7);
+  EXPECT_TRUE(suspects.note(7, end(2)));
+}
+
 TEST_F(SuspectsTest, CopiesOfARequestAreOneRequest) {
   for (int copy = 0; copy < 10; ++copy) EXPECT_TRUE(suspects.note(7, end(1, 10)));
   for (int copy = 0; copy < 10; ++copy) EXPECT_FALSE(suspects.note(7, end(2, 10)));

@@ -44,6 +44,48 @@ test("kill -9 of a child ends each of 8 streams with one framed error, and the n
   }
 });
 
+// The same request each time, so that it would soon be suspected, and the model cool down.
+test("any request right after kill -9 of an idle process is answered", { timeout: 240_000 }, async () => {
+  const server = await Server.start();
+  try {
+    assert.equal((await server.chat("tiny-llama", "hi")).status, 200);
+    for (let round = 0; round < 100; ++round) {
+      const { pid } = (await server.loaded())[0];
+      process.kill(pid, "SIGKILL");
+      // A pause of up to some hundred turns of the event loop: before, amid and after the death is noticed.
+      for (let turn = (round * 37) % 400; turn > 0; --turn) await new Promise((resolve) => setImmediate(resolve));
+      const asked = { model: "tiny-llama", messages: [{ role: "user", content: "hi" }], max_tokens: 2, temperature: 0 };
+      if (round % 2 === 0) {
+        const answer = await server.post("/v1/chat/completions", asked);
+        assert.equal(answer.status, 200, `round ${round}: ${JSON.stringify(answer.body)}`);
+      } else {
+        let last;
+        for await (const data of server.events("/v1/chat/completions", { ...asked, stream: true })) last = data;
+        assert.equal(last, "[DONE]", `round ${round}`);
+      }
+    }
+  } finally {
+    await server.stop();
+  }
+});
+
+test("a whole answer whose process is killed after its first token is asked for again", async () => {
+  const server = await Server.start();
+  try {
+    const leave = new AbortController();
+    const asking = server.fetch("/v1/chat/completions", { method: "POST", body: JSON.stringify({ ...endless, stream: false }), signal: leave.signal });
+    const generates = async () => (await server.get("/v1/slots")).body.some((slot) => slot.generated > 20);
+    while (!(await generates()));
+    const { pid } = (await server.loaded())[0];
+    process.kill(pid, "SIGKILL");
+    while (!(await generates()) || (await server.loaded())[0].pid === pid);
+    leave.abort();
+    await assert.rejects(asking, { name: "AbortError" });
+  } finally {
+    await server.stop();
+  }
+});
+
 // A note in shared memory that the OpenMP library takes away in an orderly end only.
 const note = (pid) => `/dev/shm/__KMP_REGISTERED_LIB_${pid}_${process.getuid()}`;
 

@@ -206,6 +206,17 @@ test("metrics parse strictly, and counters add up with what was asked", async ()
   assert.equal(stats.model_name, "tiny-embed");
 });
 
+test("slots that nobody has are listed, and erasing them succeeds", async () => {
+  assert.equal((await server.chat("tiny-moe", "hi")).status, 200);
+  const slots = (await server.get("/v1/slots")).body.filter((slot) => slot.model === "tiny-moe");
+  assert.ok(slots.length >= 1);
+  for (const slot of slots) {
+    assert.equal(slot.is_processing, false);
+    const erased = await server.post(`/v1/slots/${slot.id}?action=erase`);
+    assert.deepEqual([erased.status, erased.body], [200, { id_slot: slot.id, n_erased: 0 }]);
+  }
+});
+
 test("an engine that hangs delays metrics and slots by their deadline only, and health not at all", async () => {
   const hung = (await server.loaded()).find((entry) => entry.model_name === "tiny-moe");
   process.kill(hung.pid, "SIGSTOP");

@@ -21,7 +21,7 @@ const messages = [{ role: "user", content: "hi" }];
 // path, body, status, code, param
 const rows = [
   [chat, "", 400], [chat, "{", 400], [chat, "nonsense", 400], [chat, "[]", 400], [chat, '{"model":"tiny-qwen3","messages":', 400],
-  ["/v1/embeddings", { input: "x" }, 400, undefined, "model"], // of its type none is loaded
+  ["/v1/embeddings", { input: [] }, 400, undefined, "input"], // its model, which it does not name, is not loaded for it
   [chat, { model: 5, messages }, 400, undefined, "model"],
   [chat, { model: "tiny-qwen3" }, 400, undefined, "messages"],
   [chat, { model: "tiny-qwen3", messages: "hi" }, 400, undefined, "messages"],

@@ -1,7 +1,9 @@
-// GET slots: the sessions of all engines. Where there is one model, /slots is llama-server's: so many entries as there
-// are places for requests, whether somebody has them or not. Nothing here loads or wakes a model.
+// GET slots: the sessions of all engines, and the places that nobody has. Where there is one model, /slots is
+// llama-server's: so many entries as there are places for requests, whether somebody has them or not. Nothing here
+// loads or wakes a model.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "api/admin/children.h"
 #include "api/loaded_model.h"
@@ -18,19 +20,38 @@ namespace {
 constexpr Millis kSlotsPatience{1'000};
 constexpr std::uint64_t kMostPlaces = 64 * 256;  // workers, and requests of each
 
-// An engine's own list, each entry with the name of its model in front. Anything else counts as no answer.
-bool write_slots(json::Writer& out, const ChildAnswer& answer) {
+std::uint64_t count_in(const json::Value& object, std::string_view name) {
+  return json::to_count(json::number_or(object, name, 0)).value_or(0);
+}
+
+// The places of a model that no session has, up to as many entries as there are places. Their numbers are no session's.
+void write_idle(json::Writer& out, const ModelName& model, const json::Value& props, std::set<std::uint64_t> numbers) {
+  const auto* const settings = json::find(props, "default_generation_settings");
+  const auto n_ctx = settings != nullptr ? count_in(*settings, "n_ctx") : 0;
+  const auto total = std::min(count_in(props, "total_slots"), kMostPlaces);
+  for (std::uint64_t number = 0; numbers.size() < total; ++number) {
+    if (!numbers.insert(number).second) continue;
+    out.begin_object().field("model", model.value()).field("id", number).field("state", "idle");
+    out.field("is_processing", false).field("n_ctx", n_ctx).end_object();
+  }
+}
+
+// An engine's own list, each entry with the name of its model in front. Anything else counts as no answer. Returns the
+// numbers of its sessions.
+std::optional<std::set<std::uint64_t>> write_slots(json::Writer& out, const ChildAnswer& answer) {
   const auto parsed = answer.text ? json::parse(*answer.text) : Result<json::Value>();
   const auto* slots = parsed ? parsed->if_array() : nullptr;
-  if (!slots) return false;
+  if (!slots) return std::nullopt;
+  std::set<std::uint64_t> numbers;
   for (const auto& slot : *slots) {
     const auto* fields = slot.if_object();
     if (!fields) continue;
+    numbers.insert(count_in(slot, "id"));
     out.begin_object().field("model", answer.model.value());
     for (const auto& [name, value] : *fields) out.any_key(name).raw(json::serialize(value));
     out.end_object();
   }
-  return true;
+  return numbers;
 }
 
 async::Task<http::Response> all_slots(Context& context) {
@@ -39,9 +60,18 @@ async::Task<http::Response> all_slots(Context& context) {
   json::Writer out(body);
   out.begin_array();
   for (const auto& answer : answers) {
-    if (write_slots(out, answer)) continue;
-    out.begin_object().field("model", answer.model.value());
-    out.field("error", "the engine did not answer in time").end_object();
+    auto numbers = write_slots(out, answer);
+    if (!numbers) {
+      out.begin_object().field("model", answer.model.value());
+      out.field("error", "the engine did not answer in time").end_object();
+      continue;
+    }
+    // Others have no sessions.
+    const auto model = context.models.find_known(answer.model.value());
+    if (!model || (*model)->type != ModelType::llm) continue;
+    const auto props = co_await ask_child(context, answer.model, "/props", kSlotsPatience);
+    const auto known = props && props->text ? json::parse(*props->text) : Result<json::Value>();
+    if (known) write_idle(out, answer.model, *known, std::move(*numbers));
   }
   out.end_array();
   co_return http::Response::json(200, std::move(body));
@@ -51,10 +81,6 @@ struct SlotPlace {
   bool busy = false;
   std::uint64_t tokens = 0, generated = 0;
 };
-
-std::uint64_t count_in(const json::Value& object, std::string_view name) {
-  return json::to_count(json::number_or(object, name, 0)).value_or(0);
-}
 
 // Those that somebody has, first.
 std::vector<SlotPlace> places_in(const json::Value& sessions, std::uint64_t total) {

@@ -1,5 +1,7 @@
 // Paths without a prefix: what llama-server has there, and that the server runs at all. Its inference endpoints are in
 // dialects/llama_server.cpp.
+#include <charconv>
+
 #include <fmt/format.h>
 
 #include "api/admin/children.h"
@@ -77,6 +79,7 @@ async::Task<http::Response> props(Context& context, http::Request request) {
   const auto name = model ? (*model)->name : ModelName(asked);
   const auto answer = co_await ask_child(context, name, "/props", kPropsPatience);
   if (!answer && model && context.one_model) co_return co_await sleeping_props(context, *model);
+  if (!answer && asked.empty()) co_return house_props(context);
   if (!answer) {
     const Error error(make_error_code(residency::errc::not_loaded), fmt::format("'{}' is not loaded", name.value()),
                       "model");
@@ -105,9 +108,22 @@ async::Task<http::Response> adapters(Context& context, http::Request request) {
   co_return answer ? std::move(*answer) : dialects::error_response(answer.error());
 }
 
-// Saving, restoring and erasing. Programs that do that want what is found by itself here.
-async::Task<http::Response> change_slot(http::Request request, http::PathParams) {
+// Saving, restoring and erasing. Programs that do that want what is found by itself here. Nothing stays in a slot, so
+// it is always erased.
+async::Task<http::Response> change_slot(http::Request request, http::PathParams params) {
   const auto action = http::query_value(request.head.query(), "action").value_or("");
+  std::uint64_t id = 0;
+  const std::string& given = params["id"];
+  const auto [end, wrong] = std::from_chars(given.data(), given.data() + given.size(), id);
+  if (wrong != std::errc() || end != given.data() + given.size()) {
+    Error error(make_error_code(protocol::errc::bad_value),
+                fmt::format("'id' must be the number of a slot, not \"{}\"", given.substr(0, kMostShown)), "id");
+    co_return dialects::error_response(error);
+  }
+  if (action == "erase") {
+    const json::Object body{{"id_slot", id}, {"n_erased", 0}};
+    co_return http::Response::json(200, json::serialize(body));
+  }
   Error error(make_error_code(protocol::errc::unsupported_value),
               fmt::format("'action' can't be \"{}\": there are no slots that stay. The beginning of a prompt that was "
                           "computed before is found by itself, in memory (park_mib) and with --park-on-disk after a "
@@ -130,6 +146,7 @@ void add_root(std::vector<http::Route>& routes, Context& context) {
                     }});
   routes.push_back({"POST", "/props", [](http::Request, http::PathParams) { return set_props(); }});
   routes.push_back({"POST", "/slots/{id}", change_slot});
+  add_core(routes, "POST", "slots/{id}", change_slot);
   for (const auto* method : {"GET", "POST"}) {
     routes.push_back({method, "/lora-adapters", [&context](http::Request request, http::PathParams) {
                         return adapters(context, std::move(request));

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/excerpt.h"
 #include "engine/values/errors.h"
 
 namespace corral::engine {
@@ -31,7 +32,7 @@ Result<std::shared_ptr<const SharedGrammar>> SharedGrammar::make(const GrammarOp
   try {
     const GrammarFollower first(shared);
   } catch (const std::exception& thrown) {
-    return fail(errc::invalid_argument, fmt::format("'grammar' can't be used: {}", thrown.what()), "grammar");
+    return fail(errc::invalid_argument, fmt::format("'grammar' can't be used: {}", excerpt(thrown.what())), "grammar");
   }
   return shared;
 }
