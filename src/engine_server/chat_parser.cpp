@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <random>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "engine_server/errors.h"
+#include "engine_server/nesting.h"
 #include "engine_server/parser_spec.h"
 
 namespace corral::engine_server {
@@ -28,6 +30,9 @@ bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; 
 // square.
 constexpr std::uint64_t kReadForEach = 128;
 constexpr std::uint64_t kReadAtFirst = 4 << 20;
+// The library takes 1,750 bytes of stack for each bracket in another one, where it reads JSON.
+constexpr std::size_t kReadingStack = 4096;
+constexpr std::size_t kMaxLevels = 256 * 1024;
 
 struct ChatParser::Impl {
   std::shared_ptr<const ParserSpec> spec;
@@ -89,7 +94,12 @@ struct ChatParser::Impl {
 
   void parse(bool partial, std::vector<protocol::ChatDelta>& deltas) {
     has_read += text.size();
-    auto now = common_chat_parse(text, partial, params);
+    const auto levels = open_brackets(text);
+    if (levels > kMaxLevels) {
+      throw std::runtime_error(fmt::format("brackets are open {} deep, at most {} are read", levels, kMaxLevels));
+    }
+    common_chat_msg now;
+    with_stack_for(levels, kReadingStack, [&] { now = common_chat_parse(text, partial, params); });
     if (now.empty()) return;
     now.set_tool_call_ids(call_ids, random_id);
     for (auto& diff : common_chat_msg_diff::compute_diffs(known, now)) {
