@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/test_support.h"
+#include "engine_server/parser_spec.h"
 #include "engine_server/test_support.h"
 
 namespace corral::engine_server {
@@ -229,6 +230,12 @@ TEST(ChatParser, ReadsAnswersThatNestDeep) {
   ChatParser cut(tools->parser, true);
   cut.push(begin + std::string(20'000, '['), deltas);
   EXPECT_TRUE(cut.finish(deltas, true));
+  auto spec = std::make_shared<ParserSpec>(*tools->parser);  // the prompt ends amid a call that nests
+  spec->params.generation_prompt += begin + std::string(20'000, '[');
+  spec->params.is_continuation = true;
+  ChatParser going_on(spec, true);
+  going_on.push(std::string(100, '['), deltas);
+  EXPECT_TRUE(going_on.finish(deltas, true));
   ChatParser endless(tools->parser, false);
   endless.append(begin + std::string(300'000, '['));
   const auto refused = endless.finish(deltas, true);

@@ -96,6 +96,15 @@ test("long runs of equal characters", { timeout: 280_000 }, (context) =>
           refused(answer, ["invalid_value"], "messages[1].tool_calls[0].function.arguments");
         }),
       );
+      await context.test("brackets in an answer that goes on", () =>
+        beside(server, "tiny-gpt-4o", async () => {
+          const tools = [{ type: "function", function: { name: "f", parameters: { type: "object", properties: { a: {} } } } }];
+          const begun = '<tool_call>\n{"name": "f", "arguments": {"a": ' + run("[", 6000);
+          const messages = [...said("hi"), { role: "assistant", content: begun }];
+          const { status, body } = await server.post(chat, { model: "tiny-gpt-4o", messages, tools, max_tokens: 4, continue_final_message: true });
+          assert.equal(status, 200, JSON.stringify(body).slice(0, 300));
+        }),
+      );
     } finally {
       await server.stop();
     }
