@@ -38,12 +38,12 @@ struct Slow {
   std::string_view name;
   std::string_view characters;
   ClassOf class_of;
-  std::size_t most;  // in one run: it takes half a second of a core, and one of twice as many four times as long
+  std::size_t most;  // in one run: it takes 30 ms of a core, and one of twice as many four times as long
 };
 constexpr Slow kSlow[] = {
-    {"superbpe", "digits", digit, 4000},      // "(?=(\d{3})+(?!\d))" reads the rest of the run at each of its digits
-    {"deepseek-llm", "spaces", blank, 4000},  // "\s+$" does at each space, if a digit follows the run
-    {"jais-2", "spaces", blank, 100'000},     // "\s*[\r\n]+" does at every 512th
+    {"superbpe", "digits", digit, 1000},      // "(?=(\d{3})+(?!\d))" reads the rest of the run at each of its digits
+    {"deepseek-llm", "spaces", blank, 1000},  // "\s+$" does at each space, if a digit follows the run
+    {"jais-2", "spaces", blank, 25'000},      // "\s*[\r\n]+" does at every 512th
 };
 
 struct Runs {
