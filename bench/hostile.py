@@ -11,12 +11,16 @@ import json
 import multiprocessing
 import pathlib
 import socket
+import tempfile
 import time
 
 from harness import client, programs, report, servers
 from harness.processes import cpu_seconds, resident_bytes, stage
 
 MODEL = "tiny-llama"
+# Models of corral-make-models --pretokenizers.
+BY_REGEX = "tiny-gpt-4o"
+BY_SQUARE = "tiny-superbpe"
 CHAT = "/v1/chat/completions"
 COMPLETION = "/v1/completion"
 STRANGER = "127.0.0.2"
@@ -86,7 +90,23 @@ def requests():
         "16 MiB of brackets": (CHAT, '{"messages":[' + ",".join(["[" * 200 + "]" * 200] * 40_000) + "]}"),
         "16 MiB of escapes": (CHAT, '{"messages":[],"x":[' + ",".join(['"\\n"'] * 3_200_000) + "]}"),
     }
-    return rows
+    # Each is about how that model's tokenizer splits texts into words, with std::regex.
+    deep = "[" * 100_000 + "]" * 100_000
+    runs = {
+        "50,000 equal letters": chat(model=BY_REGEX, messages=[{"role": "user", "content": "A" * 50_000}]),
+        "50,000 in a tool's output": chat(model=BY_REGEX, messages=said + [{"role": "assistant", "tool_calls": [call("{}")]}, {"role": "tool", "tool_call_id": "c", "content": "A" * 50_000}]),
+        "a million equal letters": chat(model=BY_REGEX, messages=[{"role": "user", "content": "A" * 1_000_000}]),
+        "a million, to be tokenised": ("/tokenize", {"model": BY_REGEX, "content": "A" * 1_000_000}),
+        "2 MiB of them, to be tokenised": ("/tokenize", {"model": BY_REGEX, "content": "A" * (2 << 20)}),
+        "arguments 100,000 deep": chat(model=BY_REGEX, messages=said + [{"role": "assistant", "tool_calls": [call(deep)]}] + said),
+        "1,000 digits": chat(model=BY_SQUARE, messages=[{"role": "user", "content": "7" * 1000}]),
+        "20,000 digits": chat(model=BY_SQUARE, messages=[{"role": "user", "content": "7" * 20_000}]),
+    }
+    return rows | runs
+
+
+def model_of(body, otherwise):
+    return otherwise if isinstance(body, str) else body.get("model", otherwise)
 
 
 def ask(port, path, body, source=None):
@@ -168,31 +188,44 @@ def engine_of(port):
     return health["all_models_loaded"][0]["pid"]
 
 
+def measure(options, model, file, rows):
+    """Lines of the table: a good client of this model alone, and beside each row."""
+    table = []
+    with stage() as started:
+        server = servers.corral_serve(started, servers.model_folder(started, [file]), "--ctx-size", "32768")
+        good(server.port, 0.5, model)  # loads it
+        pids = [server.process.child.pid, engine_of(server.port)]
+        alone = good(server.port, options.seconds, model)
+        table.append([f"({model} alone)", "", "", "", "", *figures(alone)])
+        for name, (path, body) in rows.items():
+            text = (body if isinstance(body, str) else json.dumps({"model": model, **body})).encode()
+            with Cost(pids) as cost:
+                status = ask(server.port, path, text)
+            with crowd(options.beside, server.port, path, text):
+                time.sleep(0.1)
+                took = good(server.port, options.seconds, model)
+            table.append([name, f"{len(text) / 1024:,.0f}", status, f"{cost.cpu:.2f}", " + ".join(map(str, cost.grown)), *figures(took)])
+            report.note(" | ".join(map(str, table[-1])))
+            good(server.port, 0.5, model)
+    return table
+
+
+def figures(took):
+    return [f"{report.median(took):.1f}", f"{report.percentile(took, 0.99):.1f}", f"{max(took):.1f}"]
+
+
 def main():
     options = arguments()
     rows = {name: row for name, row in requests().items() if not options.only or options.only in name}
     machine = report.machine()
     made = programs.models()
     table = []
-    with stage() as started:
-        folder = servers.model_folder(started, [made / f"{options.model}.gguf"])
-        server = servers.corral_serve(started, folder, "--ctx-size", "32768")
-        good(server.port, 0.5, options.model)  # loads it
-        router = server.process.child.pid
-        engine = engine_of(server.port)
-        alone = good(server.port, options.seconds, options.model)
-        table.append(["(alone)", "", "", "", "", f"{report.median(alone):.1f}", f"{report.percentile(alone, 0.99):.1f}", f"{max(alone):.1f}"])
-        for name, (path, body) in rows.items():
-            text = (body if isinstance(body, str) else json.dumps({"model": options.model, **body})).encode()
-            with Cost([router, engine]) as cost:
-                status = ask(server.port, path, text)
-            with crowd(options.beside, server.port, path, text):
-                time.sleep(0.1)
-                took = good(server.port, options.seconds, options.model)
-            table.append([name, f"{len(text) / 1024:,.0f}", status, f"{cost.cpu:.2f}", " + ".join(map(str, cost.grown)), f"{report.median(took):.1f}",
-                          f"{report.percentile(took, 0.99):.1f}", f"{max(took):.1f}"])
-            report.note(" | ".join(map(str, table[-1])))
-            good(server.port, 0.5, options.model)
+    with tempfile.TemporaryDirectory() as folder:
+        others = programs.models_of_kind("pretokenizers", folder)
+        for model in dict.fromkeys(model_of(body, options.model) for _, body in rows.values()):
+            of_model = {name: row for name, row in rows.items() if model_of(row[1], options.model) == model}
+            file = next(place / f"{model}.gguf" for place in (made, others) if (place / f"{model}.gguf").exists())
+            table += measure(options, model, file, of_model)
     head = ["request", "KiB", "status", "CPU s", "router + engine MiB", "good p50 ms", "p99", "max"]
     report.publish("hostile", f"{machine}. {options.beside} of each at a time beside the good client.\n\n{report.table(head, table)}", options.write)
 

@@ -24,6 +24,14 @@ def _built(name, variable):
     return str(path)
 
 
+def models_of_kind(kind, folder):
+    """Models that only few measurements need, made into a folder: corral-make-models --KIND."""
+    command = [_built("corral-make-models", "CORRAL_MAKE_MODELS"), f"--{kind}", "--out", str(folder)]
+    if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+        give_up(f"{' '.join(command)} has failed")
+    return pathlib.Path(folder)
+
+
 def corral():
     return _built("corral", "CORRAL_PROGRAM")
 

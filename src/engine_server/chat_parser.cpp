@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <random>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "base/excerpt.h"
 #include "engine_server/errors.h"
+#include "engine_server/nesting.h"
 #include "engine_server/parser_spec.h"
 
 namespace corral::engine_server {
@@ -16,6 +18,21 @@ std::string random_id() {
   std::string id(32, '\0');
   for (auto& c : id) c = kLetters[random() % kLetters.size()];
   return id;
+}
+
+// The library takes 1,750 bytes of stack for each bracket in another one, where it reads JSON.
+constexpr std::size_t kReadingStack = 4096;
+constexpr std::size_t kMaxLevels = 256 * 1024;
+
+// Reads the end of the prompt and the answer as one text. Throws what the library throws.
+common_chat_msg read(const std::string& text, bool partial, const common_chat_parser_params& params) {
+  const auto levels = open_brackets(params.generation_prompt) + open_brackets(text);
+  if (levels > kMaxLevels) {
+    throw std::runtime_error(fmt::format("brackets are open {} deep, at most {} are read", levels, kMaxLevels));
+  }
+  common_chat_msg message;
+  with_stack_for(levels, kReadingStack, [&] { message = common_chat_parse(text, partial, params); });
+  return message;
 }
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
@@ -90,7 +107,7 @@ struct ChatParser::Impl {
 
   void parse(bool partial, std::vector<protocol::ChatDelta>& deltas) {
     has_read += text.size();
-    auto now = common_chat_parse(text, partial, params);
+    auto now = read(text, partial, params);
     if (now.empty()) return;
     now.set_tool_call_ids(call_ids, random_id);
     for (auto& diff : common_chat_msg_diff::compute_diffs(known, now)) {
@@ -113,7 +130,7 @@ ChatParser::ChatParser(std::shared_ptr<const ParserSpec> spec, bool stream) : im
   impl_->spec = std::move(spec);
   if (!impl_->params.is_continuation || impl_->params.echo) return;
   try {
-    impl_->known = common_chat_parse("", true, impl_->params);
+    impl_->known = read({}, true, impl_->params);
   } catch (const std::exception&) {
     // As in push(): nothing is known yet.
   }

@@ -11,9 +11,11 @@
 
 #include "base/excerpt.h"
 #include "engine_server/errors.h"
+#include "engine_server/nesting.h"
 #include "engine_server/parser_spec.h"
 #include "engine_server/short_way.h"
 #include "engine_server/template_cost.h"
+#include "json/value.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {
@@ -65,6 +67,34 @@ std::size_t calls_of(const std::vector<common_chat_msg>& messages) {
   std::size_t calls = 0;
   for (const auto& message : messages) calls += message.tool_calls.size() + (message.role == "tool" ? 1 : 0);
   return calls;
+}
+
+// As deep as JSON may nest elsewhere: templates read arguments as JSON.
+Result<> check_arguments(const std::vector<common_chat_msg>& messages) {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    for (std::size_t j = 0; j < messages[i].tool_calls.size(); ++j) {
+      const auto depth = json_depth(messages[i].tool_calls[j].arguments);
+      if (depth <= json::kMaxDepth) continue;
+      const auto where = fmt::format("messages[{}].tool_calls[{}].function.arguments", i, j);
+      return fail(protocol::errc::bad_value,
+                  fmt::format("'{}' nests {} deep, at most {} is taken: shorten it", where, depth, json::kMaxDepth),
+                  where);
+    }
+  }
+  return {};
+}
+
+// Some templates read contents as JSON, which takes 272 bytes of stack for each bracket in another one.
+constexpr std::size_t kRenderingStack = 1024;
+
+std::size_t open_brackets_of(const std::vector<common_chat_msg>& messages) {
+  std::size_t most = 0;
+  const auto add = [&](const std::string& text) { most = std::max(most, open_brackets(text)); };
+  for (const auto& message : messages) {
+    add(message.content);
+    for (const auto& part : message.content_parts) add(part.text);
+  }
+  return most;
 }
 
 // A conversation with so many calls and answers. Some templates want the user to have the last word, some forbid it.
@@ -229,6 +259,7 @@ common_chat_templates_inputs ChatTemplate::Impl::inputs_of(const protocol::ChatR
 Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) const {
   try {
     const auto inputs = impl_->inputs_of(request);
+    if (auto fine = check_arguments(inputs.messages); !fine) return std::unexpected(std::move(fine.error()));
     if (const auto calls = calls_of(inputs.messages); calls > kProbedCalls && calls > impl_->most_calls()) {
       return fail(errc::render_failed,
                   fmt::format("'messages' have {} calls and answers of tools, at most {} are taken by this model: its "
@@ -244,7 +275,8 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
                       impl_->source),
           "tools");
     }
-    const auto made = impl_->apply(inputs);
+    common_chat_params made;
+    with_stack_for(open_brackets_of(inputs.messages), kRenderingStack, [&] { made = impl_->apply(inputs); });
 
     RenderedChat chat;
     chat.prompt = made.prompt;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/test_support.h"
+#include "engine_server/parser_spec.h"
 #include "engine_server/test_support.h"
 
 namespace corral::engine_server {
@@ -183,6 +184,63 @@ TEST(ChatParser, DeltasAddUp) {
       }
     }
   }
+}
+
+std::string nested(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+
+protocol::ChatRequest with_arguments(const std::string& arguments, const std::string& content = "4") {
+  json::Value messages = *json::parse(kMessages[6]);
+  messages.at(1).at("tool_calls").at(0).at("function").as_object()["arguments"] = arguments;
+  messages.at(2).as_object()["content"] = content;
+  return request_of(json::serialize(messages));
+}
+
+// Each bracket takes some of the stack, and 60,000 took more than a thread has.
+TEST(ChatTemplate, RefusesArgumentsThatNestDeep) {
+  const auto service = test::load("tiny-llama");
+  const auto chat_template = ChatTemplate::load(service->model());
+  ASSERT_TRUE(chat_template);
+  const auto refused = (*chat_template)->render(with_arguments(nested(60'000)));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().param, "messages[1].tool_calls[0].function.arguments");
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("60000 deep"));
+  const std::string deep = R"({"a":)" + nested(json::kMaxDepth - 1) + "}";
+  const std::string in_a_string = R"({"a":"\\\")" + std::string(1000, '[') + R"("})";
+  for (const auto& arguments : {deep, in_a_string}) {
+    const auto rendered = (*chat_template)->render(with_arguments(arguments, nested(60'000)));
+    ASSERT_TRUE(rendered) << rendered.error().message;
+    EXPECT_THAT(rendered->prompt, testing::HasSubstr(nested(60'000)));
+  }
+}
+
+TEST(ChatParser, ReadsAnswersThatNestDeep) {
+  const auto service = test::load("tiny-llama");
+  const auto chat_template = ChatTemplate::load(service->model());
+  ASSERT_TRUE(chat_template);
+  const auto tools = (*chat_template)->render(request_of(kMessages[0], kExtras[2]));
+  ASSERT_TRUE(tools);
+  const std::string begin = R"(<tool_call>
+{"name": "f", "arguments": {"a": )";
+  std::vector<protocol::ChatDelta> deltas;
+  ChatParser whole(tools->parser, false);
+  whole.append(begin + nested(20'000) + "}}\n</tool_call>");
+  ASSERT_TRUE(whole.finish(deltas));
+  ASSERT_EQ(whole.message().tool_calls.size(), 1u);
+  EXPECT_THAT(whole.message().tool_calls[0].arguments, testing::HasSubstr(nested(20'000)));
+  ChatParser cut(tools->parser, true);
+  cut.push(begin + std::string(20'000, '['), deltas);
+  EXPECT_TRUE(cut.finish(deltas, true));
+  auto spec = std::make_shared<ParserSpec>(*tools->parser);  // the prompt ends amid a call that nests
+  spec->params.generation_prompt += begin + std::string(20'000, '[');
+  spec->params.is_continuation = true;
+  ChatParser going_on(spec, true);
+  going_on.push(std::string(100, '['), deltas);
+  EXPECT_TRUE(going_on.finish(deltas, true));
+  ChatParser endless(tools->parser, false);
+  endless.append(begin + std::string(300'000, '['));
+  const auto refused = endless.finish(deltas, true);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("at most 262144"));
 }
 
 TEST(ChatTemplate, RefusesWhatCantBeRendered) {

@@ -36,7 +36,7 @@ struct EngineServerOptions {
   std::uint64_t max_body_bytes = 256ull << 20;
   // Bodies above this are parsed and tokenised on the pool, which takes longer than a loop's other work may wait.
   // What makes prompts, grammars or many texts runs there always.
-  std::uint64_t offload_bytes = 4 * 1024;
+  std::uint64_t offload_bytes = 1024;
   std::uint64_t heavy_bytes = 64 * 1024;  // larger bodies keep away from the threads of small ones
   PreparationLimits preparation = {};
   std::uint32_t max_answers = 1024 + 16;  // under way at a time, all workers'; shared between clients

@@ -71,16 +71,17 @@ class Builder {
   static void add(Tokens& to, std::span<const Token> more) { to.insert(to.end(), more.begin(), more.end()); }
   static void add_front(Tokens& to, std::span<const Token> more) { to.insert(to.begin(), more.begin(), more.end()); }
 
-  Result<Tokens> text_of(std::string_view text) {
+  Result<Tokens> text_of(std::string_view text, const std::string& param) {
     if (stop_.wanted()) return stopped();
-    return tokens_.service().tokenize(text, false, false);
+    return tokens_.plain(text, false, false, param);
   }
 
   // What stands on one side of the gap.
   Result<Tokens> side(const protocol::Input& given, std::size_t most, Keep keep, const std::string& param) {
     const auto* const text = gap_.whole ? nullptr : std::get_if<std::string>(&given);
     const PromptTokens::Reading reading{.most = facts_.n_ctx, .add_special = false, .parse_special = false};
-    auto all = text != nullptr ? text_of(cut_text(*text, most, keep)) : tokens_.read(given, reading, param, stop_);
+    auto all =
+        text != nullptr ? text_of(cut_text(*text, most, keep), param) : tokens_.read(given, reading, param, stop_);
     if (!all || gap_.whole || all->size() <= most) return all;
     if (keep == Keep::beginning) {
       all->resize(most);
@@ -94,7 +95,8 @@ class Builder {
   // last piece on, so that what doesn't fit costs nothing.
   Result<Tokens> extra(std::size_t most) {
     Tokens all;
-    const auto named = [&](std::string_view name) { return text_of(std::string(name) + "\n"); };
+    const std::string param = "input_extra";
+    const auto named = [&](std::string_view name) { return text_of(std::string(name) + "\n", param); };
     const auto put = [&](Token token, Result<Tokens> behind) -> Result<> {
       if (!behind) return std::unexpected(std::move(behind.error()));
       add_front(all, *behind);
@@ -106,11 +108,11 @@ class Builder {
       if (auto fine = put(marks.file, named("filename")); !fine) return std::unexpected(std::move(fine.error()));
     }
     for (auto chunk = gap_.extra.rbegin(); chunk != gap_.extra.rend() && all.size() < most; ++chunk) {
-      auto text = text_of(cut_text(chunk->text, most, Keep::end));
+      auto text = text_of(cut_text(chunk->text, most, Keep::end), param);
       if (auto fine = put(engine::kNoToken, std::move(text)); !fine) return std::unexpected(std::move(fine.error()));
       const bool marked = marks.file != engine::kNoToken;
       const std::string_view name = chunk->filename.empty() ? std::string_view("tmp") : chunk->filename;
-      auto head = marked ? named(name) : text_of(kSnippet);
+      auto head = marked ? named(name) : text_of(kSnippet, param);
       if (auto fine = put(marks.file, std::move(head)); !fine) return std::unexpected(std::move(fine.error()));
     }
     if (all.size() < most && marks.repository != engine::kNoToken) {

@@ -64,14 +64,14 @@ Result<> PromptTokens::check_bytes(std::size_t bytes, std::size_t most, const st
 Result<std::vector<engine::Token>> PromptTokens::tokenize(std::string_view text, const Reading& reading,
                                                           const std::string& param, const Stop& stop) const {
   if (stop.wanted()) return stopped();
-  if (reading.most == 0) return service_.tokenize(text, reading.add_special, reading.parse_special);
+  if (reading.most == 0) return plain(text, reading.add_special, reading.parse_special, param);
   if (auto fits = check_bytes(text.size(), reading.most, param); !fits) return std::unexpected(std::move(fits.error()));
   if (text.size() > 2 * kPiece) {
     std::size_t tokens = 0;
     for (std::size_t begin = 0; begin < text.size();) {
       if (stop.wanted()) return stopped();
       const auto end = std::max(begin + 1, piece_end(text, begin));
-      const auto piece = service_.tokenize(text.substr(begin, end - begin), false, reading.parse_special);
+      const auto piece = plain(text.substr(begin, end - begin), false, reading.parse_special, param);
       if (!piece) return std::unexpected(piece.error());
       tokens += piece->size() > kCutTokens ? piece->size() - kCutTokens : 0;
       if (tokens > reading.most) return too_long(text.size(), tokens, reading.most, param);
@@ -79,7 +79,17 @@ Result<std::vector<engine::Token>> PromptTokens::tokenize(std::string_view text,
     }
   }
   if (stop.wanted()) return stopped();
-  return service_.tokenize(text, reading.add_special, reading.parse_special);
+  return plain(text, reading.add_special, reading.parse_special, param);
+}
+
+Result<std::vector<engine::Token>> PromptTokens::plain(std::string_view text, bool add_special, bool parse_special,
+                                                       const std::string& param) const {
+  auto tokens = service_.tokenize(text, add_special, parse_special);
+  if (tokens || !tokens.error().param.empty()) return tokens;
+  auto& error = tokens.error();
+  error.message = fmt::format("'{}' can't be made tokens: {}", param, error.message);
+  error.param = param;
+  return tokens;
 }
 
 Result<> PromptTokens::check_tokens(std::span<const engine::Token> given, const std::string& param) const {
@@ -120,12 +130,12 @@ Result<std::vector<engine::Token>> PromptTokens::read(const protocol::Input& inp
   return all;
 }
 
-Result<std::size_t> PromptTokens::count(std::string_view text, const Stop& stop) const {
+Result<std::size_t> PromptTokens::count(std::string_view text, const std::string& param, const Stop& stop) const {
   std::size_t tokens = 0, begin = 0;
   do {
     if (stop.wanted()) return stopped();
     const auto end = text.size() <= 2 * kPiece ? text.size() : std::max(begin + 1, piece_end(text, begin));
-    const auto piece = service_.tokenize(text.substr(begin, end - begin), begin == 0, true);
+    const auto piece = plain(text.substr(begin, end - begin), begin == 0, true, param);
     if (!piece) return std::unexpected(piece.error());
     tokens += piece->size();
     begin = end;

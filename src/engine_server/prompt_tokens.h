@@ -24,7 +24,7 @@ class PromptTokens {
   // Whether a text of so many bytes may fit; true if not sure. Errors: context_length_exceeded.
   Result<> check_bytes(std::size_t bytes, const std::string& param) const;
   // With special tokens parsed and added; `most` tokens fit.
-  // Errors: context_length_exceeded; tokenize_failed; remote_cancelled once `stop` is wanted.
+  // Errors: context_length_exceeded; those of Model::tokenize; remote_cancelled once `stop` is wanted.
   Result<std::vector<engine::Token>> tokenize(std::string_view text, std::size_t most, const std::string& param,
                                               const Stop& stop) const {
     return tokenize(text, Reading{.most = most}, param, stop);
@@ -39,8 +39,11 @@ class PromptTokens {
   Result<std::vector<engine::Token>> read(const protocol::Input& input, const Reading& reading,
                                           const std::string& param, const Stop& stop) const;
   // How many there are, however many fit. A text above 128 KiB is counted in pieces, which may make a few more.
-  // Errors: tokenize_failed; remote_cancelled once `stop` is wanted.
-  Result<std::size_t> count(std::string_view text, const Stop& stop) const;
+  // Errors: those of Model::tokenize; remote_cancelled once `stop` is wanted.
+  Result<std::size_t> count(std::string_view text, const std::string& param, const Stop& stop) const;
+  // As they come, however many fit. Errors: those of Model::tokenize, which name `param`.
+  Result<std::vector<engine::Token>> plain(std::string_view text, bool add_special, bool parse_special,
+                                           const std::string& param) const;
   const engine::InferenceEngine& service() const { return service_; }
 
  private:

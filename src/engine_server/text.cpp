@@ -55,7 +55,7 @@ async::Task<Response> EngineServer::Impl::tokenize(http::Request request) {
     const auto asked = protocol::parse_tokenize_request(text);
     if (!asked) return std::unexpected(asked.error());
     if (stop.wanted()) return stopped();
-    const auto tokens = service.tokenize(asked->content, asked->add_special, asked->parse_special);
+    const auto tokens = prompt_tokens.plain(asked->content, asked->add_special, asked->parse_special, "content");
     if (!tokens) return std::unexpected(tokens.error());
     if (asked->with_pieces) return tokens_with_pieces(service, *tokens);
     return "{\"tokens\":" + protocol::tokens_answer(*tokens) + "}";
@@ -128,7 +128,7 @@ async::Task<Response> EngineServer::Impl::chat_tokens(http::Request request) {
     }
     const auto chat = render_chat(**chat_template, *asked);
     if (!chat) return std::unexpected(chat.error());
-    const auto tokens = prompt_tokens.count(chat->prompt, stop);
+    const auto tokens = prompt_tokens.count(chat->prompt, "messages", stop);
     if (!tokens) return std::unexpected(tokens.error());
     std::string answer;
     json::Writer out(answer);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <llama.h>
 #include <unistd.h>
 
 #include "decoder.h"
@@ -147,8 +148,33 @@ std::vector<Recipe> quantised_models() {
           decoder("quantised-q4_0", "Quantised Q4_0", {.matrices = GGML_TYPE_Q4_0, .layers = 3})};
 }
 
+// tiny-llama's weights, and its vocabulary behind another pre-tokenizer.
+std::vector<Recipe> pretokenizer_models() {
+  std::vector<Recipe> all;
+  for (const std::string pre :
+       {"gpt-4o", "deepseek-v3", "deepseek-llm", "tekken", "exaone-moe", "falcon", "superbpe"}) {
+    all.push_back({.name = "tiny-" + pre, .type = "llm", .make = [pre](const Sources& from) {
+                     auto vocabulary = from.bpe;
+                     vocabulary.pre = pre;
+                     return make_decoder("tiny-llama", "Tiny " + pre, {.matrices = GGML_TYPE_F32}, vocabulary,
+                                         from.seed);
+                   }});
+  }
+  auto embedding = all.front();
+  embedding.name += "-embed";
+  embedding.type = "embedding";
+  embedding.make = [make = embedding.make](const Sources& from) {
+    auto made = make(from);
+    made.metadata.set("llama.pooling_type", std::uint32_t{LLAMA_POOLING_TYPE_MEAN});
+    return made;
+  };
+  all.push_back(std::move(embedding));
+  return all;
+}
+
 std::vector<Recipe> recipes(Set set) {
   if (set == Set::real) return real_sized_models();
+  if (set == Set::pretokenizers) return pretokenizer_models();
   if (set == Set::quantised) return quantised_models();
   return set == Set::weighty ? weighty_models() : small_models();
 }

@@ -10,8 +10,9 @@
 
 namespace corral::test_models {
 
-// The small ones; those of real size, for benchmarks; those that are nearly all weights, for memory that is scarce.
-enum class Set : std::uint8_t { small, real, weighty, quantised };
+// The small ones; those of real size, for benchmarks; those that are nearly all weights, for memory that is scarce;
+// those with pre-tokenizers that take much stack or time for some texts.
+enum class Set : std::uint8_t { small, real, weighty, quantised, pretokenizers };
 
 struct Options {
   std::filesystem::path out{};           // created if need be; files of other names in it stay as they are

@@ -39,6 +39,8 @@ export async function eventually(what, holds, patience = kPatience) {
 export const withWeighty = (use) => withMade("--weighty", use);
 // quantised-q8_0 and quantised-q4_0, of some MB.
 export const withQuantised = (use) => withMade("--quantised", use);
+// tiny-gpt-4o and others, whose pre-tokenizers take much stack or time for some texts.
+export const withPretokenizers = (use) => withMade("--pretokenizers", use);
 async function withMade(kind, use) {
   const folder = mkdtempSync(join(tmpdir(), "cw-"));
   try {

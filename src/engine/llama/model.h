@@ -15,6 +15,7 @@
 #include "engine/grammar/vocabulary.h"
 #include "engine/kv/token_table.h"
 #include "engine/llama/memory_kind.h"
+#include "engine/llama/pretokenizer.h"
 #include "engine/values/options.h"
 #include "engine/values/types.h"
 
@@ -35,6 +36,8 @@ class Model final : public TokenTable {
   const llama_vocab* vocab() const { return vocab_; }
   const SamplingOptions& default_sampling() const { return default_sampling_; }
 
+  // On a thread of its own if the text may need more stack than this one has.
+  // Errors: tokenize_failed; input_too_long (pretokenizer.h); out_of_memory.
   Result<std::vector<Token>> tokenize(std::string_view text, bool add_special, bool parse_special) const;
   std::uint32_t size() const override { return facts_.n_vocab; }
   void append_piece(Token token, bool render_special, std::string& to) const override;
@@ -77,6 +80,7 @@ class Model final : public TokenTable {
   static Result<std::shared_ptr<Model>> open(const LoadOptions& options, llama_model_params params);
   Result<> describe(const LoadOptions& options);
   Result<> add_adapters(const std::vector<LoraAdapter>& loras);
+  Result<std::vector<Token>> tokenize_here(std::string_view text, bool add_special, bool parse_special) const;
   void read_default_sampling();
   void read_sampler_order();
 
@@ -85,6 +89,7 @@ class Model final : public TokenTable {
   };
   std::unique_ptr<llama_model, Free> model_;
   const llama_vocab* vocab_ = nullptr;
+  Pretokenizer pretokenizer_;
   ModelFacts facts_;
   SamplingOptions default_sampling_;
   std::vector<Token> end_tokens_;

@@ -187,6 +187,10 @@ Result<> Model::describe(const LoadOptions& options) {
   if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE || facts_.n_vocab == 0) {
     return fail(errc::unsupported, fmt::format("'{}' has no vocabulary", facts_.path));
   }
+  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_BPE) {
+    const auto name = meta("tokenizer.ggml.pre");
+    pretokenizer_ = Pretokenizer(name.empty() ? "default" : name);
+  }
   for (Token token = 0; valid(token); ++token) {
     if (ends_generation(token)) end_tokens_.push_back(token);
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "base/large_stack.h"
 #include "engine/llama/model.h"
 #include "engine/values/errors.h"
 
@@ -16,6 +17,18 @@ Result<std::vector<Token>> Model::tokenize(std::string_view text, bool add_speci
     return fail(errc::tokenize_failed,
                 fmt::format("a text of {} bytes is too long to tokenize (limit {})", text.size(), kMost));
   }
+  const auto stack = pretokenizer_.stack_for(text);
+  if (!stack) return std::unexpected(stack.error());
+  if (*stack <= kOrdinaryStack) return tokenize_here(text, add_special, parse_special);
+  Result<std::vector<Token>> tokens;
+  if (run_with_stack(*stack, [&] { tokens = tokenize_here(text, add_special, parse_special); })) return tokens;
+  return fail(errc::out_of_memory,
+              fmt::format("no address space is left for {} MiB of stack, which a text of {} bytes may need: try again, "
+                          "or raise the process's limit (ulimit -v)",
+                          *stack >> 20, text.size()));
+}
+
+Result<std::vector<Token>> Model::tokenize_here(std::string_view text, bool add_special, bool parse_special) const {
   // Mostly a token stands for at least one byte, save for BOS, EOS and a space put in front.
   std::vector<Token> tokens(text.size() + 4);
   std::string why;

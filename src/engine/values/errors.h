@@ -22,7 +22,7 @@ enum class errc {
   session_busy,          // a generation runs on this session and the call didn't ask to supersede it
   tokenize_failed,       // the text has no token list in this vocabulary
   context_full,          // more tokens than the session's context holds
-  input_too_long,        // one input of an embedding or reranking is longer than a batch
+  input_too_long,        // one input is longer than a batch, or than its tokenizer can take
   invalid_argument,      // an option out of its range; Error::param names it
   invalid_worker_count,  // fewer than 1 or more than kMaxWorkers
   queue_full,            // as many generations wait as may wait

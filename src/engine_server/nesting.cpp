@@ -1,0 +1,50 @@
+#include "engine_server/nesting.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "base/large_stack.h"
+
+namespace corral::engine_server {
+
+std::size_t json_depth(std::string_view json) {
+  std::size_t depth = 0, most = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') {
+      in_string = !in_string;
+    } else if (in_string) {
+      if (c == '\\') ++i;
+    } else if (c == '[' || c == '{') {
+      most = std::max(most, ++depth);
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return most;
+}
+
+std::size_t open_brackets(std::string_view text) {
+  std::size_t open = 0, most = 0;
+  for (const char c : text) {
+    if (c == '[' || c == '{') {
+      most = std::max(most, ++open);
+    } else if ((c == ']' || c == '}') && open > 0) {
+      --open;
+    }
+  }
+  return most;
+}
+
+void with_stack_for(std::size_t levels, std::size_t bytes_per_level, const std::function<void()>& work) {
+  const auto bytes = levels * bytes_per_level;
+  if (bytes <= kOrdinaryStack) return work();
+  if (run_with_stack(bytes, work)) return;
+  throw std::runtime_error(
+      fmt::format("brackets are open {} deep, and no address space is left for {} MiB of stack", levels, bytes >> 20));
+}
+
+}  // namespace corral::engine_server
