@@ -32,6 +32,14 @@ std::vector<bool> useful(const std::vector<Automaton::State>& states) {
   return found;
 }
 
+CharSet joined(const std::vector<CharSet>& classes, const std::vector<std::size_t>& members) {
+  std::vector<CharSet::Range> ranges;
+  for (const auto one : members) {
+    ranges.insert(ranges.end(), classes[one].ranges().begin(), classes[one].ranges().end());
+  }
+  return CharSet(std::move(ranges));
+}
+
 }  // namespace
 
 Automaton Automaton::make(Languages& languages, Language language) {
@@ -39,19 +47,23 @@ Automaton Automaton::make(Languages& languages, Language language) {
   std::map<Language, std::size_t> numbers{{language, 0}};
   std::vector<Language> found{language};
   std::vector<State> states;
+  std::map<std::vector<std::size_t>, CharSet> sets;  // of several classes
   for (std::size_t at = 0; at < found.size(); ++at) {
     State state{languages.has_empty(found[at]), {}};
-    std::map<std::size_t, CharSet> next;
-    for (const auto& characters : classes) {
-      const auto to = languages.derivative(found[at], characters.ranges().front().first);
+    std::map<std::size_t, std::vector<std::size_t>> next;  // classes, by where they lead
+    for (std::size_t one = 0; one < classes.size(); ++one) {
+      const auto to = languages.derivative(found[at], classes[one].ranges().front().first);
       if (to == languages.none()) continue;
       const auto [known, fresh] = numbers.emplace(to, found.size());
       if (fresh) found.push_back(to);
       if (found.size() > kMostStates) throw TooComplex();
-      auto& set = next[known->second];
-      set = set | characters;
+      next[known->second].push_back(one);
     }
-    for (auto& [to, characters] : next) state.next.emplace_back(std::move(characters), to);
+    for (const auto& [to, members] : next) {
+      const auto [set, fresh] = sets.try_emplace(members);
+      if (fresh) set->second = joined(classes, members);
+      state.next.emplace_back(set->second, to);
+    }
     states.push_back(std::move(state));
   }
   const auto keep = useful(states);

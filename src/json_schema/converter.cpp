@@ -1,14 +1,31 @@
 #include "json_schema/converter.h"
 
+#include <algorithm>
+
 #include "json_schema/schema_rules.h"
 
 namespace corral::json_schema {
+namespace {
 
-std::expected<SchemaGrammar, SchemaFault> make_grammar(const json::Value& schema, std::string_view prefix) {
+std::vector<std::string> types_of_list(const json::Array& values) {
+  std::vector<std::string> all;
+  for (const auto& value : values) {
+    all.emplace_back(value.is_string()   ? "string"
+                     : value.is_bool()   ? "boolean"
+                     : value.is_null()   ? "null"
+                     : value.is_array()  ? "array"
+                     : value.is_object() ? "object"
+                                         : "number");
+  }
+  return all;
+}
+
+std::expected<SchemaGrammar, SchemaFault> make(const json::Value& root_schema, const json::Value& schema,
+                                               const std::string& at, std::string_view prefix, Languages& languages) {
   try {
-    auto unenforced = check_keywords(schema);
-    SchemaRules rules(schema, prefix, unenforced);
-    auto root = rules.make();
+    auto unenforced = check_keywords(root_schema, schema, at, languages);
+    SchemaRules rules(root_schema, prefix, languages, unenforced);
+    auto root = rules.make(schema, at);
     return SchemaGrammar{std::move(root), rules.text(), std::move(unenforced)};
   } catch (const SchemaFault& fault) {
     return std::unexpected(fault);
@@ -17,6 +34,35 @@ std::expected<SchemaGrammar, SchemaFault> make_grammar(const json::Value& schema
   } catch (const TooComplex&) {
     return std::unexpected(SchemaFault{"#", "is too complex: make the schema smaller"});
   }
+}
+
+}  // namespace
+
+std::expected<SchemaGrammar, SchemaFault> make_grammar(const json::Value& schema, std::string_view prefix,
+                                                       Languages& languages) {
+  return make(schema, schema, "#", prefix, languages);
+}
+
+std::expected<SchemaGrammar, SchemaFault> make_property_grammar(const json::Value& schema, std::string_view property,
+                                                                std::string_view prefix, Languages& languages) {
+  return make(schema, schema.at("properties").at(property), pointer_to("#/properties", property), prefix, languages);
+}
+
+std::vector<std::string> value_types(const json::Value& root, const json::Value& schema) {
+  std::vector<Unenforced> unenforced;
+  std::vector<std::string> all;
+  try {
+    for (const auto& variant : Variants(root, unenforced).written_out(schema)) {
+      auto types = variant.contains("enum") ? types_of_list(variant.at("enum").as_array()) : types_of(variant, "#");
+      if (types.empty()) return {};
+      for (auto& type : types) {
+        if (std::ranges::find(all, type) == all.end()) all.push_back(std::move(type));
+      }
+    }
+  } catch (const SchemaFault&) {
+    return {};
+  }
+  return all;
 }
 
 }  // namespace corral::json_schema

@@ -21,7 +21,14 @@ struct SchemaGrammar {
   std::vector<Unenforced> unenforced;
 };
 
-// Names of rules begin with `prefix` (letters and digits). Errors: the schema means nothing, or no value fits it.
-std::expected<SchemaGrammar, SchemaFault> make_grammar(const json::Value& schema, std::string_view prefix);
+// Names of rules begin with `prefix` (letters and digits). `languages` may serve several schemas: that bounds the work
+// of all of them together. Errors: the schema means nothing, or no value fits it.
+std::expected<SchemaGrammar, SchemaFault> make_grammar(const json::Value& schema, std::string_view prefix,
+                                                       Languages& languages);
+// Of one of the schema's `properties`, which may refer to the rest of it.
+std::expected<SchemaGrammar, SchemaFault> make_property_grammar(const json::Value& schema, std::string_view property,
+                                                                std::string_view prefix, Languages& languages);
+// The types of its values, as `type` names them; none: any.
+std::vector<std::string> value_types(const json::Value& root, const json::Value& schema);
 
 }  // namespace corral::json_schema

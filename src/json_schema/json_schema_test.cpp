@@ -106,7 +106,8 @@ TEST(Formats, KnowTheCalendar) {
 
 // Whether the grammar of a schema allows this text, and it may end there.
 bool allows(std::string_view schema, std::string_view text) {
-  const auto made = make_grammar(*json::parse(schema), "j");
+  Languages languages;
+  const auto made = make_grammar(*json::parse(schema), "j", languages);
   if (!made) throw std::runtime_error(made.error().reason);
   auto grammar = engine::parse_gbnf("root ::= " + made->root + "\n" + made->rules, {});
   if (!grammar) throw std::runtime_error(grammar.error().message);

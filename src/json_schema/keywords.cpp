@@ -141,10 +141,10 @@ bool allows_type(const Object& schema, std::string_view type) {
 
 class Walk {
  public:
-  explicit Walk(const Value& root) : root_(root) {}
+  Walk(const Value& root, Languages& languages) : root_(root), languages_(languages) {}
 
-  std::vector<Unenforced> run() {
-    visit(root_, "#");
+  std::vector<Unenforced> run(const Value& schema, const std::string& at) {
+    visit(schema, at);
     return std::move(found_);
   }
 
@@ -215,8 +215,7 @@ class Walk {
 
   void check_pattern(std::string_view name, std::string_view pattern, const std::string& at) {
     try {
-      Languages languages;
-      Automaton::make(languages, pattern_language(languages, pattern));
+      Automaton::make(languages_, pattern_language(languages_, pattern));
     } catch (const UnsupportedPattern& unsupported) {
       report(name, at, fmt::format("the pattern {}", unsupported.reason));
     } catch (const TooComplex&) {
@@ -230,6 +229,7 @@ class Walk {
 
   const Value& root_;
   std::set<const Value*> seen_;
+  Languages& languages_;
   std::vector<Unenforced> found_;
 };
 
@@ -293,6 +293,9 @@ std::string pointer_to(const std::string& at, std::string_view member) {
   return all;
 }
 
-std::vector<Unenforced> check_keywords(const Value& schema) { return Walk(schema).run(); }
+std::vector<Unenforced> check_keywords(const Value& root, const Value& schema, const std::string& at,
+                                       Languages& languages) {
+  return Walk(root, languages).run(schema, at);
+}
 
 }  // namespace corral::json_schema

@@ -18,6 +18,15 @@ Languages::Languages() {
   all_ = repeat(set(CharSet::all()), 0, kNoMost);
 }
 
+std::size_t Languages::NodeHash::operator()(const Node& node) const {
+  std::size_t hash = static_cast<std::size_t>(node.kind);
+  const auto mix = [&](std::uint32_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15u; };
+  mix(node.least);
+  mix(node.most);
+  for (const auto part : node.parts) mix(part);
+  return hash ^ hash >> 32;
+}
+
 Language Languages::add(Node node) {
   if (const auto known = ids_.find(node); known != ids_.end()) return known->second;
   if (nodes_.size() >= kMostExpressions) throw TooComplex();

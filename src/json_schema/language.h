@@ -58,7 +58,10 @@ class Languages {
     std::vector<Language> parts;
     std::uint32_t least = 0, most = 0;  // `set`: its number; `multiple`: remainder and divisor
     auto key() const { return std::tie(kind, parts, least, most); }
-    bool operator<(const Node& other) const { return key() < other.key(); }
+    bool operator==(const Node& other) const { return key() == other.key(); }
+  };
+  struct NodeHash {
+    std::size_t operator()(const Node& node) const;
   };
   static constexpr Language kNone = 0, kEmpty = 1;
 
@@ -67,7 +70,7 @@ class Languages {
   Language derive(Language of, char32_t character);
 
   std::vector<Node> nodes_;
-  std::map<Node, Language> ids_;
+  std::unordered_map<Node, Language, NodeHash> ids_;
   std::vector<CharSet> sets_;
   std::map<CharSet, std::uint32_t> set_ids_;
   std::unordered_map<std::uint64_t, Language> derivatives_;

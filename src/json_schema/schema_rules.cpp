@@ -38,25 +38,6 @@ const std::vector<Topic>& topics() {
   return all;
 }
 
-std::vector<std::string> types_of(const Object& schema, const std::string& at) {
-  std::vector<std::string> types;
-  if (const auto* given = schema.if_contains("type")) {
-    for (const auto& type : given->as_array()) {
-      const auto name = type.is_string() ? std::string(type.as_string()) : json::serialize(type);
-      if (std::ranges::find(kTypes, name) == std::end(kTypes)) {
-        throw SchemaFault{pointer_to(at, "type"), fmt::format("has the type {:.60}, which doesn't exist", name)};
-      }
-      types.push_back(name);
-    }
-    if (std::ranges::find(types, "number") != types.end()) std::erase(types, "integer");
-    return types;
-  }
-  for (const auto& [type, keywords] : topics()) {
-    if (std::ranges::any_of(keywords, [&](auto keyword) { return schema.contains(keyword); })) types.emplace_back(type);
-  }
-  return types;
-}
-
 bool is_integer(const Value& value) {
   return value.is_int64() || value.is_uint64() ||
          (value.is_double() && value.as_double() == static_cast<double>(static_cast<std::int64_t>(
@@ -101,15 +82,34 @@ NumberRange range_of(const Object& schema, bool integer) {
 
 }  // namespace
 
+std::vector<std::string> types_of(const Object& schema, const std::string& at) {
+  std::vector<std::string> types;
+  if (const auto* given = schema.if_contains("type")) {
+    for (const auto& type : given->as_array()) {
+      const auto name = type.is_string() ? std::string(type.as_string()) : json::serialize(type);
+      if (std::ranges::find(kTypes, name) == std::end(kTypes)) {
+        throw SchemaFault{pointer_to(at, "type"), fmt::format("has the type {:.60}, which doesn't exist", name)};
+      }
+      types.push_back(name);
+    }
+    if (std::ranges::find(types, "number") != types.end()) std::erase(types, "integer");
+    return types;
+  }
+  for (const auto& [type, keywords] : topics()) {
+    if (std::ranges::any_of(keywords, [&](auto keyword) { return schema.contains(keyword); })) types.emplace_back(type);
+  }
+  return types;
+}
+
 std::size_t count_of(const Object& schema, std::string_view name, std::size_t otherwise) {
   const auto* value = schema.if_contains(name);
   if (!value || !value->is_number()) return otherwise;
   return static_cast<std::size_t>(std::clamp(value->to_number<double>(), 0.0, double(Languages::kNoMost)));
 }
 
-std::string SchemaRules::make() {
-  const auto rule = visit(root_, "#");
-  if (!rule) throw SchemaFault{"#", "fits no value: no answer is possible"};
+std::string SchemaRules::make(const Value& schema, const std::string& at) {
+  const auto rule = visit(schema, at);
+  if (!rule) throw SchemaFault{at, "fits no value: no answer is possible"};
   return text_.rule(*rule);
 }
 

@@ -21,11 +21,12 @@ class SchemaRules {
   // The name of a rule, or what else stands for it in a body; none: no value fits.
   using Rule = std::optional<std::string>;
 
-  SchemaRules(const json::Value& root, std::string_view prefix, std::vector<Unenforced>& unenforced)
-      : root_(root), unenforced_(unenforced), variants_(root, unenforced), text_(prefix) {}
+  SchemaRules(const json::Value& root, std::string_view prefix, Languages& languages,
+              std::vector<Unenforced>& unenforced)
+      : root_(root), unenforced_(unenforced), variants_(root, unenforced), text_(prefix), languages_(languages) {}
 
-  // The name of the rule of the whole schema. Throws SchemaFault, GrammarTooLarge, TooComplex.
-  std::string make();
+  // The name of the rule of a schema that stands in the root at `at`. Throws SchemaFault, GrammarTooLarge, TooComplex.
+  std::string make(const json::Value& schema, const std::string& at);
   const std::string& text() const { return text_.text(); }
 
   // For object_rules.h.
@@ -54,11 +55,14 @@ class SchemaRules {
   std::vector<Unenforced>& unenforced_;
   Variants variants_;
   GrammarText text_;
-  Languages languages_;
+  Languages& languages_;
   std::map<std::string, Rule, std::less<>> refs_;
   std::set<std::string, std::less<>> open_refs_;  // being visited, with nothing written since
   std::size_t visits_ = 0;
 };
+
+// The types that the assertions of a schema are about; none: all, if it has no `type`. Throws SchemaFault.
+std::vector<std::string> types_of(const json::Object& schema, const std::string& at);
 
 // The members that a count keyword has, at most kNoMost; `otherwise` where it is missing.
 std::size_t count_of(const json::Object& schema, std::string_view name, std::size_t otherwise);

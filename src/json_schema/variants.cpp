@@ -81,6 +81,12 @@ void Variants::report(std::string_view keyword, const std::string& at, std::stri
 
 std::vector<Object> Variants::of(const Value& schema, const std::string& at) { return expand(schema, at, 0); }
 
+std::vector<Object> Variants::written_out(const Value& schema) {
+  List all;
+  for (const auto& one : of(schema, "#")) std::ranges::move(expand_ref(one, "#", 0), std::back_inserter(all));
+  return all;
+}
+
 Variants::List Variants::expand(const Value& schema, const std::string& at, std::size_t depth) {
   if (++steps_ > kMostSteps) throw SchemaFault{at, "comes to too many alternatives: make the schema smaller"};
   if (depth > kMostHops) throw SchemaFault{at, "leads from one schema to the next without an end"};

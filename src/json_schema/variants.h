@@ -19,6 +19,8 @@ class Variants {
 
   // Each in its plain_form(), or {"$ref": ...} alone. Throws SchemaFault.
   std::vector<json::Object> of(const json::Value& schema, const std::string& at);
+  // The same without references.
+  std::vector<json::Object> written_out(const json::Value& schema);
 
  private:
   using List = std::vector<json::Object>;

@@ -93,7 +93,7 @@ void fill_generation(GenerationRequest& request, View body) {
   request.logit_bias = token_biases(body.find("logit_bias"));
   request.ignore_eos = body.find("ignore_eos").as_bool();
   request.grammar = body.find("grammar").as_string();
-  request.json_schema = schema_text(body);
+  request.json_schema = answer_schema(body);
   request.return_tokens = body.find("return_tokens").as_bool();
   request.context_shift = body.find("context_shift").as_bool();
   request.n_keep = static_cast<std::int32_t>(body.find("n_keep").as_integer());
@@ -118,15 +118,19 @@ void fill_generation(GenerationRequest& request, View body) {
 }
 
 // The function tools of a request as JSON text, only the `chosen` ones if there is a choice; "" for none.
-std::string function_tools(View tools, const std::optional<std::vector<std::string_view>>& chosen) {
+std::string function_tools(View tools, const std::optional<std::vector<std::string_view>>& chosen,
+                           std::vector<std::uint32_t>& places) {
   std::string text;
   json::Writer out(text);
   bool any = false;
   out.begin_array();
+  std::uint32_t place = 0;
   tools.each_element([&](View tool) {
+    const auto here = place++;
     const auto name = function_name(tool);
     if (!name || (chosen && std::ranges::find(*chosen, *name) == chosen->end())) return;
     any = true;
+    places.push_back(here);
     out.raw(tool.text());
   });
   out.end_array();
@@ -136,7 +140,7 @@ std::string function_tools(View tools, const std::optional<std::vector<std::stri
 void fill_tools(ChatRequest& request, View body) {
   const auto chosen = chosen_tools(body.find("tool_choice"));
   request.tool_choice = chosen.mode;
-  request.tools = function_tools(body.find("tools"), chosen.names);
+  request.tools = function_tools(body.find("tools"), chosen.names, request.tool_places);
   request.parallel_tool_calls = flag(body.find("parallel_tool_calls"));
 }
 

@@ -25,7 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!peek || !corral::protocol::check_schema(peek->root(), corral::protocol::Path())) return 0;
   const auto schema = corral::json::parse(text);
   if (!schema) return 0;
-  const auto made = corral::json_schema::make_grammar(*schema, "j");
+  corral::json_schema::Languages languages;
+  const auto made = corral::json_schema::make_grammar(*schema, "j", languages);
   if (!made) {
     must(!made.error().pointer.empty() && !made.error().reason.empty());
     return 0;

@@ -89,7 +89,8 @@ class Sampler {
 json::Object samples(const std::string& line, std::uint32_t count) {
   const auto schema = json::parse(line);
   if (!schema) return {{"error", schema.error().message}};
-  const auto made = corral::json_schema::make_grammar(*schema, "j");
+  corral::json_schema::Languages languages;
+  const auto made = corral::json_schema::make_grammar(*schema, "j", languages);
   if (!made) return {{"error", made.error().reason}, {"pointer", made.error().pointer}};
   const auto grammar = corral::engine::parse_gbnf("root ::= " + made->root + "\n" + made->rules, {});
   if (!grammar) return {{"grammar_error", grammar.error().message}};
