@@ -169,7 +169,10 @@ common_chat_params ChatTemplate::Impl::apply(common_chat_templates_inputs inputs
                                              RequestSchemas& schemas) const {
   inputs.json_schema = schemas.answer_placeholder();
   auto made = schemas.has_tools() ? apply_tools(inputs, schemas) : apply(inputs);
-  if (!made.grammar.empty()) schemas.fill(made.grammar);
+  if (!made.grammar.empty()) {
+    schemas.fill(made.grammar);
+    schemas.append_rules(made.grammar);
+  }
   if (schemas.shown_in(made.prompt)) {
     inputs.json_schema = schema;
     inputs.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;

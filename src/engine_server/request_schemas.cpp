@@ -81,11 +81,11 @@ Result<std::string> schema_grammar(const protocol::AnswerSchema& schema, Warning
   const auto value = json::parse(schema.text);
   if (!value)
     return fail(protocol::errc::bad_value, fmt::format("'{}': {}", schema.path, value.error().message), schema.path);
-  json_schema::Languages languages;
-  const auto made = json_schema::make_grammar(*value, "j", languages);
+  json_schema::Workspace workspace("j");
+  const auto made = json_schema::make_grammar(*value, workspace);
   if (!made) return std::unexpected(fault_of(made.error(), schema.path));
   if (auto noted = note(*made, schema.path, schema.strict, warnings); !noted) return std::unexpected(noted.error());
-  return fmt::format("root ::= {}\n{}", made->root, made->rules);
+  return fmt::format("root ::= {}\n{}", made->root, workspace.text.text());
 }
 
 Result<RequestSchemas> RequestSchemas::read(const protocol::ChatRequest& request) {
@@ -117,7 +117,7 @@ Result<RequestSchemas> RequestSchemas::read(const protocol::ChatRequest& request
 }
 
 Result<std::size_t> RequestSchemas::add(const Value& schema, const std::string& path, bool strict) {
-  auto made = json_schema::make_grammar(schema, fmt::format("j{}x", slots_.size()), *languages_);
+  auto made = json_schema::make_grammar(schema, *workspace_);
   if (!made) return std::unexpected(fault_of(made.error(), path));
   if (auto noted = note(*made, path, strict, warnings_); !noted) return std::unexpected(std::move(noted.error()));
   slots_.push_back({std::move(*made)});
@@ -164,8 +164,7 @@ Object RequestSchemas::shape_of(Tool& tool, const Value& parameters, std::string
   const auto types = json_schema::value_types(parameters, schema);
   if (types.empty()) return {};
   if (std::ranges::find(types, "string") == types.end()) {
-    if (auto made =
-            json_schema::make_property_grammar(parameters, name, fmt::format("j{}x", slots_.size()), *languages_)) {
+    if (auto made = json_schema::make_property_grammar(parameters, name, *workspace_)) {
       tool.parameters.push_back(slots_.size());
       slots_.push_back({std::move(*made)});
       return {{"const", kFirstNumber + slots_.size() - 1}};
@@ -197,14 +196,12 @@ bool RequestSchemas::replace_tool_rules(std::string& grammar) {
     at = end + 1;
   }
   if (found != tools_.size()) return false;
-  for (const auto& tool : tools_) replaced += slots_[tool.slot].grammar.rules;
   grammar = std::move(replaced);
   return true;
 }
 
 void RequestSchemas::fill(std::string& grammar) {
   std::string filled;
-  std::vector<bool> used(slots_.size());
   std::size_t done = 0;
   // A literal of a number alone: "9007190000000000".
   for (auto at = grammar.find('"'); at != std::string::npos; at = grammar.find('"', at + 1)) {
@@ -215,16 +212,17 @@ void RequestSchemas::fill(std::string& grammar) {
     if (parsed.ptr != begin + kDigits || value < kFirstNumber || value - kFirstNumber >= slots_.size()) continue;
     auto& slot = slots_[value - kFirstNumber];
     filled.append(grammar, done, at - done).append(slot.grammar.root);
-    used[value - kFirstNumber] = slot.found = true;
+    slot.found = true;
     at += kDigits + 1;
     done = at + 1;
   }
   filled.append(grammar, done);
-  if (!filled.ends_with('\n')) filled += '\n';
-  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-    if (used[slot]) filled += slots_[slot].grammar.rules;
-  }
   grammar = std::move(filled);
+}
+
+void RequestSchemas::append_rules(std::string& grammar) const {
+  if (!grammar.ends_with('\n')) grammar += '\n';
+  grammar += workspace_->text.text();
 }
 
 bool RequestSchemas::found_tools() const {

@@ -42,8 +42,10 @@ class RequestSchemas {
   // The library names a rule for each tool after it, if parameters are written as one object: rules of json_schema in
   // place of these. False, and nothing is changed, if they aren't all there.
   bool replace_tool_rules(std::string& grammar);
-  // Names of rules for numbers; adds the rules.
+  // Names of rules for numbers.
   void fill(std::string& grammar);
+  // The rules that these names stand for.
+  void append_rules(std::string& grammar) const;
   bool has_tools() const { return !tools_.empty(); }
   bool found_tools() const;
   // After tools_by_parameter(): adds warnings of what the tools' format leaves no place for.
@@ -65,7 +67,7 @@ class RequestSchemas {
   Result<std::size_t> add(const json::Value& schema, const std::string& path, bool strict);
   json::Object shape_of(Tool& tool, const json::Value& parameters, std::string_view name, const json::Value& schema);
 
-  std::unique_ptr<json_schema::Languages> languages_ = std::make_unique<json_schema::Languages>();
+  std::unique_ptr<json_schema::Workspace> workspace_ = std::make_unique<json_schema::Workspace>("j");
   std::vector<Slot> slots_;
   std::vector<Tool> tools_;
   bool has_answer_ = false;

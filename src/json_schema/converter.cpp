@@ -20,13 +20,13 @@ std::vector<std::string> types_of_list(const json::Array& values) {
   return all;
 }
 
-std::expected<SchemaGrammar, SchemaFault> make(const json::Value& root_schema, const json::Value& schema,
-                                               const std::string& at, std::string_view prefix, Languages& languages) {
+std::expected<SchemaGrammar, SchemaFault> make(const json::Value& root, const json::Value& schema,
+                                               const std::string& at, Workspace& workspace) {
   try {
-    auto unenforced = check_keywords(root_schema, schema, at, languages);
-    SchemaRules rules(root_schema, prefix, languages, unenforced);
-    auto root = rules.make(schema, at);
-    return SchemaGrammar{std::move(root), rules.text(), std::move(unenforced)};
+    auto unenforced = check_keywords(root, schema, at, workspace.languages);
+    SchemaRules rules(root, workspace, unenforced);
+    auto name = rules.make(schema, at);
+    return SchemaGrammar{std::move(name), std::move(unenforced)};
   } catch (const SchemaFault& fault) {
     return std::unexpected(fault);
   } catch (const GrammarTooLarge&) {
@@ -38,14 +38,13 @@ std::expected<SchemaGrammar, SchemaFault> make(const json::Value& root_schema, c
 
 }  // namespace
 
-std::expected<SchemaGrammar, SchemaFault> make_grammar(const json::Value& schema, std::string_view prefix,
-                                                       Languages& languages) {
-  return make(schema, schema, "#", prefix, languages);
+std::expected<SchemaGrammar, SchemaFault> make_grammar(const json::Value& schema, Workspace& workspace) {
+  return make(schema, schema, "#", workspace);
 }
 
 std::expected<SchemaGrammar, SchemaFault> make_property_grammar(const json::Value& schema, std::string_view property,
-                                                                std::string_view prefix, Languages& languages) {
-  return make(schema, schema.at("properties").at(property), pointer_to("#/properties", property), prefix, languages);
+                                                                Workspace& workspace) {
+  return make(schema, schema.at("properties").at(property), pointer_to("#/properties", property), workspace);
 }
 
 std::vector<std::string> value_types(const json::Value& root, const json::Value& schema) {

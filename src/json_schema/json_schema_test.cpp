@@ -106,10 +106,10 @@ TEST(Formats, KnowTheCalendar) {
 
 // Whether the grammar of a schema allows this text, and it may end there.
 bool allows(std::string_view schema, std::string_view text) {
-  Languages languages;
-  const auto made = make_grammar(*json::parse(schema), "j", languages);
+  Workspace workspace("j");
+  const auto made = make_grammar(*json::parse(schema), workspace);
   if (!made) throw std::runtime_error(made.error().reason);
-  auto grammar = engine::parse_gbnf("root ::= " + made->root + "\n" + made->rules, {});
+  auto grammar = engine::parse_gbnf("root ::= " + made->root + "\n" + workspace.text.text(), {});
   if (!grammar) throw std::runtime_error(grammar.error().message);
   const auto bytes = [](engine::Token token, std::string& to) { to += static_cast<char>(token); };
   const engine::GrammarVocabulary vocabulary(257, bytes, [](engine::Token token) { return token == 256; });

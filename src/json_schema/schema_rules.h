@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "json/value.h"
+#include "json_schema/converter.h"
 #include "json_schema/grammar_text.h"
 #include "json_schema/keywords.h"
 #include "json_schema/language.h"
@@ -21,13 +22,15 @@ class SchemaRules {
   // The name of a rule, or what else stands for it in a body; none: no value fits.
   using Rule = std::optional<std::string>;
 
-  SchemaRules(const json::Value& root, std::string_view prefix, Languages& languages,
-              std::vector<Unenforced>& unenforced)
-      : root_(root), unenforced_(unenforced), variants_(root, unenforced), text_(prefix), languages_(languages) {}
+  SchemaRules(const json::Value& root, Workspace& workspace, std::vector<Unenforced>& unenforced)
+      : root_(root),
+        unenforced_(unenforced),
+        variants_(root, unenforced),
+        text_(workspace.text),
+        languages_(workspace.languages) {}
 
   // The name of the rule of a schema that stands in the root at `at`. Throws SchemaFault, GrammarTooLarge, TooComplex.
   std::string make(const json::Value& schema, const std::string& at);
-  const std::string& text() const { return text_.text(); }
 
   // For object_rules.h.
   Rule visit(const json::Value& schema, const std::string& at);
@@ -54,7 +57,7 @@ class SchemaRules {
   const json::Value& root_;
   std::vector<Unenforced>& unenforced_;
   Variants variants_;
-  GrammarText text_;
+  GrammarText& text_;
   Languages& languages_;
   std::map<std::string, Rule, std::less<>> refs_;
   std::set<std::string, std::less<>> open_refs_;  // being visited, with nothing written since

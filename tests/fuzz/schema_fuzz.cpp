@@ -25,13 +25,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!peek || !corral::protocol::check_schema(peek->root(), corral::protocol::Path())) return 0;
   const auto schema = corral::json::parse(text);
   if (!schema) return 0;
-  corral::json_schema::Languages languages;
-  const auto made = corral::json_schema::make_grammar(*schema, "j", languages);
+  corral::json_schema::Workspace workspace("j");
+  const auto made = corral::json_schema::make_grammar(*schema, workspace);
   if (!made) {
     must(!made.error().pointer.empty() && !made.error().reason.empty());
     return 0;
   }
-  const auto grammar = corral::engine::parse_gbnf("root ::= " + made->root + "\n" + made->rules, {});
+  const auto grammar = corral::engine::parse_gbnf("root ::= " + made->root + "\n" + workspace.text.text(), {});
   // What grows too large says so; anything else would be a fault of the rules.
   must(grammar || grammar.error().message.find("more than") != std::string::npos);
   return 0;

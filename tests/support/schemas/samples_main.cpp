@@ -89,10 +89,10 @@ class Sampler {
 json::Object samples(const std::string& line, std::uint32_t count) {
   const auto schema = json::parse(line);
   if (!schema) return {{"error", schema.error().message}};
-  corral::json_schema::Languages languages;
-  const auto made = corral::json_schema::make_grammar(*schema, "j", languages);
+  corral::json_schema::Workspace workspace("j");
+  const auto made = corral::json_schema::make_grammar(*schema, workspace);
   if (!made) return {{"error", made.error().reason}, {"pointer", made.error().pointer}};
-  const auto grammar = corral::engine::parse_gbnf("root ::= " + made->root + "\n" + made->rules, {});
+  const auto grammar = corral::engine::parse_gbnf("root ::= " + made->root + "\n" + workspace.text.text(), {});
   if (!grammar) return {{"grammar_error", grammar.error().message}};
   const auto shared = std::make_shared<const corral::engine::Grammar>(*grammar);
   static const corral::engine::GrammarVocabulary vocabulary(
