@@ -1,11 +1,11 @@
 #include "engine_server/chat_template.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 
 #include <fmt/format.h>
-#include <json-schema-to-grammar.h>
 #include <llama.h>
 #include <log.h>
 
@@ -147,6 +147,12 @@ struct ChatTemplate::Impl {
 
   common_chat_templates_inputs inputs_of(const protocol::ChatRequest& request) const;
   common_chat_params apply(const common_chat_templates_inputs& inputs) const;
+  // With the grammar of the request's schemas.
+  common_chat_params apply(common_chat_templates_inputs inputs, const std::string& schema,
+                           RequestSchemas& schemas) const;
+  std::optional<common_chat_params> apply_named_tools(const common_chat_templates_inputs& inputs,
+                                                      RequestSchemas& schemas) const;
+  common_chat_params apply_tools(common_chat_templates_inputs inputs, RequestSchemas& schemas) const;
   // Made when first needed.
   const common_chat_templates* library() const;
   // How many calls and answers of tools a conversation may have; measured when one has many.
@@ -156,6 +162,7 @@ struct ChatTemplate::Impl {
   mutable std::once_flag measured_;
   mutable std::size_t most_calls_ = kAnyCalls;
   mutable std::once_flag made_;
+  mutable std::atomic<bool> by_parameter_ = false;  // the format of tool calls has no schema for all parameters
   mutable common_chat_templates_ptr templates_;
 };
 
@@ -187,6 +194,55 @@ common_chat_params ChatTemplate::Impl::apply(const common_chat_templates_inputs&
     if (auto made = short_way->apply(inputs)) return std::move(*made);
   }
   return common_chat_templates_apply(library(), inputs);
+}
+
+common_chat_params ChatTemplate::Impl::apply(common_chat_templates_inputs inputs, const std::string& schema,
+                                             RequestSchemas& schemas) const {
+  inputs.json_schema = schemas.answer_placeholder();
+  auto made = schemas.has_tools() ? apply_tools(inputs, schemas) : apply(inputs);
+  if (!made.grammar.empty()) {
+    schemas.fill(made.grammar);
+    schemas.append_rules(made.grammar);
+  }
+  if (schemas.shown_in(made.prompt)) {
+    inputs.json_schema = schema;
+    inputs.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
+    made.prompt = apply(inputs).prompt;
+  }
+  return made;
+}
+
+std::optional<common_chat_params> ChatTemplate::Impl::apply_named_tools(const common_chat_templates_inputs& inputs,
+                                                                        RequestSchemas& schemas) const {
+  if (by_parameter_) return std::nullopt;
+  try {
+    auto made = apply(inputs);
+    // A schema of the answer leaves tools out, in some formats.
+    if (made.grammar.empty() || schemas.replace_tool_rules(made.grammar) || !inputs.json_schema.empty()) return made;
+  } catch (const std::exception&) {  // perhaps a schema that the library doesn't know
+  }
+  return std::nullopt;
+}
+
+common_chat_params ChatTemplate::Impl::apply_tools(common_chat_templates_inputs inputs, RequestSchemas& schemas) const {
+  if (auto made = apply_named_tools(inputs, schemas)) return std::move(*made);
+  // The model sees the tools as they are. That none may be called has no effect on the prompt.
+  auto shown = inputs;
+  shown.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
+  auto prompt = apply(shown).prompt;
+  common_chat_params made;
+  for (const bool whole : {true, false}) {
+    if (whole && by_parameter_) continue;
+    inputs.tools = common_chat_tools_parse_oaicompat(
+        common_json::parse(whole ? schemas.whole_tools() : schemas.tools_by_parameter()));
+    made = apply(inputs);
+    if (!made.grammar.empty()) schemas.fill(made.grammar);
+    if (schemas.found_tools()) break;
+    if (whole && !made.grammar.empty()) by_parameter_ = true;
+    if (!whole) schemas.warn_of_format();
+  }
+  made.prompt = std::move(prompt);
+  return made;
 }
 
 ChatTemplate::ChatTemplate(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -231,7 +287,6 @@ common_chat_templates_inputs ChatTemplate::Impl::inputs_of(const protocol::ChatR
   inputs.messages = common_chat_msgs_parse_oaicompat(common_json::parse(request.messages));
   if (!request.tools.empty()) inputs.tools = common_chat_tools_parse_oaicompat(common_json::parse(request.tools));
   inputs.tool_choice = to_choice(request.tool_choice);
-  inputs.json_schema = request.json_schema;
   inputs.grammar = request.grammar;
   inputs.parallel_tool_calls = request.parallel_tool_calls.value_or(parallel_calls);
   inputs.add_generation_prompt = request.add_generation_prompt.value_or(true);
@@ -275,10 +330,14 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
                       impl_->source),
           "tools");
     }
+    auto schemas = RequestSchemas::read(request);
+    if (!schemas) return std::unexpected(std::move(schemas.error()));
     common_chat_params made;
-    with_stack_for(open_brackets_of(inputs.messages), kRenderingStack, [&] { made = impl_->apply(inputs); });
+    with_stack_for(open_brackets_of(inputs.messages), kRenderingStack,
+                   [&] { made = impl_->apply(inputs, request.json_schema.text, *schemas); });
 
     RenderedChat chat;
+    chat.warnings = schemas->take_warnings();
     chat.prompt = made.prompt;
     chat.generation_prompt = made.generation_prompt;
     chat.grammar = made.grammar.empty() ? request.grammar : made.grammar;
@@ -301,24 +360,8 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
     chat.parser = std::move(spec);
     return chat;
   } catch (const std::exception& thrown) {
-    if (!request.json_schema.empty()) {  // the schema may be to blame
-      if (auto grammar = schema_grammar(request.json_schema); !grammar)
-        return std::unexpected(std::move(grammar.error()));
-    }
-    return fail(errc::render_failed,
-                fmt::format("'messages' don't fit this model's chat template: {}", excerpt(thrown.what())), "messages");
-  }
-}
-
-Result<std::string> schema_grammar(const std::string& schema) {
-  quieten();
-  try {
-    return json_schema_to_grammar(common_json::parse(schema));
-  } catch (const std::exception& thrown) {
-    return fail(
-        protocol::errc::bad_value,
-        fmt::format("'json_schema' (or the schema in 'response_format') can't be used: {}", excerpt(thrown.what())),
-        "json_schema");
+    return fail(errc::render_failed, fmt::format("'messages' don't fit this model's chat template: {}", excerpt(thrown.what())),
+                "messages");
   }
 }
 

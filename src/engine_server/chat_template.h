@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "engine/values/options.h"
+#include "engine_server/request_schemas.h"
 #include "protocol/answers.h"
 #include "protocol/requests.h"
 
@@ -39,6 +40,7 @@ struct RenderedChat {
   std::vector<std::string> preserved_tokens;  // control tokens the parser wants to see
   std::vector<std::string> stops;             // in addition to the request's
   std::shared_ptr<const ParserSpec> parser;
+  Warnings warnings;  // of schemas
 };
 
 // One model's template. Immutable; safe on every thread. `model` must outlive it.
@@ -61,9 +63,6 @@ class ChatTemplate {
   explicit ChatTemplate(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-// A JSON schema as GBNF. Errors: bad_value.
-Result<std::string> schema_grammar(const std::string& schema);
 
 // Reads one answer while it comes in. One thread.
 class ChatParser {

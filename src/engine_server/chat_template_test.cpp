@@ -295,8 +295,9 @@ TEST(ChatTemplate, AMessageOfTheLibraryIsShort) {
 }
 
 TEST(SchemaGrammar, RefusesNonsense) {
-  EXPECT_TRUE(schema_grammar(R"({"type":"string"})"));
-  EXPECT_FALSE(schema_grammar(R"({"type":"nonsense"})"));
+  Warnings warnings;
+  EXPECT_TRUE(schema_grammar({.text = R"({"type":"string"})", .path = "json_schema"}, warnings));
+  EXPECT_FALSE(schema_grammar({.text = R"({"type":"nonsense"})", .path = "json_schema"}, warnings));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // chat/completions, completions, completion and infill.
 #include <algorithm>
 
+#include <fmt/ranges.h>
+
 #include "engine_server/answer_stream.h"
 #include "engine_server/engine_server_impl.h"
 #include "http/handler.h"
@@ -18,6 +20,7 @@ struct Begun {
   Request request;
   std::vector<Choice> choices;
   MonoTime at;
+  Warnings warnings;
 };
 
 // Whose request it is, and what it holds of what there is for all.
@@ -35,10 +38,24 @@ Result<Begun<Request>> begin(const std::shared_ptr<engine::InferenceEngine>& ser
     prompt.options.client = asker.client;
     prompt.options.background = asker.background;
   }
+  auto warnings = prompts.empty() ? Warnings() : prompts.front().warnings;
   auto choices = start_choices(service, std::move(prompts), request.n, stop);
   if (!choices) return std::unexpected(std::move(choices.error()));
   for (auto& choice : *choices) choice.share = asker.share;
-  return Begun<Request>{std::move(request), std::move(*choices), at};
+  return Begun<Request>{std::move(request), std::move(*choices), at, std::move(warnings)};
+}
+
+// In the head, too: streams and other dialects have no place for them before their end.
+constexpr std::string_view kWarnings = "X-Corral-Warnings";
+constexpr std::size_t kMostWarningBytes = 1000;
+
+Response with_warnings(Response response, const Warnings& warnings) {
+  if (warnings.empty()) return response;
+  auto line = fmt::format("{}", fmt::join(warnings, "; "));
+  line.resize(std::min(line.size(), kMostWarningBytes));
+  std::ranges::replace_if(line, [](char c) { return c < 0x20 || c > 0x7E; }, '?');
+  response.head.headers.set(kWarnings, std::move(line));
+  return response;
 }
 
 protocol::LogprobShape logprob_shape(const protocol::GenerationRequest& request) {
@@ -182,7 +199,8 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
                                                          protocol::parse_chat_request, std::move(start));
   if (!chat) co_return error_response(chat.error());
 
-  const auto head = head_of(chat->request.model, "chatcmpl-");
+  auto head = head_of(chat->request.model, "chatcmpl-");
+  head.warnings = chat->warnings;
   const auto before_engine = timers.now() - arrived - (MonoClock::now() - chat->at);
   const auto executor = co_await async::asio::this_coro::executor;
   if (chat->request.stream) {
@@ -190,8 +208,9 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
     streaming.shape = protocol::ChunkWriter::Shape::chat;
     streaming.return_tokens = false;
     streaming.stops = chat->request.stop;
-    co_return Response::event_stream(
-        std::make_unique<AnswerStream>(executor, timers, std::move(chat->choices), head, std::move(streaming)));
+    auto events =
+        std::make_unique<AnswerStream>(executor, timers, std::move(chat->choices), head, std::move(streaming));
+    co_return with_warnings(Response::event_stream(std::move(events)), head.warnings);
   }
   auto all = co_await collect(chat->choices, std::make_shared<Signal>(executor), std::move(began));
   const auto totals = total(chat->choices, all, before_engine);
@@ -199,7 +218,8 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   const auto verbose = verbose_of(*chat, head.model, all);
   const auto answers = answers_of(*chat, std::move(all), chat_answer);
   if (!answers) co_return error_response(answers.error());
-  co_return Response::json(200, chat_completion(head, *answers, totals.usage, totals.timings, verbose));
+  auto text = chat_completion(head, *answers, totals.usage, totals.timings, verbose);
+  co_return with_warnings(Response::json(200, std::move(text)), head.warnings);
 }
 
 async::Task<Response> EngineServer::Impl::complete(http::Request request) {
@@ -246,14 +266,16 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
       co_await make_ready<protocol::CompletionRequest>(std::move(*body), std::move(client), read, std::move(start));
   if (!completion) co_return error_response(completion.error());
 
-  const auto head = head_of(completion->request.model, "cmpl-");
+  auto head = head_of(completion->request.model, "cmpl-");
+  head.warnings = completion->warnings;
   const auto before_engine = timers.now() - arrived - (MonoClock::now() - completion->at);
   const auto executor = co_await async::asio::this_coro::executor;
   if (completion->request.stream) {
     auto streaming = stream_options(options, completion->request, before_engine);
     streaming.return_tokens = streaming.return_tokens || native;
-    co_return Response::event_stream(
-        std::make_unique<AnswerStream>(executor, timers, std::move(completion->choices), head, std::move(streaming)));
+    auto events =
+        std::make_unique<AnswerStream>(executor, timers, std::move(completion->choices), head, std::move(streaming));
+    co_return with_warnings(Response::event_stream(std::move(events)), head.warnings);
   }
   auto all = co_await collect(completion->choices, std::make_shared<Signal>(executor), std::move(began));
   const auto totals = total(completion->choices, all, before_engine);
@@ -261,11 +283,12 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
   if (native) {
     const auto answers = native_answers_of(*completion, head.model, std::move(all));
     if (!answers) co_return error_response(answers.error());
-    co_return Response::json(200, protocol::native_answers(*answers));
+    co_return with_warnings(Response::json(200, protocol::native_answers(*answers)), head.warnings);
   }
   const auto answers = answers_of(*completion, std::move(all), text_answer);
   if (!answers) co_return error_response(answers.error());
-  co_return Response::json(200, text_completion(head, *answers, totals.usage, totals.timings));
+  auto text = text_completion(head, *answers, totals.usage, totals.timings);
+  co_return with_warnings(Response::json(200, std::move(text)), head.warnings);
 }
 
 }  // namespace corral::engine_server

@@ -224,7 +224,7 @@ constexpr std::uint32_t kFewAnswers = 4;
 constexpr std::size_t kFewMessageBytes = 64 * 1024;
 
 bool takes_long(const protocol::ChatRequest& request) {
-  return request.tools.size() + request.json_schema.size() + request.grammar.size() > kShortGrammar ||
+  return request.tools.size() + request.json_schema.text.size() + request.grammar.size() > kShortGrammar ||
          request.n > kFewAnswers || request.messages.size() > kFewMessageBytes;
 }
 
@@ -234,7 +234,7 @@ bool takes_long(const protocol::RerankRequest& request) {
 }
 
 bool takes_long(const protocol::CompletionRequest& request) {
-  return request.json_schema.size() + request.grammar.size() > kShortGrammar ||
+  return request.json_schema.text.size() + request.grammar.size() > kShortGrammar ||
          request.n * request.prompts.size() > kFewAnswers || request.infill.has_value();
 }
 
@@ -283,7 +283,7 @@ Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& ch
       return std::unexpected(std::move(fine.error()));
   }
   if (stop.wanted()) return stopped();
-  const auto* const source = request.json_schema.empty() ? "tools" : "json_schema";
+  const std::string source = request.json_schema.text.empty() ? "tools" : request.json_schema.path;
   if (auto fine = share_grammar(service, prepared.options, !request.grammar.empty(), source); !fine)
     return std::unexpected(std::move(fine.error()));
   for (auto& text : chat->stops) prepared.options.stop.push_back(std::move(text));
@@ -291,6 +291,7 @@ Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& ch
     if (const auto token = single_token(service, text)) prepared.options.preserved_tokens.push_back(*token);
   }
   prepared.parser = std::move(chat->parser);
+  prepared.warnings = std::move(chat->warnings);
   if (request.verbose && !request.stream) {
     prepared.native = std::make_shared<const NativeFacts>(NativeFacts{
         .prompt = service.detokenize(prepared.prompt, true),
@@ -305,8 +306,9 @@ Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, con
   const auto& service = tokens.service();
   engine::GenerateOptions following;
   auto grammar = request.grammar;
-  if (!request.json_schema.empty()) {
-    auto made = schema_grammar(request.json_schema);
+  Warnings warnings;
+  if (!request.json_schema.text.empty()) {
+    auto made = schema_grammar(request.json_schema, warnings);
     if (!made) return std::unexpected(std::move(made.error()));
     grammar = std::move(*made);
   }
@@ -314,7 +316,7 @@ Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, con
     following.grammar.emplace().gbnf = std::move(grammar);
     if (auto fine = add_triggers(service, request, *following.grammar); !fine)
       return std::unexpected(std::move(fine.error()));
-    if (auto fine = share_grammar(service, following, !request.grammar.empty(), "json_schema"); !fine)
+    if (auto fine = share_grammar(service, following, !request.grammar.empty(), request.json_schema.path); !fine)
       return std::unexpected(std::move(fine.error()));
   }
   std::vector<Prepared> all;
@@ -335,6 +337,7 @@ Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, con
       return std::unexpected(std::move(filled.error()));
     if (request.echo) prepared.echo = text_of(service, request.prompts[i]);
     prepared.options.grammar = following.grammar;
+    prepared.warnings = warnings;
     if (request.native) {
       prepared.options.progress = request.stream;  // its events count tokens
       if (!settings)

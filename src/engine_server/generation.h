@@ -34,6 +34,7 @@ struct Prepared {
   engine::GenerateOptions options;
   std::string echo;                           // stands before the answer
   std::shared_ptr<const ParserSpec> parser;   // for chats
+  Warnings warnings;                          // what of its schemas isn't enforced
   std::shared_ptr<const NativeFacts> native;  // if its answer is to be of that shape, or a chat is to tell it beside
 };
 

@@ -95,6 +95,13 @@ void write_head(json::Writer& out, const AnswerHead& head, std::string_view obje
   out.field("system_fingerprint", head.fingerprint);
 }
 
+void write_warnings(json::Writer& out, std::span<const std::string> warnings) {
+  if (warnings.empty()) return;
+  out.key("warnings").begin_array();
+  for (const auto& warning : warnings) out.value(warning);
+  out.end_array();
+}
+
 void write_usage(json::Writer& out, const Usage& usage) {
   out.begin_object().field("completion_tokens", usage.completion_tokens).field("prompt_tokens", usage.prompt_tokens);
   out.field("total_tokens", usage.prompt_tokens + usage.completion_tokens);

@@ -11,6 +11,8 @@ namespace corral::protocol {
 
 // The members that stand first; `out` is inside the answer's object.
 void write_head(json::Writer& out, const AnswerHead& head, std::string_view object);
+// "warnings", if there are any.
+void write_warnings(json::Writer& out, std::span<const std::string> warnings);
 // Each writes one object.
 void write_usage(json::Writer& out, const Usage& usage);
 void write_timings(json::Writer& out, const Timings& timings);

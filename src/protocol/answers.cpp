@@ -47,6 +47,7 @@ std::string chat_completion(const AnswerHead& head, std::span<const ChatAnswer> 
   write_usage(out, usage);
   out.key("timings");
   write_timings(out, timings);
+  write_warnings(out, head.warnings);
   if (!verbose.empty()) out.key("__verbose").raw(verbose);
   out.end_object();
   return text;
@@ -71,6 +72,7 @@ std::string text_completion(const AnswerHead& head, std::span<const TextAnswer> 
   write_usage(out, usage);
   out.key("timings");
   write_timings(out, timings);
+  write_warnings(out, head.warnings);
   out.end_object();
   return text;
 }

@@ -13,10 +13,11 @@ namespace corral::protocol {
 
 // Who answers what: the same in every piece of one answer.
 struct AnswerHead {
-  std::string id = {};           // "chatcmpl-...", "cmpl-..."
-  std::string model = {};        // the name that was asked for
-  std::int64_t created = 0;      // seconds since 1970
-  std::string fingerprint = {};  // of the software that answers
+  std::string id = {};                     // "chatcmpl-...", "cmpl-..."
+  std::string model = {};                  // the name that was asked for
+  std::int64_t created = 0;                // seconds since 1970
+  std::string fingerprint = {};            // of the software that answers
+  std::vector<std::string> warnings = {};  // what of the request has no effect; written at the end of an answer
 };
 
 struct Usage {

@@ -38,7 +38,7 @@ Result<> check_nesting(std::string_view text, std::string_view name) {
 
 Result<> check_grammars(View body) {
   const auto grammar = body.find("grammar").as_string();
-  const auto schema = schema_text(body);
+  const auto schema = answer_schema(body).text;
   if (!grammar.empty() && !schema.empty()) {
     return fail(errc::bad_value, "'grammar' can't be used together with a JSON schema: leave one of them out",
                 "grammar");

@@ -154,15 +154,19 @@ std::string messages_text(View messages) {
   return text;
 }
 
-std::string tools_text(View tools, const std::optional<std::vector<std::string_view>>& chosen) {
+std::string tools_text(View tools, const std::optional<std::vector<std::string_view>>& chosen,
+                       std::vector<std::uint32_t>& places) {
   std::string text;
   json::Writer out(text);
   bool any = false;
   out.begin_array();
+  std::uint32_t place = 0;
   tools.each_element([&](View tool) {
+    const auto here = place++;
     const auto name = function_name(tool);
     if (!name || (chosen && std::ranges::find(*chosen, *name) == chosen->end())) return;
     any = true;
+    places.push_back(here);
     write_tool(out, tool.find("function"));
   });
   out.end_array();

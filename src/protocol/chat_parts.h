@@ -3,6 +3,7 @@
 // What a field table takes comes out in a form that those libraries take. Pure functions; internal to protocol/.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,8 +17,10 @@ namespace corral::protocol {
 // becomes one of `tool_calls`, and the role "function" becomes "tool".
 std::string messages_text(json::View messages);
 
-// The array of functions that may be called, only the `chosen` ones if there is a choice; "" for none.
-std::string tools_text(json::View tools, const std::optional<std::vector<std::string_view>>& chosen);
+// The array of functions that may be called, only the `chosen` ones if there is a choice; "" for none. Appends to
+// `places` which element of `tools` each of them was.
+std::string tools_text(json::View tools, const std::optional<std::vector<std::string_view>>& chosen,
+                       std::vector<std::uint32_t>& places);
 
 // A JSON schema without keywords that are null. Values (`const`, `default`, `enum`, `examples`) keep their nulls.
 std::string schema_without_nulls(json::View schema);

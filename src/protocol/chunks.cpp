@@ -14,7 +14,7 @@ void append_quoted_field(std::string& out, std::string_view name, std::string_vi
 }  // namespace
 
 ChunkWriter::ChunkWriter(Shape shape, const AnswerHead& head, std::uint32_t index, LogprobShape logprobs)
-    : shape_(shape), logprob_shape_(logprobs), prefix_("data: ") {
+    : shape_(shape), logprob_shape_(logprobs), warnings_(head.warnings), prefix_("data: ") {
   json::Writer out(prefix_);
   out.begin_object();
   write_head(out, head, shape == Shape::chat ? "chat.completion.chunk" : "text_completion");
@@ -103,6 +103,11 @@ void ChunkWriter::close(std::string& out, std::string_view reason, std::span<con
     out.append(",\"timings\":");
     json::Writer writer(out);
     write_timings(writer, *timings);
+  }
+  if (!reason.empty() && !warnings_.empty()) {
+    out.push_back(',');
+    json::Writer writer(out);
+    write_warnings(writer, warnings_);
   }
   out.append("}\n\n");
 }

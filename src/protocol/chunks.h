@@ -39,6 +39,7 @@ class ChunkWriter {
 
   Shape shape_;
   LogprobShape logprob_shape_;
+  std::vector<std::string> warnings_;
   std::string prefix_;  // up to and including "choices":
   std::string begin_;   // prefix_ and the begin of a choice, up to and including its index
 };

@@ -55,7 +55,7 @@ TEST(Requests, SchemasComeFromEveryPlace) {
   const auto schema = [](std::string_view more) {
     const auto request =
         parse_chat_request(std::string(R"({"messages":[{"role":"user","content":"x"}],)").append(more).append("}"));
-    return request ? request->json_schema : "refused: " + request.error().message;
+    return request ? request->json_schema.text : "refused: " + request.error().message;
   };
   EXPECT_EQ(schema(R"("json_schema":{"type":"string"})"), R"({"type":"string"})");
   EXPECT_EQ(schema(R"("response_format":{"type":"json_object"})"), R"({"type":"object"})");

@@ -76,20 +76,27 @@ std::uint32_t answers_to_each(View body) {
   return answers;
 }
 
-std::string schema_text(View body) {
+AnswerSchema answer_schema(View body) {
   auto schema = body.find("json_schema");
+  AnswerSchema found{.path = "json_schema"};
   const auto format = body.find("response_format");
   const auto type = format.find("type").as_string();
   bool wanted = !schema.is_null();
   if (type == "json_object") {
     wanted = true;
-    if (!format.find("schema").is_null()) schema = format.find("schema");
+    if (const auto inside = format.find("schema"); !inside.is_null()) {
+      schema = inside;
+      found.path = "response_format.schema";
+    }
   } else if (type == "json_schema") {
     wanted = true;
     schema = format.find("json_schema").find("schema");
+    found.path = "response_format.json_schema.schema";
+    found.strict = format.find("json_schema").find("strict").as_bool();
   }
   if (!wanted) return {};
-  return schema.is_null() || schema.empty() ? R"({"type":"object"})" : schema_without_nulls(schema);
+  found.text = schema.is_null() || schema.empty() ? R"({"type":"object"})" : schema_without_nulls(schema);
+  return found;
 }
 
 std::optional<std::int32_t> token_number(std::string_view name) {

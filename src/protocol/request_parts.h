@@ -25,8 +25,8 @@ std::vector<Input> inputs(json::View value);
 std::vector<std::int32_t> integers(json::View array);
 // How many answers to each: "n" or "n_cmpl".
 std::uint32_t answers_to_each(json::View body);
-// The schema the answer must follow, from json_schema or response_format; "" for none.
-std::string schema_text(json::View body);
+// The schema the answer must follow, from json_schema or response_format.
+AnswerSchema answer_schema(json::View body);
 // Of the name of a member of logit_bias; none: it is a text whose tokens are meant.
 std::optional<std::int32_t> token_number(std::string_view name);
 // Of a tool that is a function; none for other types.

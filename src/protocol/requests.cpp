@@ -94,7 +94,7 @@ void fill_generation(GenerationRequest& request, View body) {
   request.logit_bias = token_biases(body.find("logit_bias"));
   request.ignore_eos = body.find("ignore_eos").as_bool();
   request.grammar = body.find("grammar").as_string();
-  request.json_schema = schema_text(body);
+  request.json_schema = answer_schema(body);
   request.return_tokens = body.find("return_tokens").as_bool();
   request.context_shift = body.find("context_shift").as_bool();
   request.n_keep = static_cast<std::int32_t>(body.find("n_keep").as_integer());
@@ -121,7 +121,7 @@ void fill_generation(GenerationRequest& request, View body) {
 void fill_tools(ChatRequest& request, View body) {
   const auto chosen = chosen_tools(body.find("tool_choice"));
   request.tool_choice = chosen.mode;
-  request.tools = tools_text(body.find("tools"), chosen.names);
+  request.tools = tools_text(body.find("tools"), chosen.names, request.tool_places);
   request.parallel_tool_calls = flag(body.find("parallel_tool_calls"));
 }
 

@@ -54,6 +54,13 @@ struct Adapter {
   float scale = 0;
 };
 
+// The schema that an answer must follow.
+struct AnswerSchema {
+  std::string text = {};  // JSON; empty: none
+  std::string path = {};  // the field of the request that has it
+  bool strict = false;    // keywords that can't be enforced are an error
+};
+
 // What chat/completions and completions have in common.
 struct GenerationRequest {
   std::string model;  // as asked for; empty: not given
@@ -83,7 +90,7 @@ struct GenerationRequest {
   bool context_shift = false;
   std::int32_t n_keep = 0;
   std::uint32_t n_discard = 0;
-  std::string json_schema;  // JSON text; empty: none
+  AnswerSchema json_schema;
   bool return_tokens = false;
   // The others don't apply. None: whatever the server does.
   std::optional<std::vector<Adapter>> adapters;
@@ -106,6 +113,7 @@ struct ChatRequest : GenerationRequest {
   // JSON text of the array of functions that may be called (those tool_choice allows); other types of tools are left
   // out; empty: none
   std::string tools;
+  std::vector<std::uint32_t> tool_places;  // of each of these in the request's own array
   ToolChoice tool_choice = ToolChoice::automatic;
   std::optional<bool> parallel_tool_calls;
   std::vector<std::pair<std::string, std::string>> template_kwargs;  // name and JSON text

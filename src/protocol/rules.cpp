@@ -215,7 +215,7 @@ namespace {
 Result<> check_schema_holder(json::View holder, const Path& path) {
   static constexpr Field kFields[] = {
       {.name = "name", .kinds = kString},
-      {.name = "schema", .kinds = kObject, .inside = check_schema},
+      {.name = "schema", .kinds = kObject, .required = true, .inside = check_schema},
       {.name = "strict", .kinds = kBoolean},
   };
   static const FieldTable table(kFields);

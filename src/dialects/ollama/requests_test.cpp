@@ -86,10 +86,10 @@ TEST(OllamaChat, OptionsHaveTheirCanonicalNames) {
 }
 
 TEST(OllamaChat, FormatIsASchemaOrJson) {
-  EXPECT_EQ(engine_reads(chat(R"("format":"json")")).json_schema, R"({"type":"object"})");
-  EXPECT_EQ(engine_reads(chat(R"("format":{"type":"array","items":{"type":"string"}})")).json_schema,
+  EXPECT_EQ(engine_reads(chat(R"("format":"json")")).json_schema.text, R"({"type":"object"})");
+  EXPECT_EQ(engine_reads(chat(R"("format":{"type":"array","items":{"type":"string"}})")).json_schema.text,
             R"({"type":"array","items":{"type":"string"}})");
-  EXPECT_EQ(engine_reads(chat(R"("format":"")")).json_schema, "");
+  EXPECT_EQ(engine_reads(chat(R"("format":"")")).json_schema.text, "");
 }
 
 TEST(OllamaChat, Thinking) {

@@ -1,0 +1,25 @@
+// A language as a deterministic automaton: from each state a set of characters leads to one other state. States from
+// which no end can be reached are left out.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "json_schema/char_set.h"
+#include "json_schema/language.h"
+
+namespace corral::json_schema {
+
+struct Automaton {
+  struct State {
+    bool may_end = false;
+    std::vector<std::pair<CharSet, std::size_t>> next;
+  };
+  std::vector<State> states;  // the first one is the start; none: no text belongs to the language
+
+  // Throws TooComplex.
+  static Automaton make(Languages& languages, Language language);
+};
+
+}  // namespace corral::json_schema

@@ -1,0 +1,211 @@
+#include "json_schema/conjunction.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string_view>
+
+namespace corral::json_schema {
+namespace {
+
+using json::Array;
+using json::Object;
+using json::Value;
+
+constexpr std::string_view kAssertions[] = {"type",
+                                            "enum",
+                                            "minLength",
+                                            "maxLength",
+                                            "pattern",
+                                            "format",
+                                            "minimum",
+                                            "maximum",
+                                            "multipleOf",
+                                            "exclusiveMinimum",
+                                            "exclusiveMaximum",
+                                            "properties",
+                                            "required",
+                                            "minProperties",
+                                            "maxProperties",
+                                            "patternProperties",
+                                            "additionalProperties",
+                                            "propertyNames",
+                                            "items",
+                                            "prefixItems",
+                                            "minItems",
+                                            "maxItems",
+                                            "unevaluatedProperties"};
+
+Array as_list(const Value& value) { return value.is_array() ? value.as_array() : Array{value}; }
+
+bool contains(const Array& list, const Value& value) { return std::ranges::find(list, value) != list.end(); }
+
+Value all_of(const Value& one, const Value& other) {
+  if (one == other || (other.is_bool() && other.as_bool())) return one;
+  if (one.is_bool()) return one.as_bool() ? other : one;
+  if (other.is_bool()) return other;
+  return Object{{"allOf", Array{one, other}}};
+}
+
+Array common_types(const Array& one, const Array& other) {
+  Array both;
+  for (const auto& type : one) {
+    if (contains(other, type)) {
+      both.push_back(type);
+    } else if (type == "number" && contains(other, "integer")) {
+      both.emplace_back("integer");
+    } else if (type == "integer" && contains(other, "number")) {
+      both.push_back(type);
+    }
+  }
+  return both;
+}
+
+Array common_values(const Array& one, const Array& other) {
+  Array both;
+  for (const auto& value : one) {
+    if (contains(other, value)) both.push_back(value);
+  }
+  return both;
+}
+
+Array joined(Array one, const Array& other) {
+  for (const auto& value : other) {
+    if (!contains(one, value)) one.push_back(value);
+  }
+  return one;
+}
+
+// What a schema says of the property `name`; nullptr: nothing.
+const Value* said_of(const Object& schema, std::string_view name) {
+  if (const auto* properties = schema.if_contains("properties")) {
+    if (const auto* own = properties->as_object().if_contains(name)) return own;
+  }
+  return schema.if_contains("additionalProperties");
+}
+
+Object common_properties(const Object& one, const Object& other) {
+  Object all;
+  for (const auto* schema : {&one, &other}) {
+    const auto* properties = schema->if_contains("properties");
+    if (!properties) continue;
+    for (const auto& [name, value] : properties->as_object()) {
+      if (all.contains(name)) continue;
+      const auto *first = said_of(one, name), *second = said_of(other, name);
+      all[name] = first && second ? all_of(*first, *second) : *(first ? first : second);
+    }
+  }
+  return all;
+}
+
+// What a schema says of the item at `index`; nullptr: nothing.
+const Value* said_of(const Object& schema, std::size_t index) {
+  if (const auto* first = schema.if_contains("prefixItems"); first && index < first->as_array().size()) {
+    return &first->as_array()[index];
+  }
+  return schema.if_contains("items");
+}
+
+Array common_items(const Object& one, const Object& other) {
+  std::size_t count = 0;
+  for (const auto* schema : {&one, &other}) {
+    if (const auto* first = schema->if_contains("prefixItems")) count = std::max(count, first->as_array().size());
+  }
+  Array all;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto *first = said_of(one, i), *second = said_of(other, i);
+    all.push_back(first && second ? all_of(*first, *second) : first ? *first : second ? *second : Value(true));
+  }
+  return all;
+}
+
+Value tighter(std::string_view name, const Value& one, const Value& other, bool& inexact) {
+  const auto a = one.to_number<double>(), b = other.to_number<double>();
+  if (name.starts_with("min") || name == "exclusiveMinimum") return a >= b ? one : other;
+  if (name.starts_with("max") || name == "exclusiveMaximum") return a <= b ? one : other;
+  // multipleOf
+  const auto whole = [](double value) { return value >= 1 && value <= 2000 && value == static_cast<int>(value); };
+  if (whole(a) && whole(b)) return std::lcm(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b));
+  inexact = true;
+  return one;
+}
+
+Value common(std::string_view name, const Value& one, const Value& other, bool& inexact) {
+  if (name == "type") return common_types(one.as_array(), other.as_array());
+  if (name == "enum") return common_values(one.as_array(), other.as_array());
+  if (name == "pattern" || name == "format" || name == "required") return joined(one.as_array(), other.as_array());
+  if (one.is_number() && other.is_number()) return tighter(name, one, other, inexact);
+  if (name == "patternProperties") {
+    auto all = one.as_object();
+    for (const auto& [pattern, value] : other.as_object()) {
+      const auto* known = all.if_contains(pattern);
+      all[pattern] = known ? all_of(*known, value) : value;
+    }
+    return all;
+  }
+  return all_of(one, other);  // additionalProperties, unevaluatedProperties, propertyNames, items
+}
+
+// Draft 4 has {"minimum": 1, "exclusiveMinimum": true}.
+void renew_bound(Object& schema, std::string_view bound, std::string_view exclusive) {
+  const auto* flag = schema.if_contains(exclusive);
+  if (!flag || flag->is_number()) return;
+  const bool counts = flag->is_bool() && flag->as_bool() && schema.contains(bound);
+  schema.erase(exclusive);
+  if (!counts) return;
+  const auto value = schema.at(bound);
+  schema[exclusive] = value;
+  schema.erase(bound);
+}
+
+// Draft 7 has {"items": [...], "additionalItems": {...}}.
+void renew_items(Object& schema, const Object& from) {
+  const auto* items = schema.if_contains("items");
+  if (!items || !items->is_array()) return;
+  const auto first = *items;
+  schema.erase("items");
+  schema["prefixItems"] = first;
+  if (const auto* more = from.if_contains("additionalItems")) schema["items"] = *more;
+}
+
+}  // namespace
+
+Object plain_form(const Object& schema) {
+  Object plain;
+  for (const auto name : kAssertions) {
+    const auto* value = schema.if_contains(name);
+    if (!value) continue;
+    const bool list = name == "type" || name == "pattern" || name == "format";
+    plain[name] = list ? Value(as_list(*value)) : *value;
+  }
+  if (const auto* value = schema.if_contains("const")) {
+    const Array only{*value};
+    plain["enum"] = plain.contains("enum") ? common_values(plain.at("enum").as_array(), only) : only;
+  }
+  renew_bound(plain, "minimum", "exclusiveMinimum");
+  renew_bound(plain, "maximum", "exclusiveMaximum");
+  renew_items(plain, schema);
+  return plain;
+}
+
+Object conjunction(Object one, const Object& other, bool& inexact) {
+  const auto touches = [](const Object& schema) {
+    return schema.contains("properties") || schema.contains("additionalProperties");
+  };
+  if ((one.contains("patternProperties") && touches(other)) || (other.contains("patternProperties") && touches(one))) {
+    inexact = true;
+  }
+  const auto before = one;
+  for (const auto& [name, value] : other) {
+    if (const auto* own = before.if_contains(name); own && name != "properties" && name != "prefixItems") {
+      one[name] = common(name, *own, value, inexact);
+    } else if (!own) {
+      one[name] = value;
+    }
+  }
+  if (one.contains("properties")) one["properties"] = common_properties(before, other);
+  if (one.contains("prefixItems")) one["prefixItems"] = common_items(before, other);
+  return one;
+}
+
+}  // namespace corral::json_schema

@@ -1,0 +1,158 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/grammar/gbnf.h"
+#include "engine/grammar/matcher.h"
+#include "json_schema/automaton.h"
+#include "json_schema/converter.h"
+#include "json_schema/formats.h"
+#include "json_schema/number_range.h"
+#include "json_schema/pattern.h"
+#include "json_schema/text.h"
+
+namespace corral::json_schema {
+namespace {
+
+bool matches(std::string_view pattern, std::string_view text) {
+  Languages languages;
+  return languages.contains(pattern_language(languages, pattern), characters_of(text));
+}
+
+TEST(Pattern, IsFoundAnywhereUnlessItIsAnchored) {
+  EXPECT_TRUE(matches("b", "abc"));
+  EXPECT_FALSE(matches("^b", "abc"));
+  EXPECT_TRUE(matches("^a|c$", "abc"));
+  EXPECT_FALSE(matches("^(b|$)", "abc"));
+  EXPECT_TRUE(matches("x|^y|z$", "yx"));
+  EXPECT_TRUE(matches("", "anything"));
+}
+
+TEST(Pattern, KnowsTheClassesOfEcmaScript) {
+  EXPECT_TRUE(matches("^\\d\\D\\w\\W\\s\\S$", "1a_- x"));
+  EXPECT_TRUE(matches("^\\s{3}$", "\u00A0\u2028\uFEFF"));
+  EXPECT_FALSE(matches("^\\d$", "٣")) << "digits are those of ASCII";
+  EXPECT_FALSE(matches("^.$", "\n"));
+  EXPECT_TRUE(matches("^[^a]$", "\n"));
+  EXPECT_TRUE(matches("^[\\]\\-a-c]+$", "]-b"));
+  EXPECT_TRUE(matches("^\\u00e9\\xE9\\u{1F600}\\uD83D\\uDE00$", "éé😀😀"));
+}
+
+TEST(Pattern, LooksAhead) {
+  EXPECT_TRUE(matches("^(?=.*\\d)(?=.*[a-z]).{4,}$", "abc1"));
+  EXPECT_FALSE(matches("^(?=.*\\d)(?=.*[a-z]).{4,}$", "abcd"));
+  EXPECT_FALSE(matches("^(?!ab)\\w+$", "abc"));
+  EXPECT_TRUE(matches("^(?!ab)\\w+$", "bab"));
+}
+
+TEST(Pattern, SaysWhatItCantEnforce) {
+  for (const auto* pattern :
+       {"\\bx", "(a)\\1", "(?<=a)b", "\\p{L}", "(", "a)", "[a", "*", "(?:^a)*", "a{3,2}", "[b-a]"}) {
+    Languages languages;
+    EXPECT_THROW(pattern_language(languages, pattern), UnsupportedPattern) << pattern;
+  }
+}
+
+bool in_range(const NumberRange& range, std::string_view text) {
+  Languages languages;
+  return languages.contains(number_language(languages, range), characters_of(text));
+}
+std::optional<Bound> bound(double value, bool exclusive = false) { return Bound{Decimal::of(value), exclusive}; }
+
+TEST(Numbers, StayWithinTheirBounds) {
+  const NumberRange decimals{.least = bound(-1.5), .most = bound(20.25, true)};
+  for (const auto* text : {"-1.5", "-1.50", "-1", "-0.01", "0", "0.0", "9.999", "10", "20.249", "20.2"}) {
+    EXPECT_TRUE(in_range(decimals, text)) << text;
+  }
+  for (const auto* text : {"-1.51", "-2", "20.25", "20.250", "20.3", "21", "100", "00", "01", "1.", ".5", "-", "1e1"}) {
+    EXPECT_FALSE(in_range(decimals, text)) << text;
+  }
+  const NumberRange above{.integer = true, .least = bound(98, true)};
+  EXPECT_TRUE(in_range(above, "99"));
+  EXPECT_TRUE(in_range(above, "100"));
+  EXPECT_FALSE(in_range(above, "98"));
+  EXPECT_FALSE(in_range(above, "99.5"));
+  EXPECT_FALSE(in_range({.least = bound(5, true), .most = bound(6)}, "5.0000000000000001"))
+      << "a double can't tell it from 5";
+}
+
+TEST(Numbers, EveryIntegerOfARange) {
+  for (int least = -12; least <= 12; ++least) {
+    for (int most = least; most <= 112; most += 9) {
+      Languages languages;
+      const auto language = number_language(languages, {.integer = true, .least = bound(least), .most = bound(most)});
+      for (int value = -130; value <= 130; ++value) {
+        EXPECT_EQ(languages.contains(language, characters_of(std::to_string(value))), value >= least && value <= most)
+            << value << " of " << least << " to " << most;
+      }
+    }
+  }
+}
+
+TEST(Numbers, Multiples) {
+  for (int value = -50; value <= 50; ++value) {
+    EXPECT_EQ(in_range({.integer = true, .multiple_of = 7}, std::to_string(value)), value % 7 == 0) << value;
+  }
+}
+
+TEST(Formats, KnowTheCalendar) {
+  const auto is_date = [](std::string_view text) { return matches(*format_pattern("date"), text); };
+  EXPECT_TRUE(is_date("2024-02-29"));
+  EXPECT_TRUE(is_date("2000-02-29"));
+  EXPECT_FALSE(is_date("1900-02-29"));
+  EXPECT_FALSE(is_date("2023-02-29"));
+  EXPECT_FALSE(is_date("2023-04-31"));
+  EXPECT_FALSE(is_date("2023-13-01"));
+}
+
+// Whether the grammar of a schema allows this text, and it may end there.
+bool allows(std::string_view schema, std::string_view text) {
+  Workspace workspace("j");
+  const auto made = make_grammar(*json::parse(schema), workspace);
+  if (!made) throw std::runtime_error(made.error().reason);
+  auto grammar = engine::parse_gbnf("root ::= " + made->root + "\n" + workspace.text.text(), {});
+  if (!grammar) throw std::runtime_error(grammar.error().message);
+  const auto bytes = [](engine::Token token, std::string& to) { to += static_cast<char>(token); };
+  const engine::GrammarVocabulary vocabulary(257, bytes, [](engine::Token token) { return token == 256; });
+  engine::GrammarMatcher matcher(std::make_shared<const engine::Grammar>(std::move(*grammar)), vocabulary);
+  for (const char c : text) {
+    const auto token = static_cast<engine::Token>(static_cast<unsigned char>(c));
+    if (!matcher.allows(token)) return false;
+    matcher.accept(token);
+  }
+  return matcher.may_end();
+}
+
+TEST(Schema, APatternNeverLeavesItsString) {
+  for (const auto* schema : {R"({"pattern":"^.{3}$"})", R"({"pattern":"^[^#]{3}$"})", R"({"pattern":"^\\W{3}$"})"}) {
+    EXPECT_FALSE(allows(schema, R"(""","")")) << schema;
+    EXPECT_FALSE(allows(schema, "\"\t\t\t\"")) << schema;
+    EXPECT_FALSE(allows(schema, R"("\\\")")) << schema;
+    EXPECT_TRUE(allows(schema, R"("\"\\.")")) << schema;
+  }
+  EXPECT_TRUE(allows(R"({"pattern":"^[^#]{2}$"})", R"("\n\u0001")"));
+  EXPECT_FALSE(allows(R"({"pattern":"^[^#]{1}$"})", R"("\u0023")"));
+}
+
+TEST(Schema, KeysBesideKnownOnesAreStringsToo) {
+  const auto* schema = R"({"properties":{"an":{"type":"null"}},"additionalProperties":{"type":"integer"}})";
+  EXPECT_TRUE(allows(schema, R"({"a":1,"and":2,"\n":3})"));
+  EXPECT_FALSE(allows(schema, R"({"an":1})"));
+  EXPECT_FALSE(allows(schema, R"({"\u0061n":1})"));
+  EXPECT_FALSE(allows(schema, "{\"\n\":1}"));
+}
+
+TEST(Schema, HalvesOfSurrogatePairsAreNoText) {
+  EXPECT_TRUE(allows(R"({"type":"string","maxLength":1})", R"("\ud83d\ude00")"));
+  EXPECT_FALSE(allows(R"({"type":"string"})", R"("\ud83d")"));
+  EXPECT_FALSE(allows(R"({"type":"number"})", "1e999"));
+}
+
+TEST(Schema, CountsProperties) {
+  const auto* schema = R"({"properties":{"a":{},"b":{},"c":{}},"minProperties":2,"maxProperties":2})";
+  EXPECT_FALSE(allows(schema, R"({"a":1})"));
+  EXPECT_TRUE(allows(schema, R"({"a":1,"c":1})"));
+  EXPECT_FALSE(allows(schema, R"({"a":1,"b":1,"c":1})"));
+}
+
+}  // namespace
+}  // namespace corral::json_schema

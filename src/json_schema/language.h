@@ -1,0 +1,80 @@
+// Regular languages: sets of texts, built from characters, one behind the other, repeated, and combined as sets are
+// (union, intersection, complement). Derivatives in the sense of Brzozowski ("Derivatives of Regular Expressions",
+// 1964) say what may follow a character, so that intersections of patterns and lengths need no machinery of their own.
+//
+// A Languages owns all expressions of one conversion; equal expressions have equal numbers. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "json_schema/char_set.h"
+
+namespace corral::json_schema {
+
+// The number of an expression.
+using Language = std::uint32_t;
+
+// Thrown: an expression has too many different derivatives.
+struct TooComplex {};
+
+class Languages {
+ public:
+  static constexpr std::uint32_t kNoMost = 0xFFFFFFFF;
+
+  Languages();
+
+  Language none() const { return kNone; }    // no text
+  Language empty() const { return kEmpty; }  // the text without characters
+  Language all() const { return all_; }      // every text
+  Language set(CharSet characters);
+  Language text(std::u32string_view characters);
+  Language concat(Language first, Language second);
+  Language either(Language one, Language other);
+  Language both(Language one, Language other);
+  Language complement(Language of);
+  Language repeat(Language of, std::uint32_t least, std::uint32_t most);
+  // Digits that are a multiple of `divisor` (at least 1), read after digits that left `remainder`.
+  Language multiple(std::uint32_t divisor, std::uint32_t remainder = 0);
+
+  // The empty text belongs to it.
+  bool has_empty(Language of) const { return nodes_[of].nullable; }
+  // What may follow this character. Throws TooComplex.
+  Language derivative(Language of, char32_t character);
+  bool contains(Language language, std::u32string_view text);
+  // Sets of characters that are all the same to this expression and to its derivatives; together all characters.
+  std::vector<CharSet> classes(Language of) const;
+
+ private:
+  enum class Kind : std::uint8_t { none, empty, set, concat, either, both, complement, repeat, multiple };
+  struct Node {
+    Kind kind;
+    bool nullable;
+    std::vector<Language> parts;
+    std::uint32_t least = 0, most = 0;  // `set`: its number; `multiple`: remainder and divisor
+    auto key() const { return std::tie(kind, parts, least, most); }
+    bool operator==(const Node& other) const { return key() == other.key(); }
+  };
+  struct NodeHash {
+    std::size_t operator()(const Node& node) const;
+  };
+  static constexpr Language kNone = 0, kEmpty = 1;
+
+  Language add(Node node);
+  Language combine(Kind kind, Language one, Language other);
+  Language derive(Language of, char32_t character);
+
+  std::vector<Node> nodes_;
+  std::unordered_map<Node, Language, NodeHash> ids_;
+  std::vector<CharSet> sets_;
+  std::map<CharSet, std::uint32_t> set_ids_;
+  std::unordered_map<std::uint64_t, Language> derivatives_;
+  Language all_ = 0;
+};
+
+}  // namespace corral::json_schema

@@ -1,0 +1,13 @@
+// Objects as rules of a grammar: the properties that must be there, in their order, then those that may be, then
+// others.
+#pragma once
+
+#include <string>
+
+#include "json_schema/schema_rules.h"
+
+namespace corral::json_schema {
+
+SchemaRules::Rule object_rule(SchemaRules& rules, const json::Object& schema, const std::string& at);
+
+}  // namespace corral::json_schema

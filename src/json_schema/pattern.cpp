@@ -1,0 +1,114 @@
+#include "json_schema/pattern.h"
+
+#include <algorithm>
+
+#include "json_schema/pattern_parser.h"
+
+namespace corral::json_schema {
+namespace {
+
+using Kind = PatternPart::Kind;
+
+constexpr std::uint32_t kMostUnrolled = 8;
+
+// ^, $ and look ahead take no characters, but depend on what stands around them.
+bool has_conditions(const PatternPart& part) {
+  if (part.kind == Kind::begin || part.kind == Kind::end || part.kind == Kind::look_ahead) return true;
+  return std::ranges::any_of(part.parts, has_conditions);
+}
+bool has_begin(const PatternPart& part) {
+  return part.kind == Kind::begin || std::ranges::any_of(part.parts, has_begin);
+}
+bool takes_nothing(const PatternPart& part) {
+  if (part.kind == Kind::begin || part.kind == Kind::end || part.kind == Kind::look_ahead) return true;
+  return (part.kind == Kind::sequence || part.kind == Kind::alternatives) &&
+         std::ranges::all_of(part.parts, takes_nothing);
+}
+
+class PatternCompiler {
+ public:
+  explicit PatternCompiler(Languages& languages) : languages_(languages) {}
+
+  // What matches `part` and then is one of `rest`, which reaches to the end of the text. `at_begin`: nothing stands
+  // before it.
+  Language compile(const PatternPart& part, Language rest, bool at_begin) {
+    switch (part.kind) {
+      case Kind::characters:
+        return languages_.concat(languages_.set(part.characters), rest);
+      case Kind::sequence:
+        return sequence(part, rest, at_begin);
+      case Kind::alternatives:
+        return alternatives(part, rest, at_begin);
+      case Kind::repeat:
+        return repeat(part, rest, at_begin);
+      case Kind::look_ahead: {
+        const auto seen = compile(part.parts[0], languages_.all(), at_begin);
+        return languages_.both(part.negative ? languages_.complement(seen) : seen, rest);
+      }
+      case Kind::begin:
+        return at_begin ? rest : languages_.none();
+      case Kind::end:
+        return languages_.has_empty(rest) ? languages_.empty() : languages_.none();
+    }
+    return languages_.none();
+  }
+
+ private:
+  Language sequence(const PatternPart& part, Language rest, bool at_begin) {
+    std::vector<bool> begins;
+    bool here = at_begin, may_be_here = at_begin;
+    for (const auto& one : part.parts) {
+      if (!here && may_be_here && has_begin(one)) throw UnsupportedPattern{"has a '^' behind what may be empty"};
+      begins.push_back(here);
+      if (takes_nothing(one)) continue;
+      here = false;
+      may_be_here = may_be_here && may_be_empty(one);
+    }
+    for (auto at = part.parts.size(); at-- > 0;) rest = compile(part.parts[at], rest, begins[at]);
+    return rest;
+  }
+
+  Language alternatives(const PatternPart& part, Language rest, bool at_begin) {
+    auto all = languages_.none();
+    if (has_conditions(part)) {
+      for (const auto& one : part.parts) all = languages_.either(all, compile(one, rest, at_begin));
+      return all;
+    }
+    for (const auto& one : part.parts) all = languages_.either(all, compile(one, languages_.empty(), at_begin));
+    return languages_.concat(all, rest);
+  }
+
+  Language repeat(const PatternPart& part, Language rest, bool at_begin) {
+    const auto& body = part.parts[0];
+    if (!has_conditions(body)) {
+      const auto one = compile(body, languages_.empty(), at_begin);
+      return languages_.concat(languages_.repeat(one, part.least, part.most), rest);
+    }
+    if (part.most > kMostUnrolled || (part.most > 1 && has_begin(body))) {
+      throw UnsupportedPattern{"repeats '^', '$' or look ahead"};
+    }
+    auto made = rest;
+    for (std::uint32_t at = part.most; at-- > 0;) {
+      const auto once = compile(body, made, at_begin && at == 0);
+      made = at < part.least ? once : languages_.either(once, rest);
+    }
+    return made;
+  }
+
+  bool may_be_empty(const PatternPart& part) { return languages_.has_empty(compile(part, languages_.empty(), true)); }
+
+  Languages& languages_;
+};
+
+}  // namespace
+
+Language pattern_language(Languages& languages, std::string_view pattern) {
+  const auto part = parse_pattern(pattern);
+  PatternCompiler compiler(languages);
+  const auto any = languages.all();
+  const auto something = languages.repeat(languages.set(CharSet::all()), 1, Languages::kNoMost);
+  return languages.either(compiler.compile(part, any, true),
+                          languages.concat(something, compiler.compile(part, any, false)));
+}
+
+}  // namespace corral::json_schema
