@@ -360,8 +360,8 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
     chat.parser = std::move(spec);
     return chat;
   } catch (const std::exception& thrown) {
-    return fail(errc::render_failed, fmt::format("'messages' don't fit this model's chat template: {}", excerpt(thrown.what())),
-                "messages");
+    return fail(errc::render_failed,
+                fmt::format("'messages' don't fit this model's chat template: {}", excerpt(thrown.what())), "messages");
   }
 }
 
