@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "base/utf8.h"
+#include "json_schema/problems.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {
@@ -20,34 +20,16 @@ using json::Value;
 constexpr std::uint64_t kFirstNumber = 9'007'190'000'000'000;
 constexpr std::size_t kDigits = 16;
 constexpr std::size_t kMostWarnings = 16;
-constexpr std::size_t kMostPointer = 120;
-
-std::string shortened(std::string_view text) {
-  if (text.size() <= kMostPointer) return std::string(text);
-  const auto begin = text.substr(0, kMostPointer);
-  return std::string(begin.substr(0, complete_utf8_length(begin))) + "...";
-}
 
 Error fault_of(const json_schema::SchemaFault& fault, const std::string& path) {
-  return {make_error_code(protocol::errc::bad_value),
-          fmt::format("'{}' can't be used: what is at {} {}", path, shortened(fault.pointer), fault.reason), path};
-}
-
-std::string reason_of(const json_schema::Unenforced& one) {
-  return one.reason.empty() ? std::string() : fmt::format(" ({})", one.reason);
+  return {make_error_code(protocol::errc::bad_value), json_schema::describe(fault, path), path};
 }
 
 Result<> note(const json_schema::SchemaGrammar& grammar, const std::string& path, bool strict, Warnings& warnings) {
   for (const auto& one : grammar.unenforced) {
-    if (strict) {
-      return fail(protocol::errc::bad_value,
-                  fmt::format("'{}' has \"{}\" at {}, which can't be enforced{}: leave it out, or leave out 'strict'",
-                              path, one.keyword, shortened(one.pointer), reason_of(one)),
-                  path);
-    }
+    if (strict) return fail(protocol::errc::bad_value, json_schema::describe_refused(one, path), path);
     if (warnings.size() >= kMostWarnings) break;
-    warnings.push_back(
-        fmt::format("'{}': \"{}\" at {} isn't enforced{}", path, one.keyword, shortened(one.pointer), reason_of(one)));
+    warnings.push_back(json_schema::describe_ignored(one, path));
   }
   return {};
 }
@@ -178,21 +160,31 @@ bool RequestSchemas::replace_tool_rules(std::string& grammar) {
   for (const auto& tool : tools_) {
     const auto name = rule_name(json::text_or(tool.own.at("function"), "name", ""));
     if (!slots.emplace(name, tool.slot).second) return false;
-    if (grammar.contains(name + "0 ::=")) return false;  // two of one name
   }
+  // Rules of parts of a schema that is replaced; a tool of a strange name may have rules that look like these.
+  const auto is_part = [&](std::string_view rule) {
+    constexpr std::string_view kEnd = "-schema";
+    for (auto at = rule.find("-schema-"); at != std::string_view::npos; at = rule.find("-schema-", at + 1)) {
+      if (slots.contains(std::string(rule.substr(0, at + kEnd.size())))) return true;
+    }
+    return false;
+  };
+  const bool drop = std::ranges::none_of(slots, [&](const auto& one) { return is_part(one.first); });
   std::string replaced;
   std::size_t found = 0;
   for (std::size_t at = 0; at < grammar.size();) {
     const auto end = std::min(grammar.find('\n', at), grammar.size());
     const auto line = std::string_view(grammar).substr(at, end - at);
     const auto name = line.substr(0, std::min(line.find(' '), line.size()));
+    if (name.ends_with('0') && slots.contains(std::string(name.substr(0, name.size() - 1))))
+      return false;  // a second one
     if (const auto slot = slots.find(std::string(name)); slot != slots.end()) {
       ++found;
       replaced.append(name).append(" ::= ").append(slots_[slot->second].grammar.root);
-    } else {
-      replaced.append(line);
+      replaced += '\n';
+    } else if (!drop || !is_part(name)) {
+      replaced.append(line) += '\n';
     }
-    replaced += '\n';
     at = end + 1;
   }
   if (found != tools_.size()) return false;

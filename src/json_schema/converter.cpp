@@ -23,7 +23,7 @@ std::vector<std::string> types_of_list(const json::Array& values) {
 std::expected<SchemaGrammar, SchemaFault> make(const json::Value& root, const json::Value& schema,
                                                const std::string& at, Workspace& workspace) {
   try {
-    auto unenforced = check_keywords(root, schema, at, workspace.languages);
+    auto unenforced = check_keywords(root, schema, at, &workspace.languages);
     SchemaRules rules(root, workspace, unenforced);
     auto name = rules.make(schema, at);
     return SchemaGrammar{std::move(name), std::move(unenforced)};

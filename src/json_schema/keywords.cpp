@@ -10,12 +10,15 @@
 #include "json_schema/automaton.h"
 #include "json_schema/formats.h"
 #include "json_schema/pattern.h"
+#include "json_schema/pattern_parser.h"
 
 namespace corral::json_schema {
 namespace {
 
 using json::Object;
 using json::Value;
+
+constexpr int kMostLeast = 1'000'000;
 
 enum class Effect {
   enforced,
@@ -141,7 +144,7 @@ bool allows_type(const Object& schema, std::string_view type) {
 
 class Walk {
  public:
-  Walk(const Value& root, Languages& languages) : root_(root), languages_(languages) {}
+  Walk(const Value& root, Languages* languages) : root_(root), languages_(languages) {}
 
   std::vector<Unenforced> run(const Value& schema, const std::string& at) {
     visit(schema, at);
@@ -166,6 +169,9 @@ class Walk {
     if (known == keywords.end()) return;
     const auto& keyword = known->second;
     if (const auto wrong = wrong_type(keyword.takes, value); !wrong.empty()) throw SchemaFault{at, std::string(wrong)};
+    if (keyword.takes == Takes::count && name.starts_with("min") && value.to_number<double>() > kMostLeast) {
+      throw SchemaFault{at, fmt::format("is above {}, and no answer gets so long", kMostLeast)};
+    }
     if (keyword.effect == Effect::refused) {
       if (!means_nothing(schema, name, value)) report(name, at, "");
     } else if (keyword.effect == Effect::parts) {
@@ -215,8 +221,13 @@ class Walk {
 
   void check_pattern(std::string_view name, std::string_view pattern, const std::string& at) {
     try {
-      Automaton::make(languages_, pattern_language(languages_, pattern));
+      if (languages_) {
+        Automaton::make(*languages_, pattern_language(*languages_, pattern));
+      } else {
+        parse_pattern(pattern);
+      }
     } catch (const UnsupportedPattern& unsupported) {
+      if (unsupported.invalid) throw SchemaFault{at, unsupported.reason};
       report(name, at, fmt::format("the pattern {}", unsupported.reason));
     } catch (const TooComplex&) {
       report(name, at, "the pattern is too complex");
@@ -229,7 +240,7 @@ class Walk {
 
   const Value& root_;
   std::set<const Value*> seen_;
-  Languages& languages_;
+  Languages* languages_;
   std::vector<Unenforced> found_;
 };
 
@@ -294,7 +305,7 @@ std::string pointer_to(const std::string& at, std::string_view member) {
 }
 
 std::vector<Unenforced> check_keywords(const Value& root, const Value& schema, const std::string& at,
-                                       Languages& languages) {
+                                       Languages* languages) {
   return Walk(root, languages).run(schema, at);
 }
 

@@ -31,9 +31,9 @@ const json::Value& resolve(const json::Value& root, std::string_view ref, const 
 // A pointer to a member of what `at` points to.
 std::string pointer_to(const std::string& at, std::string_view member);
 
-// What isn't enforced in `schema`, which stands in `root` at `at`, and in all that it refers to. Throws SchemaFault for
-// values of the wrong type.
+// What isn't enforced in `schema`, which stands in `root` at `at`, and in all that it refers to. Without `languages` it
+// is not looked at how complex patterns are. Throws SchemaFault for values of the wrong type.
 std::vector<Unenforced> check_keywords(const json::Value& root, const json::Value& schema, const std::string& at,
-                                       Languages& languages);
+                                       Languages* languages);
 
 }  // namespace corral::json_schema

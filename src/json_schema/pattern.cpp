@@ -58,7 +58,7 @@ class PatternCompiler {
     std::vector<bool> begins;
     bool here = at_begin, may_be_here = at_begin;
     for (const auto& one : part.parts) {
-      if (!here && may_be_here && has_begin(one)) throw UnsupportedPattern{"has a '^' behind what may be empty"};
+      if (!here && may_be_here && has_begin(one)) throw UnsupportedPattern{"has a '^' behind what may be empty", false};
       begins.push_back(here);
       if (takes_nothing(one)) continue;
       here = false;
@@ -85,7 +85,7 @@ class PatternCompiler {
       return languages_.concat(languages_.repeat(one, part.least, part.most), rest);
     }
     if (part.most > kMostUnrolled || (part.most > 1 && has_begin(body))) {
-      throw UnsupportedPattern{"repeats '^', '$' or look ahead"};
+      throw UnsupportedPattern{"repeats '^', '$' or look ahead", false};
     }
     auto made = rest;
     for (std::uint32_t at = part.most; at-- > 0;) {

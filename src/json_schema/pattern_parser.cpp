@@ -51,12 +51,13 @@ class PatternParser {
 
   PatternPart parse() {
     auto all = alternatives(0);
-    if (at_ < text_.size()) refuse("has a ')' without '('");
+    if (at_ < text_.size()) fault("has a ')' without '('");
     return all;
   }
 
  private:
-  [[noreturn]] static void refuse(std::string reason) { throw UnsupportedPattern{std::move(reason)}; }
+  [[noreturn]] static void refuse(std::string reason) { throw UnsupportedPattern{std::move(reason), false}; }
+  [[noreturn]] static void fault(std::string reason) { throw UnsupportedPattern{std::move(reason), true}; }
 
   bool at_end() const { return at_ >= text_.size(); }
   char32_t peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : U'\0'; }
@@ -100,7 +101,7 @@ class PatternParser {
     std::uint32_t value = 0;
     while (is_digit(peek())) {
       value = value * 10 + static_cast<std::uint32_t>(text_[at_++] - U'0');
-      if (value > kMostRepetitions) refuse(fmt::format("repeats something more than {} times", kMostRepetitions));
+      if (value > kMostRepetitions) fault(fmt::format("repeats something more than {} times", kMostRepetitions));
     }
     return value;
   }
@@ -109,8 +110,8 @@ class PatternParser {
     least = count();
     most = least;
     if (take(U",")) most = is_digit(peek()) ? count() : Languages::kNoMost;
-    if (!take(U"}")) refuse("has a '{' without '}'");
-    if (most < least) refuse("repeats something at most fewer times than at least");
+    if (!take(U"}")) fault("has a '{' without '}'");
+    if (most < least) fault("repeats something at most fewer times than at least");
     return true;
   }
 
@@ -120,7 +121,7 @@ class PatternParser {
     if (take(U"$")) return {.kind = Kind::end};
     if (take(U".")) return {.kind = Kind::characters, .characters = ~line_ends()};
     if (take(U"[")) return {.kind = Kind::characters, .characters = character_class()};
-    if (peek() == U'*' || peek() == U'+' || peek() == U'?') refuse("repeats what isn't there");
+    if (peek() == U'*' || peek() == U'+' || peek() == U'?') fault("repeats what isn't there");
     return {.kind = Kind::characters, .characters = take(U"\\") ? escape(false) : CharSet::one(text_[at_++])};
   }
 
@@ -129,7 +130,7 @@ class PatternParser {
     if (take(U"?=") || take(U"?!")) {
       look.negative = text_[at_ - 1] == U'!';
       look.parts.push_back(alternatives(depth + 1));
-      if (!take(U")")) refuse("has a '(' without ')'");
+      if (!take(U")")) fault("has a '(' without ')'");
       return look;
     }
     if (take(U"?<=") || take(U"?<!")) refuse("looks behind");
@@ -140,7 +141,7 @@ class PatternParser {
       refuse("has a group of an unknown kind");
     }
     auto inner = alternatives(depth + 1);
-    if (!take(U")")) refuse("has a '(' without ')'");
+    if (!take(U")")) fault("has a '(' without ')'");
     return inner;
   }
 
@@ -162,7 +163,7 @@ class PatternParser {
   }
 
   CharSet escape(bool in_class) {
-    if (at_end()) refuse("ends in a '\\'");
+    if (at_end()) fault("ends in a '\\'");
     const auto c = text_[at_++];
     switch (c) {
       case U'd':
@@ -227,7 +228,7 @@ class PatternParser {
     const bool inverse = take(U"^");
     CharSet all;
     while (!take(U"]")) {
-      if (at_end()) refuse("has a '[' without ']'");
+      if (at_end()) fault("has a '[' without ']'");
       auto member = class_member();
       if (peek() == U'-' && peek(1) != U']' && peek(1) != U'\0') {
         ++at_;
@@ -237,7 +238,7 @@ class PatternParser {
         };
         if (!single(member) || !single(last)) refuse("has a range that ends in a class");
         const auto low = member.ranges()[0].first, high = last.ranges()[0].first;
-        if (low > high) refuse("has a range that ends before it begins");
+        if (low > high) fault("has a range that ends before it begins");
         member = CharSet({{low, high}});
       }
       all = all | member;

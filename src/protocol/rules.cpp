@@ -58,7 +58,8 @@ Result<> check_called_function(json::View function, const Path& path) {
       {.name = "arguments", .kinds = kString | kObject, .required = true},
   };
   static const FieldTable table(kFields);
-  return table.check(function, path);
+  if (auto fine = table.check(function, path); !fine || !function.find("strict").as_bool()) return fine;
+  return check_strict_schema(function.find("parameters"), {.up = &path, .name = "parameters"});
 }
 
 Result<> check_chosen_function(json::View function, const Path& path) {
@@ -219,7 +220,8 @@ Result<> check_schema_holder(json::View holder, const Path& path) {
       {.name = "strict", .kinds = kBoolean},
   };
   static const FieldTable table(kFields);
-  return table.check(holder, path);
+  if (auto fine = table.check(holder, path); !fine || !holder.find("strict").as_bool()) return fine;
+  return check_strict_schema(holder.find("schema"), {.up = &path, .name = "schema"});
 }
 
 }  // namespace

@@ -43,6 +43,8 @@ struct SchemaLimits {
   static constexpr std::size_t kHops = 16;  // from a $ref to what is none
 };
 Result<> check_schema(json::View schema, const Path& path);
+// Of a schema with `strict`: each of its keywords can be enforced, as far as that is known without making its grammar.
+Result<> check_strict_schema(json::View schema, const Path& path);
 
 Result<> check_messages(json::View messages, const Path& path);
 Result<> check_tools(json::View tools, const Path& path);  // tools of unknown types pass

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "json/value.h"
+#include "json_schema/problems.h"
 #include "protocol/errors.h"
 #include "protocol/rules.h"
 
@@ -201,5 +203,19 @@ class Schema {
 }  // namespace
 
 Result<> check_schema(View schema, const Path& path) { return Schema(schema, path).check(); }
+
+Result<> check_strict_schema(View schema, const Path& path) {
+  if (schema.is_null()) return {};
+  const auto value = json::parse(schema.text());
+  if (!value) return std::unexpected(value.error());
+  const auto field = path.text();
+  try {
+    const auto unenforced = json_schema::check_keywords(*value, *value, "#", nullptr);
+    if (unenforced.empty()) return {};
+    return fail(errc::bad_value, json_schema::describe_refused(unenforced.front(), field), field);
+  } catch (const json_schema::SchemaFault& fault) {
+    return fail(errc::bad_value, json_schema::describe(fault, field), field);
+  }
+}
 
 }  // namespace corral::protocol

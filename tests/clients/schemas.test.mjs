@@ -176,6 +176,7 @@ test('what means nothing, or fits no value, is refused', () => {
   const schemas = [
     false, { $ref: '#/nope' }, { $ref: 'http://x/y' }, { $ref: '#' }, { type: 'banana' }, { type: 'string', minLength: 'x' }, { anyOf: [] },
     { type: 'string', minLength: 3, maxLength: 2 }, { type: 'integer', minimum: 3, maximum: 2 }, { type: 'string', pattern: '^a$', minLength: 2 },
+    { type: 'string', pattern: '((a' }, { type: 'string', pattern: 'a{2000000000,}' }, { type: 'array', minItems: 2_000_000_000 }, { type: 'string', minLength: 2_000_000 },
     { type: 'object', properties: { a: false }, required: ['a'] }, { allOf: [{ type: 'string' }, { type: 'null' }] }, { properties: [] },
   ];
   samples(schemas).forEach((made, i) => assert.ok(made.error, `${JSON.stringify(schemas[i])}: ${JSON.stringify(made)}`));

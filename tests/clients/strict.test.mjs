@@ -62,6 +62,13 @@ test("a format without its schema is refused", async () => {
   assert.equal(body.error.param, "response_format.json_schema.schema");
 });
 
+test("what strict refuses is refused before a model is loaded", async () => {
+  const loaded = async () => (await server.get("/v1/models")).body.data.filter((one) => one.status?.value === "loaded").map((one) => one.id);
+  const before = await loaded();
+  assert.equal((await ask("/v1/chat/completions", { ...chat(format(unenforced, true)), model: "tiny-mamba" })).status, 400);
+  assert.deepEqual(await loaded(), before);
+});
+
 test("tools: strict, and not", async () => {
   const tools = (parameters, strict) => ({ max_tokens: 4, tools: [{ type: "custom", custom: { name: "c" } }, { type: "function", function: { name: "f", strict, parameters } }] });
   const parameters = { type: "object", properties: { n: { type: "integer", not: { const: 1 } } }, required: ["n"] };
@@ -78,7 +85,9 @@ test("tools: strict, and not", async () => {
 
 test("all other APIs", async () => {
   const text = (strict) => ({ model: "tiny-llama", input: "x", max_output_tokens: 60, text: { format: { type: "json_schema", name: "x", strict, schema: unenforced } } });
-  assert.equal((await ask("/v1/responses", text(true))).status, 400);
+  const { status, body } = await ask("/v1/responses", text(true));
+  assert.equal(status, 400);
+  assert.equal(body.error.param, "text.format.schema");
   const tool = (strict) => ({ model: "tiny-llama", max_tokens: 4, messages, tools: [{ name: "g", strict, input_schema: { type: "object", properties: { a: unenforced } } }] });
   assert.equal((await ask("/v1/messages", tool(true))).status, 400);
   const soft = [
@@ -88,8 +97,8 @@ test("all other APIs", async () => {
     ["/completion", { model: "tiny-llama", prompt: "x", n_predict: 60, json_schema: unenforced }],
     ["/v1/completions", { model: "tiny-llama", prompt: "x", max_tokens: 60, json_schema: unenforced }],
   ];
-  for (const [path, body] of soft) {
-    const answer = await ask(path, body);
+  for (const [path, asked] of soft) {
+    const answer = await ask(path, asked);
     assert.equal(answer.status, 200, `${path}: ${answer.text}`);
     assert.match(answer.header ?? "", /uniqueItems/, path);
   }
