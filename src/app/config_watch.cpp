@@ -47,23 +47,34 @@ std::set<std::filesystem::path> folders_of(const std::filesystem::path& file) {
 
 ConfigWatch::ConfigWatch(async::Executor executor, const std::filesystem::path& file)
     : file_(std::filesystem::absolute(file)), stamp_(stamp_of(file_)) {
-  const auto folder = file_.parent_path();
   UniqueFd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-  if (!watch || ::inotify_add_watch(watch.get(), folder.c_str(), kChanges) < 0) {
-    const bool missing = watch && errno == ENOENT;
-    log::write(missing ? log::Level::debug : log::Level::warning, "app",
-               fmt::format("changes of {} are read on SIGHUP only: {}", file_.native(), std::strerror(errno)));
+  if (!watch) {
+    log::warning("app", "changes of {} are read on SIGHUP only: {}", file_.native(), std::strerror(errno));
     return;
   }
   events_.emplace(executor, watch.release());
-  watch_folders();
+  for (const auto& folder : folders_of(file_)) {
+    if (const int failed = watch_folder(folder); failed != 0)
+      log::warning("app", "changes in {} are read on SIGHUP only: {}", folder.native(), std::strerror(failed));
+  }
 }
 
-void ConfigWatch::watch_folders() {
-  for (const auto& folder : folders_of(file_)) {
-    if (::inotify_add_watch(events_->native_handle(), folder.c_str(), kChanges) < 0)
-      log::debug("app", "changes in {} aren't seen: {}", folder.native(), std::strerror(errno));
+int ConfigWatch::watch_folder(const std::filesystem::path& folder) {
+  const auto add = [this](const std::filesystem::path& path, std::uint32_t events) {
+    return ::inotify_add_watch(events_->native_handle(), path.c_str(), events | IN_MASK_ADD) < 0 ? errno : 0;
+  };
+  int failed = add(folder, kChanges);
+  auto above = folder;
+  while (failed == ENOENT && above.has_relative_path()) {
+    const auto missing = above;
+    above = above.parent_path();
+    failed = add(above, IN_CREATE | IN_MOVED_TO);
+    std::error_code unknown;
+    if (failed != 0 || !std::filesystem::exists(missing, unknown)) continue;
+    above = folder;  // it has come meanwhile
+    failed = add(folder, kChanges);
   }
+  return failed;
 }
 
 ConfigWatch::Stamp ConfigWatch::stamp_of(const std::filesystem::path& file) {
@@ -79,7 +90,7 @@ bool ConfigWatch::names_the_file(std::span<const char> events) const {
     inotify_event event{};
     std::memcpy(&event, events.data(), sizeof event);
     // The name is followed by zeros.
-    if (event.len > 0 && name == events.data() + sizeof event) return true;
+    if ((event.mask & kChanges) != 0 && event.len > 0 && name == events.data() + sizeof event) return true;
     events = events.subspan(sizeof event + event.len);
   }
   return false;
@@ -92,10 +103,10 @@ async::Task<bool> ConfigWatch::changed() {
     const auto [error, size] = co_await events_->async_read_some(buffer, async::as_value);
     if (error) break;
     // Another file of the folder may be what the name leads to; then it looks different now.
+    for (const auto& folder : folders_of(file_)) watch_folder(folder);
     const Stamp now = stamp_of(file_);
     const bool news = names_the_file({events.data(), size}) || now != stamp_;
     stamp_ = now;
-    watch_folders();
     if (news && now != Stamp()) co_return true;
   }
   co_return false;

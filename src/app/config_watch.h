@@ -17,7 +17,7 @@ namespace corral::app {
 // On one loop.
 class ConfigWatch {
  public:
-  // A folder that isn't there, or can't be watched, gives a watch that never tells anything; the log says so.
+  // The log says which folder can't be watched.
   ConfigWatch(async::Executor executor, const std::filesystem::path& file);
 
   // Returns true when the file may have another content than before. False: there is nothing to wait for.
@@ -30,8 +30,9 @@ class ConfigWatch {
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
   static Stamp stamp_of(const std::filesystem::path& file);
-  // Again after each change: links may lead elsewhere now.
-  void watch_folders();
+  // Of a folder that isn't there, the nearest one above: it may come. Again after each change, since links may lead
+  // elsewhere then. Returns what failed, as errno, or 0.
+  int watch_folder(const std::filesystem::path& folder);
   bool names_the_file(std::span<const char> events) const;
 
   const std::filesystem::path file_;

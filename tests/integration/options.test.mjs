@@ -209,3 +209,16 @@ test("a configuration file behind links is read again when any of them, or the f
   writeFileSync(at("two", "real.toml"), "parallel = 8\n");
   await until(() => setting("parallel"), (row) => row.value === 8);
 });
+
+test("a configuration file is read when it comes, also with its folders", async () => {
+  const state = join(folder, "state");
+  const home = join(folder, "home");
+  await server.stop();
+  server = await Server.launch({ environment: { XDG_CONFIG_HOME: join(home, "config") } }, "--state-dir", state);
+  assert.equal((await setting("parallel")).source, "default");
+  mkdirSync(join(home, "config", "corral"), { recursive: true });
+  writeFileSync(join(home, "config", "corral", "config.toml"), "parallel = 5\n");
+  await until(() => setting("parallel"), (row) => row.value === 5);
+  writeFileSync(join(home, "config", "corral", "config.toml"), "parallel = 6\n");
+  await until(() => setting("parallel"), (row) => row.value === 6);
+});
