@@ -18,6 +18,8 @@ using json::Object;
 using json::Value;
 
 constexpr std::size_t kMostVisits = 20'000;
+constexpr std::size_t kMostDepth = 100;
+constexpr std::size_t kPlainDepth = 8;
 
 constexpr std::string_view kTypes[] = {"object", "array", "string", "number", "integer", "boolean", "null"};
 
@@ -126,13 +128,29 @@ SchemaRules::Rule SchemaRules::either(const std::vector<std::string>& rules) {
 
 SchemaRules::Rule SchemaRules::visit(const Value& schema, const std::string& at) {
   if (++visits_ > kMostVisits) throw SchemaFault{at, "is one schema too many: make the whole smaller"};
+  if (depth_ > kMostDepth) throw SchemaFault{at, "is nested too deep: make the whole smaller"};
+  ++depth_;
   std::vector<std::string> rules;
   for (const auto& variant : variants_.of(schema, at)) {
     const auto* ref = variant.if_contains("$ref");
-    auto rule = ref ? visit_ref(std::string(ref->as_string()), at) : visit_variant(variant, at);
+    auto rule = ref                    ? visit_ref(std::string(ref->as_string()), at)
+                : depth_ > kPlainDepth ? visit_known(variant, at)
+                                       : visit_variant(variant, at);
     if (rule && std::ranges::find(rules, *rule) == rules.end()) rules.push_back(std::move(*rule));
   }
+  --depth_;
   return either(rules);
+}
+
+// A schema beside its own "$ref" comes again and again, each time written out anew.
+SchemaRules::Rule SchemaRules::visit_known(const Object& variant, const std::string& at) {
+  const auto name = text_.reserve();
+  const auto [known, fresh] = known_.emplace(json::serialize(variant), name);
+  if (!fresh) return known->second;
+  const auto rule = visit_variant(variant, at);
+  text_.define(name, rule ? *rule : R"("\x00")");
+  if (!rule) known->second = std::nullopt;
+  return known->second;
 }
 
 SchemaRules::Rule SchemaRules::visit_inside(const Value& schema, const std::string& at) {

@@ -45,6 +45,7 @@ class SchemaRules {
 
  private:
   Rule visit_variant(const json::Object& schema, const std::string& at);
+  Rule visit_known(const json::Object& variant, const std::string& at);
   Rule visit_ref(const std::string& ref, const std::string& at);
   Rule visit_type(std::string_view type, const json::Object& schema, const std::string& at);
   Rule values(const json::Object& schema, const std::string& at);
@@ -60,8 +61,9 @@ class SchemaRules {
   GrammarText& text_;
   Languages& languages_;
   std::map<std::string, Rule, std::less<>> refs_;
-  std::set<std::string, std::less<>> open_refs_;  // being visited, with nothing written since
-  std::size_t visits_ = 0;
+  std::set<std::string, std::less<>> open_refs_;    // being visited, with nothing written since
+  std::map<std::string, Rule, std::less<>> known_;  // deep inside: by their text
+  std::size_t visits_ = 0, depth_ = 0;
 };
 
 // The types that the assertions of a schema are about; none: all, if it has no `type`. Throws SchemaFault.

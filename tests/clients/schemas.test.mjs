@@ -136,6 +136,7 @@ test('schemas that SDKs make, and the examples of bug reports', () => {
     { type: 'object', properties: { id: { type: 'string', format: 'uuid' } }, required: ['id', 'extra'] },
     { type: 'object', additionalProperties: { type: 'integer' }, minProperties: 1 },
     { type: 'object', properties: { n: { type: 'number' } }, additionalProperties: { type: 'string' } },
+    { type: 'object', additionalProperties: { $ref: '#', maxProperties: 2 } },
     { oneOf: [{ type: 'string', maxLength: 3 }, { type: 'number', minimum: 1 }] },
     { type: 'string', enum: ['a\n', '"', '\\', '\u0001', '😀'] },
     {},
