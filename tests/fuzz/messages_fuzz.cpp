@@ -21,7 +21,7 @@ void check_read(const protocol::ChatRequest& request) {
     }
   }
   if (!request.tools.empty()) common_chat_tools_parse_oaicompat(common_json::parse(request.tools));
-  if (!request.json_schema.empty()) common_json::parse(request.json_schema);
+  if (!request.json_schema.text.empty()) common_json::parse(request.json_schema.text);
   for (const auto& [name, value] : request.template_kwargs) common_json::parse(value);
 }
 
