@@ -201,9 +201,7 @@ class EngineChild {
     const auto& facts = service->facts();
     options.max_answers = facts.workers * (facts.max_sequences + engine::LoadOptions().max_queue);
     options.request_done = [this](const engine_server::RequestRecord& record) { report(record); };
-    options.answer_began = [this](const RequestId& id) {
-      post({id.value(), backends::EngineRequest::State::answering});
-    };
+    options.prepared = [this](const RequestId& id) { post({id.value(), backends::EngineRequest::State::prepared}); };
     // The router has its own limit and sends nothing above it.
     options.max_body_bytes = kNoLimit;
     http::ServerOptions server_options;

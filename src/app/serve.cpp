@@ -596,7 +596,7 @@ int serve(config::LiveSettings& live) {
   log::set_level(settings.log_level);
   raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);  // who writes to somebody who has gone is told so by the call
-  if (const auto safe = ensure_private_folder(settings.state_dir); !safe) {
+  if (const auto safe = close_to_others(settings.state_dir); !safe) {
     log::error("app", "state_dir: {}", safe.error().message);
     return 2;
   }

@@ -144,7 +144,9 @@ class EngineProcess final : public WrappedServer {
 
  private:
   async::Task<Result<>> load_in_child(const Hooks& hooks) {
-    auto started = co_await backend_.take();
+    // One that only checks requests leaves the spare to the load that may follow.
+    auto starting = weights_ == Weights::none ? backend_.spawn() : backend_.take();
+    auto started = co_await std::move(starting);
     const bool spare = started && started->spare;
     auto loaded = co_await load_in(std::move(started), hooks);
     // A spare may have ended while it waited, unnoticed: that says nothing of the model.
@@ -219,11 +221,14 @@ class EngineProcess final : public WrappedServer {
   }
 
   void note(const EngineRequest& request) {
-    if (request.state == EngineRequest::State::ended) {
-      work_->requests.erase(request.id);
-    } else {
-      const bool read = request.state == EngineRequest::State::read;
-      work_->requests[request.id] = read ? RequestPhase::read : RequestPhase::answering;
+    // Lines of one request may overtake each other: that it was prepared says nothing once it has ended.
+    const auto known = work_->requests.find(request.id);
+    if (request.state == EngineRequest::State::read) {
+      work_->requests[request.id] = RequestPhase::read;
+    } else if (known != work_->requests.end() && request.state == EngineRequest::State::prepared) {
+      known->second = RequestPhase::prepared;
+    } else if (known != work_->requests.end()) {
+      work_->requests.erase(known);
     }
   }
 

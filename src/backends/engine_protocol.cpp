@@ -58,7 +58,7 @@ std::optional<std::int64_t> integer(const json::Value& from, std::string_view na
 }
 
 // In the order of EngineRequest::State.
-constexpr auto kRequestStates = std::to_array<std::string_view>({"read", "answering", "ended"});
+constexpr auto kRequestStates = std::to_array<std::string_view>({"read", "prepared", "ended"});
 
 bool is_true(const json::Value& from, std::string_view name) {
   const auto* const value = json::find(from, name);

@@ -67,9 +67,9 @@ struct EngineDownsized {
   std::uint64_t sessions = 0;
   std::uint64_t parked_bytes = 0;  // of KV, kept in host memory
 };
-// A request was read, has its first token, or has ended.
+// A request was read, is ready for the model (not told of all kinds), or has ended.
 struct EngineRequest {
-  enum class State { read, answering, ended };
+  enum class State { read, prepared, ended };
   std::string id;
   State state = State::read;
 };

@@ -29,7 +29,7 @@ TEST(EngineProtocol, ADownsizeAndItsAnswer) {
 
 TEST(EngineProtocol, WhatBecomesOfARequest) {
   using State = EngineRequest::State;
-  for (const auto state : {State::read, State::answering, State::ended}) {
+  for (const auto state : {State::read, State::prepared, State::ended}) {
     const auto read = round_trip(EngineRequest{"req-\"1\"", state});
     EXPECT_EQ(read.id, "req-\"1\"");
     EXPECT_EQ(read.state, state);

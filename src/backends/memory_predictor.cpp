@@ -17,10 +17,11 @@ namespace {
 
 constexpr int kCacheVersion = 1;
 constexpr std::size_t kMostAnswers = 512;  // in the file; then it is begun anew
-constexpr std::size_t kCauseLines = 6;     // of a dead child's output in the error
+constexpr Millis kRefusalHolds{60'000};
+constexpr std::size_t kCauseLines = 6;  // of a dead child's output in the error
 
 // Its own fault. Whoever is short of memory kills with SIGKILL.
-bool crashed(const proc::ExitStatus& status) {
+bool ended_by_itself(const proc::ExitStatus& status) {
   return std::ranges::any_of(std::array{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV},
                              [&](int signal) { return status.by_signal(signal); });
 }
@@ -99,8 +100,9 @@ async::Task<Result<MemoryEstimate>> MemoryPredictor::predict(ModelPtr model, Loa
   if (!looked) co_return std::unexpected(looked.error());
   auto key = key_of(*model, options);
   if (const auto found = answers_.find(key); found != answers_.end() && !anew) co_return found->second;
-  if (const auto found = refusals_.find(key); found != refusals_.end() && !anew)
-    co_return std::unexpected(found->second);
+  const auto refused = refusals_.find(key);
+  if (refused != refusals_.end() && timers_.now() < refused->second.until && !anew)
+    co_return std::unexpected(refused->second.error);
   auto question = questions_[key];
   if (!question) {
     question = questions_[key] = std::make_shared<Question>(home_);
@@ -135,13 +137,15 @@ async::Task<void> MemoryPredictor::answer(std::string key, ModelPtr model, LoadO
       self.free_.set();
     }
   } const busy(*this);
-  question->answer = co_await ask_child(model, options);
+  bool crashed = false;
+  question->answer = co_await ask_child(model, options, crashed);
+  if (crashed) question->answer = co_await ask_child(model, options, crashed);  // by the file, if it does so again
   if (!*question->answer) {
     const auto& error = question->answer->error();
     if (refusals_.size() >= kMostAnswers) refusals_.clear();
     const bool by_file = error.param == "draft_model" || error.param == "lora";
     if (error.code == errc::file_unusable || (error.code == errc::invalid_option && by_file))
-      refusals_.insert_or_assign(key, error);
+      refusals_.insert_or_assign(key, Refusal{error, timers_.now() + kRefusalHolds});
     co_return;
   }
   if (answers_.size() >= kMostAnswers) answers_.clear();
@@ -150,7 +154,7 @@ async::Task<void> MemoryPredictor::answer(std::string key, ModelPtr model, LoadO
   save_cache();
 }
 
-async::Task<Result<MemoryEstimate>> MemoryPredictor::ask_child(ModelPtr model, LoadOptions options) {
+async::Task<Result<MemoryEstimate>> MemoryPredictor::ask_child(ModelPtr model, LoadOptions options, bool& crashed) {
   proc::ChildSpec spec;
   spec.name = "estimate of " + model->name.value();
   spec.argv = {options_.program.native(), "engine", "--estimate"};
@@ -168,7 +172,8 @@ async::Task<Result<MemoryEstimate>> MemoryPredictor::ask_child(ModelPtr model, L
                                                   options_.deadline.count() / 1000));
   }
   if (!*said && said->error().code == errc::load_crashed) {
-    co_return fail(crashed(status) ? errc::file_unusable : errc::load_crashed,
+    crashed = ended_by_itself(status);
+    co_return fail(crashed ? errc::file_unusable : errc::load_crashed,
                    fmt::format("the engine ended while it estimated the memory of '{}': {}; its last output: {}",
                                model->name.value(), status.describe(), (*child)->log().text(kCauseLines)),
                    "model");

@@ -58,6 +58,11 @@ class MemoryPredictor {
 
  private:
   // One question under way, and who waits for its answer.
+  // A disk that failed once may be well again: it holds for a while only.
+  struct Refusal {
+    Error error;
+    MonoTime until;
+  };
   struct Question {
     explicit Question(async::Executor executor) : answered(executor) {}
     std::optional<Result<MemoryEstimate>> answer;
@@ -67,7 +72,7 @@ class MemoryPredictor {
   std::string files_key(const models::ModelInfo& model, const LoadOptions& options) const;
   std::string key_of(const models::ModelInfo& model, const LoadOptions& options) const;
   async::Task<void> answer(std::string key, ModelPtr model, LoadOptions options, std::shared_ptr<Question> question);
-  async::Task<Result<MemoryEstimate>> ask_child(ModelPtr model, LoadOptions options);
+  async::Task<Result<MemoryEstimate>> ask_child(ModelPtr model, LoadOptions options, bool& crashed);
   void load_cache();
   void save_cache() const;
 
@@ -77,8 +82,8 @@ class MemoryPredictor {
   Files& files_;
   const MemoryPredictorOptions options_;
   std::map<std::string, MemoryEstimate> answers_;
-  std::set<std::string> proven_;           // by files_key()
-  std::map<std::string, Error> refusals_;  // whatever memory is free; of files that stay as they are
+  std::set<std::string> proven_;             // by files_key()
+  std::map<std::string, Refusal> refusals_;  // whatever memory is free; of files that stay as they are
   std::map<std::string, std::shared_ptr<Question>> questions_;
   bool busy_ = false;
   async::Event free_;  // no child runs

@@ -50,8 +50,8 @@ struct RequestStats {
 
 // How far a process had got with a request when it ended.
 enum class RequestPhase {
-  read,       // no token of the answer
-  answering,  // some
+  read,      // and was preparing it: template, grammar, tokens
+  prepared,  // the model computed, or it waited for its turn
 };
 // What a process worked on when it ended.
 struct LastWork {

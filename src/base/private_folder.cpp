@@ -58,4 +58,14 @@ Result<> ensure_private_folder(const fs::path& folder) {
   }
 }
 
+Result<> close_to_others(const fs::path& folder) {
+  if (auto made = make(fs::absolute(folder).lexically_normal()); !made) return made;
+  struct stat status{};
+  if (::stat(folder.c_str(), &status) != 0) return system_refused(folder, "can't be looked at");
+  constexpr mode_t kOthers = S_IWGRP | S_IWOTH;
+  if ((status.st_mode & kOthers) == 0 || ::chmod(folder.c_str(), status.st_mode & 07777 & ~kOthers) == 0) return {};
+  if ((status.st_mode & S_IWOTH) == 0) return {};  // a group that its owner chose
+  return unsafe(folder, "can be written by other users; run chmod o-w on it, or choose another");
+}
+
 }  // namespace corral

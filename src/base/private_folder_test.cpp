@@ -1,5 +1,7 @@
 #include "base/private_folder.h"
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -34,6 +36,16 @@ TEST_F(PrivateFolder, IsMadeForItsUserOnly) {
   EXPECT_EQ(mode(root_ / "a/b"), fs::perms::owner_all);
   EXPECT_EQ(mode(root_ / "a"), fs::perms::owner_all);
   EXPECT_EQ(refusal(root_ / "a/b"), "taken");
+}
+
+TEST_F(PrivateFolder, OneIsClosedToOthersAndKeepsTheRest) {
+  EXPECT_TRUE(close_to_others(root_ / "new"));
+  EXPECT_EQ(mode(root_ / "new"), fs::perms::owner_all);
+  fs::permissions(root_ / "new", fs::perms(0775));
+  EXPECT_TRUE(close_to_others(root_ / "new"));
+  EXPECT_EQ(mode(root_ / "new"), fs::perms(0755));
+  std::ofstream(root_ / "file");
+  EXPECT_FALSE(close_to_others(root_ / "file/below"));
 }
 
 TEST_F(PrivateFolder, OneThatOthersCanWriteIsRefused) {

@@ -162,15 +162,13 @@ bool take(Generation& generation, Collected& all) {
 
 }  // namespace
 
-async::Task<std::vector<Collected>> collect(std::span<Choice> choices, std::shared_ptr<Signal> signal,
-                                            std::function<void()> began) {
+async::Task<std::vector<Collected>> collect(std::span<Choice> choices, std::shared_ptr<Signal> signal) {
   std::vector<Collected> all(choices.size());
   std::vector<bool> ended(choices.size());
   for (auto& choice : choices) choice.generation.stream().set_waker(waker_of(signal));
   while (true) {
     for (std::size_t i = 0; i < choices.size(); ++i) {
       if (!ended[i]) ended[i] = take(choices[i].generation, all[i]);
-      if (began && !all[i].tokens.empty()) std::exchange(began, nullptr)();
     }
     if (std::ranges::all_of(ended, std::identity())) co_return all;
     signal->event.reset();

@@ -75,9 +75,7 @@ struct Collected {
   std::vector<engine::TokenLogprob> logprobs;
   engine::Finish finish;
 };
-// Waits for the ends of all. Cancelling the task cancels the generations. `signal` must be theirs alone. `began` is
-// called once, when the first of them has a token.
-async::Task<std::vector<Collected>> collect(std::span<Choice> choices, std::shared_ptr<Signal> signal,
-                                            std::function<void()> began = {});
+// Waits for the ends of all. Cancelling the task cancels the generations. `signal` must be theirs alone.
+async::Task<std::vector<Collected>> collect(std::span<Choice> choices, std::shared_ptr<Signal> signal);
 
 }  // namespace corral::engine_server

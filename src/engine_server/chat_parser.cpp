@@ -22,14 +22,10 @@ std::string random_id() {
 
 // The library takes 1,750 bytes of stack for each bracket in another one, where it reads JSON.
 constexpr std::size_t kReadingStack = 4096;
-constexpr std::size_t kMaxLevels = 256 * 1024;
 
 // Reads the end of the prompt and the answer as one text. Throws what the library throws.
 common_chat_msg read(const std::string& text, bool partial, const common_chat_parser_params& params) {
   const auto levels = open_brackets(params.generation_prompt) + open_brackets(text);
-  if (levels > kMaxLevels) {
-    throw std::runtime_error(fmt::format("brackets are open {} deep, at most {} are read", levels, kMaxLevels));
-  }
   common_chat_msg message;
   with_stack_for(levels, kReadingStack, [&] { message = common_chat_parse(text, partial, params); });
   return message;

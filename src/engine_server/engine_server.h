@@ -41,8 +41,8 @@ struct EngineServerOptions {
   PreparationLimits preparation = {};
   std::uint32_t max_answers = 1024 + 16;  // under way at a time, all workers'; shared between clients
   RequestDone request_done;               // called on the connection's loop, for every finished inference request
-  // Called there with the first token of an answer that is wanted whole.
-  std::function<void(const RequestId&)> answer_began = {};
+  // Called there once the text of a request was worked up and the model's turn comes.
+  std::function<void(const RequestId&)> prepared = [](const RequestId&) {};
 };
 
 class EngineServer final : public http::Handler {

@@ -180,9 +180,6 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
-  auto began = [this, id = request.id] {
-    if (options.answer_began) options.answer_began(id);
-  };
 
   const bool background = in_background(request);
   auto start = [this, client, background](protocol::ChatRequest asked,
@@ -198,6 +195,7 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   auto chat = co_await make_ready<protocol::ChatRequest>(std::move(*body), std::move(client),
                                                          protocol::parse_chat_request, std::move(start));
   if (!chat) co_return error_response(chat.error());
+  options.prepared(request.id);
 
   auto head = head_of(chat->request.model, "chatcmpl-");
   head.warnings = chat->warnings;
@@ -212,7 +210,7 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
         std::make_unique<AnswerStream>(executor, timers, std::move(chat->choices), head, std::move(streaming));
     co_return with_warnings(Response::event_stream(std::move(events)), head.warnings);
   }
-  auto all = co_await collect(chat->choices, std::make_shared<Signal>(executor), std::move(began));
+  auto all = co_await collect(chat->choices, std::make_shared<Signal>(executor));
   const auto totals = total(chat->choices, all, before_engine);
   if (options.request_done) options.request_done(totals.record);
   const auto verbose = verbose_of(*chat, head.model, all);
@@ -249,9 +247,6 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
-  auto began = [this, id = request.id] {
-    if (options.answer_began) options.answer_began(id);
-  };
 
   const bool background = in_background(request);
   auto start = [this, client, background](protocol::CompletionRequest asked,
@@ -265,6 +260,7 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
   auto completion =
       co_await make_ready<protocol::CompletionRequest>(std::move(*body), std::move(client), read, std::move(start));
   if (!completion) co_return error_response(completion.error());
+  options.prepared(request.id);
 
   auto head = head_of(completion->request.model, "cmpl-");
   head.warnings = completion->warnings;
@@ -277,7 +273,7 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
         std::make_unique<AnswerStream>(executor, timers, std::move(completion->choices), head, std::move(streaming));
     co_return with_warnings(Response::event_stream(std::move(events)), head.warnings);
   }
-  auto all = co_await collect(completion->choices, std::make_shared<Signal>(executor), std::move(began));
+  auto all = co_await collect(completion->choices, std::make_shared<Signal>(executor));
   const auto totals = total(completion->choices, all, before_engine);
   if (options.request_done) options.request_done(totals.record);
   if (native) {

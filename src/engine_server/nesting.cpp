@@ -40,6 +40,8 @@ std::size_t open_brackets(std::string_view text) {
 }
 
 void with_stack_for(std::size_t levels, std::size_t bytes_per_level, const std::function<void()>& work) {
+  if (levels > kMaxLevels)
+    throw std::runtime_error(fmt::format("brackets are open {} deep, at most {} are read", levels, kMaxLevels));
   const auto bytes = levels * bytes_per_level;
   if (bytes <= kOrdinaryStack) return work();
   if (run_with_stack(bytes, work)) return;

@@ -14,8 +14,10 @@ std::size_t json_depth(std::string_view json);
 // JSON in other text isn't known.
 std::size_t open_brackets(std::string_view text);
 
+inline constexpr std::size_t kMaxLevels = 256 * 1024;
 // Runs `work` with so much stack for each of `levels`: here if any thread has as much, else on a thread of its own.
-// Throws what `work` throws, and std::runtime_error if there is no address space for the stack.
+// Throws what `work` throws, and std::runtime_error for more than kMaxLevels or if there is no address space for the
+// stack.
 void with_stack_for(std::size_t levels, std::size_t bytes_per_level, const std::function<void()>& work);
 
 }  // namespace corral::engine_server

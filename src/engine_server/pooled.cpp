@@ -147,6 +147,7 @@ async::Task<Response> EngineServer::Impl::embed_as(http::Request request, Embedd
   };
   auto prepared = co_await parse(std::move(*body), client, Parsing::by_size, std::move(work));
   if (!prepared) co_return error_response(prepared.error());
+  options.prepared(request.id);
 
   const auto norm = prepared->request.norm;
   auto handle =
@@ -183,6 +184,7 @@ async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
   auto begun = co_await make_ready<protocol::RerankRequest>(std::move(*body), std::move(client),
                                                             protocol::parse_rerank_request, std::move(start));
   if (!begun) co_return error_response(begun.error());
+  options.prepared(request.id);
   auto* const asked = &begun->request;
   const auto result = co_await wait_for(std::move(begun->handle));
   if (!result) co_return error_response(result.error());

@@ -15,6 +15,7 @@
 namespace corral::router {
 namespace {
 
+constexpr std::size_t kLargestChecked = 1 << 20;  // of bodies, before a load: it is copied for that
 constexpr Millis kPingInterval{1'000};
 // Nothing is waited for that long.
 constexpr Millis kNoPing = std::chrono::hours(24 * 365);
@@ -286,8 +287,8 @@ async::Task<std::optional<Forwarder::Death>> Forwarder::died(const Lease& lease,
   if (death.ending.requests == 0 || words_of(request).empty()) co_return death;
   const auto key = Suspects::key_of(request.model->name, request.path(), words_of(request));
   const bool again = suspects_.note(key, death.ending);
-  const bool prepared = work && work->by_signal && phase == backends::RequestPhase::read;
-  death.may_ask_again = death.may_ask_again && again && !prepared;
+  const bool by_its_text = work && work->by_signal && phase == backends::RequestPhase::read;
+  death.may_ask_again = death.may_ask_again && again && !by_its_text;
   co_return death;
 }
 
@@ -306,7 +307,7 @@ bool Forwarder::passes_by(const Lease& lease, ForwardRequest& request, const Err
 
 ContextWish Forwarder::wish_of(const ForwardRequest& request) const {
   auto wish = request.context;
-  if (!request.upload && !request.body.empty()) {
+  if (!request.upload && !request.body.empty() && request.body.size() <= kLargestChecked) {
     wish.asked = std::make_shared<const AskedRequest>(
         AskedRequest{request.ask, request.body, tags_.of(request.owner, request.peer)});
   }
@@ -382,6 +383,7 @@ async::Task<http::Response> Forwarder::uploaded(ForwardRequest request, Active a
     WatchedUpload body(*request.upload);
     auto sent = co_await lease->target(executor).upload(head, body);
     auto answer = co_await with_error_text(std::move(sent));
+    if (answer) answered(request);
     if (answer) co_return passed_on(std::move(*answer), std::move(*lease), std::move(active));
     if (body.failure()) co_return dialects::error_response(*body.failure());
     auto* const whole = kept(request);

@@ -95,6 +95,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, Op
       auto checking = request_checks_.check(*spec, std::exchange(asked, nullptr));
       const auto fine = co_await std::move(checking);
       if (!fine) co_return std::unexpected(fine.error());
+      continue;  // much may have changed meanwhile
     }
     residency::Acquire question{{}, *spec};
     auto asking = house_.ask(std::move(question));
@@ -263,7 +264,7 @@ async::Task<Result<MemoryEstimate>> ModelRouter::estimate_here(backends::ModelPt
 
 async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr model, OptionChange change) {
   const bool dry_run = change.dry_run;
-  const bool supposes = dry_run && (change.unset_all || change.wish != OptionWish());
+  const bool supposes = change.supposes();
   co_await contexts_.refresh();
   const auto about = model;
   auto changing = wishes_.change(std::move(model), std::move(change), house_);

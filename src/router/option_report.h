@@ -26,6 +26,9 @@ struct OptionChange {
   OptionWish wish = {};
   bool unset_all = false;  // before the wish
   bool dry_run = false;    // only say what would be
+
+  // A dry run of a change; without one it is only told what there is.
+  bool supposes() const { return dry_run && (unset_all || wish != OptionWish()); }
 };
 
 }  // namespace corral::router

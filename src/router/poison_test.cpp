@@ -153,9 +153,9 @@ TEST_F(UnreadTest, OneWhoseProcessASignalEndedWhileItWasPreparedIsNotSentAgain) 
 TEST_F(UnreadTest, OneThatWasBeingAnsweredIsSentAgainOnce) {
   have("a");
   auto asking = forward("a");
-  die_with("a", {{"req-1", Phase::answering}});
+  die_with("a", {{"req-1", Phase::prepared}});
   reload("a");
-  die_with("a", {{"req-1", Phase::answering}});
+  die_with("a", {{"req-1", Phase::prepared}});
   ASSERT_TRUE(asking.done());
   EXPECT_EQ(asking.get().head.status, 502u);
 }
@@ -164,7 +164,7 @@ TEST_F(UnreadTest, ASuccessEndsSuspicion) {
   for (int time = 0; time < 4; ++time) {
     have("a");
     auto asking = forward("a", false, R"({"same":1})");
-    die_with("a", {{"req-1", Phase::answering}});
+    die_with("a", {{"req-1", Phase::prepared}});
     reload("a");
     server("a").report({});
     request("a").answer(200, "{}");

@@ -57,11 +57,21 @@ struct RequestChecks::Checker {
   async::Event started;  // or failed to
   bool ready = false;
   std::uint64_t answers = 0;
+  std::uint64_t asking = 0;  // requests
+};
+
+struct RequestChecks::Asking {
+  explicit Asking(Checker& its) : checker(its) { ++checker.asking; }
+  ~Asking() { --checker.asking; }
+  Asking(const Asking&) = delete;
+  Asking& operator=(const Asking&) = delete;
+  Checker& checker;
 };
 
 RequestChecks::CheckerPtr RequestChecks::checker_for(const LoadSpec& spec) {
   auto key = key_of(spec);
   if (latest_ && latest_->key == key) return latest_;
+  if (latest_ && (!latest_->started.is_set() || latest_->asking > 0)) return nullptr;
   auto server = spec.backend->create_checker(spec.model, spec.load_options);
   if (!server) return nullptr;
   latest_ = std::make_shared<Checker>(home_, std::move(key), std::move(server));
@@ -102,27 +112,33 @@ async::Task<void> RequestChecks::live(CheckerPtr checker) {
 async::Task<Result<>> RequestChecks::check(std::shared_ptr<const LoadSpec> spec,
                                            std::shared_ptr<const AskedRequest> asked) {
   if (is_plain(*asked, context_at_least(*spec))) co_return Result<>();
-  while (true) {
-    const auto checker = checker_for(*spec);
-    if (!checker) co_return Result<>();
-    co_await checker->started.wait();
-    if (!checker->ready) {
-      forget(checker);
-      co_return Result<>();
-    }
-    const bool fresh = checker->answers == 0;
-    auto asking = checker->ask(home_, *asked);
-    const auto answer = co_await async::with_timeout(timers_, kPatience, std::move(asking));
-    if (!answer) co_return Result<>();
-    ++checker->answers;
-    if (*answer) co_return verdict(**answer);
-    // It may have ended before it read this request.
+  const auto there = co_await spec->backend->check_files(spec->model, spec->load_options);
+  if (!there) co_return Result<>();
+  auto checking = checked(*spec, *asked);
+  auto said = co_await async::with_timeout(timers_, kPatience, std::move(checking));
+  co_return said ? std::move(*said) : Result<>();
+}
+
+async::Task<Result<>> RequestChecks::checked(const LoadSpec& spec, const AskedRequest& asked) {
+  const auto checker = checker_for(spec);
+  if (!checker) co_return Result<>();
+  co_await checker->started.wait();
+  if (!checker->ready) {
     forget(checker);
-    if (!fresh) continue;
-    co_return fail(errc::backend_died, fmt::format("the engine ended while it read this request to '{}', before the "
-                                                   "model was loaded for it: change the request",
-                                                   spec->name.value()));
+    co_return Result<>();
   }
+  const bool alone = checker->asking == 0;
+  const bool fresh = checker->answers == 0;
+  const Asking counted(*checker);
+  const auto answer = co_await checker->ask(home_, asked);
+  ++checker->answers;
+  if (answer) co_return verdict(*answer);
+  forget(checker);
+  if (!fresh) co_return co_await checked(spec, asked);      // it may have ended before it read this request
+  if (!alone || checker->asking > 1) co_return Result<>();  // or by another one
+  co_return fail(errc::backend_died, fmt::format("the engine ended while it read this request to '{}', before the "
+                                                 "model was loaded for it: change the request",
+                                                 spec.name.value()));
 }
 
 async::Task<void> RequestChecks::stop() {

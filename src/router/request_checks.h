@@ -31,10 +31,13 @@ class RequestChecks {
 
  private:
   struct Checker;
+  struct Asking;
   using CheckerPtr = std::shared_ptr<Checker>;
 
-  // The one of this model as it would be loaded; begins to start it if need be. nullptr: its recipe has none.
+  // The one of this model as it would be loaded; begins to start it if need be. nullptr: its recipe has none, or
+  // another one is at work: there is one at a time.
   CheckerPtr checker_for(const LoadSpec& spec);
+  async::Task<Result<>> checked(const LoadSpec& spec, const AskedRequest& asked);
   void forget(const CheckerPtr& checker);
   async::Task<void> live(CheckerPtr checker);
 

@@ -66,20 +66,19 @@ test("children know no keys, logs and sockets are the user's alone", async () =>
   }
 });
 
-for (const open of ["state-dir", "runtime-dir"]) {
-  test(`a ${open} that others can write is refused`, async () => {
-    const folder = mkdtempSync(join(tmpdir(), "corral-open-"));
-    const folders = ["state-dir", "runtime-dir"].flatMap((name) => {
-      mkdirSync(join(folder, name));
-      chmodSync(join(folder, name), name === open ? 0o777 : 0o700);
-      return [`--${name}`, join(folder, name)];
-    });
-    const done = spawnSync(program, ["serve", "--port", "0", "--no-hub-cache", ...folders], { encoding: "utf8", timeout: 30_000 });
-    rmSync(folder, { recursive: true });
-    assert.ok(done.status > 0, `${done.status}`);
-    assert.match(done.stderr, new RegExp(`${open.replace("-", "_")}: .* can be written by other users; run chmod 700`));
-  });
-}
+test("a folder for sockets that others can write is refused, and the one for what is kept is closed to them", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "corral-open-"));
+  const [state, sockets] = ["state", "sockets"].map((name) => join(folder, name));
+  for (const open of [state, sockets]) {
+    mkdirSync(open);
+    chmodSync(open, 0o777);
+  }
+  const done = spawnSync(program, ["serve", "--port", "0", "--no-hub-cache", "--state-dir", state, "--runtime-dir", sockets], { encoding: "utf8", timeout: 30_000 });
+  assert.equal(statSync(state).mode & 0o777, 0o755);
+  rmSync(folder, { recursive: true });
+  assert.equal(done.status, 1);
+  assert.match(done.stderr, /runtime_dir: .*sockets' can be written by other users; run chmod 700/);
+});
 
 test("keys: made, used and revoked while the server runs", async () => {
   const server = await Server.start("--no-hub-cache");

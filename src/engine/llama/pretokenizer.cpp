@@ -48,15 +48,16 @@ constexpr Slow kSlow[] = {
 
 struct Runs {
   std::size_t longest = 0;
-  double squares = 0;  // the sum of their squares
+  double squares = 0;  // the sum of the squares of those that count
 };
 
-Runs runs_of(std::string_view text, ClassOf class_of) {
+// Runs shorter than `counted` take no time that matters: numbers, indentation.
+Runs runs_of(std::string_view text, ClassOf class_of, std::size_t counted) {
   Runs runs;
   std::size_t run = 0;
   const auto end_run = [&] {
     runs.longest = std::max(runs.longest, run);
-    runs.squares += static_cast<double>(run) * static_cast<double>(run);
+    if (run >= counted) runs.squares += static_cast<double>(run) * static_cast<double>(run);
     run = 0;
   };
   while (!text.empty()) {
@@ -95,7 +96,7 @@ Result<std::size_t> Pretokenizer::stack_for(std::string_view text) const {
   }
   for (const auto& slow : kSlow) {
     if (slow.name != name_) continue;
-    const auto runs = runs_of(text, slow.class_of);
+    const auto runs = runs_of(text, slow.class_of, slow.most / 16);
     if (runs.squares <= static_cast<double>(slow.most) * static_cast<double>(slow.most)) continue;
     return fail(errc::input_too_long,
                 fmt::format("the text has a run of {} {}, and all such runs together would take this model's tokenizer "

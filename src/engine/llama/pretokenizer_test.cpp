@@ -54,6 +54,7 @@ TEST(Pretokenizer, RunsThatTakeTheSquareOfTheirLengthAreRefused) {
       {"superbpe", std::string(20'000, '7'), "a run of 20000 digits"},
       {"superbpe", repeated(std::string(1000, '7') + "x", 200), "a run of 1000 digits"},
       {"superbpe", std::string(1000, '7'), {}},
+      {"superbpe", repeated("1764183600 ", 20'000), {}},
       {"superbpe", std::string(20'000, 'A') + std::string(20'000, ' '), {}},
       {"deepseek-llm", std::string(20'000, ' ') + "1", "a run of 20000 spaces"},
       {"deepseek-llm", repeated("\u3000", 20'000) + "1", "a run of 20000 spaces"},
