@@ -52,6 +52,33 @@ TEST(Pattern, SaysWhatItCantEnforce) {
   }
 }
 
+std::string repeated(std::string_view text, std::size_t count) {
+  std::string all;
+  for (; count > 0; --count) all += text;
+  return all;
+}
+
+TEST(Pattern, OfGroupsInGroupsEndsAtOnce) {
+  EXPECT_TRUE(matches(repeated("(", 60) + "a" + repeated(")", 60), "xay"));
+  EXPECT_TRUE(matches("^" + repeated("(", 50) + "a?" + repeated(")?b?", 50) + "$", "abb"));
+  EXPECT_THROW(matches(repeated("(", 20) + "$" + repeated("){8}", 20), "a"), TooComplex);
+  EXPECT_THROW(matches("a" + repeated("*", 100'000), "a"), UnsupportedPattern);
+}
+
+TEST(Pattern, HasLargeClasses) {
+  std::string members;
+  for (int high = 0x90; high < 0xBF; ++high) {
+    for (int low = 0x80; low < 0xC0; low += 2) {
+      for (int last = 0x80; last < 0xC0; last += 2) {
+        members += {'\xE5', static_cast<char>(high), static_cast<char>(low)};
+        members += {'\xE6', static_cast<char>(high), static_cast<char>(last)};
+      }
+    }
+  }
+  EXPECT_TRUE(matches("^[" + members + "z]$", "z"));
+  EXPECT_FALSE(matches("^[^" + members + "z]$", "z"));
+}
+
 bool in_range(const NumberRange& range, std::string_view text) {
   Languages languages;
   return languages.contains(number_language(languages, range), characters_of(text));

@@ -10,6 +10,8 @@ namespace {
 using Kind = PatternPart::Kind;
 
 constexpr std::uint32_t kMostUnrolled = 8;
+// Parts of one pattern, those that are unrolled counted each time.
+constexpr std::size_t kMostPatternSteps = 10'000;
 
 // ^, $ and look ahead take no characters, but depend on what stands around them.
 bool has_conditions(const PatternPart& part) {
@@ -24,6 +26,25 @@ bool takes_nothing(const PatternPart& part) {
   return (part.kind == Kind::sequence || part.kind == Kind::alternatives) &&
          std::ranges::all_of(part.parts, takes_nothing);
 }
+// It matches the text without characters.
+bool may_be_empty(const PatternPart& part) {
+  switch (part.kind) {
+    case Kind::characters:
+      return false;
+    case Kind::sequence:
+      return std::ranges::all_of(part.parts, may_be_empty);
+    case Kind::alternatives:
+      return std::ranges::any_of(part.parts, may_be_empty);
+    case Kind::repeat:
+      return part.least == 0 || may_be_empty(part.parts[0]);
+    case Kind::look_ahead:
+      return part.negative != may_be_empty(part.parts[0]);
+    case Kind::begin:
+    case Kind::end:
+      return true;
+  }
+  return true;
+}
 
 class PatternCompiler {
  public:
@@ -32,6 +53,7 @@ class PatternCompiler {
   // What matches `part` and then is one of `rest`, which reaches to the end of the text. `at_begin`: nothing stands
   // before it.
   Language compile(const PatternPart& part, Language rest, bool at_begin) {
+    if (++steps_ > kMostPatternSteps) throw TooComplex();
     switch (part.kind) {
       case Kind::characters:
         return languages_.concat(languages_.set(part.characters), rest);
@@ -95,9 +117,8 @@ class PatternCompiler {
     return made;
   }
 
-  bool may_be_empty(const PatternPart& part) { return languages_.has_empty(compile(part, languages_.empty(), true)); }
-
   Languages& languages_;
+  std::size_t steps_ = 0;
 };
 
 }  // namespace
