@@ -65,8 +65,19 @@ test("a format without its schema is refused", async () => {
 test("what strict refuses is refused before a model is loaded", async () => {
   const loaded = async () => (await server.get("/v1/models")).body.data.filter((one) => one.status?.value === "loaded").map((one) => one.id);
   const before = await loaded();
-  assert.equal((await ask("/v1/chat/completions", { ...chat(format(unenforced, true)), model: "tiny-mamba" })).status, 400);
-  assert.deepEqual(await loaded(), before);
+  const tools = [{ type: "function", function: { name: "f", strict: true, parameters: { type: "object", properties: { a: unenforced } } } }];
+  for (const more of [format(unenforced, true), { tools }]) {
+    const { status, text } = await ask("/v1/chat/completions", { ...chat(more), model: "tiny-mamba" });
+    assert.equal(status, 400, text);
+    assert.deepEqual(await loaded(), before);
+  }
+});
+
+test("what a call of an old message says of strict is nothing to us", async () => {
+  const call = { id: "1", type: "function", function: { name: "f", arguments: "{}", strict: true, parameters: unenforced } };
+  const old = [...messages, { role: "assistant", tool_calls: [call] }, { role: "tool", tool_call_id: "1", content: "ok" }];
+  const { status, text } = await ask("/v1/chat/completions", { ...chat({}), max_tokens: 2, messages: old });
+  assert.equal(status, 200, text);
 });
 
 test("tools: strict, and not", async () => {
