@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -179,6 +180,19 @@ TEST(Schema, CountsProperties) {
   EXPECT_FALSE(allows(schema, R"({"a":1})"));
   EXPECT_TRUE(allows(schema, R"({"a":1,"c":1})"));
   EXPECT_FALSE(allows(schema, R"({"a":1,"b":1,"c":1})"));
+}
+
+TEST(Schema, AlternativesThatCopyTooMuchAreRefused) {
+  std::string properties, alternatives;
+  for (int i = 0; i < 400; ++i) {
+    properties += fmt::format(R"({}"p{}":{{"enum":["{}"]}})", i ? "," : "", i, std::string(1000, 'x'));
+  }
+  for (int i = 0; i < 250; ++i) alternatives += fmt::format(R"({}{{"required":["p{}"]}})", i ? "," : "", i);
+  Workspace workspace("j");
+  const auto made = make_grammar(
+      *json::parse(fmt::format(R"({{"properties":{{{}}},"anyOf":[{}]}})", properties, alternatives)), workspace);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().reason, "is copied too often by its alternatives: make the schema smaller");
 }
 
 }  // namespace
