@@ -182,6 +182,73 @@ TEST(Schema, CountsProperties) {
   EXPECT_FALSE(allows(schema, R"({"a":1,"b":1,"c":1})"));
 }
 
+// Its automaton has too many states.
+std::string complex_pattern() {
+  return "^(?=.*" + repeated("(?:a|b).{9}", 60) + ")(?!.*" + repeated("c.{7}", 60) + ")";
+}
+
+json::Value with_complex(std::string_view schema) {
+  std::string text(schema);
+  for (auto at = text.find('@'); at != std::string::npos; at = text.find('@')) text.replace(at, 1, complex_pattern());
+  return *json::parse(text);
+}
+
+TEST(Schema, WhatIsTooComplexIsReportedAndTheRestApplied) {
+  const std::pair<const char*, const char*> schemas[] = {
+      {R"({"type":"string","pattern":"@"})", "#/pattern"},
+      {R"({"patternProperties":{"@":{"type":"null"}},"properties":{"a":{}},"required":["b"]})",
+       "#/patternProperties/@"},
+      {R"({"patternProperties":{"@":{"type":"null"}},"minProperties":1})", "#/patternProperties/@"},
+      {R"({"propertyNames":{"pattern":"@"},"minProperties":1})", "#/propertyNames/pattern"},
+      {R"({"propertyNames":{"pattern":"@","maxLength":9},"minProperties":1})", "#/propertyNames/pattern"},
+  };
+  Workspace workspace("j");
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& [schema, pointer] : schemas) {
+      const auto made = make_grammar(with_complex(schema), workspace);
+      ASSERT_TRUE(made) << schema << made.error().reason;
+      std::string expected(pointer);
+      if (const auto at = expected.find('@'); at != std::string::npos) expected.replace(at, 1, complex_pattern());
+      EXPECT_THAT(made->unenforced, testing::Contains(testing::Field(&Unenforced::pointer, expected))) << schema;
+    }
+  }
+}
+
+TEST(Schema, ASpentBudgetLeavesOtherSchemasUsable) {
+  Workspace workspace("j");
+  try {
+    for (char32_t c = U'a';; ++c) workspace.languages.text(std::u32string(1000, c));
+  } catch (const TooComplex&) {
+  }
+  for (const auto* schema : {R"({"enum":["x"],"pattern":"^x"})", R"({"type":"string","format":"date","maxLength":9})",
+                             R"({"patternProperties":{"^y":{}},"minProperties":1})", R"({"minimum":3,"maximum":77})",
+                             R"({"propertyNames":{"enum":["k","l"],"minLength":1},"required":["k"]})",
+                             R"({"properties":{"n":{}},"additionalProperties":{"type":"null"}})"}) {
+    const auto made = make_grammar(*json::parse(schema), workspace);
+    EXPECT_TRUE(made) << schema << (made ? "" : made.error().reason);
+  }
+}
+
+TEST(Schema, APatternOfNamesThatIsNotEnforcedStillSaysWhatValuesAre) {
+  const auto* schema =
+      R"({"patternProperties":{"\\bx":{"type":"null"}},"additionalProperties":false,"minProperties":1})";
+  EXPECT_TRUE(allows(schema, R"({"x":null})"));
+  EXPECT_FALSE(allows(schema, R"({"x":1})"));
+}
+
+TEST(Schema, EqualStringsAreOneRule) {
+  std::string properties;
+  for (int i = 0; i < 50; ++i)
+    properties += fmt::format(R"({}"p{}":{{"type":"string","format":"date"}})", i ? "," : "", i);
+  const auto bytes = [](std::string_view schema) {
+    Workspace workspace("j");
+    EXPECT_TRUE(make_grammar(*json::parse(schema), workspace));
+    return workspace.text.text().size();
+  };
+  EXPECT_LT(bytes(fmt::format(R"({{"properties":{{{}}}}})", properties)),
+            bytes(R"({"properties":{"p":{"type":"string","format":"date"}}})") + 20'000);
+}
+
 TEST(Schema, AlternativesThatCopyTooMuchAreRefused) {
   std::string properties, alternatives;
   for (int i = 0; i < 400; ++i) {

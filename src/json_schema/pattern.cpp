@@ -91,13 +91,11 @@ class PatternCompiler {
   }
 
   Language alternatives(const PatternPart& part, Language rest, bool at_begin) {
-    auto all = languages_.none();
-    if (has_conditions(part)) {
-      for (const auto& one : part.parts) all = languages_.either(all, compile(one, rest, at_begin));
-      return all;
-    }
-    for (const auto& one : part.parts) all = languages_.either(all, compile(one, languages_.empty(), at_begin));
-    return languages_.concat(all, rest);
+    const bool together = has_conditions(part);
+    std::vector<Language> all;
+    for (const auto& one : part.parts) all.push_back(compile(one, together ? rest : languages_.empty(), at_begin));
+    const auto one_of = languages_.either(std::move(all));
+    return together ? one_of : languages_.concat(one_of, rest);
   }
 
   Language repeat(const PatternPart& part, Language rest, bool at_begin) {
@@ -121,15 +119,28 @@ class PatternCompiler {
   std::size_t steps_ = 0;
 };
 
-}  // namespace
-
-Language pattern_language(Languages& languages, std::string_view pattern) {
-  const auto part = parse_pattern(pattern);
+Language compiled(Languages& languages, const PatternPart& part) {
   PatternCompiler compiler(languages);
   const auto any = languages.all();
   const auto something = languages.repeat(languages.set(CharSet::all()), 1, Languages::kNoMost);
   return languages.either(compiler.compile(part, any, true),
                           languages.concat(something, compiler.compile(part, any, false)));
+}
+
+}  // namespace
+
+Language pattern_language(Languages& languages, std::string_view pattern) {
+  auto& patterns = languages.patterns();
+  if (const auto known = patterns.find(pattern); known != patterns.end()) {
+    return known->second ? *known->second : throw TooComplex();
+  }
+  std::optional<Language> made;
+  try {
+    made = compiled(languages, parse_pattern(pattern));
+  } catch (const TooComplex&) {
+  }
+  patterns.emplace(pattern, made);
+  return made ? *made : throw TooComplex();
 }
 
 }  // namespace corral::json_schema
