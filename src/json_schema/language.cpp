@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kMostExpressions = 100'000;
 constexpr std::size_t kMostParts = 1'000'000;        // of all expressions
 constexpr std::size_t kMostDerivatives = 1'000'000;  // of all expressions
+constexpr std::size_t kMostLookups = 4'000'000;      // of derivatives
 
 std::uint32_t less_one(std::uint32_t count) { return count == 0 || count == Languages::kNoMost ? count : count - 1; }
 
@@ -128,6 +129,7 @@ Language Languages::multiple(std::uint32_t divisor, std::uint32_t remainder) {
 }
 
 Language Languages::derivative(Language of, char32_t character) {
+  if (++lookups_ > kMostLookups) throw TooComplex();
   const auto key = std::uint64_t(of) << 32 | character;
   if (const auto known = derivatives_.find(key); known != derivatives_.end()) return known->second;
   if (derivatives_.size() >= kMostDerivatives) throw TooComplex();

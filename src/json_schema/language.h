@@ -75,7 +75,8 @@ class Languages {
   Language derive(Language of, char32_t character);
 
   std::vector<Node> nodes_;
-  std::size_t parts_ = 0;  // of all nodes
+  std::size_t parts_ = 0;    // of all nodes
+  std::size_t lookups_ = 0;  // of derivatives
   std::unordered_map<Node, Language, NodeHash> ids_;
   std::vector<CharSet> sets_;
   std::map<CharSet, std::uint32_t> set_ids_;
