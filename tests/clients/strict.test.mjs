@@ -80,6 +80,22 @@ test("what a call of an old message says of strict is nothing to us", async () =
   assert.equal(status, 200, text);
 });
 
+test("a complex pattern costs nothing but itself", async () => {
+  const nested = "(".repeat(60) + "a" + ")".repeat(60);
+  const groups = await ask("/v1/chat/completions", chat(format({ type: "string", pattern: nested, maxLength: 9 }, true)));
+  assert.equal(groups.status, 200, groups.text);
+  const tool = (name, properties) => ({ type: "function", function: { name, parameters: { type: "object", properties } } });
+  const complex = { type: "string", pattern: `^(?=.*${"(?:a|b).{9}".repeat(60)})x` };
+  const names = { type: "object", patternProperties: { "^y": { type: "null" } }, propertyNames: { maxLength: 3 } };
+  const values = { enum: ["xa", "b"], pattern: "^x" };
+  for (const pattern of ["(".repeat(20) + "$" + "){8}".repeat(20), complex.pattern]) {
+    const tools = [tool("f", { a: { ...complex, pattern } }), tool("g", { names, values })];
+    const { status, text, header } = await ask("/v1/chat/completions", chat({ tools, max_tokens: 4 }));
+    assert.equal(status, 200, text);
+    assert.match(header, /"pattern" at #\/properties\/a\/pattern/);
+  }
+});
+
 test("tools: strict, and not", async () => {
   const tools = (parameters, strict) => ({ max_tokens: 4, tools: [{ type: "custom", custom: { name: "c" } }, { type: "function", function: { name: "f", strict, parameters } }] });
   const parameters = { type: "object", properties: { n: { type: "integer", not: { const: 1 } } }, required: ["n"] };
