@@ -14,6 +14,7 @@
 #include "json_schema/grammar_text.h"
 #include "json_schema/keywords.h"
 #include "json_schema/language.h"
+#include "json_schema/language_rules.h"
 
 namespace corral::json_schema {
 
@@ -21,9 +22,12 @@ namespace corral::json_schema {
 struct Workspace {
   // Names of rules begin with `prefix` (letters and digits).
   explicit Workspace(std::string_view prefix) : text(prefix) {}
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
 
   Languages languages;
   GrammarText text;
+  LanguageRules rules{languages, text};
 };
 
 struct SchemaGrammar {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,6 +51,33 @@ TEST(Pattern, SaysWhatItCantEnforce) {
     Languages languages;
     EXPECT_THROW(pattern_language(languages, pattern), UnsupportedPattern) << pattern;
   }
+}
+
+std::string repeated(std::string_view text, std::size_t count) {
+  std::string all;
+  for (; count > 0; --count) all += text;
+  return all;
+}
+
+TEST(Pattern, OfGroupsInGroupsEndsAtOnce) {
+  EXPECT_TRUE(matches(repeated("(", 60) + "a" + repeated(")", 60), "xay"));
+  EXPECT_TRUE(matches("^" + repeated("(", 50) + "a?" + repeated(")?b?", 50) + "$", "abb"));
+  EXPECT_THROW(matches(repeated("(", 20) + "$" + repeated("){8}", 20), "a"), TooComplex);
+  EXPECT_THROW(matches("a" + repeated("*", 100'000), "a"), UnsupportedPattern);
+}
+
+TEST(Pattern, HasLargeClasses) {
+  std::string members;
+  for (int high = 0x90; high < 0xBF; ++high) {
+    for (int low = 0x80; low < 0xC0; low += 2) {
+      for (int last = 0x80; last < 0xC0; last += 2) {
+        members += {'\xE5', static_cast<char>(high), static_cast<char>(low)};
+        members += {'\xE6', static_cast<char>(high), static_cast<char>(last)};
+      }
+    }
+  }
+  EXPECT_TRUE(matches("^[" + members + "z]$", "z"));
+  EXPECT_FALSE(matches("^[^" + members + "z]$", "z"));
 }
 
 bool in_range(const NumberRange& range, std::string_view text) {
@@ -152,6 +180,97 @@ TEST(Schema, CountsProperties) {
   EXPECT_FALSE(allows(schema, R"({"a":1})"));
   EXPECT_TRUE(allows(schema, R"({"a":1,"c":1})"));
   EXPECT_FALSE(allows(schema, R"({"a":1,"b":1,"c":1})"));
+}
+
+// Its automaton has too many states.
+std::string complex_pattern() {
+  return "^(?=.*" + repeated("(?:a|b).{9}", 60) + ")(?!.*" + repeated("c.{7}", 60) + ")";
+}
+
+json::Value with_complex(std::string_view schema) {
+  std::string text(schema);
+  for (auto at = text.find('@'); at != std::string::npos; at = text.find('@')) text.replace(at, 1, complex_pattern());
+  return *json::parse(text);
+}
+
+TEST(Schema, WhatIsTooComplexIsReportedAndTheRestApplied) {
+  const std::pair<const char*, const char*> schemas[] = {
+      {R"({"type":"string","pattern":"@"})", "#/pattern"},
+      {R"({"patternProperties":{"@":{"type":"null"}},"properties":{"a":{}},"required":["b"]})",
+       "#/patternProperties/@"},
+      {R"({"patternProperties":{"@":{"type":"null"}},"minProperties":1})", "#/patternProperties/@"},
+      {R"({"propertyNames":{"pattern":"@"},"minProperties":1})", "#/propertyNames/pattern"},
+      {R"({"propertyNames":{"pattern":"@","maxLength":9},"minProperties":1})", "#/propertyNames/pattern"},
+  };
+  Workspace workspace("j");
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& [schema, pointer] : schemas) {
+      const auto made = make_grammar(with_complex(schema), workspace);
+      ASSERT_TRUE(made) << schema << made.error().reason;
+      std::string expected(pointer);
+      if (const auto at = expected.find('@'); at != std::string::npos) expected.replace(at, 1, complex_pattern());
+      EXPECT_THAT(made->unenforced, testing::Contains(testing::Field(&Unenforced::pointer, expected))) << schema;
+    }
+  }
+}
+
+template <typename Spend>
+void spend(Spend spend) {
+  try {
+    for (char32_t c = U'a';; ++c) spend(c);
+  } catch (const TooComplex&) {
+  }
+}
+
+void expect_usable(Workspace& workspace) {
+  for (const auto* schema : {R"({"enum":["x"],"pattern":"^x"})", R"({"type":"string","format":"date","maxLength":9})",
+                             R"({"patternProperties":{"^y":{}},"minProperties":1})", R"({"minimum":3,"maximum":77})",
+                             R"({"propertyNames":{"enum":["k","l"],"minLength":1},"required":["k"]})",
+                             R"({"properties":{"n":{}},"additionalProperties":{"type":"null"}})"}) {
+    const auto made = make_grammar(*json::parse(schema), workspace);
+    EXPECT_TRUE(made) << schema << (made ? "" : made.error().reason);
+  }
+}
+
+TEST(Schema, SpentBoundsLeaveOtherSchemasUsable) {
+  Workspace expressions("j"), lookups("j");
+  spend([&](char32_t c) { expressions.languages.text(std::u32string(1000, c)); });
+  expect_usable(expressions);
+  spend([&](char32_t c) { lookups.languages.contains(lookups.languages.all(), std::u32string(1000, c)); });
+  expect_usable(lookups);
+}
+
+TEST(Schema, APatternOfNamesThatIsNotEnforcedStillSaysWhatValuesAre) {
+  const auto* schema =
+      R"({"patternProperties":{"\\bx":{"type":"null"}},"additionalProperties":false,"minProperties":1})";
+  EXPECT_TRUE(allows(schema, R"({"x":null})"));
+  EXPECT_FALSE(allows(schema, R"({"x":1})"));
+}
+
+TEST(Schema, EqualStringsAreOneRule) {
+  std::string properties;
+  for (int i = 0; i < 50; ++i)
+    properties += fmt::format(R"({}"p{}":{{"type":"string","format":"date"}})", i ? "," : "", i);
+  const auto bytes = [](std::string_view schema) {
+    Workspace workspace("j");
+    EXPECT_TRUE(make_grammar(*json::parse(schema), workspace));
+    return workspace.text.text().size();
+  };
+  EXPECT_LT(bytes(fmt::format(R"({{"properties":{{{}}}}})", properties)),
+            bytes(R"({"properties":{"p":{"type":"string","format":"date"}}})") + 20'000);
+}
+
+TEST(Schema, AlternativesThatCopyTooMuchAreRefused) {
+  std::string properties, alternatives;
+  for (int i = 0; i < 400; ++i) {
+    properties += fmt::format(R"({}"p{}":{{"enum":["{}"]}})", i ? "," : "", i, std::string(1000, 'x'));
+  }
+  for (int i = 0; i < 250; ++i) alternatives += fmt::format(R"({}{{"required":["p{}"]}})", i ? "," : "", i);
+  Workspace workspace("j");
+  const auto made = make_grammar(
+      *json::parse(fmt::format(R"({{"properties":{{{}}},"anyOf":[{}]}})", properties, alternatives)), workspace);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().reason, "is copied too often by its alternatives: make the schema smaller");
 }
 
 }  // namespace

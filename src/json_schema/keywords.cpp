@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -220,6 +222,15 @@ class Walk {
   }
 
   void check_pattern(std::string_view name, std::string_view pattern, const std::string& at) {
+    const auto known = patterns_.find(pattern);
+    const auto& fault =
+        known != patterns_.end() ? known->second : patterns_.emplace(pattern, judge(pattern)).first->second;
+    if (!fault) return;
+    if (fault->invalid) throw SchemaFault{at, fault->reason};
+    report(name, at, fmt::format("the pattern {}", fault->reason));
+  }
+
+  std::optional<UnsupportedPattern> judge(std::string_view pattern) {
     try {
       if (languages_) {
         Automaton::make(*languages_, pattern_language(*languages_, pattern));
@@ -227,11 +238,11 @@ class Walk {
         parse_pattern(pattern);
       }
     } catch (const UnsupportedPattern& unsupported) {
-      if (unsupported.invalid) throw SchemaFault{at, unsupported.reason};
-      report(name, at, fmt::format("the pattern {}", unsupported.reason));
+      return unsupported;
     } catch (const TooComplex&) {
-      report(name, at, "the pattern is too complex");
+      return UnsupportedPattern{"is too complex", false};
     }
+    return std::nullopt;
   }
 
   void report(std::string_view keyword, const std::string& at, std::string reason) {
@@ -241,6 +252,7 @@ class Walk {
   const Value& root_;
   std::set<const Value*> seen_;
   Languages* languages_;
+  std::map<std::string_view, std::optional<UnsupportedPattern>> patterns_;  // why they can't be enforced
   std::vector<Unenforced> found_;
 };
 

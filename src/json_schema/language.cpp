@@ -7,6 +7,9 @@ namespace corral::json_schema {
 namespace {
 
 constexpr std::size_t kMostExpressions = 100'000;
+constexpr std::size_t kMostParts = 1'000'000;        // of all expressions
+constexpr std::size_t kMostDerivatives = 1'000'000;  // of all expressions
+constexpr std::size_t kMostLookups = 4'000'000;      // of derivatives
 
 std::uint32_t less_one(std::uint32_t count) { return count == 0 || count == Languages::kNoMost ? count : count - 1; }
 
@@ -29,7 +32,8 @@ std::size_t Languages::NodeHash::operator()(const Node& node) const {
 
 Language Languages::add(Node node) {
   if (const auto known = ids_.find(node); known != ids_.end()) return known->second;
-  if (nodes_.size() >= kMostExpressions) throw TooComplex();
+  if (nodes_.size() >= kMostExpressions || parts_ + node.parts.size() > kMostParts) throw TooComplex();
+  parts_ += node.parts.size();
   const auto id = static_cast<Language>(nodes_.size());
   ids_.emplace(node, id);
   nodes_.push_back(std::move(node));
@@ -63,9 +67,9 @@ Language Languages::concat(Language first, Language second) {
 }
 
 // Parts are sorted and each stands once.
-Language Languages::combine(Kind kind, Language one, Language other) {
+Language Languages::combine(Kind kind, const std::vector<Language>& all) {
   std::set<Language> parts;
-  for (const auto part : {one, other}) {
+  for (const auto part : all) {
     if (nodes_[part].kind == kind) {
       parts.insert(nodes_[part].parts.begin(), nodes_[part].parts.end());
     } else {
@@ -87,10 +91,22 @@ Language Languages::either(Language one, Language other) {
   if (nodes_[one].kind == Kind::set && nodes_[other].kind == Kind::set) {
     return set(sets_[nodes_[one].least] | sets_[nodes_[other].least]);
   }
-  return combine(Kind::either, one, other);
+  return combine(Kind::either, {one, other});
 }
 
-Language Languages::both(Language one, Language other) { return combine(Kind::both, one, other); }
+Language Languages::either(std::vector<Language> all) {
+  std::vector<CharSet::Range> ranges;
+  std::erase_if(all, [&](Language one) {
+    if (nodes_[one].kind != Kind::set) return false;
+    const auto& own = sets_[nodes_[one].least].ranges();
+    ranges.insert(ranges.end(), own.begin(), own.end());
+    return true;
+  });
+  all.push_back(set(CharSet(std::move(ranges))));
+  return combine(Kind::either, all);
+}
+
+Language Languages::both(Language one, Language other) { return combine(Kind::both, {one, other}); }
 
 Language Languages::complement(Language of) {
   if (of == kNone) return all_;
@@ -113,8 +129,10 @@ Language Languages::multiple(std::uint32_t divisor, std::uint32_t remainder) {
 }
 
 Language Languages::derivative(Language of, char32_t character) {
+  if (++lookups_ > kMostLookups) throw TooComplex();
   const auto key = std::uint64_t(of) << 32 | character;
   if (const auto known = derivatives_.find(key); known != derivatives_.end()) return known->second;
+  if (derivatives_.size() >= kMostDerivatives) throw TooComplex();
   const auto made = derive(of, character);
   derivatives_.emplace(key, made);
   return made;
@@ -134,12 +152,9 @@ Language Languages::derive(Language of, char32_t character) {
     }
     case Kind::either:
     case Kind::both: {
-      auto made = node.kind == Kind::either ? kNone : all_;
-      for (const auto part : node.parts) {
-        const auto next = derivative(part, character);
-        made = node.kind == Kind::either ? either(made, next) : both(made, next);
-      }
-      return made;
+      std::vector<Language> all;
+      for (const auto part : node.parts) all.push_back(derivative(part, character));
+      return node.kind == Kind::either ? either(std::move(all)) : combine(Kind::both, all);
     }
     case Kind::complement:
       return complement(derivative(node.parts[0], character));

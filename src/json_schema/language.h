@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -20,7 +21,7 @@ namespace corral::json_schema {
 // The number of an expression.
 using Language = std::uint32_t;
 
-// Thrown: an expression has too many different derivatives.
+// Thrown: expressions are too many, too large, or have too many derivatives.
 struct TooComplex {};
 
 class Languages {
@@ -36,11 +37,15 @@ class Languages {
   Language text(std::u32string_view characters);
   Language concat(Language first, Language second);
   Language either(Language one, Language other);
+  Language either(std::vector<Language> all);
   Language both(Language one, Language other);
   Language complement(Language of);
   Language repeat(Language of, std::uint32_t least, std::uint32_t most);
   // Digits that are a multiple of `divisor` (at least 1), read after digits that left `remainder`.
   Language multiple(std::uint32_t divisor, std::uint32_t remainder = 0);
+
+  // Those of patterns (pattern.h), so that each is compiled once; none: it is too complex.
+  std::map<std::string, std::optional<Language>, std::less<>>& patterns() { return patterns_; }
 
   // The empty text belongs to it.
   bool has_empty(Language of) const { return nodes_[of].nullable; }
@@ -66,14 +71,17 @@ class Languages {
   static constexpr Language kNone = 0, kEmpty = 1;
 
   Language add(Node node);
-  Language combine(Kind kind, Language one, Language other);
+  Language combine(Kind kind, const std::vector<Language>& all);
   Language derive(Language of, char32_t character);
 
   std::vector<Node> nodes_;
+  std::size_t parts_ = 0;    // of all nodes
+  std::size_t lookups_ = 0;  // of derivatives
   std::unordered_map<Node, Language, NodeHash> ids_;
   std::vector<CharSet> sets_;
   std::map<CharSet, std::uint32_t> set_ids_;
   std::unordered_map<std::uint64_t, Language> derivatives_;
+  std::map<std::string, std::optional<Language>, std::less<>> patterns_;
   Language all_ = 0;
 };
 

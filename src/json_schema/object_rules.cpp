@@ -37,10 +37,13 @@ class ObjectRule {
   }
 
  private:
-  struct Pattern {
-    Language names;
+  struct Values {
     const Value* schema;
     std::string at;
+  };
+  struct Pattern {
+    Language names;
+    Values values;
   };
 
   bool is_any() const {
@@ -59,14 +62,20 @@ class ObjectRule {
     if (!given) return;
     const auto at = pointer_to(at_, "patternProperties");
     for (const auto& [pattern, schema] : given->as_object()) {
+      const Values values{&schema, pointer_to(at, pattern)};
       try {
-        patterns_.push_back({pattern_language(rules_.languages(), pattern), &schema, pointer_to(at, pattern)});
+        const auto names = pattern_language(rules_.languages(), pattern);
+        if (patterns_.size() < kMostPatterns) {
+          patterns_.push_back({names, values});
+          continue;
+        }
+        rules_.report("patternProperties", at_, fmt::format("more than {} patterns are too many", kMostPatterns));
       } catch (const UnsupportedPattern&) {  // reported already
+      } catch (const TooComplex&) {
+        too_complex("patternProperties");
       }
+      left_out_.push_back(values);
     }
-    if (patterns_.size() <= kMostPatterns) return;
-    rules_.report("patternProperties", at_, fmt::format("more than {} patterns are too many", kMostPatterns));
-    patterns_.resize(kMostPatterns);
   }
 
   // What propertyNames says.
@@ -82,24 +91,46 @@ class ObjectRule {
       if (other) rules_.report("propertyNames", at_, fmt::format("only without {}", std::string_view(keyword)));
     }
     const auto plain = plain_form(given->as_object());
-    names_ = rules_.strings_of(plain, true);
+    names_ = rules_.strings_of(plain, pointer_to(at_, "propertyNames"));
     if (const auto* values = plain.if_contains("enum")) {
-      auto all = rules_.languages().none();
+      std::vector<std::string_view> texts;
       for (const auto& value : values->as_array()) {
-        if (value.is_string())
-          all = rules_.languages().either(all, rules_.languages().text(characters_of(value.as_string())));
+        if (value.is_string()) texts.push_back(value.as_string());
       }
-      names_ = names_ ? rules_.languages().both(*names_, all) : all;
+      try {
+        const auto all = one_of(texts);
+        names_ = names_ ? rules_.languages().both(*names_, all) : all;
+      } catch (const TooComplex&) {
+        too_complex("propertyNames");
+      }
     }
   }
 
-  bool name_fits(std::string_view name) { return !names_ || rules_.languages().contains(*names_, characters_of(name)); }
+  void too_complex(std::string_view keyword) { rules_.report(keyword, at_, "the pattern is too complex"); }
+
+  template <typename Names>
+  Language one_of(const Names& names) {
+    std::vector<Language> all;
+    for (const auto& name : names) all.push_back(rules_.languages().text(characters_of(name)));
+    return rules_.languages().either(std::move(all));
+  }
+
+  // `keyword` is the one that has `names`.
+  bool matches(Language names, std::string_view name, std::string_view keyword, bool otherwise) {
+    try {
+      return rules_.languages().contains(names, characters_of(name));
+    } catch (const TooComplex&) {
+      too_complex(keyword);
+      return otherwise;
+    }
+  }
+  bool name_fits(std::string_view name) { return !names_ || matches(*names_, name, "propertyNames", true); }
 
   // A schema for this property: what stands in `own`, and what patterns say of its name.
   Value with_patterns(std::string_view name, const Value& own) {
     Array all{own};
     for (const auto& pattern : patterns_) {
-      if (rules_.languages().contains(pattern.names, characters_of(name))) all.push_back(*pattern.schema);
+      if (matches(pattern.names, name, "patternProperties", false)) all.push_back(*pattern.values.schema);
     }
     return all.size() == 1 ? own : Value(Object{{"allOf", all}});
   }
@@ -146,7 +177,11 @@ class ObjectRule {
     std::vector<std::string> others;
     for (std::size_t chosen = 0; chosen < std::size_t(1) << patterns_.size(); ++chosen) {
       if (chosen == 0 && !open) continue;
-      if (auto member = other(chosen, more)) others.push_back(std::move(*member));
+      if (auto made = other(chosen, more)) others.push_back(std::move(*made));
+    }
+    for (const auto& values : left_out_) {
+      if (open) break;
+      if (auto made = member(other_key(0), *values.schema, values.at)) others.push_back(std::move(*made));
     }
     if (others.empty()) return;
     other_ = others.size() == 1 ? others[0] : rules_.grammar().rule(fmt::format("{}", fmt::join(others, " | ")));
@@ -154,39 +189,41 @@ class ObjectRule {
 
   // Members whose names match the patterns of this set and no others.
   Rule other(std::size_t chosen, const Value* more) {
-    auto& languages = rules_.languages();
-    std::optional<Language> names = names_;
-    const auto restrict = [&](Language to) { names = names ? languages.both(*names, to) : to; };
     Array schemas;
     auto at = pointer_to(at_, "additionalProperties");
     for (std::size_t i = 0; i < patterns_.size(); ++i) {
-      const bool matches = (chosen >> i & 1) != 0;
-      restrict(matches ? patterns_[i].names : languages.complement(patterns_[i].names));
-      if (!matches) continue;
-      schemas.push_back(*patterns_[i].schema);
-      at = patterns_[i].at;
-    }
-    auto taken = languages.none();
-    for (const auto& name : known_) taken = languages.either(taken, languages.text(characters_of(name)));
-    if (!known_.empty()) restrict(languages.complement(taken));
-    auto key = rules_.grammar().builtin("string");
-    if (names) {
-      const auto writable =
-          languages.repeat(languages.set(CharSet({{0, 0xD7FF}, {0xE000, kLastCharacter}})), 0, Languages::kNoMost);
-      try {
-        const auto automaton = Automaton::make(languages, languages.both(*names, writable));
-        if (automaton.states.empty()) return std::nullopt;
-        key = rules_.grammar().strings(automaton);
-      } catch (const TooComplex&) {
-        return std::nullopt;  // none of them: narrower, but right
-      }
+      if ((chosen >> i & 1) == 0) continue;
+      schemas.push_back(*patterns_[i].values.schema);
+      at = patterns_[i].values.at;
     }
     const auto value = schemas.empty()       ? more ? *more : Value(true)
                              : schemas.size() == 1 ? schemas[0]
                                              : Value(Object{{"allOf", schemas}});
+    return member(other_key(chosen), value, at);
+  }
+
+  Rule member(const Rule& key, const Value& value, const std::string& at) {
+    if (!key) return std::nullopt;
     const auto rule = rules_.visit_inside(value, at);
     if (!rule) return std::nullopt;
-    return rules_.grammar().rule(fmt::format(R"({} {} ":" {} {})", key, space_, space_, *rule));
+    return rules_.grammar().rule(fmt::format(R"({} {} ":" {} {})", *key, space_, space_, *rule));
+  }
+
+  Rule other_key(std::size_t chosen) {
+    if (!names_ && patterns_.empty() && known_.empty()) return rules_.grammar().builtin("string");
+    auto& languages = rules_.languages();
+    try {
+      auto names = names_ ? *names_ : languages.all();
+      for (std::size_t i = 0; i < patterns_.size(); ++i) {
+        const bool matches = (chosen >> i & 1) != 0;
+        names = languages.both(names, matches ? patterns_[i].names : languages.complement(patterns_[i].names));
+      }
+      return rules_.language_rules().strings(languages.both(names, languages.complement(one_of(known_))));
+    } catch (const TooComplex&) {
+      if (!known_.empty()) return std::nullopt;  // none of them: narrower, but right
+      too_complex(names_ ? "propertyNames" : "patternProperties");
+      return rules_.grammar().builtin("string");
+    }
   }
 
   Rule body() {
@@ -249,6 +286,7 @@ class ObjectRule {
   const std::string space_;
   std::size_t least_ = 0, most_ = Languages::kNoMost;
   std::vector<Pattern> patterns_;
+  std::vector<Values> left_out_;   // of patterns that aren't enforced: under any other name
   std::optional<Language> names_;  // that propertyNames allows
   std::set<std::string, std::less<>> known_;
   std::vector<std::string> required_, optional_;  // members: a name and its value

@@ -10,6 +10,8 @@ namespace {
 using Kind = PatternPart::Kind;
 
 constexpr std::uint32_t kMostUnrolled = 8;
+// Parts of one pattern, those that are unrolled counted each time.
+constexpr std::size_t kMostPatternSteps = 10'000;
 
 // ^, $ and look ahead take no characters, but depend on what stands around them.
 bool has_conditions(const PatternPart& part) {
@@ -24,6 +26,25 @@ bool takes_nothing(const PatternPart& part) {
   return (part.kind == Kind::sequence || part.kind == Kind::alternatives) &&
          std::ranges::all_of(part.parts, takes_nothing);
 }
+// It matches the text without characters.
+bool may_be_empty(const PatternPart& part) {
+  switch (part.kind) {
+    case Kind::characters:
+      return false;
+    case Kind::sequence:
+      return std::ranges::all_of(part.parts, may_be_empty);
+    case Kind::alternatives:
+      return std::ranges::any_of(part.parts, may_be_empty);
+    case Kind::repeat:
+      return part.least == 0 || may_be_empty(part.parts[0]);
+    case Kind::look_ahead:
+      return part.negative != may_be_empty(part.parts[0]);
+    case Kind::begin:
+    case Kind::end:
+      return true;
+  }
+  return true;
+}
 
 class PatternCompiler {
  public:
@@ -32,6 +53,7 @@ class PatternCompiler {
   // What matches `part` and then is one of `rest`, which reaches to the end of the text. `at_begin`: nothing stands
   // before it.
   Language compile(const PatternPart& part, Language rest, bool at_begin) {
+    if (++steps_ > kMostPatternSteps) throw TooComplex();
     switch (part.kind) {
       case Kind::characters:
         return languages_.concat(languages_.set(part.characters), rest);
@@ -69,13 +91,11 @@ class PatternCompiler {
   }
 
   Language alternatives(const PatternPart& part, Language rest, bool at_begin) {
-    auto all = languages_.none();
-    if (has_conditions(part)) {
-      for (const auto& one : part.parts) all = languages_.either(all, compile(one, rest, at_begin));
-      return all;
-    }
-    for (const auto& one : part.parts) all = languages_.either(all, compile(one, languages_.empty(), at_begin));
-    return languages_.concat(all, rest);
+    const bool together = has_conditions(part);
+    std::vector<Language> all;
+    for (const auto& one : part.parts) all.push_back(compile(one, together ? rest : languages_.empty(), at_begin));
+    const auto one_of = languages_.either(std::move(all));
+    return together ? one_of : languages_.concat(one_of, rest);
   }
 
   Language repeat(const PatternPart& part, Language rest, bool at_begin) {
@@ -95,20 +115,32 @@ class PatternCompiler {
     return made;
   }
 
-  bool may_be_empty(const PatternPart& part) { return languages_.has_empty(compile(part, languages_.empty(), true)); }
-
   Languages& languages_;
+  std::size_t steps_ = 0;
 };
 
-}  // namespace
-
-Language pattern_language(Languages& languages, std::string_view pattern) {
-  const auto part = parse_pattern(pattern);
+Language compiled(Languages& languages, const PatternPart& part) {
   PatternCompiler compiler(languages);
   const auto any = languages.all();
   const auto something = languages.repeat(languages.set(CharSet::all()), 1, Languages::kNoMost);
   return languages.either(compiler.compile(part, any, true),
                           languages.concat(something, compiler.compile(part, any, false)));
+}
+
+}  // namespace
+
+Language pattern_language(Languages& languages, std::string_view pattern) {
+  auto& patterns = languages.patterns();
+  if (const auto known = patterns.find(pattern); known != patterns.end()) {
+    return known->second ? *known->second : throw TooComplex();
+  }
+  std::optional<Language> made;
+  try {
+    made = compiled(languages, parse_pattern(pattern));
+  } catch (const TooComplex&) {
+  }
+  patterns.emplace(pattern, made);
+  return made ? *made : throw TooComplex();
 }
 
 }  // namespace corral::json_schema

@@ -1,8 +1,8 @@
 // Regular expressions of ECMAScript, as `pattern` has them (with the flag "u"): not anchored unless they say so.
 //
 // Enforced: characters, classes with \d \w \s and their negations, groups, alternatives, repetitions, ^, $, and look
-// ahead. Not enforced: back references, look behind, word boundaries, \p{...}, and ^, $ or look ahead inside something
-// that is repeated more than a few times.
+// ahead. Not enforced: back references, look behind, word boundaries, \p{...}, a repetition directly behind another
+// one, and ^, $ or look ahead inside something that is repeated more than a few times.
 #pragma once
 
 #include <string>

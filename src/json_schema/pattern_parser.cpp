@@ -80,21 +80,28 @@ class PatternParser {
 
   PatternPart repeated(std::size_t depth) {
     auto part = atom(depth);
-    while (true) {
-      std::uint32_t least = 0, most = Languages::kNoMost;
-      if (take(U"*")) {
-      } else if (take(U"+")) {
-        least = 1;
-      } else if (take(U"?")) {
-        most = 1;
-      } else if (!(peek() == U'{' && is_digit(peek(1)) && counts(least, most))) {
-        return part;
-      }
-      take(U"?");  // it only says which of several readings counts
-      PatternPart whole{.kind = Kind::repeat, .least = least, .most = most};
-      whole.parts.push_back(std::move(part));
-      part = std::move(whole);
+    std::uint32_t least = 0, most = 0;
+    if (!quantifier(least, most)) return part;
+    take(U"?");  // it only says which of several readings counts
+    PatternPart whole{.kind = Kind::repeat, .least = least, .most = most};
+    whole.parts.push_back(std::move(part));
+    if (quantifier(least, most)) refuse("repeats a repetition that isn't in parentheses");
+    return whole;
+  }
+
+  bool quantifier(std::uint32_t& least, std::uint32_t& most) {
+    least = 0;
+    most = Languages::kNoMost;
+    if (take(U"*")) return true;
+    if (take(U"+")) {
+      least = 1;
+      return true;
     }
+    if (take(U"?")) {
+      most = 1;
+      return true;
+    }
+    return peek() == U'{' && is_digit(peek(1)) && counts(least, most);
   }
 
   std::uint32_t count() {
@@ -226,10 +233,10 @@ class PatternParser {
 
   CharSet character_class() {
     const bool inverse = take(U"^");
-    CharSet all;
+    std::vector<CharSet::Range> ranges;
     while (!take(U"]")) {
       if (at_end()) fault("has a '[' without ']'");
-      auto member = class_member();
+      const auto member = class_member();
       if (peek() == U'-' && peek(1) != U']' && peek(1) != U'\0') {
         ++at_;
         const auto last = class_member();
@@ -239,10 +246,12 @@ class PatternParser {
         if (!single(member) || !single(last)) refuse("has a range that ends in a class");
         const auto low = member.ranges()[0].first, high = last.ranges()[0].first;
         if (low > high) fault("has a range that ends before it begins");
-        member = CharSet({{low, high}});
+        ranges.emplace_back(low, high);
+      } else {
+        ranges.insert(ranges.end(), member.ranges().begin(), member.ranges().end());
       }
-      all = all | member;
     }
+    const CharSet all(std::move(ranges));
     return inverse ? ~all : all;
   }
 

@@ -82,6 +82,15 @@ NumberRange range_of(const Object& schema, bool integer) {
   return range;
 }
 
+// The keyword that limits how long strings are; empty: none.
+std::string_view length_keyword(const Object& schema) {
+  return schema.contains("maxLength") ? "maxLength" : schema.contains("minLength") ? "minLength" : "";
+}
+// The first keyword that says which strings fit.
+std::string_view pattern_keyword(const Object& schema) {
+  return schema.contains("pattern") ? "pattern" : schema.contains("format") ? "format" : length_keyword(schema);
+}
+
 }  // namespace
 
 std::vector<std::string> types_of(const Object& schema, const std::string& at) {
@@ -208,8 +217,13 @@ bool SchemaRules::fits(const Object& schema, const Value& value, const std::stri
     if (std::ranges::none_of(names, [&](const auto& type) { return has_type(value, type); })) return false;
   }
   if (value.is_string()) {
-    const auto language = strings_of(schema, true);
-    return !language || languages_.contains(*language, characters_of(value.as_string()));
+    const auto texts = strings_of(schema, at);
+    try {
+      return !texts || languages_.contains(*texts, characters_of(value.as_string()));
+    } catch (const TooComplex&) {
+      report(pattern_keyword(schema), at, "the pattern is too complex");
+      return true;
+    }
   }
   if (value.is_number()) {
     const auto range = range_of(schema, false);
@@ -232,55 +246,69 @@ bool SchemaRules::fits(const Object& schema, const Value& value, const std::stri
   return true;
 }
 
-std::optional<Language> SchemaRules::strings_of(const Object& schema, bool with_lengths) {
+std::optional<Language> SchemaRules::patterns_of(const Object& schema, const std::string& at) {
   std::optional<Language> all;
-  const auto add = [&](Language one) { all = all ? languages_.both(*all, one) : one; };
-  const auto add_pattern = [&](std::string_view pattern) {
+  const auto add = [&](std::string_view keyword, std::string_view pattern) {
     try {
-      add(pattern_language(languages_, pattern));
-    } catch (const UnsupportedPattern&) {
+      const auto one = pattern_language(languages_, pattern);
+      all = all ? languages_.both(*all, one) : one;
+    } catch (const UnsupportedPattern&) {  // reported already
+    } catch (const TooComplex&) {
+      report(keyword, at, "the pattern is too complex");
     }
   };
   if (const auto* patterns = schema.if_contains("pattern")) {
-    for (const auto& pattern : patterns->as_array()) add_pattern(pattern.as_string());
+    for (const auto& pattern : patterns->as_array()) add("pattern", pattern.as_string());
   }
   if (const auto* formats = schema.if_contains("format")) {
     for (const auto& format : formats->as_array()) {
-      if (const auto pattern = format_pattern(format.as_string()); pattern && !pattern->empty()) add_pattern(*pattern);
+      if (const auto pattern = format_pattern(format.as_string()); pattern && !pattern->empty())
+        add("format", *pattern);
     }
   }
-  if (with_lengths && (schema.contains("minLength") || schema.contains("maxLength"))) {
-    const auto least = count_of(schema, "minLength", 0), most = count_of(schema, "maxLength", Languages::kNoMost);
-    if (least > most) return languages_.none();
-    add(languages_.repeat(languages_.set(CharSet::all()), static_cast<std::uint32_t>(least),
-                          static_cast<std::uint32_t>(most)));
-  }
   return all;
+}
+
+// Throws TooComplex.
+Language SchemaRules::lengths_of(const Object& schema) {
+  const auto least = count_of(schema, "minLength", 0), most = count_of(schema, "maxLength", Languages::kNoMost);
+  if (least > most) return languages_.none();
+  return languages_.repeat(languages_.set(CharSet::all()), static_cast<std::uint32_t>(least),
+                           static_cast<std::uint32_t>(most));
+}
+
+std::optional<Language> SchemaRules::strings_of(const Object& schema, const std::string& at) {
+  const auto texts = patterns_of(schema, at);
+  const auto keyword = length_keyword(schema);
+  if (keyword.empty()) return texts;
+  try {
+    const auto lengths = lengths_of(schema);
+    return texts ? languages_.both(*texts, lengths) : lengths;
+  } catch (const TooComplex&) {
+    report(keyword, at, "it is too complex");
+    return texts;
+  }
 }
 
 SchemaRules::Rule SchemaRules::string(const Object& schema, const std::string& at) {
   const auto least = count_of(schema, "minLength", 0), most = count_of(schema, "maxLength", Languages::kNoMost);
   if (least > most) return std::nullopt;
-  // JSON can't write halves of surrogate pairs.
-  const auto writable =
-      languages_.repeat(languages_.set(CharSet({{0, 0xD7FF}, {0xE000, kLastCharacter}})), 0, Languages::kNoMost);
-  for (const bool with_lengths : {true, false}) {
+  const auto lengths = length_keyword(schema);
+  if (const auto texts = patterns_of(schema, at)) {
+    if (!lengths.empty()) {
+      try {
+        return language_rules_.strings(languages_.both(*texts, lengths_of(schema)));
+      } catch (const TooComplex&) {
+        report(lengths, at, "together with its pattern it is too complex");
+      }
+    }
     try {
-      const auto language = strings_of(schema, with_lengths);
-      if (!strings_of(schema, false)) break;
-      const auto automaton = Automaton::make(languages_, languages_.both(*language, writable));
-      if (automaton.states.empty()) return std::nullopt;
-      return text_.strings(automaton);
+      return language_rules_.strings(*texts);
     } catch (const TooComplex&) {
-      const bool lengths = schema.contains("minLength") || schema.contains("maxLength");
-      const auto* keyword = with_lengths && lengths      ? schema.contains("maxLength") ? "maxLength" : "minLength"
-                            : schema.contains("pattern") ? "pattern"
-                                                         : "format";
-      report(keyword, at, "together with its pattern it is too complex");
-      if (!lengths) break;
+      report(pattern_keyword(schema), at, "the pattern is too complex");
     }
   }
-  if (least == 0 && most == Languages::kNoMost) return text_.builtin("string");
+  if (lengths.empty()) return text_.builtin("string");
   return text_.rule(fmt::format(R"("\"" {} "\"")", text_.repeat(text_.builtin("char"), least, most)));
 }
 
@@ -289,9 +317,7 @@ SchemaRules::Rule SchemaRules::number(const Object& schema, const std::string& a
   const auto* type = range.integer ? "integer" : "number";
   if (range.unbounded()) return text_.builtin(type);
   try {
-    const auto automaton = Automaton::make(languages_, number_language(languages_, range));
-    if (automaton.states.empty()) return std::nullopt;
-    return text_.plain(automaton);
+    return language_rules_.plain(number_language(languages_, range));
   } catch (const TooComplex&) {
     for (const auto keyword : topics()[3].keywords) {
       if (schema.contains(keyword)) report(keyword, at, "the number is too large or too exact");

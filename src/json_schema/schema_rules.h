@@ -27,7 +27,8 @@ class SchemaRules {
         unenforced_(unenforced),
         variants_(root, unenforced),
         text_(workspace.text),
-        languages_(workspace.languages) {}
+        languages_(workspace.languages),
+        language_rules_(workspace.rules) {}
 
   // The name of the rule of a schema that stands in the root at `at`. Throws SchemaFault, GrammarTooLarge, TooComplex.
   std::string make(const json::Value& schema, const std::string& at);
@@ -38,10 +39,11 @@ class SchemaRules {
   Rule visit_inside(const json::Value& schema, const std::string& at);
   GrammarText& grammar() { return text_; }
   Languages& languages() { return languages_; }
+  LanguageRules& language_rules() { return language_rules_; }
   void report(std::string_view keyword, const std::string& at, std::string reason);
-  // The texts of strings that fit the assertions of `schema` about strings; none: all. Patterns that aren't supported
-  // are left out, they are reported already.
-  std::optional<Language> strings_of(const json::Object& schema, bool with_lengths);
+  // The texts of strings that fit the assertions of `schema` about strings; none: all. What isn't supported or is too
+  // complex is left out and reported.
+  std::optional<Language> strings_of(const json::Object& schema, const std::string& at);
 
  private:
   Rule visit_variant(const json::Object& schema, const std::string& at);
@@ -49,6 +51,8 @@ class SchemaRules {
   Rule visit_ref(const std::string& ref, const std::string& at);
   Rule visit_type(std::string_view type, const json::Object& schema, const std::string& at);
   Rule values(const json::Object& schema, const std::string& at);
+  std::optional<Language> patterns_of(const json::Object& schema, const std::string& at);
+  Language lengths_of(const json::Object& schema);
   Rule string(const json::Object& schema, const std::string& at);
   Rule number(const json::Object& schema, const std::string& at, bool integer);
   Rule array(const json::Object& schema, const std::string& at);
@@ -60,6 +64,7 @@ class SchemaRules {
   Variants variants_;
   GrammarText& text_;
   Languages& languages_;
+  LanguageRules& language_rules_;
   std::map<std::string, Rule, std::less<>> refs_;
   std::set<std::string, std::less<>> open_refs_;    // being visited, with nothing written since
   std::map<std::string, Rule, std::less<>> known_;  // deep inside: by their text

@@ -17,6 +17,20 @@ using json::Value;
 constexpr std::size_t kMostVariants = 256;
 constexpr std::size_t kMostSteps = 20'000;
 constexpr std::size_t kMostHops = 64;
+constexpr std::size_t kMostBytes = 32 * 1024 * 1024;  // of all that is copied
+
+// What a copy takes, about.
+std::size_t size_of(const Value& value) {
+  std::size_t bytes = sizeof(Value);
+  if (value.is_string()) bytes += value.as_string().size();
+  if (value.is_array()) {
+    for (const auto& one : value.as_array()) bytes += size_of(one);
+  }
+  if (value.is_object()) {
+    for (const auto& [name, one] : value.as_object()) bytes += name.size() + size_of(one);
+  }
+  return bytes;
+}
 
 bool is_ref(const Object& variant) { return variant.contains("$ref"); }
 
@@ -79,6 +93,11 @@ void Variants::report(std::string_view keyword, const std::string& at, std::stri
   if (std::ranges::find(unenforced_, one) == unenforced_.end()) unenforced_.push_back(std::move(one));
 }
 
+void Variants::count(const Object& made, const std::string& at) {
+  for (const auto& [name, value] : made) bytes_ += name.size() + size_of(value);
+  if (bytes_ > kMostBytes) throw SchemaFault{at, "is copied too often by its alternatives: make the schema smaller"};
+}
+
 std::vector<Object> Variants::of(const Value& schema, const std::string& at) { return expand(schema, at, 0); }
 
 std::vector<Object> Variants::written_out(const Value& schema) {
@@ -93,6 +112,7 @@ Variants::List Variants::expand(const Value& schema, const std::string& at, std:
   if (schema.is_bool()) return schema.as_bool() ? List{Object()} : List();
   const auto& object = schema.as_object();
   List all{plain_form(object)};
+  count(all.front(), at);
   if (const auto* ref = object.if_contains("$ref")) all = cross(all, {Object{{"$ref", *ref}}}, at, depth);
   if (const auto* parts = object.if_contains("allOf")) {
     const auto here = pointer_to(at, "allOf");
@@ -161,12 +181,14 @@ Variants::List Variants::cross(const List& some, const List& others, const std::
     for (const auto& other : others) {
       if (one.empty() || other.empty()) {
         all.push_back(one.empty() ? other : one);
+        count(all.back(), at);
         continue;
       }
       for (const auto& first : expand_ref(one, at, depth)) {
         for (const auto& second : expand_ref(other, at, depth)) {
           bool inexact = false;
           all.push_back(conjunction(first, second, inexact));
+          count(all.back(), at);
           if (inexact) report("allOf", at, "its parts depend on each other");
           if (all.size() > kMostVariants) {
             throw SchemaFault{at, "comes to too many alternatives: make the schema smaller"};

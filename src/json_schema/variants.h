@@ -29,12 +29,14 @@ class Variants {
   List expand_ref(const json::Object& variant, const std::string& at, std::size_t depth);
   List alternatives(std::string_view keyword, const json::Value& list, const std::string& at, std::size_t depth);
   List dependents(const std::string& name, const json::Value& required);
+  // `made` joins a list.
+  void count(const json::Object& made, const std::string& at);
   List cross(const List& some, const List& others, const std::string& at, std::size_t depth);
   void report(std::string_view keyword, const std::string& at, std::string reason);
 
   const json::Value& root_;
   std::vector<Unenforced>& unenforced_;
-  std::size_t steps_ = 0;
+  std::size_t steps_ = 0, bytes_ = 0;
 };
 
 // No value that the grammar of `one` makes fits `other`, nor the other way round.

@@ -58,8 +58,7 @@ Result<> check_called_function(json::View function, const Path& path) {
       {.name = "arguments", .kinds = kString | kObject, .required = true},
   };
   static const FieldTable table(kFields);
-  if (auto fine = table.check(function, path); !fine || !function.find("strict").as_bool()) return fine;
-  return check_strict_schema(function.find("parameters"), {.up = &path, .name = "parameters"});
+  return table.check(function, path);
 }
 
 Result<> check_chosen_function(json::View function, const Path& path) {
@@ -141,7 +140,8 @@ Result<> check_function(json::View function, const Path& path) {
       {.name = "strict", .kinds = kBoolean},
   };
   static const FieldTable table(kFields);
-  return table.check(function, path);
+  if (auto fine = table.check(function, path); !fine || !function.find("strict").as_bool()) return fine;
+  return check_strict_schema(function.find("parameters"), {.up = &path, .name = "parameters"});
 }
 
 Result<> check_tool(json::View tool, const Path& path) {

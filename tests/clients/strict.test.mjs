@@ -65,8 +65,35 @@ test("a format without its schema is refused", async () => {
 test("what strict refuses is refused before a model is loaded", async () => {
   const loaded = async () => (await server.get("/v1/models")).body.data.filter((one) => one.status?.value === "loaded").map((one) => one.id);
   const before = await loaded();
-  assert.equal((await ask("/v1/chat/completions", { ...chat(format(unenforced, true)), model: "tiny-mamba" })).status, 400);
-  assert.deepEqual(await loaded(), before);
+  const tools = [{ type: "function", function: { name: "f", strict: true, parameters: { type: "object", properties: { a: unenforced } } } }];
+  for (const more of [format(unenforced, true), { tools }]) {
+    const { status, text } = await ask("/v1/chat/completions", { ...chat(more), model: "tiny-mamba" });
+    assert.equal(status, 400, text);
+    assert.deepEqual(await loaded(), before);
+  }
+});
+
+test("what a call of an old message says of strict is nothing to us", async () => {
+  const call = { id: "1", type: "function", function: { name: "f", arguments: "{}", strict: true, parameters: unenforced } };
+  const old = [...messages, { role: "assistant", tool_calls: [call] }, { role: "tool", tool_call_id: "1", content: "ok" }];
+  const { status, text } = await ask("/v1/chat/completions", { ...chat({}), max_tokens: 2, messages: old });
+  assert.equal(status, 200, text);
+});
+
+test("a complex pattern costs nothing but itself", async () => {
+  const nested = "(".repeat(60) + "a" + ")".repeat(60);
+  const groups = await ask("/v1/chat/completions", chat(format({ type: "string", pattern: nested, maxLength: 9 }, true)));
+  assert.equal(groups.status, 200, groups.text);
+  const tool = (name, properties) => ({ type: "function", function: { name, parameters: { type: "object", properties } } });
+  const complex = { type: "string", pattern: `^(?=.*${"(?:a|b).{9}".repeat(60)})x` };
+  const names = { type: "object", patternProperties: { "^y": { type: "null" } }, propertyNames: { maxLength: 3 } };
+  const values = { enum: ["xa", "b"], pattern: "^x" };
+  for (const pattern of ["(".repeat(20) + "$" + "){8}".repeat(20), complex.pattern]) {
+    const tools = [tool("f", { a: { ...complex, pattern } }), tool("g", { names, values })];
+    const { status, text, header } = await ask("/v1/chat/completions", chat({ tools, max_tokens: 4 }));
+    assert.equal(status, 200, text);
+    assert.match(header, /"pattern" at #\/properties\/a\/pattern/);
+  }
 });
 
 test("tools: strict, and not", async () => {
