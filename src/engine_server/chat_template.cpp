@@ -69,21 +69,6 @@ std::size_t calls_of(const std::vector<common_chat_msg>& messages) {
   return calls;
 }
 
-// As deep as JSON may nest elsewhere: templates read arguments as JSON.
-Result<> check_arguments(const std::vector<common_chat_msg>& messages) {
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    for (std::size_t j = 0; j < messages[i].tool_calls.size(); ++j) {
-      const auto depth = json_depth(messages[i].tool_calls[j].arguments);
-      if (depth <= json::kMaxDepth) continue;
-      const auto where = fmt::format("messages[{}].tool_calls[{}].function.arguments", i, j);
-      return fail(protocol::errc::bad_value,
-                  fmt::format("'{}' nests {} deep, at most {} is taken: shorten it", where, depth, json::kMaxDepth),
-                  where);
-    }
-  }
-  return {};
-}
-
 // Some templates read contents as JSON, which takes 272 bytes of stack for each bracket in another one.
 constexpr std::size_t kRenderingStack = 1024;
 
@@ -314,7 +299,6 @@ common_chat_templates_inputs ChatTemplate::Impl::inputs_of(const protocol::ChatR
 Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) const {
   try {
     const auto inputs = impl_->inputs_of(request);
-    if (auto fine = check_arguments(inputs.messages); !fine) return std::unexpected(std::move(fine.error()));
     if (const auto calls = calls_of(inputs.messages); calls > kProbedCalls && calls > impl_->most_calls()) {
       return fail(errc::render_failed,
                   fmt::format("'messages' have {} calls and answers of tools, at most {} are taken by this model: its "

@@ -9,24 +9,6 @@
 
 namespace corral::engine_server {
 
-std::size_t json_depth(std::string_view json) {
-  std::size_t depth = 0, most = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (c == '"') {
-      in_string = !in_string;
-    } else if (in_string) {
-      if (c == '\\') ++i;
-    } else if (c == '[' || c == '{') {
-      most = std::max(most, ++depth);
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return most;
-}
-
 std::size_t open_brackets(std::string_view text) {
   std::size_t open = 0, most = 0;
   for (const char c : text) {

@@ -7,9 +7,6 @@
 
 namespace corral::engine_server {
 
-// How deep a JSON text nests; brackets in its strings don't count.
-std::size_t json_depth(std::string_view json);
-
 // How many brackets of JSON are open at a time, at most. Those in strings count, too: what is
 // JSON in other text isn't known.
 std::size_t open_brackets(std::string_view text);
