@@ -15,7 +15,7 @@
 namespace corral::router {
 namespace {
 
-constexpr std::size_t kLargestChecked = 1 << 20;  // of bodies, before a load: it is copied for that
+constexpr std::size_t kLargestChecked = 16 << 20;  // of bodies, before a load: it is copied for that
 constexpr Millis kPingInterval{1'000};
 // Nothing is waited for that long.
 constexpr Millis kNoPing = std::chrono::hours(24 * 365);

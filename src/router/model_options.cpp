@@ -92,7 +92,7 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
   Result<> there;
   if (const auto tried = resolve(*model, with_defaults(of_model(backends_, model->name, saved_then())))) {
     there = co_await tried->backend->check_files(model, tried->options);
-    if (there && change.supposes()) there = co_await tried->backend->preflight(model, tried->options);
+    if (there && change.dry_run && !change.only_tell) there = co_await tried->backend->preflight(model, tried->options);
   }
 
   // From here on nothing waits, so nobody else changes what is saved meanwhile.

@@ -26,6 +26,7 @@ struct OptionChange {
   OptionWish wish = {};
   bool unset_all = false;  // before the wish
   bool dry_run = false;    // only say what would be
+  bool only_tell = false;  // of a dry run: what is known, without trying whether the engine can load it
 
   // A dry run of a change; without one it is only told what there is.
   bool supposes() const { return dry_run && (unset_all || wish != OptionWish()); }

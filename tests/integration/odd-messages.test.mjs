@@ -103,7 +103,7 @@ describe("what the field tables take is answered", () => {
       [{ messages: [user, { role: "assistant", function_call: { name: null, arguments: "" } }] }, "messages[1].function_call.name"],
       [{ messages: [user], tools: [{ type: "function", function: { name: "f", description: { long } } }] }, "tools[0].function.description"],
       [{ messages: [user], tool_choice: { type: "function", function: { name: long } } }, "tool_choice"],
-      [{ messages: [user], response_format: { type: "json_object", schema: { type: long } } }, "json_schema"],
+      [{ messages: [user], response_format: { type: "json_object", schema: { type: long } } }, "response_format.schema"],
       [{ messages: [user], grammar: `root ::= ${long} "` }, "grammar"],
     ];
     for (const [body, param] of bad) {

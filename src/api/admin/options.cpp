@@ -120,7 +120,7 @@ async::Task<http::Response> post(Context& context, http::Request request, std::s
 void add_options(std::vector<http::Route>& routes, Context& context) {
   constexpr std::string_view kPath = "models/{id...}/options";
   add_core(routes, "GET", kPath, [&context](http::Request, http::PathParams params) {
-    return change(context, std::move(params["id"]), {.dry_run = true});
+    return change(context, std::move(params["id"]), {.dry_run = true, .only_tell = true});
   });
   add_core(routes, "POST", kPath, [&context](http::Request request, http::PathParams params) {
     return post(context, std::move(request), std::move(params["id"]));
