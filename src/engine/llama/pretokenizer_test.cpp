@@ -89,7 +89,7 @@ TEST(Pretokenizer, StackFollowsTheStretchAndNotTheText) {
   EXPECT_EQ(*one.stack_for(repeated("a line\n", 1'000'000)), kOrdinaryStack);
   EXPECT_GE(*one.stack_for(std::string(1'000'000, 'A')), 350'000'000u);
   EXPECT_EQ(*Pretokenizer().stack_for(std::string(1'000'000, 'A')), kOrdinaryStack) << "reads without std::regex";
-  const auto refused = one.stack_for(std::string((8 << 20) + 1, 'A'));
+  const auto refused = one.stack_for(std::string((2 << 20) + 1, 'A'));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::input_too_long);
   EXPECT_THAT(refused.error().message, HasSubstr("8388609 bytes"));
