@@ -21,7 +21,7 @@ constexpr std::uint32_t kChanges = IN_CLOSE_WRITE | IN_MOVED_TO;
 // The folders in which something has to change before another file is found at the end of this path: that of each
 // symbolic link on the way, and that of the file.
 std::set<std::filesystem::path> folders_of(const std::filesystem::path& file) {
-  constexpr int kMostLinks = 40;  // as the kernel
+  constexpr int kMaxLinks = 40;  // as the kernel
   std::set<std::filesystem::path> folders{file.parent_path()};
   std::deque<std::filesystem::path> ahead(file.begin(), file.end());
   std::filesystem::path at;
@@ -34,7 +34,7 @@ std::set<std::filesystem::path> folders_of(const std::filesystem::path& file) {
       at /= step;
       continue;
     }
-    if (++links > kMostLinks) return folders;
+    if (++links > kMaxLinks) return folders;
     folders.insert(at);
     if (target.is_absolute()) at.clear();
     ahead.insert(ahead.begin(), target.begin(), target.end());

@@ -16,7 +16,7 @@ class RequestReports final : public http::Handler {
   struct Lines {
     // Returns when the line has been handed to the system.
     std::function<async::Task<void>(backends::EngineRequest)> write;
-    // The same without anybody who waits.
+    // Queues the line and returns at once.
     std::function<void(backends::EngineRequest)> post;
   };
 

@@ -55,7 +55,7 @@ TEST_F(EngineBackendTest, PreflightAsksNobodyWhereEverythingFits) {
   EXPECT_EQ(spawner_.processes().size(), 1u);
 }
 
-// Nobody goes for a file that the engine can't read.
+// A load of a file that the engine can't read evicts no model.
 TEST_F(EngineBackendTest, PreflightTriesFilesThatWereNeverLoaded) {
   start();
   ASSERT_TRUE(check_files());

@@ -13,8 +13,8 @@ namespace corral {
 // would be right.
 Result<> ensure_private_folder(const std::filesystem::path& folder);
 
-// Makes the folder likewise, or takes the right to write from everybody but its owner. One of another user's stays as
-// it is, and is refused if everybody can write to it.
+// Makes the folder likewise, or removes the write permission of group and others. Refuses a folder that all others can
+// write to and whose mode can't be changed.
 Result<> close_to_others(const std::filesystem::path& folder);
 
 }  // namespace corral

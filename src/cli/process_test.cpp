@@ -205,7 +205,7 @@ TEST_F(HttpApiTest, AnOldCtrlCDoesNotEndANewCall) {
   EXPECT_TRUE(connect_http(address_, interrupts_)->call(ApiRequest::get("/")));
 }
 
-// A port of its own on which nobody listens.
+// A port without a listener.
 class ClosedPort {
  public:
   ClosedPort() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {

@@ -1,4 +1,4 @@
-// What to say of arguments that a command line has too many. Pure.
+// The error message for arguments that a command doesn't take. Pure.
 #pragma once
 
 #include <string>
@@ -9,8 +9,7 @@ class App;
 
 namespace corral::cli {
 
-// Of a command line that was parsed in vain: which arguments nobody expects, in their order, and what may have been
-// meant.
+// After a failed parse: lists the unexpected arguments in their order, and suggests the closest flag or command.
 std::string explain_unexpected(const CLI::App& app);
 
 // "corral list --help": the help of the command that was given.

@@ -28,9 +28,9 @@ and otherwise the default counts. Setting what a flag or a variable fixes is ref
 silently without effect. A value that can't be used stops the start with one sentence that says where it came
 from and what is right; so does a key in the file that no setting has. An empty variable counts as not set.
 
-**While the server runs** the file is read again whenever it is written (and on SIGHUP, if the server has no terminal), also
-where symbolic links lead to it, and whenever one of these leads elsewhere. Only what changed is touched. A file with a
-mistake changes nothing: the log and `configuration_problem` of `health` say what is wrong, the values stay. The column
+**While the server runs** it reads the file again whenever the file is written, also if the file or its folder is created
+later, and if a symbolic link on its path changes. A server without a terminal also reads it on SIGHUP. Only changed values
+take effect. A file with a mistake changes no value: the log and `configuration_problem` of `health` name the mistake. The column
 *counts* says when a changed value does: at once (*now*), for each model that is loaded from then on (*next load*), or when
 the server is started again (*restart*). `corral config` lists every value with where it comes from. Editors can check the
 file against [config.schema.json](config.schema.json).

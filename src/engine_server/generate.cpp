@@ -47,12 +47,12 @@ Result<Begun<Request>> begin(const std::shared_ptr<engine::InferenceEngine>& ser
 
 // In the head, too: streams and other dialects have no place for them before their end.
 constexpr std::string_view kWarnings = "X-Corral-Warnings";
-constexpr std::size_t kMostWarningBytes = 1000;
+constexpr std::size_t kMaxWarningBytes = 1000;
 
 Response with_warnings(Response response, const Warnings& warnings) {
   if (warnings.empty()) return response;
   auto line = fmt::format("{}", fmt::join(warnings, "; "));
-  line.resize(std::min(line.size(), kMostWarningBytes));
+  line.resize(std::min(line.size(), kMaxWarningBytes));
   std::ranges::replace_if(line, [](char c) { return c < 0x20 || c > 0x7E; }, '?');
   response.head.headers.set(kWarnings, std::move(line));
   return response;

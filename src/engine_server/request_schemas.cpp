@@ -19,7 +19,7 @@ using json::Value;
 // Numbers of 16 digits, which no template has a reason to write.
 constexpr std::uint64_t kFirstNumber = 9'007'190'000'000'000;
 constexpr std::size_t kDigits = 16;
-constexpr std::size_t kMostWarnings = 16;
+constexpr std::size_t kMaxWarnings = 16;
 
 Error fault_of(const json_schema::SchemaFault& fault, const std::string& path) {
   return {make_error_code(protocol::errc::bad_value), json_schema::describe(fault, path), path};
@@ -28,7 +28,7 @@ Error fault_of(const json_schema::SchemaFault& fault, const std::string& path) {
 Result<> note(const json_schema::SchemaGrammar& grammar, const std::string& path, bool strict, Warnings& warnings) {
   for (const auto& one : grammar.unenforced) {
     if (strict) return fail(protocol::errc::bad_value, json_schema::describe_refused(one, path), path);
-    if (warnings.size() >= kMostWarnings) break;
+    if (warnings.size() >= kMaxWarnings) break;
     warnings.push_back(json_schema::describe_ignored(one, path));
   }
   return {};
@@ -228,7 +228,7 @@ void RequestSchemas::warn_of_format() {
     const auto* properties = json::find(parameters, "properties");
     const auto count = properties && properties->is_object() ? properties->as_object().size() : 0;
     if (count == static_cast<std::size_t>(std::ranges::count_if(tool.parameters, found))) continue;
-    if (warnings_.size() >= kMostWarnings) return;
+    if (warnings_.size() >= kMaxWarnings) return;
     warnings_.push_back(fmt::format(
         "'{}': in this model's tool calls strings are plain text, so only their type is enforced", tool.path));
   }

@@ -5,7 +5,7 @@
 namespace corral::json_schema {
 namespace {
 
-constexpr std::size_t kMostStates = 4000;
+constexpr std::size_t kMaxStates = 4000;
 
 // The states from which an end can be reached.
 std::vector<bool> useful(const std::vector<Automaton::State>& states) {
@@ -56,7 +56,7 @@ Automaton Automaton::make(Languages& languages, Language language) {
       if (to == languages.none()) continue;
       const auto [known, fresh] = numbers.emplace(to, found.size());
       if (fresh) found.push_back(to);
-      if (found.size() > kMostStates) throw TooComplex();
+      if (found.size() > kMaxStates) throw TooComplex();
       next[known->second].push_back(one);
     }
     for (const auto& [to, members] : next) {

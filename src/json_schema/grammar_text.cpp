@@ -8,7 +8,7 @@
 namespace corral::json_schema {
 namespace {
 
-constexpr std::size_t kMostBytes = 8 * 1024 * 1024;
+constexpr std::size_t kMaxBytes = 8 * 1024 * 1024;
 // Of one repetition; longer ones are made of blocks of this size.
 constexpr std::size_t kBlock = 1000;
 
@@ -87,7 +87,7 @@ std::string GrammarText::reserve() { return fmt::format("{}{}", prefix_, count_+
 
 void GrammarText::define(const std::string& name, std::string_view body) {
   text_ += fmt::format("{} ::= {}\n", name, body.empty() ? R"("")" : body);
-  if (text_.size() > kMostBytes) throw GrammarTooLarge();
+  if (text_.size() > kMaxBytes) throw GrammarTooLarge();
 }
 
 std::string GrammarText::rule(std::string body) {

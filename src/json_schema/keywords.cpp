@@ -20,7 +20,7 @@ namespace {
 using json::Object;
 using json::Value;
 
-constexpr int kMostLeast = 1'000'000;
+constexpr int kMaxLeast = 1'000'000;
 
 enum class Effect {
   enforced,
@@ -61,7 +61,7 @@ constexpr Keyword kKeywords[] = {
     {"maximum", Effect::enforced, Takes::number},
     {"exclusiveMinimum", Effect::enforced},  // draft 4 has a boolean beside `minimum`
     {"exclusiveMaximum", Effect::enforced},
-    {"multipleOf", Effect::enforced, Takes::number},  // whole numbers up to kMostMultiple
+    {"multipleOf", Effect::enforced, Takes::number},  // whole numbers up to kMaxMultiple
     // Objects.
     {"properties", Effect::parts, Takes::object},
     {"patternProperties", Effect::parts, Takes::object},
@@ -171,8 +171,8 @@ class Walk {
     if (known == keywords.end()) return;
     const auto& keyword = known->second;
     if (const auto wrong = wrong_type(keyword.takes, value); !wrong.empty()) throw SchemaFault{at, std::string(wrong)};
-    if (keyword.takes == Takes::count && name.starts_with("min") && value.to_number<double>() > kMostLeast) {
-      throw SchemaFault{at, fmt::format("is above {}, and no answer gets so long", kMostLeast)};
+    if (keyword.takes == Takes::count && name.starts_with("min") && value.to_number<double>() > kMaxLeast) {
+      throw SchemaFault{at, fmt::format("is above {}, and no answer gets so long", kMaxLeast)};
     }
     if (keyword.effect == Effect::refused) {
       if (!means_nothing(schema, name, value)) report(name, at, "");

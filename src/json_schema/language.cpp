@@ -6,10 +6,10 @@
 namespace corral::json_schema {
 namespace {
 
-constexpr std::size_t kMostExpressions = 100'000;
-constexpr std::size_t kMostParts = 1'000'000;        // of all expressions
-constexpr std::size_t kMostDerivatives = 1'000'000;  // of all expressions
-constexpr std::size_t kMostLookups = 4'000'000;      // of derivatives
+constexpr std::size_t kMaxExpressions = 100'000;
+constexpr std::size_t kMaxParts = 1'000'000;        // of all expressions
+constexpr std::size_t kMaxDerivatives = 1'000'000;  // of all expressions
+constexpr std::size_t kMaxLookups = 4'000'000;      // of derivatives
 
 std::uint32_t less_one(std::uint32_t count) { return count == 0 || count == Languages::kNoMost ? count : count - 1; }
 
@@ -32,7 +32,7 @@ std::size_t Languages::NodeHash::operator()(const Node& node) const {
 
 Language Languages::add(Node node) {
   if (const auto known = ids_.find(node); known != ids_.end()) return known->second;
-  if (nodes_.size() >= kMostExpressions || parts_ + node.parts.size() > kMostParts) throw TooComplex();
+  if (nodes_.size() >= kMaxExpressions || parts_ + node.parts.size() > kMaxParts) throw TooComplex();
   parts_ += node.parts.size();
   const auto id = static_cast<Language>(nodes_.size());
   ids_.emplace(node, id);
@@ -129,10 +129,10 @@ Language Languages::multiple(std::uint32_t divisor, std::uint32_t remainder) {
 }
 
 Language Languages::derivative(Language of, char32_t character) {
-  if (++lookups_ > kMostLookups) throw TooComplex();
+  if (++lookups_ > kMaxLookups) throw TooComplex();
   const auto key = std::uint64_t(of) << 32 | character;
   if (const auto known = derivatives_.find(key); known != derivatives_.end()) return known->second;
-  if (derivatives_.size() >= kMostDerivatives) throw TooComplex();
+  if (derivatives_.size() >= kMaxDerivatives) throw TooComplex();
   const auto made = derive(of, character);
   derivatives_.emplace(key, made);
   return made;

@@ -8,8 +8,8 @@
 namespace corral::json_schema {
 namespace {
 
-constexpr std::uint32_t kMostDigits = 16;
-constexpr std::size_t kMostFraction = 32;
+constexpr std::uint32_t kMaxDigits = 16;
+constexpr std::size_t kMaxFraction = 32;
 constexpr std::uint32_t kExactDigits = 15;  // a double holds so many digits
 
 // Numbers without a sign: "0" or digits, perhaps a point and more digits.
@@ -101,7 +101,7 @@ class SignedNumbers {
   SignedNumbers(Languages& languages, const NumberRange& range)
       : l_(languages),
         range_(written(range)),
-        magnitudes_(languages, range_.multiple_of == 1 ? kMostDigits : kExactDigits, fraction_digits(range_)) {}
+        magnitudes_(languages, range_.multiple_of == 1 ? kMaxDigits : kExactDigits, fraction_digits(range_)) {}
 
   Language make() {
     const auto plus = side(range_.least, range_.most);
@@ -120,8 +120,8 @@ class SignedNumbers {
     for (auto* bound : {&range.least, &range.most}) {
       if (!*bound) continue;
       const auto& value = (*bound)->value;
-      if (value.fraction.size() > kMostFraction) throw TooComplex();
-      if (value.whole.size() <= kMostDigits) continue;
+      if (value.fraction.size() > kMaxFraction) throw TooComplex();
+      if (value.whole.size() <= kMaxDigits) continue;
       if (value.negative != (bound == &range.least)) throw TooComplex();
       bound->reset();
     }

@@ -18,7 +18,7 @@ using json::Object;
 using json::Value;
 using Rule = SchemaRules::Rule;
 
-constexpr std::size_t kMostPatterns = 3;
+constexpr std::size_t kMaxPatterns = 3;
 
 class ObjectRule {
  public:
@@ -65,11 +65,11 @@ class ObjectRule {
       const Values values{&schema, pointer_to(at, pattern)};
       try {
         const auto names = pattern_language(rules_.languages(), pattern);
-        if (patterns_.size() < kMostPatterns) {
+        if (patterns_.size() < kMaxPatterns) {
           patterns_.push_back({names, values});
           continue;
         }
-        rules_.report("patternProperties", at_, fmt::format("more than {} patterns are too many", kMostPatterns));
+        rules_.report("patternProperties", at_, fmt::format("more than {} patterns are too many", kMaxPatterns));
       } catch (const UnsupportedPattern&) {  // reported already
       } catch (const TooComplex&) {
         too_complex("patternProperties");

@@ -9,9 +9,9 @@ namespace {
 
 using Kind = PatternPart::Kind;
 
-constexpr std::uint32_t kMostUnrolled = 8;
+constexpr std::uint32_t kMaxUnrolled = 8;
 // Parts of one pattern, those that are unrolled counted each time.
-constexpr std::size_t kMostPatternSteps = 10'000;
+constexpr std::size_t kMaxPatternSteps = 10'000;
 
 // ^, $ and look ahead take no characters, but depend on what stands around them.
 bool has_conditions(const PatternPart& part) {
@@ -53,7 +53,7 @@ class PatternCompiler {
   // What matches `part` and then is one of `rest`, which reaches to the end of the text. `at_begin`: nothing stands
   // before it.
   Language compile(const PatternPart& part, Language rest, bool at_begin) {
-    if (++steps_ > kMostPatternSteps) throw TooComplex();
+    if (++steps_ > kMaxPatternSteps) throw TooComplex();
     switch (part.kind) {
       case Kind::characters:
         return languages_.concat(languages_.set(part.characters), rest);
@@ -104,7 +104,7 @@ class PatternCompiler {
       const auto one = compile(body, languages_.empty(), at_begin);
       return languages_.concat(languages_.repeat(one, part.least, part.most), rest);
     }
-    if (part.most > kMostUnrolled || (part.most > 1 && has_begin(body))) {
+    if (part.most > kMaxUnrolled || (part.most > 1 && has_begin(body))) {
       throw UnsupportedPattern{"repeats '^', '$' or look ahead", false};
     }
     auto made = rest;

@@ -15,7 +15,7 @@ namespace corral::json_schema {
 // Thrown: why a pattern can't be enforced.
 struct UnsupportedPattern {
   std::string reason;
-  bool invalid = false;  // nobody could: it is no regular expression, or one of a text that no answer reaches
+  bool invalid = false;  // it is no regular expression, or its texts are longer than any answer
 };
 
 // The texts in which the pattern is found. `pattern` is valid UTF-8. Throws UnsupportedPattern, TooComplex.

@@ -14,8 +14,8 @@ namespace {
 
 using Kind = PatternPart::Kind;
 
-constexpr std::size_t kMostNesting = 60;
-constexpr std::uint32_t kMostRepetitions = 100'000;
+constexpr std::size_t kMaxNesting = 60;
+constexpr std::uint32_t kMaxRepetitions = 100'000;
 
 const CharSet& digits() {
   static const CharSet set({{U'0', U'9'}});
@@ -68,7 +68,7 @@ class PatternParser {
   }
 
   PatternPart alternatives(std::size_t depth) {
-    if (depth > kMostNesting) refuse(fmt::format("nests more than {} deep", kMostNesting));
+    if (depth > kMaxNesting) refuse(fmt::format("nests more than {} deep", kMaxNesting));
     PatternPart all{.kind = Kind::alternatives};
     do {
       PatternPart sequence;
@@ -108,7 +108,7 @@ class PatternParser {
     std::uint32_t value = 0;
     while (is_digit(peek())) {
       value = value * 10 + static_cast<std::uint32_t>(text_[at_++] - U'0');
-      if (value > kMostRepetitions) fault(fmt::format("repeats something more than {} times", kMostRepetitions));
+      if (value > kMaxRepetitions) fault(fmt::format("repeats something more than {} times", kMaxRepetitions));
     }
     return value;
   }

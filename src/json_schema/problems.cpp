@@ -9,11 +9,11 @@
 namespace corral::json_schema {
 namespace {
 
-constexpr std::size_t kMostPointer = 120;
+constexpr std::size_t kMaxPointer = 120;
 
 std::string shortened(std::string_view pointer) {
-  if (pointer.size() <= kMostPointer) return std::string(pointer);
-  const auto begin = pointer.substr(0, kMostPointer);
+  if (pointer.size() <= kMaxPointer) return std::string(pointer);
+  const auto begin = pointer.substr(0, kMaxPointer);
   return std::string(begin.substr(0, complete_utf8_length(begin))) + "...";
 }
 

@@ -17,8 +17,8 @@ using json::Array;
 using json::Object;
 using json::Value;
 
-constexpr std::size_t kMostVisits = 20'000;
-constexpr std::size_t kMostDepth = 100;
+constexpr std::size_t kMaxVisits = 20'000;
+constexpr std::size_t kMaxDepth = 100;
 constexpr std::size_t kPlainDepth = 8;
 
 constexpr std::string_view kTypes[] = {"object", "array", "string", "number", "integer", "boolean", "null"};
@@ -136,8 +136,8 @@ SchemaRules::Rule SchemaRules::either(const std::vector<std::string>& rules) {
 }
 
 SchemaRules::Rule SchemaRules::visit(const Value& schema, const std::string& at) {
-  if (++visits_ > kMostVisits) throw SchemaFault{at, "is one schema too many: make the whole smaller"};
-  if (depth_ > kMostDepth) throw SchemaFault{at, "is nested too deep: make the whole smaller"};
+  if (++visits_ > kMaxVisits) throw SchemaFault{at, "is one schema too many: make the whole smaller"};
+  if (depth_ > kMaxDepth) throw SchemaFault{at, "is nested too deep: make the whole smaller"};
   ++depth_;
   std::vector<std::string> rules;
   for (const auto& variant : variants_.of(schema, at)) {

@@ -14,10 +14,10 @@ using json::Array;
 using json::Object;
 using json::Value;
 
-constexpr std::size_t kMostVariants = 256;
-constexpr std::size_t kMostSteps = 20'000;
-constexpr std::size_t kMostHops = 64;
-constexpr std::size_t kMostBytes = 32 * 1024 * 1024;  // of all that is copied
+constexpr std::size_t kMaxVariants = 256;
+constexpr std::size_t kMaxSteps = 20'000;
+constexpr std::size_t kMaxHops = 64;
+constexpr std::size_t kMaxBytes = 32 * 1024 * 1024;  // of all that is copied
 
 // What a copy takes, about.
 std::size_t size_of(const Value& value) {
@@ -95,7 +95,7 @@ void Variants::report(std::string_view keyword, const std::string& at, std::stri
 
 void Variants::count(const Object& made, const std::string& at) {
   for (const auto& [name, value] : made) bytes_ += name.size() + size_of(value);
-  if (bytes_ > kMostBytes) throw SchemaFault{at, "is copied too often by its alternatives: make the schema smaller"};
+  if (bytes_ > kMaxBytes) throw SchemaFault{at, "is copied too often by its alternatives: make the schema smaller"};
 }
 
 std::vector<Object> Variants::of(const Value& schema, const std::string& at) { return expand(schema, at, 0); }
@@ -107,8 +107,8 @@ std::vector<Object> Variants::written_out(const Value& schema) {
 }
 
 Variants::List Variants::expand(const Value& schema, const std::string& at, std::size_t depth) {
-  if (++steps_ > kMostSteps) throw SchemaFault{at, "comes to too many alternatives: make the schema smaller"};
-  if (depth > kMostHops) throw SchemaFault{at, "leads from one schema to the next without an end"};
+  if (++steps_ > kMaxSteps) throw SchemaFault{at, "comes to too many alternatives: make the schema smaller"};
+  if (depth > kMaxHops) throw SchemaFault{at, "leads from one schema to the next without an end"};
   if (schema.is_bool()) return schema.as_bool() ? List{Object()} : List();
   const auto& object = schema.as_object();
   List all{plain_form(object)};
@@ -158,7 +158,7 @@ Variants::List Variants::alternatives(std::string_view keyword, const Value& lis
       }
     }
     std::ranges::move(some, std::back_inserter(all));
-    if (all.size() > kMostVariants) throw SchemaFault{here, "comes to too many alternatives: make the schema smaller"};
+    if (all.size() > kMaxVariants) throw SchemaFault{here, "comes to too many alternatives: make the schema smaller"};
   }
   if (!exclusive) report(keyword, at, "its schemas overlap, so it counts as anyOf");
   return all;
@@ -190,7 +190,7 @@ Variants::List Variants::cross(const List& some, const List& others, const std::
           all.push_back(conjunction(first, second, inexact));
           count(all.back(), at);
           if (inexact) report("allOf", at, "its parts depend on each other");
-          if (all.size() > kMostVariants) {
+          if (all.size() > kMaxVariants) {
             throw SchemaFault{at, "comes to too many alternatives: make the schema smaller"};
           }
         }

@@ -46,15 +46,16 @@ object (128 of them not `required`), 2,048 values in its lists and 128 different
 is refused by its length alone. Texts for embeddings, or to be ranked, come to 2 million tokens in one request. `grammar_triggers` of type 2
 and 3 are RE2 patterns (no look-around, no backreferences) of at most 512 bytes, and look at the last 2,048 bytes of an answer.
 
-JSON schemas, of answers and of tools, become grammars. Enforced are `type`, `enum`, `const`, `$ref` (recursive ones, too), `anyOf`,
+Grammars enforce JSON schemas, of answers and of tools. They enforce `type`, `enum`, `const`, `$ref` (recursive ones, too), `anyOf`,
 `allOf`, `oneOf` of schemas that exclude each other, `properties`, `required`, `additionalProperties`, `patternProperties`,
 `propertyNames`, `dependentRequired`, `minProperties`, `maxProperties`, `items`, `prefixItems`, `minItems`, `maxItems`, `minLength`,
 `maxLength`, `pattern` (without `\b`, `\p`, look behind and back references), bounds of numbers, `multipleOf` of whole numbers up to 2000,
 and of `format` date, time, date-time, duration, email, hostname, ipv4, ipv6, uri, uuid and byte. Objects with `properties` have no others
-unless `additionalProperties` says so. With `strict: true` any other keyword that is about values (`not`, `if`, `uniqueItems`, `contains`,
-...) is refused; without it the schema is applied as far as it can be, and the answer says what isn't enforced: in `warnings` (streams: in
-the event that has `finish_reason`) and, in all APIs, in the header `X-Corral-Warnings`. Some models write tool calls with their strings as
-plain text; of such strings only the type is enforced, which is a warning also with `strict`.
+unless `additionalProperties` allows them. Other keywords about values (`not`, `if`, `uniqueItems`, `contains`, ...) and patterns that are
+too complex are not enforced. With `strict: true` a schema that has them is refused. Without it the rest of the schema is enforced, and the
+answer names these keywords: in `warnings` (streams: in the event with `finish_reason`) and, in all APIs, in the header
+`X-Corral-Warnings`. Some models write the strings of tool calls as plain text. For those strings only the type is enforced, and the
+answer has a warning, also with `strict`.
 
 Defaults are the model's own where its file has them, else llama-server's.
 )";

@@ -10,7 +10,7 @@
 namespace corral::residency {
 namespace {
 
-// A load that nobody has looked at yet counts as one of the same files.
+// While the state of the files is unknown (0), a load counts as one of the same files.
 bool is_same(const Failure& failure, const ModelSpec& spec) {
   return failure.options == spec.options && (failure.files == spec.files || failure.files == 0 || spec.files == 0);
 }

@@ -169,7 +169,7 @@ TEST(Cooldown, DoesNotConcernOtherFiles) {
   fail_twice(house);
   fail_twice(house);
   EXPECT_THAT(house.acquire("b"), ElementsAre("reject 3: model_cooling_down"));
-  house.model("b").files = 0;  // nobody has looked at them yet
+  house.model("b").files = 0;  // unknown
   EXPECT_THAT(house.acquire("b"), ElementsAre("reject 4: model_cooling_down"));
   house.model("b").files = 2;
   EXPECT_THAT(house.acquire("b"), ElementsAre("start b"));

@@ -54,7 +54,7 @@ class Answering {
 
 class Lease;
 
-// What is asked, for a check before anybody is evicted for it.
+// A request, to be checked before a model is evicted for it.
 struct AskedRequest {
   protocol::Ask ask = protocol::Ask::chat;
   std::string body;    // JSON, canonical

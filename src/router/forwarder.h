@@ -102,11 +102,11 @@ class Forwarder {
     // Whether it may be sent after this death, too.
     bool take(const Death& death) {
       if (!death.may_ask_again) return false;
-      return death.unread ? ++unread_ <= kMostUnread : !std::exchange(read_, true);
+      return death.unread ? ++unread_ <= kMaxUnread : !std::exchange(read_, true);
     }
 
    private:
-    static constexpr int kMostUnread = 3;  // a process that ends so each time is loaded no more for it
+    static constexpr int kMaxUnread = 3;  // a process that ends so each time is loaded no more for it
     int unread_ = 0;
     bool read_ = false;
   };

@@ -240,7 +240,7 @@ class ModelRouter final : public Lender, private Hands {
   async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionWish options,
                                          std::shared_ptr<const AskedRequest> asked = {},
                                          residency::Origin origin = residency::Origin::local);
-  // Whether a load of it, which nobody has asked for yet, may cost another model its place.
+  // Whether a load of this model would be a new one, and may evict another model.
   bool may_evict(const ModelName& model) const;
   // A peer's request.
   async::Task<Result<Lease>> acquire_for_peer(backends::ModelPtr model, ContextWish context);

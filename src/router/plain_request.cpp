@@ -11,7 +11,7 @@ namespace corral::router {
 namespace {
 
 // Of one input of an embedding or a reranking.
-constexpr std::uint64_t kMostPooled = 2048;
+constexpr std::uint64_t kMaxPooled = 2048;
 // Tokens that a template adds to the messages.
 constexpr std::uint64_t kTemplate = 512;
 
@@ -82,7 +82,7 @@ bool is_plain(const AskedRequest& asked, std::uint64_t context) {
   const bool pooled = asked.ask == Ask::embedding || asked.ask == Ask::rerank;
   if (asked.ask != Ask::chat && asked.ask != Ask::completion && !pooled) return false;
   // A token has a byte at least.
-  if (asked.body.size() + kTemplate > (pooled ? std::min(context, kMostPooled) : context)) return false;
+  if (asked.body.size() + kTemplate > (pooled ? std::min(context, kMaxPooled) : context)) return false;
   const auto peek = json::Peek::open(asked.body);
   if (!peek || !peek->root().is_object()) return false;
   bool plain = true;

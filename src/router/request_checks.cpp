@@ -84,7 +84,7 @@ void RequestChecks::forget(const CheckerPtr& checker) {
 }
 
 async::Task<void> RequestChecks::live(CheckerPtr checker) {
-  // However the start ends, also when it is cancelled: nobody waits for ever.
+  // Set however the start ends, also if it is cancelled: requests wait for it.
   struct Started {
     Checker& checker;
     ~Started() { checker.started.set(); }

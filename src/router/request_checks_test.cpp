@@ -1,4 +1,4 @@
-// Requests that can't succeed evict nobody.
+// Requests that can't succeed evict no model.
 #include "router/errors.h"
 #include "router/router_fixture.h"
 

@@ -13,7 +13,7 @@ import { Server, models, program } from "../support/server.mjs";
 
 let server;
 const folder = mkdtempSync(join(tmpdir(), "corral-events-"));
-// Of always the same time, as if nobody had written to it.
+// With a constant time of last change.
 function writeUnseen(file, bytes) {
   writeFileSync(file, bytes);
   utimesSync(file, 1e9, 1e9);

@@ -1,4 +1,4 @@
-// Loads and requests that can't succeed are refused before anybody is evicted for them.
+// Loads and requests that can't succeed are refused before a model is evicted for them.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

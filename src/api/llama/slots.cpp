@@ -1,6 +1,5 @@
-// GET slots: the sessions of all engines, and the places that nobody has. Where there is one model, /slots is
-// llama-server's: so many entries as there are places for requests, whether somebody has them or not. Nothing here
-// loads or wakes a model.
+// GET slots: the sessions of all engine processes, and their idle sequences. If the server has one model, /slots has
+// llama-server's shape: one entry for each sequence, busy or idle. Nothing here loads or wakes a model.
 #include <algorithm>
 #include <cmath>
 #include <set>

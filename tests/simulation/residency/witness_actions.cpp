@@ -17,7 +17,7 @@ Ticket Witness::answered(TicketId id, std::initializer_list<Ticket::Kind> kinds)
   return ticket;
 }
 
-// Somebody has told the model to load with these options: that is tried however often it failed.
+// An explicit load with these options is tried however often it failed.
 bool Witness::is_explicit(const StartLoad& action) const {
   if (core_.state().servers.at(action.server)->explicit_options) return true;
   return std::ranges::any_of(tickets_, [&](const auto& entry) {

@@ -40,7 +40,7 @@ class Sampler {
   // Empty: it found no end.
   std::string make() {
     std::string text;
-    for (std::size_t step = 0; step < kMostSteps; ++step) {
+    for (std::size_t step = 0; step < kMaxSteps; ++step) {
       const bool hurry = step > kHurryAfter;
       if (matcher_.may_end() && (hurry || below(4) == 0)) return text;
       const auto token = hurry || below(6) == 0 ? ending() : any();
@@ -55,7 +55,7 @@ class Sampler {
   }
 
  private:
-  static constexpr std::size_t kMostSteps = 3000, kHurryAfter = 120;
+  static constexpr std::size_t kMaxSteps = 3000, kHurryAfter = 120;
 
   std::size_t below(std::size_t limit) { return random_() % limit; }
 
