@@ -92,7 +92,7 @@ TEST(Pretokenizer, StackFollowsTheStretchAndNotTheText) {
   const auto refused = one.stack_for(std::string((2 << 20) + 1, 'A'));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::input_too_long);
-  EXPECT_THAT(refused.error().message, HasSubstr("8388609 bytes"));
+  EXPECT_THAT(refused.error().message, HasSubstr("2097153 bytes"));
 }
 
 }  // namespace
