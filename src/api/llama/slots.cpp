@@ -55,7 +55,6 @@ std::optional<std::set<std::uint64_t>> write_slots(json::Writer& out, const Chil
 
 async::Task<http::Response> all_slots(Context& context) {
   const auto answers = co_await ask_children(context, "/slots", kSlotsPatience);
-  const auto properties = co_await ask_children(context, "/props", kSlotsPatience);
   std::string body;
   json::Writer out(body);
   out.begin_array();
@@ -69,9 +68,8 @@ async::Task<http::Response> all_slots(Context& context) {
     // Others have no sessions.
     const auto model = context.models.find_known(answer.model.value());
     if (!model || (*model)->type != ModelType::llm) continue;
-    const auto props = std::ranges::find(properties, answer.model, &ChildAnswer::model);
-    const bool told = props != properties.end() && props->text.has_value();
-    const auto known = told ? json::parse(*props->text) : Result<json::Value>();
+    const auto props = co_await ask_child(context, answer.model, "/props", kSlotsPatience);
+    const auto known = props && props->text ? json::parse(*props->text) : Result<json::Value>();
     if (known) write_idle(out, answer.model, *known, std::move(*numbers));
   }
   out.end_array();
