@@ -49,9 +49,11 @@ void check_4mb_escapes(benchmark::State& state) {
 BENCHMARK(check_4mb_escapes)->Unit(benchmark::kMicrosecond);
 
 void check_4mb_many_messages(benchmark::State& state) {
+  const auto content = repeated("Hello there. ", 1000);
   std::string messages;
-  while (messages.size() < kLarge)
-    messages += R"({"role":"user","content":"Hello there"},{"role":"assistant","content":"Hi!"},)";
+  while (messages.size() < kLarge)  // 3,900
+    messages +=
+        fmt::format(R"({{"role":"user","content":"{}"}},{{"role":"assistant","content":"{}"}},)", content, content);
   messages.pop_back();
   run(state, fmt::format(R"({{"messages":[{}],"model":"qwen3-8b-q4_k_m"}})", messages));
 }

@@ -50,6 +50,10 @@ class Core {
   // The same as ReturnLease.
   void release(LeaseId lease, Now now, ActionList& out);
 
+  // Whether a load that began now might evict or downsize another model. Also true if the last sample of the memory is
+  // too old to tell, and while other loads wait or run. Changes nothing.
+  bool may_evict(const SpecPtr& spec, Now now);
+
   const State& state() const { return state_; }
   Snapshot snapshot(Now now) const;
   // Grows with every change that is worth telling (not with requests that come and go on a ready server).

@@ -42,6 +42,20 @@ TEST_F(Admission, EvictsTheMostDisposableAsManyAsNeededAndWaitsForThem) {
   EXPECT_THAT(house.free(80), ElementsAre("start d"));
 }
 
+TEST_F(Admission, WhetherALoadMayEvictIsKnownFromAFreshSample) {
+  have("a", 50, 0, kOff);
+  const auto may_evict = [&](std::uint64_t total) {
+    house.needs("b", total);
+    return house.core().may_evict(house.spec("b"), house.now());
+  };
+  house.free(50);
+  EXPECT_FALSE(may_evict(50));
+  EXPECT_TRUE(may_evict(51));
+  EXPECT_FALSE(may_evict(101));  // more than the machine has: refused
+  house.pass(Millis{60'000});
+  EXPECT_TRUE(may_evict(50));  // nobody knows
+}
+
 TEST_F(Admission, EvictsNobodyWhoTurnsOutSuperfluous) {
   have("small", 5, 0, kOff);
   house.pass(Millis{1000});

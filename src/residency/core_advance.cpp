@@ -54,6 +54,16 @@ void Core::advance(Now now, ActionList& out) {
   ++decisions_;
 }
 
+bool Core::may_evict(const SpecPtr& spec, Now now) {
+  if (state_.servers.empty()) return false;
+  if (state_.loader != nullptr || !state_.queue.empty()) return true;
+  Server load;
+  load.spec = spec;
+  load.queued_at = now.mono;
+  const Room room = find_room(state_, load, now.mono);
+  return !room.refused && (room.stale || !room.victims.empty() || !room.downsizes.empty());
+}
+
 // One way through the queue, without doing anything.
 Core::Turn Core::decide(Now now) {
   Turn turn;

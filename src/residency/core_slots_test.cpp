@@ -26,6 +26,23 @@ TEST(Slots, AFreeSlotEvictsNobody) {
   EXPECT_THAT(house.acquire("b"), ElementsAre("start b"));
 }
 
+TEST(Slots, WhetherALoadMayEvictIsKnownBeforehand) {
+  House house(House::slots(2));
+  house.model("e", ModelType::embedding);
+  const auto may_evict = [&](const char* name) { return house.core().may_evict(house.spec(name), house.now()); };
+  EXPECT_FALSE(may_evict("a"));
+  house.acquire("a");
+  EXPECT_TRUE(may_evict("b"));  // a's load may fail, and be tried again with all memory free
+  house.succeed("a");
+  EXPECT_FALSE(may_evict("b"));
+  house.have_idle("b");
+  EXPECT_TRUE(may_evict("c"));
+  EXPECT_FALSE(may_evict("e"));
+  house.pin("a");
+  house.pin("b");
+  EXPECT_FALSE(may_evict("c"));  // it would be refused
+}
+
 TEST(Slots, TheLeastRecentlyUsedOfTheTypeGoes) {
   House house(House::slots(2));
   house.have_idle("a");

@@ -64,6 +64,8 @@ class House {
   void return_lease(residency::LeaseId lease) noexcept { dispatch(residency::ReturnLease{lease}); }
 
   const residency::Core& core() const { return core_; }
+  // Core::may_evict.
+  bool may_evict(const residency::SpecPtr& spec) { return core_.may_evict(spec, now()); }
   residency::Now now() const { return {timers_.now(), timers_.wall_now()}; }
   // No more ticks. At the end.
   async::Task<void> stop();

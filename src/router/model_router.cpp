@@ -7,6 +7,7 @@
 #include "backends/external/stranger.h"
 #include "residency/errc.h"
 #include "router/eviction.h"
+#include "router/plain_request.h"
 
 namespace corral::router {
 namespace {
@@ -71,14 +72,17 @@ async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, C
   co_return co_await acquire_new(std::move(model), OptionWish(), std::move(context.asked));
 }
 
-bool ModelRouter::may_evict(const ModelName& model) const {
-  const auto* known = house_.core().state().find(model);
+async::Task<bool> ModelRouter::may_evict(std::shared_ptr<const LoadSpec> spec) {
+  const auto* known = house_.core().state().find(spec->name);
+  if (known != nullptr && known->pending != nullptr) co_return false;
   const auto* loading = processes_.loading();
-  if (known != nullptr && known->pending != nullptr) return false;
-  if (processes_.resident(model) != nullptr || (loading != nullptr && loading->spec->name == model)) return false;
-  return std::ranges::any_of(processes_.all(), [&](const auto& entry) {
-    return !entry.second->stopping && entry.second->spec->name != model;
-  });
+  if (loading != nullptr && loading->spec->name == spec->name) co_return false;
+  if (processes_.resident(spec->name) != nullptr || processes_.all().empty()) co_return false;
+  const auto looked = std::make_shared<LoadSpec>(*spec);
+  const auto there = co_await looked->backend->check_files(looked->model, looked->load_options);
+  if (!there) co_return false;  // the load tells what is wrong
+  co_await memory_.look_at(*looked);
+  co_return house_.may_evict(looked);
 }
 
 async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, OptionWish options,
@@ -91,7 +95,8 @@ async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, Op
     if (!spec) co_return std::unexpected(spec.error());
     (*spec)->origin = origin;
     (*spec)->joins_only = held_.contains(model->name);
-    if (asked && !(*spec)->joins_only && may_evict(model->name)) {
+    const bool checked = asked && !(*spec)->joins_only && !is_plain(*asked, context_at_least(**spec));
+    if (checked && co_await may_evict(*spec)) {
       auto checking = request_checks_.check(*spec, std::exchange(asked, nullptr));
       const auto fine = co_await std::move(checking);
       if (!fine) co_return std::unexpected(fine.error());

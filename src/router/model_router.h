@@ -240,8 +240,8 @@ class ModelRouter final : public Lender, private Hands {
   async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionWish options,
                                          std::shared_ptr<const AskedRequest> asked = {},
                                          residency::Origin origin = residency::Origin::local);
-  // Whether a load of this model would be a new one, and may evict another model.
-  bool may_evict(const ModelName& model) const;
+  // Whether a load of this model would be a new one, and might evict another model.
+  async::Task<bool> may_evict(std::shared_ptr<const LoadSpec> spec);
   // A peer's request.
   async::Task<Result<Lease>> acquire_for_peer(backends::ModelPtr model, ContextWish context);
   async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin, bool save);

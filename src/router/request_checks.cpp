@@ -6,7 +6,6 @@
 #include "protocol/client_tag.h"
 #include "protocol/http_error.h"
 #include "router/errors.h"
-#include "router/plain_request.h"
 
 namespace corral::router {
 namespace {
@@ -111,9 +110,6 @@ async::Task<void> RequestChecks::live(CheckerPtr checker) {
 
 async::Task<Result<>> RequestChecks::check(std::shared_ptr<const LoadSpec> spec,
                                            std::shared_ptr<const AskedRequest> asked) {
-  if (is_plain(*asked, context_at_least(*spec))) co_return Result<>();
-  const auto there = co_await spec->backend->check_files(spec->model, spec->load_options);
-  if (!there) co_return Result<>();
   auto checking = checked(*spec, *asked);
   auto said = co_await async::with_timeout(timers_, kPatience, std::move(checking));
   co_return said ? std::move(*said) : Result<>();

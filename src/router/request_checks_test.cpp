@@ -67,6 +67,13 @@ TEST_F(RequestChecksTest, PlainRequestsAndThoseThatEvictNobodyAreNotChecked) {
   EXPECT_EQ(checkers(), 0u);
 }
 
+TEST_F(RequestChecksTest, WhereThereIsRoomForBothNothingIsChecked) {
+  router->change(slots(2));
+  auto answer = forward("b", false, kTools);
+  EXPECT_EQ(checkers(), 0u);
+  EXPECT_EQ(backend.loads("b"), 1u);
+}
+
 TEST_F(RequestChecksTest, OneCheckerServesAllRequestsToItsModelAndEndsWhenIdle) {
   auto first = forward("b", false, kTools);
   auto second = forward("b", false, kTools);
