@@ -24,7 +24,7 @@ function withNumber(file, key, value) {
 }
 const truncated = (file) => bytesOf(file).subarray(0, bytesOf(file).length - 5000);
 
-let server, folder, pid;
+let server, folder, loaded;
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "corral-test-models-"));
   for (const file of readdirSync(models)) copyFileSync(join(models, file), join(folder, file));
@@ -38,17 +38,22 @@ before(async () => {
   };
   for (const [name, bytes] of Object.entries(broken)) writeFileSync(join(folder, `${name}.gguf`), bytes, "latin1");
   writeFileSync(join(folder, "short.gguf"), truncated("tiny-llama.gguf"));
+  for (const type of ["embed", "rerank"]) copyFileSync(join(models, `tiny-${type}.gguf`), join(folder, `other-${type}.gguf`));
   server = await Server.launch({ modelsDir: folder });
-  assert.equal((await server.chat("tiny-llama", "hi")).status, 200);
-  [{ pid }] = await server.loaded();
+  // One of each type, so that each load has to evict one.
+  for (const name of ["tiny-llama", "other-embed", "other-rerank"]) {
+    assert.equal((await server.post("/v1/load", { model_name: name })).status, 200);
+  }
+  loaded = await inMemory();
 });
 after(async () => {
   await server.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
+const inMemory = async () => (await server.occupying()).map((entry) => [entry.model_name, entry.pid]).sort();
 async function nobodyWasEvicted() {
-  assert.deepEqual((await server.occupying()).map((entry) => [entry.model_name, entry.pid]), [["tiny-llama", pid]]);
+  assert.deepEqual(await inMemory(), loaded);
 }
 
 describe("what a model's own file shows", () => {
