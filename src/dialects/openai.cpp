@@ -1,5 +1,6 @@
 // OpenAI's endpoints, and those of its neighbours that speak the same way (Jina's and Cohere's rerank).
 #include <array>
+#include <utility>
 
 #include "dialects/audio/speech.h"
 #include "dialects/audio/transcription.h"
@@ -10,6 +11,13 @@ namespace {
 
 using protocol::Ask;
 
+// Cohere's scores are between 0 and 1.
+Result<Canonical> read_cohere_rerank(std::string body) {
+  auto read = checked<protocol::rerank_fields>(std::move(body));
+  if (read) read->body.insert(read->body.find('{') + 1, R"("raw_scores":false,)");
+  return read;
+}
+
 constexpr auto kEndpoints = std::to_array<Endpoint>({
     {"chat/completions", Ask::chat, checked<protocol::chat_fields>, true},
     {"completions", Ask::completion, checked<protocol::completion_fields>, true},
@@ -17,7 +25,7 @@ constexpr auto kEndpoints = std::to_array<Endpoint>({
     {"rerank", Ask::rerank, checked<protocol::rerank_fields>},
     {"reranking", Ask::rerank, checked<protocol::rerank_fields>},
     {"reranker", Ask::rerank, checked<protocol::rerank_fields>},
-    {"/v2/rerank", Ask::rerank, checked<protocol::rerank_fields>},  // Cohere's second version
+    {"/v2/rerank", Ask::rerank, read_cohere_rerank},
     {.path = "audio/transcriptions",
      .ask = Ask::transcription,
      .read_form = audio::read_transcription,

@@ -11,6 +11,7 @@
 
 #include "base/excerpt.h"
 #include "engine_server/errors.h"
+#include "engine_server/forced_calls.h"
 #include "engine_server/nesting.h"
 #include "engine_server/parser_spec.h"
 #include "engine_server/short_way.h"
@@ -187,6 +188,7 @@ common_chat_params ChatTemplate::Impl::apply(common_chat_templates_inputs inputs
   auto made = schemas.has_tools() ? apply_tools(inputs, schemas) : apply(inputs);
   if (!made.grammar.empty()) {
     schemas.fill(made.grammar);
+    if (inputs.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) forbid_text_before_calls(made.grammar);
     schemas.append_rules(made.grammar);
   }
   if (schemas.shown_in(made.prompt)) {
@@ -319,6 +321,7 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
     common_chat_params made;
     with_stack_for(open_brackets_of(inputs.messages), kRenderingStack,
                    [&] { made = impl_->apply(inputs, request.json_schema.text, *schemas); });
+    if (request.parallel_tool_calls == false) allow_one_call(made.grammar);
 
     RenderedChat chat;
     chat.warnings = schemas->take_warnings();

@@ -115,6 +115,25 @@ TEST(Chat, ACutOffBeginningOfACallIsNoError) {
   }
 }
 
+// The model wants to greet; the answer begins with a call all the same. It was a greeting without an end.
+TEST(Chat, ARequiredCallComesFirst) {
+  Fixture server("scripted-hello");
+  const std::string tools =
+      R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{},"additionalProperties":false}}}])";
+  const auto calls_of = [&](const std::string& more) {
+    const auto answer = server.chat("hi", tools + R"(,"max_tokens":200,"tool_choice":)" + more);
+    EXPECT_EQ(answer.status, 200u) << answer.body;
+    EXPECT_TRUE(answer.choice().at("message").at("content").is_null()) << answer.body;
+    EXPECT_EQ(answer.choice().at("message").at("tool_calls").at(0).at("function").at("name").as_string(), "f");
+    const auto reason = std::string(answer.choice().at("finish_reason").as_string());
+    return std::pair(answer.choice().at("message").at("tool_calls").as_array().size(), reason);
+  };
+  EXPECT_GT(calls_of(R"("required")").first, 1u);  // it is cut off, as this model never ends by itself
+  const auto once = std::pair(std::size_t{1}, std::string("tool_calls"));
+  EXPECT_EQ(calls_of(R"("required","parallel_tool_calls":false)"), once);
+  EXPECT_EQ(calls_of(R"({"type":"function","function":{"name":"f"}})"), once);
+}
+
 TEST(Chat, ObeysLimitsStopsAndFormats) {
   Fixture server("scripted-hello");
   const auto limited = server.chat("hi", R"(,"max_tokens":3)");

@@ -89,10 +89,10 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
       native_shape ? protocol::parse_native_embedding_request(text) : protocol::parse_embedding_request(text);
   if (!request) return std::unexpected(std::move(request.error()));
   const auto native = service.facts().n_embd;
-  if (request->dimensions && *request->dimensions != native) {
+  if (request->dimensions.value_or(0) > native) {
     return fail(protocol::errc::unsupported_value,
-                fmt::format("'dimensions' must be {}, the width of this model's embeddings, or left out, not {}",
-                            native, *request->dimensions),
+                fmt::format("'dimensions' is {}, but this model's embeddings have {}: take that or less",
+                            *request->dimensions, native),
                 "dimensions");
   }
   if (const auto most = kMostValues / std::max<std::size_t>(1, native); request->inputs.size() > most) {
@@ -150,14 +150,17 @@ async::Task<Response> EngineServer::Impl::embed_as(http::Request request, Embedd
   options.prepared(request.id);
 
   const auto norm = prepared->request.norm;
+  const auto dimensions = prepared->request.dimensions.value_or(service.facts().n_embd);
+  const bool cut = dimensions < service.facts().n_embd;
   auto handle =
       service.embed(std::move(prepared->inputs), {.normalize = norm == kEuclidean, .client = std::move(client)});
   if (!handle) co_return error_response(with_numbers(std::move(handle.error())));
   auto result = co_await wait_for(std::move(*handle));
   if (!result) co_return error_response(result.error());
   if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
-  if (norm >= 0 && norm != kEuclidean) {
-    for (auto& values : result->values) normalize(values, norm);
+  for (auto& values : result->values) {
+    values.resize(std::min<std::size_t>(values.size(), dimensions));
+    if (norm >= 0 && (cut || norm != kEuclidean)) normalize(values, norm);
   }
   if (native) co_return Response::json(200, protocol::native_embeddings(result->values, prepared->request.base64));
   co_return Response::json(200, protocol::embeddings(shown_name(prepared->request.model), result->values,

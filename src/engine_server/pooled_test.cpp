@@ -90,6 +90,24 @@ TEST(Embeddings, WhatAClientHasUnderWayIsNotAnothers) {
   EXPECT_EQ(other.status, 200u) << other.body;
 }
 
+// As models are trained for it whose first numbers say most (Matryoshka embeddings).
+TEST(Embeddings, FewerDimensionsAreTheFirstOnesAtLengthOne) {
+  Fixture server("tiny-embed");
+  const auto numbers = [&](const std::string& more) {
+    const auto answer = server.post("/v1/embeddings", R"({"input":"a")" + more + "}");
+    EXPECT_EQ(answer.status, 200u) << answer.body;
+    std::vector<double> found;
+    for (const auto& value : answer.json().at("data").at(0).at("embedding").as_array())
+      found.push_back(value.to_number<double>());
+    return found;
+  };
+  const auto all = numbers(""), few = numbers(R"(,"dimensions":8)");
+  ASSERT_EQ(few.size(), 8u);
+  double length = 0;
+  for (std::size_t i = 0; i < few.size(); ++i) length += all[i] * all[i];
+  for (std::size_t i = 0; i < few.size(); ++i) EXPECT_NEAR(few[i], all[i] / std::sqrt(length), 1e-4) << i;
+}
+
 TEST(Embeddings, RefuseWhatMakesNoSense) {
   Fixture server("tiny-embed");
   const auto refused = [&](const std::string& body, const std::string& said) {
@@ -98,7 +116,7 @@ TEST(Embeddings, RefuseWhatMakesNoSense) {
     EXPECT_THAT(answer.body, HasSubstr(said));
   };
   refused(R"({"input":["a",""]})", "'input[1]' is empty");
-  refused(R"({"input":"a","dimensions":3})", "'dimensions' must be");
+  refused(R"({"input":"a","dimensions":65})", "'dimensions' is 65, but this model's embeddings have 64");
   refused(R"({"input":[[999999]]})", "vocabulary");
   refused(R"({"input":"a","embd_normalize":-2})", "'embd_normalize' must be an integer between -1 and 64");
   std::string longer;

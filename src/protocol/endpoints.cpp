@@ -29,7 +29,11 @@ constexpr auto kEmbedding = std::to_array<Field>({
      .kinds = kString,
      .choices = "float|base64",
      .about = "numbers, or 32-bit floats in base64"},
-    {.name = "dimensions", .kinds = kInteger, .min = 1, .max = kMaxInt32, .about = "only as many as the model has"},
+    {.name = "dimensions",
+     .kinds = kInteger,
+     .min = 1,
+     .max = kMaxInt32,
+     .about = "at most as many as the model has; fewer are its first ones, divided by their length"},
     {.name = "embd_normalize",
      .kinds = kInteger,
      .min = -1,
@@ -103,7 +107,8 @@ const FieldTable& rerank_fields() {
       {.name = "return_text", .kinds = kBoolean, .about = "the same"},
       {.name = "raw_scores",
        .kinds = kBoolean,
-       .about = "false: scores between 0 and 1 (their logistic function); else as the model gives them"},
+       .about = "false, and always for `/v2/rerank`: scores between 0 and 1 (their logistic function); else as the "
+                "model gives them"},
       {.name = "truncate", .kinds = kBoolean, .about = "texts are never cut; one that is too long is refused"},
   };
   static const FieldTable table(kFields, check_documents_or_texts);

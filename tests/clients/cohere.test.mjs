@@ -20,6 +20,7 @@ for (const [version, make] of Object.entries(clients)) {
     assert.deepEqual(results.map(({ index }) => index).sort(), [0, 1, 2]);
     const scores = results.map(({ relevanceScore }) => relevanceScore);
     assert.ok(scores.every(Number.isFinite));
+    if (version === "v2") assert.ok(scores.every((score) => score >= 0 && score <= 1), `${scores}`);
     assert.deepEqual(scores, [...scores].sort((a, b) => b - a));
     const best = await make().rerank({ model: "tiny-rerank", query: "which one", documents, topN: 1 }, { maxRetries: 0 });
     assert.deepEqual(best.results.map(({ index }) => index), [results[0].index]);

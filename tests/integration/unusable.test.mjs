@@ -121,7 +121,7 @@ describe("what can be judged of a request without the weights", () => {
     "an adapter that it wasn't loaded with": chat({ lora: [{ id: 3, scale: 1 }] }),
     "an input that is too long": ["/v1/embeddings", { model: "tiny-embed", input: "a ".repeat(8192) }],
     "an input with a token that the vocabulary doesn't have": ["/v1/embeddings", { model: "tiny-embed", input: [[1, 123456789]] }],
-    "another number of dimensions": ["/v1/embeddings", { model: "tiny-embed", input: "hi", dimensions: 3 }],
+    "more dimensions than there are": ["/v1/embeddings", { model: "tiny-embed", input: "hi", dimensions: 65 }],
     "a document that is too long": ["/v1/rerank", { model: "tiny-rerank", query: "hi", documents: ["a ".repeat(8192)] }],
   };
   for (const [what, [path, body]] of Object.entries(refused)) {
