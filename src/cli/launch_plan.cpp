@@ -50,6 +50,9 @@ LaunchPlan codex(const LaunchWish& wish) {
   set("model_providers.corral.wire_api", "responses");
   set("model_providers.corral.env_key", "CORRAL_API_KEY_OF_CODEX");
   set("model", wish.model);
+  if (wish.context > 0) {  // it takes models that it doesn't know for much larger ones
+    plan.arguments.insert(plan.arguments.end(), {"-c", fmt::format("model_context_window={}", wish.context)});
+  }
   add_own(plan, wish);
   return plan;
 }
@@ -136,18 +139,19 @@ const Agent* find_agent(std::string_view name) {
 
 std::string shell_text(const LaunchPlan& plan) {
   std::string text;
-  for (const auto& [path, content] : plan.files) {
-    text += fmt::format("# {}:\n", path);
-    for (std::size_t at = 0; at < content.size();) {
-      const auto end = std::min(content.find('\n', at), content.size());
-      text += fmt::format("#   {}\n", std::string_view(content).substr(at, end - at));
-      at = end + 1;
-    }
-  }
   for (const auto& [name, value] : plan.variables) text += fmt::format("export {}={}\n", name, shell_word(value));
   text += plan.program;
   for (const auto& argument : plan.arguments) text += " " + shell_word(argument);
   return text + "\n";
+}
+
+std::string json_text(const LaunchPlan& plan) {
+  json::Object variables;
+  for (const auto& [name, value] : plan.variables) variables[name] = value;
+  json::Array arguments;
+  for (const auto& argument : plan.arguments) arguments.emplace_back(argument);
+  return json::serialize(json::Object{
+      {"program", plan.program}, {"arguments", std::move(arguments)}, {"variables", std::move(variables)}});
 }
 
 std::string find_program(std::string_view name, std::string_view path) {

@@ -36,8 +36,9 @@ std::span<const Agent> agents();
 // nullptr: there is none of that name.
 const Agent* find_agent(std::string_view name);
 
-// What to type for the same: exports of the variables, then the command; files as comments.
+// What to type for the same, once its files are written: exports of the variables, then the command.
 std::string shell_text(const LaunchPlan& plan);
+std::string json_text(const LaunchPlan& plan);
 // The first file of that name in the folders of a PATH that may be run; empty: there is none.
 std::string find_program(std::string_view name, std::string_view path);
 

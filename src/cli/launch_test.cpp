@@ -15,6 +15,9 @@ constexpr const char* kTwo =
 
 TEST_F(ProgramTest, LaunchPrintsWhatEachAgentIsTold) {
   server_.on("GET /api/v1/models", kTwo);
+  variables_["XDG_STATE_HOME"] = testing::TempDir() + "corral-launch";
+  server_.on("GET /api/v1/models/a%20b", R"({"id":"a b","type":"llm"})");
+  server_.on("GET /api/v1/models/org/m%3AQ4", R"({"id":"x","type":"llm","context_length":40960})");
   EXPECT_EQ(run({"launch", "claude", "--print"}), 0) << err();
   EXPECT_EQ(out(),
             "export ANTHROPIC_BASE_URL=http://127.0.0.1:8000\nexport ANTHROPIC_AUTH_TOKEN=none\n"
@@ -28,8 +31,22 @@ TEST_F(ProgramTest, LaunchPrintsWhatEachAgentIsTold) {
   for (const auto& agent : agents()) {
     EXPECT_EQ(run({"launch", std::string(agent.name), "--model", "org/m:Q4", "--print"}), 0) << agent.name;
     EXPECT_THAT(out(), HasSubstr("org/m:Q4")) << agent.name;
-    EXPECT_THAT(out(), HasSubstr("http://127.0.0.1:8000")) << agent.name;
+    if (agent.name != "pi") EXPECT_THAT(out(), HasSubstr("http://127.0.0.1:8000")) << agent.name;
+    EXPECT_EQ(err(), "");
   }
+  EXPECT_EQ(run({"launch", "codex", "--model", "org/m:Q4", "--print", "--json"}), 0) << err();
+  EXPECT_THAT(out(), testing::StartsWith(R"({"program":"codex","arguments":["-c")"));
+  EXPECT_THAT(out(), HasSubstr(R"("model_context_window=40960")"));
+}
+
+TEST_F(ProgramTest, LaunchChecksTheModel) {
+  server_.on("GET /api/v1/models/e", R"({"id":"e","type":"embedding"})");
+  server_.on("GET /api/v1/models/small", R"({"id":"small","type":"llm","context_length":8192})");
+  EXPECT_EQ(run({"launch", "codex", "--model", "e", "--print"}), 2);
+  EXPECT_THAT(err(), HasSubstr("'e' has the type embedding"));
+  EXPECT_NE(run({"launch", "codex", "--model", "nothing", "--print"}), 0);
+  EXPECT_EQ(run({"launch", "codex", "--model", "small", "--print"}), 0);
+  EXPECT_THAT(err(), HasSubstr("'small' has 8192 tokens of context here, and most agents need 32768 or more"));
 }
 
 TEST_F(ProgramTest, LaunchSaysWhatIsMissing) {

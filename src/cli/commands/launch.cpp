@@ -17,6 +17,7 @@
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/launch_plan.h"
+#include "cli/loading.h"
 #include "config/load.h"
 
 namespace corral::cli {
@@ -28,23 +29,34 @@ struct Wanted {
   bool print = false;
 };
 
-// The one that was named, else the one that is in memory, or the only one there is.
-Result<ListedModel> choose_model(ServerApi& api, const std::string& named) {
+// What the requests of most agents need.
+constexpr std::int64_t kMinContext = 32768;
+
+Result<ListedModel> named_model(ServerApi& api, const std::string& name) {
+  const auto text = fetch(api, ApiRequest::get(model_path(name)));
+  if (!text) return std::unexpected(text.error());
+  auto model = parse_model(*text);
+  if (!model) return std::unexpected(model.error());
+  if (!model->type.empty() && model->type != "llm") {
+    return fail(errc::usage, fmt::format("'{}' has the type {}, and an agent needs a model that chats: choose one of "
+                                         "'corral list'",
+                                         name, model->type));
+  }
+  model->name = name;  // it may be an alias
+  return model;
+}
+
+// The model that is in memory, or the only one there is.
+Result<ListedModel> choose_model(ServerApi& api) {
   const auto text = fetch(api, ApiRequest::get("/api/v1/models"));
   if (!text) return std::unexpected(text.error());
   const auto models = parse_models(*text);
   if (!models) return std::unexpected(models.error());
   std::vector<ListedModel> all, loaded;
   for (const auto& model : *models) {
-    if (!named.empty() && model.name == named) return model;
     if (model.type != "llm") continue;
     all.push_back(model);
     if (model.state == "loaded" || model.state == "downsized") loaded.push_back(model);
-  }
-  if (!named.empty()) {  // one of its other names, or the server will say so
-    ListedModel model;
-    model.name = named;
-    return model;
   }
   if (loaded.size() == 1) return loaded.front();
   if (all.size() == 1) return all.front();
@@ -90,7 +102,7 @@ Result<int> launch(const Wanted& wanted, Context& context) {
   if (file.empty() && !wanted.print)
     return fail(errc::usage,
                 fmt::format("the program '{}' isn't in any folder of PATH: {}", agent->program, agent->install));
-  const auto model = choose_model(context.api, wanted.model);
+  const auto model = wanted.model.empty() ? choose_model(context.api) : named_model(context.api, wanted.model);
   if (!model) return std::unexpected(model.error());
   const auto folder = config::find_state_dir(context.inputs);
   if (!folder) return std::unexpected(folder.error());
@@ -101,15 +113,22 @@ Result<int> launch(const Wanted& wanted, Context& context) {
                   .arguments = wanted.arguments};
   if (model->context.value_or(0) > 0) wish.context = *model->context;
   const auto plan = agent->plan(wish);
-  if (wanted.print) {
-    context.terminal.out << shell_text(plan);
-    return kExitOk;
+  if (wish.context > 0 && wish.context < kMinContext) {
+    context.terminal.err << fmt::format(
+        "warning: '{}' has {} tokens of context here, and most agents need {} or more: corral load {} --ctx-size {} "
+        "--save-options\n",
+        model->name, wish.context, kMinContext, model->name, 2 * kMinContext);
   }
   for (const auto& [path, text] : plan.files) {
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
     if (const auto written = write_state_file(path, text); !written)
       return fail(errc::request_failed, fmt::format("{} can't be written: {}", path, written.error().message));
+  }
+  if (wanted.print) {
+    if (context.json) return print_json(context, json_text(plan));
+    context.terminal.out << shell_text(plan);
+    return kExitOk;
   }
   context.terminal.out << std::flush;
   return become(file, plan);
@@ -122,7 +141,8 @@ Action declare_launch(CLI::App& app) {
   app.add_option("AGENT", wanted->agent, "codex, claude, opencode, qwen or pi")->required()->type_name("");
   app.add_option("--model", wanted->model, "Which model it uses [the one in memory, or the only one there is]")
       ->type_name("MODEL");
-  app.add_flag("--print", wanted->print, "Print what it would be told, as lines for a shell; start nothing");
+  app.add_flag("--print", wanted->print,
+               "Print what it would be told, as lines for a shell or with --json; start nothing");
   app.add_option("ARGUMENT", wanted->arguments, "What the agent itself is to get, behind --")->type_name("");
   return [wanted](Context& context) { return launch(*wanted, context); };
 }
