@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""A file from the loopback into the hub cache, verified, beside curl's own rate for the same bytes.
+"""A file from the loopback into the hub cache, verified, beside curl with tee and sha256sum for the same bytes; health meanwhile.
 
-nginx is the hub: its answers are files. curl and the fetching program of downloads/ (pull_main.cpp, with the ranges that the server
-has) fetch in turn, to the same disk, round after round; the cache is emptied in between. curl neither hashes nor waits for the disk."""
+nginx is the hub: its answers are files. curl and `corral serve`, told to pull, fetch in turn, to the same disk, round after round; what was
+fetched is removed in between. curl doesn't wait for the disk. Health is asked all the time on a connection of its own."""
 import argparse
+import contextlib
 import hashlib
 import json
 import os
+import pathlib
 import shutil
 import subprocess
+import threading
 import time
 
-from harness import programs, report
+from harness import client, programs, report
 from harness.processes import free_port, stage
 
 REPO, COMMIT = "bench/model", "c" * 40
@@ -71,26 +74,57 @@ def make_hub(started, size):
 def with_curl(port, folder):
     """Seconds."""
     into = folder / "by-curl"
+    url = f"http://127.0.0.1:{port}/{REPO}/resolve/{COMMIT}/m-Q8_0.gguf"
     begin = time.perf_counter()
-    subprocess.run([programs.installed("curl"), "-sSf", "-o", into, f"http://127.0.0.1:{port}/{REPO}/resolve/{COMMIT}/m-Q8_0.gguf"], check=True)
+    subprocess.run(["bash", "-o", "pipefail", "-c", f'{programs.installed("curl")} -sSf "$1" | tee "$2" | sha256sum', "curl", url, into],
+                   check=True, stdout=subprocess.DEVNULL)
     taken = time.perf_counter() - begin
     into.unlink()
     return taken
 
 
-def with_fetcher(port, folder):
-    """Seconds, and the most memory that it had."""
-    cache = folder / "cache"
-    environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{port}", "HF_HUB_CACHE": str(cache), "NO_PROXY": "127.0.0.1",
-                   "CORRAL_RANGE": "0"}
+def memory_of(process):
+    """The most that it had so far, in bytes, and what it has."""
+    status = (pathlib.Path("/proc") / str(process.child.pid) / "status").read_text()
+    return tuple(int(status.split(name)[1].split()[0]) * 1024 for name in ("VmHWM:", "VmRSS:"))
+
+
+def start_server(started, hub):
+    port = free_port()
+    folder = started.folder / "corral"
+    environment = {"HF_ENDPOINT": f"http://127.0.0.1:{hub}", "HF_HUB_CACHE": str(started.folder / "cache"), "NO_PROXY": "127.0.0.1",
+                   "XDG_CONFIG_HOME": str(folder)}
+    command = [programs.corral(), "serve", "--port", port, "--runtime-dir", folder / "r", "--state-dir", folder / "s", "--no-warm-spare",
+               "--log-level", "warning"]
+    process = started.start("corral serve", command, environment=environment)
+    process.wait_for_port(port)
+    return process, port
+
+
+def with_corral(port):
+    """Seconds, and how long each of the questions for health took."""
+    ended = threading.Event()
+    times = []
+
+    def ask_health():
+        with contextlib.closing(client.Connection(port)) as connection:
+            while not ended.is_set():
+                begin = time.perf_counter()
+                connection.send("GET", "/v1/health")
+                _, headers = connection.read_head()
+                connection.read_body(headers)
+                times.append(time.perf_counter() - begin)
+                time.sleep(0.005)
+
+    asking = threading.Thread(target=ask_health)
+    asking.start()
     begin = time.perf_counter()
-    child = subprocess.Popen([programs.fetcher(), REPO], env=environment, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
+    with contextlib.closing(client.Connection(port, timeout=600)) as connection:
+        connection.ask("/v1/pull", json.dumps({"model_name": REPO}).encode())
     taken = time.perf_counter() - begin
-    if status != 0:
-        programs.give_up(f"the fetching program ended with {status}")
-    shutil.rmtree(cache)
-    return taken, usage.ru_maxrss * 1024
+    ended.set()
+    asking.join()
+    return taken, times
 
 
 def main():
@@ -99,22 +133,27 @@ def main():
     size = options.mib << 20
     if options.folder:
         os.environ["TMPDIR"] = options.folder
-    rates, memory = {"curl": [], "corral": []}, 0
+    rates, health = {"curl": [], "corral": []}, []
     with stage() as started:
-        port = make_hub(started, size)
-        with_curl(port, started.folder)  # the file is in the system's memory from now on
+        hub = make_hub(started, size)
+        server, port = start_server(started, hub)
+        with_curl(hub, started.folder)  # the file is in the system's memory from now on
+        before = memory_of(server)[1]
         for number in range(options.rounds):
-            rates["curl"].append(size / with_curl(port, started.folder) / 1e6)
-            taken, most = with_fetcher(port, started.folder)
+            rates["curl"].append(size / with_curl(hub, started.folder) / 1e6)
+            taken, times = with_corral(port)
+            shutil.rmtree(started.folder / "cache")
             rates["corral"].append(size / taken / 1e6)
-            memory = max(memory, most)
-            report.note(f"round {number + 1}: curl {rates['curl'][-1]:.0f} MB/s, corral {rates['corral'][-1]:.0f} MB/s, {most / 2**20:.1f} MiB")
+            health += times
+            report.note(f"round {number + 1}: curl {rates['curl'][-1]:.0f} MB/s, corral {rates['corral'][-1]:.0f} MB/s")
+        grown = memory_of(server)[0] - before
     middle = {name: report.median(values) for name, values in rates.items()}
-    rows = [["curl, without a hash, not brought to the disk", f"{middle['curl']:.0f}", "1.00"],
-            ["**the fetching program**, verified, on the disk", f"{middle['corral']:.0f}", f"{middle['corral'] / middle['curl']:.2f}"]]
+    rows = [["curl, `tee` and `sha256sum`, not brought to the disk", f"{middle['curl']:.0f}", "1.00"],
+            ["**corral serve**, verified, on the disk", f"{middle['corral']:.0f}", f"{middle['corral'] / middle['curl']:.2f}"]]
     text = [f"{machine}. {options.mib} MiB, {options.rounds} rounds in turn; one worker of nginx is the hub.",
             report.table(["", "MB/s", "of curl"], rows),
-            f"The fetching program had {memory / 2**20:.1f} MiB of memory at most."]
+            f"The server's memory grew by {grown / 2**20:.1f} MiB at most. Health meanwhile: p50 {1e3 * report.median(health):.1f} ms, "
+            f"p99 {1e3 * report.percentile(health, 0.99):.1f} ms of {len(health)} questions."]
     report.publish("download", "\n\n".join(text), options.write)
 
 

@@ -36,11 +36,6 @@ def corral():
     return _built("corral", "CORRAL_PROGRAM")
 
 
-def fetcher():
-    """What fetches models, without the server."""
-    return _built("downloads_test_program", "CORRAL_FETCHER")
-
-
 def stream_load():
     return _built("corral-stream-load", "CORRAL_STREAM_LOAD")
 
