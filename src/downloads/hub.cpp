@@ -1,12 +1,15 @@
 #include "downloads/hub.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/secret.h"
 #include "base/sha256.h"
+#include "downloads/cache_layout.h"
 #include "downloads/errors.h"
 #include "models/hub_cache.h"
 
@@ -15,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostPages = 1000;
 constexpr std::size_t kMostFiles = 100'000;
+constexpr std::size_t kAddressDigits = 16, kCommitDigits = 40;
 
 std::string offline_text(std::string_view what) {
   return fmt::format("'{}' isn't fetched: nothing may go out (offline, or HF_HUB_OFFLINE)", what);
@@ -164,13 +168,26 @@ async::Task<Result<Listing>> Hub::look_at(std::string address) {
   }
   if (!size || *size == 0)
     co_return fail(errc::upstream_malformed, fmt::format("{} doesn't say how large it is", address));
-  // Another file at the same address is another blob.
+  // Another file at the same address is another blob. Its name is too short to be taken for a hash of its content.
   const std::string id = to_hex(sha256({address, "\n", stamp}));
   std::string host(origin_of(address));
   host = host.substr(host.find("://") + 3);
   std::ranges::replace(host, ':', '_');
-  Listing listing{.repo = host, .revision = address, .at = {.commit = id.substr(0, 40)}, .source = SourceKind::address};
-  listing.tree.push_back({.path = std::string(name), .size = *size, .oid = id, .hash = HashKind::none, .stamp = stamp});
+  const std::string own = to_hex(sha256({address})).substr(0, kAddressDigits);
+  Listing listing{.repo = fmt::format("{}{}/{}", models::kAddressRepos, host, own),
+                  .revision = address,
+                  .at = {.commit = id.substr(0, kCommitDigits)},
+                  .source = SourceKind::address};
+  TreeFile file{.path = std::string(name), .size = *size, .oid = listing.at.commit, .hash = HashKind::none};
+  file.stamp = stamp;
+  // A file that an earlier version fetched, or began to fetch, keeps its place.
+  std::error_code ignored;
+  const RepoFolder earlier(settings_.cache, host);
+  if (has_blob(earlier, id, *size) || std::filesystem::exists(earlier.part(id), ignored)) {
+    listing.repo = host;
+    file.oid = id;
+  }
+  listing.tree.push_back(std::move(file));
   co_return listing;
 }
 

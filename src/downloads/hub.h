@@ -38,7 +38,7 @@ class Hub {
   // Tries again as `rules` say. Errors: those of refusal(), offline, unreachable, upstream_malformed, rate_limited.
   async::Task<Result<Listing>> list(std::string repo, std::string revision);
   async::Task<Result<std::vector<FoundRepo>>> search(std::string words, std::size_t most);
-  // Of a file at an address: one part of a repository made of its host and its name, without a hash.
+  // Of a file at an address: the only one of a repository of its own, without a hash (models/hub_cache.h).
   async::Task<Result<Listing>> look_at(std::string address);
 
   // Some bytes of a file of a listing, as many as are asked for; kept in memory. Errors: those of list().

@@ -27,7 +27,7 @@ struct PlannedFile {
 };
 
 struct Plan {
-  std::string repo = {};        // "org/repo"; the host of an address
+  std::string repo = {};        // "org/repo"; of an address see models/hub_cache.h
   std::string checkpoint = {};  // "org/repo:Q4_K_M"; an address itself
   Revision at = {};
   std::string tag = {};                  // of the variant
