@@ -27,6 +27,7 @@ struct Download::File {
   std::optional<std::size_t> number;  // in parts_
   std::uint64_t told = 0;             // bytes that came since `news` was set
   std::uint64_t saved = 0;            // bytes that are recorded
+  std::uint64_t before = 0;           // bytes that were there at first
   bool whole = false, elsewhere = false, saving = false;
   std::optional<Error> refused;  // why bytes weren't taken
 };
@@ -97,7 +98,7 @@ std::vector<FileView> Download::files() const {
   std::vector<FileView> views;
   for (const File& file : files_) {
     const std::uint64_t there = file.whole ? file.what.size : file.number ? parts_.done(*file.number).bytes() : 0;
-    views.push_back({file.what.path, file.what.size, there, file.whole, file.elsewhere, file.what.oid});
+    views.push_back({file.what.path, file.what.size, there, file.whole, file.elsewhere, file.what.oid, file.before});
   }
   return views;
 }
@@ -214,12 +215,13 @@ async::Task<Result<>> Download::take_lock(File& file) {
 
 async::Task<Result<>> Download::bring(File& file) {
   Result<> locked = co_await take_lock(file);
+  if (locked && !file.lock) file.before = file.what.size;
   if (!locked || !file.lock) co_return locked;
   auto open = [folder = folder_, what = file.what] { return PartFile::open(folder, what); };
   Result<std::shared_ptr<PartFile>> part = co_await tools_.disk.run(std::move(open));
   if (!part) co_return std::unexpected(std::move(part.error()));
   file.part = std::move(*part);
-  file.saved = file.part->done_at_open().bytes();
+  file.before = file.saved = file.part->done_at_open().bytes();
   file.number = parts_.add(file.what.size, file.part->done_at_open());
   file_of_part_.push_back(&file);
   wake_workers();

@@ -29,12 +29,23 @@ struct DownloadView {
   std::uint64_t id = 0;
   std::string name = {};  // as it was asked for
   DownloadState state = DownloadState::queued;
+  std::string repo = {};                 // whose folder of the cache it uses; empty like `files`
   std::vector<FileView> files = {};      // empty until the hub has said which
   std::optional<Error> error = {};       // of a failed one
   std::filesystem::path main_file = {};  // that gets its name last; empty like `files`
 
   std::uint64_t bytes() const;
   std::uint64_t bytes_done() const;
+  std::uint64_t bytes_before() const;  // that were there when it began to run
+};
+
+// A download of an earlier process.
+struct EarlierDownload {
+  std::string name = {};
+  bool paused = false;
+  std::string repo = {};             // checked (names.h); empty: its files aren't known
+  std::vector<FileView> files = {};  // path, size and oid, checked
+  std::optional<Error> error = {};   // it had failed
 };
 
 // On one loop, the downloads' own; what it is given outlives it.
@@ -52,8 +63,11 @@ class Downloader {
   Downloader& operator=(const Downloader&) = delete;
 
   // The number of the download; of one of that name that hasn't ended, if there is one. Errors: bad_name, in_use where
-  // there are too many. With `paused` it begins when somebody lets it go on.
-  Result<std::uint64_t> begin(std::string name, bool paused = false);
+  // there are too many.
+  Result<std::uint64_t> begin(std::string name);
+  // Takes over a download; a paused or failed one runs when somebody resumes it. Blocking: looks at what is there of its
+  // files. Errors: as of begin().
+  Result<std::uint64_t> take_over(EarlierDownload earlier);
   // They return when it is so; cancelling wins over a pause. Errors: file_not_found without such a download, in_use
   // where its state doesn't allow it, or it came to its end first.
   async::Task<Result<>> pause(std::uint64_t id);
@@ -72,6 +86,8 @@ class Downloader {
   struct Job;
 
   std::shared_ptr<Job> job_of(std::uint64_t id) const;
+  Result<std::shared_ptr<Job>> add(std::string name);
+  bool is_wanted_elsewhere(const Job& besides, const std::string& oid) const;
   void pump();
   void set(Job& job, DownloadState state);
   async::Task<void> run(std::shared_ptr<Job> job);

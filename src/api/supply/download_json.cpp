@@ -72,7 +72,7 @@ void write_download(json::Writer& out, const downloads::DownloadRow& row, std::s
   out.field("bytes_total", files.empty() ? 0 : files[at].size).field("total_download_size", total);
   std::uint64_t whole = 0;
   for (const auto& file : files) whole += file.whole ? file.size : 0;
-  out.field("bytes_previously_downloaded", row.before).field("completed_files_bytes", whole);
+  out.field("bytes_previously_downloaded", view.bytes_before()).field("completed_files_bytes", whole);
   out.field("cumulative_bytes_downloaded", done).field("overall_bytes_downloaded", done);
   out.field("percent", complete ? 100 : percent(done, total)).field("complete", complete);
   if (row.rate) out.field("bytes_per_second", *row.rate);
