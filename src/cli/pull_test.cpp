@@ -93,6 +93,19 @@ TEST_F(PullCommandTest, failures_and_refusals_are_told) {
   EXPECT_THAT(err(), HasSubstr("accept its conditions first"));
 }
 
+TEST_F(PullCommandTest, going_on_is_only_advised_when_a_part_is_here_and_of_use) {
+  const auto told = [this](const std::string& last, const std::string& code) {
+    server_.answers.clear();
+    stream({{"plan", kPlan}, {"progress", last}, {"error", R"({"error":"it failed","code":")" + code + R"("})"}});
+    EXPECT_EQ(run({"pull", "org/repo:Q4_K_M"}), kExitFailed);
+    return err();
+  };
+  EXPECT_THAT(told(kHalf, "hub_unreachable"), HasSubstr("it failed; 1.0 GiB of 2.0 GiB are here; go on with"));
+  EXPECT_THAT(told(kHalf, "wrong_content"), HasSubstr("corral: it failed\n"));
+  EXPECT_THAT(told(progress(0), "hub_unreachable"), HasSubstr("corral: it failed\n"));
+  EXPECT_THAT(told(kWhole, "model_malformed"), HasSubstr("corral: it failed\n"));
+}
+
 TEST_F(PullCommandTest, what_is_too_large_is_said_before) {
   stream({{"plan", R"({"model_name":"m","files":[{"path":"a","size":1048576}],"bytes_total":1048576,)"
                    R"("bytes_to_fetch":524288,"disk":{"path":"/hub","free_bytes":1024,"fits":false},)"

@@ -319,6 +319,7 @@ async::Task<Result<>> Download::fetch(Part& part) {
     FetchRequest attempt = request;
     attempt.sink = [this, &file, &part, &intake](const FetchHead& head, std::string_view bytes) {
       return take(file, part, intake, head, bytes);
+              .endpoint_variable = Hub::endpoint_variable_of(listing_),
     };
     const FetchAnswer answer = co_await tools_.fetcher.fetch(std::move(attempt));
     if (file.refused) co_return std::unexpected(std::move(*std::exchange(file.refused, std::nullopt)));

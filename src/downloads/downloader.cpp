@@ -231,10 +231,12 @@ async::Task<Result<>> Downloader::pause(std::uint64_t id) {
   if (!job) co_return fail(errc::file_not_found, fmt::format("there is no download {}", id));
   if (job->state == DownloadState::paused) co_return Result<>();
   if (job->state != DownloadState::queued && job->state != DownloadState::running)
-    co_return fail(errc::in_use, fmt::format("the download of '{}' is {}, and can't be paused", job->name, name_of(job->state)));
+    co_return fail(errc::in_use,
+                   fmt::format("the download of '{}' is {}, and can't be paused", job->name, name_of(job->state)));
   co_await end(job, DownloadState::paused);
   if (job->has_ended() || job->state == DownloadState::failed)
-    co_return fail(errc::in_use, fmt::format("the download of '{}' is {}, and can't be paused", job->name, name_of(job->state)));
+    co_return fail(errc::in_use,
+                   fmt::format("the download of '{}' is {}, and can't be paused", job->name, name_of(job->state)));
   co_return Result<>();
 }
 
@@ -266,7 +268,8 @@ Result<> Downloader::forget(std::uint64_t id) {
   const auto job = job_of(id);
   if (!job) return fail(errc::file_not_found, fmt::format("there is no download {}", id));
   if (!job->rested->is_set() || (!job->has_ended() && job->state != DownloadState::failed))
-    return fail(errc::in_use, fmt::format("the download of '{}' is {}: cancel it first", job->name, name_of(job->state)));
+    return fail(errc::in_use,
+                fmt::format("the download of '{}' is {}: cancel it first", job->name, name_of(job->state)));
   std::erase(jobs_, job);
   return {};
 }

@@ -65,8 +65,8 @@ class Downloader {
   // The number of the download; of one of that name that hasn't ended, if there is one. Errors: bad_name, in_use where
   // there are too many.
   Result<std::uint64_t> begin(std::string name);
-  // Takes over a download; a paused or failed one runs when somebody resumes it. Blocking: looks at what is there of its
-  // files. Errors: as of begin().
+  // Takes over a download; a paused or failed one runs when somebody resumes it. Blocking: looks at what is there of
+  // its files. Errors: as of begin().
   Result<std::uint64_t> take_over(EarlierDownload earlier);
   // They return when it is so; cancelling wins over a pause. Errors: file_not_found without such a download, in_use
   // where its state doesn't allow it, or it came to its end first.

@@ -42,8 +42,8 @@ struct WantedNames {
 };
 
 // One name per model, all different, in the same order. A brief name that only one wants is given to it; where several
-// want it, all of them take the exact one; what is still taken gets the explicit one, then a number. Models with `since`
-// come behind all others, the oldest first, and skip the exact name.
+// want it, all of them take the exact one; what is still taken gets the explicit one, then a number. Models with
+// `since` come behind all others, the oldest first, and skip the exact name.
 std::vector<std::string> assign_names(const std::vector<WantedNames>& wanted);
 
 }  // namespace corral::models
