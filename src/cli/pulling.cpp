@@ -127,8 +127,11 @@ std::string plan_text(const PullPlan& plan) {
   }
   if (!plan.licence.empty()) text += fmt::format("; licence: {}", plan.licence);
   text += '\n';
-  if (!plan.fits_disk && plan.free_disk)
-    text += fmt::format("warning: {} has {} left\n", plan.disk_path, human_bytes(*plan.free_disk));
+  if (!plan.fits_disk && plan.free_disk) {
+    text += fmt::format("warning: not enough disk space: {} to fetch and {} to keep free, but {} has {} free\n",
+                        human_bytes(plan.needs_disk), human_bytes(plan.keep_free), plan.disk_path,
+                        human_bytes(*plan.free_disk));
+  }
   if (!plan.fits_memory && plan.have_memory)
     text += fmt::format("warning: this machine has {} of memory for it\n", human_bytes(*plan.have_memory));
   return text;

@@ -147,8 +147,10 @@ async::Task<Result<Plan>> DownloadDesk::plan_here(SourceName source) {
   if (!found) co_return std::unexpected(std::move(found.error()));
   auto look = [source = std::move(source), found = std::move(*found), &cache = options_.hub.cache,
                &each = options_.downloads.each] {
-    const std::uint64_t have = each.free_disk(cache);
-    return make_plan(source, found, cache, have > each.keep_free ? have - each.keep_free : 0);
+    Plan plan = make_plan(source, found, cache);
+    plan.free_disk = each.free_disk(cache);
+    plan.keep_free = each.keep_free;
+    return plan;
   };
   co_return co_await disk_.run(std::move(look));
 }

@@ -15,6 +15,16 @@ namespace {
 
 constexpr int kMostFetches = 2;  // of a file whose content is wrong
 
+// Files of repositories are held to their hashes; what an address gives may be a page that says why there is no file.
+bool begins_as_model(const TreeFile& file, std::string_view bytes) {
+  constexpr std::string_view kMagic = "GGUF";
+  return file.hash != HashKind::none || kMagic.starts_with(bytes.substr(0, kMagic.size()));
+}
+
+std::string in_mib(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / static_cast<double>(1 << 20));
+}
+
 }  // namespace
 
 struct Download::File {
@@ -29,6 +39,7 @@ struct Download::File {
   std::uint64_t saved = 0;            // bytes that are recorded
   std::uint64_t before = 0;           // bytes that were there at first
   bool whole = false, elsewhere = false, saving = false;
+  bool useless = false;          // what came of it
   std::optional<Error> refused;  // why bytes weren't taken
 };
 
@@ -82,9 +93,9 @@ async::Task<void> Download::stop() {
   co_await tasks_.join();
   for (File& file : files_) {
     if (file.part && !file.whole) {
-      // What can't be written down is fetched again; there is nobody to tell. Where nothing came the room that was
+      // What can't be written down is fetched again; there is nobody to tell. Without anything of use the room that was
       // reserved goes back.
-      const bool nothing = !file.number || parts_.done(*file.number).bytes() == 0;
+      const bool nothing = file.useless || !file.number || parts_.done(*file.number).bytes() == 0;
       auto drop = [kept = file.part] { return kept->abandon(); };
       auto work = nothing ? tools_.disk.run(std::move(drop)) : save(file);
       const Result<> ignored = co_await std::move(work);
@@ -138,12 +149,11 @@ Result<> Download::enough_room() const {
   }
   const std::uint64_t have = options_.free_disk(folder_.cache());
   if (need == 0 || need + options_.keep_free <= have) return {};
-  constexpr double kMB = 1e6;
+  const auto& name = listing_.source == SourceKind::address ? listing_.revision : listing_.repo;
   Error error{make_error_code(errc::disk_full),
-              fmt::format("'{}' needs {:.0f} MB more on the disk of {}, which has {:.0f} MB left: make room, or set "
-                          "HF_HUB_CACHE to a folder on another disk",
-                          listing_.repo, static_cast<double>(need) / kMB, folder_.cache().native(),
-                          static_cast<double>(have) / kMB)};
+              fmt::format("not enough disk space for '{}': {} to fetch and {} to keep free, but {} has {} free. Make "
+                          "room, or set HF_HUB_CACHE to a folder on another disk",
+                          name, in_mib(need), in_mib(options_.keep_free), folder_.cache().native(), in_mib(have))};
   error.memory.push_back({"disk", need + options_.keep_free, have});
   return std::unexpected(std::move(error));
 }
@@ -309,6 +319,7 @@ async::Task<Result<>> Download::fetch(Part& part) {
               .revision = listing_.revision,
               .what = file.what.path,
               .endpoint = tools_.hub.endpoint_of(listing_),
+              .endpoint_variable = Hub::endpoint_variable_of(listing_),
               .size = file.what.size};
   FetchRequest request{.url = tools_.hub.address_of(listing_, file.what)};
   request.token = tools_.hub.token_for(request.url);
@@ -319,7 +330,6 @@ async::Task<Result<>> Download::fetch(Part& part) {
     FetchRequest attempt = request;
     attempt.sink = [this, &file, &part, &intake](const FetchHead& head, std::string_view bytes) {
       return take(file, part, intake, head, bytes);
-              .endpoint_variable = Hub::endpoint_variable_of(listing_),
     };
     const FetchAnswer answer = co_await tools_.fetcher.fetch(std::move(attempt));
     if (file.refused) co_return std::unexpected(std::move(*std::exchange(file.refused, std::nullopt)));
@@ -345,6 +355,7 @@ Take Download::take(File& file, Part& part, Intake& intake, const FetchHead& hea
     if (!file.what.stamp.empty() && head.stamp() != file.what.stamp) {
       file.refused = {make_error_code(errc::wrong_content),
                       fmt::format("'{}' was changed on its server while it came: begin again", file.what.path)};
+      file.useless = true;
       return Take::failed;
     }
     intake.skip = head.status == 206 ? 0 : part.range.begin;
@@ -353,6 +364,12 @@ Take Download::take(File& file, Part& part, Intake& intake, const FetchHead& hea
   intake.skip -= over;
   const bool surplus = bytes.size() - over > part.range.size();
   bytes = bytes.substr(static_cast<std::size_t>(over), static_cast<std::size_t>(part.range.size()));
+  if (part.range.begin == 0 && !begins_as_model(file.what, bytes)) {
+    file.refused = {make_error_code(errc::wrong_content),
+                    fmt::format("'{}' is no GGUF file: check the address", listing_.revision)};
+    file.useless = true;
+    return Take::failed;
+  }
   if (!bytes.empty()) {
     if (Result<> written = file.part->write(part.range.begin, bytes); !written) {
       file.refused = std::move(written.error());
