@@ -276,6 +276,10 @@ class Assembler {
     model.traits.weights = weights;
     model.checkpoint = shown(model.paths.front());
     model.size = Bytes(size);
+    if (const BesideModel* const beside = draft.first().beside) {
+      model.parameters = beside->parameters;
+      model.adapter = beside->adapter;
+    }
     model.created = WallTime(
         std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(draft.first().file.stamp.modified)));
     for (const std::string& alias : draft.aliases) model.aliases.emplace_back(alias);
