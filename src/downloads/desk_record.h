@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "downloads/downloader.h"
+#include "downloads/download_view.h"
 
 namespace corral::downloads {
 

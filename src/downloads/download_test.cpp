@@ -574,6 +574,29 @@ TEST_F(Downloading, AFileAtAnAddressComesToo) {
   EXPECT_TRUE(found);
 }
 
+TEST_F(Downloading, AFileThatAnEarlierVersionFetchedFromAnAddressKeepsItsPlace) {
+  const std::string model = "GGUF" + made_up(5'000, 17), address = hub_.files_endpoint() + "/x.gguf";
+  hub_.add("x.gguf", model);
+  std::string host = address.substr(7, address.rfind('/') - 7);
+  host.replace(host.find(':'), 1, "_");
+  const RepoFolder earlier(folder_ / "hub", host);
+  fs::create_directories(earlier.root() / "blobs");
+  std::ofstream(earlier.blob(to_hex(sha256({address, "\n"}))), std::ios::binary) << model;
+  Client& me = client();
+  Downloader downloader(tools(me), {.each = options_});
+  const auto id = downloader.begin(address);
+  ASSERT_TRUE(id) << id.error().message;
+  auto wait = [](async::Timers& timers, Downloader& all, std::uint64_t which) -> async::Task<Result<>> {
+    while (all.find(which)->state == DownloadState::running) co_await timers.sleep_for(Millis(1));
+    co_await all.stop();
+    co_return Result<>();
+  };
+  ASSERT_TRUE(run(wait(timers_, downloader, *id)));
+  EXPECT_EQ(downloader.find(*id)->state, DownloadState::done);
+  EXPECT_EQ(downloader.find(*id)->repo, host);
+  EXPECT_LT(hub_.sent, 100u);
+}
+
 TEST_F(Downloading, APageAtAnAddressIsNoModelAndNothingOfItIsKept) {
   hub_.add("x.gguf", "<!doctype html>" + std::string(5'000, ' '));
   Client& me = client();

@@ -41,28 +41,6 @@ struct Downloader::Job {
   DownloadView view() const { return {id, name, state, repo, download ? download->files() : files, error, main_file}; }
 };
 
-std::string_view name_of(DownloadState state) {
-  constexpr std::string_view kNames[] = {"queued", "running", "paused", "done", "failed", "cancelled"};
-  return kNames[static_cast<std::size_t>(state)];
-}
-
-std::uint64_t DownloadView::bytes() const {
-  std::uint64_t sum = 0;
-  for (const FileView& file : files) sum += file.size;
-  return sum;
-}
-std::uint64_t DownloadView::bytes_done() const {
-  std::uint64_t sum = 0;
-  for (const FileView& file : files) sum += file.done;
-  return sum;
-}
-
-std::uint64_t DownloadView::bytes_before() const {
-  std::uint64_t sum = 0;
-  for (const FileView& file : files) sum += file.before;
-  return sum;
-}
-
 Downloader::Downloader(DownloadTools tools, Options options, std::function<void(const DownloadView&)> on_change)
     : tools_(std::move(tools)),
       options_(std::move(options)),
@@ -99,9 +77,11 @@ Result<std::uint64_t> Downloader::begin(std::string name) {
 }
 
 Result<std::uint64_t> Downloader::take_over(EarlierDownload earlier) {
+  const std::uint64_t last = last_id_;
   const auto added = add(std::move(earlier.name));
   if (!added) return std::unexpected(added.error());
   Job& job = **added;
+  if (job.id <= last) return job.id;
   job.repo = std::move(earlier.repo);
   job.files = std::move(earlier.files);
   job.error = std::move(earlier.error);
