@@ -21,8 +21,11 @@ bool begins_as_model(const TreeFile& file, std::string_view bytes) {
   return file.hash != HashKind::none || kMagic.starts_with(bytes.substr(0, kMagic.size()));
 }
 
-std::string in_mib(std::uint64_t bytes) {
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / static_cast<double>(1 << 20));
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
+  if (bytes < kMiB) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
+  if (bytes < kGiB) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / static_cast<double>(kMiB));
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(kGiB));
 }
 
 }  // namespace
@@ -150,10 +153,11 @@ Result<> Download::enough_room() const {
   const std::uint64_t have = options_.free_disk(folder_.cache());
   if (need == 0 || need + options_.keep_free <= have) return {};
   const auto& name = listing_.source == SourceKind::address ? listing_.revision : listing_.repo;
-  Error error{make_error_code(errc::disk_full),
-              fmt::format("not enough disk space for '{}': {} to fetch and {} to keep free, but {} has {} free. Make "
-                          "room, or set HF_HUB_CACHE to a folder on another disk",
-                          name, in_mib(need), in_mib(options_.keep_free), folder_.cache().native(), in_mib(have))};
+  Error error{
+      make_error_code(errc::disk_full),
+      fmt::format("not enough disk space for '{}': {} to fetch and {} to keep free, but {} has {} free. Make "
+                  "room, or set HF_HUB_CACHE to a folder on another disk",
+                  name, size_text(need), size_text(options_.keep_free), folder_.cache().native(), size_text(have))};
   error.memory.push_back({"disk", need + options_.keep_free, have});
   return std::unexpected(std::move(error));
 }

@@ -308,7 +308,7 @@ TEST_F(Downloading, TooLittleRoomIsSaidBeforehand) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, errc::disk_full);
   EXPECT_EQ(result.error().memory.at(0).have, 4'999u);
-  EXPECT_THAT(result.error().message, HasSubstr("0.0 MiB to fetch and 0.0 MiB to keep free"));
+  EXPECT_THAT(result.error().message, HasSubstr("4.9 KiB to fetch and 0.0 KiB to keep free"));
   EXPECT_EQ(hub_.sent, 0u);
 }
 
