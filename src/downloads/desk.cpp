@@ -47,8 +47,9 @@ DownloadDesk::DownloadDesk(async::Timers& timers, DeskOptions options, OnChange 
       hub_(curl_, timers, options_.hub, options_.retries, [this] { return random_.next(); }),
       questions_(curl_, timers, options_.hub, options_.questions, [this] { return random_.next(); }),
       turn_(new_turn(loop_.executor())),
-      downloader_({loop_.executor(), timers, disk_, curl_, hub_, [this] { return random_.next(); }}, options_.downloads,
-                  [this](const DownloadView& view) { changed(view); }),
+      downloader_(
+          {loop_.executor(), timers, disk_, curl_, hub_, [this] { return random_.next(); }}, options_.downloads,
+          [this](const DownloadView& view) { changed(view); }, [this] { save_soon(); }),
       tasks_(loop_.executor()),
       records_(loop_.executor()),
       thread_([this] { loop_.run(); }) {}
@@ -334,7 +335,6 @@ async::Task<void> DownloadDesk::look_now_and_then() {
       any = true;
       Extra& extra = extras_[view.id];
       const std::uint64_t done = view.bytes_done();
-      if (!view.files.empty() && !std::exchange(extra.files_known, true)) save_soon();
       const bool moved = extra.samples.empty() || extra.samples.back().second != done;
       if (moved && !extra.samples.empty()) {
         const auto last = extra.samples.back().second;

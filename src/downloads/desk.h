@@ -108,7 +108,6 @@ class DownloadDesk {
  private:
   struct Extra {
     std::uint64_t version = 0;
-    bool files_known = false;  // and recorded
     std::deque<std::pair<MonoTime, std::uint64_t>> samples;
     bool detached = false;
     int waiting = 0;

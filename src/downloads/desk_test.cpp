@@ -151,6 +151,23 @@ TEST_F(DeskTest, APausedDownloadOfAnEarlierProcessShowsWhatIsThereAndCancellingR
   }(*this));
 }
 
+TEST_F(DeskTest, TheRecordNamesTheFilesAsSoonAsTheyAreKnown) {
+  hub_.trouble = [] { return Trouble::stall; };
+  play([](DeskTest& me) -> async::Task<void> {
+    auto options = me.options();
+    options.tick = Millis(60'000);
+    DownloadDesk desk(me.timers_, options);
+    auto begun = co_await desk.begin("org/repo", true);
+    std::string text;
+    while (!text.contains("x-Q4_K_M.gguf")) {
+      co_await me.timers_.sleep_for(Millis(1));
+      std::ifstream in(options.record);
+      text.assign(std::istreambuf_iterator<char>(in), {});
+    }
+    co_await desk.stop();
+  }(*this));
+}
+
 TEST_F(DeskTest, CancellingLeavesWhatAnotherDownloadIsToFetch) {
   hub_.trouble = [] { return Trouble::stall; };
   play([](DeskTest& me) -> async::Task<void> {

@@ -41,10 +41,12 @@ struct Downloader::Job {
   DownloadView view() const { return {id, name, state, repo, download ? download->files() : files, error, main_file}; }
 };
 
-Downloader::Downloader(DownloadTools tools, Options options, std::function<void(const DownloadView&)> on_change)
+Downloader::Downloader(DownloadTools tools, Options options, std::function<void(const DownloadView&)> on_change,
+                       std::function<void()> on_files)
     : tools_(std::move(tools)),
       options_(std::move(options)),
       on_change_(std::move(on_change)),
+      on_files_(std::move(on_files)),
       tasks_(tools_.executor) {}
 
 Downloader::~Downloader() = default;
@@ -161,6 +163,7 @@ async::Task<Result<>> Downloader::bring(std::shared_ptr<Job> job) {
   const fs::path commit = RepoFolder(tools_.hub.settings().cache, job->repo).snapshot(found->listing.at.commit);
   job->main_file = commit / files.back().path;
   job->download = std::make_unique<Download>(tools_, options_.each, std::move(found->listing), std::move(files));
+  if (on_files_) on_files_();
   job->download->start();
   Result<> result = co_await job->download->finished();
   co_return result;

@@ -31,8 +31,10 @@ class Downloader {
     std::size_t at_once = 2;
     std::size_t most_kept = 100;  // that have ended, and those that haven't; beyond it nothing is begun
   };
-  // `on_change` is called when a download's state is another one; it mustn't call back.
-  Downloader(DownloadTools tools, Options options, std::function<void(const DownloadView&)> on_change = {});
+  // `on_change` is called when a download's state is another one, `on_files` when the files of one have become known;
+  // they mustn't call back.
+  Downloader(DownloadTools tools, Options options, std::function<void(const DownloadView&)> on_change = {},
+             std::function<void()> on_files = {});
   ~Downloader();
   Downloader(const Downloader&) = delete;
   Downloader& operator=(const Downloader&) = delete;
@@ -73,6 +75,7 @@ class Downloader {
   const DownloadTools tools_;
   const Options options_;
   const std::function<void(const DownloadView&)> on_change_;
+  const std::function<void()> on_files_;
   std::vector<std::shared_ptr<Job>> jobs_;  // in the order of their beginning
   std::uint64_t last_id_ = 0;
   bool stopping_ = false;

@@ -100,6 +100,7 @@ test("a paused download of an earlier process is known, and cancelling it remove
   assert.equal((await row()).bytes_previously_downloaded, 0);
   await server.post("/v1/downloads/control", { model_name: name, action: "pause" });
   const paused = await row();
+  await until(() => JSON.parse(readFileSync(join(server.state, "downloads.json"), "utf8"))[0].paused);
   await restart();
   const known = await until(row);
   assert.deepEqual([known.status, known.total_download_size], ["paused", paused.total_download_size]);
