@@ -52,6 +52,8 @@ Result<PullPlan> parse_plan(std::string_view text) {
     if (const auto* disk = json::find(value, "disk")) {
       plan.disk_path = text_of(*disk, "path");
       plan.free_disk = bytes_of(*disk, "free_bytes");
+      plan.needs_disk = bytes_of(*disk, "needed_bytes").value_or(plan.bytes_to_fetch);
+      plan.keep_free = bytes_of(*disk, "keep_free_bytes").value_or(0);
       plan.fits_disk = fits_in(*disk);
     }
     if (const auto* memory = json::find(value, "memory")) {

@@ -27,6 +27,7 @@ struct PullPlan {
   std::uint64_t bytes_to_fetch = 0;
   std::string disk_path = {};
   std::optional<std::uint64_t> free_disk = {};
+  std::uint64_t needs_disk = 0, keep_free = 0;  // bytes; those that no download takes
   bool fits_disk = true;
   std::optional<std::uint64_t> memory = {};  // bytes that it takes when it is loaded
   std::optional<std::uint64_t> have_memory = {};

@@ -93,14 +93,30 @@ TEST_F(PullCommandTest, failures_and_refusals_are_told) {
   EXPECT_THAT(err(), HasSubstr("accept its conditions first"));
 }
 
+TEST_F(PullCommandTest, going_on_is_only_advised_when_a_part_is_here_and_of_use) {
+  const auto told = [this](const std::string& last, const std::string& code) {
+    server_.answers.clear();
+    stream({{"plan", kPlan}, {"progress", last}, {"error", R"({"error":"it failed","code":")" + code + R"("})"}});
+    EXPECT_EQ(run({"pull", "org/repo:Q4_K_M"}), kExitFailed);
+    return err();
+  };
+  EXPECT_THAT(told(kHalf, "hub_unreachable"), HasSubstr("it failed; 1.0 GiB of 2.0 GiB are here; go on with"));
+  EXPECT_THAT(told(kHalf, "wrong_content"), HasSubstr("corral: it failed\n"));
+  EXPECT_THAT(told(progress(0), "hub_unreachable"), HasSubstr("corral: it failed\n"));
+  EXPECT_THAT(told(kWhole, "model_malformed"), HasSubstr("corral: it failed\n"));
+}
+
 TEST_F(PullCommandTest, what_is_too_large_is_said_before) {
-  stream({{"plan", R"({"model_name":"m","files":[{"path":"a","size":1048576}],"bytes_total":1048576,)"
-                   R"("bytes_to_fetch":524288,"disk":{"path":"/hub","free_bytes":1024,"fits":false},)"
-                   R"("memory":{"bytes":2147483648,"have_bytes":1073741824,"fits":false,"by":"header"}})"},
-          {"complete", R"({"model_name":"m"})"}});
+  stream(
+      {{"plan",
+        R"({"model_name":"m","files":[{"path":"a","size":1048576}],"bytes_total":1048576,)"
+        R"("bytes_to_fetch":524288,"disk":{"path":"/hub","needed_bytes":524288,"keep_free_bytes":67108864,)"
+        R"("free_bytes":1024,"fits":false},"memory":{"bytes":2147483648,"have_bytes":1073741824,"fits":false,"by":"header"}})"},
+       {"complete", R"({"model_name":"m"})"}});
   EXPECT_EQ(run({"pull", "org/repo"}), kExitOk);
   EXPECT_THAT(err(), HasSubstr("m: 1 file, 1.0 MiB on disk, 512 KiB of it to fetch; 2.0 GiB of memory when it is "
-                               "loaded\nwarning: /hub has 1.0 KiB left\nwarning: this machine has 1.0 GiB"));
+                               "loaded\nwarning: not enough disk space: 512 KiB to fetch and 64 MiB to keep free, but "
+                               "/hub has 1.0 KiB free\nwarning: this machine has 1.0 GiB"));
 }
 
 TEST_F(PullCommandTest, of_several_quantisations_the_largest_that_fits_is_offered) {

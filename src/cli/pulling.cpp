@@ -10,6 +10,7 @@
 #include "cli/format.h"
 #include "config/paths.h"
 #include "config/sources.h"
+#include "json/value.h"
 
 namespace corral::cli {
 namespace {
@@ -45,6 +46,7 @@ class PullEvents {
       complete_ = data;
     } else if (event == "error" || error_in(data)) {
       failure_ = error_in(data).value_or(std::string(data));
+      if (const auto value = json::parse(data)) failure_code_ = json::text_or(*value, "code", "");
     }
   }
   void clear_bars() { bars_.clear(); }
@@ -52,9 +54,11 @@ class PullEvents {
   const std::optional<PullPlan>& plan() const { return plan_; }
   const std::optional<std::string>& complete() const { return complete_; }
   const std::optional<std::string>& failure() const { return failure_; }
-  // "1.2 GiB of 4.1 GiB are here", as far as anything is known.
+  // Pulling again goes on from what is here.
+  bool goes_on() const { return failure_code_ != "wrong_content" && !so_far().empty(); }
+  // "1.2 GiB of 4.1 GiB are here", if a part is.
   std::string so_far() const {
-    if (last_.total == 0) return {};
+    if (last_.done == 0 || last_.done >= last_.total) return {};
     return fmt::format("{} of {} are here; ", human_bytes(last_.done), human_bytes(last_.total));
   }
 
@@ -72,6 +76,7 @@ class PullEvents {
   DownloadProgress last_;
   std::optional<PullPlan> plan_;
   std::optional<std::string> complete_, failure_;
+  std::string failure_code_;
 };
 
 }  // namespace
@@ -122,8 +127,11 @@ std::string plan_text(const PullPlan& plan) {
   }
   if (!plan.licence.empty()) text += fmt::format("; licence: {}", plan.licence);
   text += '\n';
-  if (!plan.fits_disk && plan.free_disk)
-    text += fmt::format("warning: {} has {} left\n", plan.disk_path, human_bytes(*plan.free_disk));
+  if (!plan.fits_disk && plan.free_disk) {
+    text += fmt::format("warning: not enough disk space: {} to fetch and {} to keep free, but {} has {} free\n",
+                        human_bytes(plan.needs_disk), human_bytes(plan.keep_free), plan.disk_path,
+                        human_bytes(*plan.free_disk));
+  }
   if (!plan.fits_memory && plan.have_memory)
     text += fmt::format("warning: this machine has {} of memory for it\n", human_bytes(*plan.have_memory));
   return text;
@@ -146,8 +154,7 @@ Result<Pulled> pull_with_progress(const Context& context, const PullTarget& targ
   }
   if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
   if (events.failure()) {
-    const bool some = !events.so_far().empty();
-    const auto rest = some ? fmt::format("; {}{}", events.so_far(), go_on_with(target)) : std::string();
+    const auto rest = events.goes_on() ? fmt::format("; {}{}", events.so_far(), go_on_with(target)) : std::string();
     return fail(errc::request_failed, *events.failure() + rest);
   }
   // A server that doesn't stream has answered with the outcome itself.

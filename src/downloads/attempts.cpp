@@ -10,6 +10,7 @@ namespace corral::downloads {
 namespace {
 
 std::string place(const Asked& asked) {
+  if (!asked.is_file) return asked.repo.empty() ? asked.what : fmt::format("'{}'", asked.repo);
   if (asked.repo.empty()) return fmt::format("'{}'", asked.what);
   return fmt::format("'{}' of '{}'", asked.what, asked.repo);
 }
@@ -20,6 +21,19 @@ std::string_view token_advice(const Outcome& outcome) {
   return outcome.with_token ? "the token that was sent has no access" : "if it is private, set HF_TOKEN";
 }
 
+std::string other_server(const Asked& asked) {
+  return asked.endpoint_variable.empty() ? "" : fmt::format(", {} another server", asked.endpoint_variable);
+}
+
+bool is_hub(const Asked& asked) { return asked.endpoint_variable == kHubVariable; }
+
+std::string when_again(std::optional<std::chrono::seconds> rest) {
+  constexpr std::chrono::seconds kLong{120};
+  if (!rest) return "try again later";
+  if (*rest <= kLong) return fmt::format("try again in {} s", rest->count());
+  return fmt::format("try again in {} min", std::chrono::ceil<std::chrono::minutes>(*rest).count());
+}
+
 // What a fault without an answer is to people.
 Error fault_error(const Asked& asked, const Outcome& outcome) {
   const std::string& detail = outcome.detail;
@@ -28,9 +42,8 @@ Error fault_error(const Asked& asked, const Outcome& outcome) {
       return error(errc::unreachable, fmt::format("{}: the server stopped sending ({})", place(asked), detail));
     case Fault::no_connect:
       return error(errc::unreachable,
-                   fmt::format("{}: no connection to {} ({}). Is there a network, and a proxy that must be named in "
-                               "HTTPS_PROXY? HF_ENDPOINT names another server",
-                               place(asked), asked.endpoint, detail));
+                   fmt::format("{}: no connection to {} ({}). Check the network; HTTPS_PROXY names a proxy{}",
+                               place(asked), asked.endpoint, detail, other_server(asked)));
     case Fault::bad_tls:
       return error(errc::unreachable,
                    fmt::format("{}: the certificate of {} can't be trusted ({}). A proxy that reads along needs its "
@@ -76,22 +89,27 @@ std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
   }
   if (code == "RevisionNotFound")
     return error(errc::revision_not_found, fmt::format("'{}' has no revision '{}'", asked.repo, asked.revision));
-  if (code == "EntryNotFound")
+  if (code == "EntryNotFound" && asked.is_file)
     return error(errc::file_not_found,
                  fmt::format("'{}' has no file '{}' at '{}'", asked.repo, asked.what, asked.revision));
   if (code == "RepoNotFound" || (status == 401 && !asked.repo.empty() && !outcome.with_token)) {
     return error(errc::model_not_found, fmt::format("there is no repository '{}' at {}; {}", asked.repo, asked.endpoint,
                                                     token_advice(outcome)));
   }
-  if (status == 401 || status == 407)
+  if (status == 407)
     return error(errc::token_refused,
-                 fmt::format("{}: {} ({})", place(asked),
-                             status == 407 ? "the proxy wants a password: put it into HTTPS_PROXY"
-                                           : "the token was refused: make a new one, and set HF_TOKEN",
-                             status));
+                 fmt::format("{}: the proxy wants a password (407): put it into HTTPS_PROXY", place(asked)));
+  if ((status == 401 || status == 403) && !is_hub(asked) && !outcome.with_token)
+    return error(errc::token_refused,
+                 fmt::format("{}: {} gives no access ({}), and corral sends no password there: download the file "
+                             "yourself, then run corral import FILE",
+                             place(asked), asked.endpoint, status));
+  if (status == 401)
+    return error(errc::token_refused, fmt::format("{}: {} refused the token (401): make a new one, and set HF_TOKEN",
+                                                  place(asked), asked.endpoint));
   if (status == 403)
     return error(errc::token_refused,
-                 fmt::format("{}: the server gives no access; {}", place(asked), token_advice(outcome)));
+                 fmt::format("{}: {} gives no access (403); {}", place(asked), asked.endpoint, token_advice(outcome)));
   if (status == 404 || status == 410) {
     if (asked.range || asked.repo.empty())
       return error(errc::file_not_found, fmt::format("{} isn't there", place(asked)));
@@ -138,10 +156,12 @@ Decision Attempts::decide(const Asked& asked, const Outcome& outcome, std::uint6
   if (outcome.status == 429 || outcome.status == 503) {
     const auto rest = outcome.retry_after.value_or(std::chrono::seconds(0));
     const auto code = outcome.status == 429 ? errc::rate_limited : errc::upstream_failed;
-    Error last = error(
-        code,
-        fmt::format("{}: the server wants a rest (status {}){}", place(asked), outcome.status,
-                    outcome.status == 429 && !outcome.with_token ? "; with a token (HF_TOKEN) it allows more" : ""));
+    Error last = error(code, fmt::format("{}: {} {} (status {}): {}{}", place(asked), asked.endpoint,
+                                         outcome.status == 429 ? "limits how often it answers" : "is too busy",
+                                         outcome.status, when_again(outcome.retry_after),
+                                         outcome.status == 429 && is_hub(asked) && !outcome.with_token
+                                             ? "; with a token (HF_TOKEN) it allows more"
+                                             : ""));
     last.retry_after = outcome.retry_after;
     if (rest > rules_.longest_rest) return {.step = Step::fail, .error = std::move(last)};
     return again(asked, outcome, dice, std::move(last));
@@ -154,7 +174,7 @@ Decision Attempts::decide(const Asked& asked, const Outcome& outcome, std::uint6
 
 Decision Attempts::again(const Asked&, const Outcome& outcome, std::uint64_t dice, Error last) {
   if (++in_vain_ >= rules_.most_tries) {
-    last.message += fmt::format("; given up after {} tries. What is there is kept", in_vain_);
+    if (in_vain_ > 1) last.message += fmt::format("; gave up after {} tries", in_vain_);
     return {.step = Step::fail, .error = std::move(last)};
   }
   // What brought something is gone on with soon; the rest waits longer each time.

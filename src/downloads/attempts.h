@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -37,12 +38,16 @@ struct Outcome {
   std::uint64_t received = 0;               // bytes of the range that were written
 };
 
+inline constexpr std::string_view kHubVariable = "HF_ENDPOINT", kOllamaVariable = "CORRAL_OLLAMA_REGISTRY";
+
 // What was asked for; for the messages, too.
 struct Asked {
   std::string repo = {};  // "org/repo"; empty for an address
   std::string revision = {};
-  std::string what = {};                   // "model.gguf", or "the list of files"
+  std::string what = {};                   // "model.gguf"; an address; "search"
+  bool is_file = true;                     // `what` is the name of a file, or an address
   std::string endpoint = {};               // "https://huggingface.co"
+  std::string endpoint_variable = {};      // which names another server: "HF_ENDPOINT"; empty: none
   std::optional<Range> range = {};         // of a file's bytes
   std::optional<std::uint64_t> size = {};  // the whole file's, as promised
 };

@@ -21,9 +21,15 @@ const Asked kRange{.repo = "org/repo",
                    .revision = "main",
                    .what = "m.gguf",
                    .endpoint = "https://hub",
+                   .endpoint_variable = std::string(kHubVariable),
                    .range = Range{10, 20},
                    .size = 100};
-const Asked kPage{.repo = "org/repo", .revision = "v9", .what = "the revision", .endpoint = "https://hub"};
+const Asked kPage{.repo = "org/repo",
+                  .revision = "v9",
+                  .is_file = false,
+                  .endpoint = "https://hub",
+                  .endpoint_variable = std::string(kHubVariable)};
+const Asked kAddress{.what = "https://host/x.gguf", .endpoint = "https://host", .range = Range{0, 1}};
 
 Outcome answer(int status, std::uint64_t received = 0) {
   Outcome outcome{.status = status, .received = received};
@@ -72,7 +78,8 @@ TEST(Attempts, PausesGrowAndAreBoundedAndEndAtLast) {
   ASSERT_EQ(last.step, Step::fail);
   EXPECT_EQ(last.error->code, errc::unreachable);
   EXPECT_THAT(last.error->message, HasSubstr("no route"));
-  EXPECT_THAT(last.error->message, HasSubstr("What is there is kept"));
+  EXPECT_THAT(last.error->message, HasSubstr("HF_ENDPOINT"));
+  EXPECT_THAT(last.error->message, HasSubstr("gave up after 8 tries"));
 }
 
 TEST(Attempts, WhoBringsSomethingHasAllTriesAgain) {
@@ -109,7 +116,7 @@ TEST(Attempts, ARestThatTheServerWantsIsKept) {
   EXPECT_EQ(next.step, Step::fail);
   EXPECT_EQ(next.error->code, errc::rate_limited);
   EXPECT_EQ(next.error->retry_after, std::chrono::seconds(7'000));
-  EXPECT_THAT(next.error->message, HasSubstr("HF_TOKEN"));
+  EXPECT_THAT(next.error->message, HasSubstr("(status 429): try again in 117 min; with a token (HF_TOKEN)"));
 }
 
 TEST(Attempts, ARestWithoutReasonIsBounded) {
@@ -144,10 +151,10 @@ TEST(Attempts, RefusalsNameTheWayOn) {
   const Case cases[] = {
       {401, "RepoNotFound", false, errc::model_not_found, "set HF_TOKEN"},
       {401, "", false, errc::model_not_found, "set HF_TOKEN"},
-      {401, "", true, errc::token_refused, "make a new one"},
+      {401, "", true, errc::token_refused, "'org/repo': https://hub refused the token (401): make a new one"},
       {404, "RepoNotFound", true, errc::model_not_found, "has no access"},
       {404, "RevisionNotFound", false, errc::revision_not_found, "'v9'"},
-      {404, "EntryNotFound", false, errc::file_not_found, "the revision"},
+      {404, "EntryNotFound", false, errc::model_not_found, "'org/repo'"},
       {403, "GatedRepo", true, errc::gated, "https://hub/org/repo"},
       {401, "GatedRepo", false, errc::gated, "HF_TOKEN"},
       {403, "", true, errc::token_refused, "no access"},
@@ -165,6 +172,20 @@ TEST(Attempts, RefusalsNameTheWayOn) {
     EXPECT_EQ(next.error->code, one.cause) << one.status << one.code;
     EXPECT_THAT(next.error->message, HasSubstr(one.says));
   }
+}
+
+TEST(Attempts, OfAnAddressNothingAboutTheHubIsSaid) {
+  const auto said = [](Outcome outcome) {
+    Attempts attempts({.most_tries = 1});
+    return attempts.decide(kAddress, outcome, 1).error->message;
+  };
+  for (const Outcome& outcome : {Outcome{.fault = Fault::no_connect, .detail = "no route"}, answer(401), answer(403),
+                                 answer(404), answer(429), answer(503)}) {
+    EXPECT_THAT(said(outcome), HasSubstr("'https://host/x.gguf'"));
+    EXPECT_THAT(said(outcome), testing::Not(HasSubstr("HF_")));
+  }
+  EXPECT_THAT(said(answer(401)), HasSubstr("corral import FILE"));
+  EXPECT_THAT(said(answer(503)), HasSubstr("is too busy (status 503): try again later"));
 }
 
 TEST(Attempts, WhatNoOtherTryChangesFailsAtOnce) {

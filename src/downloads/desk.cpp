@@ -8,38 +8,17 @@
 
 #include "base/log.h"
 #include "base/state_file.h"
+#include "downloads/desk_record.h"
 #include "downloads/errors.h"
 #include "downloads/part_file.h"
-#include "json/value.h"
-#include "json/writer.h"
 
 namespace corral::downloads {
 namespace {
 
 constexpr Millis kRateWindow{5'000};
-constexpr std::size_t kMostRecorded = 100;
 
 bool is_moving(DownloadState state) { return state == DownloadState::queued || state == DownloadState::running; }
 bool has_ended(DownloadState state) { return state == DownloadState::done || state == DownloadState::cancelled; }
-
-struct Recorded {
-  std::string name;
-  bool paused = false;
-};
-
-// What makes no sense is passed over: the parts of files are there, and who wants them asks again.
-std::vector<Recorded> read_record(const std::filesystem::path& file) {
-  std::vector<Recorded> all;
-  const auto text = file.empty() ? Result<std::optional<std::string>>() : read_state_file(file);
-  const auto parsed = text && *text ? json::parse(**text) : json::Value();
-  const auto* entries = parsed && parsed->is_array() ? &parsed->get_array() : nullptr;
-  if (entries == nullptr) return all;
-  for (const auto& entry : *entries) {
-    Recorded one{std::string(json::text_or(entry, "name", "")), json::bool_or(entry, "paused", true)};
-    if (!one.name.empty() && all.size() < kMostRecorded) all.push_back(std::move(one));
-  }
-  return all;
-}
 
 std::shared_ptr<async::Event> new_turn(async::Executor executor) { return std::make_shared<async::Event>(executor); }
 
@@ -68,8 +47,9 @@ DownloadDesk::DownloadDesk(async::Timers& timers, DeskOptions options, OnChange 
       hub_(curl_, timers, options_.hub, options_.retries, [this] { return random_.next(); }),
       questions_(curl_, timers, options_.hub, options_.questions, [this] { return random_.next(); }),
       turn_(new_turn(loop_.executor())),
-      downloader_({loop_.executor(), timers, disk_, curl_, hub_, [this] { return random_.next(); }}, options_.downloads,
-                  [this](const DownloadView& view) { changed(view); }),
+      downloader_(
+          {loop_.executor(), timers, disk_, curl_, hub_, [this] { return random_.next(); }}, options_.downloads,
+          [this](const DownloadView& view) { changed(view); }, [this] { save_soon(); }),
       tasks_(loop_.executor()),
       records_(loop_.executor()),
       thread_([this] { loop_.run(); }) {}
@@ -86,13 +66,18 @@ void DownloadDesk::start() {
 
 void DownloadDesk::go_on() {
   const bool may = may_begin().has_value();
-  for (auto& one : read_record(options_.record)) {
-    const auto begun = downloader_.begin(one.name, one.paused || !may);
-    if (!begun) {
-      log::warning("downloads", "'{}' isn't gone on with: {}", one.name, begun.error().message);
+  const auto text = options_.record.empty() ? Result<std::optional<std::string>>() : read_state_file(options_.record);
+  if (!text || !*text) return;
+  for (auto& one : read_record(**text)) {
+    const std::string name = one.name;
+    const bool detached = !one.paused;
+    one.paused = one.paused || !may;
+    const auto taken = downloader_.take_over(std::move(one));
+    if (!taken) {
+      log::warning("downloads", "the download of '{}' can't go on: {}", name, taken.error().message);
       continue;
     }
-    extras_[*begun].detached = !one.paused;
+    extras_[*taken].detached = detached;
   }
 }
 
@@ -163,8 +148,10 @@ async::Task<Result<Plan>> DownloadDesk::plan_here(SourceName source) {
   if (!found) co_return std::unexpected(std::move(found.error()));
   auto look = [source = std::move(source), found = std::move(*found), &cache = options_.hub.cache,
                &each = options_.downloads.each] {
-    const std::uint64_t have = each.free_disk(cache);
-    return make_plan(source, found, cache, have > each.keep_free ? have - each.keep_free : 0);
+    Plan plan = make_plan(source, found, cache);
+    plan.free_disk = each.free_disk(cache);
+    plan.keep_free = each.keep_free;
+    return plan;
   };
   co_return co_await disk_.run(std::move(look));
 }
@@ -307,7 +294,6 @@ DownloadRow DownloadDesk::row(DownloadView view) const {
   if (found == extras_.end()) return row;
   const Extra& extra = found->second;
   row.version = extra.version;
-  row.before = extra.before.value_or(0);
   if (row.view.state != DownloadState::running || extra.samples.size() < 2) return row;
   const auto& [since, first] = extra.samples.front();
   const auto& [until, last] = extra.samples.back();
@@ -323,7 +309,6 @@ void DownloadDesk::changed(const DownloadView& view) {
   Extra& extra = extras_[view.id];
   ++extra.version;
   if (view.state == DownloadState::running) {
-    extra.before = view.files.empty() ? std::nullopt : std::optional(view.bytes_done());
     extra.samples.clear();
     if (!std::exchange(looking_, true)) tasks_.spawn("looking at downloads", look_now_and_then());
   }
@@ -350,7 +335,6 @@ async::Task<void> DownloadDesk::look_now_and_then() {
       any = true;
       Extra& extra = extras_[view.id];
       const std::uint64_t done = view.bytes_done();
-      if (!extra.before && !view.files.empty()) extra.before = done;
       const bool moved = extra.samples.empty() || extra.samples.back().second != done;
       if (moved && !extra.samples.empty()) {
         const auto last = extra.samples.back().second;
@@ -372,17 +356,18 @@ async::Task<void> DownloadDesk::look_now_and_then() {
 }
 
 std::string DownloadDesk::record_text() const {
-  std::string text;
-  json::Writer out(text);
-  out.begin_array();
-  for (const auto& view : downloader_.list()) {
+  std::vector<EarlierDownload> all;
+  for (auto& view : downloader_.list()) {
     if (has_ended(view.state)) continue;
     const auto extra = extras_.find(view.id);
     const bool detached = extra != extras_.end() && extra->second.detached;
-    out.begin_object().field("name", view.name).field("paused", !detached || !is_moving(view.state)).end_object();
+    // Of several with one name all but the last have failed.
+    std::erase_if(all, [&](const EarlierDownload& older) { return older.name == view.name; });
+    const bool failed = view.state == DownloadState::failed;
+    all.push_back({std::move(view.name), !detached || !is_moving(view.state), std::move(view.repo),
+                   std::move(view.files), failed ? std::move(view.error) : std::nullopt});
   }
-  out.end_array();
-  return text;
+  return write_record(all);
 }
 
 void DownloadDesk::save_soon() {

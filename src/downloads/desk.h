@@ -35,7 +35,6 @@ namespace corral::downloads {
 struct DownloadRow {
   DownloadView view = {};
   std::uint64_t version = 0;               // another one for each change
-  std::uint64_t before = 0;                // bytes that were there when it began to run
   std::optional<std::uint64_t> rate = {};  // bytes in a second, of the last few seconds
   std::optional<std::uint64_t> seconds_left() const;
 };
@@ -109,7 +108,6 @@ class DownloadDesk {
  private:
   struct Extra {
     std::uint64_t version = 0;
-    std::optional<std::uint64_t> before;
     std::deque<std::pair<MonoTime, std::uint64_t>> samples;
     bool detached = false;
     int waiting = 0;

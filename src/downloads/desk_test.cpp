@@ -50,6 +50,13 @@ class DeskTest : public testing::Test {
     co_return row;
   }
 
+  std::vector<std::string> parts() const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ / "hub"))
+      if (const auto name = entry.path().filename().native(); name.contains(".corral-part")) found.push_back(name);
+    return found;
+  }
+
   const models::TempDir dir_;
   async::Loop loop_;
   async::SystemTimers timers_;
@@ -111,6 +118,95 @@ TEST_F(DeskTest, TheNextProcessGoesOnWithWhatWasDetached) {
     while (rows.empty()) rows = co_await desk.list();
     EXPECT_EQ(rows.front().view.name, "org/repo");
     co_await until(desk, rows.front().view.id, DownloadState::done);
+    co_await desk.stop();
+  }(*this));
+}
+
+TEST_F(DeskTest, APausedDownloadOfAnEarlierProcessShowsWhatIsThereAndCancellingRemovesIt) {
+  hub_.trouble = [this] { return hub_.sent < 60'000 ? Trouble::none : Trouble::stall; };
+  play([](DeskTest& me) -> async::Task<void> {
+    std::uint64_t done = 0;
+    {
+      DownloadDesk desk(me.timers_, me.options());
+      auto begun = co_await desk.begin("org/repo", true);
+      while (me.hub_.stalled < 1) co_await me.timers_.sleep_for(Millis(1));
+      auto paused = co_await desk.order("org/repo", DownloadOrder::pause);
+      EXPECT_TRUE(paused);
+      if (paused) done = paused->view.bytes_done();
+      if (paused) EXPECT_EQ(paused->view.bytes_before(), 0u) << "of one that is fetched for the first time";
+      co_await desk.stop();
+    }
+    DownloadDesk desk(me.timers_, me.options());
+    desk.start();
+    std::vector<DownloadRow> rows;
+    while (rows.empty()) rows = co_await desk.list();
+    EXPECT_EQ(rows[0].view.state, DownloadState::paused);
+    EXPECT_EQ(rows[0].view.bytes(), 100'000u);
+    EXPECT_EQ(rows[0].view.bytes_done(), done);
+    EXPECT_GT(done, 0u);
+    const auto cancelled = co_await desk.order("org/repo", DownloadOrder::cancel);
+    EXPECT_TRUE(cancelled);
+    EXPECT_THAT(me.parts(), IsEmpty());
+    co_await desk.stop();
+  }(*this));
+}
+
+TEST_F(DeskTest, TheRecordNamesTheFilesAsSoonAsTheyAreKnown) {
+  hub_.trouble = [] { return Trouble::stall; };
+  play([](DeskTest& me) -> async::Task<void> {
+    auto options = me.options();
+    options.tick = Millis(60'000);
+    DownloadDesk desk(me.timers_, options);
+    auto begun = co_await desk.begin("org/repo", true);
+    std::string text;
+    while (!text.contains("x-Q4_K_M.gguf")) {
+      co_await me.timers_.sleep_for(Millis(1));
+      std::ifstream in(options.record);
+      text.assign(std::istreambuf_iterator<char>(in), {});
+    }
+    co_await desk.stop();
+  }(*this));
+}
+
+TEST_F(DeskTest, CancellingLeavesWhatAnotherDownloadIsToFetch) {
+  hub_.trouble = [] { return Trouble::stall; };
+  play([](DeskTest& me) -> async::Task<void> {
+    {
+      DownloadDesk desk(me.timers_, me.options());
+      for (const auto* name : {"org/repo", "org/repo:Q4_K_M"}) {
+        me.hub_.stalled = 0;
+        auto begun = co_await desk.begin(name, true);
+        while (me.hub_.stalled < 1) co_await me.timers_.sleep_for(Millis(1));
+        EXPECT_TRUE(co_await desk.order(name, DownloadOrder::pause));
+      }
+      EXPECT_TRUE(co_await desk.order("org/repo", DownloadOrder::cancel));
+      EXPECT_THAT(me.parts(), testing::Not(IsEmpty()));
+      co_await desk.stop();
+    }
+    DownloadDesk desk(me.timers_, me.options());
+    desk.start();
+    while ((co_await desk.list()).empty()) co_await me.timers_.sleep_for(Millis(1));
+    EXPECT_TRUE(co_await desk.order("org/repo:Q4_K_M", DownloadOrder::remove));
+    EXPECT_THAT(me.parts(), IsEmpty());
+    co_await desk.stop();
+  }(*this));
+}
+
+TEST_F(DeskTest, AFailedDownloadKeepsItsErrorOverARestart) {
+  play([](DeskTest& me) -> async::Task<void> {
+    {
+      DownloadDesk desk(me.timers_, me.options());
+      auto begun = co_await desk.begin("org/repo:Q2_K", true);
+      co_await until(desk, begun->id, DownloadState::failed);
+      co_await desk.stop();
+    }
+    DownloadDesk desk(me.timers_, me.options());
+    desk.start();
+    std::vector<DownloadRow> rows;
+    while (rows.empty()) rows = co_await desk.list();
+    EXPECT_EQ(rows[0].view.state, DownloadState::failed);
+    EXPECT_TRUE(rows[0].view.error);
+    if (rows[0].view.error) EXPECT_EQ(rows[0].view.error->code, errc::file_not_found);
     co_await desk.stop();
   }(*this));
 }

@@ -15,6 +15,19 @@ namespace {
 
 constexpr int kMostFetches = 2;  // of a file whose content is wrong
 
+// Files of repositories are held to their hashes; what an address gives may be a page that says why there is no file.
+bool begins_as_model(const TreeFile& file, std::string_view bytes) {
+  constexpr std::string_view kMagic = "GGUF";
+  return file.hash != HashKind::none || kMagic.starts_with(bytes.substr(0, kMagic.size()));
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
+  if (bytes < kMiB) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
+  if (bytes < kGiB) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / static_cast<double>(kMiB));
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(kGiB));
+}
+
 }  // namespace
 
 struct Download::File {
@@ -27,7 +40,9 @@ struct Download::File {
   std::optional<std::size_t> number;  // in parts_
   std::uint64_t told = 0;             // bytes that came since `news` was set
   std::uint64_t saved = 0;            // bytes that are recorded
+  std::uint64_t before = 0;           // bytes that were there at first
   bool whole = false, elsewhere = false, saving = false;
+  bool useless = false;          // what came of it
   std::optional<Error> refused;  // why bytes weren't taken
 };
 
@@ -81,9 +96,9 @@ async::Task<void> Download::stop() {
   co_await tasks_.join();
   for (File& file : files_) {
     if (file.part && !file.whole) {
-      // What can't be written down is fetched again; there is nobody to tell. Where nothing came the room that was
+      // What can't be written down is fetched again; there is nobody to tell. Without anything of use the room that was
       // reserved goes back.
-      const bool nothing = !file.number || parts_.done(*file.number).bytes() == 0;
+      const bool nothing = file.useless || !file.number || parts_.done(*file.number).bytes() == 0;
       auto drop = [kept = file.part] { return kept->abandon(); };
       auto work = nothing ? tools_.disk.run(std::move(drop)) : save(file);
       const Result<> ignored = co_await std::move(work);
@@ -97,7 +112,7 @@ std::vector<FileView> Download::files() const {
   std::vector<FileView> views;
   for (const File& file : files_) {
     const std::uint64_t there = file.whole ? file.what.size : file.number ? parts_.done(*file.number).bytes() : 0;
-    views.push_back({file.what.path, file.what.size, there, file.whole, file.elsewhere, file.what.oid});
+    views.push_back({file.what.path, file.what.size, there, file.whole, file.elsewhere, file.what.oid, file.before});
   }
   return views;
 }
@@ -137,12 +152,12 @@ Result<> Download::enough_room() const {
   }
   const std::uint64_t have = options_.free_disk(folder_.cache());
   if (need == 0 || need + options_.keep_free <= have) return {};
-  constexpr double kMB = 1e6;
-  Error error{make_error_code(errc::disk_full),
-              fmt::format("'{}' needs {:.0f} MB more on the disk of {}, which has {:.0f} MB left: make room, or set "
-                          "HF_HUB_CACHE to a folder on another disk",
-                          listing_.repo, static_cast<double>(need) / kMB, folder_.cache().native(),
-                          static_cast<double>(have) / kMB)};
+  const auto& name = listing_.source == SourceKind::address ? listing_.revision : listing_.repo;
+  Error error{
+      make_error_code(errc::disk_full),
+      fmt::format("not enough disk space for '{}': {} to fetch and {} to keep free, but {} has {} free. Make "
+                  "room, or set HF_HUB_CACHE to a folder on another disk",
+                  name, size_text(need), size_text(options_.keep_free), folder_.cache().native(), size_text(have))};
   error.memory.push_back({"disk", need + options_.keep_free, have});
   return std::unexpected(std::move(error));
 }
@@ -214,12 +229,13 @@ async::Task<Result<>> Download::take_lock(File& file) {
 
 async::Task<Result<>> Download::bring(File& file) {
   Result<> locked = co_await take_lock(file);
+  if (locked && !file.lock) file.before = file.what.size;
   if (!locked || !file.lock) co_return locked;
   auto open = [folder = folder_, what = file.what] { return PartFile::open(folder, what); };
   Result<std::shared_ptr<PartFile>> part = co_await tools_.disk.run(std::move(open));
   if (!part) co_return std::unexpected(std::move(part.error()));
   file.part = std::move(*part);
-  file.saved = file.part->done_at_open().bytes();
+  file.before = file.saved = file.part->done_at_open().bytes();
   file.number = parts_.add(file.what.size, file.part->done_at_open());
   file_of_part_.push_back(&file);
   wake_workers();
@@ -307,6 +323,7 @@ async::Task<Result<>> Download::fetch(Part& part) {
               .revision = listing_.revision,
               .what = file.what.path,
               .endpoint = tools_.hub.endpoint_of(listing_),
+              .endpoint_variable = Hub::endpoint_variable_of(listing_),
               .size = file.what.size};
   FetchRequest request{.url = tools_.hub.address_of(listing_, file.what)};
   request.token = tools_.hub.token_for(request.url);
@@ -342,6 +359,7 @@ Take Download::take(File& file, Part& part, Intake& intake, const FetchHead& hea
     if (!file.what.stamp.empty() && head.stamp() != file.what.stamp) {
       file.refused = {make_error_code(errc::wrong_content),
                       fmt::format("'{}' was changed on its server while it came: begin again", file.what.path)};
+      file.useless = true;
       return Take::failed;
     }
     intake.skip = head.status == 206 ? 0 : part.range.begin;
@@ -350,6 +368,12 @@ Take Download::take(File& file, Part& part, Intake& intake, const FetchHead& hea
   intake.skip -= over;
   const bool surplus = bytes.size() - over > part.range.size();
   bytes = bytes.substr(static_cast<std::size_t>(over), static_cast<std::size_t>(part.range.size()));
+  if (part.range.begin == 0 && !begins_as_model(file.what, bytes)) {
+    file.refused = {make_error_code(errc::wrong_content),
+                    fmt::format("'{}' is no GGUF file: check the address", listing_.revision)};
+    file.useless = true;
+    return Take::failed;
+  }
   if (!bytes.empty()) {
     if (Result<> written = file.part->write(part.range.begin, bytes); !written) {
       file.refused = std::move(written.error());

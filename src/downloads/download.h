@@ -49,10 +49,11 @@ struct DownloadTools {
 struct FileView {
   std::string path;
   std::uint64_t size = 0;
-  std::uint64_t done = 0;  // bytes that are on the disk
-  bool whole = false;      // with the right content
-  bool elsewhere = false;  // another program fetches it: this one waits
-  std::string oid = {};    // of its content, as TreeFile has it
+  std::uint64_t done = 0;    // bytes that are on the disk
+  bool whole = false;        // with the right content
+  bool elsewhere = false;    // another program fetches it: this one waits
+  std::string oid = {};      // of its content, as TreeFile has it
+  std::uint64_t before = 0;  // bytes that were on the disk when the download began to run
 };
 
 // On one loop, which should be its own: bytes are written to the disk on it.

@@ -308,6 +308,7 @@ TEST_F(Downloading, TooLittleRoomIsSaidBeforehand) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, errc::disk_full);
   EXPECT_EQ(result.error().memory.at(0).have, 4'999u);
+  EXPECT_THAT(result.error().message, HasSubstr("4.9 KiB to fetch and 0.0 KiB to keep free"));
   EXPECT_EQ(hub_.sent, 0u);
 }
 
@@ -553,7 +554,7 @@ TEST_F(Downloading, AFailedOneSaysWhy) {
 }
 
 TEST_F(Downloading, AFileAtAnAddressComesToo) {
-  const std::string model = made_up(5'000, 16);
+  const std::string model = "GGUF" + made_up(5'000, 16);
   hub_.add("x.gguf", model);
   Client& me = client();
   Downloader downloader(tools(me), {.each = options_});
@@ -571,6 +572,60 @@ TEST_F(Downloading, AFileAtAnAddressComesToo) {
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "hub"))
     found = found || (entry.path().filename() == "x.gguf" && contents(entry.path()) == model);
   EXPECT_TRUE(found);
+}
+
+TEST_F(Downloading, AFileThatAnEarlierVersionFetchedFromAnAddressKeepsItsPlace) {
+  const std::string model = "GGUF" + made_up(5'000, 17), address = hub_.files_endpoint() + "/x.gguf";
+  hub_.add("x.gguf", model);
+  std::string host = address.substr(7, address.rfind('/') - 7);
+  host.replace(host.find(':'), 1, "_");
+  const RepoFolder earlier(folder_ / "hub", host);
+  fs::create_directories(earlier.root() / "blobs");
+  std::ofstream(earlier.blob(to_hex(sha256({address, "\n"}))), std::ios::binary) << model;
+  Client& me = client();
+  Downloader downloader(tools(me), {.each = options_});
+  const auto id = downloader.begin(address);
+  ASSERT_TRUE(id) << id.error().message;
+  auto wait = [](async::Timers& timers, Downloader& all, std::uint64_t which) -> async::Task<Result<>> {
+    while (all.find(which)->state == DownloadState::running) co_await timers.sleep_for(Millis(1));
+    co_await all.stop();
+    co_return Result<>();
+  };
+  ASSERT_TRUE(run(wait(timers_, downloader, *id)));
+  EXPECT_EQ(downloader.find(*id)->state, DownloadState::done);
+  EXPECT_EQ(downloader.find(*id)->repo, host);
+  EXPECT_LT(hub_.sent, 100u);
+}
+
+TEST_F(Downloading, APageAtAnAddressIsNoModelAndNothingOfItIsKept) {
+  hub_.add("x.gguf", "<!doctype html>" + std::string(5'000, ' '));
+  Client& me = client();
+  Downloader downloader(tools(me), {.each = options_});
+  const auto id = downloader.begin(hub_.files_endpoint() + "/x.gguf");
+  ASSERT_TRUE(id) << id.error().message;
+  ASSERT_TRUE(run(until_it_failed(timers_, downloader, *id)));
+  EXPECT_EQ(downloader.find(*id)->error->code, errc::wrong_content);
+  EXPECT_THAT(downloader.find(*id)->error->message, HasSubstr("/x.gguf' is no GGUF file"));
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "hub"))
+    EXPECT_TRUE(entry.is_directory() || entry.path().extension() == ".lock") << entry.path();
+}
+
+TEST_F(Downloading, ATokenThatIsWrittenToItsFileLaterCounts) {
+  hub_.add("model.gguf", "x");
+  const fs::path file = folder_ / "token";
+  SplitMix random{7};
+  CurlLoop curl(loop_.executor(), timers_, {.proxy = ""});
+  Hub hub(curl, timers_, {.endpoint = hub_.endpoint(), .token_file = file, .cache = folder_ / "hub"}, options_.retries,
+          [&random] { return random.next(); });
+  auto ask = [](Hub& asked, const fs::path& at) -> async::Task<Result<>> {
+    EXPECT_TRUE(co_await asked.list("org/repo", "main"));
+    EXPECT_EQ(asked.token_for(asked.settings().endpoint + "/x"), "");
+    std::ofstream(at) << "good\n";
+    EXPECT_TRUE(co_await asked.list("org/repo", "main"));
+    EXPECT_EQ(asked.token_for(asked.settings().endpoint + "/x"), "good");
+    co_return Result<>();
+  };
+  ASSERT_TRUE(run(ask(hub, file)));
 }
 
 TEST(CacheLayout, RemovesOnlyWhatNobodyElseRefersTo) {

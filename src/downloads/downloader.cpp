@@ -8,9 +8,12 @@
 #include <fmt/format.h>
 
 #include "downloads/errors.h"
+#include "downloads/part_file.h"
 #include "downloads/plan.h"
+#include "downloads/progress_file.h"
 
 namespace corral::downloads {
+namespace fs = std::filesystem;
 
 struct Downloader::Job {
   Job(async::Executor executor, std::uint64_t number, std::string text, SourceName what)
@@ -27,46 +30,32 @@ struct Downloader::Job {
   // It doesn't run. Each run has its own: who waits for the end of one isn't overtaken by the beginning of the next.
   std::shared_ptr<async::Event> rested;
   std::unique_ptr<Download> download;
-  std::vector<FileView> files;  // as of the end of the last run
-  std::vector<TreeFile> asked;
-  std::optional<RepoFolder> folder;
+  std::string repo;                // of what the name meant when it was last looked up; empty: never
+  std::vector<FileView> files;     // as of the end of the last run
+  std::vector<std::string> asked;  // their blobs
   std::filesystem::path main_file;
   std::optional<Error> error;
 
   bool is_stopping() const { return !rested->is_set() && stopper.stopped(); }
   bool has_ended() const { return state == DownloadState::done || state == DownloadState::cancelled; }
-  DownloadView view() const { return {id, name, state, download ? download->files() : files, error, main_file}; }
+  DownloadView view() const { return {id, name, state, repo, download ? download->files() : files, error, main_file}; }
 };
 
-std::string_view name_of(DownloadState state) {
-  constexpr std::string_view kNames[] = {"queued", "running", "paused", "done", "failed", "cancelled"};
-  return kNames[static_cast<std::size_t>(state)];
-}
-
-std::uint64_t DownloadView::bytes() const {
-  std::uint64_t sum = 0;
-  for (const FileView& file : files) sum += file.size;
-  return sum;
-}
-std::uint64_t DownloadView::bytes_done() const {
-  std::uint64_t sum = 0;
-  for (const FileView& file : files) sum += file.done;
-  return sum;
-}
-
-Downloader::Downloader(DownloadTools tools, Options options, std::function<void(const DownloadView&)> on_change)
+Downloader::Downloader(DownloadTools tools, Options options, std::function<void(const DownloadView&)> on_change,
+                       std::function<void()> on_files)
     : tools_(std::move(tools)),
       options_(std::move(options)),
       on_change_(std::move(on_change)),
+      on_files_(std::move(on_files)),
       tasks_(tools_.executor) {}
 
 Downloader::~Downloader() = default;
 
-Result<std::uint64_t> Downloader::begin(std::string name, bool paused) {
+Result<std::shared_ptr<Downloader::Job>> Downloader::add(std::string name) {
   auto source = parse_source(name);
   if (!source) return std::unexpected(std::move(source.error()));
   for (const auto& job : jobs_)
-    if (job->name == name && !job->has_ended() && job->state != DownloadState::failed) return job->id;
+    if (job->name == name && !job->has_ended() && job->state != DownloadState::failed) return job;
   if (jobs_.size() >= options_.most_kept) {
     const auto over = [](const auto& job) { return job->has_ended() || job->state == DownloadState::failed; };
     const auto old = std::ranges::find_if(jobs_, over);
@@ -74,11 +63,40 @@ Result<std::uint64_t> Downloader::begin(std::string name, bool paused) {
       return fail(errc::in_use, fmt::format("there are {} downloads already: cancel some", jobs_.size()));
     jobs_.erase(old);
   }
-  auto job = std::make_shared<Job>(tools_.executor, ++last_id_, std::move(name), std::move(*source));
-  jobs_.push_back(job);
-  set(*job, paused ? DownloadState::paused : DownloadState::queued);
+  jobs_.push_back(std::make_shared<Job>(tools_.executor, ++last_id_, std::move(name), std::move(*source)));
+  return jobs_.back();
+}
+
+Result<std::uint64_t> Downloader::begin(std::string name) {
+  const std::uint64_t last = last_id_;
+  const auto job = add(std::move(name));
+  if (!job) return std::unexpected(job.error());
+  if ((*job)->id > last) {
+    set(**job, DownloadState::queued);
+    pump();
+  }
+  return (*job)->id;
+}
+
+Result<std::uint64_t> Downloader::take_over(EarlierDownload earlier) {
+  const std::uint64_t last = last_id_;
+  const auto added = add(std::move(earlier.name));
+  if (!added) return std::unexpected(added.error());
+  Job& job = **added;
+  if (job.id <= last) return job.id;
+  job.repo = std::move(earlier.repo);
+  job.files = std::move(earlier.files);
+  job.error = std::move(earlier.error);
+  const RepoFolder folder(tools_.hub.settings().cache, job.repo);
+  for (FileView& file : job.files) {
+    job.asked.push_back(file.oid);
+    file.whole = has_blob(folder, file.oid, file.size);
+    file.done = file.whole ? file.size : load_progress(folder.progress(file.oid), file.size).done.bytes();
+  }
+  const auto waiting = earlier.paused ? DownloadState::paused : DownloadState::queued;
+  set(job, job.error ? DownloadState::failed : waiting);
   pump();
-  return job->id;
+  return job.id;
 }
 
 std::shared_ptr<Downloader::Job> Downloader::job_of(std::uint64_t id) const {
@@ -138,24 +156,38 @@ async::Task<void> Downloader::run(std::shared_ptr<Job> job) {
 async::Task<Result<>> Downloader::bring(std::shared_ptr<Job> job) {
   auto found = co_await look_up(tools_.hub, job->source);
   if (!found) co_return std::unexpected(std::move(found.error()));
-  job->asked = found->variant.in_order();
-  const std::string commit = found->listing.at.commit;
-  job->download = std::make_unique<Download>(tools_, options_.each, std::move(found->listing), job->asked);
-  job->folder = job->download->folder();
-  job->main_file = job->folder->snapshot(commit) / job->asked.back().path;
+  auto files = found->variant.in_order();
+  job->repo = found->listing.repo;
+  job->asked.clear();
+  for (const TreeFile& file : files) job->asked.push_back(file.oid);
+  const fs::path commit = RepoFolder(tools_.hub.settings().cache, job->repo).snapshot(found->listing.at.commit);
+  job->main_file = commit / files.back().path;
+  job->download = std::make_unique<Download>(tools_, options_.each, std::move(found->listing), std::move(files));
+  if (on_files_) on_files_();
   job->download->start();
   Result<> result = co_await job->download->finished();
   co_return result;
 }
 
+// Whether another download that hasn't ended has the same blob among its files.
+bool Downloader::is_wanted_elsewhere(const Job& besides, const std::string& oid) const {
+  return std::ranges::any_of(jobs_, [&](const auto& job) {
+    return job.get() != &besides && !job->has_ended() && job->repo == besides.repo &&
+           std::ranges::count(job->asked, oid) > 0;
+  });
+}
+
 async::Task<void> Downloader::remove_parts(Job& job) {
-  if (!job.folder) co_return;
-  // Who fetches the same file beside us has its lock: nothing is taken from it.
-  auto remove = [folder = *job.folder, files = job.asked]() -> Result<> {
-    for (const TreeFile& file : files) {
-      auto lock = BlobLock::try_take(folder.lock(file.oid));
+  if (job.repo.empty()) co_return;
+  std::vector<std::string> unwanted = job.asked;
+  std::erase_if(unwanted, [&](const std::string& oid) { return is_wanted_elsewhere(job, oid); });
+  // Another process that fetches the same file holds its lock, and keeps its part.
+  auto remove = [folder = RepoFolder(tools_.hub.settings().cache, job.repo),
+                 blobs = std::move(unwanted)]() -> Result<> {
+    for (const std::string& oid : blobs) {
+      auto lock = BlobLock::try_take(folder.lock(oid));
       if (!lock || !*lock) continue;
-      if (auto removed = remove_part(folder, file.oid); !removed) return std::unexpected(std::move(removed.error()));
+      if (auto removed = remove_part(folder, oid); !removed) return std::unexpected(std::move(removed.error()));
     }
     return {};
   };
@@ -182,10 +214,12 @@ async::Task<Result<>> Downloader::pause(std::uint64_t id) {
   if (!job) co_return fail(errc::file_not_found, fmt::format("there is no download {}", id));
   if (job->state == DownloadState::paused) co_return Result<>();
   if (job->state != DownloadState::queued && job->state != DownloadState::running)
-    co_return fail(errc::in_use, fmt::format("download {} is {}: nothing to pause", id, name_of(job->state)));
+    co_return fail(errc::in_use,
+                   fmt::format("the download of '{}' is {}, and can't be paused", job->name, name_of(job->state)));
   co_await end(job, DownloadState::paused);
   if (job->has_ended() || job->state == DownloadState::failed)
-    co_return fail(errc::in_use, fmt::format("download {} is {}: nothing to pause", id, name_of(job->state)));
+    co_return fail(errc::in_use,
+                   fmt::format("the download of '{}' is {}, and can't be paused", job->name, name_of(job->state)));
   co_return Result<>();
 }
 
@@ -195,7 +229,7 @@ Result<> Downloader::resume(std::uint64_t id) {
   if (job->is_stopping() && job->wish == DownloadState::paused) job->wish = DownloadState::queued;
   if (job->state == DownloadState::queued || job->state == DownloadState::running) return {};
   if (job->has_ended())
-    return fail(errc::in_use, fmt::format("download {} is {}: begin it anew", id, name_of(job->state)));
+    return fail(errc::in_use, fmt::format("the download of '{}' is {}: pull it again", job->name, name_of(job->state)));
   set(*job, DownloadState::queued);
   pump();
   return {};
@@ -206,10 +240,10 @@ async::Task<Result<>> Downloader::cancel(std::uint64_t id) {
   if (!job) co_return fail(errc::file_not_found, fmt::format("there is no download {}", id));
   if (job->state == DownloadState::cancelled) co_return Result<>();
   if (job->state == DownloadState::done)
-    co_return fail(errc::in_use, fmt::format("download {} is done: delete the model instead", id));
+    co_return fail(errc::in_use, fmt::format("the download of '{}' is done: delete the model instead", job->name));
   co_await end(job, DownloadState::cancelled);
   if (job->state == DownloadState::done)
-    co_return fail(errc::in_use, fmt::format("download {} is done: delete the model instead", id));
+    co_return fail(errc::in_use, fmt::format("the download of '{}' is done: delete the model instead", job->name));
   co_return Result<>();
 }
 
@@ -217,7 +251,8 @@ Result<> Downloader::forget(std::uint64_t id) {
   const auto job = job_of(id);
   if (!job) return fail(errc::file_not_found, fmt::format("there is no download {}", id));
   if (!job->rested->is_set() || (!job->has_ended() && job->state != DownloadState::failed))
-    return fail(errc::in_use, fmt::format("download {} is {}: cancel it first", id, name_of(job->state)));
+    return fail(errc::in_use,
+                fmt::format("the download of '{}' is {}: cancel it first", job->name, name_of(job->state)));
   std::erase(jobs_, job);
   return {};
 }

@@ -18,24 +18,10 @@
 #include "async/stopper.h"
 #include "async/task_group.h"
 #include "downloads/download.h"
+#include "downloads/download_view.h"
 #include "downloads/names.h"
 
 namespace corral::downloads {
-
-enum class DownloadState : std::uint8_t { queued, running, paused, done, failed, cancelled };
-std::string_view name_of(DownloadState state);
-
-struct DownloadView {
-  std::uint64_t id = 0;
-  std::string name = {};  // as it was asked for
-  DownloadState state = DownloadState::queued;
-  std::vector<FileView> files = {};      // empty until the hub has said which
-  std::optional<Error> error = {};       // of a failed one
-  std::filesystem::path main_file = {};  // that gets its name last; empty like `files`
-
-  std::uint64_t bytes() const;
-  std::uint64_t bytes_done() const;
-};
 
 // On one loop, the downloads' own; what it is given outlives it.
 class Downloader {
@@ -45,15 +31,20 @@ class Downloader {
     std::size_t at_once = 2;
     std::size_t most_kept = 100;  // that have ended, and those that haven't; beyond it nothing is begun
   };
-  // `on_change` is called when a download's state is another one; it mustn't call back.
-  Downloader(DownloadTools tools, Options options, std::function<void(const DownloadView&)> on_change = {});
+  // `on_change` is called when a download's state is another one, `on_files` when the files of one have become known;
+  // they mustn't call back.
+  Downloader(DownloadTools tools, Options options, std::function<void(const DownloadView&)> on_change = {},
+             std::function<void()> on_files = {});
   ~Downloader();
   Downloader(const Downloader&) = delete;
   Downloader& operator=(const Downloader&) = delete;
 
   // The number of the download; of one of that name that hasn't ended, if there is one. Errors: bad_name, in_use where
-  // there are too many. With `paused` it begins when somebody lets it go on.
-  Result<std::uint64_t> begin(std::string name, bool paused = false);
+  // there are too many.
+  Result<std::uint64_t> begin(std::string name);
+  // Takes over a download; a paused or failed one runs when somebody resumes it. Blocking: looks at what is there of
+  // its files. Errors: as of begin().
+  Result<std::uint64_t> take_over(EarlierDownload earlier);
   // They return when it is so; cancelling wins over a pause. Errors: file_not_found without such a download, in_use
   // where its state doesn't allow it, or it came to its end first.
   async::Task<Result<>> pause(std::uint64_t id);
@@ -72,6 +63,8 @@ class Downloader {
   struct Job;
 
   std::shared_ptr<Job> job_of(std::uint64_t id) const;
+  Result<std::shared_ptr<Job>> add(std::string name);
+  bool is_wanted_elsewhere(const Job& besides, const std::string& oid) const;
   void pump();
   void set(Job& job, DownloadState state);
   async::Task<void> run(std::shared_ptr<Job> job);
@@ -82,6 +75,7 @@ class Downloader {
   const DownloadTools tools_;
   const Options options_;
   const std::function<void(const DownloadView&)> on_change_;
+  const std::function<void()> on_files_;
   std::vector<std::shared_ptr<Job>> jobs_;  // in the order of their beginning
   std::uint64_t last_id_ = 0;
   bool stopping_ = false;

@@ -1,12 +1,15 @@
 #include "downloads/hub.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/secret.h"
 #include "base/sha256.h"
+#include "downloads/cache_layout.h"
 #include "downloads/errors.h"
 #include "models/hub_cache.h"
 
@@ -15,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostPages = 1000;
 constexpr std::size_t kMostFiles = 100'000;
+constexpr std::size_t kAddressDigits = 16, kCommitDigits = 40;
 
 std::string offline_text(std::string_view what) {
   return fmt::format("'{}' isn't fetched: nothing may go out (offline, or HF_HUB_OFFLINE)", what);
@@ -23,10 +27,24 @@ std::string offline_text(std::string_view what) {
 }  // namespace
 
 Hub::Hub(Fetcher& fetcher, async::Timers& timers, HubSettings settings, RetryRules rules, Dice dice)
-    : fetcher_(fetcher), timers_(timers), settings_(std::move(settings)), rules_(rules), dice_(std::move(dice)) {}
+    : fetcher_(fetcher),
+      timers_(timers),
+      settings_(std::move(settings)),
+      token_(settings_.token),
+      rules_(rules),
+      dice_(std::move(dice)) {}
 
 std::string Hub::token_for(std::string_view address) const {
-  return origin_of(address) == origin_of(settings_.endpoint) ? settings_.token : std::string();
+  return origin_of(address) == origin_of(settings_.endpoint) ? token_ : std::string();
+}
+
+void Hub::refresh_token() {
+  if (!settings_.token_file.empty()) token_ = read_token(settings_.token_file);
+}
+
+std::string Hub::endpoint_variable_of(const Listing& listing) {
+  if (listing.source == SourceKind::address) return {};
+  return std::string(listing.source == SourceKind::hub ? kHubVariable : kOllamaVariable);
 }
 
 std::string Hub::address_of(const Listing& listing, const TreeFile& file) const {
@@ -47,7 +65,10 @@ std::string Hub::endpoint_of(const Listing& listing) const {
 async::Task<Result<FetchAnswer>> Hub::ask(FetchRequest request, Asked asked) {
   if (settings_.offline) co_return fail(errc::offline, offline_text(asked.repo.empty() ? asked.what : asked.repo));
   request.token = token_for(request.url);
-  if (asked.endpoint.empty()) asked.endpoint = settings_.endpoint;
+  if (asked.endpoint.empty()) {
+    asked.endpoint = settings_.endpoint;
+    asked.endpoint_variable = kHubVariable;
+  }
   Attempts attempts(rules_);
   while (true) {
     FetchRequest attempt = request;
@@ -65,14 +86,14 @@ async::Task<Result<Listing>> Hub::list(std::string repo, std::string revision) {
   Listing listing{.repo = repo, .revision = revision};
   const std::string base = fmt::format("{}/api/models/{}", settings_.endpoint, repo);
   FetchRequest request{.url = fmt::format("{}/revision/{}", base, escape_path(revision))};
-  Asked asked{.repo = repo, .revision = revision, .what = "the revision"};
+  refresh_token();
+  Asked asked{.repo = repo, .revision = revision, .is_file = false};
   auto answer = co_await ask(std::move(request), asked);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   auto at = read_revision(answer->body);
   if (!at) co_return std::unexpected(std::move(at.error()));
   listing.at = std::move(*at);
 
-  asked.what = "the list of files";
   std::string page = fmt::format("{}/tree/{}?recursive=true", base, listing.at.commit);
   for (std::size_t pages = 0; !page.empty(); ++pages) {
     if (pages == kMostPages || listing.tree.size() > kMostFiles)
@@ -88,47 +109,11 @@ async::Task<Result<Listing>> Hub::list(std::string repo, std::string revision) {
   co_return listing;
 }
 
-async::Task<Result<std::string>> Hub::read(const Listing& listing, TreeFile file, Range range) {
-  std::string bytes;
-  if (range.empty()) co_return bytes;
-  if (settings_.offline) co_return fail(errc::offline, offline_text(listing.repo));
-  Asked asked{.repo = file.hash == HashKind::none ? std::string() : listing.repo,
-              .revision = listing.revision,
-              .what = file.path,
-              .endpoint = endpoint_of(listing),
-              .size = file.size};
-  FetchRequest request{.url = address_of(listing, file)};
-  request.token = token_for(request.url);
-  Attempts attempts(rules_);
-  while (true) {
-    const Range left{range.begin + bytes.size(), range.end};
-    asked.range = request.range = left;
-    FetchRequest attempt = request;
-    attempt.sink = [&bytes, left, size = file.size, range](const FetchHead& head, std::string_view text) {
-      const auto got = head.content_range();
-      const bool fits = head.status == 206 ? got && got->begin == left.begin : left.begin == 0;
-      if (!fits || head.total().value_or(size) != size) return Take::enough;  // see attempts.h
-      bytes.append(text.substr(0, static_cast<std::size_t>(range.size() - bytes.size())));
-      return bytes.size() < range.size() ? Take::more : Take::enough;
-    };
-    const FetchAnswer answer = co_await fetcher_.fetch(std::move(attempt));
-    Outcome outcome = answer.outcome(request);
-    outcome.received = range.begin + bytes.size() - left.begin;
-    Decision next = attempts.decide(asked, outcome, dice_());
-    if (next.step == Step::fail) co_return std::unexpected(std::move(*next.error));
-    if (bytes.size() == range.size()) co_return bytes;
-    if (next.step == Step::one_piece)
-      co_return fail(errc::upstream_failed, fmt::format("'{}': the server gives no ranges", file.path));
-    request.fresh_connection = next.fresh_connection;
-    co_await timers_.sleep_for(next.pause);
-  }
-}
-
 async::Task<Result<std::vector<FoundRepo>>> Hub::search(std::string words, std::size_t most) {
   std::string escaped = escape_path(words);
   FetchRequest request{.url = fmt::format("{}/api/models?search={}&filter=gguf&sort=downloads&direction=-1&limit={}",
                                           settings_.endpoint, escaped, std::clamp<std::size_t>(most, 1, 100))};
-  Asked asked{.what = "the search"};
+  Asked asked{.what = "search", .is_file = false};
   auto answer = co_await ask(std::move(request), std::move(asked));
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   co_return read_search(answer->body);
@@ -143,6 +128,7 @@ async::Task<Result<Listing>> Hub::look_at(std::string address) {
   FetchRequest request{.url = address, .range = Range{0, 1}};
   request.sink = [](const FetchHead&, std::string_view) { return Take::enough; };
   if (settings_.offline) co_return fail(errc::offline, offline_text(address));
+  refresh_token();
   request.token = token_for(address);
   Attempts attempts(rules_);
   std::optional<std::uint64_t> size;
@@ -164,13 +150,26 @@ async::Task<Result<Listing>> Hub::look_at(std::string address) {
   }
   if (!size || *size == 0)
     co_return fail(errc::upstream_malformed, fmt::format("{} doesn't say how large it is", address));
-  // Another file at the same address is another blob.
+  // Another file at the same address is another blob. Its name is too short to be taken for a hash of its content.
   const std::string id = to_hex(sha256({address, "\n", stamp}));
   std::string host(origin_of(address));
   host = host.substr(host.find("://") + 3);
   std::ranges::replace(host, ':', '_');
-  Listing listing{.repo = host, .revision = address, .at = {.commit = id.substr(0, 40)}, .source = SourceKind::address};
-  listing.tree.push_back({.path = std::string(name), .size = *size, .oid = id, .hash = HashKind::none, .stamp = stamp});
+  const std::string own = to_hex(sha256({address})).substr(0, kAddressDigits);
+  Listing listing{.repo = fmt::format("{}{}/{}", models::kAddressRepos, host, own),
+                  .revision = address,
+                  .at = {.commit = id.substr(0, kCommitDigits)},
+                  .source = SourceKind::address};
+  TreeFile file{.path = std::string(name), .size = *size, .oid = listing.at.commit, .hash = HashKind::none};
+  file.stamp = stamp;
+  // A file that an earlier version fetched, or began to fetch, keeps its place.
+  std::error_code ignored;
+  const RepoFolder earlier(settings_.cache, host);
+  if (has_blob(earlier, id, *size) || std::filesystem::exists(earlier.part(id), ignored)) {
+    listing.repo = host;
+    file.oid = id;
+  }
+  listing.tree.push_back(std::move(file));
   co_return listing;
 }
 

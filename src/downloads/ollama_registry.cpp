@@ -3,29 +3,23 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/secret.h"
 #include "base/sha256.h"
-#include "base/state_file.h"
 #include "downloads/errors.h"
 #include "json/peek.h"
-#include "json/value.h"
 #include "models/hub_cache.h"
 
 namespace corral::downloads {
-namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kManifest = "application/vnd.docker.distribution.manifest.v2+json";
 constexpr std::string_view kLayer = "application/vnd.ollama.image.";
 constexpr std::string_view kDigest = "sha256:";
-constexpr std::size_t kMostLayers = 100;
 constexpr std::int64_t kMostSize = std::int64_t{1} << 50;
-constexpr std::size_t kMostParams = 1 << 20;
 
 // Kinds of layers, and what their files are called: before and behind the model's own stem.
 struct LayerRow {
@@ -46,11 +40,11 @@ std::unexpected<Error> malformed(std::string_view name, std::string_view what) {
   return fail(errc::upstream_malformed, fmt::format("the manifest of '{}' makes no sense: {}", name, what));
 }
 
-// Parameters that options of a load have another name for.
-constexpr std::pair<std::string_view, std::string_view> kOptions[] = {
-    {"num_ctx", "ctx_size"},  {"num_gpu", "gpu_layers"}, {"num_thread", "threads"},
-    {"main_gpu", "main_gpu"}, {"use_mmap", "mmap"},      {"use_mlock", "mlock"},
-};
+// Of several of a kind (licences, say) each has a number but the first.
+std::string name_of(const LayerRow& row, std::string_view stem, std::size_t number) {
+  const std::string more = number > 1 ? fmt::format("-{}", number) : "";
+  return fmt::format("{}{}{}{}", row.before, stem, more, row.behind);
+}
 
 }  // namespace
 
@@ -66,7 +60,7 @@ Result<std::vector<TreeFile>> read_manifest(std::string_view text, std::string_v
   bool tensors = false;
   std::size_t count = 0;
   layers.each_element([&](const json::View& layer) {
-    if (++count > kMostLayers) return;
+    if (++count > kMaxLayers) return;
     const std::string type(layer.find("mediaType").as_string()), digest(layer.find("digest").as_string());
     if (!type.starts_with(kLayer)) return;
     const std::string_view kind = std::string_view(type).substr(kLayer.size());
@@ -80,10 +74,7 @@ Result<std::vector<TreeFile>> read_manifest(std::string_view text, std::string_v
       wrong = fmt::format("its layer '{}' has no hash or no size", kind);
       return;
     }
-    // Of several (licences, say) each has a number but the first.
-    const std::size_t number = ++seen[row->kind];
-    const std::string more = number > 1 ? fmt::format("-{}", number) : "";
-    files.push_back({.path = fmt::format("{}{}{}{}", row->before, stem, more, row->behind),
+    files.push_back({.path = name_of(*row, stem, ++seen[row->kind]),
                      .size = static_cast<std::uint64_t>(size.as_integer()),
                      .oid = std::string(oid),
                      .hash = HashKind::sha256});
@@ -106,7 +97,8 @@ async::Task<Result<Listing>> list_ollama(Hub& hub, std::string name, std::string
   const std::string& registry = hub.settings().ollama;
   FetchRequest request{.url = fmt::format("{}/v2/{}/manifests/{}", registry, name, escape_path(tag))};
   request.accept = kManifest;
-  Asked asked{.repo = name, .revision = tag, .what = "the manifest", .endpoint = registry};
+  Asked asked{.repo = name, .revision = tag, .is_file = false, .endpoint = registry};
+  asked.endpoint_variable = kOllamaVariable;
   auto answer = co_await hub.ask(std::move(request), std::move(asked));
   if (!answer) {
     const auto& code = answer.error().code;
@@ -125,33 +117,11 @@ async::Task<Result<Listing>> list_ollama(Hub& hub, std::string name, std::string
   co_return listing;
 }
 
-config::LoadOptions options_of_params(std::string_view text) {
-  config::LoadOptions options;
-  const auto root = text.size() > kMostParams ? std::nullopt : std::optional(json::parse(text));
-  if (!root || !*root || !(*root)->is_object()) return options;
-  for (const auto& [theirs, ours] : kOptions) {
-    const json::Value* const value = json::find(**root, theirs);
-    const config::LoadOption* const option = config::find_load_option(ours);
-    if (!value || !option) continue;
-    config::LoadOptions with = options;
-    if (config::read(*option, *value, with) && config::check(with)) options = std::move(with);
-  }
-  return options;
-}
-
-config::LoadOptions options_of(const fs::path& model) {
-  config::LoadOptions options;
-  // …/models--ollama.com--library--x/snapshots/COMMIT/x-1b.gguf
-  const fs::path root = model.parent_path().parent_path().parent_path();
-  const auto repo = models::hub_repo_of(root.filename().native());
-  if (!repo || !repo->starts_with(models::kOllamaRepos)) return options;
-  const fs::path stem = model.parent_path() / model.stem();
-  if (const auto text = read_state_file(stem.native() + ".params.json"); text && *text)
-    options = options_of_params(**text);
-  std::error_code ignored;
-  const fs::path adapter = stem.native() + "-lora.gguf";
-  if (fs::exists(adapter, ignored)) options.lora = std::vector<std::string>{adapter.native()};
-  return options;
+std::vector<std::string> names_beside(std::string_view stem, std::size_t number) {
+  std::vector<std::string> names;
+  for (const LayerRow& row : kLayers)
+    if (row.kind != "model" && row.kind != "projector") names.push_back(name_of(row, stem, number));
+  return names;
 }
 
 }  // namespace corral::downloads

@@ -5,16 +5,15 @@
 //   x-1b.params.json                 its parameters        x-1b-lora.gguf     an adapter that belongs to it
 //   x-1b.template.txt, .system.txt, .messages.json, .license.txt              as they are in the registry
 //
-// The template is in a language that nothing here speaks: models have their own in their files. Of the parameters those
-// count that are options of a load (options_of); requests say the rest themselves.
+// The template is in a language that nothing here speaks: models have their own in their files. models/ reads the
+// parameters and finds the adapter; loads take both as defaults (config/ollama_options.h).
 #pragma once
 
-#include <filesystem>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "config/load_options.h"
 #include "downloads/hub.h"
 
 namespace corral::downloads {
@@ -26,10 +25,9 @@ Result<std::vector<TreeFile>> read_manifest(std::string_view text, std::string_v
 // Asks the registry. Errors: those of Hub::list, and of read_manifest.
 async::Task<Result<Listing>> list_ollama(Hub& hub, std::string name, std::string tag);
 
-// What is saved for a model that came so: options that its parameters mean, and its adapter. `model`: its file in the
-// cache; nothing for files of another origin. Blocking.
-config::LoadOptions options_of(const std::filesystem::path& model);
-// The same of the text of the parameters. Pure.
-config::LoadOptions options_of_params(std::string_view text);
+// The names that a manifest's files beside the model and its projector may have, for a model called `stem`; of the
+// `number`th file of a kind, from 1.
+std::vector<std::string> names_beside(std::string_view stem, std::size_t number);
+inline constexpr std::size_t kMaxLayers = 100;  // of a manifest
 
 }  // namespace corral::downloads

@@ -59,35 +59,11 @@ TEST(OllamaManifests, ThatAreHostileOrHaveNoModelAreRefused) {
   EXPECT_EQ(code(R"({"layers":[1,null,"x",[]]})"), errc::file_not_found);
 }
 
-TEST(OllamaParameters, ThatAreOptionsOfALoadAreTaken) {
-  const auto options = options_of_params(
-      R"({"num_ctx":4096,"num_gpu":0,"use_mmap":true,"stop":["a"],"temperature":0.6,"num_thread":"x"})");
-  EXPECT_EQ(options.ctx_size, 4096);
-  EXPECT_EQ(options.gpu_layers, 0);
-  EXPECT_EQ(options.mmap, true);
-  EXPECT_FALSE(options.threads);
-  EXPECT_FALSE(options_of_params(R"({"num_ctx":-7})").ctx_size);
-  EXPECT_EQ(options_of_params("[]"), config::LoadOptions());
-  EXPECT_EQ(options_of_params("{"), config::LoadOptions());
-}
-
-TEST(OllamaParameters, AreFoundBesideTheModel) {
-  models::TempDir cache;
-  const std::string commit(40, '1');
-  const auto snapshot = RepoFolder(cache.path(), "ollama.com/library/x").snapshot(commit);
-  std::filesystem::create_directories(snapshot);
-  for (const char* name : {"x-1.5b.gguf", "x-1.5b-lora.gguf"}) std::ofstream(snapshot / name) << "GGUF";
-  std::ofstream(snapshot / "x-1.5b.params.json") << R"({"num_ctx": 2048})";
-  const auto options = options_of(snapshot / "x-1.5b.gguf");
-  EXPECT_EQ(options.ctx_size, 2048);
-  EXPECT_THAT(options.lora.value(), testing::ElementsAre((snapshot / "x-1.5b-lora.gguf").native()));
-  EXPECT_EQ(options_of(snapshot / "other.gguf"), config::LoadOptions());
-  EXPECT_EQ(options_of("/x.gguf"), config::LoadOptions());
-
-  const auto foreign = RepoFolder(cache.path(), "org/repo").snapshot(commit);
-  std::filesystem::create_directories(foreign);
-  std::ofstream(foreign / "x.params.json") << R"({"num_ctx": 2048})";
-  EXPECT_EQ(options_of(foreign / "x.gguf"), config::LoadOptions());
+TEST(OllamaRegistry, TheFilesBesideAModelHaveNamesOfTheirOwn) {
+  EXPECT_THAT(names_beside("x-1b", 1),
+              testing::ElementsAre("x-1b-lora.gguf", "x-1b.params.json", "x-1b.template.txt", "x-1b.system.txt",
+                                   "x-1b.messages.json", "x-1b.license.txt"));
+  EXPECT_THAT(names_beside("x-1b", 2), testing::Contains("x-1b-2.license.txt"));
 }
 
 }  // namespace

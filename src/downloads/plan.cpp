@@ -42,8 +42,7 @@ std::uint64_t Plan::disk_needed() const {
   return sum;
 }
 
-Plan make_plan(const SourceName& source, const Lookup& found, const std::filesystem::path& cache,
-               std::uint64_t free_disk) {
+Plan make_plan(const SourceName& source, const Lookup& found, const std::filesystem::path& cache) {
   const RepoFolder folder(cache, found.listing.repo);
   Plan plan{.repo = found.listing.repo, .at = found.listing.at, .tag = found.variant.tag, .cache = cache};
   const bool at_address = source.kind == SourceKind::address;
@@ -54,7 +53,6 @@ Plan make_plan(const SourceName& source, const Lookup& found, const std::filesys
     plan.files.push_back({file.path, file.size, here, whole ? file.size : reserved_bytes(folder, file)});
   }
   if (!plan.files.empty()) plan.main_file = folder.snapshot(plan.at.commit) / plan.files.back().path;
-  plan.free_disk = free_disk;
   return plan;
 }
 

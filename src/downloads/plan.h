@@ -27,23 +27,24 @@ struct PlannedFile {
 };
 
 struct Plan {
-  std::string repo = {};        // "org/repo"; the host of an address
+  std::string repo = {};        // "org/repo"; of an address see models/hub_cache.h
   std::string checkpoint = {};  // "org/repo:Q4_K_M"; an address itself
   Revision at = {};
   std::string tag = {};                  // of the variant
   std::vector<PlannedFile> files = {};   // in the order in which they get their names
   std::filesystem::path main_file = {};  // the name of the last of them, in the cache
   std::filesystem::path cache = {};
-  std::uint64_t free_disk = 0;  // bytes, that a download may use
+  std::uint64_t free_disk = 0;  // bytes
+  std::uint64_t keep_free = 0;  // bytes of these that no download takes
 
   std::uint64_t bytes() const;
   std::uint64_t bytes_here() const;
   std::uint64_t disk_needed() const;
+  bool fits_disk() const { return disk_needed() == 0 || disk_needed() + keep_free <= free_disk; }
 };
 
-// Blocking: looks at the cache for what is there of it. `free_disk`: of the disk of the cache.
-Plan make_plan(const SourceName& source, const Lookup& found, const std::filesystem::path& cache,
-               std::uint64_t free_disk);
+// Blocking: looks at the cache for what is there of it. The disk is the caller's to fill in.
+Plan make_plan(const SourceName& source, const Lookup& found, const std::filesystem::path& cache);
 
 // What a model of so many bytes takes in memory, roughly: nothing but its size is known. Its KV cache and the process
 // are in it with a tenth of it and 256 MiB.

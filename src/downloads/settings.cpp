@@ -26,14 +26,6 @@ std::string sound_token(std::string_view text) {
   return sound ? token : std::string();
 }
 
-std::string read_token(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text(kMostToken + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-  return sound_token(text);
-}
-
 // Empty for an empty one.
 std::string endpoint_in(std::string_view text) {
   std::string endpoint = trimmed(text);
@@ -52,6 +44,14 @@ fs::path at_home(const std::string& text, const std::string& home) {
 }
 
 }  // namespace
+
+std::string read_token(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string text(kMostToken + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  return sound_token(text);
+}
 
 HubSettings hub_settings(const Environment& environment) {
   HubSettings settings;
@@ -78,6 +78,7 @@ HubSettings hub_settings(const Environment& environment) {
       if (!hub.empty()) file = hub.parent_path() / "token";
     }
     if (!file.empty()) settings.token = read_token(file);
+    settings.token_file = std::move(file);
   }
   settings.offline = is_yes(environment("HF_HUB_OFFLINE")) || is_yes(environment("TRANSFORMERS_OFFLINE"));
   for (const std::string_view name : {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"})

@@ -12,6 +12,7 @@ struct HubSettings {
   std::string endpoint = "https://huggingface.co";    // without a slash at its end
   std::string ollama = "https://registry.ollama.ai";  // the same, for the names of Ollama's
   std::string token = {};                             // empty: none
+  std::filesystem::path token_file = {};              // where it comes from; empty: from a variable, or nowhere
   std::filesystem::path cache = {};                   // empty: no folder is named anywhere
   std::string ca_file = {};                           // certificates; empty: the system's
   bool offline = false;
@@ -24,5 +25,7 @@ using Environment = std::function<std::string(std::string_view name)>;
 // HF_HUB_CACHE and its kin as models/hub_cache.h says; HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE); SSL_CERT_FILE (or
 // CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE). A token that no header could carry is none. Blocking.
 HubSettings hub_settings(const Environment& environment);
+// The token in the file; empty if there is none. Blocking, for a small file.
+std::string read_token(const std::filesystem::path& file);
 
 }  // namespace corral::downloads

@@ -229,7 +229,8 @@ class Assembler {
       ModelInfo model = describe(drafts_[i]);
       model.name = ModelName(names[i]);
       const std::string& repo = drafts_[i].first().file.repo;
-      if (!repo.empty()) model.checkpoint = repo.starts_with(kOllamaRepos) ? wanted[i].exact : names[i];
+      if (!repo.empty() && !address_host_of(repo))
+        model.checkpoint = repo.starts_with(kOllamaRepos) ? wanted[i].exact : names[i];
       if (names[i] != wanted[i].brief) model.aliases.emplace_back(wanted[i].brief);
       if (!repo.empty()) {
         for (const std::string& name : {printable(drafts_[i].stem), wanted[i].exact, wanted[i].explicit_}) {
@@ -275,6 +276,10 @@ class Assembler {
     model.traits.weights = weights;
     model.checkpoint = shown(model.paths.front());
     model.size = Bytes(size);
+    if (const BesideModel* const beside = draft.first().beside) {
+      model.parameters = beside->parameters;
+      model.adapter = beside->adapter;
+    }
     model.created = WallTime(
         std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(draft.first().file.stamp.modified)));
     for (const std::string& alias : draft.aliases) model.aliases.emplace_back(alias);
@@ -307,7 +312,8 @@ class Assembler {
     std::map<std::string, ModelInfo*> chosen;
     for (std::size_t i = 0; i < models.size(); ++i) {
       const std::string& repo = drafts_[i].first().file.repo;
-      if (repo.empty() || repo.starts_with(kOllamaRepos)) continue;  // there a name alone means a tag
+      // Of Ollama's a name alone means a tag; of an address the model has no other name than its file.
+      if (repo.empty() || repo.starts_with(kOllamaRepos) || address_host_of(repo)) continue;
       const auto [at, fresh] = chosen.try_emplace(repo, &models[i]);
       if (!fresh && rank(models[i]) < rank(*at->second)) at->second = &models[i];
     }

@@ -2,6 +2,8 @@
 // says of every other file why it is no model. Pure: it sees paths and facts, no files.
 #pragma once
 
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -11,10 +13,17 @@
 
 namespace corral::models {
 
-// A file and what its header says, or why that can't be said. The facts must outlive the call.
+// What came with a model of Ollama's registry.
+struct BesideModel {
+  std::string parameters = {};  // the text of its parameters
+  std::filesystem::path adapter = {};
+};
+
+// A file and what its header says, or why that can't be said. What it points to outlives the call.
 struct KnownFile {
   FoundFile file;
   const Result<GgufFacts>* facts;
+  const BesideModel* beside = nullptr;  // of a model of Ollama's registry
 };
 
 // `files` in the order of the walk; `problems` of the walk are taken over.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "models/gguf_types.h"
 #include "models/hub_cache.h"
 #include "models/text.h"
@@ -54,6 +56,10 @@ WantedNames wanted_names(const FoundFile& file, const std::string& stem, const M
   if (!file.given.empty()) return {file.given, file.given, file.given};
   const std::string place = shown(file.relative.parent_path() / stem);
   if (file.repo.starts_with(kOllamaRepos)) return ollama_names(file, stem, place);
+  if (const auto host = address_host_of(file.repo)) {
+    const std::string with_host = fmt::format("{}/{}", printable(*host), printable(stem));
+    return {printable(stem), with_host, with_host, file.stamp.modified};
+  }
   if (!file.repo.empty()) {
     const std::string repo = printable(file.repo) + ":";
     return {repo + hub_variant(file, stem, traits), repo + printable(stem), repo + place};

@@ -41,9 +41,26 @@ std::optional<std::string> hub_repo_of(std::string_view directory_name) {
   std::string repo(directory_name.substr(kRepoPrefix.size()));
   // The hub puts "--" for the slash. Neither part may contain it otherwise; repositories without an owner are old ones.
   if (const auto at = repo.find("--"); at != std::string::npos) repo.replace(at, 2, "/");
+  if (repo.starts_with(kAddressRepos)) {
+    // A host may contain "--" (an international name), an ID can't.
+    if (const auto at = repo.rfind("--"); at != std::string::npos) repo.replace(at, 2, "/");
+    return repo;
+  }
   if (!repo.starts_with(kOllamaRepos)) return repo.empty() ? std::nullopt : std::optional(std::move(repo));
   if (const auto at = repo.find("--", kOllamaRepos.size()); at != std::string::npos) repo.replace(at, 2, "/");
   return repo;
+}
+
+std::optional<std::string> address_host_of(std::string_view repo) {
+  if (repo.starts_with(kAddressRepos)) {
+    repo.remove_prefix(kAddressRepos.size());
+    return std::string(repo.substr(0, repo.rfind('/')));
+  }
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  const std::string_view port = repo.substr(std::min(repo.find_last_of('_'), repo.size()));
+  const bool has_port = port.size() > 1 && std::ranges::all_of(port.substr(1), digit);
+  const bool host = repo == "localhost" || repo.contains('.') || has_port;
+  return host && !repo.contains('/') ? std::optional(std::string(repo)) : std::nullopt;
 }
 
 std::vector<fs::path> hub_snapshots(const fs::path& repo_dir) {

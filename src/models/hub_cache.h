@@ -27,6 +27,14 @@ std::filesystem::path hub_cache_dir(const HubEnvironment& environment);
 // called "x-TAG.gguf".
 inline constexpr std::string_view kOllamaRepos = "ollama.com/";
 
+// Files from addresses lie there, too, each address in a repository of its own: "web.address/HOST/ID". No owner of the
+// hub has a '.' in its name.
+inline constexpr std::string_view kAddressRepos = "web.address/";
+
+// The host, if the repository holds files from addresses. Earlier versions called such a repository by its host alone:
+// a host has a '.' or a port ("nas_8080"), or is "localhost".
+std::optional<std::string> address_host_of(std::string_view repo);
+
 // "org/repo" for a directory named models--org--repo, nothing for other names.
 std::optional<std::string> hub_repo_of(std::string_view directory_name);
 

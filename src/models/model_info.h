@@ -57,6 +57,9 @@ struct ModelInfo {
   std::vector<FileStamp> stamps;  // of `paths`, and of the projector behind them
   WallTime created;               // modification time of the first file
   ModelTraits traits;
+  // Of a model of Ollama's registry: what a load takes if nobody says otherwise.
+  std::string parameters = {};         // a JSON object, as the registry has it; empty: none
+  std::filesystem::path adapter = {};  // empty: none
 };
 
 }  // namespace corral::models

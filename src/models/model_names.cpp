@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -64,18 +65,24 @@ QuantisedName split_quantisation(std::string_view stem) {
 
 std::vector<std::string> assign_names(const std::vector<WantedNames>& wanted) {
   std::map<std::string_view, std::size_t> wishes;
-  for (const WantedNames& names : wanted) ++wishes[names.brief];
+  for (const WantedNames& names : wanted)
+    if (!names.since) ++wishes[names.brief];
 
   std::vector<std::string> given(wanted.size());
   std::set<std::string> taken;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wishes[wanted[i].brief] > 1) continue;
+    if (wanted[i].since || wishes[wanted[i].brief] > 1) continue;
     given[i] = wanted[i].brief;
     taken.insert(given[i]);
   }
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (!given[i].empty()) continue;
-    std::string name = taken.contains(wanted[i].exact) ? wanted[i].explicit_ : wanted[i].exact;
+  std::vector<std::size_t> later, dated;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (given[i].empty()) (wanted[i].since ? dated : later).push_back(i);
+  std::ranges::sort(dated, {}, [&](std::size_t i) { return std::pair(wanted[i].since, i); });
+  later.insert(later.end(), dated.begin(), dated.end());
+  for (const std::size_t i : later) {
+    const std::string& first = wanted[i].since ? wanted[i].brief : wanted[i].exact;
+    std::string name = taken.contains(first) ? wanted[i].explicit_ : first;
     for (std::size_t number = 2; taken.contains(name); ++number)
       name = fmt::format("{}#{}", wanted[i].explicit_, number);
     taken.insert(name);

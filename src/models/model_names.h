@@ -37,10 +37,13 @@ struct WantedNames {
   std::string brief;      // "tiny-llama", "org/repo:Q8_0"
   std::string exact;      // "chat/tiny-llama", "org/repo:file-stem"
   std::string explicit_;  // "models/chat/tiny-llama"
+  // When the file came, if no later file may change the model's name: it takes the brief name only if that is free.
+  std::optional<std::int64_t> since = {};
 };
 
 // One name per model, all different, in the same order. A brief name that only one wants is given to it; where several
-// want it, all of them take the exact one; what is still taken gets the explicit one, then a number.
+// want it, all of them take the exact one; what is still taken gets the explicit one, then a number. Models with
+// `since` come behind all others, the oldest first, and skip the exact name.
 std::vector<std::string> assign_names(const std::vector<WantedNames>& wanted);
 
 }  // namespace corral::models

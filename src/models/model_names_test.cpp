@@ -49,6 +49,13 @@ TEST(ModelNames, AreUniqueAndStayBriefWhereTheyCan) {
   EXPECT_THAT(assign_names(wanted), ElementsAre("x", "y", "m/sub/x", "other/x", "other/x#2", "sub/x"));
 }
 
+TEST(ModelNames, ALaterFileFromAnAddressLeavesTheNamesOfOthersAlone) {
+  const WantedNames first{"x", "h/x", "h/x", 10}, second{"x", "h/x", "h/x", 20}, third{"x", "h/x", "h/x", 30};
+  EXPECT_THAT(assign_names({first}), ElementsAre("x"));
+  EXPECT_THAT(assign_names({third, second, first}), ElementsAre("h/x#2", "h/x", "x"));
+  EXPECT_THAT(assign_names({{"x", "sub/x", "m/sub/x"}, first}), ElementsAre("x", "h/x"));
+}
+
 TEST(Projectors, FollowTheModelsName) {
   const std::vector<ProjectorChoice> projectors = {{"mmproj-other-7b-f16"},
                                                    {"mmproj-gemma-3-4b-it-f32"},

@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/state_file.h"
 #include "models/aliases.h"
 #include "models/assemble.h"
 #include "models/errc.h"
 #include "models/file_scan.h"
 #include "models/gguf_facts.h"
+#include "models/hub_cache.h"
 #include "models/user_models.h"
 #include "models/whisper_facts.h"
 
@@ -22,6 +24,7 @@ class FactsCache {
   struct Entry {
     FileStamp stamp;
     Result<GgufFacts> facts;
+    BesideModel beside;
   };
   std::unordered_map<std::string, std::shared_ptr<const Entry>> entries;
 };
@@ -30,6 +33,20 @@ namespace {
 
 Result<GgufFacts> facts_in(const std::filesystem::path& path) {
   return may_be_whisper(path) ? read_whisper_facts(path) : read_facts(path);
+}
+
+// x-1b.params.json and x-1b-lora.gguf beside x-1b.gguf, as downloads/ollama_registry.h names them.
+BesideModel beside(const FoundFile& file) {
+  constexpr std::size_t kMaxParameters = 1 << 20;
+  BesideModel beside;
+  if (!file.repo.starts_with(kOllamaRepos)) return beside;
+  const std::string stem = (file.path.parent_path() / file.path.stem()).native();
+  if (auto text = read_state_file(stem + ".params.json"); text && *text && (*text)->size() <= kMaxParameters)
+    beside.parameters = std::move(**text);
+  std::error_code ignored;
+  if (std::filesystem::path adapter = stem + "-lora.gguf"; std::filesystem::exists(adapter, ignored))
+    beside.adapter = std::move(adapter);
+  return beside;
 }
 
 // A file that couldn't be opened may be readable the next time without having changed.
@@ -66,9 +83,9 @@ Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache
     if (!entry) entry = remembered(cache.get(), file);
     if (!entry) {
       ++stats.opened;
-      entry = std::make_shared<const FactsCache::Entry>(file.stamp, facts_in(file.path));
+      entry = std::make_shared<const FactsCache::Entry>(file.stamp, facts_in(file.path), beside(file));
     }
-    known.push_back({std::move(file), &entry->facts});
+    known.push_back({std::move(file), &entry->facts, &entry->beside});
   }
   auto assembled = assemble(known, std::move(found.problems));
   auto all = options.given ? as_given(assembled, *options.given) : add_user_models(std::move(assembled), user);

@@ -1,5 +1,6 @@
 #include "models/registry.h"
 
+#include <chrono>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -64,6 +65,36 @@ TEST_F(RegistryTest, DescribesAModel) {
   EXPECT_EQ(model.traits.context_length, 2048U);
   EXPECT_THAT(model.labels, ElementsAre("chat", "tool-calling"));
   EXPECT_THAT(catalog->problems(), IsEmpty());
+}
+
+TEST_F(RegistryTest, AModelOfOllamasRegistryHasWhatCameWithIt) {
+  const fs::path snapshot = "hub/models--ollama.com--library--x/snapshots/abc";
+  save(snapshot / "x-1b.gguf");
+  save(snapshot / "x-2b.gguf");
+  std::ofstream(dir_ / snapshot / "x-1b.params.json") << R"({"num_ctx": 512})";
+  std::ofstream(dir_ / snapshot / "x-1b-lora.gguf") << "no model";
+  const auto catalog = scanned();
+  const auto found = catalog->find("x:1b"), other = catalog->find("x:2b");
+  ASSERT_TRUE(found && other);
+  EXPECT_EQ((*found)->parameters, R"({"num_ctx": 512})");
+  EXPECT_EQ((*found)->adapter, dir_ / snapshot / "x-1b-lora.gguf");
+  EXPECT_EQ((*other)->parameters, "");
+  EXPECT_EQ((*other)->adapter, fs::path());
+}
+
+TEST_F(RegistryTest, AFileFromAnAddressIsCalledByItsFileAndALaterOneLeavesItsNameAlone) {
+  save("hub/models--web.address--example.com--b/snapshots/c/x-Q8_0.gguf");
+  const auto first = dir_ / "hub/models--web.address--example.com--b/snapshots/c/x-Q8_0.gguf";
+  EXPECT_THAT(names(*scanned()), ElementsAre("x-Q8_0"));
+  EXPECT_EQ((*scanned()->find("example.com/x-Q8_0"))->paths.front(), first);
+  EXPECT_EQ((*scanned()->find("x-Q8_0"))->checkpoint, first.native());
+
+  save("hub/models--web.address--example.com--a/snapshots/c/x-Q8_0.gguf");
+  save("hub/models--example.com/snapshots/c/old-Q8_0.gguf");  // of an earlier version
+  fs::last_write_time(first, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const auto catalog = scanned();
+  EXPECT_THAT(names(*catalog), ElementsAre("example.com/x-Q8_0", "old-Q8_0", "x-Q8_0"));
+  EXPECT_EQ((*catalog->find("x-Q8_0"))->paths.front(), first);
 }
 
 TEST_F(RegistryTest, SearchesAllDepthsButNotHiddenPlaces) {

@@ -1,5 +1,6 @@
 // Whether a model's files still hold the bytes that they should. What they should hold is known from
-//   the file's own name    blobs of the hub's cache and of Ollama's store are called by their SHA-256
+//   the file's own name    blobs of the hub's cache and of Ollama's store are called by their SHA-256,
+//                          except files from addresses, whose hash no server tells
 //   an earlier look        kept in a file; it counts as long as size, time and inode of the file are the same
 // A file of which neither is known is only hashed, so that the next look has something to compare with.
 //
@@ -22,9 +23,14 @@
 
 namespace corral::models {
 
-// What the name of the file that `path` leads to promises: 64 hexadecimal digits, or "sha256-" and these. Nothing for
-// other names. One look at the file system.
-std::optional<Sha256> promised_hash(const std::filesystem::path& path);
+// The hash in the name of the file that `path` leads to: 64 hexadecimal digits, or "sha256-" and these.
+struct NamedHash {
+  Sha256 hash{};
+  // Earlier versions named files from addresses by a hash of the address, whose first 40 digits are the commit's name.
+  bool of_content = true;
+};
+// Nothing for other names. Blocking: two looks at the file system.
+std::optional<NamedHash> hash_in_name(const std::filesystem::path& path);
 
 enum class Verdict : std::uint8_t {
   right,

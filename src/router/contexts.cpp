@@ -112,7 +112,7 @@ async::Task<std::vector<ModelContext>> Contexts::of(std::vector<backends::ModelP
   std::vector<ModelContext> contexts;
   for (const auto& model : models) {
     if (const Running* running = processes_.resident(model->name)) {
-      const auto anew = predicted(*model, options_.wanted(model->name, {}), 0);
+      const auto anew = predicted(*model, options_.wanted(*model, {}), 0);
       // What it has here of a split says nothing of what the model needs.
       const bool part = LoadSpec::of(running->spec).own_backend != nullptr;
       contexts.push_back({.usable = running->context_window,
@@ -125,7 +125,7 @@ async::Task<std::vector<ModelContext>> Contexts::of(std::vector<backends::ModelP
       continue;
     }
     const auto freed = more.find(model->type);
-    contexts.push_back(predicted(*model, options_.wanted(model->name, {}), freed == more.end() ? 0 : freed->second));
+    contexts.push_back(predicted(*model, options_.wanted(*model, {}), freed == more.end() ? 0 : freed->second));
   }
   co_return contexts;
 }
@@ -133,7 +133,7 @@ async::Task<std::vector<ModelContext>> Contexts::of(std::vector<backends::ModelP
 // As whoever loaded it last has wanted it, or else as is saved and configured.
 std::uint64_t Contexts::by_itself(const backends::ModelPtr& model, const Running* running) const {
   const auto wish = running != nullptr ? running->requested : OptionWish();
-  return predicted(*model, options_.wanted(model->name, wish), 0).usable;
+  return predicted(*model, options_.wanted(*model, wish), 0).usable;
 }
 
 std::optional<OptionWish> Contexts::wish_for(const backends::ModelPtr& model, std::uint64_t tokens) const {

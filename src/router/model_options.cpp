@@ -7,6 +7,7 @@
 #include "backends/external/stranger.h"
 #include "base/log.h"
 #include "base/recipe.h"
+#include "config/ollama_options.h"
 #include "router/errors.h"
 #include "router/eviction.h"
 
@@ -27,6 +28,14 @@ Error not_installed(const models::ModelInfo& model) {
   return {make_error_code(errc::unknown_recipe),
           fmt::format("model '{}' is served by the recipe '{}', which {}", model.name.value(), model.recipe, needs),
           "model"};
+}
+
+// What a model of Ollama's registry brings along. It counts less than what is saved for the model, and more than the
+// server's settings.
+backends::LoadOptions came_with(const models::ModelInfo& model) {
+  auto options = config::options_of_ollama(model.parameters);
+  if (!model.adapter.empty()) options.lora = std::vector{model.adapter.native()};
+  return options;
 }
 
 // With what the configuration says of this model alone behind it.
@@ -51,7 +60,7 @@ Result<ModelOptions::Resolved> ModelOptions::resolve(const models::ModelInfo& mo
 }
 
 Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr& model, const OptionWish& wish) const {
-  auto resolved = resolve(*model, wanted(model->name, wish));
+  auto resolved = resolve(*model, wanted(*model, wish));
   if (!resolved) return std::unexpected(resolved.error());
   auto spec = std::make_shared<LoadSpec>();
   spec->name = model->name;
@@ -72,14 +81,19 @@ Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr
   return spec;
 }
 
+backends::LoadOptions ModelOptions::wanted(const models::ModelInfo& model, const OptionWish& wish) const {
+  return with_defaults(of_model(backends_, model.name, wish.over(saved_.of(model.name))), came_with(model));
+}
+
 backends::LoadOptions ModelOptions::wanted(const ModelName& model, const OptionWish& wish) const {
   return with_defaults(of_model(backends_, model, wish.over(saved_.of(model))));
 }
 
-backends::LoadOptions ModelOptions::with_defaults(const backends::LoadOptions& said) const {
+backends::LoadOptions ModelOptions::with_defaults(const backends::LoadOptions& said,
+                                                  const backends::LoadOptions& came_with) const {
   const bool instead = said.llamacpp_args && !said.merge_args.value_or(true);
   const auto& configured = instead && without_args_ ? *without_args_ : defaults_;
-  return backends::merge(config::with_args(said), configured);
+  return backends::merge(backends::merge(config::with_args(said), came_with), configured);
 }
 
 async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model, OptionChange change,
@@ -89,8 +103,9 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
     if (!change.unset_all) saved = saved_.of(model->name);
     return change.wish.over(std::move(saved));
   };
+  const auto brought = came_with(*model);
   Result<> there;
-  if (const auto tried = resolve(*model, with_defaults(of_model(backends_, model->name, saved_then())))) {
+  if (const auto tried = resolve(*model, with_defaults(of_model(backends_, model->name, saved_then()), brought))) {
     there = co_await tried->backend->check_files(model, tried->options);
     if (there && change.dry_run && !change.only_tell) there = co_await tried->backend->preflight(model, tried->options);
   }
@@ -101,9 +116,10 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
   report.saved = change.dry_run ? saved_.of(model->name) : report.wanted;
   const auto* known = house.core().state().find(model->name);
   report.pinned = known != nullptr && known->pinned;
-  const auto defaults = resolve(*model, defaults_);
-  report.defaults = defaults ? defaults->options : defaults_;
-  const auto given = with_defaults(of_model(backends_, model->name, report.wanted));
+  const auto without_saved = backends::merge(brought, defaults_);
+  const auto defaults = resolve(*model, without_saved);
+  report.defaults = defaults ? defaults->options : without_saved;
+  const auto given = with_defaults(of_model(backends_, model->name, report.wanted), brought);
   report.given = given;
   auto effective = resolve(*model, given);
   if (effective && !there) effective = std::unexpected(there.error());

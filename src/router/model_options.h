@@ -34,9 +34,12 @@ class ModelOptions {
   }
 
   // The options of a load that says this, not resolved yet.
+  backends::LoadOptions wanted(const models::ModelInfo& model, const OptionWish& wish) const;
+  // The same without what came with the model, which never decides how it leaves memory.
   backends::LoadOptions wanted(const ModelName& model, const OptionWish& wish) const;
-  // What a model and a load say, with what the configuration says behind it.
-  backends::LoadOptions with_defaults(const backends::LoadOptions& said) const;
+  // What a model and a load say, with what the configuration says behind it. `came_with`: see came_with().
+  backends::LoadOptions with_defaults(const backends::LoadOptions& said,
+                                      const backends::LoadOptions& came_with = {}) const;
   Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
   // Such a load, without what only a look at its files and the machine can tell. Errors: those of Backend::resolve.
   Result<std::shared_ptr<LoadSpec>> spec_of(const backends::ModelPtr& model, const OptionWish& wish) const;

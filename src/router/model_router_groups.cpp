@@ -29,7 +29,7 @@ Result<std::shared_ptr<LoadSpec>> ModelRouter::spec_of_group(const GroupLoad& lo
     auto usual = wishes_.spec_of(load.model, OptionWish());
     if (!usual) return std::unexpected(usual.error());
     spec = std::move(*usual);
-    auto wanted = wishes_.wanted(load.model->name, OptionWish());
+    auto wanted = wishes_.wanted(*load.model, OptionWish());
     if (load.context > 0 && wanted.ctx_size.value_or(0) <= 0) wanted.ctx_size = static_cast<std::int64_t>(load.context);
     auto resolved = load.backend->resolve(*load.model, wanted);
     if (!resolved) return std::unexpected(resolved.error());

@@ -44,6 +44,27 @@ TEST_F(OptionsTest, RequestThenSavedThenConfiguredThenBuiltIn) {
   server("a").finish_load();
 }
 
+TEST_F(OptionsTest, ParametersOfOllamasRegistryCountLessThanWhatIsSavedAndMoreThanTheSettings) {
+  RouterOptions configured;
+  configured.default_options.ctx_size = 1;
+  configured.default_options.threads = 3;
+  backends::OptionStore saved;
+  backends::LoadOptions of_a;
+  of_a.gpu_layers = 7;
+  ASSERT_TRUE(saved.save(ModelName("a"), of_a));
+  start_with(configured, std::move(saved));
+  auto info = std::make_shared<models::ModelInfo>(*model("a"));
+  info->parameters = R"({"num_ctx": 512, "num_gpu": 5, "temperature": 0.5})";
+  const auto report = std::move(run(router->options(info, {.dry_run = true})).get());
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->defaults.ctx_size, 512);
+  auto loading = run(router->load(info, {}, {}));
+  EXPECT_EQ(server("a").options().ctx_size, 512);
+  EXPECT_EQ(server("a").options().gpu_layers, 7);
+  EXPECT_EQ(server("a").options().threads, 3);
+  server("a").finish_load();
+}
+
 TEST_F(OptionsTest, ARequestLoadsWithWhatIsSaved) {
   ASSERT_TRUE(options("a", {.wish = context_of(64)}));
   auto lease = acquire("a");

@@ -62,7 +62,7 @@ test("what can't be had is said, with the way on, and leaves nothing", async (co
   await refused(/no repository 'org\/repo'.*HF_TOKEN/);
   repo.hidden = false;
   hub.limit = { left: 1, wait: 4000 };
-  await refused(/wants a rest.*HF_TOKEN/);
+  await refused(/status 429\): try again in \d+ min.*HF_TOKEN/);
   hub.limit = null;
   const pull = await pulls.run();
   assert.equal(pull.code, 0, pull.errors);

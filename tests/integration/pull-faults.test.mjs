@@ -273,5 +273,5 @@ test("a disk that is too small, or fills up, is said and left as it was", { skip
   child.stderr.on("data", (bytes) => (errors += bytes));
   await once(child, "close");
   assert.equal(output, `disk_full\nfull 1\n0\nroom 0\n0\n${wanted(hub)["m-Q8_0.gguf"]}  -\n`, errors);
-  assert.match(errors, /make room/);
+  assert.match(errors, /not enough disk space for 'org\/repo': .* to fetch and .* to keep free, but .* free\. Make room/);
 });

@@ -112,16 +112,18 @@ test("the token comes from its file, or HF_TOKEN", async () => {
 
 test("a file comes from an address, and one that changes meanwhile isn't mixed", async () => {
   const address = `${hub.url}/org/address/resolve/main/model.gguf`;
-  const model = hub.add("org/address", "model.gguf", madeUp(200_000, 13));
-  const repo = `127.0.0.1_${new URL(hub.url).port}`;
+  const made = (seed) => Buffer.concat([Buffer.from("GGUF"), madeUp(200_000, seed)]);
+  const model = hub.add("org/address", "model.gguf", made(13));
+  const id = createHash("sha256").update(address).digest("hex").slice(0, 16);
+  const repo = `web.address/127.0.0.1_${new URL(hub.url).port}/${id}`;
   const pull = await pulls.run(address);
   assert.equal(pull.code, 0, pull.errors);
   assert.deepEqual(pulls.files(repo), { "model.gguf": model.sha256 });
 
-  hub.add("org/address", "model.gguf", madeUp(200_000, 14));
+  hub.add("org/address", "model.gguf", made(14));
   let answers = 0;
   hub.trouble = ({ place }) => {
-    if (place === "files" && ++answers === 4) hub.add("org/address", "model.gguf", madeUp(200_000, 15));
+    if (place === "files" && ++answers === 4) hub.add("org/address", "model.gguf", made(15));
     return null;
   };
   const mixed = await pulls.run(address);

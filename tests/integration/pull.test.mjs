@@ -107,7 +107,7 @@ test("who leaves pauses a download; after a kill one that was detached goes on",
   server.child.kill("SIGKILL");
   await server.ended;
   const [record] = JSON.parse(readFileSync(join(state, "downloads.json"), "utf8"));
-  assert.deepEqual(record, { name: kName, paused: false });
+  assert.deepEqual([record.name, record.paused, record.repo], [kName, false, "org/tiny-GGUF"]);
   hub.trouble = () => null;
   const prepare = (fresh) => writeFileSync(join(fresh, "downloads.json"), readFileSync(join(state, "downloads.json")));
   const next = await Server.launch({ modelsDir: join(folder, "models"), environment: hub.environment(folder), prepare });

@@ -72,7 +72,7 @@ void write_download(json::Writer& out, const downloads::DownloadRow& row, std::s
   out.field("bytes_total", files.empty() ? 0 : files[at].size).field("total_download_size", total);
   std::uint64_t whole = 0;
   for (const auto& file : files) whole += file.whole ? file.size : 0;
-  out.field("bytes_previously_downloaded", row.before).field("completed_files_bytes", whole);
+  out.field("bytes_previously_downloaded", view.bytes_before()).field("completed_files_bytes", whole);
   out.field("cumulative_bytes_downloaded", done).field("overall_bytes_downloaded", done);
   out.field("percent", complete ? 100 : percent(done, total)).field("complete", complete);
   if (row.rate) out.field("bytes_per_second", *row.rate);
@@ -104,8 +104,9 @@ std::string plan_body(const downloads::Plan& plan, std::uint64_t memory, std::st
   out.end_array();
   const auto total = plan.bytes(), here = plan.bytes_here(), needs = downloads::memory_by_size(total);
   out.field("bytes_total", total).field("bytes_to_fetch", total - here);
-  out.key("disk").begin_object().field("path", plan.cache.native()).field("free_bytes", plan.free_disk);
-  out.field("fits", plan.disk_needed() <= plan.free_disk).end_object();
+  out.key("disk").begin_object().field("path", plan.cache.native()).field("needed_bytes", plan.disk_needed());
+  out.field("keep_free_bytes", plan.keep_free).field("free_bytes", plan.free_disk);
+  out.field("fits", plan.fits_disk()).end_object();
   out.key("memory").begin_object().field("bytes", needs).field("have_bytes", memory);
   out.field("fits", needs <= memory).field("by", "size").end_object().end_object();
   return body;

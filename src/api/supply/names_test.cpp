@@ -18,6 +18,29 @@ class NamesTest : public SupplyTest {
   }
 };
 
+TEST_F(NamesTest, AModelOfOllamasRegistryGoesWithWhatCameWithIt) {
+  const auto root = cache / "models--ollama.com--library--x";
+  for (const auto* folder : {"blobs", "snapshots/one", "snapshots/two"})
+    std::filesystem::create_directories(root / folder);
+  const auto put = [&](const char* commit, const std::string& path, const std::string& blob, const std::string& text) {
+    std::ofstream(root / "blobs" / blob, std::ios::binary) << text;
+    std::filesystem::create_symlink("../../blobs/" + blob, root / "snapshots" / commit / path);
+  };
+  put("one", "x-1b.gguf", "a", gguf("llama", 'a'));
+  put("one", "x-1b.params.json", "p", R"({"num_ctx":512})");
+  put("one", "x-1b.license.txt", "l", "free");
+  put("one", "x-1b-2.license.txt", "m", "as in beer");
+  put("two", "x-2b.gguf", "b", gguf("llama", 'b'));
+  put("two", "x-2b.license.txt", "l", "free");
+  ASSERT_EQ(get("/v1/models?rescan=true").status, 200u);
+  const auto gone = post("/v1/delete", R"({"model_name":"x:1b"})");
+  ASSERT_EQ(gone.status, 200u) << gone.text;
+  EXPECT_FALSE(std::filesystem::exists(root / "snapshots/one"));
+  const auto has = [&](const char* blob) { return std::filesystem::exists(root / "blobs" / blob); };
+  for (const auto* blob : {"a", "p", "m"}) EXPECT_FALSE(has(blob)) << blob;
+  for (const auto* blob : {"b", "l"}) EXPECT_TRUE(has(blob)) << blob;
+}
+
 TEST_F(NamesTest, AModelOfTheHubIsDeletedWithItsFiles) {
   ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q4_K_M"})").status, 200u);
   ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q8_0"})").status, 200u);

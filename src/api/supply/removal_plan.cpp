@@ -1,10 +1,12 @@
 #include "api/supply/removal_plan.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
 #include "api/errors.h"
+#include "downloads/ollama_registry.h"
 #include "models/hub_cache.h"
 
 namespace corral::api {
@@ -39,6 +41,20 @@ std::optional<HubPath> hub_path(const fs::path& file, const fs::path& cache) {
   return HubPath{*repo, rest.native()};
 }
 
+// Parameters, licences and the like of a model of Ollama's registry; an adapter that is no model of its own.
+void add_beside(std::vector<std::string>& paths, const models::Catalog& catalog, const fs::path& file) {
+  const std::string stem = file.stem().native();
+  for (std::size_t number = 1; number <= downloads::kMaxLayers; ++number) {
+    // "x-1b-2.license.txt" is the second licence of "x:1b", unless there is a model "x:1b-2".
+    const std::string other = fmt::format("{}-{}.gguf", stem, number);
+    const auto is_other = [&](const auto& model) {
+      return !model->paths.empty() && model->paths.front().filename() == other;
+    };
+    if (number > 1 && std::ranges::any_of(catalog.models(), is_other)) continue;
+    std::ranges::move(downloads::names_beside(stem, number), std::back_inserter(paths));
+  }
+}
+
 std::unexpected<Error> not_ours(const models::ModelInfo& model, const fs::path& file, std::string_view whose,
                                 std::string_view way_on) {
   return fail(errc::file_not_ours,
@@ -68,7 +84,9 @@ Result<RemovalPlan> plan_removal(const models::Catalog& catalog, const models::M
       return std::ranges::any_of(folders, [&](const fs::path& one) { return one == file || is_within(file, one); });
     };
     if (auto hub = hub_path(file, places.hub_cache)) {
-      plan.from_hub[hub->repo].push_back(std::move(hub->path));
+      auto& paths = plan.from_hub[hub->repo];
+      paths.push_back(std::move(hub->path));
+      if (file == model.paths.front() && hub->repo.starts_with(models::kOllamaRepos)) add_beside(paths, catalog, file);
     } else if (is_within(file, places.own)) {
       plan.others.push_back(file);
     } else if (named && !models_dir) {

@@ -52,7 +52,7 @@ Result<int> list_downloads(Context& context) {
 }
 
 std::string outcome_of(const std::string& action, const DownloadProgress& download) {
-  const auto far = download.total > 0
+  const auto far = download.done > 0 && download.done < download.total
                        ? fmt::format(", {} of {} are here", human_bytes(download.done), human_bytes(download.total))
                        : std::string();
   if (action == "pause")
