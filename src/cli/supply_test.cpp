@@ -1,5 +1,7 @@
 // downloads, rm, search, show, list --all, alias, import.
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include <gmock/gmock.h>
 
@@ -200,6 +202,45 @@ TEST_F(SupplyCommandTest, folders_of_other_programs_are_added_to_the_setting) {
       server_.bodies("POST /internal/set"),
       ElementsAre(R"({"import_folders":"ollama"})", R"({"import_folders":"ollama,lmstudio=/x lmstudio=/srv/models"})"));
   EXPECT_EQ(run({"import", "lmstudio", "--dir", "/srv/a b"}), kExitUsage);
+}
+
+constexpr const char* kNeedsAKey = R"({"error":{"message":"only with a key","code":"admin_key_needed"}})";
+
+std::string folders_setting(const fs::path& file, const std::string& value, const std::string& source) {
+  return R"({"file":")" + file.native() + R"(","settings":{"import_folders":{"value":")" + value +
+         R"(","where":"the origin","source":")" + source + R"("}}})";
+}
+
+TEST_F(SupplyCommandTest, without_a_key_the_owner_of_the_server_sets_folders_in_its_file) {
+  const KnownForTests home("");
+  variables_["XDG_CONFIG_HOME"] = home.home();
+  const auto file = fs::path(home.home()) / "corral/config.toml";
+  server_.on("GET /internal/config", folders_setting(file, "", "default"));
+  server_.on("GET /internal/config", folders_setting(file, "ollama", "file"));
+  server_.on("POST /internal/set", Scripted{.status = 403, .body = kNeedsAKey});
+  EXPECT_EQ(run({"import", "ollama"}), kExitOk) << err();
+  EXPECT_EQ(out(), "the models of ollama are listed where they are; see corral list\n");
+  std::ifstream in(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "import_folders = \"ollama\"\n");
+}
+
+TEST_F(SupplyCommandTest, a_file_that_only_the_server_names_is_never_written) {
+  const KnownForTests home("");
+  variables_["XDG_CONFIG_HOME"] = home.home();
+  const auto other = fs::path(home.home()) / "other.toml", own = fs::path(home.home()) / "corral/config.toml";
+  server_.on("POST /internal/set", Scripted{.status = 403, .body = kNeedsAKey});
+  const auto refused = [&](const std::string& settings) {
+    server_.answers.erase("GET /internal/config");
+    server_.on("GET /internal/config", settings);
+    EXPECT_EQ(run({"import", "lmstudio"}), kExitFailed);
+    EXPECT_THAT(err(), HasSubstr("needs a key with the scope admin"));
+    EXPECT_THAT(err(), HasSubstr("start the server with: corral serve --import "));
+    EXPECT_FALSE(fs::exists(other) || fs::exists(own));
+  };
+  refused(folders_setting(other, "", "default"));
+  refused(folders_setting(own, "ollama", "environment"));
+  server_.url = "http://10.0.0.7:8000";
+  refused(folders_setting(own, "", "default"));
 }
 
 }  // namespace

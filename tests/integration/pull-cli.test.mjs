@@ -1,7 +1,7 @@
 // Models from a hub on the loopback by the command line: a first start without any, offers, asking, Ctrl-C, removal.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
@@ -132,4 +132,15 @@ test("what can't be fetched is told as the server says it", async () => {
   assert.ok(!existsSync(join(folder, "hub/models--org--nothing")));
   const models = await corral("list");
   assert.match(models.stderr, /corral run offers some that fit the machine/);
+});
+
+test("import lists another program's models on a server without keys: the owner's file has the setting", async () => {
+  const theirs = join(folder, "lm-studio");
+  mkdirSync(theirs);
+  copyFileSync(join(models, "tiny-llama.gguf"), join(theirs, "their-llama.gguf"));
+  const imported = await corral("import", "lmstudio", "--dir", theirs);
+  assert.equal(imported.code, 0, imported.stderr);
+  assert.match(imported.stdout, /the models of lmstudio=.* are listed where they are/);
+  assert.match((await corral("list")).stdout, /^their-llama\s/m);
+  assert.match(readFileSync(join(folder, "config/corral/config.toml"), "utf8"), /^import_folders = /m);
 });
