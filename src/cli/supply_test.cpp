@@ -243,5 +243,18 @@ TEST_F(SupplyCommandTest, a_file_that_only_the_server_names_is_never_written) {
   refused(folders_setting(own, "", "default"));
 }
 
+TEST_F(SupplyCommandTest, show_of_an_address_with_a_port_asks_for_the_whole_address) {
+  server_.on("POST /api/v1/pull", R"({"model_name":"http://127.0.0.1:81/x/y.gguf","bytes_total":1048576,)"
+                                  R"("files":[{"path":"y.gguf","size":1048576}],"memory":{"bytes":2097152}})");
+  EXPECT_EQ(run({"show", "http://127.0.0.1:81/x/y.gguf"}), kExitOk) << err();
+  EXPECT_EQ(out(),
+            "name    http://127.0.0.1:81/x/y.gguf\n"
+            "size    1.0 MiB\n"
+            "memory  about 2.0 MiB\n"
+            "state   not here\n");
+  EXPECT_THAT(server_.bodies("POST /api/v1/pull"),
+              ElementsAre(R"({"model_name":"http://127.0.0.1:81/x/y.gguf","dry_run":true})"));
+}
+
 }  // namespace
 }  // namespace corral::cli

@@ -132,6 +132,25 @@ Result<int> show_there(const PullTarget& target, const std::string& text, Contex
   return kExitOk;
 }
 
+// A file at an address: there is nothing to choose from.
+Result<int> show_address(const PullTarget& target, Context& context) {
+  const PullBody body{.model_name = target.model_name, .dry_run = true};
+  const auto text = fetch(context.api, ApiRequest::post("/api/v1/pull", pull_body(body)));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto plan = parse_plan(*text);
+  if (!plan) return std::unexpected(plan.error());
+  Sheet sheet;
+  sheet.add("name", plan->model_name);
+  sheet.add("size", human_bytes(plan->bytes_total));
+  sheet.add("memory", plan->memory ? "about " + human_bytes(*plan->memory) : "");
+  sheet.add("licence", plan->licence);
+  sheet.add("state", "not here");
+  sheet.print(context.terminal);
+  context.terminal.err << printable(fmt::format("Fetch it with: corral pull {}\n", target.name));
+  return kExitOk;
+}
+
 Result<int> show_model(const std::string& name, Context& context) {
   const auto reply = context.api.call(ApiRequest::get(model_path(name)));
   if (!reply) return std::unexpected(reply.error());
@@ -142,6 +161,7 @@ Result<int> show_model(const std::string& name, Context& context) {
   const auto target = find_target(context, name);
   if (reply->status != 404 || (target.alias.empty() && !names_a_source(name)))
     return std::unexpected(refusal(context.api, *reply));
+  if (target.model_name.find("://") != std::string::npos) return show_address(target, context);
   const auto repo = target.model_name.substr(0, target.model_name.find(':', target.model_name.find('/')));
   const auto text = fetch(context.api, ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(repo, "/")));
   if (!text) return std::unexpected(text.error());
