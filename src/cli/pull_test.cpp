@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -160,6 +162,34 @@ TEST_F(PullCommandTest, a_file_cannot_drive_the_terminal) {
           {"complete", R"({"model_name":"m"})"}});
   EXPECT_EQ(run({"pull", "org/repo:x"}), kExitOk);
   EXPECT_THAT(err(), HasSubstr("a[31mb.gguf  [====="));
+}
+
+std::vector<std::string> drawn(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_F(PullCommandTest, rate_and_time_left_are_visible_on_a_narrow_terminal) {
+  const auto shown = [&](const std::string& path, std::size_t width) {
+    std::ostringstream out;
+    const Terminal terminal{.out = out, .err = out, .err_tty = true, .width = width};
+    HandClock clock;
+    FileBars bars(terminal, clock);
+    DownloadProgress download{.files = {{.path = path, .size = 24u << 20}}};
+    download.total = 24u << 20;
+    bars.show(download);
+    clock.time += Millis(1'000);
+    download.done = download.files[0].done = 12u << 20;
+    bars.show(download);
+    return drawn(out.str()).back();
+  };
+  EXPECT_THAT(shown("big-Q4_K_M.gguf", 120), HasSubstr("[==========          ]  50 %"));
+  const auto at_80 = shown("big-Q4_K_M.gguf", 80);
+  EXPECT_THAT(at_80, AllOf(HasSubstr("big-Q4_K_M.gguf"), HasSubstr("12 MiB/s, 1.0 s left"))) << at_80;
+  const auto long_name = shown("sub/a-very-long-name-of-a-model-file-Q4_K_M.gguf", 62);
+  EXPECT_THAT(long_name, AllOf(HasSubstr("Q4_K_M.gguf"), HasSubstr("12 MiB/s, 1.0 s left"), Not(HasSubstr("[="))));
 }
 
 class RunWithoutModelTest : public PullCommandTest {
