@@ -14,10 +14,15 @@ std::string place(const Asked& asked) {
   return fmt::format("'{}' of '{}'", asked.what, asked.repo);
 }
 
+// Tools of the hub take a token from the environment of a shell, which the server does not see.
+constexpr std::string_view kSetToken =
+    "set HF_TOKEN for the server's process, or put the token into the file HF_TOKEN_PATH or $HF_HOME/token "
+    "(~/.cache/huggingface/token), and start the server again";
+
 Error error(errc code, std::string text) { return {make_error_code(code), std::move(text)}; }
 
-std::string_view token_advice(const Outcome& outcome) {
-  return outcome.with_token ? "the token that was sent has no access" : "if it is private, set HF_TOKEN";
+std::string token_advice(const Outcome& outcome) {
+  return outcome.with_token ? "the token that was sent has no access" : fmt::format("if it is private, {}", kSetToken);
 }
 
 // What a fault without an answer is to people.
@@ -71,8 +76,8 @@ std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
   if (expired && outcome.redirected) return std::nullopt;
   if (code == "GatedRepo") {
     return error(errc::gated,
-                 fmt::format("'{}' wants its conditions accepted: do so at {}/{}, then set HF_TOKEN{}", asked.repo,
-                             asked.endpoint, asked.repo, outcome.with_token ? " to a token of that account" : ""));
+                 fmt::format("'{0}' wants its conditions accepted: do so at {1}/{0}{2}, then {3}", asked.repo,
+                             asked.endpoint, outcome.with_token ? " with the account of the token" : "", kSetToken));
   }
   if (code == "RevisionNotFound")
     return error(errc::revision_not_found, fmt::format("'{}' has no revision '{}'", asked.repo, asked.revision));
@@ -86,8 +91,8 @@ std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
   if (status == 401 || status == 407)
     return error(errc::token_refused,
                  fmt::format("{}: {} ({})", place(asked),
-                             status == 407 ? "the proxy wants a password: put it into HTTPS_PROXY"
-                                           : "the token was refused: make a new one, and set HF_TOKEN",
+                             status == 407 ? std::string("the proxy wants a password: put it into HTTPS_PROXY")
+                                           : fmt::format("the token was refused: make a new one, then {}", kSetToken),
                              status));
   if (status == 403)
     return error(errc::token_refused,
