@@ -16,10 +16,6 @@ namespace {
 constexpr std::size_t kMostPages = 1000;
 constexpr std::size_t kMostFiles = 100'000;
 
-std::string offline_text(std::string_view what) {
-  return fmt::format("'{}' isn't fetched: nothing may go out (offline, or HF_HUB_OFFLINE)", what);
-}
-
 }  // namespace
 
 Hub::Hub(Fetcher& fetcher, async::Timers& timers, HubSettings settings, RetryRules rules, Dice dice)
@@ -45,7 +41,7 @@ std::string Hub::endpoint_of(const Listing& listing) const {
 }
 
 async::Task<Result<FetchAnswer>> Hub::ask(FetchRequest request, Asked asked) {
-  if (settings_.offline) co_return fail(errc::offline, offline_text(asked.repo.empty() ? asked.what : asked.repo));
+  if (settings_.offline) co_return std::unexpected(offline_error(settings_));
   request.token = token_for(request.url);
   if (asked.endpoint.empty()) asked.endpoint = settings_.endpoint;
   Attempts attempts(rules_);
@@ -91,7 +87,7 @@ async::Task<Result<Listing>> Hub::list(std::string repo, std::string revision) {
 async::Task<Result<std::string>> Hub::read(const Listing& listing, TreeFile file, Range range) {
   std::string bytes;
   if (range.empty()) co_return bytes;
-  if (settings_.offline) co_return fail(errc::offline, offline_text(listing.repo));
+  if (settings_.offline) co_return std::unexpected(offline_error(settings_));
   Asked asked{.repo = file.hash == HashKind::none ? std::string() : listing.repo,
               .revision = listing.revision,
               .what = file.path,
@@ -142,7 +138,7 @@ async::Task<Result<Listing>> Hub::look_at(std::string address) {
   std::uint64_t got = 0;
   FetchRequest request{.url = address, .range = Range{0, 1}};
   request.sink = [](const FetchHead&, std::string_view) { return Take::enough; };
-  if (settings_.offline) co_return fail(errc::offline, offline_text(address));
+  if (settings_.offline) co_return std::unexpected(offline_error(settings_));
   request.token = token_for(address);
   Attempts attempts(rules_);
   std::optional<std::uint64_t> size;

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace corral::downloads {
 
 struct HubSettings {
@@ -15,6 +17,7 @@ struct HubSettings {
   std::filesystem::path cache = {};                   // empty: no folder is named anywhere
   std::string ca_file = {};                           // certificates; empty: the system's
   bool offline = false;
+  std::string offline_variable = "HF_HUB_OFFLINE";  // the one that says so
 };
 
 // The value of a variable of the environment; empty if it isn't set.
@@ -24,5 +27,8 @@ using Environment = std::function<std::string(std::string_view name)>;
 // HF_HUB_CACHE and its kin as models/hub_cache.h says; HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE); SSL_CERT_FILE (or
 // CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE). A token that no header could carry is none. Blocking.
 HubSettings hub_settings(const Environment& environment);
+
+// Why nothing is fetched, and what to do: a variable outranks the setting `offline`.
+Error offline_error(const HubSettings& settings);
 
 }  // namespace corral::downloads
