@@ -214,6 +214,22 @@ TEST_F(RunWithoutModelTest, one_that_is_not_here_is_fetched_after_asking) {
   EXPECT_THAT(server_.bodies("POST /api/v1/load"), ElementsAre(HasSubstr(R"("model_name":"org/repo:Q4_K_M")")));
 }
 
+TEST_F(RunWithoutModelTest, a_known_model_that_is_here_by_its_full_name_needs_no_hub) {
+  server_.on("GET /api/v1/models/org/small%3AQ8_0", R"({"id":"org/small:Q8_0"})");
+  server_.answers.erase(kPull);
+  EXPECT_EQ(run({"run", "small", "hi"}), kExitOk) << err();
+  EXPECT_THAT(server_.bodies("POST /api/v1/load"), ElementsAre(HasSubstr(R"("model_name":"org/small:Q8_0")")));
+  EXPECT_THAT(server_.bodies(kPull), IsEmpty());
+}
+
+TEST_F(RunWithoutModelTest, a_wrong_name_gets_close_ones_and_the_search) {
+  server_.answers.erase("POST /api/v1/load");
+  server_.on("POST /api/v1/load", Scripted{.status = 404, .body = R"({"error":{"message":"no model 'smal'"}})"});
+  EXPECT_EQ(run({"run", "smal", "hi"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("corral: no model 'smal'. Known models with close names: 'small'. Look for others with: "
+                               "corral search smal\n"));
+}
+
 TEST_F(RunWithoutModelTest, who_says_no_gets_nothing) {
   input_.type("n");
   EXPECT_EQ(run({"run", "org/repo", "hi"}), kExitFailed);

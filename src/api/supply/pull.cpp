@@ -11,6 +11,7 @@
 #include "api/load_body.h"
 #include "api/routes.h"
 #include "api/supply/download_json.h"
+#include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
 #include "dialects/error_teller.h"
 #include "http/sse.h"
@@ -68,7 +69,7 @@ std::string text_said(json::View body, std::string_view name) {
   return std::string(found.found() && found.is_string() ? found.as_string() : std::string_view());
 }
 
-Result<PullWish> pull_wish_of(json::View body) {
+Result<PullWish> pull_wish_of(const Context& context, json::View body) {
   auto name = text_said(body, "model_name");
   if (name.empty()) name = text_said(body, "model");
   if (name.empty())
@@ -77,11 +78,12 @@ Result<PullWish> pull_wish_of(json::View body) {
   PullWish wish{.detached = !flag_said(body, "subscribe", true)};
   auto checkpoint = text_said(body, "checkpoint");
   if (checkpoint.empty()) {
-    wish.source = std::move(name);
+    wish.source = source_of(context, std::move(name));
     return wish;
   }
   wish.source = std::move(checkpoint);
   if (name != wish.source) wish.called = models::without_prefix(name);
+  wish.source = source_of(context, std::move(wish.source));
   body.find("labels").each_element([&](json::View label) { wish.labels.emplace_back(label.as_string()); });
   for (const auto& flag : kFlagLabels)
     if (flag_said(body, flag.field)) wish.labels.emplace_back(flag.label);
@@ -150,7 +152,7 @@ async::Task<http::Response> pull_model(Context& context, http::Request request) 
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
   if (auto fine = check_members(body, pull_fields()); !fine) co_return dialects::error_response(fine.error());
-  auto wish = pull_wish_of(body);
+  auto wish = pull_wish_of(context, body);
   if (!wish) co_return dialects::error_response(wish.error());
   const bool streams = flag_said(body, "stream"), dry = flag_said(body, "dry_run");
   if (context.supply->desk.offline() && !dry) {

@@ -142,6 +142,29 @@ TEST_F(PullTest, AFetchedModelMayHaveAnotherName) {
   EXPECT_EQ(taken.error("code"), "name_taken");
 }
 
+TEST_F(PullTest, AKnownNameIsFetchedAndFoundByThatName) {
+  const auto variants = get("/v1/pull/variants?checkpoint=little-4b");
+  EXPECT_EQ(variants.status, 200u) << variants.text;
+  const auto answer = post("/v1/pull", R"({"model_name":"Little-4B"})");
+  ASSERT_EQ(answer.status, 200u) << answer.text;
+  EXPECT_EQ(json::text_or(answer.json(), "model_name", ""), "org/repo:Q4_K_M");
+  EXPECT_THAT(get("/v1/models/little-4b").text, HasSubstr(R"("id":"org/repo:Q4_K_M")"));
+  // Without a hub as well.
+  desk.set_offline(true);
+  EXPECT_EQ(post("/v1/pull", R"({"model_name":"little-4b"})").status, 200u);
+}
+
+TEST_F(PullTest, AWrongNameGetsAWayOn) {
+  const auto close = post("/v1/pull", R"({"model_name":"little-4"})");
+  EXPECT_EQ(close.status, 400u);
+  EXPECT_EQ(close.error("message"),
+            "'little-4' is no model that can be fetched, and no known name. Did you mean 'little-4b'? Look for others "
+            "with: corral search little-4. Or name a repository: org/repo:QUANT.");
+  EXPECT_THAT(post("/v1/pull", R"({"model_name":"llama3.2:1b"})").error("message"),
+              HasSubstr("For a model of Ollama's library: ollama.com/library/llama3.2:1b. Look for others with: corral "
+                        "search llama3.2."));
+}
+
 TEST_F(PullTest, EventsTellOfDownloads) {
   auto listening = send("GET", "/v1/events");
   ASSERT_EQ(post("/v1/pull", kModel).status, 200u);

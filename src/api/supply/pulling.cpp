@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/errors.h"
+#include "api/supply/known_names.h"
 #include "models/errc.h"
 #include "models/model_names.h"
 
@@ -40,7 +41,10 @@ std::string called(const PullWish& wish, const downloads::Plan& plan) {
 }
 
 async::Task<Result<downloads::Plan>> Pull::plan(Context& context, std::string source) {
-  return context.supply->desk.plan(std::move(source));
+  const auto name = source;
+  auto plan = co_await context.supply->desk.plan(std::move(source));
+  if (!plan) co_return std::unexpected(with_way_on(context, std::move(plan.error()), name));
+  co_return plan;
 }
 
 async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(Context& context, PullWish wish, downloads::Plan plan) {
