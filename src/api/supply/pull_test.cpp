@@ -186,7 +186,7 @@ TEST_F(PullTest, ARequestHasItsModelFetchedWhereThatIsAllowed) {
   const char* chat = R"({"model":"org/repo:Q4_K_M","messages":[{"role":"user","content":"hi"}]})";
   const auto refused = post("/v1/chat/completions", chat);
   EXPECT_EQ(refused.status, 404u);
-  EXPECT_THAT(refused.error("message"), HasSubstr("corral pull org/repo:Q4_K_M"));
+  EXPECT_THAT(refused.error("message"), testing::EndsWith(". Fetch it from the hub with: corral pull org/repo:Q4_K_M"));
   supply.auto_pull = true;
   auto asking = send("POST", "/v1/chat/completions", chat);
   while (backend.servers().empty()) loop.context().run_one();
@@ -201,6 +201,32 @@ TEST_F(PullTest, ARequestHasItsModelFetchedWhereThatIsAllowed) {
   request.id = RequestId("req-9");
   request.caller = {.rights = kInference, .key = "a key"};
   EXPECT_EQ(finish(*start(std::move(request))).status, 404u);
+}
+
+TEST_F(PullTest, ALoadHasItsModelFetchedAsAChatDoes) {
+  EXPECT_EQ(post("/v1/load", R"({"model_name":"org/repo:Q4_K_M"})").status, 404u);
+  supply.auto_pull = true;
+  for (const char* body : {R"({"model_name":"little-4b"})", R"({"model_name":"org/repo:Q8_0","stream":true})"}) {
+    const auto before = backend.servers().size();
+    auto asking = send("POST", "/v1/load", body);
+    while (backend.servers().size() == before) loop.context().run_one();
+    const auto name = before == 0 ? "org/repo:Q4_K_M" : "org/repo:Q8_0";
+    backend.server(name).finish_load();
+    const auto answer = finish(*asking);
+    EXPECT_EQ(answer.status, 200u) << answer.text;
+    EXPECT_THAT(answer.text, HasSubstr(std::string(R"("model_name":")") + name));
+  }
+  EXPECT_EQ(post("/v1/load", R"({"model_name":"org/nothing:Q8_0"})").error("code"), "model_not_found");
+}
+
+TEST_F(PullTest, AnEmbeddingFetchesNoModelThatIsKnownToChat) {
+  supply.auto_pull = true;
+  for (const char* name : {"little-4b", "org/repo:Q4_K_M"}) {
+    const auto refused = post("/v1/embeddings", std::string(R"({"input":"x","model":")") + name + R"("})");
+    EXPECT_EQ(refused.status, 400u) << refused.text;
+    EXPECT_EQ(refused.error("code"), "wrong_model_type");
+  }
+  EXPECT_TRUE(hub.requests.empty());
 }
 
 TEST_F(PullTest, OllamasClientsPullCopyAndDelete) {
