@@ -145,6 +145,20 @@ TEST_F(SupplyCommandTest, show_has_what_is_known_and_the_memory_at_several_conte
               ElementsAre(HasSubstr("4096"), HasSubstr("8192"), HasSubstr("16384")));
 }
 
+TEST_F(SupplyCommandTest, rm_of_a_name_says_that_the_model_stays) {
+  server_.on(kDelete, R"({"status":"success","freed_bytes":0,"name_of":"org/tiny:Q8_0","files":[],"kept":[]})");
+  EXPECT_EQ(run({"rm", "mine"}), kExitOk);
+  EXPECT_EQ(out(),
+            "'mine' is a name of 'org/tiny:Q8_0'. Only the name is gone; 'org/tiny:Q8_0' stays. Remove it with: "
+            "corral rm org/tiny:Q8_0\n");
+}
+
+TEST_F(SupplyCommandTest, an_alias_of_nothing_is_told) {
+  server_.on("POST /internal/aliases", R"({"status":"ok","warning":"no model 'x'"})");
+  EXPECT_EQ(run({"alias", "chat", "x"}), kExitOk);
+  EXPECT_EQ(err(), "warning: no model 'x'\n");
+}
+
 TEST_F(SupplyCommandTest, show_of_one_that_is_not_here_has_what_there_is_to_choose_from) {
   server_.on("GET /api/v1/pull/variants?checkpoint=org/repo",
              R"({"checkpoint":"org/repo","licence":"mit","suggested":"Q8_0","usual":"Q4_K_M","variants":[)"

@@ -31,7 +31,8 @@ Result<> keep_name(Context& context, const PullWish& wish, const downloads::Plan
                 fmt::format("there is a model '{}' already: choose another 'model_name'", wish.called), "model_name");
   const bool has_repo_name = plan.checkpoint.find("://") == std::string::npos;
   const auto checkpoint = has_repo_name ? plan.checkpoint : plan.main_file.native();
-  return context.supply->names.put({wish.called, checkpoint, "llamacpp", wish.labels});
+  return context.supply->names.put(
+      {.name = wish.called, .checkpoint = checkpoint, .recipe = "llamacpp", .labels = wish.labels, .fetched = true});
 }
 
 }  // namespace
