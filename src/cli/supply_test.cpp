@@ -118,15 +118,19 @@ TEST_F(SupplyCommandTest, a_server_without_models_says_where_they_come_from) {
 }
 
 TEST_F(SupplyCommandTest, show_has_what_is_known_and_the_memory_at_several_contexts) {
-  server_.on("GET /api/v1/models/m",
+  server_.on("GET /api/v1/models/m?details=true",
              R"({"id":"m","checkpoint":"org/m:Q8_0","type":"llm","recipe":"llamacpp","architecture":"llama",)"
              R"("parameters":1500000000,"quantization":"Q8_0","labels":["chat","tool-calling"],"size_bytes":1048576,)"
-             R"("context_length":8192,"max_context_length":16384,"status":{"value":"unloaded"}})");
+             R"("context_length":8192,"max_context_length":16384,"status":{"value":"unloaded"},"aliases":["mine","x"],)"
+             R"("licence":"apache-2.0","chat_template":"{%- for m in messages %}\n{{ m }}","files":[)"
+             R"({"name":"m-Q8_0.gguf","size_bytes":1048576,"sha256":"ab12"},{"name":"mmproj.gguf","size_bytes":1024,)"
+             R"("sha256":null}]})");
   server_.on("POST /api/v1/estimate", R"({"memory":{"total":1073741824}})");
   server_.on("POST /api/v1/estimate", R"({"memory":{"total":2147483648}})");
   EXPECT_EQ(run({"show", "m"}), kExitOk);
   EXPECT_EQ(out(),
             "name          m\n"
+            "other names   mine, x\n"
             "from          org/m:Q8_0\n"
             "type          llm (llamacpp)\n"
             "architecture  llama\n"
@@ -135,7 +139,13 @@ TEST_F(SupplyCommandTest, show_has_what_is_known_and_the_memory_at_several_conte
             "labels        chat, tool-calling\n"
             "context       8192 tokens, trained with 16384\n"
             "size          1.0 MiB\n"
+            "licence       apache-2.0\n"
+            "template      32 B, begins with {%- for m in messages %} (all of it: --template)\n"
             "state         unloaded\n"
+            "\n"
+            "FILE            SIZE  SHA-256\n"
+            "m-Q8_0.gguf  1.0 MiB  ab12\n"
+            "mmproj.gguf  1.0 KiB  -\n"
             "\n"
             "CONTEXT   MEMORY\n"
             "   4096  1.0 GiB\n"
@@ -143,6 +153,20 @@ TEST_F(SupplyCommandTest, show_has_what_is_known_and_the_memory_at_several_conte
             "  16384  2.0 GiB\n");
   EXPECT_THAT(server_.bodies("POST /api/v1/estimate"),
               ElementsAre(HasSubstr("4096"), HasSubstr("8192"), HasSubstr("16384")));
+  EXPECT_EQ(run({"show", "m", "--template"}), kExitOk);
+  EXPECT_EQ(out(), "{%- for m in messages %}\n{{ m }}\n");
+}
+
+TEST_F(SupplyCommandTest, a_known_model_that_came_by_its_full_name_is_shown_by_its_short_one) {
+  const KnownForTests known(KnownForTests::row("small", "org/small", "Q8_0", "1"));
+  variables_["XDG_CONFIG_HOME"] = known.home();
+  server_.on("GET /api/v1/models/org/small%3AQ8_0", R"({"id":"org/small:Q8_0"})");
+  server_.on("GET /api/v1/models/org/small%3AQ8_0?details=true", R"({"id":"org/small:Q8_0","type":"llm"})");
+  server_.on("POST /api/v1/estimate", R"({"memory":{}})");
+  EXPECT_EQ(run({"show", "small"}), kExitOk) << err();
+  EXPECT_THAT(out(), HasSubstr("name          org/small:Q8_0"));
+  EXPECT_EQ(run({"show", "smal"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("Known models with close names: 'small'. Look for others with: corral search smal"));
 }
 
 TEST_F(SupplyCommandTest, rm_of_a_name_says_that_the_model_stays) {

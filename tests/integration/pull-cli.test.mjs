@@ -144,3 +144,38 @@ test("import lists another program's models on a server without keys: the owner'
   assert.match((await corral("list")).stdout, /^their-llama\s/m);
   assert.match(readFileSync(join(folder, "config/corral/config.toml"), "utf8"), /^import_folders = /m);
 });
+
+test("a known model that came by its full name is used by its short one, without a hub", async () => {
+  assert.equal((await corral("pull", "org/little-GGUF:Q8_0")).code, 0);
+  assert.equal((await corral("config", "set", "offline=true")).code, 0);
+  const answered = await corral("run", "little", "Say hello.");
+  assert.equal(answered.code, 0, answered.stderr);
+  const show = await corral("show", "little");
+  assert.match(show.stdout, /^name\s+org\/little-GGUF:Q8_0$/m);
+  assert.match(show.stdout, /^FILE\s+SIZE\s+SHA-256\nlittle-Q8_0\.gguf\s+356 KiB\s+[0-9a-f]{64}$/m);
+  assert.match((await corral("pull", "little")).stdout, /^org\/little-GGUF:Q8_0 is here already$/m);
+  const elsewhere = await corral("pull", "org/little-GGUF:F16");
+  assert.match(elsewhere.stderr, /the setting offline is on\. Turn it off with: corral config set offline=false/);
+  assert.equal((await corral("config", "set", "offline=false")).code, 0);
+});
+
+test("rm of a registered name takes the name and leaves the model", async () => {
+  assert.equal((await corral("pull", "org/little-GGUF:Q8_0")).code, 0);
+  const entered = await server.post("/v1/models/register", { model_name: "mine", checkpoint: "org/little-GGUF:Q8_0" });
+  assert.equal(entered.status, 200, JSON.stringify(entered.body));
+  assert.match((await corral("show", "mine")).stdout, /^other names\s.*org\/little-GGUF:Q8_0/m);
+  const gone = await corral("rm", "mine");
+  assert.match(gone.stdout, /'mine' is a name of 'org\/little-GGUF:Q8_0'\. Only the name is gone; .* corral rm org\/little-GGUF:Q8_0/);
+  assert.match((await corral("list")).stdout, /^org\/little-GGUF:Q8_0\s/m);
+});
+
+test("wrong names get a way on", async () => {
+  const close = await corral("pull", "littl");
+  assert.match(close.stderr, /no known name\. Did you mean 'little'\? Look for others with: corral search littl\./);
+  assert.match((await corral("pull", "llama3.2:1b")).stderr, /ollama\.com\/library\/llama3\.2:1b/);
+  const run = await corral("run", "littl", "hi");
+  assert.match(run.stderr, /Known models with close names: 'little'\. Look for others with: corral search littl/);
+  const alias = await corral("alias", "x", "org/missing");
+  assert.equal(alias.code, 0);
+  assert.match(alias.stderr, /warning: no model 'org\/missing'/);
+});

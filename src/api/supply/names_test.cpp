@@ -97,6 +97,8 @@ TEST_F(NamesTest, AModelGetsANameOfTheUsers) {
 TEST_F(NamesTest, ARegisteredNameGoesWithoutTheModel) {
   ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q8_0"})").status, 200u);
   ASSERT_EQ(post("/v1/models/register", R"({"model_name":"mine","checkpoint":"org/repo:Q8_0"})").status, 200u);
+  const auto aliases = get("/v1/models/mine?details=true").json().at("aliases");
+  EXPECT_THAT(json::serialize(aliases), HasSubstr(R"("org/repo:Q8_0")"));
   const auto dry = post("/v1/delete", R"({"model_name":"mine","dry_run":true})");
   EXPECT_EQ(json::text_or(dry.json(), "name_of", ""), "org/repo:Q8_0") << dry.text;
   EXPECT_EQ(dry.json().at("freed_bytes").to_number<int>(), 0);
@@ -122,6 +124,25 @@ TEST_F(NamesTest, AnAliasOfNothingIsToldAndItsRemovalNamesTheModel) {
               testing::Not(HasSubstr("warning")));
   EXPECT_EQ(json::text_or(post("/v1/delete", R"({"model_name":"b"})").json(), "name_of", ""), "tiny-llama");
   EXPECT_EQ(get("/v1/models/tiny-llama").status, 200u);
+}
+
+TEST_F(NamesTest, OneModelsDetailsAreWhatItsFilesSay) {
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q8_0"})").status, 200u);
+  const auto model = get("/v1/models/org/repo:Q8_0?details=true").json();
+  const auto& file = model.at("files").at(0);
+  EXPECT_EQ(json::text_or(file, "name", ""), "x-Q8_0.gguf");
+  EXPECT_EQ(json::text_or(file, "sha256", "").size(), 64u);
+  EXPECT_EQ(file.at("size_bytes"), model.at("size_bytes"));
+  models::GgufWriter::model("llama")
+      .text("general.license", "apache-2.0")
+      .text("tokenizer.chat_template", "{{ messages }}")
+      .save(dir / "licensed.gguf");
+  ASSERT_EQ(post("/internal/aliases", R"({"alias":"looks-again","target":"licensed"})").status, 200u);
+  const auto licensed = get("/v1/models/licensed?details=true").json();
+  EXPECT_EQ(json::text_or(licensed, "licence", ""), "apache-2.0");
+  EXPECT_EQ(json::text_or(licensed, "chat_template", ""), "{{ messages }}");
+  EXPECT_TRUE(licensed.at("files").at(0).at("sha256").is_null());
+  EXPECT_THAT(get("/v1/models/licensed").text, testing::Not(HasSubstr("chat_template")));
 }
 
 TEST_F(NamesTest, AliasesAreKept) {
