@@ -47,8 +47,8 @@ Result<toml::table> parsed(std::string_view text) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
-    return fail(errc::malformed_file, fmt::format("line {}: not valid TOML: {}", error.source().begin.line,
-                                                  error.description()));
+    return fail(errc::malformed_file,
+                fmt::format("line {}: not valid TOML: {}", error.source().begin.line, error.description()));
   }
 }
 
