@@ -145,6 +145,14 @@ TEST_F(NamesTest, OneModelsDetailsAreWhatItsFilesSay) {
   EXPECT_THAT(get("/v1/models/licensed").text, testing::Not(HasSubstr("chat_template")));
 }
 
+TEST_F(NamesTest, AnImportTakesNoNameOfAnotherModel) {
+  const auto from = cache / "downloads/mine.gguf";
+  models::GgufWriter::model("llama").save(from);
+  const auto taken = post("/v1/import", fmt::format(R"({{"path":"{}","model_name":"tiny-llama"}})", from.native()));
+  EXPECT_EQ(taken.status, 409u);
+  EXPECT_EQ(taken.error("code"), "name_taken");
+}
+
 TEST_F(NamesTest, AliasesAreKept) {
   EXPECT_EQ(get("/internal/aliases").text, R"({"aliases":[]})");
   ASSERT_EQ(post("/internal/aliases", R"({"alias":"chat","target":"tiny-llama"})").status, 200u);
