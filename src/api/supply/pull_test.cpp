@@ -154,6 +154,17 @@ TEST_F(PullTest, AKnownNameIsFetchedAndFoundByThatName) {
   EXPECT_EQ(post("/v1/pull", R"({"model_name":"little-4b"})").status, 200u);
 }
 
+TEST_F(PullTest, CheckpointsAreTakenAndAnotherProjectorIsRefused) {
+  const auto answer = post("/v1/pull", R"({"model_name":"user.mine","checkpoints":{"main":"org/repo:Q8_0"}})");
+  ASSERT_EQ(answer.status, 200u) << answer.text;
+  EXPECT_EQ(json::text_or(answer.json(), "model_name", ""), "mine");
+  const auto refused = post("/v1/pull", R"({"model_name":"org/repo:Q8_0","mmproj":"mmproj-F16.gguf"})");
+  EXPECT_EQ(refused.status, 400u);
+  EXPECT_EQ(refused.error("message"),
+            "'mmproj' can't be 'mmproj-F16.gguf': this pull fetches 'x-Q8_0.gguf'. Leave 'mmproj' out");
+  EXPECT_EQ(post("/v1/pull", R"({"model_name":"m","checkpoints":{"vae":"x/y"}})").error("param"), "checkpoints");
+}
+
 TEST_F(PullTest, AWrongNameGetsAWayOn) {
   const auto close = post("/v1/pull", R"({"model_name":"little-4"})");
   EXPECT_EQ(close.status, 400u);
