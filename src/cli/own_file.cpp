@@ -63,9 +63,8 @@ Result<> set_in_own_file(Context& context, const Settings& now, std::string_view
     const auto* taken = then.find(key);
     if (taken != nullptr && taken->value == value) return {};
   }
-  return fail(errc::request_failed,
-              fmt::format("'{}' is in {} now, but the server does not take it{}{}", key, file.native(),
-                          then.problem.empty() ? "" : ": ", then.problem));
+  return fail(errc::request_failed, fmt::format("'{}' is in {} now, but the server does not take it{}{}", key,
+                                                file.native(), then.problem.empty() ? "" : ": ", then.problem));
 }
 
 }  // namespace corral::cli

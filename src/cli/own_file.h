@@ -1,5 +1,5 @@
-// Settings of a server that runs on this machine for the same user, changed in its configuration file. Such a file needs
-// no key: a user that may write it owns the server. The server reads the file again at once.
+// Settings of a server that runs on this machine for the same user, changed in its configuration file. Such a file
+// needs no key: a user that may write it owns the server. The server reads the file again at once.
 #pragma once
 
 #include <string>

@@ -125,6 +125,12 @@ TEST_F(PullCommandTest, a_known_name_is_what_it_stands_for_and_stays_its_name) {
   EXPECT_EQ(out(), "org/small:Q8_0 is here (1.0 MiB in 0 ms)\n");
 }
 
+TEST_F(PullCommandTest, offline_a_model_that_is_here_has_no_size_and_no_time) {
+  stream({{"complete", R"({"status":"ok","model_name":"org/repo:Q8_0"})"}});
+  EXPECT_EQ(run({"pull", "org/repo:Q8_0"}), kExitOk);
+  EXPECT_EQ(out(), "org/repo:Q8_0 is here already\n");
+}
+
 TEST_F(PullCommandTest, a_model_may_get_a_name_of_its_own) {
   stream({{"plan", kPlan}, {"complete", R"({"model_name":"mine"})"}});
   EXPECT_EQ(run({"pull", "org/repo:Q8_0", "--as", "mine"}), kExitOk);

@@ -106,7 +106,7 @@ Action declare_import(CLI::App& app) {
   app.add_option("WHAT", wish->what, "A GGUF file of the server's machine, or ollama, or lmstudio")
       ->required()
       ->type_name("");
-  app.add_option("--name", wish->name, "What a file is to be called")->type_name("NAME");
+  app.add_option("--name,--as", wish->name, "What a file is to be called")->type_name("NAME");
   app.add_flag("--copy", wish->copy, "Copy a file also where a link would do");
   app.add_option("--dir", wish->folder, "Where the models of ollama or lmstudio are, if not where they usually are")
       ->type_name("DIR");
