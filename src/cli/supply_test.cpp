@@ -177,6 +177,12 @@ TEST_F(SupplyCommandTest, rm_of_a_name_says_that_the_model_stays) {
             "corral rm org/tiny:Q8_0\n");
 }
 
+TEST_F(SupplyCommandTest, rm_by_another_name_says_which_model_is_removed) {
+  server_.on(kDelete, R"({"status":"success","model_name":"org/tiny:Q8_0","freed_bytes":1024,"files":["/x"]})");
+  EXPECT_EQ(run({"rm", "tiny"}), kExitOk);
+  EXPECT_EQ(out(), "org/tiny:Q8_0 is removed; 1.0 KiB are free again\n");
+}
+
 TEST_F(SupplyCommandTest, an_alias_of_nothing_is_told) {
   server_.on("POST /internal/aliases", R"({"status":"ok","warning":"no model 'x'"})");
   EXPECT_EQ(run({"alias", "chat", "x"}), kExitOk);

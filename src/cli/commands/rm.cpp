@@ -58,12 +58,13 @@ Result<int> remove_model(const RemovalWish& wish, Context& context) {
     context.terminal.err << printable(line);
   }
   auto& out = context.terminal.out;
+  const auto& model = removal->model_name.empty() ? wish.model : removal->model_name;
   if (wish.dry_run) {
-    out << printable(fmt::format("Removing {} would free {}\n", wish.model, human_bytes(removal->freed)));
+    out << printable(fmt::format("Removing {} would free {}\n", model, human_bytes(removal->freed)));
     for (const auto& file : removal->files) out << printable(fmt::format("  {}\n", file));
     return kExitOk;
   }
-  out << printable(fmt::format("{} is removed; {} are free again\n", wish.model, human_bytes(removal->freed)));
+  out << printable(fmt::format("{} is removed; {} are free again\n", model, human_bytes(removal->freed)));
   return kExitOk;
 }
 
