@@ -123,6 +123,10 @@ TEST_F(PullCommandTest, a_known_name_is_what_it_stands_for_and_stays_its_name) {
   EXPECT_THAT(server_.bodies(kPull), ElementsAre(R"({"model_name":"org/small:Q8_0","stream":true})"));
   EXPECT_THAT(server_.bodies("POST /internal/aliases"), ElementsAre(R"({"alias":"small","target":"org/small:Q8_0"})"));
   EXPECT_EQ(out(), "org/small:Q8_0 is here (1.0 MiB in 0 ms)\n");
+  // A server that finds it by that name needs no alias.
+  server_.on("GET /api/v1/models/small", R"({"id":"org/small:Q8_0"})");
+  EXPECT_EQ(run({"pull", "small"}), kExitOk);
+  EXPECT_THAT(server_.bodies("POST /internal/aliases"), testing::SizeIs(1));
 }
 
 TEST_F(PullCommandTest, offline_a_model_that_is_here_has_no_size_and_no_time) {

@@ -21,9 +21,17 @@ constexpr std::size_t kMaxHints = 3;
 
 std::string go_on_with(const PullTarget& target) { return fmt::format("go on with: corral pull {}", target.name); }
 
-// The short name of a known model is another name of what was fetched. Where somebody else has it, it stays theirs.
+// Whether the server has the same table of known models.
+bool is_found_by(const Context& context, const std::string& alias, const std::string& model) {
+  const auto reply = context.api.call(ApiRequest::get(model_path(alias)));
+  const auto found = reply && reply->status < 400 ? parse_model(reply->body) : ListedModel();
+  return found && found->name == model;
+}
+
+// The short name of a known model is another name of what was fetched. A name that another model has stays as it is.
 void give_alias(const Context& context, const PullTarget& target, const Pulled& pulled) {
   if (target.alias.empty() || target.alias == pulled.model_name) return;
+  if (is_found_by(context, target.alias, pulled.model_name)) return;
   const auto body = text_object({{"alias", target.alias}, {"target", pulled.model_name}});
   const auto given = fetch(context.api, ApiRequest::post("/internal/aliases", body));
   if (!given) {
