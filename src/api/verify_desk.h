@@ -48,7 +48,10 @@ struct VerifiedModel {
 class VerifyDesk {
  public:
   VerifyDesk(std::filesystem::path record, async::ThreadPool& pool)
-      : verifier_(std::move(record), models::hash_file), pool_(pool) {}
+      : record_(record), verifier_(std::move(record), models::hash_file), pool_(pool) {}
+
+  // The file that keeps what was seen (models/kept_hashes.h).
+  const std::filesystem::path& record() const { return record_; }
 
   // Looks at each file of the models once; files that several models have count for the first. Cancelling ends it
   // within a MiB. With `quarantine` damaged files are moved out of the way. Errors: errc::verification_runs; the
@@ -61,6 +64,7 @@ class VerifyDesk {
   // On the pool.
   Verified work(const std::vector<models::Catalog::Model>& models, bool quarantine, VerifyProgress& progress);
 
+  const std::filesystem::path record_;
   models::Verifier verifier_;  // of whoever has the turn
   async::ThreadPool& pool_;
   std::atomic<bool> taken_ = false;

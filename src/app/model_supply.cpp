@@ -21,7 +21,8 @@ ModelSupply::ModelSupply(async::Timers& timers, config::LiveSettings& live, cons
               .names = names_,
               .places = [&live] { return model_places(*live.in_force()); },
               .memory = hooks_.memory,
-              .imports = imports_} {
+              .imports = imports_,
+              .known = hooks_.known} {
   change(settings);
 }
 

@@ -15,6 +15,7 @@
 namespace corral::app {
 
 struct SupplyHooks {
+  config::KnownModels known;                           // see api::Supply
   std::function<void(router::NoticePtr)> tell;         // of events; on any loop
   std::function<void()> arrived;                       // a model is whole; on the downloads' loop
   std::function<async::Task<std::uint64_t>()> memory;  // see api::Supply

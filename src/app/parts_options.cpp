@@ -11,6 +11,7 @@
 
 #include "app/version.h"
 #include "base/host_memory.h"
+#include "base/log.h"
 #include "base/model_type.h"
 #include "config/default_options.h"
 #include "config/import_folders.h"
@@ -69,7 +70,13 @@ std::filesystem::path hub_cache() {
 
 }  // namespace
 
-models::RegistryOptions registry_options(const config::ServeSettings& settings) {
+config::KnownModels known_models(const config::LiveSettings& live) {
+  auto known = config::read_known_models(live.file().parent_path() / "known-models.toml");
+  if (!known.problem.empty()) log::warning("app", "{}", known.problem);
+  return known;
+}
+
+models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known) {
   models::RegistryOptions options;
   if (!settings.model_file.empty()) {
     auto& given = options.given.emplace();
@@ -88,6 +95,7 @@ models::RegistryOptions registry_options(const config::ServeSettings& settings) 
   options.ollama_dirs = folders_of(settings, "ollama");
   options.user_models = settings.user_models_file();
   options.aliases = settings.aliases_file();
+  for (const auto& model : known.models) options.known_names[model.name] = model.source();
   if (settings.hub_cache) options.hub_cache = hub_cache();
   return options;
 }

@@ -13,6 +13,7 @@
 #include "backends/external/external_backend.h"
 #include "backends/share_backend.h"
 #include "base/own_recipes.h"
+#include "config/known_models.h"
 #include "config/live_settings.h"
 #include "fleet/node_options.h"
 #include "fleet/traffic.h"
@@ -24,7 +25,9 @@
 
 namespace corral::app {
 
-models::RegistryOptions registry_options(const config::ServeSettings& settings);
+// The table of known models with the user's own, beside the configuration file. Blocking.
+config::KnownModels known_models(const config::LiveSettings& live);
+models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known);
 // The models that are written down with backends of others.
 std::vector<models::UserModel> models_of(const backends::KnownBackends& known);
 // Errors: those of residency::parse_max_loaded_models.

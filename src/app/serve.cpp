@@ -318,7 +318,8 @@ class Application {
   }
 
   SupplyHooks supply_hooks() {
-    return {.tell = [this](router::NoticePtr notice) { router_.tell(std::move(notice)); },
+    return {.known = known_models_,
+            .tell = [this](router::NoticePtr notice) { router_.tell(std::move(notice)); },
             .arrived = [this] { loops_.home().post([this] { look_again(); }); },
             .memory = [this] { return async::run_on(loops_.home().executor(), memory_for_models()); }};
   }
@@ -387,10 +388,8 @@ class Application {
   async::Task<void> first_look() {
     co_await look_for_models();
     if (!registry_.catalog()->models().empty() || supply_.supply().desk.offline()) co_return;
-    const auto known = config::read_known_models(live_.file().parent_path() / "known-models.toml");
-    if (!known.problem.empty()) log::warning("app", "{}", known.problem);
     const auto memory = co_await memory_for_models();
-    for (const auto& line : first_steps(known, memory)) log::info("app", "{}", line);
+    for (const auto& line : first_steps(known_models_, memory)) log::info("app", "{}", line);
   }
 
   // A server that was started for one model and hasn't got it is of no use.
@@ -447,7 +446,7 @@ class Application {
     node_.change(node_options(*settings));
     store_.change(store_limits(*settings));
     if (auto options = router_options(*settings)) router_.change(std::move(*options));
-    auto places = registry_options(*settings);
+    auto places = registry_options(*settings, known_models_);
     if (places == places_) return;
     places_ = places;
     registry_.look_at(std::move(places));
@@ -550,7 +549,8 @@ class Application {
   store::Store store_;
   RuntimeDir runtime_dir_;
   proc::PosixSpawner spawner_;
-  models::RegistryOptions places_ = registry_options(settings_);
+  const config::KnownModels known_models_ = known_models(live_);
+  models::RegistryOptions places_ = registry_options(settings_, known_models_);
   models::Registry registry_;
   backends::EngineBackend engines_;
   backends::MeasuredMemory measured_;

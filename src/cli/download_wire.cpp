@@ -112,6 +112,8 @@ Result<std::vector<FoundRepo>> parse_found(std::string_view text) {
 Result<Removal> parse_removal(std::string_view text) {
   return parse_as(text, [](const json::Value& value) {
     Removal removal{.message = text_of(value, "message"),
+                    .model_name = text_of(value, "model_name"),
+                    .name_of = text_of(value, "name_of"),
                     .freed = size_in(value, "freed_bytes"),
                     .files = names_of(value, "files")};
     each(value, "kept",

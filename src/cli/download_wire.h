@@ -85,6 +85,8 @@ struct FoundRepo {
 // What removing a model frees, or has freed.
 struct Removal {
   std::string message = {};
+  std::string model_name = {};  // its own name
+  std::string name_of = {};     // only a name went: of this model or file, which stays
   std::uint64_t freed = 0;
   std::vector<std::string> files = {};
   std::vector<std::pair<std::string, std::vector<std::string>>> kept = {};  // a file, and the models that need it

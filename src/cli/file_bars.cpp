@@ -15,6 +15,7 @@ constexpr Millis kShortestRate{500};
 constexpr std::size_t kMostBars = 6;
 constexpr std::size_t kBarCells = 20;
 constexpr std::size_t kWidestName = 34;
+constexpr std::size_t kNarrowestName = 12;
 
 // The end of a path tells files of a set apart, and quantisations.
 std::string tail_of(std::string_view path, std::size_t width) {
@@ -36,14 +37,44 @@ double share_of(std::uint64_t done, std::uint64_t total) {
   return total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
 }
 
-std::string line_of(std::string_view name, std::size_t name_width, std::uint64_t done, std::uint64_t total,
-                    std::string_view pace) {
-  const auto share = share_of(done, total);
+// One row of the display: a file, or all of them.
+struct Row {
+  std::string name = {};  // the path of the file, or what stands for all
+  std::uint64_t done = 0, total = 0;
+  std::string pace = {};
+};
+
+std::string line_of(const Row& row, std::size_t name_width, bool with_bar) {
+  const auto share = share_of(row.done, row.total);
+  const auto name = tail_of(row.name, name_width);
   const std::string space(name_width - std::min(name_width, display_width(name)), ' ');
-  auto line = fmt::format("{}{}  [{}] {:>5}  {} of {}  {}", name, space, bar_of(share), percent(share),
-                          human_bytes(done), human_bytes(total), pace);
+  const auto bar = with_bar ? fmt::format("[{}] ", bar_of(share)) : std::string();
+  auto line = fmt::format("{}{}  {}{:>5}  {} of {}  {}", name, space, bar, percent(share), human_bytes(row.done),
+                          human_bytes(row.total), row.pace);
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
+}
+
+// Rate and time left must be visible: a narrow terminal gets no bars, then shorter names.
+std::vector<std::string> lines_for(const std::vector<Row>& rows, std::size_t width) {
+  std::size_t name_width = 0;
+  for (const auto& row : rows) name_width = std::max(name_width, display_width(tail_of(row.name, kWidestName)));
+  std::vector<std::string> lines;
+  const auto make = [&](bool with_bar) {
+    std::size_t widest = 0;
+    lines.clear();
+    for (const auto& row : rows) {
+      lines.push_back(line_of(row, name_width, with_bar));
+      widest = std::max(widest, display_width(lines.back()));
+    }
+    return widest;
+  };
+  if (make(true) <= width) return lines;
+  const auto widest = make(false);
+  if (widest <= width) return lines;
+  name_width -= std::min(widest - width, name_width - std::min(name_width, kNarrowestName));
+  make(false);
+  return lines;
 }
 
 std::optional<double> as_number(const auto& count) {
@@ -87,24 +118,24 @@ std::vector<std::string> FileBars::lines_of(const DownloadProgress& download) {
       ++later;
     }
   }
-  const std::string all = fmt::format("all {} files", download.files.size());
-  std::size_t width = download.files.size() > 1 ? all.size() : 0;
-  for (const auto* file : moving) width = std::max(width, display_width(tail_of(file->path, kWidestName)));
-  std::vector<std::string> lines;
+  std::vector<Row> rows;
   for (const auto* file : moving) {
     const auto rate = rates_[file->path].per_second();
     const auto left =
         rate && *rate > 0 ? std::optional(static_cast<double>(file->size - file->done) / *rate) : std::nullopt;
     const auto pace = file->waiting ? "another program fetches it" : pace_text(rate, left);
-    lines.push_back(line_of(tail_of(file->path, kWidestName), width, file->done, file->size, pace));
+    rows.push_back({.name = file->path, .done = file->done, .total = file->size, .pace = pace});
   }
   if (download.files.size() > 1) {
     auto pace = pace_text(as_number(download.rate), as_number(download.seconds_left));
     if (whole > 0) pace += fmt::format("{}{} whole", pace.empty() ? "" : ", ", whole);
     if (later > 0) pace += fmt::format("{}{} to come", pace.empty() ? "" : ", ", later);
-    lines.push_back(line_of(all, width, download.done, download.total, pace));
+    rows.push_back({.name = fmt::format("all {} files", download.files.size()),
+                    .done = download.done,
+                    .total = download.total,
+                    .pace = pace});
   }
-  return lines;
+  return lines_for(rows, terminal_.width - 1);
 }
 
 void FileBars::print_tenths(const DownloadProgress& download) {

@@ -92,6 +92,7 @@ Result<std::string> choose_model(const Context& context) {
 Result<std::string> see_that_it_is_here(const Context& context, const std::string& model, bool yes) {
   const auto target = find_target(context, model);
   if (target.alias.empty() && !names_a_source(model)) return model;  // the load says that there is none
+  if (auto here = here_by_full_name(context, target)) return *here;
   const auto plan = plan_of(context, target);
   if (!plan) return std::unexpected(plan.error());
   auto& err = context.terminal.err;

@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -137,6 +139,16 @@ TEST_F(PullCommandTest, a_known_name_is_what_it_stands_for_and_stays_its_name) {
   EXPECT_THAT(server_.bodies(kPull), ElementsAre(R"({"model_name":"org/small:Q8_0","stream":true})"));
   EXPECT_THAT(server_.bodies("POST /internal/aliases"), ElementsAre(R"({"alias":"small","target":"org/small:Q8_0"})"));
   EXPECT_EQ(out(), "org/small:Q8_0 is here (1.0 MiB in 0 ms)\n");
+  // A server that finds it by that name needs no alias.
+  server_.on("GET /api/v1/models/small", R"({"id":"org/small:Q8_0"})");
+  EXPECT_EQ(run({"pull", "small"}), kExitOk);
+  EXPECT_THAT(server_.bodies("POST /internal/aliases"), testing::SizeIs(1));
+}
+
+TEST_F(PullCommandTest, offline_a_model_that_is_here_has_no_size_and_no_time) {
+  stream({{"complete", R"({"status":"ok","model_name":"org/repo:Q8_0"})"}});
+  EXPECT_EQ(run({"pull", "org/repo:Q8_0"}), kExitOk);
+  EXPECT_EQ(out(), "org/repo:Q8_0 is here already\n");
 }
 
 TEST_F(PullCommandTest, a_model_may_get_a_name_of_its_own) {
@@ -178,6 +190,34 @@ TEST_F(PullCommandTest, a_file_cannot_drive_the_terminal) {
   EXPECT_THAT(err(), HasSubstr("a[31mb.gguf  [====="));
 }
 
+std::vector<std::string> drawn(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_F(PullCommandTest, rate_and_time_left_are_visible_on_a_narrow_terminal) {
+  const auto shown = [&](const std::string& path, std::size_t width) {
+    std::ostringstream out;
+    const Terminal terminal{.out = out, .err = out, .err_tty = true, .width = width};
+    HandClock clock;
+    FileBars bars(terminal, clock);
+    DownloadProgress download{.files = {{.path = path, .size = 24u << 20}}};
+    download.total = 24u << 20;
+    bars.show(download);
+    clock.time += Millis(1'000);
+    download.done = download.files[0].done = 12u << 20;
+    bars.show(download);
+    return drawn(out.str()).back();
+  };
+  EXPECT_THAT(shown("big-Q4_K_M.gguf", 120), HasSubstr("[==========          ]  50 %"));
+  const auto at_80 = shown("big-Q4_K_M.gguf", 80);
+  EXPECT_THAT(at_80, AllOf(HasSubstr("big-Q4_K_M.gguf"), HasSubstr("12 MiB/s, 1.0 s left"))) << at_80;
+  const auto long_name = shown("sub/a-very-long-name-of-a-model-file-Q4_K_M.gguf", 62);
+  EXPECT_THAT(long_name, AllOf(HasSubstr("Q4_K_M.gguf"), HasSubstr("12 MiB/s, 1.0 s left"), Not(HasSubstr("[="))));
+}
+
 class RunWithoutModelTest : public PullCommandTest {
  protected:
   RunWithoutModelTest() {
@@ -198,6 +238,22 @@ TEST_F(RunWithoutModelTest, one_that_is_not_here_is_fetched_after_asking) {
   EXPECT_EQ(out(), "hello\n");
   // It is loaded by the name that it has now.
   EXPECT_THAT(server_.bodies("POST /api/v1/load"), ElementsAre(HasSubstr(R"("model_name":"org/repo:Q4_K_M")")));
+}
+
+TEST_F(RunWithoutModelTest, a_known_model_that_is_here_by_its_full_name_needs_no_hub) {
+  server_.on("GET /api/v1/models/org/small%3AQ8_0", R"({"id":"org/small:Q8_0"})");
+  server_.answers.erase(kPull);
+  EXPECT_EQ(run({"run", "small", "hi"}), kExitOk) << err();
+  EXPECT_THAT(server_.bodies("POST /api/v1/load"), ElementsAre(HasSubstr(R"("model_name":"org/small:Q8_0")")));
+  EXPECT_THAT(server_.bodies(kPull), IsEmpty());
+}
+
+TEST_F(RunWithoutModelTest, a_wrong_name_gets_close_ones_and_the_search) {
+  server_.answers.erase("POST /api/v1/load");
+  server_.on("POST /api/v1/load", Scripted{.status = 404, .body = R"({"error":{"message":"no model 'smal'"}})"});
+  EXPECT_EQ(run({"run", "smal", "hi"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("corral: no model 'smal'. Known models with close names: 'small'. Look for others with: "
+                               "corral search smal\n"));
 }
 
 TEST_F(RunWithoutModelTest, who_says_no_gets_nothing) {

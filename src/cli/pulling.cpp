@@ -4,10 +4,13 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/close_names.h"
 #include "cli/errors.h"
 #include "cli/file_bars.h"
 #include "cli/format.h"
+#include "cli/loading.h"
 #include "config/paths.h"
 #include "config/sources.h"
 #include "json/value.h"
@@ -15,11 +18,21 @@
 namespace corral::cli {
 namespace {
 
+constexpr std::size_t kMaxHints = 3;
+
 std::string go_on_with(const PullTarget& target) { return fmt::format("go on with: corral pull {}", target.name); }
 
-// The short name of a known model is another name of what was fetched. Where somebody else has it, it stays theirs.
+// Whether the server has the same table of known models.
+bool is_found_by(const Context& context, const std::string& alias, const std::string& model) {
+  const auto reply = context.api.call(ApiRequest::get(model_path(alias)));
+  const auto found = reply && reply->status < 400 ? parse_model(reply->body) : ListedModel();
+  return found && found->name == model;
+}
+
+// The short name of a known model is another name of what was fetched. A name that another model has stays as it is.
 void give_alias(const Context& context, const PullTarget& target, const Pulled& pulled) {
   if (target.alias.empty() || target.alias == pulled.model_name) return;
+  if (is_found_by(context, target.alias, pulled.model_name)) return;
   const auto body = text_object({{"alias", target.alias}, {"target", pulled.model_name}});
   const auto given = fetch(context.api, ApiRequest::post("/internal/aliases", body));
   if (!given) {
@@ -103,6 +116,24 @@ PullTarget find_target(const Context& context, const std::string& name) {
     target.alias = name;
   }
   return target;
+}
+
+std::optional<std::string> here_by_full_name(const Context& context, const PullTarget& target) {
+  if (target.alias.empty()) return std::nullopt;
+  const auto reply = context.api.call(ApiRequest::get(model_path(target.model_name)));
+  if (!reply || reply->status >= 400) return std::nullopt;
+  return target.model_name;
+}
+
+Error no_such_model(const Context& context, const std::string& name, std::string said) {
+  std::vector<std::string> names;
+  for (const auto& model : known_models(context).models) names.push_back(model.name);
+  auto close = close_names(name, names, kMaxHints);
+  for (auto& one : close) one = fmt::format("'{}'", one);
+  if (!said.ends_with('?') && !said.ends_with('.')) said += '.';
+  if (!close.empty()) said += fmt::format(" Known models with close names: {}.", fmt::join(close, ", "));
+  const auto words = name.substr(0, name.find(':'));
+  return {errc::request_failed, fmt::format("{} Look for others with: corral search {}", said, words)};
 }
 
 Result<PullPlan> plan_of(const Context& context, const PullTarget& target) {

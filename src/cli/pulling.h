@@ -1,6 +1,7 @@
 // Bringing a model to the server's machine with the user watching: shared by `pull`, `run` and what offers models.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/commands/command.h"
@@ -21,6 +22,11 @@ struct PullTarget {
 PullTarget find_target(const Context& context, const std::string& name);
 // Whether it looks like something that can be fetched: an address, org/repo, ollama.com/…
 bool names_a_source(std::string_view name);
+
+// The name under which a known model is here: it may have come by its full name alone. Nothing: it is not here.
+std::optional<std::string> here_by_full_name(const Context& context, const PullTarget& target);
+// What the server says of a name that is neither here nor known, with close known names and the search.
+Error no_such_model(const Context& context, const std::string& name, std::string said);
 
 // What a pull would take. Errors: those of ServerApi, and request_failed.
 Result<PullPlan> plan_of(const Context& context, const PullTarget& target);

@@ -1,5 +1,7 @@
 // downloads, rm, search, show, list --all, alias, import.
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include <gmock/gmock.h>
 
@@ -116,15 +118,19 @@ TEST_F(SupplyCommandTest, a_server_without_models_says_where_they_come_from) {
 }
 
 TEST_F(SupplyCommandTest, show_has_what_is_known_and_the_memory_at_several_contexts) {
-  server_.on("GET /api/v1/models/m",
+  server_.on("GET /api/v1/models/m?details=true",
              R"({"id":"m","checkpoint":"org/m:Q8_0","type":"llm","recipe":"llamacpp","architecture":"llama",)"
              R"("parameters":1500000000,"quantization":"Q8_0","labels":["chat","tool-calling"],"size_bytes":1048576,)"
-             R"("context_length":8192,"max_context_length":16384,"status":{"value":"unloaded"}})");
+             R"("context_length":8192,"max_context_length":16384,"status":{"value":"unloaded"},"aliases":["mine","x"],)"
+             R"("licence":"apache-2.0","chat_template":"{%- for m in messages %}\n{{ m }}","files":[)"
+             R"({"name":"m-Q8_0.gguf","size_bytes":1048576,"sha256":"ab12"},{"name":"mmproj.gguf","size_bytes":1024,)"
+             R"("sha256":null}]})");
   server_.on("POST /api/v1/estimate", R"({"memory":{"total":1073741824}})");
   server_.on("POST /api/v1/estimate", R"({"memory":{"total":2147483648}})");
   EXPECT_EQ(run({"show", "m"}), kExitOk);
   EXPECT_EQ(out(),
             "name          m\n"
+            "other names   mine, x\n"
             "from          org/m:Q8_0\n"
             "type          llm (llamacpp)\n"
             "architecture  llama\n"
@@ -133,7 +139,13 @@ TEST_F(SupplyCommandTest, show_has_what_is_known_and_the_memory_at_several_conte
             "labels        chat, tool-calling\n"
             "context       8192 tokens, trained with 16384\n"
             "size          1.0 MiB\n"
+            "licence       apache-2.0\n"
+            "template      32 B, begins with {%- for m in messages %} (all of it: --template)\n"
             "state         unloaded\n"
+            "\n"
+            "FILE            SIZE  SHA-256\n"
+            "m-Q8_0.gguf  1.0 MiB  ab12\n"
+            "mmproj.gguf  1.0 KiB  -\n"
             "\n"
             "CONTEXT   MEMORY\n"
             "   4096  1.0 GiB\n"
@@ -141,6 +153,40 @@ TEST_F(SupplyCommandTest, show_has_what_is_known_and_the_memory_at_several_conte
             "  16384  2.0 GiB\n");
   EXPECT_THAT(server_.bodies("POST /api/v1/estimate"),
               ElementsAre(HasSubstr("4096"), HasSubstr("8192"), HasSubstr("16384")));
+  EXPECT_EQ(run({"show", "m", "--template"}), kExitOk);
+  EXPECT_EQ(out(), "{%- for m in messages %}\n{{ m }}\n");
+}
+
+TEST_F(SupplyCommandTest, a_known_model_that_came_by_its_full_name_is_shown_by_its_short_one) {
+  const KnownForTests known(KnownForTests::row("small", "org/small", "Q8_0", "1"));
+  variables_["XDG_CONFIG_HOME"] = known.home();
+  server_.on("GET /api/v1/models/org/small%3AQ8_0", R"({"id":"org/small:Q8_0"})");
+  server_.on("GET /api/v1/models/org/small%3AQ8_0?details=true", R"({"id":"org/small:Q8_0","type":"llm"})");
+  server_.on("POST /api/v1/estimate", R"({"memory":{}})");
+  EXPECT_EQ(run({"show", "small"}), kExitOk) << err();
+  EXPECT_THAT(out(), HasSubstr("name          org/small:Q8_0"));
+  EXPECT_EQ(run({"show", "smal"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("Known models with close names: 'small'. Look for others with: corral search smal"));
+}
+
+TEST_F(SupplyCommandTest, rm_of_a_name_says_that_the_model_stays) {
+  server_.on(kDelete, R"({"status":"success","freed_bytes":0,"name_of":"org/tiny:Q8_0","files":[],"kept":[]})");
+  EXPECT_EQ(run({"rm", "mine"}), kExitOk);
+  EXPECT_EQ(out(),
+            "'mine' is a name of 'org/tiny:Q8_0'. Only the name is gone; 'org/tiny:Q8_0' stays. Remove it with: "
+            "corral rm org/tiny:Q8_0\n");
+}
+
+TEST_F(SupplyCommandTest, rm_by_another_name_says_which_model_is_removed) {
+  server_.on(kDelete, R"({"status":"success","model_name":"org/tiny:Q8_0","freed_bytes":1024,"files":["/x"]})");
+  EXPECT_EQ(run({"rm", "tiny"}), kExitOk);
+  EXPECT_EQ(out(), "org/tiny:Q8_0 is removed; 1.0 KiB are free again\n");
+}
+
+TEST_F(SupplyCommandTest, an_alias_of_nothing_is_told) {
+  server_.on("POST /internal/aliases", R"({"status":"ok","warning":"no model 'x'"})");
+  EXPECT_EQ(run({"alias", "chat", "x"}), kExitOk);
+  EXPECT_EQ(err(), "warning: no model 'x'\n");
 }
 
 TEST_F(SupplyCommandTest, show_of_one_that_is_not_here_has_what_there_is_to_choose_from) {
@@ -200,6 +246,58 @@ TEST_F(SupplyCommandTest, folders_of_other_programs_are_added_to_the_setting) {
       server_.bodies("POST /internal/set"),
       ElementsAre(R"({"import_folders":"ollama"})", R"({"import_folders":"ollama,lmstudio=/x lmstudio=/srv/models"})"));
   EXPECT_EQ(run({"import", "lmstudio", "--dir", "/srv/a b"}), kExitUsage);
+}
+
+constexpr const char* kNeedsAKey = R"({"error":{"message":"only with a key","code":"admin_key_needed"}})";
+
+std::string folders_setting(const fs::path& file, const std::string& value, const std::string& source) {
+  return R"({"file":")" + file.native() + R"(","settings":{"import_folders":{"value":")" + value +
+         R"(","where":"the origin","source":")" + source + R"("}}})";
+}
+
+TEST_F(SupplyCommandTest, without_a_key_the_owner_of_the_server_sets_folders_in_its_file) {
+  const KnownForTests home("");
+  variables_["XDG_CONFIG_HOME"] = home.home();
+  const auto file = fs::path(home.home()) / "corral/config.toml";
+  server_.on("GET /internal/config", folders_setting(file, "", "default"));
+  server_.on("GET /internal/config", folders_setting(file, "ollama", "file"));
+  server_.on("POST /internal/set", Scripted{.status = 403, .body = kNeedsAKey});
+  EXPECT_EQ(run({"import", "ollama"}), kExitOk) << err();
+  EXPECT_EQ(out(), "the models of ollama are listed where they are; see corral list\n");
+  std::ifstream in(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "import_folders = \"ollama\"\n");
+}
+
+TEST_F(SupplyCommandTest, a_file_that_only_the_server_names_is_never_written) {
+  const KnownForTests home("");
+  variables_["XDG_CONFIG_HOME"] = home.home();
+  const auto other = fs::path(home.home()) / "other.toml", own = fs::path(home.home()) / "corral/config.toml";
+  server_.on("POST /internal/set", Scripted{.status = 403, .body = kNeedsAKey});
+  const auto refused = [&](const std::string& settings) {
+    server_.answers.erase("GET /internal/config");
+    server_.on("GET /internal/config", settings);
+    EXPECT_EQ(run({"import", "lmstudio"}), kExitFailed);
+    EXPECT_THAT(err(), HasSubstr("needs a key with the scope admin"));
+    EXPECT_THAT(err(), HasSubstr("start the server with: corral serve --import "));
+    EXPECT_FALSE(fs::exists(other) || fs::exists(own));
+  };
+  refused(folders_setting(other, "", "default"));
+  refused(folders_setting(own, "ollama", "environment"));
+  server_.url = "http://10.0.0.7:8000";
+  refused(folders_setting(own, "", "default"));
+}
+
+TEST_F(SupplyCommandTest, show_of_an_address_with_a_port_asks_for_the_whole_address) {
+  server_.on("POST /api/v1/pull", R"({"model_name":"http://127.0.0.1:81/x/y.gguf","bytes_total":1048576,)"
+                                  R"("files":[{"path":"y.gguf","size":1048576}],"memory":{"bytes":2097152}})");
+  EXPECT_EQ(run({"show", "http://127.0.0.1:81/x/y.gguf"}), kExitOk) << err();
+  EXPECT_EQ(out(),
+            "name    http://127.0.0.1:81/x/y.gguf\n"
+            "size    1.0 MiB\n"
+            "memory  about 2.0 MiB\n"
+            "state   not here\n");
+  EXPECT_THAT(server_.bodies("POST /api/v1/pull"),
+              ElementsAre(R"({"model_name":"http://127.0.0.1:81/x/y.gguf","dry_run":true})"));
 }
 
 }  // namespace

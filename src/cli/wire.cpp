@@ -253,6 +253,12 @@ std::optional<std::string> error_in(std::string_view text) {
   return message.empty() ? json::serialize(*error) : message;
 }
 
+std::string error_code_in(std::string_view text) {
+  const auto value = parse_answer(text);
+  const auto* error = value ? json::find(*value, "error") : nullptr;
+  return error != nullptr ? text_of(*error, "code") : std::string();
+}
+
 namespace {
 
 // A value as people write it: a text without quotation marks, a list with colons.
@@ -277,12 +283,20 @@ void for_each_member(const json::Value& object, std::string_view name, const aut
 
 }  // namespace
 
+const Setting* Settings::find(std::string_view key) const {
+  const auto row = std::ranges::find(rows, key, &Setting::key);
+  return row == rows.end() ? nullptr : &*row;
+}
+
 Result<Settings> parse_settings(std::string_view text) {
   return parse_as(text, [](const json::Value& answer) {
-    Settings settings{{}, text_of(answer, "problem")};
+    Settings settings{{}, text_of(answer, "problem"), text_of(answer, "file")};
     for_each_member(answer, "settings", [&](std::string key, const json::Value& row) {
-      settings.rows.push_back({std::move(key), plain(json::find(row, "value")), text_of(row, "where"),
-                               plain(json::find(row, "after_restart"))});
+      settings.rows.push_back({.key = std::move(key),
+                               .value = plain(json::find(row, "value")),
+                               .where = text_of(row, "where"),
+                               .source = text_of(row, "source"),
+                               .after_restart = plain(json::find(row, "after_restart"))});
     });
     return settings;
   });

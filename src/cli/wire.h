@@ -170,16 +170,22 @@ Result<Unloaded> parse_unloaded(std::string_view text);
 
 // What the server says is wrong, in any of its envelopes; nullopt when the text holds no error.
 std::optional<std::string> error_in(std::string_view text);
+// The code of that error ("needs_admin_key"); empty if it has none.
+std::string error_code_in(std::string_view text);
 
 struct Setting {
   std::string key;
   std::string value;
   std::string where;          // "default", "--port", ...
+  std::string source;         // "default", "file", "set", "environment", "flag"
   std::string after_restart;  // empty: the same
 };
 struct Settings {
   std::vector<Setting> rows;
-  std::string problem;  // of the configuration file
+  std::string problem;    // of the configuration file
+  std::string file = {};  // the configuration file on the server's machine
+
+  const Setting* find(std::string_view key) const;
 };
 Result<Settings> parse_settings(std::string_view text);
 

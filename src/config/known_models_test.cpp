@@ -57,7 +57,9 @@ TEST(KnownModelsTable, what_is_shipped_is_sound) {
     types.insert(model.type);
     EXPECT_NE(model.source().find(':'), std::string::npos) << model.name;
     EXPECT_NE(model.licence, "") << model.name;
-    EXPECT_NE(model.seen, "") << model.name;
+    // A page or a file that anybody can look at.
+    EXPECT_THAT(model.seen, testing::AnyOf(testing::StartsWith("github.com/"), testing::StartsWith("huggingface.co/")))
+        << model.name;
     EXPECT_FALSE(model.labels.empty()) << model.name;
   }
   EXPECT_THAT(types, testing::IsSupersetOf({ModelType::llm, ModelType::embedding, ModelType::reranking}));

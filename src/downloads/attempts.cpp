@@ -15,10 +15,16 @@ std::string place(const Asked& asked) {
   return fmt::format("'{}' of '{}'", asked.what, asked.repo);
 }
 
+// Tools of the hub take a token from the environment of a shell, which the server does not see.
+constexpr std::string_view kSetToken =
+    "put a token into the file $HF_HOME/token (~/.cache/huggingface/token), or set HF_TOKEN for the server's process "
+    "and "
+    "start it again";
+
 Error error(errc code, std::string text) { return {make_error_code(code), std::move(text)}; }
 
-std::string_view token_advice(const Outcome& outcome) {
-  return outcome.with_token ? "the token that was sent has no access" : "if it is private, set HF_TOKEN";
+std::string token_advice(const Outcome& outcome) {
+  return outcome.with_token ? "the token that was sent has no access" : fmt::format("if it is private, {}", kSetToken);
 }
 
 std::string other_server(const Asked& asked) {
@@ -84,8 +90,8 @@ std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
   if (expired && outcome.redirected) return std::nullopt;
   if (code == "GatedRepo") {
     return error(errc::gated,
-                 fmt::format("'{}' wants its conditions accepted: do so at {}/{}, then set HF_TOKEN{}", asked.repo,
-                             asked.endpoint, asked.repo, outcome.with_token ? " to a token of that account" : ""));
+                 fmt::format("'{0}' wants its conditions accepted: do so at {1}/{0}{2}, then {3}", asked.repo,
+                             asked.endpoint, outcome.with_token ? " with the account of the token" : "", kSetToken));
   }
   if (code == "RevisionNotFound")
     return error(errc::revision_not_found, fmt::format("'{}' has no revision '{}'", asked.repo, asked.revision));
@@ -105,8 +111,8 @@ std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
                              "yourself, then run corral import FILE",
                              place(asked), asked.endpoint, status));
   if (status == 401)
-    return error(errc::token_refused, fmt::format("{}: {} refused the token (401): make a new one, and set HF_TOKEN",
-                                                  place(asked), asked.endpoint));
+    return error(errc::token_refused, fmt::format("{}: {} refused the token (401): make a new one, then {}",
+                                                  place(asked), asked.endpoint, kSetToken));
   if (status == 403)
     return error(errc::token_refused,
                  fmt::format("{}: {} gives no access (403); {}", place(asked), asked.endpoint, token_advice(outcome)));

@@ -101,10 +101,7 @@ void DownloadDesk::set_offline(bool offline) {
 }
 
 Result<> DownloadDesk::may_begin() const {
-  if (offline())
-    return fail(errc::offline,
-                "nothing is fetched: this server may not go out (offline, or HF_HUB_OFFLINE); with the setting off it "
-                "may (corral config set offline false)");
+  if (offline()) return std::unexpected(offline_error(options_.hub));
   if (options_.hub.cache.empty())
     return fail(errc::disk_failed, "there is no folder for models: set HF_HUB_CACHE, or HOME, and start again");
   return {};

@@ -221,7 +221,10 @@ TEST_F(DeskTest, OfflineNothingGoesOutAndWhatRunsIsPaused) {
     co_await until(desk, begun->id, DownloadState::paused);
     EXPECT_EQ((co_await desk.begin("org/repo", true)).error().code, errc::offline);
     EXPECT_EQ((co_await desk.order("org/repo", DownloadOrder::resume)).error().code, errc::offline);
-    EXPECT_EQ((co_await desk.plan("org/repo")).error().code, errc::offline);
+    const auto plan = co_await desk.plan("org/repo");
+    EXPECT_EQ(plan.error().code, errc::offline);
+    EXPECT_EQ(plan.error().message,
+              "nothing is fetched: the setting offline is on. Turn it off with: corral config set offline=false");
     co_await desk.stop();
   }(*this));
 }

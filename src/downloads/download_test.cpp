@@ -701,6 +701,12 @@ TEST(Settings, ComeFromTheVariablesOfTheHubsTools) {
   EXPECT_EQ(read().token, "direct");
   EXPECT_EQ(read().cache, "/elsewhere");
   EXPECT_TRUE(read().offline);
+  EXPECT_EQ(
+      offline_error(read()).message,
+      "nothing is fetched: HF_HUB_OFFLINE is set for the server's process. Start the server without HF_HUB_OFFLINE");
+  variables["HF_HUB_OFFLINE"] = "0";
+  variables["TRANSFORMERS_OFFLINE"] = "1";
+  EXPECT_EQ(read().offline_variable, "TRANSFORMERS_OFFLINE");
   variables["HF_TOKEN"] = "two\r\nlines";
   EXPECT_EQ(read().token, "from-file");
 }

@@ -20,10 +20,6 @@ constexpr std::size_t kMostPages = 1000;
 constexpr std::size_t kMostFiles = 100'000;
 constexpr std::size_t kAddressDigits = 16, kCommitDigits = 40;
 
-std::string offline_text(std::string_view what) {
-  return fmt::format("'{}' isn't fetched: nothing may go out (offline, or HF_HUB_OFFLINE)", what);
-}
-
 }  // namespace
 
 Hub::Hub(Fetcher& fetcher, async::Timers& timers, HubSettings settings, RetryRules rules, Dice dice)
@@ -63,7 +59,7 @@ std::string Hub::endpoint_of(const Listing& listing) const {
 }
 
 async::Task<Result<FetchAnswer>> Hub::ask(FetchRequest request, Asked asked) {
-  if (settings_.offline) co_return fail(errc::offline, offline_text(asked.repo.empty() ? asked.what : asked.repo));
+  if (settings_.offline) co_return std::unexpected(offline_error(settings_));
   request.token = token_for(request.url);
   if (asked.endpoint.empty()) {
     asked.endpoint = settings_.endpoint;
@@ -127,7 +123,7 @@ async::Task<Result<Listing>> Hub::look_at(std::string address) {
   std::uint64_t got = 0;
   FetchRequest request{.url = address, .range = Range{0, 1}};
   request.sink = [](const FetchHead&, std::string_view) { return Take::enough; };
-  if (settings_.offline) co_return fail(errc::offline, offline_text(address));
+  if (settings_.offline) co_return std::unexpected(offline_error(settings_));
   refresh_token();
   request.token = token_for(address);
   Attempts attempts(rules_);

@@ -4,6 +4,9 @@
 #include <fstream>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "downloads/errors.h"
 #include "models/hub_cache.h"
 
 namespace corral::downloads {
@@ -80,10 +83,23 @@ HubSettings hub_settings(const Environment& environment) {
     if (!file.empty()) settings.token = read_token(file);
     settings.token_file = std::move(file);
   }
-  settings.offline = is_yes(environment("HF_HUB_OFFLINE")) || is_yes(environment("TRANSFORMERS_OFFLINE"));
+  for (const std::string_view name : {"TRANSFORMERS_OFFLINE", "HF_HUB_OFFLINE"})
+    if (is_yes(environment(name))) {
+      settings.offline = true;
+      settings.offline_variable = name;
+    }
   for (const std::string_view name : {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"})
     if (settings.ca_file.empty()) settings.ca_file = environment(name);
   return settings;
+}
+
+Error offline_error(const HubSettings& settings) {
+  constexpr std::string_view kSetting =
+      "nothing is fetched: the setting offline is on. Turn it off with: corral config set offline=false";
+  if (!settings.offline) return {make_error_code(errc::offline), std::string(kSetting)};
+  return {make_error_code(errc::offline),
+          fmt::format("nothing is fetched: {0} is set for the server's process. Start the server without {0}",
+                      settings.offline_variable)};
 }
 
 }  // namespace corral::downloads

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace corral::downloads {
 
 struct HubSettings {
@@ -16,6 +18,7 @@ struct HubSettings {
   std::filesystem::path cache = {};                   // empty: no folder is named anywhere
   std::string ca_file = {};                           // certificates; empty: the system's
   bool offline = false;
+  std::string offline_variable = "HF_HUB_OFFLINE";  // the one that says so
 };
 
 // The value of a variable of the environment; empty if it isn't set.
@@ -27,5 +30,8 @@ using Environment = std::function<std::string(std::string_view name)>;
 HubSettings hub_settings(const Environment& environment);
 // The token in the file; empty if there is none. Blocking, for a small file.
 std::string read_token(const std::filesystem::path& file);
+
+// Why nothing is fetched, and what to do: a variable outranks the setting `offline`.
+Error offline_error(const HubSettings& settings);
 
 }  // namespace corral::downloads

@@ -44,4 +44,26 @@ Catalog add_aliases(Catalog found, const Aliases& aliases) {
   return Catalog(std::move(models), {problems.begin(), problems.end()}, {others.begin(), others.end()});
 }
 
+namespace {
+
+// By its name or an alias, without regard to case.
+bool is_called(const ModelInfo& model, std::string_view name) {
+  const auto same = [&](const ModelName& one) { return equal_folded(one.value(), name); };
+  return same(model.name) || std::ranges::any_of(model.aliases, same);
+}
+
+}  // namespace
+
+Catalog add_known_names(Catalog found, const Aliases& known) {
+  const auto is_here = [&](std::string_view name) {
+    return std::ranges::any_of(found.models(), [&](const auto& model) { return is_called(*model, name); });
+  };
+  Aliases here;
+  for (const auto& [name, source] : known) {
+    const std::string_view stem(source.data(), source.ends_with(".gguf") ? source.size() - 5 : source.size());
+    if ((is_here(source) || is_here(stem)) && !is_here(name)) here.emplace(name, source);
+  }
+  return add_aliases(std::move(found), here);
+}
+
 }  // namespace corral::models

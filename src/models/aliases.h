@@ -20,5 +20,7 @@ using Aliases = std::map<std::string, std::string, std::less<>>;  // to the name
 Aliases read_aliases(const std::filesystem::path& file);
 // Pure.
 Catalog add_aliases(Catalog found, const Aliases& aliases);
+// Names of known models (config/known_models.h) for those that are here. A name that finds a model already stays. Pure.
+Catalog add_known_names(Catalog found, const Aliases& known);
 
 }  // namespace corral::models

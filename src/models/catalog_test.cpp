@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/aliases.h"
 #include "models/errc.h"
 
 namespace corral::models {
@@ -105,6 +106,20 @@ TEST(Catalog, ModelsOutliveIt) {
     kept = *catalog.find("kept");
   }
   EXPECT_EQ(kept->name, ModelName("kept"));
+}
+
+TEST(Catalog, KnownNamesFindWhatIsHereAndReplaceNoOtherName) {
+  const auto catalog = add_known_names(
+      Catalog({model("org/a:Q8_0"), model("org/b:x", {"taken"}), model("own")}, {}, {}), {{"short-a", "ORG/a:Q8_0"},
+                                                                                          {"by-file", "org/b:x.gguf"},
+                                                                                          {"taken", "org/a:Q8_0"},
+                                                                                          {"Own", "org/a:Q8_0"},
+                                                                                          {"absent", "org/c:Q8_0"}});
+  EXPECT_EQ(name_of(catalog.find("Short-A")), "org/a:Q8_0");
+  EXPECT_EQ(name_of(catalog.find("by-file")), "org/b:x");
+  EXPECT_EQ(name_of(catalog.find("taken")), "org/b:x");
+  EXPECT_EQ(name_of(catalog.find("own")), "own");
+  EXPECT_FALSE(catalog.find("absent"));
 }
 
 }  // namespace

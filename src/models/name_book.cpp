@@ -49,6 +49,7 @@ Result<> NameBook::put(const UserModel& model) {
   json::Object entry;
   entry["checkpoint"] = model.checkpoint;
   entry["recipe"] = model.recipe;
+  if (model.fetched) entry["fetched"] = true;
   if (!model.labels.empty()) {
     json::Array labels;
     for (const auto& label : model.labels) labels.emplace_back(label);

@@ -90,6 +90,7 @@ Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache
   auto assembled = assemble(known, std::move(found.problems));
   auto all = options.given ? as_given(assembled, *options.given) : add_user_models(std::move(assembled), user);
   if (!options.given) all = add_aliases(std::move(all), read_aliases(options.aliases));
+  if (!options.given) all = add_known_names(std::move(all), options.known_names);
   auto catalog = std::make_shared<const Catalog>(std::move(all));
   return {std::move(catalog), std::move(fresh), stats};
 }

@@ -160,6 +160,8 @@ UserModels read_user_models(const fs::path& file) {
                     checkpoint_of(entry),
                     std::string(json::text_or(entry, "recipe", kOwnRecipe)),
                     {}};
+    const auto* fetched = json::find(entry, "fetched");
+    model.fetched = fetched != nullptr && fetched->is_bool() && fetched->get_bool();
     const auto* aliases = json::find(entry, "aliases");
     for (const auto& alias : aliases && aliases->is_array() ? aliases->get_array() : json::Array()) {
       if (const auto* word = alias.if_string()) model.aliases.push_back(printable(*word));

@@ -9,6 +9,7 @@
 //                its file ("org/repo:FILE.gguf"), or, for other recipes, whatever their program understands
 //   recipe       which backend serves it (base/recipe.h); llamacpp when missing
 //   aliases      other names that find it
+//   fetched      true: a pull made the entry, and its files go when the name is deleted
 //   labels       those that stand for a type ("embeddings", "reranking", "image", ...) decide it
 //
 // The user's names come first: a model that was found keeps its file name as an alias when the user calls it otherwise,
@@ -29,6 +30,8 @@ struct UserModel {
   std::string recipe;
   std::vector<std::string> labels;
   std::vector<std::string> aliases = {};
+  // The entry was made by a pull: the files go with the name.
+  bool fetched = false;
   // Written down in the configuration (backends/external/known_backends.h): it needs no checkpoint.
   bool configured = false;
 

@@ -1,7 +1,7 @@
 // Models from a hub on the loopback by the command line: a first start without any, offers, asking, Ctrl-C, removal.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
@@ -79,11 +79,12 @@ test("run fetches what isn't here when it is told to, and answers", async () => 
   assert.match(answered.stderr, /org\/little-GGUF:Q8_0: 1 file, 356 KiB on disk; about .* of memory/);
   // By both names from now on.
   assert.equal((await corral("run", "little", "Say hello.")).stdout, answered.stdout);
-  assert.match((await corral("alias")).stdout, /^little\s+org\/little-GGUF:Q8_0\s+yes$/m);
+  assert.doesNotMatch((await corral("alias")).stdout, /little/); // the server's own table has the name
 
   const show = await corral("show", "little");
   assert.match(show.stdout, /^from\s+org\/little-GGUF:Q8_0$/m);
   assert.match(show.stdout, /^CONTEXT\s+MEMORY\n\s+\d+\s+\d+ MiB$/m);
+  assert.match((await corral("rm", "little")).stdout, /^org\/little-GGUF:Q8_0 is removed; 356 KiB are free again$/m);
 });
 
 test("pull says what else there is, downloads lists it, rm frees it", async () => {
@@ -132,4 +133,50 @@ test("what can't be fetched is told as the server says it", async () => {
   assert.ok(!existsSync(join(folder, "hub/models--org--nothing")));
   const models = await corral("list");
   assert.match(models.stderr, /corral run offers some that fit the machine/);
+});
+
+test("import lists another program's models on a server without keys: the owner's file has the setting", async () => {
+  const theirs = join(folder, "lm-studio");
+  mkdirSync(theirs);
+  copyFileSync(join(models, "tiny-llama.gguf"), join(theirs, "their-llama.gguf"));
+  const imported = await corral("import", "lmstudio", "--dir", theirs);
+  assert.equal(imported.code, 0, imported.stderr);
+  assert.match(imported.stdout, /the models of lmstudio=.* are listed where they are/);
+  assert.match((await corral("list")).stdout, /^their-llama\s/m);
+  assert.match(readFileSync(join(folder, "config/corral/config.toml"), "utf8"), /^import_folders = /m);
+});
+
+test("a known model that came by its full name is used by its short one, without a hub", async () => {
+  assert.equal((await corral("pull", "org/little-GGUF:Q8_0")).code, 0);
+  assert.equal((await corral("config", "set", "offline=true")).code, 0);
+  const answered = await corral("run", "little", "Say hello.");
+  assert.equal(answered.code, 0, answered.stderr);
+  const show = await corral("show", "little");
+  assert.match(show.stdout, /^name\s+org\/little-GGUF:Q8_0$/m);
+  assert.match(show.stdout, /^FILE\s+SIZE\s+SHA-256\nlittle-Q8_0\.gguf\s+356 KiB\s+[0-9a-f]{64}$/m);
+  assert.match((await corral("pull", "little")).stdout, /^org\/little-GGUF:Q8_0 is here already$/m);
+  const elsewhere = await corral("pull", "org/little-GGUF:F16");
+  assert.match(elsewhere.stderr, /the setting offline is on\. Turn it off with: corral config set offline=false/);
+  assert.equal((await corral("config", "set", "offline=false")).code, 0);
+});
+
+test("rm of a registered name takes the name and leaves the model", async () => {
+  assert.equal((await corral("pull", "org/little-GGUF:Q8_0")).code, 0);
+  const entered = await server.post("/v1/models/register", { model_name: "mine", checkpoint: "org/little-GGUF:Q8_0" });
+  assert.equal(entered.status, 200, JSON.stringify(entered.body));
+  assert.match((await corral("show", "mine")).stdout, /^other names\s.*org\/little-GGUF:Q8_0/m);
+  const gone = await corral("rm", "mine");
+  assert.match(gone.stdout, /'mine' is a name of 'org\/little-GGUF:Q8_0'\. Only the name is gone; .* corral rm org\/little-GGUF:Q8_0/);
+  assert.match((await corral("list")).stdout, /^org\/little-GGUF:Q8_0\s/m);
+});
+
+test("wrong names get a way on", async () => {
+  const close = await corral("pull", "littl");
+  assert.match(close.stderr, /no known name\. Did you mean 'little'\? Look for others with: corral search littl\./);
+  assert.match((await corral("pull", "llama3.2:1b")).stderr, /ollama\.com\/library\/llama3\.2:1b/);
+  const run = await corral("run", "littl", "hi");
+  assert.match(run.stderr, /Known models with close names: 'little'\. Look for others with: corral search littl/);
+  const alias = await corral("alias", "x", "org/missing");
+  assert.equal(alias.code, 0);
+  assert.match(alias.stderr, /warning: no model 'org\/missing'/);
 });

@@ -7,6 +7,7 @@
 #include "api/find_model.h"
 #include "api/load_body.h"
 #include "api/routes.h"
+#include "api/supply/auto_pull.h"
 #include "async/beside.h"
 #include "backends/engine_protocol.h"
 #include "dialects/error_teller.h"
@@ -22,6 +23,7 @@ namespace {
 using protocol::Field;
 
 constexpr Millis kProgressInterval{100};
+constexpr Millis kFetchPing{1'000};
 
 constexpr Field kUnloadFields[] = {
     {.name = "model_name", .kinds = protocol::kString, .min_size = 1},
@@ -234,33 +236,48 @@ async::Task<http::Response> load_split(Context& context, http::Request& request,
   co_return http::Response::json(200, std::move(done));
 }
 
-async::Task<http::Response> load(Context& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, fields_with_split());
-  if (!peek) co_return dialects::error_response(peek.error());
-  const auto body = peek->root();
-  const auto spelling = check_members(body, fields_with_split());
-  if (!spelling) co_return dialects::error_response(spelling.error());
-  const auto model = co_await named_model(context, body, find_model);
-  if (!model) co_return dialects::error_response(model.error());
+async::Task<http::Response> load_found(Context& context, http::Request request, json::Peek peek,
+                                       backends::ModelPtr model) {
+  const auto body = peek.root();
   auto options = co_await allowed_wish_of(context, request.caller, body);
   if (!options) co_return dialects::error_response(options.error());
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
   const bool wishes = options->set != config::LoadOptions() || pin || flag(body, "save_options");
   if (body.find("split").is_array()) {
-    auto splitting = load_split(context, request, body, *model, wishes);
+    auto splitting = load_split(context, request, body, model, wishes);
     co_return co_await std::move(splitting);
   }
-  if (const auto* far = fleet::far_model(**model)) {
+  if (const auto* far = fleet::far_model(*model)) {
     co_return load_far(*far, wishes, flag(body, "stream"));
   }
-  auto task = cancellable(context, request.id, request.caller.key, *model, flag(body, "stream"),
-                          context.router.load(*model, std::move(*options), pin, flag(body, "save_options")));
-  if (flag(body, "stream")) co_return co_await load_streamed(context, *model, nullptr, std::move(task));
+  auto task = cancellable(context, request.id, request.caller.key, model, flag(body, "stream"),
+                          context.router.load(model, std::move(*options), pin, flag(body, "save_options")));
+  if (flag(body, "stream")) co_return co_await load_streamed(context, model, nullptr, std::move(task));
   const auto loaded = co_await std::move(task);
   if (!loaded) co_return dialects::error_response(loaded.error());
-  auto done = co_await loaded_body(context, *model);
+  auto done = co_await loaded_body(context, model);
   co_return http::Response::json(200, std::move(done));
+}
+
+async::Task<http::Response> load(Context& context, http::Request request) {
+  auto peek = co_await checked_body(context, request, fields_with_split());
+  if (!peek) co_return dialects::error_response(peek.error());
+  const auto spelling = check_members(peek->root(), fields_with_split());
+  if (!spelling) co_return dialects::error_response(spelling.error());
+  auto model = co_await named_model(context, peek->root(), find_model);
+  if (model) {
+    auto loading = load_found(context, std::move(request), std::move(*peek), std::move(*model));
+    co_return co_await std::move(loading);
+  }
+  auto name = model_name(peek->root());
+  if (!fetches(context, request.caller, name, model.error())) co_return dialects::error_response(model.error());
+  const auto ping = flag(peek->root(), "stream") ? std::optional(kFetchPing) : std::nullopt;
+  WhenHere then = [&context, request = std::move(request), peek = std::move(*peek)](backends::ModelPtr here) mutable {
+    return load_found(context, std::move(request), std::move(peek), std::move(here));
+  };
+  auto answering = answer_when_here(context, std::move(name), ping, std::move(then));
+  co_return co_await std::move(answering);
 }
 
 // What load with this body would take; nothing is loaded.

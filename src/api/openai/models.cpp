@@ -8,6 +8,8 @@
 #include "api/model_status.h"
 #include "api/openai/lm_studio.h"
 #include "api/openai/mesh_models.h"
+#include "api/openai/model_details.h"
+#include "api/rights.h"
 #include "api/routes.h"
 #include "api/supply/supply.h"
 #include "dialects/error_teller.h"
@@ -29,6 +31,11 @@ States states_of(const router::Report& report) {
   if (report.snapshot.loading) states[report.snapshot.loading->spec->name] = "loading";
   return states;
 }
+
+struct Details {
+  ModelDetails of = {};
+  bool paths = false;  // for a caller that may know them
+};
 
 // What a model's members don't say of themselves: how it is, and what is saved for it.
 struct House {
@@ -53,7 +60,7 @@ void write_capabilities(json::Writer& out, const models::ModelInfo& model, bool 
 }
 
 void write_model(json::Writer& out, const models::ModelInfo& model, const House& house,
-                 const router::ModelContext& window, EntryShape shape) {
+                 const router::ModelContext& window, EntryShape shape, const Details* details = nullptr) {
   const States& states = house.states;
   const auto state = states.find(model.name);
   const auto status = state == states.end() ? std::string_view("unloaded") : state->second;
@@ -92,6 +99,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const House&
   out.key("recipe_options").begin_object();
   if (saved != house.saved.end()) config::write_members(out, saved->second, config::Members::all);
   out.end_object();
+  if (details != nullptr) write_details(out, details->of, details->paths);
   out.end_object();
 }
 
@@ -164,7 +172,16 @@ async::Task<http::Response> list(Context& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> one(Context& context, std::string id, bool anthropic, EntryShape shape) {
+// How a client asks for one model.
+struct Asking {
+  bool anthropic = false;
+  EntryShape shape = EntryShape::own;
+  bool details = false;
+  bool paths = false;
+};
+
+async::Task<http::Response> one(Context& context, std::string id, Asking asking) {
+  const auto [anthropic, shape, with_details, paths] = asking;
   const auto model = co_await context.models.find(id);
   const auto house = co_await look(context);
   std::string body;
@@ -186,7 +203,13 @@ async::Task<http::Response> one(Context& context, std::string id, bool anthropic
   const std::vector<backends::ModelPtr> all = {*model};
   const auto windows = co_await context.router.contexts(all);
   if (anthropic) co_return http::Response::json(200, anthropic_model(anthropic_entry(**model, windows.front())));
-  write_model(out, **model, house, windows.front(), shape);
+  if (!with_details) {
+    write_model(out, **model, house, windows.front(), shape);
+    co_return http::Response::json(200, std::move(body));
+  }
+  Details details{.paths = paths};
+  details.of = co_await details_of(context, *model);
+  write_model(out, **model, house, windows.front(), shape, &details);
   co_return http::Response::json(200, std::move(body));
 }
 
@@ -199,7 +222,11 @@ void add_models(std::vector<http::Route>& routes, Context& context) {
   add_core(routes, "GET", "models", on_list);
   routes.push_back({"GET", "/models", on_list});
   add_core(routes, "GET", "models/{id...}", [&context](http::Request request, http::PathParams params) {
-    return one(context, std::move(params["id"]), speaks_anthropic(request), shape_of(request));
+    const Asking asking{.anthropic = speaks_anthropic(request),
+                        .shape = shape_of(request),
+                        .details = http::query_value(request.head.query(), "details") == "true",
+                        .paths = has(request.caller, kAdmin)};
+    return one(context, std::move(params["id"]), asking);
   });
 }
 

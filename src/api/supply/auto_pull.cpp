@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/rights.h"
+#include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
 #include "async/beside.h"
 #include "dialects/error_teller.h"
@@ -30,15 +31,20 @@ async::Task<Result<backends::ModelPtr>> fetched(std::unique_ptr<Pull> pull, Cont
   co_return co_await context.models.find(*name);
 }
 
-async::Task<http::Response> forwarded(Context& context, std::unique_ptr<Pull> pull, std::optional<ModelType> type,
+async::Task<http::Response> forwarded(Context& context, backends::ModelPtr model, std::optional<ModelType> type,
                                       std::string path, router::ForwardRequest request) {
-  auto model = co_await fetched(std::move(pull), context);
-  if (!model) co_return dialects::error_response(model.error());
-  const models::ModelInfo& info = **model;
+  const models::ModelInfo& info = *model;
   if (type && info.type != *type)
     co_return dialects::error_response(protocol::wrong_model_type(info.name.value(), info.type, path, *type));
-  request.model = std::move(*model);
+  request.model = std::move(model);
   co_return co_await context.forwarder.forward(std::move(request));
+}
+
+async::Task<http::Response> after_fetch(Context& context, std::unique_ptr<Pull> pull, WhenHere then) {
+  auto model = co_await fetched(std::move(pull), context);
+  if (!model) co_return dialects::error_response(model.error());
+  auto answering = then(std::move(*model));
+  co_return co_await std::move(answering);
 }
 
 // Pings until the answer is there, then what it says.
@@ -80,11 +86,11 @@ class AnswerToCome final : public http::BodySource {
 
 bool fetches(Context& context, const http::Caller& caller, const std::string& name, Error& why) {
   if (context.supply == nullptr || context.one_model || why.code != models::errc::model_not_found) return false;
-  if (name.find('/') == std::string::npos) return false;
-  const auto source = downloads::parse_source(name);
+  const auto source = downloads::parse_source(source_of(context, name));
   if (!source || source->kind != downloads::SourceKind::hub) return false;
   if (context.supply->auto_pull && has(caller, kAdmin) && !context.supply->desk.offline()) return true;
-  why.message += fmt::format("; to have it fetched from the hub: corral pull {}", models::printable(name, 256));
+  if (!why.message.ends_with('?')) why.message += '.';
+  why.message += fmt::format(" Fetch it from the hub with: corral pull {}", models::printable(name, 256));
   return false;
 }
 
@@ -96,21 +102,36 @@ backends::ModelPtr coming_model(const std::string& name, ModelType type) {
   return info;
 }
 
-async::Task<http::Response> forward_when_here(Context& context, std::string name, std::optional<ModelType> type,
-                                              std::string path, router::ForwardRequest request) {
+async::Task<http::Response> answer_when_here(Context& context, std::string name, std::optional<Millis> ping,
+                                             WhenHere then) {
+  name = source_of(context, std::move(name));
   auto plan = co_await Pull::plan(context, name);
   if (!plan) co_return dialects::error_response(plan.error());
   PullWish wish{.source = std::move(name)};
   auto pull = co_await Pull::begin(context, std::move(wish), std::move(*plan));
   if (!pull) co_return dialects::error_response(pull.error());
   co_await (*pull)->first();
-  const bool streams = request.stream;
-  const Millis ping = request.ping_interval.value_or(kUsualPing);
-  auto task = forwarded(context, std::move(*pull), type, std::move(path), std::move(request));
-  if (!streams) co_return co_await std::move(task);
+  auto task = after_fetch(context, std::move(*pull), std::move(then));
+  if (!ping) co_return co_await std::move(task);
   const auto executor = co_await async::asio::this_coro::executor;
   auto answering = std::make_unique<Answering>(executor, "answer of a model to come", std::move(task));
-  co_return http::Response::event_stream(std::make_unique<AnswerToCome>(context.timers, ping, std::move(answering)));
+  co_return http::Response::event_stream(std::make_unique<AnswerToCome>(context.timers, *ping, std::move(answering)));
+}
+
+async::Task<http::Response> forward_when_here(Context& context, std::string name, std::optional<ModelType> type,
+                                              std::string path, router::ForwardRequest request) {
+  const auto known = known_type(context, name);
+  if (type && known && *known != *type) {
+    const auto error = protocol::wrong_model_type(name, *known, path, *type);
+    co_return dialects::error_response(error);
+  }
+  const auto ping = request.stream ? std::optional(request.ping_interval.value_or(kUsualPing)) : std::nullopt;
+  WhenHere then = [&context, type, path = std::move(path),
+                   request = std::move(request)](backends::ModelPtr model) mutable {
+    return forwarded(context, std::move(model), type, std::move(path), std::move(request));
+  };
+  auto answering = answer_when_here(context, std::move(name), ping, std::move(then));
+  co_return co_await std::move(answering);
 }
 
 }  // namespace corral::api

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -17,9 +18,17 @@ bool fetches(Context& context, const http::Caller& caller, const std::string& na
 // Stands for a model that isn't here yet.
 backends::ModelPtr coming_model(const std::string& name, ModelType type);
 
+// What is to be done with the model, once.
+using WhenHere = std::move_only_function<async::Task<http::Response>(backends::ModelPtr)>;
+
+// Fetches the model, then gives the answer of `then`. `ping`: a stream, which gets pings so often meanwhile (0: none).
+// A client that leaves pauses the download.
+async::Task<http::Response> answer_when_here(Context& context, std::string name, std::optional<Millis> ping,
+                                             WhenHere then);
+
 // Has the model fetched and forwards the request, whose model is coming_model(), to the one that came. A stream gets
 // pings meanwhile, and what fails then is one framed error event. A client that leaves pauses the download. `type`:
-// what the model has to be; `path`: of the endpoint, for messages.
+// what the model has to be; a known model of another type is not fetched. `path`: of the endpoint, for messages.
 async::Task<http::Response> forward_when_here(Context& context, std::string name, std::optional<ModelType> type,
                                               std::string path, router::ForwardRequest request);
 

@@ -10,6 +10,7 @@
 #include "api/load_body.h"
 #include "api/routes.h"
 #include "api/supply/download_json.h"
+#include "api/supply/known_names.h"
 #include "api/supply/supply.h"
 #include "dialects/error_teller.h"
 #include "downloads/errors.h"
@@ -84,7 +85,7 @@ async::Task<http::Response> order_download(Context& context, http::Request reque
 }
 
 async::Task<http::Response> tell_variants(Context& context, http::Request request) {
-  const auto asked = http::query_value(request.head.query(), "checkpoint").value_or("");
+  const auto asked = source_of(context, http::query_value(request.head.query(), "checkpoint").value_or(""));
   const auto source = downloads::parse_source(asked);
   if (!source) {
     Error error = source.error();

@@ -7,9 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "api/errors.h"
 #include "api/load_body.h"
 #include "api/rights.h"
 #include "api/routes.h"
+#include "api/supply/removal_plan.h"
 #include "api/supply/supply.h"
 #include "async/run_or_leave.h"
 #include "dialects/error_teller.h"
@@ -54,6 +56,16 @@ Error shown_to(const http::Caller& caller, Error error, const std::string& path)
                "path");
 }
 
+// A name that finds another model would not be the name of this one.
+Result<> check_free(Context& context, const models::ImportWish& wish) {
+  const auto known = wish.name.empty() ? Result<models::Catalog::Model>(nullptr) : context.models.find_known(wish.name);
+  if (!known || *known == nullptr || !models::equal_folded((*known)->name.value(), wish.name)) return {};
+  const auto& files = (*known)->paths;
+  if (!files.empty() && is_within(files.front(), wish.folder)) return {};  // the import says whether it is the same
+  return fail(errc::name_taken, fmt::format("there is a model '{}' already: choose another name", wish.name),
+              "model_name");
+}
+
 async::Task<http::Response> import_model(Context& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, import_fields());
   if (!peek) co_return dialects::error_response(peek.error());
@@ -70,6 +82,7 @@ async::Task<http::Response> import_model(Context& context, http::Request request
                       "path");
     co_return dialects::error_response(error);
   }
+  if (const auto taken = check_free(context, wish); !taken) co_return dialects::error_response(taken.error());
   const LeftGuard guard;
   auto work = [wish, progress = guard.progress()] { return models::import_file(wish, progress); };
   auto importing = async::run_or_leave(context.supply->imports, context.timers, std::move(work));

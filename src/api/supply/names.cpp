@@ -184,9 +184,13 @@ async::Task<http::Response> add_alias(Context& context, http::Request request) {
   }
   const auto put = co_await put_alias(context, alias, target);
   if (!put) co_return dialects::error_response(put.error());
+  const auto meant = context.models.find_known(target);
   std::string body;
   json::Writer out(body);
-  out.begin_object().field("status", "ok").field("alias", alias).field("target", target).end_object();
+  out.begin_object().field("status", "ok").field("alias", alias).field("target", target);
+  if (!meant)
+    out.field("warning", fmt::format("{}. The alias finds nothing until that model is here", meant.error().message));
+  out.end_object();
   co_return http::Response::json(200, std::move(body));
 }
 

@@ -117,6 +117,65 @@ TEST_F(NamesTest, AModelGetsANameOfTheUsers) {
   }
 }
 
+TEST_F(NamesTest, ARegisteredNameGoesWithoutTheModel) {
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q8_0"})").status, 200u);
+  ASSERT_EQ(post("/v1/models/register", R"({"model_name":"mine","checkpoint":"org/repo:Q8_0"})").status, 200u);
+  const auto aliases = get("/v1/models/mine?details=true").json().at("aliases");
+  EXPECT_THAT(json::serialize(aliases), HasSubstr(R"("org/repo:Q8_0")"));
+  const auto dry = post("/v1/delete", R"({"model_name":"mine","dry_run":true})");
+  EXPECT_EQ(json::text_or(dry.json(), "name_of", ""), "org/repo:Q8_0") << dry.text;
+  EXPECT_EQ(dry.json().at("freed_bytes").to_number<int>(), 0);
+  const auto gone = post("/v1/delete", R"({"model_name":"mine"})");
+  ASSERT_EQ(gone.status, 200u) << gone.text;
+  EXPECT_EQ(json::text_or(gone.json(), "message", ""),
+            "'mine' is a name of 'org/repo:Q8_0': only the name is gone, and 'org/repo:Q8_0' stays");
+  EXPECT_EQ(blobs(), 1u);
+  EXPECT_EQ(get("/v1/models/mine").status, 404u);
+  EXPECT_EQ(get("/v1/models/org/repo:Q8_0").status, 200u);
+}
+
+TEST_F(NamesTest, ANameThatAPullGaveGoesWithTheModel) {
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"mine","checkpoint":"org/repo:Q8_0"})").status, 200u);
+  ASSERT_EQ(post("/v1/delete", R"({"model_name":"mine"})").status, 200u);
+  EXPECT_EQ(blobs(), 0u);
+}
+
+TEST_F(NamesTest, AnAliasOfNothingIsToldAndItsRemovalNamesTheModel) {
+  EXPECT_THAT(post("/internal/aliases", R"({"alias":"a","target":"org/missing"})").text,
+              HasSubstr(R"("warning":"no model 'org/missing')"));
+  EXPECT_THAT(post("/internal/aliases", R"({"alias":"b","target":"tiny-llama"})").text,
+              testing::Not(HasSubstr("warning")));
+  EXPECT_EQ(json::text_or(post("/v1/delete", R"({"model_name":"b"})").json(), "name_of", ""), "tiny-llama");
+  EXPECT_EQ(get("/v1/models/tiny-llama").status, 200u);
+}
+
+TEST_F(NamesTest, OneModelsDetailsAreWhatItsFilesSay) {
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q8_0"})").status, 200u);
+  const auto model = get("/v1/models/org/repo:Q8_0?details=true").json();
+  const auto& file = model.at("files").at(0);
+  EXPECT_EQ(json::text_or(file, "name", ""), "x-Q8_0.gguf");
+  EXPECT_EQ(json::text_or(file, "sha256", "").size(), 64u);
+  EXPECT_EQ(file.at("size_bytes"), model.at("size_bytes"));
+  models::GgufWriter::model("llama")
+      .text("general.license", "apache-2.0")
+      .text("tokenizer.chat_template", "{{ messages }}")
+      .save(dir / "licensed.gguf");
+  ASSERT_EQ(post("/internal/aliases", R"({"alias":"looks-again","target":"licensed"})").status, 200u);
+  const auto licensed = get("/v1/models/licensed?details=true").json();
+  EXPECT_EQ(json::text_or(licensed, "licence", ""), "apache-2.0");
+  EXPECT_EQ(json::text_or(licensed, "chat_template", ""), "{{ messages }}");
+  EXPECT_TRUE(licensed.at("files").at(0).at("sha256").is_null());
+  EXPECT_THAT(get("/v1/models/licensed").text, testing::Not(HasSubstr("chat_template")));
+}
+
+TEST_F(NamesTest, AnImportTakesNoNameOfAnotherModel) {
+  const auto from = cache / "downloads/mine.gguf";
+  models::GgufWriter::model("llama").save(from);
+  const auto taken = post("/v1/import", fmt::format(R"({{"path":"{}","model_name":"tiny-llama"}})", from.native()));
+  EXPECT_EQ(taken.status, 409u);
+  EXPECT_EQ(taken.error("code"), "name_taken");
+}
+
 TEST_F(NamesTest, AliasesAreKept) {
   EXPECT_EQ(get("/internal/aliases").text, R"({"aliases":[]})");
   ASSERT_EQ(post("/internal/aliases", R"({"alias":"chat","target":"tiny-llama"})").status, 200u);

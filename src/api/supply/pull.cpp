@@ -1,5 +1,6 @@
 // POST pull: fetches a model. Told as it goes with "stream" (`plan`, `progress`, then `complete` or `error`), at its
 // end without, at once with "subscribe": false. A client that leaves pauses it, unless somebody else waits for it.
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -7,14 +8,17 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "api/load_body.h"
 #include "api/routes.h"
 #include "api/supply/download_json.h"
+#include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
 #include "dialects/error_teller.h"
 #include "http/sse.h"
 #include "models/model_names.h"
+#include "models/text.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"
 
@@ -31,6 +35,7 @@ constexpr Field kModelPullFields[] = {
     {.name = "model_name", .kinds = protocol::kString, .min_size = 1, .max_bytes = downloads::kMaxNameBytes},
     {.name = "model", .kinds = protocol::kString, .min_size = 1, .max_bytes = downloads::kMaxNameBytes},
     {.name = "checkpoint", .kinds = protocol::kString, .min_size = 1, .max_bytes = downloads::kMaxNameBytes},
+    {.name = "checkpoints", .kinds = protocol::kObject},
     {.name = "recipe", .kinds = protocol::kString, .choices = "llamacpp"},
     {.name = "source", .kinds = protocol::kString, .choices = "huggingface"},
     {.name = "labels",
@@ -68,7 +73,39 @@ std::string text_said(json::View body, std::string_view name) {
   return std::string(found.found() && found.is_string() ? found.as_string() : std::string_view());
 }
 
-Result<PullWish> pull_wish_of(json::View body) {
+// "mmproj", or its member of "checkpoints": a file, maybe behind "org/repo:". Empty: none is named.
+std::string projector_said(json::View body) {
+  auto name = text_said(body, "mmproj");
+  if (name.empty()) name = text_said(body.find("checkpoints"), "mmproj");
+  return name.substr(name.rfind(':') + 1);
+}
+
+// The projector is chosen with the model, so another one can only be refused.
+Result<> check_projector(const std::string& projector, const downloads::Plan& plan) {
+  const auto is_it = [&](const auto& file) { return file.path == projector; };
+  if (projector.empty() || std::ranges::any_of(plan.files, is_it)) return {};
+  std::vector<std::string> files;
+  for (const auto& file : plan.files) files.push_back(fmt::format("'{}'", models::printable(file.path, 256)));
+  return fail(protocol::errc::unsupported_value,
+              fmt::format("'mmproj' can't be '{}': this pull fetches {}. Leave 'mmproj' out",
+                          models::printable(projector, 256), fmt::join(files, ", ")),
+              "mmproj");
+}
+
+Result<> check_checkpoints(json::View body) {
+  Result<> fine;
+  body.find("checkpoints").each_member([&](std::string_view name, json::View value) {
+    if ((name == "main" || name == "mmproj") && (value.is_string() || value.is_null())) return true;
+    fine =
+        fail(protocol::errc::unsupported_value,
+             fmt::format("'checkpoints' takes 'main' and 'mmproj', each a text, not '{}'", models::printable(name, 64)),
+             "checkpoints");
+    return false;
+  });
+  return fine;
+}
+
+Result<PullWish> pull_wish_of(const Context& context, json::View body) {
   auto name = text_said(body, "model_name");
   if (name.empty()) name = text_said(body, "model");
   if (name.empty())
@@ -76,12 +113,14 @@ Result<PullWish> pull_wish_of(json::View body) {
                 "'model_name' is required: what to fetch, such as org/repo:Q4_K_M or an address", "model_name");
   PullWish wish{.detached = !flag_said(body, "subscribe", true)};
   auto checkpoint = text_said(body, "checkpoint");
+  if (checkpoint.empty()) checkpoint = text_said(body.find("checkpoints"), "main");
   if (checkpoint.empty()) {
-    wish.source = std::move(name);
+    wish.source = source_of(context, std::move(name));
     return wish;
   }
   wish.source = std::move(checkpoint);
   if (name != wish.source) wish.called = models::without_prefix(name);
+  wish.source = source_of(context, std::move(wish.source));
   body.find("labels").each_element([&](json::View label) { wish.labels.emplace_back(label.as_string()); });
   for (const auto& flag : kFlagLabels)
     if (flag_said(body, flag.field)) wish.labels.emplace_back(flag.label);
@@ -150,7 +189,8 @@ async::Task<http::Response> pull_model(Context& context, http::Request request) 
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
   if (auto fine = check_members(body, pull_fields()); !fine) co_return dialects::error_response(fine.error());
-  auto wish = pull_wish_of(body);
+  if (auto fine = check_checkpoints(body); !fine) co_return dialects::error_response(fine.error());
+  auto wish = pull_wish_of(context, body);
   if (!wish) co_return dialects::error_response(wish.error());
   const bool streams = flag_said(body, "stream"), dry = flag_said(body, "dry_run");
   if (context.supply->desk.offline() && !dry) {
@@ -159,6 +199,7 @@ async::Task<http::Response> pull_model(Context& context, http::Request request) 
   }
   auto plan = co_await Pull::plan(context, wish->source);
   if (!plan) co_return dialects::error_response(plan.error());
+  if (auto fine = check_projector(projector_said(body), *plan); !fine) co_return dialects::error_response(fine.error());
   const auto memory = co_await context.supply->memory();
   auto told = plan_body(*plan, memory, called(*wish, *plan));
   if (dry) co_return http::Response::json(200, std::move(told));

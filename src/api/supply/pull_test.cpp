@@ -142,6 +142,40 @@ TEST_F(PullTest, AFetchedModelMayHaveAnotherName) {
   EXPECT_EQ(taken.error("code"), "name_taken");
 }
 
+TEST_F(PullTest, AKnownNameIsFetchedAndFoundByThatName) {
+  const auto variants = get("/v1/pull/variants?checkpoint=little-4b");
+  EXPECT_EQ(variants.status, 200u) << variants.text;
+  const auto answer = post("/v1/pull", R"({"model_name":"Little-4B"})");
+  ASSERT_EQ(answer.status, 200u) << answer.text;
+  EXPECT_EQ(json::text_or(answer.json(), "model_name", ""), "org/repo:Q4_K_M");
+  EXPECT_THAT(get("/v1/models/little-4b").text, HasSubstr(R"("id":"org/repo:Q4_K_M")"));
+  // Without a hub as well.
+  desk.set_offline(true);
+  EXPECT_EQ(post("/v1/pull", R"({"model_name":"little-4b"})").status, 200u);
+}
+
+TEST_F(PullTest, CheckpointsAreTakenAndAnotherProjectorIsRefused) {
+  const auto answer = post("/v1/pull", R"({"model_name":"user.mine","checkpoints":{"main":"org/repo:Q8_0"}})");
+  ASSERT_EQ(answer.status, 200u) << answer.text;
+  EXPECT_EQ(json::text_or(answer.json(), "model_name", ""), "mine");
+  const auto refused = post("/v1/pull", R"({"model_name":"org/repo:Q8_0","mmproj":"mmproj-F16.gguf"})");
+  EXPECT_EQ(refused.status, 400u);
+  EXPECT_EQ(refused.error("message"),
+            "'mmproj' can't be 'mmproj-F16.gguf': this pull fetches 'x-Q8_0.gguf'. Leave 'mmproj' out");
+  EXPECT_EQ(post("/v1/pull", R"({"model_name":"m","checkpoints":{"vae":"x/y"}})").error("param"), "checkpoints");
+}
+
+TEST_F(PullTest, AWrongNameGetsAWayOn) {
+  const auto close = post("/v1/pull", R"({"model_name":"little-4"})");
+  EXPECT_EQ(close.status, 400u);
+  EXPECT_EQ(close.error("message"),
+            "'little-4' is no model that can be fetched, and no known name. Did you mean 'little-4b'? Look for others "
+            "with: corral search little-4. Or name a repository: org/repo:QUANT.");
+  EXPECT_THAT(post("/v1/pull", R"({"model_name":"llama3.2:1b"})").error("message"),
+              HasSubstr("For a model of Ollama's library: ollama.com/library/llama3.2:1b. Look for others with: corral "
+                        "search llama3.2."));
+}
+
 TEST_F(PullTest, EventsTellOfDownloads) {
   auto listening = send("GET", "/v1/events");
   ASSERT_EQ(post("/v1/pull", kModel).status, 200u);
@@ -163,7 +197,7 @@ TEST_F(PullTest, ARequestHasItsModelFetchedWhereThatIsAllowed) {
   const char* chat = R"({"model":"org/repo:Q4_K_M","messages":[{"role":"user","content":"hi"}]})";
   const auto refused = post("/v1/chat/completions", chat);
   EXPECT_EQ(refused.status, 404u);
-  EXPECT_THAT(refused.error("message"), HasSubstr("corral pull org/repo:Q4_K_M"));
+  EXPECT_THAT(refused.error("message"), testing::EndsWith(". Fetch it from the hub with: corral pull org/repo:Q4_K_M"));
   supply.auto_pull = true;
   auto asking = send("POST", "/v1/chat/completions", chat);
   while (backend.servers().empty()) loop.context().run_one();
@@ -178,6 +212,32 @@ TEST_F(PullTest, ARequestHasItsModelFetchedWhereThatIsAllowed) {
   request.id = RequestId("req-9");
   request.caller = {.rights = kInference, .key = "a key"};
   EXPECT_EQ(finish(*start(std::move(request))).status, 404u);
+}
+
+TEST_F(PullTest, ALoadHasItsModelFetchedAsAChatDoes) {
+  EXPECT_EQ(post("/v1/load", R"({"model_name":"org/repo:Q4_K_M"})").status, 404u);
+  supply.auto_pull = true;
+  for (const char* body : {R"({"model_name":"little-4b"})", R"({"model_name":"org/repo:Q8_0","stream":true})"}) {
+    const auto before = backend.servers().size();
+    auto asking = send("POST", "/v1/load", body);
+    while (backend.servers().size() == before) loop.context().run_one();
+    const auto name = before == 0 ? "org/repo:Q4_K_M" : "org/repo:Q8_0";
+    backend.server(name).finish_load();
+    const auto answer = finish(*asking);
+    EXPECT_EQ(answer.status, 200u) << answer.text;
+    EXPECT_THAT(answer.text, HasSubstr(std::string(R"("model_name":")") + name));
+  }
+  EXPECT_EQ(post("/v1/load", R"({"model_name":"org/nothing:Q8_0"})").error("code"), "model_not_found");
+}
+
+TEST_F(PullTest, AnEmbeddingFetchesNoModelThatIsKnownToChat) {
+  supply.auto_pull = true;
+  for (const char* name : {"little-4b", "org/repo:Q4_K_M"}) {
+    const auto refused = post("/v1/embeddings", std::string(R"({"input":"x","model":")") + name + R"("})");
+    EXPECT_EQ(refused.status, 400u) << refused.text;
+    EXPECT_EQ(refused.error("code"), "wrong_model_type");
+  }
+  EXPECT_TRUE(hub.requests.empty());
 }
 
 TEST_F(PullTest, OllamasClientsPullCopyAndDelete) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/errors.h"
+#include "api/supply/known_names.h"
 #include "models/errc.h"
 #include "models/model_names.h"
 
@@ -30,7 +31,8 @@ Result<> keep_name(Context& context, const PullWish& wish, const downloads::Plan
                 fmt::format("there is a model '{}' already: choose another 'model_name'", wish.called), "model_name");
   const bool has_repo_name = plan.checkpoint.find("://") == std::string::npos;
   const auto checkpoint = has_repo_name ? plan.checkpoint : plan.main_file.native();
-  return context.supply->names.put({wish.called, checkpoint, "llamacpp", wish.labels});
+  return context.supply->names.put(
+      {.name = wish.called, .checkpoint = checkpoint, .recipe = "llamacpp", .labels = wish.labels, .fetched = true});
 }
 
 }  // namespace
@@ -40,7 +42,10 @@ std::string called(const PullWish& wish, const downloads::Plan& plan) {
 }
 
 async::Task<Result<downloads::Plan>> Pull::plan(Context& context, std::string source) {
-  return context.supply->desk.plan(std::move(source));
+  const auto name = source;
+  auto plan = co_await context.supply->desk.plan(std::move(source));
+  if (!plan) co_return std::unexpected(with_way_on(context, std::move(plan.error()), name));
+  co_return plan;
 }
 
 async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(Context& context, PullWish wish, downloads::Plan plan) {

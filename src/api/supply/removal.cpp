@@ -128,6 +128,9 @@ async::Task<Result<downloads::Removed>> carry_out(Context& context, const Remova
 
 std::string message_of(const Removal& removal, bool dry) {
   const double mb = static_cast<double>(removal.freed) / 1e6;
+  if (!removal.name_of.empty())
+    return fmt::format("'{0}' is a name of '{1}': only the name {2}, and '{1}' stays", removal.model.value(),
+                       removal.name_of, dry ? "would go" : "is gone");
   if (dry) return fmt::format("Deleting '{}' would free {:.1f} MB", removal.model.value(), mb);
   if (removal.files.empty()) return fmt::format("'{}' is no name of a model any more", removal.model.value());
   return fmt::format("'{}' is deleted, {:.1f} MB are free", removal.model.value(), mb);
@@ -137,7 +140,9 @@ std::string removal_body(const Removal& removal, bool dry) {
   std::string body;
   json::Writer out(body);
   out.begin_object().field("status", dry ? "dry_run" : "success").field("message", message_of(removal, dry));
-  out.field("model_name", removal.model.value()).field("freed_bytes", removal.freed).key("files").begin_array();
+  out.field("model_name", removal.model.value());
+  if (!removal.name_of.empty()) out.field("name_of", removal.name_of);
+  out.field("freed_bytes", removal.freed).key("files").begin_array();
   for (const auto& file : removal.files) out.value(file.native());
   out.end_array().key("kept").begin_array();
   for (const auto& file : removal.kept) {
@@ -176,8 +181,9 @@ async::Task<http::Response> delete_model(Context& context, http::Request request
 }  // namespace
 
 async::Task<Result<Removal>> remove_model(Context& context, RemovalWish wish) {
-  if (context.supply->names.aliases().contains(wish.name)) {
-    Removal removal{.model = ModelName(wish.name)};
+  const auto aliases = context.supply->names.aliases();
+  if (const auto alias = aliases.find(wish.name); alias != aliases.end()) {
+    Removal removal{.model = ModelName(wish.name), .name_of = alias->second};
     if (wish.dry_run) co_return removal;
     if (auto gone = context.supply->names.remove_alias(wish.name); !gone)
       co_return std::unexpected(std::move(gone.error()));
@@ -188,9 +194,11 @@ async::Task<Result<Removal>> remove_model(Context& context, RemovalWish wish) {
   if (!model) co_return std::unexpected(model.error());
   const models::ModelInfo& info = **model;
   const auto user = context.supply->names.user_models();
-  const bool named = std::ranges::find(user.models, info.name.value(), &models::UserModel::name) != user.models.end();
+  const auto entry = std::ranges::find(user.models, info.name.value(), &models::UserModel::name);
+  const bool named = entry != user.models.end();
+  const auto by = !named ? NamedBy::files : entry->fetched ? NamedBy::pull : NamedBy::client;
   const auto catalog = co_await context.models.catalog();
-  auto plan = plan_removal(*catalog, info, context.supply->places(), named, wish.models_dir);
+  auto plan = plan_removal(*catalog, info, context.supply->places(), by, wish.models_dir);
   if (!plan) co_return std::unexpected(std::move(plan.error()));
   if (plan->empty() && !named) {
     const auto& needed = plan->kept.empty() ? std::vector<ModelName>() : plan->kept.front().needed_by;
@@ -202,6 +210,7 @@ async::Task<Result<Removal>> remove_model(Context& context, RemovalWish wish) {
                    "model_name");
   }
   Removal removal{.model = info.name, .kept = plan->kept};
+  if (by == NamedBy::client && plan->empty()) removal.name_of = entry->checkpoint;
   downloads::Removed removed;
   if (wish.dry_run) {
     std::vector<fs::path> files = info.paths;

@@ -22,10 +22,11 @@ struct Removal {
   std::uint64_t freed = 0;                        // bytes; of a dry run what it would be
   std::vector<std::filesystem::path> files = {};  // that are gone, or would be
   std::vector<KeptFile> kept = {};
+  std::string name_of = {};  // only a name went: of this model or file, which stays
 };
 
-// Of an alias nothing but the alias goes. A model that is in memory is unloaded first. Errors: unknown_model,
-// model_busy, file_not_ours; those of unloading; downloads::errc::disk_failed.
+// Of an alias, or a name that a client registered, nothing but the name goes. A model that is in memory is unloaded
+// first. Errors: unknown_model, model_busy, file_not_ours; those of unloading; downloads::errc::disk_failed.
 async::Task<Result<Removal>> remove_model(Context& context, RemovalWish wish);
 
 }  // namespace corral::api

@@ -71,7 +71,7 @@ bool is_within(const fs::path& path, const fs::path& folder) {
 }
 
 Result<RemovalPlan> plan_removal(const models::Catalog& catalog, const models::ModelInfo& model,
-                                 const ModelPlaces& places, bool named, bool models_dir) {
+                                 const ModelPlaces& places, NamedBy named, bool models_dir) {
   std::vector<fs::path> files = model.paths;
   if (!model.mmproj.empty()) files.push_back(model.mmproj);
   RemovalPlan plan;
@@ -83,13 +83,15 @@ Result<RemovalPlan> plan_removal(const models::Catalog& catalog, const models::M
     const auto in = [&](const std::vector<fs::path>& folders) {
       return std::ranges::any_of(folders, [&](const fs::path& one) { return one == file || is_within(file, one); });
     };
-    if (auto hub = hub_path(file, places.hub_cache)) {
+    if (named == NamedBy::client && !models_dir) {
+      plan.kept.push_back({file, {}});
+    } else if (auto hub = hub_path(file, places.hub_cache)) {
       auto& paths = plan.from_hub[hub->repo];
       paths.push_back(std::move(hub->path));
       if (file == model.paths.front() && hub->repo.starts_with(models::kOllamaRepos)) add_beside(paths, catalog, file);
     } else if (is_within(file, places.own)) {
       plan.others.push_back(file);
-    } else if (named && !models_dir) {
+    } else if (named != NamedBy::files && !models_dir) {
       plan.kept.push_back({file, {}});
     } else if (is_within(file, places.copies)) {
       return not_ours(model, file, "is a copy of another node's model",

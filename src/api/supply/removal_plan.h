@@ -25,10 +25,16 @@ struct RemovalPlan {
   bool empty() const { return from_hub.empty() && others.empty(); }
 };
 
-// Pure. `named`: the model is an entry of user_models.json; files that aren't ours stay then, and only its name goes.
-// `models_dir`: files there go too. Errors: errc::file_not_ours, which says whose it is and the way on.
+// How a model has its name.
+enum class NamedBy : std::uint8_t {
+  files,  // by its files alone
+  pull,   // an entry of user_models.json that a pull made: files that aren't ours stay, and only the name goes
+  client  // an entry that a client made for a model or a file that was here: only the name goes
+};
+
+// Pure. `models_dir`: files there go too. Errors: errc::file_not_ours, which says whose it is and the way on.
 Result<RemovalPlan> plan_removal(const models::Catalog& catalog, const models::ModelInfo& model,
-                                 const ModelPlaces& places, bool named, bool models_dir);
+                                 const ModelPlaces& places, NamedBy named, bool models_dir);
 
 // Whether the path lies in the folder, by its name alone.
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "config/known_models.h"
 #include "downloads/desk.h"
 #include "models/name_book.h"
 
@@ -30,6 +31,7 @@ struct Supply {
   // Bytes of the largest memory that a model may have here; on any loop.
   std::function<async::Task<std::uint64_t>()> memory;
   async::ThreadPool& imports;           // for copies of files, which take long; one thread
+  config::KnownModels known = {};       // that have short names; as of the start
   std::atomic<bool> auto_pull = false;  // a request that names a model which isn't here may have it fetched
 };
 

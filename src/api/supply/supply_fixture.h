@@ -22,7 +22,8 @@ class SupplyTest : public ApiTest {
     registry.look_at({.models_dirs = {dir.path(), cache / "own"},
                       .hub_cache = cache.path(),
                       .user_models = cache / "user_models.json",
-                      .aliases = cache / "aliases.json"});
+                      .aliases = cache / "aliases.json",
+                      .known_names = {{"little-4b", "org/repo:Q4_K_M"}}});
     context.supply = &supply;
     handler = make_api(context);
   }
@@ -97,7 +98,8 @@ class SupplyTest : public ApiTest {
       .places =
           [this] { return ModelPlaces{.hub_cache = cache.path(), .own = cache / "own", .models_dirs = {dir.path()}}; },
       .memory = [this] { return enough_memory(); },
-      .imports = threads};
+      .imports = threads,
+      .known = {.models = {{.name = "little-4b", .repository = "org/repo", .quantisation = "Q4_K_M", .billions = 4}}}};
 };
 
 }  // namespace corral::api

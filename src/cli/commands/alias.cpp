@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "cli/answer_fields.h"
 #include "cli/commands/command.h"
 #include "cli/download_wire.h"
 #include "cli/errors.h"
@@ -31,6 +32,9 @@ Result<int> set_alias(const std::string& alias, const std::string& model, Contex
   const auto text = fetch(context.api, ApiRequest::post(kAliases, text_object({{"alias", alias}, {"target", model}})));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
+  const auto answer = parse_answer(*text);
+  const auto warning = answer ? text_of(*answer, "warning") : std::string();
+  if (!warning.empty()) context.terminal.err << printable(fmt::format("warning: {}\n", warning));
   context.terminal.out << printable(fmt::format("{} is another name of {}\n", alias, model));
   return kExitOk;
 }

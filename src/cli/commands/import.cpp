@@ -1,5 +1,6 @@
 // A file is taken over by the server: a link or a copy of it in corral's own folder. Models of Ollama and of LM Studio
 // stay where they are: their folders become some of import_folders.
+// A key of the scope admin sets it over HTTP; without one, the user who owns the server sets it in its file.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -12,12 +13,15 @@
 #include "cli/download_wire.h"
 #include "cli/errors.h"
 #include "cli/format.h"
+#include "cli/own_file.h"
 #include "json/writer.h"
 
 namespace corral::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kImportFolders = "import_folders";
 
 struct ImportWish {
   std::string what;
@@ -45,16 +49,6 @@ Result<int> import_file(const ImportWish& wish, Context& context) {
   return kExitOk;
 }
 
-// The setting as it is now, and whether a restart begins with another one.
-Result<std::string> folders_now(Context& context) {
-  const auto text = fetch(context.api, ApiRequest::get("/internal/config"));
-  if (!text) return std::unexpected(text.error());
-  const auto settings = parse_settings(*text);
-  if (!settings) return std::unexpected(settings.error());
-  const auto row = std::ranges::find(settings->rows, "import_folders", &Setting::key);
-  return row == settings->rows.end() ? std::string() : row->value;
-}
-
 bool has_word(std::string_view text, std::string_view word) {
   for (std::size_t at = 0; at < text.size();) {
     const auto end = std::min(text.find_first_of(" ,", at), text.size());
@@ -64,25 +58,38 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
+Error with_other_way(Error error, std::string folders) {
+  std::ranges::replace(folders, ' ', ',');
+  error.message += "; or start the server with: corral serve --import " + folders;
+  return error;
+}
+
 Result<int> import_folder(const ImportWish& wish, Context& context) {
   auto word = wish.what;
   if (!wish.folder.empty()) word += "=" + fs::absolute(wish.folder).lexically_normal().native();
   if (word.find_first_of(" ,", 0) != word.npos)
     return fail(errc::usage,
                 fmt::format("'{}' has blanks or commas, which the setting import_folders can't hold", word));
-  auto folders = folders_now(context);
-  if (!folders) return std::unexpected(folders.error());
+  const auto now = settings_now(context);
+  if (!now) return std::unexpected(now.error());
+  const auto* row = now->find(kImportFolders);
+  auto folders = row != nullptr ? row->value : std::string();
   const auto printed = [&](std::string_view text) {
     context.terminal.out << printable(fmt::format("the models of {} are listed {}; see corral list\n", word, text));
     return kExitOk;
   };
-  if (has_word(*folders, word) && !context.json) return printed("already");
-  if (!has_word(*folders, word)) *folders += folders->empty() ? word : " " + word;
-  const auto body = text_object({{"import_folders", *folders}});
-  const auto text = fetch(context.api, ApiRequest::post("/internal/set", body));
-  if (!text) return std::unexpected(text.error());
-  if (context.json) return print_json(context, *text);
-  return printed("where they are");
+  if (has_word(folders, word) && !context.json) return printed("already");
+  if (!has_word(folders, word)) folders += folders.empty() ? word : " " + word;
+  const auto reply = context.api.call(ApiRequest::post("/internal/set", text_object({{kImportFolders, folders}})));
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->status >= 400) {
+    if (error_code_in(reply->body) != "admin_key_needed") return std::unexpected(refusal(context.api, *reply));
+    const auto written = set_in_own_file(context, *now, kImportFolders, folders);
+    if (!written) return std::unexpected(with_other_way(written.error(), folders));
+  }
+  if (!context.json) return printed("where they are");
+  if (reply->status < 400) return print_json(context, reply->body);
+  return print_json(context, text_object({{"status", "success"}, {kImportFolders, folders}}));
 }
 
 Result<int> import_models(const ImportWish& wish, Context& context) {
@@ -99,7 +106,7 @@ Action declare_import(CLI::App& app) {
   app.add_option("WHAT", wish->what, "A GGUF file of the server's machine, or ollama, or lmstudio")
       ->required()
       ->type_name("");
-  app.add_option("--name", wish->name, "What a file is to be called")->type_name("NAME");
+  app.add_option("--name,--as", wish->name, "What a file is to be called")->type_name("NAME");
   app.add_flag("--copy", wish->copy, "Copy a file also where a link would do");
   app.add_option("--dir", wish->folder, "Where the models of ollama or lmstudio are, if not where they usually are")
       ->type_name("DIR");

@@ -91,9 +91,11 @@ Result<int> pull(const PullWish& wish, Context& context) {
   const auto pulled = pull_with_progress(context, target, false);
   if (!pulled) return std::unexpected(pulled.error());
   const auto took = std::chrono::duration_cast<Millis>(context.clock.now() - start);
-  const auto line = pulled->was_here ? fmt::format("{} is here already\n", pulled->model_name)
-                                     : fmt::format("{} is here ({} in {})\n", pulled->model_name,
-                                                   human_bytes(pulled->bytes), human_duration(took));
+  // An offline server has no plan and no size for a model that is here.
+  const bool was_here = pulled->was_here || pulled->bytes == 0;
+  const auto line = was_here ? fmt::format("{} is here already\n", pulled->model_name)
+                             : fmt::format("{} is here ({} in {})\n", pulled->model_name, human_bytes(pulled->bytes),
+                                           human_duration(took));
   context.terminal.out << printable(line);
   return kExitOk;
 }
@@ -108,7 +110,7 @@ Action declare_pull(CLI::App& app) {
          "of corral list --all")
       ->required()
       ->type_name("");
-  app.add_option("--as", wish->as, "What it is to be called here")->type_name("NAME");
+  app.add_option("--as,--name", wish->as, "What it is to be called here")->type_name("NAME");
   app.add_flag("--detach", wish->detach, "Don't wait for it: the server fetches it beside everything else");
   app.add_flag("--dry-run", wish->dry_run, "Say what it would take, and fetch nothing");
   return [wish](Context& context) { return pull(*wish, context); };

@@ -29,24 +29,42 @@ std::string removal_body(const RemovalWish& wish) {
   return text;
 }
 
+// A model has other names, and a file its owner: neither goes with a name that a client gave.
+std::string name_text(const RemovalWish& wish, const std::string& target) {
+  const bool file = target.starts_with('/');
+  const auto kept = file ? fmt::format("the file {} stays", target)
+                         : fmt::format("'{0}' stays. Remove it with: corral rm {0}", target);
+  return fmt::format("'{}' is a name of '{}'. Only the name {}; {}\n", wish.model, target,
+                     wish.dry_run ? "would go" : "is gone", kept);
+}
+
 Result<int> remove_model(const RemovalWish& wish, Context& context) {
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/delete", removal_body(wish)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   const auto removal = parse_removal(*text);
   if (!removal) return std::unexpected(removal.error());
+  if (!removal->name_of.empty()) {
+    context.terminal.out << printable(name_text(wish, removal->name_of));
+    return kExitOk;
+  }
   for (const auto& [path, needed_by] : removal->kept) {
+    if (needed_by.empty()) {
+      context.terminal.err << printable(fmt::format("{} stays: it is not corral's\n", path));
+      continue;
+    }
     const auto line = fmt::format("{} {}: {} {} it\n", path, wish.dry_run ? "would stay" : "stays",
                                   fmt::join(needed_by, ", "), needed_by.size() == 1 ? "needs" : "need");
     context.terminal.err << printable(line);
   }
   auto& out = context.terminal.out;
+  const auto& model = removal->model_name.empty() ? wish.model : removal->model_name;
   if (wish.dry_run) {
-    out << printable(fmt::format("Removing {} would free {}\n", wish.model, human_bytes(removal->freed)));
+    out << printable(fmt::format("Removing {} would free {}\n", model, human_bytes(removal->freed)));
     for (const auto& file : removal->files) out << printable(fmt::format("  {}\n", file));
     return kExitOk;
   }
-  out << printable(fmt::format("{} is removed; {} are free again\n", wish.model, human_bytes(removal->freed)));
+  out << printable(fmt::format("{} is removed; {} are free again\n", model, human_bytes(removal->freed)));
   return kExitOk;
 }
 

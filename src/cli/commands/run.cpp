@@ -8,6 +8,7 @@
 #include "cli/errors.h"
 #include "cli/loading.h"
 #include "cli/offers.h"
+#include "cli/pulling.h"
 
 namespace corral::cli {
 namespace {
@@ -78,6 +79,9 @@ Result<> make_ready(const Context& context, RunOptions& run) {
   }
   warn_if_pinned_full(context, options.model);
   const auto loaded = load_with_progress(context, options);
+  const bool unknown = found.place == Place::nowhere && !loaded && loaded.error().code == errc::request_failed;
+  if (unknown && find_target(context, run.model).alias.empty() && !names_a_source(run.model))
+    return std::unexpected(no_such_model(context, run.model, loaded.error().message));
   if (!loaded) return std::unexpected(loaded.error());
   return {};
 }

@@ -19,6 +19,7 @@
 namespace corral::cli {
 namespace {
 
+constexpr std::size_t kTemplateWidth = 40;
 constexpr std::array<std::int64_t, 3> kContexts = {4'096, 16'384, 65'536};
 
 // "name   value" lines; those without a value are left out.
@@ -79,12 +80,34 @@ Result<> print_memory(const Context& context, const std::string& name, const Lis
   return {};
 }
 
+// The first line, and how much there is.
+std::string template_text(const std::string& text) {
+  if (text.empty()) return {};
+  const auto line = text.substr(0, text.find('\n'));
+  return fmt::format("{}, begins with {} (all of it: --template)", human_bytes(text.size()),
+                     shorten(line, kTemplateWidth));
+}
+
+void print_files(const Context& context, const json::Value& answer) {
+  Table table({{"FILE"}, {"SIZE", Align::right}, {"SHA-256"}});
+  bool any = false;
+  each(answer, "files", [&](const json::Value& file) {
+    any = true;
+    table.add(
+        {text_of(file, "name"), size_or_unknown(bytes_of(file, "size_bytes")), or_unknown(text_of(file, "sha256"))});
+  });
+  if (!any) return;
+  context.terminal.out << '\n';
+  table.print(context.terminal);
+}
+
 Result<int> show_here(const std::string& name, const std::string& text, Context& context) {
   const auto answer = parse_answer(text);
   const auto model = parse_model(text);
   if (!answer || !model) return std::unexpected(!answer ? answer.error() : model.error());
   Sheet sheet;
   sheet.add("name", model->name);
+  sheet.add("other names", fmt::format("{}", fmt::join(names_of(*answer, "aliases"), ", ")));
   sheet.add("from", text_of(*answer, "checkpoint"));
   sheet.add("type", fmt::format("{}{}", model->type, model->recipe.empty() ? "" : " (" + model->recipe + ")"));
   sheet.add("architecture", text_of(*answer, "architecture"));
@@ -95,9 +118,12 @@ Result<int> show_here(const std::string& name, const std::string& text, Context&
                            ? fmt::format("{} tokens, trained with {}", or_unknown(model->context), *model->max_context)
                            : std::string());
   sheet.add("size", model->size ? human_bytes(*model->size) : std::string());
+  sheet.add("licence", text_of(*answer, "licence"));
+  sheet.add("template", template_text(text_of(*answer, "chat_template")));
   sheet.add("state", model->state);
   if (model->is_far) sheet.add("nodes", fmt::format("{}", fmt::join(model->nodes, ", ")));
   sheet.print(context.terminal);
+  print_files(context, *answer);
   if (!model->is_far) {
     const auto printed = print_memory(context, model->name.empty() ? name : model->name, *model);
     if (!printed) return std::unexpected(printed.error());
@@ -132,16 +158,55 @@ Result<int> show_there(const PullTarget& target, const std::string& text, Contex
   return kExitOk;
 }
 
-Result<int> show_model(const std::string& name, Context& context) {
-  const auto reply = context.api.call(ApiRequest::get(model_path(name)));
+// A file at an address: there is nothing to choose from.
+Result<int> show_address(const PullTarget& target, Context& context) {
+  const PullBody body{.model_name = target.model_name, .dry_run = true};
+  const auto text = fetch(context.api, ApiRequest::post("/api/v1/pull", pull_body(body)));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto plan = parse_plan(*text);
+  if (!plan) return std::unexpected(plan.error());
+  Sheet sheet;
+  sheet.add("name", plan->model_name);
+  sheet.add("size", human_bytes(plan->bytes_total));
+  sheet.add("memory", plan->memory ? "about " + human_bytes(*plan->memory) : "");
+  sheet.add("licence", plan->licence);
+  sheet.add("state", "not here");
+  sheet.print(context.terminal);
+  context.terminal.err << printable(fmt::format("Fetch it with: corral pull {}\n", target.name));
+  return kExitOk;
+}
+
+std::string details_path(const std::string& name) { return model_path(name) + "?details=true"; }
+
+Result<int> show_template(const std::string& name, const std::string& text, Context& context) {
+  const auto answer = parse_answer(text);
+  if (!answer) return std::unexpected(answer.error());
+  const auto chat_template = text_of(*answer, "chat_template");
+  if (chat_template.empty()) return fail(errc::request_failed, fmt::format("'{}' has no chat template", name));
+  context.terminal.out << printable(chat_template) << '\n';
+  return kExitOk;
+}
+
+Result<int> show_model(const std::string& name, bool with_template, Context& context) {
+  auto reply = context.api.call(ApiRequest::get(details_path(name)));
+  if (!reply) return std::unexpected(reply.error());
+  const auto target = find_target(context, name);
+  if (reply->status == 404 && here_by_full_name(context, target))
+    reply = context.api.call(ApiRequest::get(details_path(target.model_name)));
   if (!reply) return std::unexpected(reply.error());
   if (reply->status < 400) {
+    if (with_template) return show_template(name, reply->body, context);
     if (context.json) return print_json(context, reply->body);
     return show_here(name, reply->body, context);
   }
-  const auto target = find_target(context, name);
-  if (reply->status != 404 || (target.alias.empty() && !names_a_source(name)))
-    return std::unexpected(refusal(context.api, *reply));
+  if (reply->status != 404) return std::unexpected(refusal(context.api, *reply));
+  if (target.alias.empty() && !names_a_source(name))
+    return std::unexpected(no_such_model(context, name, refusal(context.api, *reply).message));
+  if (with_template)
+    return fail(errc::request_failed,
+                fmt::format("'{}' is not here: only a model that is has its template known", name));
+  if (target.model_name.find("://") != std::string::npos) return show_address(target, context);
   const auto repo = target.model_name.substr(0, target.model_name.find(':', target.model_name.find('/')));
   const auto text = fetch(context.api, ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(repo, "/")));
   if (!text) return std::unexpected(text.error());
@@ -154,7 +219,9 @@ Result<int> show_model(const std::string& name, Context& context) {
 Action declare_show(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
   app.add_option("MODEL", *name, "One that is here, or that could be fetched")->required()->type_name("");
-  return [name](Context& context) { return show_model(*name, context); };
+  const auto with_template = std::make_shared<bool>(false);
+  app.add_flag("--template", *with_template, "Print its chat template and nothing else");
+  return [name, with_template](Context& context) { return show_model(*name, *with_template, context); };
 }
 
 }  // namespace corral::cli

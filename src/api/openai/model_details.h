@@ -1,0 +1,37 @@
+// What only the files of a model say, for GET models/{id}?details=true: its other names, each file with its
+// size and its hash, the licence and the chat template.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/context.h"
+#include "json/writer.h"
+
+namespace corral::api {
+
+struct ModelFile {
+  std::filesystem::path path;
+  std::uint64_t bytes = 0;
+  std::string sha256;  // empty: not known
+};
+
+struct ModelDetails {
+  std::vector<ModelName> aliases = {};  // other names that find it
+  std::vector<ModelFile> files = {};    // the parts in order, then the projector
+  std::string licence = {};             // general.license
+  std::optional<std::string> chat_template = {};
+};
+
+// Reads the header of the first file, on a thread. The hash comes from the name of the blob, from the last
+// verification, or from what the mesh has computed; nothing is hashed here.
+async::Task<ModelDetails> details_of(Context& context, backends::ModelPtr model);
+
+// "aliases", "files", "licence" and "chat_template" as members. `paths`: with the paths of files, otherwise only with
+// their names.
+void write_details(json::Writer& out, const ModelDetails& details, bool paths);
+
+}  // namespace corral::api

@@ -1,0 +1,70 @@
+#include "cli/own_file.h"
+
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cli/address.h"
+#include "cli/errors.h"
+#include "cli/format.h"
+#include "config/file_edit.h"
+#include "config/paths.h"
+#include "config/sources.h"
+
+namespace corral::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxLooks = 40;
+constexpr Millis kLook{50};
+
+bool is_loopback(const std::string& url) {
+  const auto address = parse_url(url);
+  return address && (address->host == "localhost" || address->host == "::1" || address->host.starts_with("127."));
+}
+
+bool is_same_file(const fs::path& one, const fs::path& other) {
+  std::error_code none;
+  return fs::weakly_canonical(one, none) == fs::weakly_canonical(other, none);
+}
+
+std::unexpected<Error> refused(std::string_view key, std::string_view why) {
+  return fail(errc::request_failed, fmt::format("'{}' needs a key with the scope admin: {}", key, why));
+}
+
+}  // namespace
+
+Result<Settings> settings_now(Context& context) {
+  const auto text = fetch(context.api, ApiRequest::get("/internal/config"));
+  if (!text) return std::unexpected(text.error());
+  return parse_settings(*text);
+}
+
+Result<> set_in_own_file(Context& context, const Settings& now, std::string_view key, const std::string& value) {
+  if (!is_loopback(context.api.url())) return refused(key, context.api.url() + " is not on this machine");
+  const auto paths = config::Paths::from(context.inputs.environment);
+  const auto file = config::config_file(context.inputs, paths).path;
+  if (now.file.empty() || !is_same_file(file, now.file))
+    return refused(key, fmt::format("the configuration file of the server is {}, not {} (see --config)",
+                                    or_unknown(now.file), file.native()));
+  const auto* row = now.find(key);
+  if (row != nullptr && row->source != "default" && row->source != "file")
+    return refused(key, fmt::format("its value is from {}, which counts more than the configuration file",
+                                    or_unknown(row->where.empty() ? row->source : row->where)));
+  if (auto written = config::write_setting(file, key, value); !written) return written;
+  Settings then;
+  for (int i = 0; i < kMaxLooks; ++i) {
+    if (i > 0) std::this_thread::sleep_for(kLook);
+    auto settings = settings_now(context);
+    if (!settings) return std::unexpected(settings.error());
+    then = std::move(*settings);
+    const auto* taken = then.find(key);
+    if (taken != nullptr && taken->value == value) return {};
+  }
+  return fail(errc::request_failed, fmt::format("'{}' is in {} now, but the server does not take it{}{}", key,
+                                                file.native(), then.problem.empty() ? "" : ": ", then.problem));
+}
+
+}  // namespace corral::cli

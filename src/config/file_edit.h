@@ -1,0 +1,20 @@
+// Changes one setting in the text of a configuration file; the rest stays as its author wrote it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace corral::config {
+
+// `text` with `key = "value"`: replaces the value of the key, or appends a line. Pure.
+// Errors: malformed_file if the text is no TOML, or if its form leaves no safe place for the value.
+Result<std::string> with_setting(std::string_view text, std::string_view key, const std::string& value);
+
+// The same for a file, which may be missing. Follows symbolic links and keeps the permissions. Blocking.
+// Errors: those of with_setting(); unreadable_file if the file belongs to another user; the system's own.
+Result<> write_setting(const std::filesystem::path& file, std::string_view key, const std::string& value);
+
+}  // namespace corral::config
