@@ -156,7 +156,7 @@ TEST(Attempts, RefusalsNameTheWayOn) {
       {404, "RevisionNotFound", false, errc::revision_not_found, "'v9'"},
       {404, "EntryNotFound", false, errc::model_not_found, "'org/repo'"},
       {403, "GatedRepo", true, errc::gated, "https://hub/org/repo"},
-      {401, "GatedRepo", false, errc::gated, "set HF_TOKEN for the server's process, or put the token into the file"},
+      {401, "GatedRepo", false, errc::gated, "put a token into the file $HF_HOME/token"},
       {403, "", true, errc::token_refused, "no access"},
       {404, "", false, errc::model_not_found, "org/repo"},
       {407, "", false, errc::token_refused, "HTTPS_PROXY"},
