@@ -70,7 +70,9 @@ const FieldTable& responses_fields() {
       {.name = "reasoning",
        .kinds = kObject,
        .inside = check_reasoning_options,
-       .about = "`effort`, for templates that know it; `none` switches thinking off"},
+       .about =
+           "`effort`, for templates that know it; `none` switches thinking off. With `summary` (`auto`, `concise` or "
+           "`detailed`) the thoughts come as the summary"},
       {.name = "metadata",
        .kinds = kObject,
        .inside = check_response_metadata,

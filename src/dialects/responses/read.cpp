@@ -164,6 +164,15 @@ void write_effort(json::Writer& out, std::string_view effort) {
   out.field("reasoning_effort", effort);
 }
 
+// The thoughts themselves are the summary: many clients read nothing else.
+bool wants_summary(View reasoning) {
+  for (const auto* name : {"summary", "generate_summary"}) {
+    const auto wanted = reasoning.find(name).as_string();
+    if (wanted == "auto" || wanted == "concise" || wanted == "detailed") return true;
+  }
+  return false;
+}
+
 bool wants_logprobs(View body) {
   bool wanted = body.find("top_logprobs").as_integer() > 0;
   body.find("include").each_element(
@@ -357,6 +366,7 @@ Result<Canonical> read_response_on(const std::string& text, const Before& before
     }
     facts->echo = echo_of(body, *asked.wish);
     facts->background = asked.wish->background;
+    facts->summary = wants_summary(body.find("reasoning"));
     asked.facts = std::move(facts);
   });
 }
