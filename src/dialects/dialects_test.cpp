@@ -1,5 +1,6 @@
 // Dialects in front of canonical answers: which one a path belongs to, how errors are told, and a made-up dialect that
 // isn't the canonical one.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include "dialects/dialect_fixture.h"
 #include "dialects/error_teller.h"
 #include "dialects/form.h"
+#include "dialects/own_names.h"
 #include "dialects/paths.h"
 #include "http/sse.h"
 #include "protocol/errors.h"
@@ -149,10 +151,11 @@ TEST(Endpoints, BodiesStayAsTheyAre) {
 
 TEST(WrittenBodies, AreCheckedInTheClientsOwnNames) {
   const auto check = [](const std::string& body) {
-    return check_written(body, protocol::chat_fields(), [](std::string_view canonical) {
+    const OwnNames names{.field = [](std::string_view canonical, std::string_view code) {
       static constexpr Renamed kRows[] = {{"messages", "input", false}, {"stop", "stops"}};
-      return own_name(canonical, kRows);
-    });
+      return own_name(canonical, kRows, code);
+    }};
+    return check_written(body, protocol::chat_fields(), names);
   };
   EXPECT_TRUE(check(R"({"messages":[{"role":"user","content":"x"}]})"));
   auto error = check(R"({"messages":[{"content":"x"}]})").error();
@@ -161,6 +164,49 @@ TEST(WrittenBodies, AreCheckedInTheClientsOwnNames) {
   error = check(R"({"messages":[{"role":"user","content":"x"}],"stop":[7]})").error();
   EXPECT_EQ(error.param, "stops[0]");
   EXPECT_EQ(own_name("stopper", {}), "stopper");
+}
+
+TEST(OwnNames, AnErrorOfTheEngineNamesTheClientsField) {
+  static constexpr Renamed kRows[] = {
+      {"messages", "images", false, "media_not_supported"}, {"messages", "prompt", false}, {"stop", "stops"}};
+  const OwnNames names{
+      .field = [](std::string_view canonical, std::string_view code) { return own_name(canonical, kRows, code); },
+      .tools = {"tools[1]", "tools[2].tools[0]"},
+      .schema = "input_schema"};
+  EXPECT_EQ(names.of("tools[1].function.parameters", {}), "tools[2].tools[0].input_schema");
+  EXPECT_EQ(names.of("tools[0].function.name", {}), "tools[1].name");
+  EXPECT_EQ(names.of("tools[2].function.parameters", {}), "tools[2].function.parameters") << "which nobody sent";
+  EXPECT_EQ(names.of("tools", {}), "tools");
+  EXPECT_EQ(names.of("messages[3].content", "x"), "prompt");
+  const auto said = [](std::string_view code, std::string_view param, std::string_view message) {
+    return http::Response::json(400, fmt::format(R"({{"error":{{"message":"{}","type":"t","code":"{}","param":"{}",)"
+                                                 R"("n_ctx":7}}}})",
+                                                 message, code, param));
+  };
+  const auto renamed = [&](std::string_view code, std::string_view param, std::string_view message) {
+    return in_own_names(said(code, param, message), names).body.text();
+  };
+  EXPECT_EQ(renamed("media_not_supported", "messages", "'messages' isn't 'messages2'"),
+            said("media_not_supported", "images", "'images' isn't 'messages2'").body.text());
+  EXPECT_EQ(renamed("x", "messages", "'messages[0]' can't be 'messages'"),
+            said("x", "prompt", "'prompt' can't be 'prompt'").body.text());
+  EXPECT_EQ(renamed("x", "stop", "'stop[2]' isn't, 'stop"), said("x", "stops", "'stops[2]' isn't, 'stop").body.text());
+  for (const std::string text : {"no JSON", R"({"error":"text"})", R"({"error":{"message":"'stop'","param":null}})"})
+    EXPECT_EQ(in_own_names(http::Response::json(502, text), names).body.text(), text);
+  auto own = error_response({make_error_code(protocol::errc::bad_value), "'stop' is wrong", "stop"});
+  own = in_own_names(std::move(own), names);
+  EXPECT_EQ(own.failure->param, "stops");
+  EXPECT_EQ(own.failure->message, "'stops' is wrong");
+}
+
+TEST(OwnNames, AStreamThatHasBegunTellsThemToo) {
+  const auto names = std::make_shared<const OwnNames>(
+      OwnNames{.field = [](std::string_view, std::string_view) { return std::string("input"); }});
+  async::Loop loop;
+  auto response = told(http::Response::event_stream(std::make_unique<Pieces>(std::vector<std::string>{
+                           http::sse_data(R"({"error":{"message":"'messages' is long","param":"messages"}})")})),
+                       std::make_unique<Lines>(), {}, {}, names);
+  EXPECT_EQ(async::run_blocking(loop, response.body.read_all(1 << 20)).value(), "!'input' is long\n");
 }
 
 // ---- a dialect of lines

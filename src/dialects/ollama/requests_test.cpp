@@ -217,9 +217,9 @@ TEST(OllamaBodies, WhatIsWrongIsCalledAsTheClientKnowsIt) {
     EXPECT_THAT(refused.error().message, HasSubstr("'" + param + "'")) << members;
     EXPECT_EQ(kind_of(refused.error().code), ErrorKind::invalid_request);
   }
-  EXPECT_EQ(own_name("response_format.json_schema.schema.properties.a"), "format.properties.a");
-  EXPECT_EQ(own_name("max_tokens"), "options.num_predict");
-  EXPECT_EQ(own_name("stopper"), "stopper");
+  EXPECT_EQ(own_name("response_format.json_schema.schema.properties.a", {}), "format.properties.a");
+  EXPECT_EQ(own_name("max_tokens", {}), "options.num_predict");
+  EXPECT_EQ(own_name("stopper", {}), "stopper");
   EXPECT_FALSE(read_chat("{"));
   EXPECT_FALSE(read_chat("3"));
 }
