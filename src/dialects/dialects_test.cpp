@@ -10,6 +10,7 @@
 #include "dialects/form.h"
 #include "dialects/own_names.h"
 #include "dialects/paths.h"
+#include "http/errors.h"
 #include "http/sse.h"
 #include "protocol/errors.h"
 
@@ -98,6 +99,17 @@ TEST(ErrorTeller, TellsWhatTheServerRefusedByItself) {
   EXPECT_EQ(told("/api/chat"), R"({"error":"no Host"})");
   EXPECT_EQ(told("/v1/messages"), R"({"type":"error","error":{"type":"invalid_request_error","message":"no Host"}})");
   EXPECT_THAT(told("/"), HasSubstr(R"("code":"bad_request")"));
+
+  const auto too_large = [&](std::string_view path) {
+    auto answer = http::Response::json(413, R"({"error":{"message":"x","type":"invalid_request_error"}})");
+    answer.head.headers.add("X-Request-Id", "req-7");
+    answer.failure = std::make_shared<const Error>(make_error_code(http::errc::too_large), "5 bytes are too many");
+    return teller.refused(path, std::move(answer)).body.text();
+  };
+  EXPECT_THAT(too_large("/v1/chat/completions"), HasSubstr(R"("type":"request_too_large","code":"body_too_large")"));
+  EXPECT_EQ(too_large("/v1/messages"),
+            R"({"type":"error","error":{"type":"request_too_large","message":"5 bytes are too many"},)"
+            R"("request_id":"req-7"})");
 }
 
 TEST(ErrorTeller, WhoSpeaksAnthropicsApiIsToldSoOnSharedPaths) {
