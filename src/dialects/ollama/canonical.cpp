@@ -32,7 +32,9 @@ constexpr auto kPrompts = std::to_array<Renamed>({
 void write_option(json::Writer& out, const OptionRow& row, View value) {
   out.key(row.canonical);
   if (!row.whole) {
-    out.raw(value.text());
+    const auto number = value.as_number();
+    const auto taken = std::clamp(number, row.least, row.most);
+    taken == number ? out.raw(value.text()) : out.value(taken);
     return;
   }
   auto number = value.as_integer();
