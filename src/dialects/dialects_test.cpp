@@ -32,7 +32,7 @@ TEST(Paths, EachBelongsToOneApi) {
         Case{"/v1/messagesque", Style::openai}, Case{"/api/v1/messages/batches", Style::anthropic},
         Case{"/api/tags", Style::ollama}, Case{"/api", Style::ollama}, Case{"/api/v1/models", Style::openai},
         Case{"/api/v0/models", Style::openai}, Case{"/api/v10", Style::ollama}, Case{"/apiary", Style::openai},
-        Case{"/completion", Style::openai}}) {
+        Case{"/completion", Style::openai}, Case{"/v2/rerank", Style::cohere}, Case{"/v1/rerank", Style::openai}}) {
     EXPECT_EQ(style_of_path(path), style) << path;
   }
 }
@@ -68,7 +68,9 @@ TEST(ErrorTeller, TellsOneErrorInTheStyleOfThePath) {
   EXPECT_EQ(ollama.body.text(), R"({"error":"no room"})");
   const auto anthropic = asked("/v1/messages", refuse);
   EXPECT_EQ(anthropic.body.text(), R"({"type":"error","error":{"type":"overloaded_error","message":"no room"}})");
-  for (const auto* answer : {&openai, &ollama, &anthropic}) {
+  const auto cohere = asked("/v2/rerank", refuse);
+  EXPECT_EQ(cohere.body.text(), R"({"message":"no room"})");
+  for (const auto* answer : {&openai, &ollama, &anthropic, &cohere}) {
     EXPECT_EQ(answer->head.status, 503u);
     EXPECT_EQ(answer->head.headers.get("Retry-After"), "7");
     EXPECT_EQ(answer->head.headers.get("Content-Type"), "application/json");
