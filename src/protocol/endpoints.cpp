@@ -30,6 +30,7 @@ constexpr auto kEmbedding = std::to_array<Field>({
      .choices = "float|base64",
      .about = "numbers, or 32-bit floats in base64"},
     {.name = "dimensions", .kinds = kInteger, .min = 1, .max = kMaxInt32, .about = "only as many as the model has"},
+    {.name = "truncate", .kinds = kBoolean, .about = "true: a text that is too long for the model loses its end"},
     {.name = "embd_normalize",
      .kinds = kInteger,
      .min = -1,

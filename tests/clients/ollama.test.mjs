@@ -145,6 +145,9 @@ test("embeddings of texts, normalised, and the older call", async () => {
   assert.ok(prompt_eval_count > 0);
   const one = await client.embed({ model: "tiny-embed", input: "first text" });
   one.embeddings[0].forEach((value, i) => assert.ok(Math.abs(value - embeddings[0][i]) < 1e-5));
+  const cut = await client.embed({ model: "tiny-embed", input: ["first text", "word ".repeat(50_000)] });
+  assert.equal(cut.embeddings.length, 2);
+  await assert.rejects(client.embed({ model: "tiny-embed", input: "word ".repeat(50_000), truncate: false }), (error) => error.status_code === 400 && /'input/.test(error.message));
   const older = await client.embeddings({ model: "tiny-embed", prompt: "first text" });
   assert.equal(older.embedding.length, embeddings[0].length);
 });

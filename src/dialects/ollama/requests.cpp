@@ -122,6 +122,9 @@ Result<Canonical> make_embedding(View body, View input, bool normalised) {
   if (const auto dimensions = body.find("dimensions"); !dimensions.is_null())
     out.key("dimensions").raw(dimensions.text());
   if (!normalised) out.field("embd_normalize", -1);
+  // /api/embed cuts a text that is too long, unless the request says otherwise.
+  const auto truncate = body.find("truncate");
+  if (normalised && (truncate.is_null() || truncate.as_bool())) out.field("truncate", true);
   out.key("input").raw(input.text()).end_object();
   const auto finish = normalised ? finished : finished_prompt;
   return finish(std::move(text), protocol::embedding_fields(), body);

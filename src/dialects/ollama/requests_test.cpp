@@ -336,9 +336,11 @@ TEST(OllamaGenerate, AContextOfSomebodyElseIsRefused) {
 
 TEST(OllamaEmbed, InputsPass) {
   auto asked = good(read_embed(R"({"model":"e","input":["a","b"],"truncate":true,"dimensions":4})"));
-  EXPECT_EQ(asked.body, R"({"model":"e","dimensions":4,"input":["a","b"]})");
+  EXPECT_EQ(asked.body, R"({"model":"e","dimensions":4,"truncate":true,"input":["a","b"]})");
   EXPECT_FALSE(asked.about.stream);
   asked = good(read_embed(R"({"model":"e","input":"a"})"));
+  EXPECT_EQ(asked.body, R"({"model":"e","truncate":true,"input":"a"})") << "as it is there";
+  asked = good(read_embed(R"({"model":"e","input":"a","truncate":false})"));
   EXPECT_EQ(asked.body, R"({"model":"e","input":"a"})");
   asked = good(read_old_embedding(R"({"model":"e","prompt":"a"})"));
   EXPECT_EQ(asked.body, R"({"model":"e","embd_normalize":-1,"input":"a"})");
