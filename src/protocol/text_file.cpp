@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
 
@@ -55,9 +56,10 @@ Result<std::string> text_of_file(std::string_view data_url) {
   auto type = head.substr(kScheme.size(), head.size() - kScheme.size() - kEncoding.size());
   type = type.substr(0, type.find(';'));
   if (!type.starts_with("text/") && type != "application/json") {
-    return fail(errc::unsupported_value, fmt::format("has the type \"{}\", but only text is read here: send the text "
-                                                     "of the document",
-                                                     json::is_utf8(type) ? type.substr(0, kShownType) : ""));
+    type = type.substr(0, kShownType);
+    return fail(errc::unsupported_value,
+                fmt::format("has the type \"{}\", but only text is read here: send the text of the document",
+                            type.substr(0, complete_utf8_length(type))));
   }
   auto text = from_base64(data_url.substr(comma + 1));
   if (text && !json::is_utf8(*text)) return fail(errc::bad_value, "is not UTF-8: encode the text as UTF-8");

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "json/value.h"
+#include "json/writer.h"
 #include "protocol/errors.h"
 
 namespace corral::dialects::responses {
@@ -337,6 +338,10 @@ TEST(ReadResponse, WhatIsWrongIsNamedAsTheClientNamedIt) {
   const auto pdf = file(R"("file_data":"data:application/pdf;base64,SGk=")");
   EXPECT_EQ(pdf.code, protocol::errc::unsupported_value);
   EXPECT_THAT(pdf.message, HasSubstr("has the type \"application/pdf\""));
+  std::string strange;
+  for (int i = 0; i < 64; ++i) strange += "é";
+  const auto shown = file(R"("file_data":"data:a)" + strange + R"(;base64,SGk=")").message;
+  EXPECT_TRUE(json::is_utf8(shown)) << shown;
   EXPECT_EQ(file(R"("file_id":"file-1")").param, "input[0].content[0].file_id");
   EXPECT_FALSE(read_response("[]"));
   EXPECT_FALSE(read_response("{"));
