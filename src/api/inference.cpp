@@ -19,6 +19,7 @@
 #include "api/sharing.h"
 #include "api/supply/auto_pull.h"
 #include "dialects/error_teller.h"
+#include "dialects/own_names.h"
 #include "dialects/told.h"
 #include "fleet/conversation.h"
 #include "json/byte_order_mark.h"
@@ -70,13 +71,13 @@ std::uint64_t context_of(const dialects::Canonical& asked, const models::ModelIn
 // Large answers are told beside the loop: of embeddings they may have many megabytes.
 async::Task<http::Response> tell(Context& context, http::Response answer,
                                  std::unique_ptr<dialects::AnswerTeller> teller, dialects::AtEnd at_end,
-                                 dialects::Begun begun) {
+                                 dialects::Begun begun, std::shared_ptr<const dialects::OwnNames> names) {
   const bool small = answer.body.streaming() || answer.body.text().size() <= kSmallBody;
   if (small || context.body_threads == nullptr)
-    co_return dialects::told(std::move(answer), std::move(teller), std::move(at_end), begun);
+    co_return dialects::told(std::move(answer), std::move(teller), std::move(at_end), begun, std::move(names));
   auto work = [answer = std::move(answer), teller = std::move(teller), at_end = std::move(at_end),
-               begun = std::move(begun)]() mutable {
-    return dialects::told(std::move(answer), std::move(teller), std::move(at_end), begun);
+               begun = std::move(begun), names = std::move(names)]() mutable {
+    return dialects::told(std::move(answer), std::move(teller), std::move(at_end), begun, std::move(names));
   };
   co_return co_await context.body_threads->run(std::move(work));
 }
@@ -167,10 +168,12 @@ async::Task<http::Response> carry_out(Context& context, const Endpoint& endpoint
       forwarded(context, std::move(to_fetch), type, std::string(shown_path(endpoint)), std::move(forward), note);
   if (!kept.second.empty()) answering = context.kept_streams.keep(std::move(kept), std::move(answering));
   auto answer = co_await std::move(answering);
+  if (asked.names) answer = dialects::in_own_names(std::move(answer), *asked.names);
   if (endpoint.tell_sound != nullptr) co_return endpoint.tell_sound(asked, std::move(answer), context.body_threads);
   if (answers_as) co_return lm_studio::with_stats(std::move(answer), *answers_as);
   if (!teller) co_return answer;
-  auto telling = tell(context, std::move(answer), std::move(teller), std::move(at_end), std::move(asked.begun));
+  auto telling = tell(context, std::move(answer), std::move(teller), std::move(at_end), std::move(asked.begun),
+                      std::move(asked.names));
   co_return co_await std::move(telling);
 }
 

@@ -98,6 +98,8 @@ std::string_view error_schema(std::string_view path) {
       return "#/components/responses/AnthropicError";
     case protocol::Style::ollama:
       return "#/components/responses/OllamaError";
+    case protocol::Style::cohere:
+      return "#/components/responses/CohereError";
     default:
       return "#/components/responses/Error";
   }
@@ -280,6 +282,7 @@ class Description {
     error("AnthropicError", R"({"type":"object","required":["type","error"],"properties":{"type":{"const":"error"},)"
                             R"("error":{"type":"object","required":["type","message"],"properties":{"type":)"
                             R"({"type":"string"},"message":{"type":"string"}}}}})");
+    error("CohereError", R"({"type":"object","required":["message"],"properties":{"message":{"type":"string"}}})");
     error("OllamaError", R"({"type":"object","required":["error"],"properties":{"error":{"type":"string"}}})");
     out_.end_object().key("schemas").begin_object();
     for (const auto& [table, name] : schemas_) {

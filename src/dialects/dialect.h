@@ -28,7 +28,8 @@
 
 namespace corral::dialects {
 
-struct Form;  // form.h
+struct Form;      // form.h
+struct OwnNames;  // own_names.h
 
 // What has been said of an answer that a request wants to be gone on with.
 struct Begun {
@@ -54,6 +55,8 @@ struct Canonical {
   // None: its endpoint knows nothing of keeping. Where it looks back, and nobody has looked yet (Before::found), the
   // rest isn't made: it is to be read again.
   std::shared_ptr<const Wish> wish = {};
+  // How errors about it name its fields. None: the client's names are the canonical ones.
+  std::shared_ptr<const OwnNames> names = {};
   Begun begun = {};  // streams hold what comes behind it; of whole answers, which repeat it, told() takes it away
   // Set by whoever calls `tell`, as is about.model where a body names none.
   std::string id = {};  // of the request

@@ -1,5 +1,6 @@
 // Dialects in front of canonical answers: which one a path belongs to, how errors are told, and a made-up dialect that
 // isn't the canonical one.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +8,9 @@
 #include "dialects/dialect_fixture.h"
 #include "dialects/error_teller.h"
 #include "dialects/form.h"
+#include "dialects/own_names.h"
 #include "dialects/paths.h"
+#include "http/errors.h"
 #include "http/sse.h"
 #include "protocol/errors.h"
 
@@ -29,7 +32,7 @@ TEST(Paths, EachBelongsToOneApi) {
         Case{"/v1/messagesque", Style::openai}, Case{"/api/v1/messages/batches", Style::anthropic},
         Case{"/api/tags", Style::ollama}, Case{"/api", Style::ollama}, Case{"/api/v1/models", Style::openai},
         Case{"/api/v0/models", Style::openai}, Case{"/api/v10", Style::ollama}, Case{"/apiary", Style::openai},
-        Case{"/completion", Style::openai}}) {
+        Case{"/completion", Style::openai}, Case{"/v2/rerank", Style::cohere}, Case{"/v1/rerank", Style::openai}}) {
     EXPECT_EQ(style_of_path(path), style) << path;
   }
 }
@@ -65,7 +68,9 @@ TEST(ErrorTeller, TellsOneErrorInTheStyleOfThePath) {
   EXPECT_EQ(ollama.body.text(), R"({"error":"no room"})");
   const auto anthropic = asked("/v1/messages", refuse);
   EXPECT_EQ(anthropic.body.text(), R"({"type":"error","error":{"type":"overloaded_error","message":"no room"}})");
-  for (const auto* answer : {&openai, &ollama, &anthropic}) {
+  const auto cohere = asked("/v2/rerank", refuse);
+  EXPECT_EQ(cohere.body.text(), R"({"message":"no room"})");
+  for (const auto* answer : {&openai, &ollama, &anthropic, &cohere}) {
     EXPECT_EQ(answer->head.status, 503u);
     EXPECT_EQ(answer->head.headers.get("Retry-After"), "7");
     EXPECT_EQ(answer->head.headers.get("Content-Type"), "application/json");
@@ -96,6 +101,17 @@ TEST(ErrorTeller, TellsWhatTheServerRefusedByItself) {
   EXPECT_EQ(told("/api/chat"), R"({"error":"no Host"})");
   EXPECT_EQ(told("/v1/messages"), R"({"type":"error","error":{"type":"invalid_request_error","message":"no Host"}})");
   EXPECT_THAT(told("/"), HasSubstr(R"("code":"bad_request")"));
+
+  const auto too_large = [&](std::string_view path) {
+    auto answer = http::Response::json(413, R"({"error":{"message":"x","type":"invalid_request_error"}})");
+    answer.head.headers.add("X-Request-Id", "req-7");
+    answer.failure = std::make_shared<const Error>(make_error_code(http::errc::too_large), "5 bytes are too many");
+    return teller.refused(path, std::move(answer)).body.text();
+  };
+  EXPECT_THAT(too_large("/v1/chat/completions"), HasSubstr(R"("type":"request_too_large","code":"body_too_large")"));
+  EXPECT_EQ(too_large("/v1/messages"),
+            R"({"type":"error","error":{"type":"request_too_large","message":"5 bytes are too many"},)"
+            R"("request_id":"req-7"})");
 }
 
 TEST(ErrorTeller, WhoSpeaksAnthropicsApiIsToldSoOnSharedPaths) {
@@ -149,10 +165,11 @@ TEST(Endpoints, BodiesStayAsTheyAre) {
 
 TEST(WrittenBodies, AreCheckedInTheClientsOwnNames) {
   const auto check = [](const std::string& body) {
-    return check_written(body, protocol::chat_fields(), [](std::string_view canonical) {
+    const OwnNames names{.field = [](std::string_view canonical, std::string_view code) {
       static constexpr Renamed kRows[] = {{"messages", "input", false}, {"stop", "stops"}};
-      return own_name(canonical, kRows);
-    });
+      return own_name(canonical, kRows, code);
+    }};
+    return check_written(body, protocol::chat_fields(), names);
   };
   EXPECT_TRUE(check(R"({"messages":[{"role":"user","content":"x"}]})"));
   auto error = check(R"({"messages":[{"content":"x"}]})").error();
@@ -161,6 +178,49 @@ TEST(WrittenBodies, AreCheckedInTheClientsOwnNames) {
   error = check(R"({"messages":[{"role":"user","content":"x"}],"stop":[7]})").error();
   EXPECT_EQ(error.param, "stops[0]");
   EXPECT_EQ(own_name("stopper", {}), "stopper");
+}
+
+TEST(OwnNames, AnErrorOfTheEngineNamesTheClientsField) {
+  static constexpr Renamed kRows[] = {
+      {"messages", "images", false, "media_not_supported"}, {"messages", "prompt", false}, {"stop", "stops"}};
+  const OwnNames names{
+      .field = [](std::string_view canonical, std::string_view code) { return own_name(canonical, kRows, code); },
+      .tools = {"tools[1]", "tools[2].tools[0]"},
+      .schema = "input_schema"};
+  EXPECT_EQ(names.of("tools[1].function.parameters", {}), "tools[2].tools[0].input_schema");
+  EXPECT_EQ(names.of("tools[0].function.name", {}), "tools[1].name");
+  EXPECT_EQ(names.of("tools[2].function.parameters", {}), "tools[2].function.parameters") << "which nobody sent";
+  EXPECT_EQ(names.of("tools", {}), "tools");
+  EXPECT_EQ(names.of("messages[3].content", "x"), "prompt");
+  const auto said = [](std::string_view code, std::string_view param, std::string_view message) {
+    return http::Response::json(400, fmt::format(R"({{"error":{{"message":"{}","type":"t","code":"{}","param":"{}",)"
+                                                 R"("n_ctx":7}}}})",
+                                                 message, code, param));
+  };
+  const auto renamed = [&](std::string_view code, std::string_view param, std::string_view message) {
+    return in_own_names(said(code, param, message), names).body.text();
+  };
+  EXPECT_EQ(renamed("media_not_supported", "messages", "'messages' isn't 'messages2'"),
+            said("media_not_supported", "images", "'images' isn't 'messages2'").body.text());
+  EXPECT_EQ(renamed("x", "messages", "'messages[0]' can't be 'messages'"),
+            said("x", "prompt", "'prompt' can't be 'prompt'").body.text());
+  EXPECT_EQ(renamed("x", "stop", "'stop[2]' isn't, 'stop"), said("x", "stops", "'stops[2]' isn't, 'stop").body.text());
+  for (const std::string text : {"no JSON", R"({"error":"text"})", R"({"error":{"message":"'stop'","param":null}})"})
+    EXPECT_EQ(in_own_names(http::Response::json(502, text), names).body.text(), text);
+  auto own = error_response({make_error_code(protocol::errc::bad_value), "'stop' is wrong", "stop"});
+  own = in_own_names(std::move(own), names);
+  EXPECT_EQ(own.failure->param, "stops");
+  EXPECT_EQ(own.failure->message, "'stops' is wrong");
+}
+
+TEST(OwnNames, AStreamThatHasBegunTellsThemToo) {
+  const auto names = std::make_shared<const OwnNames>(
+      OwnNames{.field = [](std::string_view, std::string_view) { return std::string("input"); }});
+  async::Loop loop;
+  auto response = told(http::Response::event_stream(std::make_unique<Pieces>(std::vector<std::string>{
+                           http::sse_data(R"({"error":{"message":"'messages' is long","param":"messages"}})")})),
+                       std::make_unique<Lines>(), {}, {}, names);
+  EXPECT_EQ(async::run_blocking(loop, response.body.read_all(1 << 20)).value(), "!'input' is long\n");
 }
 
 // ---- a dialect of lines

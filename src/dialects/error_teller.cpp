@@ -1,5 +1,7 @@
 #include "dialects/error_teller.h"
 
+#include <string>
+
 #include "dialects/paths.h"
 #include "json/writer.h"
 
@@ -46,7 +48,12 @@ http::Response retold(http::Response answer, Style style) {
 }
 
 http::Response ErrorTeller::refused(std::string_view path, http::Response answer) {
-  return retold(std::move(answer), style_of_path(path));
+  const auto style = style_of_path(path);
+  if (style == Style::openai && answer.failure) answer.body = http::Body(protocol::error_body(*answer.failure, style));
+  const std::string id(answer.head.headers.get("X-Request-Id"));
+  answer = retold(std::move(answer), style);
+  if (style == Style::anthropic && !id.empty()) add_request_id(answer, id);
+  return answer;
 }
 
 async::Task<http::Response> ErrorTeller::handle(http::Request request) {

@@ -27,6 +27,7 @@ class ErrorTeller final : public http::Handler {
  public:
   explicit ErrorTeller(http::Handler& inside) : inside_(inside) {}
   async::Task<http::Response> handle(http::Request request) override;
+  // By `answer.failure` if it is there. `answer` has the header X-Request-Id.
   http::Response refused(std::string_view path, http::Response answer) override;
 
  private:

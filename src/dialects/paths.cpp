@@ -19,6 +19,7 @@ constexpr auto kPaths = std::to_array<PathRow>({
     {"/api/v0", Style::openai},
     {"/api/v1", Style::openai},
     {"/api", Style::ollama},
+    {"/v2/rerank", Style::cohere},
 });
 
 Style first_of(std::span<const PathRow> rows, std::string_view path) {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "dialects/error_teller.h"
+#include "dialects/own_names.h"
 #include "http/sse.h"
 #include "protocol/errors.h"
 
@@ -22,10 +23,19 @@ void take_away(std::string& text, const std::string& begun) {
   if (text.starts_with(begun)) text.erase(0, begun.size());
 }
 
+Error renamed(Error error, const OwnNames* names) {
+  if (names != nullptr) rename_field(error, *names);
+  return error;
+}
+
 class ToldStream final : public http::BodySource {
  public:
-  ToldStream(std::unique_ptr<http::BodySource> canonical, std::unique_ptr<AnswerTeller> teller, AtEnd at_end)
-      : canonical_(std::move(canonical)), teller_(std::move(teller)), at_end_(std::move(at_end)) {}
+  ToldStream(std::unique_ptr<http::BodySource> canonical, std::unique_ptr<AnswerTeller> teller, AtEnd at_end,
+             std::shared_ptr<const OwnNames> names)
+      : canonical_(std::move(canonical)),
+        teller_(std::move(teller)),
+        at_end_(std::move(at_end)),
+        names_(std::move(names)) {}
 
   async::Task<Result<std::string_view>> read() override {
     out_.clear();
@@ -55,7 +65,7 @@ class ToldStream final : public http::BodySource {
     if (data == "[DONE]") return end();
     const auto piece = protocol::read_answer(std::string(data));
     if (!piece) return fail(piece.error());
-    if (piece->failure) return fail(*piece->failure);
+    if (piece->failure) return fail(renamed(*piece->failure, names_.get()));
     begun_ = true;
     for (const auto& choice : piece->choices) finished_ = finished_ || !choice.finish_reason.empty();
     const auto before = out_.size();
@@ -83,6 +93,7 @@ class ToldStream final : public http::BodySource {
   const std::unique_ptr<http::BodySource> canonical_;
   const std::unique_ptr<AnswerTeller> teller_;
   const AtEnd at_end_;
+  const std::shared_ptr<const OwnNames> names_;
   http::SseParser parser_{[this](std::string_view, std::string_view data) { event(data); },
                           [this] {
                             if (!ended_) teller_->ping(out_);
@@ -96,19 +107,20 @@ class ToldStream final : public http::BodySource {
 
 }  // namespace
 
-http::Response told(http::Response canonical, std::unique_ptr<AnswerTeller> teller, AtEnd at_end, const Begun& begun) {
+http::Response told(http::Response canonical, std::unique_ptr<AnswerTeller> teller, AtEnd at_end, const Begun& begun,
+                    std::shared_ptr<const OwnNames> names) {
   if (!teller || canonical.head.status >= 400) return canonical;
   auto& headers = canonical.head.headers;
   headers.remove("Content-Length");
   if (canonical.body.streaming()) {
     headers.set("Content-Type", teller->stream_type());
-    canonical.body =
-        http::Body(std::make_unique<ToldStream>(canonical.body.take_source(), std::move(teller), std::move(at_end)));
+    canonical.body = http::Body(std::make_unique<ToldStream>(canonical.body.take_source(), std::move(teller),
+                                                             std::move(at_end), std::move(names)));
     return canonical;
   }
   auto answer = protocol::read_answer(canonical.body.text());
   if (!answer) return error_response(broken("the backend's answer isn't JSON: " + answer.error().message));
-  if (answer->failure) return error_response(*answer->failure);
+  if (answer->failure) return error_response(renamed(*answer->failure, names.get()));
   for (auto& choice : answer->choices) {
     take_away(choice.content, begun.content);
     take_away(choice.reasoning, begun.thoughts);

@@ -19,8 +19,8 @@ namespace corral::dialects {
 using AtEnd = std::function<std::chrono::nanoseconds()>;
 
 // Answers that say no stay as they are: ErrorTeller tells them. No teller: the answer as it is. `begun`: the request's,
-// which whole answers repeat and clients don't get.
+// which whole answers repeat and clients don't get. `names`: the request's, for errors in an answer that has begun.
 http::Response told(http::Response canonical, std::unique_ptr<AnswerTeller> teller, AtEnd at_end = {},
-                    const Begun& begun = {});
+                    const Begun& begun = {}, std::shared_ptr<const OwnNames> names = {});
 
 }  // namespace corral::dialects

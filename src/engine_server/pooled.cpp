@@ -106,7 +106,10 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
   PreparedEmbedding prepared{std::move(*request), {}};
   for (const auto& input : prepared.request.inputs) {
     if (stop.wanted()) return stopped();
-    auto tokens = texts.read(input, {.most = service.facts().n_batch}, "input", stop);
+    const auto most = service.facts().n_batch;
+    auto tokens = prepared.request.truncate
+                      ? texts.read_cut(input, std::min(most, service.facts().n_ctx), "input", stop)
+                      : texts.read(input, {.most = most}, "input", stop);
     if (!tokens) return std::unexpected(std::move(tokens.error()));
     if (tokens->empty()) {
       return fail(protocol::errc::bad_value,

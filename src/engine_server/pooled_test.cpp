@@ -125,6 +125,26 @@ TEST(Embeddings, RefuseWhatMakesNoSense) {
   EXPECT_EQ(server.post("/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}]})").status, 400u);
 }
 
+TEST(Embeddings, ATextThatIsTooLongIsCutIfTheRequestSaysSo) {
+  Fixture server("tiny-embed");
+  const auto& facts = server.service->facts();
+  const auto most = std::min(facts.n_batch, facts.n_ctx);
+  std::string longer;
+  for (int i = 0; i < 5000; ++i) longer += "word ";
+  const auto embed = [&](const std::string& text) {
+    return server.post("/v1/embeddings", R"({"truncate":true,"input":["a",")" + text + R"("]})");
+  };
+  const auto cut = embed(longer);
+  ASSERT_EQ(cut.status, 200u) << cut.body;
+  const auto one = server.post("/v1/embeddings", R"({"input":"a"})").json();
+  EXPECT_EQ(cut.json().at("usage").at("prompt_tokens").as_int64(),
+            one.at("usage").at("prompt_tokens").as_int64() + most);
+  EXPECT_EQ(embed(longer + longer).json().at("data"), cut.json().at("data")) << "its end makes no difference";
+  std::string huge;
+  for (int i = 0; i < 200'000; ++i) huge += "é\\n";
+  EXPECT_EQ(embed(huge).status, 200u);
+}
+
 TEST(Rerank, SortsByScore) {
   Fixture server("tiny-rerank");
   const auto answer = server.post(

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {
@@ -128,6 +129,26 @@ Result<std::vector<engine::Token>> PromptTokens::read(const protocol::Input& inp
         param));
   }
   return all;
+}
+
+Result<std::vector<engine::Token>> PromptTokens::read_cut(const protocol::Input& input, std::size_t most,
+                                                          const std::string& param, const Stop& stop) const {
+  const auto* text = std::get_if<std::string>(&input);
+  // More bytes than these come to more tokens than fit.
+  const auto longest = text != nullptr && text->size() / kUsualToken > most ? most * longest_token() : 0;
+  auto tokens =
+      longest > 0 && longest < text->size()
+          ? read(protocol::Input(text->substr(0, complete_utf8_length(std::string_view(*text).substr(0, longest)))),
+                 Reading{}, param, stop)
+          : read(input, Reading{}, param, stop);
+  if (!tokens || tokens->size() <= most || most == 0) return tokens;
+  const auto nothing = plain({}, true, true, param);
+  const bool ends = nothing && !nothing->empty() && nothing->back() == tokens->back() &&
+                    (nothing->size() > 1 || nothing->front() != tokens->front());
+  const auto last = tokens->back();
+  tokens->resize(most);
+  if (ends) tokens->back() = last;
+  return tokens;
 }
 
 Result<std::size_t> PromptTokens::count(std::string_view text, const std::string& param, const Stop& stop) const {

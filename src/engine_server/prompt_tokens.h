@@ -38,6 +38,10 @@ class PromptTokens {
   // stands before it. Errors: as tokenize; bad_value (a token that the vocabulary doesn't have).
   Result<std::vector<engine::Token>> read(const protocol::Input& input, const Reading& reading,
                                           const std::string& param, const Stop& stop) const;
+  // The first `most` tokens of what was given; a special token at the end stays there. Errors: as read, but for
+  // context_length_exceeded.
+  Result<std::vector<engine::Token>> read_cut(const protocol::Input& input, std::size_t most, const std::string& param,
+                                              const Stop& stop) const;
   // How many there are, however many fit. A text above 128 KiB is counted in pieces, which may make a few more.
   // Errors: those of Model::tokenize; remote_cancelled once `stop` is wanted.
   Result<std::size_t> count(std::string_view text, const std::string& param, const Stop& stop) const;

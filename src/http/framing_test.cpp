@@ -63,8 +63,10 @@ TEST_F(FramingTest, WhoIsRefusedBeforeTheHandlerIsToldByThePath) {
     throw std::runtime_error("out of order");
     co_return Response();
   };
-  handler.telling = [](std::string_view path, Response answer) {
+  std::string id;
+  handler.telling = [&](std::string_view path, Response answer) {
     answer.body = Body(fmt::format("of {}", path));
+    id = answer.head.headers.get("X-Request-Id");
     return answer;
   };
   serve();
@@ -84,6 +86,8 @@ TEST_F(FramingTest, WhoIsRefusedBeforeTheHandlerIsToldByThePath) {
       const auto answer = co_await raw(bytes);
       EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + status)) << bytes.substr(0, 80) << answer;
       EXPECT_TRUE(answer.ends_with("\r\n\r\n" + told)) << bytes.substr(0, 80) << answer;
+      EXPECT_NE(answer.find("\r\nX-Request-Id: req-"), std::string::npos) << "a refusal has an id, too" << answer;
+      EXPECT_NE(answer.find("\r\nX-Request-Id: " + id + "\r\n"), std::string::npos) << answer;
     }
   });
 }

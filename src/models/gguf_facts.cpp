@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "models/errc.h"
+#include "models/gap_tokens.h"
 #include "models/gguf_types.h"
 #include "models/text.h"
 
@@ -111,6 +112,21 @@ ModelType type_of(const ModelTraits& traits, const TensorSums& tensors) {
   }
   const bool encoder = std::ranges::find(kEncoders, traits.architecture) != kEncoders.end();
   return encoder || !unnamed ? ModelType::embedding : ModelType::llm;
+}
+
+// By their texts, or by their numbers, which have two names.
+bool has_gap_tokens(const GgufMetadata& metadata, const GgufArray* tokens) {
+  constexpr std::array<std::array<std::string_view, 2>, 3> kKeys{{{"fim_pre_token_id", "prefix_token_id"},
+                                                                  {"fim_suf_token_id", "suffix_token_id"},
+                                                                  {"fim_mid_token_id", "middle_token_id"}}};
+  auto marks = tokens ? tokens->gap_marks : std::uint8_t{0};
+  for (std::size_t place = 0; place < kKeys.size(); ++place) {
+    const auto named = std::ranges::any_of(kKeys[place], [&](std::string_view key) {
+      return metadata.integer(fmt::format("tokenizer.ggml.{}", key)).has_value();
+    });
+    if (named) marks |= static_cast<std::uint8_t>(1u << place);
+  }
+  return marks == kAllGapMarks;
 }
 
 void read_template(const GgufMetadata& metadata, ModelTraits& traits) {
@@ -227,6 +243,7 @@ Result<> read_traits(const GgufMetadata& metadata, const TensorSums& tensors, Mo
   traits.weights = tensors.weights;
   const GgufArray* tokens = metadata.array("tokenizer.ggml.tokens");
   traits.vocabulary = tokens ? tokens->count : own("vocab_size").value_or(0);
+  traits.infill = has_gap_tokens(metadata, tokens);
   traits.pooling = pooling_of(metadata, traits.architecture);
   traits.vision = metadata.flag("clip.has_vision_encoder").value_or(false);
   traits.audio = metadata.flag("clip.has_audio_encoder").value_or(false);

@@ -39,6 +39,25 @@ TEST(GgufFacts, OfAChatModel) {
   EXPECT_EQ(facts.shards, 1U);
 }
 
+TEST(GgufFacts, TokensAroundAGapAreFound) {
+  const auto infill = [](const GgufWriter& writer) { return sound_facts_of(writer).traits.infill; };
+  const auto bare = [] {
+    GgufWriter writer;
+    writer.text("general.architecture", "qwen2").tensor("token_embd.weight", {32, 4});
+    return writer;
+  };
+  EXPECT_TRUE(
+      infill(bare().texts("tokenizer.ggml.tokens", {"a", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>"})));
+  EXPECT_TRUE(infill(bare().texts("tokenizer.ggml.tokens",
+                                  {"<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>", std::string(1000, '<')})));
+  EXPECT_TRUE(infill(bare()
+                         .u32("tokenizer.ggml.prefix_token_id", 1)
+                         .u32("tokenizer.ggml.suffix_token_id", 2)
+                         .u32("tokenizer.ggml.fim_mid_token_id", 3)));
+  EXPECT_FALSE(infill(bare().texts("tokenizer.ggml.tokens", {"<|fim_prefix|>", "<|fim_suffix|>"})));
+  EXPECT_FALSE(infill(bare().texts("tokenizer.ggml.merges", {"<PRE>", "<SUF>", "<MID>"})));
+}
+
 TEST(GgufFacts, TypesFollowPoolingHeadAndArchitecture) {
   struct Case {
     const char* what;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/errc.h"
+#include "models/gap_tokens.h"
 #include "models/text.h"
 
 namespace corral::models {
@@ -70,7 +71,7 @@ class MetadataParser {
       kept_ += key.size() + kPairOverhead;
       if (kept_ > gguf_limits::kKeptTotal) return malformed("the metadata is too big");
       if (!is_known(type)) return malformed(fmt::format("key '{}' has unknown type {}", printable(key), type));
-      Result<GgufValue> value = parse_value(static_cast<GgufType>(type));
+      Result<GgufValue> value = parse_value(key, static_cast<GgufType>(type));
       if (!value) {
         value.error().message = fmt::format("key '{}': {}", printable(key), value.error().message);
         return std::unexpected(std::move(value).error());
@@ -84,9 +85,9 @@ class MetadataParser {
   }
 
  private:
-  Result<GgufValue> parse_value(GgufType type) {
+  Result<GgufValue> parse_value(std::string_view key, GgufType type) {
     if (type == GgufType::text) return parse_text();
-    if (type == GgufType::array) return parse_array();
+    if (type == GgufType::array) return parse_array(key);
     GgufValue value = with_type(type, [this](auto zero) { return scalar(zero); });
     if (!cursor_.ok()) return std::unexpected(cursor_.error());
     return value;
@@ -119,7 +120,7 @@ class MetadataParser {
     return value;
   }
 
-  Result<GgufValue> parse_array() {
+  Result<GgufValue> parse_array(std::string_view key) {
     const auto element = cursor_.read<std::uint32_t>();
     const auto count = cursor_.read<std::uint64_t>();
     if (!cursor_.ok()) return std::unexpected(cursor_.error());
@@ -128,10 +129,10 @@ class MetadataParser {
     if (type == GgufType::array) return malformed("arrays of arrays are not supported");
     if (count > gguf_limits::kArrayElements) return malformed(fmt::format("an array of {} elements", count));
 
-    GgufArray array{type, count, {}};
+    GgufArray array{.element = type, .count = count, .integers = {}};
     const std::uint64_t size = size_of(type);
     if (type == GgufType::text) {
-      skip_texts(count);
+      key == "tokenizer.ggml.tokens" ? look_at_tokens(array) : skip_texts(count);
     } else if (keeps(type, count)) {
       array.integers.reserve(count);
       with_type(type, [&](auto zero) { read_integers(array, zero); });
@@ -162,6 +163,18 @@ class MetadataParser {
   // The hot loop: 300,000 texts for a vocabulary of 152,000 tokens and its merges.
   void skip_texts(std::uint64_t count) {
     for (std::uint64_t i = 0; i < count && cursor_.ok(); ++i) cursor_.skip(cursor_.read<std::uint64_t>());
+  }
+
+  void look_at_tokens(GgufArray& array) {
+    for (std::uint64_t i = 0; i < array.count && cursor_.ok(); ++i) {
+      const auto length = cursor_.read<std::uint64_t>();
+      const bool fits = length >= kShortestGapToken && length <= kLongestGapToken;
+      if (fits) {
+        array.gap_marks |= gap_mark(cursor_.text(length));
+      } else {
+        cursor_.skip(length);
+      }
+    }
   }
 
   ByteCursor& cursor_;

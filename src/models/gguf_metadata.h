@@ -35,6 +35,7 @@ struct GgufArray {
   GgufType element = GgufType::u8;
   std::uint64_t count = 0;
   std::vector<std::int64_t> integers;
+  std::uint8_t gap_marks = 0;  // of the tokens' texts (gap_tokens.h)
 };
 
 // A text too long to keep.

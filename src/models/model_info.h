@@ -40,6 +40,7 @@ struct ModelTraits {
   bool chat_template = false;
   bool tools = false;     // the chat template speaks of tools
   bool thinking = false;  // the chat template has a thinking part
+  bool infill = false;    // the vocabulary has tokens that stand around a gap
   bool vision = false;    // understands images (with its projector)
   bool audio = false;     // understands sound (with its projector)
 };

@@ -34,6 +34,7 @@ constexpr auto kEmbedding = std::to_array<Field>({
      .min = 1,
      .max = kMaxInt32,
      .about = "at most as many as the model has; fewer are its first ones, divided by their length"},
+    {.name = "truncate", .kinds = kBoolean, .about = "true: a text that is too long for the model loses its end"},
     {.name = "embd_normalize",
      .kinds = kInteger,
      .min = -1,

@@ -63,7 +63,7 @@ const FieldTable& chat_fields() {
            .max_size = kMaxTools,
            .elements = kObject,
            .inside = check_tools,
-           .about = "functions that may be called; other types of tools are left out",
+           .about = "functions that may be called; `custom` is refused, other types of tools are left out",
            .instead = "offer those that this conversation needs"},
           {.name = "tool_choice",
            .kinds = kString | kObject,

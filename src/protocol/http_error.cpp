@@ -120,6 +120,9 @@ std::string error_body(const Error& error, Style style) {
     case Style::ollama:
       out.begin_object().field("error", error.message).end_object();
       break;
+    case Style::cohere:
+      out.begin_object().field("message", error.message).end_object();
+      break;
   }
   return body;
 }

@@ -4,6 +4,7 @@
 //   openai     {"error":{"message","type","code","param"}}        code: the name of the cause in its folder's table
 //   anthropic  {"type":"error","error":{"type","message"}}
 //   ollama     {"error":"text"}
+//   cohere     {"message":"text"}
 // An OpenAI error carries "details" {"memory":[{"device","need","have"}], "retry_after"} where there are any (bytes,
 // seconds), and "n_prompt_tokens" and "n_ctx" where a context is too small.
 #pragma once
@@ -18,7 +19,7 @@
 
 namespace corral::protocol {
 
-enum class Style { openai, anthropic, ollama };
+enum class Style { openai, anthropic, ollama, cohere };
 
 struct StatusRow {
   ErrorKind kind;

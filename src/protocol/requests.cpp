@@ -261,6 +261,7 @@ EmbeddingRequest embedding_of(json::View body) {
   if (const auto dimensions = body.find("dimensions"); !dimensions.is_null()) {
     request.dimensions = static_cast<std::uint32_t>(dimensions.as_integer());
   }
+  request.truncate = body.find("truncate").as_bool();
   if (const auto norm = body.find("embd_normalize"); !norm.is_null()) {
     request.norm = static_cast<std::int32_t>(norm.as_integer());
   }

@@ -150,6 +150,7 @@ struct EmbeddingRequest {
   std::vector<Input> inputs;  // at least one
   bool base64 = false;
   std::optional<std::uint32_t> dimensions;
+  bool truncate = false;  // texts are cut to fit; else refused
   std::int32_t norm = 2;  // embd_normalize; -1: none, 0: by the largest
 };
 

@@ -35,11 +35,11 @@ const FieldTable& responses_fields() {
       kContextField,
       {.name = "input",
        .kinds = kString | kArray,
-       .required = true,
        .max_size = kMaxMessages,
        .elements = kObject,
        .inside = check_items,
-       .about = "what the user says, or the items of the conversation; items of tools that run at OpenAI are left out",
+       .about = "what the user says, or the items of the conversation; items of tools that run at OpenAI are left out. "
+                "Required without `conversation` and `previous_response_id`",
        .instead = "leave old ones out or join them"},
       {.name = "instructions", .kinds = kString, .about = "a system message in front of the conversation"},
       kStreamField,
@@ -70,7 +70,9 @@ const FieldTable& responses_fields() {
       {.name = "reasoning",
        .kinds = kObject,
        .inside = check_reasoning_options,
-       .about = "`effort`, for templates that know it; `none` switches thinking off"},
+       .about =
+           "`effort`, for templates that know it; `none` switches thinking off. With `summary` (`auto`, `concise` or "
+           "`detailed`) the thoughts come as the summary"},
       {.name = "metadata",
        .kinds = kObject,
        .inside = check_response_metadata,

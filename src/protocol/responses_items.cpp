@@ -5,25 +5,48 @@
 #include "protocol/responses_fields.h"
 #include "protocol/responses_rules.h"
 #include "protocol/rules.h"
+#include "protocol/text_file.h"
 
 namespace corral::protocol {
 namespace {
 
 using json::View;
 
+Result<> check_file(View part, const Path& path) {
+  for (const auto* name : {"file_id", "file_url"}) {
+    if (part.find(name).is_null()) continue;
+    auto where = Path{&path, name}.text();
+    return fail(errc::unsupported_value,
+                fmt::format("'{}' names a file elsewhere, and no files are kept or fetched here: send its text in "
+                            "'file_data'",
+                            where),
+                where);
+  }
+  auto where = Path{&path, "file_data"}.text();
+  const auto data = part.find("file_data");
+  if (data.is_null())
+    return fail(errc::missing_field, fmt::format("'{}' is required: a text document as a data URL", where), where);
+  auto text = text_of_file(data.as_string());
+  if (text) return {};
+  return std::unexpected(Error(text.error().code, fmt::format("'{}' {}", where, text.error().message), where));
+}
+
 Result<> check_part(View part, const Path& path) {
   static constexpr Field kFields[] = {
       {.name = "type",
        .kinds = kString,
        .required = true,
-       .choices = "input_text|output_text|text|refusal|input_image"},
+       .choices = "input_text|output_text|text|refusal|input_image|input_file"},
       {.name = "text", .kinds = kString},
       {.name = "refusal", .kinds = kString},
       {.name = "image_url", .kinds = kString},
+      {.name = "filename", .kinds = kString},
+      {.name = "file_data", .kinds = kString},
   };
   static const FieldTable table(kFields);
   if (auto fine = table.check(part, path); !fine) return fine;
   const auto type = part.find("type").as_string();
+  if (type == "input_file") return check_file(part, path);
   const auto wanted = type == "input_image" ? "image_url" : type == "refusal" ? "refusal" : "text";
   if (!part.find(wanted).is_null()) return {};
   auto where = Path{&path, wanted}.text();

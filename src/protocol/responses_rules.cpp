@@ -203,6 +203,16 @@ Result<> decline_prompt(View, const Path& path) {
 
 namespace {
 
+Result<> check_input(View body) {
+  for (const auto* name : {"input", "conversation", "previous_response_id"}) {
+    if (!body.find(name).is_null()) return {};
+  }
+  return fail(errc::missing_field,
+              "'input' is required: a string or an array of objects, unless 'conversation' or 'previous_response_id' "
+              "names an earlier conversation",
+              "input");
+}
+
 Result<> check_keeping(View body) {
   if (!body.find("previous_response_id").is_null() && !body.find("conversation").is_null()) {
     return fail(errc::bad_value,
@@ -220,6 +230,7 @@ Result<> check_keeping(View body) {
 }  // namespace
 
 Result<> check_response(View body) {
+  if (auto fine = check_input(body); !fine) return fine;
   if (auto fine = check_keeping(body); !fine) return fine;
   const auto choice = body.find("tool_choice");
   const auto type = choice.is_object() ? choice.find("type").as_string() : choice.as_string();

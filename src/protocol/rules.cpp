@@ -154,6 +154,14 @@ Result<> check_tool(json::View tool, const Path& path) {
   if (tool.find("type").as_string() == "function" && tool.find("function").is_null()) {
     return required(path, "function", "an object with 'name' and 'parameters'");
   }
+  if (tool.find("type").as_string() == "custom") {
+    const auto where = Path{&path, "type"}.text();
+    return fail(errc::unsupported_value,
+                fmt::format("'{}' is \"custom\", which chats don't take here: offer a function with one text in its "
+                            "parameters, or use POST /v1/responses, which takes custom tools",
+                            where),
+                where);
+  }
   return {};  // tools of other types are not for us; they are left out, not refused
 }
 

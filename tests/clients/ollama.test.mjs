@@ -47,6 +47,7 @@ test("models are listed with size, digest, time and details", async () => {
   assert.equal(llama.details.family, "llama");
   assert.deepEqual(llama.details.families, ["llama"]);
   assert.equal(new Set(models.map((model) => model.digest)).size, models.length);
+  assert.ok(models.every(({ name }) => !/rerank|whisper/.test(name)), "no call is for these");
 });
 
 test("show tells what a model is and can", async () => {
@@ -57,7 +58,13 @@ test("show tells what a model is and can", async () => {
   assert.ok(llm.capabilities.includes("completion"));
   assert.match(llm.parameters, /num_ctx \d+/);
   assert.deepEqual((await client.show({ model: "tiny-embed" })).capabilities, ["embedding"]);
+  assert.deepEqual((await client.show({ model: "tiny-gap" })).capabilities.slice(0, 2), ["completion", "insert"]);
   await assert.rejects(client.show({ model: "no-such-model" }), (error) => error.status_code === 404 && /no-such-model/.test(error.message));
+});
+
+test("a temperature above what is taken here isn't refused", async () => {
+  const answer = await client.chat({ model: "tiny-llama", messages, options: { ...options, temperature: 2.5 } });
+  assert.ok(answer.eval_count > 0);
 });
 
 test("a chat counts its tokens and its times", async () => {
@@ -138,6 +145,9 @@ test("embeddings of texts, normalised, and the older call", async () => {
   assert.ok(prompt_eval_count > 0);
   const one = await client.embed({ model: "tiny-embed", input: "first text" });
   one.embeddings[0].forEach((value, i) => assert.ok(Math.abs(value - embeddings[0][i]) < 1e-5));
+  const cut = await client.embed({ model: "tiny-embed", input: ["first text", "word ".repeat(50_000)] });
+  assert.equal(cut.embeddings.length, 2);
+  await assert.rejects(client.embed({ model: "tiny-embed", input: "word ".repeat(50_000), truncate: false }), (error) => error.status_code === 400 && /'input/.test(error.message));
   const older = await client.embeddings({ model: "tiny-embed", prompt: "first text" });
   assert.equal(older.embedding.length, embeddings[0].length);
 });

@@ -140,6 +140,21 @@ test("a conversation is kept, gone on with, listed, changed and deleted", async 
   await refused(ann.conversations.create({ items: [{ role: "robot", content: "x" }] }), OpenAI.BadRequestError, "invalid_value", "items[0].role");
 });
 
+test("what was kept needs no input, but must say something", async () => {
+  const talk = await ann.conversations.create({ items: [{ type: "message", role: "user", content: "Say hello." }] });
+  const { model } = hello;
+  const answer = await ann.responses.create({ model, temperature: 0, conversation: talk.id });
+  assert.match(answer.output_text, /^Hello!/);
+  const items = [];
+  for await (const item of ann.conversations.items.list(talk.id, { order: "asc" })) items.push(item.role);
+  assert.deepEqual(items, ["user", "assistant"]);
+  const on = await ann.responses.create({ model, previous_response_id: answer.id, max_output_tokens: 4 });
+  assert.equal(on.previous_response_id, answer.id);
+  const empty = await ann.conversations.create({});
+  await refused(ann.responses.create({ model, conversation: empty.id }), OpenAI.BadRequestError, "invalid_value", "input");
+  await refused(ann.responses.create({ model }), OpenAI.BadRequestError, "missing_required_parameter", "input");
+});
+
 test("an answer in the background is made and found, though nobody waited for it", async () => {
   const queued = await ann.responses.create({ ...hello, background: true });
   assert.ok(["queued", "in_progress"].includes(queued.status), queued.status);

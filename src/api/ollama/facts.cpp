@@ -30,6 +30,7 @@ Facts facts_of(const models::ModelInfo& model, const models::ContentHashes* hash
   facts.quantisation = model.traits.quantisation;
   facts.parameters = model.traits.parameters.value_or(0);
   facts.trained_context = model.traits.context_length;
+  facts.infill = model.type == ModelType::llm && model.traits.infill;
   facts.tools = model.traits.tools;
   facts.thinking = model.traits.thinking;
   facts.vision = model.traits.vision && (!model.mmproj.empty() || fleet::far_model(model) != nullptr);
@@ -56,6 +57,8 @@ Facts facts_of(const mesh::MeshModel& model) {
   return facts;
 }
 
+bool can_be_asked(const Facts& facts) { return facts.type == ModelType::llm || facts.type == ModelType::embedding; }
+
 std::string parameter_size(std::uint64_t parameters) {
   const auto number = static_cast<double>(parameters);
   if (number >= 1e9) return fmt::format("{:.1f}B", number / 1e9);
@@ -81,6 +84,7 @@ void write_capabilities(json::Writer& out, const Facts& facts) {
   out.key("capabilities").begin_array();
   if (facts.type == ModelType::llm) out.value("completion");
   if (facts.type == ModelType::embedding) out.value("embedding");
+  if (facts.infill) out.value("insert");
   if (facts.tools) out.value("tools");
   if (facts.thinking) out.value("thinking");
   if (facts.vision) out.value("vision");

@@ -22,18 +22,22 @@ struct Facts {
   std::uint64_t parameters = 0;       // 0: not known
   std::uint64_t trained_context = 0;  // tokens; 0: not said
   bool tools = false, thinking = false, vision = false;
+  bool infill = false;  // of a model whose file is here
 };
 
 // `hashes` nullptr: nobody has any.
 Facts facts_of(const models::ModelInfo& model, const models::ContentHashes* hashes);
 Facts facts_of(const mesh::MeshModel& model);
 
+// Whether Ollama's API has a call for a model of its type.
+bool can_be_asked(const Facts& facts);
+
 // "8.0B", "596.05M"
 std::string parameter_size(std::uint64_t parameters);
 // "name", "model", and as Ollama has them "size", "digest" and "details".
 void write_facts(json::Writer& out, const Facts& facts, std::uint64_t size);
 void write_details(json::Writer& out, const Facts& facts);
-// As an array: "completion", "tools", "thinking", "vision", "embedding".
+// As an array: "completion", "embedding", "insert", "tools", "thinking", "vision".
 void write_capabilities(json::Writer& out, const Facts& facts);
 
 }  // namespace corral::api::ollama

@@ -39,8 +39,11 @@ async::Task<http::Response> tags(Context& context) {
   std::string body;
   json::Writer out(body);
   out.begin_object().key("models").begin_array();
-  for (const auto& model : catalog->models()) write_known(out, facts_of(*model, context.hashes));
-  for (const auto* model : mesh.far()) write_known(out, facts_of(*model));
+  const auto add = [&](const Facts& facts) {
+    if (ollama::can_be_asked(facts)) write_known(out, facts);
+  };
+  for (const auto& model : catalog->models()) add(facts_of(*model, context.hashes));
+  for (const auto* model : mesh.far()) add(facts_of(*model));
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
 }

@@ -1,8 +1,11 @@
 #include "dialects/anthropic/read.h"
 
 #include <array>
+#include <memory>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "dialects/anthropic/conversation.h"
 #include "dialects/canonical_body.h"
@@ -15,7 +18,7 @@ namespace {
 
 using json::View;
 
-// Messages and tools are counted otherwise there: some are joined, others left out.
+// Messages are counted otherwise there: some are joined, others left out.
 constexpr auto kRenamed = std::to_array<Renamed>({
     {"messages", "messages", false},
     {"tools", "tools", false},
@@ -28,7 +31,18 @@ constexpr auto kRenamed = std::to_array<Renamed>({
     {"parallel_tool_calls", "tool_choice.disable_parallel_tool_use"},
     {"stop", "stop_sequences"},
 });
-std::string own(std::string_view canonical) { return own_name(canonical, kRenamed); }
+std::string own(std::string_view canonical, std::string_view code) { return own_name(canonical, kRenamed, code); }
+
+// Tools are counted otherwise there, since some are left out.
+std::shared_ptr<const OwnNames> names_of(View body) {
+  auto names = std::make_shared<OwnNames>(OwnNames{.field = own, .schema = "input_schema"});
+  std::size_t at = 0;
+  body.find("tools").each_element([&](View tool) {
+    if (protocol::is_own_tool(tool)) names->tools.push_back(fmt::format("tools[{}]", at));
+    ++at;
+  });
+  return names;
+}
 
 void write_tools(json::Writer& out, View body) {
   std::size_t own = 0;
@@ -123,7 +137,8 @@ Result<Canonical> read_message(std::string text) {
     out.field("include_usage", true).field("prompt_usage", true).end_object();
   }
   out.end_object();
-  if (auto fine = check_written(asked.body, protocol::chat_fields(), own); !fine)
+  asked.names = names_of(body);
+  if (auto fine = check_written(asked.body, protocol::chat_fields(), *asked.names); !fine)
     return std::unexpected(std::move(fine.error()));
   asked.about = std::move(*about);
   asked.facts = std::move(facts);
@@ -141,7 +156,8 @@ Result<Canonical> read_count(std::string text) {
   out.begin_object();
   write_prompt(out, body);
   out.end_object();
-  if (auto fine = check_written(asked.body, protocol::chat_fields(), own); !fine)
+  asked.names = names_of(body);
+  if (auto fine = check_written(asked.body, protocol::chat_fields(), *asked.names); !fine)
     return std::unexpected(std::move(fine.error()));
   asked.about = std::move(*about);
   asked.about.stream = false;

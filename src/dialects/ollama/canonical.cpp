@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "dialects/canonical_body.h"
 #include "dialects/ollama/fields.h"
@@ -22,11 +23,18 @@ constexpr auto kRenamed = std::to_array<Renamed>({
     {"stop", "options.stop"},
     {"ctx_size", "options.num_ctx"},
 });
+constexpr auto kPrompts = std::to_array<Renamed>({
+    {"messages", "images", false, "media_not_supported"},
+    {"messages", "prompt", false},
+    {"input", "prompt", false},
+});
 
 void write_option(json::Writer& out, const OptionRow& row, View value) {
   out.key(row.canonical);
   if (!row.whole) {
-    out.raw(value.text());
+    const auto number = value.as_number();
+    const auto taken = std::clamp(number, row.least, row.most);
+    taken == number ? out.raw(value.text()) : out.value(taken);
     return;
   }
   auto number = value.as_integer();
@@ -84,12 +92,30 @@ Result<> fill(Canonical& asked, View body) {
 
 }  // namespace
 
-std::string own_name(std::string_view canonical) {
+std::string own_name(std::string_view canonical, std::string_view code) {
   for (const auto& row : option_rows()) {
     if (canonical == row.canonical) return std::string("options.").append(row.name);
   }
-  return dialects::own_name(canonical, kRenamed);
+  return dialects::own_name(canonical, kRenamed, code);
 }
+
+namespace {
+
+std::string prompt_name(std::string_view canonical, std::string_view code) {
+  auto own = dialects::own_name(canonical, kPrompts, code);
+  return own == canonical ? own_name(canonical, code) : own;
+}
+
+Result<Canonical> finished_as(std::string canonical, const protocol::FieldTable& table, View body,
+                              std::shared_ptr<const OwnNames> names) {
+  auto about = check_written(canonical, table, *names);
+  if (!about) return std::unexpected(std::move(about.error()));
+  Canonical asked{.body = std::move(canonical), .about = std::move(*about), .names = std::move(names)};
+  if (auto fine = fill(asked, body); !fine) return std::unexpected(std::move(fine.error()));
+  return asked;
+}
+
+}  // namespace
 
 Result<Canonical> read(std::string text, const protocol::FieldTable& fields, Make make) {
   const auto peek = json::Peek::open(std::move(text));
@@ -119,11 +145,13 @@ void write_settings(json::Writer& out, View body, bool chat) {
 }
 
 Result<Canonical> finished(std::string canonical, const protocol::FieldTable& table, View body) {
-  auto about = check_written(canonical, table, own_name);
-  if (!about) return std::unexpected(std::move(about.error()));
-  Canonical asked{.body = std::move(canonical), .about = std::move(*about)};
-  if (auto fine = fill(asked, body); !fine) return std::unexpected(std::move(fine.error()));
-  return asked;
+  static const auto names = std::make_shared<const OwnNames>(OwnNames{.field = own_name});
+  return finished_as(std::move(canonical), table, body, names);
+}
+
+Result<Canonical> finished_prompt(std::string canonical, const protocol::FieldTable& table, View body) {
+  static const auto names = std::make_shared<const OwnNames>(OwnNames{.field = prompt_name});
+  return finished_as(std::move(canonical), table, body, names);
 }
 
 }  // namespace corral::dialects::ollama

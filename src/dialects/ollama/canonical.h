@@ -25,8 +25,10 @@ void write_settings(json::Writer& out, json::View body, bool chat);
 // Checks what was made by the canonical table, and fills `about` and what `body` says beside. What is wrong is told in
 // the names that the client knows.
 Result<Canonical> finished(std::string canonical, const protocol::FieldTable& table, json::View body);
+// The same of a body that has a `prompt` and `images` instead of messages or inputs.
+Result<Canonical> finished_prompt(std::string canonical, const protocol::FieldTable& table, json::View body);
 
 // The body's name for a canonical one: "options.num_predict" for "max_tokens".
-std::string own_name(std::string_view canonical);
+std::string own_name(std::string_view canonical, std::string_view code);
 
 }  // namespace corral::dialects::ollama

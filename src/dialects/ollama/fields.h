@@ -5,6 +5,8 @@
 // Fields that aren't here are ignored, as there. Immutable; safe on every thread.
 #pragma once
 
+#include <limits>
+
 #include "protocol/fields.h"
 
 namespace corral::dialects::ollama {
@@ -18,6 +20,9 @@ const protocol::FieldTable& old_embedding_fields();  // POST /api/embeddings
 struct OptionRow {
   std::string_view name, canonical;
   bool whole = false;  // an integer; clients write 8192.0, too
+  // Ollama has no bounds: what is beyond these becomes the nearest of them.
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
 };
 std::span<const OptionRow> option_rows();
 

@@ -62,7 +62,7 @@ Result<Canonical> make_raw(View body, std::string_view prompt, std::string_view 
   out.field("prompt", prompt);
   if (!suffix.empty()) out.field("suffix", suffix);
   out.end_object();
-  auto asked = finished(std::move(text), protocol::completion_fields(), body);
+  auto asked = finished_prompt(std::move(text), protocol::completion_fields(), body);
   if (asked) asked->ask = protocol::Ask::completion;
   return asked;
 }
@@ -83,7 +83,7 @@ Result<Canonical> make_prompt(View body) {
   out.begin_object().field("role", "user");
   write_content(out, prompt, body.find("images"));
   out.end_object().end_array().end_object();
-  auto asked = finished(std::move(text), protocol::chat_fields(), body);
+  auto asked = finished_prompt(std::move(text), protocol::chat_fields(), body);
   if (!asked) return asked;
   if (said->size() + prompt.size() > kMaxConversation) return asked;
   if (!said->empty()) said->push_back(',');
@@ -122,8 +122,12 @@ Result<Canonical> make_embedding(View body, View input, bool normalised) {
   if (const auto dimensions = body.find("dimensions"); !dimensions.is_null())
     out.key("dimensions").raw(dimensions.text());
   if (!normalised) out.field("embd_normalize", -1);
+  // /api/embed cuts a text that is too long, unless the request says otherwise.
+  const auto truncate = body.find("truncate");
+  if (normalised && (truncate.is_null() || truncate.as_bool())) out.field("truncate", true);
   out.key("input").raw(input.text()).end_object();
-  return finished(std::move(text), protocol::embedding_fields(), body);
+  const auto finish = normalised ? finished : finished_prompt;
+  return finish(std::move(text), protocol::embedding_fields(), body);
 }
 
 Result<Canonical> make_embed(View body) { return make_embedding(body, body.find("input"), true); }

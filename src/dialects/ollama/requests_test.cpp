@@ -58,6 +58,14 @@ TEST(OllamaChat, LogProbabilitiesAreAskedForInTheWordsOfTheEndpoint) {
   EXPECT_THAT(raw.body, HasSubstr(R"("n_probs":1)"));
 }
 
+TEST(OllamaChat, ATemperatureBeyondWhatIsTakenIsTheNearest) {
+  const auto temperature = [](const std::string& said) {
+    return *engine_reads(chat(R"("options":{"temperature":)" + said + "}")).sampling.temperature;
+  };
+  EXPECT_FLOAT_EQ(temperature("2.5"), 2);
+  EXPECT_FLOAT_EQ(temperature("-1"), 0);
+}
+
 TEST(OllamaChat, OptionsHaveTheirCanonicalNames) {
   const auto asked = chat(
       R"("options":{"num_predict":7,"temperature":0.5,"top_k":40.0,"top_p":0.9,"min_p":0.1,"typical_p":0.8,"seed":3,)"
@@ -188,7 +196,6 @@ TEST(OllamaBodies, WhatIsWrongIsCalledAsTheClientKnowsIt) {
   };
   for (const auto& [members, param] : {
            Case{R"("options":{"temperature":"hot"})", "options.temperature"},
-           Case{R"("options":{"temperature":3})", "options.temperature"},
            Case{R"("options":{"top_p":2})", "options.top_p"},
            Case{R"("options":{"num_ctx":-5})", "options.num_ctx"},
            Case{R"("options":{"stop":[1]})", "options.stop[0]"},
@@ -217,9 +224,9 @@ TEST(OllamaBodies, WhatIsWrongIsCalledAsTheClientKnowsIt) {
     EXPECT_THAT(refused.error().message, HasSubstr("'" + param + "'")) << members;
     EXPECT_EQ(kind_of(refused.error().code), ErrorKind::invalid_request);
   }
-  EXPECT_EQ(own_name("response_format.json_schema.schema.properties.a"), "format.properties.a");
-  EXPECT_EQ(own_name("max_tokens"), "options.num_predict");
-  EXPECT_EQ(own_name("stopper"), "stopper");
+  EXPECT_EQ(own_name("response_format.json_schema.schema.properties.a", {}), "format.properties.a");
+  EXPECT_EQ(own_name("max_tokens", {}), "options.num_predict");
+  EXPECT_EQ(own_name("stopper", {}), "stopper");
   EXPECT_FALSE(read_chat("{"));
   EXPECT_FALSE(read_chat("3"));
 }
@@ -329,9 +336,11 @@ TEST(OllamaGenerate, AContextOfSomebodyElseIsRefused) {
 
 TEST(OllamaEmbed, InputsPass) {
   auto asked = good(read_embed(R"({"model":"e","input":["a","b"],"truncate":true,"dimensions":4})"));
-  EXPECT_EQ(asked.body, R"({"model":"e","dimensions":4,"input":["a","b"]})");
+  EXPECT_EQ(asked.body, R"({"model":"e","dimensions":4,"truncate":true,"input":["a","b"]})");
   EXPECT_FALSE(asked.about.stream);
   asked = good(read_embed(R"({"model":"e","input":"a"})"));
+  EXPECT_EQ(asked.body, R"({"model":"e","truncate":true,"input":"a"})") << "as it is there";
+  asked = good(read_embed(R"({"model":"e","input":"a","truncate":false})"));
   EXPECT_EQ(asked.body, R"({"model":"e","input":"a"})");
   asked = good(read_old_embedding(R"({"model":"e","prompt":"a"})"));
   EXPECT_EQ(asked.body, R"({"model":"e","embd_normalize":-1,"input":"a"})");

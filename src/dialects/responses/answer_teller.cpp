@@ -36,6 +36,10 @@ ItemStatus status_of(const Ending& ending) {
   return ending.incomplete.empty() ? ItemStatus::completed : ItemStatus::incomplete;
 }
 
+std::string event_name(std::string_view of, std::string_view what) {
+  return std::string("response.").append(of).append(what);
+}
+
 // Elements of an array, without its brackets.
 std::string_view inside(std::string_view array) {
   return array.size() < 2 ? std::string_view() : array.substr(1, array.size() - 2);
@@ -90,6 +94,7 @@ class ResponseTeller final : public AnswerTeller {
                       std::string_view incomplete = {}, const Error* error = nullptr);
   void write_response(json::Writer& json, std::string_view status, std::string_view incomplete,
                       const Error* error) const;
+  ItemKind thoughts() const { return facts_->summary ? ItemKind::summary : ItemKind::reasoning; }
   // Where the item under way stands.
   void write_place(json::Writer& json, bool part = true) const;
 
@@ -181,7 +186,7 @@ void ResponseTeller::response_event(std::string& out, std::string_view type, std
 
 void ResponseTeller::write_place(json::Writer& json, bool part) const {
   json.field("item_id", item_.id).field("output_index", output_.size());
-  if (part) json.field("content_index", 0);
+  if (part) json.field(text_events(item_.kind).index, 0);
 }
 
 // One in the background says first that it waits.
@@ -202,7 +207,7 @@ void ResponseTeller::piece(std::string& out, const AnswerPiece& piece) {
   start(out);
   for (const auto& choice : piece.choices) {
     if (choice.index != 0) continue;
-    if (!choice.reasoning.empty()) say(out, ItemKind::reasoning, choice.reasoning);
+    if (!choice.reasoning.empty()) say(out, thoughts(), choice.reasoning);
     if (!choice.content.empty()) say(out, ItemKind::message, choice.content, inside(choice.logprobs));
     for (const auto& tool : choice.tools) call(out, tool);
     if (!choice.finish_reason.empty()) finish_ = choice.finish_reason;
@@ -212,7 +217,7 @@ void ResponseTeller::piece(std::string& out, const AnswerPiece& piece) {
 void ResponseTeller::say(std::string& out, ItemKind kind, const std::string& text, std::string_view logprobs) {
   if (item_.kind != kind) {
     close(out);
-    open(out, {.kind = kind, .id = item_id(kind == ItemKind::reasoning ? "rs" : "msg")});
+    open(out, {.kind = kind, .id = item_id(kind == ItemKind::message ? "msg" : "rs")});
   }
   item_.text.append(text);
   if (!logprobs.empty()) item_.logprobs.append(item_.logprobs.empty() ? "" : ",").append(logprobs);
@@ -241,16 +246,15 @@ void ResponseTeller::open(std::string& out, OutputItem item) {
     write_item(json, item_, ItemStatus::in_progress);
   });
   const bool text = item_.kind != ItemKind::call;
+  const auto named = text_events(item_.kind);
   if (text) {
-    event(out, "response.content_part.added", [&](json::Writer& json) {
+    event(out, event_name(named.part, ".added"), [&](json::Writer& json) {
       write_place(json);
       json.key("part");
       write_part(json, item_.kind, {});
     });
   }
-  const std::string_view type = item_.kind == ItemKind::reasoning ? "response.reasoning_text.delta"
-                                : text                            ? "response.output_text.delta"
-                                                                  : "response.function_call_arguments.delta";
+  const auto type = event_name(text ? named.text : "function_call_arguments", ".delta");
   begin_.assign("event: ").append(type).append("\ndata: ");
   json::Writer json(begin_);
   json.begin_object().field("type", type);
@@ -278,13 +282,13 @@ void ResponseTeller::close(std::string& out, ItemStatus status) {
 }
 
 void ResponseTeller::close_text(std::string& out) {
-  const bool thought = item_.kind == ItemKind::reasoning;
-  event(out, thought ? "response.reasoning_text.done" : "response.output_text.done", [&](json::Writer& json) {
+  const auto named = text_events(item_.kind);
+  event(out, event_name(named.text, ".done"), [&](json::Writer& json) {
     write_place(json);
     json.field("text", item_.text);
-    if (!thought) write_logprobs(json, item_.logprobs);
+    if (item_.kind == ItemKind::message) write_logprobs(json, item_.logprobs);
   });
-  event(out, "response.content_part.done", [&](json::Writer& json) {
+  event(out, event_name(named.part, ".done"), [&](json::Writer& json) {
     write_place(json);
     json.key("part");
     write_part(json, item_.kind, item_.text, item_.logprobs);
@@ -333,8 +337,7 @@ std::string ResponseTeller::whole(const AnswerPiece& answer) {
   const auto ending = ending_of(choice.finish_reason);
   std::vector<OutputItem> items;
   const auto id = [&](std::string_view kind) { return item_id(kind, items.size()); };
-  if (!choice.reasoning.empty())
-    items.push_back({.kind = ItemKind::reasoning, .id = id("rs"), .text = choice.reasoning});
+  if (!choice.reasoning.empty()) items.push_back({.kind = thoughts(), .id = id("rs"), .text = choice.reasoning});
   if (!choice.content.empty() || choice.tools.empty())
     items.push_back({.kind = ItemKind::message,
                      .id = id("msg"),

@@ -159,6 +159,34 @@ TEST(TellResponse, ThoughtsAndCallsAreItemsOfTheirOwn) {
                                          R"("name":"patch","input":"a\nb")"));
 }
 
+TEST(TellResponse, ARequestedSummaryHasTheThoughtsOnce) {
+  for (const auto* name : {"auto", "concise", "detailed"}) {
+    const auto more = fmt::format(R"(,"reasoning":{{"summary":"{}"}})", name);
+    const auto events =
+        told({R"("reasoning_content":"Let ")", R"("reasoning_content":"me.")", R"("content":"Yes.")"}, "stop", more);
+    EXPECT_THAT(names(events),
+                ElementsAre("created", "in_progress", "output_item.added", "reasoning_summary_part.added",
+                            "reasoning_summary_text.delta", "reasoning_summary_text.delta",
+                            "reasoning_summary_text.done", "reasoning_summary_part.done", "output_item.done",  //
+                            "output_item.added", "content_part.added", "output_text.delta", "output_text.done",
+                            "content_part.done", "output_item.done", "completed"));
+    EXPECT_THAT(events[2].data, HasSubstr(R"("type":"reasoning","summary":[],"content":[],"status":"in_progress")"));
+    EXPECT_THAT(events[3].data, HasSubstr(R"("summary_index":0,"part":{"type":"summary_text","text":""})"));
+    EXPECT_THAT(events[4].data, HasSubstr(R"("item_id":"rs_7_0","output_index":0,"summary_index":0,"delta":"Let ")"));
+    EXPECT_THAT(events[6].data, HasSubstr(R"("summary_index":0,"text":"Let me.")"));
+    EXPECT_THAT(events[7].data, HasSubstr(R"("part":{"type":"summary_text","text":"Let me."})"));
+    EXPECT_THAT(events[8].data, HasSubstr(R"("summary":[{"type":"summary_text","text":"Let me."}],"content":[])"));
+  }
+  const auto answer = protocol::read_answer(
+      R"({"choices":[{"index":0,"message":{"content":"Yes.","reasoning_content":"Hm."},"finish_reason":"stop"}]})");
+  ASSERT_TRUE(answer);
+  const auto whole = [&](const std::string& more) { return tell_response(request(more))->whole(*answer); };
+  EXPECT_THAT(whole(R"(,"reasoning":{"generate_summary":"auto"})"),
+              HasSubstr(R"("summary":[{"type":"summary_text","text":"Hm."}],"content":[])"));
+  EXPECT_THAT(whole(R"(,"reasoning":{"summary":null})"),
+              HasSubstr(R"("summary":[],"content":[{"type":"reasoning_text","text":"Hm."}])"));
+}
+
 TEST(TellResponse, ACutAnswerSaysWhy) {
   const auto events = told({R"("content":"Hel")"}, "length");
   EXPECT_EQ(events.back().name, "response.incomplete");

@@ -2,8 +2,10 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "protocol/responses_fields.h"
+#include "protocol/text_file.h"
 
 namespace corral::dialects::responses {
 namespace {
@@ -74,10 +76,25 @@ void Items::message(View item) {
 void Items::content(View content) {
   if (content.is_string()) return turns_.text(content);
   content.each_element([&](View part) {
-    if (part.find("type").as_string() == "input_image") return turns_.image(part.find("image_url"));
+    const auto type = part.find("type").as_string();
+    if (type == "input_image") return turns_.image(part.find("image_url"));
+    if (type == "input_file") return file(part);
     const auto refusal = part.find("refusal");
     turns_.text(refusal.is_null() ? part.find("text") : refusal);
   });
+}
+
+// As documents of the Messages API: the name, then the text.
+void Items::file(View part) {
+  turns_.text(part.find("filename"));
+  const auto text = protocol::text_of_file(part.find("file_data").as_string());
+  if (!text) return;
+  std::string list;
+  json::Writer(list).begin_array().value(*text).end_array();
+  auto peek = json::Peek::open(std::move(list));
+  if (!peek) return;
+  files_.push_back(std::move(*peek));
+  files_.back().root().each_element([&](View one) { turns_.text(one); });
 }
 
 void Items::call(View item, bool custom) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -32,10 +33,12 @@ class Items {
   void output(json::View item);
   void think(json::View item);
   void content(json::View content);
+  void file(json::View part);
   json::View answered(json::View id);
 
   Turns turns_;
   const Referred& referred_;
+  std::deque<json::Peek> files_;    // their texts, which turns refer to
   std::vector<json::View> called_;  // ids of calls
   std::size_t answered_ = 0;        // so many of them, from the first on
 };

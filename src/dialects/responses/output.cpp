@@ -14,6 +14,11 @@ constexpr auto kStatuses = std::to_array<std::string_view>({"in_progress", "comp
 
 }  // namespace
 
+TextEvents text_events(ItemKind kind) {
+  if (kind == ItemKind::summary) return {"reasoning_summary_part", "reasoning_summary_text", "summary_index"};
+  return {"content_part", kind == ItemKind::reasoning ? "reasoning_text" : "output_text", "content_index"};
+}
+
 NamedTool tool_named(const ResponseFacts& facts, std::string_view name) {
   const auto found = facts.tools.find(name);
   return found == facts.tools.end() ? NamedTool{.name = std::string(name)} : found->second;
@@ -47,8 +52,8 @@ void write_logprobs(json::Writer& out, std::string_view logprobs) {
 
 void write_part(json::Writer& out, ItemKind kind, std::string_view text, std::string_view logprobs) {
   out.begin_object();
-  if (kind == ItemKind::reasoning) {
-    out.field("type", "reasoning_text").field("text", text);
+  if (kind == ItemKind::reasoning || kind == ItemKind::summary) {
+    out.field("type", kind == ItemKind::summary ? "summary_text" : "reasoning_text").field("text", text);
   } else {
     out.field("type", "output_text").key("annotations").begin_array().end_array();
     write_logprobs(out, logprobs);
@@ -63,9 +68,14 @@ void write_item(json::Writer& out, const OutputItem& item, ItemStatus how_far) {
   out.begin_object().field("id", item.id);
   switch (item.kind) {
     case ItemKind::reasoning:
-      out.field("type", "reasoning").key("summary").begin_array().end_array().key("content").begin_array();
-      if (done) write_part(out, item.kind, item.text);
-      out.end_array().field("status", status);
+    case ItemKind::summary:
+      out.field("type", "reasoning");
+      for (const auto kind : {ItemKind::summary, ItemKind::reasoning}) {
+        out.key(kind == ItemKind::summary ? "summary" : "content").begin_array();
+        if (done && item.kind == kind) write_part(out, kind, item.text);
+        out.end_array();
+      }
+      out.field("status", status);
       break;
     case ItemKind::message:
     case ItemKind::none:

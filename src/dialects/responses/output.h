@@ -10,7 +10,16 @@
 
 namespace corral::dialects::responses {
 
-enum class ItemKind { none, reasoning, message, call };
+// `summary`: thoughts of a request that asks for a summary of them.
+enum class ItemKind { none, reasoning, summary, message, call };
+
+// How events name the one part of an item with a text.
+struct TextEvents {
+  std::string_view part;   // "content_part"
+  std::string_view text;   // "output_text"
+  std::string_view index;  // the part's place in its item: "content_index"
+};
+TextEvents text_events(ItemKind kind);
 
 // One item: what has come of it.
 struct OutputItem {

@@ -37,20 +37,21 @@ constexpr auto kRenamed = std::to_array<Renamed>({
     {"reasoning_effort", "reasoning.effort"},
     {"max_tokens", "max_output_tokens"},
 });
-std::string own(std::string_view canonical) { return own_name(canonical, kRenamed); }
+std::string own(std::string_view canonical, std::string_view code) { return own_name(canonical, kRenamed, code); }
 
 class Tools {
  public:
-  Tools(json::Writer& out, ResponseFacts& facts) : out_(out), facts_(facts) {}
+  Tools(json::Writer& out, ResponseFacts& facts, OwnNames& names) : out_(out), facts_(facts), names_(names) {}
 
   void add(View tool) {
+    place_ = fmt::format("tools[{}]", seen_++);
     switch (protocol::tool_of(tool)) {
       case Tool::function:
         return function(tool, {});
       case Tool::custom:
         return custom(tool, {});
       case Tool::name_space:
-        return tool.find("tools").each_element([&](View inside) { add_inside(inside, tool.find("name").as_string()); });
+        return add_all(tool);
       case Tool::foreign:
         return;
     }
@@ -61,6 +62,15 @@ class Tools {
   bool any() const { return any_; }
 
  private:
+  void add_all(View name_space) {
+    const auto outside = place_;
+    std::size_t at = 0;
+    name_space.find("tools").each_element([&](View inside) {
+      place_ = fmt::format("{}.tools[{}]", outside, at++);
+      add_inside(inside, name_space.find("name").as_string());
+    });
+  }
+
   void add_inside(View tool, std::string_view name_space) {
     const auto kind = protocol::tool_of(tool);
     if (kind == Tool::function) function(tool, name_space);
@@ -72,6 +82,7 @@ class Tools {
     const auto full = protocol::name_in(tool.name_space, tool.name);
     begin_function(out_, full);
     facts_.tools[full] = std::move(tool);
+    names_.tools.push_back(place_);
   }
 
   void function(View tool, std::string_view name_space) {
@@ -97,7 +108,10 @@ class Tools {
 
   json::Writer& out_;
   ResponseFacts& facts_;
+  OwnNames& names_;
   bool any_ = false;
+  std::size_t seen_ = 0;
+  std::string place_;  // of the tool that is added, in the client's body
 };
 
 // The name that the model knows a tool by, of what a client calls it: one that stands by itself goes before those of
@@ -135,8 +149,8 @@ void write_choice(json::Writer& out, View choice, const ResponseFacts& facts) {
   }
 }
 
-void write_tools(json::Writer& out, View body, ResponseFacts& facts) {
-  Tools tools(out, facts);
+void write_tools(json::Writer& out, View body, ResponseFacts& facts, OwnNames& names) {
+  Tools tools(out, facts, names);
   body.find("tools").each_element([&](View tool) { tools.add(tool); });
   tools.end();
   if (!tools.any()) return;
@@ -162,6 +176,15 @@ void write_effort(json::Writer& out, std::string_view effort) {
   if (effort == "minimal") effort = "low";
   if (effort == "xhigh" || effort == "max") effort = "high";
   out.field("reasoning_effort", effort);
+}
+
+// The thoughts themselves are the summary: many clients read nothing else.
+bool wants_summary(View reasoning) {
+  for (const auto* name : {"summary", "generate_summary"}) {
+    const auto wanted = reasoning.find(name).as_string();
+    if (wanted == "auto" || wanted == "concise" || wanted == "detailed") return true;
+  }
+  return false;
 }
 
 bool wants_logprobs(View body) {
@@ -262,7 +285,7 @@ Result<> check_references(View input, const Items::Referred& items) {
 }
 
 // What makes the prompt; into an object that `out` is in.
-Begun write_prompt(json::Writer& out, View body, const Earlier& earlier, ResponseFacts& facts) {
+Begun write_prompt(json::Writer& out, View body, const Earlier& earlier, ResponseFacts& facts, OwnNames& names) {
   copy(out, body, "model", "model");
   copy(out, body, "ctx_size", "ctx_size");
   out.key("messages").begin_array();
@@ -276,7 +299,7 @@ Begun write_prompt(json::Writer& out, View body, const Earlier& earlier, Respons
   auto begun = items.end();
   out.end_array();
   if (begun.any()) out.field("continue_final_message", true);
-  write_tools(out, body, facts);
+  write_tools(out, body, facts, names);
   write_format(out, body.find("text").find("format"));
   write_effort(out, body.find("reasoning").find("effort").as_string());
   return begun;
@@ -290,14 +313,17 @@ namespace {
 template <typename Write>
 Result<> write_body(Canonical& asked, Write write) {
   json::Writer out(asked.body);
+  auto names = std::make_shared<OwnNames>(OwnNames{.field = own});
   out.begin_object();
-  write(out);
+  write(out, *names);
   out.end_object();
-  auto fine = check_written(asked.body, protocol::chat_fields(), own);
+  asked.names = names;
+  auto fine = check_written(asked.body, protocol::chat_fields(), *names);
   return fine ? Result<>() : std::unexpected(std::move(fine.error()));
 }
 
-// The parts of a request that are found without looking back; the rest is up to `write(out, body, earlier, asked)`.
+// The parts of a request that are found without looking back; the rest is up to `write(out, body, earlier, asked,
+// names)`.
 template <typename Write>
 Result<Canonical> read_with(const std::string& text, const Before& before, Write write) {
   const auto peek = json::Peek::open(text);
@@ -317,7 +343,8 @@ Result<Canonical> read_with(const std::string& text, const Before& before, Write
   if (before.keeps && (wish->store || !wish->conversation.empty()))
     wish->input = kept_input(body.find("input"), before.id, before.items);
   asked.body.reserve(text.size() + 512);
-  auto written = write_body(asked, [&](json::Writer& out) { write(out, body, *earlier, asked); });
+  auto written =
+      write_body(asked, [&](json::Writer& out, OwnNames& names) { write(out, body, *earlier, asked, names); });
   if (!written) return std::unexpected(std::move(written.error()));
   return asked;
 }
@@ -343,32 +370,35 @@ Result<Canonical> alone(Result<Canonical> asked) {
 }  // namespace
 
 Result<Canonical> read_response_on(const std::string& text, const Before& before) {
-  return read_with(text, before, [](json::Writer& out, View body, const Earlier& earlier, Canonical& asked) {
-    auto facts = std::make_shared<ResponseFacts>();
-    asked.begun = write_prompt(out, body, earlier, *facts);
-    copy(out, body, "max_output_tokens", "max_tokens");
-    for (const auto* name : {"temperature", "top_p"}) copy(out, body, name, name);
-    if (wants_logprobs(body)) {
-      out.field("logprobs", true);
-      copy(out, body, "top_logprobs", "top_logprobs");
-    }
-    if (asked.about.stream) {
-      out.field("stream", true).key("stream_options").begin_object().field("include_usage", true).end_object();
-    }
-    facts->echo = echo_of(body, *asked.wish);
-    facts->background = asked.wish->background;
-    asked.facts = std::move(facts);
-  });
+  return read_with(
+      text, before, [](json::Writer& out, View body, const Earlier& earlier, Canonical& asked, OwnNames& names) {
+        auto facts = std::make_shared<ResponseFacts>();
+        asked.begun = write_prompt(out, body, earlier, *facts, names);
+        copy(out, body, "max_output_tokens", "max_tokens");
+        for (const auto* name : {"temperature", "top_p"}) copy(out, body, name, name);
+        if (wants_logprobs(body)) {
+          out.field("logprobs", true);
+          copy(out, body, "top_logprobs", "top_logprobs");
+        }
+        if (asked.about.stream) {
+          out.field("stream", true).key("stream_options").begin_object().field("include_usage", true).end_object();
+        }
+        facts->echo = echo_of(body, *asked.wish);
+        facts->background = asked.wish->background;
+        facts->summary = wants_summary(body.find("reasoning"));
+        asked.facts = std::move(facts);
+      });
 }
 
 Result<Canonical> read_response(std::string text) { return alone(read_response_on(text, {})); }
 
 Result<Canonical> read_response_count_on(const std::string& text, const Before& before) {
-  return read_with(text, before, [](json::Writer& out, View body, const Earlier& earlier, Canonical& asked) {
-    ResponseFacts unused;
-    write_prompt(out, body, earlier, unused);
-    asked.about.stream = false;
-  });
+  return read_with(text, before,
+                   [](json::Writer& out, View body, const Earlier& earlier, Canonical& asked, OwnNames& names) {
+                     ResponseFacts unused;
+                     write_prompt(out, body, earlier, unused, names);
+                     asked.about.stream = false;
+                   });
 }
 
 Result<Canonical> read_response_count(std::string text) { return alone(read_response_count_on(text, {})); }

@@ -23,6 +23,7 @@ struct ResponseFacts {
   std::string echo;                                          // members of every answer, JSON without braces
   std::map<std::string, NamedTool, std::less<>> tools = {};  // by the name that the model knows
   bool background = false;
+  bool summary = false;  // thoughts are told as a summary
 };
 
 // Where nothing is kept: errc::unsupported_value for what looks back.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "json/value.h"
+#include "json/writer.h"
 #include "protocol/errors.h"
 
 namespace corral::dialects::responses {
@@ -266,6 +267,13 @@ TEST(ReadResponse, NamespacesTogetherHaveNoMoreToolsThanAChat) {
   EXPECT_THAT(error.message, HasSubstr("600 tools in namespaces, more than 512"));
 }
 
+TEST(ReadResponse, ATextDocumentIsReadAsText) {
+  EXPECT_EQ(messages(R"("input":[{"role":"user","content":[{"type":"input_text","text":"Read."},
+    {"type":"input_file","filename":"a.txt","file_data":"data:text/plain;charset=utf-8;base64,SGkgw6kK"},
+    {"type":"input_file","file_data":"data:application/json;base64,e30="}]}])"),
+            R"([{"role":"user","content":"Read.\na.txt\nHi é\n\n{}"}])");
+}
+
 TEST(ReadResponse, WhatIsWrongIsNamedAsTheClientNamedIt) {
   struct Case {
     std::string_view members;
@@ -276,7 +284,7 @@ TEST(ReadResponse, WhatIsWrongIsNamedAsTheClientNamedIt) {
            Case{R"("input":7)", "input"},
            Case{R"("input":[7])", "input[0]"},
            Case{R"("input":[{"role":"robot","content":"x"}])", "input[0].role"},
-           Case{R"("input":[{"role":"user","content":[{"type":"input_file"}]}])", "input[0].content[0].type"},
+           Case{R"("input":[{"role":"user","content":[{"type":"input_audio"}]}])", "input[0].content[0].type"},
            Case{R"("input":[{"role":"user","content":[{"type":"input_text"}]}])", "input[0].content[0].text"},
            Case{R"("input":[{"role":"user","content":[7]}])", "input[0].content[0]"},
            Case{R"("input":[{"type":"function_call","name":"f","arguments":"{}"}])", "input[0].call_id"},
@@ -316,6 +324,25 @@ TEST(ReadResponse, WhatIsWrongIsNamedAsTheClientNamedIt) {
        }) {
     EXPECT_EQ(refused(std::string(members)).param, param) << members;
   }
+  EXPECT_EQ(refused(R"("instructions":"x")").param, "input");
+  EXPECT_EQ(refused(R"("input":null,"conversation":"conv_1")").param, "conversation") << "which needs no input";
+  const auto file = [](std::string_view members) {
+    return refused(R"("input":[{"role":"user","content":[{"type":"input_file",)" + std::string(members) + "}]}]");
+  };
+  const std::string data = "input[0].content[0].file_data";
+  EXPECT_EQ(file(R"("filename":"a.txt")").param, data);
+  EXPECT_EQ(file(R"("file_data":"SGk=")").param, data);
+  EXPECT_EQ(file(R"("file_data":"data:text/plain;base64,S")").param, data);
+  EXPECT_EQ(file(R"("file_data":"data:text/plain;base64,SG~=")").param, data);
+  EXPECT_THAT(file(R"("file_data":"data:text/plain;base64,/w==")").message, HasSubstr("UTF-8"));
+  const auto pdf = file(R"("file_data":"data:application/pdf;base64,SGk=")");
+  EXPECT_EQ(pdf.code, protocol::errc::unsupported_value);
+  EXPECT_THAT(pdf.message, HasSubstr("has the type \"application/pdf\""));
+  std::string strange;
+  for (int i = 0; i < 64; ++i) strange += "é";
+  const auto shown = file(R"("file_data":"data:a)" + strange + R"(;base64,SGk=")").message;
+  EXPECT_TRUE(json::is_utf8(shown)) << shown;
+  EXPECT_EQ(file(R"("file_id":"file-1")").param, "input[0].content[0].file_id");
   EXPECT_FALSE(read_response("[]"));
   EXPECT_FALSE(read_response("{"));
   EXPECT_TRUE(read_response(R"({"input":"x","previous_response_id":null,"background":false})"));

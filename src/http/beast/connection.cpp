@@ -199,7 +199,13 @@ async::Task<Response> Connection::call_handler(Request request) {
   auto answer = Response::json(
       500,
       R"({"error":{"message":"internal error; the server's log has the details","type":"server_error","code":"internal_error","param":null}})");
-  co_return handler_.refused(path_, std::move(answer));
+  co_return named_refusal(path_, std::move(answer));
+}
+
+// Filters that say it in another way find its id in a header.
+Response Connection::named_refusal(std::string_view path, Response answer) {
+  answer.head.headers.set("X-Request-Id", request_id_.value());
+  return handler_.refused(path, std::move(answer));
 }
 
 async::Task<bool> Connection::drain_body() {
@@ -303,7 +309,10 @@ async::Task<void> Connection::refuse(const Error& error) {
   const auto body =
       fmt::format(R"({{"error":{{"message":"{}","type":"invalid_request_error","code":"{}","param":null}}}})",
                   error.message, error.code.message());
-  auto response = handler_.refused(reader_->head().path(), Response::json(status_of(error), body));
+  request_id_ = new_request_id();
+  auto answer = Response::json(status_of(error), body);
+  answer.failure = std::make_shared<const Error>(error);
+  auto response = named_refusal(reader_->head().path(), std::move(answer));
   const bool written = co_await write_response(std::move(response), false, false);
   if (written && error.code != errc::timed_out) co_await linger();
 }

@@ -41,6 +41,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   async::Task<bool> write_response(Response response, bool head_only, bool keep_alive);
   async::Task<bool> write_stream(std::string head, Response response);
   async::Task<void> refuse(const Error& error);
+  Response named_refusal(std::string_view path, Response answer);
   // Skips what is left of the request's body. False when that isn't worth it.
   async::Task<bool> drain_body();
   // Lets the client read the answer before the connection ends, though it still sends.
