@@ -60,17 +60,17 @@ test("what isn't to be kept isn't, and what is deleted is gone", async () => {
 test("a key finds its own alone", async () => {
   const mine = await ann.responses.create(hello);
   const talk = await ann.conversations.create({});
-  for (const asking of [
-    bob.responses.retrieve(mine.id),
-    bob.responses.delete(mine.id),
-    bob.responses.cancel(mine.id),
-    bob.responses.inputItems.list(mine.id),
-    bob.conversations.retrieve(talk.id),
-    bob.conversations.items.list(talk.id),
-    bob.conversations.delete(talk.id),
-    bob.responses.create({ ...hello, conversation: talk.id }),
+  for (const ask of [
+    () => bob.responses.retrieve(mine.id),
+    () => bob.responses.delete(mine.id),
+    () => bob.responses.cancel(mine.id),
+    () => bob.responses.inputItems.list(mine.id),
+    () => bob.conversations.retrieve(talk.id),
+    () => bob.conversations.items.list(talk.id),
+    () => bob.conversations.delete(talk.id),
+    () => bob.responses.create({ ...hello, conversation: talk.id }),
   ])
-    await refused(asking, OpenAI.NotFoundError, "not_found");
+    await refused(ask(), OpenAI.NotFoundError, "not_found");
   await refused(bob.responses.create({ ...hello, previous_response_id: mine.id }), OpenAI.BadRequestError, "previous_response_not_found", "previous_response_id");
   for (const id of ["..%2F", "' OR 1=1 --", "x".repeat(2000)]) await refused(ann.responses.retrieve(id), OpenAI.NotFoundError, "not_found");
   await refused(ann.responses.create({ ...hello, previous_response_id: "x".repeat(513) }), OpenAI.BadRequestError, "invalid_value", "previous_response_id");
