@@ -9,6 +9,7 @@
 #include "cli/errors.h"
 #include "cli/format.h"
 #include "config/file_edit.h"
+#include "config/origins.h"
 #include "config/paths.h"
 #include "config/sources.h"
 
@@ -22,7 +23,7 @@ constexpr Millis kLook{50};
 
 bool is_loopback(const std::string& url) {
   const auto address = parse_url(url);
-  return address && (address->host == "localhost" || address->host == "::1" || address->host.starts_with("127."));
+  return address && config::is_loopback(address->host);
 }
 
 bool is_same_file(const fs::path& one, const fs::path& other) {
@@ -53,6 +54,12 @@ Result<> set_in_own_file(Context& context, const Settings& now, std::string_view
   if (row != nullptr && row->source != "default" && row->source != "file")
     return refused(key, fmt::format("its value is from {}, which counts more than the configuration file",
                                     or_unknown(row->where.empty() ? row->source : row->where)));
+  // `value` was made of what the server says: another user's server could say anything.
+  const auto present = config::setting_in(file, key);
+  if (!present) return std::unexpected(present.error());
+  if (present->value_or("") != (row == nullptr ? "" : row->value))
+    return refused(key, fmt::format("the server says that it is '{}', but {} says '{}'",
+                                    row == nullptr ? "" : row->value, file.native(), present->value_or("")));
   if (auto written = config::write_setting(file, key, value); !written) return written;
   Settings then;
   for (int i = 0; i < kMaxLooks; ++i) {

@@ -74,6 +74,20 @@ Result<std::string> with_setting(std::string_view text, std::string_view key, co
   return changed;
 }
 
+Result<std::optional<std::string>> setting_in(const fs::path& file, std::string_view key) {
+  const auto text = read_state_file(file);
+  if (!text) return std::unexpected(text.error());
+  const auto table = parsed(text->value_or(""));
+  if (!table) return std::unexpected(table.error());
+  const auto* node = table->get(key);
+  if (node == nullptr) return std::nullopt;
+  if (!node->is_string()) {
+    return fail(errc::malformed_file,
+                fmt::format("configuration file {}: '{}' is no text there: change it yourself", file.native(), key));
+  }
+  return node->value<std::string>();
+}
+
 Result<> write_setting(const fs::path& file, std::string_view key, const std::string& value) {
   std::error_code failure;
   auto place = fs::weakly_canonical(file, failure);

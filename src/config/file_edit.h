@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,11 @@ namespace corral::config {
 // Errors: malformed_file if the text is no TOML, or if its form leaves no safe place for the value.
 Result<std::string> with_setting(std::string_view text, std::string_view key, const std::string& value);
 
-// The same for a file, which may be missing. Follows symbolic links and keeps the permissions. Blocking.
+// The text that the file has for `key`; nothing if it has none, or is missing. Errors: malformed_file if the file is no
+// TOML or the value no text; the system's own. Blocking.
+Result<std::optional<std::string>> setting_in(const std::filesystem::path& file, std::string_view key);
+
+// As with_setting() for a file, which may be missing. Follows symbolic links and keeps the permissions. Blocking.
 // Errors: those of with_setting(); unreadable_file if the file belongs to another user; the system's own.
 Result<> write_setting(const std::filesystem::path& file, std::string_view key, const std::string& value);
 

@@ -14,7 +14,7 @@ using protocol::Ask;
 // Cohere's scores are between 0 and 1.
 Result<Canonical> read_cohere_rerank(std::string body) {
   auto read = checked<protocol::rerank_fields>(std::move(body));
-  if (read) read->body.insert(read->body.find('{') + 1, R"("raw_scores":false,)");
+  if (read) read->body.insert(read->body.rfind('}'), R"(,"raw_scores":false)");  // of several members the last counts
   return read;
 }
 

@@ -355,11 +355,11 @@ async::Task<void> DownloadDesk::look_now_and_then() {
 std::string DownloadDesk::record_text() const {
   std::vector<EarlierDownload> all;
   for (auto& view : downloader_.list()) {
+    // Of several with one name all but the last have failed.
+    std::erase_if(all, [&](const EarlierDownload& older) { return older.name == view.name; });
     if (has_ended(view.state)) continue;
     const auto extra = extras_.find(view.id);
     const bool detached = extra != extras_.end() && extra->second.detached;
-    // Of several with one name all but the last have failed.
-    std::erase_if(all, [&](const EarlierDownload& older) { return older.name == view.name; });
     const bool failed = view.state == DownloadState::failed;
     all.push_back({std::move(view.name), !detached || !is_moving(view.state), std::move(view.repo),
                    std::move(view.files), failed ? std::move(view.error) : std::nullopt});

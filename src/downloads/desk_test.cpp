@@ -192,6 +192,34 @@ TEST_F(DeskTest, CancellingLeavesWhatAnotherDownloadIsToFetch) {
   }(*this));
 }
 
+// The failed one kept the parts from going, and came back after a restart.
+TEST_F(DeskTest, CancellingRemovesThePartsThatAnEarlierTryHasLeft) {
+  hub_.trouble = [this] { return hub_.sent < 60'000 ? Trouble::none : Trouble::cut; };
+  play([](DeskTest& me) -> async::Task<void> {
+    auto options = me.options();
+    options.retries.most_tries = options.downloads.each.retries.most_tries = 1;
+    {
+      DownloadDesk desk(me.timers_, options);
+      auto failed = co_await desk.begin("org/repo", true);
+      co_await until(desk, failed->id, DownloadState::failed);
+      EXPECT_THAT(me.parts(), testing::Not(IsEmpty()));
+      me.hub_.trouble = [] { return Trouble::stall; };
+      me.hub_.stalled = 0;
+      auto again = co_await desk.begin("org/repo", true);
+      EXPECT_NE(again->id, failed->id);
+      while (me.hub_.stalled < 1) co_await me.timers_.sleep_for(Millis(1));
+      EXPECT_TRUE(co_await desk.order("org/repo", DownloadOrder::cancel));
+      EXPECT_THAT(me.parts(), IsEmpty());
+      co_await desk.stop();
+    }
+    DownloadDesk desk(me.timers_, options);
+    desk.start();
+    co_await desk.begin("org/other:Q2_K", true);  // behind what the record has
+    for (const auto& row : co_await desk.list()) EXPECT_NE(row.view.name, "org/repo");
+    co_await desk.stop();
+  }(*this));
+}
+
 TEST_F(DeskTest, AFailedDownloadKeepsItsErrorOverARestart) {
   play([](DeskTest& me) -> async::Task<void> {
     {

@@ -169,10 +169,11 @@ async::Task<Result<>> Downloader::bring(std::shared_ptr<Job> job) {
   co_return result;
 }
 
-// Whether another download that hasn't ended has the same blob among its files.
+// Whether another download that hasn't ended has the same blob among its files. An earlier one of the same name has
+// failed, and this one has taken its place.
 bool Downloader::is_wanted_elsewhere(const Job& besides, const std::string& oid) const {
   return std::ranges::any_of(jobs_, [&](const auto& job) {
-    return job.get() != &besides && !job->has_ended() && job->repo == besides.repo &&
+    return job.get() != &besides && job->name != besides.name && !job->has_ended() && job->repo == besides.repo &&
            std::ranges::count(job->asked, oid) > 0;
   });
 }

@@ -276,7 +276,7 @@ async::Task<http::Response> load(Context& context, http::Request request) {
   WhenHere then = [&context, request = std::move(request), peek = std::move(*peek)](backends::ModelPtr here) mutable {
     return load_found(context, std::move(request), std::move(peek), std::move(here));
   };
-  auto answering = answer_when_here(context, std::move(name), ping, std::move(then));
+  auto answering = answer_when_here(context, std::move(name), ping, std::move(then), "error");
   co_return co_await std::move(answering);
 }
 

@@ -50,8 +50,8 @@ async::Task<http::Response> after_fetch(Context& context, std::unique_ptr<Pull> 
 // Pings until the answer is there, then what it says.
 class AnswerToCome final : public http::BodySource {
  public:
-  AnswerToCome(async::Timers& timers, Millis ping, std::unique_ptr<Answering> answering)
-      : timers_(timers), ping_(ping), answering_(std::move(answering)) {}
+  AnswerToCome(async::Timers& timers, Millis ping, std::string_view error_event, std::unique_ptr<Answering> answering)
+      : timers_(timers), ping_(ping), error_event_(error_event), answering_(std::move(answering)) {}
 
   async::Task<Result<std::string_view>> read() override {
     if (source_) co_return co_await source_->read();
@@ -63,7 +63,8 @@ class AnswerToCome final : public http::BodySource {
     auto answer = answering_->take();
     answering_.reset();
     if (answer.failure) {
-      text_ = protocol::sse_error_event(*answer.failure);
+      if (!error_event_.empty()) text_ = fmt::format("event: {}\n", error_event_);
+      text_ += protocol::sse_error_event(*answer.failure);
       co_return text_;
     }
     if (answer.body.streaming()) {
@@ -77,6 +78,7 @@ class AnswerToCome final : public http::BodySource {
  private:
   async::Timers& timers_;
   const Millis ping_;
+  const std::string error_event_;
   std::unique_ptr<Answering> answering_;
   std::unique_ptr<http::BodySource> source_;
   std::string text_;
@@ -103,7 +105,7 @@ backends::ModelPtr coming_model(const std::string& name, ModelType type) {
 }
 
 async::Task<http::Response> answer_when_here(Context& context, std::string name, std::optional<Millis> ping,
-                                             WhenHere then) {
+                                             WhenHere then, std::string_view error_event) {
   name = source_of(context, std::move(name));
   auto plan = co_await Pull::plan(context, name);
   if (!plan) co_return dialects::error_response(plan.error());
@@ -115,7 +117,8 @@ async::Task<http::Response> answer_when_here(Context& context, std::string name,
   if (!ping) co_return co_await std::move(task);
   const auto executor = co_await async::asio::this_coro::executor;
   auto answering = std::make_unique<Answering>(executor, "answer of a model to come", std::move(task));
-  co_return http::Response::event_stream(std::make_unique<AnswerToCome>(context.timers, *ping, std::move(answering)));
+  co_return http::Response::event_stream(
+      std::make_unique<AnswerToCome>(context.timers, *ping, error_event, std::move(answering)));
 }
 
 async::Task<http::Response> forward_when_here(Context& context, std::string name, std::optional<ModelType> type,

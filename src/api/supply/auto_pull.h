@@ -21,10 +21,10 @@ backends::ModelPtr coming_model(const std::string& name, ModelType type);
 // What is to be done with the model, once.
 using WhenHere = std::move_only_function<async::Task<http::Response>(backends::ModelPtr)>;
 
-// Fetches the model, then gives the answer of `then`. `ping`: a stream, which gets pings so often meanwhile (0: none).
-// A client that leaves pauses the download.
+// Fetches the model, then gives the answer of `then`. `ping`: a stream, which gets pings so often meanwhile (0: none),
+// and whose errors are events of the name `error_event` (empty: of none). A client that leaves pauses the download.
 async::Task<http::Response> answer_when_here(Context& context, std::string name, std::optional<Millis> ping,
-                                             WhenHere then);
+                                             WhenHere then, std::string_view error_event = {});
 
 // Has the model fetched and forwards the request, whose model is coming_model(), to the one that came. A stream gets
 // pings meanwhile, and what fails then is one framed error event. A client that leaves pauses the download. `type`:

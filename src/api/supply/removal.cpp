@@ -210,7 +210,7 @@ async::Task<Result<Removal>> remove_model(Context& context, RemovalWish wish) {
                    "model_name");
   }
   Removal removal{.model = info.name, .kept = plan->kept};
-  if (by == NamedBy::client && plan->empty()) removal.name_of = entry->checkpoint;
+  if (by == NamedBy::client && plan->empty() && !plan->kept.empty()) removal.name_of = entry->checkpoint;
   downloads::Removed removed;
   if (wish.dry_run) {
     std::vector<fs::path> files = info.paths;

@@ -41,9 +41,16 @@ std::optional<HubPath> hub_path(const fs::path& file, const fs::path& cache) {
   return HubPath{*repo, rest.native()};
 }
 
-// Parameters, licences and the like of a model of Ollama's registry; an adapter that is no model of its own.
+// Parameters, licences and the like of a model of Ollama's registry; an adapter that is no model of its own: the file
+// "x-1b-lora.gguf" is the adapter of "x:1b", or the model "x:1b-lora".
 void add_beside(std::vector<std::string>& paths, const models::Catalog& catalog, const fs::path& file) {
   const std::string stem = file.stem().native();
+  const auto is_of_model = [&](const std::string& name) {
+    return std::ranges::any_of(catalog.models(), [&](const auto& model) {
+      const auto is_it = [&](const fs::path& path) { return path.filename() == name; };
+      return is_it(model->mmproj) || std::ranges::any_of(model->paths, is_it);
+    });
+  };
   for (std::size_t number = 1; number <= downloads::kMaxLayers; ++number) {
     // "x-1b-2.license.txt" is the second licence of "x:1b", unless there is a model "x:1b-2".
     const std::string other = fmt::format("{}-{}.gguf", stem, number);
@@ -51,7 +58,9 @@ void add_beside(std::vector<std::string>& paths, const models::Catalog& catalog,
       return !model->paths.empty() && model->paths.front().filename() == other;
     };
     if (number > 1 && std::ranges::any_of(catalog.models(), is_other)) continue;
-    std::ranges::move(downloads::names_beside(stem, number), std::back_inserter(paths));
+    for (auto& name : downloads::names_beside(stem, number)) {
+      if (!is_of_model(name)) paths.push_back(std::move(name));
+    }
   }
 }
 
@@ -83,7 +92,7 @@ Result<RemovalPlan> plan_removal(const models::Catalog& catalog, const models::M
     const auto in = [&](const std::vector<fs::path>& folders) {
       return std::ranges::any_of(folders, [&](const fs::path& one) { return one == file || is_within(file, one); });
     };
-    if (named == NamedBy::client && !models_dir) {
+    if (named == NamedBy::client && !(models_dir && in(places.models_dirs))) {
       plan.kept.push_back({file, {}});
     } else if (auto hub = hub_path(file, places.hub_cache)) {
       auto& paths = plan.from_hub[hub->repo];
