@@ -195,7 +195,6 @@ const std::vector<CauseRow> kRows = {
     {make_error_code(mesh::errc::disk_full), 503, "mesh_disk_full", "unavailable_error", "overloaded_error"},
     {make_error_code(mesh::errc::damaged), 502, "mesh_copy_damaged", "upstream_error", "api_error"},
     {make_error_code(mesh::errc::name_taken), 409, "mesh_name_taken", "conflict_error", "conflict_error"},
-    {make_error_code(mesh::errc::needs_link), 503, "mesh_needs_link", "unavailable_error", "overloaded_error"},
     {make_error_code(models::errc::name_in_use), 409, "name_in_use", "conflict_error", "conflict_error"},
     {make_error_code(models::errc::file_not_found), 404, "model_file_not_found", "not_found_error", "not_found_error"},
     {make_error_code(models::errc::unreadable), 422, "model_file_unreadable", "unprocessable_error",

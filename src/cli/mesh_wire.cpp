@@ -36,7 +36,6 @@ MeshNode node_in(const json::Value& value) {
                 .self = json::bool_or(value, "self", false),
                 .routable = json::bool_or(value, "routable", false),
                 .link = text_of(value, "link"),
-                .via = text_of(value, "via"),
                 .last_end = text_of(value, "last_end"),
                 .addresses = names_of(value, "addresses"),
                 .models = count_of(value, "models")};

@@ -27,7 +27,7 @@ Result<MeshStatus> parse_mesh(std::string_view text);
 struct MeshNode {
   std::string id = {}, name = {}, role = {}, version = {};
   bool self = false, routable = false;
-  std::string link = {}, via = {}, last_end = {};
+  std::string link = {}, last_end = {};
   std::vector<std::string> addresses = {};
   std::optional<std::int64_t> rtt_ms = {};
   std::uint64_t memory_total = 0, memory_free = 0;  // of all devices

@@ -88,7 +88,7 @@ void PeerCalls::forget_gone() {
   const auto* peers = crossing_.peers();
   std::erase_if(ways_, [&](auto& entry) {
     const auto& [node, way] = entry;
-    if (peers != nullptr && peers->is_reachable(node)) return false;
+    if (peers != nullptr && peers->is_up(node)) return false;
     if (way.clients) backends::ClientPool::close_idle(way.clients);
     return !busy_.contains(node) && way.opening->load() == 0;
   });

@@ -64,19 +64,6 @@ std::vector<mesh::CopyingModel> told_copies(const std::vector<CopyView>& copies)
   return told;
 }
 
-mesh::Reach reach_of(mesh::PeerState state) {
-  switch (state) {
-    case mesh::PeerState::up:
-      return mesh::Reach::linked;
-    case mesh::PeerState::relayed:
-      return mesh::Reach::relayed;
-    case mesh::PeerState::dialling:
-    case mesh::PeerState::waiting:
-      break;
-  }
-  return mesh::Reach::away;
-}
-
 }  // namespace
 
 mesh::LivePeersOptions Presence::peers_options(const NodeOptions& options, const Membership& own,
@@ -320,14 +307,14 @@ NodeView Presence::describe_self() const {
 }
 
 NodeView Presence::describe(const mesh::PeerView& peer) const {
-  NodeView view{.id = peer.id, .name = name_of(peer.id), .reach = reach_of(peer.state)};
+  NodeView view{.id = peer.id, .name = name_of(peer.id)};
+  view.reach = peer.state == mesh::PeerState::up ? mesh::Reach::linked : mesh::Reach::away;
   view.link = mesh::name_of(peer.state);
   view.addresses = peer.addresses;
   view.round_trip = peer.round_trip;
   view.since = timers_.wall_now() - std::chrono::duration_cast<WallTime::duration>(timers_.now() - peer.since);
   if (peer.last_end) view.last_end = in_words(*peer.last_end);
   view.last_failure = peer.last_failure;
-  if (peer.via) view.via = name_of(*peer.via);
   view.bytes_in = peer.bytes_in;
   view.bytes_out = peer.bytes_out;
   view.held = peer.streams_from;

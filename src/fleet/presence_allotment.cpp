@@ -191,7 +191,7 @@ Result<std::vector<std::shared_ptr<Presence::AllotReply>>> Presence::unload(std:
   std::vector<std::shared_ptr<AllotReply>> replies;
   for (const auto& node : catalog->nodes()) {
     const bool own = node.id == own_.id();
-    if (own ? options_.role == mesh::Role::client : !mesh::can_be_told(node.reach)) continue;
+    if (own ? options_.role == mesh::Role::client : !mesh::is_routable(node.reach)) continue;
     if (own || (node.said && lends(*node.said, **found, node.id))) replies.push_back(order(node.id, ask));
   }
   return replies;
@@ -230,7 +230,7 @@ Result<Presence::SplitOrdering> Presence::split(std::string_view model, const st
                .stamp = mesh::next_stamp(*catalog, content)};
   SplitOrdering ordering{.host = *host, .ask = std::move(ask), .others = {}};
   for (const auto& node : catalog->nodes()) {
-    if (node.id == *host || !node.said || !mesh::can_be_told(node.reach)) continue;
+    if (node.id == *host || !node.said || !mesh::is_routable(node.reach)) continue;
     if (hosts(*node.said, content)) ordering.others.push_back(node.id);
   }
   return ordering;

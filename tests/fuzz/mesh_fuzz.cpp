@@ -128,7 +128,7 @@ void read_page(std::string_view bytes) {
   nodes[1].reach = Reach::linked;
   nodes[1].said = std::make_shared<const Statement>(rounded(*one));
   nodes[2].id.bytes[0] = 2;
-  nodes[2].reach = other ? Reach::relayed : Reach::away;
+  nodes[2].reach = other ? Reach::linked : Reach::away;
   if (other) nodes[2].said = std::make_shared<const Statement>(*other);
   const auto catalog = make_catalog(nodes);
   for (const auto& model : catalog->models()) {
@@ -242,7 +242,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     }
     case 6:
-      (void)decode_relay_word(rest);
+      (void)decode_dial_me(rest);
       break;
     case 7:
       gossip_with(rest);

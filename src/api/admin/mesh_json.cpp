@@ -23,8 +23,6 @@ std::string_view name_of(mesh::Reach reach) {
       return "own";
     case mesh::Reach::linked:
       return "linked";
-    case mesh::Reach::relayed:
-      return "relayed";
     case mesh::Reach::away:
       return "away";
   }
@@ -71,7 +69,6 @@ void write_node(json::Writer& out, const fleet::NodeView& node) {
   out.key("rtt_ms");
   node.round_trip ? out.value(node.round_trip->count()) : out.null();
   out.field("since", epoch_millis(node.since));
-  write_text_or_null(out, "via", node.via);
   const auto* between = node.last_end.empty() || node.last_failure.empty() ? "" : "; ";
   write_text_or_null(out, "last_end", node.last_end + between + node.last_failure);
   out.field("bytes_in", node.bytes_in).field("bytes_out", node.bytes_out).field("requests", node.held);

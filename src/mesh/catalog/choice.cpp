@@ -174,8 +174,6 @@ class Judge {
     if (!has_file) {
       if (!query_.may_copy || !given_ || !node.said->takes_copies)
         return refuse(candidate, Obstacle::no_file, "it doesn't have the model");
-      if (!can_be_told(node.reach))
-        return refuse(candidate, Obstacle::no_file, "it doesn't have the model, and there is no link to order a copy");
       const auto disk = disk_for_copies(node.said->disk_free);
       if (disk < model.bytes)
         return refuse(candidate, Obstacle::no_disk,

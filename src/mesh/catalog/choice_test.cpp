@@ -219,15 +219,6 @@ TEST_F(ChoiceTest, WhoHadItAndWentLatelyIsWaitedFor) {
   EXPECT_EQ(chosen().node, id(3));
 }
 
-TEST_F(ChoiceTest, CopiesAreOrderedOverLinksOnly) {
-  with_file(2, 1);
-  add(3, Reach::relayed).said.takes_copies = true;
-  query.may_copy = true;
-  EXPECT_FALSE(choose_now().node);
-  nodes[3].reach = Reach::linked;
-  EXPECT_EQ(choose_now().node, id(3));
-}
-
 TEST_F(ChoiceTest, ThisNodeMayTakeACopyToo) {
   with_file(2, 1);
   nodes[1].said.takes_copies = true;

@@ -93,13 +93,11 @@ void Gossip::say_own() {
 }
 
 Reach Gossip::reach_of(const PeerView& view) const {
-  if (view.state == PeerState::up) return Reach::linked;
-  return view.state == PeerState::relayed ? Reach::relayed : Reach::away;
+  return view.state == PeerState::up ? Reach::linked : Reach::away;
 }
 
 // Of a node with a link only what it said in the life in which it speaks now: a statement of an earlier one is a ghost.
-// Of one through a relay in the life in which the relay reaches it; the count may have risen since, the nonce stays.
-std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach, const LifeNonce& relayed) const {
+std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach) const {
   const auto* announcement = book_.find(id);
   if (!announcement) return nullptr;
   if (reach == Reach::linked) {
@@ -107,7 +105,6 @@ std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach, 
     if (link == links_.end()) return nullptr;
     if (announcement->head.boot != link->second.spoken.value_or(link->second.hello)) return nullptr;
   }
-  if (reach == Reach::relayed && relayed != LifeNonce{} && announcement->head.boot.nonce != relayed) return nullptr;
   return announcement->statement;
 }
 
@@ -115,7 +112,7 @@ std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach, 
 // it had: their names stay known for a while, or who asks for them would be told that there are none.
 KnownNode Gossip::known(const PeerView& view) const {
   const auto reach = reach_of(view);
-  KnownNode node{view.id, reach, view.round_trip, word_of(view.id, reach, view.relayed_life), {}, view.since, {}};
+  KnownNode node{view.id, reach, view.round_trip, word_of(view.id, reach), {}, view.since, {}};
   if (node.said && !node.said->looking) return node;
   const bool linked = reach == Reach::linked;
   const auto now = timers_.now();

@@ -155,7 +155,7 @@ class Gossip final : public PeerEvents {
   void drop_link(const NodeId& peer);
   void stir() { stirred_.set(); }
   Reach reach_of(const PeerView& view) const;
-  std::shared_ptr<const Statement> word_of(const NodeId& id, Reach reach, const LifeNonce& relayed = {}) const;
+  std::shared_ptr<const Statement> word_of(const NodeId& id, Reach reach) const;
   KnownNode known(const PeerView& view) const;
   void remember(const NodeId& author, std::shared_ptr<const Statement> before);
   // gossip_tell.cpp

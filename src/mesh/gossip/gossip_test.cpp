@@ -58,9 +58,6 @@ TEST_F(GossipTest, ThirdPartiesPassOnAndDontProveLife) {
   settle();
   EXPECT_EQ(word(c, a), "a");
   EXPECT_EQ(c.gossip->catalog()->models().size(), 0u);  // no link, so nothing of it
-  c.peers.relayed.insert(a.id());
-  c.gossip->reach_changed();
-  EXPECT_EQ(c.gossip->catalog()->models().size(), 1u);
 }
 
 TEST_F(GossipTest, NobodyRepeatsWhatTheAuthorTellsItself) {
@@ -175,26 +172,6 @@ TEST_F(GossipTest, OfWhomNothingIsKnownYetMaySpeakAnyMoment) {
   b.gossip->announce(statement("b"));
   settle();
   EXPECT_EQ(expected(), 0u);
-}
-
-TEST_F(GossipTest, OfARelayedNodeOnlyTheLifeCountsInWhichItIsReached) {
-  auto& a = make(1);
-  auto& b = make(2);
-  auto& c = make(3);
-  c.gossip->announce(statement("c"));
-  link(a, b);
-  link(b, c);
-  settle();
-  a.peers.relayed.insert(c.id());
-  a.peers.relayed_lives[c.id()] = c.peers.boot().nonce;
-  a.gossip->reach_changed();
-  EXPECT_EQ(word(a, c), "c");
-  a.peers.relayed_lives[c.id()] = {99};  // it died and came back, and hasn't said anything yet
-  a.gossip->reach_changed();
-  EXPECT_EQ(word(a, c), "");
-  a.peers.relayed_lives.clear();  // the relay doesn't tell
-  a.gossip->reach_changed();
-  EXPECT_EQ(word(a, c), "c");
 }
 
 TEST_F(GossipTest, ANodeThatLostItsCountLearnsItFromWhatOthersHold) {

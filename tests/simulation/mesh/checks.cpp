@@ -10,7 +10,7 @@
 namespace corral::mesh::simulation {
 namespace {
 
-constexpr Millis kRelayNoticed{8000};
+constexpr Millis kGoneNoticed{8000};
 
 std::string told(const Catalog& catalog, bool own_view) {
   std::string text;
@@ -100,10 +100,10 @@ void World::check_word(unsigned at, const KnownNode& known) {
   const auto number = number_of(known.id);
   if (!number) {
     // A key that was on a disk which is lost.
-    if (is_routable(known.reach) && now - nodes_[at].resumed > kRelayNoticed) {
+    if (is_routable(known.reach) && now - nodes_[at].resumed > kGoneNoticed) {
       bool fresh = false;
       for (const auto& node : nodes_)
-        fresh = fresh || now - node.since < kRelayNoticed || node.paused || now - node.resumed < kRelayNoticed;
+        fresh = fresh || now - node.since < kGoneNoticed || node.paused || now - node.resumed < kGoneNoticed;
       if (!fresh) fail("a node that lost its disk is gone", fmt::format("n{} reaches {}", at, short_text(known.id)));
     }
     return;
@@ -114,16 +114,6 @@ void World::check_word(unsigned at, const KnownNode& known) {
     const auto grace = kNoticed + kMostDelay;
     if (broken && now - *broken > grace && now - nodes_[at].resumed > grace)
       fail("a link that is broken isn't routed over", fmt::format("n{} to n{}", at, *number));
-  }
-  if (known.reach == Reach::relayed && now - about.since > kRelayNoticed) {
-    bool stale = false;  // who relays may stand still itself
-    for (const auto& node : nodes_) stale = stale || node.paused || now - node.resumed < kRelayNoticed;
-    if (!stale && !about.process)
-      fail("a dead node isn't reached through others", fmt::format("n{} to n{}", at, *number));
-    const auto life = fmt::format("{}:{}:", *number, about.life);
-    if (!stale && !about.liar && known.said && !known.said->version.starts_with(life))
-      fail("what a node said in an earlier life isn't its word",
-           fmt::format("n{} has {} of life {} of n{}, through a relay", at, known.said->version, about.life, *number));
   }
   if (!known.said || about.liar) return;
   auto& compared = nodes_[at].compared[known.id];
