@@ -255,8 +255,7 @@ void World::check_choice(unsigned at, const Op& op) {
 }
 
 bool World::agree(std::string& why) const {
-  std::optional<std::string> view, last_words;
-  const bool lies = std::ranges::any_of(nodes_, &Node::liar);
+  std::optional<std::string> view;
   for (unsigned at = 0; at < nodes_.size(); ++at) {
     const auto& node = nodes_[at];
     if (!node.process || node.revoked) continue;
@@ -297,17 +296,6 @@ bool World::agree(std::string& why) const {
       return false;
     }
     view = std::move(now);
-    // What those said last who are gone for ever, too: their names count.
-    std::string words;
-    for (const auto& author : gossip.book().authors()) {
-      const auto& stamp = gossip.book().find(author)->stamp;
-      words += fmt::format("{} {} {}\n", short_text(author), stamp.epoch, stamp.seq);
-    }
-    if (!lies && last_words && *last_words != words) {
-      why = fmt::format("n{} holds\n{}others\n{}", at, words, *last_words);
-      return false;
-    }
-    last_words = std::move(words);
   }
   return true;
 }
