@@ -157,7 +157,6 @@ const std::vector<CauseRow> kRows = {
     {make_error_code(fleet::errc::not_inspected), 422, "copy_not_inspected", "unprocessable_error",
      "invalid_request_error"},
     {make_error_code(fleet::errc::not_admin_here), 403, "mesh_admin_off", "permission_error", "permission_error"},
-    {make_error_code(fleet::errc::being_copied), 503, "model_being_copied", "unavailable_error", "overloaded_error"},
     {make_error_code(fleet::errc::worker_refused), 503, "split_worker_refused", "unavailable_error",
      "overloaded_error"},
     {make_error_code(fleet::errc::bad_split), 400, "bad_split", "invalid_request_error", "invalid_request_error"},

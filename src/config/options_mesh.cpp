@@ -96,8 +96,8 @@ const std::array kOptions = {
            .group = Group::mesh,
            .field = &S::mesh_auto_copy,
            .fallback = "false",
-           .help = "Let requests have models copied here from other nodes: those that fit no node that has them, and "
-                   "fit here. A copy takes at most half of what is free on the disk. A worker always does.",
+           .help = "Let the mesh copy models to this node that it is to serve (corral mesh plan). Such copies take at "
+                   "most half of what is free on the disk. A worker always allows them.",
            .applies = Applies::now},
     Option{.key = "mesh_admin",
            .group = Group::mesh,

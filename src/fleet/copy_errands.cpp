@@ -75,7 +75,7 @@ std::optional<CopyAsk> read_copy_ask(std::string_view payload) {
   ask.number = in.number<std::uint64_t>();
   const auto wish = in.number<std::uint8_t>();
   ask.content = in.fixed<32>();
-  if (!in.ok() || wish < 1 || wish > 3) return std::nullopt;
+  if (!in.ok() || (wish != 1 && wish != 3)) return std::nullopt;
   ask.wish = static_cast<CopyWish>(wish);
   return ask;
 }

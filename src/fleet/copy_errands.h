@@ -18,9 +18,8 @@ namespace corral::fleet {
 
 // What is wanted of a node. The numbers are the wire's.
 enum class CopyWish : std::uint8_t {
-  by_admin = 1,    // an administrator of the asking node wants the model there
-  by_request = 2,  // a request needs it
-  tell = 3,        // how is it?
+  by_admin = 1,  // an administrator of the asking node wants the model there
+  tell = 3,      // how is it?
 };
 
 struct CopyAsk {

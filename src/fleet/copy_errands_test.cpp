@@ -83,7 +83,7 @@ TEST_F(CopyErrandsTest, ARefusalKeepsItsCause) {
   EXPECT_EQ(told.error().code, errc::not_admin_here);
   EXPECT_EQ(told.error().message, "set mesh_admin = true there");
   answer = fail(mesh::errc::forged, "a cause that isn't told");
-  told = ask(CopyWish::by_request);
+  told = ask(CopyWish::tell);
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, errc::copy_failed);
 }

@@ -24,7 +24,7 @@ struct CopyView {
   std::optional<mesh::NodeId> from = {};
   std::optional<mesh::NodeId> to = {};       // another node that it goes to; nobody: this one
   std::string problem = {};                  // of one that failed: why, and the way out
-  bool by_request = false;                   // nobody ordered it but a request that needs it
+  bool by_allocation = false;                // nobody ordered it but the allocation
   std::optional<mesh::NodeId> orderer = {};  // the node whose administrator ordered it; nobody: somebody here
 };
 

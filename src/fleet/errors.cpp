@@ -23,7 +23,6 @@ const std::error_category& error_category() {
       {"copy_files_refused", ErrorKind::upstream},
       {"copy_not_inspected", ErrorKind::unprocessable},
       {"mesh_admin_off", ErrorKind::forbidden},
-      {"model_being_copied", ErrorKind::unavailable},
       {"split_worker_refused", ErrorKind::unavailable},
       {"bad_split", ErrorKind::invalid_request},
       {"mesh_lends_nothing", ErrorKind::conflict},

@@ -138,10 +138,6 @@ Task<Result<CopyView>> Node::copy_state(mesh::NodeId node, Sha256 content) {
   auto telling = impl_->copy_state(node, content);
   co_return co_await async::run_on(impl_->loop.executor(), std::move(telling));
 }
-std::optional<Error> Node::bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
-                                 std::span<const mesh::NodeId> to) {
-  return impl_->bring(catalog, model, to);
-}
 Task<Result<>> Node::assign(std::string node, AllotWish wish, std::string model) {
   if (!runs()) co_return std::unexpected(Impl::no_mesh());
   auto assigning = impl_->assign(std::move(node), wish, std::move(model));

@@ -69,11 +69,6 @@ Task<Result<CopyView>> Node::Impl::answer_of(std::shared_ptr<Presence::CopyReply
   co_return *reply->result;
 }
 
-std::optional<Error> Node::Impl::bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
-                                       std::span<const mesh::NodeId> to) {
-  return presence_ ? presence_->bring(catalog, model, to) : std::nullopt;
-}
-
 Task<Result<>> Node::Impl::cancel_copy(std::string model) {
   if (!presence_) co_return std::unexpected(no_mesh());
   auto cancelled = presence_->cancel_copy(model);

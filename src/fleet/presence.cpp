@@ -59,7 +59,7 @@ std::vector<mesh::CopyingModel> told_copies(const std::vector<CopyView>& copies)
   for (const auto& copy : copies) {
     if (copy.state != CopyState::copying) continue;
     told.push_back(
-        {copy.content, copy.done, copy.total, static_cast<std::uint64_t>(copy.bytes_per_second), copy.by_request});
+        {copy.content, copy.done, copy.total, static_cast<std::uint64_t>(copy.bytes_per_second), copy.by_allocation});
   }
   return told;
 }
@@ -94,8 +94,6 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
       probe_(executor, timers, peers_, network_),
       errands_(executor, timers, peers_,
                [this](const mesh::NodeId& from, const CopyAsk& ask) { return obey(from, ask); }),
-      bringer_(executor, timers,
-               [this](mesh::NodeId node, Sha256 content) { return order_for_request(node, content); }),
       orders_(executor, timers, peers_,
               [this](const mesh::NodeId& from, const AllotAsk& ask) { return obey_order(from, ask); }),
       tasks_(executor) {
@@ -127,7 +125,7 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
                                       on_change_();
                                     }});
     copies_->give(options_.copies);
-    copies_->allow_requests(options_.takes_copies());
+    copies_->allow_allocation(options_.takes_copies());
   }
   if (groups.hands != nullptr) make_groups(std::move(groups));
   if (allotment.hands != nullptr) allotter_ = make_allotter(allotment);
@@ -185,7 +183,7 @@ void Presence::tell_of_copies() {
   if (!facts_) return;
   const auto now = told_copies(copies_->list());
   const auto same = [](const mesh::CopyingModel& a, const mesh::CopyingModel& b) {
-    return a.content == b.content && a.by_request == b.by_request;
+    return a.content == b.content && a.by_allocation == b.by_allocation;
   };
   if (!std::ranges::equal(now, said_.copying, same)) announce();
 }
@@ -195,7 +193,7 @@ void Presence::announce() {
   auto statement = make_statement(options_, facts_.value_or(MachineFacts()), addresses());
   statement.works = works_ && desk_ && options_.role != mesh::Role::client;
   if (copies_) statement.copying = told_copies(copies_->list());
-  // Nobody orders a copy for a request where it couldn't be taken.
+  // The allocation orders no copy where it couldn't be taken.
   if (copies_ && !copies_->can_take()) statement.takes_copies = false;
   tell_groups(statement);
   if (allotter_) allotter_->tell(statement);
@@ -226,7 +224,6 @@ Task<void> Presence::stop() {
     const bool kept = co_await orders_file_->finish(kDiskPatience);
     if (!kept) log::error("mesh", "the disk gives no answer: what was ordered here may not outlive a restart");
   }
-  co_await bringer_.stop();
   if (copies_) co_await copies_->stop();
   // Peers go on asking until their links have ended.
   peers_.forget(probe_);
@@ -239,7 +236,7 @@ void Presence::change(NodeOptions options) {
   options_ = std::move(options);
   if (copies_) {
     copies_->give(options_.copies);
-    copies_->allow_requests(options_.takes_copies());
+    copies_->allow_allocation(options_.takes_copies());
   }
   if (allotter_) allotter_->change(allotter_options());
   peers_.set_addresses(addresses());

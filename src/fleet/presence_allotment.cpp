@@ -86,12 +86,8 @@ void Presence::look_at_allocation() const {
 
 Result<> Presence::copy_for_allocation(const mesh::MeshModel& model, bool told) {
   if (!copies_ || model.content.pending) return fail(mesh::errc::not_offered, "it can't be copied yet", "model");
-  if (told) {
-    const auto ordered = copies_->order(model);
-    tell_of_copies();
-    return ordered ? Result<>() : std::unexpected(ordered.error());
-  }
-  const auto ordered = copy_for_request(model.content.bytes, false);
+  const auto ordered = told ? copies_->order(model) : copy_unasked(model);
+  tell_of_copies();
   return ordered ? Result<>() : std::unexpected(ordered.error());
 }
 

@@ -1,4 +1,5 @@
-// What is wired together in a member: orders of copies by other nodes, by requests, and what is told of them.
+// What is wired together in a member: orders of copies by people, by other nodes and by the allocation, and what is told
+// of them.
 #include "fleet/presence.h"
 
 #include <future>
@@ -19,6 +20,7 @@ using testing::Not;
 
 class CopiesOfMembers : public PresenceFixture {
  protected:
+  ~CopiesOfMembers() override { end(); }
   // An administrator of `from` orders a copy at `to`.
   Result<CopyView> order(Member& from, const Member& to, const std::string& model) {
     const auto reply = from.presence->copy_at(to.id(), model);
@@ -36,20 +38,8 @@ class CopiesOfMembers : public PresenceFixture {
     from.presence->peers().forget(errands);
     return answer;
   }
-  // What a client at `from` is told while only a copy at `to` would help.
-  std::optional<Error> bring(Member& from, const Member& to, const Sha256& content) {
-    const auto catalog = from.presence->gossip().catalog();
-    const std::vector<mesh::NodeId> there = {to.id()};
-    return from.presence->bring(*catalog, *find(from, content), there);
-  }
-  std::string refusal(Member& from, const Member& to, const Sha256& content) {
-    std::optional<Error> told;
-    EXPECT_TRUE(until([&] {
-      told = bring(from, to, content);
-      return told && told->code == errc::nowhere;
-    }));
-    return told ? told->message : "";
-  }
+
+  NoHands hands_;
 };
 
 TEST_F(CopiesOfMembers, AnotherNodesAdministratorIsObeyedWhereTheSettingsSaySo) {
@@ -79,56 +69,20 @@ TEST_F(CopiesOfMembers, AnotherNodesAdministratorIsObeyedWhereTheSettingsSaySo) 
   EXPECT_TRUE(until([&] { return files() == std::vector<std::string>{"m.gguf"}; }));
 }
 
-TEST_F(CopiesOfMembers, RequestsGetCopiesOnlyWhereTheSettingsSaySo) {
-  come_together(2);
-  auto &a = member('a'), &b = member('b');
-  const auto content = have(a, "m", "abc");
-  const auto told = refusal(a, b, content);
-  EXPECT_THAT(told, HasSubstr("b: it takes no copy of this model for requests"));
-  EXPECT_THAT(told, Not(HasSubstr("mesh_auto_copy"))) << "its settings are its own business";
-  EXPECT_FALSE(copy_to(b, content));
-  EXPECT_EQ(ask(a, b, CopyWish::by_request, content).error().code, errc::not_admin_here);
-}
-
-TEST_F(CopiesOfMembers, RequestsGetCopiesOfWhatFitsIntoTheMemoryThatIsLent) {
-  come_together(2, [](unsigned number, NodeOptions& options) {
-    options.auto_copy = number == 1;
+TEST_F(CopiesOfMembers, TheAllocationCopiesToAWorkerWhatItIsToServe) {
+  come_together(2, [this](unsigned number, NodeOptions& options) {
+    if (number == 0) return;
+    auto& member = *members_[number];
+    member.allotment = {.hands = &hands_, .disk = &member.disk};
+    options.role = mesh::Role::worker;
     options.lend_memory = 0.5;
   });
   auto &a = member('a'), &b = member('b');
   const auto large = have(a, "large", "abc", 9ull << 30);  // of 16 GiB half is lent
-  EXPECT_THAT(refusal(a, b, large), HasSubstr("b: the model doesn't fit into its memory"));
-  EXPECT_FALSE(copy_to(b, large));
   const auto small = have(a, "small", "abcd", 7ull << 30);
-  const auto coming = bring(a, b, small);
-  ASSERT_TRUE(coming);
-  EXPECT_EQ(coming->code, errc::being_copied);
   ASSERT_TRUE(until([&] { return copy_to(b, small) && copy_to(b, small)->state == CopyState::done; }));
-  EXPECT_TRUE(copy_to(b, small)->by_request);
-  // A client's own node says that nobody copies for it any more once it isn't allowed to.
-  b.options.role = mesh::Role::client;
-  b.presence->change(b.options);
-  EXPECT_EQ(ask(a, b, CopyWish::by_request, large).error().code, errc::not_admin_here);
-}
-
-TEST_F(CopiesOfMembers, WhatAnotherNodeCopiesForRequestsIsntCopiedTwice) {
-  come_together(3, [](unsigned, NodeOptions& options) { options.auto_copy = true; });
-  auto &a = member('a'), &b = member('b'), &c = member('c');
-  const auto content = have(a, "m", "abc");
-  looks(c, "", -1);
-  ASSERT_TRUE(bring(a, c, content));
-  ASSERT_TRUE(until([&] {
-    const auto catalog = b.presence->gossip().catalog();
-    const auto* other = catalog->node(c.id());
-    return other != nullptr && other->said && other->said->copy_for_request(content) != nullptr;
-  }));
-  const auto refused = ask(a, b, CopyWish::by_request, content);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, mesh::errc::too_many);
-  EXPECT_THAT(refused.error().message, HasSubstr("other copies come first"));
-  EXPECT_FALSE(copy_to(b, content));
-  // Whoever asks for it is told of the one that is made.
-  EXPECT_EQ(bring(b, a, content)->code, errc::being_copied);
+  EXPECT_TRUE(copy_to(b, small)->by_allocation);
+  EXPECT_FALSE(copy_to(b, large));
 }
 
 // Why a copy failed may name files, and is for who ordered it.
@@ -150,7 +104,7 @@ TEST_F(CopiesOfMembers, WhyACopyFailedIsForWhoOrderedIt) {
   EXPECT_EQ(ask(c, b, CopyWish::tell, have(a, "n", "n")).error().message.find("m.gguf"), std::string::npos);
 }
 
-TEST_F(CopiesOfMembers, WhereNobodyCanLookAtFilesRequestsFindNoPlace) {
+TEST_F(CopiesOfMembers, WhereNobodyCanLookAtFilesTheAllocationFindsNoPlace) {
   come_together(2, [](unsigned, NodeOptions& options) { options.auto_copy = true; });
   auto &a = member('a'), &b = member('b');
   const auto content = have(a, "m", "abc");

@@ -239,7 +239,7 @@ async::Task<http::Response> show(fleet::Node& node, Write write) {
 // A node serves what it has on disk, and asks others only where it has no room (fleet/lender.h).
 void prefer_own(mesh::Choice& choice, const mesh::NodeId& self) {
   const auto own = std::ranges::find(choice.candidates, self, &mesh::Candidate::node);
-  if (own == choice.candidates.end() || own->rank >= mesh::Rank::copies) return;
+  if (own == choice.candidates.end() || own->rank == mesh::Rank::none) return;
   choice.node = self;
   choice.rank = own->rank;
   choice.shortage.reset();
@@ -260,9 +260,8 @@ async::Task<http::Response> why(Context& context, std::string model) {
     co_return dialects::error_response(error);
   }
   mesh::ChoiceQuery query;
-  query.own_too = query.may_copy = true;
-  query.now = context.timers.now();
-  auto choice = mesh::choose_or_copy(*view->catalog, *found.model, query);
+  query.own_too = true;
+  auto choice = mesh::choose(*view->catalog, *found.model, query);
   if (found.model->is_here()) prefer_own(choice, view->self);
   std::string body;
   json::Writer out(body);

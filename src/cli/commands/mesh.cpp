@@ -306,8 +306,7 @@ Result<int> why(const Wanted& wanted, Context& context) {
   if (choice->node.empty()) {
     out << printable(fmt::format("{} can't be served now: {}", choice->model, or_unknown(choice->shortage))) << '\n';
   } else {
-    const auto what = choice->rank == "copies" ? "have it copied to" : "go to";
-    out << printable(fmt::format("a request for {} would {} {}", choice->model, what, where)) << '\n';
+    out << printable(fmt::format("a request for {} would go to {}", choice->model, where)) << '\n';
   }
   Table table({{"NODE"}, {"RANK"}, {"WHY"}});
   for (const auto& candidate : choice->candidates) table.add({candidate.name, candidate.rank, candidate.text});

@@ -130,7 +130,7 @@ struct Room {
 Room room_for(const KnownNode& node, const ModelOnDisk& model);
 // What it takes, as far as its node knows.
 std::uint64_t memory_need(const ModelOnDisk& model);
-// Of a disk no more than this goes for copies that nobody ordered but requests.
+// Of a disk no more than this goes for copies that the allocation orders.
 constexpr std::uint64_t disk_for_copies(std::uint64_t free) { return free / 2; }
 
 }  // namespace corral::mesh

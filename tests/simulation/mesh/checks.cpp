@@ -237,7 +237,6 @@ void World::check_choice(unsigned at, const Op& op) {
   if (!found.model) return;
   ++outcome_.choices;
   ChoiceQuery query;
-  query.may_copy = op.choice % 2 == 0;
   query.own_too = op.choice % 3 == 0;
   const unsigned other = op.other % setting_.nodes;
   if (nodes_[other].key) query.excluded.emplace(id_of(other), "it failed");
@@ -251,7 +250,7 @@ void World::check_choice(unsigned at, const Op& op) {
   if (query.excluded.contains(*choice.node)) fail("a request doesn't go where it failed", found.model->name);
   if (node->reach == Reach::own && !query.own_too) fail("a request for others goes to others", found.model->name);
   const auto has_it = std::ranges::any_of(found.model->copies, [&](const auto& copy) { return copy.node == node; });
-  if (has_it == (choice.rank == Rank::copies)) fail("a request goes where its model is", found.model->name);
+  if (!has_it) fail("a request goes where its model is", found.model->name);
 }
 
 bool World::agree(std::string& why) const {
