@@ -104,16 +104,14 @@ TEST_F(MeshCommandTest, ListsNodesAndModels) {
   EXPECT_THAT(out(), HasSubstr("ready   a, b     a"));
 }
 
-TEST_F(MeshCommandTest, CopiesGoToThisNodeOrAnother) {
+TEST_F(MeshCommandTest, ACopyIsOrderedAndWatched) {
   Scripted copying;
   copying.events = {{"progress", R"({"model":"m","state":"copying","done_bytes":1,"total_bytes":4})"},
                     {"complete", R"({"model":"m","state":"done","done_bytes":4,"total_bytes":4})"}};
   server_.on("POST /api/v1/mesh/pull", copying);
   EXPECT_EQ(run({"mesh", "pull", "m"}), 0);
   EXPECT_THAT(out(), HasSubstr("m  done  4 B of 4 B"));
-  EXPECT_EQ(run({"mesh", "pull", "m", "--to", "box"}), 0);
-  EXPECT_THAT(server_.bodies("POST /api/v1/mesh/pull"),
-              ElementsAre(R"({"model":"m","stream":true})", R"({"model":"m","node":"box","stream":true})"));
+  EXPECT_THAT(server_.bodies("POST /api/v1/mesh/pull"), ElementsAre(R"({"model":"m","stream":true})"));
 }
 
 TEST_F(MeshCommandTest, SaysWhyAndWhatIsWrong) {

@@ -83,8 +83,7 @@ struct JoinStep {
 };
 Result<JoinStep> parse_join_step(std::string_view text);
 
-// `node` empty: to the server's own.
-std::string pull_body(const std::string& model, const std::string& node, bool stream);
+std::string pull_body(const std::string& model, bool stream);
 std::string join_body(std::string_view token, bool stream);
 std::string token_body(std::int64_t seconds);
 std::string revoke_body(const std::string& node, bool with_admitted);

@@ -103,8 +103,8 @@ const std::array kOptions = {
            .group = Group::mesh,
            .field = &S::mesh_admin,
            .fallback = "false",
-           .help = "Let administrators of other nodes order copies of models to this node (corral mesh pull --to), and "
-                   "what it serves for the mesh (corral mesh assign, unload, load --split).",
+           .help = "Let administrators of other nodes order what this node serves for the mesh (corral mesh assign, "
+                   "unload, load --split).",
            .applies = Applies::now,
            .guarded = true},
     Option{.key = "mesh_models",

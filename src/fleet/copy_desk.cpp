@@ -211,7 +211,7 @@ Task<void> CopyDesk::serve(std::unique_ptr<mesh::Stream> stream) {
   }
 }
 
-Result<CopyView> CopyDesk::order(const mesh::MeshModel& model, std::optional<mesh::NodeId> orderer) {
+Result<CopyView> CopyDesk::order(const mesh::MeshModel& model) {
   if (model.is_here()) {
     return fail(errc::copy_not_needed, fmt::format("'{}' is on this node's disk already", model.name), "model");
   }
@@ -238,7 +238,6 @@ Result<CopyView> CopyDesk::order(const mesh::MeshModel& model, std::optional<mes
     copy->view.problem.clear();
   }
   copy->view.by_allocation = false;
-  copy->view.orderer = orderer;
   taken_.erase(content);
   begin_next();
   keep_marks();

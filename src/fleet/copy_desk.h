@@ -87,10 +87,10 @@ class CopyDesk final : private mesh::CopyShelf {
   // Whether the allocation may order; if not, what it ordered and isn't whole is removed.
   void allow_allocation(bool on);
 
-  // Orders a copy, for an administrator here or at `orderer`; one that was ordered, and one that failed, goes on.
+  // Orders a copy, for a person; one that was ordered, and one that failed, goes on.
   // Errors: copy_not_needed (it is here), mesh::errc::not_offered (nobody who can be reached gives it),
   // mesh::errc::too_many.
-  Result<CopyView> order(const mesh::MeshModel& model, std::optional<mesh::NodeId> orderer = std::nullopt);
+  Result<CopyView> order(const mesh::MeshModel& model);
   // The same because the allocation needs it. A copy that failed isn't begun again for a while. One that was made, one
   // whose files were refused, and one that was given up here is never made again for it. All of them together take half
   // of the disk that was free before the first. Errors: also not_admin_here (those that were declined),

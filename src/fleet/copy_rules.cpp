@@ -14,11 +14,6 @@ std::string words_of_no_inspector(std::string_view why) {
       why);
 }
 
-CopyView told_to(const mesh::NodeId& asker, CopyView view, bool admin) {
-  if (!admin && view.orderer != asker) view.problem.clear();
-  return view;
-}
-
 bool fits_lent_memory(mesh::KnownNode self, const mesh::MeshModel& model) {
   if (model.facts == nullptr) return false;
   self.reach = mesh::Reach::linked;  // a node's own loads aren't bounded by what it lends

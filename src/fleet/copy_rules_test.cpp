@@ -7,16 +7,6 @@
 namespace corral::fleet {
 namespace {
 
-TEST(CopyRules, AProblemIsForWhoMayOrder) {
-  const auto ann = mesh::test_key(1).id(), bob = mesh::test_key(2).id();
-  CopyView view{.state = CopyState::failed, .problem = "/home/ann/models is full"};
-  EXPECT_EQ(told_to(ann, view, false).problem, "");
-  EXPECT_EQ(told_to(ann, view, true).problem, view.problem);
-  view.orderer = ann;
-  EXPECT_EQ(told_to(ann, view, false).problem, view.problem);
-  EXPECT_EQ(told_to(bob, view, false).problem, "");
-}
-
 class CopyRulesTest : public mesh::CatalogFixture {};
 
 TEST_F(CopyRulesTest, AModelFitsIntoTheMemoryThatIsLent) {

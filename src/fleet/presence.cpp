@@ -92,14 +92,11 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
              peers_options(options_, own_, seeds, groups.disk != nullptr ? groups.disk : allotment.disk)),
       gossip_(peers_, timers, executor, own_.key, gossip_options()),
       probe_(executor, timers, peers_, network_),
-      errands_(executor, timers, peers_,
-               [this](const mesh::NodeId& from, const CopyAsk& ask) { return obey(from, ask); }),
       orders_(executor, timers, peers_,
               [this](const mesh::NodeId& from, const AllotAsk& ask) { return obey_order(from, ask); }),
       tasks_(executor) {
   peers_.listen(gossip_);
   peers_.listen(probe_);
-  peers_.listen(errands_);
   peers_.listen(orders_);
   peers_.listen(*this);
   gossip_.on_change([this] {
@@ -138,7 +135,6 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
 Presence::~Presence() {
   peers_.forget(*this);
   peers_.forget(orders_);
-  peers_.forget(errands_);
   peers_.forget(probe_);
   peers_.forget(gossip_);
 }
@@ -217,7 +213,6 @@ Task<void> Presence::stop() {
     asking->cancel();
     co_await asking->join();
   }
-  peers_.forget(errands_);
   peers_.forget(orders_);
   if (allotter_) {
     co_await allotter_->stop();

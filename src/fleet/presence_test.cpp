@@ -1,5 +1,4 @@
-// What is wired together in a member: orders of copies by people, by other nodes and by the allocation, and what is told
-// of them.
+// What is wired together in a member: orders of copies by people and by the allocation, orders for its memory, splits.
 #include "fleet/presence.h"
 
 #include <future>
@@ -16,49 +15,23 @@ namespace corral::fleet {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 class CopiesOfMembers : public PresenceFixture {
  protected:
   ~CopiesOfMembers() override { end(); }
-  // An administrator of `from` orders a copy at `to`.
-  Result<CopyView> order(Member& from, const Member& to, const std::string& model) {
-    const auto reply = from.presence->copy_at(to.id(), model);
-    if (!reply) return std::unexpected(reply.error());
-    EXPECT_TRUE(until([&] { return (*reply)->result.has_value(); }));
-    return *(*reply)->result;
-  }
-  // What `to` answers to a frame of `from`.
-  Result<CopyView> ask(Member& from, const Member& to, CopyWish wish, const Sha256& content) {
-    CopyErrands errands(loop_.executor(), timers_, from.presence->peers(), [](const auto&, const auto&) {
-      return Result<CopyView>(fail(errc::no_mesh, "nobody asks here"));
-    });
-    from.presence->peers().listen(errands);
-    auto answer = async::run_blocking(loop_, errands.ask(to.id(), wish, content));
-    from.presence->peers().forget(errands);
-    return answer;
-  }
 
   NoHands hands_;
 };
 
-TEST_F(CopiesOfMembers, AnotherNodesAdministratorIsObeyedWhereTheSettingsSaySo) {
+TEST_F(CopiesOfMembers, AModelThatIsOrderedComesUnderItsName) {
   come_together(2);
   auto &a = member('a'), &b = member('b');
   const auto content = have(a, "m", "abc");
-  const auto refused = order(a, b, "m");
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, errc::not_admin_here);
-  EXPECT_THAT(refused.error().message, HasSubstr("mesh_admin"));
   EXPECT_FALSE(copy_to(b, content));
-  b.options.admin = true;
-  b.presence->change(b.options);
-  const auto ordered = order(a, b, "m");
-  ASSERT_TRUE(ordered) << ordered.error().message;
-  EXPECT_EQ(ordered->to, b.id());
+  ASSERT_TRUE(b.presence->copy("m"));
   ASSERT_TRUE(until([&] { return copy_to(b, content)->state == CopyState::done; })) << copy_to(b, content)->problem;
-  EXPECT_EQ(copy_to(b, content)->orderer, a.id());
-  // Under its name, and (in a moment) under no other.
+  EXPECT_FALSE(copy_to(b, content)->by_allocation);
+  // And, in a moment, under no other.
   const auto files = [&] {
     std::vector<std::string> found;
     std::error_code gone;
@@ -83,25 +56,6 @@ TEST_F(CopiesOfMembers, TheAllocationCopiesToAWorkerWhatItIsToServe) {
   ASSERT_TRUE(until([&] { return copy_to(b, small) && copy_to(b, small)->state == CopyState::done; }));
   EXPECT_TRUE(copy_to(b, small)->by_allocation);
   EXPECT_FALSE(copy_to(b, large));
-}
-
-// Why a copy failed may name files, and is for who ordered it.
-TEST_F(CopiesOfMembers, WhyACopyFailedIsForWhoOrderedIt) {
-  come_together(3, [](unsigned number, NodeOptions& options) { options.admin = number == 1; });
-  auto &a = member('a'), &b = member('b'), &c = member('c');
-  const auto content = have(a, "m", "abc");
-  looks(b, "refused 'm.gguf': it ends too early", kFilesRefused);
-  ASSERT_TRUE(order(a, b, "m"));
-  ASSERT_TRUE(until([&] { return copy_to(b, content)->state == CopyState::failed; }));
-  EXPECT_THAT(ask(c, b, CopyWish::tell, content)->problem, HasSubstr("m.gguf"));
-  b.options.admin = false;
-  b.presence->change(b.options);
-  const auto told = ask(c, b, CopyWish::tell, content);
-  ASSERT_TRUE(told);
-  EXPECT_EQ(told->state, CopyState::failed);
-  EXPECT_EQ(told->problem, "");
-  EXPECT_THAT(ask(a, b, CopyWish::tell, content)->problem, HasSubstr("m.gguf"));
-  EXPECT_EQ(ask(c, b, CopyWish::tell, have(a, "n", "n")).error().message.find("m.gguf"), std::string::npos);
 }
 
 TEST_F(CopiesOfMembers, WhereNobodyCanLookAtFilesTheAllocationFindsNoPlace) {

@@ -5,7 +5,6 @@
 
 #include "async/loop.h"
 #include "fleet/allot_errands.h"
-#include "fleet/copy_errands.h"
 #include "fleet/probe.h"
 #include "fleet/tunnel.h"
 #include "mesh/catalog/choice.h"
@@ -53,17 +52,11 @@ void read_payload(const Frame& frame) {
     case FrameKind::join_refused:
       (void)read_refusal(frame.payload);
       break;
-    case FrameKind::copy_ask:
-      (void)corral::fleet::read_copy_ask(frame.payload);
-      break;
     case FrameKind::allot_ask:
       (void)corral::fleet::read_allot_ask(frame.payload);
       break;
     case FrameKind::allot_answer:
       (void)corral::fleet::read_allot_answer(frame.payload);
-      break;
-    case FrameKind::copy_answer:
-      (void)corral::fleet::read_copy_answer(frame.payload);
       break;
     case FrameKind::probe_ask:
       (void)corral::fleet::read_probe_ask(frame.payload);

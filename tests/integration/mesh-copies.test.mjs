@@ -1,4 +1,4 @@
-// A mesh of real servers on loopback copies models: for a command, for an administrator's order, for the plan.
+// A mesh of real servers on loopback copies models: for a command and for the plan.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -48,43 +48,6 @@ test("who gives no copies says so, and nothing is left behind", async () => {
     assert.equal(refused.body.error.code, "mesh_not_offered");
     assert.equal(existsSync(join(b.state, "models")), false);
     assert.deepEqual((await mesh(b, "/copies")).copies, []);
-  });
-});
-
-test("another node copies to itself what an administrator orders there, if it allows that", async () => {
-  const list = [
-    await node("a", ["tiny-llama.gguf"]),
-    await node("b", ["tiny-qwen3.gguf"]),
-    await node("c", ["tiny-qwen3.gguf"], { flags: ["--mesh-admin"] }),
-  ];
-  await withNodes(list, async (a, b, c) => {
-    await found(a);
-    await joinTo(b, a);
-    await joinTo(c, a);
-    await reachable(a, 3);
-    await reachable(c, 3);
-    for (const server of list) await hashed(server, "tiny-llama");
-
-    const refused = await a.post("/v1/mesh/pull", { model: "tiny-llama", node: "b" });
-    assert.equal(refused.status, 403);
-    assert.equal(refused.body.error.code, "mesh_admin_off");
-    assert.match(refused.body.error.message, /^b: .*mesh_admin = true/);
-    assert.deepEqual((await mesh(b, "/copies")).copies, []);
-    assert.equal((await a.post("/v1/mesh/pull", { model: "tiny-llama", node: "nobody" })).status, 404);
-    // 503 as long as somebody hasn't said yet what he has.
-    await until(() => a.post("/v1/mesh/pull", { model: "no-such-model", node: "c" }), ({ status }) => status === 404);
-    assert.equal((await a.post("/v1/mesh/pull", { model: "tiny-llama", node: "a" })).body.error.code, "copy_not_needed");
-
-    const pulled = await corral(a, ["mesh", "pull", "tiny-llama", "--to", "c"]);
-    assert.equal(pulled.code, 0, pulled.err);
-    assert.match(pulled.out, /tiny-llama  done/);
-    assert.deepEqual((await mesh(a, "/copies")).copies, []);
-    const [copy] = (await mesh(c, "/copies")).copies;
-    assert.equal(copy.state, "done");
-    assert.equal(copy.node, "c");
-    assert.equal(copy.by_request, false);
-    await a.stop();
-    assert.equal((await c.chat("tiny-llama", "hi", { max_tokens: 2 })).status, 200);
   });
 });
 

@@ -169,8 +169,7 @@ void write_copy(json::Writer& out, const fleet::MeshView& view, const fleet::Cop
   out.field("bytes_per_second", static_cast<std::uint64_t>(copy.bytes_per_second));
   const auto* from = copy.from ? view.find(*copy.from) : nullptr;
   write_text_or_null(out, "from", from != nullptr ? from->name : std::string());
-  const auto* to = copy.to ? view.find(*copy.to) : nullptr;
-  out.field("node", to != nullptr ? to->name : view.name).field("by_request", copy.by_allocation);
+  out.field("node", view.name).field("by_request", copy.by_allocation);
   write_text_or_null(out, "problem", copy.problem);
 }
 

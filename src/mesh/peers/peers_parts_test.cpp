@@ -159,7 +159,7 @@ TEST(FrameBudget, HonestNodesStayBelowAndFloodsDont) {
   }
   FrameBudget questioned;
   int asked = 0;
-  while (asked < 1000 && questioned.take({FrameKind::copy_ask, ""}, start)) ++asked;
+  while (asked < 1000 && questioned.take({FrameKind::allot_ask, ""}, start)) ++asked;
   EXPECT_LT(asked, 100);
   FrameBudget hosted;
   for (int i = 0; i < 600; ++i) EXPECT_TRUE(hosted.take({FrameKind::grant, ""}, start + i * Millis(50)));
