@@ -82,8 +82,8 @@ void CopyDesk::look() {
   begin_next();
 }
 
-// Two nodes that began at the same moment, as they didn't know of each other: the one that has more goes on. What others
-// say is older than what is known here, so that never both of them give up.
+// Two nodes that began at the same moment, as they didn't know of each other: the one that has more goes on. What
+// others say is older than what is known here, so that never both of them give up.
 void CopyDesk::leave_to_others() {
   const auto catalog = parts_.catalog();
   if (!catalog) return;
@@ -296,8 +296,8 @@ Result<CopyView> CopyDesk::order_for_allocation(const mesh::MeshModel& model, st
       return std::unexpected(declined_.at(model.content.bytes));
     }
   }
-  const auto open =
-      std::ranges::count_if(copies_, [](const Copy& copy) { return copy.view.by_allocation && !ended(copy.view.state); });
+  const auto open = std::ranges::count_if(
+      copies_, [](const Copy& copy) { return copy.view.by_allocation && !ended(copy.view.state); });
   if (open >= static_cast<std::ptrdiff_t>(kMostByAllocation))
     return fail(mesh::errc::too_many, fmt::format("{} copies that nobody ordered are under way", open), "model");
   if (auto room = check_disk(model, disk_free); !room) return std::unexpected(room.error());

@@ -22,8 +22,8 @@ struct CopyView {
   std::uint64_t done = 0, total = 0;  // bytes
   double bytes_per_second = 0;
   std::optional<mesh::NodeId> from = {};
-  std::string problem = {};                  // of one that failed: why, and the way out
-  bool by_allocation = false;                // nobody ordered it but the allocation
+  std::string problem = {};    // of one that failed: why, and the way out
+  bool by_allocation = false;  // nobody ordered it but the allocation
 };
 
 }  // namespace corral::fleet

@@ -266,8 +266,7 @@ Result<int> nodes(const Wanted&, Context& context) {
                {"LAST END"}});
   for (const auto& row : *rows) {
     const auto known = row.memory_total > 0;
-    table.add({row.self ? row.name + " *" : row.name, row.id.substr(0, 12),
-               row.link,
+    table.add({row.self ? row.name + " *" : row.name, row.id.substr(0, 12), row.link,
                row.rtt_ms ? fmt::format("{} ms", *row.rtt_ms) : std::string(kUnknown), or_unknown(row.role),
                known ? human_bytes(row.memory_total) : std::string(kUnknown),
                known ? human_bytes(row.memory_free) : std::string(kUnknown), std::to_string(row.models),

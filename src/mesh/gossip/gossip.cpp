@@ -93,9 +93,7 @@ void Gossip::say_own() {
   changed();
 }
 
-Reach Gossip::reach_of(const PeerView& view) const {
-  return view.state == PeerState::up ? Reach::linked : Reach::away;
-}
+Reach Gossip::reach_of(const PeerView& view) const { return view.state == PeerState::up ? Reach::linked : Reach::away; }
 
 // Of a node with a link only what it said in the life in which it speaks now: a statement of an earlier one is a ghost.
 std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach) const {
