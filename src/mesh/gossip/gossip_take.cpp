@@ -1,5 +1,4 @@
 // What is taken of peers: heads that are newer, and the pages that they name.
-#include <algorithm>
 #include <utility>
 
 #include "mesh/gossip/gossip.h"
