@@ -75,7 +75,7 @@ class House:
         return mesh.all_when(self.visible())
 
     def gone(self, which, at):
-        return [(lambda node=node: node.reach(which) not in ("linked", "relayed"), f"{which.name} is gone", node) for node in at]
+        return [(lambda node=node: node.reach(which) != "linked", f"{which.name} is gone", node) for node in at]
 
     def linked(self, which, at):
         return [(lambda node=node: node.reach(which) == "linked", f"{which.name} is linked", node) for node in at]

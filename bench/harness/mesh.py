@@ -72,7 +72,7 @@ class Node(Server):
         self.id = self.post("/v1/mesh/join", {"token": host.token()})["node"]["id"]
 
     def reach(self, of):
-        """linked, relayed, away, or None where nothing is known of it."""
+        """linked, away, or None where nothing is known of it."""
         return next((node["reach"] for node in self.get("/v1/mesh/nodes")["nodes"] if node["id"] == of.id), None)
 
     def sees(self, names):

@@ -136,8 +136,7 @@ class Application {
         groups_(group_parts()),
         traffic_(
             node_.loop().executor(), loops_, timers_, router_, shelf_, [this] { return node_.view()->catalog; },
-            traffic_options(settings),
-            [this](const auto& catalog, const auto& model, auto to) { return node_.bring(catalog, model, to); }),
+            traffic_options(settings)),
         allotment_(loops_.home(), node_.loop().executor(), timers_, router_,
                    [this](std::string_view name) { return shelf_.find(name); }),
         forwarder_(traffic_.lender(), timers_),

@@ -36,7 +36,6 @@ MeshNode node_in(const json::Value& value) {
                 .self = json::bool_or(value, "self", false),
                 .routable = json::bool_or(value, "routable", false),
                 .link = text_of(value, "link"),
-                .via = text_of(value, "via"),
                 .last_end = text_of(value, "last_end"),
                 .addresses = names_of(value, "addresses"),
                 .models = count_of(value, "models")};
@@ -193,12 +192,9 @@ std::string token_body(std::int64_t seconds) {
   json::Writer(body).begin_object().field("expires_in", seconds).end_object();
   return body;
 }
-std::string pull_body(const std::string& model, const std::string& node, bool stream) {
+std::string pull_body(const std::string& model, bool stream) {
   std::string body;
-  json::Writer out(body);
-  out.begin_object().field("model", model);
-  if (!node.empty()) out.field("node", node);
-  out.field("stream", stream).end_object();
+  json::Writer(body).begin_object().field("model", model).field("stream", stream).end_object();
   return body;
 }
 

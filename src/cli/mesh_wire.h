@@ -27,7 +27,7 @@ Result<MeshStatus> parse_mesh(std::string_view text);
 struct MeshNode {
   std::string id = {}, name = {}, role = {}, version = {};
   bool self = false, routable = false;
-  std::string link = {}, via = {}, last_end = {};
+  std::string link = {}, last_end = {};
   std::vector<std::string> addresses = {};
   std::optional<std::int64_t> rtt_ms = {};
   std::uint64_t memory_total = 0, memory_free = 0;  // of all devices
@@ -83,8 +83,7 @@ struct JoinStep {
 };
 Result<JoinStep> parse_join_step(std::string_view text);
 
-// `node` empty: to the server's own.
-std::string pull_body(const std::string& model, const std::string& node, bool stream);
+std::string pull_body(const std::string& model, bool stream);
 std::string join_body(std::string_view token, bool stream);
 std::string token_body(std::int64_t seconds);
 std::string revoke_body(const std::string& node, bool with_admitted);

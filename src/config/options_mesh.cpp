@@ -96,15 +96,15 @@ const std::array kOptions = {
            .group = Group::mesh,
            .field = &S::mesh_auto_copy,
            .fallback = "false",
-           .help = "Let requests have models copied here from other nodes: those that fit no node that has them, and "
-                   "fit here. A copy takes at most half of what is free on the disk. A worker always does.",
+           .help = "Let the mesh copy models to this node that it is to serve (corral mesh plan). Such copies take at "
+                   "most half of what is free on the disk. A worker always allows them.",
            .applies = Applies::now},
     Option{.key = "mesh_admin",
            .group = Group::mesh,
            .field = &S::mesh_admin,
            .fallback = "false",
-           .help = "Let administrators of other nodes order copies of models to this node (corral mesh pull --to), and "
-                   "what it serves for the mesh (corral mesh assign, unload, load --split).",
+           .help = "Let administrators of other nodes order what this node serves for the mesh (corral mesh assign, "
+                   "unload, load --split).",
            .applies = Applies::now,
            .guarded = true},
     Option{.key = "mesh_models",

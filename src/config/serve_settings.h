@@ -105,8 +105,8 @@ struct ServeSettings {
   double mesh_lend_memory = 0;          // share of each memory for models that others want, 0 to 1
   Millis mesh_idle_unload{};            // of a model that was loaded for others; kNever: not by itself
   bool mesh_copies = false;             // others may copy models from here
-  bool mesh_auto_copy = false;          // requests may have models copied here
-  bool mesh_admin = false;              // administrators of other nodes may order copies here
+  bool mesh_auto_copy = false;          // the mesh may have models copied here that this node is to serve
+  bool mesh_admin = false;              // administrators of other nodes may order what this node serves
   std::filesystem::path mesh_identity;  // the node's key; empty: one of its own in state_dir
   std::string join_token;               // a token, or a file that holds one; empty: none. Never to be printed
 

@@ -113,7 +113,7 @@ std::optional<mesh::NodeId> host_over(const mesh::Catalog& catalog, const mesh::
   };
   std::optional<mesh::NodeId> told;
   for (const auto& node : catalog.nodes()) {
-    if (!node.said || !mesh::can_be_told(node.reach)) continue;
+    if (!node.said || !mesh::is_routable(node.reach)) continue;
     if (std::ranges::any_of(node.said->groups, holds)) return node.id;
     if (!told && std::ranges::any_of(node.said->split_orders, is_told)) told = node.id;
   }

@@ -64,8 +64,8 @@ struct AllotterParts {
   async::Timers& timers;
   AllotHands& hands;
   GroupDesk* groups = nullptr;  // none: models aren't split here
-  // Orders a copy of that content to this node. `told`: a person wants the model here, else the rules for requests
-  // count. None: there are no copies.
+  // Orders a copy of that content to this node. `told`: a person wants the model here, else the bounds of copies that
+  // nobody ordered count. None: there are no copies.
   std::function<Result<>(const mesh::MeshModel& model, bool told)> copy = {};
   std::function<std::shared_ptr<const mesh::Catalog>()> catalog;
   std::function<std::vector<LentModel>()> lent;

@@ -16,7 +16,6 @@ struct Question {
   std::uint64_t conversation = 0;                     // as of router::ContextWish
   const std::map<mesh::NodeId, std::string>& avoid;   // and why
   const std::map<mesh::NodeId, std::uint32_t>& busy;  // our requests at each node
-  bool may_copy = true;                               // where nothing else helps
 };
 
 struct Chosen {
@@ -32,8 +31,8 @@ struct Chosen {
 class Chooser {
  public:
   virtual ~Chooser() = default;
-  // Any node but this one. Errors: nowhere, with what is short and retry_after; being_copied; model_not_found (of
-  // models) when nobody has it (any more); ambiguous_model.
+  // Any node but this one. Errors: nowhere, with what is short and retry_after; model_not_found (of models) when nobody
+  // has it (any more); ambiguous_model.
   virtual Result<Chosen> choose(const Question& question) = 0;
 };
 

@@ -27,7 +27,7 @@ bool ended(CopyState state) { return state == CopyState::done || state == CopySt
 
 struct LeftOver {
   std::vector<mesh::SignedManifest> lists;
-  std::set<Sha256> for_requests;
+  std::set<Sha256> by_allocation;
 };
 
 }  // namespace
@@ -82,18 +82,18 @@ void CopyDesk::look() {
   begin_next();
 }
 
-// Two nodes that were asked by different ones at the same moment: the one that has more goes on. What others say is
-// older than what is known here, so that never both of them give up.
+// Two nodes that began at the same moment, as they didn't know of each other: the one that has more goes on. What
+// others say is older than what is known here, so that never both of them give up.
 void CopyDesk::leave_to_others() {
   const auto catalog = parts_.catalog();
   if (!catalog) return;
   std::erase_if(first_seen_, [&](const auto& seen) {
     const auto* own = view_of(seen.first.first);
-    return own == nullptr || !own->by_request || ended(own->state);
+    return own == nullptr || !own->by_allocation || ended(own->state);
   });
   std::vector<Sha256> theirs;
   for (const auto& copy : copies_) {
-    if (!copy.view.by_request || ended(copy.view.state)) continue;
+    if (!copy.view.by_allocation || ended(copy.view.state)) continue;
     const auto goes_on = [&](const mesh::KnownNode& node) { return goes_on_there(node, copy.view); };
     // All are looked at, so that all are remembered.
     if (std::ranges::count_if(catalog->nodes(), goes_on) > 0) theirs.push_back(copy.view.content);
@@ -107,19 +107,19 @@ void CopyDesk::leave_to_others() {
 // Saying so isn't enough: nothing is thrown away for a copy that doesn't get on.
 bool CopyDesk::goes_on_there(const mesh::KnownNode& node, const CopyView& own) {
   if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.said) return false;
-  const auto* there = node.said->copy_for_request(own.content);
+  const auto* there = node.said->copy_by_allocation(own.content);
   if (there == nullptr) return false;
   const auto first = first_seen_.try_emplace({own.content, node.id}, there->done).first->second;
   if (there->done <= first) return false;
   return there->done != own.done ? there->done > own.done : node.id < parts_.peers.own();
 }
 
-void CopyDesk::allow_requests(bool on) {
-  for_requests_ = on;
+void CopyDesk::allow_allocation(bool on) {
+  for_allocation_ = on;
   if (on) return;
   std::vector<Sha256> open;
   for (const auto& copy : copies_)
-    if (copy.view.by_request && !ended(copy.view.state)) open.push_back(copy.view.content);
+    if (copy.view.by_allocation && !ended(copy.view.state)) open.push_back(copy.view.content);
   for (const auto& content : open) remove(content);
 }
 
@@ -139,12 +139,12 @@ Task<void> CopyDesk::take_up() {
     const auto& manifest = list.manifest;
     if (find_copy(manifest.content) != nullptr) continue;
     auto& copy = add(manifest.content, manifest.model, manifest.bytes());
-    copy.view.by_request = left.for_requests.contains(manifest.content);
-    if (copy.view.by_request) taken_[manifest.content] = manifest.bytes();
+    copy.view.by_allocation = left.by_allocation.contains(manifest.content);
+    if (copy.view.by_allocation) taken_[manifest.content] = manifest.bytes();
   }
-  if (marked_.empty()) marked_ = left.for_requests;  // else the file was written since
+  if (marked_.empty()) marked_ = left.by_allocation;  // else the file was written since
   keep_marks();
-  allow_requests(for_requests_);
+  allow_allocation(for_allocation_);
   begin_next();
 }
 
@@ -211,7 +211,7 @@ Task<void> CopyDesk::serve(std::unique_ptr<mesh::Stream> stream) {
   }
 }
 
-Result<CopyView> CopyDesk::order(const mesh::MeshModel& model, std::optional<mesh::NodeId> orderer) {
+Result<CopyView> CopyDesk::order(const mesh::MeshModel& model) {
   if (model.is_here()) {
     return fail(errc::copy_not_needed, fmt::format("'{}' is on this node's disk already", model.name), "model");
   }
@@ -237,8 +237,7 @@ Result<CopyView> CopyDesk::order(const mesh::MeshModel& model, std::optional<mes
     copy->view.state = CopyState::waiting;
     copy->view.problem.clear();
   }
-  copy->view.by_request = false;
-  copy->view.orderer = orderer;
+  copy->view.by_allocation = false;
   taken_.erase(content);
   begin_next();
   keep_marks();
@@ -252,7 +251,7 @@ bool CopyDesk::is_settled(const Copy& copy) const {
   return ended(copy.view.state) && parts_.timers.now() - copy.ended >= patience;
 }
 
-// All copies for requests that are here, or on their way, share one half of the disk as it was before the first.
+// All copies for the allocation that are here, or on their way, share one half of the disk as it was before the first.
 Result<> CopyDesk::check_disk(const mesh::MeshModel& model, std::uint64_t disk_free) {
   std::erase_if(taken_, [&](const auto& entry) {
     const auto* copy = find_copy(entry.first);
@@ -270,7 +269,7 @@ Result<> CopyDesk::check_disk(const mesh::MeshModel& model, std::uint64_t disk_f
   const auto most = std::min(mesh::disk_for_copies(disk_free), bound - std::min(bound, sum));
   if (model.bytes <= most) return {};
   return fail(mesh::errc::disk_full,
-              fmt::format("a copy takes {} MiB of disk, and {} MiB may go for copies that requests need",
+              fmt::format("a copy takes {} MiB of disk, and {} MiB may go for copies that nobody ordered",
                           model.bytes >> 20, most >> 20),
               "model");
 }
@@ -280,7 +279,7 @@ void CopyDesk::decline(const Sha256& content, std::error_code cause, std::string
   declined_.insert_or_assign(content, Error(cause, std::move(why), "model"));
 }
 
-Result<CopyView> CopyDesk::order_for_request(const mesh::MeshModel& model, std::uint64_t disk_free) {
+Result<CopyView> CopyDesk::order_for_allocation(const mesh::MeshModel& model, std::uint64_t disk_free) {
   const auto now = parts_.timers.now();
   const auto declined = declined_.find(model.content.bytes);
   const auto* known = find_copy(model.content.bytes);
@@ -297,15 +296,15 @@ Result<CopyView> CopyDesk::order_for_request(const mesh::MeshModel& model, std::
       return std::unexpected(declined_.at(model.content.bytes));
     }
   }
-  const auto for_requests =
-      std::ranges::count_if(copies_, [](const Copy& copy) { return copy.view.by_request && !ended(copy.view.state); });
-  if (for_requests >= static_cast<std::ptrdiff_t>(kMostByRequest))
-    return fail(mesh::errc::too_many, fmt::format("{} copies for requests are under way", for_requests), "model");
+  const auto open = std::ranges::count_if(
+      copies_, [](const Copy& copy) { return copy.view.by_allocation && !ended(copy.view.state); });
+  if (open >= static_cast<std::ptrdiff_t>(kMostByAllocation))
+    return fail(mesh::errc::too_many, fmt::format("{} copies that nobody ordered are under way", open), "model");
   if (auto room = check_disk(model, disk_free); !room) return std::unexpected(room.error());
   auto ordered = order(model);
   if (!ordered) return ordered;
   auto* copy = find_copy(model.content.bytes);
-  copy->view.by_request = true;
+  copy->view.by_allocation = true;
   taken_[model.content.bytes] = model.bytes;
   keep_marks();
   return copy->view;
@@ -316,11 +315,11 @@ bool CopyDesk::cancel(const Sha256& content) {
   if (copy == nullptr) return false;
   const auto view = *copy;
   remove(content);
-  if (!view.by_request) return true;
+  if (!view.by_allocation) return true;
   decline(content, make_error_code(errc::not_admin_here), "it was given up here: corral mesh pull copies it again");
   if (ended(view.state)) return true;
   auto& kept = add(content, view.model, view.total);
-  kept.view.by_request = true;
+  kept.view.by_allocation = true;
   kept.view.state = CopyState::failed;
   kept.view.problem = declined_.at(content).message;
   kept.ended = parts_.timers.now();
@@ -340,12 +339,12 @@ void CopyDesk::remove(const Sha256& content) {
   keep_marks();
 }
 
-// Which of those that aren't whole are for requests outlives this run, as their lists do.
+// Which of those that aren't whole are the allocation's outlives this run, as their lists do.
 void CopyDesk::keep_marks() {
   if (ending_) return;
   std::set<Sha256> open;
   for (const auto& copy : copies_)
-    if (copy.view.by_request && !ended(copy.view.state)) open.insert(copy.view.content);
+    if (copy.view.by_allocation && !ended(copy.view.state)) open.insert(copy.view.content);
   if (open == marked_) return;
   marked_ = open;
   tasks_.spawn("marks of copies", write_marks(std::move(open)));

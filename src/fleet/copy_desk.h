@@ -63,8 +63,8 @@ class CopyDesk final : private mesh::CopyShelf {
  public:
   static constexpr std::size_t kAtATime = 2;
   static constexpr std::size_t kMostKept = 64;  // those that ended included
-  static constexpr std::size_t kMostByRequest = 4;
-  static constexpr Millis kRest{600'000};   // of one that failed, for requests
+  static constexpr std::size_t kMostByAllocation = 4;
+  static constexpr Millis kRest{600'000};   // of one that failed, for the allocation
   static constexpr Millis kSettle{60'000};  // then a copy that was made is on the disk, and hashed (large ones: later)
   static constexpr std::size_t kMostDeclined = 1024;
 
@@ -84,22 +84,22 @@ class CopyDesk final : private mesh::CopyShelf {
   // Whether somebody could look at the files of a copy on this machine, as far as that is known: it is asked before the
   // first copy begins, and again with each that is ordered while nobody can.
   bool can_take() const { return looks_ != Looks::nobody; }
-  // Whether requests may order; if not, what they ordered and isn't whole is removed.
-  void allow_requests(bool on);
+  // Whether the allocation may order; if not, what it ordered and isn't whole is removed.
+  void allow_allocation(bool on);
 
-  // Orders a copy, for an administrator here or at `orderer`; one that was ordered, and one that failed, goes on.
+  // Orders a copy, for a person; one that was ordered, and one that failed, goes on.
   // Errors: copy_not_needed (it is here), mesh::errc::not_offered (nobody who can be reached gives it),
   // mesh::errc::too_many.
-  Result<CopyView> order(const mesh::MeshModel& model, std::optional<mesh::NodeId> orderer = std::nullopt);
-  // The same because a request needs it. A copy that failed isn't begun again for a while. One that was made, one whose
-  // files were refused, and one that was given up here is never made again for a request. All of them together take
-  // half of the disk that was free before the first. Errors: also not_admin_here (those that were declined),
+  Result<CopyView> order(const mesh::MeshModel& model);
+  // The same because the allocation needs it. A copy that failed isn't begun again for a while. One that was made, one
+  // whose files were refused, and one that was given up here is never made again for it. All of them together take half
+  // of the disk that was free before the first. Errors: also not_admin_here (those that were declined),
   // copy_not_needed (it was made and removed), mesh::errc::disk_full, copy_failed.
-  Result<CopyView> order_for_request(const mesh::MeshModel& model, std::uint64_t disk_free);
+  Result<CopyView> order_for_allocation(const mesh::MeshModel& model, std::uint64_t disk_free);
   // nullptr: there is none.
   const CopyView* view_of(const Sha256& content) const;
-  // Gives up a copy, and removes what there is of it. One for a request stays in the list as failed, and requests don't
-  // order it again. False: there is none.
+  // Gives up a copy, and removes what there is of it. One of the allocation's stays in the list as failed, and isn't
+  // ordered by it again. False: there is none.
   bool cancel(const Sha256& content);
   std::vector<CopyView> list() const;  // the latest orders last
 
@@ -136,15 +136,15 @@ class CopyDesk final : private mesh::CopyShelf {
   const async::Executor executor_;
   const CopyDeskParts parts_;
   bool gives_ = true;
-  bool for_requests_ = true;
+  bool for_allocation_ = true;
   enum class Looks : std::uint8_t { unknown, somebody, nobody };  // at files
   Looks looks_ = Looks::unknown;
   std::deque<Copy> copies_;
-  std::map<Sha256, Error> declined_;       // what requests order here no more, and why
-  std::map<Sha256, std::uint64_t> taken_;  // bytes of those that requests ordered, and that are here or to be
+  std::map<Sha256, Error> declined_;       // what the allocation orders here no more, and why
+  std::map<Sha256, std::uint64_t> taken_;  // bytes of those that it ordered, and that are here or to be
   std::uint64_t first_free_ = 0;           // bytes of the disk, before the first of them
-  std::map<std::pair<Sha256, mesh::NodeId>, std::uint64_t> first_seen_;  // of others for the same requests: bytes done
-  std::set<Sha256> marked_;                                              // in the file that says which are for requests
+  std::map<std::pair<Sha256, mesh::NodeId>, std::uint64_t> first_seen_;  // of others for the allocation: bytes done
+  std::set<Sha256> marked_;                                              // in the file of the allocation's
   std::map<Sha256, mesh::OfferedModelPtr> lists_;                        // of models here that were asked for
   std::map<Sha256, std::shared_ptr<Making>> making_;
   bool ending_ = false;

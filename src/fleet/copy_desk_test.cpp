@@ -161,42 +161,42 @@ TEST_F(CopyDeskTest, WhatNobodyHasIsRefused) {
 
 constexpr std::uint64_t kDisk = 1ull << 40;
 
-TEST_F(CopyDeskTest, RequestsOrderOnceAndTakeTheirShareOfTheDisk) {
+TEST_F(CopyDeskTest, TheAllocationOrdersOnceAndTakesItsShareOfTheDisk) {
   somebody_has_it();
   const auto& model = catalog_->models()[0];
-  const auto full = desk_->order_for_request(model, 5);
+  const auto full = desk_->order_for_allocation(model, 5);
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().code, mesh::errc::disk_full);
-  const auto first = desk_->order_for_request(model, kDisk);
+  const auto first = desk_->order_for_allocation(model, kDisk);
   ASSERT_TRUE(first) << first.error().message;
-  EXPECT_TRUE(first->by_request);
-  EXPECT_EQ(desk_->order_for_request(model, kDisk)->state, CopyState::copying);
+  EXPECT_TRUE(first->by_allocation);
+  EXPECT_EQ(desk_->order_for_allocation(model, kDisk)->state, CopyState::copying);
   EXPECT_EQ(desk_->list().size(), 1u);
   // Whoever orders it himself doesn't leave it to chance.
-  EXPECT_FALSE(desk_->order(model)->by_request);
+  EXPECT_FALSE(desk_->order(model)->by_allocation);
 }
 
-TEST_F(CopyDeskTest, OneThatFailedIsntBegunAgainByRequests) {
+TEST_F(CopyDeskTest, OneThatFailedIsntBegunAgainByTheAllocation) {
   somebody_has_it();
   const auto model = catalog_->models()[0];
-  ASSERT_TRUE(desk_->order_for_request(model, kDisk));
+  ASSERT_TRUE(desk_->order_for_allocation(model, kDisk));
   EXPECT_TRUE(until([&] { return desk_->list()[0].state == CopyState::failed; }));
   const auto tries = peers_.opened;
-  const auto refused = desk_->order_for_request(model, kDisk);
+  const auto refused = desk_->order_for_allocation(model, kDisk);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::copy_failed);
   EXPECT_EQ(peers_.opened, tries);
   timers_.advance(CopyDesk::kRest);
-  EXPECT_TRUE(desk_->order_for_request(model, kDisk));
+  EXPECT_TRUE(desk_->order_for_allocation(model, kDisk));
 }
 
-TEST_F(CopyDeskTest, OfTwoNodesThatCopyForRequestsOneGivesUp) {
+TEST_F(CopyDeskTest, OfTwoNodesThatCopyForTheAllocationOneGivesUp) {
   somebody_has_it();
   const auto model = catalog_->models()[0];
   const auto holder = catalog_->nodes().begin()->said;
-  const auto other_copies = [&](mesh::NodeId other, std::uint64_t done, bool by_request = true) {
+  const auto other_copies = [&](mesh::NodeId other, std::uint64_t done, bool by_allocation = true) {
     auto said = std::make_shared<mesh::Statement>();
-    said->copying = {{manifest_.content, done, 3, 0, by_request}};
+    said->copying = {{manifest_.content, done, 3, 0, by_allocation}};
     now_is(mesh::make_catalog(
         {{mesh::test_key(2).id(), mesh::Reach::linked, {}, holder}, {other, mesh::Reach::linked, {}, said}}));
     desk_->look();
@@ -204,7 +204,7 @@ TEST_F(CopyDeskTest, OfTwoNodesThatCopyForRequestsOneGivesUp) {
   mesh::NodeId higher, lower;
   higher.bytes.fill(255);
   peers_.own_.bytes.fill(9);
-  ASSERT_TRUE(desk_->order_for_request(model, kDisk));
+  ASSERT_TRUE(desk_->order_for_allocation(model, kDisk));
   // Who only says so, whatever its id, and what an administrator ordered there.
   for (const auto& other : {higher, lower}) {
     other_copies(other, 0);
@@ -218,53 +218,53 @@ TEST_F(CopyDeskTest, OfTwoNodesThatCopyForRequestsOneGivesUp) {
   EXPECT_EQ(desk_->list().size(), 1u);
   ASSERT_TRUE(desk_->cancel(manifest_.content));
   somebody_has_it();
-  ASSERT_TRUE(desk_->order_for_request(model, kDisk));
+  ASSERT_TRUE(desk_->order_for_allocation(model, kDisk));
   other_copies(higher, 1);
   EXPECT_EQ(desk_->list().size(), 1u);
   other_copies(higher, 2);  // it is further
   EXPECT_TRUE(desk_->list().empty());
 }
 
-TEST_F(CopyDeskTest, WhatRequestsOrderedIsStillTheirsAfterARestart) {
+TEST_F(CopyDeskTest, WhatTheAllocationOrderedIsStillItsOwnAfterARestart) {
   ASSERT_TRUE(mesh::PartialModel::open(folder_, mesh::sign_manifest(key_, manifest_), [] { return true; }));
   write_copy_marks(folder_, {manifest_.content});
   desk_->start();
   ASSERT_TRUE(until([&] { return desk_->list().size() == 1; }));
-  EXPECT_TRUE(desk_->list()[0].by_request);
+  EXPECT_TRUE(desk_->list()[0].by_allocation);
   somebody_has_it();
-  EXPECT_FALSE(desk_->order(catalog_->models()[0])->by_request);
+  EXPECT_FALSE(desk_->order(catalog_->models()[0])->by_allocation);
   EXPECT_TRUE(until([&] { return read_copy_marks(folder_).empty(); }));
   // And is noted when it is ordered.
   ASSERT_TRUE(desk_->cancel(manifest_.content));
-  ASSERT_TRUE(desk_->order_for_request(catalog_->models()[0], kDisk));
+  ASSERT_TRUE(desk_->order_for_allocation(catalog_->models()[0], kDisk));
   EXPECT_TRUE(until([&] { return read_copy_marks(folder_).contains(manifest_.content); }));
 }
 
-TEST_F(CopyDeskTest, WhatRequestsOrderedEndsWhenTheyMayNot) {
+TEST_F(CopyDeskTest, WhatTheAllocationOrderedEndsWhenItMayNot) {
   somebody_has_it();
   const auto model = catalog_->models()[0];
-  ASSERT_TRUE(desk_->order_for_request(model, kDisk));
-  desk_->allow_requests(true);
+  ASSERT_TRUE(desk_->order_for_allocation(model, kDisk));
+  desk_->allow_allocation(true);
   EXPECT_EQ(desk_->list().size(), 1u);
-  desk_->allow_requests(false);
+  desk_->allow_allocation(false);
   EXPECT_TRUE(desk_->list().empty());
   ASSERT_TRUE(desk_->order(model));
-  desk_->allow_requests(false);
+  desk_->allow_allocation(false);
   EXPECT_EQ(desk_->list().size(), 1u);
 }
 
-TEST_F(CopyDeskTest, WhatWasGivenUpIsntOrderedAgainByRequests) {
+TEST_F(CopyDeskTest, WhatWasGivenUpIsntOrderedAgainByTheAllocation) {
   somebody_has_it();
   const auto model = catalog_->models()[0];
-  ASSERT_TRUE(desk_->order_for_request(model, kDisk));
+  ASSERT_TRUE(desk_->order_for_allocation(model, kDisk));
   EXPECT_TRUE(desk_->cancel(manifest_.content));
   ASSERT_EQ(desk_->list().size(), 1u);
   EXPECT_EQ(desk_->list()[0].state, CopyState::failed);
   timers_.advance(CopyDesk::kRest);
-  EXPECT_EQ(desk_->order_for_request(model, kDisk).error().code, errc::not_admin_here);
+  EXPECT_EQ(desk_->order_for_allocation(model, kDisk).error().code, errc::not_admin_here);
   EXPECT_TRUE(desk_->cancel(manifest_.content));
   EXPECT_TRUE(desk_->list().empty());
-  EXPECT_FALSE(desk_->order_for_request(model, kDisk));
+  EXPECT_FALSE(desk_->order_for_allocation(model, kDisk));
   EXPECT_TRUE(desk_->order(model));
 }
 
@@ -326,7 +326,7 @@ class WholeCopyTest : public CopyDeskTest, private mesh::CopyShelf {
     (void)co_await mesh::serve_copy(std::move(stream), *this, reads_, timers_);
   }
   async::Task<Result<mesh::OfferedModelPtr>> find(Sha256) override { co_return offered_; }
-  // A copy for a request, looked at by a child that says this.
+  // A copy for the allocation, looked at by a child that says this.
   CopyState end_of_copy(std::string says, int exit) {
     spawner_.script = [=](std::shared_ptr<proc::FakeProcess> process) -> async::Task<void> {
       process->print("locked");
@@ -334,7 +334,7 @@ class WholeCopyTest : public CopyDeskTest, private mesh::CopyShelf {
       process->exit(exit);
       co_return;
     };
-    EXPECT_TRUE(desk_->order_for_request(catalog_->models()[0], 1ull << 40));
+    EXPECT_TRUE(desk_->order_for_allocation(catalog_->models()[0], 1ull << 40));
     const auto ended = [&] { return desk_->list()[0].state > CopyState::copying; };
     EXPECT_TRUE(until(ended, Millis(20)));
     return desk_->list()[0].state;
@@ -347,30 +347,30 @@ class WholeCopyTest : public CopyDeskTest, private mesh::CopyShelf {
   async::TaskGroup group_{loop_.executor()};
 };
 
-TEST_F(WholeCopyTest, WhatItsOwnerRemovedIsntCopiedAgainByRequests) {
+TEST_F(WholeCopyTest, WhatItsOwnerRemovedIsntCopiedAgainByTheAllocation) {
   ASSERT_EQ(end_of_copy("", 0), CopyState::done);
   const auto model = catalog_->models()[0];
-  EXPECT_EQ(desk_->order_for_request(model, 1ull << 40)->state, CopyState::done);
+  EXPECT_EQ(desk_->order_for_allocation(model, 1ull << 40)->state, CopyState::done);
   timers_.advance(CopyDesk::kSettle + Millis(1000));
   on_disk_ = DiskModel{};
-  EXPECT_EQ(desk_->order_for_request(model, 1ull << 40)->state, CopyState::done);
+  EXPECT_EQ(desk_->order_for_allocation(model, 1ull << 40)->state, CopyState::done);
   on_disk_.reset();
-  EXPECT_EQ(desk_->order_for_request(model, 1ull << 40).error().code, errc::copy_not_needed);
+  EXPECT_EQ(desk_->order_for_allocation(model, 1ull << 40).error().code, errc::copy_not_needed);
   ASSERT_TRUE(desk_->cancel(manifest_.content));
-  EXPECT_FALSE(desk_->order_for_request(model, 1ull << 40));
+  EXPECT_FALSE(desk_->order_for_allocation(model, 1ull << 40));
   EXPECT_TRUE(desk_->order(model));
 }
 
-TEST_F(WholeCopyTest, WhatIsRefusedIsntCopiedAgainByRequests) {
+TEST_F(WholeCopyTest, WhatIsRefusedIsntCopiedAgainByTheAllocation) {
   ASSERT_EQ(end_of_copy("refused 'm.gguf': it ends too early", kFilesRefused), CopyState::failed);
   const auto model = catalog_->models()[0];
   timers_.advance(CopyDesk::kRest);
-  EXPECT_EQ(desk_->order_for_request(model, 1ull << 40).error().code, errc::files_refused);
+  EXPECT_EQ(desk_->order_for_allocation(model, 1ull << 40).error().code, errc::files_refused);
   EXPECT_TRUE(desk_->order(model));
 }
 
 // Each copy alone would take half of what is left.
-TEST_F(CopyDeskTest, AllCopiesForRequestsShareOneHalfOfTheDisk) {
+TEST_F(CopyDeskTest, AllCopiesForTheAllocationShareOneHalfOfTheDisk) {
   auto said = std::make_shared<mesh::Statement>();
   for (const auto number : {1, 2, 3}) {
     auto& model = said->models.emplace_back();
@@ -381,7 +381,7 @@ TEST_F(CopyDeskTest, AllCopiesForRequestsShareOneHalfOfTheDisk) {
   }
   now_is(mesh::make_catalog({{mesh::test_key(2).id(), mesh::Reach::linked, {}, said}}));
   const auto order = [&](std::size_t at, std::uint64_t free) {
-    return desk_->order_for_request(catalog_->models()[at], free);
+    return desk_->order_for_allocation(catalog_->models()[at], free);
   };
   ASSERT_TRUE(order(0, 160));
   ASSERT_TRUE(order(1, 120));

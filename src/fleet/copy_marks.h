@@ -1,5 +1,5 @@
-// Which of the copies that aren't whole yet were ordered by requests only: kept in a file beside them. Blocks on the
-// disk, for the thread that writes copies.
+// Which of the copies that aren't whole yet were ordered by the allocation only: kept in a file beside them. Blocks on
+// the disk, for the thread that writes copies.
 #pragma once
 
 #include <filesystem>

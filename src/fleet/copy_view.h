@@ -22,10 +22,8 @@ struct CopyView {
   std::uint64_t done = 0, total = 0;  // bytes
   double bytes_per_second = 0;
   std::optional<mesh::NodeId> from = {};
-  std::optional<mesh::NodeId> to = {};       // another node that it goes to; nobody: this one
-  std::string problem = {};                  // of one that failed: why, and the way out
-  bool by_request = false;                   // nobody ordered it but a request that needs it
-  std::optional<mesh::NodeId> orderer = {};  // the node whose administrator ordered it; nobody: somebody here
+  std::string problem = {};    // of one that failed: why, and the way out
+  bool by_allocation = false;  // nobody ordered it but the allocation
 };
 
 }  // namespace corral::fleet

@@ -183,8 +183,6 @@ void examine_node(Report& report, const NodeView& node, const NodeOptions& optio
     const auto rtt = node.round_trip.value_or(Millis(0));
     auto text = fmt::format("a link is up, {} ms there and back", rtt.count());
     rtt > kSlow ? report.warn("link", text + ": slow for a local network") : report.fine("link", std::move(text));
-  } else if (node.reach == mesh::Reach::relayed) {
-    report.warn("link", fmt::format("there is no link; requests go through {}", node.via));
   } else {
     std::vector<std::string> addresses;
     for (const auto& address : node.addresses) addresses.push_back(mesh::to_text(address));

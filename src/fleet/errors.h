@@ -25,7 +25,6 @@ enum class errc {
   files_refused,    // of a copy: they are no model, or broke who read them
   not_inspected,    // nobody could look at the files of a copy on this machine
   not_admin_here,   // the node takes no orders of other nodes' administrators
-  being_copied,     // the model is on its way to a node that can load it; retry_after
   worker_refused,   // of a split: its node leads no engine of ours to a worker; the message says why
   bad_split,        // of a model over these nodes: it can't be, whatever memory there is
   lends_nothing,    // the node is a client: nothing of the mesh's can be there

@@ -90,7 +90,6 @@ class TestPeers final : public mesh::Peers {
   const mesh::Boot& boot() const override { return boot_; }
   std::vector<mesh::PeerView> view() const override { return {}; }
   bool is_up(const mesh::NodeId& peer) const override { return links_.up(own_, peer); }
-  bool is_reachable(const mesh::NodeId& peer) const override { return is_up(peer); }
   void send(const mesh::NodeId&, mesh::Frame) override {}
   async::Task<Result<>> deliver(mesh::NodeId, mesh::Frame) override { co_return Result<>(); }
   async::Task<Result<std::unique_ptr<mesh::Stream>>> open(mesh::NodeId peer, mesh::Purpose purpose) override {

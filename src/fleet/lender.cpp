@@ -36,11 +36,6 @@ Error with_words(const Error& error, const std::optional<SplitNews>& news, const
   return said;
 }
 
-// However long one waits.
-bool never_has_room(const Error& error) {
-  return error.code == residency::errc::insufficient_memory || error.code == backends::errc::load_never_fits;
-}
-
 }  // namespace
 
 router::Lease FleetLender::try_acquire(const models::ModelInfo& model, std::uint64_t context) {
@@ -50,7 +45,7 @@ router::Lease FleetLender::try_acquire(const models::ModelInfo& model, std::uint
 }
 
 async::Task<Result<router::Lease>> FleetLender::acquire(backends::ModelPtr model, router::ContextWish wish) {
-  return far_model(*model) != nullptr ? far_or_soon(std::move(model), std::move(wish), true)
+  return far_model(*model) != nullptr ? far_or_soon(std::move(model), std::move(wish))
                                       : here_or_far(std::move(model), std::move(wish));
 }
 
@@ -58,9 +53,9 @@ async::Task<Result<router::Lease>> FleetLender::here_or_far(backends::ModelPtr m
   for (bool again = false;; again = true) {
     auto here = co_await local_.acquire(model, wish);
     if (here || !is_no_room(here.error())) co_return here;
-    auto asking = far_or_soon(model, wish, never_has_room(here.error()));
+    auto asking = far_or_soon(model, wish);
     auto there = co_await std::move(asking);
-    if (there || there.error().code == errc::being_copied) co_return there;
+    if (there) co_return there;
     const auto news = splits_.find(*model);
     // It has come to be held by this node and others meanwhile.
     if (!again && news && news->is_here() && here.error().code != errc::nowhere) continue;
@@ -69,12 +64,11 @@ async::Task<Result<router::Lease>> FleetLender::here_or_far(backends::ModelPtr m
   }
 }
 
-async::Task<Result<router::Lease>> FleetLender::far_or_soon(backends::ModelPtr model, router::ContextWish wish,
-                                                            bool may_copy) {
+async::Task<Result<router::Lease>> FleetLender::far_or_soon(backends::ModelPtr model, router::ContextWish wish) {
   const auto until = timers_.now() + kPlan;
   std::shared_ptr<void> place, asked;
   while (true) {
-    auto asking = far(model, wish, may_copy);
+    auto asking = far(model, wish);
     auto there = co_await std::move(asking);
     if (there || there.error().code != errc::nowhere) co_return there;
     const auto news = splits_.find(*model);
@@ -90,9 +84,9 @@ async::Task<Result<router::Lease>> FleetLender::far_or_soon(backends::ModelPtr m
   }
 }
 
-async::Task<Result<router::Lease>> FleetLender::far(backends::ModelPtr model, router::ContextWish wish, bool may_copy) {
+async::Task<Result<router::Lease>> FleetLender::far(backends::ModelPtr model, router::ContextWish wish) {
   const auto executor = co_await async::asio::this_coro::executor;
-  auto call = co_await calls_.begin(std::move(model), wish, executor, may_copy);
+  auto call = co_await calls_.begin(std::move(model), wish, executor);
   if (!call) co_return std::unexpected(call.error());
   co_return router::Lease(std::make_shared<PeerAnswering>(std::move(*call), wish), [] {});
 }

@@ -29,8 +29,8 @@ class FleetLender final : public router::Lender {
   }
 
  private:
-  async::Task<Result<router::Lease>> far(backends::ModelPtr model, router::ContextWish wish, bool may_copy);
-  async::Task<Result<router::Lease>> far_or_soon(backends::ModelPtr model, router::ContextWish wish, bool may_copy);
+  async::Task<Result<router::Lease>> far(backends::ModelPtr model, router::ContextWish wish);
+  async::Task<Result<router::Lease>> far_or_soon(backends::ModelPtr model, router::ContextWish wish);
   async::Task<Result<router::Lease>> here_or_far(backends::ModelPtr model, router::ContextWish wish);
 
   router::Lender& local_;

@@ -38,7 +38,6 @@ struct NodeView {
   WallTime since = {};                               // that the link is as it is
   std::string last_end = {};                         // why the last link ended; empty: none did
   std::string last_failure = {};                     // of dialling it, with addresses: for admins; empty: none
-  std::string via = {};                              // name of the node that passes bytes on; empty: nobody needs to
   std::shared_ptr<const mesh::Statement> said = {};  // nullptr: nothing in this life
   std::uint64_t bytes_in = 0, bytes_out = 0;
   std::uint64_t held = 0;  // requests that we hold for it

@@ -15,7 +15,6 @@ class NoPeers : public mesh::Peers {
   const mesh::Boot& boot() const override { return boot_; }
   std::vector<mesh::PeerView> view() const override { return {}; }
   bool is_up(const mesh::NodeId&) const override { return false; }
-  bool is_reachable(const mesh::NodeId&) const override { return false; }
   void send(const mesh::NodeId&, mesh::Frame) override {}
   async::Task<Result<>> deliver(mesh::NodeId, mesh::Frame) override { co_return Result<>(); }
   async::Task<Result<std::unique_ptr<mesh::Stream>>> open(mesh::NodeId, mesh::Purpose) override {

@@ -128,20 +128,6 @@ Task<Result<CopyView>> Node::copy(std::string model) {
   auto copying = impl_->copy(std::move(model));
   co_return co_await async::run_on(impl_->loop.executor(), std::move(copying));
 }
-Task<Result<CopyView>> Node::copy_to(std::string node, std::string model) {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  auto copying = impl_->copy_to(std::move(node), std::move(model));
-  co_return co_await async::run_on(impl_->loop.executor(), std::move(copying));
-}
-Task<Result<CopyView>> Node::copy_state(mesh::NodeId node, Sha256 content) {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  auto telling = impl_->copy_state(node, content);
-  co_return co_await async::run_on(impl_->loop.executor(), std::move(telling));
-}
-std::optional<Error> Node::bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
-                                 std::span<const mesh::NodeId> to) {
-  return impl_->bring(catalog, model, to);
-}
 Task<Result<>> Node::assign(std::string node, AllotWish wish, std::string model) {
   if (!runs()) co_return std::unexpected(Impl::no_mesh());
   auto assigning = impl_->assign(std::move(node), wish, std::move(model));

@@ -115,13 +115,6 @@ class Node {
   // Orders a copy of a model to this node, by a name of the catalog; how it goes is in view(). One that failed goes on.
   // Errors: no_mesh, copy_not_needed, ambiguous_model; models::errc::model_not_found; mesh::errc::not_offered.
   async::Task<Result<CopyView>> copy(std::string model);
-  // The same at another node, by its name or identifier; how it goes there is told by copy_state(). Errors: also
-  // node_not_found, node_ambiguous, not_admin_here (it doesn't allow it), mesh::errc::unreachable and timed_out.
-  async::Task<Result<CopyView>> copy_to(std::string node, std::string model);
-  async::Task<Result<CopyView>> copy_state(mesh::NodeId node, Sha256 content);
-  // A model that requests need is brought to one of these nodes, see CopyBringer. On the loop of the mesh.
-  std::optional<Error> bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
-                             std::span<const mesh::NodeId> to);
   // Gives it up, and removes what there is of it. Errors: no_mesh; models::errc::model_not_found.
   async::Task<Result<>> cancel_copy(std::string model);
   // What an administrator wants a node to have for the mesh, by its name or identifier: a model, or as `wish` says.

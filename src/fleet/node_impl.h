@@ -52,11 +52,6 @@ class Node::Impl {
   async::Task<Result<mesh::NodeId>> revoke(std::string node, bool all);
 
   async::Task<Result<CopyView>> copy(std::string model);
-  async::Task<Result<CopyView>> copy_to(std::string node, std::string model);
-  async::Task<Result<CopyView>> copy_state(mesh::NodeId node, Sha256 content);
-  static async::Task<Result<CopyView>> answer_of(std::shared_ptr<Presence::CopyReply> reply);
-  std::optional<Error> bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
-                             std::span<const mesh::NodeId> to);
   async::Task<Result<>> cancel_copy(std::string model);
 
   async::Task<Result<>> assign(std::string node, AllotWish wish, std::string model);

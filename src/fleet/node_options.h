@@ -34,14 +34,14 @@ struct NodeOptions {
   mesh::Role role = mesh::Role::member;
   double lend_memory = 1;  // of each memory, 0 to 1
   bool copies = true;
-  bool auto_copy = false;  // requests may have models copied here
+  bool auto_copy = false;  // the allocation may have models copied here
   bool admin = false;
   Millis idle_unload{30 * 60'000};  // of what is lent
   std::string told_at_start = {};   // a model that this node was started for (--model with --join); empty: none
   std::string version = {};         // of this program
   std::string llama_version = {};
 
-  // Models that others need may be copied here. A worker is there for that.
+  // The allocation may have models copied here. A worker is there for that.
   bool takes_copies() const { return role == mesh::Role::worker || (auto_copy && role == mesh::Role::member); }
 };
 

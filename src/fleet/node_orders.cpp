@@ -46,34 +46,6 @@ Task<Result<CopyView>> Node::Impl::copy(std::string model) {
   co_return ordered;
 }
 
-Task<Result<CopyView>> Node::Impl::copy_to(std::string node, std::string model) {
-  if (!presence_) co_return std::unexpected(no_mesh());
-  const auto now = view();
-  const auto found = find_node(*now, node);
-  if (!found) co_return std::unexpected(found.error());
-  if ((*found)->reach == mesh::Reach::own) co_return co_await copy(std::move(model));
-  const auto reply = presence_->copy_at((*found)->id, model);
-  if (!reply) co_return std::unexpected(reply.error());
-  co_return co_await answer_of(*reply);
-}
-
-Task<Result<CopyView>> Node::Impl::copy_state(mesh::NodeId node, Sha256 content) {
-  if (!presence_) co_return std::unexpected(no_mesh());
-  auto reply = presence_->copy_state_at(node, content);
-  co_return co_await answer_of(std::move(reply));
-}
-
-Task<Result<CopyView>> Node::Impl::answer_of(std::shared_ptr<Presence::CopyReply> reply) {
-  co_await reply->done.wait();
-  if (!reply->result) co_return std::unexpected(no_mesh());
-  co_return *reply->result;
-}
-
-std::optional<Error> Node::Impl::bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
-                                       std::span<const mesh::NodeId> to) {
-  return presence_ ? presence_->bring(catalog, model, to) : std::nullopt;
-}
-
 Task<Result<>> Node::Impl::cancel_copy(std::string model) {
   if (!presence_) co_return std::unexpected(no_mesh());
   auto cancelled = presence_->cancel_copy(model);

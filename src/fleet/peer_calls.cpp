@@ -46,17 +46,16 @@ PeerCalls::PeerCalls(Crossing& crossing, async::Timers& timers, Chooser& chooser
 }
 
 async::Task<Result<std::shared_ptr<PeerCall>>> PeerCalls::begin(backends::ModelPtr model, router::ContextWish wish,
-                                                                async::Executor executor, bool may_copy) {
+                                                                async::Executor executor) {
   if (!crossing_.attached()) co_return fail(errc::nowhere, "this node is in no mesh");
-  auto beginning =
-      async::run_on(crossing_.executor(), begin_here(std::move(model), std::move(wish), executor, may_copy));
+  auto beginning = async::run_on(crossing_.executor(), begin_here(std::move(model), std::move(wish), executor));
   co_return co_await std::move(beginning);
 }
 
 async::Task<Result<std::shared_ptr<PeerCall>>> PeerCalls::begin_here(backends::ModelPtr model, router::ContextWish wish,
-                                                                     async::Executor executor, bool may_copy) {
+                                                                     async::Executor executor) {
   const auto avoid = nodes_of(wish.avoid);
-  auto chosen = chooser_.choose({*model, wish.conversation, avoid, busy_, may_copy});
+  auto chosen = chooser_.choose({*model, wish.conversation, avoid, busy_});
   if (!chosen) co_return std::unexpected(chosen.error());
   const auto node = chosen->node;
   const auto held = ++last_held_;
@@ -88,7 +87,7 @@ void PeerCalls::forget_gone() {
   const auto* peers = crossing_.peers();
   std::erase_if(ways_, [&](auto& entry) {
     const auto& [node, way] = entry;
-    if (peers != nullptr && peers->is_reachable(node)) return false;
+    if (peers != nullptr && peers->is_up(node)) return false;
     if (way.clients) backends::ClientPool::close_idle(way.clients);
     return !busy_.contains(node) && way.opening->load() == 0;
   });

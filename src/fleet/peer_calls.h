@@ -98,9 +98,9 @@ class PeerCalls {
   PeerCalls& operator=(const PeerCalls&) = delete;
 
   // A call at the best node that `wish.avoid` (texts of node ids) leaves, for a request on `executor`'s loop. From any
-  // loop. `may_copy`: as of Question. Errors: those of the chooser; nowhere, in no mesh.
+  // loop. Errors: those of the chooser; nowhere, in no mesh.
   async::Task<Result<std::shared_ptr<PeerCall>>> begin(backends::ModelPtr model, router::ContextWish wish,
-                                                       async::Executor executor, bool may_copy = true);
+                                                       async::Executor executor);
   // Requests at each node.
   const std::map<mesh::NodeId, std::uint32_t>& busy() const { return busy_; }
   std::size_t size() const { return calls_.size(); }
@@ -117,7 +117,7 @@ class PeerCalls {
   };
 
   async::Task<Result<std::shared_ptr<PeerCall>>> begin_here(backends::ModelPtr model, router::ContextWish wish,
-                                                            async::Executor executor, bool may_copy);
+                                                            async::Executor executor);
   std::shared_ptr<backends::ClientPool> clients_of(const mesh::NodeId& node);
   void dropped(mesh::HeldId held);
   void forget_gone();

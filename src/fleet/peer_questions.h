@@ -22,8 +22,7 @@ namespace corral::fleet {
 class PeerQuestions {
  public:
   static constexpr Millis kPatience{5'000};
-  // Of questions to one node, of both kinds well below what it takes (mesh/peers/frame_budget.h): its link ends with
-  // more.
+  // Of questions to one node, well below what it takes (mesh/peers/frame_budget.h): its link ends with more.
   static constexpr mesh::Pace kPace{.each_second = 3, .at_once = 28};
 
   PeerQuestions(async::Executor executor, async::Timers& timers, mesh::Peers& peers)

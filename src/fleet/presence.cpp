@@ -59,22 +59,9 @@ std::vector<mesh::CopyingModel> told_copies(const std::vector<CopyView>& copies)
   for (const auto& copy : copies) {
     if (copy.state != CopyState::copying) continue;
     told.push_back(
-        {copy.content, copy.done, copy.total, static_cast<std::uint64_t>(copy.bytes_per_second), copy.by_request});
+        {copy.content, copy.done, copy.total, static_cast<std::uint64_t>(copy.bytes_per_second), copy.by_allocation});
   }
   return told;
-}
-
-mesh::Reach reach_of(mesh::PeerState state) {
-  switch (state) {
-    case mesh::PeerState::up:
-      return mesh::Reach::linked;
-    case mesh::PeerState::relayed:
-      return mesh::Reach::relayed;
-    case mesh::PeerState::dialling:
-    case mesh::PeerState::waiting:
-      break;
-  }
-  return mesh::Reach::away;
 }
 
 }  // namespace
@@ -105,16 +92,11 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
              peers_options(options_, own_, seeds, groups.disk != nullptr ? groups.disk : allotment.disk)),
       gossip_(peers_, timers, executor, own_.key, gossip_options()),
       probe_(executor, timers, peers_, network_),
-      errands_(executor, timers, peers_,
-               [this](const mesh::NodeId& from, const CopyAsk& ask) { return obey(from, ask); }),
-      bringer_(executor, timers,
-               [this](mesh::NodeId node, Sha256 content) { return order_for_request(node, content); }),
       orders_(executor, timers, peers_,
               [this](const mesh::NodeId& from, const AllotAsk& ask) { return obey_order(from, ask); }),
       tasks_(executor) {
   peers_.listen(gossip_);
   peers_.listen(probe_);
-  peers_.listen(errands_);
   peers_.listen(orders_);
   peers_.listen(*this);
   gossip_.on_change([this] {
@@ -140,7 +122,7 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
                                       on_change_();
                                     }});
     copies_->give(options_.copies);
-    copies_->allow_requests(options_.takes_copies());
+    copies_->allow_allocation(options_.takes_copies());
   }
   if (groups.hands != nullptr) make_groups(std::move(groups));
   if (allotment.hands != nullptr) allotter_ = make_allotter(allotment);
@@ -153,7 +135,6 @@ Presence::Presence(async::Executor executor, async::Timers& timers, NodeOptions 
 Presence::~Presence() {
   peers_.forget(*this);
   peers_.forget(orders_);
-  peers_.forget(errands_);
   peers_.forget(probe_);
   peers_.forget(gossip_);
 }
@@ -198,7 +179,7 @@ void Presence::tell_of_copies() {
   if (!facts_) return;
   const auto now = told_copies(copies_->list());
   const auto same = [](const mesh::CopyingModel& a, const mesh::CopyingModel& b) {
-    return a.content == b.content && a.by_request == b.by_request;
+    return a.content == b.content && a.by_allocation == b.by_allocation;
   };
   if (!std::ranges::equal(now, said_.copying, same)) announce();
 }
@@ -208,7 +189,7 @@ void Presence::announce() {
   auto statement = make_statement(options_, facts_.value_or(MachineFacts()), addresses());
   statement.works = works_ && desk_ && options_.role != mesh::Role::client;
   if (copies_) statement.copying = told_copies(copies_->list());
-  // Nobody orders a copy for a request where it couldn't be taken.
+  // The allocation orders no copy where it couldn't be taken.
   if (copies_ && !copies_->can_take()) statement.takes_copies = false;
   tell_groups(statement);
   if (allotter_) allotter_->tell(statement);
@@ -232,14 +213,12 @@ Task<void> Presence::stop() {
     asking->cancel();
     co_await asking->join();
   }
-  peers_.forget(errands_);
   peers_.forget(orders_);
   if (allotter_) {
     co_await allotter_->stop();
     const bool kept = co_await orders_file_->finish(kDiskPatience);
     if (!kept) log::error("mesh", "the disk gives no answer: what was ordered here may not outlive a restart");
   }
-  co_await bringer_.stop();
   if (copies_) co_await copies_->stop();
   // Peers go on asking until their links have ended.
   peers_.forget(probe_);
@@ -252,7 +231,7 @@ void Presence::change(NodeOptions options) {
   options_ = std::move(options);
   if (copies_) {
     copies_->give(options_.copies);
-    copies_->allow_requests(options_.takes_copies());
+    copies_->allow_allocation(options_.takes_copies());
   }
   if (allotter_) allotter_->change(allotter_options());
   peers_.set_addresses(addresses());
@@ -320,14 +299,14 @@ NodeView Presence::describe_self() const {
 }
 
 NodeView Presence::describe(const mesh::PeerView& peer) const {
-  NodeView view{.id = peer.id, .name = name_of(peer.id), .reach = reach_of(peer.state)};
+  NodeView view{.id = peer.id, .name = name_of(peer.id)};
+  view.reach = peer.state == mesh::PeerState::up ? mesh::Reach::linked : mesh::Reach::away;
   view.link = mesh::name_of(peer.state);
   view.addresses = peer.addresses;
   view.round_trip = peer.round_trip;
   view.since = timers_.wall_now() - std::chrono::duration_cast<WallTime::duration>(timers_.now() - peer.since);
   if (peer.last_end) view.last_end = in_words(*peer.last_end);
   view.last_failure = peer.last_failure;
-  if (peer.via) view.via = name_of(*peer.via);
   view.bytes_in = peer.bytes_in;
   view.bytes_out = peer.bytes_out;
   view.held = peer.streams_from;

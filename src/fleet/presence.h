@@ -14,9 +14,7 @@
 #include "async/timer.h"
 #include "fleet/allot_errands.h"
 #include "fleet/allotter.h"
-#include "fleet/copy_bringer.h"
 #include "fleet/copy_desk.h"
-#include "fleet/copy_errands.h"
 #include "fleet/doctor.h"
 #include "fleet/group_place.h"
 #include "fleet/group_runner.h"
@@ -70,19 +68,6 @@ class Presence final : private mesh::PeerEvents {
   // Errors: no_mesh without a place for copies; model_not_found, ambiguous_model, and those of CopyDesk::order().
   Result<CopyView> copy(std::string_view model);
   Result<> cancel_copy(std::string_view model);
-  // What another node says of a copy; outlives this. `result`: none, if this node has left the mesh meanwhile.
-  struct CopyReply {
-    explicit CopyReply(async::Executor executor) : done(executor) {}
-    async::Event done;
-    std::optional<Result<CopyView>> result;
-  };
-  // Orders a copy at another node, or asks how it is. Errors: as of copy(); in the reply also those of
-  // CopyErrands::ask().
-  Result<std::shared_ptr<CopyReply>> copy_at(const mesh::NodeId& node, std::string_view model);
-  std::shared_ptr<CopyReply> copy_state_at(const mesh::NodeId& node, const Sha256& content);
-  // See CopyBringer.
-  std::optional<Error> bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
-                             std::span<const mesh::NodeId> to);
   // What an administrator wants of a node's memory, of this one or, if it allows that, of another. Errors: of
   // find_node(); model_not_found, ambiguous_model; those of AllotErrands::ask() and Allotter::split().
   struct AllotReply {
@@ -129,12 +114,7 @@ class Presence final : private mesh::PeerEvents {
   async::Task<void> look_at_sandbox(std::shared_ptr<Examination> into);
   async::Task<void> knock(StaticPeer peer, std::shared_ptr<Examination> into);
   void announce();
-  // What another node, or a request here, wants of this one.
-  Result<CopyView> obey(const mesh::NodeId& from, const CopyAsk& ask);
   void tell_of_copies();
-  // `own`: of a client of this node.
-  Result<CopyView> copy_for_request(const Sha256& content, bool own);
-  async::Task<Result<CopyView>> order_for_request(mesh::NodeId node, Sha256 content);
   std::unique_ptr<Allotter> make_allotter(const AllotPlace& place);
   std::string kept_orders() const;
   void keep_orders(std::string text);
@@ -142,12 +122,12 @@ class Presence final : private mesh::PeerEvents {
   void look_at_allocation() const;
   Result<> obey_order(const mesh::NodeId& from, const AllotAsk& ask);
   Result<> carry_out(const AllotAsk& ask);
+  // `told`: a person wants the model here, and the bounds of copies that nobody ordered don't count.
   Result<> copy_for_allocation(const mesh::MeshModel& model, bool told);
+  Result<CopyView> copy_unasked(const mesh::MeshModel& model);
   std::shared_ptr<AllotReply> order(const mesh::NodeId& node, AllotAsk ask);
   async::Task<void> take_reply(mesh::NodeId node, AllotAsk ask, std::shared_ptr<AllotReply> into);
   async::Task<void> look_for_fences();
-  std::shared_ptr<CopyReply> ask_of_copy(const mesh::NodeId& node, CopyWish wish, const Sha256& content);
-  async::Task<void> take_reply(mesh::NodeId node, CopyWish wish, Sha256 content, std::shared_ptr<CopyReply> into);
   // presence_groups.cpp
   void make_groups(GroupPlace place);
   void groups_changed();
@@ -180,8 +160,6 @@ class Presence final : private mesh::PeerEvents {
   mesh::LivePeers peers_;
   mesh::Gossip gossip_;
   Probe probe_;
-  CopyErrands errands_;
-  CopyBringer bringer_;
   FileInspector* inspector_ = nullptr;  // of copies
   std::function<std::vector<models::FileHash>(const models::ModelInfo&)> hashes_of_;
   std::unique_ptr<CopyDesk> copies_;  // none: there is no place for them

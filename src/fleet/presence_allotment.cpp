@@ -86,12 +86,8 @@ void Presence::look_at_allocation() const {
 
 Result<> Presence::copy_for_allocation(const mesh::MeshModel& model, bool told) {
   if (!copies_ || model.content.pending) return fail(mesh::errc::not_offered, "it can't be copied yet", "model");
-  if (told) {
-    const auto ordered = copies_->order(model);
-    tell_of_copies();
-    return ordered ? Result<>() : std::unexpected(ordered.error());
-  }
-  const auto ordered = copy_for_request(model.content.bytes, false);
+  const auto ordered = told ? copies_->order(model) : copy_unasked(model);
+  tell_of_copies();
   return ordered ? Result<>() : std::unexpected(ordered.error());
 }
 
@@ -191,7 +187,7 @@ Result<std::vector<std::shared_ptr<Presence::AllotReply>>> Presence::unload(std:
   std::vector<std::shared_ptr<AllotReply>> replies;
   for (const auto& node : catalog->nodes()) {
     const bool own = node.id == own_.id();
-    if (own ? options_.role == mesh::Role::client : !mesh::can_be_told(node.reach)) continue;
+    if (own ? options_.role == mesh::Role::client : !mesh::is_routable(node.reach)) continue;
     if (own || (node.said && lends(*node.said, **found, node.id))) replies.push_back(order(node.id, ask));
   }
   return replies;
@@ -230,7 +226,7 @@ Result<Presence::SplitOrdering> Presence::split(std::string_view model, const st
                .stamp = mesh::next_stamp(*catalog, content)};
   SplitOrdering ordering{.host = *host, .ask = std::move(ask), .others = {}};
   for (const auto& node : catalog->nodes()) {
-    if (node.id == *host || !node.said || !mesh::can_be_told(node.reach)) continue;
+    if (node.id == *host || !node.said || !mesh::is_routable(node.reach)) continue;
     if (hosts(*node.said, content)) ordering.others.push_back(node.id);
   }
   return ordering;

@@ -1,9 +1,8 @@
-// Copies of models to this node and to others: what people, requests and other nodes want of them.
+// Copies of models to this node and to others: what people and the allocation want of them.
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "base/log.h"
 #include "base/secret.h"
 #include "fleet/copy_rules.h"
 #include "fleet/errors.h"
@@ -13,18 +12,6 @@
 #include "models/errc.h"
 
 namespace corral::fleet {
-
-using async::Task;
-
-namespace {
-
-const mesh::MeshModel* find_content(const mesh::Catalog& catalog, const Sha256& content) {
-  for (const auto& model : catalog.models())
-    if (!model.content.pending && model.content.bytes == content) return &model;
-  return nullptr;
-}
-
-}  // namespace
 
 std::optional<DiskModel> Presence::on_disk(const Sha256& content) const {
   if (!facts_ || !facts_->catalog) return std::nullopt;
@@ -59,112 +46,26 @@ Result<CopyView> Presence::copy(std::string_view model) {
   return ordered;
 }
 
-Result<std::shared_ptr<Presence::CopyReply>> Presence::copy_at(const mesh::NodeId& node, std::string_view model) {
-  const auto catalog = gossip_.catalog();
-  const auto found = find_model(*catalog, model);
-  if (!found) return std::unexpected(found.error());
-  if ((*found)->content.pending) {
-    return fail(mesh::errc::not_offered,
-                fmt::format("the content of '{}' is just being hashed where it is: try again in a while", model),
-                "model");
-  }
-  return ask_of_copy(node, CopyWish::by_admin, (*found)->content.bytes);
-}
-
-std::shared_ptr<Presence::CopyReply> Presence::copy_state_at(const mesh::NodeId& node, const Sha256& content) {
-  return ask_of_copy(node, CopyWish::tell, content);
-}
-
-std::shared_ptr<Presence::CopyReply> Presence::ask_of_copy(const mesh::NodeId& node, CopyWish wish,
-                                                           const Sha256& content) {
-  auto reply = std::make_shared<CopyReply>(executor_);
-  tasks_.spawn("mesh: copy elsewhere", take_reply(node, wish, content, reply));
-  return reply;
-}
-
-Task<void> Presence::take_reply(mesh::NodeId node, CopyWish wish, Sha256 content, std::shared_ptr<CopyReply> into) {
-  // Also when this node leaves the mesh meanwhile.
-  struct Told {
-    CopyReply& reply;
-    ~Told() { reply.done.set(); }
-  };
-  const Told told{*into};
-  auto asking = errands_.ask(node, wish, content);
-  auto answer = co_await std::move(asking);
-  if (answer) {
-    answer->to = node;
-  } else {
-    answer.error().message = fmt::format("{}: {}", name_of(node), answer.error().message);
-  }
-  into->result = std::move(answer);
-}
-
-Result<CopyView> Presence::obey(const mesh::NodeId& from, const CopyAsk& ask) {
-  if (!copies_) return fail(errc::no_mesh, "this node keeps no copies");
-  if (ask.wish == CopyWish::by_request) {
-    auto ordered = copy_for_request(ask.content, false);
-    // Not in this node's words: how its files are called is nobody's business.
-    if (!ordered) {
-      const auto cause = ordered.error().code;
-      return std::unexpected(Error(cause, std::string(refusal_of(cause)), "node"));
-    }
-    ordered->problem.clear();
-    return ordered;
-  }
-  if (ask.wish == CopyWish::tell) {
-    if (const auto* copy = copies_->view_of(ask.content)) return told_to(from, *copy, options_.admin);
-    return fail(models::errc::model_not_found, "there is no such copy: it was given up there");
-  }
-  if (!options_.admin) {
-    return fail(errc::not_admin_here,
-                "it takes no orders from administrators of other nodes: run corral mesh pull MODEL there, or set "
-                "mesh_admin = true there",
+Result<CopyView> Presence::copy_unasked(const mesh::MeshModel& model) {
+  if (!options_.takes_copies()) {
+    return fail(errc::not_admin_here, "this node lets the mesh copy no models to it (its setting mesh_auto_copy)",
                 "node");
   }
-  log::info("mesh", "an administrator of {} orders a copy", name_of(from));
   const auto catalog = gossip_.catalog();
-  const auto* model = find_content(*catalog, ask.content);
-  if (model == nullptr) return fail(mesh::errc::not_offered, "it knows no node that has this model", "model");
-  auto ordered = copies_->order(*model, from);
-  tell_of_copies();
-  return ordered;
-}
-
-Result<CopyView> Presence::copy_for_request(const Sha256& content, bool own) {
-  if (!options_.takes_copies()) {
-    return fail(errc::not_admin_here, "requests may not have models copied there (its setting mesh_auto_copy)", "node");
-  }
-  const auto catalog = gossip_.catalog();
-  const auto* model = find_content(*catalog, content);
-  if (model == nullptr) return fail(mesh::errc::not_offered, "it knows no node that has this model", "model");
   for (const auto& node : catalog->nodes()) {
     if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.said) continue;
-    if (node.said->copy_for_request(content) != nullptr)
+    if (node.said->copy_by_allocation(model.content.bytes) != nullptr)
       return fail(mesh::errc::too_many, fmt::format("{} copies it already", name_of(node.id)), "model");
   }
-  // Who is to host it together with others needs the file, too.
+  // The host of a split needs the file, too.
   const auto allotment = allotter_ ? allotter_->view() : nullptr;
   const bool hosts = allotment && std::ranges::any_of(allotment->allocation.splits, [&](const auto& split) {
-                       return split.model == model->content && split.plan.host == own_.id();
+                       return split.model == model.content && split.plan.host == own_.id();
                      });
   const auto* self = catalog->node(own_.id());
-  if (self == nullptr || (!hosts && !fits_for_request(*self, *model, own)))
+  if (self == nullptr || (!hosts && !fits_lent_memory(*self, model)))
     return fail(errc::nowhere, "the model takes more memory than this node has for it", "model");
-  auto ordered = copies_->order_for_request(*model, facts_ ? facts_->disk_free : 0);
-  tell_of_copies();
-  return ordered;
-}
-
-Task<Result<CopyView>> Presence::order_for_request(mesh::NodeId node, Sha256 content) {
-  if (node == own_.id())
-    co_return copies_ ? copy_for_request(content, true) : fail(errc::no_mesh, "it keeps no copies");
-  auto asking = errands_.ask(node, CopyWish::by_request, content);
-  co_return co_await std::move(asking);
-}
-
-std::optional<Error> Presence::bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
-                                     std::span<const mesh::NodeId> to) {
-  return bringer_.bring(catalog, model, to);
+  return copies_->order_for_allocation(model, facts_ ? facts_->disk_free : 0);
 }
 
 Result<> Presence::cancel_copy(std::string_view model) {

@@ -1,4 +1,4 @@
-// What is wired together in a member: orders of copies by other nodes, by requests, and what is told of them.
+// What is wired together in a member: orders of copies by people and by the allocation, orders for its memory, splits.
 #include "fleet/presence.h"
 
 #include <future>
@@ -15,60 +15,23 @@ namespace corral::fleet {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 class CopiesOfMembers : public PresenceFixture {
  protected:
-  // An administrator of `from` orders a copy at `to`.
-  Result<CopyView> order(Member& from, const Member& to, const std::string& model) {
-    const auto reply = from.presence->copy_at(to.id(), model);
-    if (!reply) return std::unexpected(reply.error());
-    EXPECT_TRUE(until([&] { return (*reply)->result.has_value(); }));
-    return *(*reply)->result;
-  }
-  // What `to` answers to a frame of `from`.
-  Result<CopyView> ask(Member& from, const Member& to, CopyWish wish, const Sha256& content) {
-    CopyErrands errands(loop_.executor(), timers_, from.presence->peers(), [](const auto&, const auto&) {
-      return Result<CopyView>(fail(errc::no_mesh, "nobody asks here"));
-    });
-    from.presence->peers().listen(errands);
-    auto answer = async::run_blocking(loop_, errands.ask(to.id(), wish, content));
-    from.presence->peers().forget(errands);
-    return answer;
-  }
-  // What a client at `from` is told while only a copy at `to` would help.
-  std::optional<Error> bring(Member& from, const Member& to, const Sha256& content) {
-    const auto catalog = from.presence->gossip().catalog();
-    const std::vector<mesh::NodeId> there = {to.id()};
-    return from.presence->bring(*catalog, *find(from, content), there);
-  }
-  std::string refusal(Member& from, const Member& to, const Sha256& content) {
-    std::optional<Error> told;
-    EXPECT_TRUE(until([&] {
-      told = bring(from, to, content);
-      return told && told->code == errc::nowhere;
-    }));
-    return told ? told->message : "";
-  }
+  ~CopiesOfMembers() override { end(); }
+
+  NoHands hands_;
 };
 
-TEST_F(CopiesOfMembers, AnotherNodesAdministratorIsObeyedWhereTheSettingsSaySo) {
+TEST_F(CopiesOfMembers, AModelThatIsOrderedComesUnderItsName) {
   come_together(2);
   auto &a = member('a'), &b = member('b');
   const auto content = have(a, "m", "abc");
-  const auto refused = order(a, b, "m");
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, errc::not_admin_here);
-  EXPECT_THAT(refused.error().message, HasSubstr("mesh_admin"));
   EXPECT_FALSE(copy_to(b, content));
-  b.options.admin = true;
-  b.presence->change(b.options);
-  const auto ordered = order(a, b, "m");
-  ASSERT_TRUE(ordered) << ordered.error().message;
-  EXPECT_EQ(ordered->to, b.id());
+  ASSERT_TRUE(b.presence->copy("m"));
   ASSERT_TRUE(until([&] { return copy_to(b, content)->state == CopyState::done; })) << copy_to(b, content)->problem;
-  EXPECT_EQ(copy_to(b, content)->orderer, a.id());
-  // Under its name, and (in a moment) under no other.
+  EXPECT_FALSE(copy_to(b, content)->by_allocation);
+  // And, in a moment, under no other.
   const auto files = [&] {
     std::vector<std::string> found;
     std::error_code gone;
@@ -79,78 +42,23 @@ TEST_F(CopiesOfMembers, AnotherNodesAdministratorIsObeyedWhereTheSettingsSaySo) 
   EXPECT_TRUE(until([&] { return files() == std::vector<std::string>{"m.gguf"}; }));
 }
 
-TEST_F(CopiesOfMembers, RequestsGetCopiesOnlyWhereTheSettingsSaySo) {
-  come_together(2);
-  auto &a = member('a'), &b = member('b');
-  const auto content = have(a, "m", "abc");
-  const auto told = refusal(a, b, content);
-  EXPECT_THAT(told, HasSubstr("b: it takes no copy of this model for requests"));
-  EXPECT_THAT(told, Not(HasSubstr("mesh_auto_copy"))) << "its settings are its own business";
-  EXPECT_FALSE(copy_to(b, content));
-  EXPECT_EQ(ask(a, b, CopyWish::by_request, content).error().code, errc::not_admin_here);
-}
-
-TEST_F(CopiesOfMembers, RequestsGetCopiesOfWhatFitsIntoTheMemoryThatIsLent) {
-  come_together(2, [](unsigned number, NodeOptions& options) {
-    options.auto_copy = number == 1;
+TEST_F(CopiesOfMembers, TheAllocationCopiesToAWorkerWhatItIsToServe) {
+  come_together(2, [this](unsigned number, NodeOptions& options) {
+    if (number == 0) return;
+    auto& member = *members_[number];
+    member.allotment = {.hands = &hands_, .disk = &member.disk};
+    options.role = mesh::Role::worker;
     options.lend_memory = 0.5;
   });
   auto &a = member('a'), &b = member('b');
   const auto large = have(a, "large", "abc", 9ull << 30);  // of 16 GiB half is lent
-  EXPECT_THAT(refusal(a, b, large), HasSubstr("b: the model doesn't fit into its memory"));
-  EXPECT_FALSE(copy_to(b, large));
   const auto small = have(a, "small", "abcd", 7ull << 30);
-  const auto coming = bring(a, b, small);
-  ASSERT_TRUE(coming);
-  EXPECT_EQ(coming->code, errc::being_copied);
   ASSERT_TRUE(until([&] { return copy_to(b, small) && copy_to(b, small)->state == CopyState::done; }));
-  EXPECT_TRUE(copy_to(b, small)->by_request);
-  // A client's own node says that nobody copies for it any more once it isn't allowed to.
-  b.options.role = mesh::Role::client;
-  b.presence->change(b.options);
-  EXPECT_EQ(ask(a, b, CopyWish::by_request, large).error().code, errc::not_admin_here);
+  EXPECT_TRUE(copy_to(b, small)->by_allocation);
+  EXPECT_FALSE(copy_to(b, large));
 }
 
-TEST_F(CopiesOfMembers, WhatAnotherNodeCopiesForRequestsIsntCopiedTwice) {
-  come_together(3, [](unsigned, NodeOptions& options) { options.auto_copy = true; });
-  auto &a = member('a'), &b = member('b'), &c = member('c');
-  const auto content = have(a, "m", "abc");
-  looks(c, "", -1);
-  ASSERT_TRUE(bring(a, c, content));
-  ASSERT_TRUE(until([&] {
-    const auto catalog = b.presence->gossip().catalog();
-    const auto* other = catalog->node(c.id());
-    return other != nullptr && other->said && other->said->copy_for_request(content) != nullptr;
-  }));
-  const auto refused = ask(a, b, CopyWish::by_request, content);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, mesh::errc::too_many);
-  EXPECT_THAT(refused.error().message, HasSubstr("other copies come first"));
-  EXPECT_FALSE(copy_to(b, content));
-  // Whoever asks for it is told of the one that is made.
-  EXPECT_EQ(bring(b, a, content)->code, errc::being_copied);
-}
-
-// Why a copy failed may name files, and is for who ordered it.
-TEST_F(CopiesOfMembers, WhyACopyFailedIsForWhoOrderedIt) {
-  come_together(3, [](unsigned number, NodeOptions& options) { options.admin = number == 1; });
-  auto &a = member('a'), &b = member('b'), &c = member('c');
-  const auto content = have(a, "m", "abc");
-  looks(b, "refused 'm.gguf': it ends too early", kFilesRefused);
-  ASSERT_TRUE(order(a, b, "m"));
-  ASSERT_TRUE(until([&] { return copy_to(b, content)->state == CopyState::failed; }));
-  EXPECT_THAT(ask(c, b, CopyWish::tell, content)->problem, HasSubstr("m.gguf"));
-  b.options.admin = false;
-  b.presence->change(b.options);
-  const auto told = ask(c, b, CopyWish::tell, content);
-  ASSERT_TRUE(told);
-  EXPECT_EQ(told->state, CopyState::failed);
-  EXPECT_EQ(told->problem, "");
-  EXPECT_THAT(ask(a, b, CopyWish::tell, content)->problem, HasSubstr("m.gguf"));
-  EXPECT_EQ(ask(c, b, CopyWish::tell, have(a, "n", "n")).error().message.find("m.gguf"), std::string::npos);
-}
-
-TEST_F(CopiesOfMembers, WhereNobodyCanLookAtFilesRequestsFindNoPlace) {
+TEST_F(CopiesOfMembers, WhereNobodyCanLookAtFilesTheAllocationFindsNoPlace) {
   come_together(2, [](unsigned, NodeOptions& options) { options.auto_copy = true; });
   auto &a = member('a'), &b = member('b');
   const auto content = have(a, "m", "abc");

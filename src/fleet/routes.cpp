@@ -77,15 +77,6 @@ Result<models::Catalog::Model> Routes::find(std::string_view name) const {
   return std::unexpected(why_not_found(*catalog, name, found, clock_.now()));
 }
 
-std::optional<Error> Routes::bring(const mesh::Catalog& catalog, const mesh::MeshModel& model,
-                                   const mesh::Choice& choice) const {
-  if (!choice.lasts) return std::nullopt;  // it is waited for
-  std::vector<mesh::NodeId> to;
-  for (const auto& candidate : choice.candidates)
-    if (candidate.rank == mesh::Rank::copies) to.push_back(candidate.node);
-  return bring_(catalog, model, to);
-}
-
 Result<Chosen> Routes::choose(const Question& question) {
   const auto catalog = newest_();
   if (!catalog) return fail(errc::nowhere, "this node is in no mesh");
@@ -100,18 +91,12 @@ Result<Chosen> Routes::choose(const Question& question) {
     return std::unexpected(std::move(changed));
   }
   const auto now = clock_.now();
-  mesh::ChoiceQuery wanted{.excluded = question.avoid,
-                           .in_flight = question.busy,
-                           .host_of_conversation = memory_.host_of(question.conversation, model->content, now),
-                           .recent_load = memory_.recent_load(model->content, now)};
-  wanted.now = now;
-  wanted.may_copy = question.may_copy && bring_;
-  wanted.own_too = wanted.may_copy && !model->is_here();  // what isn't here can only be copied here
-  const auto choice = mesh::choose_or_copy(*catalog, *model, wanted);
-  if (!choice.node || choice.rank == mesh::Rank::copies) {
-    if (auto on_its_way = bring(*catalog, *model, choice)) return std::unexpected(*on_its_way);
-    return std::unexpected(no_node(*model, choice));
-  }
+  const mesh::ChoiceQuery wanted{.excluded = question.avoid,
+                                 .in_flight = question.busy,
+                                 .host_of_conversation = memory_.host_of(question.conversation, model->content, now),
+                                 .recent_load = memory_.recent_load(model->content, now)};
+  const auto choice = mesh::choose(*catalog, *model, wanted);
+  if (!choice.node) return std::unexpected(no_node(*model, choice));
   const auto copy = std::ranges::find_if(
       model->copies, [&choice](const mesh::ModelCopy& one) { return one.node->id == *choice.node; });
   if (copy == model->copies.end()) return std::unexpected(no_node(*model, choice));

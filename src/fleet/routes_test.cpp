@@ -260,18 +260,8 @@ TEST_F(RoutesTest, OwnModelsThatHaveNoRoomGoToOthersOfTheSameContent) {
   EXPECT_EQ(far_model(**routes.find("m@07070707"))->here_as, "m");
 }
 
-// Where waiting doesn't help, the nodes that could have a copy are named to who brings it.
-TEST_F(RoutesTest, WhatFitsNowhereThatHasItIsBrought) {
-  std::vector<mesh::NodeId> named;
-  int asked = 0;
-  Routes bringing([this] { return catalog; }, timers,
-                  [&](const mesh::Catalog&, const mesh::MeshModel& what, std::span<const mesh::NodeId> to) {
-                    EXPECT_EQ(what.name, "m");
-                    named.assign(to.begin(), to.end());
-                    ++asked;
-                    return to.empty() ? std::optional<Error>()
-                                      : Error(make_error_code(errc::being_copied), "on its way");
-                  });
+// Copies are made for people and for the allocation, never for a request.
+TEST_F(RoutesTest, WhatFitsNowhereThatHasItIsRefusedThoughAnotherNodeTakesCopies) {
   at(0);
   at(1).models = {model("m", 1)};
   at(1).models[0].may_copy = true;
@@ -279,34 +269,19 @@ TEST_F(RoutesTest, WhatFitsNowhereThatHasItIsBrought) {
   at(2).disk_free = 1 << 30;
   at(2).takes_copies = true;
   publish();
-  const auto far = bringing.find("m");
+  const auto far = routes.find("m");
   ASSERT_TRUE(far);
-  const std::map<mesh::NodeId, std::string> avoid;
-  const std::map<mesh::NodeId, std::uint32_t> busy;
-  const auto ask = [&](bool may_copy) { return bringing.choose({**far, 0, avoid, busy, may_copy}); };
-  const auto told = ask(true);
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::being_copied);
-  EXPECT_EQ(named, std::vector{id(2)});
-  // This one, too, if it may.
-  at(0).takes_copies = true;
-  at(0).disk_free = 1 << 30;
-  publish();
-  EXPECT_FALSE(ask(true));
-  EXPECT_EQ(named.size(), 2u);
-  asked = 0;
-  EXPECT_EQ(ask(false).error().code, errc::nowhere);
-  EXPECT_EQ(asked, 0);
-  // Once it is there, it goes there.
+  const auto refused = choose(**far);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::nowhere);
+  EXPECT_THAT(refused.error().message, HasSubstr("node1: the model takes"));
+  EXPECT_TRUE(refused.error().retry_after);
+  // Once it is there, requests go there.
   at(2).models = at(1).models;
   publish();
-  ASSERT_TRUE(ask(true));
-  EXPECT_EQ(ask(true)->node, id(2));
-  // One that will be free in a while is waited for.
-  at(2).memory[0].free = 0;
-  publish();
-  EXPECT_EQ(ask(true).error().code, errc::nowhere);
-  EXPECT_EQ(asked, 0);
+  const auto chosen = choose(**far);
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->node, id(2));
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ http::ServerOptions server_options(http::ServerOptions options) {
 }  // namespace
 
 Traffic::Traffic(async::Executor mesh, async::LoopPool& loops, async::Timers& timers, router::ModelRouter& router,
-                 const Shelf& shelf, Routes::Newest newest, TrafficOptions options, Routes::Bring bring)
-    : routes_(std::move(newest), timers, std::move(bring)),
+                 const Shelf& shelf, Routes::Newest newest, TrafficOptions options)
+    : routes_(std::move(newest), timers),
       crossing_(mesh, [this](UniqueFd end, std::string peer) { server_.adopt(std::move(end), std::move(peer)); }),
       calls_(crossing_, timers, routes_, kKept / loops.size()),
       demand_(timers),

@@ -25,10 +25,10 @@ struct TrafficOptions {
 // Everything that it is made of outlives it.
 class Traffic {
  public:
-  // `mesh` is the mesh's loop, `loops` those of the servers, of which the first is the router's home. `newest` and
-  // `bring`: as of Routes.
+  // `mesh` is the mesh's loop, `loops` those of the servers, of which the first is the router's home. `newest`: as of
+  // Routes.
   Traffic(async::Executor mesh, async::LoopPool& loops, async::Timers& timers, router::ModelRouter& router,
-          const Shelf& shelf, Routes::Newest newest, TrafficOptions options = {}, Routes::Bring bring = {});
+          const Shelf& shelf, Routes::Newest newest, TrafficOptions options = {});
 
   router::Lender& lender() { return lender_; }
   const Elsewhere& elsewhere() const { return routes_; }

@@ -26,8 +26,8 @@ class TunnelEntry {
   static constexpr std::size_t kReady = 4;             // streams that wait for a connection
 
   // Returns when the worker at that node has said that it listens, and the port is open; 25 s at most. Errors:
-  // worker_refused with what that node says; those of Peers::open (mesh::errc::needs_link: only a third node reaches
-  // it); mesh::errc::timed_out; the system's own when there is no port.
+  // worker_refused with what that node says; those of Peers::open; mesh::errc::timed_out; the system's own when there
+  // is no port.
   static async::Task<Result<std::unique_ptr<TunnelEntry>>> open(TunnelParts parts, mesh::NodeId worker,
                                                                 mesh::ContentKey model, mesh::PlanTerm of);
   ~TunnelEntry();

@@ -5,7 +5,6 @@
 
 #include "async/loop.h"
 #include "fleet/allot_errands.h"
-#include "fleet/copy_errands.h"
 #include "fleet/probe.h"
 #include "fleet/tunnel.h"
 #include "mesh/catalog/choice.h"
@@ -53,17 +52,11 @@ void read_payload(const Frame& frame) {
     case FrameKind::join_refused:
       (void)read_refusal(frame.payload);
       break;
-    case FrameKind::copy_ask:
-      (void)corral::fleet::read_copy_ask(frame.payload);
-      break;
     case FrameKind::allot_ask:
       (void)corral::fleet::read_allot_ask(frame.payload);
       break;
     case FrameKind::allot_answer:
       (void)corral::fleet::read_allot_answer(frame.payload);
-      break;
-    case FrameKind::copy_answer:
-      (void)corral::fleet::read_copy_answer(frame.payload);
       break;
     case FrameKind::probe_ask:
       (void)corral::fleet::read_probe_ask(frame.payload);
@@ -128,7 +121,7 @@ void read_page(std::string_view bytes) {
   nodes[1].reach = Reach::linked;
   nodes[1].said = std::make_shared<const Statement>(rounded(*one));
   nodes[2].id.bytes[0] = 2;
-  nodes[2].reach = other ? Reach::relayed : Reach::away;
+  nodes[2].reach = other ? Reach::linked : Reach::away;
   if (other) nodes[2].said = std::make_shared<const Statement>(*other);
   const auto catalog = make_catalog(nodes);
   for (const auto& model : catalog->models()) {
@@ -242,7 +235,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     }
     case 6:
-      (void)decode_relay_word(rest);
+      (void)decode_dial_me(rest);
       break;
     case 7:
       gossip_with(rest);

@@ -1,4 +1,4 @@
-// A mesh of real servers on loopback copies models: for a command, for an administrator's order, for a request.
+// A mesh of real servers on loopback copies models: for a command and for the plan.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -51,47 +51,10 @@ test("who gives no copies says so, and nothing is left behind", async () => {
   });
 });
 
-test("another node copies to itself what an administrator orders there, if it allows that", async () => {
+test("no request copies a model that fits nowhere that has it; the plan does, where a node lets it", async () => {
   const list = [
-    await node("a", ["tiny-llama.gguf"]),
+    await node("a", ["tiny-llama.gguf"], { flags: ["--mesh-lend-memory", "0"] }),
     await node("b", ["tiny-qwen3.gguf"]),
-    await node("c", ["tiny-qwen3.gguf"], { flags: ["--mesh-admin"] }),
-  ];
-  await withNodes(list, async (a, b, c) => {
-    await found(a);
-    await joinTo(b, a);
-    await joinTo(c, a);
-    await reachable(a, 3);
-    await reachable(c, 3);
-    for (const server of list) await hashed(server, "tiny-llama");
-
-    const refused = await a.post("/v1/mesh/pull", { model: "tiny-llama", node: "b" });
-    assert.equal(refused.status, 403);
-    assert.equal(refused.body.error.code, "mesh_admin_off");
-    assert.match(refused.body.error.message, /^b: .*mesh_admin = true/);
-    assert.deepEqual((await mesh(b, "/copies")).copies, []);
-    assert.equal((await a.post("/v1/mesh/pull", { model: "tiny-llama", node: "nobody" })).status, 404);
-    // 503 as long as somebody hasn't said yet what he has.
-    await until(() => a.post("/v1/mesh/pull", { model: "no-such-model", node: "c" }), ({ status }) => status === 404);
-    assert.equal((await a.post("/v1/mesh/pull", { model: "tiny-llama", node: "a" })).body.error.code, "copy_not_needed");
-
-    const pulled = await corral(a, ["mesh", "pull", "tiny-llama", "--to", "c"]);
-    assert.equal(pulled.code, 0, pulled.err);
-    assert.match(pulled.out, /tiny-llama  done/);
-    assert.deepEqual((await mesh(a, "/copies")).copies, []);
-    const [copy] = (await mesh(c, "/copies")).copies;
-    assert.equal(copy.state, "done");
-    assert.equal(copy.node, "c");
-    assert.equal(copy.by_request, false);
-    await a.stop();
-    assert.equal((await c.chat("tiny-llama", "hi", { max_tokens: 2 })).status, 200);
-  });
-});
-
-test("a model that fits nowhere that has it is copied to a node that lets requests do that, once", async () => {
-  const list = [
-    await node("a", ["tiny-llama.gguf", "tiny-mamba.gguf"], { flags: ["--mesh-lend-memory", "0"] }),
-    await node("b", ["tiny-qwen3.gguf"], { flags: ["--mesh-auto-copy"] }),
     await node("c", ["tiny-qwen3.gguf"]),
   ];
   await withNodes(list, async (a, b, c) => {
@@ -100,32 +63,25 @@ test("a model that fits nowhere that has it is copied to a node that lets reques
     await joinTo(c, a);
     for (const server of list) {
       await reachable(server, 3);
-      for (const name of ["tiny-llama", "tiny-mamba"]) await hashed(server, name);
+      await hashed(server, "tiny-llama");
       await until(() => nodes(server), (all) => all.every(({ memory }) => memory?.length > 0));
     }
-    // At c, and at b itself.
-    for (const [entry, model] of [[c, "tiny-llama"], [b, "tiny-mamba"]]) {
-      const told = [];
-      await until(
-        () => entry.chat(model, "hi", { max_tokens: 2 }),
-        ({ status, body, headers }) => {
-          if (status === 200) return true;
-          assert.equal(status, 503, JSON.stringify(body));
-          if (told.length === 0 && body.error.code === "no_capacity") return false; // it has no link to b yet
-          told.push(body.error);
-          assert.equal(body.error.code, "model_being_copied", JSON.stringify(body));
-          assert.match(body.error.message, new RegExp(`'${model}' is being copied to b`));
-          assert.ok(Number(headers.get("Retry-After")) > 0);
-          return false;
-        },
-      );
-      assert.ok(told.length > 0);
-    }
-    const { copies } = await mesh(b, "/copies");
-    assert.deepEqual(copies.map(({ model, state, by_request }) => [model, state, by_request]).sort(), [
-      ["tiny-llama", "done", true],
-      ["tiny-mamba", "done", true],
-    ]);
+    const refused = await c.chat("tiny-llama", "hi", { max_tokens: 2 });
+    assert.equal(refused.status, 503, JSON.stringify(refused.body));
+    assert.equal(refused.body.error.code, "no_capacity");
+    assert.ok(Number(refused.headers.get("Retry-After")) > 0);
+    for (const server of list) assert.deepEqual((await mesh(server, "/copies")).copies, []);
+
+    assert.equal((await b.post("/internal/set", { mesh_auto_copy: true })).status, 200);
+    await until(
+      () => c.chat("tiny-llama", "hi", { max_tokens: 2 }),
+      ({ status, body }) => {
+        assert.ok(status === 200 || (status === 503 && body.error.code === "no_capacity"), JSON.stringify(body));
+        return status === 200;
+      },
+    );
+    const copies = await until(() => mesh(b, "/copies").then(({ copies }) => copies), ([copy]) => copy?.state === "done");
+    assert.deepEqual(copies.map(({ model, by_request }) => [model, by_request]), [["tiny-llama", true]]);
     for (const server of [a, c]) assert.deepEqual((await mesh(server, "/copies")).copies, []);
   });
 });

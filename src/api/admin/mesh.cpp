@@ -30,7 +30,7 @@ namespace {
 using protocol::Field;
 
 constexpr Millis kStepInterval{50};
-constexpr Millis kCopyInterval{250}, kCopySilence{1'000}, kFarInterval{1'000};
+constexpr Millis kCopyInterval{250}, kCopySilence{1'000};
 constexpr std::int64_t kUsualLifetime = 3'600;  // seconds
 
 constexpr Field kJoinFields[] = {
@@ -42,7 +42,6 @@ constexpr Field kTokenFields[] = {
 };
 constexpr Field kPullFields[] = {
     {.name = "model", .kinds = protocol::kString, .required = true, .min_size = 1},
-    {.name = "node", .kinds = protocol::kString, .min_size = 1},
     {.name = "stream", .kinds = protocol::kBoolean},
 };
 constexpr Field kRevokeFields[] = {
@@ -239,7 +238,7 @@ async::Task<http::Response> show(fleet::Node& node, Write write) {
 // A node serves what it has on disk, and asks others only where it has no room (fleet/lender.h).
 void prefer_own(mesh::Choice& choice, const mesh::NodeId& self) {
   const auto own = std::ranges::find(choice.candidates, self, &mesh::Candidate::node);
-  if (own == choice.candidates.end() || own->rank >= mesh::Rank::copies) return;
+  if (own == choice.candidates.end() || own->rank == mesh::Rank::none) return;
   choice.node = self;
   choice.rank = own->rank;
   choice.shortage.reset();
@@ -260,9 +259,8 @@ async::Task<http::Response> why(Context& context, std::string model) {
     co_return dialects::error_response(error);
   }
   mesh::ChoiceQuery query;
-  query.own_too = query.may_copy = true;
-  query.now = context.timers.now();
-  auto choice = mesh::choose_or_copy(*view->catalog, *found.model, query);
+  query.own_too = true;
+  auto choice = mesh::choose(*view->catalog, *found.model, query);
   if (found.model->is_here()) prefer_own(choice, view->self);
   std::string body;
   json::Writer out(body);
@@ -300,8 +298,6 @@ std::string copy_body(const fleet::MeshView& view, const fleet::CopyView& copy) 
 
 // A copy as events: progress now and then, then complete or error. Nobody has to listen for it to go on.
 class CopyEvents final : public http::BodySource {
-  static constexpr int kMostFailures = 10;  // of a node that may be back soon
-
  public:
   CopyEvents(Context& context, fleet::CopyView copy) : context_(context), copy_(std::move(copy)) {}
 
@@ -309,38 +305,29 @@ class CopyEvents final : public http::BodySource {
     if (ended_) co_return std::string_view();
     const auto silent_until = context_.timers.now() + kCopySilence;
     while (true) {
-      auto now = co_await look();
-      failures_ = now ? 0 : failures_ + 1;
-      if (!now) {
-        const bool over = copy_.to ? failures_ >= kMostFailures : told_;
-        if (over) co_return end("error", protocol::error_body(now.error()));
+      const auto view = context_.node->view();
+      const auto now = std::ranges::find(view->copies, copy_.content, &fleet::CopyView::content);
+      if (now == view->copies.end()) {
+        if (told_) co_return end("error", given_up());
       } else if (now->state == fleet::CopyState::done) {
-        co_return end("complete", text_of(*now));
+        co_return end("complete", copy_body(*view, *now));
       } else if (now->state == fleet::CopyState::failed) {
         co_return end("error", protocol::error_body({make_error_code(fleet::errc::copy_failed), now->problem}));
       } else if (!std::exchange(told_, true) || now->done != copy_.done || now->state != copy_.state) {
         copy_ = *now;
-        text_ = http::sse_event("progress", text_of(copy_));
+        text_ = http::sse_event("progress", copy_body(*view, copy_));
         co_return text_;
       }
       if (context_.timers.now() >= silent_until) co_return http::kSsePing;
-      co_await context_.timers.sleep_for(copy_.to ? kFarInterval : kCopyInterval);
+      co_await context_.timers.sleep_for(kCopyInterval);
     }
   }
 
  private:
-  // As it is now: known here, or told by the node that it goes to.
-  async::Task<Result<fleet::CopyView>> look() {
-    if (copy_.to) {
-      auto telling = context_.node->copy_state(*copy_.to, copy_.content);
-      co_return co_await std::move(telling);
-    }
-    const auto view = context_.node->view();
-    const auto at = std::ranges::find(view->copies, copy_.content, &fleet::CopyView::content);
-    if (at != view->copies.end()) co_return *at;
-    co_return fail(fleet::errc::copy_failed, fmt::format("the copy of '{}' was given up", copy_.model));
+  std::string given_up() const {
+    const auto text = fmt::format("the copy of '{}' was given up", copy_.model);
+    return protocol::error_body({make_error_code(fleet::errc::copy_failed), text});
   }
-  std::string text_of(const fleet::CopyView& copy) const { return copy_body(*context_.node->view(), copy); }
   std::string_view end(std::string_view event, const std::string& body) {
     ended_ = true;
     text_ = http::sse_event(event, body);
@@ -350,7 +337,6 @@ class CopyEvents final : public http::BodySource {
   Context& context_;
   fleet::CopyView copy_;  // as it was told last
   bool told_ = false, ended_ = false;
-  int failures_ = 0;  // in a row, to hear of it
   std::string text_;
 };
 
@@ -360,9 +346,7 @@ async::Task<http::Response> pull(Context& context, http::Request request) {
   if (!peek) co_return dialects::error_response(peek.error());
   std::string model(peek->root().find("model").as_string());
   const auto stream = peek->root().find("stream");
-  const auto to = peek->root().find("node");
-  auto ordering = to.found() ? context.node->copy_to(std::string(to.as_string()), std::move(model))
-                             : context.node->copy(std::move(model));
+  auto ordering = context.node->copy(std::move(model));
   const auto ordered = co_await std::move(ordering);
   if (!ordered) co_return dialects::error_response(ordered.error());
   if (stream.found() && stream.as_bool()) {

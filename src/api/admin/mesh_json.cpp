@@ -23,8 +23,6 @@ std::string_view name_of(mesh::Reach reach) {
       return "own";
     case mesh::Reach::linked:
       return "linked";
-    case mesh::Reach::relayed:
-      return "relayed";
     case mesh::Reach::away:
       return "away";
   }
@@ -71,7 +69,6 @@ void write_node(json::Writer& out, const fleet::NodeView& node) {
   out.key("rtt_ms");
   node.round_trip ? out.value(node.round_trip->count()) : out.null();
   out.field("since", epoch_millis(node.since));
-  write_text_or_null(out, "via", node.via);
   const auto* between = node.last_end.empty() || node.last_failure.empty() ? "" : "; ";
   write_text_or_null(out, "last_end", node.last_end + between + node.last_failure);
   out.field("bytes_in", node.bytes_in).field("bytes_out", node.bytes_out).field("requests", node.held);
@@ -172,8 +169,7 @@ void write_copy(json::Writer& out, const fleet::MeshView& view, const fleet::Cop
   out.field("bytes_per_second", static_cast<std::uint64_t>(copy.bytes_per_second));
   const auto* from = copy.from ? view.find(*copy.from) : nullptr;
   write_text_or_null(out, "from", from != nullptr ? from->name : std::string());
-  const auto* to = copy.to ? view.find(*copy.to) : nullptr;
-  out.field("node", to != nullptr ? to->name : view.name).field("by_request", copy.by_request);
+  out.field("node", view.name).field("by_request", copy.by_allocation);
   write_text_or_null(out, "problem", copy.problem);
 }
 

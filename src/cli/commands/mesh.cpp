@@ -24,7 +24,7 @@ namespace {
 constexpr const char* kMesh = "/api/v1/mesh";
 
 struct Wanted {
-  std::string token, which, to, model, expires = "1h";
+  std::string token, which, model, expires = "1h";
   bool with_admitted = false;
 };
 
@@ -218,7 +218,7 @@ Result<int> copies(const Wanted& wanted, Context& context) {
 // Ordered, then watched; the copy goes on when nobody watches any more.
 Result<int> pull(const Wanted& wanted, Context& context) {
   if (context.json) {
-    const auto text = fetch(context.api, post("/pull", pull_body(wanted.which, wanted.to, false)));
+    const auto text = fetch(context.api, post("/pull", pull_body(wanted.which, false)));
     if (!text) return std::unexpected(text.error());
     return print_json(context, *text);
   }
@@ -234,15 +234,13 @@ Result<int> pull(const Wanted& wanted, Context& context) {
              fmt::format("{} of {}, {}/s", human_bytes(copy->done), human_bytes(copy->total),
                          human_bytes(copy->bytes_per_second)));
   };
-  const auto reply = context.api.stream(post("/pull", pull_body(wanted.which, wanted.to, true)), on_event);
+  const auto reply = context.api.stream(post("/pull", pull_body(wanted.which, true)), on_event);
   bar.clear();
   if (!reply) return std::unexpected(reply.error());
   if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
   if (failure) return fail(errc::request_failed, *failure);
-  if (!complete) {
-    return fail(errc::bad_answer,
-                "the server ended the answer before the copy was whole: see corral mesh copies there");
-  }
+  if (!complete)
+    return fail(errc::bad_answer, "the server ended the answer before the copy was whole: see corral mesh copies");
   const auto copy = parse_mesh_copy(*complete);
   if (!copy) return std::unexpected(copy.error());
   print_copy(*copy, context);
@@ -268,8 +266,7 @@ Result<int> nodes(const Wanted&, Context& context) {
                {"LAST END"}});
   for (const auto& row : *rows) {
     const auto known = row.memory_total > 0;
-    table.add({row.self ? row.name + " *" : row.name, row.id.substr(0, 12),
-               row.via.empty() ? row.link : fmt::format("{} by {}", row.link, row.via),
+    table.add({row.self ? row.name + " *" : row.name, row.id.substr(0, 12), row.link,
                row.rtt_ms ? fmt::format("{} ms", *row.rtt_ms) : std::string(kUnknown), or_unknown(row.role),
                known ? human_bytes(row.memory_total) : std::string(kUnknown),
                known ? human_bytes(row.memory_free) : std::string(kUnknown), std::to_string(row.models),
@@ -306,8 +303,7 @@ Result<int> why(const Wanted& wanted, Context& context) {
   if (choice->node.empty()) {
     out << printable(fmt::format("{} can't be served now: {}", choice->model, or_unknown(choice->shortage))) << '\n';
   } else {
-    const auto what = choice->rank == "copies" ? "have it copied to" : "go to";
-    out << printable(fmt::format("a request for {} would {} {}", choice->model, what, where)) << '\n';
+    out << printable(fmt::format("a request for {} would go to {}", choice->model, where)) << '\n';
   }
   Table table({{"NODE"}, {"RANK"}, {"WHY"}});
   for (const auto& candidate : choice->candidates) table.add({candidate.name, candidate.rank, candidate.text});
@@ -380,8 +376,6 @@ Action declare_mesh(CLI::App& app) {
   add(app, "models", "List all models of the mesh, who has and who serves them", models);
   auto* pulling = add(app, "pull", "Copy a model from another node to this one's disk", pull);
   pulling->add_option("MODEL", wanted->which, "Name of the model")->required()->type_name("");
-  pulling->add_option("--to", wanted->to, "To that node's disk instead, if its setting mesh_admin allows it")
-      ->type_name("NODE");
   add(app, "copies", "List the copies to this node, with rate and what went wrong", copies)
       ->add_option("--cancel", wanted->which, "Give that copy up, and remove what there is of it; a whole one stays")
       ->type_name("MODEL");

@@ -241,7 +241,7 @@ TEST_F(ToldTest, WhoDeclinesAModelLeavesItToOthers) {
   EXPECT_THAT(decided(), ElementsAre("n2 a alone unserved"));
 }
 
-TEST_F(ToldTest, AModelThatIsBeingCopiedForARequestIsCopiedOnceOnly) {
+TEST_F(ToldTest, AModelThatIsBeingCopiedIsCopiedOnceOnly) {
   model("a", 4).per_hour = 10;
   node(1, 2, {"a"});
   node(2, 16);

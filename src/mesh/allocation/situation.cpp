@@ -219,7 +219,7 @@ class Reader {
       if (auto* model = find_model(content)) model->unload_told = true;
     }
     for (const auto& copy : node.said->copying) {
-      auto* model = copy.by_request ? find_model({copy.content, false}) : nullptr;
+      auto* model = copy.by_allocation ? find_model({copy.content, false}) : nullptr;
       if (model != nullptr) model->copying.push_back(node.id);
     }
   }

@@ -73,7 +73,7 @@ struct AllocationModel {
   SplitModel shape;                       // by its layers, as who has the file knows it; none: nobody has said so
   std::vector<NodeId> split_over = {};    // somebody wants it over these, and no others (`--split`); sorted
   std::optional<NodeId> split_host = {};  // hosted by this one, which was told
-  std::vector<NodeId> copying = {};       // nodes to which it is being copied for requests
+  std::vector<NodeId> copying = {};       // nodes to which the allocation has it copied
   bool resting = false;                   // was given back for idleness, and nobody has asked for it since
   bool unload_told = false;               // `corral mesh unload`
 };

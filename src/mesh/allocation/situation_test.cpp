@@ -199,8 +199,8 @@ TEST_F(SituationTest, WhoIsLostIsntWaitedFor) {
   ASSERT_EQ(without.nodes.size(), 1u);
   EXPECT_EQ(without.nodes.front().id, id(1));
   EXPECT_EQ(without.away.at(id(2)), "n2");
-  // Who can be reached is there, whatever became of its link.
-  node.reach = Reach::relayed;
+  // A node with a link counts, though its last link was lost.
+  node.reach = Reach::linked;
   kept = catalog();
   EXPECT_EQ(make_situation(*kept, now, lost).nodes.size(), 2u);
 }

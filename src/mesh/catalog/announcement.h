@@ -1,6 +1,5 @@
-// A statement as it travels: a head, signed by its author, that lists the hashes of pages; and the pages. Everything is
-// forwarded as the author made it, so fields of later versions come through older nodes. A difference is a new head and
-// the pages that changed. Plain values; safe on every thread.
+// A statement as it travels: a head, signed by its author, that lists the hashes of pages; and the pages. A difference
+// is a new head and the pages that changed. Plain values; safe on every thread.
 #pragma once
 
 #include <compare>

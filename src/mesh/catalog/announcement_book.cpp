@@ -68,12 +68,12 @@ Result<bool> AnnouncementBook::take(const Head& head, std::vector<Page> fresh) {
   if (!made) return std::unexpected(made.error());
 
   Author next;
-  if (found != authors_.end()) {
+  if (found != authors_.end() && options_.own == id) {
     next.earlier = found->second.earlier;
     const auto& last = found->second.newest;
     auto& kept_now = *next.earlier.emplace(next.earlier.begin());
     for (std::size_t i = 0; i < last.pages.size(); ++i) kept_now.push_back({last.head.pages[i].hash, last.pages[i]});
-    // What is kept for those that are behind may take as much again, not more.
+    // What is kept for peers that are behind may take as much again, not more.
     std::size_t kept = 0, room = 2 * kMostStatementBytes;
     for (const auto& pages_before : next.earlier) {
       std::size_t size = 0;
@@ -86,10 +86,6 @@ Result<bool> AnnouncementBook::take(const Head& head, std::vector<Page> fresh) {
   }
   next.newest = std::move(*made);
   next.bytes = bytes_of(next);
-  if (!has_room(id, next.bytes)) {
-    next.earlier.clear();
-    next.bytes = bytes_of(next);
-  }
   const std::size_t before = found == authors_.end() ? 0 : found->second.bytes;
   if (!has_room(id, next.bytes)) {
     return fail(errc::too_large, fmt::format("announcements of all nodes with more than {} bytes", options_.bytes));

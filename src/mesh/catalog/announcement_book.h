@@ -1,5 +1,5 @@
-// The newest announcement of each member, by (epoch, seq). What is heard from third parties moves it forward; that a
-// node lives it never proves: only links do (see KnownNode). Only members' words are kept. Pure; belongs to one loop.
+// The newest announcement of each member, by (epoch, seq). It never proves that a node lives: only links do (see
+// KnownNode). Only members' words are kept. Pure; belongs to one loop.
 #pragma once
 
 #include <functional>
@@ -19,11 +19,10 @@ class AnnouncementBook {
  public:
   struct Options {
     std::size_t authors = 4096;
-    // Of all pages together; an announcement that doesn't fit isn't taken, and pages that are kept for those that are
-    // behind make room.
+    // Of all pages together, but for the own ones; an announcement that doesn't fit isn't taken.
     std::size_t bytes = 256 * 1024 * 1024;
-    std::optional<NodeId> own;  // has its place, however full it is
-    std::size_t earlier = 3;    // heads of each author whose pages are still given out
+    std::optional<NodeId> own;
+    std::size_t earlier = 3;  // own heads before the newest whose pages are still given out
     std::function<Standing(const PublicKey&)> standing;
     std::function<bool(const Head&)> genuine;  // costs time: asked last
   };
@@ -51,7 +50,7 @@ class AnnouncementBook {
   Result<bool> take(const Head& head, std::vector<Page> fresh);
 
   const Announcement* find(const NodeId& author) const;  // nullptr: none
-  // Of the newest announcement or one shortly before; nullptr: not here.
+  // Of the newest announcement; of the own ones also of those shortly before. nullptr: not here.
   Page page(const NodeId& author, const Sha256& hash) const;
   std::vector<NodeId> authors() const;
   // Forgets those that aren't members any more; returns them.
@@ -65,7 +64,7 @@ class AnnouncementBook {
   };
   struct Author {
     Announcement newest;
-    std::vector<std::vector<Kept>> earlier;  // the last one first
+    std::vector<std::vector<Kept>> earlier;  // of the own node, the last one first
     std::size_t bytes = 0;
   };
   static std::size_t bytes_of(const Author& author);

@@ -73,15 +73,6 @@ TEST_F(AnnouncementBookTest, AFullOneTakesTheOwnAnnouncementAndSaysWhatHasNoRoom
   EXPECT_TRUE(take(book, say(b, 1, 1)));
 }
 
-TEST_F(AnnouncementBookTest, WhatIsKeptForOthersMakesRoom) {
-  const auto one = say(a, 1, 1, "one");
-  auto book = make(3 * one.pages.front()->size() / 2 + encoded_size(one.head));
-  ASSERT_TRUE(take(book, one));
-  const auto two = say(a, 1, 2, "two");
-  EXPECT_TRUE(book.has_room(a.id(), AnnouncementBook::size_of(two.head)));
-  EXPECT_TRUE(take(book, two));
-}
-
 TEST_F(AnnouncementBookTest, OfTwoHeadsWithOneNumberAllKeepTheSame) {
   const auto one = say(a, 1, 1, "one"), two = say(a, 1, 1, "two");
   auto first = make(), second = make();
@@ -118,7 +109,8 @@ TEST_F(AnnouncementBookTest, WhoIsThrownOutIsForgotten) {
   EXPECT_EQ(book.bytes(), 0u);
 }
 
-TEST_F(AnnouncementBookTest, MissesOnlyWhatChangedAndGivesOutTheOnesBefore) {
+TEST_F(AnnouncementBookTest, MissesOnlyWhatChangedAndGivesOutTheOwnOnesBefore) {
+  own = a.id();
   auto book = make();
   const auto one = say(a, 1, 1, "one"), two = say(a, 1, 2, "two");
   take(book, one);
@@ -132,6 +124,11 @@ TEST_F(AnnouncementBookTest, MissesOnlyWhatChangedAndGivesOutTheOnesBefore) {
   for (int i = 3; i < 8; ++i) take(book, say(a, 1, static_cast<unsigned>(i), "n" + std::to_string(i)));
   EXPECT_FALSE(book.missing(one.head).empty());
   EXPECT_FALSE(book.page(b.id(), two.head.pages.front().hash));
+  // Others give out theirs themselves.
+  const auto before = say(b, 1, 1, "before"), after = say(b, 1, 2, "after");
+  take(book, before);
+  take(book, after);
+  EXPECT_FALSE(book.missing(before.head).empty());
 }
 
 TEST_F(AnnouncementBookTest, HasBounds) {

@@ -19,14 +19,11 @@ namespace corral::mesh {
 
 // How this node gets to another. Only the link says it; statements never do.
 enum class Reach : std::uint8_t {
-  own,      // it is this node
-  linked,   // its link is up
-  relayed,  // through a member that both reach
-  away,     // not at all
+  own,     // it is this node
+  linked,  // its link is up
+  away,    // not at all
 };
 constexpr bool is_routable(Reach reach) { return reach != Reach::away; }
-// Frames reach it: it is this node, or has a link of its own.
-constexpr bool can_be_told(Reach reach) { return reach == Reach::own || reach == Reach::linked; }
 
 struct KnownNode {
   NodeId id;
@@ -133,7 +130,7 @@ struct Room {
 Room room_for(const KnownNode& node, const ModelOnDisk& model);
 // What it takes, as far as its node knows.
 std::uint64_t memory_need(const ModelOnDisk& model);
-// Of a disk no more than this goes for copies that nobody ordered but requests.
+// Of a disk no more than this goes for copies that the allocation orders.
 constexpr std::uint64_t disk_for_copies(std::uint64_t free) { return free / 2; }
 
 }  // namespace corral::mesh

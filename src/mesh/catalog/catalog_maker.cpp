@@ -146,7 +146,7 @@ ModelStatus CatalogMaker::status_of(const MeshModel& model) const {
     if (memory_need(*copy.model) <= room_for(*copy.node, *copy.model).most) return ModelStatus::unloaded;
   }
   for (const auto& node : catalog_->nodes_) {
-    const bool takes = given && can_be_told(node.reach) && node.said && node.said->takes_copies;
+    const bool takes = given && is_routable(node.reach) && node.said && node.said->takes_copies;
     if (takes && disk_for_copies(node.said->disk_free) >= model.bytes &&
         memory_need(*model.facts) <= room_for(node, *model.facts).most)
       return ModelStatus::unloaded;

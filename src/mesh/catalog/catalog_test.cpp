@@ -22,7 +22,7 @@ class CatalogTest : public CatalogFixture {
 TEST_F(CatalogTest, OneContentIsOneModelWhateverItIsCalled) {
   disk(add(1, Reach::own), "mine", "x");
   disk(add(2, Reach::linked), "theirs", "x");
-  disk(add(3, Reach::relayed), "theirs", "x");
+  disk(add(3, Reach::linked), "theirs", "x");
   const auto all = catalog();
   EXPECT_THAT(names(*all), ElementsAre("mine"));
   const auto& model = all->models().front();
@@ -198,9 +198,6 @@ TEST_F(CatalogTest, StatusSaysWhatCanBeDone) {
   EXPECT_EQ(status("large"), ModelStatus::needs_capacity);
   nodes[3].said.disk_free = 24 * kGB;
   EXPECT_EQ(status("large"), ModelStatus::unloaded);
-  nodes[3].reach = Reach::relayed;  // nobody could order it
-  EXPECT_EQ(status("large"), ModelStatus::needs_capacity);
-  nodes[3].reach = Reach::linked;
   nodes[3].said.role = Role::client;
   EXPECT_EQ(status("large"), ModelStatus::needs_capacity);
 }

@@ -19,7 +19,7 @@ struct Row {
 // In the order of their enum.
 constexpr Row kObstacles[] = {{"none", 0},           {"away", 5},     {"silent", 1},     {"failed", 2},
                               {"full", 1},           {"draining", 2}, {"no_memory", 30}, {"memory_taken", 10},
-                              {"lends_nothing", 30}, {"no_file", 30}, {"no_disk", 30}};
+                              {"lends_nothing", 30}, {"no_file", 30}};
 const Row& row_of(Obstacle obstacle) { return kObstacles[static_cast<std::size_t>(obstacle)]; }
 
 // How little is missing; the least is told.
@@ -37,14 +37,12 @@ constexpr int closeness(Obstacle obstacle) {
       return 4;
     case Obstacle::no_memory:
       return 5;
-    case Obstacle::no_disk:
-      return 6;
     case Obstacle::lends_nothing:
-      return 7;
+      return 6;
     case Obstacle::away:
-      return 8;
+      return 7;
     default:
-      return 9;
+      return 8;
   }
 }
 
@@ -93,9 +91,7 @@ bool better(const Scored& a, const Scored& b) {
 
 class Judge {
  public:
-  Judge(const MeshModel& model, const ChoiceQuery& query) : model_(model), query_(query) {
-    for (const auto& copy : model.copies) given_ = given_ || copy.model->may_copy;
-  }
+  Judge(const MeshModel& model, const ChoiceQuery& query) : model_(model), query_(query) {}
 
   Scored look(const KnownNode& node) const {
     Scored scored;
@@ -105,16 +101,17 @@ class Judge {
     scored.round_trip = node.round_trip.value_or(Millis(0));
     scored.lot = draw(model_.content, node.id);
     const auto copy = std::ranges::find(model_.copies, &node, &ModelCopy::node);
-    const bool has_file = copy != model_.copies.end();
     if (!may_be_asked(node, candidate)) return scored;
-    if (has_file) {
-      scored.accelerated = has(copy->model->device, Device::gpu | Device::npu);
-      scored.speed = speed_step(copy->model->tokens_per_second);
+    if (copy == model_.copies.end()) {
+      refuse(candidate, Obstacle::no_file, "it doesn't have the model");
+      return scored;
     }
-    if (has_file && copy->serving) {
+    scored.accelerated = has(copy->model->device, Device::gpu | Device::npu);
+    scored.speed = speed_step(copy->model->tokens_per_second);
+    if (copy->serving) {
       take_served(*copy->serving, node, scored);
     } else {
-      take_room(node, has_file ? *copy->model : *model_.facts, has_file, candidate);
+      take_room(node, *copy->model, candidate);
     }
     const auto& follow = in_memory(candidate.rank) ? query_.host_of_conversation : query_.recent_load;
     scored.follows = candidate.rank != Rank::none && follow == node.id;
@@ -170,18 +167,7 @@ class Judge {
     accept(candidate, Rank::busy, fmt::format("the model is in memory, with {} requests", there));
   }
 
-  void take_room(const KnownNode& node, const ModelOnDisk& model, bool has_file, Candidate& candidate) const {
-    if (!has_file) {
-      if (!query_.may_copy || !given_ || !node.said->takes_copies)
-        return refuse(candidate, Obstacle::no_file, "it doesn't have the model");
-      if (!can_be_told(node.reach))
-        return refuse(candidate, Obstacle::no_file, "it doesn't have the model, and there is no link to order a copy");
-      const auto disk = disk_for_copies(node.said->disk_free);
-      if (disk < model.bytes)
-        return refuse(candidate, Obstacle::no_disk,
-                      fmt::format("a copy takes {} of disk, {} may go for one", in_gb(model.bytes), in_gb(disk)),
-                      model.bytes, disk);
-    }
+  static void take_room(const KnownNode& node, const ModelOnDisk& model, Candidate& candidate) {
     const auto room = room_for(node, model);
     const auto need = memory_need(model);
     if (room.most == 0) return refuse(candidate, Obstacle::lends_nothing, "it lends no memory", need, 0);
@@ -193,38 +179,18 @@ class Judge {
       return refuse(candidate, Obstacle::memory_taken,
                     fmt::format("the model takes {}, {} could be made free", in_gb(need), in_gb(room.idle)), need,
                     room.idle);
-    if (!has_file) return accept(candidate, Rank::copies, "it would copy the model first");
     if (need > room.now) return accept(candidate, Rank::evicts, "it would load the model and evict an idle one");
     accept(candidate, Rank::fits, "it would load the model");
   }
 
   const MeshModel& model_;
   const ChoiceQuery& query_;
-  bool given_ = false;
 };
-
-bool had(const KnownNode& node, const MeshModel& model) {
-  const auto& said = node.before ? node.before : node.said;
-  if (!said) return false;
-  return std::ranges::any_of(said->models, [&](const ModelOnDisk& one) {
-    if (one.hash) return !model.content.pending && *one.hash == model.content.bytes;
-    return one.bytes == model.bytes && one.name == model.plain_name;
-  });
-}
-
-// Somebody who isn't there now may have it again in a while.
-bool may_come_back(const Catalog& catalog, const MeshModel& model, MonoTime now) {
-  return std::ranges::any_of(catalog.nodes(), [&](const KnownNode& node) {
-    if (node.expected_until && now < *node.expected_until) return true;
-    const bool speaks = is_routable(node.reach) && !node.before;
-    return !speaks && now - node.since < kAwayForLong && had(node, model);
-  });
-}
 
 }  // namespace
 
 std::string_view name_of(Rank rank) {
-  constexpr std::string_view kNames[] = {"idle", "busy", "loading", "fits", "evicts", "copies", "none"};
+  constexpr std::string_view kNames[] = {"idle", "busy", "loading", "fits", "evicts", "none"};
   return kNames[static_cast<std::size_t>(rank)];
 }
 std::string_view name_of(Obstacle obstacle) { return row_of(obstacle).name; }
@@ -261,24 +227,6 @@ Choice choose(const Catalog& catalog, const MeshModel& model, const ChoiceQuery&
   }
   shortage.retry_after = std::chrono::seconds(row_of(shortage.obstacle).retry_s);
   return choice;
-}
-
-Choice choose_or_copy(const Catalog& catalog, const MeshModel& model, ChoiceQuery query) {
-  const bool may_copy = std::exchange(query.may_copy, false);
-  auto now = choose(catalog, model, query);
-  if (now.node || !may_copy) return now;
-  // This node's own refusal, where it has the file, is the caller's to judge.
-  const bool for_ever = std::ranges::all_of(now.candidates, [&](const Candidate& candidate) {
-    const bool holder =
-        std::ranges::any_of(model.copies, [&](const ModelCopy& copy) { return copy.node->id == candidate.node; });
-    return !holder || candidate.obstacle == Obstacle::no_memory || candidate.obstacle == Obstacle::lends_nothing;
-  });
-  now.lasts = for_ever && !model.copies.empty() && !may_come_back(catalog, model, query.now);
-  if (!now.lasts) return now;
-  query.may_copy = true;
-  auto with_copies = choose(catalog, model, query);
-  with_copies.lasts = true;
-  return with_copies.node ? with_copies : now;
 }
 
 }  // namespace corral::mesh

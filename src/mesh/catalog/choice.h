@@ -19,7 +19,6 @@ enum class Rank : std::uint8_t {
   loading,  // on its way into memory
   fits,     // on disk, and memory is free
   evicts,   // on disk, and something idle has to go
-  copies,   // has the memory and the disk, and takes a copy first
   none,     // can't, see Obstacle
 };
 
@@ -33,8 +32,7 @@ enum class Obstacle : std::uint8_t {
   no_memory,     // even with everything evicted
   memory_taken,  // by what isn't idle
   lends_nothing,
-  no_file,  // and takes no copies, or nobody gives one, or copies weren't asked for
-  no_disk,  // for a copy
+  no_file,
 };
 std::string_view name_of(Rank rank);
 std::string_view name_of(Obstacle obstacle);
@@ -45,7 +43,7 @@ struct Candidate {
   std::string node_name;
   Rank rank = Rank::none;
   Obstacle obstacle = Obstacle::none;
-  std::uint64_t need = 0, have = 0;  // bytes, of memory or disk
+  std::uint64_t need = 0, have = 0;  // bytes of memory
   std::string text;                  // one sentence for people
 };
 
@@ -56,8 +54,6 @@ struct ChoiceQuery {
   std::optional<NodeId> host_of_conversation;  // where its last request went, see RouteMemory
   std::optional<NodeId> recent_load;           // where we had the model loaded in the last 60 s
   bool own_too = false;                        // this node may be chosen
-  bool may_copy = false;
-  MonoTime now{};  // who is gone for how long counts from here
 };
 
 // What is short, where least is: for 503 and Retry-After.
@@ -74,20 +70,11 @@ struct Choice {
   Rank rank = Rank::none;
   std::vector<Candidate> candidates;  // all nodes, best first
   std::optional<Shortage> shortage;   // when there is no node
-  bool lasts = false;                 // only a copy helps, see choose_or_copy()
 };
 
 // The rank decides. Then: for requests to a model in memory the host of the conversation, measured tokens/s, the queue,
 // the round trip; for loads the node of a recent load, the better device, measured tokens/s, and among equals a hash of
 // model and node, so that all entries choose the same one. The host of a conversation is left only when it can't.
 Choice choose(const Catalog& catalog, const MeshModel& model, const ChoiceQuery& query);
-
-// Who is away, or just starting, and had a model is waited for so long before the model is copied.
-inline constexpr Millis kAwayForLong{600'000};
-
-// The same, but a copy is chosen (Rank::copies) only where nothing else will help however long one waits: every node
-// that has the model and can be reached has too little memory for it, or lends none; nobody who had it went lately, and
-// nobody who may have it is about to speak. That is told in `lasts`, also when nobody can have a copy.
-Choice choose_or_copy(const Catalog& catalog, const MeshModel& model, ChoiceQuery query);
 
 }  // namespace corral::mesh

@@ -28,9 +28,7 @@ class ChoiceTest : public CatalogFixture {
 };
 
 TEST_F(ChoiceTest, TheRanksInTheirOrder) {
-  auto& copies = add(7, Reach::linked);
-  copies.said.takes_copies = true;
-  query.may_copy = true;
+  add(7, Reach::linked).said.takes_copies = true;
   auto& evicts = with_file(6);
   evicts.said.memory.front().free = 0;
   evicts.said.memory.front().evictable = 16 * kGB;
@@ -38,7 +36,7 @@ TEST_F(ChoiceTest, TheRanksInTheirOrder) {
   serve(with_file(4), "m", ServingState::loading);
   serve(with_file(3), "m").running = 2;
   serve(with_file(2), "m").running = 1;
-  for (unsigned number = 2; number <= 7; ++number) {
+  for (unsigned number = 2; number <= 6; ++number) {
     const auto choice = choose_now();
     ASSERT_EQ(choice.node, id(number)) << number;
     EXPECT_EQ(choice.rank, static_cast<Rank>(number - 2));
@@ -48,6 +46,8 @@ TEST_F(ChoiceTest, TheRanksInTheirOrder) {
   EXPECT_FALSE(none.node);
   EXPECT_EQ(none.shortage->obstacle, Obstacle::failed);
   EXPECT_EQ(none.candidates.size(), 6u);
+  EXPECT_EQ(none.candidates.back().node, id(7)) << "a node without the file serves nobody";
+  EXPECT_EQ(none.candidates.back().obstacle, Obstacle::no_file);
 }
 
 TEST_F(ChoiceTest, AmongThoseInMemorySpeedThenQueueThenRoundTrip) {
@@ -140,102 +140,6 @@ TEST_F(ChoiceTest, ClientsServeNobodyElseAndDeadNodesAreSkipped) {
   EXPECT_EQ(choose_now().node, id(4));
   query.own_too = true;
   EXPECT_EQ(choose_now().node, id(1));
-}
-
-TEST_F(ChoiceTest, ACopyNeedsDiskMemoryAndPermission) {
-  with_file(2, 1);
-  auto& target = add(3, Reach::linked);
-  query.may_copy = true;
-  EXPECT_FALSE(choose_now().node);
-  target.said.takes_copies = true;
-  EXPECT_EQ(choose_now().rank, Rank::copies);
-  target.said.disk_free = kGB;
-  const auto choice = choose_now();
-  EXPECT_FALSE(choice.node);
-  EXPECT_EQ(choice.candidates.back().obstacle, Obstacle::no_disk);
-  target.said.disk_free = 100 * kGB;
-  nodes[2].said.models.front().may_copy = false;
-  EXPECT_FALSE(choose_now().node);
-}
-
-TEST_F(ChoiceTest, ACopyIsChosenOnlyWhereWaitingDoesntHelp) {
-  auto& holder = with_file(2, 1);
-  add(3, Reach::linked).said.takes_copies = true;
-  query.may_copy = true;
-  const auto chosen = [&] {
-    all = catalog();
-    return choose_or_copy(*all, *all->find("m").model, query);
-  };
-  EXPECT_EQ(chosen().rank, Rank::copies);
-  EXPECT_EQ(chosen().node, id(3));
-  // It could, but not just now.
-  holder.said.memory.front() = {.name = "cpu", .total = 16 * kGB, .free = 0, .lent = 16 * kGB};
-  const auto taken = chosen();
-  EXPECT_FALSE(taken.node);
-  EXPECT_EQ(taken.shortage->obstacle, Obstacle::memory_taken);
-  EXPECT_FALSE(taken.lasts);
-  // It can.
-  holder.said.memory.front().free = 16 * kGB;
-  EXPECT_EQ(chosen().rank, Rank::fits);
-  // It failed this request.
-  query.excluded.emplace(id(2), "it failed");
-  EXPECT_FALSE(chosen().node);
-  query.excluded.clear();
-  // It has too little for ever, but this node isn't to copy.
-  holder.said.memory.front().total = holder.said.memory.front().free = holder.said.memory.front().lent = kGB;
-  query.may_copy = false;
-  EXPECT_FALSE(chosen().node);
-}
-
-// Gigabytes aren't moved because a cable was pulled.
-TEST_F(ChoiceTest, WhoHadItAndWentLatelyIsWaitedFor) {
-  with_file(2, 1);
-  with_file(4).reach = Reach::away;
-  add(3, Reach::linked).said.takes_copies = true;
-  query.may_copy = true;
-  auto list = known();
-  const auto chosen = [&] {
-    all = make_catalog(list);
-    return choose_or_copy(*all, *all->find("m").model, query);
-  };
-  auto& gone = *std::ranges::find(list, id(4), &KnownNode::id);
-  const MonoTime went(std::chrono::hours(1));
-  gone.since = went;
-  query.now = went + kAwayForLong - Millis(1);
-  EXPECT_FALSE(chosen().node);
-  EXPECT_FALSE(chosen().lasts);
-  // It starts, and hasn't said which models it has.
-  gone.reach = Reach::linked;
-  gone.before = std::exchange(gone.said, nullptr);
-  EXPECT_FALSE(chosen().lasts);
-  query.now = went + kAwayForLong;
-  EXPECT_EQ(chosen().rank, Rank::copies);
-  EXPECT_TRUE(chosen().lasts);
-  // Of whom nothing is known, and who is about to speak.
-  gone.before = nullptr;
-  gone.expected_until = query.now + Millis(1);
-  EXPECT_FALSE(chosen().node);
-  gone.expected_until = query.now;
-  EXPECT_EQ(chosen().node, id(3));
-}
-
-TEST_F(ChoiceTest, CopiesAreOrderedOverLinksOnly) {
-  with_file(2, 1);
-  add(3, Reach::relayed).said.takes_copies = true;
-  query.may_copy = true;
-  EXPECT_FALSE(choose_now().node);
-  nodes[3].reach = Reach::linked;
-  EXPECT_EQ(choose_now().node, id(3));
-}
-
-TEST_F(ChoiceTest, ThisNodeMayTakeACopyToo) {
-  with_file(2, 1);
-  nodes[1].said.takes_copies = true;
-  query.may_copy = true;
-  all = catalog();
-  EXPECT_FALSE(choose_or_copy(*all, *all->find("m").model, query).node);
-  query.own_too = true;
-  EXPECT_EQ(choose_or_copy(*all, *all->find("m").model, query).node, id(1));
 }
 
 TEST(RouteMemoryTest, RemembersForATimeAndLeavesWhoFailed) {

@@ -88,7 +88,7 @@ FieldWriter fields_of(const LinkReport& link) {
 FieldWriter fields_of(const CopyingModel& copy) {
   FieldWriter out;
   out.raw(1, as_text(copy.content)).number(2, copy.done).number(3, copy.total).number(4, copy.bytes_per_second);
-  return out.number(5, copy.by_request);
+  return out.number(5, copy.by_allocation);
 }
 
 template <typename T>
@@ -271,7 +271,7 @@ void take_copying(std::string_view bytes, Statement& said) {
     if (field.tag == 2) copy.done = field.number(kLimits.number);
     if (field.tag == 3) copy.total = field.number(kLimits.number);
     if (field.tag == 4) copy.bytes_per_second = field.number(kLimits.number);
-    if (field.tag == 5) copy.by_request = field.flag();
+    if (field.tag == 5) copy.by_allocation = field.flag();
   });
   copy.done = std::min(copy.done, copy.total);
   if (named && said.copying.size() < kLimits.copying) said.copying.push_back(copy);

@@ -123,7 +123,7 @@ struct CopyingModel {
   Sha256 content{};
   std::uint64_t done = 0, total = 0;  // bytes
   std::uint64_t bytes_per_second = 0;
-  bool by_request = false;  // nobody ordered it but a request that needs it
+  bool by_allocation = false;  // nobody ordered it but the allocation
   friend bool operator==(const CopyingModel&, const CopyingModel&) = default;
 };
 
@@ -136,7 +136,7 @@ struct Statement {
   std::uint16_t minor = 0;  // of the protocol
   std::uint64_t disk_free = 0;
   bool works = false;         // layers of models that others host may be held there
-  bool takes_copies = false;  // models that requests need there may be copied to it
+  bool takes_copies = false;  // the allocation may have models copied to it
   std::vector<MemoryReport> memory;
   std::vector<WeightSpeed> weight_speeds;  // empty: not measured
   bool looking = false;                    // it was just started: which models it has isn't known yet
@@ -155,10 +155,10 @@ struct Statement {
   std::vector<ContentKey> declined;  // couldn't be loaded here just now, or were lost: others may have them; sorted
   std::vector<SplitOrder> split_orders;  // that were given to the author; sorted by model
   bool recalled = false;                 // the author's owner wants the memory that it lends back
-  // The one to the author that a request needs; nullptr: there is none.
-  const CopyingModel* copy_for_request(const Sha256& content) const {
+  // The one to the author that the allocation ordered; nullptr: there is none.
+  const CopyingModel* copy_by_allocation(const Sha256& content) const {
     for (const auto& copy : copying)
-      if (copy.by_request && copy.content == content) return &copy;
+      if (copy.by_allocation && copy.content == content) return &copy;
     return nullptr;
   }
   friend bool operator==(const Statement&, const Statement&) = default;

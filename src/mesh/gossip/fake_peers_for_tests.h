@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "mesh/identity/errors.h"
@@ -57,18 +56,14 @@ class FakePeers final : public Peers {
       PeerView view;
       view.id = node_id(key);
       view.key = key;
-      view.state = linked.contains(view.id)    ? PeerState::up
-                   : relayed.contains(view.id) ? PeerState::relayed
-                                               : PeerState::waiting;
+      view.state = linked.contains(view.id) ? PeerState::up : PeerState::waiting;
       view.since = since;
-      if (const auto life = relayed_lives.find(view.id); life != relayed_lives.end()) view.relayed_life = life->second;
       views.push_back(std::move(view));
     }
     std::ranges::sort(views, {}, &PeerView::id);
     return views;
   }
   bool is_up(const NodeId& peer) const override { return linked.contains(peer); }
-  bool is_reachable(const NodeId& peer) const override { return is_up(peer) || relayed.contains(peer); }
   void send(const NodeId& peer, Frame frame) override {
     const auto found = linked.find(peer);
     if (found != linked.end()) air_.under_way.push_back({this, found->second, std::move(frame)});
@@ -96,9 +91,7 @@ class FakePeers final : public Peers {
 
   std::vector<PublicKey> members;
   std::map<NodeId, FakePeers*> linked;
-  std::set<NodeId> relayed;
   MonoTime since{};  // that all are up, or not
-  std::map<NodeId, LifeNonce> relayed_lives;
 
  private:
   FakeAir& air_;

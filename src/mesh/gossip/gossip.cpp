@@ -8,8 +8,9 @@ using async::Task;
 
 namespace {
 
-constexpr std::size_t kMostAskedFor = 16;     // heads, of one peer at a time
-constexpr std::size_t kMostPassedOver = 512;  // authors, of one peer
+// Of pages that one peer may have asked for and not got yet; it asks again.
+constexpr std::size_t kMostQuestions = 512;
+constexpr std::size_t kLook = 1024;  // bytes that a look into the book counts as
 
 }  // namespace
 
@@ -88,18 +89,14 @@ void Gossip::say_own() {
   if (!taken || !*taken) return;
   ++counters_.own;
   say_from_ = now + options_.between_own;
-  tell_all(own_);
+  for (const auto& [peer, link] : links_) tell(peer, own_);
   changed();
 }
 
-Reach Gossip::reach_of(const PeerView& view) const {
-  if (view.state == PeerState::up) return Reach::linked;
-  return view.state == PeerState::relayed ? Reach::relayed : Reach::away;
-}
+Reach Gossip::reach_of(const PeerView& view) const { return view.state == PeerState::up ? Reach::linked : Reach::away; }
 
 // Of a node with a link only what it said in the life in which it speaks now: a statement of an earlier one is a ghost.
-// Of one through a relay in the life in which the relay reaches it; the count may have risen since, the nonce stays.
-std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach, const LifeNonce& relayed) const {
+std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach) const {
   const auto* announcement = book_.find(id);
   if (!announcement) return nullptr;
   if (reach == Reach::linked) {
@@ -107,7 +104,6 @@ std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach, 
     if (link == links_.end()) return nullptr;
     if (announcement->head.boot != link->second.spoken.value_or(link->second.hello)) return nullptr;
   }
-  if (reach == Reach::relayed && relayed != LifeNonce{} && announcement->head.boot.nonce != relayed) return nullptr;
   return announcement->statement;
 }
 
@@ -115,7 +111,7 @@ std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach, 
 // it had: their names stay known for a while, or who asks for them would be told that there are none.
 KnownNode Gossip::known(const PeerView& view) const {
   const auto reach = reach_of(view);
-  KnownNode node{view.id, reach, view.round_trip, word_of(view.id, reach, view.relayed_life), {}, view.since, {}};
+  KnownNode node{view.id, reach, view.round_trip, word_of(view.id, reach), {}, view.since, {}};
   if (node.said && !node.said->looking) return node;
   const bool linked = reach == Reach::linked;
   const auto now = timers_.now();
@@ -167,10 +163,9 @@ void Gossip::changed() {
 bool Gossip::busy() const {
   const auto has_work = [](const auto& entry) {
     const auto& link = entry.second;
-    return !link.to_tell.empty() || !link.heads_in.empty() || !link.asked.empty() || !link.to_ask.empty();
+    return !link.asked.empty() || link.late || link.fetch || link.next || link.resting;
   };
-  const auto fetches = [](const auto& entry) { return entry.second.fetch || entry.second.next || entry.second.silent; };
-  return say_due_ || stale_at_ || std::ranges::any_of(links_, has_work) || std::ranges::any_of(authors_, fetches);
+  return say_due_ || stale_at_ || std::ranges::any_of(links_, has_work);
 }
 
 Task<void> Gossip::run() {
@@ -186,58 +181,34 @@ Task<void> Gossip::run() {
 void Gossip::tick() {
   if (stale_at_ && timers_.now() >= *stale_at_) changed();
   say_own();
-  for (auto& [peer, link] : links_) take_heads(peer, link);
-  std::vector<NodeId> authors;
-  for (const auto& [author, state] : authors_) {
-    if (state.fetch || state.next || state.silent) authors.push_back(author);
-  }
-  for (const auto& author : authors) advance(author);
   for (auto& [peer, link] : links_) {
-    pump(peer, link);
-    ask_for_heads(peer, link);
-    give_pages(peer, link);
+    take_late(link);
+    advance(link);
+    give_pages(link);
   }
 }
 
 void Gossip::link_up(const NodeId& peer, const Hello& hello) {
-  lose_source(peer);
-  drop_link(peer);
-  LinkState state{.hello = hello.claim.boot,
-                  .spoken = {},
-                  .shown = {},
-                  .to_tell = {},
-                  .heads_from = {},
-                  .heads_in = {},
-                  .heads_in_bytes = 0,
-                  .asked = {},
-                  .pages_from = {},
-                  .passed_over = {},
-                  .to_ask = {},
-                  .ask_from = {},
-                  .under_way = 0,
-                  .fetches = std::make_shared<std::size_t>(0),
-                  .checks = TokenBucket(options_.checks),
-                  .bytes = TokenBucket(options_.bytes)};
-  auto& link = links_.emplace(peer, std::move(state)).first->second;
-  for (const auto& author : book_.authors()) {
-    if (wants_telling(peer, link, author)) link.to_tell.insert(author);
-  }
-  pump(peer, link);
+  links_.insert_or_assign(peer, LinkState{.peer = peer,
+                                          .hello = hello.claim.boot,
+                                          .spoken = {},
+                                          .asked = {},
+                                          .pages_from = {},
+                                          .late = {},
+                                          .fetch = {},
+                                          .next = {},
+                                          .resting = {},
+                                          .worthless = {},
+                                          .rests_until = {},
+                                          .checks = TokenBucket(options_.checks),
+                                          .bytes = TokenBucket(options_.bytes),
+                                          .news = TokenBucket(options_.news)});
+  tell(peer, own_);
   stir();
 }
 
-void Gossip::drop_link(const NodeId& peer) {
-  const auto found = links_.find(peer);
-  if (found == links_.end()) return;
-  heads_waiting_ -= found->second.heads_in_bytes;
-  links_.erase(found);
-}
-
 void Gossip::link_down(const NodeId& peer, const Closing&) {
-  drop_link(peer);
-  lose_source(peer);
-  // It tells nobody any more what it said last.
-  if (book_.find(peer)) tell_all(peer);
+  links_.erase(peer);
   changed();
 }
 
@@ -248,46 +219,13 @@ void Gossip::reach_changed() {
 
 void Gossip::members_changed() {
   for (const auto& key : book_.sweep()) {
-    const auto gone = node_id(key);
-    before_.erase(gone);
-    if (const auto state = authors_.find(gone); state != authors_.end()) {
-      if (state->second.fetch) give_up_asking(*state->second.fetch);
-      authors_.erase(state);
-    }
-    for (auto& [peer, link] : links_) {
-      link.to_tell.erase(gone);
-      if (link.shown.erase(gone) > 0) pass_over(link, key);
-    }
-  }
-  // Who is new here may have been announced before it was: that was passed over.
-  for (auto& [peer, state] : links_) {
-    std::erase_if(state.passed_over, [this, &asked = state.to_ask](const PublicKey& key) {
-      if (options_.standing(key) != Standing::member) return false;
-      asked.insert(key);
-      return true;
-    });
-    ask_for_heads(peer, state);
+    before_.erase(node_id(key));
+    links_.erase(node_id(key));
   }
   say_due_ = say_due_ || (has_said_ && !book_.find(own_));
   say_own();
   changed();
   stir();
-}
-
-// An author that is no member. Should it become one (again), whoever told of it is asked.
-void Gossip::pass_over(LinkState& link, const PublicKey& author) {
-  if (link.passed_over.size() < kMostPassedOver) link.passed_over.insert(author);
-}
-
-// A few with each tick: however many members are new, what is asked for at once is no flood.
-void Gossip::ask_for_heads(const NodeId& of, LinkState& link) {
-  const auto now = timers_.now();
-  if (link.to_ask.empty() || now < link.ask_from) return;
-  link.ask_from = now + options_.tick;
-  for (std::size_t i = 0; i < kMostAskedFor && !link.to_ask.empty(); ++i) {
-    const auto key = link.to_ask.extract(link.to_ask.begin()).value();
-    peers_.send(of, {FrameKind::ask_pages, std::string(as_text(key.bytes))});
-  }
 }
 
 void Gossip::epoch_changed(const Boot& boot) {
@@ -303,29 +241,77 @@ void Gossip::frame(const NodeId& peer, const Frame& frame) {
   const auto found = links_.find(peer);
   if (found == links_.end()) return;
   auto& link = found->second;
-  constexpr std::size_t kMostWaiting = 2 * 1024 * 1024;
   switch (frame.kind) {
     case FrameKind::heads:
-      if (link.heads_in_bytes + frame.payload.size() > kMostWaiting ||
-          (link.heads_in_bytes > 0 && heads_waiting_ >= options_.most_heads_waiting)) {
-        ++counters_.refused;
-        break;
-      }
-      link.heads_in_bytes += frame.payload.size();
-      heads_waiting_ += frame.payload.size();
-      link.heads_in.push_back(frame.payload);
-      take_heads(peer, link);
+      take_heads(link, frame.payload);
       break;
     case FrameKind::pages:
-      take_pages(peer, frame.payload);
+      take_pages(link, frame.payload);
       break;
     case FrameKind::ask_pages:
-      take_question(peer, link, frame.payload);
+      take_question(link, frame.payload);
       break;
     default:
       return;
   }
   stir();
+}
+
+// The head of this node, or the peer's own one, which it has forgotten.
+void Gossip::tell(const NodeId& peer, const NodeId& author) {
+  const auto* announcement = book_.find(author);
+  if (!announcement) return;
+  Frame frame{FrameKind::heads, {}};
+  encode(announcement->head, frame.payload);
+  ++counters_.heads_out;
+  peers_.send(peer, std::move(frame));
+}
+
+// Only this node's pages are asked for here; earlier versions may ask for those of others.
+void Gossip::take_question(LinkState& link, std::string_view payload) {
+  ByteReader in(payload);
+  PublicKey author;
+  author.bytes = in.fixed<32>();
+  if (!in.ok()) {
+    ++counters_.refused;
+    return;
+  }
+  if (author != key_.public_key()) return;
+  while (in.rest().size() >= sizeof(Sha256)) {
+    if (link.asked.size() == kMostQuestions) {
+      ++counters_.refused;
+      break;
+    }
+    link.asked.push_back(in.fixed<32>());
+  }
+  give_pages(link);
+}
+
+void Gossip::give_pages(LinkState& link) {
+  const std::string author(as_text(key_.public_key().bytes));
+  const auto now = timers_.now();
+  // Nothing is looked up for a peer that has had its share: that would cost, too.
+  while (!link.asked.empty() && now >= link.pages_from) {
+    std::string payload = author;
+    std::size_t looked = 0, pages = 0;
+    for (; looked < link.asked.size(); ++looked) {
+      const auto page = book_.page(own_, link.asked[looked]);
+      if (!page) continue;
+      if (payload.size() + sizeof(std::uint32_t) + page->size() > kLargestPage) break;
+      ByteWriter(payload).sized<std::uint32_t>(*page);
+      ++pages;
+    }
+    const auto cost = std::max(payload.size(), kLook * looked);
+    if (!link.bytes.take(now, static_cast<double>(cost))) {
+      link.pages_from = now + options_.tick;
+      return;
+    }
+    link.asked.erase(link.asked.begin(), link.asked.begin() + static_cast<std::ptrdiff_t>(looked));
+    counters_.pages_out += pages;
+    if (pages > 0) peers_.send(link.peer, {FrameKind::pages, std::move(payload)});
+    // Without any page: what else was asked for isn't here (any more).
+    if (pages < looked) peers_.send(link.peer, {FrameKind::pages, author});
+  }
 }
 
 }  // namespace corral::mesh

@@ -1,10 +1,8 @@
-// Sends announcements over links, the own one and those of others, and takes theirs: so every member comes to hold the
-// same book. Heads are told to whoever may not have them; who gets one that is newer asks for the pages it lacks.
+// Tells this node's announcement over its links, and takes those of its peers. Each comes from its author, over the
+// author's own link, and is passed on to nobody. Whoever gets a newer head asks its author for the pages that it lacks.
 //
-//   - A link that comes up is told all heads; later each head once. A head isn't passed on to a node that its author
-//     has a link to itself: the author tells it.
-//   - Whatever a peer sends has a bound: signatures that are checked for it, announcements of one author each second,
-//     pages that were asked for and no others. A peer that doesn't answer is left for another one that has the same.
+// What a peer sends has bounds: signatures that are checked for it, announcements each second, pages that were asked
+// for and no others.
 //
 // Belongs to the mesh's loop. Time passes in tick(), which run() calls.
 #pragma once
@@ -14,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -40,20 +37,15 @@ struct GossipOptions {
   Millis tick{100};
   Millis between_own{500};                           // two announcements of this node
   Millis patience{5000};                             // for pages that were asked for
-  Millis rest{10'000};                               // then nobody is asked for it
+  Millis rest{10'000};                               // then its author is asked for them again
   Millis first_words{10'000};                        // nothing is known of a node: it may be about to speak
   Millis names_for{60'000};                          // of a linked node that doesn't say which models it has now
-  int rounds = 3;                                    // of asking all who have them, before an announcement is given up
-  Pace news{2, 6};                                   // announcements of one author that are fetched
+  int rounds = 3;                                    // of asking, before an announcement is given up
+  Pace news{2, 6};                                   // announcements of one peer that are fetched
   Pace checks{500, 1500};                            // signatures, for one peer
   Pace bytes{2.0 * 1024 * 1024, 1.0 * 1024 * 1024};  // of pages, to one peer
   std::size_t most_asked = 256 * 1024;               // bytes under way from one peer
-  // Announcements whose pages are on their way, 1 MiB each at most: of all peers, and of one. What an author tells over
-  // its own link is always fetched.
-  std::size_t most_fetches = 256;
-  std::size_t most_fetches_of_peer = 16;
-  std::size_t most_heads_waiting = 64 * 1024 * 1024;  // bytes of all peers together; who has none waiting may always
-  std::size_t book_bytes = 256 * 1024 * 1024;         // see AnnouncementBook
+  std::size_t book_bytes = 256 * 1024 * 1024;        // see AnnouncementBook
 };
 
 // For `doctor` and metrics.
@@ -99,94 +91,60 @@ class Gossip final : public PeerEvents {
   void epoch_changed(const Boot& boot) override;
 
  private:
-  struct LinkState {
-    Boot hello;
-    std::optional<Boot> spoken;         // life in its last head of itself, over this link
-    std::map<NodeId, HeadStamp> shown;  // the newest head of each author that it has, as far as is known
-    std::set<NodeId> to_tell;           // authors
-    MonoTime heads_from;                // may be told from then on
-    std::deque<std::string> heads_in;   // frames that wait for their check
-    std::size_t heads_in_bytes = 0;
-    std::deque<std::pair<NodeId, std::optional<Sha256>>> asked;  // what it wants: a page, or none: the head
-    MonoTime pages_from;                                         // it had its share; it gets more from then on
-    std::set<PublicKey> passed_over;                             // authors that weren't known when it told of them
-    std::set<PublicKey> to_ask;                                  // authors whose heads it is to tell again
-    MonoTime ask_from;
-    std::size_t under_way = 0;             // bytes that we asked it for
-    std::shared_ptr<std::size_t> fetches;  // places of most_fetches_of_peer that are taken
-    TokenBucket checks, bytes;
-  };
-  // A head that is newer than what the book has, and who has it.
+  // A head of the peer that is newer than what the book has.
   struct Offer {
     Head head;
     HeadStamp stamp;
     std::size_t bytes;  // of the head and its pages
-    std::set<NodeId> sources;
   };
   struct Fetch {
     Offer offer;
     std::vector<PageRef> missing;  // not asked for yet
     std::map<Sha256, std::uint32_t> under_way;
     std::vector<Page> got;
-    std::optional<NodeId> asked;
-    std::set<NodeId> tried;
-    bool sent;   // a question, in this round
-    int rounds;  // in which nobody answered
+    int rounds;  // without an answer
     MonoTime deadline;
-    NodeId payer;                 // whose place it has
-    std::shared_ptr<void> place;  // one of most_fetches and of most_fetches_of_peer
   };
-  struct AuthorState {
+  struct LinkState {
+    NodeId peer;
+    Boot hello;
+    std::optional<Boot> spoken;  // life in its last head
+    std::deque<Sha256> asked;    // pages that it wants
+    MonoTime pages_from;         // it had its share; it gets more from then on
+    std::optional<Head> late;    // the last one, that waits for its check
     std::optional<Fetch> fetch;
     std::optional<Offer> next;           // newer than what is being fetched
-    std::optional<Offer> before;         // older, and newer than what the book has: when the fetch fails
+    std::optional<Offer> resting;        // it didn't give the pages, or they have no room; it is tried again
     std::optional<HeadStamp> worthless;  // its pages made no sense
-    std::optional<Offer> silent;         // nobody gave its pages; it is tried again
-    MonoTime silent_until;
-    TokenBucket news;
+    MonoTime rests_until;
+    TokenBucket checks, bytes, news;
   };
 
   // gossip.cpp
   void say_own();
   void refill_links();
   void changed();
-  static void pass_over(LinkState& link, const PublicKey& author);
-  void ask_for_heads(const NodeId& of, LinkState& link);
-  void drop_link(const NodeId& peer);
   void stir() { stirred_.set(); }
   Reach reach_of(const PeerView& view) const;
-  std::shared_ptr<const Statement> word_of(const NodeId& id, Reach reach, const LifeNonce& relayed = {}) const;
+  std::shared_ptr<const Statement> word_of(const NodeId& id, Reach reach) const;
   KnownNode known(const PeerView& view) const;
   void remember(const NodeId& author, std::shared_ptr<const Statement> before);
-  // gossip_tell.cpp
-  void tell_all(const NodeId& author);
-  bool wants_telling(const NodeId& to, const LinkState& link, const NodeId& author) const;
-  void pump(const NodeId& to, LinkState& link);
-  void take_question(const NodeId& from, LinkState& link, std::string_view payload);
-  void give_pages(const NodeId& to, LinkState& link);
-  bool give_head(const NodeId& to, LinkState& link);
-  bool takes_share(LinkState& link, std::size_t bytes);
+  void tell(const NodeId& peer, const NodeId& author);
+  void take_question(LinkState& link, std::string_view payload);
+  void give_pages(LinkState& link);
   // gossip_take.cpp
-  void take_heads(const NodeId& from, LinkState& link);
-  bool take_frame(const NodeId& from, LinkState& link, const std::string& payload);
-  bool take_head(const NodeId& from, LinkState& link, const Head& head);
+  void take_heads(LinkState& link, std::string_view payload);
+  void take_late(LinkState& link);
+  bool take_head(LinkState& link, const Head& head);
   void hear(LinkState& link, const Boot& boot);
   void take_own_head(const NodeId& from, const Head& head);
-  void offer(const NodeId& author, const NodeId& from, const Head& head, const HeadStamp& stamp);
-  std::optional<NodeId> payer_for(const NodeId& author, const Offer& offer) const;
-  void take_place(const NodeId& author, const NodeId& payer, Fetch& fetch);
-  void find_payer(const NodeId& author, AuthorState& state);
-  void begin_next(const NodeId& author, AuthorState& state);
-  bool has_enough_to_do(const LinkState& link, const PageRef& next) const;
-  std::optional<NodeId> source_for(const NodeId& author, const Fetch& fetch) const;
-  void ask_on(const NodeId& author, AuthorState& state);
-  void take_pages(const NodeId& from, std::string_view payload);
-  void complete(const NodeId& author, AuthorState& state);
-  void give_up_asking(Fetch& fetch);
-  void give_up(AuthorState& state);
-  void lay_aside(AuthorState& state, Offer offer);
-  void lose_source(const NodeId& peer);
-  void advance(const NodeId& author);
+  void begin_next(LinkState& link);
+  void ask_on(LinkState& link);
+  void take_pages(LinkState& link, std::string_view payload);
+  void complete(LinkState& link);
+  void fail_round(LinkState& link);
+  void lay_aside(LinkState& link, Offer offer);
+  void advance(LinkState& link);
 
   Peers& peers_;
   async::Timers& timers_;
@@ -205,10 +163,7 @@ class Gossip final : public PeerEvents {
   bool say_due_ = false;
   MonoTime say_from_{};
 
-  std::shared_ptr<std::size_t> fetching_ = std::make_shared<std::size_t>(0);
-  std::size_t heads_waiting_ = 0;  // bytes
   std::map<NodeId, LinkState> links_;
-  std::map<NodeId, AuthorState> authors_;
   std::map<NodeId, std::shared_ptr<const Statement>> before_;  // with models, of those who look for theirs again
   const MonoTime started_;
   std::shared_ptr<const Catalog> catalog_;

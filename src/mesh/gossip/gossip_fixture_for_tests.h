@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -26,11 +25,9 @@ class GossipTest : public testing::Test {
       GossipOptions options;
       options.mesh = test.mesh;
       options.standing = [&test](const PublicKey& member) {
-        if (test.strangers.contains(member)) return Standing::unknown;
         return test.thrown_out == member ? Standing::revoked : Standing::member;
       };
       options.book_bytes = test.book_bytes;
-      options.most_fetches = test.most_fetches;
       options.keep_epoch = [this](std::uint64_t count) { kept_epoch = count; };
       gossip = std::make_unique<Gossip>(peers, test.timers, test.loop.executor(), key, options);
       peers.listen(*gossip);
@@ -81,10 +78,7 @@ class GossipTest : public testing::Test {
 
   MeshId mesh = mesh_id({test_key(1).public_key(), {}});
   PublicKey thrown_out;
-  std::set<PublicKey> strangers;
   std::size_t book_bytes = 256 * 1024 * 1024;
-  std::size_t most_fetches = 256;
-  const FakePeers* mute = nullptr;
   std::uint8_t lives = 0;
   async::Loop loop;
   async::ManualTimers timers{loop.executor()};

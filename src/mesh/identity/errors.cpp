@@ -33,7 +33,6 @@ const std::error_category& error_category() {
       {"mesh_disk_full", ErrorKind::unavailable},
       {"mesh_copy_damaged", ErrorKind::upstream},
       {"mesh_name_taken", ErrorKind::conflict},
-      {"mesh_needs_link", ErrorKind::unavailable},
   };
   static const TableCategory category("mesh", kRows);
   return category;

@@ -33,7 +33,6 @@ enum class errc {
   disk_full,    // for a copy; the message names the folder and what is needed
   damaged,      // bytes of a copy that aren't what its list says
   name_taken,   // where a copy is to go there is a file of its name already
-  needs_link,   // a stream that no third node carries, to a node without a link
 };
 
 }  // namespace corral::mesh

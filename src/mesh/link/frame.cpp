@@ -22,8 +22,7 @@ constexpr std::array kBounds = {
     Bound{FrameKind::heads, kLargestPage},  Bound{FrameKind::pages, kLargestPage},
     Bound{FrameKind::ask_pages, 16 * 1024}, Bound{FrameKind::whereabouts, kLargestPage},
     Bound{FrameKind::dial_me, 64},          Bound{FrameKind::probe_ask, 512},
-    Bound{FrameKind::probe_answer, 512},    Bound{FrameKind::copy_ask, 64},
-    Bound{FrameKind::copy_answer, 2048},    Bound{FrameKind::grant, 256},
+    Bound{FrameKind::probe_answer, 512},    Bound{FrameKind::grant, 256},
     Bound{FrameKind::allot_ask, 4096},      Bound{FrameKind::allot_answer, 1024},
 };
 

@@ -27,8 +27,7 @@ enum class FrameKind : std::uint8_t {
   ask_pages = 11,    // those that are missing
   whereabouts = 12,  // where nodes can be dialled, and whom the sender has links to
   dial_me = 13,      // "dial me": a stream that the sender can't dial itself
-  copy_ask = 15,     // "copy that to you", or "how is that copy?"
-  copy_answer = 16,
+  // 15 and 16 order copies in earlier versions, and are passed over.
   probe_ask = 20,  // "can you dial me there?"
   probe_answer = 21,
   grant = 22,      // of a node to the host of a group, and what is said about it

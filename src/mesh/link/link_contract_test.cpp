@@ -40,8 +40,8 @@ TEST_P(StreamContract, BothEndsKnowEachOther) {
 }
 
 TEST_P(StreamContract, EachPurposeIsKnownAtBothEnds) {
-  for (std::size_t number = 0; number < kPurposes; ++number) {
-    const auto purpose = static_cast<Purpose>(number);
+  for (const auto purpose :
+       {Purpose::control, Purpose::http, Purpose::copy, Purpose::join, Purpose::back, Purpose::rpc}) {
     EXPECT_EQ(purpose_of(alpn_of(purpose)), purpose);
     connect(purpose);
     EXPECT_EQ(at_a().purpose(), purpose);

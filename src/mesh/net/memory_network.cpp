@@ -260,66 +260,6 @@ Task<Result<std::unique_ptr<Stream>>> accept_at(std::shared_ptr<Node> self) {
   co_return std::move(*arrived);
 }
 
-// A stream through a third node. Nothing is secret in memory; only who is at the other end is told.
-class CarriedStream final : public Stream {
- public:
-  CarriedStream(std::unique_ptr<Stream> carrier, Peer peer, Purpose purpose)
-      : carrier_(std::move(carrier)), peer_(std::move(peer)), purpose_(purpose) {}
-
-  const Peer& peer() const override { return peer_; }
-  Purpose purpose() const override { return purpose_; }
-  Task<Result<std::size_t>> read_some(std::span<char> space) override { return carrier_->read_some(space); }
-  Task<Result<>> write(std::string_view bytes) override { return carrier_->write(bytes); }
-  Task<void> finish() override { return carrier_->finish(); }
-  void close() override { carrier_->close(); }
-  Task<Result<bool>> readable() override { return carrier_->readable(); }
-  bool is_quiet() const override { return carrier_->is_quiet(); }
-  Sha256 exporter(std::string_view label) const override { return tagged_hash("carried connection", label); }
-
- private:
-  std::unique_ptr<Stream> carrier_;
-  Peer peer_;
-  Purpose purpose_;
-};
-
-Task<Result<std::unique_ptr<Stream>>> dial_over(std::unique_ptr<Stream> carrier, PublicKey own, NodeId pin,
-                                                Purpose purpose) {
-  std::string said;
-  ByteWriter(said).raw(own.bytes).number<std::uint8_t>(static_cast<std::uint8_t>(purpose));
-  if (auto written = co_await carrier->write(said); !written) co_return std::unexpected(written.error());
-  const std::size_t expected = own.bytes.size() + 1;
-  const auto answer = co_await read_exactly(*carrier, expected);
-  if (!answer) co_return std::unexpected(answer.error());
-  ByteReader in(*answer);
-  const bool may = in.number<std::uint8_t>() == 1;
-  const PublicKey other{in.fixed<32>()};
-  if (!may) co_return fail(errc::not_a_member, "the peer doesn't know this node");
-  if (node_id(other) != pin) co_return fail(errc::wrong_peer, "another node answers through the relay");
-  Peer peer{other, pin, carrier->peer().address, true};
-  std::unique_ptr<Stream> made = std::make_unique<CarriedStream>(std::move(carrier), std::move(peer), purpose);
-  co_return made;
-}
-
-Task<Result<std::unique_ptr<Stream>>> accept_over(std::unique_ptr<Stream> carrier, PublicKey own, Doorkeeper keeper) {
-  const std::size_t expected = own.bytes.size() + 1;
-  const auto said = co_await read_exactly(*carrier, expected);
-  if (!said) co_return std::unexpected(said.error());
-  ByteReader in(*said);
-  const PublicKey other{in.fixed<32>()};
-  const auto number = in.number<std::uint8_t>();
-  if (number >= kPurposes) co_return fail(errc::handshake_failed, "the peer named no purpose of the connection");
-  const auto purpose = static_cast<Purpose>(number);
-  auto may = keeper(other, purpose);
-  std::string answer;
-  ByteWriter(answer).number<std::uint8_t>(may ? 1 : 0).raw(own.bytes);
-  auto written = co_await carrier->write(answer);
-  if (!may) co_return std::unexpected(may.error());
-  if (!written) co_return std::unexpected(written.error());
-  Peer peer{other, node_id(other), carrier->peer().address, false};
-  std::unique_ptr<Stream> made = std::make_unique<CarriedStream>(std::move(carrier), std::move(peer), purpose);
-  co_return made;
-}
-
 class NodeNetwork final : public Network {
  public:
   explicit NodeNetwork(std::shared_ptr<Node> node) : node_(std::move(node)) {
@@ -341,13 +281,6 @@ class NodeNetwork final : public Network {
     return dial_from(node_, std::move(place.address), std::move(pins), purpose);
   }
   Task<Result<std::unique_ptr<Stream>>> accept() override { return accept_at(node_); }
-  Task<Result<std::unique_ptr<Stream>>> dial_within(std::unique_ptr<Stream> carrier, NodeId pin,
-                                                    Purpose purpose) override {
-    return dial_over(std::move(carrier), node_->key, pin, purpose);
-  }
-  Task<Result<std::unique_ptr<Stream>>> accept_within(std::unique_ptr<Stream> carrier, Doorkeeper keeper) override {
-    return accept_over(std::move(carrier), node_->key, std::move(keeper));
-  }
 
  private:
   std::shared_ptr<Node> node_;

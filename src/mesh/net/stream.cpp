@@ -1,8 +1,8 @@
 #include "mesh/net/stream.h"
 
+#include <algorithm>
 #include <array>
 
-#include "async/parallel_group.h"
 #include "mesh/identity/errors.h"
 
 namespace corral::mesh {
@@ -10,47 +10,24 @@ namespace {
 
 using async::Task;
 
-constexpr std::array<std::string_view, kPurposes> kNames = {"corral/1/control", "corral/1/http", "corral/1/copy",
-                                                            "corral/1/join",    "corral/1/back", "corral/1/relay",
-                                                            "corral/1/rpc"};
-constexpr std::size_t kPipeBytes = 16 * 1024;
+struct Name {
+  Purpose purpose;
+  std::string_view alpn;
+};
+constexpr std::array<Name, 6> kNames = {{{Purpose::control, "corral/1/control"},
+                                         {Purpose::http, "corral/1/http"},
+                                         {Purpose::copy, "corral/1/copy"},
+                                         {Purpose::join, "corral/1/join"},
+                                         {Purpose::back, "corral/1/back"},
+                                         {Purpose::rpc, "corral/1/rpc"}}};
 
 }  // namespace
 
-std::string_view alpn_of(Purpose purpose) { return kNames[static_cast<std::size_t>(purpose)]; }
+std::string_view alpn_of(Purpose purpose) { return std::ranges::find(kNames, purpose, &Name::purpose)->alpn; }
 
 std::optional<Purpose> purpose_of(std::string_view alpn) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == alpn) return static_cast<Purpose>(i);
-  }
-  return std::nullopt;
-}
-
-Task<void> pipe_one_way(std::shared_ptr<Stream> from, std::shared_ptr<Stream> to) {
-  std::string space(kPipeBytes, '\0');
-  while (true) {
-    const auto got = co_await from->read_some(space);
-    if (got && *got == 0) {
-      co_await to->finish();
-      co_return;
-    }
-    if (!got) break;
-    const std::string_view bytes(space.data(), *got);
-    const auto written = co_await to->write(bytes);
-    if (!written) break;
-  }
-  from->close();
-  to->close();
-}
-
-Task<void> pipe(std::shared_ptr<Stream> one, std::shared_ptr<Stream> other) {
-  const auto executor = co_await async::asio::this_coro::executor;
-  auto there = async::asio::co_spawn(executor, pipe_one_way(one, other), async::asio::deferred);
-  auto back = async::asio::co_spawn(executor, pipe_one_way(other, one), async::asio::deferred);
-  auto both = async::asio::experimental::make_parallel_group(std::move(there), std::move(back));
-  co_await both.async_wait(async::asio::experimental::wait_for_all(), async::use_task);
-  one->close();
-  other->close();
+  const auto* found = std::ranges::find(kNames, alpn, &Name::alpn);
+  return found == kNames.end() ? std::nullopt : std::optional(found->purpose);
 }
 
 Task<Result<std::string>> read_exactly(Stream& stream, std::size_t count) {

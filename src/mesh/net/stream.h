@@ -28,11 +28,9 @@ enum class Purpose : std::uint8_t {
   http,
   copy,
   join,
-  back,   // the other way round: the node that was asked to dial is the one that takes the stream
-  relay,  // a stream of two others, through a member that both reach
-  rpc,    // between an engine and a worker that computes layers for it
+  back,     // the other way round: the node that was asked to dial is the one that takes the stream
+  rpc = 6,  // between an engine and a worker that computes layers for it; earlier versions have a purpose 5
 };
-inline constexpr std::size_t kPurposes = 7;
 std::string_view alpn_of(Purpose purpose);
 std::optional<Purpose> purpose_of(std::string_view alpn);
 
@@ -98,22 +96,8 @@ class Network {
   virtual async::Task<Result<std::unique_ptr<Stream>>> dial(Place place, std::vector<NodeId> pins, Purpose purpose) = 0;
   // The next connection that came to us and that the doorkeeper let pass. Errors: link_closed, when nobody listens.
   virtual async::Task<Result<std::unique_ptr<Stream>>> accept() = 0;
-
-  // A stream inside another one, which a third node carries between the two ends: they know each other's key as ever,
-  // and the carrier reads nothing and changes nothing. At the end that asked for it. Errors: as dial(), without a
-  // deadline.
-  virtual async::Task<Result<std::unique_ptr<Stream>>> dial_within(std::unique_ptr<Stream> carrier, NodeId pin,
-                                                                   Purpose purpose) = 0;
-  // At the other end; its purpose is what the peer says, and `doorkeeper` is asked. Errors: as above.
-  virtual async::Task<Result<std::unique_ptr<Stream>>> accept_within(std::unique_ptr<Stream> carrier,
-                                                                     Doorkeeper doorkeeper) = 0;
 };
 
-// Everything that `from` gives goes to `to`, its end included; when one breaks, both are closed.
-async::Task<void> pipe_one_way(std::shared_ptr<Stream> from, std::shared_ptr<Stream> to);
-// Everything that one stream gives goes to the other, both ways, ends included; returns when both ways have ended or
-// one broke, with both closed. Keeps 16 KiB each way.
-async::Task<void> pipe(std::shared_ptr<Stream> one, std::shared_ptr<Stream> other);
 // So many bytes, none beyond. Errors: link_closed, also when the stream ends before.
 async::Task<Result<std::string>> read_exactly(Stream& stream, std::size_t count);
 

@@ -29,7 +29,6 @@ inline constexpr std::size_t kMostParked =
 inline constexpr std::size_t kMostDials = 8;    // of one peer at a time
 inline constexpr std::size_t kMostGreeted = 4;  // control streams of one peer that have no link yet
 inline constexpr std::size_t kMostAsked = 32;   // requests to dial that wait
-inline constexpr std::size_t kMostRelayed = 8;  // streams of one peer to others, through us
 
 // A stream that a peer was asked to dial.
 struct Expected {
@@ -81,10 +80,8 @@ struct Node {
   TokenBucket records{{64, 8192}};
   MonoTime refused_until{};  // it forged records
 
-  std::map<NodeId, LifeNonce> reaches;  // it says that it has links to them, in those lives
-  LifeNonce relayed_life{};             // as listeners were told last
-  bool reachable = false;               // as well
-  bool up = false;                      // as well
+  std::set<NodeId> reaches;  // it says that it has links to them
+  bool up = false;           // as listeners were told last
   std::vector<std::shared_ptr<DownWaiter>> waiters;
   std::multiset<HeldId> holding;
   std::array<TokenBucket, kAllowances> allowances{TokenBucket({4.0 / 60, 4}), TokenBucket({2, 8})};
@@ -92,7 +89,7 @@ struct Node {
   std::shared_ptr<Traffic> traffic = std::make_shared<Traffic>();
   std::map<Purpose, std::shared_ptr<Slots>> to, from;
   std::map<Purpose, std::deque<BodyPtr>> idle;
-  std::vector<std::weak_ptr<StreamBody>> carried;  // over this pair's connections, also those of others that it relays
+  std::vector<std::weak_ptr<StreamBody>> streams;
   std::size_t parked = 0;
   std::size_t refilling = 0;
   MonoTime refill_after{};
@@ -100,8 +97,6 @@ struct Node {
   std::map<std::uint64_t, std::shared_ptr<Expected>> expected;
   std::deque<DialMe> asked;
   std::size_t answering = 0;
-  std::size_t relayed = 0;
-  TokenBucket relays{{4, 16}};
 
   async::TaskGroup tasks;
 };
@@ -162,14 +157,6 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   Whereabouts whereabouts() const;
   void tell_whereabouts();
   Result<> take_whereabouts(const NodePtr& node, const Frame& frame);
-  std::optional<NodeId> relay_to(const NodeId& id) const;
-  // The same for all nodes at once, those with a link included; with the life in which the relay reaches it.
-  struct Relay {
-    NodeId via;
-    LifeNonce life{};
-  };
-  std::map<NodeId, Relay> relays() const;
-  bool is_reachable(const NodeId& id) const;
   void reach_changed(const Closing& why);
   static void tell_waiters(Node& node, const Closing& why);
   void remember();
@@ -184,22 +171,15 @@ struct PeersCore : std::enable_shared_from_this<PeersCore> {
   static async::Task<StreamResult> ask_to_dial(Ptr core, NodePtr node, Purpose purpose);
   static async::Task<void> take_back(Ptr core, NodePtr node, std::unique_ptr<Stream> stream);
   static async::Task<void> answer_dial_me(Ptr core, NodePtr node);
-  BodyPtr keep(Node& node, Node& carrier, std::unique_ptr<Stream> stream, Purpose purpose, bool by_us);
-  void park(const NodePtr& node, const NodePtr& carrier, std::unique_ptr<Stream> stream, Purpose purpose);
-  static async::Task<void> wait_for_use(Ptr core, NodePtr node, BodyPtr body, bool straight);
+  static BodyPtr keep(Node& node, std::unique_ptr<Stream> stream, Purpose purpose, bool by_us);
+  void park(const NodePtr& node, std::unique_ptr<Stream> stream, Purpose purpose);
+  static async::Task<void> wait_for_use(Ptr core, NodePtr node, BodyPtr body);
   void give_back(std::unique_ptr<Stream> stream);
   void close_streams(Node& node);
   void refill();
   void refill_soon(Node& node);
   static async::Task<void> refill_one(Ptr core, NodePtr node);
   static async::Task<void> tidy(Ptr core);
-
-  // core_relay.cpp
-  static async::Task<StreamResult> open_relayed(Ptr core, NodePtr node, NodePtr relay, Purpose purpose);
-  void take_relay(const NodePtr& node, std::unique_ptr<Stream> stream);
-  static async::Task<void> hear_relay_word(Ptr core, NodePtr node, std::unique_ptr<Stream> stream);
-  static async::Task<void> carry_on(Ptr core, NodePtr from, NodePtr to, std::unique_ptr<Stream> stream);
-  static async::Task<void> receive_relayed(Ptr core, NodePtr relay, std::unique_ptr<Stream> stream);
 
   const async::Executor executor;
   async::Timers& timers;

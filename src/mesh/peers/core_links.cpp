@@ -264,8 +264,8 @@ Result<> PeersCore::take_frame(const NodePtr& node, PageCollector& pages, const 
     case FrameKind::dial_me: {
       const auto ask = decode_dial_me(frame.payload);
       if (!ask) return std::unexpected(ask.error());
-      if (node->asked.size() >= kMostAsked) return {};
-      node->asked.push_back(*ask);
+      if (!*ask || node->asked.size() >= kMostAsked) return {};
+      node->asked.push_back(**ask);
       if (!node->answering) node->run("mesh peers: dial back", answer_dial_me(shared_from_this(), node));
       return {};
     }

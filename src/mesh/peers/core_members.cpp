@@ -104,13 +104,6 @@ void PeersCore::drop(const NodePtr& node) {
   log::info("mesh", "{} {}", short_text(node->id), revoked ? "was thrown out" : "is no member any more");
   const auto link = std::exchange(node->link, nullptr);
   close_streams(*node);
-  for (const auto& [id, other] : nodes) {
-    // Through relays, too.
-    for (const auto& weak : other->carried) {
-      const auto body = weak.lock();
-      if (body && body->inner->peer().id == node->id) body->inner->close();
-    }
-  }
   nodes.erase(node->id);
   node->tasks.cancel();
   std::erase_if(gone_nodes, [](const auto& weak) { return weak.expired(); });
@@ -122,7 +115,7 @@ void PeersCore::drop(const NodePtr& node) {
   }
   tell_waiters(*node, why);
   reach_changed(why);
-  if (node->reachable) tell([](PeerEvents& events) { events.reach_changed(); });
+  if (node->up) tell([](PeerEvents& events) { events.reach_changed(); });
   remember();
 }
 

@@ -78,48 +78,45 @@ void PeersCore::take_stream(std::unique_ptr<Stream> stream) {
     case Purpose::copy:
     case Purpose::rpc: {
       const auto purpose = stream->purpose();
-      return park(node, node, std::move(stream), purpose);
+      return park(node, std::move(stream), purpose);
     }
     case Purpose::back:
       if (node->parked >= kMostParked) return;
       node->run("mesh peers: take back", take_back(shared_from_this(), node, std::move(stream)));
       return;
-    case Purpose::relay:
-      return take_relay(node, std::move(stream));
     case Purpose::join:
       return;
   }
 }
 
-BodyPtr PeersCore::keep(Node& node, Node& carrier, std::unique_ptr<Stream> stream, Purpose purpose, bool by_us) {
+BodyPtr PeersCore::keep(Node& node, std::unique_ptr<Stream> stream, Purpose purpose, bool by_us) {
   auto body = std::make_shared<StreamBody>();
   body->inner = std::move(stream);
   body->purpose = purpose;
   body->by_us = by_us;
   body->traffic = node.traffic;
-  std::erase_if(carrier.carried, [](const auto& weak) { return weak.expired(); });
-  carrier.carried.push_back(body);
+  std::erase_if(node.streams, [](const auto& weak) { return weak.expired(); });
+  node.streams.push_back(body);
   return body;
 }
 
 void PeersCore::close_streams(Node& node) {
   node.idle.clear();
-  for (const auto& weak : std::exchange(node.carried, {})) {
+  for (const auto& weak : std::exchange(node.streams, {})) {
     if (const auto body = weak.lock()) body->inner->close();
   }
 }
 
 // A stream that the peer opened: its handler gets it with the first byte, as it may be one that waits for its use.
-void PeersCore::park(const NodePtr& node, const NodePtr& carrier, std::unique_ptr<Stream> stream, Purpose purpose) {
+void PeersCore::park(const NodePtr& node, std::unique_ptr<Stream> stream, Purpose purpose) {
   if (node->parked >= kMostParked) return;
-  auto body = keep(*node, *carrier, std::move(stream), purpose, false);
-  const bool straight = node == carrier;
-  node->run("mesh peers: waiting stream", wait_for_use(shared_from_this(), node, std::move(body), straight));
+  auto body = keep(*node, std::move(stream), purpose, false);
+  node->run("mesh peers: waiting stream", wait_for_use(shared_from_this(), node, std::move(body)));
 }
 
-Task<void> PeersCore::wait_for_use(Ptr core, NodePtr node, BodyPtr body, bool straight) {
+Task<void> PeersCore::wait_for_use(Ptr core, NodePtr node, BodyPtr body) {
   const Counted counted(node->parked);
-  if (straight && !node->link) {
+  if (!node->link) {
     auto link = until_link(node);
     const auto came = co_await async::with_timeout(core->timers, kLinkBehind, std::move(link));
     if (!came) co_return;
@@ -161,19 +158,13 @@ Task<StreamResult> PeersCore::open(Ptr core, NodeId id, Purpose purpose) {
     core->refill_soon(*node);
     co_return std::make_unique<TrackedStream>(std::move(body));
   }
-  const auto via = core->relay_to(id);
-  if (!node->link && !via) co_return no_way(*node);
-  if (!node->link && purpose == Purpose::rpc) {
-    co_return fail(errc::needs_link, fmt::format("there is no link to {}, only a way over {}: too slow for a split",
-                                                 short_text(id), short_text(*via)));
-  }
-  const auto carrier = node->link ? node : core->find(*via);
-  auto making = node->link ? make_stream(core, node, purpose) : open_relayed(core, node, carrier, purpose);
+  if (!node->link) co_return no_way(*node);
+  auto making = make_stream(core, node, purpose);
   auto made = co_await async::with_timeout(core->timers, kOpen, std::move(making));
   if (!made) co_return fail(errc::timed_out, fmt::format("no stream to {} came about in time", short_text(id)));
   if (!*made) co_return std::unexpected(made->error());
-  if (node->gone || !carrier->link) co_return fail(errc::link_closed, "the link ended meanwhile");
-  auto body = core->keep(*node, *carrier, std::move(**made), purpose, true);
+  if (node->gone || !node->link) co_return fail(errc::link_closed, "the link ended meanwhile");
+  auto body = keep(*node, std::move(**made), purpose, true);
   body->slot = std::move(slot);
   core->refill_soon(*node);
   co_return std::make_unique<TrackedStream>(std::move(body));
@@ -257,11 +248,7 @@ Task<void> PeersCore::answer_dial_me(Ptr core, NodePtr node) {
     auto writing = (**dialled)->write(number);
     const auto written = co_await std::move(writing);
     if (!written) continue;
-    if (ask.purpose == Purpose::relay) {
-      core->take_relay(node, std::move(**dialled));
-    } else {
-      core->park(node, node, std::move(**dialled), ask.purpose);
-    }
+    core->park(node, std::move(**dialled), ask.purpose);
   }
 }
 
@@ -272,9 +259,7 @@ void PeersCore::give_back(std::unique_ptr<Stream> stream) {
   const auto purpose = ours->purpose();
   if (!node || !node->link || !ours->is_quiet() || node->idle[purpose].size() >= kMostIdle) return;
   auto body = std::move(*ours).release();
-  // What a relay carries, and what the peer opened, isn't ours to use again.
-  const auto straight = std::ranges::any_of(node->carried, [&](const auto& weak) { return weak.lock() == body; });
-  if (!body->by_us || !straight) return;
+  if (!body->by_us) return;
   body->idle_since = timers.now();
   node->idle[purpose].push_back(std::move(body));
 }
@@ -300,7 +285,7 @@ Task<void> PeersCore::refill_one(Ptr core, NodePtr node) {
     auto making = make_stream(core, node, Purpose::http);
     auto made = co_await async::with_timeout(core->timers, kOpen, std::move(making));
     if (made && *made && node->link && !node->gone) {
-      auto body = core->keep(*node, *node, std::move(**made), Purpose::http, true);
+      auto body = keep(*node, std::move(**made), Purpose::http, true);
       body->idle_since = core->timers.now();
       node->idle[Purpose::http].push_front(std::move(body));
     } else {

@@ -1,4 +1,4 @@
-// Who is where: told to all, taken from all, kept on disk; and who can be reached through whom.
+// Who is where: told to all, taken from all, kept on disk.
 #include <algorithm>
 
 #include "base/log.h"
@@ -41,12 +41,10 @@ std::vector<Address> seen_at(const Link& link, const std::vector<Address>& said)
 }  // namespace
 
 Whereabouts PeersCore::whereabouts() const {
-  Whereabouts told{claim, {{own_id, true, options.addresses, options.boot.nonce}}};
+  Whereabouts told{claim, {{own_id, true, options.addresses}}};
   for (const auto& [id, node] : nodes) {
-    if (const auto first_hand = node->addresses.first_hand(); node->link || !first_hand.empty()) {
-      const auto life = node->link ? node->link->hello().claim.boot.nonce : LifeNonce{};
-      told.nodes.push_back({id, node->link != nullptr, first_hand, life});
-    }
+    if (const auto first_hand = node->addresses.first_hand(); node->link || !first_hand.empty())
+      told.nodes.push_back({id, node->link != nullptr, first_hand});
   }
   return told;
 }
@@ -55,7 +53,6 @@ void PeersCore::tell_whereabouts() {
   if (stopping || whereabouts_due) return;
   auto payload = encode(whereabouts());
   if (payload == whereabouts_told) return;  // who came since was told all
-  // At once, as a rule: who is told late of a node's end takes it for one that others reach.
   if (!whereabouts_pace.take(timers.now())) {
     whereabouts_due = true;
     run("mesh peers: tell whereabouts", tell_later(shared_from_this()));
@@ -69,7 +66,7 @@ Result<> PeersCore::take_whereabouts(const NodePtr& node, const Frame& frame) {
   const auto told = decode_whereabouts(frame.payload);
   if (!told) return std::unexpected(told.error());
   learn_claim(*node, told->claim);
-  std::map<NodeId, LifeNonce> reaches;
+  std::set<NodeId> reaches;
   bool news = false, first_hand = false;
   for (const auto& entry : told->nodes) {
     if (entry.id == own_id) continue;
@@ -86,7 +83,7 @@ Result<> PeersCore::take_whereabouts(const NodePtr& node, const Frame& frame) {
     }
     const auto other = find(entry.id);
     if (!other) continue;
-    if (entry.linked) reaches.emplace(entry.id, entry.life);
+    if (entry.linked) reaches.insert(entry.id);
     // Somebody has just got a link to it: it lives, so it is worth dialling again.
     if (entry.linked && !node->reaches.contains(entry.id) && !other->link && other->hints.take(timers.now())) {
       other->fresh_since = timers.now();
@@ -102,46 +99,8 @@ Result<> PeersCore::take_whereabouts(const NodePtr& node, const Frame& frame) {
   if (news) remember();
   if (first_hand) tell_whereabouts();
   refill();
-  if (reaches != node->reaches) {
-    node->reaches = std::move(reaches);
-    reach_changed({CloseReason::lost, false, "no member that this node has a link to has one to it"});
-  }
+  node->reaches = std::move(reaches);
   return {};
-}
-
-// The nearest of those that say they have a link to it.
-std::optional<NodeId> PeersCore::relay_to(const NodeId& id) const {
-  std::optional<NodeId> best;
-  Millis shortest = Millis::max();
-  for (const auto& [via, node] : nodes) {
-    if (!node->link || via == id || !node->reaches.contains(id)) continue;
-    const auto trip = node->link->round_trip().value_or(Millis::max() - Millis(1));
-    if (trip < shortest) {
-      best = via;
-      shortest = trip;
-    }
-  }
-  return best;
-}
-
-std::map<NodeId, PeersCore::Relay> PeersCore::relays() const {
-  std::map<NodeId, std::pair<Millis, Relay>> best;
-  for (const auto& [via, node] : nodes) {
-    if (!node->link) continue;
-    const auto trip = node->link->round_trip().value_or(Millis::max() - Millis(1));
-    for (const auto& [id, life] : node->reaches) {
-      const auto [entry, first] = best.try_emplace(id, trip, Relay{via, life});
-      if (!first && trip < entry->second.first) entry->second = {trip, Relay{via, life}};
-    }
-  }
-  std::map<NodeId, Relay> found;
-  for (const auto& [id, relay] : best) found.emplace(id, relay.second);
-  return found;
-}
-
-bool PeersCore::is_reachable(const NodeId& id) const {
-  const auto node = find(id);
-  return node && (node->link || relay_to(id));
 }
 
 // Those who wait for its end, and those who wait for it to dial.
@@ -158,16 +117,10 @@ void PeersCore::tell_waiters(Node& node, const Closing& why) {
 
 void PeersCore::reach_changed(const Closing& why) {
   bool changed = false;
-  const auto relayed = relays();
   for (const auto& [id, node] : nodes) {
     const bool up = node->link != nullptr;
     changed |= std::exchange(node->up, up) != up;
-    const auto relay = relayed.find(id);
-    const bool reachable = up || relay != relayed.end();
-    const auto life = !up && reachable ? relay->second.life : LifeNonce{};
-    changed |= std::exchange(node->relayed_life, life) != life;
-    changed |= std::exchange(node->reachable, reachable) != reachable;
-    if (!node->reachable) tell_waiters(*node, why);
+    if (!up) tell_waiters(*node, why);
   }
   if (changed) tell([](PeerEvents& events) { events.reach_changed(); });
 }

@@ -11,9 +11,8 @@ bool FrameBudget::take(const Frame& frame, MonoTime now) {
       return whereabouts_.take(now);
     case FrameKind::dial_me:
       return dial_me_.take(now);
-    case FrameKind::copy_ask:
     case FrameKind::allot_ask:
-      return copy_ask_.take(now);
+      return orders_.take(now);
     case FrameKind::grant:
       return grants_.take(now);
     default:

@@ -220,21 +220,13 @@ const Boot& LivePeers::boot() const { return core_->options.boot; }
 std::vector<PeerView> LivePeers::view() const {
   std::vector<PeerView> views;
   const auto now = core_->timers.now();
-  const auto relays = core_->relays();
   for (const auto& [id, node] : core_->nodes) {
     PeerView view;
     view.id = id;
     view.key = node->key;
-    if (const auto via = relays.find(id); !node->link && via != relays.end()) {
-      view.via = via->second.via;
-      view.relayed_life = via->second.life;
-    }
     const auto gone = std::chrono::duration_cast<Millis>(now - node->fresh_since);
     const bool fresh = is_fresh(core_->options.dial, gone);
-    view.state = node->link ? PeerState::up
-                 : view.via ? PeerState::relayed
-                 : fresh    ? PeerState::dialling
-                            : PeerState::waiting;
+    view.state = node->link ? PeerState::up : fresh ? PeerState::dialling : PeerState::waiting;
     view.since = node->since;
     if (node->link) {
       view.dialled = node->link->peer().dialled;
@@ -260,8 +252,6 @@ bool LivePeers::is_up(const NodeId& peer) const {
   const auto node = core_->find(peer);
   return node && node->link;
 }
-
-bool LivePeers::is_reachable(const NodeId& peer) const { return core_->is_reachable(peer); }
 
 void LivePeers::send(const NodeId& peer, Frame frame) {
   if (const auto node = core_->find(peer)) core_->send(*node, std::move(frame));
@@ -307,8 +297,8 @@ void LivePeers::release(const NodeId& for_peer, HeldId id) {
 Task<Closing> LivePeers::until_down(NodeId peer) {
   const auto core = core_;
   const auto node = core->find(peer);
-  if (!node || !core->is_reachable(peer)) {
-    co_return node && node->last_end ? *node->last_end : Closing{CloseReason::lost, false, "it isn't reachable"};
+  if (!node || !node->link) {
+    co_return node && node->last_end ? *node->last_end : Closing{CloseReason::lost, false, "there is no link to it"};
   }
   const auto waiter = std::make_shared<DownWaiter>(core->executor);
   // Also when whoever waits is cancelled.

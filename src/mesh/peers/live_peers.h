@@ -75,7 +75,6 @@ class LivePeers final : public Peers {
   const Boot& boot() const override;
   std::vector<PeerView> view() const override;
   bool is_up(const NodeId& peer) const override;
-  bool is_reachable(const NodeId& peer) const override;
   void send(const NodeId& peer, Frame frame) override;
   async::Task<Result<>> deliver(NodeId peer, Frame frame) override;
   async::Task<Result<std::unique_ptr<Stream>>> open(NodeId peer, Purpose purpose) override;

@@ -6,8 +6,6 @@ std::string_view name_of(PeerState state) {
   switch (state) {
     case PeerState::up:
       return "up";
-    case PeerState::relayed:
-      return "relayed";
     case PeerState::dialling:
       return "dialling";
     case PeerState::waiting:

@@ -18,7 +18,6 @@ namespace corral::mesh {
 
 enum class PeerState {
   up,        // a link
-  relayed,   // no link, but a member that we have a link to says that it has one: streams go through it
   dialling,  // it is being dialled, as the link is gone for a minute at most
   waiting,   // dialled now and then
 };
@@ -33,8 +32,6 @@ struct PeerView {
   bool dialled = false;              // by us: the link
   std::string address;               // of the link, for people
   std::vector<Address> addresses;    // where it is dialled, the best one first
-  std::optional<NodeId> via;         // who relays
-  LifeNonce relayed_life{};          // in which that one reaches it; zeros: it doesn't tell
   std::optional<Millis> round_trip;  // of the last heartbeat
   std::optional<Boot> boot;          // the newest life of it that is known
   std::uint16_t minor = 0;           // of the protocol, as the peer said last
@@ -58,8 +55,7 @@ class PeerEvents {
   virtual void link_down(const NodeId&, const Closing&) {}
   // Of a kind that isn't of links and Peers themselves.
   virtual void frame(const NodeId&, const Frame&) {}
-  // Which peers are up or relayed has changed, or in which life a relayed one is; comes after link_up() and
-  // link_down(), too.
+  // Which peers are up has changed; comes after link_up() and link_down(), too.
   virtual void reach_changed() {}
   virtual void members_changed() {}
   // This node had lost its count of lives and has learnt it from a peer: what it said in this life is worth nothing.
@@ -86,8 +82,6 @@ class Peers {
   // All members but this node, sorted by id.
   virtual std::vector<PeerView> view() const = 0;
   virtual bool is_up(const NodeId& peer) const = 0;
-  // Up or relayed: open() makes sense.
-  virtual bool is_reachable(const NodeId& peer) const = 0;
 
   // Puts the frame in the link's queue and never waits. A peer whose queue (4 MiB) is full doesn't keep up and loses
   // its link; without a link nothing happens.
@@ -96,10 +90,9 @@ class Peers {
   virtual async::Task<Result<>> deliver(NodeId peer, Frame frame) = 0;
 
   // A stream to that peer, for http, copy or rpc: one that waits for use, costing no round trip; else a new one,
-  // dialled, or by asking the peer to dial us, or, but for rpc, through a member that both reach. It is closed when the
-  // link of the pair (of the relay) ends. Destroying it closes it. Errors: unreachable (no link and no relay),
-  // needs_link (rpc, and there is only a relay), timed_out, overloaded (32 http, 4 copy, 40 rpc streams to that peer
-  // are in use), revoked, link_closed; at most 5 s.
+  // dialled, or by asking the peer to dial us. It is closed when the link of the pair ends. Destroying it closes it.
+  // Errors: unreachable (no link), timed_out, overloaded (32 http, 4 copy, 40 rpc streams to that peer are in use),
+  // revoked, link_closed; at most 5 s.
   virtual async::Task<Result<std::unique_ptr<Stream>>> open(NodeId peer, Purpose purpose) = 0;
   // Gives back a stream of open() for another use, at a point where both sides expect something new to begin. The
   // peer's handler isn't called again: whoever has its end goes on reading.
@@ -115,7 +108,7 @@ class Peers {
   virtual void hold(const NodeId& for_peer, HeldId id) = 0;
   virtual void release(const NodeId& for_peer, HeldId id) = 0;
 
-  // Returns when the peer isn't reachable (any more), with why. At once when it isn't now.
+  // Returns when the peer isn't up (any more), with why. At once when it isn't now.
   virtual async::Task<Closing> until_down(NodeId peer) = 0;
 
   // Somebody (nobody is trusted here) says that the peer may be at that address: one dial, soon, for the peer's key.

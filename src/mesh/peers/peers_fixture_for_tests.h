@@ -40,14 +40,6 @@ class CountingNetwork final : public Network {
     return count(dialling_, std::move(inner));
   }
   async::Task<Result<std::unique_ptr<Stream>>> accept() override { return inner_->accept(); }
-  async::Task<Result<std::unique_ptr<Stream>>> dial_within(std::unique_ptr<Stream> carrier, NodeId pin,
-                                                           Purpose purpose) override {
-    return inner_->dial_within(std::move(carrier), pin, purpose);
-  }
-  async::Task<Result<std::unique_ptr<Stream>>> accept_within(std::unique_ptr<Stream> carrier,
-                                                             Doorkeeper keeper) override {
-    return inner_->accept_within(std::move(carrier), std::move(keeper));
-  }
 
   std::vector<std::pair<Address, Purpose>> dialled;
   std::map<Address, std::vector<Origin>> origins;  // of the dials there

@@ -7,7 +7,10 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::uint8_t kLinked = 1;
+// Earlier versions say 1, and offer to pass streams on to that node; what they say of its life stands behind the nodes
+// and is passed over.
+constexpr std::uint8_t kLinked = 2, kLinkedBefore = 1;
+constexpr std::uint8_t kPurposeBefore = 5;
 constexpr std::size_t kLongestAddress = 253 + 2 + 1 + 5;  // with brackets and port
 
 }  // namespace
@@ -15,7 +18,7 @@ constexpr std::size_t kLongestAddress = 253 + 2 + 1 + 5;  // with brackets and p
 std::string encode(const Whereabouts& whereabouts) {
   std::string bytes, node_bytes;
   std::uint16_t count = 0;
-  std::string nodes, lives;
+  std::string nodes;
   for (const auto& node : whereabouts.nodes) {
     node_bytes.clear();
     ByteWriter out(node_bytes);
@@ -23,14 +26,12 @@ std::string encode(const Whereabouts& whereabouts) {
     const auto addresses = std::min(node.addresses.size(), kMostAddressesOfNode);
     out.number<std::uint8_t>(static_cast<std::uint8_t>(addresses));
     for (std::size_t i = 0; i < addresses; ++i) out.sized<std::uint16_t>(to_text(node.addresses[i]));
-    const auto life = node.linked ? as_text(node.life) : std::string_view();
-    const auto size = kEpochClaimBytes + 2 + nodes.size() + node_bytes.size() + lives.size() + life.size();
+    const auto size = kEpochClaimBytes + 2 + nodes.size() + node_bytes.size();
     if (size > most_bytes(FrameKind::whereabouts)) break;
     nodes += node_bytes;
-    lives += life;
     ++count;
   }
-  ByteWriter(bytes).raw(encode(whereabouts.claim)).number<std::uint16_t>(count).raw(nodes).raw(lives);
+  ByteWriter(bytes).raw(encode(whereabouts.claim)).number<std::uint16_t>(count).raw(nodes);
   return bytes;
 }
 
@@ -43,7 +44,7 @@ Result<Whereabouts> decode_whereabouts(std::string_view bytes) {
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     Whereabouts::Node node;
     node.id.bytes = in.fixed<32>();
-    node.linked = (in.number<std::uint8_t>() & kLinked) != 0;
+    node.linked = (in.number<std::uint8_t>() & (kLinked | kLinkedBefore)) != 0;
     const auto addresses = in.number<std::uint8_t>();
     if (addresses > kMostAddressesOfNode) return fail(errc::malformed, "more addresses of a node than it may have");
     for (std::size_t j = 0; j < addresses; ++j) {
@@ -55,12 +56,6 @@ Result<Whereabouts> decode_whereabouts(std::string_view bytes) {
     }
     whereabouts.nodes.push_back(std::move(node));
   }
-  // An older version doesn't tell lives, a newer one may say more behind them.
-  if (in.ok() && !in.rest().empty()) {
-    for (auto& node : whereabouts.nodes) {
-      if (node.linked) node.life = in.fixed<std::tuple_size_v<LifeNonce>>();
-    }
-  }
   if (!in.ok()) return fail(errc::malformed, "whereabouts that are cut off");
   return whereabouts;
 }
@@ -71,28 +66,15 @@ std::string encode(const DialMe& ask) {
   return bytes;
 }
 
-Result<DialMe> decode_dial_me(std::string_view bytes) {
+Result<std::optional<DialMe>> decode_dial_me(std::string_view bytes) {
   ByteReader in(bytes);
   const auto number = in.number<std::uint64_t>();
-  const auto purpose = static_cast<Purpose>(in.number<std::uint8_t>());
-  const bool may =
-      purpose == Purpose::http || purpose == Purpose::copy || purpose == Purpose::relay || purpose == Purpose::rpc;
-  if (!in.ok() || !may) return fail(errc::malformed, "a request to dial that makes no sense");
-  return DialMe{number, purpose};
-}
-
-std::string encode(const RelayWord& word) {
-  std::string bytes;
-  ByteWriter(bytes).number<std::uint8_t>(static_cast<std::uint8_t>(word.role)).raw(word.node.bytes);
-  return bytes;
-}
-
-Result<RelayWord> decode_relay_word(std::string_view bytes) {
-  ByteReader in(bytes);
-  const auto role = in.number<std::uint8_t>();
-  const NodeId node{in.fixed<32>()};
-  if (!in.done() || (role != 1 && role != 2)) return fail(errc::malformed, "a relay is asked for nothing known");
-  return RelayWord{static_cast<RelayWord::Role>(role), node};
+  const auto said = in.number<std::uint8_t>();
+  const auto purpose = static_cast<Purpose>(said);
+  const bool may = purpose == Purpose::http || purpose == Purpose::copy || purpose == Purpose::rpc;
+  if (!in.ok() || (!may && said != kPurposeBefore))
+    return fail(errc::malformed, "a request to dial that makes no sense");
+  return may ? std::optional(DialMe{number, purpose}) : std::nullopt;
 }
 
 }  // namespace corral::mesh

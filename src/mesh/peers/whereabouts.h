@@ -2,6 +2,7 @@
 // be dialled and whether it has a link to them. Sent whole when a link comes up and when something changes. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,6 @@ struct Whereabouts {
     NodeId id;
     bool linked = false;  // the sender has a link to it
     std::vector<Address> addresses;
-    LifeNonce life{};  // in which the link reaches it; zeros: not told
     friend bool operator==(const Node&, const Node&) = default;
   };
 
@@ -39,24 +39,8 @@ struct DialMe {
   Purpose purpose{};
 };
 std::string encode(const DialMe& ask);
-// Errors: malformed, also for purposes that streams aren't asked for.
-Result<DialMe> decode_dial_me(std::string_view bytes);
-
-// What is said first on a stream of purpose `relay`.
-struct RelayWord {
-  enum class Role : std::uint8_t {
-    carry = 1,    // to the relay: carry what follows to `node`
-    deliver = 2,  // from the relay: what follows is from `node`
-  };
-  Role role{};
-  NodeId node;
-};
-inline constexpr std::size_t kRelayWordBytes = 33;
-std::string encode(const RelayWord& word);
-// Errors: malformed.
-Result<RelayWord> decode_relay_word(std::string_view bytes);
-
-// The relay's answer to `carry`.
-enum class RelayAnswer : std::uint8_t { carried = 1, not_linked = 2, refused = 3 };
+// Nothing: for purpose 5 of earlier versions, which is passed over. Errors: malformed, also for purposes that streams
+// aren't asked for.
+Result<std::optional<DialMe>> decode_dial_me(std::string_view bytes);
 
 }  // namespace corral::mesh

@@ -121,17 +121,5 @@ TEST_F(BrokenMesh, SeesMembersThatArentLearntOnAFullDisk) {
   EXPECT_EQ(rule_broken(life, setting), "who was thrown out is out wherever that is known");
 }
 
-// Nodes 0 and 1 see each other through node 2. Node 1 dies and comes back, and what it says then is held up: what it
-// had said before would be shown for as long.
-TEST_F(BrokenMesh, SeesGhostsThroughARelay) {
-  const std::vector<Op> life = {{Kind::say, 1, 0, 1, 0},       {Kind::cut, 0, 1, 0, 0},  {Kind::elapse, 0, 0, 0, 5000},
-                                {Kind::mute, 2, 0, 1, 0},      {Kind::kill, 1, 0, 0, 0}, {Kind::start, 1, 0, 0, 0},
-                                {Kind::elapse, 0, 0, 0, 12000}};
-  Setting setting{.nodes = 3, .links = true, .seed = 1};
-  EXPECT_EQ(rule_broken(life, setting), "");
-  setting.broken_links.lives_untold = true;
-  EXPECT_EQ(rule_broken(life, setting), "what a node said in an earlier life isn't its word");
-}
-
 }  // namespace
 }  // namespace corral::mesh::simulation

@@ -43,7 +43,6 @@ class Ground {
 struct BrokenLinks {
   bool strict_frames = false;      // a link ends with a frame of a kind that isn't known
   bool members_need_disk = false;  // what others tell of members isn't heeded while the disk is full
-  bool lives_untold = false;       // in which life others have a link to a node isn't heeded
 };
 
 std::unique_ptr<Ground> make_queues(unsigned nodes);

@@ -8,7 +8,6 @@
 #include "async/loop.h"
 #include "mesh/net/memory_network.h"
 #include "mesh/peers/live_peers.h"
-#include "mesh/peers/whereabouts.h"
 #include "mesh/support_for_tests.h"
 #include "simulation/mesh/censor.h"
 #include "simulation/mesh/ground.h"
@@ -99,7 +98,7 @@ class Links final : public Ground {
     auto& process = processes_[node];
     process.network = air_.add(process.key->public_key(), place(node), process.peers->doorkeeper());
     if (process.later) process.network = later(std::move(process.network));
-    if (broken_.strict_frames || broken_.members_need_disk || broken_.lives_untold) {
+    if (broken_.strict_frames || broken_.members_need_disk) {
       process.network = censored(std::move(process.network),
                                  [this, full = process.full](Frame frame) { return pass_on(std::move(frame), *full); });
     }
@@ -183,12 +182,6 @@ class Links final : public Ground {
   std::optional<Frame> pass_on(Frame frame, bool full) const {
     if (broken_.strict_frames && !is_known(frame.kind)) return std::nullopt;
     if (broken_.members_need_disk && full && frame.kind == FrameKind::members) frame.payload.assign(1, 1);  // none
-    if (broken_.lives_untold && frame.kind == FrameKind::whereabouts) {
-      if (auto told = decode_whereabouts(frame.payload)) {
-        for (auto& node : told->nodes) node.life = {};
-        frame.payload = encode(*told);
-      }
-    }
     return frame;
   }
 

@@ -14,12 +14,6 @@ class WrappedNetwork final : public Network {
     return dressed(inner_->dial(std::move(place), std::move(pins), purpose), wrap_);
   }
   Task<StreamResult> accept() override { return dressed(inner_->accept(), wrap_); }
-  Task<StreamResult> dial_within(std::unique_ptr<Stream> carrier, NodeId pin, Purpose purpose) override {
-    return inner_->dial_within(std::move(carrier), pin, purpose);
-  }
-  Task<StreamResult> accept_within(std::unique_ptr<Stream> carrier, Doorkeeper doorkeeper) override {
-    return inner_->accept_within(std::move(carrier), std::move(doorkeeper));
-  }
 
  private:
   static Task<StreamResult> dressed(Task<StreamResult> making, WrapStream wrap) {

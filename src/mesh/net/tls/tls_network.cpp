@@ -13,7 +13,6 @@
 #include "async/task_group.h"
 #include "base/log.h"
 #include "mesh/identity/errors.h"
-#include "mesh/net/tls/carried.h"
 #include "mesh/net/tls/tls_stream.h"
 
 namespace corral::mesh {
@@ -89,9 +88,6 @@ struct TlsNetwork::Impl {
   static Task<Result<std::unique_ptr<Stream>>> dial(std::shared_ptr<Impl> self, Place place, std::vector<NodeId> pins,
                                                     Purpose purpose);
   static Task<Result<std::unique_ptr<Stream>>> accept(std::shared_ptr<Impl> self);
-  // Over a carrier: dials with a pin, waits with a doorkeeper.
-  static Task<Result<std::unique_ptr<Stream>>> within(std::shared_ptr<Impl> self, std::unique_ptr<Stream> carrier,
-                                                      std::optional<Purpose> purpose, TlsSession::Judge judge);
 
   const TlsContext context;
   async::Timers& timers;
@@ -232,24 +228,6 @@ Task<Result<std::unique_ptr<Stream>>> TlsNetwork::Impl::accept(std::shared_ptr<I
   co_return stream;
 }
 
-Task<Result<std::unique_ptr<Stream>>> TlsNetwork::Impl::within(std::shared_ptr<Impl> self,
-                                                               std::unique_ptr<Stream> carrier,
-                                                               std::optional<Purpose> purpose,
-                                                               TlsSession::Judge judge) {
-  auto shown = carrier->peer().address;
-  const auto executor = co_await asio::this_coro::executor;
-  auto carried = carry(executor, self->tasks, self->timers, std::move(carrier));
-  if (!carried) co_return std::unexpected(carried.error());
-  auto session = std::make_shared<TlsSession>(std::move(carried->socket), self->context, purpose, std::move(judge),
-                                              std::move(shown));
-  session->held = std::move(carried->held);
-  // Given up meanwhile (cancelled): the stream closes what it is in.
-  std::unique_ptr<Stream> stream = std::make_unique<TlsStream>(session);
-  const auto shaken = co_await session->shake_hands();
-  if (!shaken) co_return std::unexpected(shaken.error());
-  co_return stream;
-}
-
 TlsNetwork::TlsNetwork(async::Executor executor, const SigningKey& key, async::Timers& timers, TlsOptions options)
     : impl_(std::make_shared<Impl>(executor, key, timers, std::move(options))) {}
 
@@ -294,24 +272,6 @@ Task<Result<std::unique_ptr<Stream>>> TlsNetwork::dial(Place place, std::vector<
 }
 
 Task<Result<std::unique_ptr<Stream>>> TlsNetwork::accept() { return Impl::accept(impl_); }
-
-Task<Result<std::unique_ptr<Stream>>> TlsNetwork::dial_within(std::unique_ptr<Stream> carrier, NodeId pin,
-                                                              Purpose purpose) {
-  auto judge = [pin](const PublicKey& key, std::optional<Purpose>) -> Result<> {
-    if (node_id(key) == pin) return {};
-    return fail(errc::wrong_peer, "another node answers through the relay");
-  };
-  return Impl::within(impl_, std::move(carrier), purpose, std::move(judge));
-}
-
-Task<Result<std::unique_ptr<Stream>>> TlsNetwork::accept_within(std::unique_ptr<Stream> carrier,
-                                                                Doorkeeper doorkeeper) {
-  auto judge = [keeper = std::move(doorkeeper)](const PublicKey& key, std::optional<Purpose> purpose) -> Result<> {
-    if (!purpose) return fail(errc::handshake_failed, "the peer named no purpose of the connection");
-    return keeper(key, *purpose);
-  };
-  return Impl::within(impl_, std::move(carrier), std::nullopt, std::move(judge));
-}
 
 std::size_t TlsNetwork::strangers() const { return impl_->strangers.size(); }
 

@@ -47,10 +47,6 @@ class TlsNetwork final : public Network {
 
   async::Task<Result<std::unique_ptr<Stream>>> dial(Place place, std::vector<NodeId> pins, Purpose purpose) override;
   async::Task<Result<std::unique_ptr<Stream>>> accept() override;
-  async::Task<Result<std::unique_ptr<Stream>>> dial_within(std::unique_ptr<Stream> carrier, NodeId pin,
-                                                           Purpose purpose) override;
-  async::Task<Result<std::unique_ptr<Stream>>> accept_within(std::unique_ptr<Stream> carrier,
-                                                             Doorkeeper doorkeeper) override;
 
   // In their handshake, or joining.
   std::size_t strangers() const;
