@@ -1,9 +1,5 @@
 #include "api/routes.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include "api/activity_board.h"
 #include "api/openapi.h"
 #include "api/rights.h"
@@ -20,15 +16,6 @@ void add_core(std::vector<http::Route>& routes, const char* method, std::string_
 }
 
 namespace {
-
-// Paths of OpenAI's API that look like an id of a resource here. Their clients look for 404.
-constexpr auto kAbsent = std::to_array<std::string_view>({"responses/compact"});
-
-bool is_absent(std::string_view path) {
-  return std::ranges::any_of(dialects::kCorePrefixes, [&](std::string_view prefix) {
-    return path.starts_with(prefix) && std::ranges::count(kAbsent, path.substr(prefix.size())) > 0;
-  });
-}
 
 async::Task<http::Response> described(std::shared_ptr<const std::string> description) {
   co_return http::Response::json(200, *description);
@@ -76,7 +63,6 @@ std::unique_ptr<http::Handler> make_api(Context& context) {
   protect(routes);
   *description = openapi_description(routes, context.version);
   auto failure = [](const http::Request& request, unsigned status) {
-    if (status == 405 && is_absent(request.head.path())) status = 404;
     return status == 403 ? refuse_caller(request) : dialects::path_error(request, status);
   };
   return std::make_unique<http::RouteTable>(std::move(routes), failure);

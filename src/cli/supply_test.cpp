@@ -283,7 +283,7 @@ TEST_F(SupplyCommandTest, a_file_that_only_the_server_names_is_never_written) {
   };
   refused(folders_setting(other, "", "default"));
   refused(folders_setting(own, "ollama", "environment"));
-  refused(folders_setting(own, "ollama=/of/somebody", "file"));  // the file has no such value
+  refused(folders_setting(own, "ollama=/of/another/user", "file"));  // the file has no such value
   for (const char* url : {"http://10.0.0.7:8000", "http://127.0.0.1.example.com:8000"}) {
     server_.url = url;
     refused(folders_setting(own, "", "default"));

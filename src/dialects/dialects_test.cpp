@@ -189,7 +189,8 @@ TEST(OwnNames, AnErrorOfTheEngineNamesTheClientsField) {
       .schema = "input_schema"};
   EXPECT_EQ(names.of("tools[1].function.parameters", {}), "tools[2].tools[0].input_schema");
   EXPECT_EQ(names.of("tools[0].function.name", {}), "tools[1].name");
-  EXPECT_EQ(names.of("tools[2].function.parameters", {}), "tools[2].function.parameters") << "which nobody sent";
+  EXPECT_EQ(names.of("tools[2].function.parameters", {}), "tools[2].function.parameters")
+      << "the request has no such tool";
   EXPECT_EQ(names.of("tools", {}), "tools");
   EXPECT_EQ(names.of("messages[3].content", "x"), "prompt");
   const auto said = [](std::string_view code, std::string_view param, std::string_view message) {

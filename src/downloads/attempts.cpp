@@ -18,8 +18,7 @@ std::string place(const Asked& asked) {
 // Tools of the hub take a token from the environment of a shell, which the server does not see.
 constexpr std::string_view kSetToken =
     "put a token into the file $HF_HOME/token (~/.cache/huggingface/token), or set HF_TOKEN for the server's process "
-    "and "
-    "start it again";
+    "and start it again";
 
 Error error(errc code, std::string text) { return {make_error_code(code), std::move(text)}; }
 

@@ -129,7 +129,7 @@ TEST_F(DeskTest, APausedDownloadOfAnEarlierProcessShowsWhatIsThereAndCancellingR
     {
       DownloadDesk desk(me.timers_, me.options());
       auto begun = co_await desk.begin("org/repo", true);
-      while (me.hub_.stalled < 1) co_await me.timers_.sleep_for(Millis(1));
+      co_await me.hub_.until_stalled(1);
       auto paused = co_await desk.order("org/repo", DownloadOrder::pause);
       EXPECT_TRUE(paused);
       if (paused) done = paused->view.bytes_done();
@@ -160,7 +160,7 @@ TEST_F(DeskTest, TheRecordNamesTheFilesAsSoonAsTheyAreKnown) {
     auto begun = co_await desk.begin("org/repo", true);
     std::string text;
     while (!text.contains("x-Q4_K_M.gguf")) {
-      co_await me.timers_.sleep_for(Millis(1));
+      co_await desk.list();  // its loop has a turn
       std::ifstream in(options.record);
       text.assign(std::istreambuf_iterator<char>(in), {});
     }
@@ -176,7 +176,7 @@ TEST_F(DeskTest, CancellingLeavesWhatAnotherDownloadIsToFetch) {
       for (const auto* name : {"org/repo", "org/repo:Q4_K_M"}) {
         me.hub_.stalled = 0;
         auto begun = co_await desk.begin(name, true);
-        while (me.hub_.stalled < 1) co_await me.timers_.sleep_for(Millis(1));
+        co_await me.hub_.until_stalled(1);
         EXPECT_TRUE(co_await desk.order(name, DownloadOrder::pause));
       }
       EXPECT_TRUE(co_await desk.order("org/repo", DownloadOrder::cancel));
@@ -185,7 +185,8 @@ TEST_F(DeskTest, CancellingLeavesWhatAnotherDownloadIsToFetch) {
     }
     DownloadDesk desk(me.timers_, me.options());
     desk.start();
-    while ((co_await desk.list()).empty()) co_await me.timers_.sleep_for(Millis(1));
+    while ((co_await desk.list()).empty()) {
+    }
     EXPECT_TRUE(co_await desk.order("org/repo:Q4_K_M", DownloadOrder::remove));
     EXPECT_THAT(me.parts(), IsEmpty());
     co_await desk.stop();
@@ -207,7 +208,7 @@ TEST_F(DeskTest, CancellingRemovesThePartsThatAnEarlierTryHasLeft) {
       me.hub_.stalled = 0;
       auto again = co_await desk.begin("org/repo", true);
       EXPECT_NE(again->id, failed->id);
-      while (me.hub_.stalled < 1) co_await me.timers_.sleep_for(Millis(1));
+      co_await me.hub_.until_stalled(1);
       EXPECT_TRUE(co_await desk.order("org/repo", DownloadOrder::cancel));
       EXPECT_THAT(me.parts(), IsEmpty());
       co_await desk.stop();

@@ -42,7 +42,7 @@ struct Download::File {
   std::uint64_t saved = 0;            // bytes that are recorded
   std::uint64_t before = 0;           // bytes that were there at first
   bool whole = false, elsewhere = false, saving = false;
-  bool useless = false;          // what came of it
+  bool useless = false;          // the bytes that came are no part of a model
   std::optional<Error> refused;  // why bytes weren't taken
 };
 
@@ -96,8 +96,8 @@ async::Task<void> Download::stop() {
   co_await tasks_.join();
   for (File& file : files_) {
     if (file.part && !file.whole) {
-      // What can't be written down is fetched again; there is nobody to tell. Without anything of use the room that was
-      // reserved goes back.
+      // A part whose record can't be written is fetched again. A part without useful bytes gives its reserved disk
+      // space back.
       const bool nothing = file.useless || !file.number || parts_.done(*file.number).bytes() == 0;
       auto drop = [kept = file.part] { return kept->abandon(); };
       auto work = nothing ? tools_.disk.run(std::move(drop)) : save(file);

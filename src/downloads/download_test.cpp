@@ -320,7 +320,7 @@ async::Task<Result<>> stop_at_a_stall_then_go_on(HubForTests& hub, async::Timers
   Download first(tools, options, *listing, files);
   hub.trouble = [&hub] { return hub.sent < 6'000 ? Trouble::none : Trouble::stall; };
   first.start();
-  while (hub.stalled < 4) co_await timers.sleep_for(Millis(1));
+  co_await hub.until_stalled(4);
   co_await first.stop();
   hub.trouble = [] { return Trouble::none; };
   hub.sent = 0;
@@ -445,7 +445,7 @@ async::Task<Result<>> pause_resume_cancel(HubForTests& hub, async::Timers& timer
   const auto id = downloader.begin("org/repo:Q8_0");
   if (!id) co_return std::unexpected(id.error());
   EXPECT_EQ(downloader.begin("org/repo:Q8_0"), *id);
-  while (hub.stalled < 1) co_await timers.sleep_for(Millis(1));
+  co_await hub.until_stalled(1);
   Result<> paused = co_await downloader.pause(*id);
   EXPECT_TRUE(paused);
   EXPECT_EQ(downloader.find(*id)->state, DownloadState::paused);
@@ -461,7 +461,7 @@ async::Task<Result<>> pause_resume_cancel(HubForTests& hub, async::Timers& timer
   hub.trouble = [] { return Trouble::stall; };
   const auto other = downloader.begin("org/repo:other-Q4_K_M.gguf");
   if (!other) co_return std::unexpected(other.error());
-  while (hub.stalled < 1) co_await timers.sleep_for(Millis(1));
+  co_await hub.until_stalled(1);
   Result<> cancelled = co_await downloader.cancel(*other);
   EXPECT_TRUE(cancelled);
   EXPECT_EQ(downloader.find(*other)->state, DownloadState::cancelled);
@@ -488,7 +488,7 @@ TEST_F(Downloading, APauseKeepsWhatIsThereAndCancellingRemovesIt) {
 async::Task<Result<>> pause_and_cancel_at_once(HubForTests& hub, DownloadTools tools, Downloader& downloader) {
   const auto id = downloader.begin("org/repo:Q8_0");
   if (!id) co_return std::unexpected(id.error());
-  while (hub.stalled < 1) co_await tools.timers.sleep_for(Millis(1));
+  co_await hub.until_stalled(1);
   Result<> cancelled, paused;
   auto cancel = [&]() -> async::Task<void> { cancelled = co_await downloader.cancel(*id); };
   auto pause = [&]() -> async::Task<void> { paused = co_await downloader.pause(*id); };
@@ -506,7 +506,7 @@ async::Task<Result<>> pause_and_cancel_at_once(HubForTests& hub, DownloadTools t
   const auto again = downloader.begin("org/repo:Q8_0");
   if (!again) co_return std::unexpected(again.error());
   EXPECT_NE(*again, *id);
-  while (hub.stalled < 1) co_await tools.timers.sleep_for(Millis(1));
+  co_await hub.until_stalled(1);
   hub.trouble = [] { return Trouble::none; };
   auto stop = [&]() -> async::Task<void> { paused = co_await downloader.pause(*again); };
   auto go_on = [&]() -> async::Task<void> {
@@ -572,29 +572,6 @@ TEST_F(Downloading, AFileAtAnAddressComesToo) {
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "hub"))
     found = found || (entry.path().filename() == "x.gguf" && contents(entry.path()) == model);
   EXPECT_TRUE(found);
-}
-
-TEST_F(Downloading, AFileThatAnEarlierVersionFetchedFromAnAddressKeepsItsPlace) {
-  const std::string model = "GGUF" + made_up(5'000, 17), address = hub_.files_endpoint() + "/x.gguf";
-  hub_.add("x.gguf", model);
-  std::string host = address.substr(7, address.rfind('/') - 7);
-  host.replace(host.find(':'), 1, "_");
-  const RepoFolder earlier(folder_ / "hub", host);
-  fs::create_directories(earlier.root() / "blobs");
-  std::ofstream(earlier.blob(to_hex(sha256({address, "\n"}))), std::ios::binary) << model;
-  Client& me = client();
-  Downloader downloader(tools(me), {.each = options_});
-  const auto id = downloader.begin(address);
-  ASSERT_TRUE(id) << id.error().message;
-  auto wait = [](async::Timers& timers, Downloader& all, std::uint64_t which) -> async::Task<Result<>> {
-    while (all.find(which)->state == DownloadState::running) co_await timers.sleep_for(Millis(1));
-    co_await all.stop();
-    co_return Result<>();
-  };
-  ASSERT_TRUE(run(wait(timers_, downloader, *id)));
-  EXPECT_EQ(downloader.find(*id)->state, DownloadState::done);
-  EXPECT_EQ(downloader.find(*id)->repo, host);
-  EXPECT_LT(hub_.sent, 100u);
 }
 
 TEST_F(Downloading, APageAtAnAddressIsNoModelAndNothingOfItIsKept) {

@@ -7,21 +7,18 @@ std::string_view name_of(DownloadState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-std::uint64_t DownloadView::bytes() const {
+namespace {
+
+std::uint64_t sum_of(const std::vector<FileView>& files, std::uint64_t FileView::* count) {
   std::uint64_t sum = 0;
-  for (const FileView& file : files) sum += file.size;
-  return sum;
-}
-std::uint64_t DownloadView::bytes_done() const {
-  std::uint64_t sum = 0;
-  for (const FileView& file : files) sum += file.done;
+  for (const FileView& file : files) sum += file.*count;
   return sum;
 }
 
-std::uint64_t DownloadView::bytes_before() const {
-  std::uint64_t sum = 0;
-  for (const FileView& file : files) sum += file.before;
-  return sum;
-}
+}  // namespace
+
+std::uint64_t DownloadView::bytes() const { return sum_of(files, &FileView::size); }
+std::uint64_t DownloadView::bytes_done() const { return sum_of(files, &FileView::done); }
+std::uint64_t DownloadView::bytes_before() const { return sum_of(files, &FileView::before); }
 
 }  // namespace corral::downloads

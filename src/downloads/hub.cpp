@@ -1,15 +1,12 @@
 #include "downloads/hub.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/secret.h"
 #include "base/sha256.h"
-#include "downloads/cache_layout.h"
 #include "downloads/errors.h"
 #include "models/hub_cache.h"
 
@@ -158,13 +155,6 @@ async::Task<Result<Listing>> Hub::look_at(std::string address) {
                   .source = SourceKind::address};
   TreeFile file{.path = std::string(name), .size = *size, .oid = listing.at.commit, .hash = HashKind::none};
   file.stamp = stamp;
-  // A file that an earlier version fetched, or began to fetch, keeps its place.
-  std::error_code ignored;
-  const RepoFolder earlier(settings_.cache, host);
-  if (has_blob(earlier, id, *size) || std::filesystem::exists(earlier.part(id), ignored)) {
-    listing.repo = host;
-    file.oid = id;
-  }
   listing.tree.push_back(std::move(file));
   co_return listing;
 }

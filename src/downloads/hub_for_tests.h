@@ -18,6 +18,7 @@
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
 
+#include "async/event.h"
 #include "async/task_group.h"
 #include "async/timer.h"
 #include "base/secret.h"
@@ -47,6 +48,7 @@ class HubForTests {
 
   explicit HubForTests(async::Executor executor)
       : tasks_(executor),
+        stall_(executor),
         api_(executor, {async::asio::ip::make_address("127.0.0.1"), 0}),
         files_(executor, {async::asio::ip::make_address("127.0.0.1"), 0}) {
     tasks_.spawn("hub", accept(api_, true));
@@ -71,6 +73,13 @@ class HubForTests {
   std::vector<std::string> tokens_elsewhere;                        // that reached the server of the files
   std::uint64_t sent = 0;                                           // bytes of files
   int stalled = 0;
+  // Returns when so many answers have stalled.
+  async::Task<void> until_stalled(int count) {
+    while (stalled < count) {
+      stall_.reset();
+      co_await stall_.wait();
+    }
+  }
   bool all_surplus_taken = false;
 
  private:
@@ -195,6 +204,7 @@ class HubForTests {
     }
     if (what == Trouble::stall) {
       ++stalled;
+      stall_.set();
       std::string more;  // until the client has had enough
       const auto into = async::asio::dynamic_buffer(more);
       co_await async::asio::async_read_until(socket, into, '\0', async::as_value);
@@ -205,6 +215,7 @@ class HubForTests {
 
   std::map<std::string, std::string> content_;
   async::TaskGroup tasks_;
+  async::Event stall_;
   Acceptor api_, files_;
 };
 

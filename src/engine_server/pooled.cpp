@@ -162,7 +162,7 @@ async::Task<Response> EngineServer::Impl::embed_as(http::Request request, Embedd
   if (!result) co_return error_response(result.error());
   if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
   for (auto& values : result->values) {
-    values.resize(std::min<std::size_t>(values.size(), dimensions));
+    if (cut) values.resize(dimensions);
     if (norm >= 0 && (cut || norm != kEuclidean)) normalize(values, norm);
   }
   if (native) co_return Response::json(200, protocol::native_embeddings(result->values, prepared->request.base64));

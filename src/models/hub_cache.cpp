@@ -52,15 +52,9 @@ std::optional<std::string> hub_repo_of(std::string_view directory_name) {
 }
 
 std::optional<std::string> address_host_of(std::string_view repo) {
-  if (repo.starts_with(kAddressRepos)) {
-    repo.remove_prefix(kAddressRepos.size());
-    return std::string(repo.substr(0, repo.rfind('/')));
-  }
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  const std::string_view port = repo.substr(std::min(repo.find_last_of('_'), repo.size()));
-  const bool has_port = port.size() > 1 && std::ranges::all_of(port.substr(1), digit);
-  const bool host = repo == "localhost" || repo.contains('.') || has_port;
-  return host && !repo.contains('/') ? std::optional(std::string(repo)) : std::nullopt;
+  if (!repo.starts_with(kAddressRepos)) return std::nullopt;
+  repo.remove_prefix(kAddressRepos.size());
+  return std::string(repo.substr(0, repo.rfind('/')));
 }
 
 std::vector<fs::path> hub_snapshots(const fs::path& repo_dir) {

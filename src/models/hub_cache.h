@@ -31,8 +31,7 @@ inline constexpr std::string_view kOllamaRepos = "ollama.com/";
 // hub has a '.' in its name.
 inline constexpr std::string_view kAddressRepos = "web.address/";
 
-// The host, if the repository holds files from addresses. Earlier versions called such a repository by its host alone:
-// a host has a '.' or a port ("nas_8080"), or is "localhost".
+// The host ("nas_8080"), if the repository holds a file from an address.
 std::optional<std::string> address_host_of(std::string_view repo);
 
 // "org/repo" for a directory named models--org--repo, nothing for other names.

@@ -37,7 +37,7 @@ Result<GgufFacts> facts_in(const std::filesystem::path& path) {
 
 // x-1b.params.json and x-1b-lora.gguf beside x-1b.gguf, as downloads/ollama_registry.h names them.
 BesideModel beside(const FoundFile& file) {
-  constexpr std::size_t kMaxParameters = 1 << 20;
+  constexpr std::size_t kMaxParameters = 64 << 10;  // bytes; each list of models reads them
   BesideModel beside;
   if (!file.repo.starts_with(kOllamaRepos)) return beside;
   const std::string stem = (file.path.parent_path() / file.path.stem()).native();

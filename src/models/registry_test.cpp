@@ -90,10 +90,9 @@ TEST_F(RegistryTest, AFileFromAnAddressIsCalledByItsFileAndALaterOneLeavesItsNam
   EXPECT_EQ((*scanned()->find("x-Q8_0"))->checkpoint, first.native());
 
   save("hub/models--web.address--example.com--a/snapshots/c/x-Q8_0.gguf");
-  save("hub/models--example.com/snapshots/c/old-Q8_0.gguf");  // of an earlier version
   fs::last_write_time(first, fs::file_time_type::clock::now() - std::chrono::hours(1));
   const auto catalog = scanned();
-  EXPECT_THAT(names(*catalog), ElementsAre("example.com/x-Q8_0", "old-Q8_0", "x-Q8_0"));
+  EXPECT_THAT(names(*catalog), ElementsAre("example.com/x-Q8_0", "x-Q8_0"));
   EXPECT_EQ((*catalog->find("x-Q8_0"))->paths.front(), first);
 }
 

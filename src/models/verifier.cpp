@@ -40,18 +40,13 @@ std::error_code system_error_now() { return {errno, std::system_category()}; }
 
 }  // namespace
 
-std::optional<NamedHash> hash_in_name(const fs::path& path) {
+std::optional<Sha256> promised_hash(const fs::path& path) {
   std::error_code error;
   const auto target = fs::canonical(path, error);
   if (error) return std::nullopt;
   const std::string name = target.filename().native();
   constexpr std::string_view kOllama = "sha256-";
-  constexpr std::size_t kCommitDigits = 40;
-  const bool ollama = name.starts_with(kOllama);
-  const auto hash = parse_sha256(ollama ? std::string_view(name).substr(kOllama.size()) : name);
-  if (!hash) return std::nullopt;
-  const fs::path commit = target.parent_path().parent_path() / "snapshots" / name.substr(0, kCommitDigits);
-  return NamedHash{*hash, ollama || !fs::exists(commit, error)};
+  return parse_sha256(name.starts_with(kOllama) ? std::string_view(name).substr(kOllama.size()) : name);
 }
 
 std::string_view name_of(Verdict verdict) {
@@ -89,15 +84,12 @@ std::optional<FileCheck> Verifier::check(const fs::path& file, const std::functi
     check.verdict = Verdict::unsettled;
     return check;
   }
-  const auto named = hash_in_name(file);
-  const bool promised = named && named->of_content;
   const auto seen = seen_.find(file);
-  // An earlier version kept the hash of an address as what the file should have.
-  const bool mistaken = named && !promised && seen != seen_.end() && seen->second.hash == named->hash;
-  const bool known = seen != seen_.end() && !mistaken;
+  const bool known = seen != seen_.end();
   const bool untouched = known && seen->second.stamp == *before;
+  const auto promised = promised_hash(file);
   if (promised) {
-    check.expected = named->hash;
+    check.expected = promised;
   } else if (known) {
     check.expected = seen->second.hash;
   }

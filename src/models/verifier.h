@@ -23,14 +23,9 @@
 
 namespace corral::models {
 
-// The hash in the name of the file that `path` leads to: 64 hexadecimal digits, or "sha256-" and these.
-struct NamedHash {
-  Sha256 hash{};
-  // Earlier versions named files from addresses by a hash of the address, whose first 40 digits are the commit's name.
-  bool of_content = true;
-};
-// Nothing for other names. Blocking: two looks at the file system.
-std::optional<NamedHash> hash_in_name(const std::filesystem::path& path);
+// What the name of the file that `path` leads to promises: 64 hexadecimal digits, or "sha256-" and these. Nothing for
+// other names. One look at the file system.
+std::optional<Sha256> promised_hash(const std::filesystem::path& path);
 
 enum class Verdict : std::uint8_t {
   right,

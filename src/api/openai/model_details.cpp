@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxLicence = 256;  // bytes
 
-// Of a file that is as it was when somebody verified it.
+// Empty if the file was never verified, or has changed since.
 std::string verified_hash(const models::KeptHashes& seen, const fs::path& file, models::FileStamp stamp) {
   const auto found = seen.find(file);
   stamp.device = 0;
@@ -38,8 +38,8 @@ ModelDetails read_details(const models::ModelInfo& model, const fs::path& record
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const auto stamp = i < model.stamps.size() ? model.stamps[i] : models::FileStamp();
     ModelFile file{.path = paths[i], .bytes = stamp.size, .sha256 = {}};
-    if (const auto named = models::hash_in_name(file.path); named && named->of_content) {
-      file.sha256 = to_hex(named->hash);
+    if (const auto promised = models::promised_hash(file.path)) {
+      file.sha256 = to_hex(*promised);
     } else if (i < computed.size()) {
       file.sha256 = to_hex(computed[i].hash);
     } else {

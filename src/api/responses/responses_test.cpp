@@ -126,11 +126,6 @@ TEST_F(ResponsesTest, AnAnswerIsGotAndDeletedByTheKeyThatMadeIt) {
   EXPECT_EQ(as("ann", "GET", "/v1/responses/resp_1").status, 404u);
 }
 
-TEST_F(ResponsesTest, APathThatIsNotHereIsNoResponse) {
-  EXPECT_EQ(as("ann", "POST", "/v1/responses/compact", "{}").error("code"), "unknown_path");
-  EXPECT_EQ(as("ann", "POST", "/v1/responses/resp_1", "{}").status, 405u);
-}
-
 TEST_F(ResponsesTest, WhatIsNotToBeKeptIsNot) {
   const auto made = responded("ann", R"("input":"Hello","store":false)");
   EXPECT_FALSE(json::bool_or(made, "store", true));

@@ -1,7 +1,8 @@
 #include "api/supply/removal_plan.h"
 
 #include <algorithm>
-#include <iterator>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -44,22 +45,17 @@ std::optional<HubPath> hub_path(const fs::path& file, const fs::path& cache) {
 // Parameters, licences and the like of a model of Ollama's registry; an adapter that is no model of its own: the file
 // "x-1b-lora.gguf" is the adapter of "x:1b", or the model "x:1b-lora".
 void add_beside(std::vector<std::string>& paths, const models::Catalog& catalog, const fs::path& file) {
+  std::set<std::string> of_models;
+  for (const auto& model : catalog.models()) {
+    of_models.insert(model->mmproj.filename());
+    for (const fs::path& path : model->paths) of_models.insert(path.filename());
+  }
   const std::string stem = file.stem().native();
-  const auto is_of_model = [&](const std::string& name) {
-    return std::ranges::any_of(catalog.models(), [&](const auto& model) {
-      const auto is_it = [&](const fs::path& path) { return path.filename() == name; };
-      return is_it(model->mmproj) || std::ranges::any_of(model->paths, is_it);
-    });
-  };
   for (std::size_t number = 1; number <= downloads::kMaxLayers; ++number) {
     // "x-1b-2.license.txt" is the second licence of "x:1b", unless there is a model "x:1b-2".
-    const std::string other = fmt::format("{}-{}.gguf", stem, number);
-    const auto is_other = [&](const auto& model) {
-      return !model->paths.empty() && model->paths.front().filename() == other;
-    };
-    if (number > 1 && std::ranges::any_of(catalog.models(), is_other)) continue;
+    if (number > 1 && of_models.contains(fmt::format("{}-{}.gguf", stem, number))) continue;
     for (auto& name : downloads::names_beside(stem, number)) {
-      if (!is_of_model(name)) paths.push_back(std::move(name));
+      if (!of_models.contains(name)) paths.push_back(std::move(name));
     }
   }
 }

@@ -23,7 +23,7 @@ struct ResponseFacts {
   std::string echo;                                          // members of every answer, JSON without braces
   std::map<std::string, NamedTool, std::less<>> tools = {};  // by the name that the model knows
   bool background = false;
-  bool summary = false;  // thoughts are told as a summary
+  bool summary = false;  // the request asks for a summary: the thoughts are it
 };
 
 // Where nothing is kept: errc::unsupported_value for what looks back.
