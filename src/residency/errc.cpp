@@ -1,5 +1,7 @@
 #include "residency/errc.h"
 
+#include <fmt/format.h>
+
 #include "base/error_table.h"
 
 namespace corral::residency {
@@ -20,6 +22,12 @@ const std::error_category& error_category() {
   };
   static const TableCategory category("residency", kRows);
   return category;
+}
+
+Error shutting_down() { return {errc::shutting_down, "the server is shutting down"}; }
+
+Error not_loaded(const ModelName& model) {
+  return {errc::not_loaded, fmt::format("'{}' is not loaded", model.value()), "model"};
 }
 
 }  // namespace corral::residency

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "residency/types.h"
 
 namespace corral::residency {
 
@@ -24,6 +25,9 @@ enum class errc {
 
 // Fact of not_here: nothing is in the way but a load for another machine. When that has ended this one may begin.
 struct SoonHere {};
+
+Error shutting_down();
+Error not_loaded(const ModelName& model);
 
 }  // namespace corral::residency
 

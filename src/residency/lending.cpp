@@ -231,6 +231,10 @@ bool is_for_peers_only(const Server& load) {
   return std::ranges::all_of(load.waiters, [](const Waiter& waiter) { return waiter.is_peer(); });
 }
 
+Error not_here(const ModelName& model, std::string_view why) {
+  return {errc::not_here, fmt::format("'{}' isn't served here for others now: {}", model.value(), why), "model"};
+}
+
 Error not_standing(const ModelName& model) {
   return {errc::not_here, fmt::format("'{}' is served by several nodes together, and they aren't ready", model.value()),
           "model"};

@@ -1,11 +1,13 @@
-// What this machine lends to the others of its mesh: pure questions to the state. core_lend.cpp acts on them.
+// What this machine lends to the others of its mesh: pure questions to the state. core/peer_requests.h and
+// core/recalls.h act on them.
 //
 // A model that was loaded for a peer is lent: its server takes none of its owner's slots, and memory only as far as
-// `Settings::lend_share` and what is free allow. A request of the owner's makes it his (Core::adopt).
+// `Settings::lend_share` and what is free allow. A request of the owner's makes it his (Adoption).
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "residency/state.h"
@@ -24,6 +26,8 @@ inline bool is_peers_only(const Server& server) { return server.lent && works_fo
 // Only peers wait for it.
 bool is_for_peers_only(const Server& load);
 
+// A peer's request that can't be served now.
+Error not_here(const ModelName& model, std::string_view why);
 // Nobody may load it but the group that it is meant for (ModelSpec::joins_only).
 Error not_standing(const ModelName& model);
 

@@ -1,5 +1,5 @@
 // Who has to go before a load may start: the rules of slots, of the NPU, of reload, of the second attempt and of memory
-// (room_memory.cpp). A pure question to the state; who asks decides when the victims are told (core_advance.cpp).
+// (room_memory.cpp). A pure question to the state; core/load_scheduler.h decides when the victims are told.
 #pragma once
 
 #include <optional>

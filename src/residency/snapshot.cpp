@@ -1,9 +1,9 @@
 #include "residency/snapshot.h"
 
-#include "residency/core.h"
 #include "residency/disposal.h"
 #include "residency/elsewhere.h"
 #include "residency/lending.h"
+#include "residency/state.h"
 
 namespace corral::residency {
 namespace {
@@ -28,23 +28,23 @@ QueuedView view_of_queued(const State& state, const Server& load, std::size_t po
 
 }  // namespace
 
-Snapshot Core::snapshot(Now now) const {
+Snapshot take_snapshot(const State& state, Now now) {
   Snapshot snapshot;
-  snapshot.limits = state_.settings.limits;
-  snapshot.lent_memory = lent_memory(state_);
-  snapshot.lend_share = state_.settings.lend_share;
+  snapshot.limits = state.settings.limits;
+  snapshot.lent_memory = lent_memory(state);
+  snapshot.lend_share = state.settings.lend_share;
   const Server* recent = nullptr;
   const auto loaded_at = [](const Server& server) {
     return std::pair(server.load_started + server.load_duration, server.id);
   };
-  snapshot.revision = revision_;
-  snapshot.stops = state_.stops;
-  snapshot.downsizes = state_.downsizes;
-  for (const auto& [id, server] : state_.servers) {
+  snapshot.revision = state.revision;
+  snapshot.stops = state.stops;
+  snapshot.downsizes = state.downsizes;
+  for (const auto& [id, server] : state.servers) {
     if (!takes_slot(server->state)) continue;
     const std::size_t type = index_of(server->spec->type);
     if (!server->spec->share && !runs_elsewhere(*server->spec)) ++(server->lent ? snapshot.lent : snapshot.taken)[type];
-    if (server.get() == state_.loader) {
+    if (server.get() == state.loader) {
       snapshot.loading = LoadingView{.id = id,
                                      .spec = server->spec,
                                      .since = since(server->load_started, now),
@@ -57,7 +57,7 @@ Snapshot Core::snapshot(Now now) const {
     }
     const bool is_model = is_resident(server->state) && !server->spec->share;
     if (is_model && (recent == nullptr || loaded_at(*recent) < loaded_at(*server))) recent = server.get();
-    const bool pinned = state_.pinned(*server);
+    const bool pinned = state.pinned(*server);
     snapshot.pinned[type] += pinned;
     snapshot.downsized[type] += server->state == ServerState::downsized;
     snapshot.servers.push_back({.id = id,
@@ -75,10 +75,10 @@ Snapshot Core::snapshot(Now now) const {
                                 .eviction = server->eviction});
   }
   if (recent != nullptr) snapshot.most_recent = recent->spec->name;
-  for (const Server* load : state_.queue) {
-    snapshot.queue.push_back(view_of_queued(state_, *load, snapshot.queue.size() + 1, now));
+  for (const Server* load : state.queue) {
+    snapshot.queue.push_back(view_of_queued(state, *load, snapshot.queue.size() + 1, now));
   }
-  for (const auto& [name, model] : state_.models) {
+  for (const auto& [name, model] : state.models) {
     for (const auto* failure : {&model.failure, &model.crashes}) {
       if (!*failure) continue;
       const Millis left = std::max(Millis{0}, std::chrono::ceil<Millis>((*failure)->cool_until - now.mono));

@@ -12,6 +12,8 @@
 
 namespace corral::residency {
 
+struct State;
+
 struct ServerView {
   ServerId id;
   SpecPtr spec;
@@ -76,5 +78,7 @@ struct Snapshot {
   std::uint64_t downsizes = 0;                          // done since the beginning
   std::uint64_t revision = 0;                           // see Core::revision
 };
+
+Snapshot take_snapshot(const State& state, Now now);
 
 }  // namespace corral::residency

@@ -150,7 +150,13 @@ struct State {
   std::array<std::size_t, kModelTypeCount> taken{};  // with lent ones
   std::array<std::size_t, kModelTypeCount> lent{};   // of them
   bool shutting_down = false;
+  std::uint64_t revision = 0;   // see Core::revision
+  std::uint64_t decisions = 1;  // made since the beginning
 
+  Server* find(ServerId id) const {
+    const auto at = servers.find(id);
+    return at == servers.end() ? nullptr : at->second.get();
+  }
   const Model* find(const ModelName& name) const {
     const auto at = models.find(name);
     return at == models.end() ? nullptr : &at->second;

@@ -1,0 +1,33 @@
+// Downsizes idle instances: the engine frees KV and compute buffers, the weights stay.
+#pragma once
+
+#include "residency/core/lifecycle.h"
+#include "residency/core/pending_tickets.h"
+#include "residency/core/step.h"
+#include "residency/event.h"
+#include "residency/state.h"
+
+namespace corral::residency {
+
+class Downsizer {
+ public:
+  Downsizer(State& state, Lifecycle& lifecycle, PendingTickets& tickets)
+      : state_(state), lifecycle_(lifecycle), tickets_(tickets) {}
+
+  void downsize(Server& server, const Step& step);
+  // A process that doesn't answer within `memory_wait` counts as one that can't.
+  void give_up_overdue(const Step& step);
+  // True: decisions may change.
+  bool handle(const Downsized& event, const Step& step) { return end(event.server, true, step); }
+  bool handle(const DownsizeFailed& event, const Step& step) { return end(event.server, false, step); }
+
+ private:
+  bool end(ServerId id, bool done, const Step& step);
+  void refused(Server& server);
+
+  State& state_;
+  Lifecycle& lifecycle_;
+  PendingTickets& tickets_;
+};
+
+}  // namespace corral::residency

@@ -1,0 +1,140 @@
+#include "residency/core/failures.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "residency/cooldown.h"
+
+namespace corral::residency {
+
+bool Failures::handle(const CheckFailed& event, const Step& step) {
+  Server* load = preflight_.end(event.server, event.check);
+  if (load == nullptr) return false;
+  if (load == state_.lending) {
+    waiters_.reject_peers(*load, event.error.message, step);
+    waiters_.reject(*load, event.error, step);  // local requests that have joined it
+    lifecycle_.remove(*load, ServerState::gone, step);
+    return true;
+  }
+  waiters_.reject_askers(*load, load->spec->options, event.error, step);
+  fall_back(*load, step);
+  return true;
+}
+
+void Failures::end_load(Server& load, LoadFault fault, const Error& error, const Step& step) {
+  if (load.spec->once) waiters_.reject(load, error, step);
+  if (load.lent) return end_lent_load(load, fault, error, step);
+  waiters_.reject_peers(load, fmt::format("it didn't load: {}", error.message), step);
+  const bool retries = worth_a_retry(fault) && load.attempt == 1 && !load.unload_when_loaded;
+  if (!load.waiters.empty() && retries) {
+    retry(load, step.now);
+  } else if (!load.waiters.empty()) {
+    end_last_attempt(load, fault, error, step);
+  }
+  lifecycle_.remove(load, ServerState::failed, step);
+}
+
+// Local requests that have joined it get a load of their own.
+void Failures::end_lent_load(Server& load, LoadFault fault, const Error& error, const Step& step) {
+  Model& model = state_.models[load.spec->name];
+  waiters_.reject_peers(load, fmt::format("it didn't load: {}", error.message), step);
+  if (worth_a_retry(fault) && !load.spec->once)
+    note_failure(model.lent_failure, state_.settings, *load.spec, error.message, step.time());
+  if (!load.waiters.empty()) {
+    const Waiter& wish = newest_wish(load);
+    if (model.pending == nullptr) LoadQueue::follow(queue_.enqueue(wish.spec, step.now), wish);
+    waiters_.move_to_front(load, *model.pending);
+  }
+  lifecycle_.remove(load, ServerState::failed, step);
+}
+
+void Failures::end_last_attempt(Server& load, LoadFault fault, const Error& error, const Step& step) {
+  Model& model = state_.models[load.spec->name];
+  const std::uint64_t options = load.spec->options;
+  Server* again = model.pending;  // was asked for after the unload
+  const bool told = waiters_.reject_askers(load, options, error, step);
+  reject_cooling(load, step);  // before a failure of these options replaces what is known of others
+  if (told && worth_a_retry(fault))
+    note_failure(model.failure, state_.settings, *load.spec, error.message, step.time());
+  bool undecided = again != nullptr && again->spec->options == options;
+  // Who asked for the model with other options hasn't failed yet.
+  if (!load.waiters.empty()) {
+    undecided |= again == nullptr;
+    if (again == nullptr) again = &queue_.enqueue(load.waiters.back().spec, step.now);
+    waiters_.move_to_front(load, *again);
+  }
+  if (!undecided) return;
+  waiters_.reject_askers(*again, options, error, step);
+  fall_back(*again, step);
+}
+
+void Failures::retry(Server& failed, Now now) {
+  Model& model = state_.models[failed.spec->name];
+  // A newer wish is one with other options: a first attempt of its own.
+  Server& next = model.pending != nullptr ? *model.pending : queue_.enqueue_again(failed, now);
+  waiters_.move_to_front(failed, next);
+  if (!next.pin) next.pin = failed.pin;
+}
+
+// Requests whose options have failed again and again hear that, unless an explicit load tries these options.
+void Failures::reject_cooling(Server& load, const Step& step) {
+  const Model& model = *state_.find(load.spec->name);
+  const auto is_tried = [&](std::uint64_t options) {
+    return std::ranges::any_of(load.waiters, [options](const Waiter& waiter) {
+      return !waiter.wants_lease && waiter.spec->options == options;
+    });
+  };
+  for (std::size_t i = 0; i < load.waiters.size();) {
+    const SpecPtr asked = load.waiters[i].spec;
+    const auto cooling = is_tried(asked->options) ? std::nullopt : cooling_down(model, *asked, step.time());
+    if (cooling) waiters_.reject_askers(load, asked->options, *cooling, step);
+    i = cooling ? 0 : i + 1;
+  }
+}
+
+void Failures::fall_back(Server& load, const Step& step) {
+  preflight_.drop(load, step);
+  while (!load.waiters.empty()) {
+    const Waiter wish = newest_wish(load);
+    const Model& model = state_.models[wish.spec->name];
+    const auto cooling = wish.wants_lease ? cooling_down(model, *wish.spec, step.time()) : std::nullopt;
+    if (cooling) {
+      waiters_.reject_askers(load, wish.spec->options, *cooling, step);
+      continue;
+    }
+    if (load.attempt == 1) return LoadQueue::follow(load, wish);
+    // The second attempt of other options stood at the front; these haven't been tried.
+    Server& next = queue_.enqueue(wish.spec, step.now);
+    waiters_.move_to_front(load, next);
+    LoadQueue::follow(next, wish);
+    break;
+  }
+  lifecycle_.remove(load, ServerState::gone, step);
+}
+
+void Failures::note_end(const Server& server, const ServerDied& death, const Step& step) {
+  const bool up = is_resident(server.state);
+  if (!up && (is_given_up(server) || server.leaving == StopReason::shutdown)) return;
+  Model& model = state_.models[server.spec->name];
+  const auto lived = step.time() - (server.load_started + server.load_duration);
+  if (death.answered || lived > state_.settings.crash_calm) {
+    model.crashes.reset();
+    model.lent_crashes.reset();
+  }
+  if (!up || !death.worked || server.leases == 0 || server.spec->once) return;
+  const std::uint64_t options = server.spec->options;
+  // What only peers have asked for cools down for peers only.
+  if (server.leases == server.peer_leases)
+    return note_crash(model.lent_crashes, state_.settings, *server.spec, death.cause, step.time());
+  note_crash(model.crashes, state_.settings, *server.spec, death.cause, step.time());
+  ++state_.revision;
+  // Who waits for the next one would only see it end as well.
+  Server* next = model.pending;
+  const auto cooling = cooling_down(model, *server.spec, step.time());
+  if (next == nullptr || next->spec->options != options || !cooling) return;
+  waiters_.reject_askers(*next, options, *cooling, step);
+  fall_back(*next, step);
+}
+
+}  // namespace corral::residency

@@ -1,0 +1,46 @@
+// What failed checks, failed loads and ends under requests mean for the waiters, and for the model.
+//
+// A load that failed for want of memory is tried once more, after all other models have gone; faults of the model
+// itself evict nothing. After repeated failure a model cools down (cooldown.h). Only those waiters hear of a failure
+// who asked for the options that failed. A failed load for a peer evicts nothing, and only peers hear of it.
+#pragma once
+
+#include "residency/core/lifecycle.h"
+#include "residency/core/load_queue.h"
+#include "residency/core/preflight.h"
+#include "residency/core/step.h"
+#include "residency/core/waiters.h"
+#include "residency/event.h"
+#include "residency/state.h"
+
+namespace corral::residency {
+
+class Failures {
+ public:
+  Failures(State& state, Preflight& preflight, Lifecycle& lifecycle, Waiters& waiters, LoadQueue& queue)
+      : state_(state), preflight_(preflight), lifecycle_(lifecycle), waiters_(waiters), queue_(queue) {}
+
+  // True: decisions may change.
+  bool handle(const CheckFailed& event, const Step& step);
+  // A load has failed, and its process is gone.
+  void end_load(Server& load, LoadFault fault, const Error& error, const Step& step);
+  // A loaded instance has ended by itself; called before it is removed.
+  void note_end(const Server& server, const ServerDied& death, const Step& step);
+  // The options of this queued load won't do, and who asked for them has heard it: it goes on with the newest wish of
+  // the others. It ends if nobody is left.
+  void fall_back(Server& load, const Step& step);
+
+ private:
+  void end_lent_load(Server& load, LoadFault fault, const Error& error, const Step& step);
+  void end_last_attempt(Server& load, LoadFault fault, const Error& error, const Step& step);
+  void retry(Server& failed, Now now);
+  void reject_cooling(Server& load, const Step& step);
+
+  State& state_;
+  Preflight& preflight_;
+  Lifecycle& lifecycle_;
+  Waiters& waiters_;
+  LoadQueue& queue_;
+};
+
+}  // namespace corral::residency

@@ -1,0 +1,29 @@
+// Lets requests on instances, and off again.
+#pragma once
+
+#include "residency/core/lifecycle.h"
+#include "residency/core/step.h"
+#include "residency/core/wake_timer.h"
+#include "residency/state.h"
+
+namespace corral::residency {
+
+class Leases {
+ public:
+  Leases(State& state, Lifecycle& lifecycle, WakeTimer& timer) : state_(state), lifecycle_(lifecycle), timer_(timer) {}
+
+  // One more request. A downsized instance takes its memory back by itself.
+  LeaseId take(Server& server, Origin origin, Now now);
+  void grant(Server& server, TicketId ticket, Origin origin, const Step& step);
+  // The request is over. True: decisions may change.
+  bool release(LeaseId lease, const Step& step);
+
+ private:
+  bool now_idle(Server& server, const Step& step);
+
+  State& state_;
+  Lifecycle& lifecycle_;
+  WakeTimer& timer_;
+};
+
+}  // namespace corral::residency

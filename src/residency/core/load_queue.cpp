@@ -1,0 +1,93 @@
+#include "residency/core/load_queue.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "residency/errc.h"
+#include "residency/room.h"
+
+namespace corral::residency {
+namespace {
+
+// As long as nothing is known of loads.
+constexpr std::chrono::seconds kQueueFullRetry{5};
+
+// A place in the queue comes free when the load that runs has ended: in the mean time that loads have taken.
+std::chrono::seconds mean_load_time(const State& state) {
+  Millis sum{0};
+  std::int64_t known = 0;
+  for (const auto& [id, server] : state.servers) {
+    if (server->load_duration <= Millis(0)) continue;
+    sum += server->load_duration;
+    ++known;
+  }
+  if (known == 0) return kQueueFullRetry;
+  return std::max(std::chrono::ceil<std::chrono::seconds>(sum / known), std::chrono::seconds(1));
+}
+
+}  // namespace
+
+Server& LoadQueue::enqueue(const SpecPtr& spec, Now now) {
+  Server& load = lifecycle_.add(spec, now);
+  state_.queue.push_back(&load);
+  return load;
+}
+
+Server& LoadQueue::enqueue_again(const Server& failed, Now now) {
+  Server& next = enqueue(failed.spec, now);
+  next.queued_at = failed.queued_at;
+  next.eviction = failed.eviction;  // may have changed since
+  next.explicit_options = failed.explicit_options;
+  next.attempt = failed.attempt + 1;
+  next.checked_at = failed.checked_at;
+  next.check_took = failed.check_took;
+  for (const auto& [id, server] : state_.servers) {
+    if (server.get() != &failed && drives_out(state_, *server)) next.first_to_go.push_back(id);
+  }
+  std::ranges::rotate(state_.queue, std::prev(state_.queue.end()));
+  return next;
+}
+
+void LoadQueue::follow(Server& load, const Waiter& wish) {
+  load.spec = wish.spec;
+  load.eviction = wish.spec->eviction;
+  load.explicit_options = !wish.wants_lease;
+  load.pin = wish.pin;
+  load.promise.reset();
+}
+
+void LoadQueue::absorb(Server& queued, Server& running, const Step& step) {
+  waiters_.move_to_back(queued, running);
+  if (queued.pin) running.pin = queued.pin;
+  lifecycle_.remove(queued, ServerState::gone, step);
+}
+
+bool LoadQueue::can_be_joined(const Server& load) {
+  const bool retries =
+      load.state == ServerState::evicting && load.leaving == StopReason::deadline && !load.waiters.empty();
+  return load.state == ServerState::loading || retries;
+}
+
+bool LoadQueue::refuse_if_full(TicketId ticket, const Step& step) const {
+  std::size_t waiting = state_.waiting.size();
+  for (const Server* load : {state_.loader, state_.lending}) {
+    if (waiting < state_.settings.max_queued) return false;
+    if (load == nullptr) continue;
+    waiting -= static_cast<std::size_t>(std::ranges::count_if(load->waiters, &Waiter::is_peer));
+  }
+  if (waiting < state_.settings.max_queued) return false;
+  Error error(errc::queue_full, fmt::format("{} requests wait for models to load already", waiting));
+  error.retry_after = mean_load_time(state_);
+  step.reject(ticket, std::move(error));
+  return true;
+}
+
+bool LoadQueue::comes_back(const Server& load) const {
+  const Server* current = state_.find(load.spec->name)->current;
+  if (current == nullptr || current->state != ServerState::draining || current->leaving_for_good) return false;
+  return !load.explicit_options || load.spec->options == current->spec->options;
+}
+
+}  // namespace corral::residency

@@ -1,0 +1,186 @@
+#include "residency/core/load_scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "residency/ahead.h"
+
+namespace corral::residency {
+namespace {
+
+bool is_victim(const Server& server, const std::vector<Victim>& victims) {
+  return std::ranges::any_of(victims, [&](const Victim& victim) { return victim.server == &server; });
+}
+
+}  // namespace
+
+LoadScheduler::LoadScheduler(State& state, Preflight& preflight, Lifecycle& lifecycle, Adoption& adoption, Pins& pins,
+                             Waiters& waiters, LoadQueue& queue, Failures& failures)
+    : state_(state),
+      preflight_(preflight),
+      lifecycle_(lifecycle),
+      adoption_(adoption),
+      pins_(pins),
+      waiters_(waiters),
+      queue_(queue),
+      failures_(failures) {}
+
+bool LoadScheduler::may_evict(const SpecPtr& spec, MonoTime now) const {
+  if (state_.servers.empty()) return false;
+  if (state_.loader != nullptr || !state_.queue.empty()) return true;
+  Server load;
+  load.spec = spec;
+  load.queued_at = now;
+  const Room room = find_room(state_, load, now);
+  return !room.refused && (room.stale || !room.victims.empty() || !room.downsizes.empty());
+}
+
+Decision LoadScheduler::decide(MonoTime now) {
+  Decision decision;
+  bool may_start = state_.loader == nullptr;
+  Ahead ahead(state_);
+  for (Server* load : state_.queue) {
+    if (queue_.comes_back(*load)) continue;
+    if (!Preflight::is_known(*load)) {  // it delays no other load
+      decision.checks.push_back(load);
+      continue;
+    }
+    if (load->attempt > 1) forget_gone(*load);
+    const Room room = find_room(state_, *load, now);
+    note_victims(*load, room);
+    if (ahead.blocks(*load, room)) {
+      ahead.add(*load, room);
+      continue;
+    }
+    const bool startable = room.is_there() && !room.stale && may_start;
+    if (startable && preflight_.is_fresh(*load, now)) {
+      decision.start = load;
+      may_start = false;
+      ahead.started(*load);
+      continue;
+    }
+    const bool idle = std::ranges::none_of(room.victims, [](const Victim& v) { return is_busy(*v.server); });
+    if (may_start && !room.stale && !idle && !load->waits_since) load->waits_since = now;
+    // A promise holds as long as no further victim is needed.
+    const bool others_go = !room.victims.empty() || !room.downsizes.empty();
+    if (may_start && (room.settles || (others_go && !room.stale))) load->promise = room.settles;
+    const bool check = add_victims(*load, room, may_start, idle, now, decision) || startable;
+    if (check) decision.checks.push_back(load);
+    // Its turn has come, but what is known of the memory is old.
+    decision.sample |= may_start && room.stale;
+    ahead.add(*load, room);
+    const bool slow_check = check && load->check != 0 && now - load->check_asked >= state_.settings.stop_grace;
+    if (slow_check) continue;
+    // No load passes one whose victims only have to stop, unless one is slow at it; nor a second attempt that waits for
+    // those that passed it.
+    const bool slow = std::ranges::any_of(room.victims, [&](const Victim& v) { return stops_slowly(*v.server, now); });
+    if ((idle && !slow) || check || room.stale || (load->attempt > 1 && load->first_to_go.empty())) may_start = false;
+  }
+  return decision;
+}
+
+// Adds the victims of this load that are told to stop, or have been. True if one would be told that only a fresh
+// preflight may evict.
+bool LoadScheduler::add_victims(const Server& load, const Room& room, bool may_start, bool idle, MonoTime now,
+                                Decision& decision) const {
+  const bool overdue = load.waits_since && now - *load.waits_since >= state_.settings.swap_patience;
+  const bool judged = may_start && idle && !room.stale;
+  const bool recalls = may_start && !room.stale;  // there is no patience with what only peers use
+  const bool fresh = preflight_.is_fresh(load, now);
+  // The victims of a load ahead may give all that this one needs: that is known at the next decision.
+  const bool others_go = std::ranges::any_of(decision.victims, [](const Victim& v) {
+    return v.server->leases == 0 && v.server->state != ServerState::evicting;
+  });
+  bool check = false;
+  for (const Victim& victim : room.victims) {
+    const Server& server = *victim.server;
+    const bool goes_on = server.lent && server.state == ServerState::draining;
+    if (!overdue && !judged && !goes_on && !(recalls && is_peers_only(server))) continue;
+    // Nothing new is evicted for memory by an old sample, or in the middle of a load.
+    const bool begins = server.state != ServerState::draining && server.state != ServerState::evicting;
+    const bool guessed = room.stale || state_.loader != nullptr || others_go;
+    if (begins && guessed && victim.reason == StopReason::memory) continue;
+    if (begins && !fresh) {
+      check = true;
+      continue;
+    }
+    if (server.state != ServerState::loading && !is_victim(server, decision.victims))
+      decision.victims.push_back(victim);
+  }
+  if (!judged || others_go) return check;
+  for (Server* server : room.downsizes) {
+    if (server->state != ServerState::ready) continue;
+    check |= !fresh;
+    if (fresh) decision.downsizes.push_back(server);
+  }
+  return check;
+}
+
+bool LoadScheduler::stops_slowly(const Server& server, MonoTime now) const {
+  return server.state == ServerState::evicting && now - server.stopping_since >= state_.settings.stop_grace;
+}
+
+bool LoadScheduler::undrain_others(const Decision& decision) {
+  bool any = false;
+  for (const auto& [id, server] : state_.servers) {
+    if (server->state != ServerState::draining || server->leaving_for_good) continue;
+    if (is_victim(*server, decision.victims)) continue;
+    lifecycle_.undrain(*server);
+    any = true;
+  }
+  return any;
+}
+
+void LoadScheduler::settle(const Step& step) {
+  while (settle_one(step)) {  // each may concern the others
+  }
+}
+
+bool LoadScheduler::settle_one(const Step& step) {
+  for (Server* load : state_.queue) {
+    if (serve_by_current(*load, step)) return true;
+    if (queue_.comes_back(*load) || !Preflight::is_known(*load)) continue;
+    const Room room = find_room(state_, *load, step.time());
+    if (!room.refused) continue;
+    waiters_.reject_askers(*load, load->spec->options, *room.refused, step);
+    failures_.fall_back(*load, step);
+    return true;
+  }
+  return false;
+}
+
+// A queued load whose model is there after all, because it came back from draining. True if that ends the load.
+bool LoadScheduler::serve_by_current(Server& load, const Step& step) {
+  Server* current = state_.models[load.spec->name].current;
+  if (current == nullptr || !serves(current->state)) return false;
+  const bool same = !load.explicit_options || load.spec->options == current->spec->options;
+  waiters_.serve(load, *current, !same, step);
+  if (!load.waiters.empty()) return false;
+  if (same && load.explicit_options) adoption_.set_eviction(*current, load.eviction);
+  if (same) pins_.apply(*current, load.pin, step);
+  lifecycle_.remove(load, ServerState::gone, step);
+  return true;
+}
+
+// Of the instances that were there when the first attempt failed, keeps those that still have to go.
+void LoadScheduler::forget_gone(Server& load) const {
+  const auto done = [&](ServerId id) {
+    const Server* server = state_.find(id);
+    return server == nullptr || !drives_out(state_, *server);
+  };
+  if (std::erase_if(load.first_to_go, done) == 0 || !load.first_to_go.empty()) return;
+  load.waits_since.reset();  // from here on it waits for those that came meanwhile
+}
+
+void LoadScheduler::note_victims(Server& load, const Room& room) {
+  std::vector<ServerId> ids;
+  for (const Victim& victim : room.victims) ids.push_back(victim.server->id);
+  for (const Server* server : room.downsizes) ids.push_back(server->id);
+  const bool by_memory = room.held_by_memory();
+  if (ids == load.waits_for && by_memory == load.held_by_memory) return;
+  load.waits_for = std::move(ids);
+  load.held_by_memory = by_memory;
+  ++state_.revision;
+}
+
+}  // namespace corral::residency

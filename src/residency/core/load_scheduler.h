@@ -1,0 +1,66 @@
+// Decides for the load queue: which load starts, and which instances have to stop or be downsized for those that wait.
+//
+// Goes through the queue from the front and decides anew each time; nothing is remembered but how long a load has
+// waited. So a victim that is no longer needed comes back by itself, and changed pins and limits need no code of their
+// own.
+#pragma once
+
+#include <vector>
+
+#include "residency/core/adoption.h"
+#include "residency/core/failures.h"
+#include "residency/core/lifecycle.h"
+#include "residency/core/load_queue.h"
+#include "residency/core/pins.h"
+#include "residency/core/preflight.h"
+#include "residency/core/step.h"
+#include "residency/core/waiters.h"
+#include "residency/room.h"
+#include "residency/state.h"
+
+namespace corral::residency {
+
+struct Decision {
+  Server* start = nullptr;      // the load whose turn it is
+  std::vector<Victim> victims;  // drain from now on, or go on draining
+  std::vector<Server*> downsizes;
+  bool sample = false;          // before more can be decided
+  std::vector<Server*> checks;  // loads whose preflight is needed before more can be decided
+};
+
+class LoadScheduler {
+ public:
+  LoadScheduler(State& state, Preflight& preflight, Lifecycle& lifecycle, Adoption& adoption, Pins& pins,
+                Waiters& waiters, LoadQueue& queue, Failures& failures);
+
+  // Completes the loads that need no turn: their model is there after all, or waiting doesn't help them.
+  void settle(const Step& step);
+  // One way through the queue. Changes only what is noted of the waiting: since when, and for whom.
+  Decision decide(MonoTime now);
+  // Instances that drain for a load which no longer needs their place serve again. True if there were any: then the
+  // decision has to be made anew.
+  bool undrain_others(const Decision& decision);
+
+  // Whether a load that began now might evict or downsize a model; see Core::may_evict.
+  bool may_evict(const SpecPtr& spec, MonoTime now) const;
+
+ private:
+  bool settle_one(const Step& step);
+  bool serve_by_current(Server& load, const Step& step);
+  bool add_victims(const Server& load, const Room& room, bool may_start, bool idle, MonoTime now,
+                   Decision& decision) const;
+  bool stops_slowly(const Server& server, MonoTime now) const;
+  void forget_gone(Server& load) const;
+  void note_victims(Server& load, const Room& room);
+
+  State& state_;
+  Preflight& preflight_;
+  Lifecycle& lifecycle_;
+  Adoption& adoption_;
+  Pins& pins_;
+  Waiters& waiters_;
+  LoadQueue& queue_;
+  Failures& failures_;
+};
+
+}  // namespace corral::residency

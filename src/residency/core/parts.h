@@ -1,0 +1,62 @@
+// The state of the core and its parts, put together. Each part knows those above it that it is given, and none below:
+// what it has to tell them it returns.
+#pragma once
+
+#include <set>
+
+#include "residency/core/adoption.h"
+#include "residency/core/control.h"
+#include "residency/core/downsizer.h"
+#include "residency/core/explicit_loads.h"
+#include "residency/core/failures.h"
+#include "residency/core/leases.h"
+#include "residency/core/lifecycle.h"
+#include "residency/core/load_queue.h"
+#include "residency/core/load_scheduler.h"
+#include "residency/core/local_requests.h"
+#include "residency/core/memory_watch.h"
+#include "residency/core/peer_requests.h"
+#include "residency/core/pending_tickets.h"
+#include "residency/core/pins.h"
+#include "residency/core/preflight.h"
+#include "residency/core/process_events.h"
+#include "residency/core/recalls.h"
+#include "residency/core/reclaimer.h"
+#include "residency/core/waiters.h"
+#include "residency/core/wake_timer.h"
+#include "residency/state.h"
+
+namespace corral::residency {
+
+struct CoreParts {
+  CoreParts() = default;
+  CoreParts(const CoreParts&) = delete;
+  CoreParts& operator=(const CoreParts&) = delete;
+
+  State state;
+  // The instances, and what the others do with them.
+  WakeTimer timer{state};
+  MemoryWatch watch{state};
+  PendingTickets tickets{state};
+  Preflight preflight{state};
+  Lifecycle lifecycle{state, preflight, tickets};
+  Adoption adoption{state, lifecycle};
+  Pins pins{state, adoption};
+  Leases leases{state, lifecycle, timer};
+  Waiters waiters{state, lifecycle, adoption, leases};
+  LoadQueue queue{state, lifecycle, waiters};
+  Failures failures{state, preflight, lifecycle, waiters, queue};
+  // What the events mean.
+  PeerRequests peers{state, preflight, lifecycle, adoption, leases, waiters, watch};
+  LocalRequests requests{state, adoption, leases, waiters, queue, peers};
+  ExplicitLoads loads{state, preflight, lifecycle, adoption, pins, waiters, queue, peers};
+  ProcessEvents processes{state, lifecycle, pins, waiters, failures};
+  Control control{state, tickets, lifecycle, adoption, waiters};
+  // What follows from the state.
+  Downsizer downsizer{state, lifecycle, tickets};
+  Reclaimer reclaimer{state, lifecycle, downsizer};
+  Recalls recalls{state, lifecycle, waiters, queue};
+  LoadScheduler scheduler{state, preflight, lifecycle, adoption, pins, waiters, queue, failures};
+};
+
+}  // namespace corral::residency

@@ -1,0 +1,37 @@
+// What the engine processes do: they have loaded, failed, stopped, or ended by themselves.
+#pragma once
+
+#include "residency/core/failures.h"
+#include "residency/core/lifecycle.h"
+#include "residency/core/pins.h"
+#include "residency/core/step.h"
+#include "residency/core/waiters.h"
+#include "residency/event.h"
+#include "residency/state.h"
+
+namespace corral::residency {
+
+class ProcessEvents {
+ public:
+  ProcessEvents(State& state, Lifecycle& lifecycle, Pins& pins, Waiters& waiters, Failures& failures)
+      : state_(state), lifecycle_(lifecycle), pins_(pins), waiters_(waiters), failures_(failures) {}
+
+  // True: decisions may change.
+  bool handle(const LoadSucceeded& event, const Step& step);
+  bool handle(const LoadFailed& event, const Step& step);
+  bool handle(const ServerDied& event, const Step& step);
+  bool handle(const ServerStopped& event, const Step& step);
+  // Aborts the load that runs, if its deadline has passed.
+  void abort_overdue(const Step& step);
+
+ private:
+  bool end(ServerId id, const ServerDied& death, const Step& step);
+
+  State& state_;
+  Lifecycle& lifecycle_;
+  Pins& pins_;
+  Waiters& waiters_;
+  Failures& failures_;
+};
+
+}  // namespace corral::residency

@@ -1,0 +1,130 @@
+#include "residency/core/reclaimer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "residency/disposal.h"
+#include "residency/elsewhere.h"
+
+namespace corral::residency {
+namespace {
+
+// Of some pool, less is missing with `one` than with `other`.
+bool is_short_of_less(const Cover& one, const Cover& other) {
+  for (std::size_t i = 0; i < one.left.size(); ++i) {
+    if (std::max<std::int64_t>(one.left[i], 0) < std::max<std::int64_t>(other.left[i], 0)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Reclaimer::enforce_limits(const Step& step) {
+  for (ModelType type : kModelTypes) {
+    while (true) {
+      std::size_t staying = 0;
+      Server* oldest = nullptr;
+      for (const auto& [id, server] : state_.servers) {
+        const ServerState state = server->state;
+        if (server->lent || runs_elsewhere(*server->spec) || server->spec->type != type || !takes_slot(state)) continue;
+        if (state == ServerState::draining || state == ServerState::evicting) continue;
+        ++staying;
+        const bool may_go = is_idle(*server) && !state_.pinned(*server);
+        if (may_go && (oldest == nullptr || server->used_nth < oldest->used_nth)) oldest = server.get();
+      }
+      if (oldest == nullptr || state_.settings.limits.allows(type, staying)) break;
+      lifecycle_.drain(*oldest, StopReason::limit, step);
+    }
+  }
+}
+
+void Reclaimer::evict_idle(Millis floor, const Step& step) {
+  for (const auto& [id, server] : state_.servers) {
+    if (is_evict_due(state_, *server, step.time(), floor)) lifecycle_.drain(*server, StopReason::idle, step);
+  }
+}
+
+void Reclaimer::downsize_idle(Millis floor, const Step& step) {
+  for (const auto& [id, server] : state_.servers) {
+    if (is_downsize_due(state_, *server, step.time(), floor)) downsizer_.downsize(*server, step);
+  }
+}
+
+bool Reclaimer::relieve_pressure(const std::vector<PoolSample>& seen, const Step& step) {
+  const PoolBytes needed = excess(seen);
+  if (none_left(needed)) return false;
+  const auto open = [&](const Server& server) {
+    const MonoTime loaded = server.load_started + server.load_duration;
+    return server.eviction.auto_evict && !state_.pinned(server) &&
+           step.time() - loaded >= state_.settings.pressure_grace;
+  };
+  std::vector<Relief> shrinking;
+  std::vector<Relief> choice;
+  for (Server* server : by_score(state_, step.time(), open)) {
+    if (may_downsize(state_, *server)) shrinking.push_back({server, true});
+    choice.push_back({server, false});
+  }
+  Cover found = cover(state_.memory, needed, shrinking);
+  if (!found.enough) {
+    // Only if evictions give more than downsizing does.
+    Cover more = cover(state_.memory, needed, choice);
+    if (is_short_of_less(more, found)) found = std::move(more);
+  }
+  for (const Relief& relief : found.reliefs) {
+    if (relief.downsize) {
+      downsizer_.downsize(*relief.server, step);
+    } else {
+      lifecycle_.drain(*relief.server, StopReason::pressure, step);
+    }
+  }
+  return !found.reliefs.empty();
+}
+
+// Bytes of each pool above what is well below the threshold; 0 for a pool that isn't above the threshold.
+PoolBytes Reclaimer::excess(const std::vector<PoolSample>& seen) const {
+  const Settings& settings = state_.settings;
+  const auto is_above = [&](std::uint64_t total, std::int64_t available) {
+    const auto used = static_cast<double>(total) - static_cast<double>(available);
+    return used > static_cast<double>(total) * settings.auto_evict_threshold_pct;
+  };
+  PoolBytes pending(state_.memory.pools().size());
+  for (const auto& [id, server] : state_.servers) {
+    if (server->state == ServerState::evicting) add(pending, state_.memory.held(*server));
+    if (server->state == ServerState::downsizing)
+      add(pending, state_.memory.bytes(server->spec->memory, MemoryPart::dynamic));
+  }
+  PoolBytes excess(pending.size());
+  for (std::size_t i = 0; i < excess.size(); ++i) {
+    const std::int64_t free = state_.memory.pools()[i].expected + pending[i];
+    const bool above = is_above(seen[i].total, static_cast<std::int64_t>(seen[i].available));
+    if (!above || !is_above(seen[i].total, free)) continue;
+    const double most = settings.auto_evict_threshold_pct - settings.pressure_relief;
+    excess[i] = static_cast<std::int64_t>(static_cast<double>(seen[i].total) * (1 - most)) - free;
+  }
+  return excess;
+}
+
+bool Reclaimer::handle(const SimulatePressure& event, const Step& step) {
+  if (event.pct < 0) {
+    evict_idle(Millis{0}, step);
+    downsize_idle(Millis{0}, step);
+  } else if (event.pct >= state_.settings.auto_evict_threshold_pct) {
+    const auto open = [this](const Server& server) { return server.eviction.auto_evict && !state_.pinned(server); };
+    const std::vector<Server*> found = by_score(state_, step.time(), open);
+    if (!found.empty()) lifecycle_.drain(*found.front(), StopReason::pressure, step);
+  }
+  PendingRelief relief{event.ticket, {}, {}, {}};
+  for (const auto& [id, server] : state_.servers) {
+    const bool automatic = server->leaving == StopReason::idle || server->leaving == StopReason::pressure;
+    const bool goes = server->state == ServerState::evicting && automatic;
+    if (goes || server->state == ServerState::downsizing) relief.waits_for.push_back(id);
+  }
+  if (relief.waits_for.empty()) {
+    step.act(Relieved{event.ticket, {}, {}});
+  } else {
+    state_.reliefs.push_back(std::move(relief));
+  }
+  return true;
+}
+
+}  // namespace corral::residency
