@@ -21,7 +21,7 @@
 #include "fleet/split_lender.h"
 #include "http/server.h"
 #include "mesh/identity/errors.h"
-#include "mesh/net/memory_network.h"
+#include "mesh/net/memory_network_for_tests.h"
 #include "mesh/support_for_tests.h"
 #include "models/errc.h"
 #include "residency/errc.h"
