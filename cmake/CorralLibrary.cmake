@@ -2,6 +2,7 @@
 #
 # Declares the library of the current folder and its tests. The folder is the library is the namespace:
 #   *.cpp                  the library corral::NAME
+#   *_for_tests.cpp        the library corral::NAME_for_tests, which its tests link; others name it in TEST_DEPENDS
 #   *_test.cpp             the program NAME_test, linked with TEST_DEPENDS too
 #   *_realtime_test.cpp    the program NAME_realtime_test, label realtime: tests whose result depends on the speed of the machine
 #   *_main.cpp             not compiled here (programs declare themselves)
@@ -12,7 +13,9 @@ function(corral_library name)
   cmake_parse_arguments(ARG "THREADS" "" "DEPENDS;TEST_DEPENDS;ROOMS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "(_test|_main|_bench|/main)\\.cpp$")
+  set(doubles ${sources})
+  list(FILTER sources EXCLUDE REGEX "(_test|_for_tests|_main|_bench|/main)\\.cpp$")
+  list(FILTER doubles INCLUDE REGEX "_for_tests\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   set(realtime_tests ${tests})
   list(FILTER tests EXCLUDE REGEX "_realtime_test\\.cpp$")
@@ -35,6 +38,14 @@ function(corral_library name)
   endif()
   corral_use_precompiled(corral_${name} DEPENDS ${ARG_DEPENDS})
 
+  if(CORRAL_TESTS AND doubles)
+    add_library(corral_${name}_for_tests STATIC ${doubles})
+    target_link_libraries(corral_${name}_for_tests PUBLIC corral_${name})
+    add_library(corral::${name}_for_tests ALIAS corral_${name}_for_tests)
+    corral_use_precompiled(corral_${name}_for_tests DEPENDS corral_${name})
+    list(APPEND ARG_TEST_DEPENDS corral_${name}_for_tests)
+  endif()
+
   set(threads "")
   if(ARG_THREADS)
     set(threads THREADS)
@@ -51,7 +62,7 @@ endfunction()
 function(corral_room parent name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_for_tests)\\.cpp$")
   if(sources)
     add_library(corral_${parent}_${name} STATIC ${sources})
     target_link_libraries(corral_${parent}_${name} PUBLIC corral_flags ${ARG_DEPENDS})

@@ -7,6 +7,7 @@
 #include "async/event.h"
 #include "async/loop.h"
 #include "async/offload.h"
+#include "async/on_loop.h"
 #include "async/stopper.h"
 #include "async/task_group.h"
 #include "async/timer.h"
@@ -302,6 +303,31 @@ TEST(RunOn, MovesToAnotherLoopAndBack) {
   pool.run();
   EXPECT_EQ(before, after);
   EXPECT_NE(before, inside);
+}
+
+TEST(OnLoopTest, CallsAMethodWhereItsObjectLives) {
+  struct Counter {
+    Task<std::thread::id> add(int number) {
+      sum += number;
+      co_return std::this_thread::get_id();
+    }
+    int sum = 0;
+  };
+  LoopPool pool(2);
+  Counter counter;
+  const OnLoop there(counter, pool.at(1).executor());
+  std::thread::id inside, outside;
+  auto driver = [&]() -> Task<void> {
+    outside = std::this_thread::get_id();
+    auto adding = there.call(&Counter::add, 5);
+    inside = co_await std::move(adding);
+    EXPECT_EQ(std::this_thread::get_id(), outside);
+    pool.stop();
+  };
+  asio::co_spawn(pool.home().executor(), driver(), [](const std::exception_ptr&) {});
+  pool.run();
+  EXPECT_EQ(counter.sum, 5);
+  EXPECT_NE(inside, outside);
 }
 
 // Cancelling a task on another loop in the very moment in which it ends.

@@ -7,7 +7,7 @@
 
 #include "async/loop.h"
 #include "async/timer.h"
-#include "mesh/net/memory_network.h"
+#include "mesh/net/memory_network_for_tests.h"
 #include "mesh/support_for_tests.h"
 
 namespace corral::fleet {

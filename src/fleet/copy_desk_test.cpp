@@ -11,7 +11,7 @@
 #include "fleet/no_peers_for_tests.h"
 #include "mesh/copy/partial_model.h"
 #include "mesh/identity/errors.h"
-#include "mesh/net/memory_network.h"
+#include "mesh/net/memory_network_for_tests.h"
 #include "mesh/support_for_tests.h"
 #include "models/content_hash.h"
 #include "models/digest.h"

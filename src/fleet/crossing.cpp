@@ -66,7 +66,7 @@ async::Task<bool> Crossing::take_load(mesh::NodeId node, LoadRule rule) {
 }
 
 async::Task<bool> Crossing::take_load_here(mesh::NodeId node, LoadRule rule) {
-  co_return rule([&] { return peers_ != nullptr && peers_->take(node, mesh::Allowance::load); });
+  co_return rule([&] { return peers_ != nullptr && peers_->take_load(node); });
 }
 
 }  // namespace corral::fleet

@@ -150,12 +150,6 @@ Door::Door(router::Lender& local, async::Executor home, const Shelf& shelf, Cros
 
 Door::~Door() = default;
 
-std::size_t Door::requests_of(const mesh::NodeId& node) const {
-  const std::scoped_lock lock(guests_->mutex);
-  const auto found = guests_->nodes.find(node);
-  return found == guests_->nodes.end() ? 0 : found->second.requests;
-}
-
 async::Task<http::Response> Door::handle(http::Request request) {
   const auto node = mesh::parse_node_id(request.peer);
   const auto* row = row_of(request.head.path());

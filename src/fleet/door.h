@@ -50,8 +50,6 @@ class Door final : public http::Handler {
   async::Task<http::Response> handle(http::Request request) override;
   // Those that are here. On any loop.
   router::RequestTable& requests() { return forwarder_.requests(); }
-  // Requests of that node. On any loop.
-  std::size_t requests_of(const mesh::NodeId& node) const;
 
  private:
   class Visit;

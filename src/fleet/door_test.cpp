@@ -93,7 +93,6 @@ TEST_F(DoorTest, ANodeHasSoManyRequestsAtATime) {
   b->backend.reply = {};
   std::vector<Pending<http::Response>> running;
   for (int i = 0; i < 32; ++i) running.push_back(ask("/v1/chat/completions", errand));
-  EXPECT_EQ(b->door->requests_of(a->id()), 32u);
   auto refused = ask("/v1/chat/completions", errand);
   ASSERT_TRUE(refused.done());
   EXPECT_EQ(refused.get().head.status, 503u);
@@ -101,7 +100,6 @@ TEST_F(DoorTest, ANodeHasSoManyRequestsAtATime) {
   EXPECT_EQ(refused.get().head.headers.get("X-Corral-Mishap"), "unbegun");
   running.clear();
   settle();
-  EXPECT_EQ(b->door->requests_of(a->id()), 0u);
   b->backend.reply = backends::FakeBackend::echo;
   EXPECT_EQ(status("/v1/chat/completions", errand), 200u);
 }

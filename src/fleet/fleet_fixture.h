@@ -21,7 +21,7 @@
 #include "fleet/split_lender.h"
 #include "http/server.h"
 #include "mesh/identity/errors.h"
-#include "mesh/net/memory_network.h"
+#include "mesh/net/memory_network_for_tests.h"
 #include "mesh/support_for_tests.h"
 #include "models/errc.h"
 #include "residency/errc.h"
@@ -91,7 +91,6 @@ class TestPeers final : public mesh::Peers {
   std::vector<mesh::PeerView> view() const override { return {}; }
   bool is_up(const mesh::NodeId& peer) const override { return links_.up(own_, peer); }
   void send(const mesh::NodeId&, mesh::Frame) override {}
-  async::Task<Result<>> deliver(mesh::NodeId, mesh::Frame) override { co_return Result<>(); }
   async::Task<Result<std::unique_ptr<mesh::Stream>>> open(mesh::NodeId peer, mesh::Purpose purpose) override {
     ++opened;
     if (!is_up(peer)) co_return fail(mesh::errc::unreachable, "no link");
@@ -100,7 +99,6 @@ class TestPeers final : public mesh::Peers {
     if (!stream) co_return std::unexpected(stream.error());
     co_return track(std::move(*stream));
   }
-  void give_back(std::unique_ptr<mesh::Stream>) override {}
   void on_stream(mesh::Purpose, StreamHandler handler) override { arrived = std::move(handler); }
   std::vector<mesh::HeldId> held_by(const mesh::NodeId& peer) const override {
     const auto found = heard.find(peer);
@@ -115,9 +113,8 @@ class TestPeers final : public mesh::Peers {
     auto& list = holds[peer];
     if (const auto found = list.find(id); found != list.end()) list.erase(found);
   }
-  async::Task<mesh::Closing> until_down(mesh::NodeId) override { co_return mesh::Closing(); }
   void hint(const mesh::NodeId&, const mesh::Address&) override {}
-  bool take(const mesh::NodeId& peer, mesh::Allowance) override { return loads[peer]++ < 4; }
+  bool take_load(const mesh::NodeId& peer) override { return loads[peer]++ < 4; }
 
   std::unique_ptr<mesh::Stream> track(std::unique_ptr<mesh::Stream> stream) {
     auto shared = std::make_shared<TestLinks::Shared>();

@@ -29,8 +29,8 @@ Task<void> HintFollower::stop() {
   co_await hints_->stop();
 }
 
-void HintFollower::tell(const std::vector<mesh::Address>& addresses, std::uint64_t epoch, std::uint64_t sequence) {
-  mesh::Hint own{.node = peers_.own(), .addresses = addresses, .epoch = epoch, .sequence = sequence};
+void HintFollower::tell(const std::vector<mesh::Address>& addresses, std::uint64_t epoch) {
+  mesh::Hint own{.node = peers_.own(), .addresses = addresses, .epoch = epoch};
   if (own.addresses.size() > mesh::kMostHintAddresses) own.addresses.resize(mesh::kMostHintAddresses);
   if (own == told_) return;
   told_ = own;

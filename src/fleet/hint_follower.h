@@ -26,7 +26,7 @@ class HintFollower {
   // The engine tells others that this node goes: a few seconds at most.
   async::Task<void> stop();
   // What others are to hear; the same again costs nothing.
-  void tell(const std::vector<mesh::Address>& addresses, std::uint64_t epoch, std::uint64_t sequence);
+  void tell(const std::vector<mesh::Address>& addresses, std::uint64_t epoch);
   // "running", or why there is nothing to hear.
   std::string state() const { return hints_->state(); }
 

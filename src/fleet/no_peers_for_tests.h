@@ -16,20 +16,17 @@ class NoPeers : public mesh::Peers {
   std::vector<mesh::PeerView> view() const override { return {}; }
   bool is_up(const mesh::NodeId&) const override { return false; }
   void send(const mesh::NodeId&, mesh::Frame) override {}
-  async::Task<Result<>> deliver(mesh::NodeId, mesh::Frame) override { co_return Result<>(); }
   async::Task<Result<std::unique_ptr<mesh::Stream>>> open(mesh::NodeId, mesh::Purpose) override {
     ++opened;
     co_return fail(mesh::errc::link_closed, "it has just gone");
   }
-  void give_back(std::unique_ptr<mesh::Stream>) override {}
   void on_stream(mesh::Purpose, StreamHandler) override {}
   std::vector<mesh::HeldId> held_by(const mesh::NodeId&) const override { return {}; }
   std::optional<MonoTime> last_heartbeat(const mesh::NodeId&) const override { return std::nullopt; }
   void hold(const mesh::NodeId&, mesh::HeldId) override {}
   void release(const mesh::NodeId&, mesh::HeldId) override {}
-  async::Task<mesh::Closing> until_down(mesh::NodeId) override { co_return mesh::Closing(); }
   void hint(const mesh::NodeId&, const mesh::Address&) override {}
-  bool take(const mesh::NodeId&, mesh::Allowance) override { return true; }
+  bool take_load(const mesh::NodeId&) override { return true; }
 
   int opened = 0;
   mesh::NodeId own_;

@@ -1,12 +1,21 @@
 // What may be called on any loop: each goes to the loop of the mesh, and waits for it there.
 #include "fleet/node.h"
 
+#include "async/on_loop.h"
 #include "fleet/errors.h"
 #include "fleet/node_impl.h"
 
 namespace corral::fleet {
+namespace {
 
 using async::Task;
+
+template <typename T>
+Task<Result<T>> refuse(Error why) {
+  co_return std::unexpected(std::move(why));
+}
+
+}  // namespace
 
 Node::Node(async::Timers& timers, NodeOptions options) : impl_(std::make_unique<Impl>(timers, std::move(options))) {}
 
@@ -87,76 +96,49 @@ void Node::tell(MachineFacts facts) {
 MeshViewPtr Node::view() const { return impl_->view(); }
 async::Loop& Node::loop() { return impl_->loop; }
 
-Task<Result<MeshViewPtr>> Node::create() {
-  if (auto running = run(); !running) co_return std::unexpected(running.error());
-  co_return co_await async::run_on(impl_->loop.executor(), impl_->create());
-}
-Task<Result<MeshViewPtr>> Node::join(mesh::Token token, OnJoinProgress progress) {
-  if (auto running = run(); !running) co_return std::unexpected(running.error());
-  auto joining = impl_->join(std::move(token), std::move(progress));
-  co_return co_await async::run_on(impl_->loop.executor(), std::move(joining));
-}
-Task<Result<>> Node::leave() {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  co_return co_await async::run_on(impl_->loop.executor(), impl_->leave());
-}
-Task<Result<Invitation>> Node::invite(std::chrono::seconds lifetime) {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  co_return co_await async::run_on(impl_->loop.executor(), impl_->invite(lifetime));
-}
-Task<Result<std::vector<mesh::IssuedToken>>> Node::tokens() {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  co_return co_await async::run_on(impl_->loop.executor(), impl_->tokens());
-}
-Task<Result<>> Node::withdraw(std::string digits) {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  auto withdrawing = impl_->withdraw(std::move(digits));
-  co_return co_await async::run_on(impl_->loop.executor(), std::move(withdrawing));
-}
-Task<std::vector<Finding>> Node::doctor() {
-  if (!runs()) co_return examine(*view(), NodeOptions(), Examination());
-  co_return co_await async::run_on(impl_->loop.executor(), impl_->doctor());
-}
-Task<Result<mesh::NodeId>> Node::revoke(std::string node, bool all) {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  auto revoking = impl_->revoke(std::move(node), all);
-  co_return co_await async::run_on(impl_->loop.executor(), std::move(revoking));
+template <typename T, typename... Parameters>
+Task<Result<T>> Node::ask(Task<Result<T>> (Impl::*method)(Parameters...),
+                          std::type_identity_t<Parameters>... arguments) {
+  if (!runs()) return refuse<T>(Impl::no_mesh());
+  return async::OnLoop(*impl_, impl_->loop.executor()).call(method, std::move(arguments)...);
 }
 
-Task<Result<CopyView>> Node::copy(std::string model) {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  auto copying = impl_->copy(std::move(model));
-  co_return co_await async::run_on(impl_->loop.executor(), std::move(copying));
+template <typename T, typename... Parameters>
+Task<Result<T>> Node::begin(Task<Result<T>> (Impl::*method)(Parameters...),
+                            std::type_identity_t<Parameters>... arguments) {
+  if (auto running = run(); !running) return refuse<T>(std::move(running.error()));
+  return async::OnLoop(*impl_, impl_->loop.executor()).call(method, std::move(arguments)...);
 }
+
+Task<Result<MeshViewPtr>> Node::create() { return begin(&Impl::create); }
+Task<Result<MeshViewPtr>> Node::join(mesh::Token token, OnJoinProgress progress) {
+  return begin(&Impl::join, std::move(token), std::move(progress));
+}
+Task<Result<>> Node::leave() { return ask(&Impl::leave); }
+Task<Result<Invitation>> Node::invite(std::chrono::seconds lifetime) { return ask(&Impl::invite, lifetime); }
+Task<Result<std::vector<mesh::IssuedToken>>> Node::tokens() { return ask(&Impl::tokens); }
+Task<Result<>> Node::withdraw(std::string digits) { return ask(&Impl::withdraw, std::move(digits)); }
+Task<Result<mesh::NodeId>> Node::revoke(std::string node, bool all) { return ask(&Impl::revoke, std::move(node), all); }
+Task<Result<CopyView>> Node::copy(std::string model) { return ask(&Impl::copy, std::move(model)); }
+Task<Result<>> Node::cancel_copy(std::string model) { return ask(&Impl::cancel_copy, std::move(model)); }
 Task<Result<>> Node::assign(std::string node, AllotWish wish, std::string model) {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  auto assigning = impl_->assign(std::move(node), wish, std::move(model));
-  co_return co_await async::run_on(impl_->loop.executor(), std::move(assigning));
+  return ask(&Impl::assign, std::move(node), wish, std::move(model));
 }
-Task<Result<Node::Unloading>> Node::unload(std::string model) {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  auto unloading = impl_->unload(std::move(model));
-  co_return co_await async::run_on(impl_->loop.executor(), std::move(unloading));
+Task<Result<Node::Unloading>> Node::unload(std::string model) { return ask(&Impl::unload, std::move(model)); }
+Task<Result<Node::Split>> Node::split(std::string model, std::vector<std::string> nodes) {
+  return ask(&Impl::split, std::move(model), std::move(nodes));
 }
+Task<Result<>> Node::end_split(Split split) { return ask(&Impl::end_split, std::move(split)); }
+
 Task<void> Node::unloaded_here(std::vector<ModelName> models) {
   if (!runs()) co_return;
   auto telling = impl_->unloaded_here(std::move(models));
   co_await async::run_on(impl_->loop.executor(), std::move(telling));
 }
-Task<Result<Node::Split>> Node::split(std::string model, std::vector<std::string> nodes) {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  auto splitting = impl_->split(std::move(model), std::move(nodes));
-  co_return co_await async::run_on(impl_->loop.executor(), std::move(splitting));
-}
-Task<Result<>> Node::end_split(Split split) {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  auto ending = impl_->end_split(split);
-  co_return co_await async::run_on(impl_->loop.executor(), std::move(ending));
-}
-Task<Result<>> Node::cancel_copy(std::string model) {
-  if (!runs()) co_return std::unexpected(Impl::no_mesh());
-  auto cancelling = impl_->cancel_copy(std::move(model));
-  co_return co_await async::run_on(impl_->loop.executor(), std::move(cancelling));
+
+Task<std::vector<Finding>> Node::doctor() {
+  if (!runs()) co_return examine(*view(), NodeOptions(), Examination());
+  co_return co_await async::run_on(impl_->loop.executor(), impl_->doctor());
 }
 
 }  // namespace corral::fleet

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "async/loop.h"
@@ -151,6 +152,14 @@ class Node {
   // Starts the thread if it doesn't run. Errors: stopping.
   Result<> run();
   bool runs() const;
+  // Runs a method of Impl on the loop of the mesh. Errors: no_mesh (the thread doesn't run), and the method's own.
+  template <typename T, typename... Parameters>
+  async::Task<Result<T>> ask(async::Task<Result<T>> (Impl::*method)(Parameters...),
+                             std::type_identity_t<Parameters>... arguments);
+  // The same, but starts the thread first. Errors: those of run(), and the method's own.
+  template <typename T, typename... Parameters>
+  async::Task<Result<T>> begin(async::Task<Result<T>> (Impl::*method)(Parameters...),
+                               std::type_identity_t<Parameters>... arguments);
 
   std::unique_ptr<Impl> impl_;
 };

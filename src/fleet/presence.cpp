@@ -198,7 +198,7 @@ void Presence::announce() {
   if (statement.addresses != said_.addresses) peers_.set_addresses(statement.addresses);
   said_ = statement;
   gossip_.announce(std::move(statement));
-  if (hints_) hints_->tell(said_.addresses, peers_.boot().epoch, 0);
+  if (hints_) hints_->tell(said_.addresses, peers_.boot().epoch);
 }
 
 Task<void> Presence::stop() {

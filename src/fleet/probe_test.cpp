@@ -4,7 +4,7 @@
 
 #include "async/loop.h"
 #include "mesh/gossip/fake_peers_for_tests.h"
-#include "mesh/net/memory_network.h"
+#include "mesh/net/memory_network_for_tests.h"
 #include "mesh/support_for_tests.h"
 
 namespace corral::fleet {

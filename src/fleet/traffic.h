@@ -37,8 +37,6 @@ class Traffic {
   DemandMeter& demand() { return demand_; }
   // What requests know of models that several nodes hold together; told from any thread.
   SplitBook& splits() { return splits_; }
-  // Requests of peers that are here. On any loop.
-  router::RequestTable& from_peers() { return door_.requests(); }
 
   // Takes no more requests of peers, lets those that are here finish until `deadline`, then cuts them without a word:
   // that is what makes their own nodes ask somebody else. On the home loop.

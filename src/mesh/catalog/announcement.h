@@ -45,7 +45,6 @@ struct Head {
 };
 
 inline constexpr std::size_t kMostHeadMore = 256;
-inline constexpr std::size_t kLargestHead = 32 + 8 + 16 + 8 + 2 + kMostPages * 36 + 2 + kMostHeadMore + 64;
 
 PageRef ref_of(std::string_view page);
 void encode(const Head& head, std::string& out);

@@ -16,8 +16,6 @@ AnnouncementBook::Verdict AnnouncementBook::judge(const Head& head, const HeadSt
     const auto& newest = found->second.newest.stamp;
     if (stamp == newest) return Verdict::known;
     if (stamp < newest) return Verdict::stale;
-  } else if (authors_.size() >= options_.authors) {
-    return Verdict::too_many;
   }
   return options_.genuine(head) ? Verdict::news : Verdict::forged;
 }
@@ -126,12 +124,6 @@ Page AnnouncementBook::page(const NodeId& author, const Sha256& hash) const {
     }
   }
   return nullptr;
-}
-
-std::vector<NodeId> AnnouncementBook::authors() const {
-  std::vector<NodeId> ids;
-  for (const auto& [id, author] : authors_) ids.push_back(id);
-  return ids;
 }
 
 std::vector<PublicKey> AnnouncementBook::sweep() {

@@ -18,7 +18,6 @@ namespace corral::mesh {
 class AnnouncementBook {
  public:
   struct Options {
-    std::size_t authors = 4096;
     // Of all pages together, but for the own ones; an announcement that doesn't fit isn't taken.
     std::size_t bytes = 256 * 1024 * 1024;
     std::optional<NodeId> own;
@@ -30,12 +29,11 @@ class AnnouncementBook {
 
   // What a head is worth, before its pages are there.
   enum class Verdict {
-    news,     // newer than what is known: its pages are wanted, if any are missing
-    known,    // this very one
-    stale,    // older
-    nobody,   // its author isn't a member, as far as is known here
-    forged,   // whoever sent it lies
-    too_many  // authors
+    news,    // newer than what is known: its pages are wanted, if any are missing
+    known,   // this very one
+    stale,   // older
+    nobody,  // its author isn't a member, as far as is known here
+    forged   // whoever sent it lies
   };
   Verdict judge(const Head& head, const HeadStamp& stamp) const;
   Verdict judge(const Head& head) const { return judge(head, head.stamp()); }
@@ -52,7 +50,6 @@ class AnnouncementBook {
   const Announcement* find(const NodeId& author) const;  // nullptr: none
   // Of the newest announcement; of the own ones also of those shortly before. nullptr: not here.
   Page page(const NodeId& author, const Sha256& hash) const;
-  std::vector<NodeId> authors() const;
   // Forgets those that aren't members any more; returns them.
   std::vector<PublicKey> sweep();
   std::size_t bytes() const { return bytes_; }

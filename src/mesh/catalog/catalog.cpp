@@ -61,20 +61,6 @@ bool MeshModel::is_here() const {
   return std::ranges::any_of(copies, [](const auto& copy) { return copy.node->reach == Reach::own; });
 }
 
-std::vector<NodeId> MeshModel::nodes_on_disk() const {
-  std::vector<NodeId> ids;
-  for (const auto& copy : copies) ids.push_back(copy.node->id);
-  return ids;
-}
-
-std::vector<NodeId> MeshModel::nodes_serving() const {
-  std::vector<NodeId> ids;
-  for (const auto& copy : copies) {
-    if (copy.serving && copy.serving->state == ServingState::ready) ids.push_back(copy.node->id);
-  }
-  return ids;
-}
-
 const KnownNode* Catalog::node(const NodeId& id) const {
   const auto found = std::ranges::lower_bound(nodes_, id, {}, &KnownNode::id);
   return found == nodes_.end() || found->id != id ? nullptr : &*found;

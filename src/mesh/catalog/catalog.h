@@ -72,8 +72,6 @@ struct MeshModel {
   std::vector<NodeId> wanted_by;       // sorted
 
   bool is_here() const;  // this node has it on disk
-  std::vector<NodeId> nodes_on_disk() const;
-  std::vector<NodeId> nodes_serving() const;  // ready
 };
 
 class Catalog {

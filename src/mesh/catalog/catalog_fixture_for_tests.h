@@ -10,6 +10,13 @@ namespace corral::mesh {
 
 inline constexpr std::uint64_t kGB = 1'000'000'000;
 
+// That have it on disk.
+inline std::vector<NodeId> nodes_with(const MeshModel& model) {
+  std::vector<NodeId> ids;
+  for (const auto& copy : model.copies) ids.push_back(copy.node->id);
+  return ids;
+}
+
 class CatalogFixture : public testing::Test {
  protected:
   struct Node {

@@ -26,7 +26,7 @@ TEST_F(CatalogTest, OneContentIsOneModelWhateverItIsCalled) {
   const auto all = catalog();
   EXPECT_THAT(names(*all), ElementsAre("mine"));
   const auto& model = all->models().front();
-  EXPECT_THAT(model.nodes_on_disk(), UnorderedElementsAre(id(1), id(2), id(3)));
+  EXPECT_THAT(nodes_with(model), UnorderedElementsAre(id(1), id(2), id(3)));
   EXPECT_THAT(model.aliases, ElementsAre("theirs"));
   EXPECT_TRUE(model.is_here());
   EXPECT_EQ(all->find("theirs").model, &model);
@@ -81,7 +81,7 @@ TEST_F(CatalogTest, ANameThatMeansTwoContentsIsAConflict) {
   EXPECT_EQ(found.model, nullptr);
   EXPECT_THAT(found.choices, UnorderedElementsAre(at("m", "x"), at("m", "y")));
   ASSERT_TRUE(all->find(at("m", "y")).model);
-  EXPECT_THAT(all->find(at("m", "y")).model->nodes_on_disk(), ElementsAre(id(3)));
+  EXPECT_THAT(nodes_with(*all->find(at("m", "y")).model), ElementsAre(id(3)));
 }
 
 TEST_F(CatalogTest, TheLocalFileWins) {
@@ -122,7 +122,7 @@ TEST_F(CatalogTest, OfWhatANodeSaidBeforeNamesAloneCount) {
   EXPECT_FALSE(made->find("m").model);  // it goes on to mean two contents
   EXPECT_EQ(made->find("m").choices.size(), 2u);
   ASSERT_EQ(made->models().size(), 1u);
-  EXPECT_EQ(made->models().front().nodes_on_disk(), std::vector{id(2)});
+  EXPECT_EQ(nodes_with(made->models().front()), std::vector{id(2)});
   list.pop_back();
   EXPECT_EQ(make_catalog(list)->find("m").away, std::vector{id(1)});
   EXPECT_TRUE(make_catalog(list)->models().empty());
@@ -132,7 +132,7 @@ TEST_F(CatalogTest, WithoutAHashNameAndSizeTell) {
   add(1, Reach::own);
   disk(add(2, Reach::linked), "m", "x");
   disk(add(3, Reach::linked), "m");
-  EXPECT_THAT(catalog()->models().front().nodes_on_disk(), UnorderedElementsAre(id(2), id(3)));
+  EXPECT_THAT(nodes_with(catalog()->models().front()), UnorderedElementsAre(id(2), id(3)));
   // Of another size it is another content.
   nodes[3].said.models.front().bytes += 1;
   EXPECT_EQ(catalog()->models().size(), 2u);
@@ -152,8 +152,8 @@ TEST_F(CatalogTest, AliasesFindWhatNoNameFinds) {
   disk(add(2, Reach::linked), "long-name", "x").aliases = {"m", "l"};
   disk(add(3, Reach::linked), "m", "y");
   const auto all = catalog();
-  EXPECT_THAT(all->find("m").model->nodes_on_disk(), ElementsAre(id(3)));
-  EXPECT_THAT(all->find("l").model->nodes_on_disk(), ElementsAre(id(2)));
+  EXPECT_THAT(nodes_with(*all->find("m").model), ElementsAre(id(3)));
+  EXPECT_THAT(nodes_with(*all->find("l").model), ElementsAre(id(2)));
 }
 
 TEST_F(CatalogTest, ALiarCantTakeTheNameOfAnother) {
@@ -167,7 +167,7 @@ TEST_F(CatalogTest, ALiarCantTakeTheNameOfAnother) {
   const auto all = catalog();
   const auto found = all->find(at("m", "x"));
   for (const auto& choice : all->find("m").choices) EXPECT_TRUE(all->find(choice).model) << choice;
-  EXPECT_FALSE(found.model && found.model->nodes_on_disk() == std::vector{id(3)});
+  EXPECT_FALSE(found.model && nodes_with(*found.model) == std::vector{id(3)});
   auto listed = names(*all);
   std::ranges::sort(listed);
   EXPECT_EQ(std::ranges::unique(listed).size(), 0u);
@@ -221,7 +221,7 @@ std::string told(const Catalog& catalog) {
   for (const auto& model : catalog.models()) {
     text += model.name + ":" + model.plain_name + ":" + std::string(name_of(model.status)) + ":" + model.source;
     for (const auto& alias : model.aliases) text += "," + alias;
-    for (const auto& node : model.nodes_on_disk()) text += " " + short_text(node);
+    for (const auto& node : nodes_with(model)) text += " " + short_text(node);
     if (model.host) text += " host " + short_text(*model.host);
     text += "\n";
   }

@@ -68,17 +68,14 @@ class FakePeers final : public Peers {
     const auto found = linked.find(peer);
     if (found != linked.end()) air_.under_way.push_back({this, found->second, std::move(frame)});
   }
-  async::Task<Result<>> deliver(NodeId, Frame) override { co_return fail(errc::link_closed, ""); }
   async::Task<Result<std::unique_ptr<Stream>>> open(NodeId, Purpose) override { co_return fail(errc::unreachable, ""); }
-  void give_back(std::unique_ptr<Stream>) override {}
   void on_stream(Purpose, StreamHandler) override {}
   std::vector<HeldId> held_by(const NodeId&) const override { return {}; }
   std::optional<MonoTime> last_heartbeat(const NodeId&) const override { return {}; }
   void hold(const NodeId&, HeldId) override {}
   void release(const NodeId&, HeldId) override {}
-  async::Task<Closing> until_down(NodeId) override { co_return Closing{}; }
   void hint(const NodeId&, const Address&) override {}
-  bool take(const NodeId&, Allowance) override { return true; }
+  bool take_load(const NodeId&) override { return true; }
 
   Hello hello() const {
     Hello hello;

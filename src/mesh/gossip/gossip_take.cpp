@@ -49,7 +49,6 @@ bool Gossip::take_head(LinkState& link, const Head& head) {
     case Verdict::forged:
       return false;
     case Verdict::nobody:
-    case Verdict::too_many:
       return true;
     case Verdict::known:
       hear(link, head.boot);

@@ -28,7 +28,7 @@ struct Hint {
 
 inline constexpr std::size_t kMostHintAddresses = 4;
 
-// The engine. Real: serf_hints.h. In memory, for tests and simulations: memory_hints.h.
+// The engine; the real one is serf_hints.h.
 class Hints {
  public:
   virtual ~Hints() = default;

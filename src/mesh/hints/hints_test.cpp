@@ -2,10 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "async/loop.h"
-#include "async/task_group.h"
 #include "mesh/hints/hint_news.h"
-#include "mesh/hints/memory_hints.h"
 #include "mesh/hints/message_pack.h"
 #include "mesh/hints/serf_config.h"
 #include "mesh/hints/serf_wire.h"
@@ -195,62 +192,6 @@ TEST(SerfWire, AnAnswerHasABound) {
   const auto more = reader.put("x");
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().code, errc::too_large);
-}
-
-class MemoryHintsTest : public testing::Test {
- protected:
-  void settle() {
-    while (loop.context().poll() > 0) loop.context().restart();
-  }
-  void pass(Millis time) {
-    settle();
-    timers.advance(time);
-    settle();
-  }
-  void listen(Hints& engine, std::vector<Hint>& heard) {
-    auto listening = [](Hints& from, std::vector<Hint>& into) -> async::Task<void> {
-      while (true) {
-        auto news = co_await from.next();
-        into.insert(into.end(), news.begin(), news.end());
-      }
-    };
-    group.spawn("listener", listening(engine, heard));
-  }
-
-  async::Loop loop;
-  async::ManualTimers timers{loop.executor()};
-  MemoryHints board{loop.executor(), timers, Millis(200)};
-  async::TaskGroup group{loop.executor()};
-};
-
-TEST_F(MemoryHintsTest, WhatOneTellsTheOthersHear) {
-  auto one = board.add(test_key(1).id()), two = board.add(test_key(2).id());
-  std::vector<Hint> at_one, at_two;
-  listen(*one, at_one);
-  listen(*two, at_two);
-  one->tell(hint(1));
-  pass(Millis(100));
-  EXPECT_TRUE(at_two.empty());
-  pass(Millis(100));
-  EXPECT_EQ(at_two, std::vector{hint(1)});
-  EXPECT_TRUE(at_one.empty());
-  group.cancel();
-  settle();
-}
-
-TEST_F(MemoryHintsTest, WhoIsCutOffHearsLater) {
-  auto one = board.add(test_key(1).id()), two = board.add(test_key(2).id());
-  std::vector<Hint> at_two;
-  listen(*two, at_two);
-  board.cut(test_key(2).id());
-  one->tell(hint(1));
-  pass(Millis(500));
-  EXPECT_TRUE(at_two.empty());
-  board.heal(test_key(2).id());
-  pass(Millis(500));
-  EXPECT_EQ(at_two, std::vector{hint(1)});
-  group.cancel();
-  settle();
 }
 
 }  // namespace

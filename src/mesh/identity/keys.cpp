@@ -75,8 +75,6 @@ std::optional<NodeId> parse_node_id(std::string_view hex) {
   return digest ? std::optional(NodeId{*digest}) : std::nullopt;
 }
 
-std::string to_spki(const PublicKey& key) { return std::string(kSpkiHead).append(as_text(key.bytes)); }
-
 std::optional<PublicKey> from_spki(std::string_view der) {
   PublicKey key;
   if (der.size() != kSpkiHead.size() + key.bytes.size() || !der.starts_with(kSpkiHead)) return std::nullopt;

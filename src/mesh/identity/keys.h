@@ -41,8 +41,7 @@ std::string to_text(const NodeId& id);     // 64 hexadecimal digits
 std::string short_text(const NodeId& id);  // the first 12, for messages
 std::optional<NodeId> parse_node_id(std::string_view hex);
 
-// The 44 bytes of SubjectPublicKeyInfo, and the key in them. None for any other kind of key.
-std::string to_spki(const PublicKey& key);
+// The key in the 44 bytes of SubjectPublicKeyInfo. None for any other kind of key.
 std::optional<PublicKey> from_spki(std::string_view der);
 
 // What a signature is for. A signature for one purpose is worthless for every other, TLS included.

@@ -15,7 +15,7 @@
 #include "async/timer.h"
 #include "mesh/identity/errors.h"
 #include "mesh/link/stream_link.h"
-#include "mesh/net/memory_network.h"
+#include "mesh/net/memory_network_for_tests.h"
 #include "mesh/net/tls/tls_network.h"
 #include "mesh/support_for_tests.h"
 

@@ -54,7 +54,6 @@ class Pulse {
 
   // Of the last heartbeat that came back; none before.
   std::optional<Millis> round_trip() const { return round_trip_; }
-  MonoTime last_heard() const { return heard_; }
 
  private:
   std::uint64_t stamp_at(MonoTime now) const;

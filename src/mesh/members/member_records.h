@@ -62,7 +62,6 @@ const PublicKey& subject_of(const MemberRecord& record);
 // Record: kind (1 admit, 2 revoke), issuer, subject, for a revoke the count of `keep` (16 bits) and its keys,
 // signature.
 inline constexpr std::size_t kAdmitBytes = 1 + 32 + 32 + 64;
-inline constexpr std::size_t kLargestRecord = kAdmitBytes + 2 + kMostKept * 32;
 std::size_t encoded_size(const MemberRecord& record);
 void encode(const MemberRecord& record, std::string& out);
 // The next record of `in`. Checks its form only, not its signature. Errors: malformed, unsupported_version.

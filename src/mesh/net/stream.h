@@ -1,6 +1,6 @@
 // What links run over: streams of bytes between two nodes that know each other's key, and the network that makes them.
-// Real ones are TLS over TCP (tls/), those of tests and simulations are in memory (memory_network.h); both keep the
-// same contract, which link_contract_test.cpp holds them to.
+// Real ones are TLS over TCP (tls/), those of tests and simulations are in memory (memory_network_for_tests.h); both
+// keep the same contract, which link_contract_test.cpp holds them to.
 //
 // Belongs to one loop. One reader and one writer at a time.
 #pragma once

@@ -34,7 +34,7 @@ struct LivePeersOptions {
   std::uint64_t seed = 0;  // of what is left to chance
 };
 
-struct PeersCore;
+struct PeerManagerParts;
 
 class LivePeers final : public Peers {
  public:
@@ -64,8 +64,6 @@ class LivePeers final : public Peers {
   // This node leaves for good: revokes itself, tells all peers, and ends its links. How many peers took note; the
   // others hear of it from them. At most 3 s. Errors: those of MemberBook::revoke.
   async::Task<Result<std::size_t>> leave();
-  // In until_down().
-  std::size_t waiting_for(const NodeId& peer) const;
   // Others are told.
   void set_addresses(std::vector<Address> addresses);
 
@@ -76,20 +74,17 @@ class LivePeers final : public Peers {
   std::vector<PeerView> view() const override;
   bool is_up(const NodeId& peer) const override;
   void send(const NodeId& peer, Frame frame) override;
-  async::Task<Result<>> deliver(NodeId peer, Frame frame) override;
   async::Task<Result<std::unique_ptr<Stream>>> open(NodeId peer, Purpose purpose) override;
-  void give_back(std::unique_ptr<Stream> stream) override;
   void on_stream(Purpose purpose, StreamHandler handler) override;
   std::vector<HeldId> held_by(const NodeId& peer) const override;
   std::optional<MonoTime> last_heartbeat(const NodeId& peer) const override;
   void hold(const NodeId& for_peer, HeldId id) override;
   void release(const NodeId& for_peer, HeldId id) override;
-  async::Task<Closing> until_down(NodeId peer) override;
   void hint(const NodeId& peer, const Address& address) override;
-  bool take(const NodeId& peer, Allowance what) override;
+  bool take_load(const NodeId& peer) override;
 
  private:
-  std::shared_ptr<PeersCore> core_;
+  std::shared_ptr<PeerManagerParts> parts_;
 };
 
 }  // namespace corral::mesh

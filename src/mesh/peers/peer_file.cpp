@@ -67,8 +67,4 @@ std::vector<KnownPeer> read_peers(const std::filesystem::path& folder) {
   return {};
 }
 
-Result<> write_peers(const std::filesystem::path& folder, const std::vector<KnownPeer>& peers) {
-  return write_state_file(folder / kPeersFile, encode(peers));
-}
-
 }  // namespace corral::mesh

@@ -26,7 +26,5 @@ Result<std::vector<KnownPeer>> decode_peers(std::string_view bytes);
 
 // Nothing when there is no file, or none that can be read, which is put aside then: peers are found again.
 std::vector<KnownPeer> read_peers(const std::filesystem::path& folder);
-// Errors: the system's own.
-Result<> write_peers(const std::filesystem::path& folder, const std::vector<KnownPeer>& peers);
 
 }  // namespace corral::mesh

@@ -62,10 +62,6 @@ class PeerEvents {
   virtual void epoch_changed(const Boot&) {}
 };
 
-// What a peer may do only so often: 4 loads a minute, 2 announcements a second (a few more at once).
-enum class Allowance : std::uint8_t { load, announcement };
-inline constexpr std::size_t kAllowances = 2;
-
 class Peers {
  public:
   using StreamHandler = std::function<void(std::unique_ptr<Stream>)>;
@@ -86,17 +82,12 @@ class Peers {
   // Puts the frame in the link's queue and never waits. A peer whose queue (4 MiB) is full doesn't keep up and loses
   // its link; without a link nothing happens.
   virtual void send(const NodeId& peer, Frame frame) = 0;
-  // The same for what is long: waits until the queue has room. Errors: link_closed, too_large.
-  virtual async::Task<Result<>> deliver(NodeId peer, Frame frame) = 0;
 
   // A stream to that peer, for http, copy or rpc: one that waits for use, costing no round trip; else a new one,
   // dialled, or by asking the peer to dial us. It is closed when the link of the pair ends. Destroying it closes it.
   // Errors: unreachable (no link), timed_out, overloaded (32 http, 4 copy, 40 rpc streams to that peer are in use),
   // revoked, link_closed; at most 5 s.
   virtual async::Task<Result<std::unique_ptr<Stream>>> open(NodeId peer, Purpose purpose) = 0;
-  // Gives back a stream of open() for another use, at a point where both sides expect something new to begin. The
-  // peer's handler isn't called again: whoever has its end goes on reading.
-  virtual void give_back(std::unique_ptr<Stream> stream) = 0;
   // Who takes streams that peers opened, one handler for each purpose (http, copy, rpc); comes with the first byte,
   // which is still to be read. Without a handler they are closed. An empty handler takes it off.
   virtual void on_stream(Purpose purpose, StreamHandler handler) = 0;
@@ -108,14 +99,11 @@ class Peers {
   virtual void hold(const NodeId& for_peer, HeldId id) = 0;
   virtual void release(const NodeId& for_peer, HeldId id) = 0;
 
-  // Returns when the peer isn't up (any more), with why. At once when it isn't now.
-  virtual async::Task<Closing> until_down(NodeId peer) = 0;
-
   // Somebody (nobody is trusted here) says that the peer may be at that address: one dial, soon, for the peer's key.
   virtual void hint(const NodeId& peer, const Address& address) = 0;
 
-  // Counts one; false when the peer has had its share, and then nothing is counted.
-  virtual bool take(const NodeId& peer, Allowance what) = 0;
+  // Counts a load for the peer; false if it had 4 in the last minute, and then nothing is counted.
+  virtual bool take_load(const NodeId& peer) = 0;
 };
 
 }  // namespace corral::mesh

@@ -124,35 +124,6 @@ TEST_P(PeersContract, AStreamThatWaitsForUseCostsNoDial) {
   EXPECT_EQ(a().network->dialled.size(), before + 2);
 }
 
-TEST_P(PeersContract, WhatIsGivenBackIsUsedAgainByBothSides) {
-  start_linked(2);
-  auto stream = open(a(), b());
-  write(**stream->value(), "one");
-  ASSERT_THAT(b().came, SizeIs(1));
-  const auto got = read(*b().came[0]);
-  a().peers->give_back(std::move(*stream->value()));
-  settle();
-  EXPECT_EQ(view(a(), b()).streams_to, 0u);
-  auto again = open(a(), b());
-  write(**again->value(), "two");
-  EXPECT_EQ(got->text, "onetwo");
-  EXPECT_THAT(b().came, SizeIs(1));
-}
-
-TEST_P(PeersContract, WhatThePeerClosedMeanwhileIsntUsedAgain) {
-  start_linked(2);
-  auto stream = open(a(), b());
-  write(**stream->value(), "one");
-  ASSERT_THAT(b().came, SizeIs(1));
-  a().peers->give_back(std::move(*stream->value()));
-  b().came.clear();
-  settle();
-  auto again = open(a(), b());
-  ASSERT_TRUE(*again && **again);
-  write(**again->value(), "two");
-  ASSERT_THAT(b().came, SizeIs(1));
-}
-
 TEST_P(PeersContract, StreamsEndWithTheLink) {
   start_linked(2);
   auto stream = open(a(), b());
@@ -202,8 +173,6 @@ TEST_P(PeersContract, NodesThatCantReachEachOtherHaveNoStreams) {
   pass(Millis(1000));
   EXPECT_FALSE(a().peers->is_up(id(b())) || b().peers->is_up(id(a())));
   EXPECT_EQ(view(a(), b()).state, PeerState::dialling);
-  const auto down = until_down(a(), b());
-  EXPECT_TRUE(*down);
   for (const auto purpose : {Purpose::http, Purpose::copy, Purpose::rpc}) {
     const auto stream = open(a(), b(), purpose);
     ASSERT_TRUE(*stream);
@@ -429,14 +398,14 @@ TEST_P(PeersContract, StreamsOfSplitsHaveABoundOfTheirOwn) {
   EXPECT_EQ(view(a(), b()).streams_to, 40u);  // 39, and the request
 }
 
-TEST_P(PeersContract, AllowancesAreCountedForEachPeer) {
+TEST_P(PeersContract, LoadsAreCountedForEachPeer) {
   start_linked(3);
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(a().peers->take(id(b()), Allowance::load));
-  EXPECT_FALSE(a().peers->take(id(b()), Allowance::load));
-  EXPECT_TRUE(a().peers->take(id(c()), Allowance::load));
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(a().peers->take_load(id(b())));
+  EXPECT_FALSE(a().peers->take_load(id(b())));
+  EXPECT_TRUE(a().peers->take_load(id(c())));
   pass(Millis(16000), Millis(400));
-  EXPECT_TRUE(a().peers->take(id(b()), Allowance::load));
-  EXPECT_FALSE(a().peers->take(id(b()), Allowance::load));
+  EXPECT_TRUE(a().peers->take_load(id(b())));
+  EXPECT_FALSE(a().peers->take_load(id(b())));
 }
 
 }  // namespace

@@ -230,15 +230,6 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     group.spawn("stop", stop_it(*member.peers, done));
     EXPECT_TRUE(passing([&] { return done; }, Millis(3000)));
   }
-  static async::Task<void> wait_down(std::shared_ptr<std::optional<Closing>> why, LivePeers& peers, NodeId peer) {
-    *why = co_await peers.until_down(peer);
-  }
-  std::shared_ptr<std::optional<Closing>> until_down(Member& at, const Member& peer) {
-    auto why = std::make_shared<std::optional<Closing>>();
-    group.spawn("down", wait_down(why, *at.peers, peer.key.id()));
-    settle();
-    return why;
-  }
   static async::Task<void> write_to(Stream& stream, std::string text) { EXPECT_TRUE(co_await stream.write(text)); }
   void write(Stream& stream, std::string text) {
     group.spawn("write", write_to(stream, std::move(text)));

@@ -139,7 +139,7 @@ TEST(PeerFile, IsReadAsItWasWrittenAndPutAsideWhenItCantBe) {
   EXPECT_THAT(read_peers(folder.path()), IsEmpty());
   const std::vector<KnownPeer> peers{{test_key(1).public_key(), make_claim(test_key(1), {3, {}}), {{"a", 1}, {"b", 2}}},
                                      {test_key(2).public_key(), {}, {}}};
-  ASSERT_TRUE(write_peers(folder.path(), peers));
+  ASSERT_TRUE(write_state_file(folder / kPeersFile, encode(peers)));
   EXPECT_EQ(read_peers(folder.path()), peers);
   const auto good = encode(peers);
   for (std::size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(decode_peers(good.substr(0, size)));

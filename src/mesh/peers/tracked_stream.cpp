@@ -5,24 +5,18 @@ namespace corral::mesh {
 using async::Task;
 
 TrackedStream::~TrackedStream() {
-  if (!body_) return;
   body_->inner->close();
   body_->slot.reset();
 }
 
 Task<Result<>> TrackedStream::write(std::string_view bytes) {
-  body_->traffic->out += bytes.size();
+  body_->bytes->out += bytes.size();
   return body_->inner->write(bytes);
-}
-
-BodyPtr TrackedStream::release() && {
-  body_->slot.reset();
-  return std::move(body_);
 }
 
 Task<Result<std::size_t>> TrackedStream::read_from(BodyPtr body, std::span<char> space) {
   const auto got = co_await body->inner->read_some(space);
-  if (got) body->traffic->in += *got;
+  if (got) body->bytes->in += *got;
   co_return got;
 }
 

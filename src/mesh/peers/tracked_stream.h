@@ -35,7 +35,7 @@ class Slot {
   std::shared_ptr<Slots> slots_;
 };
 
-struct Traffic {
+struct ByteCounters {
   std::uint64_t in = 0;
   std::uint64_t out = 0;
 };
@@ -44,10 +44,8 @@ struct Traffic {
 struct StreamBody {
   std::unique_ptr<Stream> inner;
   Purpose purpose{};
-  bool by_us = false;  // opened
-  std::shared_ptr<Traffic> traffic;
+  std::shared_ptr<ByteCounters> bytes;
   std::shared_ptr<Slot> slot;  // while it is in use
-  MonoTime idle_since{};
 };
 using BodyPtr = std::shared_ptr<StreamBody>;
 
@@ -68,13 +66,10 @@ class TrackedStream final : public Stream {
   bool is_quiet() const override { return body_->inner->is_quiet(); }
   Sha256 exporter(std::string_view label) const override { return body_->inner->exporter(label); }
 
-  // The stream, without closing it.
-  BodyPtr release() &&;
-
  private:
   static async::Task<Result<std::size_t>> read_from(BodyPtr body, std::span<char> space);
 
-  BodyPtr body_;
+  const BodyPtr body_;
 };
 
 }  // namespace corral::mesh

@@ -6,7 +6,7 @@
 
 #include "async/event.h"
 #include "async/loop.h"
-#include "mesh/net/memory_network.h"
+#include "mesh/net/memory_network_for_tests.h"
 #include "mesh/peers/live_peers.h"
 #include "mesh/support_for_tests.h"
 #include "simulation/mesh/censor.h"

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
+#include "mesh/catalog/catalog_fixture_for_tests.h"
 #include "mesh/gossip/fake_peers_for_tests.h"
 #include "mesh/gossip/gossip.h"
 #include "mesh/support_for_tests.h"
@@ -156,7 +157,7 @@ TEST_F(ManyNodes, EachHearsItsPeers) {
   const auto again = make_catalog(known);
   for (std::size_t i = 0; i < catalog->models().size(); ++i) {
     EXPECT_EQ(again->models()[i].name, catalog->models()[i].name);
-    EXPECT_EQ(again->models()[i].nodes_on_disk(), catalog->models()[i].nodes_on_disk());
+    EXPECT_EQ(nodes_with(again->models()[i]), nodes_with(catalog->models()[i]));
     ChoiceQuery query;
     EXPECT_EQ(choose(*again, again->models()[i], query).node, choose(*catalog, catalog->models()[i], query).node);
   }

@@ -1,4 +1,4 @@
-#include "mesh/net/memory_network.h"
+#include "mesh/net/memory_network_for_tests.h"
 
 #include <algorithm>
 #include <cstring>

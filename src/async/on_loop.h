@@ -1,0 +1,28 @@
+// An object that belongs to one loop, for callers on any loop: a call goes to the object's loop, and its result comes
+// back to the caller's. Cancelling the caller cancels the call.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "async/task.h"
+
+namespace corral::async {
+
+template <typename T>
+class OnLoop {
+ public:
+  // `object` outlives every call. Both loops must run.
+  OnLoop(T& object, Executor home) : object_(object), home_(home) {}
+
+  template <typename R, typename... Parameters>
+  Task<R> call(Task<R> (T::*method)(Parameters...), std::type_identity_t<Parameters>... arguments) const {
+    return run_on(home_, (object_.*method)(std::forward<Parameters>(arguments)...));
+  }
+
+ private:
+  T& object_;
+  const Executor home_;
+};
+
+}  // namespace corral::async

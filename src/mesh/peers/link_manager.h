@@ -1,0 +1,51 @@
+// Makes a link of a control stream, keeps one link of each pair, and takes what comes over it. Belongs to the mesh's
+// loop.
+#pragma once
+
+#include "mesh/link/member_exchange.h"
+#include "mesh/peers/dial_policy.h"
+#include "mesh/peers/link_choice.h"
+#include "mesh/peers/member_sync.h"
+#include "mesh/peers/peer_exchanger.h"
+#include "mesh/peers/stream_opener.h"
+
+namespace corral::mesh {
+
+class LinkManager {
+ public:
+  // Those above it, see PeerManagerParts.
+  struct Parts {
+    PeerTable& peers;
+    PeerListeners& listeners;
+    MemberBook& book;
+    EpochClaims& claims;
+    PeerFileWriter& file;
+    MemberSync& members;
+    PeerExchanger& exchanger;
+    ReverseDialler& reverse;
+    StreamOpener& opener;
+  };
+  LinkManager(Parts parts, const DialRules& dial) : parts_(parts), dial_(dial) {}
+
+  // Hellos both ways over a control stream, and the same members on both sides; then the link is up, unless another one
+  // of the pair stays. Errors: those of open_link and exchange_members, timed_out.
+  async::Task<Result<>> greet(PeerPtr peer, std::unique_ptr<Stream> stream);
+  // The same for a stream that the peer dialled; too many are closed.
+  void take_caller(const PeerPtr& peer, std::unique_ptr<Stream> stream);
+
+ private:
+  async::Task<void> greet_caller(PeerPtr peer, std::unique_ptr<Stream> stream);
+  async::Task<Result<bool>> exchange(PeerPtr peer, std::shared_ptr<Link> link, Sha256 told);
+  void adopt(const PeerPtr& peer, const std::shared_ptr<Link>& link, bool members_told);
+  void take_claims(PeerRecord& peer, const Hello& hello);
+  async::Task<void> serve(PeerPtr peer, std::shared_ptr<Link> link);
+  async::Task<void> take_frames(PeerPtr peer, std::shared_ptr<Link> link);
+  Result<> take_frame(const PeerPtr& peer, PageCollector& pages, const Frame& frame);
+  Result<> take_members(PeerRecord& peer, PageCollector& pages, const Frame& frame);
+  void end_link(const PeerPtr& peer, const std::shared_ptr<Link>& link);
+
+  const Parts parts_;
+  const DialRules dial_;
+};
+
+}  // namespace corral::mesh

@@ -1,0 +1,127 @@
+#include "mesh/peers/peer_exchanger.h"
+
+#include <algorithm>
+
+namespace corral::mesh {
+namespace {
+
+using async::Task;
+
+constexpr Millis kTellAgain{250};
+
+void shorten(std::vector<Address>& addresses) {
+  if (addresses.size() > kMostAddressesOfNode) addresses.resize(kMostAddressesOfNode);
+}
+
+// The host that a connection of the peer comes from, with the ports that it listens on: it need not know its own
+// address.
+std::vector<Address> seen_at(const Link& link, const std::vector<Address>& said) {
+  std::vector<Address> seen;
+  const auto from = parse_address(link.peer().address);
+  if (link.peer().dialled || !from) return seen;
+  for (const auto& address : said) {
+    const Address candidate{from->host, address.port};
+    if (std::ranges::find(seen, candidate) == seen.end()) seen.push_back(candidate);
+  }
+  return seen;
+}
+
+}  // namespace
+
+PeerExchanger::PeerExchanger(PeerTable& peers, const EpochClaims& claims, PeerFileWriter& file,
+                             std::vector<Address> own_addresses)
+    : peers_(peers), claims_(claims), file_(file), own_addresses_(std::move(own_addresses)) {
+  shorten(own_addresses_);
+}
+
+void PeerExchanger::set_addresses(std::vector<Address> addresses) {
+  shorten(addresses);
+  own_addresses_ = std::move(addresses);
+  tell();
+}
+
+Whereabouts PeerExchanger::whereabouts() const {
+  Whereabouts told{claims_.own(), {{peers_.own(), true, own_addresses_}}};
+  for (const auto& [id, peer] : peers_.all()) {
+    const bool linked = peer->link.is_up();
+    if (auto first_hand = peer->addresses.first_hand(); linked || !first_hand.empty())
+      told.nodes.push_back({id, linked, std::move(first_hand)});
+  }
+  return told;
+}
+
+void PeerExchanger::tell() {
+  if (peers_.is_stopping() || due_) return;
+  auto payload = encode(whereabouts());
+  if (payload == told_) return;  // who came since was told all
+  if (!pace_.take(peers_.now())) {
+    due_ = true;
+    peers_.run("mesh peers: tell whereabouts", tell_later());
+    return;
+  }
+  for (const auto& [id, peer] : peers_.all()) peer->link.send({FrameKind::whereabouts, payload});
+  told_ = std::move(payload);
+}
+
+Task<void> PeerExchanger::tell_later() {
+  co_await peers_.timers().sleep_for(kTellAgain);
+  due_ = false;
+  tell();
+}
+
+void PeerExchanger::tell_one(PeerRecord& peer) {
+  auto payload = encode(whereabouts());
+  if (payload != told_) told_.clear();
+  peer.link.send({FrameKind::whereabouts, std::move(payload)});
+}
+
+Result<> PeerExchanger::take(PeerRecord& peer, const Frame& frame) {
+  const auto told = decode_whereabouts(frame.payload);
+  if (!told) return std::unexpected(told.error());
+  if (EpochClaims::learn(peer, told->claim)) file_.remember();
+  std::set<NodeId> reaches;
+  bool first_hand = false, news = false;
+  for (const auto& entry : told->nodes) {
+    if (entry.id == peers_.own()) continue;
+    if (entry.id == peer.id) {
+      first_hand |= take_own(peer, entry.addresses);
+    } else if (peers_.find(entry.id)) {
+      if (entry.linked) reaches.insert(entry.id);
+      news |= take_other(peer, entry);
+    }
+  }
+  if (news || first_hand) file_.remember();
+  if (first_hand) tell();
+  peer.reaches = std::move(reaches);
+  return {};
+}
+
+// True when it is news.
+bool PeerExchanger::take_own(PeerRecord& peer, const std::vector<Address>& told) {
+  auto said = told;
+  for (auto& seen : seen_at(*peer.link.get(), told)) {
+    if (std::ranges::find(said, seen) == said.end()) said.push_back(std::move(seen));
+  }
+  if (!peer.addresses.said(std::move(said))) return false;
+  peer.may_be_dialled();
+  return true;
+}
+
+// True when an address is news.
+bool PeerExchanger::take_other(const PeerRecord& teller, const Whereabouts::Node& entry) {
+  auto& other = *peers_.find(entry.id);
+  // Somebody has just got a link to it: it lives, so it is worth dialling again.
+  if (entry.linked && !teller.reaches.contains(entry.id) && !other.link.is_up() && other.hints.take(peers_.now())) {
+    other.link.refresh(peers_.now());
+    other.stir.raise();
+  }
+  const bool lost = other.addresses.all().empty();
+  bool news = false;
+  for (const auto& address : entry.addresses) {
+    if (std::ranges::find(own_addresses_, address) == own_addresses_.end()) news |= other.addresses.told(address);
+  }
+  if (lost) other.stir.raise();
+  return news;
+}
+
+}  // namespace corral::mesh

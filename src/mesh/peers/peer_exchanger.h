@@ -1,0 +1,41 @@
+// Tells all peers who is where, and takes what they tell (whereabouts.h): peer exchange, as other networks call it.
+// Belongs to the mesh's loop.
+#pragma once
+
+#include <vector>
+
+#include "mesh/link/frame.h"
+#include "mesh/peers/epoch_claims.h"
+#include "mesh/peers/peer_file_writer.h"
+
+namespace corral::mesh {
+
+class PeerExchanger {
+ public:
+  PeerExchanger(PeerTable& peers, const EpochClaims& claims, PeerFileWriter& file, std::vector<Address> own_addresses);
+
+  // Others are told.
+  void set_addresses(std::vector<Address> addresses);
+  // All peers, when there is news; a flood of it is told now and then.
+  void tell();
+  // Whose link has just come up.
+  void tell_one(PeerRecord& peer);
+  // Errors: malformed.
+  Result<> take(PeerRecord& peer, const Frame& frame);
+
+ private:
+  Whereabouts whereabouts() const;
+  bool take_own(PeerRecord& peer, const std::vector<Address>& told);
+  bool take_other(const PeerRecord& teller, const Whereabouts::Node& entry);
+  async::Task<void> tell_later();
+
+  PeerTable& peers_;
+  const EpochClaims& claims_;
+  PeerFileWriter& file_;
+  std::vector<Address> own_addresses_;
+  bool due_ = false;
+  TokenBucket pace_{{4, 16}};  // half of what a peer takes, see FrameBudget
+  std::string told_;           // to all; empty: not the same to all
+};
+
+}  // namespace corral::mesh

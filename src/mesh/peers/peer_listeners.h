@@ -1,0 +1,33 @@
+// Who wants to hear of peers. A listener may come or go while one is being told. Belongs to the mesh's loop.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "mesh/peers/peer_table.h"
+#include "mesh/peers/peers.h"
+
+namespace corral::mesh {
+
+class PeerListeners {
+ public:
+  void add(PeerEvents& events) { listeners_.push_back(&events); }
+  void remove(PeerEvents& events) { std::erase(listeners_, &events); }
+  void clear() { listeners_.clear(); }
+
+  template <typename Call>
+  void tell(const Call& call) {
+    const auto all = listeners_;
+    for (auto* one : all) {
+      if (std::ranges::find(listeners_, one) != listeners_.end()) call(*one);
+    }
+  }
+  // After a link came up or went: whether other peers are up than before. No stream is waited for any more that a peer
+  // without a link was asked to dial.
+  void tell_reach(const PeerTable& peers);
+
+ private:
+  std::vector<PeerEvents*> listeners_;
+};
+
+}  // namespace corral::mesh

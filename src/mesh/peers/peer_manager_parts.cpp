@@ -1,0 +1,78 @@
+#include "mesh/peers/peer_manager_parts.h"
+
+#include "base/log.h"
+#include "mesh/peers/peer_file.h"
+
+namespace corral::mesh {
+namespace {
+
+using async::Task;
+
+constexpr Millis kDisk{3000};
+
+}  // namespace
+
+PeerManagerParts::PeerManagerParts(async::Executor executor, async::Timers& timers, const SigningKey& own_key,
+                                   MemberBook& members, TokenStore& issued, LivePeersOptions options)
+    : own(own_key),
+      book(members),
+      tokens(issued),
+      dial_rules(options.dial),
+      peers(executor, timers, own_key.id()),
+      file(peers, options.folder),
+      claims(own_key, options.boot, options.folder),
+      exchanger(peers, claims, file, std::move(options.addresses)),
+      sync(peers, own_key.public_key(), members, file, listeners,
+           [this](const std::vector<PeerPtr>& added) { link_dialler.peers_changed(added); }),
+      dialler(peers),
+      streams(peers),
+      reverse(peers, dialler, streams, options.seed),
+      opener(peers, members, dialler, reverse),
+      links({peers, listeners, members, claims, file, sync, exchanger, reverse, opener}, options.dial),
+      link_dialler(peers, dialler, links, file, options),
+      acceptor({peers, members, issued, sync, links, streams, reverse}, own_key, options.configured) {
+  if (options.disk != nullptr) {
+    book.use_disk(executor, *options.disk);
+    tokens.use_disk(executor, *options.disk);
+    file.use_disk(*options.disk);
+  }
+  sync.sync_table();
+  for (const auto& known : read_peers(options.folder)) {
+    const auto peer = peers.find(node_id(known.key));
+    if (!peer) continue;
+    peer->addresses.said(known.addresses);
+    if (known.claim) EpochClaims::learn(*peer, *known.claim);
+  }
+}
+
+void PeerManagerParts::start(Network& network) {
+  dialler.start(network);
+  file.write();  // what the configuration or a token said: a crash must not lose it
+  acceptor.start(network);
+  opener.start();
+  link_dialler.start();
+}
+
+void PeerManagerParts::end() {
+  if (peers.has_ended()) return;
+  peers.stop();
+  if (dialler.has_started()) file.flush();
+  peers.end();
+  streams.clear_handlers();
+  listeners.clear();
+}
+
+Task<void> PeerManagerParts::until_unwound(std::shared_ptr<PeerManagerParts> parts) {
+  auto& timers = parts->peers.timers();
+  auto unwinding = parts->peers.until_unwound();
+  co_await std::move(unwinding);
+  // The last of all: what ran may have ordered it.
+  const auto until = timers.now() + kDisk;
+  const auto left = [&] { return std::chrono::duration_cast<Millis>(until - timers.now()); };
+  bool written = co_await parts->book.finish(timers, left());
+  written = co_await parts->tokens.finish(timers, left()) && written;
+  written = co_await parts->file.finish(left()) && written;
+  if (!written) log::error("mesh", "the disk does not answer: the last changes of the mesh may be lost");
+}
+
+}  // namespace corral::mesh
