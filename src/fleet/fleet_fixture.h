@@ -439,7 +439,7 @@ class FleetTest : public testing::Test, public FleetModels {
   }
   auto forward(Node& at, router::ForwardRequest request) {
     request.id = RequestId(fmt::format("req-{}", ++requests));
-    return run(at.forwarder->forward(std::move(request)));
+    return run(router::answered(at.forwarder->forward(std::move(request))));
   }
   auto forward(Node& at, backends::ModelPtr model, bool stream = false, std::string body = "{}") {
     return forward(at, router::ForwardRequest{.model = std::move(model), .body = std::move(body), .stream = stream});

@@ -1,7 +1,7 @@
 #include "router/forwarder.h"
 
-#include "dialects/error_teller.h"
 #include "protocol/client_tag.h"
+#include "protocol/http_error.h"
 #include "router/forwarded_stream.h"
 #include "router/passed_body.h"
 
@@ -25,7 +25,7 @@ Outcome outcome_of(unsigned status) {
 
 }  // namespace
 
-async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
+async::Task<Result<http::Response>> Forwarder::forward(ForwardRequest request) {
   const auto executor = co_await async::asio::this_coro::executor;
   RequestView about{.id = request.id,
                     .kind = RequestKind::inference,
@@ -44,12 +44,12 @@ async::Task<http::Response> Forwarder::forward(ForwardRequest request) {
                                                     std::move(request), std::move(head), active);
   auto answering = stream ? streamed(std::move(attempts), active) : passed(std::move(attempts), active);
   auto answered = co_await active->until_stopped(std::move(answering));
-  auto response = !answered    ? dialects::error_response(active->why_stopped())
-                  : !*answered ? dialects::error_response(answered->error())
-                               : std::move(**answered);
+  if (!answered) co_return std::unexpected(active->why_stopped());
+  auto& answer = *answered;
   // A stream goes on, and says itself how it ends.
-  if (answered && !response.body.streaming()) active->end(outcome_of(response.head.status));
-  co_return response;
+  if (!answer || !answer->body.streaming())
+    active->end(outcome_of(answer ? answer->head.status : protocol::http_status(answer.error())));
+  co_return std::move(answer);
 }
 
 http::RequestHead Forwarder::backend_head(const ForwardRequest& request) const {

@@ -29,8 +29,8 @@ class Forwarder {
         suspects_(timers),
         requests_(timers, [&lender](RequestEnd end) { lender.count(std::move(end)); }) {}
 
-  // On the loop of the client's connection.
-  async::Task<http::Response> forward(ForwardRequest request);
+  // On the loop of the client's connection. Errors: those of RequestAttempts; cancelled, shutting_down.
+  async::Task<Result<http::Response>> forward(ForwardRequest request);
   // Those under way, and others that are to be listed beside them. On any loop.
   RequestTable& requests() { return requests_; }
 

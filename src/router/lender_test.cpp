@@ -64,7 +64,7 @@ TEST_F(LenderTest, AsksWhoeverLends) {
   Forwarder far(peer, timers);
   for (const bool stream : {false, true}) {
     ForwardRequest asked{model("a"), protocol::Ask::completion, "{}", stream, RequestId("far"), {}};
-    auto response = run(far.forward(std::move(asked)));
+    auto response = run(answered(far.forward(std::move(asked))));
     ASSERT_TRUE(response.done());
     EXPECT_EQ(response.get().head.status, 200u);
     if (response.get().body.streaming()) EXPECT_EQ(reader(response).text(), "{}");
@@ -74,7 +74,7 @@ TEST_F(LenderTest, AsksWhoeverLends) {
   EXPECT_THAT(peer.ends, ElementsAre(Outcome::ok, Outcome::ok));
   peer.answers = false;
   ForwardRequest asked{model("a"), protocol::Ask::completion, "{}", false, RequestId("far"), {}};
-  auto refused = run(far.forward(std::move(asked)));
+  auto refused = run(answered(far.forward(std::move(asked))));
   ASSERT_TRUE(refused.done());
   EXPECT_EQ(refused.get().head.status, 502u);
   EXPECT_THAT(backend.servers(), IsEmpty());
@@ -150,7 +150,7 @@ class NodesTest : public RouterTest {
  protected:
   std::string ask(bool stream = true) {
     ForwardRequest asked{model("a"), protocol::Ask::completion, "{}", stream, RequestId("far"), {}};
-    auto response = run(forwarder_.forward(std::move(asked)));
+    auto response = run(answered(forwarder_.forward(std::move(asked))));
     EXPECT_TRUE(response.done());
     return response.get().body.streaming() ? reader(response).text() : response.get().body.text();
   }

@@ -143,7 +143,7 @@ TEST_F(LendingTest, TheOwnersLoadAbortsOneForAPeer) {
 TEST_F(LendingTest, ALentModelIsRecalledAndItsStreamEndsWithOneError) {
   Forwarder far(*peers, timers);
   ForwardRequest asked{model("b"), protocol::Ask::completion, "{}", true, RequestId("far"), {}};
-  auto response = run(far.forward(std::move(asked)));
+  auto response = run(answered(far.forward(std::move(asked))));
   server("b").finish_load();
   settle();
   auto& request = server("b").request();
