@@ -158,7 +158,7 @@ async::Task<http::Response> carry_out(Context& context, const Endpoint& endpoint
                                  .owner = std::move(request.caller.key),
                                  .peer = std::move(request.peer)};
   const auto& client = forward.owner.empty() ? forward.peer : forward.owner;
-  forward.context.conversation = conversation_of(*forward.model, request.head.headers, forward.body, client);
+  forward.conversation = conversation_of(*forward.model, request.head.headers, forward.body, client);
   forward.background = background;
   forward.placed = [its = note, begun = std::move(started)](std::string_view node) {
     its->placed(node);

@@ -202,13 +202,12 @@ async::Task<http::Response> Door::serve(http::Request request, const protocol::A
                                  .id = request.id,
                                  .ping_interval = errand.ping_interval,
                                  .context = {errand.context, false},
+                                 .requester = {.peer = request.peer, .waits = errand.waits},
                                  .owner = request.peer + "/" + tag,
                                  .peer = request.peer,
                                  .background = request.head.headers.get(protocol::kPriority) == protocol::kBackground,
                                  .once = true,
                                  .told = framed};
-  forward.context.waits = errand.waits;
-  forward.context.peer = request.peer;
   std::string type(request.head.headers.get("Content-Type"));
   if (type.starts_with("application/json")) {
     auto body = co_await request.body.read_all(options_.max_body_bytes);

@@ -23,7 +23,9 @@ struct ForwardRequest {
   bool stream = false;    // events are wanted, and pings until they come
   RequestId id = {};
   std::optional<Millis> ping_interval = {};  // of a stream that waits; 0: no pings; none: a second
-  ContextWish context = {};
+  WantedContext context = {};
+  Requester requester = {};
+  std::uint64_t conversation = 0;         // see NodePreference
   std::string owner = {};                 // see RequestView
   std::string peer = {};                  // the address that it came from
   bool background = false;                // others' requests go first

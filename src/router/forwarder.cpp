@@ -36,8 +36,6 @@ async::Task<Result<http::Response>> Forwarder::forward(ForwardRequest request) {
   const auto active = std::make_shared<ActiveRequest>(requests_, executor, std::move(about), request.model->type);
   active->on_start(std::move(request.placed));
   active->hold(std::move(request.held));
-  request.context.stream = request.stream;
-  request.context.ping_interval = request.ping_interval;
   const bool stream = request.stream;
   auto head = backend_head(request);
   auto attempts = std::make_unique<RequestAttempts>(RequestAttempts::Parts{lender_, timers_, suspects_}, executor,

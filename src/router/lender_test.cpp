@@ -14,7 +14,7 @@ class Peer final : public Lender {
  public:
   explicit Peer(async::Executor executor) : executor_(executor) {}
   Lease try_acquire(const models::ModelInfo&, std::uint64_t) override { return {}; }
-  async::Task<Result<Lease>> acquire(backends::ModelPtr, ContextWish) override {
+  async::Task<Result<Lease>> acquire(backends::ModelPtr, LeaseRequest) override {
     if (!answers) co_return fail(errc::backend_unreachable, "the peer doesn't answer");
     co_return Lease(std::make_shared<Far>(executor_, asked), [this] { ++returned; });
   }
@@ -85,9 +85,9 @@ class Nodes final : public Lender {
  public:
   explicit Nodes(async::Executor executor) : executor_(executor) {}
   Lease try_acquire(const models::ModelInfo&, std::uint64_t) override { return {}; }
-  async::Task<Result<Lease>> acquire(backends::ModelPtr, ContextWish wish) override {
+  async::Task<Result<Lease>> acquire(backends::ModelPtr, LeaseRequest request) override {
     for (const std::string place : {"first", "second"}) {
-      if (std::ranges::find(wish.avoid, place) != wish.avoid.end()) continue;
+      if (std::ranges::find(request.nodes.avoid, place) != request.nodes.avoid.end()) continue;
       asked.push_back(place);
       co_return Lease(std::make_shared<Node>(*this, place), [] {});
     }

@@ -84,9 +84,9 @@ std::optional<Error> RequestAttempts::kept_off() {
 }
 
 async::Task<std::optional<Result<Lease>>> RequestAttempts::acquire(std::optional<Millis> patience) {
-  if (!patience) co_return co_await parts_.lender.acquire(request_.model, wish());
+  if (!patience) co_return co_await parts_.lender.acquire(request_.model, lease_request());
   if (!acquisition_) {
-    auto acquiring = parts_.lender.acquire(request_.model, wish());
+    auto acquiring = parts_.lender.acquire(request_.model, lease_request());
     acquisition_ = std::make_unique<async::Beside<Result<Lease>>>(executor_, "acquire", std::move(acquiring));
   }
   const bool in_time = co_await acquisition_->wait(parts_.timers, *patience);
@@ -96,13 +96,16 @@ async::Task<std::optional<Result<Lease>>> RequestAttempts::acquire(std::optional
   co_return lease;
 }
 
-ContextWish RequestAttempts::wish() const {
-  auto wish = request_.context;
+LeaseRequest RequestAttempts::lease_request() const {
+  LeaseRequest wanted{.context = request_.context,
+                      .requester = request_.requester,
+                      .streaming = {request_.stream, request_.ping_interval},
+                      .nodes = {request_.conversation, avoid_}};
   if (!request_.upload && !request_.body.empty() && request_.body.size() <= kLargestChecked) {
-    wish.asked = std::make_shared<const AskedRequest>(
+    wanted.asked = std::make_shared<const AskedRequest>(
         AskedRequest{request_.ask, request_.body, std::string(head_.headers.get(protocol::kClientTag))});
   }
-  return wish;
+  return wanted;
 }
 
 Result<http::Response> RequestAttempts::refused(const Error& error) const {
@@ -114,9 +117,8 @@ Result<http::Response> RequestAttempts::refused(const Error& error) const {
 }
 
 bool RequestAttempts::passes_by(const Error& error) {
-  auto& avoid = request_.context.avoid;
-  if (error.code != errc::not_begun || lease_.place().empty() || avoid.size() >= kMostPassedBy) return false;
-  avoid.emplace_back(lease_.place());
+  if (error.code != errc::not_begun || lease_.place().empty() || avoid_.size() >= kMostPassedBy) return false;
+  avoid_.emplace_back(lease_.place());
   if (const auto* why = error.fact<Error>()) passed_by_ = *why;
   return true;
 }
@@ -125,7 +127,7 @@ async::Task<std::optional<RequestAttempts::Death>> RequestAttempts::died(Error c
   auto gone = lease_.until_gone();
   auto end = co_await async::with_timeout(parts_.timers, kDeathNotice, std::move(gone));
   if (!end) co_return std::nullopt;
-  if (!lease_.place().empty()) request_.context.avoid.emplace_back(lease_.place());
+  if (!lease_.place().empty()) avoid_.emplace_back(lease_.place());
   passed_by_.reset();  // what another one said before isn't why it fails now
   if (suspicion_.unread_by(*end).value_or(cause.code == http::errc::connect_failed))
     co_return Death{.ending = std::move(*end), .may_ask_again = sendable, .unread = true};

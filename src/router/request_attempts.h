@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "async/beside.h"
 #include "http/handler.h"
@@ -78,7 +79,7 @@ class RequestAttempts {
 
   std::optional<Error> kept_off();
   async::Task<std::optional<Result<Lease>>> acquire(std::optional<Millis> patience);
-  ContextWish wish() const;
+  LeaseRequest lease_request() const;
   // What the client is told when nobody lends.
   Result<http::Response> refused(const Error& error) const;
   // Whoever was asked hasn't begun: true when somebody else is to be asked.
@@ -96,6 +97,7 @@ class RequestAttempts {
   std::unique_ptr<async::Beside<Result<Lease>>> acquisition_;  // while waiting
   Lease lease_;
   Repeats repeats_;
+  std::vector<std::string> avoid_;  // see NodePreference
   std::optional<Error>
       passed_by_;  // what the one said that was passed by last, if nobody has been asked and died since
   bool first_ = true;
