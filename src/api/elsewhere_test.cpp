@@ -39,9 +39,9 @@ class TestLender final : public router::Lender {
   router::Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
     return fleet::far_model(model) != nullptr ? router::Lease() : router_.try_acquire(model.name, context);
   }
-  async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::ContextWish wish) override {
-    if (fleet::far_model(*model) == nullptr) co_return co_await router_.acquire(model, wish);
-    conversations.push_back(wish.conversation);
+  async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::LeaseRequest request) override {
+    if (fleet::far_model(*model) == nullptr) co_return co_await router_.acquire(model, request);
+    conversations.push_back(request.nodes.conversation);
     co_return fail(fleet::errc::nowhere, model->name.value() + " is lent nowhere");
   }
   void count(router::RequestEnd end) override { router_.count(std::move(end)); }

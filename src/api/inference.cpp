@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/activity_note.h"
+#include "api/answer_of_model.h"
 #include "api/body_check.h"
 #include "api/inference_parts.h"
 #include "api/keep.h"
@@ -102,7 +103,7 @@ KeptStreams::Name kept_name(const http::Request& request) {
 async::Task<http::Response> forwarded(Context& context, std::string to_fetch, std::optional<ModelType> type,
                                       std::string path, router::ForwardRequest forward, NotePtr note) {
   auto answering = to_fetch.empty()
-                       ? context.forwarder.forward(std::move(forward))
+                       ? answer_of_model(context, std::move(forward))
                        : forward_when_here(context, std::move(to_fetch), type, std::move(path), std::move(forward));
   auto answer = co_await std::move(answering);
   co_return note->counted(std::move(answer));
@@ -157,7 +158,7 @@ async::Task<http::Response> carry_out(Context& context, const Endpoint& endpoint
                                  .owner = std::move(request.caller.key),
                                  .peer = std::move(request.peer)};
   const auto& client = forward.owner.empty() ? forward.peer : forward.owner;
-  forward.context.conversation = conversation_of(*forward.model, request.head.headers, forward.body, client);
+  forward.conversation = conversation_of(*forward.model, request.head.headers, forward.body, client);
   forward.background = background;
   forward.placed = [its = note, begun = std::move(started)](std::string_view node) {
     its->placed(node);

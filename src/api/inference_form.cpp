@@ -1,4 +1,5 @@
 // Requests that bring files: sound to be written down, pictures to be changed.
+#include "api/answer_of_model.h"
 #include "api/heard_stream.h"
 #include "api/inference_parts.h"
 #include "api/plain_sound.h"
@@ -15,7 +16,7 @@ constexpr std::uint64_t kLargestHeld = 64ull << 20;  // of an answer
 // Asks, and tells what is answered.
 async::Task<http::Response> asked_whole(Context& context, const dialects::Endpoint& endpoint, dialects::Canonical asked,
                                         router::ForwardRequest forward, NotePtr note) {
-  auto answer = co_await context.forwarder.forward(std::move(forward));
+  auto answer = co_await answer_of_model(context, std::move(forward));
   answer = note->counted(std::move(answer));
   if (endpoint.tell_whole == nullptr || is_events(answer)) co_return answer;
   if (answer.body.streaming()) {

@@ -40,8 +40,8 @@ async::Task<http::Response> unload(Context& context, const http::Caller& caller,
   co_return done("unload");
 }
 
-async::Task<Result<bool>> load(Context& context, backends::ModelPtr model, router::ContextWish wish) {
-  const auto lease = co_await context.router.acquire(std::move(model), std::move(wish));
+async::Task<Result<bool>> load(Context& context, backends::ModelPtr model, router::LeaseRequest wanted) {
+  const auto lease = co_await context.router.acquire(std::move(model), std::move(wanted));
   if (!lease) co_return std::unexpected(lease.error());
   co_return true;
 }
@@ -73,8 +73,8 @@ async::Task<http::Response> keep_alone(Context& context, http::Request& request,
   const router::ActiveRequest active(context.forwarder.requests(), executor, std::move(about), model->type);
   const auto trained = model->traits.context_length;
   const auto tokens = trained > 0 ? std::min(asked.about.context, trained) : asked.about.context;
-  router::ContextWish wish(tokens, has(request.caller, kAdmin));
-  auto loading = active.unless_stopped(load(context, std::move(model), std::move(wish)));
+  router::LeaseRequest wanted{.context = {tokens, has(request.caller, kAdmin)}};
+  auto loading = active.unless_stopped(load(context, std::move(model), std::move(wanted)));
   const auto loaded = co_await std::move(loading);
   if (!loaded) co_return dialects::error_response(loaded.error());
   if (keep) context.router.keep(name, *keep);

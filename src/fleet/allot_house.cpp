@@ -49,8 +49,8 @@ Task<void> AllotHouse::load_now(ModelName model, std::function<void(Result<>)> d
 Task<Result<>> AllotHouse::lend(ModelName model) {
   const auto found = find_(model.value());
   if (!found) co_return std::unexpected(found.error());
-  const router::ContextWish wish(0, false, residency::Origin::peer);
-  auto acquiring = peers_.acquire(*found, wish);
+  router::LeaseRequest request{.context = {.may_reload = false}, .requester = {.origin = residency::Origin::peer}};
+  auto acquiring = peers_.acquire(*found, std::move(request));
   const auto lease = co_await std::move(acquiring);
   if (!lease) co_return std::unexpected(lease.error());
   co_return Result<>();

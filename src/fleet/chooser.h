@@ -13,7 +13,7 @@ namespace corral::fleet {
 
 struct Question {
   const models::ModelInfo& model;
-  std::uint64_t conversation = 0;                     // as of router::ContextWish
+  std::uint64_t conversation = 0;                     // as of router::NodePreference
   const std::map<mesh::NodeId, std::string>& avoid;   // and why
   const std::map<mesh::NodeId, std::uint32_t>& busy;  // our requests at each node
 };

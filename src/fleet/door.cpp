@@ -52,6 +52,13 @@ http::Response not_begun(const Error& error, bool not_here = false) {
   return response;
 }
 
+// A request that the forwarder has given up.
+http::Response failed(const Error& error) {
+  auto response = dialects::error_response(error);
+  if (const auto mishap = mishap_of(error)) write(response.head.headers, *mishap);
+  return response;
+}
+
 http::Response not_here(std::string text) {
   return not_begun(Error(make_error_code(residency::errc::not_loaded), std::move(text)), true);
 }
@@ -172,10 +179,6 @@ async::Task<http::Response> Door::handle(http::Request request) {
     co_return not_here(fmt::format("'{}' is a model of type {} at this node", errand->model, name_of((*model)->type)));
   auto serving = serve(std::move(request), *row, std::move(*errand), std::move(*model), visit);
   auto response = co_await std::move(serving);
-  if (response.failure) {
-    const auto mishap = mishap_of(*response.failure);
-    if (mishap) write(response.head.headers, *mishap);
-  }
   if (response.body.streaming())
     response.body = http::Body(std::make_unique<VisitorBody>(response.body.take_source(), visit));
   co_return response;
@@ -193,13 +196,12 @@ async::Task<http::Response> Door::serve(http::Request request, const protocol::A
                                  .id = request.id,
                                  .ping_interval = errand.ping_interval,
                                  .context = {errand.context, false},
+                                 .requester = {.peer = request.peer, .waits = errand.waits},
                                  .owner = request.peer + "/" + tag,
                                  .peer = request.peer,
                                  .background = request.head.headers.get(protocol::kPriority) == protocol::kBackground,
                                  .once = true,
                                  .told = framed};
-  forward.context.waits = errand.waits;
-  forward.context.peer = request.peer;
   std::string type(request.head.headers.get("Content-Type"));
   if (type.starts_with("application/json")) {
     auto body = co_await request.body.read_all(options_.max_body_bytes);
@@ -216,7 +218,9 @@ async::Task<http::Response> Door::serve(http::Request request, const protocol::A
   forward.content_type = std::move(type);
   const auto may = co_await may_load(node, *about, errand.context, visit);
   if (!may) co_return not_begun(may.error());
-  co_return co_await forwarder_.forward(std::move(forward));
+  auto forwarding = forwarder_.forward(std::move(forward));
+  auto answer = co_await std::move(forwarding);
+  co_return answer ? std::move(*answer) : failed(answer.error());
 }
 
 namespace {

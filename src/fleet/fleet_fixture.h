@@ -208,9 +208,9 @@ class HeldLender final : public router::Lender {
   router::Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
     return inner_.try_acquire(model, context);
   }
-  async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::ContextWish wish) override {
-    if (!held_.contains(model->name.value())) co_return co_await inner_.acquire(model, wish);
-    if (auto lease = inner_.try_acquire(*model, wish.tokens)) co_return lease;
+  async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::LeaseRequest request) override {
+    if (!held_.contains(model->name.value())) co_return co_await inner_.acquire(model, request);
+    if (auto lease = inner_.try_acquire(*model, request.context.tokens)) co_return lease;
     co_return fail(residency::errc::not_here, "its group doesn't stand", "model");  // as residency::not_standing()
   }
   void count(router::RequestEnd end) override { inner_.count(std::move(end)); }
@@ -436,7 +436,7 @@ class FleetTest : public testing::Test, public FleetModels {
   }
   auto forward(Node& at, router::ForwardRequest request) {
     request.id = RequestId(fmt::format("req-{}", ++requests));
-    return run(at.forwarder->forward(std::move(request)));
+    return run(router::answered(at.forwarder->forward(std::move(request))));
   }
   auto forward(Node& at, backends::ModelPtr model, bool stream = false, std::string body = "{}") {
     return forward(at, router::ForwardRequest{.model = std::move(model), .body = std::move(body), .stream = stream});

@@ -44,16 +44,16 @@ router::Lease FleetLender::try_acquire(const models::ModelInfo& model, std::uint
   return local_.try_acquire(model, context);
 }
 
-async::Task<Result<router::Lease>> FleetLender::acquire(backends::ModelPtr model, router::ContextWish wish) {
-  return far_model(*model) != nullptr ? far_or_soon(std::move(model), std::move(wish))
-                                      : here_or_far(std::move(model), std::move(wish));
+async::Task<Result<router::Lease>> FleetLender::acquire(backends::ModelPtr model, router::LeaseRequest request) {
+  return far_model(*model) != nullptr ? far_or_soon(std::move(model), std::move(request))
+                                      : here_or_far(std::move(model), std::move(request));
 }
 
-async::Task<Result<router::Lease>> FleetLender::here_or_far(backends::ModelPtr model, router::ContextWish wish) {
+async::Task<Result<router::Lease>> FleetLender::here_or_far(backends::ModelPtr model, router::LeaseRequest request) {
   for (bool again = false;; again = true) {
-    auto here = co_await local_.acquire(model, wish);
+    auto here = co_await local_.acquire(model, request);
     if (here || !is_no_room(here.error())) co_return here;
-    auto asking = far_or_soon(model, wish);
+    auto asking = far_or_soon(model, request);
     auto there = co_await std::move(asking);
     if (there) co_return there;
     const auto news = splits_.find(*model);
@@ -64,17 +64,17 @@ async::Task<Result<router::Lease>> FleetLender::here_or_far(backends::ModelPtr m
   }
 }
 
-async::Task<Result<router::Lease>> FleetLender::far_or_soon(backends::ModelPtr model, router::ContextWish wish) {
+async::Task<Result<router::Lease>> FleetLender::far_or_soon(backends::ModelPtr model, router::LeaseRequest request) {
   const auto until = timers_.now() + kPlan;
   std::shared_ptr<void> place, asked;
   while (true) {
-    auto asking = far(model, wish);
+    auto asking = far(model, request);
     auto there = co_await std::move(asking);
     if (there || there.error().code != errc::nowhere) co_return there;
     const auto news = splits_.find(*model);
     const bool coming = news && news->state == SplitNews::State::coming && timers_.now() < until;
     if (coming && !place) {
-      place = splits_.wait(wish.peer);
+      place = splits_.wait(request.requester.peer);
       // Members lend to what is asked for: who waits is asking.
       if (place) asked = demand_.wait(model->name);
     }
@@ -84,11 +84,11 @@ async::Task<Result<router::Lease>> FleetLender::far_or_soon(backends::ModelPtr m
   }
 }
 
-async::Task<Result<router::Lease>> FleetLender::far(backends::ModelPtr model, router::ContextWish wish) {
+async::Task<Result<router::Lease>> FleetLender::far(backends::ModelPtr model, router::LeaseRequest request) {
   const auto executor = co_await async::asio::this_coro::executor;
-  auto call = co_await calls_.begin(std::move(model), wish, executor);
+  auto call = co_await calls_.begin(std::move(model), request, executor);
   if (!call) co_return std::unexpected(call.error());
-  co_return router::Lease(std::make_shared<PeerAnswering>(std::move(*call), wish), [] {});
+  co_return router::Lease(std::make_shared<PeerAnswering>(std::move(*call), request), [] {});
 }
 
 }  // namespace corral::fleet

@@ -21,7 +21,7 @@ class FleetLender final : public router::Lender {
       : local_(local), calls_(calls), demand_(demand), splits_(splits), timers_(timers) {}
 
   router::Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override;
-  async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::ContextWish wish) override;
+  async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::LeaseRequest request) override;
   // Of what came to this node, wherever it was answered.
   void count(router::RequestEnd end) override {
     if (!end.kept_off) demand_.count(end.model);
@@ -29,9 +29,9 @@ class FleetLender final : public router::Lender {
   }
 
  private:
-  async::Task<Result<router::Lease>> far(backends::ModelPtr model, router::ContextWish wish);
-  async::Task<Result<router::Lease>> far_or_soon(backends::ModelPtr model, router::ContextWish wish);
-  async::Task<Result<router::Lease>> here_or_far(backends::ModelPtr model, router::ContextWish wish);
+  async::Task<Result<router::Lease>> far(backends::ModelPtr model, router::LeaseRequest request);
+  async::Task<Result<router::Lease>> far_or_soon(backends::ModelPtr model, router::LeaseRequest request);
+  async::Task<Result<router::Lease>> here_or_far(backends::ModelPtr model, router::LeaseRequest request);
 
   router::Lender& local_;
   PeerCalls& calls_;

@@ -89,7 +89,7 @@ class LoopsTest : public testing::Test {
   async::Task<bool> answered(bool stream) {
     router::ForwardRequest request{
         .model = FleetModels::far("m"), .body = "{}", .stream = stream, .id = RequestId("r")};
-    auto response = co_await a.forwarder.forward(std::move(request));
+    auto response = co_await router::answered(a.forwarder.forward(std::move(request)));
     const auto text = co_await response.body.read_all(10'000);
     co_return response.head.status == 200 && text && text->starts_with(R"({"model":"m")");
   }

@@ -169,12 +169,12 @@ async::Task<Result<http::Response>> understood(std::shared_ptr<PeerCall> call,
 
 }  // namespace
 
-PeerAnswering::PeerAnswering(std::shared_ptr<PeerCall> call, const router::ContextWish& wish)
+PeerAnswering::PeerAnswering(std::shared_ptr<PeerCall> call, const router::LeaseRequest& request)
     : call_(std::move(call)),
       place_(mesh::to_text(call_->to().node)),
-      stream_(wish.stream),
-      ping_interval_(wish.ping_interval),
-      context_(wish.tokens) {}
+      stream_(request.streaming.wanted),
+      ping_interval_(request.streaming.ping_interval),
+      context_(request.context.tokens) {}
 
 async::Task<router::Ending> PeerAnswering::until_gone() {
   co_await call_->gone().wait();

@@ -12,7 +12,7 @@ namespace corral::fleet {
 // begun, or ended with a process.
 class PeerAnswering final : public router::Answering, public http::Target {
  public:
-  PeerAnswering(std::shared_ptr<PeerCall> call, const router::ContextWish& wish);
+  PeerAnswering(std::shared_ptr<PeerCall> call, const router::LeaseRequest& request);
 
   http::Target& target(async::Executor) override { return *this; }
   std::uint64_t context() const override { return call_->to().context; }

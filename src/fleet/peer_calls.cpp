@@ -45,17 +45,18 @@ PeerCalls::PeerCalls(Crossing& crossing, async::Timers& timers, Chooser& chooser
   crossing_.on_reach([this] { forget_gone(); });
 }
 
-async::Task<Result<std::shared_ptr<PeerCall>>> PeerCalls::begin(backends::ModelPtr model, router::ContextWish wish,
+async::Task<Result<std::shared_ptr<PeerCall>>> PeerCalls::begin(backends::ModelPtr model, router::LeaseRequest request,
                                                                 async::Executor executor) {
   if (!crossing_.attached()) co_return fail(errc::nowhere, "this node is in no mesh");
-  auto beginning = async::run_on(crossing_.executor(), begin_here(std::move(model), std::move(wish), executor));
+  auto beginning = async::run_on(crossing_.executor(), begin_here(std::move(model), std::move(request), executor));
   co_return co_await std::move(beginning);
 }
 
-async::Task<Result<std::shared_ptr<PeerCall>>> PeerCalls::begin_here(backends::ModelPtr model, router::ContextWish wish,
+async::Task<Result<std::shared_ptr<PeerCall>>> PeerCalls::begin_here(backends::ModelPtr model,
+                                                                     router::LeaseRequest request,
                                                                      async::Executor executor) {
-  const auto avoid = nodes_of(wish.avoid);
-  auto chosen = chooser_.choose({*model, wish.conversation, avoid, busy_});
+  const auto avoid = nodes_of(request.nodes.avoid);
+  auto chosen = chooser_.choose({*model, request.nodes.conversation, avoid, busy_});
   if (!chosen) co_return std::unexpected(chosen.error());
   const auto node = chosen->node;
   const auto held = ++last_held_;

@@ -97,9 +97,9 @@ class PeerCalls {
   PeerCalls(const PeerCalls&) = delete;
   PeerCalls& operator=(const PeerCalls&) = delete;
 
-  // A call at the best node that `wish.avoid` (texts of node ids) leaves, for a request on `executor`'s loop. From any
-  // loop. Errors: those of the chooser; nowhere, in no mesh.
-  async::Task<Result<std::shared_ptr<PeerCall>>> begin(backends::ModelPtr model, router::ContextWish wish,
+  // A call at the best node that `request.nodes.avoid` (texts of node ids) leaves, for a request on `executor`'s loop.
+  // From any loop. Errors: those of the chooser; nowhere, in no mesh.
+  async::Task<Result<std::shared_ptr<PeerCall>>> begin(backends::ModelPtr model, router::LeaseRequest request,
                                                        async::Executor executor);
   // Requests at each node.
   const std::map<mesh::NodeId, std::uint32_t>& busy() const { return busy_; }
@@ -116,7 +116,7 @@ class PeerCalls {
     HeldRule rule;
   };
 
-  async::Task<Result<std::shared_ptr<PeerCall>>> begin_here(backends::ModelPtr model, router::ContextWish wish,
+  async::Task<Result<std::shared_ptr<PeerCall>>> begin_here(backends::ModelPtr model, router::LeaseRequest request,
                                                             async::Executor executor);
   std::shared_ptr<backends::ClientPool> clients_of(const mesh::NodeId& node);
   void dropped(mesh::HeldId held);

@@ -33,7 +33,7 @@ Error refusal(const std::string& name, const SplitNews& news, const char* what) 
 
 }  // namespace
 
-async::Task<Result<router::Lease>> SplitLender::acquire(backends::ModelPtr model, router::ContextWish wish) {
+async::Task<Result<router::Lease>> SplitLender::acquire(backends::ModelPtr model, router::LeaseRequest request) {
   const auto deadline = timers_.now() + kDeadlineBase + Millis(model->size.value() / kSlowDiskBytesPerMilli);
   const auto& name = model->name.value();
   std::shared_ptr<void> place;
@@ -42,12 +42,13 @@ async::Task<Result<router::Lease>> SplitLender::acquire(backends::ModelPtr model
     const auto news = book_.find(*model);
     const auto now = timers_.now();
     if (!news || !news->is_here() || news->state == SplitNews::State::standing) {
-      auto asking = inner_.acquire(model, wish);
+      auto asking = inner_.acquire(model, request);
       auto lease = co_await std::move(asking);
       if (lease || !is_gone(lease.error())) co_return lease;
       const bool here = news && news->is_here();
       // Its group has ended, and the router hears of it in a moment. What others are told is the router's own answer.
-      if (!here && (!wish.peer.empty() || lease.error().code != residency::errc::not_here)) co_return lease;
+      if (!here && (!request.requester.peer.empty() || lease.error().code != residency::errc::not_here))
+        co_return lease;
       if (!missed) missed = now;
       if (now - *missed >= kCatchUp)
         co_return here ? std::unexpected(refusal(name, *news, "doesn't answer now")) : std::move(lease);
@@ -57,7 +58,7 @@ async::Task<Result<router::Lease>> SplitLender::acquire(backends::ModelPtr model
       if (stuck) co_return std::unexpected(refusal(name, *news, "doesn't stand now"));
       if (now >= deadline) co_return std::unexpected(refusal(name, *news, "isn't ready yet"));
     }
-    if (!place) place = book_.wait(wish.peer);
+    if (!place) place = book_.wait(request.requester.peer);
     if (!place)
       co_return std::unexpected(refusal(name, news.value_or(SplitNews()), "as many requests wait for it as may"));
     auto pause = timers_.sleep_for(kLook);

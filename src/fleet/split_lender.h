@@ -25,7 +25,7 @@ class SplitLender final : public router::Lender {
     return inner_.try_acquire(model, context);
   }
   // Errors: nowhere, with what is short or who refused, and when to ask again; those of the inner lender.
-  async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::ContextWish wish) override;
+  async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::LeaseRequest request) override;
   void count(router::RequestEnd end) override { inner_.count(std::move(end)); }
 
  private:

@@ -9,13 +9,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "async/task.h"
 #include "backends/wrapped_server.h"
 #include "http/target.h"
-#include "protocol/ask.h"
-#include "residency/types.h"
+#include "router/lease_request.h"
 #include "router/request_table.h"
 
 namespace corral::router {
@@ -54,41 +52,6 @@ class Answering {
 
 class Lease;
 
-// A request, to be checked before a model is evicted for it.
-struct AskedRequest {
-  protocol::Ask ask = protocol::Ask::chat;
-  std::string body;    // JSON, canonical
-  std::string client;  // its tag (client_tag.h)
-};
-
-// An engine's answer to a request that can't succeed: a fact of the error that stands for it.
-struct RefusedRequest {
-  unsigned status = 400;
-  std::string body;
-};
-
-// What a request wants of whoever answers: the context that its conversation is to have; and who asks.
-struct ContextWish {
-  ContextWish(std::uint64_t wanted = 0, bool change = true, residency::Origin from = residency::Origin::local)
-      : tokens(wanted), may_change(change), origin(from) {}
-
-  std::uint64_t tokens;  // 0: whatever there is
-  // Whoever asks decides how models are loaded: one that has fewer is loaded anew, with more than it was told to have.
-  // Without that, a request gets as many as the model has or would be given by itself.
-  bool may_change;
-  residency::Origin origin;
-  bool waits = false;     // a peer's that nobody else can serve: for the end of another's load, see ForPeers
-  std::string peer = {};  // whose it is then: of each peer only so many wait
-
-  std::shared_ptr<const AskedRequest> asked = {};  // none: it isn't checked before a load
-
-  // For whoever has the request answered at another node.
-  bool stream = false;
-  std::optional<Millis> ping_interval = {};  // as of ForwardRequest
-  std::uint64_t conversation = 0;            // the same number for requests of one conversation; 0: not known
-  std::vector<std::string> avoid = {};       // places that failed this request, or wouldn't take it
-};
-
 // Where leases come from. On any loop.
 class Lender {
  public:
@@ -97,7 +60,7 @@ class Lender {
   // `context`: tokens that the request wants its conversation to have; 0: whatever there is.
   virtual Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) = 0;
   // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue.
-  virtual async::Task<Result<Lease>> acquire(backends::ModelPtr model, ContextWish context) = 0;
+  virtual async::Task<Result<Lease>> acquire(backends::ModelPtr model, LeaseRequest request) = 0;
   // A request has ended.
   virtual void count(RequestEnd end) = 0;
 };

@@ -17,7 +17,9 @@ class ContextTest : public RouterTest {
     }
     return known;
   }
-  auto acquire(const std::string& name, ContextWish context) { return run(router->acquire(agent(name), context)); }
+  auto acquire(const std::string& name, std::uint64_t tokens, bool may_reload = true) {
+    return run(router->acquire(agent(name), {.context = {tokens, may_reload}}));
+  }
   ModelContext context(const std::string& name) {
     return std::move(run(router->contexts({agent(name)})).get()).front();
   }
@@ -94,7 +96,7 @@ TEST_F(ContextTest, MoreThanTheModelWasTrainedWithIsRefusedAndCostsNobodyAnythin
 TEST_F(ContextTest, WhoDoesntDecideHowModelsAreLoadedGetsWhatTheModelWouldBeGivenByItself) {
   backend.usual_context = 8192;
   for (const std::uint64_t tokens : {8193u, 131'072u}) {
-    auto more = acquire("a", {tokens, false});
+    auto more = acquire("a", tokens, false);
     ASSERT_TRUE(more.refused());
     EXPECT_EQ(more.error().code, errc::context_not_yours);
     EXPECT_EQ(kind_of(more.error().code), ErrorKind::forbidden);
@@ -102,7 +104,7 @@ TEST_F(ContextTest, WhoDoesntDecideHowModelsAreLoadedGetsWhatTheModelWouldBeGive
     EXPECT_THAT(more.error().message, HasSubstr("8192"));
   }
   EXPECT_THAT(backend.servers(), IsEmpty());
-  auto enough = acquire("a", {8192, false});
+  auto enough = acquire("a", 8192, false);
   server("a").finish_load();
   settle();
   ASSERT_TRUE(enough.granted());
@@ -115,11 +117,11 @@ TEST_F(ContextTest, OnesOwnLoadIsNotUndoneByWhoDoesntDecide) {
   server("a").finish_load();
   settle();
   ASSERT_TRUE(loading.granted());
-  auto refused = acquire("a", {4097, false});
+  auto refused = acquire("a", 4097, false);
   ASSERT_TRUE(refused.refused());
   EXPECT_THAT(refused.error().message, HasSubstr("4096"));
   EXPECT_EQ(backend.loads("a"), 1u);
-  auto lease = acquire("a", {4096, false});
+  auto lease = acquire("a", 4096, false);
   EXPECT_TRUE(lease.granted());
 }
 
@@ -127,14 +129,14 @@ TEST_F(ContextTest, AModelThatGotLittleIsGivenMoreWhenThereIsMore) {
   backend.usual_context = 2048;
   have("a");
   backend.usual_context = 16'384;
-  auto lease = acquire("a", {8192, false});
+  auto lease = acquire("a", 8192, false);
   ASSERT_EQ(backend.loads("a"), 2u);
   EXPECT_EQ(server("a").options().ctx_size, 8192);
   server("a").finish_load();
   settle();
   ASSERT_TRUE(lease.granted());
   drop(lease.take());
-  auto more = acquire("a", {16'384, false});
+  auto more = acquire("a", 16'384, false);
   EXPECT_EQ(backend.loads("a"), 3u) << "one request's wish is no limit for the next";
   server("a").finish_load();
   settle();

@@ -38,17 +38,17 @@ class ForPeers::Waiting {
 };
 
 // One load for peers at a time, and who comes meanwhile is refused: the core keeps no queue for them.
-async::Task<Result<Lease>> ForPeers::acquire(backends::ModelPtr model, ContextWish context) {
-  context.origin = residency::Origin::peer;
-  context.may_change = false;
+async::Task<Result<Lease>> ForPeers::acquire(backends::ModelPtr model, LeaseRequest request) {
+  request.requester.origin = residency::Origin::peer;
+  request.context.may_reload = false;
   const auto until = timers_.now() + kPatience;
   std::optional<Waiting> waiting;
   while (true) {
-    auto asking = router_.acquire(model, context);
+    auto asking = router_.acquire(model, request);
     auto lease = co_await std::move(asking);
     const bool soon = !lease && lease.error().fact<residency::SoonHere>() != nullptr;
-    if (!soon || !context.waits || timers_.now() >= until) co_return lease;
-    if (!waiting) waiting.emplace(*this, context.peer);
+    if (!soon || !request.requester.waits || timers_.now() >= until) co_return lease;
+    if (!waiting) waiting.emplace(*this, request.requester.peer);
     if (!waiting->may()) co_return lease;
     auto pause = timers_.sleep_for(kLook);
     co_await std::move(pause);

@@ -20,10 +20,10 @@ class ForPeers final : public Lender {
   Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
     return router_.try_acquire(model.name, context, residency::Origin::peer);
   }
-  // One that waits (ContextWish::waits) does so while nothing is in the way but a load for another peer, for up to a
-  // minute; of each ContextWish::peer eight at a time, and more are refused at once (residency::SoonHere). Errors:
+  // One that waits (Requester::waits) does so while nothing is in the way but a load for another peer, for up to a
+  // minute; of each Requester::peer eight at a time, and more are refused at once (residency::SoonHere). Errors:
   // residency::errc::not_here where it can't be served, besides those of ModelRouter::acquire.
-  async::Task<Result<Lease>> acquire(backends::ModelPtr model, ContextWish context) override;
+  async::Task<Result<Lease>> acquire(backends::ModelPtr model, LeaseRequest request) override;
   void count(RequestEnd end) override { router_.count(std::move(end)); }
 
  private:

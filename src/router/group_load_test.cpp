@@ -174,7 +174,7 @@ TEST_F(GroupLoadTest, NoRequestForMoreContextReloadsWhatIsHeld) {
   const auto of = made(300);
   of->most_context = 2048;
   auto lease = have_group(split("a", of));
-  auto more = run(router->acquire(model("a"), ContextWish(4096)));
+  auto more = run(router->acquire(model("a"), LeaseRequest{.context = {4096}}));
   ASSERT_TRUE(more.refused());
   EXPECT_EQ(more.error().code, backends::errc::invalid_option);
   EXPECT_TRUE(server_of(of).alive());

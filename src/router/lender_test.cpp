@@ -14,7 +14,7 @@ class Peer final : public Lender {
  public:
   explicit Peer(async::Executor executor) : executor_(executor) {}
   Lease try_acquire(const models::ModelInfo&, std::uint64_t) override { return {}; }
-  async::Task<Result<Lease>> acquire(backends::ModelPtr, ContextWish) override {
+  async::Task<Result<Lease>> acquire(backends::ModelPtr, LeaseRequest) override {
     if (!answers) co_return fail(errc::backend_unreachable, "the peer doesn't answer");
     co_return Lease(std::make_shared<Far>(executor_, asked), [this] { ++returned; });
   }
@@ -64,7 +64,7 @@ TEST_F(LenderTest, AsksWhoeverLends) {
   Forwarder far(peer, timers);
   for (const bool stream : {false, true}) {
     ForwardRequest asked{model("a"), protocol::Ask::completion, "{}", stream, RequestId("far"), {}};
-    auto response = run(far.forward(std::move(asked)));
+    auto response = run(answered(far.forward(std::move(asked))));
     ASSERT_TRUE(response.done());
     EXPECT_EQ(response.get().head.status, 200u);
     if (response.get().body.streaming()) EXPECT_EQ(reader(response).text(), "{}");
@@ -74,7 +74,7 @@ TEST_F(LenderTest, AsksWhoeverLends) {
   EXPECT_THAT(peer.ends, ElementsAre(Outcome::ok, Outcome::ok));
   peer.answers = false;
   ForwardRequest asked{model("a"), protocol::Ask::completion, "{}", false, RequestId("far"), {}};
-  auto refused = run(far.forward(std::move(asked)));
+  auto refused = run(answered(far.forward(std::move(asked))));
   ASSERT_TRUE(refused.done());
   EXPECT_EQ(refused.get().head.status, 502u);
   EXPECT_THAT(backend.servers(), IsEmpty());
@@ -85,9 +85,9 @@ class Nodes final : public Lender {
  public:
   explicit Nodes(async::Executor executor) : executor_(executor) {}
   Lease try_acquire(const models::ModelInfo&, std::uint64_t) override { return {}; }
-  async::Task<Result<Lease>> acquire(backends::ModelPtr, ContextWish wish) override {
+  async::Task<Result<Lease>> acquire(backends::ModelPtr, LeaseRequest request) override {
     for (const std::string place : {"first", "second"}) {
-      if (std::ranges::find(wish.avoid, place) != wish.avoid.end()) continue;
+      if (std::ranges::find(request.nodes.avoid, place) != request.nodes.avoid.end()) continue;
       asked.push_back(place);
       co_return Lease(std::make_shared<Node>(*this, place), [] {});
     }
@@ -150,7 +150,7 @@ class NodesTest : public RouterTest {
  protected:
   std::string ask(bool stream = true) {
     ForwardRequest asked{model("a"), protocol::Ask::completion, "{}", stream, RequestId("far"), {}};
-    auto response = run(forwarder_.forward(std::move(asked)));
+    auto response = run(answered(forwarder_.forward(std::move(asked))));
     EXPECT_TRUE(response.done());
     return response.get().body.streaming() ? reader(response).text() : response.get().body.text();
   }

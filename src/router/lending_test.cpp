@@ -34,7 +34,9 @@ class LendingTest : public RouterTest {
     forwarder.emplace(*router, timers);
     peers.emplace(*router, timers);
   }
-  auto ask(const std::string& name, ContextWish context = {}) { return run(peers->acquire(model(name), context)); }
+  auto ask(const std::string& name, LeaseRequest request = {}) {
+    return run(peers->acquire(model(name), std::move(request)));
+  }
   Lease lend(const std::string& name) {
     auto lease = ask(name);
     server(name).finish_load();
@@ -93,12 +95,7 @@ TEST_F(LendingTest, APeerNeverWaitsBehindALoadOfTheOwners) {
 
 // Each has one of the places of its node.
 TEST_F(LendingTest, OnlySoManyOfOneNodeWaitForAnothersLoad) {
-  const auto wish = [](const char* peer) {
-    ContextWish made;
-    made.waits = true;
-    made.peer = peer;
-    return made;
-  };
+  const auto wish = [](const char* peer) { return LeaseRequest{.requester = {.peer = peer, .waits = true}}; };
   auto first = ask("a", wish("x"));
   EXPECT_THAT(backend.alive(), ElementsAre("a"));
   std::vector<Pending<Result<Lease>>> waiting;
@@ -143,7 +140,7 @@ TEST_F(LendingTest, TheOwnersLoadAbortsOneForAPeer) {
 TEST_F(LendingTest, ALentModelIsRecalledAndItsStreamEndsWithOneError) {
   Forwarder far(*peers, timers);
   ForwardRequest asked{model("b"), protocol::Ask::completion, "{}", true, RequestId("far"), {}};
-  auto response = run(far.forward(std::move(asked)));
+  auto response = run(answered(far.forward(std::move(asked))));
   server("b").finish_load();
   settle();
   auto& request = server("b").request();
@@ -182,11 +179,11 @@ TEST_F(LendingTest, TheOwnersRequestMakesItHis) {
 TEST_F(LendingTest, APeerChangesNoContext) {
   backend.usual_context = 1000;
   have("a");
-  auto refused = ask("a", ContextWish(2000));
+  auto refused = ask("a", LeaseRequest{.context = {2000}});
   ASSERT_TRUE(refused.done());
   EXPECT_EQ(refused.error().code, errc::not_here);
   EXPECT_EQ(refused.error().param, "ctx_size");
-  EXPECT_TRUE(ask("a", ContextWish(1000)).granted());
+  EXPECT_TRUE(ask("a", LeaseRequest{.context = {1000}}).granted());
   EXPECT_THAT(backend.servers(), testing::SizeIs(1)) << "nothing is loaded anew";
 }
 

@@ -7,6 +7,7 @@
 #include "async/settle_for_tests.h"
 #include "backends/fake_backend.h"
 #include "base/log.h"
+#include "router/answered_for_tests.h"
 #include "router/forwarder.h"
 #include "router/model_router.h"
 
@@ -63,7 +64,7 @@ TEST_F(LoopsTest, RequestsOfBothLoopsAreAnsweredByTheModelTheyName) {
     for (int i = 0; i < kRequests; ++i) {
       const auto& model = models_[static_cast<std::size_t>(number + i) % models_.size()];
       ForwardRequest request{model, protocol::Ask::completion, "{}", i % 2 == 0, RequestId("r")};
-      auto response = co_await forwarder.forward(std::move(request));
+      auto response = co_await answered(forwarder.forward(std::move(request)));
       const auto text = co_await response.body.read_all(1000);
       const auto wanted = "{\"model\":\"" + model->name.value() + "\"";
       ++(response.head.status == 200 && text && text->starts_with(wanted) ? right : wrong);
@@ -152,7 +153,7 @@ TEST_F(LoopsTest, TheOtherLoopWatchesAndCancels) {
     for (int i = 0; i < kRequests; ++i) {
       ForwardRequest request{models_[static_cast<std::size_t>(i) % models_.size()], protocol::Ask::completion, "{}",
                              i % 2 == 0, RequestId("r")};
-      auto response = co_await forwarder.forward(std::move(request));
+      auto response = co_await answered(forwarder.forward(std::move(request)));
       const auto text = co_await response.body.read_all(1000);
       cancelled += text && text->find("\"code\":\"cancelled\"") != std::string::npos;
     }

@@ -60,16 +60,17 @@ Lease ModelRouter::try_acquire(const ModelName& model, std::uint64_t context, re
   return lease ? make_lease(lease->id, lease->server) : Lease();
 }
 
-async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, ContextWish context) {
-  if (context.origin == residency::Origin::peer) co_return co_await acquire_for_peer(std::move(model), context);
-  if (context.tokens > 0) {
+async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, LeaseRequest request) {
+  if (request.requester.origin == residency::Origin::peer)
+    co_return co_await acquire_for_peer(std::move(model), std::move(request));
+  if (request.context.tokens > 0) {
     // Of some programs of others nobody knows what context they have: they say themselves what is too much.
     const auto resolved = wishes_.resolve(*model, backends::LoadOptions());
     const bool known =
         !resolved || dynamic_cast<const backends::Stranger*>(resolved->backend) == nullptr || contexts_.most(model) > 0;
-    if (known) co_return co_await acquire_with(std::move(model), context);
+    if (known) co_return co_await acquire_with(std::move(model), std::move(request));
   }
-  co_return co_await acquire_new(std::move(model), OptionWish(), std::move(context.asked));
+  co_return co_await acquire_new(std::move(model), OptionWish(), std::move(request.asked));
 }
 
 async::Task<bool> ModelRouter::may_evict(std::shared_ptr<const LoadSpec> spec) {
@@ -128,8 +129,8 @@ async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, Op
 }
 
 // What others ask for changes nothing about how models are loaded here.
-async::Task<Result<Lease>> ModelRouter::acquire_for_peer(backends::ModelPtr model, ContextWish context) {
-  const auto tokens = context.tokens;
+async::Task<Result<Lease>> ModelRouter::acquire_for_peer(backends::ModelPtr model, LeaseRequest request) {
+  const auto tokens = request.context.tokens;
   const auto too_few = [&](std::uint64_t has) {
     return fail(
         residency::errc::not_here,
@@ -142,7 +143,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_for_peer(backends::ModelPtr mode
     const auto has = running != nullptr ? running->context_window : contexts_.most(model);
     if (tokens > has) co_return too_few(has);
   }
-  auto lease = co_await acquire_new(model, OptionWish(), std::move(context.asked), residency::Origin::peer);
+  auto lease = co_await acquire_new(model, OptionWish(), std::move(request.asked), residency::Origin::peer);
   if (lease && lease->context_window() < tokens) co_return too_few(lease->context_window());
   co_return lease;
 }
@@ -160,8 +161,8 @@ Error not_yours(const ModelName& model, std::uint64_t tokens, std::uint64_t most
 }  // namespace
 
 // A request that wants more than there is reloads the model as a load would; one that wants less gets what there is.
-async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, ContextWish context) {
-  const auto tokens = context.tokens;
+async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, LeaseRequest request) {
+  const auto tokens = request.context.tokens;
   const auto trained = model->traits.context_length;
   if (trained != 0 && tokens > trained) {
     co_return fail(backends::errc::invalid_option,
@@ -174,7 +175,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, C
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (auto lease = try_acquire(model->name, tokens)) co_return lease;
     auto wish = contexts_.wish_for(model, tokens);
-    if (wish && !context.may_change) {
+    if (wish && !request.context.may_reload) {
       const auto most = contexts_.most(model);
       if (tokens > most) co_return std::unexpected(not_yours(model->name, tokens, most));
     }
@@ -187,7 +188,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, C
       note_requested(model->name, told);  // a request is no word of how the model is to be loaded
       continue;
     }
-    auto lease = co_await acquire_new(model, wish ? std::move(*wish) : OptionWish(), context.asked);
+    auto lease = co_await acquire_new(model, wish ? std::move(*wish) : OptionWish(), request.asked);
     if (!lease || lease->context_window() >= tokens) co_return lease;
   }
   const Running* running = processes_.resident(model->name);

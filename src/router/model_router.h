@@ -130,8 +130,8 @@ class ModelRouter final : public Lender, private Hands {
   // waits for is aborted. Errors: those of residency and backends.
   // A model that has a smaller context than is wished for is loaded anew with so much, as load() would do it. Errors:
   // invalid_option where that can't be, context_not_yours where somebody else has to decide it.
-  async::Task<Result<Lease>> acquire(backends::ModelPtr model, ContextWish context = {}) override;
-  // A peer's request (ContextWish::origin) gets what its owner can spare: what is in memory, or a load of its own rules
+  async::Task<Result<Lease>> acquire(backends::ModelPtr model, LeaseRequest request = {}) override;
+  // A peer's request (Requester::origin) gets what its owner can spare: what is in memory, or a load of its own rules
   // (residency/lending.h). What can't be done at once is refused at once: residency::errc::not_here, whose memory says
   // what is short. It never changes how a model is loaded.
   //
@@ -232,8 +232,8 @@ class ModelRouter final : public Lender, private Hands {
   // All of these on the home loop.
   Lease make_lease(residency::LeaseId id, residency::ServerId server);
   void return_lease(residency::LeaseId lease);
-  async::Task<Result<Lease>> acquire_here(backends::ModelPtr model, ContextWish context);
-  async::Task<Result<Lease>> acquire_with(backends::ModelPtr model, ContextWish context);
+  async::Task<Result<Lease>> acquire_here(backends::ModelPtr model, LeaseRequest request);
+  async::Task<Result<Lease>> acquire_with(backends::ModelPtr model, LeaseRequest request);
   // What a load has said is kept with its process.
   void note_requested(const ModelName& model, const OptionWish& options);
   // Loads it, if need be, with what `options` say of such a load.
@@ -243,7 +243,7 @@ class ModelRouter final : public Lender, private Hands {
   // Whether a load of this model would be a new one, and might evict another model.
   async::Task<bool> may_evict(std::shared_ptr<const LoadSpec> spec);
   // A peer's request.
-  async::Task<Result<Lease>> acquire_for_peer(backends::ModelPtr model, ContextWish context);
+  async::Task<Result<Lease>> acquire_for_peer(backends::ModelPtr model, LeaseRequest request);
   async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin, bool save);
   async::Task<Result<>> unload_here(ModelName model);
   async::Task<Result<UnloadReport>> unload_all_here();

@@ -19,8 +19,8 @@ async::Task<void> close(EventHub& hub) {
 
 }  // namespace
 
-async::Task<Result<Lease>> ModelRouter::acquire(backends::ModelPtr model, ContextWish context) {
-  return async::run_on(home_.executor(), acquire_here(std::move(model), context));
+async::Task<Result<Lease>> ModelRouter::acquire(backends::ModelPtr model, LeaseRequest request) {
+  return async::run_on(home_.executor(), acquire_here(std::move(model), std::move(request)));
 }
 
 async::Task<Result<bool>> ModelRouter::load(backends::ModelPtr model, OptionWish options, std::optional<bool> pin,

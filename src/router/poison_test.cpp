@@ -112,7 +112,7 @@ TEST_F(UnreadTest, IsSentAgainBesideOneThatWasRead) {
   have("a");
   auto culprit = forward("a", false, R"({"poison":1})");
   ForwardRequest other{.model = model("a"), .body = R"({"good":1})", .id = RequestId("req-2")};
-  auto innocent = run(forwarder->forward(std::move(other)));
+  auto innocent = run(answered(forwarder->forward(std::move(other))));
   die_with("a", {{"req-1", Phase::read}});
   reload("a");
   ASSERT_TRUE(culprit.done());

@@ -91,7 +91,7 @@ class RandomTest : public RouterTest, public testing::WithParamInterface<int> {
     // Few are copies of others: those that end processes are kept off.
     auto body = chance(10) ? std::string("{}") : std::to_string(++bodies_);
     ForwardRequest request{model(name), protocol::Ask::completion, std::move(body), chance(50), RequestId("r")};
-    Pending<http::Response> response(loop.executor(), forwarder->forward(std::move(request)));
+    Pending<http::Response> response(loop.executor(), answered(forwarder->forward(std::move(request))));
     requests_.push_back({name, std::move(response), std::nullopt});
   }
   void give_up_request() {

@@ -16,6 +16,7 @@
 #include "async/loop.h"
 #include "backends/fake_backend.h"
 #include "base/log.h"
+#include "router/answered_for_tests.h"
 #include "router/forwarder.h"
 #include "router/model_router.h"
 
@@ -198,7 +199,7 @@ class RouterTest : public testing::Test {
                            .stream = stream,
                            .id = RequestId("req-1"),
                            .ping_interval = ping_interval};
-    return run(forwarder->forward(std::move(request)));
+    return run(answered(forwarder->forward(std::move(request))));
   }
   Reader reader(Pending<http::Response>& response) {
     Reader made(loop.executor(), std::move(response.get()));

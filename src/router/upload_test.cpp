@@ -42,12 +42,12 @@ class UploadTest : public RouterTest {
                            .id = RequestId("req-1"),
                            .content_type = kForm,
                            .upload = std::make_unique<Sender>(sent)};
-    return run(forwarder->forward(std::move(request)));
+    return run(answered(forwarder->forward(std::move(request))));
   }
   auto speech() {
     ForwardRequest request{
         .model = model("w"), .ask = protocol::Ask::speech, .body = R"({"input":"hi"})", .id = RequestId("req-1")};
-    return run(forwarder->forward(std::move(request)));
+    return run(answered(forwarder->forward(std::move(request))));
   }
   backends::FakeRequest& request() { return server("w").request(); }
   // The backend reads one more piece.
@@ -160,7 +160,7 @@ TEST_F(UploadTest, OneThatIsKeptIsSentOnceMoreAndNotForEver) {
                            .id = RequestId("req-1"),
                            .content_type = kForm,
                            .upload = std::make_unique<KeptSender>("sound=1")};
-    return run(forwarder->forward(std::move(request)));
+    return run(answered(forwarder->forward(std::move(request))));
   };
   have("w");
   auto response = upload_kept();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "api/answer_of_model.h"
 #include "api/rights.h"
 #include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
@@ -37,7 +38,7 @@ async::Task<http::Response> forwarded(Context& context, backends::ModelPtr model
   if (type && info.type != *type)
     co_return dialects::error_response(protocol::wrong_model_type(info.name.value(), info.type, path, *type));
   request.model = std::move(model);
-  co_return co_await context.forwarder.forward(std::move(request));
+  co_return co_await answer_of_model(context, std::move(request));
 }
 
 async::Task<http::Response> after_fetch(Context& context, std::unique_ptr<Pull> pull, WhenHere then) {

@@ -1,0 +1,37 @@
+// What one request is suspected of: its view of Suspects. As long as no process has ended, nothing of its body is read.
+// An upload that goes by is never suspected: nobody has read it.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "router/forward_request.h"
+#include "router/suspects.h"
+
+namespace corral::router {
+
+// On the loop of the request. Both must outlive it.
+class Suspicion {
+ public:
+  Suspicion(Suspects& suspects, const ForwardRequest& request) : suspects_(suspects), request_(request) {}
+
+  // Why it isn't sent at all (errc::kept_off); nothing: it is.
+  std::optional<Error> kept_off() const;
+  // Whether the process that ended hadn't read it; nothing: that isn't known.
+  std::optional<bool> unread_by(const Ending& ending) const;
+  // A process ended after it had read this request. True: the request may be sent once more. Not if a signal ended the
+  // process while it prepared the request: its text may be the cause.
+  bool note(const Ending& ending);
+  // It was answered: its suspicion has ended.
+  void clear();
+
+ private:
+  // What it is remembered by; empty: it isn't.
+  std::string_view words() const;
+  Suspects::Key key() const;
+
+  Suspects& suspects_;
+  const ForwardRequest& request_;
+};
+
+}  // namespace corral::router
