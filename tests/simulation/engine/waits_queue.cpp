@@ -113,7 +113,7 @@ Waits::Rule Waits::empty_place(const Moment& moment) const {
   const bool lane_busy = moment_.lane_busy || moment.lane_busy;
   std::uint32_t places = rules_.places - (lane_busy ? 1 : 0);
   for (const std::uint32_t parts : {moment_.parts, moment.parts}) {
-    if (parts > 0) places = std::min(admission, parts);
+    if (parts > 0) places = std::min(places, parts);
   }
   const auto taken = std::ranges::count_if(waiters_, [&](const auto& entry) {
     const Waiter& one = entry.second;
@@ -121,7 +121,7 @@ Waits::Rule Waits::empty_place(const Moment& moment) const {
     const bool ended = one.was.state == SessionState::waiting && !one.runs();
     return one.has_place || active(one.was) || active(one.is) || may_want_lane(one, lane_busy) || ended;
   });
-  if (taken >= static_cast<std::ptrdiff_t>(admission)) return std::nullopt;
+  if (taken >= static_cast<std::ptrdiff_t>(places)) return std::nullopt;
   // Who finds no cells is passed by nobody, also one whose reader was slow until now.
   std::uint64_t first = ~std::uint64_t{0};
   for (const auto& [id, one] : waiters_) {
@@ -130,7 +130,7 @@ Waits::Rule Waits::empty_place(const Moment& moment) const {
   }
   for (const auto& [id, one] : waiters_) {
     if (one.waits() && !one.has_place && one.number < first && !may_be_passed(one, lane_busy))
-      return fmt::format("session {} waits, with {} of {} places taken", id, taken, admission);
+      return fmt::format("session {} waits, with {} of {} places taken", id, taken, places);
   }
   return std::nullopt;
 }
